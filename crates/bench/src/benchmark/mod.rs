@@ -1,0 +1,45 @@
+//! What a benchmark is to the runner: something that can say whether it can run here, and run one round.
+
+mod context;
+mod params;
+
+pub use context::{Event, MetricKey, Round, RunContext, int, text};
+pub use params::{ParamError, override_params};
+
+use crate::record::{BenchmarkSpec, Params};
+
+/// One runnable workload.
+pub trait Benchmark: Sync {
+    /// What it is, with the default of every parameter.
+    fn spec(&self) -> BenchmarkSpec;
+
+    /// Checks, before anything runs, that it could run here with these parameters. Changes nothing.
+    ///
+    /// # Errors
+    /// [`BenchmarkError::NotPossible`] makes it a skipped one, [`BenchmarkError::BadInput`] ends the whole run.
+    fn prepare(&self, params: &Params) -> Result<(), BenchmarkError>;
+
+    /// Runs one round, in a process of its own, and reports each metric as soon as it is measured.
+    ///
+    /// # Errors
+    /// If the workload could not be set up or went wrong half-way.
+    fn run(&self, context: &mut RunContext<'_>) -> Result<(), BenchmarkError>;
+}
+
+/// Why a benchmark did not give its numbers.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BenchmarkError {
+    /// The machine lacks something it needs.
+    #[error("{0}")]
+    NotPossible(String),
+    /// A parameter makes no sense, or names something that cannot be used.
+    #[error("{0}")]
+    BadInput(String),
+    /// It went wrong while running.
+    #[error("{0}")]
+    Failed(String),
+    /// It was asked to stop.
+    #[error("stopped before it was done")]
+    Stopped,
+}

@@ -1,0 +1,1 @@
+//! Comparing two runs, metric by metric.

@@ -1,0 +1,1 @@
+//! The runs of this machine, kept in SQLite.

@@ -1,0 +1,15 @@
+//! Benchmark specifications, suites, runs, history and comparison.
+//!
+//! A [`benchmark::Benchmark`] belongs to a [`suites::Suite`]; [`selection`] turns what the user asked for into a list
+//! of them; [`runner`] executes each in rounds of fresh processes and writes one [`record::BenchmarkSuiteRun`], the
+//! record that [`history`] keeps and [`compare`] judges.
+
+#![forbid(unsafe_code)]
+
+pub mod benchmark;
+pub mod compare;
+pub mod history;
+pub mod record;
+pub mod runner;
+pub mod selection;
+pub mod suites;

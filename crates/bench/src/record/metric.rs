@@ -1,0 +1,55 @@
+//! A single number that a run gave, with the samples behind it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use warpforge_measure::stats::Outliers;
+
+/// What distinguishes metrics of one name within a benchmark, such as `threads` or `dtype`.
+pub type Tags = BTreeMap<String, String>;
+
+/// A single scalar result of a benchmark run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BenchmarkMetric {
+    /// The quantity, such as `gflops` or `latency_p50`.
+    pub name: String,
+    /// The value: the median of the rounds' medians.
+    pub value: f64,
+    /// The unit, such as `GFLOP/s`.
+    pub unit: String,
+    /// Whether a larger value is the better one.
+    pub higher_is_better: bool,
+    /// What distinguishes this metric from others of the same name.
+    pub tags: Option<Tags>,
+    /// The samples behind the value; absent in records made by other tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statistics: Option<MetricStatistics>,
+}
+
+/// How the samples behind a metric are spread.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MetricStatistics {
+    /// Samples over all rounds.
+    pub sample_count: usize,
+    /// Fresh processes that the samples come from.
+    pub round_count: usize,
+    /// Arithmetic mean of all samples.
+    pub mean: f64,
+    /// Median absolute deviation of all samples from their median.
+    pub mad: f64,
+    /// The smallest sample.
+    pub min: f64,
+    /// The largest sample.
+    pub max: f64,
+    /// Lower end of the bootstrap confidence interval of `value`.
+    pub ci_low: f64,
+    /// Upper end of the bootstrap confidence interval of `value`.
+    pub ci_high: f64,
+    /// The interval's confidence level, such as 0.95.
+    pub confidence: f64,
+    /// Samples far from the rest; they stay in every figure above.
+    pub outliers: Outliers,
+    /// The samples of each round, in the order in which they were taken.
+    pub rounds: Vec<Vec<f64>>,
+}

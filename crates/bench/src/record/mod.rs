@@ -1,0 +1,16 @@
+//! The one result record: what a benchmark is, what a run of it gave, and what is needed to trust the numbers.
+
+mod conditions;
+mod file;
+mod metric;
+mod run;
+mod spec;
+
+pub use conditions::Conditions;
+pub use file::{RecordError, read, read_str, write};
+pub use metric::{BenchmarkMetric, MetricStatistics, Outliers, Tags};
+pub use run::{BenchmarkRunResult, BenchmarkSuiteRun, Verdict};
+pub use spec::{BenchmarkComponent, BenchmarkId, BenchmarkKind, BenchmarkSpec, ParamValue, Params};
+
+/// The version of the record's shape; a reader refuses a newer one.
+pub const SCHEMA_VERSION: u32 = 1;

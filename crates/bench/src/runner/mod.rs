@@ -1,0 +1,1 @@
+//! Running the selected benchmarks, each round in a fresh process.

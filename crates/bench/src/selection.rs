@@ -1,0 +1,1 @@
+//! What the user asked for, turned into a list of benchmarks.

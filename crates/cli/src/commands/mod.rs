@@ -1,0 +1,50 @@
+//! The commands, a module each.
+
+mod benchmark;
+mod list;
+mod monitor;
+mod serve;
+mod shell;
+
+use clap::{Parser, Subcommand};
+
+use crate::exit::Outcome;
+
+/// How fast is this machine, how fast could a model be on it, and are the results right.
+#[derive(Debug, Parser)]
+#[command(name = "warpt", version, about, propagate_version = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show what this machine is made of: hardware and software
+    List(list::ListArgs),
+    /// Watch what this machine is doing
+    Monitor(monitor::MonitorArgs),
+    /// List, describe, run and compare benchmarks
+    #[command(subcommand)]
+    Benchmark(benchmark::BenchmarkCommand),
+    /// Answer another host's network benchmark
+    Serve(serve::ServeArgs),
+    /// Write shell completions to standard output
+    Completions(shell::CompletionsArgs),
+    /// Write manual pages to a folder
+    Man(shell::ManArgs),
+}
+
+impl Arguments {
+    /// Runs the chosen command.
+    pub(crate) fn run(self) -> Outcome {
+        match self.command {
+            Command::List(args) => list::run(&args),
+            Command::Monitor(args) => monitor::run(&args),
+            Command::Benchmark(command) => benchmark::run(command),
+            Command::Serve(args) => serve::run(&args),
+            Command::Completions(args) => shell::completions(&args),
+            Command::Man(args) => shell::man(&args),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Exit codes, and errors that carry one.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// What the program's exit code says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Everything passed.
+    Pass = 0,
+    /// A check failed: a mismatch, a regression, a failed benchmark.
+    CheckFailed = 1,
+    /// Bad usage or bad input.
+    BadInput = 2,
+    /// Not possible here: no such device, library or permission.
+    NotPossible = 3,
+    /// Too little or too noisy to say.
+    Inconclusive = 4,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// An error with the exit code it leads to.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    error: anyhow::Error,
+}
+
+impl Failure {
+    /// The user's input is wrong.
+    pub(crate) fn bad_input(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::BadInput, error: error.into() }
+    }
+
+    /// The machine or the system does not allow it.
+    pub(crate) fn not_possible(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::NotPossible, error: error.into() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "warpt: {:#}", self.error)
+    }
+}
+
+/// What a command returns.
+pub(crate) type Outcome = Result<Exit, Failure>;

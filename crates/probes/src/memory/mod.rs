@@ -1,0 +1,1 @@
+//! Memory: streaming kernels and pointer chases over buffers of any size.

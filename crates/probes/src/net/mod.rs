@@ -1,0 +1,1 @@
+//! Networks: TCP throughput and round trips, and the server they talk to.
