@@ -1,16 +1,19 @@
 //! Summaries of samples and comparisons of two sets of them.
+//!
+//! Nothing here panics on odd data: what cannot be computed, from no values or from values that are no numbers, is
+//! `None`.
 
-use serde::{Deserialize, Serialize};
+mod bootstrap;
+mod interval;
+mod outliers;
+mod quantile;
+mod summary;
 
-/// How many samples lie far from the rest, by Tukey's fences (1.5 and 3 interquartile ranges).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outliers {
-    /// More than 3 interquartile ranges below the first quartile.
-    pub low_severe: usize,
-    /// 1.5 to 3 interquartile ranges below.
-    pub low_mild: usize,
-    /// 1.5 to 3 interquartile ranges above the third quartile.
-    pub high_mild: usize,
-    /// More than 3 interquartile ranges above.
-    pub high_severe: usize,
-}
+pub use bootstrap::{RESAMPLES, median_interval, rounds_interval};
+pub use interval::{Interval, order_interval};
+pub use outliers::Outliers;
+pub use quantile::{mad, mean, median, quantile};
+pub use summary::{CONFIDENCE, Summary};
+
+#[cfg(test)]
+mod simulation;

@@ -1,4 +1,4 @@
-//! Taking samples: warm-up, calibration, and repetition until the interval is narrow or the time is up.
+//! What to ask of a sampling, and what comes of it.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub struct SampleConfig {
     pub min_samples: usize,
     /// Samples after which to stop.
     pub max_samples: usize,
-    /// A sample repeats the routine until it takes at least this long.
+    /// A sample repeats the routine until it takes at least this long, if `min_samples` of them fit the budget.
     pub min_sample_time: Duration,
     /// Stop early once the interval's half width is this share of the median.
     pub target_relative_half_width: f64,
@@ -55,18 +55,8 @@ pub enum Ending {
 pub struct Samples {
     /// Seconds an iteration took, one value a sample, in order.
     pub seconds_per_iteration: Vec<f64>,
-    /// Iterations in each sample.
+    /// Iterations in each sample; zero if the caller stopped before the first.
     pub iterations_per_sample: u64,
     /// Why sampling ended.
     pub ending: Ending,
-}
-
-/// Samples a routine, which does its work the given number of times and says how long that took.
-pub fn sample(
-    config: &SampleConfig,
-    stop: &dyn Fn() -> bool,
-    routine: &mut dyn FnMut(u64) -> Duration,
-) -> Samples {
-    let _ = (config, stop, routine);
-    Samples { seconds_per_iteration: vec![], iterations_per_sample: 0, ending: Ending::Stopped }
 }

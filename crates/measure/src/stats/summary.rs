@@ -1,0 +1,79 @@
+//! What a record says about the samples behind a number.
+
+use super::{Outliers, mad, mean, median, rounds_interval};
+
+/// The confidence level of every interval that is written down.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// Samples in rounds, a round being a fresh process, boiled down.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// The median of the rounds' medians.
+    pub value: f64,
+    /// Samples over all rounds.
+    pub sample_count: usize,
+    /// Rounds that have samples.
+    pub round_count: usize,
+    /// Arithmetic mean of all samples.
+    pub mean: f64,
+    /// Median absolute deviation of all samples from their median.
+    pub mad: f64,
+    /// The smallest sample.
+    pub min: f64,
+    /// The largest sample.
+    pub max: f64,
+    /// Lower end of the interval of `value`.
+    pub ci_low: f64,
+    /// Upper end of the interval of `value`.
+    pub ci_high: f64,
+    /// The interval's confidence level.
+    pub confidence: f64,
+    /// Samples far from the rest; they stay in every figure above.
+    pub outliers: Outliers,
+}
+
+impl Summary {
+    /// Summarises the rounds, empty ones left out. `None` if there is no sample or one is not finite.
+    #[must_use]
+    pub fn of_rounds(rounds: &[Vec<f64>]) -> Option<Self> {
+        let all = rounds.concat();
+        let medians: Vec<f64> = rounds.iter().filter_map(|round| median(round)).collect();
+        let interval = rounds_interval(rounds, CONFIDENCE)?;
+        Some(Self {
+            value: median(&medians)?,
+            sample_count: all.len(),
+            round_count: medians.len(),
+            mean: mean(&all)?,
+            mad: mad(&all)?,
+            min: all.iter().copied().reduce(f64::min)?,
+            max: all.iter().copied().reduce(f64::max)?,
+            ci_low: interval.low,
+            ci_high: interval.high,
+            confidence: CONFIDENCE,
+            outliers: Outliers::of(&all),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_value_is_the_median_of_the_rounds() {
+        let rounds = [vec![1.0, 2.0, 3.0], vec![], vec![10.0; 9], vec![4.0, 5.0, 6.0, 7.0]];
+        let summary = Summary::of_rounds(&rounds).unwrap();
+        assert_eq!((summary.value, summary.round_count, summary.sample_count), (5.5, 3, 16));
+        assert_eq!((summary.min, summary.max), (1.0, 10.0));
+        assert!(summary.ci_low <= 5.5 && 5.5 <= summary.ci_high);
+    }
+
+    #[test]
+    fn odd_data_is_none_or_a_point() {
+        assert_eq!(Summary::of_rounds(&[]), None);
+        assert_eq!(Summary::of_rounds(&[vec![]]), None);
+        assert_eq!(Summary::of_rounds(&[vec![1.0], vec![f64::NAN, 2.0]]), None);
+        let one = Summary::of_rounds(&[vec![2.0]]).unwrap();
+        assert_eq!((one.value, one.mad, one.ci_low, one.ci_high), (2.0, 0.0, 2.0, 2.0));
+    }
+}
