@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 pub mod export;
+#[cfg(test)]
+mod fake;
 pub mod hardware;
 pub mod live;
 mod nvml;
