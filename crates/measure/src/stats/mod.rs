@@ -5,14 +5,18 @@
 
 mod bootstrap;
 mod interval;
+mod median_error;
 mod outliers;
 mod quantile;
+mod ratio;
 mod summary;
 
 pub use bootstrap::{RESAMPLES, median_interval, rounds_interval};
 pub use interval::{Interval, order_interval};
+pub use median_error::median_standard_error;
 pub use outliers::Outliers;
 pub use quantile::{mad, mean, median, quantile};
+pub use ratio::{LogRatio, NoRatio};
 pub use summary::{CONFIDENCE, Summary};
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::{median_interval, order_interval, rounds_interval};
 
 /// A standard normal variable (Box and Muller).
-fn normal(random: &mut fastrand::Rng) -> f64 {
+pub(super) fn normal(random: &mut fastrand::Rng) -> f64 {
     let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
     radius * (std::f64::consts::TAU * random.f64()).cos()
 }
