@@ -1,11 +1,29 @@
 //! What the machine is doing right now, sampled.
+//!
+//! [`Sampler`] takes one [`TimelineRecord`] at a time, [`Watch`] collects them in the background, and
+//! [`ConditionsWatch`] sums up the state of the machine while a benchmark runs. Each source has a file of its own and
+//! reads below a root folder, `/` on a real machine.
 
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+mod clocks;
+mod conditions;
+mod cpu;
+mod disk;
+mod gpu;
+mod memory;
+mod network;
+mod power;
+mod processes;
+mod record;
+mod sampler;
+mod temperature;
+#[cfg(test)]
+mod testing;
+mod throttle;
+mod ticker;
+mod watch;
 
-/// One record of a monitoring timeline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TimelineRecord {
-    /// When the sample was taken.
-    pub timestamp: Timestamp,
-}
+pub use conditions::{Conditions, ConditionsWatch};
+pub use processes::{ProcessSampler, ProcessUsage};
+pub use record::{CoreUsage, DiskUsage, GpuUsage, NetworkUsage, PowerUsage, Temperature, TimelineRecord};
+pub use sampler::Sampler;
+pub use watch::Watch;

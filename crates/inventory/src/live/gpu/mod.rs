@@ -1,0 +1,33 @@
+//! GPUs: NVIDIA's by its management library, AMD's by sysfs. Intel's tell nothing without their tools.
+
+mod amd;
+mod nvidia;
+
+use std::path::Path;
+
+use super::record::GpuUsage;
+
+/// The GPUs of a machine, found once.
+pub(crate) struct GpuSampler {
+    nvidia: Vec<nvidia::Gpu>,
+    amd: Vec<amd::Gpu>,
+}
+
+impl GpuSampler {
+    /// All GPUs of this machine.
+    pub(crate) fn new(root: &Path) -> Self {
+        Self { nvidia: nvidia::find(), amd: amd::find(root) }
+    }
+
+    /// Only what sysfs tells, for a root that is not this machine's.
+    #[cfg(test)]
+    pub(crate) fn without_libraries(root: &Path) -> Self {
+        Self { nvidia: Vec::new(), amd: amd::find(root) }
+    }
+
+    pub(crate) fn sample(&self) -> Vec<GpuUsage> {
+        let nvidia = self.nvidia.iter().map(nvidia::Gpu::read);
+        let amd = self.amd.iter().map(amd::Gpu::read);
+        nvidia.chain(amd).zip(0..).map(|(usage, index)| GpuUsage { index, ..usage }).collect()
+    }
+}
