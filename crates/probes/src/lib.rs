@@ -8,3 +8,4 @@ pub mod cpu;
 pub mod disk;
 pub mod memory;
 pub mod net;
+pub mod team;
