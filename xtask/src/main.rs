@@ -2,4 +2,34 @@
 
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod command;
+#[cfg(test)]
+mod layers;
+mod peers;
+mod test;
+
+use clap::{Parser, Subcommand};
+
+/// Set-up, tests and comparisons with other tools.
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Set up whatever the tests need, then run all of them
+    Test(test::TestArgs),
+    /// Measure warpt beside the tools that people would use instead
+    #[command(subcommand)]
+    Peers(peers::Peers),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().task {
+        Task::Test(args) => test::run_tests(&args),
+        Task::Peers(peers) => peers::run(&peers),
+    }
+}

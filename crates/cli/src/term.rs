@@ -25,3 +25,16 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(Failure::not_possible)?;
     print(&(text + "\n"))
 }
+
+/// Parses a number of seconds for clap.
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
+        _ => Err("expected a number of seconds from 0 to 86400".to_owned()),
+    }
+}
+
+/// Parses a number of seconds above zero for clap.
+pub(crate) fn positive_seconds(text: &str) -> Result<f64, String> {
+    seconds(text).ok().filter(|seconds| *seconds > 0.0).ok_or("expected a number of seconds above 0".to_owned())
+}

@@ -6,6 +6,8 @@ mod params;
 pub use context::{Event, MetricKey, Round, RunContext, int, text};
 pub use params::{ParamError, override_params};
 
+use serde::{Deserialize, Serialize};
+
 use crate::record::{BenchmarkSpec, Params};
 
 /// One runnable workload.
@@ -27,7 +29,8 @@ pub trait Benchmark: Sync {
 }
 
 /// Why a benchmark did not give its numbers.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "message", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum BenchmarkError {
     /// The machine lacks something it needs.

@@ -1,14 +1,63 @@
-//! `warpt benchmark describe`.
+//! `warpt benchmark describe`: everything about one benchmark.
+
+use std::fmt::Write as _;
 
 use clap::Args;
+use warpforge_bench::record::BenchmarkSpec;
+use warpforge_bench::selection;
 
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::term;
 
-/// Arguments of the command.
+/// Arguments of `warpt benchmark describe`.
 #[derive(Debug, Args)]
-pub(crate) struct DescribeArgs {}
+pub(crate) struct DescribeArgs {
+    /// The suite; without it the name is looked up in all of them
+    #[arg(long, value_name = "SUITE")]
+    suite: Option<String>,
+    /// The benchmark
+    #[arg(long, value_name = "BENCHMARK")]
+    benchmark: String,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
 
-/// Runs the command.
-pub(crate) fn run(_args: &DescribeArgs) -> Outcome {
+/// Prints one benchmark's specification.
+pub(crate) fn run(args: &DescribeArgs) -> Outcome {
+    let suite = args.suite.as_deref().map(selection::suite).transpose().map_err(Failure::bad_input)?;
+    let benchmark = selection::benchmark(suite, &args.benchmark).map_err(Failure::bad_input)?;
+    let spec = benchmark.spec();
+    if args.json {
+        term::print_json(&spec)?;
+    } else {
+        term::print(&text(&spec))?;
+    }
     Ok(Exit::Pass)
+}
+
+fn text(spec: &BenchmarkSpec) -> String {
+    let mut out = format!("{}\n", spec.id);
+    if let Some(description) = &spec.description {
+        let _ = writeln!(out, "  {description}");
+    }
+    let duration = spec.default_duration_seconds.map_or("as long as it takes".to_owned(), |s| format!("{s} s"));
+    let rows = [
+        ("components", super::component_names(&spec.components)),
+        ("kind", spec.kind.to_string()),
+        ("default duration", duration),
+        ("external tool", spec.external_tool.clone().unwrap_or_else(|| "none".to_owned())),
+    ];
+    out.push('\n');
+    for (name, value) in rows {
+        let _ = writeln!(out, "  {name:<18}{value}");
+    }
+    if let Some(params) = &spec.params {
+        let _ = writeln!(out, "\n  Parameters, set with --param NAME=VALUE:");
+        for (name, value) in params {
+            let value = value.to_string();
+            let _ = writeln!(out, "    {name:<18}{}", if value.is_empty() { "(empty)" } else { &value });
+        }
+    }
+    out
 }

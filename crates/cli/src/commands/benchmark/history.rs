@@ -1,14 +1,144 @@
-//! `warpt benchmark history`.
+//! `warpt benchmark history`: earlier runs, and one metric over time.
 
-use clap::Args;
+use std::fmt::Write as _;
 
-use crate::exit::{Exit, Outcome};
+use anyhow::anyhow;
+use clap::{Args, Subcommand};
+use warpforge_bench::history::{History, TrendPoint};
+use warpforge_bench::selection::nearest;
 
-/// Arguments of the command.
+use super::load::{load_run, open_history};
+use super::run::result_text;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::term;
+
+/// Arguments of `warpt benchmark history`.
 #[derive(Debug, Args)]
-pub(crate) struct HistoryArgs {}
+pub(crate) struct HistoryArgs {
+    #[command(subcommand)]
+    command: Option<HistoryCommand>,
+    /// Print JSON for programs
+    #[arg(long, global = true)]
+    json: bool,
+}
 
-/// Runs the command.
-pub(crate) fn run(_args: &HistoryArgs) -> Outcome {
+#[derive(Debug, Subcommand)]
+enum HistoryCommand {
+    /// List the newest runs; what `history` does without a subcommand
+    List {
+        /// How many
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+    },
+    /// Show one run again
+    Show {
+        /// A run's id, the beginning of one, `latest`, or `latest~1` for the one before it
+        run: String,
+    },
+    /// Plot one metric over time
+    Trend {
+        /// The benchmark, such as `cpu_flops`
+        benchmark: String,
+        /// The metric, such as `gflops`; without it the metrics are listed
+        metric: Option<String>,
+        /// Only the metric with these tags; may be given several times
+        #[arg(long, value_name = "NAME=VALUE")]
+        tag: Vec<String>,
+        /// How many of the newest runs
+        #[arg(long, default_value_t = 60)]
+        limit: usize,
+    },
+}
+
+/// Shows the history.
+pub(crate) fn run(args: &HistoryArgs) -> Outcome {
+    match &args.command {
+        None => list(20, args.json),
+        Some(HistoryCommand::List { limit }) => list(*limit, args.json),
+        Some(HistoryCommand::Show { run }) => show(run, args.json),
+        Some(HistoryCommand::Trend { benchmark, metric, tag, limit }) => {
+            trend(benchmark, metric.as_deref(), tag, *limit, args.json)
+        }
+    }
+}
+
+fn list(limit: usize, json: bool) -> Outcome {
+    let entries = open_history()?.list(limit).map_err(Failure::not_possible)?;
+    if json {
+        term::print_json(&entries)?;
+        return Ok(Exit::Pass);
+    }
+    if entries.is_empty() {
+        eprintln!("the history is empty; `warpt benchmark run` adds to it");
+    }
+    let mut out = String::new();
+    for entry in entries {
+        let started = entry.start_time.get(..19).unwrap_or(&entry.start_time).replace('T', " ");
+        let benchmarks = entry.benchmarks.join(", ");
+        let _ = writeln!(out, "{:<22} {started} UTC  {:<12} {benchmarks}", entry.run_id, entry.suite);
+    }
+    term::print(&out)?;
     Ok(Exit::Pass)
+}
+
+fn show(name: &str, json: bool) -> Outcome {
+    let run = load_run(name)?;
+    if json {
+        term::print_json(&run)?;
+    } else {
+        term::print(&result_text(&run))?;
+    }
+    Ok(Exit::Pass)
+}
+
+fn trend(benchmark: &str, metric: Option<&str>, tags: &[String], limit: usize, json: bool) -> Outcome {
+    let history = open_history()?;
+    let known = history.metric_names(benchmark).map_err(Failure::not_possible)?;
+    if known.is_empty() {
+        return Err(no_such_benchmark(&history, benchmark)?);
+    }
+    let fits = |(name, text): &&(String, String)| {
+        metric.is_none_or(|metric| metric == name) && tags.iter().all(|tag| text.split(',').any(|t| t == tag))
+    };
+    let found: Vec<_> = known.iter().filter(fits).collect();
+    match found[..] {
+        [(name, tags)] => {
+            let points = history.trend(benchmark, (name, tags), limit).map_err(Failure::not_possible)?;
+            if json {
+                term::print_json(&points)?;
+            } else {
+                term::print(&trend_text(&format!("{benchmark} {name} {tags}"), &points))?;
+            }
+            Ok(Exit::Pass)
+        }
+        [] => Err(Failure::bad_input(anyhow!(
+            "no such metric of {benchmark} in the history; there are:\n{}",
+            names(&known.iter().collect::<Vec<_>>())
+        ))),
+        _ => Err(Failure::bad_input(anyhow!(
+            "{} metrics fit; narrow it down to one of these with a name and --tag NAME=VALUE:\n{}",
+            found.len(),
+            names(&found)
+        ))),
+    }
+}
+
+fn no_such_benchmark(history: &History, benchmark: &str) -> Result<Failure, Failure> {
+    let entries = history.list(usize::MAX).map_err(Failure::not_possible)?;
+    let hint = nearest(benchmark, entries.iter().flat_map(|entry| &entry.benchmarks).map(String::as_str))
+        .map_or(String::new(), |nearest| format!(", did you mean `{nearest}`?"));
+    Ok(Failure::bad_input(anyhow!("the history has no metrics of `{benchmark}`{hint}")))
+}
+
+fn names(metrics: &[&(String, String)]) -> String {
+    metrics.iter().map(|(name, tags)| format!("  {name}  {tags}")).collect::<Vec<_>>().join("\n")
+}
+
+fn trend_text(title: &str, points: &[TrendPoint]) -> String {
+    let mut out = format!("{title}\n");
+    for point in points {
+        let started = point.start_time.get(..19).unwrap_or(&point.start_time).replace('T', " ");
+        let _ = writeln!(out, "  {started}  {:>12.4} {}  {}", point.value, point.unit, point.run_id);
+    }
+    out
 }

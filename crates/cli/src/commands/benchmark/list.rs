@@ -1,14 +1,77 @@
-//! `warpt benchmark list`.
+//! `warpt benchmark list`: the suites and their benchmarks.
+
+use std::fmt::Write as _;
 
 use clap::Args;
+use serde::Serialize;
+use warpforge_bench::record::BenchmarkSpec;
+use warpforge_bench::selection;
+use warpforge_bench::suites::SUITES;
 
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::term;
 
-/// Arguments of the command.
+/// Arguments of `warpt benchmark list`.
 #[derive(Debug, Args)]
-pub(crate) struct ListArgs {}
+pub(crate) struct ListArgs {
+    /// Only this suite
+    #[arg(long, value_name = "SUITE")]
+    suite: Option<String>,
+    /// Only benchmarks of these components; may be given several times or separated by commas
+    #[arg(long, value_name = "COMPONENT", value_delimiter = ',')]
+    component: Vec<String>,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
 
-/// Runs the command.
-pub(crate) fn run(_args: &ListArgs) -> Outcome {
+#[derive(Serialize)]
+struct Listing {
+    suites: Vec<SuiteListing>,
+}
+
+#[derive(Serialize)]
+struct SuiteListing {
+    name: &'static str,
+    description: &'static str,
+    benchmarks: Vec<BenchmarkSpec>,
+}
+
+/// Prints the suites and their benchmarks.
+pub(crate) fn run(args: &ListArgs) -> Outcome {
+    let listing = select(args)?;
+    if args.json {
+        term::print_json(&listing)?;
+    } else {
+        term::print(&text(&listing))?;
+    }
     Ok(Exit::Pass)
+}
+
+fn select(args: &ListArgs) -> Result<Listing, Failure> {
+    let only = args.suite.as_deref().map(selection::suite).transpose().map_err(Failure::bad_input)?;
+    let components = args.component.iter().map(|name| selection::component(name.trim()));
+    let components = components.collect::<Result<Vec<_>, _>>().map_err(Failure::bad_input)?;
+    let fits =
+        |spec: &BenchmarkSpec| components.is_empty() || spec.components.iter().any(|c| components.contains(c));
+    let suites = SUITES.iter().filter(|suite| only.is_none_or(|only| only.name() == suite.name()));
+    let suites = suites.map(|suite| SuiteListing {
+        name: suite.name(),
+        description: suite.description(),
+        benchmarks: suite.list_benchmarks().into_iter().filter(fits).collect(),
+    });
+    Ok(Listing { suites: suites.filter(|suite| !suite.benchmarks.is_empty()).collect() })
+}
+
+fn text(listing: &Listing) -> String {
+    let mut out = String::new();
+    for suite in &listing.suites {
+        let _ = writeln!(out, "{}: {}", suite.name, suite.description);
+        for spec in &suite.benchmarks {
+            let components = super::component_names(&spec.components);
+            let description = spec.description.as_deref().unwrap_or_default();
+            let _ = writeln!(out, "  {:<15} {components:<8} {description}", spec.id.name);
+        }
+    }
+    out
 }

@@ -4,9 +4,13 @@ mod compare;
 mod describe;
 mod history;
 mod list;
+mod load;
+mod round;
 mod run;
+mod selector;
 
 use clap::Subcommand;
+use warpforge_bench::record::BenchmarkComponent;
 
 use crate::exit::Outcome;
 
@@ -22,6 +26,9 @@ pub(crate) enum BenchmarkCommand {
     Compare(compare::CompareArgs),
     /// Look at earlier runs
     History(history::HistoryArgs),
+    /// Run one round in this process: how `run` starts its fresh processes
+    #[command(hide = true)]
+    Round,
 }
 
 /// Runs the chosen subcommand.
@@ -32,5 +39,10 @@ pub(crate) fn run(command: BenchmarkCommand) -> Outcome {
         BenchmarkCommand::Run(args) => run::run(&args),
         BenchmarkCommand::Compare(args) => compare::run(&args),
         BenchmarkCommand::History(args) => history::run(&args),
+        BenchmarkCommand::Round => round::run(),
     }
+}
+
+fn component_names(components: &[BenchmarkComponent]) -> String {
+    components.iter().map(|component| component.name()).collect::<Vec<_>>().join(",")
 }

@@ -1,0 +1,197 @@
+//! Putting the rounds of one benchmark together into its result.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use warpforge_inventory::ListOutput;
+use warpforge_inventory::live::Conditions;
+use warpforge_measure::stats::Summary;
+
+use crate::benchmark::{BenchmarkError, Event, MetricKey};
+use crate::record::{BenchmarkMetric, BenchmarkRunResult, BenchmarkSpec, MetricStatistics, Verdict};
+use crate::selection::Chosen;
+
+/// What is known of one benchmark while the run goes on.
+pub(super) struct Progress {
+    spec: BenchmarkSpec,
+    metrics: Vec<(MetricKey, Vec<Vec<f64>>)>,
+    warnings: Vec<String>,
+    conditions: Vec<(Duration, Conditions)>,
+    error: Option<BenchmarkError>,
+    completed_rounds: u32,
+    began: Timestamp,
+    ended: Timestamp,
+}
+
+impl Progress {
+    /// The state before the first round; a benchmark that cannot run here is closed at once.
+    pub(super) fn new(chosen: &Chosen) -> Self {
+        let params = chosen.spec.params.clone().unwrap_or_default();
+        let error = match chosen.benchmark {
+            Some(benchmark) => benchmark.prepare(&params).err(),
+            None => {
+                let suite = &chosen.spec.id.suite;
+                Some(BenchmarkError::NotPossible(format!("suite `{suite}` is not part of this version of warpt")))
+            }
+        };
+        let now = Timestamp::now();
+        Self {
+            spec: chosen.spec.clone(),
+            metrics: Vec::new(),
+            warnings: Vec::new(),
+            conditions: Vec::new(),
+            error,
+            completed_rounds: 0,
+            began: now,
+            ended: now,
+        }
+    }
+
+    pub(super) fn spec(&self) -> &BenchmarkSpec {
+        &self.spec
+    }
+
+    /// Whether there is a point in running another round.
+    pub(super) fn is_open(&self) -> bool {
+        self.error.is_none()
+    }
+
+    pub(super) fn begin_round(&mut self, now: Timestamp) {
+        if self.completed_rounds == 0 {
+            self.began = now;
+        }
+    }
+
+    pub(super) fn event(&mut self, event: Event) {
+        match event {
+            Event::Metric { key, values } => match self.metrics.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, rounds)) => rounds.push(values),
+                None => self.metrics.push((key, vec![values])),
+            },
+            Event::Warning { message } => self.warn(message),
+            Event::Progress { .. } => {}
+        }
+    }
+
+    pub(super) fn end_round(
+        &mut self,
+        outcome: Result<(), BenchmarkError>,
+        now: Timestamp,
+        took: Duration,
+        conditions: Conditions,
+    ) {
+        self.ended = now;
+        self.conditions.push((took, conditions));
+        match outcome {
+            Ok(()) => self.completed_rounds += 1,
+            Err(error) => self.error = Some(error),
+        }
+    }
+
+    /// The result as far as it is known, for a run of so many rounds.
+    pub(super) fn result(&self, rounds: u32, system: Option<&ListOutput>) -> BenchmarkRunResult {
+        let complete = self.completed_rounds == rounds;
+        let interrupted = format!("stopped after {} of {rounds} rounds", self.completed_rounds);
+        let (verdict, error_message) = match &self.error {
+            None if complete => (Verdict::Pass, None),
+            None | Some(BenchmarkError::Stopped) => (Verdict::Inconclusive, Some(interrupted)),
+            Some(error @ BenchmarkError::NotPossible(_)) => (Verdict::Skipped, Some(error.to_string())),
+            Some(error) => (Verdict::Fail, Some(error.to_string())),
+        };
+        let conditions = merge(&self.conditions);
+        let mut warnings = self.warnings.clone();
+        warnings.extend(conditions.iter().flat_map(Conditions::warnings));
+        BenchmarkRunResult {
+            spec: self.spec.clone(),
+            metrics: self.metrics.iter().filter_map(|(key, rounds)| metric(key, rounds)).collect(),
+            success: verdict == Verdict::Pass,
+            error_message,
+            start_time: self.began,
+            end_time: self.ended,
+            system: system.cloned(),
+            verdict: Some(verdict),
+            conditions,
+            warnings,
+        }
+    }
+
+    fn warn(&mut self, message: String) {
+        if !self.warnings.contains(&message) {
+            self.warnings.push(message);
+        }
+    }
+}
+
+fn metric(key: &MetricKey, rounds: &[Vec<f64>]) -> Option<BenchmarkMetric> {
+    let summary = Summary::of_rounds(rounds)?;
+    Some(BenchmarkMetric {
+        name: key.name.clone(),
+        value: summary.value,
+        unit: key.unit.clone(),
+        higher_is_better: key.higher_is_better,
+        tags: (!key.tags.is_empty()).then(|| key.tags.clone()),
+        statistics: Some(MetricStatistics {
+            sample_count: summary.sample_count,
+            round_count: summary.round_count,
+            mean: summary.mean,
+            mad: summary.mad,
+            min: summary.min,
+            max: summary.max,
+            ci_low: summary.ci_low,
+            ci_high: summary.ci_high,
+            confidence: summary.confidence,
+            outliers: summary.outliers,
+            rounds: rounds.to_vec(),
+        }),
+    })
+}
+
+/// The conditions of several rounds as one: shares weighted by time, extremes over all, events added up.
+fn merge(rounds: &[(Duration, Conditions)]) -> Option<Conditions> {
+    let first = &rounds.first()?.1;
+    let average = |get: fn(&Conditions) -> Option<f64>| {
+        let known: Vec<_> =
+            rounds.iter().filter_map(|(took, c)| Some((took.as_secs_f64(), get(c)?))).collect();
+        let total: f64 = known.iter().map(|(seconds, _)| seconds).sum();
+        (total > 0.0).then(|| known.iter().map(|(seconds, share)| seconds * share).sum::<f64>() / total)
+    };
+    let all = |get: fn(&Conditions) -> Option<f64>| rounds.iter().filter_map(move |(_, c)| get(c));
+    let throttled: Vec<_> = rounds.iter().filter_map(|(_, c)| c.throttle_events).collect();
+    Some(Conditions {
+        load_average_1m: first.load_average_1m,
+        foreign_cpu_percent: average(|c| c.foreign_cpu_percent),
+        steal_percent: average(|c| c.steal_percent),
+        min_mhz: all(|c| c.min_mhz).min_by(f64::total_cmp),
+        max_mhz: all(|c| c.max_mhz).max_by(f64::total_cmp),
+        throttle_events: (!throttled.is_empty()).then(|| throttled.iter().sum()),
+        max_temperature_celsius: all(|c| c.max_temperature_celsius).max_by(f64::total_cmp),
+        governor: first.governor.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_weighted_by_time_and_unknown_stays_unknown() {
+        let round = |foreign, events, mhz| Conditions {
+            foreign_cpu_percent: foreign,
+            throttle_events: events,
+            min_mhz: mhz,
+            max_mhz: mhz,
+            ..Conditions::default()
+        };
+        let merged = merge(&[
+            (Duration::from_secs(1), round(Some(40.0), Some(2), Some(2000.0))),
+            (Duration::from_secs(3), round(Some(0.0), Some(1), Some(3000.0))),
+            (Duration::from_secs(9), round(None, None, None)),
+        ])
+        .unwrap();
+        assert_eq!(merged.foreign_cpu_percent, Some(10.0));
+        assert_eq!(merged.throttle_events, Some(3));
+        assert_eq!((merged.min_mhz, merged.max_mhz), (Some(2000.0), Some(3000.0)));
+        assert_eq!(merged.steal_percent, None);
+        assert_eq!(merge(&[]), None);
+    }
+}

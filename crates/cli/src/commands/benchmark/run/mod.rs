@@ -1,0 +1,228 @@
+//! `warpt benchmark run`: run benchmarks and keep their results.
+
+mod observer;
+mod render;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use warpforge_bench::benchmark::override_params;
+use warpforge_bench::history::{History, HistoryError};
+use warpforge_bench::record::{self, BenchmarkSuiteRun, Verdict};
+use warpforge_bench::runner::{self, DEFAULT_BURNIN_SECONDS, DEFAULT_ROUNDS, RunOptions};
+use warpforge_bench::selection::{Selection, nearest, select};
+use warpforge_inventory::export;
+
+use super::selector::{Selector, present_components};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::term;
+use observer::Terminal;
+
+/// Arguments of `warpt benchmark run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    selector: Selector,
+    /// Seconds to measure each benchmark, over all its rounds [default: the benchmark's own]
+    #[arg(long, value_name = "SECONDS", value_parser = term::positive_seconds)]
+    duration: Option<f64>,
+    /// Seconds of load before the first measurement of a round
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_BURNIN_SECONDS, value_parser = term::seconds)]
+    burnin_seconds: f64,
+    /// Fresh processes to run each benchmark in
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_ROUNDS, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// Set a benchmark's parameter; `BENCHMARK.NAME=VALUE` sets it for one benchmark only
+    #[arg(long, value_name = "NAME=VALUE")]
+    param: Vec<String>,
+    /// Write the result to a file with a name of its own in this folder
+    #[arg(long)]
+    export: bool,
+    /// Write the result to this file
+    #[arg(long, value_name = "FILE")]
+    export_file: Option<PathBuf>,
+    /// Print what would run, and run nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    /// Do not keep the result in the history
+    #[arg(long)]
+    no_history: bool,
+    /// Record what the machine is doing meanwhile
+    #[arg(long)]
+    monitor: bool,
+    /// Seconds between two records of the monitor
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = term::positive_seconds)]
+    monitor_interval: f64,
+    /// Write the monitor's timeline to this file; implies --monitor
+    #[arg(long, value_name = "FILE")]
+    monitor_output: Option<PathBuf>,
+}
+
+/// The result of a run for people.
+pub(super) fn result_text(run: &BenchmarkSuiteRun) -> String {
+    render::text(run)
+}
+
+/// Runs the selected benchmarks.
+pub(crate) fn run(args: &RunArgs) -> Outcome {
+    let mut selection =
+        select(&args.selector.request(), &present_components()).map_err(Failure::bad_input)?;
+    apply_params(&mut selection, &args.param)?;
+    if args.dry_run {
+        return dry_run(args, &selection);
+    }
+    runner::prepare(&selection).map_err(Failure::bad_input)?;
+    for path in [&args.export_file, &args.monitor_output].into_iter().flatten() {
+        check_writable(path)?;
+    }
+    let history = open_history(args)?;
+    let stop = stop_on_signals()?;
+
+    let options = RunOptions {
+        rounds: args.rounds,
+        duration_seconds: args.duration,
+        burn_in_seconds: args.burnin_seconds,
+        system: Some(warpforge_inventory::list()),
+        monitor_interval: (args.monitor || args.monitor_output.is_some())
+            .then(|| Duration::from_secs_f64(args.monitor_interval)),
+    };
+    let mut terminal = Terminal::new(history);
+    let executor = super::round::executor()?;
+    let stopped = || stop.load(Ordering::Relaxed);
+    let run = runner::run(&selection, &options, &executor, &mut terminal, &stopped)
+        .context("cannot start the monitor")
+        .map_err(Failure::not_possible)?;
+    terminal.finish(&run);
+
+    write_files(args, &run)?;
+    if args.json {
+        term::print_json(&run)?;
+    } else {
+        term::print(&render::text(&run))?;
+    }
+    if terminal.is_kept() {
+        eprintln!("kept in the history as {}", run.run_id);
+    }
+    Ok(exit(&run, stopped()))
+}
+
+fn dry_run(args: &RunArgs, selection: &Selection) -> Outcome {
+    if args.json {
+        let specs: Vec<_> = selection.chosen.iter().map(|chosen| &chosen.spec).collect();
+        term::print_json(&specs)?;
+    } else {
+        term::print(&render::plan(selection, args.rounds, args.duration))?;
+    }
+    Ok(Exit::Pass)
+}
+
+/// Sets parameters in every chosen benchmark that has them.
+fn apply_params(selection: &mut Selection, settings: &[String]) -> Result<(), Failure> {
+    for setting in settings {
+        let (name, value) = setting
+            .split_once('=')
+            .ok_or_else(|| Failure::bad_input(anyhow!("--param {setting}: expected NAME=VALUE")))?;
+        let (only, name) = name.split_once('.').map_or((None, name), |(only, name)| (Some(only), name));
+        let mut applied = false;
+        for chosen in &mut selection.chosen {
+            let spec = &mut chosen.spec;
+            let has = spec.params.as_ref().is_some_and(|params| params.contains_key(name));
+            let meant = only.map_or(has, |only| only == spec.id.name);
+            if meant {
+                override_params(spec, name, value).map_err(Failure::bad_input)?;
+                applied = true;
+            }
+        }
+        if !applied {
+            return Err(unknown_param(selection, only, name));
+        }
+    }
+    Ok(())
+}
+
+fn unknown_param(selection: &Selection, only: Option<&str>, name: &str) -> Failure {
+    let specs = selection.chosen.iter().map(|chosen| &chosen.spec);
+    if let Some(only) = only {
+        let names: Vec<_> = specs.map(|spec| spec.id.name.as_str()).collect();
+        return Failure::bad_input(anyhow!("--param: `{only}` is not among the benchmarks to run: {}", names.join(", ")));
+    }
+    let known: Vec<_> = specs.filter_map(|spec| spec.params.as_ref()).flat_map(|params| params.keys()).collect();
+    let hint = nearest(name, known.iter().map(|name| name.as_str()))
+        .map_or(String::new(), |nearest| format!(", did you mean `{nearest}`?"));
+    Failure::bad_input(anyhow!("no benchmark to run has a parameter `{name}`{hint}"))
+}
+
+/// Finds out before the run, not after it, that a result could not be written.
+fn check_writable(path: &Path) -> Result<(), Failure> {
+    let failed = |reason: String| Failure::not_possible(anyhow!("cannot write {}: {reason}", path.display()));
+    if path.is_dir() {
+        return Err(failed("it is a folder".to_owned()));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).map_err(|error| failed(error.to_string()))
+}
+
+/// The history, or none where it cannot be written; one of a newer version is an error, so that nothing is lost.
+fn open_history(args: &RunArgs) -> Result<Option<History>, Failure> {
+    if args.no_history {
+        return Ok(None);
+    }
+    match History::open_default() {
+        Ok(history) => Ok(Some(history)),
+        Err(error @ HistoryError::TooNew { .. }) => Err(Failure::not_possible(error)),
+        Err(error) => {
+            eprintln!("warpt: the result will not be kept: {error}");
+            Ok(None)
+        }
+    }
+}
+
+/// A flag that Ctrl-C and SIGTERM raise; the second Ctrl-C ends the program at once.
+fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, Exit::Inconclusive as i32, Arc::clone(&stop))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
+            .map_err(Failure::not_possible)?;
+    }
+    Ok(stop)
+}
+
+fn write_files(args: &RunArgs, run: &BenchmarkSuiteRun) -> Result<(), Failure> {
+    let named = args.export_file.clone();
+    let own = args.export.then(|| export::default_file_name(&format!("benchmark_{}", run.suite)));
+    for path in named.into_iter().chain(own) {
+        record::write(&path, run).map_err(Failure::not_possible)?;
+        eprintln!("result written to {}", path.display());
+    }
+    if let Some(path) = &args.monitor_output {
+        let text = serde_json::to_string_pretty(&run.timeline).map_err(Failure::not_possible)?;
+        export::write_atomically(path, text.as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))
+            .map_err(Failure::not_possible)?;
+        eprintln!("timeline written to {}", path.display());
+    }
+    Ok(())
+}
+
+/// Failed if anything failed; inconclusive if it was stopped; not possible if there was nothing that could run.
+fn exit(run: &BenchmarkSuiteRun, stopped: bool) -> Exit {
+    let any = |verdict| run.benchmarks.iter().any(|result| result.verdict == Some(verdict));
+    if any(Verdict::Fail) {
+        Exit::CheckFailed
+    } else if stopped || any(Verdict::Inconclusive) {
+        Exit::Inconclusive
+    } else if any(Verdict::Pass) {
+        Exit::Pass
+    } else {
+        Exit::NotPossible
+    }
+}

@@ -1,0 +1,21 @@
+//! `cargo xtask peers`: warpt beside the tools that people would use instead, in one run on one machine.
+
+mod micro;
+mod table;
+mod tools;
+
+use clap::Subcommand;
+
+/// What to compare.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Peers {
+    /// The micro suite beside a C compiler's loops, fio and iperf3
+    Micro(micro::MicroArgs),
+}
+
+/// Runs the comparison.
+pub(crate) fn run(peers: &Peers) -> anyhow::Result<()> {
+    match peers {
+        Peers::Micro(args) => micro::run(args),
+    }
+}
