@@ -1,1 +1,0 @@
-//! What the user asked for, turned into a list of benchmarks.
