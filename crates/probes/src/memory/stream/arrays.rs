@@ -1,0 +1,181 @@
+//! Three arrays that a team of threads streams through together.
+
+#![allow(unsafe_code)]
+
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use super::kernel::Routine;
+use crate::memory::{Buffer, MemoryError, Pages};
+use crate::team::Team;
+
+/// A thread's part of an array is a whole number of these, so that no two threads write to one page.
+const PART_BYTES: usize = 4096;
+
+const PART_ELEMENTS: usize = PART_BYTES / size_of::<f64>();
+
+/// Three arrays of doubles, `a`, `b` and `c`, one after the other in memory.
+#[derive(Debug)]
+pub struct Arrays {
+    buffer: Buffer,
+    /// Elements of one array.
+    elements: usize,
+    /// Sections of each thread's part; one is processed at a time.
+    sections: usize,
+    /// The section that is next.
+    next: usize,
+}
+
+/// The address of the first array, for the threads of a team.
+#[derive(Clone, Copy)]
+struct Shared(NonNull<f64>);
+
+// SAFETY: it is only an address; the threads that get it use disjoint parts of what it points to.
+unsafe impl Sync for Shared {}
+
+impl Arrays {
+    /// Arrays of so many bytes for each thread of the team, all three together, rounded down to whole pages. Each
+    /// thread is the first to touch its part.
+    ///
+    /// An iteration of [`Self::run`] processes one of `sections` equal sections, in turn, so that a short measurement
+    /// over much memory still meets each section only after all others.
+    ///
+    /// # Errors
+    /// If there is too little for a page in each array, or the system has not enough.
+    pub fn new(
+        team: &mut Team,
+        bytes_per_thread: usize,
+        sections: usize,
+        pages: Pages,
+    ) -> Result<Self, MemoryError> {
+        let per_thread = bytes_per_thread / 3 / PART_BYTES * PART_ELEMENTS;
+        if per_thread == 0 {
+            return Err(MemoryError::TooSmall { bytes: bytes_per_thread, least: 3 * PART_BYTES });
+        }
+        let elements = per_thread.saturating_mul(team.size());
+        let buffer = Buffer::new(elements.saturating_mul(3 * size_of::<f64>()), pages)?;
+        let mut arrays = Self { buffer, elements, sections: 1, next: 0 };
+        arrays.each_part(team, 1, |[a, b, c], _| {
+            a.fill(1.0);
+            b.fill(2.0);
+            c.fill(5.0);
+        });
+        arrays.sections = sections.clamp(1, per_thread / PART_ELEMENTS);
+        Ok(arrays)
+    }
+
+    /// The bytes of the three arrays together.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.buffer.bytes()
+    }
+
+    /// Which part of the memory lies in huge pages, as [`Buffer::huge_share`].
+    #[must_use]
+    pub fn huge_share(&self) -> Option<f64> {
+        self.buffer.huge_share()
+    }
+
+    /// The elements that the team's threads process together in one iteration.
+    #[must_use]
+    pub fn elements_per_iteration(&self, team: &Team) -> usize {
+        self.section_elements(team) * team.size()
+    }
+
+    /// Runs a kernel on the next section, and so on, so many times. The team may be another one than that which
+    /// touched the memory; the arrays are then divided among its threads.
+    pub fn run(&mut self, team: &mut Team, routine: Routine, iterations: u64) -> Duration {
+        self.each_part(team, iterations, |[a, b, c], _| routine.run(a, b, c))
+    }
+
+    fn section_elements(&self, team: &Team) -> usize {
+        self.elements / team.size() / self.sections
+    }
+
+    /// Calls `work` on every thread with the section of the three arrays that is its own, `iterations` times, a
+    /// section further each time.
+    fn each_part(
+        &mut self,
+        team: &mut Team,
+        iterations: u64,
+        work: impl Fn([&mut [f64]; 3], usize) + Sync,
+    ) -> Duration {
+        let (elements, sections, first_section) = (self.elements, self.sections, self.next);
+        let (part, section) = (elements / team.size(), self.section_elements(team));
+        let base = Shared(self.buffer.start().cast::<f64>());
+        let took = team.run(|rank| {
+            let base = &base;
+            let mut current = first_section;
+            for _ in 0..iterations {
+                let begin = rank * part + current * section;
+                let slices = [0, 1, 2].map(|array| {
+                    // SAFETY: `begin + section` is at most `(rank + 1) * part`, which is at most `elements`, so this
+                    // lies within one of the buffer's three arrays, which the system has zeroed. Ranks have disjoint
+                    // parts, a rank makes one set of slices at a time, and `self` is borrowed exclusively.
+                    unsafe {
+                        let start = base.0.add(array * elements + begin);
+                        std::slice::from_raw_parts_mut(start.as_ptr(), section)
+                    }
+                });
+                work(slices, rank);
+                current = (current + 1) % sections;
+            }
+        });
+        self.next = (first_section + (iterations % sections as u64) as usize) % sections;
+        took
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FACTOR, Kernel, Stores};
+    use super::*;
+    use crate::affinity;
+
+    fn team(size: usize) -> Team {
+        let cpus = affinity::allowed().unwrap();
+        Team::new(&vec![cpus[0]; size]).unwrap()
+    }
+
+    fn values(arrays: &Arrays) -> [Vec<f64>; 3] {
+        // SAFETY: the buffer holds three arrays of `elements` initialised doubles, and nobody writes to them.
+        [0, 1, 2].map(|array| unsafe {
+            let start = arrays.buffer.start().cast::<f64>().add(array * arrays.elements);
+            std::slice::from_raw_parts(start.as_ptr(), arrays.elements).to_vec()
+        })
+    }
+
+    #[test]
+    fn all_threads_together_cover_the_arrays_in_turn() {
+        let mut team = team(3);
+        let mut arrays = Arrays::new(&mut team, 3 * 4 * 4096, 4, Pages::Default).unwrap();
+        assert_eq!(arrays.bytes(), 3 * 3 * 4 * 4096);
+        assert_eq!(arrays.elements_per_iteration(&team), 3 * 512);
+        let scale = Routine::widest(Kernel::Scale, Stores::Ordinary).unwrap();
+        for sections in 1..=4 {
+            arrays.run(&mut team, scale, 1);
+            let [a, b, c] = values(&arrays);
+            assert!(a.iter().all(|&value| value == 1.0) && c.iter().all(|&value| value == 5.0));
+            let scaled = b.iter().filter(|&&value| value == 5.0 * FACTOR).count();
+            assert_eq!(scaled, sections * arrays.elements_per_iteration(&team));
+        }
+    }
+
+    #[test]
+    fn one_thread_can_use_what_several_touched() {
+        let mut arrays = Arrays::new(&mut team(2), 3 * 8 * 4096, 8, Pages::Huge).unwrap();
+        let mut one = team(1);
+        let add = Routine::widest(Kernel::Add, Stores::Ordinary).unwrap();
+        arrays.run(&mut one, add, 8);
+        assert!(values(&arrays)[2].iter().all(|&value| value == 3.0));
+        arrays.run(&mut one, Routine::widest(Kernel::Copy, Stores::Ordinary).unwrap(), 8);
+        assert!(values(&arrays)[2].iter().all(|&value| value == 1.0));
+    }
+
+    #[test]
+    fn too_little_is_an_error() {
+        let error = Arrays::new(&mut team(1), 3 * 4096 - 1, 1, Pages::Default).unwrap_err();
+        assert_eq!(error, MemoryError::TooSmall { bytes: 3 * 4096 - 1, least: 3 * 4096 });
+        assert!(Arrays::new(&mut team(1), usize::MAX / 2, 1, Pages::Default).is_err());
+    }
+}
