@@ -1,3 +1,27 @@
-//! Results rendered for people and for other tools: Markdown, JUnit, terminal tables and plots.
+//! Results rendered for people and for other tools: Markdown, CSV, JUnit, terminal tables and plots.
+//!
+//! [`comparison`] renders how two runs compare, [`run`] what one run gave. Both are built from [`Table`] and
+//! [`number`]; [`plot`] draws a trend.
 
 #![forbid(unsafe_code)]
+
+pub mod comparison;
+pub mod number;
+mod plot;
+pub mod run;
+mod table;
+
+pub use plot::plot;
+pub use table::{Align, Style, Table};
+
+/// Why something could not be rendered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RenderError {
+    /// The JUnit report could not be made.
+    #[error("cannot render as JUnit: {0}")]
+    Junit(#[from] quick_junit::SerializeError),
+    /// The CSV could not be made.
+    #[error("cannot render as CSV: {0}")]
+    Csv(String),
+}

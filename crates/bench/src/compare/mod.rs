@@ -1,1 +1,88 @@
 //! Comparing two runs, metric by metric.
+//!
+//! [`compare`] pairs the metrics of two records, estimates each change with its interval from the rounds' samples,
+//! and gives verdicts that hold for all metrics together: a run compared with another of the same program is called
+//! changed in at most one comparison of twenty. `docs/statistics.md` has the method and its measured error rates.
+
+mod judge;
+mod machine;
+mod outcome;
+mod pairing;
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;
+mod warnings;
+
+pub use machine::machine_differences;
+pub use outcome::{Broken, Change, Comparison, Counts, MetricComparison, RunLabel, Side, Unmatched};
+
+use crate::record::BenchmarkSuiteRun;
+
+/// The change below which a difference is of no interest, in percent, unless told otherwise.
+pub const DEFAULT_NOISE_THRESHOLD_PERCENT: f64 = 3.0;
+
+/// How to compare.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CompareOptions {
+    /// Changes up to this size, in percent, are never called improved or regressed.
+    pub noise_threshold_percent: f64,
+    /// Compare even if the machines differ.
+    pub force: bool,
+}
+
+impl Default for CompareOptions {
+    fn default() -> Self {
+        Self { noise_threshold_percent: DEFAULT_NOISE_THRESHOLD_PERCENT, force: false }
+    }
+}
+
+/// Why two runs were not compared.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompareError {
+    /// They were made on different machines.
+    #[error("the runs are of different machines ({}); use --force to compare them all the same", .differences.join("; "))]
+    DifferentMachines {
+        /// What differs.
+        differences: Vec<String>,
+    },
+    /// The threshold makes no sense.
+    #[error("a noise threshold of {0} %: it must be a number from 0 up to, but not including, 100")]
+    BadThreshold(f64),
+}
+
+/// Compares a later run with an earlier one.
+///
+/// # Errors
+/// If the machines differ and it was not forced, or the threshold makes no sense.
+pub fn compare(
+    before: &BenchmarkSuiteRun,
+    after: &BenchmarkSuiteRun,
+    options: &CompareOptions,
+) -> Result<Comparison, CompareError> {
+    let threshold = options.noise_threshold_percent;
+    if !(0.0..100.0).contains(&threshold) {
+        return Err(CompareError::BadThreshold(threshold));
+    }
+    let differences = machine_differences(before, after);
+    if !differences.is_empty() && !options.force {
+        return Err(CompareError::DifferentMachines { differences });
+    }
+    let pairing = pairing::pair(before, after);
+    let metrics = judge::judge(&pairing.pairs, threshold);
+    let mut warnings = warnings::warnings(before, after);
+    warnings.splice(0..0, differences.into_iter().map(|what| format!("different machines: {what}")));
+    Ok(Comparison {
+        verdict: outcome::overall(&metrics, &pairing.unmatched, &pairing.broken),
+        before: RunLabel::of(before),
+        after: RunLabel::of(after),
+        noise_threshold_percent: threshold,
+        confidence: judge::CONFIDENCE,
+        counts: Counts::of(&metrics),
+        metrics,
+        unmatched: pairing.unmatched,
+        broken: pairing.broken,
+        warnings,
+    })
+}

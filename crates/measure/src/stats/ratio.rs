@@ -127,18 +127,14 @@ fn student(degrees: f64) -> Option<StudentsT> {
     StudentsT::new(0.0, 1.0, degrees).ok()
 }
 
-/// The quantile of a tail below one half, by bisection of the distribution function: as exact as that is, and at a
-/// few microseconds fast enough.
+/// The quantile of a tail below one half, by bisection of the distribution function, which is as exact as that is.
 fn quantile(student: &StudentsT, tail: f64) -> f64 {
     let (mut low, mut high) = (-1.0, 0.0);
     while student.cdf(low) > tail && low > f64::MIN / 4.0 {
         low *= 2.0;
     }
-    for _ in 0..200 {
+    while high - low > 1e-12 * low.abs() {
         let middle = f64::midpoint(low, high);
-        if middle <= low || middle >= high {
-            break;
-        }
         if student.cdf(middle) > tail { high = middle } else { low = middle }
     }
     low

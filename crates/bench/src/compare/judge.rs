@@ -1,0 +1,135 @@
+//! Verdicts on all metrics together.
+
+use warpforge_measure::stats::{Interval, LogRatio};
+
+use super::outcome::{Change, MetricComparison};
+use super::pairing::{Pair, tags};
+
+/// The confidence of each metric's interval, and that no unchanged metric among all is called changed.
+pub(super) const CONFIDENCE: f64 = 0.95;
+
+/// Judges every pair; changes up to the threshold are never called one.
+pub(super) fn judge(pairs: &[Pair<'_>], threshold_percent: f64) -> Vec<MetricComparison> {
+    let ratios: Vec<Result<LogRatio, String>> = pairs.iter().map(ratio).collect();
+    let confidences =
+        holm(&ratios.iter().map(|r| r.as_ref().ok().map(LogRatio::p_value)).collect::<Vec<_>>());
+    let judged = pairs.iter().zip(&ratios).zip(confidences);
+    judged.map(|((pair, ratio), confidence)| one(pair, ratio, confidence, threshold_percent)).collect()
+}
+
+/// The ratio of the two, or why there is none.
+fn ratio(pair: &Pair<'_>) -> Result<LogRatio, String> {
+    let Pair { before, after, .. } = pair;
+    if before.unit != after.unit {
+        return Err(format!("the units differ: {} and {}", before.unit, after.unit));
+    }
+    if before.higher_is_better != after.higher_is_better {
+        return Err("the runs disagree on whether more is better".to_owned());
+    }
+    let (Some(a), Some(b)) = (&before.statistics, &after.statistics) else {
+        return Err("the record has no samples, so the noise is unknown".to_owned());
+    };
+    LogRatio::of_rounds(&a.rounds, &b.rounds).map_err(|error| error.to_string())
+}
+
+/// The confidence to ask of each metric so that all verdicts of change hold together, by Holm's method: the least
+/// probable result must hold against as many rivals as there are metrics, the next against one fewer, and from the
+/// first that does not hold on, all are judged alike. An interval at this confidence leaves out zero exactly if the
+/// method calls the metric changed.
+fn holm(p_values: &[Option<f64>]) -> Vec<f64> {
+    let mut ranked: Vec<(usize, f64)> =
+        p_values.iter().enumerate().filter_map(|(i, p)| Some((i, (*p)?))).collect();
+    ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let mut confidences = vec![CONFIDENCE; p_values.len()];
+    let mut rivals = ranked.len();
+    let mut holding = true;
+    for (index, p) in ranked {
+        let error = (1.0 - CONFIDENCE) / rivals as f64;
+        confidences[index] = 1.0 - error;
+        holding &= p < error;
+        if holding {
+            rivals -= 1;
+        }
+    }
+    confidences
+}
+
+fn one(
+    pair: &Pair<'_>,
+    ratio: &Result<LogRatio, String>,
+    family_confidence: f64,
+    threshold: f64,
+) -> MetricComparison {
+    let Pair { benchmark, before, after } = *pair;
+    let mut result = MetricComparison {
+        benchmark: benchmark.clone(),
+        name: before.name.clone(),
+        unit: before.unit.clone(),
+        higher_is_better: before.higher_is_better,
+        tags: tags(before),
+        before: before.value,
+        after: after.value,
+        change_percent: None,
+        ci_low_percent: None,
+        ci_high_percent: None,
+        family_ci_low_percent: None,
+        family_ci_high_percent: None,
+        verdict: Change::Inconclusive,
+        note: None,
+    };
+    match ratio {
+        Err(reason) => {
+            result.note = Some(reason.clone());
+            let change = (after.value / before.value - 1.0) * 100.0;
+            result.change_percent = (before.unit == after.unit && change.is_finite()).then_some(change);
+        }
+        Ok(ratio) => {
+            let alone = percent(ratio.interval(CONFIDENCE));
+            let family = percent(ratio.interval(family_confidence));
+            let change = ratio.estimate.exp_m1() * 100.0;
+            result.change_percent = Some(change);
+            (result.ci_low_percent, result.ci_high_percent) = (Some(alone.low), Some(alone.high));
+            (result.family_ci_low_percent, result.family_ci_high_percent) =
+                (Some(family.low), Some(family.high));
+            (result.verdict, result.note) =
+                verdict(change, alone, family, threshold, before.higher_is_better);
+            if ratio.single_round {
+                let mark = "one round each, so what differs between processes is unknown";
+                result.note =
+                    Some(result.note.map_or_else(|| mark.to_owned(), |note| format!("{note}; {mark}")));
+            }
+        }
+    }
+    result
+}
+
+/// Logarithms as percent of change.
+fn percent(logarithms: Interval) -> Interval {
+    Interval { low: logarithms.low.exp_m1() * 100.0, high: logarithms.high.exp_m1() * 100.0 }
+}
+
+/// A change must hold against all metrics together and exceed the threshold; that there is none need only hold for
+/// the metric alone, since nobody is alarmed by it.
+fn verdict(
+    change: f64,
+    alone: Interval,
+    family: Interval,
+    threshold: f64,
+    higher_is_better: bool,
+) -> (Change, Option<String>) {
+    if !family.contains(0.0) && change.abs() > threshold {
+        let better = (change > 0.0) == higher_is_better;
+        return (if better { Change::Improved } else { Change::Regressed }, None);
+    }
+    if alone.low >= -threshold && alone.high <= threshold {
+        return (Change::Unchanged, None);
+    }
+    let note = if alone.contains(0.0) {
+        format!("noise of {:.1} points hides a change of {threshold} %", alone.width() / 2.0)
+    } else if change.abs() > threshold {
+        "likely a change if it were the only metric; among so many it may be chance".to_owned()
+    } else {
+        format!("a small change that may or may not exceed {threshold} %")
+    };
+    (Change::Inconclusive, Some(note))
+}

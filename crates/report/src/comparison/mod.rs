@@ -1,0 +1,102 @@
+//! How two runs compare: for a terminal, a Markdown page, and tools that read JUnit.
+
+mod junit;
+mod markdown;
+mod text;
+
+pub use junit::junit;
+pub use markdown::markdown;
+pub use text::text;
+
+use warpforge_bench::compare::{Change, Comparison, MetricComparison, RunLabel, Side, Unmatched};
+
+use crate::number::{percent, percent_interval, significant, with_unit};
+use crate::table::{Align, Style, Table};
+
+/// One row a metric, the changed ones first.
+fn table(comparison: &Comparison) -> Table {
+    let mut table = Table::new(&[
+        ("benchmark", Align::Left),
+        ("metric", Align::Left),
+        ("before", Align::Right),
+        ("after", Align::Right),
+        ("change", Align::Right),
+        ("95 % interval", Align::Right),
+        ("verdict", Align::Left),
+    ]);
+    for metric in in_order(comparison) {
+        let verdict = match &metric.note {
+            Some(note) => format!("{}: {note}", metric.verdict),
+            None => metric.verdict.to_string(),
+        };
+        let cells = [
+            metric.benchmark.to_string(),
+            metric.label(),
+            significant(metric.before, 4),
+            with_unit(metric.after, &metric.unit),
+            metric.change_percent.map(percent).unwrap_or_default(),
+            interval(metric),
+            verdict,
+        ];
+        table.row(style(metric.verdict), cells);
+    }
+    table
+}
+
+fn in_order(comparison: &Comparison) -> impl Iterator<Item = &MetricComparison> {
+    const ORDER: [Change; 4] = [Change::Regressed, Change::Improved, Change::Inconclusive, Change::Unchanged];
+    ORDER.into_iter().flat_map(|verdict| comparison.metrics.iter().filter(move |m| m.verdict == verdict))
+}
+
+fn interval(metric: &MetricComparison) -> String {
+    match (metric.ci_low_percent, metric.ci_high_percent) {
+        (Some(low), Some(high)) => percent_interval(low, high),
+        _ => "unknown".to_owned(),
+    }
+}
+
+fn style(verdict: Change) -> Style {
+    match verdict {
+        Change::Improved => Style::Good,
+        Change::Regressed => Style::Bad,
+        Change::Unchanged => Style::Plain,
+        Change::Inconclusive => Style::Faint,
+    }
+}
+
+/// What the whole came to, in a line.
+fn summary(comparison: &Comparison) -> String {
+    let counts = comparison.counts;
+    let mut parts = vec![
+        format!("{} regressed", counts.regressed),
+        format!("{} improved", counts.improved),
+        format!("{} unchanged", counts.unchanged),
+        format!("{} inconclusive", counts.inconclusive),
+    ];
+    if !comparison.broken.is_empty() {
+        parts.insert(0, format!("{} benchmarks fail now", comparison.broken.len()));
+    }
+    format!("{} (changes up to {} % do not count)", parts.join(", "), comparison.noise_threshold_percent)
+}
+
+fn run_label(label: &RunLabel) -> String {
+    let id = if label.run_id.is_empty() { "no id" } else { &label.run_id };
+    let tool = match label.tool_version.as_str() {
+        "" => "another tool".to_owned(),
+        version => format!("warpt {version}"),
+    };
+    let time = label.start_time.map(|time| format!(", {time:.0}")).unwrap_or_default();
+    format!("{} {id} ({tool}{time})", label.suite)
+}
+
+fn missing(metric: &Unmatched) -> String {
+    let place = match metric.only_in {
+        Side::Before => "only in the earlier run",
+        Side::After => "only in the later run, so without a baseline",
+    };
+    let reason = metric.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("{place}{reason}")
+}
+
+#[cfg(test)]
+mod tests;
