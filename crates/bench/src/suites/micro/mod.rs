@@ -5,7 +5,9 @@ mod disk_io;
 mod gpu;
 mod mem_bandwidth;
 mod mem_latency;
+mod memory_levels;
 mod net_bandwidth;
+mod percentiles;
 
 use super::Suite;
 use crate::benchmark::Benchmark;
