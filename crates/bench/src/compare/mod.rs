@@ -8,6 +8,7 @@ mod judge;
 mod machine;
 mod outcome;
 mod pairing;
+mod self_test;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod warnings;
 
 pub use machine::machine_differences;
 pub use outcome::{Broken, Change, Comparison, Counts, MetricComparison, RunLabel, Side, Unmatched};
+pub use self_test::{SelfTest, SelfTestError, SelfTestOptions, self_test};
 
 use crate::record::BenchmarkSuiteRun;
 
