@@ -29,13 +29,13 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     selector: Selector,
     /// Seconds to measure each benchmark, over all its rounds [default: the benchmark's own]
-    #[arg(long, value_name = "SECONDS", value_parser = term::positive_seconds)]
+    #[arg(long, env = "WARPT_DURATION", value_name = "SECONDS", value_parser = term::positive_seconds)]
     duration: Option<f64>,
     /// Seconds of load before the first measurement of a round
-    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_BURNIN_SECONDS, value_parser = term::seconds)]
+    #[arg(long, env = "WARPT_BURNIN_SECONDS", value_name = "SECONDS", default_value_t = DEFAULT_BURNIN_SECONDS, value_parser = term::seconds)]
     burnin_seconds: f64,
     /// Fresh processes to run each benchmark in
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_ROUNDS, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, env = "WARPT_ROUNDS", value_name = "N", default_value_t = DEFAULT_ROUNDS, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     /// Set a benchmark's parameter; `BENCHMARK.NAME=VALUE` sets it for one benchmark only
     #[arg(long, value_name = "NAME=VALUE")]
@@ -186,7 +186,7 @@ fn open_history(args: &RunArgs) -> Result<Option<History>, Failure> {
 }
 
 /// A flag that Ctrl-C and SIGTERM raise; the second Ctrl-C ends the program at once.
-fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+pub(super) fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register_conditional_shutdown(signal, Exit::Inconclusive as i32, Arc::clone(&stop))
