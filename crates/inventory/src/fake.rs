@@ -21,3 +21,12 @@ pub(crate) fn link(root: &TempDir, path: &str, target: impl AsRef<Path>) {
     std::fs::create_dir_all(path.parent().expect("a link in a folder")).expect("its folder");
     std::os::unix::fs::symlink(target, path).expect("the link");
 }
+
+/// A program in such a folder: a script for the shell.
+pub(crate) fn program(root: &TempDir, path: &str, script: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = root.path().join(path);
+    std::fs::create_dir_all(path.parent().expect("a program in a folder")).expect("its folder");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("the program");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("its permissions");
+}

@@ -33,7 +33,14 @@ pub struct ListOutput {
 #[must_use]
 pub fn list() -> ListOutput {
     let mut warnings = Vec::new();
-    let hardware = hardware::Hardware::detect(&mut warnings);
-    let software = software::Software::detect();
+    let (hardware, software) = std::thread::scope(|scope| {
+        let software = scope.spawn(software::Software::detect);
+        (hardware::Hardware::detect(&mut warnings), joined(software))
+    });
     ListOutput { hardware, software, warnings }
+}
+
+/// What a thread returns; its panic, if it has one, goes on here.
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -1,5 +1,10 @@
 //! `warpt list`: the inventory, for people and for programs.
 
+mod hardware;
+mod page;
+mod software;
+mod units;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -8,6 +13,7 @@ use warpforge_inventory::{ListOutput, export};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::term;
+use page::Page;
 
 /// Arguments of the command.
 #[derive(Debug, Args)]
@@ -26,11 +32,16 @@ pub(crate) struct ListArgs {
 /// Runs the command.
 pub(crate) fn run(args: &ListArgs) -> Outcome {
     let inventory = warpforge_inventory::list();
-    term::print_json(&inventory)?;
+    // The file first: a reader that closes the output early does not cost it.
     let file = args.export_file.clone().or_else(|| args.export.then(|| export::default_file_name("list")));
     if let Some(file) = file {
         write(&inventory, &file)?;
         eprintln!("inventory written to {}", file.display());
+    }
+    if args.json {
+        term::print_json(&inventory)?;
+    } else {
+        term::print(&text(&inventory, term::colour()))?;
     }
     Ok(Exit::Pass)
 }
@@ -41,4 +52,60 @@ fn write(inventory: &ListOutput, file: &Path) -> Result<(), Failure> {
     export::write_atomically(file, &text)
         .with_context(|| format!("cannot write the inventory to {}", file.display()))
         .map_err(Failure::not_possible)
+}
+
+/// The inventory on a page or two.
+fn text(inventory: &ListOutput, colour: bool) -> String {
+    let mut page = Page::new(colour);
+    hardware::render(&mut page, &inventory.hardware);
+    software::render(&mut page, &inventory.software);
+    if !inventory.warnings.is_empty() {
+        page.heading("Warnings");
+        for warning in &inventory.warnings {
+            page.line(warning);
+        }
+    }
+    page.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use warpforge_inventory::hardware::{Gpu, Hardware};
+    use warpforge_inventory::software::Software;
+
+    use super::*;
+
+    fn inventory() -> ListOutput {
+        let gpu =
+            Gpu { vendor: "NVIDIA".to_owned(), model: Some("NVIDIA H200".to_owned()), ..Gpu::default() };
+        ListOutput {
+            hardware: Hardware { gpus: vec![gpu], ..Hardware::default() },
+            software: Software::default(),
+            warnings: vec!["0000:01:00.0: no driver serves it".to_owned()],
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_is_not_shown_as_zero() {
+        let text = text(&inventory(), false);
+        assert!(text.contains("NVIDIA H200") && text.contains("no driver serves it"), "{text}");
+        assert!(!text.contains(" 0 ") && !text.contains("None") && !text.contains('\u{1b}'), "{text}");
+    }
+
+    #[test]
+    fn the_file_is_the_json_that_is_printed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("list.json");
+        write(&inventory(), &file).unwrap();
+        let read: ListOutput = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        assert_eq!(read, inventory());
+        assert!(write(&inventory(), &folder.path().join("missing/list.json")).is_err());
+    }
+
+    #[test]
+    fn records_of_an_older_version_are_read() {
+        let old = r#"{"hardware": {"cpu": {"model": "X"}}, "software": {"os": {}}}"#;
+        let read: ListOutput = serde_json::from_str(old).unwrap();
+        assert_eq!(read.hardware.cpu.model.as_deref(), Some("X"));
+    }
 }

@@ -44,6 +44,14 @@ pub struct Cache {
     pub shared_cpu_lists: Vec<String>,
 }
 
+impl Cache {
+    /// The CPUs of each instance, by number.
+    #[must_use]
+    pub fn instance_cpus(&self) -> Vec<Vec<u32>> {
+        self.shared_cpu_lists.iter().filter_map(|list| sysfs::parse_list(list)).collect()
+    }
+}
+
 /// What makes two caches the same kind of cache.
 type Group = (u8, CacheKind, u64, Option<u32>, Option<u32>, Option<u32>);
 
@@ -127,6 +135,7 @@ mod tests {
         assert_eq!((caches[0].level, caches[0].instances, caches[0].size_bytes), (1, 4, 48 << 10));
         assert_eq!((caches[1].instances, caches[1].shared_by_threads), (2, Some(2)));
         assert_eq!(caches[1].shared_cpu_lists, ["0-1", "2-3"]);
+        assert_eq!(caches[1].instance_cpus(), [[0, 1], [2, 3]]);
         assert_eq!(caches[1].line_size_bytes, Some(64));
     }
 
