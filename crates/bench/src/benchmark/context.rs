@@ -112,6 +112,12 @@ impl<'a> RunContext<'a> {
         Duration::from_secs_f64(self.round.seconds / self.total as f64)
     }
 
+    /// The time for all measurements of this round together.
+    #[must_use]
+    pub fn time(&self) -> Duration {
+        Duration::from_secs_f64(self.round.seconds)
+    }
+
     /// The time to load the machine before the first measurement.
     #[must_use]
     pub fn burn_in(&self) -> Duration {
@@ -140,10 +146,24 @@ impl<'a> RunContext<'a> {
         &mut self,
         key: MetricKey,
         to_value: impl Fn(f64) -> f64,
+        routine: impl FnMut(u64) -> Duration,
+    ) -> Result<(), BenchmarkError> {
+        self.measure_for(self.share(), key, to_value, routine)
+    }
+
+    /// As [`Self::measure`], for a time of its own: some measurements need more than others.
+    ///
+    /// # Errors
+    /// As for [`Self::measure`].
+    pub fn measure_for(
+        &mut self,
+        time: Duration,
+        key: MetricKey,
+        to_value: impl Fn(f64) -> f64,
         mut routine: impl FnMut(u64) -> Duration,
     ) -> Result<(), BenchmarkError> {
         self.begin(&key.label());
-        let config = SampleConfig::within(self.share());
+        let config = SampleConfig::within(time);
         let samples = sample(&config, self.stop, &mut routine);
         self.record(key, samples.seconds_per_iteration.into_iter().map(to_value).collect())
     }

@@ -9,8 +9,9 @@ use super::kernel::Routine;
 use crate::memory::{Buffer, MemoryError, Pages};
 use crate::team::Team;
 
-/// A thread's part of an array is a whole number of these, so that no two threads write to one page.
-const PART_BYTES: usize = 4096;
+/// A thread's part of an array is a whole number of these, so that no two threads write to one cache line or to a pair
+/// that is fetched together.
+const PART_BYTES: usize = 512;
 
 const PART_ELEMENTS: usize = PART_BYTES / size_of::<f64>();
 
@@ -20,6 +21,8 @@ pub struct Arrays {
     buffer: Buffer,
     /// Elements of one array.
     elements: usize,
+    /// The most threads that the sections are long enough for.
+    most_threads: usize,
     /// Sections of each thread's part; one is processed at a time.
     sections: usize,
     /// The section that is next.
@@ -34,14 +37,14 @@ struct Shared(NonNull<f64>);
 unsafe impl Sync for Shared {}
 
 impl Arrays {
-    /// Arrays of so many bytes for each thread of the team, all three together, rounded down to whole pages. Each
+    /// Arrays of so many bytes for each thread of the team, all three together, rounded down to whole lines. Each
     /// thread is the first to touch its part.
     ///
     /// An iteration of [`Self::run`] processes one of `sections` equal sections, in turn, so that a short measurement
     /// over much memory still meets each section only after all others.
     ///
     /// # Errors
-    /// If there is too little for a page in each array, or the system has not enough.
+    /// If there is too little for some lines in each array, or the system has not enough.
     pub fn new(
         team: &mut Team,
         bytes_per_thread: usize,
@@ -54,7 +57,7 @@ impl Arrays {
         }
         let elements = per_thread.saturating_mul(team.size());
         let buffer = Buffer::new(elements.saturating_mul(3 * size_of::<f64>()), pages)?;
-        let mut arrays = Self { buffer, elements, sections: 1, next: 0 };
+        let mut arrays = Self { buffer, elements, most_threads: team.size(), sections: 1, next: 0 };
         arrays.each_part(team, 1, |[a, b, c], _| {
             a.fill(1.0);
             b.fill(2.0);
@@ -84,12 +87,16 @@ impl Arrays {
 
     /// Runs a kernel on the next section, and so on, so many times. The team may be another one than that which
     /// touched the memory; the arrays are then divided among its threads.
+    ///
+    /// # Panics
+    /// If the team is larger than the one that touched the memory.
     pub fn run(&mut self, team: &mut Team, routine: Routine, iterations: u64) -> Duration {
         self.each_part(team, iterations, |[a, b, c], _| routine.run(a, b, c))
     }
 
     fn section_elements(&self, team: &Team) -> usize {
-        self.elements / team.size() / self.sections
+        assert!(team.size() <= self.most_threads, "a team of {} for {}", team.size(), self.most_threads);
+        self.elements / team.size() / self.sections / PART_ELEMENTS * PART_ELEMENTS
     }
 
     /// Calls `work` on every thread with the section of the three arrays that is its own, `iterations` times, a
@@ -148,9 +155,9 @@ mod tests {
     #[test]
     fn all_threads_together_cover_the_arrays_in_turn() {
         let mut team = team(3);
-        let mut arrays = Arrays::new(&mut team, 3 * 4 * 4096, 4, Pages::Default).unwrap();
-        assert_eq!(arrays.bytes(), 3 * 3 * 4 * 4096);
-        assert_eq!(arrays.elements_per_iteration(&team), 3 * 512);
+        let mut arrays = Arrays::new(&mut team, 3 * 4 * PART_BYTES + 1, 4, Pages::Default).unwrap();
+        assert_eq!(arrays.bytes(), 3 * 3 * 4 * PART_BYTES);
+        assert_eq!(arrays.elements_per_iteration(&team), 3 * PART_ELEMENTS);
         let scale = Routine::widest(Kernel::Scale, Stores::Ordinary).unwrap();
         for sections in 1..=4 {
             arrays.run(&mut team, scale, 1);
@@ -163,7 +170,7 @@ mod tests {
 
     #[test]
     fn one_thread_can_use_what_several_touched() {
-        let mut arrays = Arrays::new(&mut team(2), 3 * 8 * 4096, 8, Pages::Huge).unwrap();
+        let mut arrays = Arrays::new(&mut team(2), 3 * 8 * PART_BYTES, 8, Pages::Huge).unwrap();
         let mut one = team(1);
         let add = Routine::widest(Kernel::Add, Stores::Ordinary).unwrap();
         arrays.run(&mut one, add, 8);
@@ -174,8 +181,8 @@ mod tests {
 
     #[test]
     fn too_little_is_an_error() {
-        let error = Arrays::new(&mut team(1), 3 * 4096 - 1, 1, Pages::Default).unwrap_err();
-        assert_eq!(error, MemoryError::TooSmall { bytes: 3 * 4096 - 1, least: 3 * 4096 });
+        let error = Arrays::new(&mut team(1), 3 * PART_BYTES - 1, 1, Pages::Default).unwrap_err();
+        assert_eq!(error, MemoryError::TooSmall { bytes: 3 * PART_BYTES - 1, least: 3 * PART_BYTES });
         assert!(Arrays::new(&mut team(1), usize::MAX / 2, 1, Pages::Default).is_err());
     }
 }
