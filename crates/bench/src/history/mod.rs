@@ -97,7 +97,9 @@ impl History {
         }
         let mut connection = Connection::open(path).map_err(|error| unusable(error.to_string()))?;
         match schema::prepare(&mut connection) {
-            Ok(found) if found > schema::VERSION => Err(HistoryError::TooNew { path: path.to_owned(), found }),
+            Ok(found) if found > schema::VERSION => {
+                Err(HistoryError::TooNew { path: path.to_owned(), found })
+            }
             Ok(_) => Ok(Self { connection, path: path.to_owned() }),
             Err(error) => Err(unusable(error.to_string())),
         }
@@ -167,7 +169,8 @@ impl History {
 }
 
 fn save(connection: &mut Connection, run: &BenchmarkSuiteRun, record: &str) -> rusqlite::Result<()> {
-    let started = run.benchmarks.iter().map(|result| result.start_time).min().unwrap_or_else(jiff::Timestamp::now);
+    let started =
+        run.benchmarks.iter().map(|result| result.start_time).min().unwrap_or_else(jiff::Timestamp::now);
     let transaction = connection.transaction()?;
     transaction.execute(
         "INSERT OR REPLACE INTO runs (id, started, suite, tool_version, record) VALUES (?1, ?2, ?3, ?4, ?5)",

@@ -55,7 +55,11 @@ impl History {
                 suite: row.get(2)?,
                 tool_version: row.get(3)?,
                 metric_count: row.get(4)?,
-                benchmarks: benchmarks.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+                benchmarks: benchmarks
+                    .split(',')
+                    .filter(|name| !name.is_empty())
+                    .map(str::to_owned)
+                    .collect(),
             })
         })
     }

@@ -9,7 +9,10 @@ fn run(id: &str, time: &str, value: f64) -> BenchmarkSuiteRun {
         value,
         unit: "GFLOP/s".to_owned(),
         higher_is_better: true,
-        tags: Some(Tags::from([("dtype".to_owned(), "f32".to_owned()), ("threads".to_owned(), "1".to_owned())])),
+        tags: Some(Tags::from([
+            ("dtype".to_owned(), "f32".to_owned()),
+            ("threads".to_owned(), "1".to_owned()),
+        ])),
         statistics: None,
     };
     let spec = BenchmarkSpec {
@@ -84,7 +87,10 @@ fn saving_a_run_again_replaces_it() {
 fn the_list_is_newest_first_and_names_what_ran() {
     let (_folder, history) = history();
     let entries = history.list(2).unwrap();
-    assert_eq!(entries.iter().map(|e| e.run_id.as_str()).collect::<Vec<_>>(), ["20260103-aaaa", "20260102-aaaa"]);
+    assert_eq!(
+        entries.iter().map(|e| e.run_id.as_str()).collect::<Vec<_>>(),
+        ["20260103-aaaa", "20260102-aaaa"]
+    );
     assert_eq!(entries[0].benchmarks, ["cpu_flops"]);
     assert_eq!(entries[0].metric_count, 1);
     let names = history.metric_names("cpu_flops").unwrap();
@@ -106,8 +112,11 @@ fn a_history_of_a_newer_version_is_refused_and_left_as_it_is() {
 fn a_file_that_is_no_history_is_refused_and_left_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.sqlite");
-    std::fs::write(&path, "my shopping list, which is rather longer than SQLite's header of a hundred bytes. ".repeat(9))
-        .unwrap();
+    std::fs::write(
+        &path,
+        "my shopping list, which is rather longer than SQLite's header of a hundred bytes. ".repeat(9),
+    )
+    .unwrap();
     let before = std::fs::read(&path).unwrap();
     assert!(matches!(History::open(&path), Err(HistoryError::Unusable { .. })));
     assert_eq!(std::fs::read(&path).unwrap(), before);

@@ -31,7 +31,9 @@ impl Progress {
             Some(benchmark) => benchmark.prepare(&params).err(),
             None => {
                 let suite = &chosen.spec.id.suite;
-                Some(BenchmarkError::NotPossible(format!("suite `{suite}` is not part of this version of warpt")))
+                Some(BenchmarkError::NotPossible(format!(
+                    "suite `{suite}` is not part of this version of warpt"
+                )))
             }
         };
         let now = Timestamp::now();

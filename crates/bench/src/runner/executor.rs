@@ -115,7 +115,8 @@ impl ChildProcess {
 
 /// Passes on what the child says, line by line; ends when the child closes its output.
 fn read_lines(child: &mut Child) -> Result<mpsc::Receiver<Line>, BenchmarkError> {
-    let stdout = child.stdout.take().ok_or_else(|| BenchmarkError::Failed("the child has no output".to_owned()))?;
+    let stdout =
+        child.stdout.take().ok_or_else(|| BenchmarkError::Failed("the child has no output".to_owned()))?;
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {

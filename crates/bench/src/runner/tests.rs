@@ -90,7 +90,11 @@ fn a_failure_ends_that_benchmark_alone_and_keeps_what_it_measured() {
     let executor = Scripted {
         answer: |_, round: &Round, on_event: &mut dyn FnMut(Event)| {
             on_event(gflops(1.0));
-            if round.id.name == "cpu_flops" { Err(BenchmarkError::Failed("broke".to_owned())) } else { Ok(()) }
+            if round.id.name == "cpu_flops" {
+                Err(BenchmarkError::Failed("broke".to_owned()))
+            } else {
+                Ok(())
+            }
         },
         rounds: RefCell::default(),
     };
@@ -114,7 +118,8 @@ fn stopping_keeps_what_was_measured_and_calls_it_inconclusive() {
         },
         rounds: RefCell::default(),
     };
-    let run = run(&cpu_and_ram(), &options(2), &executor, &mut Recorder::default(), &|| stopped.get()).unwrap();
+    let run =
+        run(&cpu_and_ram(), &options(2), &executor, &mut Recorder::default(), &|| stopped.get()).unwrap();
     assert_eq!(executor.rounds.borrow().len(), 2);
     for result in &run.benchmarks {
         assert_eq!(result.verdict, Some(Verdict::Inconclusive));
@@ -127,7 +132,8 @@ fn stopping_keeps_what_was_measured_and_calls_it_inconclusive() {
 fn what_cannot_run_here_is_skipped_with_its_reason() {
     let request = Request { components: vec!["system".to_owned()], ..Request::default() };
     let selection = select(&request, &[]).unwrap();
-    let executor = Scripted { answer: |_, _: &Round, _: &mut dyn FnMut(Event)| Ok(()), rounds: RefCell::default() };
+    let executor =
+        Scripted { answer: |_, _: &Round, _: &mut dyn FnMut(Event)| Ok(()), rounds: RefCell::default() };
     let run = run(&selection, &options(2), &executor, &mut Recorder::default(), &|| false).unwrap();
     assert!(executor.rounds.borrow().is_empty());
     assert_eq!(run.benchmarks[0].verdict, Some(Verdict::Skipped));

@@ -79,8 +79,7 @@ pub enum SelectionError {
 /// # Errors
 /// If a name does not exist or nothing fits.
 pub fn select(request: &Request, present: &[BenchmarkComponent]) -> Result<Selection, SelectionError> {
-    let components =
-        request.components.iter().map(|name| component(name)).collect::<Result<Vec<_>, _>>()?;
+    let components = request.components.iter().map(|name| component(name)).collect::<Result<Vec<_>, _>>()?;
     let fits = |spec: &BenchmarkSpec| {
         components.is_empty() || spec.components.iter().any(|component| components.contains(component))
     };
@@ -94,7 +93,8 @@ pub fn select(request: &Request, present: &[BenchmarkComponent]) -> Result<Selec
                 push_once(&mut chosen, found);
             }
         }
-        let name = suite.map_or_else(|| request.benchmarks.join("-").replace('/', "-"), |s| s.name().to_owned());
+        let name =
+            suite.map_or_else(|| request.benchmarks.join("-").replace('/', "-"), |s| s.name().to_owned());
         return non_empty(Selection { name, chosen }, &components);
     }
     if let Some(suite) = suite {
@@ -131,7 +131,10 @@ pub fn suite(name: &str) -> Result<&'static dyn Suite, SelectionError> {
 ///
 /// # Errors
 /// If there is none of that name.
-pub fn benchmark(within: Option<&'static dyn Suite>, name: &str) -> Result<&'static dyn Benchmark, SelectionError> {
+pub fn benchmark(
+    within: Option<&'static dyn Suite>,
+    name: &str,
+) -> Result<&'static dyn Benchmark, SelectionError> {
     let (within, plain) = match (within, name.split_once('/')) {
         (None, Some((suite_name, plain))) => (Some(suite(suite_name)?), plain),
         _ => (within, name),
@@ -178,7 +181,10 @@ fn push_once(chosen: &mut Vec<Chosen>, benchmark: &'static dyn Benchmark) {
 
 fn non_empty(selection: Selection, components: &[BenchmarkComponent]) -> Result<Selection, SelectionError> {
     if selection.chosen.is_empty() {
-        return Err(SelectionError::NothingMatches { suite: selection.name, components: join(components, " or ") });
+        return Err(SelectionError::NothingMatches {
+            suite: selection.name,
+            components: join(components, " or "),
+        });
     }
     Ok(selection)
 }

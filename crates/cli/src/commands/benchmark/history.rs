@@ -1,16 +1,20 @@
 //! `warpt benchmark history`: earlier runs, and one metric over time.
 
-use std::fmt::Write as _;
-
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use warpforge_bench::history::{History, TrendPoint};
 use warpforge_bench::selection::nearest;
+use warpforge_report::number::{significant, with_unit};
+use warpforge_report::{Align, Style, Table, plot};
 
 use super::load::{load_run, open_history};
 use super::run::result_text;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::term;
+
+/// The size of the plot, labels included: it fits the narrowest terminal in use.
+const PLOT_COLUMNS: usize = 78;
+const PLOT_ROWS: usize = 10;
 
 /// Arguments of `warpt benchmark history`.
 #[derive(Debug, Args)]
@@ -70,14 +74,15 @@ fn list(limit: usize, json: bool) -> Outcome {
     }
     if entries.is_empty() {
         eprintln!("the history is empty; `warpt benchmark run` adds to it");
+        return Ok(Exit::Pass);
     }
-    let mut out = String::new();
+    let columns = ["run", "started (UTC)", "suite", "benchmarks"].map(|name| (name, Align::Left));
+    let mut table = Table::new(&columns);
     for entry in entries {
-        let started = entry.start_time.get(..19).unwrap_or(&entry.start_time).replace('T', " ");
-        let benchmarks = entry.benchmarks.join(", ");
-        let _ = writeln!(out, "{:<22} {started} UTC  {:<12} {benchmarks}", entry.run_id, entry.suite);
+        let started = second(&entry.start_time);
+        table.row(Style::Plain, [entry.run_id, started, entry.suite, entry.benchmarks.join(", ")]);
     }
-    term::print(&out)?;
+    term::print(&table.to_text(term::colour()))?;
     Ok(Exit::Pass)
 }
 
@@ -135,10 +140,20 @@ fn names(metrics: &[&(String, String)]) -> String {
 }
 
 fn trend_text(title: &str, points: &[TrendPoint]) -> String {
-    let mut out = format!("{title}\n");
+    let mut table = Table::new(&[("started (UTC)", Align::Left), ("value", Align::Right), ("95 % interval", Align::Left), ("run", Align::Left)]);
     for point in points {
-        let started = point.start_time.get(..19).unwrap_or(&point.start_time).replace('T', " ");
-        let _ = writeln!(out, "  {started}  {:>12.4} {}  {}", point.value, point.unit, point.run_id);
+        let interval = match (point.ci_low, point.ci_high) {
+            (Some(low), Some(high)) => format!("{} – {}", significant(low, 4), significant(high, 4)),
+            _ => String::new(),
+        };
+        let value = with_unit(point.value, &point.unit);
+        table.row(Style::Plain, [second(&point.start_time), value, interval, point.run_id.clone()]);
     }
-    out
+    let values: Vec<_> = points.iter().map(|point| point.value).collect();
+    format!("{title}\n\n{}\n{}", plot(&values, PLOT_COLUMNS, PLOT_ROWS), table.to_text(term::colour()))
+}
+
+/// A time to the second, for people.
+fn second(time: &str) -> String {
+    time.get(..19).unwrap_or(time).replace('T', " ")
 }

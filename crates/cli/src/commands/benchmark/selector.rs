@@ -28,11 +28,6 @@ impl Selector {
             components: self.component.iter().map(|name| name.trim().to_lowercase()).collect(),
         }
     }
-
-    /// Whether the user left the choice to us.
-    pub(super) fn is_empty(&self) -> bool {
-        self.suite.is_none() && self.benchmark.is_empty() && self.component.is_empty()
-    }
 }
 
 /// The components that this machine has.

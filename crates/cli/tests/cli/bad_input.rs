@@ -1,0 +1,95 @@
+//! Mistakes: each gets an error that says what and where, and loses nothing.
+
+use std::net::TcpListener;
+
+use crate::warpt::Warpt;
+
+/// Runs a command that must fail, and returns its message.
+fn refused(warpt: &Warpt, arguments: &[&str], code: i32) -> String {
+    let done = warpt.run(arguments);
+    assert_eq!(done.code, code, "{arguments:?}: {}", done.stderr);
+    assert!(!done.stderr.contains("panicked"), "{}", done.stderr);
+    assert_eq!(done.stdout, "", "{arguments:?} printed data");
+    done.stderr
+}
+
+#[test]
+fn unknown_names_name_the_nearest() {
+    let warpt = Warpt::new();
+    let cases = [
+        (&["benchmark", "run", "--suite", "micor"][..], "did you mean `micro`?"),
+        (&["benchmark", "run", "--benchmark", "cpu_flop"], "did you mean `cpu_flops`?"),
+        (&["benchmark", "run", "--component", "storag"], "did you mean `storage`?"),
+        (&["benchmark", "list", "--component", "gppu"], "did you mean `gpu`?"),
+        (&["benchmark", "describe", "--benchmark", "mem_latncy"], "did you mean `mem_latency`?"),
+        (&["benchmark", "run", "--component", "cpu", "--param", "thread=1"], "did you mean `threads`?"),
+    ];
+    for (arguments, hint) in cases {
+        let message = refused(&warpt, arguments, 2);
+        assert!(message.contains(hint), "{arguments:?}: {message}");
+    }
+}
+
+#[test]
+fn numbers_that_make_no_sense_are_refused() {
+    let warpt = Warpt::new();
+    for option in ["--duration=0", "--duration=-1", "--duration=inf", "--duration=x", "--rounds=0", "--burnin-seconds=NaN"] {
+        refused(&warpt, &["benchmark", "run", "--component", "cpu", option], 2);
+    }
+    let message = refused(&warpt, &["benchmark", "run", "--component", "cpu", "--param", "threads=many"], 2);
+    assert!(message.contains("`threads`") && message.contains("`many`"), "{message}");
+    refused(&warpt, &["benchmark", "run", "--component", "cpu", "--param", "threads"], 2);
+    refused(&warpt, &["benchmark", "run", "--component", "cpu", "--param", "disk_io.threads=1"], 2);
+}
+
+#[test]
+fn a_result_that_could_not_be_written_is_found_before_the_run() {
+    let warpt = Warpt::new();
+    for path in ["missing/result.json", "cache"] {
+        let message = refused(&warpt, &["benchmark", "run", "--component", "cpu", "--export-file", path], 3);
+        assert!(message.contains(path), "{message}");
+    }
+}
+
+#[test]
+fn a_disk_folder_that_is_not_there_or_has_no_space_is_refused() {
+    let warpt = Warpt::new();
+    let disk = ["benchmark", "run", "--benchmark", "disk_io", "--param"];
+    let message = refused(&warpt, &[&disk[..], &["directory=/no/such/folder"]].concat(), 2);
+    assert!(message.contains("/no/such/folder"), "{message}");
+    let done = warpt.run(&[&disk[..], &["file_bytes=4000000000000000000"]].concat());
+    assert!([2, 3].contains(&done.code), "{}", done.code);
+    assert!((done.stderr + &done.stdout).contains("free"), "it should say how much is free");
+}
+
+#[test]
+fn malformed_results_are_refused_with_their_place() {
+    let warpt = Warpt::new();
+    let cases = [
+        ("cut.json", "{\"suite\": \"micro\", \"compo", "line 1"),
+        ("other.json", "{\"hello\": 1}", "missing field"),
+        ("newer.json", "{\"schema_version\": 999}", "use a newer warpt"),
+        ("empty.json", "", "line 1"),
+    ];
+    for (name, text, expected) in cases {
+        std::fs::write(warpt.path(name), text).unwrap();
+        let message = refused(&warpt, &["benchmark", "compare", name, name], 2);
+        assert!(message.contains(name) && message.contains(expected), "{message}");
+        assert_eq!(std::fs::read_to_string(warpt.path(name)).unwrap(), text);
+    }
+    std::fs::write(warpt.path("binary.json"), [0xff, 0xfe, 0x00]).unwrap();
+    refused(&warpt, &["benchmark", "compare", "binary.json", "binary.json"], 2);
+    let message = refused(&warpt, &["benchmark", "compare", "absent.json", "cut.json"], 2);
+    assert!(message.contains("absent.json"), "{message}");
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let warpt = Warpt::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for command in [&["serve"][..], &["monitor", "--json", "--duration", "1"]] {
+        let message = refused(&warpt, &[command, &["--listen", &address]].concat(), 3);
+        assert!(message.contains(&address), "{message}");
+    }
+}

@@ -1,0 +1,153 @@
+//! Figures of both sides, alternated, and the table of their ratios.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
+
+/// Named figures of one side.
+pub(super) type Figures = BTreeMap<String, f64>;
+
+/// What a ratio must be.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Bound {
+    /// At least this.
+    AtLeast(f64),
+    /// No further from 1 than this.
+    Within(f64),
+    /// Nothing is asked of it.
+    None,
+}
+
+impl Bound {
+    fn holds(self, ratio: f64) -> bool {
+        match self {
+            Self::AtLeast(least) => ratio >= least,
+            Self::Within(share) => (1.0 / (1.0 + share)..=1.0 + share).contains(&ratio),
+            Self::None => true,
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Self::AtLeast(least) => format!("≥ {least:.2}"),
+            Self::Within(share) => format!("± {:.0} %", share * 100.0),
+            Self::None => "–".to_owned(),
+        }
+    }
+}
+
+/// One line of the table.
+#[derive(Debug)]
+pub(super) struct Row {
+    name: String,
+    peer: String,
+    unit: &'static str,
+    theirs: f64,
+    ours: f64,
+    bound: Bound,
+}
+
+/// One benchmark of ours beside one tool.
+pub(super) struct Contest<'a> {
+    pub(super) name: &'a str,
+    pub(super) peer: &'a str,
+    pub(super) unit: &'static str,
+    pub(super) bound: Bound,
+    pub(super) theirs: &'a dyn Fn() -> anyhow::Result<Figures>,
+    pub(super) ours: &'a dyn Fn() -> anyhow::Result<Figures>,
+}
+
+impl Contest<'_> {
+    /// Runs both sides in turn, so often, and compares the medians of each figure.
+    pub(super) fn hold(&self, times: usize) -> anyhow::Result<Vec<Row>> {
+        let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+        for turn in 1..=times {
+            eprintln!("{} and {}: {turn} of {times}", self.name, self.peer);
+            theirs.push((self.theirs)().with_context(|| self.peer.to_owned())?);
+            ours.push((self.ours)().with_context(|| self.name.to_owned())?);
+        }
+        let labels = theirs[0].keys();
+        labels
+            .map(|label| {
+                Ok(Row {
+                    name: format!("{} {label}", self.name),
+                    peer: self.peer.to_owned(),
+                    unit: self.unit,
+                    theirs: median(&theirs, label).with_context(|| format!("{} gave no {label}", self.peer))?,
+                    ours: median(&ours, label).with_context(|| format!("{} gave no {label}", self.name))?,
+                    bound: self.bound,
+                })
+            })
+            .collect()
+    }
+}
+
+fn median(runs: &[Figures], label: &str) -> Option<f64> {
+    let mut values = runs.iter().map(|run| run.get(label).copied()).collect::<Option<Vec<_>>>()?;
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    Some(if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 })
+}
+
+/// The table as Markdown, and whether every bound holds.
+pub(super) fn markdown(rows: &[Row]) -> (String, bool) {
+    let mut out = "| benchmark | other tool | unit | theirs | ours | ratio | must | holds |\n".to_owned();
+    out += "| --- | --- | --- | ---: | ---: | ---: | --- | --- |\n";
+    let mut all = true;
+    for row in rows {
+        let ratio = row.ours / row.theirs;
+        let holds = row.bound.holds(ratio);
+        all &= holds;
+        let Row { name, peer, unit, theirs, ours, bound } = row;
+        let verdict = match bound {
+            Bound::None => "–",
+            _ if holds => "yes",
+            _ => "**no**",
+        };
+        let (theirs, ours) = (figure(*theirs), figure(*ours));
+        let _ = writeln!(
+            out,
+            "| {name} | {peer} | {unit} | {theirs} | {ours} | {ratio:.2} | {} | {verdict} |",
+            bound.text()
+        );
+    }
+    (out, all)
+}
+
+/// A number with four digits that count.
+fn figure(value: f64) -> String {
+    let digits = (3 - value.abs().log10().floor() as i64).clamp(0, 6) as usize;
+    format!("{value:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_of_medians_and_bounds_are_judged() {
+        let theirs = || Ok(Figures::from([("triad".to_owned(), 20.0)]));
+        let count = std::cell::Cell::new(0.0);
+        let ours = || {
+            count.set(count.get() + 1.0);
+            Ok(Figures::from([("triad".to_owned(), 16.0 + count.get())]))
+        };
+        let mut contest = Contest {
+            name: "mem_bandwidth",
+            peer: "STREAM",
+            unit: "GB/s",
+            bound: Bound::Within(0.1),
+            theirs: &theirs,
+            ours: &ours,
+        };
+        let (text, holds) = markdown(&contest.hold(3).unwrap());
+        assert!(text.contains("| mem_bandwidth triad | STREAM | GB/s | 20.00 | 18.00 | 0.90 | ± 10 % | **no** |"), "{text}");
+        assert!(!holds);
+        contest.bound = Bound::AtLeast(0.9);
+        assert!(markdown(&contest.hold(3).unwrap()).1);
+        assert!(contest.hold(1).is_ok());
+        contest.ours = &|| Ok(Figures::new());
+        assert!(format!("{:#}", contest.hold(1).unwrap_err()).contains("mem_bandwidth gave no triad"));
+    }
+}
