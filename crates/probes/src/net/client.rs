@@ -1,0 +1,270 @@
+//! The asking side: throughput and round trips to a server.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+use super::wire::{PATIENCE, Request, SUMMARY_BYTES, Service, Summary, read_reply};
+use super::{NetError, flow};
+use crate::affinity;
+use crate::latency::Latencies;
+
+/// The share of the time that passes before anything is recorded, while windows and buffers grow.
+const WARM_UP: f64 = 0.2;
+
+/// Rates taken in one measurement.
+const SLICES: u32 = 8;
+
+/// Bytes of a message that goes there and back.
+const ROUND_TRIP_BYTES: usize = 64;
+
+/// Which way data flows, seen from the asking side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// To the server.
+    Send,
+    /// From the server.
+    Receive,
+    /// Both at the same time, on connections of their own.
+    Both,
+}
+
+impl Direction {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Send, Self::Receive, Self::Both];
+
+    /// The name used in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Receive => "receive",
+            Self::Both => "both",
+        }
+    }
+
+    fn services(self) -> &'static [Service] {
+        match self {
+            Self::Send => &[Service::Take],
+            Self::Receive => &[Service::Send],
+            Self::Both => &[Service::Take, Service::Send],
+        }
+    }
+}
+
+/// What to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Which way.
+    pub direction: Direction,
+    /// Connections for each way.
+    pub streams: usize,
+    /// Bytes given to the system at a time.
+    pub block_bytes: u32,
+    /// The processor for this side's threads, if the system should not choose.
+    pub cpu: Option<usize>,
+}
+
+/// Finds out whether a server answers at one of these addresses, and which.
+///
+/// # Errors
+/// Of the last address, if none does.
+pub fn check(addresses: &[SocketAddr]) -> Result<SocketAddr, NetError> {
+    let request =
+        Request { service: Service::Return, block_bytes: ROUND_TRIP_BYTES as u32, time: Duration::ZERO };
+    let mut outcome = Err(NetError::BadHost { text: String::new() });
+    for &address in addresses {
+        outcome = open(address, request).map(|_| address);
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+/// Bytes a second of payload over all connections, a value for each slice of the time. Empty if `stop` said so before
+/// the first slice was over.
+///
+/// # Errors
+/// If the server does not answer, falls silent, or counts other than this side.
+pub fn measure_throughput(
+    address: SocketAddr,
+    load: &Load,
+    time: Duration,
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<f64>, NetError> {
+    let mut connections = Vec::new();
+    for _ in 0..load.streams {
+        for &service in load.direction.services() {
+            let request = Request { service, block_bytes: load.block_bytes, time };
+            connections.push((open(address, request)?, service));
+        }
+    }
+    let (moved, halt) = (AtomicU64::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (stream, service) in &connections {
+            let (moved, halt) = (&moved, &halt);
+            let run = move || {
+                if let Some(cpu) = load.cpu {
+                    // Placement makes figures steadier; without it they are still figures.
+                    let _ = affinity::pin_to(cpu);
+                }
+                transfer(stream, *service, load.block_bytes as usize, time, halt, moved)
+            };
+            let thread = thread::Builder::new().name("net-client".to_owned()).spawn_scoped(scope, run);
+            threads.push(thread.map_err(|source| {
+                abandon(&connections, &halt);
+                NetError::System { what: "start a thread for a connection", source }
+            })?);
+        }
+        let rates = watch(&moved, time, &|| stop() || threads.iter().any(ScopedJoinHandle::is_finished));
+        let stopped = stop();
+        if stopped {
+            abandon(&connections, &halt);
+        }
+        for thread in threads {
+            let outcome = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            // Connections cut off on purpose have nothing to complain about.
+            if !stopped {
+                outcome?;
+            }
+        }
+        Ok(rates)
+    })
+}
+
+/// Ends connections before their time.
+fn abandon(connections: &[(TcpStream, Service)], halt: &AtomicBool) {
+    halt.store(true, Ordering::Release);
+    for (stream, _) in connections {
+        // It may be closed already.
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// Moves the payload of one connection, and makes sure that both sides counted the same.
+fn transfer(
+    mut stream: &TcpStream,
+    service: Service,
+    block_bytes: usize,
+    time: Duration,
+    halt: &AtomicBool,
+    moved: &AtomicU64,
+) -> Result<(), NetError> {
+    if service == Service::Send {
+        return flow::receive(stream, block_bytes, time, moved).map(drop);
+    }
+    let sent = flow::send(stream, block_bytes, time, &|| halt.load(Ordering::Acquire), moved)?.payload_bytes;
+    let mut answer = [0; SUMMARY_BYTES];
+    stream.read_exact(&mut answer).map_err(NetError::lost("waiting for the summary"))?;
+    let summary = Summary::from_bytes(&answer)
+        .ok_or_else(|| NetError::Foreign { found: "something else in place of a summary".to_owned() })?;
+    if summary.payload_bytes != sent {
+        return Err(NetError::Miscounted { sent, received: summary.payload_bytes });
+    }
+    Ok(())
+}
+
+/// Looks at a counter in regular intervals and makes a rate of each, until the time or something else is over.
+fn watch(moved: &AtomicU64, time: Duration, over: &dyn Fn() -> bool) -> Vec<f64> {
+    let start = Instant::now();
+    let slice = time.mul_f64(1.0 - WARM_UP) / (SLICES + 1);
+    let mut due = start + time.mul_f64(WARM_UP);
+    let (mut opened, mut before) = (None, 0);
+    let mut rates = Vec::new();
+    while rates.len() < SLICES as usize && wait_until(due, over) {
+        let (now, count) = (Instant::now(), moved.load(Ordering::Relaxed));
+        if let Some(opened) = opened {
+            rates.push((count - before) as f64 / now.duration_since(opened).as_secs_f64());
+        }
+        (opened, before) = (Some(now), count);
+        due += slice;
+    }
+    rates
+}
+
+/// Sleeps until the given time; false if it was over before.
+fn wait_until(due: Instant, over: &dyn Fn() -> bool) -> bool {
+    const NAP: Duration = Duration::from_millis(50);
+    loop {
+        if over() {
+            return false;
+        }
+        let left = due.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        thread::sleep(left.min(NAP));
+    }
+}
+
+/// How long small messages take to the server and back, one after the other.
+///
+/// # Errors
+/// If the server does not answer or falls silent.
+pub fn measure_round_trips(
+    address: SocketAddr,
+    time: Duration,
+    cpu: Option<usize>,
+    stop: &dyn Fn() -> bool,
+) -> Result<Latencies, NetError> {
+    let request = Request { service: Service::Return, block_bytes: ROUND_TRIP_BYTES as u32, time };
+    let stream = open(address, request)?;
+    let halt = AtomicBool::new(false);
+    // A thread of its own, so that the caller's keeps its processors.
+    thread::scope(|scope| {
+        let body = || {
+            if let Some(cpu) = cpu {
+                // As for throughput.
+                let _ = affinity::pin_to(cpu);
+            }
+            exchange(&stream, time, &halt)
+        };
+        let thread = thread::Builder::new().name("net-client".to_owned()).spawn_scoped(scope, body);
+        let thread =
+            thread.map_err(|source| NetError::System { what: "start a thread for a connection", source })?;
+        wait_until(Instant::now() + time, &|| stop() || thread.is_finished());
+        halt.store(true, Ordering::Release);
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Sends messages and waits for each to come back.
+fn exchange(mut stream: &TcpStream, time: Duration, halt: &AtomicBool) -> Result<Latencies, NetError> {
+    let lost = NetError::lost("exchanging messages");
+    stream.set_nodelay(true).map_err(&lost)?;
+    let start = Instant::now();
+    let warm = start + time.mul_f64(WARM_UP);
+    let mut latencies = Latencies::new();
+    let mut message = [0; ROUND_TRIP_BYTES];
+    while !halt.load(Ordering::Acquire) {
+        fastrand::fill(&mut message);
+        let mut echo = [0; ROUND_TRIP_BYTES];
+        let sent = Instant::now();
+        stream.write_all(&message).map_err(&lost)?;
+        stream.read_exact(&mut echo).map_err(&lost)?;
+        let took = sent.elapsed();
+        if echo != message {
+            return Err(NetError::Foreign { found: "a message came back changed".to_owned() });
+        }
+        if sent >= warm {
+            latencies.add(took);
+        }
+    }
+    stream.shutdown(Shutdown::Write).map_err(&lost)?;
+    Ok(latencies)
+}
+
+/// Connects and makes a request that is agreed to.
+fn open(address: SocketAddr, request: Request) -> Result<TcpStream, NetError> {
+    let connect = |source| NetError::Connect { address, source };
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(connect)?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(connect)?;
+    stream.set_write_timeout(Some(PATIENCE)).map_err(connect)?;
+    request.write(&mut stream)?;
+    read_reply(&mut stream)?;
+    Ok(stream)
+}
