@@ -44,15 +44,16 @@ impl Style {
 /// Rows under a header.
 #[derive(Debug, Clone)]
 pub struct Table {
-    columns: Vec<(&'static str, Align)>,
+    columns: Vec<(String, Align)>,
     rows: Vec<(Style, Vec<String>)>,
 }
 
 impl Table {
     /// An empty table with these columns.
     #[must_use]
-    pub fn new(columns: &[(&'static str, Align)]) -> Self {
-        Self { columns: columns.to_vec(), rows: Vec::new() }
+    pub fn new<'a>(columns: impl IntoIterator<Item = &'a (impl AsRef<str> + 'a, Align)>) -> Self {
+        let columns = columns.into_iter().map(|(name, align)| (name.as_ref().to_owned(), *align));
+        Self { columns: columns.collect(), rows: Vec::new() }
     }
 
     /// Adds a row; cells that are missing are empty, superfluous ones are left out. A cell is one line: what would
@@ -93,7 +94,7 @@ impl Table {
             }
             line.trim_end().to_owned()
         };
-        let headers: Vec<&str> = self.columns.iter().map(|(header, _)| *header).collect();
+        let headers: Vec<&str> = self.columns.iter().map(|(header, _)| header.as_str()).collect();
         let mut text = line(&headers) + "\n";
         for (style, cells) in &self.rows {
             let row = line(&cells.iter().map(String::as_str).collect::<Vec<_>>());

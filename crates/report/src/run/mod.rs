@@ -1,8 +1,10 @@
-//! What one run gave: for a terminal, a Markdown page, and spreadsheets.
+//! What one run gave: for a terminal, a Markdown page and a spreadsheet.
 
 mod csv;
+mod text;
 
 pub use csv::csv;
+pub use text::text;
 
 use warpforge_bench::record::{BenchmarkMetric, BenchmarkRunResult, BenchmarkSuiteRun, Verdict};
 

@@ -52,3 +52,29 @@ fn csv_quotes_what_needs_it_and_leaves_the_unknown_empty() {
     assert_eq!(lines[1], first);
     assert_eq!(lines[2], "micro,cpu_flops,seconds,,2,s,false,,,,,,,,,PASS");
 }
+
+#[test]
+fn scopes_stand_side_by_side_and_sizes_are_readable() {
+    let mut run = run();
+    let metric = |scope: &str, value: f64| BenchmarkMetric {
+        name: "bandwidth".to_owned(),
+        value,
+        unit: "GB/s".to_owned(),
+        higher_is_better: true,
+        tags: Some(
+            [("scope", scope), ("size_bytes", "4096"), ("threads", "9")]
+                .map(|(a, b)| (a.to_owned(), b.to_owned()))
+                .into(),
+        ),
+        statistics: None,
+    };
+    run.benchmarks[1].metrics = vec![metric("one_core", 1.0), metric("all_cores", 2.0)];
+    let text = text(&run, false);
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    assert!(lines[0].starts_with("micro/cpu_flops  PASS"), "{text}");
+    assert!(text.contains("gflops   f32    a,b   104.2 ±0.2 %  GFLOP/s"), "{text}");
+    assert!(text.contains("! throttled | hot"), "{text}");
+    assert!(text.contains("micro/gpu_flops  SKIPPED: no GPU found"), "{text}");
+    assert!(text.contains("metric     size bytes  one core  all cores  unit"), "{text}");
+    assert!(text.contains("bandwidth  4 KiB          1.000      2.000  GB/s"), "{text}");
+}

@@ -41,7 +41,8 @@ fn text(spec: &BenchmarkSpec) -> String {
     if let Some(description) = &spec.description {
         let _ = writeln!(out, "  {description}");
     }
-    let duration = spec.default_duration_seconds.map_or("as long as it takes".to_owned(), |s| format!("{s} s"));
+    let duration =
+        spec.default_duration_seconds.map_or("as long as it takes".to_owned(), |s| format!("{s} s"));
     let rows = [
         ("components", super::component_names(&spec.components)),
         ("kind", spec.kind.to_string()),

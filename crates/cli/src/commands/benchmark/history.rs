@@ -7,8 +7,8 @@ use warpforge_bench::selection::nearest;
 use warpforge_report::number::{significant, with_unit};
 use warpforge_report::{Align, Style, Table, plot};
 
+use super::format::FormatArgs;
 use super::load::{load_run, open_history};
-use super::run::result_text;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::term;
 
@@ -22,7 +22,7 @@ pub(crate) struct HistoryArgs {
     #[command(subcommand)]
     command: Option<HistoryCommand>,
     /// Print JSON for programs
-    #[arg(long, global = true)]
+    #[arg(long)]
     json: bool,
 }
 
@@ -33,11 +33,16 @@ enum HistoryCommand {
         /// How many
         #[arg(long, default_value_t = 20)]
         limit: usize,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
     },
     /// Show one run again
     Show {
         /// A run's id, the beginning of one, `latest`, or `latest~1` for the one before it
         run: String,
+        #[command(flatten)]
+        format: FormatArgs,
     },
     /// Plot one metric over time
     Trend {
@@ -51,6 +56,9 @@ enum HistoryCommand {
         /// How many of the newest runs
         #[arg(long, default_value_t = 60)]
         limit: usize,
+        /// Print JSON for programs
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -58,10 +66,13 @@ enum HistoryCommand {
 pub(crate) fn run(args: &HistoryArgs) -> Outcome {
     match &args.command {
         None => list(20, args.json),
-        Some(HistoryCommand::List { limit }) => list(*limit, args.json),
-        Some(HistoryCommand::Show { run }) => show(run, args.json),
-        Some(HistoryCommand::Trend { benchmark, metric, tag, limit }) => {
-            trend(benchmark, metric.as_deref(), tag, *limit, args.json)
+        Some(HistoryCommand::List { limit, json }) => list(*limit, *json),
+        Some(HistoryCommand::Show { run, format }) => {
+            format.print(&load_run(run)?)?;
+            Ok(Exit::Pass)
+        }
+        Some(HistoryCommand::Trend { benchmark, metric, tag, limit, json }) => {
+            trend(benchmark, metric.as_deref(), tag, *limit, *json)
         }
     }
 }
@@ -83,16 +94,6 @@ fn list(limit: usize, json: bool) -> Outcome {
         table.row(Style::Plain, [entry.run_id, started, entry.suite, entry.benchmarks.join(", ")]);
     }
     term::print(&table.to_text(term::colour()))?;
-    Ok(Exit::Pass)
-}
-
-fn show(name: &str, json: bool) -> Outcome {
-    let run = load_run(name)?;
-    if json {
-        term::print_json(&run)?;
-    } else {
-        term::print(&result_text(&run))?;
-    }
     Ok(Exit::Pass)
 }
 
@@ -140,7 +141,12 @@ fn names(metrics: &[&(String, String)]) -> String {
 }
 
 fn trend_text(title: &str, points: &[TrendPoint]) -> String {
-    let mut table = Table::new(&[("started (UTC)", Align::Left), ("value", Align::Right), ("95 % interval", Align::Left), ("run", Align::Left)]);
+    let mut table = Table::new(&[
+        ("started (UTC)", Align::Left),
+        ("value", Align::Right),
+        ("95 % interval", Align::Left),
+        ("run", Align::Left),
+    ]);
     for point in points {
         let interval = match (point.ci_low, point.ci_high) {
             (Some(low), Some(high)) => format!("{} – {}", significant(low, 4), significant(high, 4)),

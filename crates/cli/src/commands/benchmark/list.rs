@@ -52,8 +52,9 @@ fn select(args: &ListArgs) -> Result<Listing, Failure> {
     let only = args.suite.as_deref().map(selection::suite).transpose().map_err(Failure::bad_input)?;
     let components = args.component.iter().map(|name| selection::component(name.trim()));
     let components = components.collect::<Result<Vec<_>, _>>().map_err(Failure::bad_input)?;
-    let fits =
-        |spec: &BenchmarkSpec| components.is_empty() || spec.components.iter().any(|c| components.contains(c));
+    let fits = |spec: &BenchmarkSpec| {
+        components.is_empty() || spec.components.iter().any(|c| components.contains(c))
+    };
     let suites = SUITES.iter().filter(|suite| only.is_none_or(|only| only.name() == suite.name()));
     let suites = suites.map(|suite| SuiteListing {
         name: suite.name(),
@@ -70,6 +71,7 @@ fn text(listing: &Listing) -> String {
         for spec in &suite.benchmarks {
             let components = super::component_names(&spec.components);
             let description = spec.description.as_deref().unwrap_or_default();
+            let description = description.split(". ").next().unwrap_or_default();
             let _ = writeln!(out, "  {:<15} {components:<8} {description}", spec.id.name);
         }
     }

@@ -10,7 +10,8 @@ use crate::exit::Failure;
 /// Reads a run from a file if there is one of that name, else from the history.
 pub(super) fn load_run(name: &str) -> Result<BenchmarkSuiteRun, Failure> {
     let path = Path::new(name);
-    let looks_like_a_file = name.contains('/') || path.extension().is_some_and(|extension| extension == "json");
+    let looks_like_a_file =
+        name.contains('/') || path.extension().is_some_and(|extension| extension == "json");
     if path.is_file() || looks_like_a_file {
         return record::read(path).map_err(Failure::bad_input);
     }

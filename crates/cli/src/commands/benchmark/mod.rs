@@ -2,6 +2,7 @@
 
 mod compare;
 mod describe;
+mod format;
 mod history;
 mod list;
 mod load;

@@ -13,8 +13,9 @@ use crate::exit::{Exit, Failure, Outcome};
 
 /// Runs rounds in fresh processes of this very program.
 pub(super) fn executor() -> Result<ChildProcess, Failure> {
-    let program =
-        std::env::current_exe().context("cannot find this program's own file").map_err(Failure::not_possible)?;
+    let program = std::env::current_exe()
+        .context("cannot find this program's own file")
+        .map_err(Failure::not_possible)?;
     Ok(ChildProcess { program, arguments: ["benchmark", "round"].map(str::to_owned).to_vec() })
 }
 

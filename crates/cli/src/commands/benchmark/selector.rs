@@ -32,6 +32,7 @@ impl Selector {
 
 /// The components that this machine has.
 pub(super) fn present_components() -> Vec<BenchmarkComponent> {
-    let has = |component: &BenchmarkComponent| *component != BenchmarkComponent::Gpu || hardware::gpu_count() > 0;
+    let has =
+        |component: &BenchmarkComponent| *component != BenchmarkComponent::Gpu || hardware::gpu_count() > 0;
     BenchmarkComponent::ALL.into_iter().filter(has).collect()
 }

@@ -1,7 +1,7 @@
 //! `warpt benchmark run`: run benchmarks and keep their results.
 
 mod observer;
-mod render;
+mod plan;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use warpforge_bench::runner::{self, DEFAULT_BURNIN_SECONDS, DEFAULT_ROUNDS, RunO
 use warpforge_bench::selection::{Selection, nearest, select};
 use warpforge_inventory::export;
 
+use super::format::FormatArgs;
 use super::selector::{Selector, present_components};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::term;
@@ -49,9 +50,8 @@ pub(crate) struct RunArgs {
     /// Print what would run, and run nothing
     #[arg(long)]
     dry_run: bool,
-    /// Print the result as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArgs,
     /// Do not keep the result in the history
     #[arg(long)]
     no_history: bool,
@@ -64,11 +64,6 @@ pub(crate) struct RunArgs {
     /// Write the monitor's timeline to this file; implies --monitor
     #[arg(long, value_name = "FILE")]
     monitor_output: Option<PathBuf>,
-}
-
-/// The result of a run for people.
-pub(super) fn result_text(run: &BenchmarkSuiteRun) -> String {
-    render::text(run)
 }
 
 /// Runs the selected benchmarks.
@@ -103,11 +98,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     terminal.finish(&run);
 
     write_files(args, &run)?;
-    if args.json {
-        term::print_json(&run)?;
-    } else {
-        term::print(&render::text(&run))?;
-    }
+    args.format.print(&run)?;
     if terminal.is_kept() {
         eprintln!("kept in the history as {}", run.run_id);
     }
@@ -115,11 +106,11 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
 }
 
 fn dry_run(args: &RunArgs, selection: &Selection) -> Outcome {
-    if args.json {
+    if args.format.is_json() {
         let specs: Vec<_> = selection.chosen.iter().map(|chosen| &chosen.spec).collect();
         term::print_json(&specs)?;
     } else {
-        term::print(&render::plan(selection, args.rounds, args.duration))?;
+        term::print(&plan::text(selection, args.rounds, args.duration))?;
     }
     Ok(Exit::Pass)
 }
@@ -152,9 +143,13 @@ fn unknown_param(selection: &Selection, only: Option<&str>, name: &str) -> Failu
     let specs = selection.chosen.iter().map(|chosen| &chosen.spec);
     if let Some(only) = only {
         let names: Vec<_> = specs.map(|spec| spec.id.name.as_str()).collect();
-        return Failure::bad_input(anyhow!("--param: `{only}` is not among the benchmarks to run: {}", names.join(", ")));
+        return Failure::bad_input(anyhow!(
+            "--param: `{only}` is not among the benchmarks to run: {}",
+            names.join(", ")
+        ));
     }
-    let known: Vec<_> = specs.filter_map(|spec| spec.params.as_ref()).flat_map(|params| params.keys()).collect();
+    let known: Vec<_> =
+        specs.filter_map(|spec| spec.params.as_ref()).flat_map(|params| params.keys()).collect();
     let hint = nearest(name, known.iter().map(|name| name.as_str()))
         .map_or(String::new(), |nearest| format!(", did you mean `{nearest}`?"));
     Failure::bad_input(anyhow!("no benchmark to run has a parameter `{name}`{hint}"))
@@ -189,9 +184,13 @@ fn open_history(args: &RunArgs) -> Result<Option<History>, Failure> {
 pub(super) fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, Exit::Inconclusive as i32, Arc::clone(&stop))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-            .map_err(Failure::not_possible)?;
+        signal_hook::flag::register_conditional_shutdown(
+            signal,
+            Exit::Inconclusive as i32,
+            Arc::clone(&stop),
+        )
+        .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
+        .map_err(Failure::not_possible)?;
     }
     Ok(stop)
 }
