@@ -246,7 +246,8 @@ mod tests {
     #[test]
     fn a_panic_reaches_the_caller_and_the_team_goes_on() {
         let mut team = team();
-        let outcome = catch_unwind(AssertUnwindSafe(|| team.run(|rank| assert_ne!(rank, 1, "rank one fell"))));
+        let outcome =
+            catch_unwind(AssertUnwindSafe(|| team.run(|rank| assert_ne!(rank, 1, "rank one fell"))));
         let payload = outcome.unwrap_err();
         assert!(payload.downcast_ref::<String>().unwrap().contains("rank one fell"));
         let calls = AtomicUsize::new(0);
