@@ -16,7 +16,8 @@ fn documented() -> Vec<String> {
 fn actual() -> BTreeMap<String, Vec<String>> {
     let text = output(cargo().args(["metadata", "--format-version=1", "--no-deps", "--offline"])).unwrap();
     let metadata: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let folder = |path: &str| path.rsplit_once("/crates/").map(|(_, rest)| rest.split('/').next().unwrap().to_owned());
+    let folder =
+        |path: &str| path.rsplit_once("/crates/").map(|(_, rest)| rest.split('/').next().unwrap().to_owned());
     let packages = metadata["packages"].as_array().unwrap();
     packages
         .iter()
@@ -33,7 +34,8 @@ fn every_crate_uses_only_those_above_it() {
     let order = documented();
     let place = |name: &str| order.iter().position(|known| known == name);
     for (name, uses) in actual() {
-        let own = place(&name).unwrap_or_else(|| panic!("`{name}` is not in the table of docs/ARCHITECTURE.md"));
+        let own =
+            place(&name).unwrap_or_else(|| panic!("`{name}` is not in the table of docs/ARCHITECTURE.md"));
         for used in uses {
             let other = place(&used).unwrap_or_else(|| panic!("`{used}` is not in the table"));
             assert!(other < own, "`{name}` uses `{used}`, which stands below it in docs/ARCHITECTURE.md");
@@ -54,8 +56,13 @@ fn the_table_names_only_crates_that_exist() {
 fn every_crate_but_the_ones_with_kernels_forbids_unsafe_code() {
     for name in documented() {
         let folder = root().join("crates").join(&name).join("src");
-        let text = ["lib.rs", "main.rs"].iter().find_map(|file| std::fs::read_to_string(folder.join(file)).ok());
+        let text =
+            ["lib.rs", "main.rs"].iter().find_map(|file| std::fs::read_to_string(folder.join(file)).ok());
         let forbids = text.unwrap().contains("#![forbid(unsafe_code)]");
-        assert_eq!(forbids, name != "probes", "`{name}`: unsafe code belongs in kernel and library modules only");
+        assert_eq!(
+            forbids,
+            name != "probes",
+            "`{name}`: unsafe code belongs in kernel and library modules only"
+        );
     }
 }

@@ -15,8 +15,6 @@ pub(super) enum Bound {
     AtLeast(f64),
     /// No further from 1 than this.
     Within(f64),
-    /// Nothing is asked of it.
-    None,
 }
 
 impl Bound {
@@ -24,7 +22,6 @@ impl Bound {
         match self {
             Self::AtLeast(least) => ratio >= least,
             Self::Within(share) => (1.0 / (1.0 + share)..=1.0 + share).contains(&ratio),
-            Self::None => true,
         }
     }
 
@@ -32,7 +29,6 @@ impl Bound {
         match self {
             Self::AtLeast(least) => format!("≥ {least:.2}"),
             Self::Within(share) => format!("± {:.0} %", share * 100.0),
-            Self::None => "–".to_owned(),
         }
     }
 }
@@ -74,7 +70,8 @@ impl Contest<'_> {
                     name: format!("{} {label}", self.name),
                     peer: self.peer.to_owned(),
                     unit: self.unit,
-                    theirs: median(&theirs, label).with_context(|| format!("{} gave no {label}", self.peer))?,
+                    theirs: median(&theirs, label)
+                        .with_context(|| format!("{} gave no {label}", self.peer))?,
                     ours: median(&ours, label).with_context(|| format!("{} gave no {label}", self.name))?,
                     bound: self.bound,
                 })
@@ -100,11 +97,7 @@ pub(super) fn markdown(rows: &[Row]) -> (String, bool) {
         let holds = row.bound.holds(ratio);
         all &= holds;
         let Row { name, peer, unit, theirs, ours, bound } = row;
-        let verdict = match bound {
-            Bound::None => "–",
-            _ if holds => "yes",
-            _ => "**no**",
-        };
+        let verdict = if holds { "yes" } else { "**no**" };
         let (theirs, ours) = (figure(*theirs), figure(*ours));
         let _ = writeln!(
             out,
@@ -142,7 +135,10 @@ mod tests {
             ours: &ours,
         };
         let (text, holds) = markdown(&contest.hold(3).unwrap());
-        assert!(text.contains("| mem_bandwidth triad | STREAM | GB/s | 20.00 | 18.00 | 0.90 | ± 10 % | **no** |"), "{text}");
+        assert!(
+            text.contains("| mem_bandwidth triad | STREAM | GB/s | 20.00 | 18.00 | 0.90 | ± 10 % | **no** |"),
+            "{text}"
+        );
         assert!(!holds);
         contest.bound = Bound::AtLeast(0.9);
         assert!(markdown(&contest.hold(3).unwrap()).1);

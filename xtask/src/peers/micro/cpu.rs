@@ -15,7 +15,10 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
     let all = std::thread::available_parallelism()?.to_string();
     let theirs = || {
         let rate = |threads: &str| printed(&output(Command::new(&fma).args([threads, "1"]))?, "f32");
-        Ok(Figures::from([("f32, one core".to_owned(), rate("1")?), ("f32, all cores".to_owned(), rate(&all)?)]))
+        Ok(Figures::from([
+            ("f32, one core".to_owned(), rate("1")?),
+            ("f32, all cores".to_owned(), rate(&all)?),
+        ]))
     };
     let ours = || {
         let params = ["kernels=fma", "dtypes=f32"].map(str::to_owned);

@@ -82,9 +82,20 @@ impl Stage {
     /// Runs one benchmark of ours in one fresh process, and returns its metrics.
     fn measure(&self, benchmark: &str, seconds: f64, params: &[String]) -> anyhow::Result<Vec<Value>> {
         let mut command = Command::new(&self.warpt);
-        command.args(["benchmark", "run", "--benchmark", benchmark, "--json", "--no-history", "--rounds", "1"]);
+        command.args([
+            "benchmark",
+            "run",
+            "--benchmark",
+            benchmark,
+            "--json",
+            "--no-history",
+            "--rounds",
+            "1",
+        ]);
         command.args(["--duration", &seconds.to_string()]);
-        params.iter().for_each(|param| drop(command.args(["--param", param])));
+        for param in params {
+            command.args(["--param", param]);
+        }
         let run: Value = serde_json::from_str(&output(&mut command)?)?;
         let result = &run["benchmarks"][0];
         match result["metrics"].as_array() {
@@ -111,8 +122,9 @@ impl Stage {
 
 /// The value of the one metric with this name and these tags.
 fn find(metrics: &[Value], name: &str, tags: &[(&str, &str)]) -> anyhow::Result<f64> {
-    let fits =
-        |metric: &&Value| metric["name"] == name && tags.iter().all(|(tag, value)| metric["tags"][tag] == *value);
+    let fits = |metric: &&Value| {
+        metric["name"] == name && tags.iter().all(|(tag, value)| metric["tags"][tag] == *value)
+    };
     let found: Vec<_> = metrics.iter().filter(fits).collect();
     match found[..] {
         [metric] => metric["value"].as_f64().with_context(|| format!("{name} is no number")),
