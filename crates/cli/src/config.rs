@@ -99,7 +99,8 @@ mod tests {
             Arg::new("json").long("json").action(ArgAction::SetTrue),
             Arg::new("param").long("param").action(ArgAction::Append),
         ];
-        Command::new("warpt").subcommand(Command::new("benchmark").subcommand(Command::new("run").args(options)))
+        Command::new("warpt")
+            .subcommand(Command::new("benchmark").subcommand(Command::new("run").args(options)))
     }
 
     fn matches(config: &str, arguments: &[&str]) -> clap::ArgMatches {
@@ -121,9 +122,14 @@ mod tests {
     #[test]
     fn a_mistake_names_its_place_and_the_nearest_name() {
         let error = |config: &str| format!("{:#}", with_defaults(command(), config).unwrap_err());
-        assert!(error("[benchmark.run]\nround = 7").contains("`benchmark.run.round`, did you mean `rounds`?"));
+        assert!(
+            error("[benchmark.run]\nround = 7").contains("`benchmark.run.round`, did you mean `rounds`?")
+        );
         assert!(error("[benchmrak]\nx = 7").contains("`benchmrak`, did you mean `benchmark`?"));
-        assert!(error("[benchmark.run]\nrounds = 2020-01-01").contains("`benchmark.run.rounds` cannot be a datetime"));
+        assert!(
+            error("[benchmark.run]\nrounds = 2020-01-01")
+                .contains("`benchmark.run.rounds` cannot be a datetime")
+        );
         assert!(error("[benchmark").contains("line 1"));
     }
 }

@@ -36,5 +36,8 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
 
 /// Parses a number of seconds above zero for clap.
 pub(crate) fn positive_seconds(text: &str) -> Result<f64, String> {
-    seconds(text).ok().filter(|seconds| *seconds > 0.0).ok_or("expected a number of seconds above 0".to_owned())
+    seconds(text)
+        .ok()
+        .filter(|seconds| *seconds > 0.0)
+        .ok_or("expected a number of seconds above 0".to_owned())
 }

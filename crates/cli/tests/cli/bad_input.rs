@@ -33,7 +33,14 @@ fn unknown_names_name_the_nearest() {
 #[test]
 fn numbers_that_make_no_sense_are_refused() {
     let warpt = Warpt::new();
-    for option in ["--duration=0", "--duration=-1", "--duration=inf", "--duration=x", "--rounds=0", "--burnin-seconds=NaN"] {
+    for option in [
+        "--duration=0",
+        "--duration=-1",
+        "--duration=inf",
+        "--duration=x",
+        "--rounds=0",
+        "--burnin-seconds=NaN",
+    ] {
         refused(&warpt, &["benchmark", "run", "--component", "cpu", option], 2);
     }
     let message = refused(&warpt, &["benchmark", "run", "--component", "cpu", "--param", "threads=many"], 2);

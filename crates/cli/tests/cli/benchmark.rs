@@ -14,9 +14,18 @@ fn list_shows_the_micro_suite_and_filters_it() {
     let listing = warpt.json(&["benchmark", "list", "--json"]);
     let micro = &listing["suites"][0];
     assert_eq!(micro["name"], "micro");
-    let all = ["cpu_flops", "mem_bandwidth", "mem_latency", "disk_io", "net_bandwidth", "gpu_flops", "gpu_bandwidth"];
+    let all = [
+        "cpu_flops",
+        "mem_bandwidth",
+        "mem_latency",
+        "disk_io",
+        "net_bandwidth",
+        "gpu_flops",
+        "gpu_bandwidth",
+    ];
     assert_eq!(names(&micro["benchmarks"]), all);
-    let listing = warpt.json(&["benchmark", "list", "--suite", "micro", "--component", "gpu,storage", "--json"]);
+    let listing =
+        warpt.json(&["benchmark", "list", "--suite", "micro", "--component", "gpu,storage", "--json"]);
     assert_eq!(names(&listing["suites"][0]["benchmarks"]), ["disk_io", "gpu_flops", "gpu_bandwidth"]);
     let text = warpt.run(&["benchmark", "list"]).stdout;
     assert!(all.iter().all(|name| text.contains(name)), "{text}");
@@ -26,7 +35,9 @@ fn list_shows_the_micro_suite_and_filters_it() {
 fn describe_shows_the_parameters_that_run_accepts() {
     let warpt = Warpt::new();
     let spec = warpt.json(&["benchmark", "describe", "--suite", "micro", "--benchmark", "disk_io", "--json"]);
-    for field in ["id", "components", "kind", "description", "default_duration_seconds", "external_tool", "params"] {
+    for field in
+        ["id", "components", "kind", "description", "default_duration_seconds", "external_tool", "params"]
+    {
         assert!(spec.get(field).is_some(), "{field} is missing");
     }
     let text = warpt.run(&["benchmark", "describe", "--benchmark", "disk_io"]).stdout;
@@ -38,17 +49,32 @@ fn describe_shows_the_parameters_that_run_accepts() {
 #[test]
 fn dry_run_prints_what_would_run_and_runs_nothing() {
     let warpt = Warpt::new();
-    let specs = warpt.json(&["benchmark", "run", "--component", "cpu,ram", "--component", "network", "--dry-run", "--json"]);
+    let specs = warpt.json(&[
+        "benchmark",
+        "run",
+        "--component",
+        "cpu,ram",
+        "--component",
+        "network",
+        "--dry-run",
+        "--json",
+    ]);
     assert_eq!(names(&specs), ["cpu_flops", "mem_bandwidth", "net_bandwidth"]);
     let done = warpt.run(&["benchmark", "run", "--suite", "micro", "--component", "ram", "--dry-run"]);
-    assert!(done.stdout.contains("micro/mem_latency") && !done.stdout.contains("cpu_flops"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("micro/mem_latency") && !done.stdout.contains("cpu_flops"),
+        "{}",
+        done.stdout
+    );
     assert!(warpt.json(&["benchmark", "history", "--json"]).as_array().unwrap().is_empty());
 }
 
 #[test]
 fn a_run_gives_the_whole_record() {
     let warpt = Warpt::new();
-    let run = warpt.json(&[&QUICK[..], &["--rounds", "2", "--json", "--monitor", "--monitor-interval", "0.05"]].concat());
+    let run = warpt.json(
+        &[&QUICK[..], &["--rounds", "2", "--json", "--monitor", "--monitor-interval", "0.05"]].concat(),
+    );
     assert_eq!(run["schema_version"], 1);
     assert_eq!(run["components"], serde_json::json!(["cpu"]));
     assert_eq!(run["metadata"]["rounds"], "2");
@@ -63,7 +89,10 @@ fn a_run_gives_the_whole_record() {
     assert!(!metrics.is_empty());
     for metric in metrics {
         assert_eq!((&metric["name"], &metric["unit"]), (&Value::from("gflops"), &Value::from("GFLOP/s")));
-        assert_eq!((&metric["tags"]["dtype"], &metric["tags"]["kernel"]), (&Value::from("f32"), &Value::from("fma")));
+        assert_eq!(
+            (&metric["tags"]["dtype"], &metric["tags"]["kernel"]),
+            (&Value::from("f32"), &Value::from("fma"))
+        );
         let statistics = &metric["statistics"];
         assert_eq!(statistics["round_count"], 2);
         let number = |name: &str| statistics[name].as_f64().unwrap();
@@ -76,16 +105,24 @@ fn a_run_gives_the_whole_record() {
 #[test]
 fn files_are_written_under_the_names_asked_for() {
     let warpt = Warpt::new();
-    let files = ["--export", "--export-file", "mine.json", "--monitor-output", "timeline.json", "--rounds", "1"];
+    let files =
+        ["--export", "--export-file", "mine.json", "--monitor-output", "timeline.json", "--rounds", "1"];
     let done = warpt.run(&[&QUICK[..], &files].concat());
     assert_eq!(done.code, 0, "{}", done.stderr);
-    let read = |name: &str| -> Value { serde_json::from_slice(&std::fs::read(warpt.path(name)).unwrap()).unwrap() };
+    let read =
+        |name: &str| -> Value { serde_json::from_slice(&std::fs::read(warpt.path(name)).unwrap()).unwrap() };
     let names = warpt.files();
     let own = names.iter().find(|name| name.starts_with("warpt_benchmark_")).expect("a file of its own name");
     assert!(own.starts_with("warpt_benchmark_cpu_flops_2") && own.ends_with(".json"), "{own}");
     assert_eq!(read(own), read("mine.json"));
     let timeline = read("timeline.json");
-    for field in ["timestamp", "cpu_utilization_percent", "total_memory_bytes", "memory_utilization_percent", "gpu_usage"] {
+    for field in [
+        "timestamp",
+        "cpu_utilization_percent",
+        "total_memory_bytes",
+        "memory_utilization_percent",
+        "gpu_usage",
+    ] {
         assert!(timeline[0].get(field).is_some(), "{field} is missing");
     }
     assert_eq!(names.len(), 3, "{names:?}");

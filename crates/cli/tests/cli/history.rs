@@ -56,7 +56,11 @@ fn a_history_of_a_newer_version_is_refused_before_anything_runs() {
     for arguments in [&QUICK[..], &["benchmark", "history"]] {
         let done = warpt.run(arguments);
         assert!([2, 3].contains(&done.code), "{arguments:?}: {}", done.code);
-        assert!(done.stderr.contains("version 99") && done.stderr.contains("nothing was changed"), "{}", done.stderr);
+        assert!(
+            done.stderr.contains("version 99") && done.stderr.contains("nothing was changed"),
+            "{}",
+            done.stderr
+        );
     }
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
 }

@@ -9,8 +9,19 @@ use serde_json::Value;
 use crate::warpt::{Warpt, finished};
 
 const LONG: [&str; 13] = [
-    "benchmark", "run", "--benchmark", "cpu_flops", "--param", "kernels=fma", "--param", "dtypes=f32", "--duration",
-    "200", "--rounds", "100", "--burnin-seconds=0",
+    "benchmark",
+    "run",
+    "--benchmark",
+    "cpu_flops",
+    "--param",
+    "kernels=fma",
+    "--param",
+    "dtypes=f32",
+    "--duration",
+    "200",
+    "--rounds",
+    "100",
+    "--burnin-seconds=0",
 ];
 
 fn start(warpt: &Warpt, more: &[&str]) -> Child {

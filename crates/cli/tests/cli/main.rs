@@ -1,7 +1,7 @@
 //! The program itself, driven from outside.
 
-mod benchmark;
 mod bad_input;
+mod benchmark;
 mod history;
 mod interrupt;
 mod shell;

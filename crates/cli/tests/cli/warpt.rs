@@ -30,7 +30,9 @@ impl Warpt {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warpt"));
         command.args(arguments).current_dir(self.home.path());
-        for (name, folder) in [("XDG_DATA_HOME", "data"), ("XDG_CONFIG_HOME", "config"), ("XDG_CACHE_HOME", "cache")] {
+        for (name, folder) in
+            [("XDG_DATA_HOME", "data"), ("XDG_CONFIG_HOME", "config"), ("XDG_CACHE_HOME", "cache")]
+        {
             std::fs::create_dir_all(self.path(folder)).unwrap();
             command.env(name, self.path(folder));
         }
@@ -45,7 +47,8 @@ impl Warpt {
     pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let done = self.run(arguments);
         assert_eq!(done.code, 0, "{arguments:?}: {}", done.stderr);
-        serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}\n{}", done.stdout))
+        serde_json::from_str(&done.stdout)
+            .unwrap_or_else(|error| panic!("{arguments:?}: {error}\n{}", done.stdout))
     }
 
     /// The names of the files in the home folder itself.
@@ -70,6 +73,15 @@ pub(crate) fn finished(output: Output) -> Finished {
 
 /// The shortest real run: one kernel of `cpu_flops` for a moment.
 pub(crate) const QUICK: [&str; 11] = [
-    "benchmark", "run", "--benchmark", "cpu_flops", "--param", "kernels=fma", "--param", "dtypes=f32", "--duration",
-    "0.2", "--burnin-seconds=0",
+    "benchmark",
+    "run",
+    "--benchmark",
+    "cpu_flops",
+    "--param",
+    "kernels=fma",
+    "--param",
+    "dtypes=f32",
+    "--duration",
+    "0.2",
+    "--burnin-seconds=0",
 ];
