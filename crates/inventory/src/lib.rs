@@ -21,8 +21,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ListOutput {
     /// Processors, memory, storage, network and accelerators.
+    #[serde(default)]
     pub hardware: hardware::Hardware,
     /// Operating system, tools, frameworks and libraries.
+    #[serde(default)]
     pub software: software::Software,
     /// What the user should know, such as a device that no driver serves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -116,7 +116,15 @@ fn cuda_version(folder: &Path) -> Option<String> {
         Some(json.get("cuda")?.get("version")?.as_str()?.to_owned())
     };
     let old = || Some(sysfs::text(folder.join("version.txt"))?.strip_prefix("CUDA Version ")?.to_owned());
-    modern().or_else(old).filter(|version| is_version(version))
+    // Packages that install only parts of a toolkit leave no such file, but the header or the folder's name tells.
+    let header = || {
+        let text = sysfs::head(folder.join("include/cuda.h"), 4 << 20)?;
+        let number: u32 =
+            text.split_once("#define CUDA_VERSION ")?.1.split_whitespace().next()?.parse().ok()?;
+        Some(format!("{}.{}", number / 1000, number % 1000 / 10))
+    };
+    let name = || Some(folder.file_name()?.to_str()?.strip_prefix("cuda-")?.to_owned());
+    modern().or_else(old).or_else(header).or_else(name).filter(|version| is_version(version))
 }
 
 fn rocm_version(folder: &Path) -> Option<String> {
@@ -140,8 +148,9 @@ mod tests {
         let root = tree(&[
             ("usr/local/cuda-12.4/version.json", r#"{"cuda": {"name": "CUDA SDK", "version": "12.4.1"}}"#),
             ("usr/local/cuda-11.8/version.json", r#"{"cuda": 7}"#),
-            ("usr/local/cuda-11.8/bin/nvcc", ""),
-            ("usr/local/cuda-10.2/left-over", ""),
+            ("usr/local/cuda-13/include/cuda.h", "/* */\n#define CUDA_VERSION 13020\n"),
+            ("opt/cuda/bin/nvcc", ""),
+            ("usr/lib/cuda/left-over", ""),
             ("usr/local/cudnn/version.txt", "CUDA Version 1.0"),
             ("opt/rocm-6.2.0/.info/version", "6.2.0-66\n"),
         ]);
@@ -149,7 +158,13 @@ mod tests {
         let host = Host::fake(root.path(), &[("CUDA_HOME", "/usr/local/cuda")]);
         let found = Cuda::find(&host).unwrap().toolkits;
         let pairs: Vec<_> = found.iter().map(|kit| (kit.path.as_str(), kit.version.as_deref())).collect();
-        assert_eq!(pairs, [("/usr/local/cuda", Some("12.4.1")), ("/usr/local/cuda-11.8", None)]);
+        let expected = [
+            ("/usr/local/cuda", Some("12.4.1")),
+            ("/usr/local/cuda-11.8", Some("11.8")),
+            ("/usr/local/cuda-13", Some("13.2")),
+            ("/opt/cuda", None),
+        ];
+        assert_eq!(pairs, expected);
         let rocm = Rocm::find(&host).unwrap().toolkits;
         assert_eq!((rocm[0].path.as_str(), rocm[0].version.as_deref()), ("/opt/rocm-6.2.0", Some("6.2.0")));
     }

@@ -21,14 +21,15 @@ pub struct Python {
     pub kind: String,
     /// The folder of the installation.
     pub prefix: String,
-    /// Whether it belongs to the environment that is active in this shell.
+    /// Whether `python3` means this one here.
     pub active: bool,
 }
 
 /// The interpreters: that of the active environment first, then those on the search path, then those of installers.
 pub(super) fn find(host: &Host, deadline: Deadline) -> Vec<Python> {
     let mut found: Vec<(PathBuf, Python)> = Vec::new();
-    for (program, active) in candidates(host) {
+    let active = active_prefix(host);
+    for program in candidates(host) {
         let Some(real) = host.real(&program) else { continue };
         let prefix = prefix(host, &program, &real);
         // A virtual environment's interpreter is a link to another's but has packages of its own.
@@ -43,13 +44,10 @@ pub(super) fn find(host: &Host, deadline: Deadline) -> Vec<Python> {
             path: host.shown(&program),
             version: version(&prefix, kind),
             kind: kind.to_owned(),
+            active: active.as_ref() == Some(&prefix),
             prefix: host.shown(&prefix),
-            active,
         };
-        found.push((program, python));
-        if let Some(last) = found.last_mut() {
-            last.0 = real;
-        }
+        found.push((real, python));
     }
     let mut pythons: Vec<_> = found.into_iter().map(|(_, python)| python).collect();
     ask(host, &mut pythons, deadline);
@@ -57,30 +55,61 @@ pub(super) fn find(host: &Host, deadline: Deadline) -> Vec<Python> {
 }
 
 /// Programs that may be interpreters.
-fn candidates(host: &Host) -> Vec<(PathBuf, bool)> {
+fn candidates(host: &Host) -> Vec<PathBuf> {
     let mut programs = Vec::new();
     for variable in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
-        programs.extend(host.folder(variable).map(|prefix| (prefix.join("bin/python3"), true)));
+        programs.extend(host.folder(variable).map(|prefix| prefix.join("bin/python3")));
     }
     for folder in host.folders("PATH") {
-        let names = sysfs::names(&folder).into_iter().filter(|name| is_interpreter_name(name));
-        programs.extend(names.map(|name| (folder.join(name), false)));
+        let mut names = sysfs::names(&folder);
+        names.retain(|name| is_interpreter_name(name));
+        // Of the names of one program, the usual one is shown.
+        names.sort_by_key(|name| name != "python3");
+        programs.extend(names.iter().map(|name| folder.join(name)));
     }
     let home = host.folder("HOME");
     let in_home = |name: &str| home.as_ref().map(|home| home.join(name));
     for prefix in ["miniconda3", "miniforge3", "anaconda3"].iter().filter_map(|name| in_home(name)) {
-        programs.push((prefix.join("bin/python3"), false));
+        programs.push(prefix.join("bin/python3"));
     }
-    programs.push((host.at("/opt/conda/bin/python3"), false));
-    let pyenv = host.folder("PYENV_ROOT").or_else(|| in_home(".pyenv")).map(|folder| folder.join("versions"));
+    programs.push(host.at("/opt/conda/bin/python3"));
     let uv = in_home(".local/share/uv/python");
-    for versions in [pyenv, uv].into_iter().flatten() {
-        programs.extend(
-            sysfs::names(&versions).iter().map(|name| (versions.join(name).join("bin/python3"), false)),
-        );
+    for versions in [pyenv_versions(host), uv].into_iter().flatten() {
+        let mut names = sysfs::names(&versions);
+        names.sort_by_cached_key(|name| numbers(name));
+        programs.extend(names.iter().map(|name| versions.join(name).join("bin/python3")));
     }
-    programs.retain(|(program, _)| is_program(program));
+    programs.retain(|program| is_program(program));
     programs
+}
+
+/// The folder of the versions that pyenv has installed.
+fn pyenv_versions(host: &Host) -> Option<PathBuf> {
+    let root = host.folder("PYENV_ROOT").or_else(|| Some(host.folder("HOME")?.join(".pyenv")))?;
+    Some(root.join("versions"))
+}
+
+/// The installation that `python3` means.
+fn active_prefix(host: &Host) -> Option<PathBuf> {
+    let environment = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().find_map(|name| host.folder(name));
+    if let Some(prefix) = environment.and_then(|prefix| host.real(&prefix)) {
+        return Some(prefix);
+    }
+    let program = host.program("python3", &[])?;
+    let real = host.real(&program)?;
+    if is_elf(&real) {
+        return Some(prefix(host, &program, &real));
+    }
+    // A shim of pyenv: the version is in a variable or in a file.
+    let versions = pyenv_versions(host)?;
+    let file = || sysfs::text(versions.parent()?.join("version"));
+    let name = host.variable("PYENV_VERSION").map(str::to_owned).or_else(file)?;
+    host.real(&versions.join(name.split([':', '\n']).next()?))
+}
+
+/// The numbers in a name, so that 3.9 comes before 3.10.
+fn numbers(name: &str) -> Vec<u32> {
+    name.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
 }
 
 /// `python`, `python3`, `python3.12`, but not `python3-config`.
@@ -190,6 +219,19 @@ mod tests {
             ("/home/u/.pyenv/versions/3.13.0/bin/python3", "pyenv", Some("3.13.0"), false),
         ];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_shim_leads_to_the_version_that_pyenv_uses() {
+        let root = tree(&[("pyenv/version", "3.10.1\n3.9.0\n")]);
+        for version in ["3.9.0", "3.10.1"] {
+            elf(&root, &format!("pyenv/versions/{version}/bin/python3"));
+        }
+        program(&root, "pyenv/shims/python3", "exec something");
+        let host = Host::fake(root.path(), &[("PATH", "/pyenv/shims"), ("PYENV_ROOT", "/pyenv")]);
+        let found = find(&host, Deadline::after(Duration::ZERO));
+        let told: Vec<_> = found.iter().map(|python| (python.version.as_deref(), python.active)).collect();
+        assert_eq!(told, [(Some("3.9.0"), false), (Some("3.10.1"), true)]);
     }
 
     #[test]

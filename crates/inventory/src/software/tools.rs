@@ -43,8 +43,9 @@ const ELSEWHERE: &[&str] = &["/usr/local/cuda/bin", "/opt/rocm/bin", "/opt/intel
 
 /// The compilers, in the order of the list.
 pub(super) fn compilers(host: &Host, deadline: Deadline) -> Vec<Tool> {
-    let found = COMPILERS.iter().filter_map(|&name| Some((name, host.program(name, ELSEWHERE)?))).collect();
-    ask(host, found, deadline)
+    let found: Vec<_> =
+        COMPILERS.iter().filter_map(|&name| Some((name, host.program(name, ELSEWHERE)?))).collect();
+    ask(host, &found, deadline)
 }
 
 /// The container engines.
@@ -59,19 +60,19 @@ pub(super) fn containers(host: &Host, deadline: Deadline) -> ContainerTools {
     let found = names
         .iter()
         .filter_map(|names| names.iter().find_map(|&name| Some((name, host.program(name, &[])?))));
-    let tools = ask(host, found.collect(), deadline);
+    let tools = ask(host, &found.collect::<Vec<_>>(), deadline);
     let take = |index: usize| tools.iter().find(|tool| names[index].contains(&tool.name.as_str())).cloned();
     ContainerTools { docker: take(0), podman: take(1), apptainer: take(2), nvidia_container_toolkit: take(3) }
 }
 
 /// Asks all of them at once.
-fn ask(host: &Host, programs: Vec<(&str, PathBuf)>, deadline: Deadline) -> Vec<Tool> {
+fn ask(host: &Host, programs: &[(&str, PathBuf)], deadline: Deadline) -> Vec<Tool> {
     let mut tools: Vec<_> = programs
         .iter()
         .map(|(name, path)| Tool { name: (*name).to_owned(), version: None, path: host.shown(path) })
         .collect();
     std::thread::scope(|scope| {
-        for (tool, (_, path)) in tools.iter_mut().zip(&programs) {
+        for (tool, (_, path)) in tools.iter_mut().zip(programs) {
             scope.spawn(move || {
                 let text = command::output(path, &["--version"], deadline);
                 tool.version = text.as_deref().and_then(command::version_in);

@@ -114,7 +114,8 @@ fn cache(cache: &Cache) -> String {
 
 fn memory(page: &mut Page, memory: &Memory) {
     page.heading("Memory");
-    let limit = memory.limit_bytes.map(|limit| format!("limited to {} here", bytes(limit)));
+    let lower = memory.limit_bytes.filter(|&limit| memory.total_bytes.is_none_or(|total| limit < total));
+    let limit = lower.map(|limit| format!("limited to {} here", bytes(limit)));
     let available = memory.available_bytes.map(|available| format!("{} available", bytes(available)));
     page.row("Total", &joined([memory.total_bytes.map(bytes), available, limit]));
     if let Some(swap) = memory.swap_total_bytes.filter(|&swap| swap > 0) {

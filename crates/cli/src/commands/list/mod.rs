@@ -76,8 +76,12 @@ mod tests {
     use super::*;
 
     fn inventory() -> ListOutput {
-        let gpu =
-            Gpu { vendor: "NVIDIA".to_owned(), model: Some("NVIDIA H200".to_owned()), ..Gpu::default() };
+        let gpu = Gpu {
+            index: 3,
+            vendor: "NVIDIA".to_owned(),
+            model: Some("NVIDIA H200".to_owned()),
+            ..Gpu::default()
+        };
         ListOutput {
             hardware: Hardware { gpus: vec![gpu], ..Hardware::default() },
             software: Software::default(),

@@ -1,6 +1,8 @@
 //! The software, as text.
 
-use warpforge_inventory::software::{Environment, Framework, Library, Software, Tool, Toolkit};
+use std::path::Path;
+
+use warpforge_inventory::software::{Environment, Framework, Library, Python, Software, Tool, Toolkit};
 
 use super::page::{Page, joined};
 
@@ -26,15 +28,7 @@ pub(super) fn render(page: &mut Page, software: &Software) {
         [&containers.docker, &containers.podman, &containers.apptainer, &containers.nvidia_container_toolkit];
     page.row("Containers", &joined(engines.map(|engine| engine.as_ref().map(tool))));
     page.row("Compilers", &software.compilers.iter().map(tool).collect::<Vec<_>>().join(", "));
-    for (index, python) in software.python.iter().enumerate() {
-        let active = python.active.then(|| "active".to_owned());
-        let kind = Some(python.kind.clone()).filter(|kind| kind != "system");
-        let version = python.version.clone().unwrap_or_else(|| "version unknown".to_owned());
-        page.row(
-            if index == 0 { "Python" } else { "" },
-            &joined([Some(version), Some(python.path.clone()), kind, active]),
-        );
-    }
+    pythons(page, &software.python);
     frameworks(page, &software.frameworks);
     page.row("Libraries", &libraries(&software.libraries));
 }
@@ -58,6 +52,30 @@ fn toolkits(toolkits: &[Toolkit]) -> Option<String> {
 
 fn tool(tool: &Tool) -> String {
     format!("{} {}", tool.name, tool.version.as_deref().unwrap_or("(version unknown)"))
+}
+
+/// The interpreters: a row each, those that an installer keeps side by side in one.
+fn pythons(page: &mut Page, pythons: &[Python]) {
+    let beside = |python: &Python| {
+        let folder = Path::new(&python.prefix).parent().map(|folder| folder.display().to_string());
+        folder.filter(|_| matches!(python.kind.as_str(), "pyenv" | "uv") && !python.active)
+    };
+    let mut label = "Python";
+    for group in pythons.chunk_by(|a, b| beside(a).is_some() && beside(a) == beside(b)) {
+        let version =
+            |python: &Python| python.version.clone().unwrap_or_else(|| "version unknown".to_owned());
+        let versions = group.iter().map(version).collect::<Vec<_>>().join(", ");
+        let Some(first) = group.first() else { continue };
+        let place = beside(first).unwrap_or_else(|| first.path.clone());
+        let notes = [
+            Some(&first.kind).filter(|kind| *kind != "system").cloned(),
+            first.active.then(|| "active".to_owned()),
+        ];
+        let notes = notes.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let notes = if notes.is_empty() { notes } else { format!(" ({notes})") };
+        page.row(label, &format!("{versions} in {place}{notes}"));
+        label = "";
+    }
 }
 
 /// The packages, a row for each folder.

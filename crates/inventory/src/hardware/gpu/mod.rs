@@ -142,7 +142,9 @@ pub(super) fn read(
     warnings: &mut Vec<String>,
 ) -> (Vec<Gpu>, Vec<GpuLink>) {
     let served: Vec<_> = devices.iter().filter(|device| is_gpu(device) && is_served(device)).collect();
-    let (mut gpus, mut links) = match nvidia::read(root) {
+    let library = nvidia::read(root);
+    let library_works = library.is_ok();
+    let (mut gpus, mut links) = match library {
         Ok(found) => found,
         Err(reason) => {
             if served.iter().any(|device| device.driver.as_deref() == Some("nvidia")) {
@@ -158,7 +160,7 @@ pub(super) fn read(
     let nodes = kfd::nodes(root);
     for device in served {
         let gpu = match (device.vendor_id, device.driver.as_deref()) {
-            (NVIDIA, Some("nvidia")) if by_nvml > 0 => {
+            (NVIDIA, Some("nvidia")) if library_works => {
                 let listed = gpus.iter().any(|gpu| gpu.pci_address.as_deref() == Some(&device.address));
                 hidden += usize::from(!listed);
                 continue;

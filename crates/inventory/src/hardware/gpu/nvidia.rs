@@ -47,7 +47,7 @@ fn gpu(root: &Path, device: &Device, driver_version: Option<String>) -> Gpu {
         index: 0,
         vendor: "NVIDIA".to_owned(),
         model: device.name().ok(),
-        architecture: device.architecture().ok().and_then(architecture),
+        architecture: device.architecture().ok().as_ref().and_then(architecture),
         memory_bytes: device.memory_info().ok().map(|memory| memory.total).filter(|&bytes| bytes > 0),
         memory_bus_bits: device.memory_bus_width().ok().filter(|&bits| bits > 0),
         uuid: device.uuid().ok(),
@@ -110,8 +110,8 @@ fn address(domain: u32, bus: u32, device: u32) -> String {
     format!("{domain:04x}:{bus:02x}:{device:02x}.0")
 }
 
-fn architecture(architecture: DeviceArchitecture) -> Option<String> {
-    (architecture != DeviceArchitecture::Unknown).then(|| architecture.to_string())
+fn architecture(architecture: &DeviceArchitecture) -> Option<String> {
+    (*architecture != DeviceArchitecture::Unknown).then(|| architecture.to_string())
 }
 
 fn clocks(device: &Device) -> GpuClocks {

@@ -55,7 +55,7 @@ pub(super) fn channels(modules: &[MemoryModule]) -> Option<u32> {
 /// rest, such as Dell's `A1` where the letter is the socket, is not guessed at.
 pub(super) fn channel_of(bank: Option<&str>, device: Option<&str>) -> Option<String> {
     let names = [bank, device].map(|name| name.unwrap_or_default().to_uppercase());
-    names.iter().find_map(|name| after(name, "CHANNEL", |rest| alphanumerics(rest))).or_else(|| {
+    names.iter().find_map(|name| after(name, "CHANNEL", alphanumerics)).or_else(|| {
         after(&names[1], "DIMM", |rest| rest.get(..1).filter(|c| c.bytes().all(|b| b.is_ascii_uppercase())))
     })
 }

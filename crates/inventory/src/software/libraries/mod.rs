@@ -74,7 +74,7 @@ pub(super) fn find(host: &Host, places: Places) -> Vec<Library> {
             continue;
         };
         if seen.insert((LIBRARIES[place].name, real.clone())) && real.is_file() {
-            let version = version::of(&LIBRARIES[place], &real, &debian);
+            let version = version::of(host, &LIBRARIES[place], &real, &debian);
             found.push((place, Library::new(host, &LIBRARIES[place], version, &file)));
         }
     }

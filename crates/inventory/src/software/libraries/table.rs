@@ -48,7 +48,7 @@ pub(super) const LIBRARIES: &[Known] = &[
     nvidia("NCCL", "libnccl", "nccl"),
     nvidia("NVSHMEM", "libnvshmem_host", "nvshmem"),
     released("TensorRT", "libnvinfer"),
-    configured("HIP runtime", "libamdhip64", "hip", None),
+    configured("HIP runtime", "libamdhip64", "hip", Some("libamdhip64")),
     configured("rocBLAS", "librocblas", "rocblas", None),
     configured("hipBLAS", "libhipblas", "hipblas", None),
     configured("hipBLASLt", "libhipblaslt", "hipblaslt", None),

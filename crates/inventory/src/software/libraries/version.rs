@@ -40,11 +40,9 @@ impl DebianPackages {
 }
 
 /// The version of a library at its real path.
-pub(super) fn of(known: &Known, real: &Path, debian: &DebianPackages) -> Option<String> {
+pub(super) fn of(host: &Host, known: &Known, real: &Path, debian: &DebianPackages) -> Option<String> {
     let file = real.file_name()?.to_str()?;
-    let system = real.starts_with("/usr/lib")
-        || real.starts_with("/lib")
-        || real.to_string_lossy().contains("/usr/lib/");
+    let system = host.shown(real).starts_with("/usr/lib");
     in_release_name(file)
         .or_else(|| known.release_in_file.then(|| behind_so(file))?)
         .or_else(|| in_folder(real))
@@ -106,7 +104,7 @@ mod tests {
     }
 
     fn named(name: &str, file: &str) -> Option<String> {
-        of(known(name), Path::new(file), &DebianPackages::default())
+        of(&Host::fake(Path::new("/"), &[]), known(name), Path::new(file), &DebianPackages::default())
     }
 
     #[test]
@@ -129,8 +127,9 @@ mod tests {
             ("lib/cmake/rocblas/rocblas-config-version.cmake", "set(PACKAGE_VERSION \"4.2.0\")\n"),
             ("lib/cmake/dnnl/dnnl-config-version.cmake", "set(PACKAGE_VERSION \"${X}\")\n"),
         ]);
+        let host = Host::fake(root.path(), &[]);
         let at = |name: &str, file: &str| {
-            of(known(name), &root.path().join("lib").join(file), &DebianPackages::default())
+            of(&host, known(name), &root.path().join("lib").join(file), &DebianPackages::default())
         };
         assert_eq!(at("UCX", "libucp.so.0").as_deref(), Some("1.17.0"));
         assert_eq!(at("rocBLAS", "librocblas.so.4").as_deref(), Some("4.2.0"));
