@@ -33,8 +33,8 @@ impl PowerSampler {
 
     pub(crate) fn sample(&mut self, seconds: f64) -> Vec<PowerUsage> {
         let zones = self.zones.iter_mut().map(|zone| zone.sample(seconds));
-        let meters = self.meters.iter().map(|meter| PowerUsage {
-            domain: "system".to_owned(),
+        let meters = self.meters.iter().enumerate().map(|(index, meter)| PowerUsage {
+            domain: if self.meters.len() == 1 { "system".to_owned() } else { format!("system-{index}") },
             watts: sysfs::number::<f64>(meter).map(|microwatts| rounded(microwatts / 1e6)),
             energy_joules: None,
         });

@@ -138,6 +138,9 @@ pub struct PowerUsage {
 /// One temperature sensor.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Temperature {
+    /// Tells sensors of equal chips and labels apart, such as `hwmon1/temp2`.
+    #[serde(default)]
+    pub id: String,
     /// The chip it sits on, such as `coretemp`.
     pub chip: String,
     /// What it measures, such as `Package id 0`.

@@ -23,6 +23,7 @@ const GPU_CHIPS: [&str; 3] = ["amdgpu", "nouveau", "radeon"];
 
 #[derive(Debug, Clone)]
 struct Sensor {
+    id: String,
     chip: String,
     label: Option<String>,
     input: PathBuf,
@@ -60,9 +61,9 @@ impl Sensors {
 }
 
 impl Sensor {
-    fn new(chip: String, label: Option<String>, input: PathBuf) -> Self {
+    fn new(id: String, chip: String, label: Option<String>, input: PathBuf) -> Self {
         let is_cpu = CPU_CHIPS.contains(&chip.as_str());
-        Self { chip, label, input, is_cpu }
+        Self { id, chip, label, input, is_cpu }
     }
 
     fn is_whole_package(&self) -> bool {
@@ -73,6 +74,7 @@ impl Sensor {
         let celsius = rounded(sysfs::number::<f64>(&self.input)? / 1000.0);
         // A sensor that is not connected reads as one end of its scale.
         (-60.0..200.0).contains(&celsius).then(|| Temperature {
+            id: self.id.clone(),
             chip: self.chip.clone(),
             label: self.label.clone(),
             celsius,
@@ -85,7 +87,7 @@ fn hwmon(root: &Path) -> Vec<Sensor> {
     let folder = root.join("sys/class/hwmon");
     let mut sensors = Vec::new();
     for chip in sysfs::names(&folder) {
-        let folder = folder.join(chip);
+        let folder = folder.join(&chip);
         let Some(name) = sysfs::text(folder.join("name")) else { continue };
         if GPU_CHIPS.contains(&name.as_str()) {
             continue;
@@ -97,7 +99,8 @@ fn hwmon(root: &Path) -> Vec<Sensor> {
         numbers.sort_unstable();
         sensors.extend(numbers.into_iter().map(|number| {
             let label = sysfs::text(folder.join(format!("temp{number}_label")));
-            Sensor::new(name.clone(), label, folder.join(format!("temp{number}_input")))
+            let id = format!("{chip}/temp{number}");
+            Sensor::new(id, name.clone(), label, folder.join(format!("temp{number}_input")))
         }));
     }
     sensors
@@ -109,7 +112,8 @@ fn thermal_zones(root: &Path) -> Vec<Sensor> {
     zones
         .filter_map(|zone| {
             let chip = sysfs::text(folder.join(&zone).join("type"))?;
-            Some(Sensor::new(chip, None, folder.join(zone).join("temp")))
+            let input = folder.join(&zone).join("temp");
+            Some(Sensor::new(zone, chip, None, input))
         })
         .collect()
 }
@@ -145,6 +149,7 @@ mod tests {
         let labels: Vec<_> = readings.iter().map(|sensor| sensor.label.as_deref().unwrap()).collect();
         assert_eq!(labels, ["Package id 0", "Core 0", "Core 8", "Composite"]);
         assert_eq!(readings[3].celsius, 38.85);
+        assert_eq!(readings[2].id, "hwmon0/temp10");
         assert!(readings[0].is_cpu && !readings[3].is_cpu);
     }
 
