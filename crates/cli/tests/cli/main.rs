@@ -4,5 +4,7 @@ mod bad_input;
 mod benchmark;
 mod history;
 mod interrupt;
+mod list;
+mod monitor;
 mod shell;
 mod warpt;
