@@ -39,10 +39,10 @@ impl Uring {
         })
     }
 
-    /// Hands new transfers to the kernel and waits until one has ended.
-    fn submit_and_wait(&mut self) -> io::Result<()> {
+    /// Hands new transfers to the kernel and waits until as many have ended as are wanted.
+    fn enter(&mut self, wanted: usize) -> io::Result<()> {
         loop {
-            match self.ring.submit_and_wait(1) {
+            match self.ring.submit_and_wait(wanted) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 outcome => return outcome.map(drop),
             }
@@ -78,11 +78,14 @@ impl Queue for Uring {
         // open as long as this queue.
         unsafe { self.ring.submission().push(&entry) }.map_err(io::Error::other)?;
         self.in_flight[slot] = true;
-        Ok(())
+        // At once, and not together with others: the disk would idle meanwhile, and then face a burst.
+        self.enter(0)
     }
 
     fn wait(&mut self, ended: &mut Vec<usize>) -> io::Result<()> {
-        self.submit_and_wait()?;
+        if self.ring.completion().is_empty() {
+            self.enter(1)?;
+        }
         let mut outcome = Ok(());
         for completion in self.ring.completion() {
             let slot = completion.user_data() as usize;
