@@ -13,6 +13,9 @@ pub trait Clock {
 
     /// The smallest step of the time shown.
     fn resolution(&self) -> Duration;
+
+    /// How fast the core runs, as [`crate::core_speed`] has it.
+    fn core_speed(&self) -> f64;
 }
 
 /// The system's monotonic clock.
@@ -40,6 +43,10 @@ impl Clock for Monotonic {
 
     fn resolution(&self) -> Duration {
         resolution()
+    }
+
+    fn core_speed(&self) -> f64 {
+        crate::core_speed()
     }
 }
 

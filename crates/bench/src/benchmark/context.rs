@@ -41,6 +41,13 @@ pub enum Event {
         /// Its samples, in order, in the metric's unit.
         values: Vec<f64>,
     },
+    /// How fast the core ran around each sample of a metric already told.
+    CoreSpeed {
+        /// Which metric.
+        key: MetricKey,
+        /// One value a sample, as [`warpforge_measure::core_speed`] has it.
+        values: Vec<f64>,
+    },
     /// Something a reader should know before trusting the numbers.
     Warning {
         /// The text.
@@ -165,7 +172,10 @@ impl<'a> RunContext<'a> {
         self.begin(&key.label());
         let config = SampleConfig::within(time);
         let samples = sample(&config, self.stop, &mut routine);
-        self.record(key, samples.seconds_per_iteration.into_iter().map(to_value).collect())
+        let values = samples.seconds_per_iteration.into_iter().map(to_value).collect();
+        self.record(key.clone(), values)?;
+        (self.report)(Event::CoreSpeed { key, values: samples.core_speeds });
+        Ok(())
     }
 
     /// Reports a metric whose samples the benchmark took itself.

@@ -1,7 +1,8 @@
 //! Verdicts on all metrics together.
 
-use warpforge_measure::stats::{Interval, LogRatio};
+use warpforge_measure::stats::Interval;
 
+use super::estimate::Estimate;
 use super::outcome::{Change, MetricComparison};
 use super::pairing::{Pair, tags};
 
@@ -10,26 +11,10 @@ pub(super) const CONFIDENCE: f64 = 0.95;
 
 /// Judges every pair; changes up to the threshold are never called one.
 pub(super) fn judge(pairs: &[Pair<'_>], threshold_percent: f64) -> Vec<MetricComparison> {
-    let ratios: Vec<Result<LogRatio, String>> = pairs.iter().map(ratio).collect();
-    let confidences =
-        holm(&ratios.iter().map(|r| r.as_ref().ok().map(LogRatio::p_value)).collect::<Vec<_>>());
-    let judged = pairs.iter().zip(&ratios).zip(confidences);
-    judged.map(|((pair, ratio), confidence)| one(pair, ratio, confidence, threshold_percent)).collect()
-}
-
-/// The ratio of the two, or why there is none.
-fn ratio(pair: &Pair<'_>) -> Result<LogRatio, String> {
-    let Pair { before, after, .. } = pair;
-    if before.unit != after.unit {
-        return Err(format!("the units differ: {} and {}", before.unit, after.unit));
-    }
-    if before.higher_is_better != after.higher_is_better {
-        return Err("the runs disagree on whether more is better".to_owned());
-    }
-    let (Some(a), Some(b)) = (&before.statistics, &after.statistics) else {
-        return Err("the record has no samples, so the noise is unknown".to_owned());
-    };
-    LogRatio::of_rounds(&a.rounds, &b.rounds).map_err(|error| error.to_string())
+    let estimates: Vec<Result<Estimate, String>> = pairs.iter().map(Estimate::of).collect();
+    let p_values: Vec<_> = estimates.iter().map(|estimate| Some(estimate.as_ref().ok()?.p_value())).collect();
+    let judged = pairs.iter().zip(&estimates).zip(holm(&p_values));
+    judged.map(|((pair, estimate), confidence)| one(pair, estimate, confidence, threshold_percent)).collect()
 }
 
 /// The confidence to ask of each metric so that all verdicts of change hold together, by Holm's method: the least
@@ -56,7 +41,7 @@ fn holm(p_values: &[Option<f64>]) -> Vec<f64> {
 
 fn one(
     pair: &Pair<'_>,
-    ratio: &Result<LogRatio, String>,
+    estimate: &Result<Estimate, String>,
     family_confidence: f64,
     threshold: f64,
 ) -> MetricComparison {
@@ -77,27 +62,26 @@ fn one(
         verdict: Change::Inconclusive,
         note: None,
     };
-    match ratio {
+    match estimate {
         Err(reason) => {
             result.note = Some(reason.clone());
             let change = (after.value / before.value - 1.0) * 100.0;
             result.change_percent = (before.unit == after.unit && change.is_finite()).then_some(change);
         }
-        Ok(ratio) => {
-            let alone = percent(ratio.interval(CONFIDENCE));
-            let family = percent(ratio.interval(family_confidence));
-            let change = ratio.estimate.exp_m1() * 100.0;
+        Ok(estimate) => {
+            let alone = percent(estimate.interval(CONFIDENCE));
+            let family = percent(estimate.interval(family_confidence));
+            let change = estimate.change().exp_m1() * 100.0;
             result.change_percent = Some(change);
             (result.ci_low_percent, result.ci_high_percent) = (Some(alone.low), Some(alone.high));
             (result.family_ci_low_percent, result.family_ci_high_percent) =
                 (Some(family.low), Some(family.high));
-            (result.verdict, result.note) =
-                verdict(change, alone, family, threshold, before.higher_is_better);
-            if ratio.single_round {
-                let mark = "one round each, so what differs between processes is unknown";
-                result.note =
-                    Some(result.note.map_or_else(|| mark.to_owned(), |note| format!("{note}; {mark}")));
-            }
+            let (verdict, reason) = verdict(change, alone, family, threshold, before.higher_is_better);
+            result.verdict = verdict;
+            let single = "one round each, so what differs between processes is unknown";
+            let single = estimate.single_round().then(|| single.to_owned());
+            let notes: Vec<String> = [reason, single, estimate.note.clone()].into_iter().flatten().collect();
+            result.note = (!notes.is_empty()).then(|| notes.join("; "));
         }
     }
     result

@@ -4,6 +4,7 @@
 //! and gives verdicts that hold for all metrics together: a run compared with another of the same program is called
 //! changed in at most one comparison of twenty. `docs/statistics.md` has the method and its measured error rates.
 
+mod estimate;
 mod judge;
 mod machine;
 mod outcome;

@@ -32,6 +32,7 @@ pub(super) fn metric(name: &str, rounds: Vec<Vec<f64>>) -> BenchmarkMetric {
             confidence: 0.95,
             outliers: stats::Outliers::default(),
             rounds,
+            core_speeds: vec![],
         }),
     }
 }

@@ -52,4 +52,7 @@ pub struct MetricStatistics {
     pub outliers: Outliers,
     /// The samples of each round, in the order in which they were taken.
     pub rounds: Vec<Vec<f64>>,
+    /// How fast the core ran around each sample, in dependent multiplications a nanosecond; empty if not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub core_speeds: Vec<Vec<f64>>,
 }

@@ -15,6 +15,7 @@ use crate::selection::Chosen;
 pub(super) struct Progress {
     spec: BenchmarkSpec,
     metrics: Vec<(MetricKey, Vec<Vec<f64>>)>,
+    core_speeds: Vec<(MetricKey, Vec<Vec<f64>>)>,
     warnings: Vec<String>,
     conditions: Vec<(Duration, Conditions)>,
     error: Option<BenchmarkError>,
@@ -40,6 +41,7 @@ impl Progress {
         Self {
             spec: chosen.spec.clone(),
             metrics: Vec::new(),
+            core_speeds: Vec::new(),
             warnings: Vec::new(),
             conditions: Vec::new(),
             error,
@@ -66,10 +68,8 @@ impl Progress {
 
     pub(super) fn event(&mut self, event: Event) {
         match event {
-            Event::Metric { key, values } => match self.metrics.iter_mut().find(|(known, _)| *known == key) {
-                Some((_, rounds)) => rounds.push(values),
-                None => self.metrics.push((key, vec![values])),
-            },
+            Event::Metric { key, values } => add_round(&mut self.metrics, key, values),
+            Event::CoreSpeed { key, values } => add_round(&mut self.core_speeds, key, values),
             Event::Warning { message } => self.warn(message),
             Event::Progress { .. } => {}
         }
@@ -105,7 +105,11 @@ impl Progress {
         warnings.extend(conditions.iter().flat_map(Conditions::warnings));
         BenchmarkRunResult {
             spec: self.spec.clone(),
-            metrics: self.metrics.iter().filter_map(|(key, rounds)| metric(key, rounds)).collect(),
+            metrics: self
+                .metrics
+                .iter()
+                .filter_map(|(key, rounds)| metric(key, rounds, self.speeds_of(key)))
+                .collect(),
             success: verdict == Verdict::Pass,
             error_message,
             start_time: self.began,
@@ -117,6 +121,11 @@ impl Progress {
         }
     }
 
+    /// The core's speed in each round of a metric; empty if a round did not tell.
+    fn speeds_of(&self, key: &MetricKey) -> &[Vec<f64>] {
+        self.core_speeds.iter().find(|(known, _)| known == key).map_or(&[], |(_, rounds)| rounds)
+    }
+
     fn warn(&mut self, message: String) {
         if !self.warnings.contains(&message) {
             self.warnings.push(message);
@@ -124,7 +133,15 @@ impl Progress {
     }
 }
 
-fn metric(key: &MetricKey, rounds: &[Vec<f64>]) -> Option<BenchmarkMetric> {
+/// Adds a round to what is known of a metric.
+fn add_round(known: &mut Vec<(MetricKey, Vec<Vec<f64>>)>, key: MetricKey, values: Vec<f64>) {
+    match known.iter_mut().find(|(other, _)| *other == key) {
+        Some((_, rounds)) => rounds.push(values),
+        None => known.push((key, vec![values])),
+    }
+}
+
+fn metric(key: &MetricKey, rounds: &[Vec<f64>], core_speeds: &[Vec<f64>]) -> Option<BenchmarkMetric> {
     let summary = Summary::of_rounds(rounds)?;
     Some(BenchmarkMetric {
         name: key.name.clone(),
@@ -144,6 +161,7 @@ fn metric(key: &MetricKey, rounds: &[Vec<f64>]) -> Option<BenchmarkMetric> {
             confidence: summary.confidence,
             outliers: summary.outliers,
             rounds: rounds.to_vec(),
+            core_speeds: core_speeds.to_vec(),
         }),
     })
 }

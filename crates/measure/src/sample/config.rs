@@ -55,6 +55,8 @@ pub enum Ending {
 pub struct Samples {
     /// Seconds an iteration took, one value a sample, in order.
     pub seconds_per_iteration: Vec<f64>,
+    /// How fast the core ran around each sample, as [`crate::core_speed`] has it.
+    pub core_speeds: Vec<f64>,
     /// Iterations in each sample; zero if the caller stopped before the first.
     pub iterations_per_sample: u64,
     /// Why sampling ended.

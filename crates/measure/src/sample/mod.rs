@@ -29,19 +29,29 @@ pub fn sample_with(
     routine: &mut dyn FnMut(u64) -> Duration,
 ) -> Samples {
     let mut seconds = Vec::with_capacity(config.max_samples.min(1024));
+    let mut core_speeds = Vec::with_capacity(config.max_samples.min(1024));
     let Some(iterations) = calibrate::warm_up(config, clock, stop, routine) else {
-        return Samples { seconds_per_iteration: seconds, iterations_per_sample: 0, ending: Ending::Stopped };
+        return Samples {
+            seconds_per_iteration: seconds,
+            core_speeds,
+            iterations_per_sample: 0,
+            ending: Ending::Stopped,
+        };
     };
     let begin = clock.now();
     let mut longest = Duration::ZERO;
+    let mut speed_before = clock.core_speed();
     let ending = loop {
         if stop() {
             break Ending::Stopped;
         }
         let before = clock.now();
         let time = without_overhead(routine(iterations), clock);
+        let speed_after = clock.core_speed();
         let after = clock.now();
         seconds.push(time.as_secs_f64() / iterations as f64);
+        core_speeds.push(f64::midpoint(speed_before, speed_after));
+        speed_before = speed_after;
         longest = longest.max(after.saturating_sub(before));
         if seconds.len() < config.min_samples {
             continue;
@@ -57,7 +67,7 @@ pub fn sample_with(
             break Ending::TimeUp;
         }
     };
-    Samples { seconds_per_iteration: seconds, iterations_per_sample: iterations, ending }
+    Samples { seconds_per_iteration: seconds, core_speeds, iterations_per_sample: iterations, ending }
 }
 
 /// Takes the clock's overhead off a time in which it is more than one part in a thousand, which calibration makes

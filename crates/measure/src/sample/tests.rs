@@ -42,6 +42,11 @@ impl Clock for Machine {
     fn resolution(&self) -> Duration {
         Duration::from_nanos(1)
     }
+
+    /// Follows the simulated time, so that a test can tell which moment was meant.
+    fn core_speed(&self) -> f64 {
+        self.now.get().as_secs_f64()
+    }
 }
 
 fn noisy(base: f64) -> impl Fn(usize) -> f64 {
@@ -59,6 +64,19 @@ fn samples_are_long_enough_at_any_cost() {
         assert!(samples.seconds_per_iteration.len() >= config.min_samples);
         let found = stats::median(&samples.seconds_per_iteration).unwrap();
         assert!((found / cost - 1.0).abs() < 1e-3, "{cost}: {found}");
+    }
+}
+
+#[test]
+fn each_sample_has_the_core_s_speed_around_it() {
+    let config = SampleConfig::within(Duration::from_secs(1));
+    let samples = Machine::new().sample(&config, noisy(1e-5));
+    let speeds = &samples.core_speeds;
+    assert_eq!(speeds.len(), samples.seconds_per_iteration.len());
+    // Here the speed is the time, so from one sample's middle to the next lies the mean of their lengths.
+    for (pair, times) in speeds.windows(2).zip(samples.seconds_per_iteration.windows(2)) {
+        let expected = f64::midpoint(times[0], times[1]) * samples.iterations_per_sample as f64;
+        assert!((pair[1] - pair[0] - expected).abs() < 1e-6, "{pair:?} {expected}");
     }
 }
 
