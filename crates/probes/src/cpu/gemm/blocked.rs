@@ -10,8 +10,6 @@ use super::{RunProduct, Shape, pack};
 use crate::memory::MemoryError;
 use crate::team::Team;
 
-/// Bytes of the part of a right panel that every tile of a block reads again: most of an L1 cache.
-const RIGHT_BLOCK_BYTES: usize = 32 << 10;
 /// Bytes of the block of left panels that is read again for every right panel: part of an L2 cache.
 const LEFT_BLOCK_BYTES: usize = 256 << 10;
 
@@ -109,15 +107,17 @@ fn multiply_rows<K: MicroKernel>(
 ) {
     let session = kernel.session();
     let element = size_of::<K::Input>();
-    let deep = (RIGHT_BLOCK_BYTES / (K::COLUMNS * element)).next_multiple_of(K::LEFT_GROUP);
+    let deep = (K::RIGHT_BLOCK_BYTES / (K::COLUMNS * element)).next_multiple_of(K::LEFT_GROUP);
     let panels = (LEFT_BLOCK_BYTES / (deep * element * K::ROWS)).max(1);
     let mut edge = vec![Sum::<K>::default(); K::ROWS * K::COLUMNS];
 
-    let blocks = left_panels.chunks(panels * K::ROWS * depth);
-    for (left_block, result) in blocks.zip(result.chunks_mut(panels * K::ROWS * n)) {
-        result.fill(Sum::<K>::default());
-        for from in (0..depth).step_by(deep) {
-            let to = depth.min(from + deep);
+    for from in (0..depth).step_by(deep) {
+        let to = depth.min(from + deep);
+        let blocks = left_panels.chunks(panels * K::ROWS * depth);
+        for (left_block, result) in blocks.zip(result.chunks_mut(panels * K::ROWS * n)) {
+            if from == 0 {
+                result.fill(Sum::<K>::default());
+            }
             for (at, right) in right_panels.chunks_exact(K::COLUMNS * depth).enumerate() {
                 let right = &right[from * K::COLUMNS..to * K::COLUMNS];
                 let first_column = at * K::COLUMNS;
@@ -167,7 +167,7 @@ where
     };
     let cpu = crate::affinity::allowed().unwrap()[0];
     let mut teams = [Team::new(&[cpu]).unwrap(), Team::new(&[cpu; 3]).unwrap()];
-    let deep = RIGHT_BLOCK_BYTES / (K::COLUMNS * size_of::<K::Input>());
+    let deep = K::RIGHT_BLOCK_BYTES / (K::COLUMNS * size_of::<K::Input>());
     for (m, n, k) in [
         (1, 1, 1),
         (K::ROWS, K::COLUMNS, K::LEFT_GROUP),

@@ -19,6 +19,9 @@ pub(super) trait MicroKernel: Copy + Send + Sync + 'static {
     const LEFT_GROUP: usize = 1;
     /// Consecutive elements of a column that lie together in a panel of the right matrix. It divides `LEFT_GROUP`.
     const RIGHT_GROUP: usize = 1;
+    /// Bytes of the part of a right panel that every tile of a block reads again: most of an L1 cache, less the part
+    /// of a left panel that is read beside it.
+    const RIGHT_BLOCK_BYTES: usize = 32 << 10;
 
     /// The kernel, where it can run.
     fn detect() -> Option<Self>;

@@ -15,13 +15,19 @@ pub(super) fn left<K: MicroKernel>(panel: &mut [K::Input], matrix: &[K::Input], 
     if matrix.len() < (first_row + rows) * k || !k.is_multiple_of(group) {
         panel.fill(K::Input::default());
     }
-    for strip in (0..k).step_by(STRIP.max(group)) {
-        let width = STRIP.max(group).min(k - strip);
-        let panel = &mut panel[strip * rows..];
+    let strip = STRIP.max(group);
+    for from in (0..k).step_by(strip) {
+        let to = k.min(from + strip);
+        let panel = &mut panel[from * rows..];
         for (at, row) in matrix.chunks_exact(k).skip(first_row).take(rows).enumerate() {
-            for (groups, elements) in row[strip..strip + width].chunks(group).enumerate() {
-                let start = (groups * rows + at) * group;
-                panel[start..start + elements.len()].copy_from_slice(elements);
+            let places = panel[at * group..].chunks_mut(rows * group);
+            for (place, elements) in places.zip(row[from..to].chunks(group)) {
+                if elements.len() == group {
+                    // Of a length known when this is compiled.
+                    place[..group].copy_from_slice(elements);
+                } else {
+                    place[..elements.len()].copy_from_slice(elements);
+                }
             }
         }
     }
@@ -34,19 +40,41 @@ pub(super) fn right<K: MicroKernel>(
     first_column: usize,
     n: usize,
 ) {
-    let (columns, group) = (K::COLUMNS, K::RIGHT_GROUP);
-    let width = columns.min(n - first_column);
-    if width < columns || panel.len() > matrix.len() / n * columns {
-        panel.fill(K::Input::default());
+    match K::RIGHT_GROUP {
+        2 => interleave::<K::Input, 2>(panel, K::COLUMNS, matrix, first_column, n),
+        4 => interleave::<K::Input, 4>(panel, K::COLUMNS, matrix, first_column, n),
+        group => {
+            assert_eq!(group, 1, "no way to pack groups of {group} rows");
+            interleave::<K::Input, 1>(panel, K::COLUMNS, matrix, first_column, n);
+        }
     }
-    for (rows, part) in matrix.chunks(n * group).zip(panel.chunks_exact_mut(columns * group)) {
-        for (within, row) in rows.chunks_exact(n).enumerate() {
-            let row = &row[first_column..first_column + width];
-            if group == 1 {
-                part[..width].copy_from_slice(row);
-            } else {
-                for (column, &element) in row.iter().enumerate() {
-                    part[column * group + within] = element;
+}
+
+/// Fills a panel of so many columns with groups of `GROUP` rows, column by column.
+#[inline(always)] // so that `columns`, and with it the length of every copy, is known when it is compiled
+fn interleave<T: Copy + Default, const GROUP: usize>(
+    panel: &mut [T],
+    columns: usize,
+    matrix: &[T],
+    first_column: usize,
+    n: usize,
+) {
+    let width = columns.min(n - first_column);
+    let k = matrix.len() / n;
+    if width < columns || panel.len() > k * columns {
+        panel.fill(T::default());
+    }
+    for (rows, part) in matrix.chunks(n * GROUP).zip(panel.chunks_exact_mut(columns * GROUP)) {
+        let (part, _) = part.as_chunks_mut::<GROUP>();
+        if width == columns && rows.len() == n * GROUP {
+            let rows: [&[T]; GROUP] = std::array::from_fn(|at| &rows[at * n + first_column..][..columns]);
+            for (column, place) in part[..columns].iter_mut().enumerate() {
+                *place = rows.map(|row| row[column]);
+            }
+        } else {
+            for (at, row) in rows.chunks_exact(n).enumerate() {
+                for (place, &element) in part.iter_mut().zip(&row[first_column..first_column + width]) {
+                    place[at] = element;
                 }
             }
         }
