@@ -68,13 +68,13 @@ fn scopes_stand_side_by_side_and_sizes_are_readable() {
         ),
         statistics: None,
     };
-    run.benchmarks[1].metrics = vec![metric("one_core", 1.0), metric("all_cores", 2.0)];
+    run.benchmarks[1].metrics = vec![metric("all_cores", 2.0), metric("one_core", 1.0)];
     let text = text(&run, false);
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     assert!(lines[0].starts_with("micro/cpu_flops  PASS"), "{text}");
-    assert!(text.contains("gflops   f32    a,b   104.2 ±0.2 %  GFLOP/s"), "{text}");
+    assert!(text.contains("dtype  note       GFLOP/s\n  f32    a,b   104.2 ±0.2 %\n"), "{text}");
     assert!(text.contains("! throttled | hot"), "{text}");
     assert!(text.contains("micro/gpu_flops  SKIPPED: no GPU found"), "{text}");
-    assert!(text.contains("metric     size bytes  one core  all cores  unit"), "{text}");
-    assert!(text.contains("bandwidth  4 KiB          1.000      2.000  GB/s"), "{text}");
+    assert!(text.contains("metric          size bytes  one core  all cores\n"), "{text}");
+    assert!(text.contains("bandwidth GB/s  4 KiB          1.000      2.000\n"), "{text}");
 }

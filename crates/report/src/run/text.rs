@@ -1,4 +1,4 @@
-//! One run for a terminal: a table a benchmark, with its tags as columns.
+//! One run for a terminal: tables with the tags as columns.
 
 use std::collections::BTreeSet;
 
@@ -26,8 +26,8 @@ fn benchmark(result: &BenchmarkRunResult, colour: bool) -> String {
         heading += &format!(": {message}");
     }
     let mut out = if colour { style(result).paint(&heading) } else { heading } + "\n";
-    if !result.metrics.is_empty() {
-        for line in metrics_table(&result.metrics).to_text(colour).lines() {
+    for group in groups(&result.metrics) {
+        for line in table(&group).to_text(colour).lines() {
             out += &format!("  {line}\n");
         }
     }
@@ -38,45 +38,66 @@ fn benchmark(result: &BenchmarkRunResult, colour: bool) -> String {
     out
 }
 
-/// A row for each metric and combination of tags, a column for each scope.
-fn metrics_table(metrics: &[BenchmarkMetric]) -> Table {
-    let tags: Vec<&str> =
-        ordered(metrics.iter().flat_map(|m| m.tags.iter().flatten().map(|(name, _)| name.as_str())));
-    let scopes: Vec<&str> = ordered(metrics.iter().map(|metric| tag(metric, SCOPE)));
-    let tags: Vec<&str> = tags.into_iter().filter(|name| ![SCOPE, THREADS].contains(name)).collect();
-
-    let mut columns: Vec<(String, Align)> = vec![("metric".to_owned(), Align::Left)];
-    columns.extend(tags.iter().map(|name| (name.replace('_', " "), Align::Left)));
-    columns.extend(scopes.iter().map(|scope| match *scope {
-        "" => ("value".to_owned(), Align::Right),
-        scope => (scope.replace('_', " "), Align::Right),
-    }));
-    columns.push(("unit".to_owned(), Align::Left));
-
-    let mut table = Table::new(&columns);
-    let row_of = |metric: &BenchmarkMetric| {
-        let cells = tags.iter().map(|name| tag_text(name, tag(metric, name)));
-        std::iter::once(metric.name.clone()).chain(cells).collect::<Vec<_>>()
-    };
-    let mut seen = BTreeSet::new();
+/// Metrics that have the same tags, if not the same values of them, in the order in which they first come.
+fn groups(metrics: &[BenchmarkMetric]) -> Vec<Vec<&BenchmarkMetric>> {
+    let names =
+        |metric: &BenchmarkMetric| metric.tags.iter().flat_map(|t| t.keys().cloned()).collect::<Vec<_>>();
+    let mut groups: Vec<Vec<&BenchmarkMetric>> = Vec::new();
     for metric in metrics {
-        let row = row_of(metric);
-        if !seen.insert(row.clone()) {
-            continue;
+        match groups.iter_mut().find(|group| names(group[0]) == names(metric)) {
+            Some(group) => group.push(metric),
+            None => groups.push(vec![metric]),
         }
-        let values = scopes.iter().map(|scope| {
-            let same = metrics.iter().find(|other| tag(other, SCOPE) == *scope && row_of(other) == row);
-            same.map(value).unwrap_or_default()
+    }
+    groups
+}
+
+/// A row for each combination of tags. What stands side by side is the scopes, or else the metrics.
+fn table(metrics: &[&BenchmarkMetric]) -> Table {
+    let by_scope = metrics.iter().any(|metric| !tag(metric, SCOPE).is_empty());
+    let column =
+        |metric: &BenchmarkMetric| if by_scope { tag(metric, SCOPE).to_owned() } else { quantity(metric) };
+    let mut columns = ordered(metrics.iter().map(|metric| column(metric)));
+    // One core before all of them, whichever was measured first.
+    columns.sort_by_key(|name| by_scope && name.starts_with("all"));
+    let tags: Vec<&str> = metrics[0]
+        .tags
+        .iter()
+        .flat_map(|tags| tags.keys().map(String::as_str))
+        .filter(|name| ![SCOPE, THREADS].contains(name))
+        .collect();
+
+    let label = |metric: &BenchmarkMetric| {
+        let name = by_scope.then(|| quantity(metric));
+        let cells = tags.iter().map(|name| tag_text(name, tag(metric, name)));
+        name.into_iter().chain(cells).collect::<Vec<_>>()
+    };
+    let headings = by_scope.then_some("metric").into_iter().chain(tags.iter().copied());
+    let headings = headings.map(|name| (name.replace('_', " "), Align::Left));
+    let values = columns.iter().map(|name| (name.replace('_', " "), Align::Right));
+    let mut table = Table::new(&headings.chain(values).collect::<Vec<_>>());
+    for row in ordered(metrics.iter().map(|metric| label(metric))) {
+        let cells = columns.iter().map(|name| {
+            let here = metrics.iter().find(|metric| column(metric) == *name && label(metric) == row);
+            here.map(|metric| value(metric)).unwrap_or_default()
         });
-        table.row(Style::Plain, row.iter().cloned().chain(values).chain([metric.unit.clone()]));
+        table.row(Style::Plain, row.iter().cloned().chain(cells));
     }
     table
 }
 
+/// The metric with its unit.
+fn quantity(metric: &BenchmarkMetric) -> String {
+    let name = metric.name.replace("99_9", "99.9").replace('_', " ");
+    // Where the name is the unit, the unit alone says it.
+    let same = metric.unit.to_lowercase().replace("/s", "s") == metric.name;
+    if same { metric.unit.clone() } else { format!("{name} {}", metric.unit) }
+}
+
 /// Each different one, in the order in which they first come.
-fn ordered<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+fn ordered<T: Ord + Clone>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = BTreeSet::new();
-    names.filter(|name| seen.insert(*name)).collect()
+    items.filter(|item| seen.insert(item.clone())).collect()
 }
 
 fn tag<'a>(metric: &'a BenchmarkMetric, name: &str) -> &'a str {
