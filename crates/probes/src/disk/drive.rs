@@ -96,7 +96,7 @@ pub fn measure(
     stop: &dyn Fn() -> bool,
 ) -> Result<Observation, DiskError> {
     let (mut queue, fallback) = queue::open(file.handle(), workload.queue_depth, workload.block_bytes)
-        .map_err(|source| file.error("set up the queue", source))?;
+        .map_err(|cause| file.error("set up the queue", cause))?;
     let start = Instant::now();
     let warm = start + time.mul_f64(WARM_UP);
     let slice = time.mul_f64(1.0 - WARM_UP) / (SLICES + 1);
@@ -130,7 +130,7 @@ pub(super) fn drive(
     course: &mut dyn Course,
 ) -> Result<(), DiskError> {
     let engine = queue.engine();
-    let failed = |offset, source| DiskError::Transfer { operation, engine, offset, source };
+    let failed = |offset, cause| DiskError::Transfer { operation, engine, offset, cause };
     let depth = queue.depth();
     let mut flights = vec![(0, Instant::now()); depth];
     let mut idle: Vec<usize> = (0..depth).rev().collect();
@@ -146,12 +146,12 @@ pub(super) fn drive(
                 make_unique(queue.block(slot), offset, mark);
             }
             flights[slot] = (offset, now);
-            queue.start(slot, operation, offset).map_err(|source| failed(Some(offset), source))?;
+            queue.start(slot, operation, offset).map_err(|cause| failed(Some(offset), cause))?;
         }
         if idle.len() == depth {
             return Ok(());
         }
-        queue.wait(&mut ended).map_err(|source| failed(None, source))?;
+        queue.wait(&mut ended).map_err(|cause| failed(None, cause))?;
         let now = Instant::now();
         for slot in ended.drain(..) {
             let (offset, started) = flights[slot];

@@ -5,17 +5,18 @@ use std::path::PathBuf;
 
 use super::{Engine, Operation};
 
-/// Why a disk could not be measured.
+/// Why a disk could not be measured. The message is whole: it includes what the system said, which is therefore not
+/// chained as a source.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DiskError {
     /// The folder does not exist, or is not one.
-    #[error("{} cannot be used as the folder of the test file: {source}", path.display())]
+    #[error("{} cannot be used as the folder of the test file: {cause}", path.display())]
     BadFolder {
         /// The folder.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The file system has too little room.
     #[error(
@@ -39,17 +40,17 @@ pub enum DiskError {
         reason: String,
     },
     /// A call to the system failed.
-    #[error("{}: cannot {what}: {source}", path.display())]
+    #[error("{}: cannot {what}: {cause}", path.display())]
     System {
         /// What was tried.
         what: &'static str,
         /// Where.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A read or write failed.
-    #[error("a direct {operation} of the test file by {engine} failed at byte {offset:?}: {source}")]
+    #[error("a direct {operation} of the test file by {engine} failed at byte {offset:?}: {cause}")]
     Transfer {
         /// Read or write.
         operation: Operation,
@@ -58,6 +59,6 @@ pub enum DiskError {
         /// Where in the file, where that is known.
         offset: Option<u64>,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
 }

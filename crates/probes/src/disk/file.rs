@@ -39,13 +39,12 @@ impl ScratchFile {
     pub fn create(folder: &Path, bytes: u64) -> Result<Self, DiskError> {
         check_space(folder, bytes)?;
         let system =
-            |what, source: Errno| DiskError::System { what, path: folder.to_owned(), source: source.into() };
-        let file = nameless(folder).map_err(|source| system("make a test file", source))?;
-        let flags =
-            rustix::fs::fcntl_getfl(&file).map_err(|source| system("look at the test file", source))?;
+            |what, cause: Errno| DiskError::System { what, path: folder.to_owned(), cause: cause.into() };
+        let file = nameless(folder).map_err(|cause| system("make a test file", cause))?;
+        let flags = rustix::fs::fcntl_getfl(&file).map_err(|cause| system("look at the test file", cause))?;
         match rustix::fs::fcntl_setfl(&file, flags | OFlags::DIRECT) {
             Err(Errno::INVAL) => return Err(not_direct(folder, "the file system refuses O_DIRECT")),
-            outcome => outcome.map_err(|source| system("set O_DIRECT on the test file", source))?,
+            outcome => outcome.map_err(|cause| system("set O_DIRECT on the test file", cause))?,
         }
         let file = Self { file, folder: folder.to_owned(), bytes };
         file.check_direct()?;
@@ -62,11 +61,11 @@ impl ScratchFile {
         match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, self.bytes) {
             // Not every file system can reserve; the writes will tell.
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
-            Err(source) => return Err(self.error("reserve space for the test file", source.into())),
+            Err(cause) => return Err(self.error("reserve space for the test file", cause.into())),
         }
         let write = |from: u64, to: u64, block_bytes: u64, depth: usize| {
             let (mut queue, _) = queue::open(&self.file, depth, block_bytes as usize)
-                .map_err(|source| self.error("set up the queue", source))?;
+                .map_err(|cause| self.error("set up the queue", cause))?;
             let ask = || {
                 stopped.set(stopped.get() || stop());
                 stopped.get()
@@ -91,8 +90,8 @@ impl ScratchFile {
     }
 
     /// An error of the system about this file.
-    pub(super) fn error(&self, what: &'static str, source: io::Error) -> DiskError {
-        DiskError::System { what, path: self.folder.clone(), source }
+    pub(super) fn error(&self, what: &'static str, cause: io::Error) -> DiskError {
+        DiskError::System { what, path: self.folder.clone(), cause }
     }
 
     /// Makes sure that a block goes to the disk and not to the page cache. The flag alone does not say so: some file
@@ -115,15 +114,15 @@ impl ScratchFile {
                 return not_direct(&format!("the disk takes no blocks smaller than {unit} bytes"));
             }
         }
-        let block = Buffer::new(BLOCK_ALIGNMENT).map_err(|source| self.error("get memory", source))?;
+        let block = Buffer::new(BLOCK_ALIGNMENT).map_err(|cause| self.error("get memory", cause))?;
         match self.file.write_all_at(&block, 0) {
             Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
                 return not_direct("the file system refuses a direct write of 4096 bytes");
             }
-            outcome => outcome.map_err(|source| self.error("write to the test file", source))?,
+            outcome => outcome.map_err(|cause| self.error("write to the test file", cause))?,
         }
         let cached = cached_pages(&self.file, BLOCK_ALIGNMENT)
-            .map_err(|source| self.error("look into the page cache", source))?;
+            .map_err(|cause| self.error("look into the page cache", cause))?;
         if cached > 0 { not_direct("a direct write went to the page cache") } else { Ok(()) }
     }
 }
@@ -134,11 +133,11 @@ fn not_direct(folder: &Path, reason: &str) -> DiskError {
 
 /// Refuses a folder that is none or has too little room.
 fn check_space(folder: &Path, bytes: u64) -> Result<(), DiskError> {
-    let bad = |source| DiskError::BadFolder { path: folder.to_owned(), source };
+    let bad = |cause| DiskError::BadFolder { path: folder.to_owned(), cause };
     if !std::fs::metadata(folder).map_err(bad)?.is_dir() {
         return Err(bad(io::ErrorKind::NotADirectory.into()));
     }
-    let facts = rustix::fs::statvfs(folder).map_err(|source| bad(source.into()))?;
+    let facts = rustix::fs::statvfs(folder).map_err(|cause| bad(cause.into()))?;
     let free = facts.f_bavail.saturating_mul(facts.f_frsize);
     let needed = bytes.saturating_add(MARGIN_BYTES);
     if free < needed {

@@ -13,7 +13,7 @@ pub const DEFAULT_PORT: u16 = 5210;
 /// If it cannot be understood, or the name is unknown.
 pub fn resolve(text: &str) -> Result<Vec<SocketAddr>, NetError> {
     let (host, port) = split(text).ok_or_else(|| NetError::BadHost { text: text.to_owned() })?;
-    let unknown = |source| NetError::UnknownHost { text: text.to_owned(), source };
+    let unknown = |cause| NetError::UnknownHost { text: text.to_owned(), cause };
     let addresses: Vec<_> = (host, port).to_socket_addrs().map_err(unknown)?.collect();
     if addresses.is_empty() {
         return Err(unknown(std::io::Error::other("it has no address")));

@@ -115,9 +115,9 @@ pub fn measure_throughput(
                 transfer(stream, *service, load.block_bytes as usize, time, halt, moved)
             };
             let thread = thread::Builder::new().name("net-client".to_owned()).spawn_scoped(scope, run);
-            threads.push(thread.map_err(|source| {
-                abandon(&connections, &halt);
-                NetError::System { what: "start a thread for a connection", source }
+            threads.push(thread.map_err(|cause| {
+                abandon(&connections, halt);
+                NetError::System { what: "start a thread for a connection", cause }
             })?);
         }
         let rates = watch(&moved, time, &|| stop() || threads.iter().any(ScopedJoinHandle::is_finished));
@@ -225,7 +225,7 @@ pub fn measure_round_trips(
         };
         let thread = thread::Builder::new().name("net-client".to_owned()).spawn_scoped(scope, body);
         let thread =
-            thread.map_err(|source| NetError::System { what: "start a thread for a connection", source })?;
+            thread.map_err(|cause| NetError::System { what: "start a thread for a connection", cause })?;
         wait_until(Instant::now() + time, &|| stop() || thread.is_finished());
         halt.store(true, Ordering::Release);
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -260,7 +260,7 @@ fn exchange(mut stream: &TcpStream, time: Duration, halt: &AtomicBool) -> Result
 
 /// Connects and makes a request that is agreed to.
 fn open(address: SocketAddr, request: Request) -> Result<TcpStream, NetError> {
-    let connect = |source| NetError::Connect { address, source };
+    let connect = |cause| NetError::Connect { address, cause };
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(connect)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(connect)?;
     stream.set_write_timeout(Some(PATIENCE)).map_err(connect)?;

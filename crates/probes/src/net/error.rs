@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::wire::{PATIENCE, VERSION};
 
-/// Why a network could not be measured.
+/// Why a network could not be measured. The message is whole: it includes what the system said, which is therefore not
+/// chained as a source.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetError {
@@ -17,28 +18,28 @@ pub enum NetError {
         text: String,
     },
     /// The name is unknown.
-    #[error("cannot find the host `{text}`: {source}")]
+    #[error("cannot find the host `{text}`: {cause}")]
     UnknownHost {
         /// What was given.
         text: String,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The server's address cannot be used.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}: {cause}")]
     Listen {
         /// The address.
         address: SocketAddr,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// Nobody answers.
-    #[error("cannot connect to {address}: {source}; run `warpt serve --listen {address}` there")]
+    #[error("cannot connect to {address}: {cause}; run `warpt serve --listen {address}` there")]
     Connect {
         /// The address.
         address: SocketAddr,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The peer says something that is not this protocol.
     #[error("the other side does not speak warpt's protocol: {found}")]
@@ -67,12 +68,12 @@ pub enum NetError {
         message: String,
     },
     /// The peer went away or fell silent.
-    #[error("the other side went away while {during}: {source}")]
+    #[error("the other side went away while {during}: {cause}")]
     Lost {
         /// What was going on.
         during: &'static str,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The two sides do not agree on how much was sent.
     #[error("{sent} bytes were sent but {received} arrived")]
@@ -83,22 +84,22 @@ pub enum NetError {
         received: u64,
     },
     /// A call to the system failed.
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}: {cause}")]
     System {
         /// What was tried.
         what: &'static str,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
 }
 
 impl NetError {
     /// An input or output on a connection failed; a time-out is put into words.
     pub(super) fn lost(during: &'static str) -> impl Fn(io::Error) -> Self {
-        move |source| {
-            let timed_out = matches!(source.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
-            let source = if timed_out { silence(PATIENCE) } else { source };
-            Self::Lost { during, source }
+        move |cause| {
+            let timed_out = matches!(cause.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
+            let cause = if timed_out { silence(PATIENCE) } else { cause };
+            Self::Lost { during, cause }
         }
     }
 }

@@ -52,6 +52,9 @@ pub struct Traffic {
 impl fmt::Display for Served {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.outcome {
+            Ok(Traffic { received_bytes: 0, sent_bytes: 0, .. }) => {
+                write!(f, "{}: looked whether the server answers", self.peer)
+            }
             Ok(Traffic { received_bytes, sent_bytes, time }) => write!(
                 f,
                 "{}: received {received_bytes} bytes, sent {sent_bytes} bytes in {:.2} s",
@@ -69,7 +72,7 @@ impl Server {
     /// # Errors
     /// If the address is in use, is not this machine's, or needs permission.
     pub fn bind(address: SocketAddr) -> Result<Self, NetError> {
-        let failed = |source| NetError::Listen { address, source };
+        let failed = |cause| NetError::Listen { address, cause };
         let listener = TcpListener::bind(address).map_err(failed)?;
         // Linux applies the time-out for receiving to accepting too.
         set_socket_timeout(&listener, Timeout::Recv, Some(STOP_INTERVAL)).map_err(|e| failed(e.into()))?;
@@ -99,7 +102,7 @@ impl Server {
             let (stream, peer) = match self.listener.accept() {
                 Ok(connection) => connection,
                 Err(error) if is_passing(&error) => continue,
-                Err(source) => return Err(NetError::Listen { address: self.address, source }),
+                Err(cause) => return Err(NetError::Listen { address: self.address, cause }),
             };
             let Some(seat) = Seat::take(&clients) else {
                 report(&Served { peer, outcome: Err(turn_away(&stream)) });
@@ -115,7 +118,7 @@ impl Server {
                 drop((stream, seat));
                 report(&Served { peer, outcome });
             });
-            spawned.map_err(|source| NetError::System { what: "start a thread for a client", source })?;
+            spawned.map_err(|cause| NetError::System { what: "start a thread for a client", cause })?;
         }
         Ok(())
     }
@@ -174,7 +177,7 @@ fn linger(mut stream: &TcpStream, time: Duration) {
 
 /// Reads the request of a connection and does what it asks for, or tells why not.
 fn attend(mut stream: &TcpStream) -> Result<Traffic, NetError> {
-    let setup = |source| NetError::System { what: "set up a connection", source };
+    let setup = |cause| NetError::System { what: "set up a connection", cause };
     stream.set_read_timeout(Some(PATIENCE)).map_err(setup)?;
     stream.set_write_timeout(Some(PATIENCE)).map_err(setup)?;
     let request = match Request::read(&mut stream) {
@@ -256,7 +259,7 @@ impl LocalServer {
             .name("net-accept".to_owned())
             // Should it fail, the client finds nobody and says so.
             .spawn(move || drop(server.serve(&|| asked.load(Ordering::Acquire), |_| {})))
-            .map_err(|source| NetError::System { what: "start a thread for the server", source })?;
+            .map_err(|cause| NetError::System { what: "start a thread for the server", cause })?;
         Ok(Self { address, stop, thread: Some(thread) })
     }
 
