@@ -66,15 +66,16 @@ impl fmt::Display for Position {
 #[derive(Clone, Debug)]
 pub struct Source {
     name: Arc<str>,
-    text: Option<Arc<str>>,
+    /// A `String` inside, so that a file that was read is taken over and not copied.
+    text: Option<Arc<String>>,
     /// Line that the first line of `text` has in its file, for a chunk cut out of a longer file.
     first_line: usize,
 }
 
 impl Source {
     /// A text source.
-    pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
-        Self { name: name.into(), text: Some(text.into()), first_line: 1 }
+    pub fn new(name: impl Into<Arc<str>>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), text: Some(Arc::new(text.into())), first_line: 1 }
     }
 
     /// A source without text, such as bytecode: spans are byte offsets into it.
@@ -96,7 +97,7 @@ impl Source {
 
     /// The text; empty for a binary source.
     pub fn text(&self) -> &str {
-        self.text.as_deref().unwrap_or("")
+        self.text.as_ref().map_or("", |text| text.as_str())
     }
 
     /// Whether this source has no text.

@@ -14,6 +14,7 @@ pub use dims::{
     ChannelHandle, ConvDims, DotAlgorithm, DotDims, GatherDims, OutputOperandAlias, RaggedDotDims,
     ResultAccuracy, ScatterDims,
 };
+pub(crate) use display::{Bare, Entry, SymbolText};
 pub use elements::{DenseElements, ElementData, ElementsError, int_from_bytes};
 pub use enums::{
     ComparisonDirection, ComparisonType, CustomCallApiVersion, EnumValue, FftType, Precision,

@@ -53,6 +53,12 @@ impl Module {
         id
     }
 
+    /// Makes a `builtin.module` operation the root, in place of the one around it.
+    pub fn set_root(&mut self, op: OpId) {
+        self.ops[op.index()].parent = None;
+        self.root = op;
+    }
+
     /// Appends an operation to a block.
     pub fn append_op(&mut self, block: BlockId, op: OpId) {
         self.ops[op.index()].parent = Some(block);
@@ -76,6 +82,13 @@ impl Module {
         let id = RegionId::new(self.regions.len());
         self.regions.push(RegionData { blocks: Vec::new(), parent: op });
         self.ops[op.index()].regions.push(id);
+        id
+    }
+
+    /// Creates a region that belongs to no operation yet: [`Module::set_regions`] gives it to one.
+    pub fn create_region(&mut self) -> RegionId {
+        let id = RegionId::new(self.regions.len());
+        self.regions.push(RegionData { blocks: Vec::new(), parent: self.root });
         id
     }
 
@@ -122,6 +135,11 @@ impl Module {
     /// Sets where an operation is in its source.
     pub fn set_span(&mut self, op: OpId, span: Span) {
         self.ops[op.index()].span = span;
+    }
+
+    /// Keeps an alias that locations refer to.
+    pub fn add_location_alias(&mut self, name: impl Into<String>, text: impl Into<String>) {
+        self.location_aliases.push((name.into(), text.into()));
     }
 
     /// Keeps the location of an operation as it was written.

@@ -28,6 +28,8 @@ pub struct Module {
     unregistered: HashMap<OpId, Arc<str>>,
     /// Locations as they were written, where the reader was asked to keep them.
     locations: HashMap<OpId, Arc<str>>,
+    /// Aliases that those locations refer to, in order.
+    location_aliases: Vec<(String, String)>,
     root: OpId,
 }
 
@@ -87,6 +89,7 @@ impl Module {
             regions: Vec::new(),
             unregistered: HashMap::new(),
             locations: HashMap::new(),
+            location_aliases: Vec::new(),
             root: OpId::new(0),
         };
         module.root = module.create_op(OpKind::Module, vec![], vec![], Dict::new(), Span::NONE);
@@ -132,6 +135,11 @@ impl Module {
     /// The type of a value.
     pub fn value_type(&self, value: ValueId) -> &Type {
         &self.values[value.index()].ty
+    }
+
+    /// The value `count` after another: the results of an operation follow each other.
+    pub fn nth_after(&self, first: ValueId, count: usize) -> ValueId {
+        ValueId::new((first.index() + count).min(self.values.len().saturating_sub(1)))
     }
 
     /// Where a value comes from.
@@ -195,6 +203,11 @@ impl Module {
     /// The location of an operation as it was written, where it was kept.
     pub fn location(&self, op: OpId) -> Option<&str> {
         self.locations.get(&op).map(AsRef::as_ref)
+    }
+
+    /// The aliases that kept locations refer to: names and texts, in order.
+    pub fn location_aliases(&self) -> &[(String, String)] {
+        &self.location_aliases
     }
 
     /// The attributes of the module itself, its name left out.

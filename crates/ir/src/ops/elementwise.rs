@@ -5,7 +5,7 @@ use crate::table::{Entry, OpKind, op};
 
 const UNARY: &str = "$operand{attrs} : {same}";
 const BINARY: &str = "$lhs, $rhs{attrs} : {same}";
-const CONVERTING: &str = "$operand{attrs} : {fn}";
+const CONVERTING: &str = "$operand{attrs} : {same}";
 const ACCURACY: &str = "result_accuracy: accuracy = DEFAULT";
 
 /// One operand, a result of its type.
@@ -94,7 +94,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         .doc("Imaginary part; zero for a real number."),
     op(OpKind::IsFinite)
         .values("x: float|quant|axisquant", "y: pred")
-        .text("$x{attrs} : {fn}")
+        .text("$x{attrs} : {same}")
         .is(&[Pure, Elementwise])
         .doc("Whether a number is neither infinite nor NaN."),
     function(OpKind::Log).doc("Natural logarithm."),

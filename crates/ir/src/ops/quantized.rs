@@ -3,7 +3,7 @@
 use crate::table::Trait::{Elementwise, Pure};
 use crate::table::{Entry, OpKind, op};
 
-const CONVERTING: &str = "$operand{attrs} : {fn}";
+const CONVERTING: &str = "$operand{attrs} : {same}";
 
 pub(super) const ENTRIES: &[Entry] = &[
     op(OpKind::UniformDequantize)

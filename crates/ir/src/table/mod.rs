@@ -9,11 +9,13 @@ mod def;
 mod entry;
 pub mod format;
 mod kinds;
+mod normalise;
 mod signature;
 
 pub use classes::TypeClass;
 pub use def::{Arity, AttrDef, AttrKind, Family, OpDef, Presence, RegionDef, Trait, ValueSpec};
 pub use kinds::OpKind;
+pub use normalise::normalise_all;
 
 pub(crate) use entry::{Entry, op};
 
