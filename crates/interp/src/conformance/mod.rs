@@ -1,0 +1,11 @@
+//! Running the conformance files of the StableHLO project.
+//!
+//! A file is one module or several separated by `// -----`. What is done with each follows from what it contains:
+//! checks are executed and must hold, a chunk with an `expected-error` comment must be refused, and anything else is
+//! read, printed and read again, and must stay the same.
+
+mod case;
+mod folder;
+
+pub use case::{Case, Mode, Status, run_chunk};
+pub use folder::{Summary, files_below, run_file, run_folder};

@@ -1,0 +1,102 @@
+//! What can go wrong in an evaluation.
+
+use warpforge_diag::Span;
+
+/// An evaluation that stopped.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{kind}", self.prefix())]
+pub struct Error {
+    kind: ErrorKind,
+    op: Option<String>,
+    span: Span,
+}
+
+/// Why an evaluation stopped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The operation, or this form of it, has no evaluator.
+    #[error("not supported by the reference: {0}")]
+    Unsupported(String),
+    /// A check in the program does not hold.
+    #[error("check failed: {0}")]
+    CheckFailed(String),
+    /// The module or its inputs are not what the operation asks for.
+    #[error("{0}")]
+    Invalid(String),
+    /// A bound of [`Limits`](crate::Limits) was reached.
+    #[error("limit reached: {0}")]
+    Limit(String),
+    /// All processes wait for each other.
+    #[error("all processes wait for each other")]
+    Deadlock,
+    /// Another process failed.
+    #[error("another process failed")]
+    PeerFailed,
+    /// A tensor could not be made.
+    #[error(transparent)]
+    Tensor(#[from] warpforge_tensor::Error),
+    /// A file could not be read or written.
+    #[error("{0}")]
+    File(String),
+}
+
+impl Error {
+    /// Why the evaluation stopped.
+    #[must_use]
+    pub fn kind(&self) -> &ErrorKind {
+        &self.kind
+    }
+
+    /// The name of the operation that stopped.
+    #[must_use]
+    pub fn op(&self) -> Option<&str> {
+        self.op.as_deref()
+    }
+
+    /// Where the operation is in its source.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    fn prefix(&self) -> String {
+        self.op.as_ref().map(|op| format!("{op}: ")).unwrap_or_default()
+    }
+
+    /// Notes the operation, unless an inner one is noted already.
+    pub(crate) fn at(mut self, op: &str, span: Span) -> Self {
+        if self.op.is_none() {
+            self.op = Some(op.to_owned());
+            self.span = span;
+        }
+        self
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Self {
+        Self { kind, op: None, span: Span::NONE }
+    }
+}
+
+impl From<warpforge_tensor::Error> for Error {
+    fn from(error: warpforge_tensor::Error) -> Self {
+        ErrorKind::from(error).into()
+    }
+}
+
+/// The result of an evaluation.
+pub type Result<T> = std::result::Result<T, Error>;
+
+pub(crate) fn invalid(text: impl Into<String>) -> Error {
+    ErrorKind::Invalid(text.into()).into()
+}
+
+pub(crate) fn unsupported(text: impl Into<String>) -> Error {
+    ErrorKind::Unsupported(text.into()).into()
+}
+
+pub(crate) fn check_failed(text: impl Into<String>) -> Error {
+    ErrorKind::CheckFailed(text.into()).into()
+}

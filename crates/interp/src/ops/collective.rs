@@ -1,0 +1,331 @@
+//! What several processes do together: collectives, point-to-point transfers, feeds and identities.
+
+use warpforge_ir::OpKind;
+use warpforge_ir::attr::Attribute;
+use warpforge_tensor::{Scalar, Tensor};
+
+use super::Evaluator;
+use super::shape::{concatenated, sliced};
+use crate::Value;
+use crate::cx::{Cx, missing, one};
+use crate::error::{Result, invalid, unsupported};
+use crate::machine::ProcessId;
+
+pub(super) const OPS: &[(OpKind, Evaluator)] = &[
+    (OpKind::AllGather, all_gather),
+    (OpKind::AllReduce, all_reduce),
+    (OpKind::AllToAll, all_to_all),
+    (OpKind::CollectiveBroadcast, collective_broadcast),
+    (OpKind::CollectivePermute, collective_permute),
+    (OpKind::CrossReplicaSum, cross_replica_sum),
+    (OpKind::Infeed, infeed),
+    (OpKind::Outfeed, outfeed),
+    (OpKind::PartitionId, partition_id),
+    (OpKind::Recv, recv),
+    (OpKind::ReduceScatter, reduce_scatter),
+    (OpKind::ReplicaId, replica_id),
+    (OpKind::Send, send),
+];
+
+/// Which processes a row of ids names.
+#[derive(Clone, Copy)]
+enum Strategy {
+    /// Replicas, for each partition on its own.
+    CrossReplica,
+    /// Partitions, for each replica on its own.
+    CrossPartition,
+    /// Replicas with all their partitions.
+    CrossReplicaAndPartition,
+    /// Processes, counted through.
+    FlattenedIds,
+}
+
+/// The grid and the current process in it; outside a parallel run, a grid of one.
+struct Grid {
+    replicas: usize,
+    partitions: usize,
+    me: ProcessId,
+}
+
+impl Grid {
+    fn of(cx: &Cx<'_, '_, '_>) -> Self {
+        match &cx.machine.process {
+            Some(process) => {
+                Self { replicas: process.mesh.replicas, partitions: process.mesh.partitions, me: process.id }
+            }
+            None => Self { replicas: 1, partitions: 1, me: ProcessId { replica: 0, partition: 0 } },
+        }
+    }
+
+    /// The processes that a row of ids names from where the current process stands.
+    fn members(&self, row: &[i64], strategy: Strategy) -> Result<Vec<ProcessId>> {
+        // Rows of different lengths are filled up with -1.
+        let ids = row.iter().filter_map(|&id| usize::try_from(id).ok());
+        let members: Vec<ProcessId> = match strategy {
+            Strategy::CrossReplica => ids.map(|replica| ProcessId { replica, ..self.me }).collect(),
+            Strategy::CrossPartition => ids.map(|partition| ProcessId { partition, ..self.me }).collect(),
+            Strategy::CrossReplicaAndPartition => {
+                let ids: Vec<usize> = ids.collect();
+                let grid = (0..self.partitions).flat_map(|p| ids.iter().map(move |&r| (r, p)));
+                grid.map(|(replica, partition)| ProcessId { replica, partition }).collect()
+            }
+            Strategy::FlattenedIds => ids
+                .map(|id| ProcessId { replica: id / self.partitions, partition: id % self.partitions })
+                .collect(),
+        };
+        if members.iter().any(|member| member.replica >= self.replicas || member.partition >= self.partitions)
+        {
+            return Err(invalid(format!(
+                "{row:?} names a process outside the {} x {} grid",
+                self.replicas, self.partitions
+            )));
+        }
+        Ok(members)
+    }
+
+    /// The group of the current process; `None` when it is in none.
+    fn group(&self, rows: &[Vec<i64>], strategy: Strategy) -> Result<Option<Vec<ProcessId>>> {
+        if rows.iter().all(Vec::is_empty) {
+            let count = match strategy {
+                Strategy::CrossPartition => self.partitions,
+                Strategy::FlattenedIds => self.replicas * self.partitions,
+                Strategy::CrossReplica | Strategy::CrossReplicaAndPartition => self.replicas,
+            };
+            return self.members(&(0..count as i64).collect::<Vec<_>>(), strategy).map(Some);
+        }
+        for row in rows {
+            let members = self.members(row, strategy)?;
+            if members.contains(&self.me) {
+                return Ok(Some(members));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn channel_id(cx: &Cx<'_, '_, '_>) -> i64 {
+    match cx.op.attr("channel_handle") {
+        Some(Attribute::Channel(channel)) => channel.handle,
+        _ => 0,
+    }
+}
+
+/// How reductions and gathers read their groups.
+fn reduction_strategy(cx: &Cx<'_, '_, '_>) -> Result<Strategy> {
+    match (channel_id(cx) > 0, cx.op.attr_bool("use_global_device_ids").unwrap_or(false)) {
+        (false, false) => Ok(Strategy::CrossReplica),
+        (true, false) => Ok(Strategy::CrossReplicaAndPartition),
+        (true, true) => Ok(Strategy::FlattenedIds),
+        (false, true) => Err(invalid("use_global_device_ids needs a channel")),
+    }
+}
+
+/// How the others read theirs.
+fn exchange_strategy(cx: &Cx<'_, '_, '_>) -> Strategy {
+    if channel_id(cx) > 0 { Strategy::CrossPartition } else { Strategy::CrossReplica }
+}
+
+fn rows(cx: &Cx<'_, '_, '_>, name: &str) -> Result<Vec<Vec<i64>>> {
+    cx.op.attr_rows(name).ok_or_else(|| missing(name))
+}
+
+/// Gives the operands to the group and takes those of all members, in order.
+fn exchange(cx: &mut Cx<'_, '_, '_>, group: &[ProcessId]) -> Result<Vec<Vec<Value>>> {
+    let values = cx.operands.clone();
+    match &mut cx.machine.process {
+        Some(process) => process.exchange(cx.op.id(), group, values),
+        None => Ok(vec![values]),
+    }
+}
+
+/// The group that the current process must be in, and its place there.
+fn own_group(cx: &Cx<'_, '_, '_>, strategy: Strategy) -> Result<(Vec<ProcessId>, usize)> {
+    let grid = Grid::of(cx);
+    let group = grid.group(&rows(cx, "replica_groups")?, strategy)?;
+    let group = group.ok_or_else(|| invalid("the process is in none of the replica groups"))?;
+    let place = group
+        .iter()
+        .position(|member| *member == grid.me)
+        .ok_or_else(|| invalid("the process is in no group"))?;
+    Ok((group, place))
+}
+
+fn tensors_of(values: &[Vec<Value>], operand: usize) -> Result<Vec<Tensor>> {
+    let pick = |member: &Vec<Value>| -> Result<Tensor> {
+        Ok(member.get(operand).ok_or_else(|| invalid("a process gave too little"))?.as_tensor()?.clone())
+    };
+    values.iter().map(pick).collect()
+}
+
+fn all_gather(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
+    let (group, _) = own_group(cx, reduction_strategy(cx)?)?;
+    let given = exchange(cx, &group)?;
+    let gathered = |operand: usize| {
+        let parts = tensors_of(&given, operand)?;
+        let axis = cx.axis("all_gather_dim", cx.tensor(operand)?.shape().rank())?;
+        Ok(Value::Tensor(concatenated(&parts, axis)?))
+    };
+    (0..cx.operands.len()).map(gathered).collect()
+}
+
+/// Folds tensors element by element with the computation of the first region.
+fn folded(cx: &mut Cx<'_, '_, '_>, parts: &[Tensor]) -> Result<Tensor> {
+    let body = cx.body(0)?;
+    let element = *cx.body_elements(0)?.first().ok_or_else(|| invalid("the computation gives nothing"))?;
+    let (first, rest) = parts.split_first().ok_or_else(|| invalid("an empty group"))?;
+    let mut sums = Tensor::from_scalars(element, first.shape().clone(), first.iter())?;
+    for part in rest {
+        if part.shape() != first.shape() {
+            return Err(invalid("the processes give tensors of different shapes"));
+        }
+        for position in 0..sums.len() {
+            let sum = body.apply_one(cx.machine, &[sums.get(position), part.get(position)])?;
+            sums.set(position, sum);
+        }
+    }
+    Ok(sums)
+}
+
+fn all_reduce(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
+    let (group, _) = own_group(cx, reduction_strategy(cx)?)?;
+    let given = exchange(cx, &group)?;
+    let mut results = Vec::new();
+    for operand in 0..cx.operands.len() {
+        results.push(folded(cx, &tensors_of(&given, operand)?)?.into());
+    }
+    Ok(results)
+}
+
+fn cross_replica_sum(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
+    let (group, _) = own_group(cx, Strategy::CrossReplica)?;
+    let parts = tensors_of(&exchange(cx, &group)?, 0)?;
+    let element = cx.result_element(0)?;
+    let add = crate::scalar::binary(OpKind::Add, element).ok_or_else(|| unsupported("sums of this type"))?;
+    let (first, rest) = parts.split_first().ok_or_else(|| invalid("an empty group"))?;
+    let mut sums = first.clone();
+    for part in rest {
+        for position in 0..sums.len().min(part.len()) {
+            let sum = add(sums.get(position), part.get(position));
+            sums.set(position, sum);
+        }
+    }
+    one(sums)
+}
+
+/// Part `index` of `count` equal parts along a dimension.
+fn part(tensor: &Tensor, axis: usize, index: usize, count: usize) -> Result<Tensor> {
+    let mut dims = tensor.dims().to_vec();
+    if count == 0 || !dims[axis].is_multiple_of(count) {
+        return Err(invalid(format!("a dimension of size {} cannot be split into {count}", dims[axis])));
+    }
+    dims[axis] /= count;
+    let mut starts = vec![0; dims.len()];
+    starts[axis] = index * dims[axis];
+    let steps = vec![1; dims.len()];
+    sliced(tensor, warpforge_tensor::Shape::new(dims)?, &starts, &steps)
+}
+
+fn reduce_scatter(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
+    let (group, place) = own_group(cx, reduction_strategy(cx)?)?;
+    let given = exchange(cx, &group)?;
+    let sums = folded(cx, &tensors_of(&given, 0)?)?;
+    let axis = cx.axis("scatter_dimension", sums.shape().rank())?;
+    one(part(&sums, axis, place, group.len())?)
+}
+
+fn all_to_all(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
+    let (group, place) = own_group(cx, exchange_strategy(cx))?;
+    let given = exchange(cx, &group)?;
+    let count = usize::try_from(cx.i64("split_count")?).unwrap_or(0);
+    let exchanged = |operand: usize| {
+        let rank = cx.tensor(operand)?.shape().rank();
+        let (split, concat) = (cx.axis("split_dimension", rank)?, cx.axis("concat_dimension", rank)?);
+        let parts = tensors_of(&given, operand)?;
+        let parts =
+            parts.iter().map(|tensor| part(tensor, split, place, count)).collect::<Result<Vec<_>>>()?;
+        Ok(Value::Tensor(concatenated(&parts, concat)?))
+    };
+    (0..cx.operands.len()).map(exchanged).collect()
+}
+
+fn zeros_like(cx: &Cx<'_, '_, '_>) -> Result<Vec<Value>> {
+    let operand = cx.tensor(0)?;
+    one(Tensor::zeros(operand.element_type(), operand.shape().clone())?)
+}
+
+fn collective_broadcast(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
+    let group = Grid::of(cx).group(&rows(cx, "replica_groups")?, exchange_strategy(cx))?;
+    let Some(group) = group else { return zeros_like(cx) };
+    let given = exchange(cx, &group)?;
+    one(tensors_of(&given[..1], 0)?.swap_remove(0))
+}
+
+fn collective_permute(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
+    let (grid, strategy) = (Grid::of(cx), exchange_strategy(cx));
+    let mut pairs = Vec::new();
+    for row in rows(cx, "source_target_pairs")? {
+        match grid.members(&row, strategy)?.as_slice() {
+            &[source, target] => pairs.push((source, target)),
+            _ => return Err(invalid("a pair does not have a source and a target")),
+        }
+    }
+    let mut involved: Vec<ProcessId> = pairs.iter().flat_map(|&(source, target)| [source, target]).collect();
+    involved.sort_unstable();
+    involved.dedup();
+    if !involved.contains(&grid.me) {
+        return zeros_like(cx);
+    }
+    let given = exchange(cx, &involved)?;
+    let source = pairs.iter().find(|(_, target)| *target == grid.me).map(|(source, _)| *source);
+    match source.and_then(|source| involved.iter().position(|member| *member == source)) {
+        Some(place) => one(tensors_of(&given[place..=place], 0)?.swap_remove(0)),
+        None => zeros_like(cx),
+    }
+}
+
+fn identity(cx: &Cx<'_, '_, '_>, id: usize) -> Result<Vec<Value>> {
+    one(Tensor::scalar(cx.result_element(0)?, Scalar::Int(id as i128))?)
+}
+
+fn replica_id(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
+    identity(cx, Grid::of(cx).me.replica)
+}
+
+fn partition_id(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
+    identity(cx, Grid::of(cx).me.partition)
+}
+
+fn infeed(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
+    let queue = cx.machine.shared.infeed.lock();
+    let fed = queue.unwrap_or_else(std::sync::PoisonError::into_inner).pop_front();
+    let mut values = fed.ok_or_else(|| invalid("the infeed is empty"))?;
+    values.push(Value::Token);
+    Ok(values)
+}
+
+/// Nobody listens to the outfeed of a simulation.
+#[allow(clippy::unnecessary_wraps)] // The shape of an evaluator.
+fn outfeed(_: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
+    Ok(vec![Value::Token])
+}
+
+fn send(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
+    let channel = channel_id(cx);
+    // The last operand is the token.
+    cx.operands.pop();
+    let values = std::mem::take(&mut cx.operands);
+    match &mut cx.machine.process {
+        Some(process) => process.send(channel, values),
+        None => return Err(unsupported("sending outside a parallel run")),
+    }
+    Ok(vec![Value::Token])
+}
+
+fn recv(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
+    let channel = channel_id(cx);
+    let process =
+        cx.machine.process.as_mut().ok_or_else(|| unsupported("receiving outside a parallel run"))?;
+    let mut values = process.receive(channel)?;
+    values.push(Value::Token);
+    Ok(values)
+}

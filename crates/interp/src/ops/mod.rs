@@ -1,0 +1,80 @@
+//! The evaluators, one file for each family of operations.
+
+mod chlo;
+mod collective;
+mod contraction;
+mod control;
+mod elementwise;
+mod indexing;
+mod linalg;
+mod quantized;
+mod random;
+mod reduction;
+mod shape;
+mod testing;
+
+use std::sync::LazyLock;
+
+use warpforge_ir::OpKind;
+
+use crate::Value;
+use crate::cx::Cx;
+use crate::error::Result;
+
+pub(crate) use shape::constant_tensor;
+
+/// Computes the results of an operation.
+pub(crate) type Evaluator = for<'a, 'b, 'm, 's> fn(&'a mut Cx<'b, 'm, 's>) -> Result<Vec<Value>>;
+
+/// Every family's list.
+const FAMILIES: &[&[(OpKind, Evaluator)]] = &[
+    chlo::OPS,
+    collective::OPS,
+    contraction::OPS,
+    control::OPS,
+    elementwise::OPS,
+    indexing::OPS,
+    linalg::OPS,
+    quantized::OPS,
+    random::OPS,
+    reduction::OPS,
+    shape::OPS,
+    testing::OPS,
+];
+
+static TABLE: LazyLock<Vec<Option<Evaluator>>> = LazyLock::new(|| {
+    let mut table = vec![None; OpKind::ALL.len()];
+    for (kind, evaluator) in FAMILIES.iter().copied().flatten() {
+        if let Some(entry) = table.get_mut(*kind as usize) {
+            *entry = Some(*evaluator);
+        }
+    }
+    table
+});
+
+/// The evaluator of an operation.
+pub(crate) fn evaluator(kind: OpKind) -> Option<Evaluator> {
+    TABLE.get(kind as usize).copied().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    /// Modules, functions and returns are run by the machine itself; the kernel of `asin` has no meaning of its own.
+    const NOT_EVALUATED: &[OpKind] =
+        &[OpKind::Module, OpKind::Func, OpKind::FuncReturn, OpKind::Return, OpKind::ChloAsinAcosKernel];
+
+    #[test]
+    fn every_operation_has_one_evaluator() {
+        let mut seen = HashSet::new();
+        for (kind, _) in FAMILIES.iter().copied().flatten() {
+            assert!(seen.insert(*kind), "{} is listed twice", kind.name());
+        }
+        for &kind in OpKind::ALL {
+            let expected = !NOT_EVALUATED.contains(&kind);
+            assert_eq!(evaluator(kind).is_some(), expected, "{}", kind.name());
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What element-wise operations do to single elements.
+
+mod arithmetic;
+mod compare;
+mod convert;
+mod functions;
+mod precision;
+
+use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
+use warpforge_ir::{OpKind, OpRef};
+use warpforge_tensor::{ElementType, Scalar};
+
+pub(crate) use arithmetic::{binary, maximum, minimum, unary};
+pub(crate) use compare::compare;
+pub(crate) use convert::convert;
+
+/// A computation on the elements of an operation's operands, rounded to the result's type.
+pub(crate) type Kernel = Box<dyn Fn(&[Scalar]) -> Scalar + Send + Sync>;
+
+/// The computation of an element-wise operation on plain elements; `None` for other operations.
+pub(crate) fn kernel(op: OpRef<'_>, inputs: &[ElementType], output: ElementType) -> Option<Kernel> {
+    let kind = op.kind()?;
+    let &element = inputs.first()?;
+    match (kind, inputs) {
+        (OpKind::Compare | OpKind::ChloBroadcastCompare, [_, _]) => {
+            let direction: ComparisonDirection = op.attr_enum("comparison_direction")?;
+            let total = op.attr_enum("compare_type") == Some(ComparisonType::TotalOrder);
+            Some(Box::new(move |x| Scalar::Bool(compare(direction, total, x[0], x[1]))))
+        }
+        (OpKind::Select | OpKind::ChloBroadcastSelect, [_, _, _]) => {
+            Some(Box::new(|x| if x[0].is_true() { x[1] } else { x[2] }))
+        }
+        (OpKind::Clamp, [_, _, _]) => Some(Box::new(|x| minimum(maximum(x[1], x[0]), x[2]))),
+        (OpKind::Convert, [_]) => Some(Box::new(move |x| convert(x[0], output))),
+        (OpKind::ReducePrecision, [ElementType::Float(float)]) => {
+            let exponent = u32::try_from(op.attr_i64("exponent_bits")?).ok()?;
+            let mantissa = u32::try_from(op.attr_i64("mantissa_bits")?).ok()?;
+            let format = float.format();
+            Some(Box::new(move |x| {
+                Scalar::Float(precision::reduce(&format, exponent, mantissa, x[0].to_f64()))
+            }))
+        }
+        (_, [_]) => {
+            let function = unary(kind, element)?;
+            Some(Box::new(move |x| function(x[0]).rounded_to(output)))
+        }
+        (_, [_, _]) => {
+            let function = binary(kind, element)?;
+            Some(Box::new(move |x| function(x[0], x[1]).rounded_to(output)))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,77 @@
+// Two replicas add up what they have.
+func.func @add(%a: tensor<2xi32>) -> tensor<2xi32> {
+  %0 = "stablehlo.all_reduce"(%a) <{
+    channel_handle = #stablehlo.channel_handle<handle = 0, type = 0>,
+    replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>
+  }> ({
+    ^bb0(%x: tensor<i32>, %y: tensor<i32>):
+      %s = stablehlo.add %x, %y : tensor<i32>
+      stablehlo.return %s : tensor<i32>
+  }) : (tensor<2xi32>) -> tensor<2xi32>
+  func.return %0 : tensor<2xi32>
+}
+func.func @main() {
+  %a = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
+  %b = stablehlo.constant dense<[10, 20]> : tensor<2xi32>
+  %r:2 = "interpreter.run_parallel"(%a, %b) {programs = [[@add], [@add]]}
+    : (tensor<2xi32>, tensor<2xi32>) -> (tensor<2xi32>, tensor<2xi32>)
+  check.expect_eq_const %r#0, dense<[11, 22]> : tensor<2xi32>
+  check.expect_eq_const %r#1, dense<[11, 22]> : tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// Partitions of one replica pass values around a ring; who is no target gets zeros.
+func.func @shift(%a: tensor<i32>) -> tensor<i32> {
+  %0 = "stablehlo.collective_permute"(%a) <{
+    channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>,
+    source_target_pairs = dense<[[0, 1], [1, 2]]> : tensor<2x2xi64>
+  }> : (tensor<i32>) -> tensor<i32>
+  func.return %0 : tensor<i32>
+}
+func.func @main() {
+  %a = stablehlo.constant dense<5> : tensor<i32>
+  %b = stablehlo.constant dense<6> : tensor<i32>
+  %c = stablehlo.constant dense<7> : tensor<i32>
+  %r:3 = "interpreter.run_parallel"(%a, %b, %c) {programs = [[@shift, @shift, @shift]]}
+    : (tensor<i32>, tensor<i32>, tensor<i32>) -> (tensor<i32>, tensor<i32>, tensor<i32>)
+  check.expect_eq_const %r#0, dense<0> : tensor<i32>
+  check.expect_eq_const %r#1, dense<5> : tensor<i32>
+  check.expect_eq_const %r#2, dense<6> : tensor<i32>
+  func.return
+}
+
+// -----
+
+func.func @exchange(%a: tensor<1x4xi32>) -> tensor<2x2xi32> {
+  %0 = "stablehlo.all_to_all"(%a) <{
+    split_dimension = 1 : i64, concat_dimension = 0 : i64, split_count = 2 : i64,
+    replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>
+  }> : (tensor<1x4xi32>) -> tensor<2x2xi32>
+  func.return %0 : tensor<2x2xi32>
+}
+func.func @main() {
+  %a = stablehlo.constant dense<[[1, 2, 3, 4]]> : tensor<1x4xi32>
+  %b = stablehlo.constant dense<[[5, 6, 7, 8]]> : tensor<1x4xi32>
+  %r:2 = "interpreter.run_parallel"(%a, %b) {programs = [[@exchange], [@exchange]]}
+    : (tensor<1x4xi32>, tensor<1x4xi32>) -> (tensor<2x2xi32>, tensor<2x2xi32>)
+  check.expect_eq_const %r#0, dense<[[1, 2], [5, 6]]> : tensor<2x2xi32>
+  check.expect_eq_const %r#1, dense<[[3, 4], [7, 8]]> : tensor<2x2xi32>
+  func.return
+}
+
+// -----
+
+func.func @who() -> (tensor<ui32>, tensor<ui32>) {
+  %r = stablehlo.replica_id : tensor<ui32>
+  %p = stablehlo.partition_id : tensor<ui32>
+  func.return %r, %p : tensor<ui32>, tensor<ui32>
+}
+func.func @main() {
+  %r:4 = "interpreter.run_parallel"() {programs = [[@who, @who]]}
+    : () -> (tensor<ui32>, tensor<ui32>, tensor<ui32>, tensor<ui32>)
+  check.expect_eq_const %r#0, dense<0> : tensor<ui32>
+  check.expect_eq_const %r#3, dense<1> : tensor<ui32>
+  func.return
+}

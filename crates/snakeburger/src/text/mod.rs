@@ -1,0 +1,66 @@
+//! MLIR text.
+//!
+//! The parser works on the text itself, without a list of tokens: constants are most of a large file, and they go from
+//! the text into their bytes in one step. Nesting is bounded, and every size is checked against the text that is there
+//! before memory is taken for it.
+
+mod attrs;
+mod cursor;
+mod custom;
+mod dense;
+mod ops;
+mod parser;
+mod pieces;
+mod resources;
+mod stablehlo_attrs;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use warpforge_diag::{Diagnostics, Source};
+use warpforge_ir::Module;
+
+/// What the parser keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Whether `loc(…)` is kept and printed again.
+    pub keep_locations: bool,
+}
+
+/// Reads a module.
+///
+/// # Errors
+///
+/// The first thing that is not MLIR, with its position.
+pub fn parse(source: &Source, options: &Options) -> Result<Module, Diagnostics> {
+    parser::Parser::new(source.text(), *options).file().map_err(|error| {
+        let mut diagnostics = Diagnostics::new(source.clone());
+        diagnostics.push(*error);
+        diagnostics
+    })
+}
+
+/// One of the modules of a file that has several, separated by lines `// -----`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk<'a> {
+    /// The line of the file that the chunk starts on, from 1.
+    pub first_line: usize,
+    /// The text.
+    pub text: &'a str,
+}
+
+/// Cuts a file at its lines `// -----`. A file without them is one chunk.
+pub fn chunks(text: &str) -> Vec<Chunk<'_>> {
+    let mut chunks = Vec::new();
+    let (mut start, mut first_line, mut offset) = (0, 1, 0);
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let next = offset + line.len();
+        if line.trim_end().starts_with("// -----") {
+            chunks.push(Chunk { first_line, text: &text[start..offset] });
+            (start, first_line) = (next, number + 2);
+        }
+        offset = next;
+    }
+    chunks.push(Chunk { first_line, text: &text[start..] });
+    chunks
+}

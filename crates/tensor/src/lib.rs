@@ -1,0 +1,26 @@
+//! Tensors on the host: what their elements are, how they are laid out, how they compare and how they are filed.
+//!
+//! An [`ElementType`] says what one element is, a [`Shape`] how many there are, a [`Tensor`] holds them, and a
+//! [`Scalar`] is one of them on its own. [`compare`] judges one tensor by another, [`summary`] describes one,
+//! [`layout`] reads and writes MLIR's dense and packed bytes, [`io`] the `safetensors` and `npy` files.
+
+#![forbid(unsafe_code)]
+
+mod buffer;
+pub mod compare;
+pub mod element;
+mod error;
+pub mod io;
+pub mod layout;
+mod native;
+mod scalar;
+mod shape;
+pub mod summary;
+mod tensor;
+
+pub use element::{ElementType, FloatFormat, FloatType, IntType, QuantizedType};
+pub use error::Error;
+pub use native::Native;
+pub use scalar::Scalar;
+pub use shape::{Indices, Shape};
+pub use tensor::Tensor;

@@ -1,0 +1,318 @@
+//! The host tensor.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::buffer::Buffer;
+use crate::{ElementType, Error, Native, Scalar, Shape};
+
+/// A dense tensor in host memory, row-major, little-endian. Types narrower than a byte take one byte per element.
+///
+/// Cloning shares the data; writing to a shared tensor copies it first.
+#[derive(Clone)]
+pub struct Tensor {
+    element: ElementType,
+    shape: Shape,
+    data: Arc<Buffer>,
+}
+
+impl Tensor {
+    /// A tensor whose bytes are all zero.
+    ///
+    /// # Errors
+    ///
+    /// When there is no memory for it.
+    pub fn zeros(element: ElementType, shape: Shape) -> Result<Self, Error> {
+        let data = Buffer::zeroed(shape.num_elements() * element.byte_width())?;
+        Ok(Self { element, shape, data: Arc::new(data) })
+    }
+
+    /// A tensor of `value` everywhere.
+    ///
+    /// # Errors
+    ///
+    /// When there is no memory for it.
+    pub fn splat(element: ElementType, shape: Shape, value: Scalar) -> Result<Self, Error> {
+        let mut tensor = Self::zeros(element, shape)?;
+        let width = element.byte_width();
+        let mut pattern = [0u8; 16];
+        value.encode(element, &mut pattern[..width]);
+        for chunk in tensor.bytes_mut().chunks_exact_mut(width) {
+            chunk.copy_from_slice(&pattern[..width]);
+        }
+        Ok(tensor)
+    }
+
+    /// A tensor of one element.
+    ///
+    /// # Errors
+    ///
+    /// When there is no memory for it.
+    pub fn scalar(element: ElementType, value: Scalar) -> Result<Self, Error> {
+        Self::splat(element, Shape::scalar(), value)
+    }
+
+    /// A tensor of the given elements in row-major order, each rounded or wrapped to the type.
+    ///
+    /// # Errors
+    ///
+    /// When there are more or fewer than the shape asks for, or no memory for them.
+    pub fn from_scalars(
+        element: ElementType,
+        shape: Shape,
+        values: impl IntoIterator<Item = Scalar>,
+    ) -> Result<Self, Error> {
+        let mut tensor = Self::zeros(element, shape)?;
+        let expected = tensor.len();
+        let width = element.byte_width();
+        let mut values = values.into_iter();
+        let mut found = 0;
+        for (chunk, value) in tensor.bytes_mut().chunks_exact_mut(width).zip(values.by_ref()) {
+            value.encode(element, chunk);
+            found += 1;
+        }
+        found += values.count();
+        if found != expected {
+            return Err(Error::SizeMismatch { what: "number of elements", expected, found });
+        }
+        Ok(tensor)
+    }
+
+    /// A tensor whose memory is a copy of `bytes`: little-endian, row-major, whole bytes per element.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are more or fewer than the shape asks for, or there is no memory for them.
+    pub fn from_bytes(element: ElementType, shape: Shape, bytes: &[u8]) -> Result<Self, Error> {
+        let mut tensor = Self::zeros(element, shape)?;
+        let target = tensor.bytes_mut();
+        if target.len() != bytes.len() {
+            let (expected, found) = (target.len(), bytes.len());
+            return Err(Error::SizeMismatch { what: "number of bytes", expected, found });
+        }
+        target.copy_from_slice(bytes);
+        Ok(tensor)
+    }
+
+    /// A tensor with a copy of the values of a Rust slice.
+    ///
+    /// # Errors
+    ///
+    /// When the values are more or fewer than the shape asks for, or there is no memory for them.
+    pub fn from_slice<T: Native>(dims: &[usize], values: &[T]) -> Result<Self, Error> {
+        let shape = Shape::new(dims)?;
+        if shape.num_elements() != values.len() {
+            let (expected, found) = (shape.num_elements(), values.len());
+            return Err(Error::SizeMismatch { what: "number of elements", expected, found });
+        }
+        Self::from_bytes(T::ELEMENT, shape, bytemuck::cast_slice(values))
+    }
+
+    /// The type of the elements.
+    #[must_use]
+    pub fn element_type(&self) -> ElementType {
+        self.element
+    }
+
+    /// The shape.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Dimension sizes.
+    #[must_use]
+    pub fn dims(&self) -> &[usize] {
+        self.shape.dims()
+    }
+
+    /// Number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.data.bytes().len() / self.element.byte_width()
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.data.bytes().is_empty()
+    }
+
+    /// The memory: little-endian, row-major, whole bytes per element.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.data.bytes()
+    }
+
+    /// The memory for writing; copied first where it is shared.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        Arc::make_mut(&mut self.data).bytes_mut()
+    }
+
+    /// The elements as a Rust slice.
+    ///
+    /// # Errors
+    ///
+    /// When the elements are of another type.
+    pub fn as_slice<T: Native>(&self) -> Result<&[T], Error> {
+        self.require(T::ELEMENT)?;
+        Ok(bytemuck::cast_slice(self.data.bytes()))
+    }
+
+    /// The elements as a Rust slice for writing; copied first where they are shared.
+    ///
+    /// # Errors
+    ///
+    /// When the elements are of another type.
+    pub fn as_slice_mut<T: Native>(&mut self) -> Result<&mut [T], Error> {
+        self.require(T::ELEMENT)?;
+        Ok(bytemuck::cast_slice_mut(self.bytes_mut()))
+    }
+
+    fn require(&self, expected: ElementType) -> Result<(), Error> {
+        if self.element == expected {
+            return Ok(());
+        }
+        Err(Error::TypeMismatch { expected: expected.to_string(), found: self.element.to_string() })
+    }
+
+    /// The element at a row-major position.
+    ///
+    /// # Panics
+    ///
+    /// When the position is not below [`Tensor::len`], as with a slice.
+    #[must_use]
+    pub fn get(&self, position: usize) -> Scalar {
+        let width = self.element.byte_width();
+        Scalar::decode(self.element, &self.data.bytes()[position * width..][..width])
+    }
+
+    /// Stores an element, rounded or wrapped to the type.
+    ///
+    /// # Panics
+    ///
+    /// When the position is not below [`Tensor::len`], as with a slice.
+    pub fn set(&mut self, position: usize, value: Scalar) {
+        let (element, width) = (self.element, self.element.byte_width());
+        value.encode(element, &mut self.bytes_mut()[position * width..][..width]);
+    }
+
+    /// The element at an index, or `None` outside the shape.
+    #[must_use]
+    pub fn at(&self, index: &[usize]) -> Option<Scalar> {
+        self.shape.position(index).map(|position| self.get(position))
+    }
+
+    /// The elements in row-major order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Scalar> + ExactSizeIterator + '_ {
+        let element = self.element;
+        self.data.bytes().chunks_exact(element.byte_width()).map(move |bytes| Scalar::decode(element, bytes))
+    }
+
+    /// The same elements in another shape; shares the data.
+    ///
+    /// # Errors
+    ///
+    /// When the other shape has another number of elements.
+    pub fn reshaped(&self, shape: Shape) -> Result<Self, Error> {
+        let (expected, found) = (shape.num_elements(), self.len());
+        if expected != found {
+            return Err(Error::SizeMismatch { what: "number of elements", expected, found });
+        }
+        Ok(Self { element: self.element, shape, data: Arc::clone(&self.data) })
+    }
+
+    /// A tensor of another shape made of elements of this one: `source` says from which position each comes, in
+    /// row-major order of the result. `None` leaves zero bytes.
+    ///
+    /// # Errors
+    ///
+    /// When there is no memory for it.
+    ///
+    /// # Panics
+    ///
+    /// When a position is not below [`Tensor::len`], as with a slice.
+    pub fn gathered(
+        &self,
+        shape: Shape,
+        mut source: impl FnMut(&[usize]) -> Option<usize>,
+    ) -> Result<Self, Error> {
+        let mut result = Self::zeros(self.element, shape)?;
+        let width = self.element.byte_width();
+        let from = self.data.bytes();
+        let shape = result.shape.clone();
+        let mut indices = shape.indices();
+        for chunk in result.bytes_mut().chunks_exact_mut(width) {
+            if let Some(position) = indices.advance().and_then(&mut source) {
+                chunk.copy_from_slice(&from[position * width..][..width]);
+            }
+        }
+        Ok(result)
+    }
+
+    /// Whether type, shape and every bit are the same.
+    #[must_use]
+    pub fn identical(&self, other: &Self) -> bool {
+        self.element == other.element && self.shape == other.shape && self.bytes() == other.bytes()
+    }
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 16;
+        write!(f, "tensor<")?;
+        for dim in self.dims() {
+            write!(f, "{dim}x")?;
+        }
+        write!(f, "{}> [", self.element)?;
+        for (position, value) in self.iter().take(SHOWN).enumerate() {
+            let separator = if position > 0 { ", " } else { "" };
+            write!(f, "{separator}{value}")?;
+        }
+        f.write_str(if self.len() > SHOWN { ", …]" } else { "]" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scalars_of_every_type_read_back() {
+        for element in ElementType::all() {
+            let one = Tensor::scalar(element, Scalar::one(element)).expect("one element");
+            assert_eq!(one.get(0), Scalar::one(element), "{element}");
+            assert_eq!(one.bytes().len(), element.byte_width());
+        }
+        let negative = Tensor::scalar(ElementType::I4, Scalar::Int(-3)).expect("one element");
+        assert_eq!((negative.bytes(), negative.get(0)), (&[0x0d][..], Scalar::Int(-3)));
+    }
+
+    #[test]
+    fn counts_are_checked() {
+        let shape = Shape::new([2]).expect("small");
+        let three = [Scalar::Int(1), Scalar::Int(2), Scalar::Int(3)];
+        assert!(Tensor::from_scalars(ElementType::I8, shape.clone(), three).is_err());
+        assert!(Tensor::from_scalars(ElementType::I8, shape.clone(), [Scalar::Int(1)]).is_err());
+        assert!(Tensor::from_bytes(ElementType::I16, shape, &[0; 3]).is_err());
+        assert!(Tensor::from_slice(&[3], &[1.0f32]).is_err());
+    }
+
+    #[test]
+    fn writing_a_shared_tensor_leaves_the_other_alone() {
+        let first = Tensor::from_slice(&[2], &[1.0f32, 2.0]).expect("fits");
+        let mut second = first.clone();
+        second.set(0, Scalar::Float(5.0));
+        assert_eq!(first.as_slice::<f32>().expect("f32"), [1.0, 2.0]);
+        assert_eq!(second.as_slice::<f32>().expect("f32"), [5.0, 2.0]);
+        assert!(second.as_slice::<i32>().is_err());
+    }
+
+    #[test]
+    fn gathering_moves_elements() {
+        let source = Tensor::from_slice(&[2, 3], &[1i32, 2, 3, 4, 5, 6]).expect("fits");
+        let shape = Shape::new([3, 2]).expect("small");
+        let transposed = source.gathered(shape, |index| Some(index[1] * 3 + index[0])).expect("fits");
+        assert_eq!(transposed.as_slice::<i32>().expect("i32"), [1, 4, 2, 5, 3, 6]);
+    }
+}
