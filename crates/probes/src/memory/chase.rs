@@ -67,6 +67,12 @@ impl Chase {
         self.lines * self.line_bytes
     }
 
+    /// The lines in the cycle: the loads of one turn.
+    #[must_use]
+    pub fn lines(&self) -> usize {
+        self.lines
+    }
+
     /// Which part of the memory touched so far lies in huge pages, as [`Buffer::huge_share`].
     #[must_use]
     pub fn huge_share(&self) -> Option<f64> {

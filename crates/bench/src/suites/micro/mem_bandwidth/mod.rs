@@ -64,19 +64,15 @@ impl Benchmark for MemBandwidth {
             widest.burn_in(context)?;
         }
         for (name, level) in &settings.levels {
-            let mut arrays = None;
             for scope in &mut scopes {
                 let Some(bytes) = settings.bytes_per_thread(*level, &scope.hierarchy, scope.cpus.len())
                 else {
                     continue;
                 };
-                let mut used =
-                    match arrays.take().filter(|_| *level == Level::Dram && settings.one_last_cache) {
-                        Some(touched) => touched,
-                        None => scope.arrays(context, &settings, *level, name, bytes)?,
-                    };
-                scope.measure(context, &settings, (*level, name), &mut used, unit)?;
-                arrays = Some(used);
+                // Each scope has arrays of its own: pages that several threads touched at the same time lie in
+                // another order than those of one, and one thread is slower on them.
+                let mut arrays = scope.arrays(context, &settings, *level, name, bytes)?;
+                scope.measure(context, &settings, (*level, name), &mut arrays, unit)?;
             }
         }
         Ok(())

@@ -50,11 +50,10 @@ pub(super) struct Settings {
     pub(super) kernels: Vec<(String, Kernel)>,
     /// The bytes for main memory, of all threads together.
     pub(super) dram_bytes: u64,
+    /// Whether the user has chosen them; fewer threads may need less otherwise.
+    dram_bytes_given: bool,
     /// The pages for main memory.
     pub(super) pages: Pages,
-    /// Whether all threads share one last cache. They are then equally near to all of the memory, and one of them can
-    /// measure in what all have touched.
-    pub(super) one_last_cache: bool,
 }
 
 impl Settings {
@@ -87,8 +86,8 @@ impl Settings {
                 &Kernel::ALL.map(|kernel| (kernel.name().to_owned(), kernel)),
             )?,
             dram_bytes: machine.dram_bytes("dram_bytes", int(params, "dram_bytes"), least, &hierarchy)?,
+            dram_bytes_given: int(params, "dram_bytes") != 0,
             pages: one_of_pages(text(params, "pages"))?,
-            one_last_cache: hierarchy.levels().last().is_some_and(|last| last.instances == 1),
             all: threads == allowed.len(),
             cpus,
         })
@@ -116,7 +115,8 @@ impl Settings {
                 let position = hierarchy.levels().iter().position(|cache| cache.level == number)?;
                 hierarchy.bytes_per_thread(position)?
             }
-            Level::Dram => self.dram_bytes / threads as u64,
+            Level::Dram if self.dram_bytes_given => self.dram_bytes / threads as u64,
+            Level::Dram => self.dram_bytes.min(hierarchy.dram_bytes()) / threads as u64,
         };
         usize::try_from(bytes).ok()
     }
@@ -168,7 +168,6 @@ mod tests {
         assert_eq!(settings.kernels.len(), 4);
         assert_eq!(settings.scopes(), [("all_cores", vec![4, 5, 6]), ("one_core", vec![4])]);
         assert!(settings.measurements() >= 16);
-        assert!(settings.one_last_cache);
     }
 
     #[test]
@@ -185,6 +184,7 @@ mod tests {
         let settings =
             settings(&[("levels", "dram,L2"), ("kernels", "triad"), ("dram_bytes", "30000000")]).unwrap();
         let hierarchy = Hierarchy::assumed(3);
+        assert_eq!(settings.bytes_per_thread(Level::Dram, &hierarchy, 1), Some(30_000_000));
         assert_eq!(
             settings.levels.iter().map(|(_, level)| *level).collect::<Vec<_>>(),
             [Level::Cache(2), Level::Dram]

@@ -17,6 +17,12 @@ use super::spec;
 use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, int, text};
 use crate::record::{BenchmarkComponent, BenchmarkSpec, ParamValue, Params};
 
+/// The most loads to warm up with at each size: tens of milliseconds where every load is slow.
+const WARM_UP_LOADS: usize = 400_000;
+
+/// A point beyond the second cache gets so many times the time of another, for its figure varies more.
+const FAR_WEIGHT: u32 = 3;
+
 /// The benchmark.
 #[derive(Debug)]
 pub(super) struct MemLatency;
@@ -48,6 +54,8 @@ impl Benchmark for MemLatency {
         let mut team = Team::new(&[settings.cpu])
             .map_err(|error| BenchmarkError::Failed(format!("cannot start a thread: {error}")))?;
         context.plan(settings.points.len() * settings.pages.len());
+        let weights: u32 = settings.points.iter().map(|point| settings.weight(point)).sum();
+        let unit = context.time() / (weights * settings.pages.len() as u32).max(1);
         let mut burn_in = Some(context.burn_in());
         for &pages in &settings.pages {
             let chase = Chase::new(settings.most_bytes, machine.line_bytes(), pages)?;
@@ -64,11 +72,9 @@ impl Benchmark for MemLatency {
                     Some(level) => MetricKey::less_is_better("latency", "ns").tag("level", level),
                     None => MetricKey::less_is_better("latency", "ns").tag("size_bytes", point.bytes),
                 };
-                context.measure(
-                    key.tag("pages", pages.name()),
-                    |seconds| seconds * 1e9,
-                    |loads| chase.run(loads),
-                )?;
+                let key = key.tag("pages", pages.name());
+                let time = unit * settings.weight(point);
+                context.measure_for(time, key, |seconds| seconds * 1e9, |loads| chase.run(loads))?;
             }
             warn_of_pages(context, pages, DRAM, chase.huge_share());
         }
@@ -104,6 +110,12 @@ impl Settings {
         Ok(Self { cpu, hierarchy, most_bytes, pages, points })
     }
 
+    /// A point's part of the time.
+    fn weight(&self, point: &Point) -> u32 {
+        let near = self.hierarchy.levels().iter().take_while(|cache| cache.level <= 2).last();
+        if near.is_some_and(|cache| point.bytes as u64 <= cache.bytes) { 1 } else { FAR_WEIGHT }
+    }
+
     fn last_cache_bytes(&self) -> usize {
         let bytes = self.hierarchy.levels().last().map_or(0, |last| last.bytes);
         usize::try_from(bytes).unwrap_or(usize::MAX)
@@ -117,14 +129,15 @@ struct Pinned<'a> {
 }
 
 impl Pinned<'_> {
-    /// Lets the cycle grow to this size and brings in what a cache of `cached` bytes could hold all of.
+    /// Lets the cycle grow to this size and follows it until the caches hold what they would hold in the long run. A
+    /// turn of a long cycle takes too long; what a cache of `cached` bytes can hold of it is then read in order first.
     fn prepare(&mut self, bytes: usize, cached: usize) {
         self.on_thread(|chase| {
             chase.grow_to(bytes);
-            if bytes <= cached {
+            if chase.lines() > WARM_UP_LOADS && bytes <= cached {
                 chase.sweep();
             }
-            Duration::ZERO
+            chase.run(WARM_UP_LOADS.min(2 * chase.lines()) as u64)
         });
     }
 
