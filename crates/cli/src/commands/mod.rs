@@ -1,8 +1,11 @@
 //! The commands, a module each.
 
 mod benchmark;
+mod conformance;
 mod list;
+mod model;
 mod monitor;
+mod opt;
 mod serve;
 mod shell;
 
@@ -29,6 +32,10 @@ enum Command {
     Benchmark(benchmark::BenchmarkCommand),
     /// Answer another host's network benchmark
     Serve(serve::ServeArgs),
+    /// Read a StableHLO model and write it again
+    Opt(opt::OptArgs),
+    /// Run the StableHLO project's test files on the reference evaluator
+    Conformance(conformance::ConformanceArgs),
     /// Write shell completions to standard output
     Completions(shell::CompletionsArgs),
     /// Write manual pages to a folder
@@ -43,6 +50,8 @@ impl Arguments {
             Command::Monitor(args) => monitor::run(&args),
             Command::Benchmark(command) => benchmark::run(command),
             Command::Serve(args) => serve::run(&args),
+            Command::Opt(args) => opt::run(&args),
+            Command::Conformance(args) => conformance::run(&args),
             Command::Completions(args) => shell::completions(&args),
             Command::Man(args) => shell::man(&args),
         }

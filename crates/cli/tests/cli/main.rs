@@ -2,9 +2,11 @@
 
 mod bad_input;
 mod benchmark;
+mod compare;
 mod history;
 mod interrupt;
 mod list;
+mod model;
 mod monitor;
 mod shell;
 mod warpt;

@@ -1,0 +1,79 @@
+//! `warpt conformance`: the StableHLO project's test files, run and judged.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::Args;
+use warpforge_interp::Options;
+use warpforge_interp::conformance::{Case, Status, Summary, run_folder};
+use warpforge_report::{Align, Style, Table};
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::term;
+
+/// Failures shown in full; the rest is in `--json`.
+const SHOWN_FAILURES: usize = 20;
+
+/// Arguments of `warpt conformance`.
+#[derive(Debug, Args)]
+pub(crate) struct ConformanceArgs {
+    /// A folder of `.mlir` files, or one file
+    dir: PathBuf,
+    /// Files to run at a time [default: one a processor]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs every file below the folder.
+pub(crate) fn run(args: &ConformanceArgs) -> Outcome {
+    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let summary = run_folder(&args.dir, &Options::default(), threads)
+        .map_err(|error| Failure::bad_input(anyhow!("{}: {error}", args.dir.display())))?;
+    if summary.cases.is_empty() {
+        return Err(Failure::bad_input(anyhow!("{}: no .mlir files there", args.dir.display())));
+    }
+    if args.json {
+        term::print_json(&summary)?;
+    } else {
+        term::print(&text(&summary))?;
+    }
+    Ok(if summary.failed > 0 { Exit::CheckFailed } else { Exit::Pass })
+}
+
+fn text(summary: &Summary) -> String {
+    let mut out = String::new();
+    let failed: Vec<&Case> = summary.cases.iter().filter(|case| case.status == Status::Failed).collect();
+    for case in failed.iter().take(SHOWN_FAILURES) {
+        let reason = case.reason.as_deref().unwrap_or("no reason given");
+        let _ = writeln!(out, "{}:{}: {reason}", case.file, case.line);
+    }
+    if failed.len() > SHOWN_FAILURES {
+        let _ = writeln!(out, "… and {} more; --json has all", failed.len() - SHOWN_FAILURES);
+    }
+    let mut operations: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
+    for case in &summary.cases {
+        operations.entry(&case.operation).or_default()[case.status as usize] += 1;
+    }
+    let mut table = Table::new(&[
+        ("operation", Align::Left),
+        ("passed", Align::Right),
+        ("failed", Align::Right),
+        ("skipped", Align::Right),
+    ]);
+    for (operation, counts) in operations {
+        let style = if counts[Status::Failed as usize] > 0 { Style::Bad } else { Style::Plain };
+        table.row(style, std::iter::once(operation.to_owned()).chain(counts.map(|count| count.to_string())));
+    }
+    let Summary { passed, failed, skipped, .. } = summary;
+    let _ = write!(
+        out,
+        "{}\n{passed} passed, {failed} failed, {skipped} skipped\n",
+        table.to_text(term::colour())
+    );
+    out
+}
