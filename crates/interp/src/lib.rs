@@ -17,6 +17,7 @@ pub mod math;
 mod ops;
 mod options;
 mod scalar;
+pub mod trace;
 mod value;
 
 pub use error::{Error, ErrorKind, Result};

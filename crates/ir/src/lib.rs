@@ -72,3 +72,4 @@ pub use blob::Blob;
 pub use module::{BlockId, Func, Module, OpId, OpRef, RegionId, ValueDef, ValueId};
 pub use table::OpKind;
 pub use types::{Dim, Element, ElementType, FunctionType, TensorType, Type};
+pub use verify::verify;

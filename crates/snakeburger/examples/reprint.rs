@@ -1,4 +1,4 @@
-//! Reads modules, prints them again and checks that the print reads back as the same text.
+//! Reads modules, verifies them, prints them again and checks that the print reads back as the same text.
 //!
 //! `reprint [--out DIR] FILE…` prints one line for each file that fails and a count at the end. With `--out`, what was
 //! printed is written there under the file's name, for other tools to compare.
@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use warpforge_diag::Source;
+use warpforge_diag::{Diagnostics, Source};
 use warpforge_ir::print::print;
 use warpforge_snakeburger::text::{Options, chunks, parse};
 
@@ -41,6 +41,11 @@ fn reprint(path: &Path) -> Result<String, String> {
     for chunk in chunks(&text) {
         let source = Source::new(name.as_str(), chunk.text).with_first_line(chunk.first_line);
         let module = parse(&source, &Options::default()).map_err(|diagnostics| diagnostics.to_string())?;
+        let mut found = Diagnostics::new(source);
+        found.extend(warpforge_ir::verify(&module));
+        if found.has_errors() {
+            return Err(found.to_string());
+        }
         let first = print(&module);
         let again = Source::new(format!("{name} (printed)"), first.as_str());
         let module = parse(&again, &Options::default()).map_err(|diagnostics| diagnostics.to_string())?;

@@ -1,8 +1,8 @@
 //! One chunk of a file: what it asks for and what came of it.
 
 use serde::Serialize;
-use warpforge_diag::Source;
-use warpforge_ir::{Func, Module, OpKind, OpRef, print};
+use warpforge_diag::{Diagnostics, Source};
+use warpforge_ir::{Func, Module, OpKind, OpRef, print, verify};
 use warpforge_snakeburger::text;
 
 use crate::{Error, ErrorKind, Interpreter, Options};
@@ -63,7 +63,7 @@ pub fn run_chunk(file: &str, whole: &str, chunk: text::Chunk<'_>, options: &Opti
         reason: None,
     };
     let source = Source::new(file, chunk.text).with_first_line(chunk.first_line);
-    let parsed = text::parse(&source, &text::Options::default());
+    let parsed = read(&source);
     let outcome = match parsed {
         Ok(_) if case.mode == Mode::Refuse => Err("accepted, but must be refused".to_owned()),
         Err(_) if case.mode == Mode::Refuse => Ok(()),
@@ -87,6 +87,16 @@ pub fn run_chunk(file: &str, whole: &str, chunk: text::Chunk<'_>, options: &Opti
         case.reason = Some(reason);
     }
     case
+}
+
+/// Reads and verifies a module.
+fn read(source: &Source) -> Result<Module, Diagnostics> {
+    let module = text::parse(source, &text::Options::default())?;
+    let mut diagnostics = Diagnostics::new(source.clone());
+    for broken in verify(&module) {
+        diagnostics.push(broken);
+    }
+    if diagnostics.has_errors() { Err(diagnostics) } else { Ok(module) }
 }
 
 /// Every operation of the module, regions included.
@@ -170,7 +180,7 @@ fn located(error: &Error, source: &Source) -> String {
 
 fn round_trip(file: &str, module: &Module) -> Result<(), String> {
     let printed = print::print(module);
-    let again = text::parse(&Source::new(file, printed.as_str()), &text::Options::default());
+    let again = read(&Source::new(file, printed.as_str()));
     let again = again.map_err(|diagnostics| format!("what was printed cannot be read: {diagnostics}"))?;
     let second = print::print(&again);
     if second == printed {

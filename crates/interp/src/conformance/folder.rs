@@ -150,6 +150,10 @@ mod tests {
     #[test]
     fn expected_errors_must_occur() {
         assert_eq!(judge("// expected-error\nfunc.func @f(\n"), [(Mode::Refuse, Status::Passed)]);
+        let invalid = "// expected-error\nfunc.func @f(%a: tensor<2xf32>) -> tensor<3xf32> {\n  \
+                       %0 = stablehlo.reshape %a : (tensor<2xf32>) -> tensor<3xf32>\n  \
+                       func.return %0 : tensor<3xf32>\n}\n";
+        assert_eq!(judge(invalid), [(Mode::Refuse, Status::Passed)]);
         assert_eq!(
             judge("// expected-error\nfunc.func @f() {\n  func.return\n}\n"),
             [(Mode::Refuse, Status::Failed)]

@@ -1,8 +1,8 @@
 //! Running the conformance files of the StableHLO project.
 //!
 //! A file is one module or several separated by `// -----`. What is done with each follows from what it contains:
-//! checks are executed and must hold, a chunk with an `expected-error` comment must be refused, and anything else is
-//! read, printed and read again, and must stay the same.
+//! checks are executed and must hold, a chunk with an `expected-error` comment must be refused by the reader or the
+//! verifier, and anything else is read, verified, printed and read again, and must stay the same.
 
 mod case;
 mod folder;

@@ -120,7 +120,8 @@ fn rng_bit_generator(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
         next[1] = counter.wrapping_add(used);
         bits
     } else {
-        let full = u128::from(counter) | u128::from(words.get(2).copied().unwrap_or(0)) << 64;
+        // A state of two words has no upper half of the counter; XLA takes the key in its place.
+        let full = u128::from(counter) | u128::from(words.get(2).copied().unwrap_or(key)) << 64;
         let (bits, used) = philox_words(key, full, shape.num_elements(), wide);
         let advanced = full.wrapping_add(u128::from(used));
         next[1] = advanced as u64;

@@ -4,5 +4,9 @@ func.func @main() {
   %next, %word = stablehlo.rng_bit_generator %state, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<ui64>)
   check.expect_eq_const %next, dense<[3, 4]> : tensor<2xui64>
   check.expect_eq_const %word, dense<3349939604322698703> : tensor<ui64>
+  %seed = stablehlo.constant dense<[8589934593, 17179869187]> : tensor<2xui64>
+  %after, %words = stablehlo.rng_bit_generator %seed, algorithm = PHILOX : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>)
+  check.expect_eq_const %after, dense<[8589934593, 17179869188]> : tensor<2xui64>
+  check.expect_eq_const %words, dense<[512747620, 1298009047, 1267190206, 761827841]> : tensor<4xui32>
   func.return
 }

@@ -2,12 +2,14 @@
 
 use crate::table::Trait::{Commutative, Elementwise, Pure, SegmentSizes};
 use crate::table::{Entry, OpKind, op};
+use crate::types::{Dim, ElementType, TensorType, Type};
+use crate::verify::Cx;
 
 const UNARY: &str = "$operand{attrs} : {operands} -> {results}";
 const BROADCAST: &str = "$lhs, $rhs{attrs} : {fn}";
 
 const fn unary(kind: OpKind, operand: &'static str, result: &'static str) -> Entry {
-    op(kind).values(operand, result).text(UNARY).is(&[Pure, Elementwise])
+    op(kind).values(operand, result).text(UNARY).is(&[Pure, Elementwise]).rule(same_shape)
 }
 
 const fn function(kind: OpKind) -> Entry {
@@ -24,6 +26,7 @@ const fn broadcast(kind: OpKind) -> Entry {
         .attrs("broadcast_dimensions?: i64s")
         .text(BROADCAST)
         .is(&[Pure])
+        .rule(broadcast_shape)
 }
 
 const fn commutative(kind: OpKind) -> Entry {
@@ -137,10 +140,47 @@ pub(super) const ENTRIES: &[Entry] = &[
         .attrs("k: i64, largest?: bool")
         .text("($operand, k = $k){attrs} : {operands} -> ({results})")
         .is(&[Pure])
-        .doc("The largest elements along the last dimension and where they are."),
+        .rule(top_k).doc("The largest elements along the last dimension and where they are."),
     op(OpKind::ChloZeta)
         .values("x: float, q: float", "result: float")
         .text("$x, $q{attrs} : {operands} -> {results}")
         .is(&[Pure, Elementwise])
         .doc("Hurwitz zeta function."),
 ];
+
+/// The shape stays; the elements do unless the result's class says otherwise.
+fn same_shape(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let operand = cx.tensor(0)?;
+    if let Some(result) = cx.result(0) {
+        cx.same_shape("shape", "the operand and the result", operand, result);
+    }
+    None
+}
+
+fn broadcast_shape(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let (lhs, rhs) = (cx.tensor(0)?, cx.tensor(1)?);
+    if let Some(dims) = cx.i64s("broadcast_dimensions") {
+        let (small, large) = if lhs.rank() <= rhs.rank() { (lhs, rhs) } else { (rhs, lhs) };
+        cx.same_count("broadcast", "broadcast_dimensions", dims.len(), small.rank());
+        cx.in_rank("broadcast", "broadcast_dimensions", dims, large.rank());
+        cx.unique("broadcast", "broadcast_dimensions", dims);
+        cx.sorted("broadcast", "broadcast_dimensions", dims);
+    }
+    None
+}
+
+fn top_k(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let (operand, k) = (cx.tensor(0)?, cx.i64("k")?);
+    let Some(&last) = operand.dims().last() else {
+        cx.fail("rank", "the operand must have a dimension");
+        return None;
+    };
+    let fits = k >= 0 && last.bound().is_none_or(|size| k as u64 <= size);
+    if !cx.check(fits, "k", || format!("{operand} has no {k} elements in its last dimension")) {
+        return None;
+    }
+    let mut dims = operand.dims().to_vec();
+    *dims.last_mut()? = Dim::Static(k as u64);
+    let indices = TensorType::new(dims.clone(), ElementType::I32);
+    cx.gives("result", vec![Type::Tensor(operand.with_dims(dims)), Type::Tensor(indices)])
+}

@@ -2,6 +2,8 @@
 
 use crate::table::Trait::{Commutative, Elementwise, Pure, SameTypes};
 use crate::table::{Entry, OpKind, op};
+use crate::types::{Element, ElementType, FloatType, TensorType, Type};
+use crate::verify::{Cx, compatible};
 
 const UNARY: &str = "$operand{attrs} : {same}";
 const BINARY: &str = "$lhs, $rhs{attrs} : {same}";
@@ -46,6 +48,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     unary(OpKind::Abs, "operand: sint|float|complex|quant", "result: sint|float|quant")
         .text("$operand{attrs} : {same}")
         .is(&[Pure, Elementwise])
+        .rule(abs)
         .doc("Absolute value; of a complex number, its distance from zero."),
     commutative(OpKind::Add, TENSORS, "result: tensor").doc("Sum; of truth values, the logical or."),
     logical(OpKind::And).doc("Logical or bitwise and."),
@@ -61,17 +64,20 @@ pub(super) const ENTRIES: &[Entry] = &[
         .values("min: tensor, operand: tensor, max: tensor", "result: tensor")
         .text("$min, $operand, $max{attrs} : {same}")
         .is(&[Pure, Elementwise])
+        .rule(clamp)
         .doc("The operand, kept between a minimum and a maximum, each a scalar or of the operand's shape."),
     op(OpKind::Compare)
         .values(TENSORS, "result: pred")
         .attrs("comparison_direction: enum comparison_direction, compare_type?: enum comparison_type")
         .text("$comparison_direction, $lhs, $rhs?(, $compare_type)?{attrs} : {fn}")
         .is(&[Pure, Elementwise])
+        .rule(compare)
         .doc("Whether the operands compare as asked."),
     op(OpKind::Complex)
         .values("lhs: float, rhs: float", "result: complex")
         .text("$lhs, $rhs{attrs} : {complex}")
         .is(&[Pure, Elementwise])
+        .rule(complex)
         .doc("A complex number from its real and imaginary part."),
     op(OpKind::Convert)
         .values(
@@ -80,6 +86,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         )
         .text(CONVERTING)
         .is(&[Pure, Elementwise])
+        .rule(shape_only)
         .doc("The same numbers in another element type."),
     function(OpKind::Cosine).doc("Cosine."),
     unary(OpKind::CountLeadingZeros, "operand: int", "result: int").doc("Number of leading zero bits."),
@@ -91,11 +98,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         .values("operand: float|complex", "result: float")
         .text(CONVERTING)
         .is(&[Pure, Elementwise])
+        .rule(part)
         .doc("Imaginary part; zero for a real number."),
     op(OpKind::IsFinite)
         .values("x: float|quant|axisquant", "y: pred")
         .text("$x{attrs} : {same}")
         .is(&[Pure, Elementwise])
+        .rule(is_finite)
         .doc("Whether a number is neither infinite nor NaN."),
     function(OpKind::Log).doc("Natural logarithm."),
     function(OpKind::LogPlusOne).doc("Natural logarithm of one plus the operand, exact near zero."),
@@ -113,12 +122,14 @@ pub(super) const ENTRIES: &[Entry] = &[
         .values("operand: float|complex", "result: float")
         .text(CONVERTING)
         .is(&[Pure, Elementwise])
+        .rule(part)
         .doc("Real part."),
     op(OpKind::ReducePrecision)
         .values("operand: float|quant", "output: float|quant")
         .attrs("exponent_bits: i32, mantissa_bits: i32")
         .text("$operand, format = {exponent_mantissa}{attrs} : {same}")
         .is(&[Pure, Elementwise, SameTypes])
+        .rule(reduce_precision)
         .doc("Rounds to fewer exponent and mantissa bits and back."),
     binary(OpKind::Remainder, NUMBERS, NUMBER).doc("Remainder of a division, with the sign of the dividend."),
     unary(OpKind::RoundNearestAfz, ROUNDED, ROUNDED_RESULT).doc("Nearest whole number, ties away from zero."),
@@ -128,6 +139,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         .values("pred: pred, on_true: tensor, on_false: tensor", "result: tensor")
         .text("$pred, $on_true, $on_false{attrs} : {select}")
         .is(&[Pure, Elementwise])
+        .rule(select)
         .doc("One of two values, as a truth value says, which is a scalar or of their shape."),
     shift(OpKind::ShiftLeft).doc("Left shift; zero when the distance is not less than the width."),
     shift(OpKind::ShiftRightArithmetic).doc("Right shift that repeats the sign bit."),
@@ -145,3 +157,106 @@ pub(super) const ENTRIES: &[Entry] = &[
     function(OpKind::Tanh).doc("Hyperbolic tangent."),
     logical(OpKind::Xor).doc("Logical or bitwise exclusive or."),
 ];
+
+/// Operands and results have one shape and one kind of element, as most elementwise operations ask.
+pub(crate) fn same_types(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let operands = cx.tensors(0..cx.operands().len())?;
+    let first = *operands.first()?;
+    for other in &operands[1..] {
+        cx.same_shape("C1", "the operands", first, other);
+        cx.same_elements("C1", "the operands", first, other);
+    }
+    if cx.is_broken() {
+        return None;
+    }
+    let dims = compatible::meet_all(operands);
+    cx.gives_like("C1", first, dims)
+}
+
+fn abs(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let operand = cx.tensor(0)?;
+    let result = match operand.element() {
+        Element::Plain(ElementType::Complex(part)) => operand.with_element(ElementType::Float(*part)),
+        _ => operand.clone(),
+    };
+    cx.gives("C2", vec![Type::Tensor(result)])
+}
+
+fn clamp(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let (min, operand, max) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
+    for (label, what, bound) in
+        [("C1", "the minimum and the operand", min), ("C2", "the maximum and the operand", max)]
+    {
+        if bound.rank() != 0 {
+            cx.same_shape(label, what, bound, operand);
+        }
+        cx.same_elements("C3", what, bound, operand);
+    }
+    cx.gives("C4", vec![Type::Tensor(operand.clone())])
+}
+
+fn compare(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let (lhs, rhs) = (cx.tensor(0)?, cx.tensor(1)?);
+    cx.same_elements("C1", "the operands", lhs, rhs);
+    if !cx.same_shape("C2", "the operands", lhs, rhs) {
+        return None;
+    }
+    let dims = compatible::meet_all([lhs, rhs]);
+    cx.gives("C2", vec![Type::Tensor(TensorType::new(dims, ElementType::Bool))])
+}
+
+fn complex(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let (lhs, rhs) = (cx.tensor(0)?, cx.tensor(1)?);
+    cx.same_elements("C1", "the operands", lhs, rhs);
+    cx.same_shape("C1", "the operands", lhs, rhs);
+    match lhs.element() {
+        Element::Plain(ElementType::Float(part @ (FloatType::F32 | FloatType::F64))) => {
+            cx.gives("C2", vec![Type::Tensor(lhs.with_element(ElementType::Complex(*part)))])
+        }
+        other => {
+            cx.fail("I1", format!("complex numbers have parts of f32 or f64, not {other}"));
+            None
+        }
+    }
+}
+
+/// The shape stays and the elements change.
+fn shape_only(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let operand = cx.tensor(0)?;
+    if let Some(result) = cx.result(0) {
+        cx.same_shape("C1", "the operand and the result", operand, result);
+    }
+    None
+}
+
+fn part(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let operand = cx.tensor(0)?;
+    let element = operand.element().plain().and_then(ElementType::float_part)?;
+    cx.gives("C2", vec![Type::Tensor(operand.with_element(ElementType::Float(element)))])
+}
+
+fn is_finite(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let operand = cx.tensor(0)?;
+    cx.gives("C1", vec![Type::Tensor(operand.with_element(ElementType::Bool))])
+}
+
+fn reduce_precision(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let (exponent, mantissa) = (cx.i64("exponent_bits")?, cx.i64("mantissa_bits")?);
+    cx.check(exponent >= 1, "C2", || format!("exponent_bits is {exponent}, which is less than 1"));
+    cx.check(mantissa >= 0, "C3", || format!("mantissa_bits is {mantissa}, which is negative"));
+    None
+}
+
+fn select(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let (pred, on_true, on_false) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
+    if pred.rank() != 0 {
+        cx.same_shape("C1", "the condition and the values", pred, on_true);
+    }
+    cx.same_shape("C2", "the values", on_true, on_false);
+    cx.same_elements("C2", "the values", on_true, on_false);
+    if cx.is_broken() {
+        return None;
+    }
+    let dims = compatible::meet_all([on_true, on_false]);
+    cx.gives_like("C2", on_true, dims)
+}

@@ -1,7 +1,10 @@
 //! Matrices, Fourier transforms and batch normalisation.
 
+use crate::attr::{FftType, Transpose};
 use crate::table::Trait::Pure;
 use crate::table::{Entry, OpKind, op};
+use crate::types::{Dim, ElementType, FloatType, TensorType, Type};
+use crate::verify::{Cx, compatible};
 
 pub(super) const ENTRIES: &[Entry] = &[
     op(OpKind::BatchNormGrad)
@@ -11,7 +14,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         )
         .attrs("epsilon: f32, feature_index: i64")
         .is(&[Pure])
-        .doc("Gradients of batch normalisation in training."),
+        .rule(batch_norm_grad).doc("Gradients of batch normalisation in training."),
     op(OpKind::BatchNormInference)
         .values(
             "operand: float|quant, scale: 1d float|quant, offset: 1d float|quant, mean: 1d float|quant, variance: 1d float|quant",
@@ -19,7 +22,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         )
         .attrs("epsilon: f32, feature_index: i64")
         .is(&[Pure])
-        .doc("Normalises with given mean and variance."),
+        .rule(batch_norm_inference).doc("Normalises with given mean and variance."),
     op(OpKind::BatchNormTraining)
         .values(
             "operand: float|quant, scale: 1d float|quant, offset: 1d float|quant",
@@ -27,22 +30,131 @@ pub(super) const ENTRIES: &[Entry] = &[
         )
         .attrs("epsilon: f32, feature_index: i64")
         .is(&[Pure])
-        .doc("Normalises with the mean and variance of the batch."),
+        .rule(batch_norm_training).doc("Normalises with the mean and variance of the batch."),
     op(OpKind::Cholesky)
         .values("a: float|complex|quant", "result: float|complex|quant")
         .attrs("lower: bool = false")
         .text("$a?(, lower = $lower)?{attrs} : {same}")
         .is(&[Pure])
-        .doc("Cholesky decomposition of each matrix of a batch."),
+        .rule(cholesky).doc("Cholesky decomposition of each matrix of a batch."),
     op(OpKind::Fft)
         .values("operand: float|complex", "result: float|complex")
         .attrs("fft_type: enum fft_type, fft_length: i64s")
         .text("$operand, type = $fft_type, length = $fft_length{attrs} : {fn}")
         .is(&[Pure])
-        .doc("Fourier transform over the last dimensions."),
+        .rule(fft).doc("Fourier transform over the last dimensions."),
     op(OpKind::TriangularSolve)
         .values("a: float|complex|quant, b: float|complex|quant", "result: float|complex|quant")
         .attrs("left_side: bool, lower: bool, unit_diagonal: bool, transpose_a: enum transpose")
         .is(&[Pure])
-        .doc("Solves a system of linear equations with a triangular matrix."),
+        .rule(triangular_solve).doc("Solves a system of linear equations with a triangular matrix."),
 ];
+
+/// The per-feature operands of batch normalisation have one element for each feature.
+fn check_features(
+    cx: &mut Cx<'_>,
+    operand: &TensorType,
+    others: std::ops::Range<usize>,
+) -> Option<TensorType> {
+    let index = cx.i64("feature_index")?;
+    if !cx.in_rank("C1", "feature_index", &[index], operand.rank()) {
+        return None;
+    }
+    let features = operand.with_dims([operand.dims()[index as usize]]);
+    for other in cx.tensors(others)? {
+        cx.same_elements("C2", "the operand and what is given by feature", operand, other);
+        cx.same_shape("C3", "features and what is given by feature", &features, other);
+    }
+    Some(features)
+}
+
+fn batch_norm_grad(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let (operand, gradient) = (cx.tensor(0)?, cx.tensor(4)?);
+    let features = Type::Tensor(check_features(cx, operand, 1..4)?);
+    cx.same_shape("C3", "the operand and the gradient", operand, gradient);
+    cx.same_elements("C2", "the operand and the gradient", operand, gradient);
+    cx.gives("C4", vec![Type::Tensor(operand.clone()), features.clone(), features])
+}
+
+fn batch_norm_inference(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let operand = cx.tensor(0)?;
+    check_features(cx, operand, 1..5)?;
+    cx.gives("C7", vec![Type::Tensor(operand.clone())])
+}
+
+fn batch_norm_training(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let operand = cx.tensor(0)?;
+    let features = Type::Tensor(check_features(cx, operand, 1..3)?);
+    cx.gives("C5", vec![Type::Tensor(operand.clone()), features.clone(), features])
+}
+
+/// The last two dimensions are those of square matrices.
+fn check_square(cx: &mut Cx<'_>, matrix: &TensorType, labels: [&'static str; 2]) -> bool {
+    let &[.., rows, columns] = matrix.dims() else {
+        cx.fail(labels[0], format!("{matrix} holds no matrices"));
+        return false;
+    };
+    cx.check(rows.compatible(columns), labels[1], || format!("the matrices of {matrix} are not square"))
+}
+
+fn cholesky(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let a = cx.tensor(0)?;
+    check_square(cx, a, ["C2", "C3"]);
+    cx.gives("C1", vec![Type::Tensor(a.clone())])
+}
+
+fn triangular_solve(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
+    cx.same_elements("C1", "the matrices", a, b);
+    check_square(cx, a, ["C2", "C3"]);
+    cx.same_count("C2", "the rank of the right side", b.rank(), a.rank());
+    if cx.is_broken() {
+        return None;
+    }
+    let (batch, left) = (a.rank() - 2, cx.attr("left_side")?.as_bool()?);
+    let inner = b.dims()[batch + usize::from(!left)];
+    let fits = compatible::dims(&a.dims()[..batch], &b.dims()[..batch]) && inner.compatible(a.dims()[batch]);
+    cx.check(fits, "C3", || format!("{a} and {b} do not form equations"));
+    let transpose = cx.attr("transpose_a")?.as_enum::<Transpose>();
+    cx.check(transpose != Some(Transpose::Invalid), "C4", || "transpose_a is not valid".to_owned());
+    cx.gives("C4", vec![Type::Tensor(b.clone())])
+}
+
+fn fft(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let (operand, length) = (cx.tensor(0)?, cx.i64s("fft_length")?);
+    let kind = cx.attr("fft_type")?.as_enum::<FftType>()?;
+    cx.check((1..=3).contains(&length.len()), "C3", || {
+        format!("fft_length {length:?} has not 1 to 3 entries")
+    });
+    cx.check(length.len() <= operand.rank(), "C1", || {
+        format!("fft_length {length:?} is longer than {operand}")
+    });
+    cx.check(length.iter().all(|l| *l >= 0), "C3", || format!("fft_length {length:?} is negative"));
+    let element = operand.element().plain()?;
+    let part = element.float_part()?;
+    let wants_real = kind == FftType::Rfft;
+    cx.check(element.is_complex() != wants_real, "C2", || format!("{kind} does not take {operand}"));
+    cx.check(matches!(part, FloatType::F32 | FloatType::F64), "C2", || {
+        format!("{kind} does not take {operand}")
+    });
+    if cx.is_broken() {
+        return None;
+    }
+    let mut dims = operand.dims().to_vec();
+    let first = dims.len() - length.len();
+    let half = |l: i64| if l == 0 { 0 } else { l / 2 + 1 };
+    for (index, (&l, dim)) in length.iter().zip(&operand.dims()[first..]).enumerate() {
+        let last = index + 1 == length.len();
+        let expected = if last && kind == FftType::Irfft { half(l) } else { l };
+        cx.check(dim.compatible(Dim::Static(expected as u64)), "C4", || {
+            format!("dimension {} of {operand} is not {expected}", first + index)
+        });
+        if last && kind == FftType::Rfft {
+            dims[first + index] = Dim::Static(half(l) as u64);
+        } else if last && kind == FftType::Irfft {
+            dims[first + index] = Dim::Static(l as u64);
+        }
+    }
+    let element = if kind == FftType::Irfft { ElementType::Float(part) } else { ElementType::Complex(part) };
+    cx.gives("C5", vec![Type::Tensor(TensorType::new(dims, element))])
+}

@@ -13,6 +13,8 @@ mod reduction;
 mod shape;
 mod testing;
 
+pub(crate) use elementwise::same_types;
+
 use crate::table::{Entry, Family};
 
 /// Every family with its entries: the list that the table is made from.

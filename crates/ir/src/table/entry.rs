@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::signature;
 use super::{Family, OpDef, OpKind, Trait};
+use crate::verify::Rule;
 
 /// An entry of the table as it is written.
 pub(crate) struct Entry {
@@ -15,11 +16,22 @@ pub(crate) struct Entry {
     format: &'static str,
     traits: &'static [Trait],
     doc: &'static str,
+    rule: Option<Rule>,
 }
 
 /// Starts an entry.
 pub(crate) const fn op(kind: OpKind) -> Entry {
-    Entry { kind, operands: "", results: "", attrs: "", regions: "", format: "", traits: &[], doc: "" }
+    Entry {
+        rule: None,
+        kind,
+        operands: "",
+        results: "",
+        attrs: "",
+        regions: "",
+        format: "",
+        traits: &[],
+        doc: "",
+    }
 }
 
 impl Entry {
@@ -60,6 +72,12 @@ impl Entry {
         self
     }
 
+    /// Constraints and inference.
+    pub(crate) const fn rule(mut self, rule: Rule) -> Self {
+        self.rule = Some(rule);
+        self
+    }
+
     pub(super) fn define(&self, family: Family) -> OpDef {
         let fail = |what: &str, text: &str| -> ! { panic!("{}: bad {what} `{text}`", self.kind.name()) };
         let values = |text| signature::values(text).unwrap_or_else(|| fail("values", text));
@@ -73,7 +91,7 @@ impl Entry {
             traits: self.traits,
             doc: self.doc,
             format: self.format,
-            rule: None,
+            rule: self.rule,
             syntax: OnceLock::new(),
         }
     }

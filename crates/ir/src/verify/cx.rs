@@ -1,8 +1,9 @@
 //! What a rule sees of an operation, and where it complains.
 
+use super::compatible;
 use crate::attr::{Attribute, Dict};
 use crate::table::OpDef;
-use crate::types::{TensorType, Type};
+use crate::types::{Dim, TensorType, Type};
 
 /// The types that a region takes and gives back.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +61,11 @@ impl<'a> Cx<'a> {
         self.operands.get(index).and_then(|ty| ty.as_tensor())
     }
 
+    /// The ranked tensor types of some operands; `None` when one is something else.
+    pub fn tensors(&self, range: std::ops::Range<usize>) -> Option<Vec<&'a TensorType>> {
+        self.operands.get(range)?.iter().map(|ty| ty.as_tensor()).collect()
+    }
+
     /// The ranked tensor type of a result.
     pub fn result(&self, index: usize) -> Option<&'a TensorType> {
         self.results.get(index).and_then(|ty| ty.as_tensor())
@@ -80,6 +86,37 @@ impl<'a> Cx<'a> {
         self.attr(name)?.as_i64s()
     }
 
+    /// An attribute that is a list of integers, one for each dimension, or this value for all where it is left out.
+    pub fn per_dim(
+        &mut self,
+        name: &str,
+        rank: usize,
+        default: i64,
+        label: &'static str,
+    ) -> Option<Vec<i64>> {
+        match self.i64s(name) {
+            None => Some(vec![default; rank]),
+            Some(values) if values.len() == rank => Some(values.to_vec()),
+            Some(values) => {
+                let found = values.len();
+                self.fail(label, format!("{name} has {found} entries for {rank} dimensions"));
+                None
+            }
+        }
+    }
+
+    /// An attribute of pairs, one for each dimension, or zeros where it is left out.
+    pub fn pairs(&mut self, name: &str, rank: usize, label: &'static str) -> Option<Vec<(i64, i64)>> {
+        let Some(attr) = self.attr(name) else { return Some(vec![(0, 0); rank]) };
+        let elements = attr.as_elements()?;
+        let shape = elements.ty().shape_usize()?;
+        if shape != [rank, 2] {
+            self.fail(label, format!("{name} has the shape {shape:?}, not [{rank}, 2]"));
+            return None;
+        }
+        Some(elements.to_i64s()?.chunks(2).map(|pair| (pair[0], pair[1])).collect())
+    }
+
     /// Reports a broken constraint by its label in the specification.
     pub fn fail(&mut self, label: &'static str, message: impl Into<String>) {
         self.broken.push((label, message.into()));
@@ -91,6 +128,78 @@ impl<'a> Cx<'a> {
             self.fail(label, message());
         }
         holds
+    }
+
+    /// Checks that each value is the number of a dimension.
+    pub fn in_rank(&mut self, label: &'static str, what: &str, values: &[i64], rank: usize) -> bool {
+        let bad = values.iter().find(|v| **v < 0 || **v >= rank as i64).copied();
+        self.check(bad.is_none(), label, || {
+            format!("{what} {} is not a dimension of a tensor of rank {rank}", bad.unwrap_or(0))
+        })
+    }
+
+    /// Checks that no value occurs twice.
+    pub fn unique(&mut self, label: &'static str, what: &str, values: &[i64]) -> bool {
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable();
+        let twice = sorted.windows(2).any(|pair| pair[0] == pair[1]);
+        self.check(!twice, label, || format!("{what} {values:?} has a value twice"))
+    }
+
+    /// Checks that values do not decrease.
+    pub fn sorted(&mut self, label: &'static str, what: &str, values: &[i64]) -> bool {
+        let rising = values.windows(2).all(|pair| pair[0] <= pair[1]);
+        self.check(rising, label, || format!("{what} {values:?} is not sorted"))
+    }
+
+    /// Checks that two numbers are the same.
+    pub fn same_count(&mut self, label: &'static str, what: &str, found: usize, expected: usize) -> bool {
+        self.check(found == expected, label, || format!("{what}: found {found}, expected {expected}"))
+    }
+
+    /// Checks that two tensors have elements of the same kind.
+    pub fn same_elements(&mut self, label: &'static str, what: &str, a: &TensorType, b: &TensorType) -> bool {
+        let same = compatible::elements(a.element(), b.element());
+        self.check(same, label, || format!("{what} have different elements: {a} and {b}"))
+    }
+
+    /// Checks that two tensors can have the same shape.
+    pub fn same_shape(&mut self, label: &'static str, what: &str, a: &TensorType, b: &TensorType) -> bool {
+        let same = compatible::dims(a.dims(), b.dims());
+        self.check(same, label, || format!("{what} have different shapes: {a} and {b}"))
+    }
+
+    /// Gives the inferred result types, after holding those of the operation against them.
+    pub fn gives(&mut self, label: &'static str, types: Vec<Type>) -> Option<Vec<Type>> {
+        if self.results.is_empty() {
+            return Some(types);
+        }
+        if self.results.len() != types.len() {
+            let found = self.results.len();
+            self.fail(label, format!("there are {found} results where {} are inferred", types.len()));
+            return None;
+        }
+        let wrong: Vec<String> = self
+            .results
+            .iter()
+            .zip(&types)
+            .filter(|(found, inferred)| !compatible::types(found, inferred))
+            .map(|(found, inferred)| format!("the result has the type {found} where {inferred} is inferred"))
+            .collect();
+        for message in wrong {
+            self.fail(label, message);
+        }
+        Some(types)
+    }
+
+    /// As [`Cx::gives`], for one tensor with the dimensions given and the elements of another.
+    pub fn gives_like(
+        &mut self,
+        label: &'static str,
+        like: &TensorType,
+        dims: Vec<Dim>,
+    ) -> Option<Vec<Type>> {
+        self.gives(label, vec![Type::Tensor(like.with_dims(dims))])
     }
 
     /// Whether a constraint was broken.

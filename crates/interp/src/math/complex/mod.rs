@@ -1,6 +1,6 @@
 //! Functions of complex numbers, given and returned as (real, imaginary).
 //!
-//! Finite arguments are computed in [`Wide`](super::wide), so that neither part loses bits to the other, near the
+//! Finite arguments are computed in a wide software float, so that neither part loses bits to the other, near the
 //! branch points, or at the ends of the range. Infinities, NaNs and signed zeros follow Annex G of the C standard.
 
 mod arithmetic;

@@ -1,0 +1,99 @@
+//! The first kind of rules: an operation has what its table entry declares.
+
+use warpforge_diag::Diagnostic;
+
+use crate::module::OpRef;
+use crate::table::{OpDef, OpKind, Presence, Trait, ValueSpec};
+use crate::types::Type;
+
+pub(super) fn check(op: OpRef<'_>, def: &'static OpDef, found: &mut Vec<Diagnostic>) {
+    let mut fail = |label: &str, message: String| {
+        found.push(Diagnostic::error(op.span(), message).with_rule(format!("{}: {label}", op.name())));
+    };
+    match op.operand_group_sizes() {
+        None => {
+            let count = op.operands().len();
+            fail("operands", format!("{count} operands do not fit the {} declared ones", def.operands.len()));
+        }
+        Some(sizes) => classes("operand", &def.operands, &sizes, op.operand_types(), &mut fail),
+    }
+    match op.result_group_sizes() {
+        None => {
+            let count = op.result_count();
+            fail("results", format!("{count} results do not fit the {} declared ones", def.results.len()));
+        }
+        Some(sizes) => classes("result", &def.results, &sizes, op.result_types(), &mut fail),
+    }
+    for attr in &def.attrs {
+        match op.attrs().get(attr.name) {
+            None if attr.presence == Presence::Required => {
+                fail("attributes", format!("the attribute `{}` is missing", attr.name));
+            }
+            Some(value) if !attr.kind.accepts(value) => {
+                let message =
+                    format!("the attribute `{}` must be {}, not {value}", attr.name, attr.kind.describe());
+                fail("attributes", message);
+            }
+            _ => {}
+        }
+    }
+    regions(op, def, &mut fail);
+}
+
+fn classes<'m>(
+    what: &str,
+    specs: &[ValueSpec],
+    sizes: &[usize],
+    mut types: impl Iterator<Item = &'m Type>,
+    fail: &mut impl FnMut(&str, String),
+) {
+    for (spec, size) in specs.iter().zip(sizes) {
+        for ty in types.by_ref().take(*size) {
+            if !spec.class.accepts(ty) {
+                let message =
+                    format!("the {what} `{}` must be {}, not {ty}", spec.name, spec.class.describe());
+                fail(what, message);
+            }
+        }
+    }
+}
+
+fn regions(op: OpRef<'_>, def: &'static OpDef, fail: &mut impl FnMut(&str, String)) {
+    let many = def.regions.iter().any(|region| region.many);
+    if !many && op.regions().len() != def.regions.len() {
+        fail("regions", format!("{} regions instead of {}", op.regions().len(), def.regions.len()));
+        return;
+    }
+    if many && op.regions().is_empty() {
+        fail("regions", "there must be at least one region".to_owned());
+    }
+    if op.is(OpKind::Module) {
+        return;
+    }
+    let module = op.module();
+    for &region in op.regions() {
+        let &[block] = module.blocks(region) else {
+            // A function without a body is declared elsewhere.
+            if !(op.is(OpKind::Func) && module.blocks(region).is_empty()) {
+                fail(
+                    "regions",
+                    format!("a region has {} blocks instead of one", module.blocks(region).len()),
+                );
+            }
+            continue;
+        };
+        if def.is(Trait::NoBlockArguments) && !module.arguments(block).is_empty() {
+            fail("regions", "the blocks of this operation take no arguments".to_owned());
+        }
+        let wanted = if op.is(OpKind::Func) { OpKind::FuncReturn } else { OpKind::Return };
+        let last = module.terminator(block);
+        if !last.is_some_and(|last| last.is(wanted)) {
+            fail("regions", format!("a region must end with `{}`", wanted.name()));
+        }
+        let ops = module.block_ops(block);
+        let early = ops.iter().rev().skip(1).any(|&id| module.op(id).def().is_some_and(OpDef::is_terminator));
+        if early {
+            fail("regions", "something follows the end of a block".to_owned());
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The third kind of rules: functions, their names, and who calls whom.
+
+use std::collections::HashMap;
+
+use warpforge_diag::Diagnostic;
+
+use super::compatible;
+use crate::module::{Func, Module, OpId, OpRef};
+use crate::table::OpKind;
+use crate::types::Type;
+
+pub(super) fn check(module: &Module, found: &mut Vec<Diagnostic>) {
+    let mut functions: HashMap<&str, Func<'_>> = HashMap::new();
+    for function in module.functions() {
+        if functions.insert(function.name(), function).is_some() {
+            let message = format!("the function `@{}` is defined twice", function.name());
+            found.push(Diagnostic::error(function.op().span(), message).with_rule("func.func: symbol"));
+        }
+        signature(function, found);
+    }
+    let mut calls: HashMap<&str, Vec<(OpId, &str)>> = HashMap::new();
+    for function in module.functions() {
+        let mut pending = vec![function.op()];
+        while let Some(op) = pending.pop() {
+            let callee = match op.kind() {
+                Some(OpKind::Call) => op.attr_symbol("callee"),
+                Some(OpKind::Composite) => op.attr_symbol("decomposition"),
+                _ => None,
+            };
+            if let Some(callee) = callee {
+                call(op, callee, functions.get(callee).copied(), found);
+                calls.entry(function.name()).or_default().push((op.id(), callee));
+            }
+            let blocks = op.regions().iter().flat_map(|&region| module.blocks(region));
+            pending.extend(blocks.flat_map(|&block| module.ops_in(block)));
+        }
+    }
+    cycles(module, &calls, found);
+}
+
+/// A function's body fits its signature.
+fn signature(function: Func<'_>, found: &mut Vec<Diagnostic>) {
+    let (Some(signature), Some(body)) = (function.signature(), function.body()) else { return };
+    let module = function.op().module();
+    let arguments = module.arguments(body).iter().map(|&value| module.value_type(value));
+    if !arguments.eq(signature.inputs.iter()) {
+        let message = "the body's arguments are not those of the signature";
+        found.push(Diagnostic::error(function.op().span(), message).with_rule("func.func: signature"));
+    }
+    let Some(last) = module.terminator(body) else { return };
+    if !last.operand_types().eq(signature.results.iter()) {
+        let message = format!("`@{}` does not return what its signature says", function.name());
+        found.push(Diagnostic::error(last.span(), message).with_rule("func.return: signature"));
+    }
+}
+
+fn call(op: OpRef<'_>, callee: &str, function: Option<Func<'_>>, found: &mut Vec<Diagnostic>) {
+    let rule = format!("{}: symbol", op.name());
+    let Some(signature) = function.and_then(Func::signature) else {
+        found.push(Diagnostic::error(op.span(), format!("there is no function `@{callee}`")).with_rule(rule));
+        return;
+    };
+    let fits = |given: Vec<&Type>, wanted: &[Type]| {
+        given.len() == wanted.len() && given.iter().zip(wanted).all(|(a, b)| compatible::types(a, b))
+    };
+    let operands = fits(op.operand_types().collect(), &signature.inputs);
+    if !operands || !fits(op.result_types().collect(), &signature.results) {
+        let message = format!("the call does not fit `@{callee}`, which is {signature}");
+        found.push(Diagnostic::error(op.span(), message).with_rule(rule));
+    }
+}
+
+/// No function is reached again from itself.
+fn cycles(module: &Module, calls: &HashMap<&str, Vec<(OpId, &str)>>, found: &mut Vec<Diagnostic>) {
+    // 1: on the way, 2: done.
+    let mut state: HashMap<&str, u8> = HashMap::new();
+    for function in module.functions() {
+        let mut path: Vec<(&str, usize)> = vec![(function.name(), 0)];
+        if state.contains_key(function.name()) {
+            continue;
+        }
+        state.insert(function.name(), 1);
+        while let Some((name, next)) = path.last_mut() {
+            let Some(&(op, callee)) = calls.get(name).and_then(|list| list.get(*next)) else {
+                state.insert(name, 2);
+                path.pop();
+                continue;
+            };
+            *next += 1;
+            match state.get(callee) {
+                None => {
+                    state.insert(callee, 1);
+                    path.push((callee, 0));
+                }
+                Some(1) => {
+                    let message = format!("`@{callee}` calls itself in the end");
+                    let span = module.op(op).span();
+                    found.push(Diagnostic::error(span, message).with_rule("func.call: recursion"));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+}
