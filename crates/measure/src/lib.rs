@@ -13,5 +13,5 @@ pub mod stats;
 pub mod timer;
 
 pub use core_speed::core_speed;
-pub use sample::{Ending, SampleConfig, Samples, sample, sample_with};
+pub use sample::{Ending, SampleConfig, Samples, Timing, sample, sample_with};
 pub use sink::sink;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use warpforge_measure::{SampleConfig, sample};
+use warpforge_measure::{SampleConfig, Timing, sample};
 
 use super::BenchmarkError;
 use crate::record::{BenchmarkId, ParamValue, Params, Tags};
@@ -149,11 +149,11 @@ impl<'a> RunContext<'a> {
     ///
     /// # Errors
     /// [`BenchmarkError::Stopped`] if the user stopped the run before there was a sample.
-    pub fn measure(
+    pub fn measure<T: Into<Timing>>(
         &mut self,
         key: MetricKey,
         to_value: impl Fn(f64) -> f64,
-        routine: impl FnMut(u64) -> Duration,
+        routine: impl FnMut(u64) -> T,
     ) -> Result<(), BenchmarkError> {
         self.measure_for(self.share(), key, to_value, routine)
     }
@@ -162,16 +162,16 @@ impl<'a> RunContext<'a> {
     ///
     /// # Errors
     /// As for [`Self::measure`].
-    pub fn measure_for(
+    pub fn measure_for<T: Into<Timing>>(
         &mut self,
         time: Duration,
         key: MetricKey,
         to_value: impl Fn(f64) -> f64,
-        mut routine: impl FnMut(u64) -> Duration,
+        mut routine: impl FnMut(u64) -> T,
     ) -> Result<(), BenchmarkError> {
         self.begin(&key.label());
         let config = SampleConfig::within(time);
-        let samples = sample(&config, self.stop, &mut routine);
+        let samples = sample(&config, self.stop, &mut |iterations| routine(iterations).into());
         let values = samples.seconds_per_iteration.into_iter().map(to_value).collect();
         self.record(key.clone(), values)?;
         (self.report)(Event::CoreSpeed { key, values: samples.core_speeds });

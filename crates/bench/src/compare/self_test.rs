@@ -13,6 +13,9 @@ use crate::selection::{Request, Selection, SelectionError, select};
 /// The kernel that is measured, which takes a slowdown as a parameter.
 const KERNEL: &str = "micro/cpu_flops";
 
+/// What of it: the register loops, whose speed is the core's and not that of memory or of units shared with neighbours.
+const KERNEL_PARAMS: [(&str, &str); 2] = [("kernels", "fma"), ("dtypes", "f64,f32")];
+
 /// The parameter: extra work, uncounted, in percent.
 const HANDICAP: &str = "handicap_percent";
 
@@ -127,6 +130,9 @@ fn kernel(handicap: u32) -> Result<Selection, SelfTestError> {
     let request = Request { benchmarks: vec![KERNEL.to_owned()], ..Request::default() };
     let mut selection = select(&request, &[])?;
     for chosen in &mut selection.chosen {
+        for (name, value) in KERNEL_PARAMS {
+            override_params(&mut chosen.spec, name, value)?;
+        }
         override_params(&mut chosen.spec, HANDICAP, &handicap.to_string())?;
     }
     Ok(selection)

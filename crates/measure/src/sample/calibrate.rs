@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::SampleConfig;
+use super::{SampleConfig, Timing};
 use crate::timer::Clock;
 
 /// Of a sample's time, the clock's overhead and its smallest step may each be at most one part in this many.
@@ -16,7 +16,7 @@ pub(super) fn warm_up(
     config: &SampleConfig,
     clock: &dyn Clock,
     stop: &dyn Fn() -> bool,
-    routine: &mut dyn FnMut(u64) -> Duration,
+    routine: &mut dyn FnMut(u64) -> Timing,
 ) -> Option<u64> {
     let target = sample_time(config, clock);
     let begin = clock.now();
@@ -27,7 +27,7 @@ pub(super) fn warm_up(
             return None;
         }
         let called = clock.now();
-        let time = routine(iterations);
+        let time = routine(iterations).time;
         let now = clock.now();
         // The fastest batch, since a cold one would make the samples too short. Short batches tell nothing.
         if time >= trustworthy(clock) {

@@ -37,6 +37,21 @@ impl SampleConfig {
     }
 }
 
+/// What one call of a routine took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Timing {
+    /// How long all iterations took together.
+    pub time: Duration,
+    /// How fast the core ran that did them, as [`crate::core_speed`] has it; `None` if it was the calling thread's.
+    pub core_speed: Option<f64>,
+}
+
+impl From<Duration> for Timing {
+    fn from(time: Duration) -> Self {
+        Self { time, core_speed: None }
+    }
+}
+
 /// Why sampling ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {

@@ -5,7 +5,7 @@ mod config;
 
 use std::time::Duration;
 
-pub use config::{Ending, SampleConfig, Samples};
+pub use config::{Ending, SampleConfig, Samples, Timing};
 
 use crate::stats;
 use crate::timer::{Clock, Monotonic};
@@ -16,7 +16,7 @@ use crate::timer::{Clock, Monotonic};
 pub fn sample(
     config: &SampleConfig,
     stop: &dyn Fn() -> bool,
-    routine: &mut dyn FnMut(u64) -> Duration,
+    routine: &mut dyn FnMut(u64) -> Timing,
 ) -> Samples {
     sample_with(&Monotonic::start(), config, stop, routine)
 }
@@ -26,7 +26,7 @@ pub fn sample_with(
     clock: &dyn Clock,
     config: &SampleConfig,
     stop: &dyn Fn() -> bool,
-    routine: &mut dyn FnMut(u64) -> Duration,
+    routine: &mut dyn FnMut(u64) -> Timing,
 ) -> Samples {
     let mut seconds = Vec::with_capacity(config.max_samples.min(1024));
     let mut core_speeds = Vec::with_capacity(config.max_samples.min(1024));
@@ -46,11 +46,12 @@ pub fn sample_with(
             break Ending::Stopped;
         }
         let before = clock.now();
-        let time = without_overhead(routine(iterations), clock);
+        let timing = routine(iterations);
+        let time = without_overhead(timing.time, clock);
         let speed_after = clock.core_speed();
         let after = clock.now();
         seconds.push(time.as_secs_f64() / iterations as f64);
-        core_speeds.push(f64::midpoint(speed_before, speed_after));
+        core_speeds.push(timing.core_speed.unwrap_or(f64::midpoint(speed_before, speed_after)));
         speed_before = speed_after;
         longest = longest.max(after.saturating_sub(before));
         if seconds.len() < config.min_samples {

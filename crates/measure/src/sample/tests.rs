@@ -26,7 +26,7 @@ impl Machine {
     }
 
     fn sample(&self, config: &SampleConfig, seconds: impl Fn(usize) -> f64) -> Samples {
-        sample_with(self, config, &|| false, &mut |iterations| self.work(iterations, &seconds))
+        sample_with(self, config, &|| false, &mut |iterations| self.work(iterations, &seconds).into())
     }
 }
 
@@ -78,6 +78,17 @@ fn each_sample_has_the_core_s_speed_around_it() {
         let expected = f64::midpoint(times[0], times[1]) * samples.iterations_per_sample as f64;
         assert!((pair[1] - pair[0] - expected).abs() < 1e-6, "{pair:?} {expected}");
     }
+}
+
+#[test]
+fn a_routine_on_another_core_tells_the_speed_of_that() {
+    let machine = Machine::new();
+    let config = SampleConfig::within(Duration::from_secs(1));
+    let samples = sample_with(&machine, &config, &|| false, &mut |iterations| Timing {
+        time: machine.work(iterations, noisy(1e-5)),
+        core_speed: Some(0.5),
+    });
+    assert!(samples.core_speeds.len() > 5 && samples.core_speeds.iter().all(|&speed| speed == 0.5));
 }
 
 #[test]
@@ -146,8 +157,9 @@ fn stopping_keeps_what_there_is() {
         let machine_before = machine.calls.borrow().len();
         let limit = machine_before + warm + wanted;
         let stop = || machine.calls.borrow().len() >= limit;
-        let samples =
-            sample_with(&machine, &config, &stop, &mut |iterations| machine.work(iterations, noisy(1e-5)));
+        let samples = sample_with(&machine, &config, &stop, &mut |iterations| {
+            machine.work(iterations, noisy(1e-5)).into()
+        });
         assert_eq!(samples.ending, Ending::Stopped);
         assert_eq!(samples.seconds_per_iteration.len(), if warm == 0 { 0 } else { wanted });
         // How many calls a warm-up takes: those before the first that has the final number of iterations.
@@ -165,7 +177,7 @@ fn a_routine_that_says_it_took_no_time_ends_too() {
         let samples = sample_with(&machine, &config, &|| false, &mut |iterations| {
             let passed = cost.mul_f64(iterations as f64) + Duration::from_micros(1);
             machine.now.set(machine.now() + passed);
-            Duration::ZERO
+            Duration::ZERO.into()
         });
         assert!(samples.seconds_per_iteration.iter().all(|&seconds| seconds == 0.0));
     }

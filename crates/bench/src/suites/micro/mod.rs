@@ -1,5 +1,6 @@
 //! The micro suite: what each part of the machine can do at most, measured natively.
 
+mod core_speed;
 mod cpu_flops;
 mod disk_io;
 mod gpu;

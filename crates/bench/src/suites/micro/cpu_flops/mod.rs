@@ -9,6 +9,7 @@ use warpforge_probes::cpu::{Dtype, Gemm, PeakKernel, Shape, gemms, peaks};
 use warpforge_probes::team::Team;
 
 use self::settings::{Kernel, Settings};
+use super::core_speed::on_team;
 use super::spec;
 use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext};
 use crate::record::{BenchmarkComponent, BenchmarkSpec, ParamValue, Params};
@@ -152,8 +153,10 @@ impl Scope {
             |seconds| ops / seconds / 1e9,
             |iterations| {
                 let iterations = settings.with_handicap(iterations);
-                team.run(|_| {
-                    sink(kernel.run(iterations));
+                on_team(team, |team| {
+                    team.run(|_| {
+                        sink(kernel.run(iterations));
+                    })
                 })
             },
         )
@@ -168,14 +171,14 @@ impl Scope {
         let size = settings.gemm_size;
         // A handicap makes the matrices deeper than what is counted.
         let k = settings.with_handicap(size as u64) as usize;
-        let mut product = gemm.product(Shape { m: size, n: size, k })?;
+        let mut product = gemm.product(Shape { m: size, n: size, k }, self.team.size())?;
         let ops = 2.0 * (size as f64).powi(3);
         let key = self.key(Kernel::Gemm, gemm.dtype(), gemm.isa()).tag("size", size);
         let team = &mut self.team;
         context.measure(
             key,
             |seconds| ops / seconds / 1e9,
-            |iterations| (0..iterations).map(|_| product.run(team)).sum(),
+            |iterations| on_team(team, |team| (0..iterations).map(|_| product.run(team)).sum()),
         )
     }
 
