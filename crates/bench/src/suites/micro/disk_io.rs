@@ -40,21 +40,21 @@ impl Benchmark for DiskIo {
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
         let settings = Settings::from(params)?;
-        ScratchFile::create(&settings.directory, settings.file_bytes).map(drop).map_err(failure)
+        Ok(ScratchFile::create(&settings.directory, settings.file_bytes).map(drop)?)
     }
 
     fn run(&self, context: &mut RunContext<'_>) -> Result<(), BenchmarkError> {
         let settings = Settings::from(context.params())?;
         let workloads = workloads(&settings);
         context.plan(workloads.len());
-        let file = ScratchFile::create(&settings.directory, settings.file_bytes).map_err(failure)?;
-        if !file.lay_out(&|| context.stopped()).map_err(failure)? {
+        let file = ScratchFile::create(&settings.directory, settings.file_bytes)?;
+        if !file.lay_out(&|| context.stopped())? {
             return Err(BenchmarkError::Stopped);
         }
-        measure(&file, &workloads[0], context.burn_in(), &|| context.stopped()).map_err(failure)?;
+        measure(&file, &workloads[0], context.burn_in(), &|| context.stopped())?;
         for (index, workload) in workloads.iter().enumerate() {
             context.begin(&format!("{} {} {}", workload.pattern, workload.operation, workload.queue_depth));
-            let seen = measure(&file, workload, context.share(), &|| context.stopped()).map_err(failure)?;
+            let seen = measure(&file, workload, context.share(), &|| context.stopped())?;
             if index == 0
                 && let Some(reason) = &seen.fallback
             {
@@ -165,14 +165,16 @@ fn report(
 }
 
 /// A folder that is none is the user's mistake; one that will not do is the machine's nature.
-fn failure(error: DiskError) -> BenchmarkError {
-    let message = error.to_string();
-    match error {
-        DiskError::BadFolder { .. } => BenchmarkError::BadInput(message),
-        DiskError::NoSpace { .. } | DiskError::NotDirect { .. } | DiskError::System { .. } => {
-            BenchmarkError::NotPossible(message)
+impl From<DiskError> for BenchmarkError {
+    fn from(error: DiskError) -> Self {
+        let message = error.to_string();
+        match error {
+            DiskError::BadFolder { .. } => Self::BadInput(message),
+            DiskError::NoSpace { .. } | DiskError::NotDirect { .. } | DiskError::System { .. } => {
+                Self::NotPossible(message)
+            }
+            _ => Self::Failed(message),
         }
-        _ => BenchmarkError::Failed(message),
     }
 }
 

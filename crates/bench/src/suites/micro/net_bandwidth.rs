@@ -33,7 +33,7 @@ impl Benchmark for NetBandwidth {
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
         let settings = Settings::from(params)?;
         if let Some(addresses) = settings.addresses {
-            check(&addresses).map_err(failure)?;
+            check(&addresses)?;
         }
         Ok(())
     }
@@ -41,7 +41,7 @@ impl Benchmark for NetBandwidth {
     fn run(&self, context: &mut RunContext<'_>) -> Result<(), BenchmarkError> {
         let settings = Settings::from(context.params())?;
         context.plan(Direction::ALL.len() + 1);
-        let far_end = FarEnd::reach(&settings).map_err(failure)?;
+        let far_end = FarEnd::reach(&settings)?;
         let load = |direction| Load {
             direction,
             streams: settings.streams,
@@ -49,20 +49,19 @@ impl Benchmark for NetBandwidth {
             cpu: far_end.client_cpu,
         };
         let stop = || context.stopped();
-        measure_throughput(far_end.address, &load(Direction::Send), context.burn_in(), &stop)
-            .map_err(failure)?;
+        measure_throughput(far_end.address, &load(Direction::Send), context.burn_in(), &stop)?;
         for direction in Direction::ALL {
             context.begin(&format!("throughput {}", direction.name()));
             let stop = || context.stopped();
             let rates = measure_throughput(far_end.address, &load(direction), context.share(), &stop);
-            let gigabits = rates.map_err(failure)?.into_iter().map(|bytes| bytes * 8.0 / 1e9).collect();
+            let gigabits = rates?.into_iter().map(|bytes| bytes * 8.0 / 1e9).collect();
             let key = MetricKey::more_is_better("throughput", "Gbit/s").tag("direction", direction.name());
             context.record(far_end.tag(key), gigabits)?;
         }
         context.begin("round trips");
         let stop = || context.stopped();
         let latencies = measure_round_trips(far_end.address, context.share(), far_end.client_cpu, &stop);
-        percentiles::record(context, "rtt", &latencies.map_err(failure)?, |key| far_end.tag(key))
+        percentiles::record(context, "rtt", &latencies?, |key| far_end.tag(key))
     }
 }
 
@@ -86,7 +85,7 @@ impl Settings {
         let streams = within("streams", MAX_STREAMS)? as usize;
         let block_bytes = within("block_bytes", MAX_BLOCK_BYTES.into())? as u32;
         let host = text(params, "host");
-        let addresses = (!host.is_empty()).then(|| resolve(host)).transpose().map_err(failure)?;
+        let addresses = (!host.is_empty()).then(|| resolve(host)).transpose()?;
         Ok(Self { addresses, streams, block_bytes })
     }
 }
@@ -119,16 +118,18 @@ impl FarEnd {
 }
 
 /// A host that does not exist is the user's mistake; one that does not answer is not possible.
-fn failure(error: NetError) -> BenchmarkError {
-    let message = error.to_string();
-    match error {
-        NetError::BadHost { .. } | NetError::UnknownHost { .. } => BenchmarkError::BadInput(message),
-        NetError::Connect { .. }
-        | NetError::Listen { .. }
-        | NetError::Foreign { .. }
-        | NetError::Version { .. }
-        | NetError::Refused { .. } => BenchmarkError::NotPossible(message),
-        _ => BenchmarkError::Failed(message),
+impl From<NetError> for BenchmarkError {
+    fn from(error: NetError) -> Self {
+        let message = error.to_string();
+        match error {
+            NetError::BadHost { .. } | NetError::UnknownHost { .. } => Self::BadInput(message),
+            NetError::Connect { .. }
+            | NetError::Listen { .. }
+            | NetError::Foreign { .. }
+            | NetError::Version { .. }
+            | NetError::Refused { .. } => Self::NotPossible(message),
+            _ => Self::Failed(message),
+        }
     }
 }
 
