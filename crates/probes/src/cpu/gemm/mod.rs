@@ -1,7 +1,8 @@
 //! Matrix products: blocked and packed, on the widest arithmetic that the processor has.
 //!
-//! Both inputs are first copied into panels in the order in which the innermost kernel reads them ([`pack`]); then
-//! each thread computes its rows of the result block by block ([`blocked`]). A [`kernel::MicroKernel`] is all that
+//! The right matrix is first copied into panels in the order in which the innermost kernel reads them ([`pack`]); then
+//! each thread computes its rows of the result block by block, copying each block of the left matrix just before its
+//! use ([`blocked`]). A [`kernel::MicroKernel`] is all that
 //! differs between instruction sets.
 
 #[cfg(target_arch = "aarch64")]
@@ -31,7 +32,7 @@ use kernel::MicroKernel;
 pub struct Gemm {
     dtype: Dtype,
     isa: &'static str,
-    product: fn(Shape) -> Result<Box<dyn RunProduct>, MemoryError>,
+    product: fn(Shape, usize) -> Result<Box<dyn RunProduct>, MemoryError>,
 }
 
 /// The sizes of a product: an `m` by `k` matrix times a `k` by `n` one.
@@ -58,21 +59,21 @@ impl Gemm {
         self.isa
     }
 
-    /// Two random matrices of this shape, to be multiplied.
+    /// Two random matrices of this shape, to be multiplied by teams of up to so many threads.
     ///
     /// # Errors
     /// If the system has not enough memory to give.
-    pub fn product(&self, shape: Shape) -> Result<Product, MemoryError> {
-        Ok(Product { shape, run: (self.product)(shape)? })
+    pub fn product(&self, shape: Shape, threads: usize) -> Result<Product, MemoryError> {
+        Ok(Product { shape, run: (self.product)(shape, threads)? })
     }
 
     /// The product made by one kernel, where it can run.
     fn of<K: MicroKernel>(dtype: Dtype, isa: &'static str) -> Option<Self> {
         K::detect()?;
-        let product = |shape| -> Result<Box<dyn RunProduct>, MemoryError> {
+        let product = |shape, threads| -> Result<Box<dyn RunProduct>, MemoryError> {
             // A `Gemm` exists only where the kernel does, and a processor keeps its instructions.
             let kernel = K::detect().expect("the kernel was found before");
-            Ok(Box::new(Blocked::random(kernel, shape)?))
+            Ok(Box::new(Blocked::random(kernel, shape, threads)?))
         };
         Some(Self { dtype, isa, product })
     }
@@ -92,6 +93,9 @@ impl Product {
     }
 
     /// Multiplies the matrices, packing included, on all threads of the team.
+    ///
+    /// # Panics
+    /// If the team is larger than what the product was made for.
     pub fn run(&mut self, team: &mut Team) -> Duration {
         self.run.run(team)
     }

@@ -6,28 +6,27 @@
 
 use super::kernel::MicroKernel;
 
-/// Columns of the left matrix copied at a time: few enough for their part of the panel to stay in the L1 cache.
-const STRIP: usize = 64;
-
-/// Fills a panel with the rows of a `k` columns wide matrix from `first_row` on.
-pub(super) fn left<K: MicroKernel>(panel: &mut [K::Input], matrix: &[K::Input], first_row: usize, k: usize) {
-    let (rows, group) = (K::ROWS, K::LEFT_GROUP);
-    if matrix.len() < (first_row + rows) * k || !k.is_multiple_of(group) {
+/// Fills a panel with the columns `from` up to `to` of so many rows of a `k` columns wide matrix, which may be fewer
+/// than a panel has.
+pub(super) fn left<K: MicroKernel>(
+    panel: &mut [K::Input],
+    rows: &[K::Input],
+    k: usize,
+    from: usize,
+    to: usize,
+) {
+    let group = K::LEFT_GROUP;
+    if rows.len() < K::ROWS * k || !(to - from).is_multiple_of(group) {
         panel.fill(K::Input::default());
     }
-    let strip = STRIP.max(group);
-    for from in (0..k).step_by(strip) {
-        let to = k.min(from + strip);
-        let panel = &mut panel[from * rows..];
-        for (at, row) in matrix.chunks_exact(k).skip(first_row).take(rows).enumerate() {
-            let places = panel[at * group..].chunks_mut(rows * group);
-            for (place, elements) in places.zip(row[from..to].chunks(group)) {
-                if elements.len() == group {
-                    // Of a length known when this is compiled.
-                    place[..group].copy_from_slice(elements);
-                } else {
-                    place[..elements.len()].copy_from_slice(elements);
-                }
+    for (at, row) in rows.chunks_exact(k).take(K::ROWS).enumerate() {
+        let places = panel[at * group..].chunks_mut(K::ROWS * group);
+        for (place, elements) in places.zip(row[from..to].chunks(group)) {
+            if elements.len() == group {
+                // Of a length known when this is compiled.
+                place[..group].copy_from_slice(elements);
+            } else {
+                place[..elements.len()].copy_from_slice(elements);
             }
         }
     }
