@@ -19,9 +19,10 @@ const LEAST_DRAM_BYTES: u64 = 256 << 20;
 /// The most for main memory: more would only cost time to touch.
 const MOST_DRAM_BYTES: u64 = 8 << 30;
 
-/// A set that is this many times the level above is clearly beyond it; the rest of a large cache is left to others
-/// that share it, which a virtual machine cannot see.
-const TIMES_LEVEL_ABOVE: u64 = 4;
+/// A set that is two and a half times the level above is beyond it: both streams and a chase come round only after the
+/// level above has dropped what they need. The rest of a large cache is left to others that share it and that a virtual
+/// machine cannot see.
+const HALVES_OF_LEVEL_ABOVE: u64 = 5;
 
 /// Main memory gets this many times the size of the last caches together.
 const TIMES_LAST_CACHE: u64 = 4;
@@ -55,7 +56,7 @@ impl Hierarchy {
     }
 
     /// The bytes each thread works on so that the cache at this position of [`Self::levels`] serves it: half of the
-    /// thread's share or four times the level above, whichever is less.
+    /// thread's share or two and a half times the level above, whichever is less.
     ///
     /// Where a share is hardly larger than the level above, as with the last caches that hold only what the level
     /// above has dropped, it is the level above and half of the share. `None` if there is no such cache.
@@ -69,7 +70,7 @@ impl Hierarchy {
         Some(if half < above + above / 2 {
             above + half
         } else {
-            half.min(above.saturating_mul(TIMES_LEVEL_ABOVE))
+            half.min(above.saturating_mul(HALVES_OF_LEVEL_ABOVE) / 2)
         })
     }
 
@@ -117,7 +118,7 @@ mod tests {
     #[test]
     fn a_large_shared_cache_is_not_filled() {
         let two_cores = hierarchy(&[(3, 300 * MIB, 2, 1), (1, 48 * KIB, 1, 2), (2, 2 * MIB, 1, 2)]);
-        assert_eq!(sizes(&two_cores), [24 * KIB, 192 * KIB, 8 * MIB]);
+        assert_eq!(sizes(&two_cores), [24 * KIB, 120 * KIB, 5 * MIB]);
         assert_eq!(two_cores.dram_bytes(), 1200 * MIB);
         assert_eq!(two_cores.bytes_per_thread(3), None);
     }
@@ -125,7 +126,7 @@ mod tests {
     #[test]
     fn threads_that_share_a_cache_divide_it() {
         let siblings = hierarchy(&[(1, 32 * KIB, 2, 4), (2, 512 * KIB, 2, 4), (3, 16 * MIB, 8, 1)]);
-        assert_eq!(sizes(&siblings), [8 * KIB, 64 * KIB, MIB]);
+        assert_eq!(sizes(&siblings), [8 * KIB, 40 * KIB, 640 * KIB]);
     }
 
     #[test]
@@ -148,7 +149,7 @@ mod tests {
     #[test]
     fn without_information_there_are_defaults() {
         let assumed = Hierarchy::assumed(4);
-        assert_eq!(sizes(&assumed), [16 * KIB, 128 * KIB, 4 * MIB]);
+        assert_eq!(sizes(&assumed), [16 * KIB, 80 * KIB, 5 * MIB / 2]);
         let none = hierarchy(&[]);
         assert_eq!((sizes(&none), none.dram_bytes()), (vec![], LEAST_DRAM_BYTES));
         let only_first = hierarchy(&[(1, 64 * KIB, 1, 1)]);

@@ -190,7 +190,7 @@ mod tests {
             [Level::Cache(2), Level::Dram]
         );
         assert_eq!(settings.bytes_per_thread(Level::Dram, &hierarchy, 3), Some(10_000_000));
-        assert_eq!(settings.bytes_per_thread(Level::Cache(2), &hierarchy, 3), Some(128 << 10));
+        assert_eq!(settings.bytes_per_thread(Level::Cache(2), &hierarchy, 3), Some(80 << 10));
         assert_eq!(settings.bytes_per_thread(Level::Cache(4), &hierarchy, 3), None);
     }
 

@@ -56,7 +56,7 @@ mod tests {
         assert!(points.is_sorted_by_key(|point| point.bytes));
         let levels: Vec<_> =
             points.iter().filter_map(|point| Some((point.level.as_deref()?, point.bytes))).collect();
-        assert_eq!(levels, [("L1", 16 << 10), ("L2", 128 << 10), ("L3", 4 << 20), ("DRAM", 256 << 20)]);
+        assert_eq!(levels, [("L1", 16 << 10), ("L2", 80 << 10), ("L3", 5 << 19), ("DRAM", 256 << 20)]);
         let curve: Vec<_> =
             points.iter().filter(|point| point.level.is_none()).map(|point| point.bytes).collect();
         assert_eq!(curve[..4], [4096, 5760, 8192, 11584]);
