@@ -81,6 +81,7 @@ impl MetricKey {
 
     /// The same metric with a tag added.
     #[must_use]
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass numbers and texts as they are")]
     pub fn tag(mut self, name: &str, value: impl ToString) -> Self {
         self.tags.insert(name.to_owned(), value.to_string());
         self

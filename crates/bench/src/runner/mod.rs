@@ -94,7 +94,7 @@ pub fn run(
         metadata: Some(metadata(options)),
         timeline: Vec::new(),
     };
-    let mut progress: Vec<_> = selection.chosen.iter().map(|c| Progress::new(c)).collect();
+    let mut progress: Vec<_> = selection.chosen.iter().map(Progress::new).collect();
 
     let rounds = options.rounds.max(1);
     let steps = progress.iter().filter(|p| p.is_open()).count() * rounds as usize;

@@ -1,6 +1,7 @@
 //! The commands, a module each.
 
 mod benchmark;
+mod check;
 mod conformance;
 mod list;
 mod model;
@@ -32,6 +33,8 @@ enum Command {
     Benchmark(benchmark::BenchmarkCommand),
     /// Answer another host's network benchmark
     Serve(serve::ServeArgs),
+    /// Parse and verify a StableHLO model; what is wrong goes to standard error
+    Check(check::CheckArgs),
     /// Read a StableHLO model and write it again
     Opt(opt::OptArgs),
     /// Run the StableHLO project's test files on the reference evaluator
@@ -50,6 +53,7 @@ impl Arguments {
             Command::Monitor(args) => monitor::run(&args),
             Command::Benchmark(command) => benchmark::run(command),
             Command::Serve(args) => serve::run(&args),
+            Command::Check(args) => check::run(&args),
             Command::Opt(args) => opt::run(&args),
             Command::Conformance(args) => conformance::run(&args),
             Command::Completions(args) => shell::completions(&args),

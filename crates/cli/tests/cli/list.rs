@@ -8,7 +8,9 @@ use crate::warpt::Warpt;
 fn numbers(value: &Value, path: &str, found: &mut Vec<(String, f64)>) {
     match value {
         Value::Object(fields) => {
-            fields.iter().for_each(|(name, v)| numbers(v, &format!("{path}.{name}"), found))
+            for (name, value) in fields {
+                numbers(value, &format!("{path}.{name}"), found);
+            }
         }
         Value::Array(items) => items.iter().for_each(|v| numbers(v, path, found)),
         Value::Number(number) => found.push((path.to_owned(), number.as_f64().unwrap())),

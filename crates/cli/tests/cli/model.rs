@@ -1,4 +1,4 @@
-//! `warpt opt` and `warpt conformance` on StableHLO text.
+//! `warpt check`, `warpt opt` and `warpt conformance` on StableHLO text.
 
 use serde_json::Value;
 
@@ -46,6 +46,27 @@ fn a_mistake_in_a_model_has_its_place_and_a_caret() {
     std::fs::write(warpt.path("binary.mlir"), [b'a', 0xff]).unwrap();
     assert!(warpt.run(&["opt", "binary.mlir"]).stderr.contains("byte 1 is not UTF-8"));
     assert_eq!(warpt.run(&["opt", "absent.mlir"]).code, 2);
+}
+
+#[test]
+fn check_collects_every_broken_rule_with_its_label() {
+    let warpt = Warpt::new();
+    std::fs::write(warpt.path("good.mlir"), checked_sum("[2, 4]")).unwrap();
+    let done = warpt.run(&["check", "good.mlir"]);
+    assert_eq!((done.code, done.stdout.as_str(), done.stderr.as_str()), (0, "", ""));
+
+    let wrong = "func.func @f(%a: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>) {\n  \
+                 %0 = stablehlo.transpose %a, dims = [0, 0] : (tensor<2x3xf32>) -> tensor<2x3xf32>\n  \
+                 %1 = stablehlo.reshape %a : (tensor<2x3xf32>) -> tensor<3xf32>\n  \
+                 func.return %0, %1 : tensor<2x3xf32>, tensor<3xf32>\n}\n";
+    std::fs::write(warpt.path("wrong.mlir"), wrong).unwrap();
+    let done = warpt.run(&["check", "wrong.mlir"]);
+    assert_eq!((done.code, done.stdout.as_str()), (2, ""));
+    for expected in
+        ["wrong.mlir:2:", "wrong.mlir:3:", "stablehlo.transpose: C2", "stablehlo.reshape: C2", "^"]
+    {
+        assert!(done.stderr.contains(expected), "no {expected} in\n{}", done.stderr);
+    }
 }
 
 #[test]

@@ -5,13 +5,13 @@ use std::process::Command;
 use anyhow::Context as _;
 use serde_json::Value;
 
-use super::{Stage, find};
+use super::{Stage, find_mean};
 use crate::command::output;
 use crate::peers::table::{Bound, Contest, Figures, Row};
 use crate::peers::tools;
 
 const FILE_BYTES: u64 = 512 << 20;
-const SECONDS_EACH: f64 = 3.0;
+const SECONDS_EACH: f64 = 2.0;
 
 /// One workload under both tools' names.
 struct Workload {
@@ -83,7 +83,7 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
                 ("operation", workload.operation),
                 ("queue_depth", workload.queue_depth),
             ];
-            Ok((workload.label.to_owned(), find(&metrics, "throughput", &tags)?))
+            Ok((workload.label.to_owned(), find_mean(&metrics, "throughput", &tags)?))
         };
         WORKLOADS.iter().map(rate).collect()
     };
@@ -98,27 +98,23 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
     contest.hold(stage.alternations)
 }
 
-/// The throughput that fio gives, on a file that it lays out itself and removes.
+/// The throughput that fio gives: the mean over its run.
 fn fio(stage: &Stage, workload: &Workload) -> anyhow::Result<f64> {
     let [pattern, block] = workload.fio;
     let file = tempfile::Builder::new().prefix("fio-").tempfile_in(&stage.directory)?;
-    let mut command = Command::new("fio");
-    command.args([
-        "--name=warpt",
-        "--direct=1",
-        "--ioengine=io_uring",
-        "--time_based",
-        "--output-format=json",
-    ]);
-    command.args(["--randrepeat=0", "--norandommap", "--refill_buffers"]);
-    command.arg(format!("--filename={}", file.path().display()));
-    command.arg(format!("--size={FILE_BYTES}"));
-    command.arg(format!("--rw={pattern}"));
-    command.arg(format!("--bs={block}"));
-    command.arg(format!("--iodepth={}", workload.queue_depth));
+    let command = |pattern: &str, block: &str, depth: &str| {
+        let mut command = Command::new("fio");
+        command.args(["--name=warpt", "--direct=1", "--ioengine=io_uring", "--output-format=json"]);
+        command.arg(format!("--filename={}", file.path().display()));
+        command.arg(format!("--size={FILE_BYTES}"));
+        command.args([format!("--rw={pattern}"), format!("--bs={block}"), format!("--iodepth={depth}")]);
+        command
+    };
+    // Blocks that were never written are read without touching the disk and slow to write, so both tools write first.
+    output(&mut command("write", "1M", "8"))?;
+    let mut command = command(pattern, block, workload.queue_depth);
+    command.args(["--randrepeat=0", "--norandommap", "--time_based", "--ramp_time=200ms"]);
     command.arg(format!("--runtime={SECONDS_EACH}"));
-    // A file that was never written reads as zeros without touching the disk, so both tools write it first.
-    command.args(["--overwrite=1"]);
     let report: Value = serde_json::from_str(&output(&mut command)?)?;
     let bytes =
         report["jobs"][0][workload.operation]["bw_bytes"].as_f64().context("fio gave no bandwidth")?;

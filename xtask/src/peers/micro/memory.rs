@@ -10,8 +10,8 @@ use crate::peers::tools;
 /// Each of the three arrays: far more than any cache.
 const ARRAY_BYTES: u64 = 1 << 30;
 
-/// Where the latency is compared: sizes that every level of common processors serves.
-const CHASE_BYTES: [u64; 4] = [16 << 10, 1 << 20, 16 << 20, 1 << 30];
+/// Where the latency is compared: sizes that the levels of common processors serve, and main memory.
+const CHASE_BYTES: [u64; 4] = [16 << 10, 256 << 10, 4 << 20, 1 << 30];
 
 /// Main memory's bandwidth, and the latency at a few sizes.
 pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
@@ -28,7 +28,8 @@ fn bandwidth(stage: &Stage) -> anyhow::Result<Vec<Row>> {
     let theirs = || {
         let rate = |threads: &str| {
             let mut command = Command::new(&stream);
-            let text = output(command.arg(ARRAY_BYTES.to_string()).env("OMP_NUM_THREADS", threads))?;
+            command.arg(ARRAY_BYTES.to_string()).env("OMP_NUM_THREADS", threads).env("OMP_PROC_BIND", "true");
+            let text = output(&mut command)?;
             printed(&text, "triad_median_gbps")
         };
         scopes.iter().map(|(_, threads, label)| Ok(((*label).to_owned(), rate(threads)?))).collect()
@@ -54,13 +55,17 @@ fn bandwidth(stage: &Stage) -> anyhow::Result<Vec<Row>> {
 }
 
 fn latency(stage: &Stage) -> anyhow::Result<Vec<Row>> {
+    tools::require("taskset", "util-linux")?;
     let chase = tools::compile("chase", &[], stage.folder.path())?;
     let label = |bytes: u64| match bytes >> 20 {
         0 => format!("{} KiB", bytes >> 10),
         mebibytes => format!("{mebibytes} MiB"),
     };
     let theirs = || {
-        let text = output(Command::new(&chase).args(CHASE_BYTES.map(|bytes| bytes.to_string())))?;
+        // Tied to one processor, as our thread is.
+        let mut command = Command::new("taskset");
+        command.args(["--cpu-list", "0"]).arg(&chase).args(CHASE_BYTES.map(|bytes| bytes.to_string()));
+        let text = output(&mut command)?;
         let figure = |bytes| Ok((label(bytes), printed(&text, &format!("latency_{bytes}_ns"))?));
         CHASE_BYTES.into_iter().map(figure).collect::<anyhow::Result<Figures>>()
     };

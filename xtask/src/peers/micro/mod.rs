@@ -122,12 +122,22 @@ impl Stage {
 
 /// The value of the one metric with this name and these tags.
 fn find(metrics: &[Value], name: &str, tags: &[(&str, &str)]) -> anyhow::Result<f64> {
+    find_metric(metrics, name, tags)?["value"].as_f64().with_context(|| format!("{name} is no number"))
+}
+
+/// The mean of its samples, for tools that give a mean.
+fn find_mean(metrics: &[Value], name: &str, tags: &[(&str, &str)]) -> anyhow::Result<f64> {
+    let metric = find_metric(metrics, name, tags)?;
+    metric["statistics"]["mean"].as_f64().with_context(|| format!("{name} has no mean"))
+}
+
+fn find_metric<'a>(metrics: &'a [Value], name: &str, tags: &[(&str, &str)]) -> anyhow::Result<&'a Value> {
     let fits = |metric: &&Value| {
         metric["name"] == name && tags.iter().all(|(tag, value)| metric["tags"][tag] == *value)
     };
     let found: Vec<_> = metrics.iter().filter(fits).collect();
     match found[..] {
-        [metric] => metric["value"].as_f64().with_context(|| format!("{name} is no number")),
+        [metric] => Ok(metric),
         _ => bail!("{} metrics {name} with {tags:?}", found.len()),
     }
 }
