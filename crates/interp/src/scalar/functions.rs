@@ -47,6 +47,9 @@ pub(super) fn unary(
         _ => {}
     }
     let &(_, on_real, on_complex) = UNARY.iter().find(|(candidate, ..)| *candidate == kind)?;
+    if is_complex(element) && on_complex.is_none() {
+        return None;
+    }
     Some(Box::new(move |x| match (x, on_complex) {
         (Scalar::Complex(re, im), Some(function)) => {
             let (re, im) = function((re, im));
@@ -54,6 +57,10 @@ pub(super) fn unary(
         }
         (x, _) => Scalar::Float(on_real(x.to_f64())),
     }))
+}
+
+fn is_complex(element: ElementType) -> bool {
+    matches!(element, ElementType::Complex(_))
 }
 
 /// A hyperbolic function. On binary32 and binary64, CHLO's are what its decomposition gives, step by step in that type:
@@ -111,6 +118,7 @@ pub(super) fn binary(
                 Scalar::Float(special::next_after(&format, x.to_f64(), y.to_f64()))
             }));
         }
+        _ if is_complex(element) => return None,
         OpKind::ChloPolygamma | OpKind::ChloBroadcastPolygamma => special::polygamma,
         OpKind::ChloZeta | OpKind::ChloBroadcastZeta => special::zeta,
         _ => return None,
@@ -125,4 +133,20 @@ fn complex_atan2(y: Complex, x: Complex) -> Scalar {
     let norm = complex::sqrt((squares.0.0 + squares.1.0, squares.0.1 + squares.1.1));
     let (re, im) = complex::ln(complex::div((x.0 - y.1, x.1 + y.0), norm));
     Scalar::Complex(im, -re)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_real_numbers_alone_refuse_complex_ones() {
+        for kind in [OpKind::ChloErf, OpKind::ChloLgamma, OpKind::ChloDigamma] {
+            assert!(unary(kind, ElementType::C64).is_none(), "{kind:?}");
+            assert!(unary(kind, ElementType::F32).is_some(), "{kind:?}");
+        }
+        assert!(unary(OpKind::Tan, ElementType::C64).is_some());
+        assert!(binary(OpKind::ChloZeta, ElementType::C64).is_none());
+        assert!(binary(OpKind::Atan2, ElementType::C64).is_some());
+    }
 }

@@ -51,16 +51,13 @@ fn iperf3() -> anyhow::Result<f64> {
     let _server = Server(command.spawn().context("cannot start iperf3")?);
     let client = ["--client", "127.0.0.1", "--port", &port, "--time", SECONDS, "--omit", "1", "--json"];
     let began = Instant::now();
-    let report = loop {
-        match output(Command::new("iperf3").args(client)) {
-            Ok(report) => break report,
-            Err(error) if began.elapsed() > Duration::from_secs(20) => return Err(error),
-            Err(_) => std::thread::sleep(Duration::from_millis(100)),
+    loop {
+        // iperf3 reports in JSON, and with success, that the server was not listening yet.
+        let report: Value = serde_json::from_str(&output(Command::new("iperf3").args(client))?)?;
+        match report["end"]["sum_received"]["bits_per_second"].as_f64() {
+            Some(bits) => return Ok(bits / 1e9),
+            None if began.elapsed() > Duration::from_secs(20) => bail!("iperf3: {}", report["error"]),
+            None => std::thread::sleep(Duration::from_millis(100)),
         }
-    };
-    let report: Value = serde_json::from_str(&report)?;
-    match report["end"]["sum_received"]["bits_per_second"].as_f64() {
-        Some(bits) => Ok(bits / 1e9),
-        None => bail!("iperf3 gave no rate: {}", report["error"]),
     }
 }
