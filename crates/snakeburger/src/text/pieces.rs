@@ -155,6 +155,10 @@ impl<'a> Parser<'a> {
             }
             AttrKind::I64s if self.cur.looking_at("[") => self.cur.i64_list().map(Attribute::i64s),
             AttrKind::Bool => self.truth().map(Attribute::Bool),
+            // Not followed by a type of its own: what follows is the operation's.
+            AttrKind::Str if self.cur.peek() == Some(b'"') => {
+                self.cur.string().map(|text| Attribute::Str(text.into()))
+            }
             AttrKind::F64 => {
                 let value = self.float_literal()?;
                 Ok(Attribute::Float(value, Type::scalar(ElementType::F64)))

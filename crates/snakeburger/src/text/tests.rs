@@ -83,6 +83,17 @@ fn attributes_are_in_the_form_of_the_table() {
 }
 
 #[test]
+fn a_text_attribute_leaves_the_types_to_the_operation() {
+    let printed = assert_stable(
+        r#"func.func @main(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) -> tensor<2x4xf32> {
+          %0 = stablehlo.einsum %a, %b, config = "ab,bc->ac" : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+          return %0 : tensor<2x4xf32>
+        }"#,
+    );
+    assert!(printed.contains(r#"config = "ab,bc->ac" : (tensor<2x3xf32>, tensor<3x4xf32>)"#), "{printed}");
+}
+
+#[test]
 fn constants_of_every_form() {
     let text = r#"
     func.func @main() {
