@@ -10,7 +10,7 @@ pub use query::{Entry, TrendPoint};
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use crate::record::{BenchmarkSuiteRun, RecordError, read_str};
 
@@ -171,7 +171,7 @@ impl History {
 fn save(connection: &mut Connection, run: &BenchmarkSuiteRun, record: &str) -> rusqlite::Result<()> {
     let started =
         run.benchmarks.iter().map(|result| result.start_time).min().unwrap_or_else(jiff::Timestamp::now);
-    let transaction = connection.transaction()?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute(
         "INSERT OR REPLACE INTO runs (id, started, suite, tool_version, record) VALUES (?1, ?2, ?3, ?4, ?5)",
         params![run.run_id, schema::sortable(started), run.suite, run.tool_version, record],

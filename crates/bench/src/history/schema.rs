@@ -1,6 +1,6 @@
 //! The tables, and their version.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, TransactionBehavior};
 
 /// The version of the tables, kept in SQLite's `user_version`.
 pub(super) const VERSION: u32 = 1;
@@ -37,14 +37,18 @@ pub(super) fn prepare(connection: &mut Connection) -> rusqlite::Result<u32> {
     if found > VERSION {
         return Ok(found);
     }
-    connection.pragma_update(None, "journal_mode", "WAL")?;
+    // The rollback journal, SQLite's default, and not a write-ahead log: switching to that one fails at once if another
+    // process has the file open, and here nobody waits for speed.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    if version(&transaction)? == 0 {
-        transaction.execute_batch(TABLES)?;
+    if found == 0 {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Another process may have made the tables since.
+        if version(&transaction)? == 0 {
+            transaction.execute_batch(TABLES)?;
+        }
+        transaction.commit()?;
     }
-    transaction.commit()?;
     Ok(VERSION)
 }
 

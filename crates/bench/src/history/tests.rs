@@ -121,3 +121,22 @@ fn a_file_that_is_no_history_is_refused_and_left_as_it_is() {
     assert!(matches!(History::open(&path), Err(HistoryError::Unusable { .. })));
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
+
+#[test]
+fn processes_that_open_a_new_history_at_once_do_not_get_in_each_others_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.sqlite");
+    let keep = |number: usize| {
+        for _ in 0..10 {
+            let mut history = History::open(&path).unwrap();
+            history.save(&run(&format!("run-{number}"), "2026-01-03T00:00:00Z", 1.0)).unwrap();
+            assert!(!history.list(10).unwrap().is_empty());
+        }
+    };
+    std::thread::scope(|scope| {
+        for number in 0..4 {
+            scope.spawn(move || keep(number));
+        }
+    });
+    assert_eq!(History::open(&path).unwrap().list(10).unwrap().len(), 4);
+}

@@ -15,6 +15,7 @@ const PARTS: u64 = 100;
 pub(super) struct Terminal {
     bar: ProgressBar,
     history: Option<History>,
+    kept: bool,
     round: String,
     finished_rounds: u64,
 }
@@ -28,7 +29,7 @@ impl Terminal {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(200));
-        Self { bar, history, round: String::new(), finished_rounds: 0 }
+        Self { bar, history, kept: false, round: String::new(), finished_rounds: 0 }
     }
 
     /// Keeps the finished run and takes the bar away.
@@ -39,14 +40,18 @@ impl Terminal {
 
     /// Whether the run is in the history.
     pub(super) fn is_kept(&self) -> bool {
-        self.history.is_some()
+        self.kept
     }
 
+    /// Saves the run; one checkpoint that fails does not keep the next from being tried.
     fn keep(&mut self, run: &BenchmarkSuiteRun) {
         let Some(history) = &mut self.history else { return };
-        if let Err(error) = history.save(run) {
-            self.bar.suspend(|| eprintln!("warpt: the result will not be kept: {error}"));
-            self.history = None;
+        match history.save(run) {
+            Ok(()) => self.kept = true,
+            Err(error) => {
+                self.kept = false;
+                self.bar.suspend(|| eprintln!("warpt: the result is not kept: {error}"));
+            }
         }
     }
 }
