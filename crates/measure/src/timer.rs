@@ -14,7 +14,7 @@ pub trait Clock {
     /// The smallest step of the time shown.
     fn resolution(&self) -> Duration;
 
-    /// How fast the calling thread's core runs, as [`crate::core_speed`] has it.
+    /// How fast the calling thread's core runs, as [`crate::core_speed()`] has it.
     fn core_speed(&self) -> f64;
 }
 

@@ -1,7 +1,7 @@
 //! Results rendered for people and for other tools: Markdown, CSV, JUnit, terminal tables and plots.
 //!
 //! [`comparison`] renders how two runs compare, [`run`] what one run gave. Both are built from [`Table`] and
-//! [`number`]; [`plot`] draws a trend.
+//! [`number`]; [`plot()`] draws a trend.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! The op table: every operation, declared once.
 //!
-//! An operation is one [`Entry`] in the family file under `ops/`: its operands, results, attributes and regions in the
-//! small notations of [`signature`], its text form in the notation of [`format`](crate::table::format), its traits,
+//! An operation is one `Entry` in the family file under `ops/`: its operands, results, attributes and regions in the
+//! small notations of `signature`, its text form in the notation of [`mod@format`], its traits,
 //! documentation and rule. Parser, printer, verifier, builder and the coverage page all read the table.
 
 mod classes;

@@ -42,7 +42,7 @@ impl SampleConfig {
 pub struct Timing {
     /// How long all iterations took together.
     pub time: Duration,
-    /// How fast the core ran that did them, as [`crate::core_speed`] has it; `None` if it was the calling thread's.
+    /// How fast the core ran that did them, as [`crate::core_speed()`] has it; `None` if it was the calling thread's.
     pub core_speed: Option<f64>,
 }
 
@@ -70,7 +70,7 @@ pub enum Ending {
 pub struct Samples {
     /// Seconds an iteration took, one value a sample, in order.
     pub seconds_per_iteration: Vec<f64>,
-    /// How fast the core ran around each sample, as [`crate::core_speed`] has it.
+    /// How fast the core ran around each sample, as [`crate::core_speed()`] has it.
     pub core_speeds: Vec<f64>,
     /// Iterations in each sample; zero if the caller stopped before the first.
     pub iterations_per_sample: u64,
