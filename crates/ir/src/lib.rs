@@ -63,6 +63,7 @@ mod blob;
 mod module;
 mod ops;
 pub mod print;
+pub mod signature;
 pub mod table;
 pub mod types;
 pub mod verify;
