@@ -60,6 +60,7 @@
 
 pub mod attr;
 mod blob;
+pub mod build;
 mod module;
 mod ops;
 pub mod print;

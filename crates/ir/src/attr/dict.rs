@@ -52,6 +52,17 @@ impl Dict {
         Some(entries.remove(at).1)
     }
 
+    /// The numbers of operands or results in each group, as an attribute of this name says.
+    pub fn segment_sizes(&self, name: &str) -> Option<Vec<usize>> {
+        match self.get(name)? {
+            Attribute::DenseArray(_, sizes) => {
+                sizes.iter().map(|size| usize::try_from(size.as_i64()?).ok()).collect()
+            }
+            Attribute::I64s(sizes) => sizes.iter().map(|size| usize::try_from(*size).ok()).collect(),
+            _ => None,
+        }
+    }
+
     /// How many attributes there are.
     pub fn len(&self) -> usize {
         self.entries().len()

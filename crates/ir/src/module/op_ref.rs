@@ -99,13 +99,13 @@ impl<'m> OpRef<'m> {
 
     /// How many operands each group of the table entry has; `None` when the operands do not fit the entry.
     pub fn operand_group_sizes(self) -> Option<Vec<usize>> {
-        let sizes = self.segment_sizes("operandSegmentSizes");
+        let sizes = self.attrs().segment_sizes("operandSegmentSizes");
         self.def()?.operand_groups(self.operands().len(), sizes.as_deref())
     }
 
     /// How many results each group of the table entry has; `None` when the results do not fit the entry.
     pub fn result_group_sizes(self) -> Option<Vec<usize>> {
-        let sizes = self.segment_sizes("resultSegmentSizes");
+        let sizes = self.attrs().segment_sizes("resultSegmentSizes");
         self.def()?.result_groups(self.result_count(), sizes.as_deref())
     }
 
@@ -115,16 +115,6 @@ impl<'m> OpRef<'m> {
         let sizes = self.operand_group_sizes()?;
         let start: usize = sizes.iter().take(at).sum();
         self.operands().get(start..start + sizes.get(at)?)
-    }
-
-    fn segment_sizes(self, name: &str) -> Option<Vec<usize>> {
-        match self.attrs().get(name)? {
-            Attribute::DenseArray(_, sizes) => {
-                sizes.iter().map(|size| usize::try_from(size.as_i64()?).ok()).collect()
-            }
-            Attribute::I64s(sizes) => sizes.iter().map(|size| usize::try_from(*size).ok()).collect(),
-            _ => None,
-        }
     }
 
     /// How many results there are.

@@ -153,8 +153,11 @@ fn same_shape(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     let operand = cx.tensor(0)?;
     if let Some(result) = cx.result(0) {
         cx.same_shape("shape", "the operand and the result", operand, result);
+        return None;
     }
-    None
+    let same = Type::Tensor(operand.clone());
+    let keeps = cx.def().results.first().is_some_and(|result| result.class.accepts(&same));
+    Some(vec![if keeps { same } else { Type::Tensor(operand.with_element(ElementType::Bool)) }])
 }
 
 fn broadcast_shape(cx: &mut Cx<'_>) -> Option<Vec<Type>> {

@@ -202,9 +202,9 @@ fn scatter(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     super::reduction::check_reducer(cx, 0, &inputs, ["C23", "C24"]);
     let types = inputs.iter().map(|input| Type::Tensor((*input).clone())).collect();
     // The computation may widen the elements, so the given results decide about those.
-    match cx.results() {
-        [] => Some(types),
-        results => {
+    match cx.given_results() {
+        None => Some(types),
+        Some(results) => {
             let results: Vec<&TensorType> = results.iter().filter_map(|ty| ty.as_tensor()).collect();
             for (result, input) in results.iter().zip(&inputs) {
                 cx.same_shape("C24", "inputs and results", input, result);

@@ -2,6 +2,7 @@
 
 use super::compatible;
 use crate::attr::{Attribute, Dict};
+use crate::module::{Module, RegionId};
 use crate::table::OpDef;
 use crate::types::{Dim, TensorType, Type};
 
@@ -14,22 +15,32 @@ pub struct RegionTypes<'a> {
     pub returns: Option<Vec<&'a Type>>,
 }
 
+impl<'m> RegionTypes<'m> {
+    /// The types of a region's first block: all that a region of StableHLO has.
+    pub fn of(module: &'m Module, region: RegionId) -> Self {
+        let Some(&block) = module.blocks(region).first() else { return Self::default() };
+        let arguments = module.arguments(block).iter().map(|&value| module.value_type(value)).collect();
+        let returns = module.terminator(block).map(|last| last.operand_types().collect());
+        Self { arguments, returns }
+    }
+}
+
 /// An operation as its rule sees it: an existing one, or one that the builder is about to make.
 pub struct Cx<'a> {
     def: &'static OpDef,
     operands: Vec<&'a Type>,
-    results: Vec<&'a Type>,
+    results: Option<Vec<&'a Type>>,
     attrs: &'a Dict,
     regions: Vec<RegionTypes<'a>>,
     broken: Vec<(&'static str, String)>,
 }
 
 impl<'a> Cx<'a> {
-    /// The context of an operation; `results` is empty when they are to be inferred.
+    /// The context of an operation; `results` is `None` when they are to be inferred.
     pub fn new(
         def: &'static OpDef,
         operands: Vec<&'a Type>,
-        results: Vec<&'a Type>,
+        results: Option<Vec<&'a Type>>,
         attrs: &'a Dict,
         regions: Vec<RegionTypes<'a>>,
     ) -> Self {
@@ -48,7 +59,12 @@ impl<'a> Cx<'a> {
 
     /// Types of the results; empty when they are to be inferred.
     pub fn results(&self) -> &[&'a Type] {
-        &self.results
+        self.results.as_deref().unwrap_or(&[])
+    }
+
+    /// Types of the results; `None` when they are to be inferred.
+    pub fn given_results(&self) -> Option<&[&'a Type]> {
+        self.results.as_deref()
     }
 
     /// The regions.
@@ -68,7 +84,7 @@ impl<'a> Cx<'a> {
 
     /// The ranked tensor type of a result.
     pub fn result(&self, index: usize) -> Option<&'a TensorType> {
-        self.results.get(index).and_then(|ty| ty.as_tensor())
+        self.results().get(index).and_then(|ty| ty.as_tensor())
     }
 
     /// An attribute, or its default.
@@ -171,16 +187,13 @@ impl<'a> Cx<'a> {
 
     /// Gives the inferred result types, after holding those of the operation against them.
     pub fn gives(&mut self, label: &'static str, types: Vec<Type>) -> Option<Vec<Type>> {
-        if self.results.is_empty() {
-            return Some(types);
-        }
-        if self.results.len() != types.len() {
-            let found = self.results.len();
+        let Some(results) = &self.results else { return Some(types) };
+        if results.len() != types.len() {
+            let found = results.len();
             self.fail(label, format!("there are {found} results where {} are inferred", types.len()));
             return None;
         }
-        let wrong: Vec<String> = self
-            .results
+        let wrong: Vec<String> = results
             .iter()
             .zip(&types)
             .filter(|(found, inferred)| !compatible::types(found, inferred))

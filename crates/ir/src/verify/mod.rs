@@ -51,8 +51,13 @@ fn verify_op(op: OpRef<'_>, found: &mut Vec<Diagnostic>) {
     if found.len() > before {
         return;
     }
-    let mut cx =
-        Cx::new(def, op.operand_types().collect(), op.result_types().collect(), op.attrs(), regions(op));
+    let mut cx = Cx::new(
+        def,
+        op.operand_types().collect(),
+        Some(op.result_types().collect()),
+        op.attrs(),
+        regions(op),
+    );
     if def.is(Trait::SameTypes) {
         crate::ops::same_types(&mut cx);
     }
@@ -71,17 +76,12 @@ fn report(op: OpRef<'_>, cx: Cx<'_>, found: &mut Vec<Diagnostic>) {
 
 /// The types of the regions of an operation.
 fn regions<'m>(op: OpRef<'m>) -> Vec<RegionTypes<'m>> {
-    let module = op.module();
-    let types_of = |index: usize| {
-        let Some(block) = op.region_block(index) else { return RegionTypes::default() };
-        let arguments = module.arguments(block).iter().map(|&v| module.value_type(v)).collect();
-        let returns = module.terminator(block).map(|last| last.operand_types().collect());
-        RegionTypes { arguments, returns }
-    };
-    (0..op.regions().len()).map(types_of).collect()
+    op.regions().iter().map(|&region| RegionTypes::of(op.module(), region)).collect()
 }
 
 /// The result types of an operation that is to be made, or what is wrong with it.
+///
+/// With `results` given, the operation is held against them; without, they are inferred.
 ///
 /// # Errors
 ///
@@ -91,9 +91,19 @@ pub fn infer(
     operands: &[&Type],
     attrs: &Dict,
     regions: Vec<RegionTypes<'_>>,
+    results: Option<&[Type]>,
 ) -> Result<Vec<Type>, Vec<String>> {
     let def = kind.def();
-    let mut cx = Cx::new(def, operands.to_vec(), Vec::new(), attrs, regions);
+    let given: Option<Vec<&Type>> = results.map(|types| types.iter().collect());
+    let mut broken = Vec::new();
+    let parts = structure::Parts { operands: operands.to_vec(), results: given.clone(), attrs };
+    structure::signature(def, &parts, &mut |label, why| {
+        broken.push(format!("{}: {label}: {why}", def.name()))
+    });
+    if !broken.is_empty() {
+        return Err(broken);
+    }
+    let mut cx = Cx::new(def, operands.to_vec(), given, attrs, regions);
     let mut inferred = if def.is(Trait::SameTypes) { crate::ops::same_types(&mut cx) } else { None };
     if let Some(rule) = def.rule {
         inferred = rule(&mut cx).or(inferred);
@@ -102,8 +112,12 @@ pub fn infer(
     if !broken.is_empty() {
         return Err(broken
             .into_iter()
-            .map(|(label, why)| format!("{}: {label}: {why}", kind.name()))
+            .map(|(label, why)| format!("{}: {label}: {why}", def.name()))
             .collect());
     }
-    inferred.ok_or_else(|| vec![format!("{}: the result types cannot be inferred", kind.name())])
+    match results {
+        Some(results) => Ok(results.to_vec()),
+        None if def.results.is_empty() => Ok(Vec::new()),
+        None => inferred.ok_or_else(|| vec![format!("{}: the result types cannot be inferred", def.name())]),
+    }
 }

@@ -2,30 +2,53 @@
 
 use warpforge_diag::Diagnostic;
 
+use crate::attr::Dict;
 use crate::module::OpRef;
 use crate::table::{OpDef, OpKind, Presence, Trait, ValueSpec};
 use crate::types::Type;
+
+/// What an operation has, compared with the table: an existing operation, or one that is about to be made.
+pub(super) struct Parts<'a> {
+    pub(super) operands: Vec<&'a Type>,
+    /// `None` when they are to be inferred.
+    pub(super) results: Option<Vec<&'a Type>>,
+    pub(super) attrs: &'a Dict,
+}
 
 pub(super) fn check(op: OpRef<'_>, def: &'static OpDef, found: &mut Vec<Diagnostic>) {
     let mut fail = |label: &str, message: String| {
         found.push(Diagnostic::error(op.span(), message).with_rule(format!("{}: {label}", op.name())));
     };
-    match op.operand_group_sizes() {
+    let (operands, results) = (op.operand_types().collect(), Some(op.result_types().collect()));
+    signature(def, &Parts { operands, results, attrs: op.attrs() }, &mut fail);
+    regions(op, def, &mut fail);
+}
+
+/// Operands, results and attributes are those that the table declares.
+pub(super) fn signature(def: &'static OpDef, parts: &Parts<'_>, fail: &mut impl FnMut(&str, String)) {
+    let segments = parts.attrs.segment_sizes("operandSegmentSizes");
+    let count = parts.operands.len();
+    match def.operand_groups(count, segments.as_deref()) {
         None => {
-            let count = op.operands().len();
             fail("operands", format!("{count} operands do not fit the {} declared ones", def.operands.len()));
         }
-        Some(sizes) => classes("operand", &def.operands, &sizes, op.operand_types(), &mut fail),
+        Some(sizes) => classes("operand", &def.operands, &sizes, &parts.operands, fail),
     }
-    match op.result_group_sizes() {
-        None => {
-            let count = op.result_count();
-            fail("results", format!("{count} results do not fit the {} declared ones", def.results.len()));
+    if let Some(results) = &parts.results {
+        let segments = parts.attrs.segment_sizes("resultSegmentSizes");
+        let count = results.len();
+        match def.result_groups(count, segments.as_deref()) {
+            None => {
+                fail(
+                    "results",
+                    format!("{count} results do not fit the {} declared ones", def.results.len()),
+                );
+            }
+            Some(sizes) => classes("result", &def.results, &sizes, results, fail),
         }
-        Some(sizes) => classes("result", &def.results, &sizes, op.result_types(), &mut fail),
     }
     for attr in &def.attrs {
-        match op.attrs().get(attr.name) {
+        match parts.attrs.get(attr.name) {
             None if attr.presence == Presence::Required => {
                 fail("attributes", format!("the attribute `{}` is missing", attr.name));
             }
@@ -37,16 +60,16 @@ pub(super) fn check(op: OpRef<'_>, def: &'static OpDef, found: &mut Vec<Diagnost
             _ => {}
         }
     }
-    regions(op, def, &mut fail);
 }
 
-fn classes<'m>(
+fn classes(
     what: &str,
     specs: &[ValueSpec],
     sizes: &[usize],
-    mut types: impl Iterator<Item = &'m Type>,
+    types: &[&Type],
     fail: &mut impl FnMut(&str, String),
 ) {
+    let mut types = types.iter();
     for (spec, size) in specs.iter().zip(sizes) {
         for ty in types.by_ref().take(*size) {
             if !spec.class.accepts(ty) {
