@@ -59,7 +59,6 @@
 #![forbid(unsafe_code)]
 
 pub mod attr;
-mod blob;
 pub mod build;
 mod module;
 mod ops;
@@ -70,8 +69,8 @@ pub mod types;
 pub mod verify;
 
 pub use attr::{AttrName, Attribute, DenseElements, Dict};
-pub use blob::Blob;
 pub use module::{BlockId, Func, Module, OpId, OpRef, RegionId, ValueDef, ValueId};
 pub use table::OpKind;
 pub use types::{Dim, Element, ElementType, FunctionType, TensorType, Type};
 pub use verify::verify;
+pub use warpforge_tensor::Blob;

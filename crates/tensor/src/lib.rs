@@ -4,8 +4,7 @@
 //! [`Scalar`] is one of them on its own. [`compare`] judges one tensor by another, [`summary`] describes one,
 //! [`layout`] reads and writes MLIR's dense and packed bytes, [`io`] the `safetensors` and `npy` files.
 
-#![forbid(unsafe_code)]
-
+mod blob;
 mod buffer;
 pub mod compare;
 pub mod element;
@@ -18,6 +17,7 @@ mod shape;
 pub mod summary;
 mod tensor;
 
+pub use blob::Blob;
 pub use element::{ElementType, FloatFormat, FloatType, IntType, QuantizedType};
 pub use error::Error;
 pub use native::Native;

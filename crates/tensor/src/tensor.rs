@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
-use crate::{ElementType, Error, Native, Scalar, Shape};
+use crate::{Blob, ElementType, Error, Native, Scalar, Shape};
 
 /// A dense tensor in host memory, row-major, little-endian. Types narrower than a byte take one byte per element.
 ///
-/// Cloning shares the data; writing to a shared tensor copies it first.
+/// Cloning shares the data; writing to a shared tensor copies it first. The data can also be a part of something larger,
+/// such as a mapped file ([`Tensor::from_blob`]).
 #[derive(Clone)]
 pub struct Tensor {
     element: ElementType,
@@ -94,6 +95,20 @@ impl Tensor {
         Ok(tensor)
     }
 
+    /// A tensor whose memory is `blob` itself: little-endian, row-major, whole bytes per element. Nothing is copied,
+    /// wherever the bytes lie; a typed view ([`Tensor::as_slice`]) copies them once if they are not aligned for it.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are more or fewer than the shape asks for.
+    pub fn from_blob(element: ElementType, shape: Shape, blob: Blob) -> Result<Self, Error> {
+        let (expected, found) = (shape.num_elements() * element.byte_width(), blob.len());
+        if expected != found {
+            return Err(Error::SizeMismatch { what: "number of bytes", expected, found });
+        }
+        Ok(Self { element, shape, data: Arc::new(Buffer::shared(blob)) })
+    }
+
     /// A tensor with a copy of the values of a Rust slice.
     ///
     /// # Errors
@@ -156,7 +171,7 @@ impl Tensor {
     /// When the elements are of another type.
     pub fn as_slice<T: Native>(&self) -> Result<&[T], Error> {
         self.require(T::ELEMENT)?;
-        Ok(bytemuck::cast_slice(self.data.bytes()))
+        Ok(self.data.typed())
     }
 
     /// The elements as a Rust slice for writing; copied first where they are shared.
@@ -306,6 +321,26 @@ mod tests {
         assert_eq!(first.as_slice::<f32>().expect("f32"), [1.0, 2.0]);
         assert_eq!(second.as_slice::<f32>().expect("f32"), [5.0, 2.0]);
         assert!(second.as_slice::<i32>().is_err());
+    }
+
+    #[test]
+    fn shared_bytes_are_read_in_place_and_copied_to_be_written() {
+        let values: Vec<u8> = [1.0f32, 2.0, 3.0].iter().flat_map(|value| value.to_le_bytes()).collect();
+        for offset in 0..4 {
+            let file = Blob::from([vec![0xee; offset], values.clone(), vec![0xee]].concat());
+            let part = file.slice(offset..offset + 12).expect("inside");
+            let shape = Shape::new([3]).expect("small");
+            let tensor = Tensor::from_blob(ElementType::F32, shape.clone(), part.clone()).expect("fits");
+            assert_eq!(tensor.bytes().as_ptr(), part.as_ptr(), "nothing is copied");
+            assert_eq!(tensor.get(2), Scalar::Float(3.0));
+            assert_eq!(tensor.as_slice::<f32>().expect("f32"), [1.0, 2.0, 3.0]);
+            let mut changed = tensor.clone();
+            changed.as_slice_mut::<f32>().expect("f32")[0] = 9.0;
+            assert_eq!(changed.as_slice::<f32>().expect("f32"), [9.0, 2.0, 3.0]);
+            assert_eq!(tensor.as_slice::<f32>().expect("f32"), [1.0, 2.0, 3.0]);
+            assert_eq!(&*part, &values);
+            assert!(Tensor::from_blob(ElementType::F64, shape, part).is_err());
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Operations that move, repeat, cut and join elements without computing on them.
 
-use warpforge_ir::{DenseElements, OpKind};
+use warpforge_ir::attr::ElementData;
+use warpforge_ir::{Blob, DenseElements, OpKind};
 use warpforge_tensor::layout::{from_mlir_dense, from_packed, to_packed};
-use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
+use warpforge_tensor::{Scalar, Shape, Tensor};
 
 use super::Evaluator;
 use super::quantized::{expressed, quantized};
@@ -39,17 +40,23 @@ pub(crate) fn constant_tensor(elements: &DenseElements) -> Result<Tensor> {
     let element = storage(elements.ty().element())?;
     let dims = elements.ty().shape_usize().ok_or_else(|| invalid("a constant without a known shape"))?;
     let shape = Shape::new(dims)?;
-    let read = |shape: Shape, bytes: &[u8]| -> Result<Tensor> {
-        Ok(match element {
-            ElementType::Bool => Tensor::from_bytes(element, shape, bytes)?,
-            _ => from_mlir_dense(element, shape, bytes)?,
+    let read = |shape: Shape, bytes: Blob| -> Result<Tensor> {
+        Ok(match element.bits() {
+            // A module extends the sign of narrow integers into their byte, a host tensor does not.
+            2..8 => from_mlir_dense(element, shape, &bytes)?,
+            _ => Tensor::from_blob(element, shape, bytes)?,
         })
     };
-    if let Some(bytes) = elements.as_splat() {
-        return Ok(Tensor::splat(element, shape, read(Shape::scalar(), bytes)?.get(0))?);
+    match elements.data() {
+        ElementData::Splat(bytes) => {
+            let one = read(Shape::scalar(), bytes.clone())?;
+            Ok(Tensor::splat(element, shape, one.get(0))?)
+        }
+        ElementData::Raw(bytes) => read(shape, bytes.clone()),
+        ElementData::Resource(name) => {
+            Err(invalid(format!("the data `{name}` of the constant is not in the file")))
+        }
     }
-    let bytes = elements.bytes().ok_or_else(|| invalid("the data of the constant is not in the file"))?;
-    read(shape, &bytes)
 }
 
 pub(super) fn constant(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {

@@ -1,9 +1,12 @@
 //! Tensor files.
 
+mod map;
 pub mod npy;
 pub mod safetensors;
 
 use std::path::Path;
+
+pub use map::map_file;
 
 use crate::Error;
 

@@ -1,13 +1,16 @@
 //! `safetensors` files: named tensors.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 
-use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView};
+use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, View};
 
-use super::io_error;
+use super::{io_error, map_file};
 use crate::layout::{from_packed, to_packed};
-use crate::{ElementType, Error, FloatType, Shape, Tensor};
+use crate::{Blob, ElementType, Error, FloatType, Shape, Tensor};
 
 const FORMAT: &str = "safetensors";
 
@@ -44,27 +47,85 @@ fn refused(error: SafeTensorError) -> Error {
     malformed(error.to_string())
 }
 
-/// Reads all tensors of a file's bytes, by name.
+fn dtype_of(element: ElementType) -> Result<Dtype, Error> {
+    let pair = TYPES.iter().find(|(_, candidate)| *candidate == element);
+    pair.map(|(dtype, _)| *dtype).ok_or(Error::UnsupportedElement { format: FORMAT, element })
+}
+
+/// Whether the file packs elements where a host tensor gives each a byte.
+fn is_packed(element: ElementType) -> bool {
+    element != ElementType::Bool && element.bits() < 8
+}
+
+/// Reads all tensors of a file's bytes, by name. They share those bytes, except that packed elements are spread out.
 ///
 /// # Errors
 ///
 /// When the header, a type or a size is not as the format asks for.
-pub fn decode(bytes: &[u8]) -> Result<BTreeMap<String, Tensor>, Error> {
-    let file = SafeTensors::deserialize(bytes).map_err(refused)?;
+pub fn decode(bytes: &Blob) -> Result<BTreeMap<String, Tensor>, Error> {
+    let (header, metadata) = SafeTensors::read_metadata(bytes).map_err(refused)?;
+    let data = header + size_of::<u64>();
     let mut tensors = BTreeMap::new();
-    for (name, view) in file.tensors() {
-        let element =
-            TYPES.iter().find(|(dtype, _)| *dtype == view.dtype()).map(|(_, element)| *element).ok_or_else(
-                || malformed(format!("tensor `{name}` has the unknown type {:?}", view.dtype())),
-            )?;
-        let shape = Shape::new(view.shape())?;
-        let tensor = match element {
-            ElementType::Bool => Tensor::from_bytes(element, shape, view.data())?,
-            _ => from_packed(element, shape, view.data())?,
+    for (name, info) in metadata.tensors() {
+        let pair = TYPES.iter().find(|(dtype, _)| *dtype == info.dtype);
+        let Some(&(_, element)) = pair else {
+            return Err(malformed(format!("tensor `{name}` has the unknown type {:?}", info.dtype)));
+        };
+        let shape = Shape::new(info.shape.as_slice())?;
+        let (start, end) = info.data_offsets;
+        let part = bytes
+            .slice(data + start..data + end)
+            .ok_or_else(|| malformed(format!("the data of tensor `{name}` is outside the file")))?;
+        let tensor = if is_packed(element) {
+            from_packed(element, shape, &part)?
+        } else {
+            Tensor::from_blob(element, shape, part)?
         };
         tensors.insert(name, tensor);
     }
     Ok(tensors)
+}
+
+/// One tensor on its way to a file.
+struct Entry<'a> {
+    tensor: &'a Tensor,
+    dtype: Dtype,
+}
+
+impl View for Entry<'_> {
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    fn shape(&self) -> &[usize] {
+        self.tensor.dims()
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        if is_packed(self.tensor.element_type()) {
+            Cow::Owned(to_packed(self.tensor))
+        } else {
+            Cow::Borrowed(self.tensor.bytes())
+        }
+    }
+
+    fn data_len(&self) -> usize {
+        let element = self.tensor.element_type();
+        if is_packed(element) {
+            (self.tensor.len() * element.bits() as usize).div_ceil(8)
+        } else {
+            self.tensor.bytes().len()
+        }
+    }
+}
+
+fn entries<'a>(
+    tensors: impl IntoIterator<Item = (&'a str, &'a Tensor)>,
+) -> Result<Vec<(&'a str, Entry<'a>)>, Error> {
+    let entry = |(name, tensor): (&'a str, &'a Tensor)| {
+        Ok((name, Entry { tensor, dtype: dtype_of(tensor.element_type())? }))
+    };
+    tensors.into_iter().map(entry).collect()
 }
 
 /// The bytes of a file that holds these tensors.
@@ -73,40 +134,39 @@ pub fn decode(bytes: &[u8]) -> Result<BTreeMap<String, Tensor>, Error> {
 ///
 /// When the format has no code for an element type.
 pub fn encode<'a>(tensors: impl IntoIterator<Item = (&'a str, &'a Tensor)>) -> Result<Vec<u8>, Error> {
-    let mut data = Vec::new();
-    for (name, tensor) in tensors {
-        let element = tensor.element_type();
-        let dtype = TYPES
-            .iter()
-            .find(|(_, candidate)| *candidate == element)
-            .map(|(dtype, _)| *dtype)
-            .ok_or(Error::UnsupportedElement { format: FORMAT, element })?;
-        let bytes = if element == ElementType::Bool { tensor.bytes().to_vec() } else { to_packed(tensor) };
-        data.push((name, dtype, tensor.dims().to_vec(), bytes));
-    }
-    let mut views = Vec::new();
-    for (name, dtype, dims, bytes) in &data {
-        views.push((*name, TensorView::new(*dtype, dims.clone(), bytes).map_err(refused)?));
-    }
-    safetensors::serialize(views, None).map_err(refused)
+    safetensors::serialize(entries(tensors)?, None).map_err(refused)
 }
 
-/// Reads all tensors of a file, by name.
+/// Reads all tensors of a file, by name. The file is mapped: what is not looked at is not read.
 ///
 /// # Errors
 ///
 /// When the file cannot be read or is not a `safetensors` file.
 pub fn read(path: &Path) -> Result<BTreeMap<String, Tensor>, Error> {
-    decode(&std::fs::read(path).map_err(io_error(path))?)
+    decode(&map_file(path)?)
 }
 
-/// Writes tensors to a file.
+/// Writes tensors to a file, one after the other. The file takes its name when it is whole, so tensors that were read
+/// from a file of that name stay as they are.
 ///
 /// # Errors
 ///
 /// When the format has no code for an element type or the file cannot be written.
 pub fn write<'a>(path: &Path, tensors: impl IntoIterator<Item = (&'a str, &'a Tensor)>) -> Result<(), Error> {
-    std::fs::write(path, encode(tensors)?).map_err(io_error(path))
+    let entries = entries(tensors)?;
+    // The writer's own file is private to its user; the finished one is to be as any other file.
+    let target = File::options().append(true).create(true).open(path).map_err(io_error(path))?;
+    let metadata = target.metadata().map_err(io_error(path))?;
+    if !metadata.is_file() {
+        let bytes = safetensors::serialize(entries, None).map_err(refused)?;
+        return (&target).write_all(&bytes).map_err(io_error(path));
+    }
+    let whole = std::path::absolute(path).map_err(io_error(path))?;
+    safetensors::serialize_to_file(entries, None, &whole).map_err(|error| match error {
+        SafeTensorError::IoError(source) => io_error(path)(source),
+        other => refused(other),
+    })?;
+    std::fs::set_permissions(path, metadata.permissions()).map_err(io_error(path))
 }
 
 #[cfg(test)]
@@ -123,7 +183,7 @@ mod tests {
             });
             let tensor = Tensor::from_scalars(*element, shape, values).expect("fits");
             let bytes = encode([("x", &tensor)]).expect("a type of the format");
-            let back = decode(&bytes).expect("what was written");
+            let back = decode(&Blob::from(bytes)).expect("what was written");
             assert!(back["x"].identical(&tensor), "{element}");
         }
     }
@@ -139,11 +199,38 @@ mod tests {
     }
 
     #[test]
+    fn a_file_can_be_written_over_while_its_tensors_are_in_use() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("a.safetensors");
+        let first = Tensor::from_slice(&[2], &[1.0f32, 2.0]).expect("fits");
+        write(&path, [("x", &first)]).expect("writable");
+        let mapped = read(&path).expect("readable");
+        write(&path, [("x", &Tensor::from_slice(&[1], &[7.0f32]).expect("fits"))]).expect("writable");
+        assert!(mapped["x"].identical(&first));
+        assert_eq!(read(&path).expect("readable")["x"].len(), 1);
+    }
+
+    #[test]
+    fn packed_and_whole_tensors_stand_beside_each_other() {
+        let packed = Tensor::from_scalars(
+            ElementType::Float(FloatType::F4E2M1Fn),
+            Shape::new([4]).expect("small"),
+            (0..4).map(Scalar::Int),
+        )
+        .expect("fits");
+        let whole = Tensor::from_slice(&[3], &[1.0f64, 2.0, 3.0]).expect("fits");
+        let bytes = Blob::from(encode([("a", &packed), ("b", &whole)]).expect("types of the format"));
+        let back = decode(&bytes).expect("what was written");
+        assert!(back["a"].identical(&packed) && back["b"].identical(&whole));
+        assert!(bytes.as_ptr_range().contains(&back["b"].bytes().as_ptr()), "nothing is copied");
+    }
+
+    #[test]
     fn damage_is_an_error() {
         let tensor = Tensor::from_slice(&[3], &[1.0f32, 2.0, 3.0]).expect("fits");
         let bytes = encode([("x", &tensor)]).expect("a type of the format");
         for cut in 0..bytes.len() {
-            assert!(decode(&bytes[..cut]).is_err(), "cut at {cut}");
+            assert!(decode(&Blob::from(bytes[..cut].to_vec())).is_err(), "cut at {cut}");
         }
         let complex = Tensor::zeros(ElementType::C128, Shape::scalar()).expect("small");
         assert!(matches!(encode([("x", &complex)]), Err(Error::UnsupportedElement { .. })));

@@ -1,4 +1,4 @@
-//! Bytes of a constant: owned, or a part of something larger such as a mapped file.
+//! Shared bytes: owned, or a part of something larger such as a mapped file.
 
 use std::fmt;
 use std::ops::{Deref, Range};
