@@ -136,7 +136,7 @@ impl<'m> Builder<'m> {
         attrs: impl IntoIterator<Item = (&'static str, Attribute)>,
         result: Type,
     ) -> Result<ValueId, BuildError> {
-        let op = self.create(kind, operands, attrs, vec![], Some(vec![result]))?;
+        let op = self.create(kind, operands, attrs, vec![], Some(&[result]))?;
         self.only_result(op)
     }
 
@@ -151,13 +151,13 @@ impl<'m> Builder<'m> {
         operands: &[ValueId],
         attrs: impl IntoIterator<Item = (&'static str, Attribute)>,
         regions: Vec<RegionId>,
-        results: Option<Vec<Type>>,
+        results: Option<&[Type]>,
     ) -> Result<OpId, BuildError> {
         let attrs: Dict = attrs.into_iter().collect();
         let types: Vec<&Type> = operands.iter().map(|&value| self.module.value_type(value)).collect();
         let region_types = regions.iter().map(|&region| RegionTypes::of(self.module, region)).collect();
-        let results = infer(kind, &types, &attrs, region_types, results.as_deref())
-            .map_err(|broken| self.broken(broken))?;
+        let results =
+            infer(kind, &types, &attrs, region_types, results).map_err(|broken| self.broken(broken))?;
         let op = self.module.create_op(kind, operands.to_vec(), results, attrs, self.span);
         if !regions.is_empty() {
             self.module.set_regions(op, regions);

@@ -112,7 +112,7 @@ impl Builder<'_> {
         &mut self,
         callee: &str,
         operands: &[ValueId],
-        results: Vec<Type>,
+        results: &[Type],
     ) -> Result<Vec<ValueId>, BuildError> {
         let attrs = [("callee", Attribute::symbol(callee))];
         let op = self.create(OpKind::Call, operands, attrs, vec![], Some(results))?;

@@ -106,7 +106,7 @@ fn what_breaks_a_rule_is_refused() {
     let (a, b) = (Type::tensor(&[2], ElementType::F32), Type::tensor(&[3], ElementType::F32));
     let error = built(&[a.clone(), b], |b, v| Ok(vec![b.binary(OpKind::Add, v[0], v[1])?])).unwrap_err();
     assert!(error.to_string().starts_with("stablehlo.add: C1: "), "{error}");
-    let error = built(&[a.clone()], |b, v| Ok(vec![b.op(OpKind::Iota, v, [])?])).unwrap_err();
+    let error = built(std::slice::from_ref(&a), |b, v| Ok(vec![b.op(OpKind::Iota, v, [])?])).unwrap_err();
     assert!(error.to_string().contains("operands"), "{error}");
     let error = built(&[a], |b, v| Ok(vec![b.op(OpKind::Transpose, v, [])?])).unwrap_err();
     assert!(error.to_string().contains("`permutation` is missing"), "{error}");

@@ -98,7 +98,7 @@ pub fn infer(
     let mut broken = Vec::new();
     let parts = structure::Parts { operands: operands.to_vec(), results: given.clone(), attrs };
     structure::signature(def, &parts, &mut |label, why| {
-        broken.push(format!("{}: {label}: {why}", def.name()))
+        broken.push(format!("{}: {label}: {why}", def.name()));
     });
     if !broken.is_empty() {
         return Err(broken);
