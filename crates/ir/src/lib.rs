@@ -61,9 +61,11 @@
 pub mod attr;
 pub mod build;
 mod module;
+pub mod nodes;
 mod ops;
 pub mod print;
 pub mod signature;
+pub mod slice;
 pub mod table;
 pub mod types;
 pub mod verify;
