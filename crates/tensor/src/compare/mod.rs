@@ -7,6 +7,6 @@ mod histogram;
 mod report;
 mod tolerance;
 
-pub use histogram::UlpHistogram;
-pub use report::{Mismatch, Report, compare};
+pub use histogram::{DecadeHistogram, UlpHistogram};
+pub use report::{Mismatch, Report, compare, compare_values};
 pub use tolerance::{Criterion, NanPolicy, Tolerance, ulp_distance};

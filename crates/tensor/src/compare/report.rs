@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::tolerance::parts;
-use super::{Criterion, UlpHistogram};
-use crate::{Error, Scalar, Tensor};
+use super::{Criterion, DecadeHistogram, UlpHistogram};
+use crate::{ElementType, Error, Scalar, Tensor};
 
 /// What a comparison found. Errors are over finite parts; complex numbers are judged by parts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -15,7 +15,8 @@ pub struct Report {
     pub mismatches: usize,
     /// The first element outside the tolerance.
     pub first: Option<Mismatch>,
-    /// The element with the largest absolute difference, where anything differs.
+    /// The element with the largest absolute difference, where anything differs; one that is not finite where the other
+    /// is, or not the same infinity, is worse than every difference.
     pub worst: Option<Mismatch>,
     /// Largest absolute difference.
     pub max_absolute: f64,
@@ -25,8 +26,20 @@ pub struct Report {
     pub max_ulp: u64,
     /// Mean absolute difference.
     pub mean_absolute: f64,
+    /// Root of the mean squared difference.
+    pub rms: f64,
+    /// Largest finite magnitude that is expected.
+    pub scale: f64,
+    /// Cosine of the angle between the two as vectors; unknown when one of them is zero everywhere.
+    pub cosine: Option<f64>,
+    /// Number of NaNs found.
+    pub actual_nan: usize,
+    /// Number of NaNs expected.
+    pub expected_nan: usize,
     /// Spread of the distances.
     pub ulps: UlpHistogram,
+    /// Spread of the absolute differences.
+    pub decades: DecadeHistogram,
 }
 
 /// One element that is not as expected.
@@ -54,60 +67,142 @@ impl Report {
 ///
 /// When the element types or shapes differ: there is no element-wise answer then.
 pub fn compare(actual: &Tensor, expected: &Tensor, criterion: Criterion) -> Result<Report, Error> {
-    let describe = |tensor: &Tensor| format!("{:?} {}", tensor.dims(), tensor.element_type());
-    if actual.element_type() != expected.element_type() || actual.shape() != expected.shape() {
-        return Err(Error::TypeMismatch { expected: describe(expected), found: describe(actual) });
+    if actual.element_type() != expected.element_type() {
+        return Err(different(actual, expected));
     }
-    let element = actual.element_type();
-    let scale = scale_of(expected);
-    let mut report = Report {
-        count: actual.len(),
-        mismatches: 0,
-        first: None,
-        worst: None,
-        max_absolute: 0.0,
-        max_relative: 0.0,
-        max_ulp: 0,
-        mean_absolute: 0.0,
-        ulps: UlpHistogram::new(),
-    };
-    let (mut compared, mut worst) = (0usize, None);
+    compare_values(actual, expected, criterion)
+}
+
+/// Compares the values of every element, whatever types they are stored as. Distances are counted in the type with
+/// fewer values; numbers of different kinds have none.
+///
+/// # Errors
+///
+/// When the shapes differ.
+pub fn compare_values(actual: &Tensor, expected: &Tensor, criterion: Criterion) -> Result<Report, Error> {
+    if actual.shape() != expected.shape() {
+        return Err(different(actual, expected));
+    }
+    let element = common(actual.element_type(), expected.element_type());
+    let mut sums = Sums::new(scale_of(expected), criterion);
     for (position, (a, b)) in actual.iter().zip(expected.iter()).enumerate() {
+        sums.add(element, position, a, b);
+    }
+    let at = |position: usize| {
+        let index = actual.shape().index(position);
+        let (found, wanted) = (actual.get(position), expected.get(position));
+        Mismatch { index, actual: found.to_string(), expected: wanted.to_string() }
+    };
+    Ok(sums.report(actual.len(), at))
+}
+
+fn different(actual: &Tensor, expected: &Tensor) -> Error {
+    let describe = |tensor: &Tensor| format!("{:?} {}", tensor.dims(), tensor.element_type());
+    Error::TypeMismatch { expected: describe(expected), found: describe(actual) }
+}
+
+/// The type that distances between elements of two types are counted in.
+fn common(a: ElementType, b: ElementType) -> ElementType {
+    match (a.float_part(), b.float_part()) {
+        (Some(left), Some(right)) if left.format().mantissa_bits <= right.format().mantissa_bits => a,
+        (Some(_), None) => a,
+        _ => b,
+    }
+}
+
+/// What is added up over the elements.
+struct Sums {
+    criterion: Criterion,
+    report: Report,
+    compared: usize,
+    first: Option<usize>,
+    worst: Option<usize>,
+    /// Whether the worst is not finite, which nothing beats.
+    beyond: bool,
+    /// Sums of products, of what is found with itself, with what is expected, and of the latter with itself.
+    products: [f64; 3],
+}
+
+impl Sums {
+    fn new(scale: f64, criterion: Criterion) -> Self {
+        let report = Report {
+            count: 0,
+            mismatches: 0,
+            first: None,
+            worst: None,
+            max_absolute: 0.0,
+            max_relative: 0.0,
+            max_ulp: 0,
+            mean_absolute: 0.0,
+            rms: 0.0,
+            scale,
+            cosine: None,
+            actual_nan: 0,
+            expected_nan: 0,
+            ulps: UlpHistogram::new(),
+            decades: DecadeHistogram::new(),
+        };
+        Self { criterion, report, compared: 0, first: None, worst: None, beyond: false, products: [0.0; 3] }
+    }
+
+    fn add(&mut self, element: ElementType, position: usize, actual: Scalar, expected: Scalar) {
+        self.report.actual_nan += usize::from(actual.is_nan());
+        self.report.expected_nan += usize::from(expected.is_nan());
         let mut accepted = true;
-        for (a, b, ulps) in parts(element, a, b).into_iter().flatten() {
-            accepted &= criterion.accepts(a, b, ulps, scale);
+        for (a, b, ulps) in parts(element, actual, expected).into_iter().flatten() {
+            accepted &= self.criterion.accepts(a, b, ulps, self.report.scale);
             let difference = (a - b).abs();
-            if !difference.is_finite() {
-                continue;
-            }
-            compared += 1;
-            report.mean_absolute += (difference - report.mean_absolute) / compared as f64;
-            if difference > report.max_absolute {
-                report.max_absolute = difference;
-                worst = Some(position);
-            }
-            if b != 0.0 {
-                report.max_relative = report.max_relative.max(difference / b.abs());
-            }
-            if let Some(ulps) = ulps {
-                report.max_ulp = report.max_ulp.max(ulps);
-                report.ulps.add(ulps);
+            if difference.is_finite() {
+                self.finite(position, a, b, ulps, difference);
+            } else if !self.beyond && a != b && !(a.is_nan() && b.is_nan()) {
+                (self.worst, self.beyond) = (Some(position), true);
             }
         }
         if !accepted {
-            report.mismatches += 1;
-            if report.first.is_none() {
-                report.first = Some(mismatch(actual, position, a, b));
-            }
+            self.report.mismatches += 1;
+            self.first = self.first.or(Some(position));
         }
     }
-    report.worst = worst.map(|at| mismatch(actual, at, actual.get(at), expected.get(at)));
-    Ok(report)
-}
 
-fn mismatch(tensor: &Tensor, position: usize, actual: Scalar, expected: Scalar) -> Mismatch {
-    let index = tensor.shape().index(position);
-    Mismatch { index, actual: actual.to_string(), expected: expected.to_string() }
+    fn finite(&mut self, position: usize, a: f64, b: f64, ulps: Option<u64>, difference: f64) {
+        let report = &mut self.report;
+        self.compared += 1;
+        let count = self.compared as f64;
+        report.mean_absolute += (difference - report.mean_absolute) / count;
+        // Everything that is squared is first divided by the scale, so that it cannot overflow.
+        let unit = if report.scale > 0.0 { report.scale } else { 1.0 };
+        let (left, right, apart) = (a / unit, b / unit, difference / unit);
+        report.rms += (apart * apart - report.rms) / count;
+        for (sum, product) in self.products.iter_mut().zip([left * left, left * right, right * right]) {
+            *sum += product;
+        }
+        if difference > report.max_absolute {
+            report.max_absolute = difference;
+            self.worst = if self.beyond { self.worst } else { Some(position) };
+        }
+        if b != 0.0 {
+            report.max_relative = report.max_relative.max(difference / b.abs());
+        }
+        if let Some(ulps) = ulps {
+            report.max_ulp = report.max_ulp.max(ulps);
+            report.ulps.add(ulps);
+        }
+        report.decades.add(difference);
+    }
+
+    fn report(self, count: usize, at: impl Fn(usize) -> Mismatch) -> Report {
+        let [actual, mixed, expected] = self.products;
+        let norms = actual.sqrt() * expected.sqrt();
+        let unit = if self.report.scale > 0.0 { self.report.scale } else { 1.0 };
+        Report {
+            count,
+            first: self.first.map(&at),
+            worst: self.worst.map(&at),
+            rms: self.report.rms.sqrt() * unit,
+            cosine: (norms > 0.0 && norms.is_finite()).then(|| (mixed / norms).clamp(-1.0, 1.0)),
+            ..self.report
+        }
+    }
 }
 
 /// The largest finite magnitude of a tensor.
@@ -171,6 +266,52 @@ mod tests {
         assert_eq!(report.worst.map(|worst| worst.index), Some(vec![2]));
         assert_eq!((report.max_absolute, report.max_relative), (6.0, 2.0));
         assert_eq!(report.ulps.occupied().map(|bin| bin.2).sum::<u64>(), 3);
+    }
+
+    #[test]
+    fn the_whole_is_described_too() {
+        let report = judge(&[3.0, 4.0, f32::NAN], &[4.0, 3.0, f32::NAN], Criterion::new(Tolerance::Exact));
+        assert_eq!((report.scale, report.rms), (4.0, 1.0));
+        assert!((report.cosine.expect("known") - 0.96).abs() < 1e-12);
+        assert_eq!((report.actual_nan, report.expected_nan), (1, 1));
+        assert_eq!(report.decades.occupied().collect::<Vec<_>>(), [(Some(0), 2)]);
+        assert_eq!(judge(&[0.0], &[1.0], Criterion::new(Tolerance::Exact)).cosine, None);
+        let huge = judge(&[3e38, 3e38], &[3e38, -3e38], Criterion::new(Tolerance::Exact));
+        assert_eq!(huge.cosine, Some(0.0));
+    }
+
+    #[test]
+    fn what_is_not_finite_is_the_worst() {
+        let report = judge(&[9.0, f32::NAN, 1.0], &[1.0, 2.0, 100.0], Criterion::new(Tolerance::Exact));
+        assert_eq!(report.worst.map(|worst| worst.index), Some(vec![1]));
+        assert_eq!(report.max_absolute, 99.0);
+    }
+
+    #[test]
+    fn terms_add_up_and_steps_are_enough() {
+        let within = |atol, rtol, scaled, ulp| Tolerance::Within { rtol, atol, scaled, ulp };
+        let passes = |actual, expected, tolerance| passes(actual, expected, tolerance);
+        assert!(passes(10.0, 8.0, within(0.5, 0.125, 0.0625, 0)));
+        assert!(!passes(10.1, 8.0, within(0.5, 0.125, 0.0625, 0)));
+        let next = f32::from_bits(1e30f32.to_bits() + 2);
+        assert!(
+            passes(next, 1e30, within(0.0, 0.0, 0.0, 2)) && !passes(next, 1e30, within(0.0, 0.0, 0.0, 1))
+        );
+        let wide = |value: i64| Tensor::from_slice(&[1], &[value]).expect("fits");
+        let exact = Criterion::new(within(0.0, 0.0, 0.0, 0));
+        assert!(!compare(&wide(i64::MAX), &wide(i64::MAX - 1), exact).expect("same types").passed());
+    }
+
+    #[test]
+    fn values_of_two_types_are_compared_in_steps_of_the_coarser() {
+        let wide = Tensor::from_slice(&[2], &[1.0f32, 1.01]).expect("fits");
+        let narrow = Tensor::from_slice(&[2], &[half::bf16::ONE, half::bf16::ONE]).expect("fits");
+        let criterion = Criterion::new(Tolerance::Absolute { atol: 0.1 });
+        let report = compare_values(&wide, &narrow, criterion).expect("same shapes");
+        assert_eq!((report.mismatches, report.max_ulp), (0, 1));
+        assert!(compare(&wide, &narrow, criterion).is_err());
+        let whole = Tensor::from_slice(&[2], &[1i32, 1]).expect("fits");
+        assert!(compare_values(&whole, &wide, criterion).expect("same shapes").passed());
     }
 
     #[test]

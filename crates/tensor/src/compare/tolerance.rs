@@ -42,6 +42,17 @@ pub enum Tolerance {
         /// Largest difference divided by the scale.
         rtol: f64,
     },
+    /// At most `atol + rtol * |expected| + scaled * scale` apart, or a number of representable values.
+    Within {
+        /// Relative part.
+        rtol: f64,
+        /// Absolute part.
+        atol: f64,
+        /// Part of the expected tensor's largest finite magnitude.
+        scaled: f64,
+        /// Representable values that are near enough whatever the difference.
+        ulp: u64,
+    },
 }
 
 /// What NaN is equal to.
@@ -88,6 +99,12 @@ impl Criterion {
             Tolerance::Relative { rtol } => difference <= rtol * expected.abs(),
             Tolerance::Close { rtol, atol } => difference <= atol + rtol * expected.abs(),
             Tolerance::Scaled { rtol } => difference <= rtol * scale,
+            // Wide integers that differ may be equal as floats: their distance tells.
+            Tolerance::Within { rtol, atol, scaled, ulp } => {
+                let allowed = atol + rtol * expected.abs() + scaled * scale;
+                ulps.is_some_and(|ulps| ulps <= ulp)
+                    || difference <= allowed && (allowed > 0.0 || ulps.is_none_or(|ulps| ulps == 0))
+            }
         }
     }
 }

@@ -254,7 +254,7 @@ impl FloatFormat {
         if value.is_nan() {
             return None;
         }
-        let code = self.encode(value);
+        let code = if *self == Self::F32 { u64::from((value as f32).to_bits()) } else { self.encode(value) };
         let magnitude = (code & self.magnitude_mask()) as i64;
         Some(if code & self.sign_mask() != 0 { -magnitude } else { magnitude })
     }
