@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod command;
-mod differential;
 #[cfg(test)]
 mod layers;
 mod peers;
@@ -23,8 +22,6 @@ struct Arguments {
 enum Task {
     /// Set up whatever the tests need, then run all of them
     Test(test::TestArgs),
-    /// Compare the reference with XLA on random programs
-    Differential(differential::DifferentialArgs),
     /// Measure warpt beside the tools that people would use instead
     #[command(subcommand)]
     Peers(peers::Peers),
@@ -33,7 +30,6 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Test(args) => test::run_tests(&args),
-        Task::Differential(args) => differential::run(&args),
         Task::Peers(peers) => peers::run(&peers),
     }
 }

@@ -43,6 +43,27 @@ impl Failure {
     }
 }
 
+/// Models and their runs: what the input is to blame for, and what is not possible here.
+impl From<warpforge::Error> for Failure {
+    fn from(error: warpforge::Error) -> Self {
+        use warpforge_interp::ErrorKind as Evaluation;
+        use warpforge_runtime::ErrorKind as Runtime;
+        let exit = match &error {
+            warpforge::Error::Stopped { source, .. } => match source.kind() {
+                Evaluation::CheckFailed(_) => Exit::CheckFailed,
+                Evaluation::Unsupported(_) | Evaluation::Limit(_) => Exit::NotPossible,
+                _ => Exit::BadInput,
+            },
+            warpforge::Error::Runtime(runtime) => match runtime.kind() {
+                Runtime::Entry { .. } | Runtime::Inputs(_) | Runtime::Shapes(_) => Exit::BadInput,
+                _ => Exit::NotPossible,
+            },
+            _ => Exit::BadInput,
+        };
+        Self { exit, error: error.into() }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "warpt: {:#}", self.error)

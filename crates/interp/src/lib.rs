@@ -22,5 +22,6 @@ mod value;
 
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Interpreter;
+pub use ops::why_unsupported;
 pub use options::{Limits, Observer, Options};
 pub use value::Value;

@@ -28,6 +28,11 @@ impl Default for Limits {
 
 /// Sees every value that an operation computes, in the order of execution.
 pub trait Observer: Send + Sync {
+    /// Called before an operation.
+    fn begins(&self, op: OpRef<'_>) {
+        let _ = op;
+    }
+
     /// Called after an operation with its results. An error text stops the evaluation.
     ///
     /// # Errors

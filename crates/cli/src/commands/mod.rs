@@ -7,6 +7,7 @@ mod list;
 mod model;
 mod monitor;
 mod opt;
+mod run;
 mod serve;
 mod shell;
 
@@ -37,6 +38,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Read a StableHLO model and write it again
     Opt(opt::OptArgs),
+    /// Run a model on given or random inputs
+    Run(run::RunArgs),
     /// Run the StableHLO project's test files on the reference evaluator
     Conformance(conformance::ConformanceArgs),
     /// Write shell completions to standard output
@@ -55,6 +58,7 @@ impl Arguments {
             Command::Serve(args) => serve::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Opt(args) => opt::run(&args),
+            Command::Run(args) => run::run(&args),
             Command::Conformance(args) => conformance::run(&args),
             Command::Completions(args) => shell::completions(&args),
             Command::Man(args) => shell::man(&args),

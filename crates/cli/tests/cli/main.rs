@@ -8,5 +8,6 @@ mod interrupt;
 mod list;
 mod model;
 mod monitor;
+mod run;
 mod shell;
 mod warpt;

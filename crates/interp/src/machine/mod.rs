@@ -155,6 +155,9 @@ impl<'m, 's> Machine<'m, 's> {
     /// Runs one operation and stores its results.
     fn op(&mut self, op: OpRef<'m>) -> Result<()> {
         self.count_step()?;
+        if let Some(observer) = &self.options.observer {
+            observer.begins(op);
+        }
         let results = self.evaluate(op).map_err(|error| error.at(op.name(), op.span()))?;
         if results.len() != op.result_count() {
             let (expected, found) = (op.result_count(), results.len());

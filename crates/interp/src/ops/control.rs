@@ -1,6 +1,6 @@
 //! Functions, branches, loops, calls, tuples and tokens.
 
-use warpforge_ir::OpKind;
+use warpforge_ir::{OpKind, OpRef};
 
 use super::Evaluator;
 use super::shape::first_element;
@@ -48,6 +48,13 @@ fn custom_call(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
         .find(|(name, _)| *name == target)
         .ok_or_else(|| unsupported(format!("custom call @{target}")))?;
     evaluator(cx)
+}
+
+/// What is wrong with a custom call whose target is not registered.
+pub(super) fn unknown_custom_call(op: OpRef<'_>) -> Option<String> {
+    let target = op.attr_str("call_target_name").filter(|_| op.is(OpKind::CustomCall))?;
+    let known = CUSTOM_CALLS.iter().any(|(name, _)| *name == target);
+    (!known).then(|| format!("the target @{target} is not known"))
 }
 
 #[allow(clippy::unnecessary_wraps)] // The shape of an evaluator.

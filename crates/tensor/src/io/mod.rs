@@ -1,5 +1,6 @@
 //! Tensor files.
 
+pub mod carrier;
 mod map;
 pub mod npy;
 pub mod safetensors;

@@ -1,0 +1,87 @@
+//! Where the inputs and weights of a run come from.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use warpforge::io::{npy, safetensors};
+use warpforge::{CompiledModel, Inputs, Model, Tensor, seeded};
+
+use crate::exit::Failure;
+
+/// The options that give inputs and weights.
+#[derive(Debug, Args)]
+pub(crate) struct InputArgs {
+    /// Inputs by name: those of the model's signature, or arg0, arg1, … in order
+    #[arg(long, value_name = "IN.safetensors")]
+    inputs: Option<PathBuf>,
+    /// One input; may be given several times
+    #[arg(long, value_name = "NAME=FILE.npy")]
+    input: Vec<String>,
+    /// Make the inputs that are not given from this number
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Parameters, buffers and constants by name, for a module that takes them as arguments
+    #[arg(long, value_name = "W.safetensors")]
+    weights: Option<PathBuf>,
+}
+
+impl InputArgs {
+    /// Binds the weights of `--weights`.
+    pub(crate) fn bind_weights(&self, model: &mut Model) -> Result<(), Failure> {
+        let Some(path) = &self.weights else { return Ok(()) };
+        let weights = safetensors::read(path)
+            .with_context(|| path.display().to_string())
+            .map_err(Failure::bad_input)?;
+        model.bind_weights(&weights).with_context(|| path.display().to_string()).map_err(Failure::bad_input)
+    }
+
+    /// The inputs in the order of the model's.
+    pub(crate) fn tensors(&self, compiled: &CompiledModel) -> Result<Vec<Tensor>, Failure> {
+        let mut inputs = self.given()?;
+        if let Some(seed) = self.seed {
+            for (stream, slot) in (0..).zip(compiled.model().inputs()) {
+                if inputs.get(slot.name).is_none() && !named_by_position(compiled, &inputs, slot.name) {
+                    inputs.insert(slot.name, seeded(slot.ty, seed, stream)?);
+                }
+            }
+        } else if inputs.is_empty() && self.inputs.is_none() && !compiled.model().inputs().is_empty() {
+            return Err(Failure::bad_input(anyhow!("{}", wanted(compiled.model()))));
+        }
+        Ok(compiled.in_order(&inputs)?)
+    }
+
+    /// The inputs of `--inputs` and `--input`; of one name, the latter's.
+    fn given(&self) -> Result<Inputs, Failure> {
+        let mut inputs = Inputs::new();
+        if let Some(path) = &self.inputs {
+            let read = safetensors::read(path).with_context(|| path.display().to_string());
+            inputs = read.map_err(Failure::bad_input)?.into();
+        }
+        for text in &self.input {
+            let (name, file) = text
+                .split_once('=')
+                .filter(|(name, file)| !name.is_empty() && !file.is_empty())
+                .ok_or_else(|| Failure::bad_input(anyhow!("--input {text}: expected NAME=FILE.npy")))?;
+            let tensor = npy::read(file.as_ref()).with_context(|| format!("--input {name}: {file}"));
+            inputs.insert(name, tensor.map_err(Failure::bad_input)?);
+        }
+        Ok(inputs)
+    }
+}
+
+/// Whether an input is given as `arg0`, `arg1`, ….
+fn named_by_position(compiled: &CompiledModel, inputs: &Inputs, name: &str) -> bool {
+    let slots = compiled.model().inputs();
+    let position = slots.iter().filter(|slot| !slot.role.is_weight()).position(|slot| slot.name == name);
+    position.is_some_and(|position| inputs.get(&format!("arg{position}")).is_some())
+}
+
+/// What inputs a model wants and how to give them.
+fn wanted(model: &Model) -> String {
+    let mut text = "the model wants inputs:".to_owned();
+    for slot in model.inputs() {
+        text += &format!("\n  {}: {}", slot.name, slot.ty);
+    }
+    text + "\ngive them with --inputs IN.safetensors or --input NAME=FILE.npy, or make them with --seed N"
+}

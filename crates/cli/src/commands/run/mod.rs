@@ -1,0 +1,118 @@
+//! `warpt run`: a model on given or random inputs.
+
+mod inputs;
+mod record;
+mod render;
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use warpforge::{CompileOptions, CompiledModel, Device, Model, Outputs, Precision, RunOptions, Tensor, Tier};
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::term;
+
+/// Arguments of `warpt run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// A StableHLO file (text or bytecode) or a PyTorch archive (`.pt2`)
+    model: PathBuf,
+    #[command(flatten)]
+    inputs: inputs::InputArgs,
+    /// Write the outputs to this file: safetensors, or npy where there is one output and the name ends so
+    #[arg(long, value_name = "OUT.safetensors")]
+    outputs: Option<PathBuf>,
+    /// Where to run: cpu, cuda[:N] or hip[:N]
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    device: Device,
+    /// How to run: production, observable or correctness [default: the fastest that the device has]
+    #[arg(long, value_name = "TIER")]
+    tier: Option<Tier>,
+    /// The number formats to compute in
+    #[arg(long, value_name = "PRECISION", default_value = "model")]
+    precision: Precision,
+    /// The most threads to use [default: as many as the backend likes]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Run so many times, for the statistics
+    #[arg(long, value_name = "N", default_value = "1")]
+    repeat: NonZeroUsize,
+    /// The function to run [default: @main, or the only public one]
+    #[arg(long, value_name = "FUNCTION")]
+    entry: Option<String>,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// Loads, compiles, runs, and says what came of it.
+pub(crate) fn run(args: &RunArgs) -> Outcome {
+    let begin = Instant::now();
+    let mut model = Model::load_entry(&args.model, args.entry.as_deref())?;
+    args.inputs.bind_weights(&mut model)?;
+    let load = begin.elapsed();
+
+    let options = CompileOptions {
+        device: args.device,
+        tier: args.tier,
+        precision: args.precision.clone(),
+        threads: args.threads,
+    };
+    let begin = Instant::now();
+    let compiled = model.compile(&options)?;
+    let mut compile = begin.elapsed();
+
+    let inputs = args.inputs.tensors(&compiled)?;
+    let begin = Instant::now();
+    let executable = compiled.prepare(&inputs)?;
+    compile += begin.elapsed();
+
+    let (outputs, times) = repeat(&compiled, &inputs, args.repeat.get())?;
+    if let Some(path) = &args.outputs {
+        save(&outputs, path)?;
+    }
+    let record = record::Record::new(args, &compiled, executable.as_ref(), &inputs, &outputs)
+        .with_times(load, compile, &times);
+    if args.json {
+        term::print_json(&record)?;
+    } else {
+        term::print(&render::text(&record, term::colour()))?;
+    }
+    Ok(Exit::Pass)
+}
+
+/// Runs so many times; the outputs of the last run and the time of each.
+fn repeat(
+    compiled: &CompiledModel,
+    inputs: &[Tensor],
+    count: usize,
+) -> Result<(Outputs, Vec<Duration>), Failure> {
+    let mut times = Vec::new();
+    loop {
+        let begin = Instant::now();
+        let outputs = compiled.run_in_order(inputs, &RunOptions::default())?;
+        times.push(begin.elapsed());
+        if times.len() >= count {
+            return Ok((outputs, times));
+        }
+    }
+}
+
+/// Writes the outputs: one to an npy file, or all to a safetensors file.
+fn save(outputs: &Outputs, path: &std::path::Path) -> Result<(), Failure> {
+    let mut tensors = outputs.iter();
+    match (path.extension().is_some_and(|extension| extension == "npy"), tensors.next(), tensors.next()) {
+        (true, Some((_, only)), None) => {
+            let written = warpforge::io::npy::write(path, only).map_err(warpforge::Error::from);
+            written.map_err(Failure::not_possible)
+        }
+        (true, ..) => {
+            let count = outputs.len();
+            let text = format!("an npy file holds one tensor, the model gives {count}; use .safetensors");
+            Err(Failure::bad_input(anyhow::anyhow!("{}: {text}", path.display())))
+        }
+        (false, ..) => outputs.save(path).map_err(Failure::not_possible),
+    }
+}

@@ -1,0 +1,128 @@
+//! What a run says about itself.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use warpforge::summary::{Summary, summarise};
+use warpforge::{CompiledModel, Outputs, Tensor, memory};
+use warpforge_measure::stats;
+use warpforge_runtime::Executable;
+
+use super::RunArgs;
+
+/// The record of `warpt run --json`.
+#[derive(Debug, Serialize)]
+pub(super) struct Record {
+    pub(super) model: String,
+    pub(super) format: String,
+    pub(super) entry: String,
+    pub(super) device: String,
+    pub(super) tier: String,
+    pub(super) backend: &'static str,
+    pub(super) precision: String,
+    /// Host threads that a run uses.
+    pub(super) threads: usize,
+    /// Reading and verifying the file.
+    pub(super) load_ms: f64,
+    pub(super) compile_ms: f64,
+    pub(super) runs: usize,
+    pub(super) median_ms: Option<f64>,
+    pub(super) min_ms: Option<f64>,
+    pub(super) max_ms: Option<f64>,
+    pub(super) mean_ms: Option<f64>,
+    /// Every run, in order.
+    pub(super) times_ms: Vec<f64>,
+    pub(super) peak_memory_bytes: Option<u64>,
+    /// What the peak is of: `executable` where the backend counts, else the whole `process`.
+    pub(super) peak_memory_of: &'static str,
+    pub(super) inputs: Vec<Value>,
+    pub(super) outputs: Vec<Value>,
+}
+
+/// An input or an output.
+#[derive(Debug, Serialize)]
+pub(super) struct Value {
+    pub(super) name: String,
+    pub(super) role: &'static str,
+    #[serde(rename = "type")]
+    pub(super) ty: String,
+    pub(super) shape: Vec<usize>,
+    #[serde(flatten)]
+    pub(super) summary: Summary,
+}
+
+impl Value {
+    fn new(name: &str, role: &'static str, tensor: &Tensor) -> Self {
+        Self {
+            name: name.to_owned(),
+            role,
+            ty: tensor.element_type().to_string(),
+            shape: tensor.dims().to_vec(),
+            summary: summarise(tensor),
+        }
+    }
+}
+
+impl Record {
+    pub(super) fn new(
+        args: &RunArgs,
+        compiled: &CompiledModel,
+        executable: &dyn Executable,
+        inputs: &[Tensor],
+        outputs: &Outputs,
+    ) -> Self {
+        let (model, target) = (compiled.model(), compiled.target());
+        let counted = executable.peak_memory_bytes();
+        let slots = model.inputs();
+        let results = &model.signature().results;
+        Self {
+            model: args.model.display().to_string(),
+            format: model.format().to_string(),
+            entry: model.entry().to_owned(),
+            device: target.device.to_string(),
+            tier: target.tier.to_string(),
+            backend: compiled.backend(),
+            precision: target.precision.to_string(),
+            threads: executable.threads(),
+            load_ms: 0.0,
+            compile_ms: 0.0,
+            runs: 0,
+            median_ms: None,
+            min_ms: None,
+            max_ms: None,
+            mean_ms: None,
+            times_ms: Vec::new(),
+            peak_memory_bytes: counted.or_else(memory::process_peak_bytes),
+            peak_memory_of: if counted.is_some() { "executable" } else { "process" },
+            inputs: slots
+                .iter()
+                .zip(inputs)
+                .map(|(slot, tensor)| Value::new(slot.name, slot.role.word(), tensor))
+                .collect(),
+            outputs: results
+                .iter()
+                .zip(outputs.iter())
+                .map(|(result, (name, tensor))| Value::new(name, result.role.word(), tensor))
+                .collect(),
+        }
+    }
+
+    /// The record with its times.
+    pub(super) fn with_times(mut self, load: Duration, compile: Duration, times: &[Duration]) -> Self {
+        self.load_ms = milliseconds(load);
+        self.compile_ms = milliseconds(compile);
+        self.times_ms = times.iter().copied().map(milliseconds).collect();
+        self.runs = times.len();
+        if let Some(summary) = stats::Summary::of_rounds(std::slice::from_ref(&self.times_ms)) {
+            self.median_ms = Some(summary.value);
+            self.min_ms = Some(summary.min);
+            self.max_ms = Some(summary.max);
+            self.mean_ms = Some(summary.mean);
+        }
+        self
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}

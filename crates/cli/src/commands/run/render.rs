@@ -1,0 +1,66 @@
+//! A run for people.
+
+use std::fmt::Write as _;
+
+use warpforge_report::{Align, Style, Table, number};
+
+use super::record::{Record, Value};
+
+/// The record as text.
+pub(super) fn text(record: &Record, colour: bool) -> String {
+    let mut out = String::new();
+    let Record { model, device, tier, backend, .. } = record;
+    let _ = writeln!(out, "{model}: {device}, tier {tier} ({backend})");
+    if !record.inputs.is_empty() {
+        let _ = write!(out, "\n{}", values("input", &record.inputs).to_text(colour));
+    }
+    let _ = write!(out, "\n{}\n", values("output", &record.outputs).to_text(colour));
+    let milliseconds = |value: f64| number::with_unit(value, "ms");
+    let _ = write!(out, "compiled in {}", milliseconds(record.compile_ms));
+    if let (Some(median), Some(min)) = (record.median_ms, record.min_ms) {
+        let _ = match record.runs {
+            1 => write!(out, ", ran in {}", milliseconds(median)),
+            runs => {
+                write!(out, ", {runs} runs: median {}, least {}", milliseconds(median), milliseconds(min))
+            }
+        };
+    }
+    if let Some(bytes) = record.peak_memory_bytes {
+        let _ = write!(out, ", peak memory {} (of the {})", number::bytes(bytes), record.peak_memory_of);
+    }
+    out.push('\n');
+    out
+}
+
+fn values(what: &str, values: &[Value]) -> Table {
+    let mut table = Table::new(&[
+        (what, Align::Left),
+        ("type", Align::Left),
+        ("shape", Align::Left),
+        ("min", Align::Right),
+        ("mean", Align::Right),
+        ("max", Align::Right),
+        ("NaN", Align::Right),
+        ("inf", Align::Right),
+    ]);
+    for value in values {
+        let summary = &value.summary;
+        let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| number::significant(value, 5));
+        let shape: Vec<String> = value.shape.iter().map(ToString::to_string).collect();
+        let odd = summary.nan + summary.infinite > 0;
+        table.row(
+            if odd { Style::Bad } else { Style::Plain },
+            [
+                value.name.clone(),
+                value.ty.clone(),
+                if shape.is_empty() { "scalar".to_owned() } else { shape.join("x") },
+                number(summary.min),
+                number(summary.mean),
+                number(summary.max),
+                summary.nan.to_string(),
+                summary.infinite.to_string(),
+            ],
+        );
+    }
+    table
+}

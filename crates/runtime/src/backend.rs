@@ -1,0 +1,66 @@
+//! The contract that every backend fulfils.
+
+use warpforge_tensor::Tensor;
+
+use crate::error::Result;
+use crate::profile::Profile;
+use crate::registry::Target;
+use crate::{Device, Program, RunOptions, Tier};
+
+/// What a backend can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The tiers it has, the fastest first.
+    pub tiers: Vec<Tier>,
+    /// Names of the precisions besides the module's own.
+    pub precisions: Vec<String>,
+    /// Whether [`RunOptions::observer`] sees the values of a run.
+    pub observes_values: bool,
+}
+
+/// Compiles programs for the devices that it knows.
+pub trait Backend: Send + Sync {
+    /// Its name in records: one word.
+    fn name(&self) -> &'static str;
+
+    /// The devices of this machine that it can run on.
+    fn devices(&self) -> Vec<Device>;
+
+    /// What it can do on one of its devices.
+    fn capabilities(&self, device: Device) -> Capabilities;
+
+    /// Compiles a program.
+    ///
+    /// # Errors
+    ///
+    /// When the program has an operation that the backend cannot run, all of them named; or when the device fails.
+    fn compile(&self, program: &Program, target: &Target) -> Result<Box<dyn Executable>>;
+}
+
+/// A compiled program.
+pub trait Executable: Send + Sync {
+    /// The program.
+    fn program(&self) -> &Program;
+
+    /// Runs once: inputs in the order of [`Program::inputs`], outputs in the order of the function's results.
+    ///
+    /// # Errors
+    ///
+    /// When the inputs do not fit, or the run fails.
+    fn run(&self, inputs: &[Tensor], options: &RunOptions) -> Result<Outcome>;
+
+    /// How many host threads a run uses.
+    fn threads(&self) -> usize;
+
+    /// The most bytes that a run holds on its device, weights included, where the backend plans or counts them.
+    fn peak_memory_bytes(&self) -> Option<u64>;
+}
+
+/// What a run gives.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// The results of the entry function, in order.
+    pub outputs: Vec<Tensor>,
+    /// What happened when, where [`RunOptions::profile`] asks for it.
+    pub profile: Profile,
+}

@@ -1,0 +1,42 @@
+//! Running compiled modules: `Backend` → `Executable` → `run`.
+//!
+//! A [`Backend`] turns a [`Program`] (a module, its entry function and the weights bound to it) into an [`Executable`]
+//! for a [`Device`] at a [`Tier`]. It declares what it can do, and what it cannot is a typed [`Error`] before anything
+//! runs. [`backends`] lists those that exist, [`choose`] picks the one for a device and a tier, and a [`Session`]
+//! compiles once for each set of input shapes.
+//!
+//! # What stays the same when a faster backend comes
+//!
+//! - Users hold a [`Session`] and call [`Session::run`]. Which memory is planned, which streams are used and how many
+//!   kernels there are is the executable's own business.
+//! - Weights are bound once, in [`Weights`]. All programs that a session compiles, one for each shape, share the same
+//!   `Weights`, told apart by [`Weights::id`]: a backend that copies them to its device keeps one copy for each id.
+//! - [`Executable::run`] takes `&self`, so several threads may run one executable at the same time.
+
+#![forbid(unsafe_code)]
+
+mod backend;
+mod cache;
+mod device;
+mod error;
+mod inputs;
+pub mod memory;
+mod options;
+pub mod profile;
+mod program;
+mod reference;
+mod registry;
+mod session;
+mod tier;
+
+pub use backend::{Backend, Capabilities, Executable, Outcome};
+pub use device::Device;
+pub use error::{Error, ErrorKind, Offer, Result};
+pub use inputs::mismatch;
+pub use options::{CompileOptions, Precision, RunOptions};
+pub use program::{Program, Weights};
+pub use reference::Reference;
+pub use registry::{Choice, Target, backends, choose, offers};
+pub use session::{InputType, Session, Specialise};
+pub use tier::Tier;
+pub use warpforge_interp::Observer;

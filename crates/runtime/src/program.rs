@@ -1,0 +1,217 @@
+//! What is compiled: a module, its entry function and the weights bound to its arguments.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use warpforge_ir::{Func, Module, TensorType, Type};
+use warpforge_tensor::Tensor;
+
+use crate::error::{ErrorKind, Result};
+
+/// Tensors bound to arguments of an entry function, for all runs. Cheap to clone; clones are the same weights.
+#[derive(Debug, Clone)]
+pub struct Weights {
+    id: u64,
+    bound: Arc<[Option<Tensor>]>,
+}
+
+impl Weights {
+    /// Weights by the position of their argument.
+    #[must_use]
+    pub fn new(bound: Vec<Option<Tensor>>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self { id: NEXT.fetch_add(1, Ordering::Relaxed), bound: bound.into() }
+    }
+
+    /// A number that only clones of these weights have: what a backend keeps its copy under.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The tensor bound to an argument.
+    #[must_use]
+    pub fn get(&self, argument: usize) -> Option<&Tensor> {
+        self.bound.get(argument)?.as_ref()
+    }
+
+    /// The bytes of all of them.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bound.iter().flatten().map(|tensor| tensor.bytes().len() as u64).sum()
+    }
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
+}
+
+/// A module that can be compiled: verified, with an entry function on tensors.
+#[derive(Debug, Clone)]
+pub struct Program {
+    module: Arc<Module>,
+    entry: String,
+    weights: Weights,
+    /// Argument positions that a run gives, and their types.
+    inputs: Vec<(usize, TensorType)>,
+    outputs: Vec<TensorType>,
+}
+
+impl Program {
+    /// A program of a verified module.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such function, it has no body, takes or gives something else than ranked tensors, or a weight
+    /// is not of its argument's type.
+    pub fn new(module: Arc<Module>, entry: &str, weights: Weights) -> Result<Self> {
+        let wrong = |reason: String| ErrorKind::Entry { entry: entry.to_owned(), reason };
+        let func = module.function(entry).ok_or_else(|| {
+            let names: Vec<String> = module.functions().map(|func| format!("@{}", func.name())).collect();
+            let known = if names.is_empty() { "no functions".to_owned() } else { names.join(", ") };
+            wrong(format!("there is no such function; the module has {known}"))
+        })?;
+        if func.body().is_none() {
+            return Err(wrong("it is declared but has no body".to_owned()).into());
+        }
+        let (arguments, results) = types(func);
+        let arguments = tensors(arguments, "argument").map_err(wrong)?;
+        let outputs = tensors(results, "result").map_err(wrong)?;
+        let mut inputs = Vec::new();
+        for (position, ty) in arguments.into_iter().enumerate() {
+            match weights.get(position) {
+                None => inputs.push((position, ty)),
+                Some(tensor) => {
+                    if let Some(problem) = crate::mismatch(&ty, tensor) {
+                        return Err(wrong(format!("the weight of argument {position} {problem}")).into());
+                    }
+                }
+            }
+        }
+        Ok(Self { module, entry: entry.to_owned(), weights, inputs, outputs })
+    }
+
+    /// The module.
+    #[must_use]
+    pub fn module(&self) -> &Arc<Module> {
+        &self.module
+    }
+
+    /// The entry function's name.
+    #[must_use]
+    pub fn entry(&self) -> &str {
+        &self.entry
+    }
+
+    /// The weights.
+    #[must_use]
+    pub fn weights(&self) -> &Weights {
+        &self.weights
+    }
+
+    /// The arguments that a run gives: those that no weight is bound to, with their positions, in order.
+    #[must_use]
+    pub fn inputs(&self) -> &[(usize, TensorType)] {
+        &self.inputs
+    }
+
+    /// The types of the results.
+    #[must_use]
+    pub fn outputs(&self) -> &[TensorType] {
+        &self.outputs
+    }
+
+    /// All arguments of a run in the function's order: the weights and, between them, the inputs.
+    ///
+    /// # Errors
+    ///
+    /// When the inputs are more or fewer than there are, or of other types; all of them are named.
+    pub fn arguments(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        if inputs.len() != self.inputs.len() {
+            let (expected, found) = (self.inputs.len(), inputs.len());
+            return Err(ErrorKind::Inputs(vec![format!("expected {expected} inputs, found {found}")]).into());
+        }
+        let pairs = self.inputs.iter().zip(inputs);
+        let problems: Vec<String> = pairs
+            .filter_map(|((position, ty), tensor)| {
+                crate::mismatch(ty, tensor).map(|problem| format!("argument {position} {problem}"))
+            })
+            .collect();
+        if !problems.is_empty() {
+            return Err(ErrorKind::Inputs(problems).into());
+        }
+        let mut given = inputs.iter();
+        let count = self.inputs.len() + self.weights.bound.iter().flatten().count();
+        let bound = (0..count).map(|position| self.weights.get(position));
+        Ok(bound.filter_map(|weight| weight.or_else(|| given.next()).cloned()).collect())
+    }
+}
+
+fn types(func: Func<'_>) -> (&[Type], &[Type]) {
+    func.signature().map_or((&[], &[]), |signature| (&signature.inputs, &signature.results))
+}
+
+fn tensors(types: &[Type], what: &str) -> std::result::Result<Vec<TensorType>, String> {
+    let tensor = |(position, ty): (usize, &Type)| {
+        ty.as_tensor()
+            .cloned()
+            .ok_or_else(|| format!("{what} {position} is of type {ty}, not a ranked tensor"))
+    };
+    types.iter().enumerate().map(tensor).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpforge_diag::Source;
+    use warpforge_snakeburger::text;
+
+    fn module(text: &str) -> Arc<Module> {
+        Arc::new(text::parse(&Source::new("m", text), &text::Options::default()).unwrap())
+    }
+
+    const PICK: &str =
+        "func.func @main(%a: tensor<2xf32>, %w: tensor<1xf32>, %b: tensor<i32>) -> tensor<2xf32> {
+        func.return %a : tensor<2xf32>\n}";
+
+    #[test]
+    fn weights_stand_between_the_inputs() {
+        let weight = Tensor::from_slice(&[1], &[7.0f32]).unwrap();
+        let weights = Weights::new(vec![None, Some(weight), None]);
+        let program = Program::new(module(PICK), "main", weights).unwrap();
+        assert_eq!(program.inputs().iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0, 2]);
+        let inputs =
+            [Tensor::from_slice(&[2], &[1.0f32, 2.0]).unwrap(), Tensor::from_slice(&[], &[3i32]).unwrap()];
+        let all = program.arguments(&inputs).unwrap();
+        assert_eq!(all.iter().map(Tensor::len).collect::<Vec<_>>(), [2, 1, 1]);
+        assert_eq!(all[1].as_slice::<f32>().unwrap(), [7.0]);
+    }
+
+    #[test]
+    fn everything_wrong_with_the_inputs_is_named() {
+        let program = Program::new(module(PICK), "main", Weights::default()).unwrap();
+        let wrong = [
+            Tensor::from_slice(&[3], &[1.0f32; 3]).unwrap(),
+            Tensor::from_slice(&[1], &[1i32]).unwrap(),
+            Tensor::from_slice(&[], &[3i32]).unwrap(),
+        ];
+        let text = program.arguments(&wrong).unwrap_err().to_string();
+        assert!(text.contains("argument 0") && text.contains("argument 1") && !text.contains("argument 2"));
+        assert!(program.arguments(&wrong[..1]).is_err());
+    }
+
+    #[test]
+    fn an_entry_that_cannot_run_is_refused() {
+        let refused = |text: &str, entry: &str| {
+            Program::new(module(text), entry, Weights::default()).unwrap_err().to_string()
+        };
+        assert!(refused(PICK, "other").contains("@main"));
+        assert!(refused("func.func private @f()", "f").contains("no body"));
+        let token = "func.func @f(%t: !stablehlo.token) {\n  func.return\n}";
+        assert!(refused(token, "f").contains("argument 0 is of type !stablehlo.token"));
+        let weights = Weights::new(vec![Some(Tensor::from_slice(&[1], &[1.0f32]).unwrap())]);
+        assert!(Program::new(module(PICK), "main", weights).is_err());
+    }
+}

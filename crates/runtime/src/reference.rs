@@ -1,0 +1,204 @@
+//! The reference evaluator as a backend: the correctness tier on the host.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::ThreadId;
+use std::time::Instant;
+
+use warpforge_interp::{Interpreter, Observer, Options, Value, why_unsupported};
+use warpforge_ir::OpRef;
+use warpforge_tensor::Tensor;
+
+use crate::error::{ErrorKind, Result};
+use crate::profile::{Event, Profile};
+use crate::registry::Target;
+use crate::{Backend, Capabilities, Device, Executable, Outcome, Program, RunOptions, Tier};
+
+/// Its name in records.
+const NAME: &str = "reference";
+
+/// The reference evaluator: every operation, one after the other, every value traceable.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Reference;
+
+impl Backend for Reference {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn devices(&self) -> Vec<Device> {
+        vec![Device::Cpu]
+    }
+
+    fn capabilities(&self, _: Device) -> Capabilities {
+        Capabilities { tiers: vec![Tier::Correctness], precisions: Vec::new(), observes_values: true }
+    }
+
+    /// Nothing is prepared: the operations are looked through for what could not be evaluated.
+    fn compile(&self, program: &Program, _: &Target) -> Result<Box<dyn Executable>> {
+        let module = program.module();
+        let mut operations = Vec::new();
+        let mut pending: Vec<OpRef<'_>> = vec![module.root()];
+        while let Some(op) = pending.pop() {
+            operations.extend(why_unsupported(op).map(|reason| format!("{}: {reason}", op.name())));
+            let blocks = op.regions().iter().flat_map(|&region| module.blocks(region));
+            pending.extend(blocks.flat_map(|&block| module.ops_in(block)));
+        }
+        if operations.is_empty() {
+            return Ok(Box::new(Compiled { program: program.clone() }));
+        }
+        operations.sort();
+        operations.dedup();
+        Err(ErrorKind::Unsupported { backend: NAME, operations }.into())
+    }
+}
+
+struct Compiled {
+    program: Program,
+}
+
+impl Executable for Compiled {
+    fn program(&self) -> &Program {
+        &self.program
+    }
+
+    fn run(&self, inputs: &[Tensor], options: &RunOptions) -> Result<Outcome> {
+        let arguments = self.program.arguments(inputs)?.into_iter().map(Value::Tensor).collect();
+        let timeline = options.profile.then(|| Arc::new(Timeline::new(options.observer.clone())));
+        let observer = match &timeline {
+            Some(timeline) => Some(Arc::clone(timeline) as Arc<dyn Observer>),
+            None => options.observer.clone(),
+        };
+        let options = Options { observer, ..Options::default() };
+        let values = Interpreter::new(self.program.module(), options).run(self.program.entry(), arguments)?;
+        let outputs: std::result::Result<Vec<Tensor>, _> =
+            values.iter().map(|value| value.as_tensor().cloned()).collect();
+        let profile = timeline.map_or_else(Profile::default, |timeline| timeline.take());
+        Ok(Outcome { outputs: outputs?, profile })
+    }
+
+    fn threads(&self) -> usize {
+        1
+    }
+
+    fn peak_memory_bytes(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Notes when each operation ran, and passes the values on.
+struct Timeline {
+    origin: Instant,
+    next: Option<Arc<dyn Observer>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    tracks: HashMap<ThreadId, Track>,
+    profile: Profile,
+}
+
+/// The operations of a thread that have begun and not ended, outermost first.
+struct Track {
+    number: u32,
+    begun: Vec<Instant>,
+}
+
+impl Timeline {
+    fn new(next: Option<Arc<dyn Observer>>) -> Self {
+        Self { origin: Instant::now(), next, state: Mutex::default() }
+    }
+
+    fn take(&self) -> Profile {
+        std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).profile)
+    }
+}
+
+impl Observer for Timeline {
+    fn begins(&self, op: OpRef<'_>) {
+        if let Some(next) = &self.next {
+            next.begins(op);
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = u32::try_from(state.tracks.len()).unwrap_or(u32::MAX);
+        let track = state.tracks.entry(std::thread::current().id());
+        track.or_insert(Track { number, begun: Vec::new() }).begun.push(Instant::now());
+    }
+
+    fn results(&self, op: OpRef<'_>, results: &[Value]) -> std::result::Result<(), String> {
+        let now = Instant::now();
+        {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let track = state.tracks.get_mut(&std::thread::current().id());
+            if let Some((number, begun)) = track.and_then(|track| Some((track.number, track.begun.pop()?))) {
+                let mut details = vec![("results", types(op))];
+                details.extend(op.module().location(op.id()).map(|text| ("location", text.to_owned())));
+                state.profile.push(Event {
+                    name: op.name().to_owned(),
+                    category: "op",
+                    track: number,
+                    start: begun.duration_since(self.origin),
+                    duration: now.duration_since(begun),
+                    details,
+                });
+            }
+        }
+        self.next.as_ref().map_or(Ok(()), |next| next.results(op, results))
+    }
+}
+
+fn types(op: OpRef<'_>) -> String {
+    op.result_types().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CompileOptions, Weights, choose};
+    use warpforge_diag::Source;
+    use warpforge_snakeburger::text;
+    use warpforge_tensor::{ElementType, Scalar};
+
+    fn compile(text: &str) -> Result<Box<dyn Executable>> {
+        let module = text::parse(&Source::new("m", text), &text::Options::default()).unwrap();
+        let choice = choose(&CompileOptions::default())?;
+        choice.backend.compile(&Program::new(Arc::new(module), "main", Weights::default())?, &choice.target)
+    }
+
+    #[test]
+    fn what_cannot_be_evaluated_is_named_before_the_run() {
+        let error = compile(
+            "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+                %0 = stablehlo.custom_call @nobody_knows(%a) : (tensor<2xf32>) -> tensor<2xf32>
+                %1 = \"other.op\"(%0) : (tensor<2xf32>) -> tensor<2xf32>
+                func.return %1 : tensor<2xf32>\n}",
+        );
+        let text = error.err().unwrap().to_string();
+        assert!(text.contains("nobody_knows") && text.contains("other.op"), "{text}");
+    }
+
+    #[test]
+    fn a_profile_has_every_operation_inside_the_one_that_runs_it() {
+        let executable = compile(
+            "func.func @main(%a: tensor<i1>) -> tensor<i32> {
+                %0 = \"stablehlo.if\"(%a) ({
+                  %c = stablehlo.constant dense<1> : tensor<i32>
+                  stablehlo.return %c : tensor<i32>
+                }, {
+                  %c = stablehlo.constant dense<2> : tensor<i32>
+                  stablehlo.return %c : tensor<i32>
+                }) : (tensor<i1>) -> tensor<i32>
+                func.return %0 : tensor<i32>\n}",
+        )
+        .unwrap();
+        let options = RunOptions { profile: true, ..RunOptions::default() };
+        let yes = Tensor::scalar(ElementType::Bool, Scalar::Bool(true)).unwrap();
+        let outcome = executable.run(&[yes], &options).unwrap();
+        let [inner, outer] = outcome.profile.events.as_slice() else { panic!("{:?}", outcome.profile) };
+        assert_eq!((inner.name.as_str(), outer.name.as_str()), ("stablehlo.constant", "stablehlo.if"));
+        assert!(outer.start <= inner.start);
+        assert!(inner.start + inner.duration <= outer.start + outer.duration);
+        assert_eq!(outer.details, [("results", "tensor<i32>".to_owned())]);
+    }
+}

@@ -1,0 +1,140 @@
+//! The backends that exist, and the choice among them.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use crate::error::{ErrorKind, Offer, Result};
+use crate::{Backend, CompileOptions, Device, Precision, Reference, Tier};
+
+/// What a program is compiled for: [`CompileOptions`] with nothing left open.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The device.
+    pub device: Device,
+    /// The tier.
+    pub tier: Tier,
+    /// The number formats.
+    pub precision: Precision,
+    /// The most host threads that a run may use.
+    pub threads: Option<NonZeroUsize>,
+}
+
+/// A backend and what it is to compile for.
+#[derive(Clone)]
+pub struct Choice {
+    /// The backend.
+    pub backend: Arc<dyn Backend>,
+    /// The target.
+    pub target: Target,
+}
+
+/// All backends. A new one is a line here.
+#[must_use]
+pub fn backends() -> Vec<Arc<dyn Backend>> {
+    vec![Arc::new(Reference)]
+}
+
+/// Every device and tier that the backends have on this machine, the fastest tier of a device first.
+#[must_use]
+pub fn offers(backends: &[Arc<dyn Backend>]) -> Vec<Offer> {
+    let mut offers = Vec::new();
+    for backend in backends {
+        for device in backend.devices() {
+            for tier in backend.capabilities(device).tiers {
+                offers.push(Offer { backend: backend.name(), device, tier });
+            }
+        }
+    }
+    offers.sort_by_key(|offer| (offer.device, offer.tier));
+    offers
+}
+
+/// The backend for what is asked, and the best tier that the device has where none is.
+///
+/// # Errors
+///
+/// When no backend has the device and tier on this machine, or the one that has cannot compute in the precision.
+pub fn choose(options: &CompileOptions) -> Result<Choice> {
+    choose_among(&backends(), options)
+}
+
+fn choose_among(backends: &[Arc<dyn Backend>], options: &CompileOptions) -> Result<Choice> {
+    let all = offers(backends);
+    let wanted =
+        |offer: &&Offer| offer.device == options.device && options.tier.is_none_or(|tier| tier == offer.tier);
+    let unavailable =
+        || ErrorKind::Unavailable { device: options.device, tier: options.tier, offers: all.clone() };
+    let offer = all.iter().find(wanted).ok_or_else(unavailable)?;
+    let backend = backends.iter().find(|backend| backend.name() == offer.backend).ok_or_else(unavailable)?;
+    if let Precision::Named(name) = &options.precision {
+        let mut known = backend.capabilities(offer.device).precisions;
+        if !known.contains(name) {
+            known.insert(0, Precision::Model.to_string());
+            let (backend, precision) = (offer.backend, name.clone());
+            return Err(ErrorKind::Precision { backend, precision, known }.into());
+        }
+    }
+    let target = Target {
+        device: offer.device,
+        tier: offer.tier,
+        precision: options.precision.clone(),
+        threads: options.threads,
+    };
+    Ok(Choice { backend: Arc::clone(backend), target })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Capabilities, Executable, Program};
+
+    /// A backend that is chosen and never compiles.
+    struct Fast;
+
+    impl Backend for Fast {
+        fn name(&self) -> &'static str {
+            "fast"
+        }
+
+        fn devices(&self) -> Vec<Device> {
+            vec![Device::Cpu, Device::Cuda(1)]
+        }
+
+        fn capabilities(&self, _: Device) -> Capabilities {
+            let tiers = vec![Tier::Production, Tier::Observable];
+            Capabilities { tiers, precisions: vec!["bf16".to_owned()], observes_values: false }
+        }
+
+        fn compile(&self, _: &Program, _: &Target) -> Result<Box<dyn Executable>> {
+            Err(ErrorKind::NotOffered { backend: "fast", what: "compile".to_owned() }.into())
+        }
+    }
+
+    fn chosen(device: &str, tier: Option<Tier>, precision: &str) -> Result<(&'static str, Tier)> {
+        let both: Vec<Arc<dyn Backend>> = vec![Arc::new(Reference), Arc::new(Fast)];
+        let device = device.parse().unwrap();
+        let precision = precision.parse().unwrap();
+        choose_among(&both, &CompileOptions { device, tier, precision, threads: None })
+            .map(|choice| (choice.backend.name(), choice.target.tier))
+    }
+
+    #[test]
+    fn the_best_tier_of_a_device_is_the_default() {
+        assert_eq!(chosen("cpu", None, "model").unwrap(), ("fast", Tier::Production));
+        assert_eq!(chosen("cuda:1", None, "model").unwrap(), ("fast", Tier::Production));
+        let correctness = Some(Tier::Correctness);
+        assert_eq!(chosen("cpu", correctness, "model").unwrap(), ("reference", Tier::Correctness));
+        assert_eq!(chosen("cpu", None, "bf16").unwrap(), ("fast", Tier::Production));
+    }
+
+    #[test]
+    fn what_there_is_not_is_an_error_that_says_what_there_is() {
+        let error = chosen("cuda:1", Some(Tier::Correctness), "model").unwrap_err().to_string();
+        assert!(error.starts_with("no backend runs on cuda:1 at tier correctness"), "{error}");
+        assert!(error.contains("cpu at tier correctness (reference)"), "{error}");
+        assert!(error.contains("cuda:1 at tier production (fast)"), "{error}");
+        assert!(chosen("hip", None, "model").is_err());
+        let error = chosen("cpu", Some(Tier::Correctness), "bf16").unwrap_err().to_string();
+        assert!(error.contains("`bf16`") && error.contains("it has model"), "{error}");
+    }
+}

@@ -1,0 +1,129 @@
+//! A compiled model: named inputs in, named outputs out.
+
+use std::sync::Arc;
+
+use warpforge_diag::Diagnostic;
+use warpforge_runtime::{ErrorKind, Executable, InputType, RunOptions, Session, Target};
+use warpforge_tensor::Tensor;
+
+use crate::bind::{Wanted, in_order};
+use crate::{Error, Inputs, Model, Outputs, Result};
+
+/// A model compiled for a device and a tier.
+pub struct CompiledModel {
+    model: Model,
+    session: Session,
+}
+
+impl CompiledModel {
+    pub(crate) fn new(model: Model, session: Session) -> Result<Self> {
+        let compiled = Self { model, session };
+        if let Some(types) = compiled.fixed_inputs() {
+            compiled.session.prepare(&types)?;
+        }
+        Ok(compiled)
+    }
+
+    /// The types of the inputs, when all are known.
+    fn fixed_inputs(&self) -> Option<Vec<InputType>> {
+        let fixed = |slot: &crate::Slot<'_>| {
+            Some(InputType { element: slot.ty.element().storage()?, dims: slot.ty.shape_usize()? })
+        };
+        self.model.inputs().iter().map(fixed).collect()
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The device, the tier and the precision.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        self.session.target()
+    }
+
+    /// The backend's name.
+    #[must_use]
+    pub fn backend(&self) -> &'static str {
+        self.session.backend().name()
+    }
+
+    /// How many programs are compiled and kept: one for each set of input shapes.
+    #[must_use]
+    pub fn programs(&self) -> usize {
+        self.session.compiled()
+    }
+
+    /// Runs on inputs by name: those of the model's signature, or `arg0`, `arg1`, … in order.
+    ///
+    /// # Errors
+    ///
+    /// When the inputs do not fit, everything wrong named at once, or the run fails.
+    pub fn run(&self, inputs: impl Into<Inputs>) -> Result<Outputs> {
+        self.run_with(inputs, &RunOptions::default())
+    }
+
+    /// Runs with a profile or an observer.
+    ///
+    /// # Errors
+    ///
+    /// As [`CompiledModel::run`].
+    pub fn run_with(&self, inputs: impl Into<Inputs>, options: &RunOptions) -> Result<Outputs> {
+        let inputs = self.in_order(&inputs.into())?;
+        self.run_in_order(&inputs, options)
+    }
+
+    /// The tensors of named inputs in the order of [`Model::inputs`].
+    ///
+    /// # Errors
+    ///
+    /// When they do not fit, everything wrong named at once.
+    pub fn in_order(&self, inputs: &Inputs) -> Result<Vec<Tensor>> {
+        let slots = self.model.inputs();
+        let mut user_inputs = 0;
+        let wanted: Vec<Wanted<'_>> = slots
+            .iter()
+            .map(|slot| {
+                // Positions count the inputs proper, so that they stay the same when weights are bound.
+                let alias = if slot.role.is_weight() { String::new() } else { format!("arg{user_inputs}") };
+                user_inputs += usize::from(!slot.role.is_weight());
+                Wanted { name: slot.name, alias, ty: slot.ty }
+            })
+            .collect();
+        in_order(&wanted, inputs).map_err(Error::Inputs)
+    }
+
+    /// The program for inputs of these shapes, compiled now unless it was before.
+    ///
+    /// # Errors
+    ///
+    /// When the model does not allow them, or the backend cannot compile it.
+    pub fn prepare(&self, inputs: &[Tensor]) -> Result<Arc<dyn Executable>> {
+        let types: Vec<InputType> = inputs.iter().map(InputType::of).collect();
+        Ok(self.session.prepare(&types)?)
+    }
+
+    /// Runs on tensors in the order of [`Model::inputs`].
+    ///
+    /// # Errors
+    ///
+    /// When they do not fit, or the run fails.
+    pub fn run_in_order(&self, inputs: &[Tensor], options: &RunOptions) -> Result<Outputs> {
+        let outcome = self.session.run(inputs, options).map_err(|error| self.placed(error))?;
+        let names = self.model.signature().results.iter().map(|result| result.name.clone());
+        Ok(Outputs::new(names.zip(outcome.outputs).collect(), outcome.profile))
+    }
+
+    /// An error with the place of the operation that it happened at.
+    fn placed(&self, error: warpforge_runtime::Error) -> Error {
+        match error.into_kind() {
+            ErrorKind::Evaluation(source) => {
+                let diagnostic = Diagnostic::error(source.span(), source.to_string());
+                Error::Stopped { place: diagnostic.render(self.model.source()), source }
+            }
+            kind => Error::Runtime(kind.into()),
+        }
+    }
+}

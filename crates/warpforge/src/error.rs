@@ -1,0 +1,59 @@
+//! What can go wrong on the way from a file to results.
+
+use warpforge_diag::Diagnostics;
+
+/// An error of this crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file cannot be read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// The operating system's reason.
+        source: std::io::Error,
+    },
+    /// The file is not of a form that is read.
+    #[error("{path}: {reason}")]
+    Format {
+        /// The file.
+        path: String,
+        /// What it is not, or why it cannot be used.
+        reason: String,
+    },
+    /// The module is not valid StableHLO; every mistake with its place.
+    #[error("{0}")]
+    Invalid(Diagnostics),
+    /// No function to run could be chosen.
+    #[error("{path}: {reason}")]
+    Entry {
+        /// The file.
+        path: String,
+        /// What there is and what to do.
+        reason: String,
+    },
+    /// Inputs are missing, not known, or of the wrong type; all of them are named.
+    #[error("the inputs do not fit:{}", .0.iter().map(|problem| format!("\n  {problem}")).collect::<String>())]
+    Inputs(Vec<String>),
+    /// Weights are missing, not known, or of the wrong type; all of them are named.
+    #[error("the weights do not fit:{}", .0.iter().map(|problem| format!("\n  {problem}")).collect::<String>())]
+    Weights(Vec<String>),
+    /// The evaluation stopped at an operation.
+    #[error("{place}")]
+    Stopped {
+        /// The message with the place in the source.
+        place: String,
+        /// Why.
+        source: warpforge_interp::Error,
+    },
+    /// The backend refuses or fails.
+    #[error(transparent)]
+    Runtime(#[from] warpforge_runtime::Error),
+    /// A tensor cannot be made, read or written.
+    #[error(transparent)]
+    Tensor(#[from] warpforge_tensor::Error),
+}
+
+/// The result of something here.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,50 @@
+//! What a model file is, told by its first bytes.
+
+use std::fmt;
+
+/// The form of a model file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// StableHLO as MLIR text.
+    Text,
+    /// StableHLO as MLIR bytecode.
+    Bytecode,
+    /// PyTorch's archive of an exported program.
+    Pt2,
+}
+
+impl Format {
+    /// The form that a file's bytes have. Whatever is neither bytecode nor an archive is read as text.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        match bytes {
+            [b'M', b'L', 0xef, b'R', ..] => Format::Bytecode,
+            // A zip file begins with its first entry, or with its end where it is empty.
+            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Format::Pt2,
+            _ => Format::Text,
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Format::Text => "StableHLO text",
+            Format::Bytecode => "StableHLO bytecode",
+            Format::Pt2 => "PyTorch archive",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_bytes_tell() {
+        assert_eq!(Format::of(b"ML\xefR\x0dStableHLO"), Format::Bytecode);
+        assert_eq!(Format::of(b"PK\x03\x04"), Format::Pt2);
+        assert_eq!(Format::of(b"module {}"), Format::Text);
+        assert_eq!(Format::of(b""), Format::Text);
+    }
+}

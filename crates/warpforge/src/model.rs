@@ -1,0 +1,221 @@
+//! A model: a module, what its arguments and results are, and its weights.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use warpforge_diag::{Diagnostics, Source};
+use warpforge_ir::signature::{ArgumentRole, Signature};
+use warpforge_ir::{Func, Module, TensorType, verify};
+use warpforge_runtime::{CompileOptions, Program, Session, Weights, choose};
+use warpforge_snakeburger::text;
+use warpforge_tensor::Tensor;
+
+use crate::bind;
+use crate::compiled::CompiledModel;
+use crate::{Error, Format, Result, entry};
+
+/// An argument that a run is to give.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slot<'a> {
+    /// Its name in the model's signature.
+    pub name: &'a str,
+    /// What it is to the model.
+    pub role: ArgumentRole,
+    /// Its type; dimensions may be unknown.
+    pub ty: &'a TensorType,
+}
+
+/// A model that can be compiled.
+#[derive(Debug, Clone)]
+pub struct Model {
+    module: Arc<Module>,
+    source: Source,
+    format: Format,
+    entry: String,
+    signature: Signature,
+    weights: Weights,
+}
+
+impl Model {
+    /// Reads a model from a file: StableHLO text or bytecode, or a `.pt2` archive, whatever the name ends in. The
+    /// weights in an archive are bound.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, is not valid, or has no function to run.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        Self::load_entry(path, None)
+    }
+
+    /// Reads a model whose entry function is the named one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Model::load`].
+    pub fn load_entry(path: impl AsRef<Path>, entry: Option<&str>) -> Result<Self> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|source| Error::Io { path: name.clone(), source })?;
+        let refused = |reason: String| Error::Format { path: name.clone(), reason };
+        match Format::of(&bytes) {
+            Format::Text => {
+                let text = String::from_utf8(bytes).map_err(|error| {
+                    let offset = error.utf8_error().valid_up_to();
+                    refused(format!("not MLIR text: byte {offset} is not UTF-8"))
+                })?;
+                Self::parse(Source::new(name.as_str(), text), entry)
+            }
+            format => Err(refused(format!("reading a {format} is not part of this version"))),
+        }
+    }
+
+    /// Reads a model from StableHLO text; `name` stands for the file in messages.
+    ///
+    /// # Errors
+    ///
+    /// When the text is not valid, or has no function to run.
+    pub fn from_text(name: &str, text: impl Into<String>) -> Result<Self> {
+        Self::parse(Source::new(name, text), None)
+    }
+
+    fn parse(source: Source, entry: Option<&str>) -> Result<Self> {
+        let chunks = text::chunks(source.text());
+        let modules = chunks.iter().filter(|chunk| !chunk.text.trim().is_empty()).count();
+        if modules > 1 {
+            let reason = format!("{modules} modules separated by `// -----`; one is needed");
+            return Err(Error::Format { path: source.name().to_owned(), reason });
+        }
+        let options = text::Options { keep_locations: true };
+        let module = text::parse(&source, &options).map_err(Error::Invalid)?;
+        Self::new(module, source, Format::Text, entry)
+    }
+
+    fn new(module: Module, source: Source, format: Format, entry: Option<&str>) -> Result<Self> {
+        let mut diagnostics = Diagnostics::new(source.clone());
+        diagnostics.extend(verify(&module));
+        if diagnostics.has_errors() {
+            return Err(Error::Invalid(diagnostics));
+        }
+        let path = || source.name().to_owned();
+        let func = entry::choose(&module, entry).map_err(|reason| Error::Entry { path: path(), reason })?;
+        let (entry, signature) = (func.name().to_owned(), Signature::of(func));
+        let module = Arc::new(module);
+        // Says what is wrong with the entry now rather than when it is compiled.
+        Program::new(Arc::clone(&module), &entry, Weights::default())?;
+        Ok(Self { module, source, format, entry, signature, weights: Weights::default() })
+    }
+
+    /// The module.
+    #[must_use]
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// The source that positions in the module refer to.
+    #[must_use]
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The form of the file that it was read from.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The name of the function that is run.
+    #[must_use]
+    pub fn entry(&self) -> &str {
+        &self.entry
+    }
+
+    /// What the arguments and results are.
+    #[must_use]
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// The function that is run.
+    #[must_use]
+    pub fn function(&self) -> Option<Func<'_>> {
+        self.module.function(&self.entry)
+    }
+
+    /// The weights that are bound, by name, in the order of the arguments.
+    pub fn weights(&self) -> impl Iterator<Item = (&str, &Tensor)> {
+        let arguments = self.signature.arguments.iter().enumerate();
+        arguments.filter_map(|(at, argument)| Some((argument.name.as_str(), self.weights.get(at)?)))
+    }
+
+    /// The arguments that a run is to give: all that no weight is bound to.
+    #[must_use]
+    pub fn inputs(&self) -> Vec<Slot<'_>> {
+        let arguments = self.signature.arguments.iter().enumerate();
+        arguments
+            .filter(|(at, _)| self.weights.get(*at).is_none())
+            .filter_map(|(_, argument)| {
+                Some(Slot { name: &argument.name, role: argument.role, ty: argument.ty.as_tensor()? })
+            })
+            .collect()
+    }
+
+    /// Binds weights to the arguments that are parameters, buffers and constants, for a module that takes them as
+    /// arguments.
+    ///
+    /// # Errors
+    ///
+    /// When one is missing, not known or of another type; all of them are named.
+    pub fn bind_weights(&mut self, weights: &BTreeMap<String, Tensor>) -> Result<()> {
+        self.weights = Weights::new(bind::weights(&self.signature, weights).map_err(Error::Weights)?);
+        Ok(())
+    }
+
+    /// Compiles for a device and a tier. A model whose shapes are all known is compiled now, another when it first
+    /// meets its inputs' shapes.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such device or tier here, or the model has something that the backend cannot run.
+    pub fn compile(&self, options: &CompileOptions) -> Result<CompiledModel> {
+        let program = Program::new(Arc::clone(&self.module), &self.entry, self.weights.clone())?;
+        let session = Session::new(Box::new(program), choose(options)?);
+        CompiledModel::new(self.clone(), session)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_a_model_is_refused_with_its_place() {
+        let error = |text: &str| Model::from_text("m.mlir", text).unwrap_err().to_string();
+        assert!(error("func.func @main(").starts_with("m.mlir:1:"));
+        let wrong = "func.func @main(%a: tensor<2xf32>) -> tensor<3xf32> {\n  \
+                     %0 = stablehlo.reshape %a : (tensor<2xf32>) -> tensor<3xf32>\n  \
+                     func.return %0 : tensor<3xf32>\n}";
+        assert!(error(wrong).starts_with("m.mlir:2:"), "{}", error(wrong));
+        let one = "func.func @main() {\n  func.return\n}\n";
+        assert!(error(&format!("{one}// -----\n{one}")).contains("2 modules"));
+        assert!(Model::load("nowhere.mlir").unwrap_err().to_string().starts_with("nowhere.mlir: "));
+    }
+
+    #[test]
+    fn weights_are_bound_by_name() {
+        let text = "func.func @main(%w: tensor<1xf32> {warpforge.name = \"w\", warpforge.role = \"parameter\"}, \
+                    %x: tensor<1xf32> {warpforge.name = \"x\"}) -> tensor<1xf32> {\n  \
+                    %0 = stablehlo.multiply %w, %x : tensor<1xf32>\n  func.return %0 : tensor<1xf32>\n}";
+        let mut model = Model::from_text("m.mlir", text).unwrap();
+        assert_eq!(model.inputs().iter().map(|slot| slot.name).collect::<Vec<_>>(), ["w", "x"]);
+        let one = |value: f32| Tensor::from_slice(&[1], &[value]).unwrap();
+        assert!(model.bind_weights(&BTreeMap::from([("v".to_owned(), one(3.0))])).is_err());
+        model.bind_weights(&BTreeMap::from([("w".to_owned(), one(3.0))])).unwrap();
+        assert_eq!(model.inputs().iter().map(|slot| slot.name).collect::<Vec<_>>(), ["x"]);
+        let compiled = model.compile(&CompileOptions::default()).unwrap();
+        for input in ["x", "arg0"] {
+            let outputs = compiled.run([(input, one(2.0))]).unwrap();
+            assert_eq!(outputs["out0"].as_slice::<f32>().unwrap(), [6.0]);
+        }
+    }
+}
