@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod command;
+mod differential;
 #[cfg(test)]
 mod layers;
 mod peers;
@@ -22,6 +23,8 @@ struct Arguments {
 enum Task {
     /// Set up whatever the tests need, then run all of them
     Test(test::TestArgs),
+    /// Compare the reference with XLA on random programs
+    Differential(differential::DifferentialArgs),
     /// Measure warpt beside the tools that people would use instead
     #[command(subcommand)]
     Peers(peers::Peers),
@@ -30,6 +33,7 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Test(args) => test::run_tests(&args),
+        Task::Differential(args) => differential::run(&args),
         Task::Peers(peers) => peers::run(&peers),
     }
 }

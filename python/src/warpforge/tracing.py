@@ -1,0 +1,194 @@
+"""The function `trace`: export a model, and keep PyTorch's own results beside the archive."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.export import ExportedProgram
+from torch.export.experimental import _export_forward_backward
+
+from warpforge import eager, nodes, signature
+from warpforge.dynamic import DynamicDim, dynamic_shapes
+from warpforge.errors import TraceError
+from warpforge.factory import Model, load_model
+from warpforge.golden import GoldenFolder
+
+# Kernels add up in different orders; more than this of a tensor's largest value, or more than this where all of its
+# values are nothing but rounding, is another computation.
+RELATIVE_AGREEMENT = 1e-3
+ABSOLUTE_AGREEMENT = 1e-5
+
+
+@dataclass
+class Traced:
+    """What a trace wrote, and the program it is of."""
+
+    archive: Path
+    golden: Path
+    program: ExportedProgram
+    manifest: dict[str, Any]
+
+
+def trace(  # noqa: PLR0913 (each is an option of the command)
+    model: nn.Module | Model | str,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    output: str | Path,
+    train: bool = False,
+    dynamic: Sequence[str | DynamicDim] = (),
+    decompose: bool = False,
+    activations: bool = False,
+    weights: bool = False,
+    seed: int = 0,
+) -> Traced:
+    """Exports a model to `output` (a `.pt2` file) and its golden folder beside it.
+
+    model: a module with its example `args` and `kwargs`, a `Model`, or the name of a function, `module:function`.
+    train: export the loss and the gradient of each parameter in one graph; the model must return its loss first.
+        The model stays in the mode (`train()` or `eval()`) that it has. Otherwise it is put into `eval()` mode.
+    dynamic: dimensions to keep symbolic, such as `batch` or `seq=1:2:512`.
+    decompose: run PyTorch's default decompositions, to Core ATen operations.
+    activations: keep the value of every node of the graph.
+    weights: keep parameters, buffers and constants.
+    seed: of the random numbers.
+    """
+    archive = Path(output)
+    if archive.suffix != ".pt2":
+        raise TraceError(f"`{archive}` does not end in .pt2", "torch.export writes .pt2 archives; name it so")
+    dims = [DynamicDim.parse(dim) if isinstance(dim, str) else dim for dim in dynamic]
+    name, model = _resolve(model, args, kwargs, seed)
+    if not train:
+        model.module.eval()
+    with _loss_only(model.module, name) if train else _unchanged(model.module):
+        program = _export(model, name, train, dims, decompose)
+        torch.manual_seed(seed)
+        own, gradients = eager.results(model, program, train)
+    torch.manual_seed(seed)
+    values, recorded = nodes.record(program)
+    _check_agreement(own | gradients, program, values)
+
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    golden = GoldenFolder(archive.with_suffix(".golden"))
+    torch.export.save(program, archive)
+    golden.tensors("inputs", signature.inputs(program))
+    golden.tensors("outputs", own)
+    if train:
+        golden.tensors("gradients", gradients)
+        golden.numbers("losses", {"loss": [own["loss"].item()]})
+    if activations:
+        golden.tensors("activations", recorded)
+    if weights:
+        golden.tensors("weights", {**program.state_dict, **_tensors(program.constants)})
+    manifest = golden.manifest(
+        archive,
+        {
+            "model": name,
+            "seed": seed,
+            "mode": "train" if train else "inference",
+            "decomposed": decompose,
+            "dynamic": [str(dim) for dim in dims],
+            "nodes": nodes.describe(program),
+        },
+    )
+    return Traced(archive, golden.path, program, manifest)
+
+
+def _resolve(
+    model: nn.Module | Model | str, args: Sequence[Any], kwargs: Mapping[str, Any] | None, seed: int
+) -> tuple[str, Model]:
+    if isinstance(model, nn.Module):
+        return type(model).__qualname__, Model(model, tuple(args), dict(kwargs or {}))
+    if args or kwargs:
+        raise TraceError("example arguments are given twice", "give args and kwargs only together with a module")
+    if isinstance(model, Model):
+        return type(model.module).__qualname__, model
+    return model, load_model(model, seed)
+
+
+def _export(model: Model, name: str, train: bool, dims: list[DynamicDim], decompose: bool) -> ExportedProgram:
+    shapes = dynamic_shapes(model, dims)
+    steps = "torch.export.export"
+    try:
+        program = torch.export.export(model.module, model.args, model.kwargs, dynamic_shapes=shapes, strict=False)
+        if train:
+            steps = "torch.export.experimental._export_forward_backward"
+            program = _export_forward_backward(program)
+        if decompose:
+            steps = "ExportedProgram.run_decompositions"
+            program = program.run_decompositions()
+    except Exception as error:
+        raise TraceError(
+            f"{steps} cannot export {name}: {type(error).__name__}: {error}",
+            "the model must be traceable by PyTorch itself; the message above is PyTorch's",
+        ) from error
+    return program
+
+
+@contextmanager
+def _loss_only(module: nn.Module, name: str) -> Iterator[None]:
+    """Lets the module return nothing but its loss, since the joint graph has no gradients of other outputs."""
+    forward = module.forward
+
+    @functools.wraps(forward)
+    def loss(*args: Any, **kwargs: Any) -> torch.Tensor:  # noqa: ANN401 (whatever the module takes)
+        returned = forward(*args, **kwargs)
+        first = torch.utils._pytree.tree_leaves(returned)[0]
+        if not isinstance(first, torch.Tensor) or first.dim() != 0:
+            what = f"a tensor of shape {list(first.shape)}" if isinstance(first, torch.Tensor) else repr(first)
+            raise TraceError(
+                f"{name} cannot be exported for training: the first value it returns is {what}, not a scalar loss",
+                "let `forward` return the loss, or a tuple that begins with it",
+            )
+        return first
+
+    module.forward = loss
+    try:
+        yield
+    finally:
+        del module.forward
+
+
+@contextmanager
+def _unchanged(_: nn.Module) -> Iterator[None]:
+    yield
+
+
+def _check_agreement(own: dict[str, torch.Tensor], program: ExportedProgram, values: list[Any]) -> None:
+    named, gradients = signature.outputs(program, values)
+    for name, value in (named | gradients).items():
+        difference, scale = _difference(own[name], value)
+        if not difference <= RELATIVE_AGREEMENT * scale + ABSOLUTE_AGREEMENT:
+            raise TraceError(
+                f"the exported graph does not compute what the module does: {name} differs by {difference:.2g}, "
+                f"its largest value is {scale:.2g}",
+                "does the model use random numbers or change between two calls? Try eval() mode or dropout=0",
+            )
+
+
+def _difference(own: torch.Tensor, exported: torch.Tensor) -> tuple[float, float]:
+    """The largest difference of two tensors, and the largest finite value of the first."""
+    if own.shape != exported.shape or own.dtype != exported.dtype:
+        return math.inf, 0.0
+    wide = torch.complex128 if own.is_complex() else torch.float64
+    left, right = own.to(wide), exported.to(wide)
+    same = (left == right) | (left.isnan() & right.isnan())
+    differences = torch.where(same, 0.0, (left - right).abs())
+    finite = left[left.isfinite()].abs()
+    return _largest(differences), _largest(finite)
+
+
+def _largest(values: torch.Tensor) -> float:
+    return values.max().item() if values.numel() else 0.0
+
+
+def _tensors(values: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    return {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}

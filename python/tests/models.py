@@ -1,0 +1,85 @@
+"""Small models for the tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    """A convolution, batch norm and a classifier."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(1, 2, 3)
+        self.norm = nn.BatchNorm2d(2)
+        self.out = nn.Linear(2, 3)
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        return self.out(torch.relu(self.norm(self.conv(image))).mean((2, 3)))
+
+
+class Loss(nn.Module):
+    """The loss of `Net`, and its scores."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = Net()
+
+    def forward(self, image: torch.Tensor, label: torch.Tensor) -> dict[str, torch.Tensor]:
+        scores = self.net(image)
+        return {"loss": nn.functional.cross_entropy(scores, label), "scores": scores}
+
+
+class Nested(nn.Module):
+    """Nested arguments, a number, an absent argument, a constant, and outputs that are no tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shift = torch.tensor([1.0, 2.0, 3.0])
+
+    def forward(
+        self, x: torch.Tensor, more: dict[str, list[torch.Tensor]], factor: float = 1.0, absent: None = None
+    ) -> tuple[torch.Tensor, None, list[torch.Tensor]]:
+        parts = x.split(1, dim=-1)
+        return x * factor + self.shift, absent, [more["pair"][0] - more["pair"][1], parts[2]]
+
+
+class Counter(nn.Module):
+    """Changes its buffer and its argument in place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count.add_(1)
+        return x.mul_(2) + self.count
+
+
+CALLS: list[None] = []
+
+
+class Fickle(nn.Module):
+    """Another result each time, from a counter that export does not see."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        CALLS.append(None)
+        return x * len(CALLS)
+
+
+def make_net() -> tuple[nn.Module, tuple[Any, ...]]:
+    return Net(), (torch.randn(2, 1, 6, 6),)
+
+
+def make_loss() -> dict[str, Any]:
+    return {"model": Loss(), "kwargs": {"image": torch.randn(3, 1, 6, 6), "label": torch.tensor([0, 2, 1])}}
+
+
+def make_nothing() -> None:
+    return None
+
+
+NOT_A_FUNCTION = 3
