@@ -35,9 +35,9 @@ pub struct DecadeHistogram {
 
 impl DecadeHistogram {
     /// Differences below 10 to this power are in the first bin.
-    const LOWEST: i32 = -16;
+    pub const LOWEST: i32 = -16;
     /// Differences from 10 to this power are in the last bin.
-    const HIGHEST: i32 = 16;
+    pub const HIGHEST: i32 = 16;
 
     pub(super) fn new() -> Self {
         Self { exact: 0, bins: vec![0; (Self::HIGHEST - Self::LOWEST + 2) as usize] }

@@ -1,0 +1,168 @@
+//! One tensor of two runs.
+
+use warpforge_tensor::compare::{DecadeHistogram, Mismatch, Report, UlpHistogram, compare_values};
+use warpforge_tensor::{ElementType, Tensor};
+
+use crate::folder::{Folder, Item, Key};
+use crate::report::{Bin, Figures, Point, Status, TensorKind, TensorReport};
+use crate::tolerance::{Nan, OneSided, Rule, Tolerances, Types};
+
+/// What the two runs have under one key.
+pub(crate) struct Pair<'a> {
+    pub(crate) key: &'a Key,
+    pub(crate) golden: Option<&'a Item>,
+    pub(crate) candidate: Option<&'a Item>,
+}
+
+impl Pair<'_> {
+    /// Judges the pair. The node is filled in by whoever knows the graph.
+    pub(crate) fn judge(&self, golden: &Folder, candidate: &Folder, tolerances: &Tolerances) -> TensorReport {
+        let elements = [self.golden, self.candidate].map(|item| item.map(|item| item.tensor.element_type()));
+        let rule = tolerances.rule(self.key, coarser(elements));
+        let kind = |item: Option<&Item>| item.map(|item| kind_of(&item.tensor));
+        let mut report = TensorReport {
+            name: self.key.name.clone(),
+            class: self.key.class,
+            step: Some(self.key.step.clone()).filter(|step| !step.is_empty()),
+            node: None,
+            status: Status::Ignored,
+            failed: false,
+            identical: false,
+            golden: kind(self.golden),
+            candidate: kind(self.candidate),
+            rule,
+            figures: None,
+        };
+        if report.rule.ignore {
+            return report;
+        }
+        (report.status, report.failed) = match (self.golden, self.candidate) {
+            (Some(_), None) => (Status::Missing, report.rule.missing == OneSided::Fail),
+            (None, _) => (Status::Extra, report.rule.extra == OneSided::Fail),
+            (Some(left), Some(right)) => {
+                let same_file =
+                    same_hash(golden.file_of(left).sha256.as_ref(), candidate.file_of(right).sha256.as_ref());
+                report.identical = same_file || left.tensor.identical(&right.tensor);
+                compared(&mut report, &left.tensor, &right.tensor)
+            }
+        };
+        report
+    }
+}
+
+fn same_hash(left: Option<&String>, right: Option<&String>) -> bool {
+    left.is_some() && left == right
+}
+
+/// The type that decides how close is close: of two float types the one with the larger steps.
+fn coarser(elements: [Option<ElementType>; 2]) -> ElementType {
+    let steps = |element: &ElementType| element.float_part().map(|float| float.format().mantissa_bits);
+    let known = elements.into_iter().flatten();
+    known.min_by_key(|element| steps(element).unwrap_or(u32::MAX)).unwrap_or(ElementType::F32)
+}
+
+pub(crate) fn kind_of(tensor: &Tensor) -> TensorKind {
+    TensorKind { element_type: tensor.element_type().to_string(), shape: tensor.dims().to_vec() }
+}
+
+/// Compares two tensors that are both there: the status, and whether it is a mismatch.
+fn compared(report: &mut TensorReport, golden: &Tensor, candidate: &Tensor) -> (Status, bool) {
+    let elements = (golden.element_type(), candidate.element_type());
+    let other_type = elements.0 != elements.1 && report.rule.types == Types::Same;
+    if golden.shape() != candidate.shape() {
+        return (Status::ShapeMismatch, true);
+    }
+    // Nothing can be said about complex numbers beside real ones.
+    if elements.0.is_complex() != elements.1.is_complex() {
+        return (Status::TypeMismatch, true);
+    }
+    let figures = if report.identical && report.rule.nan == Nan::Equal {
+        Some(identical_figures(golden))
+    } else {
+        figures(golden, candidate, &report.rule)
+    };
+    let out_of_tolerance = figures.as_ref().is_none_or(|figures| figures.out_of_tolerance > 0);
+    report.figures = figures;
+    if other_type {
+        (Status::TypeMismatch, true)
+    } else if out_of_tolerance {
+        (Status::OutOfTolerance, true)
+    } else {
+        (Status::Passed, false)
+    }
+}
+
+/// What a comparison by a rule measures; `None` when the shapes differ.
+pub(crate) fn figures(golden: &Tensor, candidate: &Tensor, rule: &Rule) -> Option<Figures> {
+    compare_values(candidate, golden, rule.criterion()).ok().map(from_report)
+}
+
+fn from_report(report: Report) -> Figures {
+    let point = |mismatch: Mismatch| Point {
+        index: mismatch.index,
+        golden: mismatch.expected,
+        candidate: mismatch.actual,
+    };
+    Figures {
+        elements: report.count as u64,
+        out_of_tolerance: report.mismatches as u64,
+        max_abs: report.max_absolute,
+        max_rel: report.max_relative,
+        max_ulp: report.max_ulp,
+        mean_abs: report.mean_absolute,
+        rms: report.rms,
+        cosine: report.cosine,
+        scale: Some(report.scale),
+        golden_nan: Some(report.expected_nan as u64),
+        candidate_nan: Some(report.actual_nan as u64),
+        histogram: decades(&report.decades),
+        ulp_histogram: distances(&report.ulps),
+        worst: report.worst.map(point),
+        first: report.first.map(point),
+    }
+}
+
+fn identical_figures(tensor: &Tensor) -> Figures {
+    let count = tensor.len() as u64;
+    let same = if count > 0 { vec![Bin { from: 0.0, to: Some(0.0), count }] } else { Vec::new() };
+    Figures {
+        elements: count,
+        out_of_tolerance: 0,
+        max_abs: 0.0,
+        max_rel: 0.0,
+        max_ulp: 0,
+        mean_abs: 0.0,
+        rms: 0.0,
+        cosine: (count > 0).then_some(1.0),
+        scale: None,
+        golden_nan: None,
+        candidate_nan: None,
+        worst: None,
+        first: None,
+        histogram: same.clone(),
+        ulp_histogram: same,
+    }
+}
+
+fn decades(histogram: &DecadeHistogram) -> Vec<Bin> {
+    let exact = Some(histogram.exact()).filter(|&count| count > 0);
+    let exact = exact.map(|count| Bin { from: 0.0, to: Some(0.0), count });
+    let power = |exponent: i32| 10f64.powi(exponent);
+    let bins = histogram.occupied().map(|(exponent, count)| match exponent {
+        None => Bin { from: 0.0, to: Some(power(DecadeHistogram::LOWEST)), count },
+        Some(exponent) => {
+            let to = (exponent < DecadeHistogram::HIGHEST).then(|| power(exponent + 1));
+            Bin { from: power(exponent), to, count }
+        }
+    });
+    exact.into_iter().chain(bins).collect()
+}
+
+fn distances(histogram: &UlpHistogram) -> Vec<Bin> {
+    let bins = histogram.occupied();
+    bins.map(|(low, high, count)| {
+        let to = if low == 0 { Some(0.0) } else { high.checked_add(1).map(|end| end as f64) };
+        Bin { from: low as f64, to, count }
+    })
+    .collect()
+}
