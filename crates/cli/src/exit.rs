@@ -37,6 +37,11 @@ impl Failure {
         Self { exit: Exit::BadInput, error: error.into() }
     }
 
+    /// A check does not hold.
+    pub(crate) fn check_failed(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::CheckFailed, error: error.into() }
+    }
+
     /// The machine or the system does not allow it.
     pub(crate) fn not_possible(error: impl Into<anyhow::Error>) -> Self {
         Self { exit: Exit::NotPossible, error: error.into() }

@@ -1,16 +1,18 @@
 //! Results rendered for people and for other tools: Markdown, CSV, JUnit, terminal tables and plots.
 //!
 //! [`comparison`] renders how two runs compare, [`run`] what one run gave. Both are built from [`Table`] and
-//! [`number`]; [`plot()`] draws a trend.
+//! [`number`]; [`plot()`] draws a trend. [`chrome_trace()`] writes a profile as a timeline that browsers show.
 
 #![forbid(unsafe_code)]
 
+mod chrome_trace;
 pub mod comparison;
 pub mod number;
 mod plot;
 pub mod run;
 mod table;
 
+pub use chrome_trace::chrome_trace;
 pub use plot::plot;
 pub use table::{Align, Style, Table};
 

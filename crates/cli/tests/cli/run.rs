@@ -1,4 +1,4 @@
-//! `warpt run` on StableHLO text.
+//! `warpt run`: inputs, outputs, traces and what is refused.
 
 use serde_json::Value;
 
@@ -99,4 +99,115 @@ fn an_operation_that_nobody_can_run_is_named_before_the_run() {
     let done = warpt.run(&["run", "model.mlir"]);
     assert_eq!((done.code, done.stdout.as_str()), (3, ""));
     assert!(done.stderr.contains("@mystery"), "{}", done.stderr);
+}
+
+/// A training step of one parameter, with the nodes that it was traced from.
+const STEP: &str = "func.func @main(%w: tensor<f32> {warpforge.name = \"w\", warpforge.role = \"parameter\"}, \
+     %x: tensor<f32> {warpforge.name = \"x\"}) -> (tensor<f32> {warpforge.name = \"loss\", warpforge.role = \"loss\"}, \
+     tensor<f32> {warpforge.name = \"grad.w\", warpforge.role = \"gradient\", warpforge.of = \"w\"}) {
+  %0 = stablehlo.multiply %w, %x : tensor<f32> loc(\"mul\"(\"net.py\":4:0))
+  %1 = stablehlo.log %0 : tensor<f32> loc(\"log\"(\"net.py\":5:0))
+  func.return %1, %x : tensor<f32>, tensor<f32>
+}
+";
+
+/// `STEP` with files of its parameter and its input.
+fn step(w: f32, x: f32) -> Warpt {
+    let warpt = with_model(STEP);
+    for (name, value) in [("w", w), ("x", x)] {
+        let text = format!(
+            "func.func @main() -> (tensor<f32> {{warpforge.name = \"{name}\"}}) {{
+              %0 = stablehlo.constant dense<0x{:08X}> : tensor<f32>
+              func.return %0 : tensor<f32>\n}}",
+            value.to_bits()
+        );
+        std::fs::write(warpt.path("constant.mlir"), text).unwrap();
+        let file = format!("{name}.safetensors");
+        warpt.json(&["run", "constant.mlir", "--outputs", &file, "--json"]);
+    }
+    warpt
+}
+
+const FROM_FILES: [&str; 6] =
+    ["run", "model.mlir", "--weights", "w.safetensors", "--inputs", "x.safetensors"];
+
+#[test]
+fn a_trace_has_every_value_with_its_place() {
+    let warpt = step(2.0, 3.0);
+    let files = [
+        "--trace",
+        "t.jsonl",
+        "--trace-tensors",
+        "t.safetensors",
+        "--trace-filter",
+        "log",
+        "--profile",
+        "p.json",
+    ];
+    let done = warpt.run(&[&FROM_FILES[..], &files].concat());
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    let lines: Vec<Value> = std::fs::read_to_string(warpt.path("t.jsonl"))
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 2);
+    let (product, log) = (&lines[0], &lines[1]);
+    assert_eq!((&product["mean"], &product["line"]), (&Value::from(6.0), &Value::from(2)));
+    assert_eq!((&log["node"], &log["source"]), (&Value::from("log"), &Value::from("net.py:5")));
+    let kept = std::fs::read(warpt.path("t.safetensors")).unwrap();
+    let header = String::from_utf8_lossy(&kept);
+    assert!(header.contains("main/1:0/0") && !header.contains("main/0:0/0"), "{header}");
+    let profile: Value = serde_json::from_slice(&std::fs::read(warpt.path("p.json")).unwrap()).unwrap();
+    let names: Vec<&str> = profile["traceEvents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["process_name", "stablehlo.multiply", "stablehlo.log"]);
+}
+
+#[test]
+fn the_first_nan_stops_the_run_with_its_place() {
+    let warpt = step(2.0, -3.0);
+    assert_eq!(warpt.run(&FROM_FILES).code, 0);
+    let done = warpt.run(&[&FROM_FILES[..], &["--break-on", "nan", "--trace", "t.jsonl"]].concat());
+    assert_eq!((done.code, done.stdout.as_str()), (1, ""));
+    for expected in ["model.mlir:3:", "stablehlo.log", "node `log`", "net.py:5", "^"] {
+        assert!(done.stderr.contains(expected), "no {expected} in\n{}", done.stderr);
+    }
+    let trace = std::fs::read_to_string(warpt.path("t.jsonl")).unwrap();
+    assert_eq!(trace.lines().count(), 2, "what was seen until then is written");
+    let warpt = step(2.0, f32::NAN);
+    let done = warpt.run(&[&FROM_FILES[..], &["--break-on", "nan"]].concat());
+    assert_eq!(done.code, 1);
+    assert!(done.stderr.contains("input `x` has 1 NaN"), "{}", done.stderr);
+}
+
+#[test]
+fn a_saved_run_has_what_a_golden_one_has() {
+    let warpt = step(2.0, 3.0);
+    let save = [&FROM_FILES[..], &["--save", "candidate", "--json"]].concat();
+    warpt.json(&save);
+    let manifest: Value =
+        serde_json::from_slice(&std::fs::read(warpt.path("candidate/manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest["nodes"][1]["name"], "log");
+    assert_eq!(manifest["nodes"][1]["tensors"][0], "log");
+    let mut files: Vec<&String> = manifest["files"].as_object().unwrap().keys().collect();
+    files.sort();
+    let all = [
+        "activations.safetensors",
+        "gradients.safetensors",
+        "inputs.safetensors",
+        "losses.json",
+        "outputs.safetensors",
+    ];
+    assert_eq!(files, all);
+    let losses: Value =
+        serde_json::from_slice(&std::fs::read(warpt.path("candidate/losses.json")).unwrap()).unwrap();
+    assert!((losses["loss"][0].as_f64().unwrap() - 6f64.ln()).abs() < 1e-6);
+    warpt.json(&save);
+    std::fs::write(warpt.path("candidate/manifest.json"), "{").unwrap();
+    assert_ne!(warpt.run(&save).code, 0, "a folder that is no run's is not written over");
 }

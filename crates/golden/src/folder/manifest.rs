@@ -14,7 +14,7 @@ pub const SCHEMA_VERSION: u64 = 1;
 pub(crate) const FILE_NAME: &str = "manifest.json";
 
 /// How a run was made. Fields that are not known are left alone, so that a writer may say more.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The form of the manifest.
     pub schema_version: u64,
@@ -39,7 +39,7 @@ pub struct Manifest {
 }
 
 /// The model's file.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
     /// Its name.
     pub file: String,
@@ -49,7 +49,7 @@ pub struct FileEntry {
 }
 
 /// What identifies a file's content.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
     /// The SHA-256 of its bytes, in hexadecimal.
     pub sha256: String,

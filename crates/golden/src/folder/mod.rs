@@ -4,12 +4,14 @@ mod hash;
 mod manifest;
 mod numbers;
 mod scan;
+mod write;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use manifest::{FileEntry, Fingerprint, Manifest, NodeEntry, SCHEMA_VERSION};
 use warpforge_tensor::Tensor;
+pub use write::FolderWriter;
 
 use crate::{Class, Error};
 

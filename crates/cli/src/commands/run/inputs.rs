@@ -27,6 +27,11 @@ pub(crate) struct InputArgs {
 }
 
 impl InputArgs {
+    /// The number that inputs are made from.
+    pub(crate) fn seed(&self) -> Option<u64> {
+        self.seed
+    }
+
     /// Binds the weights of `--weights`.
     pub(crate) fn bind_weights(&self, model: &mut Model) -> Result<(), Failure> {
         let Some(path) = &self.weights else { return Ok(()) };

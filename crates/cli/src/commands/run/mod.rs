@@ -1,8 +1,10 @@
 //! `warpt run`: a model on given or random inputs.
 
 mod inputs;
+mod observe;
 mod record;
 mod render;
+mod save;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -10,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use warpforge::{CompileOptions, CompiledModel, Device, Model, Outputs, Precision, RunOptions, Tensor, Tier};
+use warpforge_runtime::Executable;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::term;
@@ -42,6 +45,12 @@ pub(crate) struct RunArgs {
     /// The function to run [default: @main, or the only public one]
     #[arg(long, value_name = "FUNCTION")]
     entry: Option<String>,
+    #[command(flatten)]
+    observe: observe::ObserveArgs,
+    /// Write the run as a folder that `warpt validate` takes: inputs, outputs, the values of the graph's nodes,
+    /// gradients, losses, and a manifest
+    #[arg(long, value_name = "DIR")]
+    save: Option<PathBuf>,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
@@ -69,9 +78,9 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let executable = compiled.prepare(&inputs)?;
     compile += begin.elapsed();
 
-    let (outputs, times) = repeat(&compiled, &inputs, args.repeat.get())?;
+    let (outputs, times) = execute(args, &compiled, executable.as_ref(), &inputs)?;
     if let Some(path) = &args.outputs {
-        save(&outputs, path)?;
+        save_outputs(&outputs, path)?;
     }
     let record = record::Record::new(args, &compiled, executable.as_ref(), &inputs, &outputs)
         .with_times(load, compile, &times);
@@ -83,25 +92,51 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     Ok(Exit::Pass)
 }
 
-/// Runs so many times; the outputs of the last run and the time of each.
-fn repeat(
+/// Runs as often as asked; the outputs of the last run and the time of each.
+///
+/// Watching costs time, so the run that is watched is one of its own, unless there is only one.
+fn execute(
+    args: &RunArgs,
     compiled: &CompiledModel,
+    executable: &dyn Executable,
     inputs: &[Tensor],
-    count: usize,
 ) -> Result<(Outputs, Vec<Duration>), Failure> {
     let mut times = Vec::new();
-    loop {
+    let mut timed = |options: &RunOptions| -> Result<Outputs, warpforge::Error> {
         let begin = Instant::now();
-        let outputs = compiled.run_in_order(inputs, &RunOptions::default())?;
+        let outputs = compiled.run_in_order(inputs, options)?;
         times.push(begin.elapsed());
-        if times.len() >= count {
+        Ok(outputs)
+    };
+    let watched = args.observe.any() || args.save.is_some();
+    if watched {
+        args.observe.check_inputs(compiled, inputs)?;
+        let watch = args.observe.watch(compiled, executable, args.save.is_some())?;
+        let outcome = timed(&watch.run_options());
+        watch.write_trace()?;
+        let outputs = outcome?;
+        watch.write_profile(outputs.profile(), &args.model.display().to_string())?;
+        if let Some(folder) = &args.save {
+            let nodes = watch.node_values();
+            let (file, seed) = (args.model.as_path(), args.inputs.seed());
+            let run =
+                save::Run { file, seed, compiled, executable, inputs, outputs: &outputs, nodes: &nodes };
+            save::save(&run, folder).map_err(Failure::not_possible)?;
+        }
+        if args.repeat.get() == 1 {
             return Ok((outputs, times));
         }
     }
+    let mut outputs = timed(&RunOptions::default())?;
+    for _ in 1..args.repeat.get() {
+        outputs = timed(&RunOptions::default())?;
+    }
+    times.drain(..usize::from(watched));
+    Ok((outputs, times))
 }
 
 /// Writes the outputs: one to an npy file, or all to a safetensors file.
-fn save(outputs: &Outputs, path: &std::path::Path) -> Result<(), Failure> {
+fn save_outputs(outputs: &Outputs, path: &std::path::Path) -> Result<(), Failure> {
     let mut tensors = outputs.iter();
     match (path.extension().is_some_and(|extension| extension == "npy"), tensors.next(), tensors.next()) {
         (true, Some((_, only)), None) => {

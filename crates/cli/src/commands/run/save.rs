@@ -1,0 +1,85 @@
+//! `--save`: the run as a folder that `warpt validate` compares with PyTorch's.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use warpforge::{CompiledModel, Outputs, ResultRole, Scalar, Tensor};
+use warpforge_golden::folder::{FileEntry, FolderWriter, Manifest, NodeEntry};
+use warpforge_golden::{Class, Error};
+use warpforge_ir::nodes::Nodes;
+use warpforge_runtime::Executable;
+
+/// What a run had and gave.
+pub(super) struct Run<'a> {
+    pub(super) file: &'a Path,
+    pub(super) seed: Option<u64>,
+    pub(super) compiled: &'a CompiledModel,
+    pub(super) executable: &'a dyn Executable,
+    pub(super) inputs: &'a [Tensor],
+    pub(super) outputs: &'a Outputs,
+    /// The values of the graph's nodes.
+    pub(super) nodes: &'a [(String, Tensor)],
+}
+
+/// Writes the folder.
+pub(super) fn save(run: &Run<'_>, folder: &Path) -> Result<(), Error> {
+    let mut writer = FolderWriter::create(folder)?;
+    let model = run.compiled.model();
+    let slots = model.inputs();
+    writer.tensors(Class::Inputs, slots.iter().map(|slot| slot.name).zip(run.inputs))?;
+    if !run.nodes.is_empty() {
+        writer.tensors(Class::Activations, run.nodes.iter().map(|(name, tensor)| (name.as_str(), tensor)))?;
+    }
+    let mut gradients: Vec<(&str, &Tensor)> = Vec::new();
+    let mut outputs: Vec<(&str, &Tensor)> = Vec::new();
+    let mut losses = BTreeMap::new();
+    for (result, (name, tensor)) in model.signature().results.iter().zip(run.outputs.iter()) {
+        match (result.role, &result.of) {
+            // A gradient goes by the name of what it is the gradient of.
+            (ResultRole::Gradient, Some(of)) => gradients.push((of, tensor)),
+            (ResultRole::Gradient, None) => gradients.push((name, tensor)),
+            (ResultRole::Loss, _) => {
+                losses.insert(name.to_owned(), tensor.iter().map(Scalar::to_f64).collect());
+                outputs.push((name, tensor));
+            }
+            _ => outputs.push((name, tensor)),
+        }
+    }
+    writer.tensors(Class::Outputs, outputs)?;
+    if !gradients.is_empty() {
+        writer.tensors(Class::Gradients, gradients)?;
+    }
+    if !losses.is_empty() {
+        writer.numbers(Class::Losses, &losses)?;
+    }
+    let file_name = run.file.file_name().map(|name| name.to_string_lossy().into_owned());
+    let versions = [("warpt", env!("CARGO_PKG_VERSION")), ("backend", run.compiled.backend())];
+    writer.finish(Manifest {
+        versions: versions.map(|(name, version)| (name.to_owned(), version.to_owned())).into(),
+        seed: run.seed.and_then(|seed| i64::try_from(seed).ok()),
+        model: file_name.clone(),
+        archive: file_name.map(|file| FileEntry { file, sha256: None }),
+        nodes: nodes(run.executable, run.nodes),
+        ..Manifest::default()
+    })
+}
+
+/// The nodes in execution order, with the tensors that each gave.
+fn nodes(executable: &dyn Executable, values: &[(String, Tensor)]) -> Vec<NodeEntry> {
+    let program = executable.program();
+    let Some(function) = program.module().function(program.entry()) else { return Vec::new() };
+    let mut tensors: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (name, _) in values {
+        let numbered = name.rsplit_once('.').filter(|(_, index)| index.bytes().all(|b| b.is_ascii_digit()));
+        let node = numbered.map_or(name.as_str(), |(node, _)| node);
+        tensors.entry(node).or_default().push(name.clone());
+    }
+    let list = Nodes::of(function);
+    let entry = |node: &warpforge_ir::nodes::Node| NodeEntry {
+        name: node.name.clone(),
+        source: node.source.as_ref().map(ToString::to_string),
+        tensors: tensors.get(node.name.as_str()).cloned().unwrap_or_default(),
+        ..NodeEntry::default()
+    };
+    list.list().iter().map(entry).collect()
+}

@@ -1,0 +1,160 @@
+//! Writing the folder of a run: tensors and numbers first, the manifest with their hashes last.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use warpforge_tensor::Tensor;
+use warpforge_tensor::io::{carrier, safetensors};
+
+use super::{Fingerprint, Manifest, SCHEMA_VERSION, hash, manifest};
+use crate::{Class, Error};
+
+/// A folder being filled.
+#[derive(Debug)]
+pub struct FolderWriter {
+    path: PathBuf,
+    files: BTreeMap<String, Fingerprint>,
+}
+
+impl FolderWriter {
+    /// Starts a folder. The files of an earlier run in it go; a folder that holds anything else is left alone.
+    ///
+    /// # Errors
+    ///
+    /// When the folder is in use for something else, or cannot be made.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        let io = |source| Error::Io { path: path.display().to_string(), source };
+        std::fs::create_dir_all(path).map_err(io)?;
+        match Manifest::read(path)? {
+            Some(earlier) => {
+                // The manifest first: without it the folder claims nothing.
+                let listed = earlier.files.keys().map(String::as_str);
+                for name in std::iter::once(manifest::FILE_NAME).chain(listed.filter(|name| is_plain(name))) {
+                    match std::fs::remove_file(path.join(name)) {
+                        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error)),
+                        _ => {}
+                    }
+                }
+            }
+            None if std::fs::read_dir(path).map_err(io)?.next().is_some() => {
+                let reason = "the folder is not empty and not one of a run; choose another".to_owned();
+                return Err(Error::Manifest { path: path.display().to_string(), reason });
+            }
+            None => {}
+        }
+        Ok(Self { path: path.to_owned(), files: BTreeMap::new() })
+    }
+
+    /// Writes the tensors of a class.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn tensors<'t>(
+        &mut self,
+        class: Class,
+        tensors: impl IntoIterator<Item = (&'t str, &'t Tensor)>,
+    ) -> Result<(), Error> {
+        let name = format!("{class}.safetensors");
+        let path = self.path.join(&name);
+        let unwritable = |source| Error::Tensors { path: path.display().to_string(), source };
+        let stored: Vec<(&str, Tensor)> = tensors
+            .into_iter()
+            .map(|(name, tensor)| Ok((name, carrier::to_carrier(tensor)?)))
+            .collect::<Result<_, _>>()
+            .map_err(unwritable)?;
+        safetensors::write(&path, stored.iter().map(|(name, tensor)| (*name, tensor))).map_err(unwritable)?;
+        self.wrote(name)
+    }
+
+    /// Writes the numbers of a class, by name: for losses, one a step.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn numbers(&mut self, class: Class, numbers: &BTreeMap<String, Vec<f64>>) -> Result<(), Error> {
+        let name = format!("{class}.json");
+        self.json(&name, numbers)?;
+        self.wrote(name)
+    }
+
+    /// Writes the manifest: what is known of the run, with the hash of every file.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn finish(self, facts: Manifest) -> Result<(), Error> {
+        let manifest = Manifest { schema_version: SCHEMA_VERSION, files: self.files.clone(), ..facts };
+        self.json(manifest::FILE_NAME, &manifest)
+    }
+
+    fn json(&self, name: &str, value: &impl Serialize) -> Result<(), Error> {
+        let path = self.path.join(name);
+        let unwritable = |source| Error::Io { path: path.display().to_string(), source };
+        let text = serde_json::to_string_pretty(value).map_err(|error| unwritable(error.into()))?;
+        std::fs::write(&path, text + "\n").map_err(unwritable)
+    }
+
+    fn wrote(&mut self, name: String) -> Result<(), Error> {
+        let sha256 = hash::sha256(&self.path.join(&name))?;
+        self.files.insert(name, Fingerprint { sha256 });
+        Ok(())
+    }
+}
+
+/// Whether a name stays in the folder.
+fn is_plain(name: &str) -> bool {
+    Path::new(name).file_name().is_some_and(|only| only == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Folder;
+    use crate::folder::NodeEntry;
+
+    fn write(path: &Path, value: f32) -> Result<(), Error> {
+        let mut writer = FolderWriter::create(path)?;
+        let tensor = Tensor::from_slice(&[1], &[value]).unwrap();
+        writer.tensors(Class::Outputs, [("out0", &tensor)])?;
+        writer.numbers(Class::Losses, &BTreeMap::from([("loss".to_owned(), vec![0.5])]))?;
+        let node = NodeEntry { name: "relu".to_owned(), ..NodeEntry::default() };
+        writer.finish(Manifest { nodes: vec![node], ..Manifest::default() })
+    }
+
+    #[test]
+    fn what_is_written_reads_back_and_can_be_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        for value in [1.0, 2.0] {
+            write(&path, value).unwrap();
+            let read = Folder::open(&path).unwrap();
+            let output = read.tensor("", Class::Outputs, "out0").unwrap();
+            assert_eq!(output.as_slice::<f32>().unwrap(), [value]);
+            assert_eq!(read.tensor("", Class::Losses, "loss").unwrap().get(0).to_f64(), 0.5);
+            assert_eq!(read.manifest().unwrap().nodes[0].name, "relu");
+            assert!(read.files().iter().all(|file| file.sha256.is_some()));
+        }
+    }
+
+    #[test]
+    fn a_folder_of_something_else_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("thesis.txt"), "x").unwrap();
+        assert!(write(folder.path(), 1.0).unwrap_err().to_string().contains("not empty"));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_manifest_cannot_have_files_elsewhere_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("keep"), "x").unwrap();
+        let path = folder.path().join("run");
+        std::fs::create_dir(&path).unwrap();
+        let text = "{\"schema_version\": 1, \"files\": {\"../keep\": {\"sha256\": \"\"}}}";
+        std::fs::write(path.join("manifest.json"), text).unwrap();
+        write(&path, 1.0).unwrap();
+        assert!(folder.path().join("keep").exists());
+    }
+}
