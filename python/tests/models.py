@@ -33,6 +33,22 @@ class Loss(nn.Module):
         return {"loss": nn.functional.cross_entropy(scores, label), "scores": scores}
 
 
+class Attention(nn.Module):
+    """The loss of a tiny language model: fused attention, and one matrix for embedding and scores."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(7, 8)
+        self.scores = nn.Linear(8, 7, bias=False)
+        self.scores.weight = self.embed.weight
+        self.unused = nn.Parameter(torch.ones(2))
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.embed(ids).unflatten(-1, (2, 4)).transpose(1, 2)
+        y = nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)
+        return nn.functional.cross_entropy(self.scores(y.transpose(1, 2).flatten(2)).flatten(0, 1), ids.flatten())
+
+
 class Nested(nn.Module):
     """Nested arguments, a number, an absent argument, a constant, and outputs that are no tensors."""
 

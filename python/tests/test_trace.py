@@ -98,6 +98,23 @@ def test_gradients_of_frozen_parameters_are_left_out(tmp_path: Path) -> None:
     assert "net.out.weight" in golden(traced.golden, "gradients")
 
 
+def test_gradients_through_fused_attention_and_tied_parameters(tmp_path: Path) -> None:
+    model, ids = models.Attention(), torch.tensor([[1, 2, 3], [4, 5, 6]])
+    traced = trace(model, (ids,), output=tmp_path / "attention.pt2", train=True)
+    model(ids).backward()
+    (gradient,) = golden(traced.golden, "gradients").values()
+    torch.testing.assert_close(gradient, model.embed.weight.grad)
+
+
+def test_training_graph_knows_the_sources_of_its_forward_pass(tmp_path: Path) -> None:
+    made = models.make_loss()
+    traced = trace(Model(made["model"], (), made["kwargs"]), output=tmp_path / "loss.pt2", train=True)
+    nodes = {node["name"]: node for node in traced.manifest["nodes"]}
+    assert (nodes["convolution"]["module"], nodes["addmm"]["module"]) == ("net.conv", "net.out")
+    assert "models.py:" in nodes["convolution"]["source"]
+    assert nodes["convolution_backward"]["source"] is None
+
+
 def test_nested_arguments_and_values_that_are_no_tensors(tmp_path: Path) -> None:
     pair = [torch.ones(3), torch.full((3,), 4.0)]
     args = (torch.arange(6.0).reshape(2, 3), {"pair": pair}, 2.0)

@@ -21,7 +21,15 @@ BART = {
     "encoder_ffn_dim": 64,
     "decoder_ffn_dim": 64,
 }
-T5 = {"vocab_size": VOCABULARY, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+T5 = {
+    "vocab_size": VOCABULARY,
+    "d_model": 32,
+    "d_kv": 8,
+    "d_ff": 64,
+    "num_layers": 2,
+    "num_heads": 4,
+    "decoder_start_token_id": 0,
+}
 IMAGE = {
     "hidden_size": 32,
     "num_hidden_layers": 2,

@@ -32,7 +32,7 @@ ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
     "convbert": ("ConvBert", {**SMALL, "embedding_size": 32, "head_ratio": 2, "num_attention_heads": 4}),
     "squeezebert": ("SqueezeBert", {**SMALL, "embedding_size": 32}),
     "roformer": ("RoFormer", {**SMALL, "embedding_size": 32}),
-    "nystromformer": ("Nystromformer", {**SMALL, "segment_means_seq_len": 8, "num_landmarks": 4}),
+    "nystromformer": ("Nystromformer", {**SMALL, "segment_means_seq_len": 16, "num_landmarks": 4}),
     "funnel": ("Funnel", {"vocab_size": VOCABULARY, "d_model": 32, "n_head": 4, "d_head": 8, "d_inner": 64}),
     "rembert": ("RemBert", {**SMALL, "input_embedding_size": 16}),
 }

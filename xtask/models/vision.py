@@ -37,7 +37,7 @@ CLASSIFIERS = {
     "vgg11_bn": 32,
     "wide_resnet50_2": 64,
 }
-VIDEO = ("r3d_18", "mc3_18", "r2plus1d_18", "s3d")
+VIDEO = ("r3d_18", "mc3_18", "r2plus1d_18")
 
 
 def _images(batch: int, side: int) -> torch.Tensor:
@@ -167,32 +167,39 @@ def retinanet() -> Model:
 
 
 for _name in VIDEO:
-    add(
-        _name,
-        lambda name=_name: Model(
-            unsettle(video.__dict__[name](weights=None)), (torch.randn(1, 3, 16 if name == "s3d" else 4, 64, 64),)
-        ),
-    )
+    add(_name, lambda name=_name: Model(unsettle(tv.get_model(name, weights=None)), (_clip(4, 64),)))
+
+
+def _clip(frames: int, side: int) -> torch.Tensor:
+    return torch.randn(1, 3, frames, side, side)
+
+
+@entry("s3d")
+def s3d() -> Model:
+    """Separable convolutions over a clip, with a last pooling that fits a small image."""
+    model = unsettle(tv.get_model("s3d", weights=None))
+    model.avgpool = nn.AvgPool3d(2, stride=1)
+    return Model(model, (_clip(16, 64),))
 
 
 @entry("mvit_small")
 def mvit() -> Model:
     """Multiscale attention with relative positions over a short clip."""
     blocks = [
-        video.mvit.MSBlockConfig(1, 16, 32, [3, 3, 3], [], [1, 1, 1], [1, 4, 4]),
+        video.mvit.MSBlockConfig(1, 16, 32, [3, 3, 3], [3, 3, 3], [1, 1, 1], [1, 4, 4]),
         video.mvit.MSBlockConfig(2, 32, 32, [3, 3, 3], [3, 3, 3], [1, 2, 2], [1, 2, 2]),
     ]
     model = video.MViT(
         (32, 32), 4, blocks, residual_pool=True, residual_with_cls_embed=False, rel_pos_embed=True, proj_after_attn=True
     )
-    return Model(unsettle(model), (torch.randn(1, 3, 4, 32, 32),))
+    return Model(unsettle(model), (_clip(4, 32),))
 
 
 @entry("swin3d_small")
 def swin3d() -> Model:
     """Shifted windows over a short clip."""
     model = video.SwinTransformer3d([2, 4, 4], 24, [2, 2], [2, 4], [2, 4, 4], num_classes=10)
-    return Model(unsettle(model), (torch.randn(1, 3, 4, 32, 32),))
+    return Model(unsettle(model), (_clip(4, 32),))
 
 
 @entry("raft_small")

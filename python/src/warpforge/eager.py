@@ -26,7 +26,7 @@ def results(
         leaves = torch.utils._pytree.tree_leaves(returned)
         if train:
             leaves[0].backward()
-        state = dict(model.module.named_parameters()) | dict(model.module.named_buffers())
+        state = dict(model.module.named_parameters(remove_duplicate=False)) | dict(model.module.named_buffers())
         arguments = dict(Model(model.module, args, kwargs).named_tensors())
         values = list(_in_order(program, leaves, state, arguments))
         return signature.outputs(program, values)

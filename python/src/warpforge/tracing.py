@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,11 @@ from typing import Any
 import torch
 from torch import nn
 from torch.export import ExportedProgram
-from torch.export.experimental import _export_forward_backward
 
 from warpforge import eager, nodes, signature
-from warpforge.dynamic import DynamicDim, dynamic_shapes
+from warpforge.dynamic import DynamicDim
 from warpforge.errors import TraceError
+from warpforge.export import export, loss_only
 from warpforge.factory import Model, load_model
 from warpforge.golden import GoldenFolder
 
@@ -68,8 +67,8 @@ def trace(  # noqa: PLR0913 (each is an option of the command)
     name, model = _resolve(model, args, kwargs, seed)
     if not train:
         model.module.eval()
-    with _loss_only(model.module, name) if train else _unchanged(model.module):
-        program = _export(model, name, train, dims, decompose)
+    with loss_only(model.module, name) if train else nullcontext():
+        program = export(model, name, dims, train=train, decompose=decompose)
         torch.manual_seed(seed)
         own, gradients = eager.results(model, program, train)
     torch.manual_seed(seed)
@@ -112,54 +111,6 @@ def _resolve(
     if isinstance(model, Model):
         return type(model.module).__qualname__, model
     return model, load_model(model, seed)
-
-
-def _export(model: Model, name: str, train: bool, dims: list[DynamicDim], decompose: bool) -> ExportedProgram:
-    shapes = dynamic_shapes(model, dims)
-    steps = "torch.export.export"
-    try:
-        program = torch.export.export(model.module, model.args, model.kwargs, dynamic_shapes=shapes, strict=False)
-        if train:
-            steps = "torch.export.experimental._export_forward_backward"
-            program = _export_forward_backward(program)
-        if decompose:
-            steps = "ExportedProgram.run_decompositions"
-            program = program.run_decompositions()
-    except Exception as error:
-        raise TraceError(
-            f"{steps} cannot export {name}: {type(error).__name__}: {error}",
-            "the model must be traceable by PyTorch itself; the message above is PyTorch's",
-        ) from error
-    return program
-
-
-@contextmanager
-def _loss_only(module: nn.Module, name: str) -> Iterator[None]:
-    """Lets the module return nothing but its loss, since the joint graph has no gradients of other outputs."""
-    forward = module.forward
-
-    @functools.wraps(forward)
-    def loss(*args: Any, **kwargs: Any) -> torch.Tensor:  # noqa: ANN401 (whatever the module takes)
-        returned = forward(*args, **kwargs)
-        first = torch.utils._pytree.tree_leaves(returned)[0]
-        if not isinstance(first, torch.Tensor) or first.dim() != 0:
-            what = f"a tensor of shape {list(first.shape)}" if isinstance(first, torch.Tensor) else repr(first)
-            raise TraceError(
-                f"{name} cannot be exported for training: the first value it returns is {what}, not a scalar loss",
-                "let `forward` return the loss, or a tuple that begins with it",
-            )
-        return first
-
-    module.forward = loss
-    try:
-        yield
-    finally:
-        del module.forward
-
-
-@contextmanager
-def _unchanged(_: nn.Module) -> Iterator[None]:
-    yield
 
 
 def _check_agreement(own: dict[str, torch.Tensor], program: ExportedProgram, values: list[Any]) -> None:
