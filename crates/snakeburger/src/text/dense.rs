@@ -9,6 +9,7 @@ use warpforge_ir::types::{ElementType, FloatType, TensorType, Type};
 
 use super::attrs::fits;
 use super::cursor::{Cursor, MAX_DEPTH, Parse, hex_digit};
+use super::numbers;
 use super::parser::Parser;
 
 /// Data that constants refer to by name.
@@ -62,14 +63,14 @@ impl Parser<'_> {
     fn skip_literal(&mut self, start: usize) -> Parse<()> {
         loop {
             let rest = self.cur.rest();
-            let Some(at) = rest.iter().position(|b| matches!(b, b'>' | b'"')) else {
+            let Some(at) = memchr::memchr2(b'>', b'"', rest) else {
                 return Err(self.cur.error_at(start, "the constant is not closed"));
             };
             self.cur.set_pos(self.cur.pos() + at);
             if rest[at] == b'>' {
                 return Ok(());
             }
-            let Some(length) = rest[at + 1..].iter().position(|b| *b == b'"') else {
+            let Some(length) = memchr::memchr(b'"', &rest[at + 1..]) else {
                 return Err(self.cur.error_at(start, "the constant is not closed"));
             };
             self.cur.set_pos(self.cur.pos() + length + 2);
@@ -118,20 +119,20 @@ impl Parser<'_> {
     pub(super) fn hex_bytes(&mut self) -> Parse<Vec<u8>> {
         let start = self.cur.pos();
         let rest = self.cur.rest();
-        let Some(length) = rest.iter().position(|b| *b == b'"') else {
+        let Some(length) = memchr::memchr(b'"', rest) else {
             return Err(self.cur.error_at(start, "the string is not closed"));
         };
         let digits = &rest[..length];
         if length % 2 != 0 {
             return Err(self.cur.error_at(start, "the number of hexadecimal digits is odd"));
         }
-        let mut bytes = Vec::with_capacity(length / 2);
         let mut bad = 0u8;
-        for pair in digits.chunks_exact(2) {
+        let pairs = digits.chunks_exact(2).map(|pair| {
             let (high, low) = (HEX[usize::from(pair[0])], HEX[usize::from(pair[1])]);
             bad |= (high | low) & 0xF0;
-            bytes.push(high << 4 | low & 0x0F);
-        }
+            high << 4 | low & 0x0F
+        });
+        let bytes: Vec<u8> = pairs.collect();
         if bad != 0 {
             let at = digits.iter().position(|b| hex_digit(*b).is_none()).unwrap_or(0);
             return Err(self.cur.error_at(start + at, "this is no hexadecimal digit"));
@@ -180,6 +181,14 @@ impl Parser<'_> {
                 return Err(self
                     .cur
                     .error_at(start, format!("a list has more than {size} elements of {ty}")));
+            }
+            if inner.is_empty() {
+                let run = numbers::read(self.cur.rest(), storage, size - found, bytes);
+                self.cur.set_pos(self.cur.pos() + run.length);
+                found += run.count;
+                if run.count > 0 {
+                    continue;
+                }
             }
             found += 1;
             self.list_level(ty, inner, storage, bytes)?;

@@ -8,6 +8,7 @@ mod attrs;
 mod cursor;
 mod custom;
 mod dense;
+mod numbers;
 mod ops;
 mod parser;
 mod pieces;
