@@ -32,7 +32,6 @@ ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
     "convbert": ("ConvBert", {**SMALL, "embedding_size": 32, "head_ratio": 2, "num_attention_heads": 4}),
     "squeezebert": ("SqueezeBert", {**SMALL, "embedding_size": 32}),
     "roformer": ("RoFormer", {**SMALL, "embedding_size": 32}),
-    "nystromformer": ("Nystromformer", {**SMALL, "segment_means_seq_len": 16, "num_landmarks": 4}),
     "funnel": ("Funnel", {"vocab_size": VOCABULARY, "d_model": 32, "n_head": 4, "d_head": 8, "d_inner": 64}),
     "rembert": ("RemBert", {**SMALL, "input_embedding_size": 16}),
 }
@@ -111,10 +110,8 @@ SEQUENCE_TO_SEQUENCE: dict[str, tuple[str, dict[str, Any]]] = {
     "bart": ("Bart", BART),
     "mbart": ("MBart", BART),
     "pegasus": ("Pegasus", BART),
-    "marian": ("Marian", {**BART, "pad_token_id": 1, "decoder_start_token_id": 1}),
     "m2m_100": ("M2M100", BART),
     "blenderbot": ("Blenderbot", BART),
-    "led": ("LED", {**BART, "attention_window": 4}),
     "longt5": ("LongT5", {**T5, "local_radius": 3}),
 }
 

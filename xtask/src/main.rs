@@ -6,7 +6,9 @@ mod command;
 mod differential;
 #[cfg(test)]
 mod layers;
+mod models;
 mod peers;
+mod python;
 mod test;
 
 use clap::{Parser, Subcommand};
@@ -25,6 +27,8 @@ enum Task {
     Test(test::TestArgs),
     /// Compare the reference with XLA on random programs
     Differential(differential::DifferentialArgs),
+    /// Compare PyTorch's models, imported and run, with PyTorch
+    Models(models::ModelsArgs),
     /// Measure warpt beside the tools that people would use instead
     #[command(subcommand)]
     Peers(peers::Peers),
@@ -34,6 +38,7 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Test(args) => test::run_tests(&args),
         Task::Differential(args) => differential::run(&args),
+        Task::Models(args) => models::run_models(&args),
         Task::Peers(peers) => peers::run(&peers),
     }
 }

@@ -1,18 +1,66 @@
 //! `cargo xtask test`: everything the tests need, then all the tests.
 
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::bail;
 use clap::Args;
 
-use crate::command::{cargo, run};
+use crate::command::{cargo, root, run};
+use crate::python::{TESTS, environment};
+
+/// Names the Python for those tests of the workspace that compare with JAX or PyTorch.
+const PYTHON: &str = "WARPT_PYTHON";
 
 /// Arguments of `cargo xtask test`.
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {
-    /// Passed on to `cargo test`, such as the name of a test
+    /// Leave out what needs Python: the tests of the package, and comparisons with JAX and PyTorch
+    #[arg(long)]
+    no_python: bool,
+    /// Passed on to `cargo test`, such as the name of a test; then only the workspace is tested
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
 
-/// Runs all tests. The workspace's tests make their own data and need nothing installed.
+/// Runs all tests, those of the Python package included. What cannot run here is reported as skipped.
 pub(crate) fn run_tests(args: &TestArgs) -> anyhow::Result<()> {
-    run(cargo().args(["test", "--workspace", "--no-fail-fast"]).args(&args.arguments))
+    let python =
+        if args.no_python { Err("--no-python asks for it".to_owned()) } else { environment(&TESTS)? };
+    let mut tests = cargo();
+    tests.args(["test", "--workspace", "--no-fail-fast"]).args(&args.arguments);
+    if let Ok(python) = &python {
+        tests.env(PYTHON, python);
+    }
+    let mut failed: Vec<String> = run(&mut tests).err().iter().map(ToString::to_string).collect();
+    match &python {
+        Ok(python) if args.arguments.is_empty() => failed.extend(package(python)),
+        Ok(_) => {}
+        Err(reason) => {
+            eprintln!("SKIPPED: the Python package, and comparisons with JAX and PyTorch: {reason}");
+        }
+    }
+    if !failed.is_empty() {
+        bail!("{}", failed.join("\n"));
+    }
+    Ok(())
+}
+
+/// Tests the Python package, its style and that of the models; returns what failed.
+fn package(python: &Path) -> Vec<String> {
+    let module = |arguments: &[&str]| {
+        let mut command = Command::new(python);
+        command.current_dir(root()).arg("-m").args(arguments);
+        command
+    };
+    let commands = [
+        module(&["ruff", "check", "python", "xtask/models"]),
+        module(&["ruff", "format", "--check", "python", "xtask/models"]),
+        module(&["pytest", "-q", "python"]),
+    ];
+    commands
+        .into_iter()
+        .filter_map(|mut command| run(&mut command).err())
+        .map(|error| error.to_string())
+        .collect()
 }
