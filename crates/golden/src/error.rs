@@ -5,20 +5,20 @@
 #[non_exhaustive]
 pub enum Error {
     /// A file or folder could not be read.
-    #[error("{path}: {source}")]
+    #[error("{path}: {cause}")]
     Io {
         /// Which.
         path: String,
         /// The operating system's reason.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// A file of tensors is not what its format asks for.
-    #[error("{path}: {source}")]
+    #[error("{path}: {cause}")]
     Tensors {
         /// The file.
         path: String,
         /// What is wrong with it.
-        source: warpforge_tensor::Error,
+        cause: warpforge_tensor::Error,
     },
     /// A JSON file cannot be used.
     #[error("{path}: {reason}")]

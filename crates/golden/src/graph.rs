@@ -14,6 +14,8 @@ use crate::Class;
 pub struct Model<'m> {
     /// What to call it.
     pub name: &'m str,
+    /// The name of the function that was run.
+    pub entry: &'m str,
     /// The module; its operations name their nodes by their locations.
     pub module: &'m Module,
     /// The values of arguments that come with the model, by name.
@@ -31,15 +33,10 @@ pub(crate) struct Graph<'m> {
 }
 
 impl<'m> Graph<'m> {
-    /// The graph of a model's entry function: `main`, or the only one.
+    /// The graph of a model's entry function.
     pub(crate) fn new(model: &Model<'m>) -> Result<Self, String> {
-        let module = model.module;
-        let mut functions = module.functions();
-        let func = match (module.function("main"), functions.next(), functions.next()) {
-            (Some(main), ..) => main,
-            (None, Some(only), None) => only,
-            _ => return Err(format!("{} has no function `main`", model.name)),
-        };
+        let func = model.module.function(model.entry);
+        let func = func.ok_or_else(|| format!("{} has no function @{}", model.name, model.entry))?;
         let nodes = Nodes::of(func);
         if nodes.list().is_empty() {
             return Err(format!("the operations of {} do not name the nodes they came from", model.name));

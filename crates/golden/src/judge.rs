@@ -5,6 +5,7 @@ use warpforge_tensor::{ElementType, Tensor};
 
 use crate::folder::{Folder, Item, Key};
 use crate::report::{Bin, Figures, Point, Status, TensorKind, TensorReport};
+use crate::three_way::three_way;
 use crate::tolerance::{Nan, OneSided, Rule, Tolerances, Types};
 
 /// What the two runs have under one key.
@@ -12,6 +13,7 @@ pub(crate) struct Pair<'a> {
     pub(crate) key: &'a Key,
     pub(crate) golden: Option<&'a Item>,
     pub(crate) candidate: Option<&'a Item>,
+    pub(crate) reference: Option<&'a Item>,
 }
 
 impl Pair<'_> {
@@ -32,6 +34,7 @@ impl Pair<'_> {
             candidate: kind(self.candidate),
             rule,
             figures: None,
+            three_way: None,
         };
         if report.rule.ignore {
             return report;
@@ -43,7 +46,8 @@ impl Pair<'_> {
                 let same_file =
                     same_hash(golden.file_of(left).sha256.as_ref(), candidate.file_of(right).sha256.as_ref());
                 report.identical = same_file || left.tensor.identical(&right.tensor);
-                compared(&mut report, &left.tensor, &right.tensor)
+                let reference = self.reference.map(|item| &item.tensor);
+                compared(&mut report, &left.tensor, &right.tensor, reference)
             }
         };
         report
@@ -66,7 +70,12 @@ pub(crate) fn kind_of(tensor: &Tensor) -> TensorKind {
 }
 
 /// Compares two tensors that are both there: the status, and whether it is a mismatch.
-fn compared(report: &mut TensorReport, golden: &Tensor, candidate: &Tensor) -> (Status, bool) {
+fn compared(
+    report: &mut TensorReport,
+    golden: &Tensor,
+    candidate: &Tensor,
+    reference: Option<&Tensor>,
+) -> (Status, bool) {
     let elements = (golden.element_type(), candidate.element_type());
     let other_type = elements.0 != elements.1 && report.rule.types == Types::Same;
     if golden.shape() != candidate.shape() {
@@ -76,11 +85,18 @@ fn compared(report: &mut TensorReport, golden: &Tensor, candidate: &Tensor) -> (
     if elements.0.is_complex() != elements.1.is_complex() {
         return (Status::TypeMismatch, true);
     }
-    let figures = if report.identical && report.rule.nan == Nan::Equal {
+    let mut figures = if report.identical && report.rule.nan == Nan::Equal {
         Some(identical_figures(golden))
     } else {
         figures(golden, candidate, &report.rule)
     };
+    if let (Some(reference), Some(figures), false) = (reference, &mut figures, report.identical) {
+        report.three_way = three_way(golden, candidate, reference, &report.rule);
+        if let Some(three_way) = &report.three_way {
+            figures.out_of_tolerance = three_way.candidate.out_of_tolerance;
+            figures.first = None;
+        }
+    }
     let out_of_tolerance = figures.as_ref().is_none_or(|figures| figures.out_of_tolerance > 0);
     report.figures = figures;
     if other_type {

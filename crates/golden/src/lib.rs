@@ -2,9 +2,9 @@
 //!
 //! The first pass, PyTorch's, leaves a [`Folder`]: weights, activations, gradients, losses, metrics and outputs. The
 //! second leaves another. [`validate()`] holds each tensor of the second against the first by the [`tolerance`] of its
-//! [`Class`], finds the first operation in execution order that is out of tolerance, and replays it on the reference
-//! to tell whether the error arose there or came with its inputs. The answer is a [`report::Validation`], which crate
-//! `report` renders.
+//! [`Class`] and finds the first operation in execution order that is out of tolerance. With the [`Model`], [`explain()`]
+//! replays operations on the reference to tell whether an error arose there or came with the inputs. The answer is a
+//! [`report::Validation`], which crate `report` renders.
 //!
 //! ```
 //! use warpforge_golden::{Folder, Options, validate};
@@ -29,17 +29,21 @@
 
 mod class;
 mod error;
+mod explain;
 pub mod folder;
 mod graph;
 mod judge;
 mod order;
 mod replay;
 pub mod report;
+mod summary;
+mod three_way;
 pub mod tolerance;
 mod validate;
 
 pub use class::Class;
 pub use error::Error;
+pub use explain::{DEFAULT_REPLAYS, explain};
 pub use folder::Folder;
 pub use graph::Model;
 pub use report::{Validation, Verdict};

@@ -202,8 +202,9 @@ fn judged(replay: Replay) -> Origin {
 
 fn explanation(verdict: OriginVerdict, replay: &Replay) -> String {
     let part = |share: &Share| match share.out_of_tolerance {
-        0 => format!("up to {:.3e}", share.max_abs),
-        count => format!("up to {:.3e}, {count} out of tolerance", share.max_abs),
+        0 if share.max_abs == 0.0 => "nothing".to_owned(),
+        0 => format!("up to {:.2e}", share.max_abs),
+        count => format!("up to {:.2e}, {count} out of tolerance", share.max_abs),
     };
     let Replay { execution, inherited, import, .. } = replay;
     let imported = import.out_of_tolerance > 0 && import.max_abs >= execution.max_abs;

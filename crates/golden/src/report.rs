@@ -45,6 +45,8 @@ pub struct Validation {
     pub golden: RunInfo,
     /// The run that is judged.
     pub candidate: RunInfo,
+    /// The run in binary64 that judges both where their own types are narrow.
+    pub reference: Option<RunInfo>,
     /// The model that operations were replayed with.
     pub model: Option<String>,
     /// Totals.
@@ -179,6 +181,8 @@ pub struct TensorReport {
     pub rule: Rule,
     /// What the comparison measured, where there was one.
     pub figures: Option<Figures>,
+    /// How far both runs are from the reference run, where that is what the tensor was judged by.
+    pub three_way: Option<ThreeWay>,
 }
 
 impl TensorReport {
@@ -187,6 +191,20 @@ impl TensorReport {
     pub fn label(&self) -> String {
         self.step.as_ref().map_or_else(|| self.name.clone(), |step| format!("{step}/{}", self.name))
     }
+}
+
+/// Two tensors of a narrow type judged by a third in binary64: the candidate may be `factor` times as far from it as
+/// the golden one, and half a step of the type more.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ThreeWay {
+    /// How far the golden tensor is from the reference.
+    pub golden: Share,
+    /// How far the candidate's is; what is out of tolerance here is what counts.
+    pub candidate: Share,
+    /// How many times as far it may be.
+    pub factor: f64,
+    /// Half a step of the type at the largest value: what rounding alone may make.
+    pub half_step: f64,
 }
 
 /// The type and shape of a tensor.
@@ -221,7 +239,7 @@ pub struct Figures {
     pub mean_abs: f64,
     /// Root of the mean squared difference.
     pub rms: f64,
-    /// Cosine of the angle between the two as vectors; unknown when one is zero everywhere.
+    /// Cosine of the angle between the two as vectors; unknown when one is zero everywhere, 1 for identical ones.
     pub cosine: Option<f64>,
     /// Largest finite golden magnitude; not looked at in identical tensors.
     pub scale: Option<f64>,
@@ -339,13 +357,13 @@ pub struct Replay {
     pub nodes: Vec<String>,
 }
 
-/// One part of an error.
+/// A difference, or one part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Share {
     /// Largest absolute difference.
     pub max_abs: f64,
     /// Root of the mean squared difference.
     pub rms: f64,
-    /// Elements that this part alone puts out of tolerance.
+    /// Elements that this alone puts out of tolerance.
     pub out_of_tolerance: u64,
 }

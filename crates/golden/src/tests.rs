@@ -14,7 +14,7 @@ use warpforge_tensor::Tensor;
 use warpforge_tensor::io::safetensors;
 
 use crate::report::{OriginVerdict, Status, TensorReport};
-use crate::{Class, Folder, Model, Options, Tolerances, Validation, Verdict, validate};
+use crate::{Class, Folder, Model, Options, Tolerances, Validation, Verdict, explain, validate};
 
 /// Four nodes in a chain; `{extra}` may add to the second one.
 fn chain(extra: &str) -> Module {
@@ -110,6 +110,17 @@ impl Runs {
         let open = |name: &str| Folder::open(&self.path(name)).unwrap();
         validate(&open("golden"), &open("candidate"), options)
     }
+
+    /// Validates, and replays with the chain.
+    fn explain(&self, weights: &BTreeMap<String, Tensor>, replays: usize) -> Validation {
+        let open = |name: &str| Folder::open(&self.path(name)).unwrap();
+        let (golden, candidate) = (open("golden"), open("candidate"));
+        let module = plain_chain();
+        let model = Model { name: "chain.mlir", entry: "main", module: &module, weights };
+        let mut validation = validate(&golden, &candidate, &Options::default());
+        explain(&mut validation, &golden, &candidate, Some(&model), replays);
+        validation
+    }
 }
 
 fn origins(validation: &Validation) -> Vec<(&str, OriginVerdict)> {
@@ -121,9 +132,7 @@ fn the_operation_that_errs_is_named_and_those_after_it_inherit() {
     let runs = Runs::new();
     runs.run("golden", &plain_chain());
     runs.run("candidate", &shifted_chain("0.01"));
-    let (module, weights) = (plain_chain(), weights());
-    let model = Model { name: "chain.mlir", module: &module, weights: &weights };
-    let validation = runs.validate(&Options { model: Some(model), ..Options::default() });
+    let validation = runs.explain(&weights(), 16);
     assert_eq!(validation.verdict, Verdict::Fail);
     let first = validation.first_operation.as_ref().unwrap();
     assert_eq!((first.node.as_str(), first.source.as_deref()), ("shift", Some("net.py:4")));
@@ -153,9 +162,7 @@ fn an_operation_that_was_imported_wrongly_arose_there_too() {
     let runs = Runs::new();
     runs.run("golden", &shifted_chain("0.01"));
     runs.run("candidate", &plain_chain());
-    let (module, weights) = (plain_chain(), weights());
-    let model = Model { name: "chain.mlir", module: &module, weights: &weights };
-    let validation = runs.validate(&Options { model: Some(model), ..Options::default() });
+    let validation = runs.explain(&weights(), 16);
     let first = validation.first_operation.as_ref().unwrap();
     assert_eq!((first.node.as_str(), first.origin.verdict), ("shift", OriginVerdict::AroseHere));
     assert!(first.origin.explanation.starts_with("the imported operation"), "{}", first.origin.explanation);
@@ -171,9 +178,7 @@ fn an_error_on_top_of_an_inherited_one_is_both() {
     values.insert("tanh".to_owned(), wrong);
     let named = values.iter().map(|(name, tensor)| (name.as_str(), tensor));
     save(&runs.path("candidate/activations.safetensors"), named);
-    let (module, weights) = (plain_chain(), weights());
-    let model = Model { name: "chain.mlir", module: &module, weights: &weights };
-    let validation = runs.validate(&Options { model: Some(model), replays: 2, ..Options::default() });
+    let validation = runs.explain(&weights(), 2);
     let expected = [
         ("shift", OriginVerdict::AroseHere),
         ("tanh", OriginVerdict::Both),
@@ -194,16 +199,12 @@ fn values_that_were_not_saved_are_computed_with_the_operation() {
         values.retain(|name, _| name != "shift");
         save(&path, values.iter().map(|(name, tensor)| (name.as_str(), tensor)));
     }
-    let (module, weights) = (plain_chain(), weights());
-    let model = Model { name: "chain.mlir", module: &module, weights: &weights };
-    let validation = runs.validate(&Options { model: Some(model), ..Options::default() });
+    let validation = runs.explain(&weights(), 16);
     let first = validation.first_operation.as_ref().unwrap();
     assert_eq!((first.node.as_str(), first.origin.verdict), ("tanh", OriginVerdict::AroseHere));
     assert_eq!(first.origin.replay.as_ref().unwrap().nodes, ["shift", "tanh"]);
 
-    let none = BTreeMap::new();
-    let model = Model { weights: &none, ..model };
-    let validation = runs.validate(&Options { model: Some(model), ..Options::default() });
+    let validation = runs.explain(&BTreeMap::new(), 16);
     let origin = &validation.first_operation.as_ref().unwrap().origin;
     assert_eq!(origin.verdict, OriginVerdict::Unknown);
     assert!(origin.explanation.contains("`w` is neither among the golden weights nor in the model"));

@@ -1,7 +1,8 @@
 //! Results rendered for people and for other tools: Markdown, CSV, JUnit, terminal tables and plots.
 //!
-//! [`comparison`] renders how two runs compare, [`run`] what one run gave. Both are built from [`Table`] and
-//! [`number`]; [`plot()`] draws a trend. [`chrome_trace()`] writes a profile as a timeline that browsers show.
+//! [`comparison`] renders how two benchmark runs compare, [`run`] what one of them gave, and [`validation`] how a
+//! model's results compare with golden ones. All are built from [`Table`] and [`number`]; [`plot()`] draws a trend,
+//! [`chrome_trace()`] writes a profile as a timeline that browsers show.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +12,7 @@ pub mod number;
 mod plot;
 pub mod run;
 mod table;
+pub mod validation;
 
 pub use chrome_trace::chrome_trace;
 pub use plot::plot;

@@ -10,6 +10,7 @@ mod opt;
 mod run;
 mod serve;
 mod shell;
+mod validate;
 
 use clap::{Parser, Subcommand};
 
@@ -40,6 +41,8 @@ enum Command {
     Opt(opt::OptArgs),
     /// Run a model on given or random inputs
     Run(run::RunArgs),
+    /// Compare what a model gave with a golden run, and find the first operation that differs
+    Validate(validate::ValidateArgs),
     /// Run the StableHLO project's test files on the reference evaluator
     Conformance(conformance::ConformanceArgs),
     /// Write shell completions to standard output
@@ -59,6 +62,7 @@ impl Arguments {
             Command::Check(args) => check::run(&args),
             Command::Opt(args) => opt::run(&args),
             Command::Run(args) => run::run(&args),
+            Command::Validate(args) => validate::run(&args),
             Command::Conformance(args) => conformance::run(&args),
             Command::Completions(args) => shell::completions(&args),
             Command::Man(args) => shell::man(&args),

@@ -10,4 +10,5 @@ mod model;
 mod monitor;
 mod run;
 mod shell;
+mod validate;
 mod warpt;

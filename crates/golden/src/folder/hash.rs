@@ -10,8 +10,7 @@ use crate::Error;
 
 /// The SHA-256 of a file's bytes, in hexadecimal.
 pub(super) fn sha256(path: &Path) -> Result<String, Error> {
-    let bytes =
-        map_file(path).map_err(|source| Error::Tensors { path: path.display().to_string(), source })?;
+    let bytes = map_file(path).map_err(|cause| Error::Tensors { path: path.display().to_string(), cause })?;
     let mut text = String::with_capacity(64);
     for byte in Sha256::digest(&*bytes) {
         let _ = write!(text, "{byte:02x}");

@@ -82,7 +82,7 @@ impl Manifest {
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(Error::Io { path: path.display().to_string(), source }),
+            Err(cause) => return Err(Error::Io { path: path.display().to_string(), cause }),
         };
         let version: Version =
             serde_json::from_str(&text).map_err(|error| wrong(format!("not a manifest: {error}")))?;

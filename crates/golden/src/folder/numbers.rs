@@ -59,6 +59,18 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
+/// A number as JSON; what JSON has no word for is the text that [`parse`] reads.
+pub(super) fn to_json(number: f64) -> Value {
+    let word = if number.is_nan() {
+        "NaN"
+    } else if number > 0.0 {
+        "Infinity"
+    } else {
+        "-Infinity"
+    };
+    serde_json::Number::from_f64(number).map_or_else(|| word.into(), Value::Number)
+}
+
 /// The text with quotes around the three words that JSON does not have.
 fn quote_special(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len());

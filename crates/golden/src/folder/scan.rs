@@ -29,8 +29,8 @@ fn walk(root: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut pending = vec![PathBuf::new()];
     let mut seen = 0;
     while let Some(inside) = pending.pop() {
-        let here = root.join(&inside);
-        let io = |path: &Path, source| Error::Io { path: path.display().to_string(), source };
+        let here = if inside.as_os_str().is_empty() { root.to_owned() } else { root.join(&inside) };
+        let io = |path: &Path, cause| Error::Io { path: path.display().to_string(), cause };
         for entry in std::fs::read_dir(&here).map_err(|error| io(&here, error))? {
             let entry = entry.map_err(|error| io(&here, error))?;
             let path = entry.path();
@@ -116,11 +116,11 @@ fn tensors(
     extension: &str,
     stem: &str,
 ) -> Result<Vec<(String, warpforge_tensor::Tensor)>, Error> {
-    let unreadable = |source| Error::Tensors { path: path.display().to_string(), source };
+    let unreadable = |cause| Error::Tensors { path: path.display().to_string(), cause };
     match extension {
         "npy" => Ok(vec![(stem.to_owned(), npy::read(path).map_err(unreadable)?)]),
         "json" => {
-            let io = |source| Error::Io { path: path.display().to_string(), source };
+            let io = |cause| Error::Io { path: path.display().to_string(), cause };
             let text = std::fs::read_to_string(path).map_err(io)?;
             numbers::parse(&text).map_err(|reason| Error::Json { path: path.display().to_string(), reason })
         }

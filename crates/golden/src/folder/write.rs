@@ -7,7 +7,7 @@ use serde::Serialize;
 use warpforge_tensor::Tensor;
 use warpforge_tensor::io::{carrier, safetensors};
 
-use super::{Fingerprint, Manifest, SCHEMA_VERSION, hash, manifest};
+use super::{Fingerprint, Manifest, SCHEMA_VERSION, hash, manifest, numbers};
 use crate::{Class, Error};
 
 /// A folder being filled.
@@ -24,7 +24,7 @@ impl FolderWriter {
     ///
     /// When the folder is in use for something else, or cannot be made.
     pub fn create(path: &Path) -> Result<Self, Error> {
-        let io = |source| Error::Io { path: path.display().to_string(), source };
+        let io = |cause| Error::Io { path: path.display().to_string(), cause };
         std::fs::create_dir_all(path).map_err(io)?;
         match Manifest::read(path)? {
             Some(earlier) => {
@@ -58,7 +58,7 @@ impl FolderWriter {
     ) -> Result<(), Error> {
         let name = format!("{class}.safetensors");
         let path = self.path.join(&name);
-        let unwritable = |source| Error::Tensors { path: path.display().to_string(), source };
+        let unwritable = |cause| Error::Tensors { path: path.display().to_string(), cause };
         let stored: Vec<(&str, Tensor)> = tensors
             .into_iter()
             .map(|(name, tensor)| Ok((name, carrier::to_carrier(tensor)?)))
@@ -73,9 +73,13 @@ impl FolderWriter {
     /// # Errors
     ///
     /// When the file cannot be written.
-    pub fn numbers(&mut self, class: Class, numbers: &BTreeMap<String, Vec<f64>>) -> Result<(), Error> {
+    pub fn numbers(&mut self, class: Class, lists: &BTreeMap<String, Vec<f64>>) -> Result<(), Error> {
         let name = format!("{class}.json");
-        self.json(&name, numbers)?;
+        let lists: BTreeMap<&str, Vec<serde_json::Value>> = lists
+            .iter()
+            .map(|(name, values)| (name.as_str(), values.iter().copied().map(numbers::to_json).collect()))
+            .collect();
+        self.json(&name, &lists)?;
         self.wrote(name)
     }
 
@@ -91,7 +95,7 @@ impl FolderWriter {
 
     fn json(&self, name: &str, value: &impl Serialize) -> Result<(), Error> {
         let path = self.path.join(name);
-        let unwritable = |source| Error::Io { path: path.display().to_string(), source };
+        let unwritable = |cause| Error::Io { path: path.display().to_string(), cause };
         let text = serde_json::to_string_pretty(value).map_err(|error| unwritable(error.into()))?;
         std::fs::write(&path, text + "\n").map_err(unwritable)
     }
@@ -118,7 +122,7 @@ mod tests {
         let mut writer = FolderWriter::create(path)?;
         let tensor = Tensor::from_slice(&[1], &[value]).unwrap();
         writer.tensors(Class::Outputs, [("out0", &tensor)])?;
-        writer.numbers(Class::Losses, &BTreeMap::from([("loss".to_owned(), vec![0.5])]))?;
+        writer.numbers(Class::Losses, &BTreeMap::from([("loss".to_owned(), vec![0.5, f64::NAN])]))?;
         let node = NodeEntry { name: "relu".to_owned(), ..NodeEntry::default() };
         writer.finish(Manifest { nodes: vec![node], ..Manifest::default() })
     }
@@ -132,7 +136,8 @@ mod tests {
             let read = Folder::open(&path).unwrap();
             let output = read.tensor("", Class::Outputs, "out0").unwrap();
             assert_eq!(output.as_slice::<f32>().unwrap(), [value]);
-            assert_eq!(read.tensor("", Class::Losses, "loss").unwrap().get(0).to_f64(), 0.5);
+            let loss = read.tensor("", Class::Losses, "loss").unwrap();
+            assert!(loss.get(0).to_f64() == 0.5 && loss.get(1).is_nan());
             assert_eq!(read.manifest().unwrap().nodes[0].name, "relu");
             assert!(read.files().iter().all(|file| file.sha256.is_some()));
         }

@@ -35,6 +35,7 @@ pub(super) struct Changes {
     missing: Option<OneSided>,
     extra: Option<OneSided>,
     types: Option<Types>,
+    factor: Option<f64>,
     ignore: Option<bool>,
 }
 
@@ -61,11 +62,14 @@ impl Changes {
         rule.missing = self.missing.unwrap_or(rule.missing);
         rule.extra = self.extra.unwrap_or(rule.extra);
         rule.types = self.types.unwrap_or(rule.types);
+        rule.factor = self.factor.unwrap_or(rule.factor);
         rule.ignore = self.ignore.unwrap_or(rule.ignore);
     }
 
     fn check(&self) -> Result<(), String> {
-        for (name, value) in [("rtol", self.rtol), ("atol", self.atol), ("scaled", self.scaled)] {
+        let numbers =
+            [("rtol", self.rtol), ("atol", self.atol), ("scaled", self.scaled), ("factor", self.factor)];
+        for (name, value) in numbers {
             if let Some(value) = value.filter(|value| !(value.is_finite() && *value >= 0.0)) {
                 return Err(format!("{name} = {value} is no tolerance: it must be 0 or more"));
             }

@@ -10,6 +10,9 @@ use warpforge_tensor::{ElementType, FloatFormat};
 use crate::folder::Key;
 use crate::{Class, Error};
 
+/// How many times as far from a reference run as the golden run a candidate may be.
+const DEFAULT_FACTOR: f64 = 2.0;
+
 /// How far apart two values may be: `atol + rtol · |golden| + scaled · (largest |golden|)`, or `ulp` representable
 /// values of their type.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -76,6 +79,8 @@ pub struct Rule {
     pub extra: OneSided,
     /// Whether the element types must be the same.
     pub types: Types,
+    /// How many times as far from a reference run as the golden tensor the candidate's may be, for narrow types.
+    pub factor: f64,
     /// Whether it is left out.
     pub ignore: bool,
     /// Where the rule comes from.
@@ -170,6 +175,7 @@ impl Tolerances {
             missing: one_sided,
             extra: OneSided::Report,
             types: Types::Same,
+            factor: DEFAULT_FACTOR,
             ignore: false,
             origin: format!("default for {}", key.class),
         };
