@@ -8,8 +8,10 @@ use std::collections::BTreeSet;
 
 use warpforge_interp::{Interpreter, Options, Value};
 use warpforge_ir::slice::{Slice, slice};
-use warpforge_ir::{Element, TensorType, ValueDef, ValueId};
+use warpforge_ir::{ValueDef, ValueId};
+use warpforge_runtime::mismatch;
 use warpforge_tensor::Tensor;
+use warpforge_tensor::io::carrier::from_carrier;
 
 use crate::Class;
 use crate::folder::{Folder, Key};
@@ -57,10 +59,12 @@ impl Replayer<'_> {
             .graph
             .value(key.class, &key.name)
             .ok_or_else(|| format!("the model has no value that is {} `{}`", key.class, key.name))?;
-        let both = |folder: &Folder| folder.get(key).map(|item| item.tensor.clone());
+        let both = |folder: &Folder| folder.get(key).map(|item| self.as_value(&item.tensor, wanted));
         let (Some(golden), Some(candidate)) = (both(self.golden), both(self.candidate)) else {
             return Err("only one of the runs has the value".to_owned());
         };
+        let wrong = |problem| format!("the saved value {problem}");
+        let (golden, candidate) = (golden.map_err(wrong)?, candidate.map_err(wrong)?);
         let known = |value: ValueId| self.saved(&key.step, value).is_some();
         let cut = slice(self.graph.func, &[wanted], &known)
             .ok_or_else(|| "the value is an argument of the model, which nothing computes".to_owned())?;
@@ -79,12 +83,23 @@ impl Replayer<'_> {
     }
 
     /// The value as both runs have saved it.
-    fn saved(&self, step: &str, value: ValueId) -> Option<(&Tensor, &Tensor)> {
+    fn saved(&self, step: &str, value: ValueId) -> Option<(Tensor, Tensor)> {
         let name = self.graph.activation(value)?;
-        let golden = self.golden.tensor(step, Class::Activations, name)?;
-        let candidate = self.candidate.tensor(step, Class::Activations, name)?;
-        let ty = self.graph.func.op().module().value_type(value).as_tensor()?;
-        (fits(golden, ty) && fits(candidate, ty)).then_some((golden, candidate))
+        let in_folder =
+            |folder: &Folder| self.as_value(folder.tensor(step, Class::Activations, name)?, value).ok();
+        Some((in_folder(self.golden)?, in_folder(self.candidate)?))
+    }
+
+    /// A tensor of a file as a value of the model; files have no code for some types and carry them as others.
+    fn as_value(&self, tensor: &Tensor, value: ValueId) -> Result<Tensor, String> {
+        let ty = self.graph.func.op().module().value_type(value);
+        let ty = ty.as_tensor().ok_or_else(|| format!("is {}, not {ty}", kind_of(tensor)))?;
+        let carried = ty.element().storage().map(|element| from_carrier(tensor, element));
+        let tensor = match carried {
+            Some(Ok(Some(carried))) => carried,
+            _ => tensor.clone(),
+        };
+        mismatch(ty, &tensor).map_or(Ok(tensor), Err)
     }
 
     fn nodes_of(&self, cut: &Slice) -> Result<Vec<String>, String> {
@@ -106,18 +121,17 @@ impl Replayer<'_> {
         for &value in &cut.inputs {
             let (name, golden, candidate) = match (self.saved(step, value), module.value_def(value)) {
                 (Some((golden, candidate)), _) => {
-                    let name = self.graph.activation(value).unwrap_or_default();
-                    (name.to_owned(), golden.clone(), candidate.clone())
+                    (self.graph.activation(value).unwrap_or_default().to_owned(), golden, candidate)
                 }
-                (None, ValueDef::Argument(_, index)) => self.argument(step, index as usize)?,
+                (None, ValueDef::Argument(_, index)) => {
+                    let (name, golden, candidate) = self.argument(step, index as usize)?;
+                    let wrong = |problem| format!("its input `{name}` {problem}");
+                    let golden = self.as_value(&golden, value).map_err(wrong)?;
+                    let candidate = self.as_value(&candidate, value).map_err(wrong)?;
+                    (name, golden, candidate)
+                }
                 (None, ValueDef::Result(..)) => return Err("a value before it cannot be had".to_owned()),
             };
-            for tensor in [&golden, &candidate] {
-                let ty = module.value_type(value);
-                if !ty.as_tensor().is_some_and(|ty| fits(tensor, ty)) {
-                    return Err(format!("its input `{name}` is {}, the model takes {ty}", kind_of(tensor)));
-                }
-            }
             inputs.names.push(name);
             inputs.golden.push(golden);
             inputs.candidate.push(candidate);
@@ -153,18 +167,6 @@ impl Replayer<'_> {
             _ => Err("the value is no tensor".to_owned()),
         }
     }
-}
-
-/// Whether a tensor can be a value of a type; a dimension that the type leaves open may have any size.
-fn fits(tensor: &Tensor, ty: &TensorType) -> bool {
-    let element = matches!(ty.element(), Element::Plain(element) if *element == tensor.element_type());
-    let dims = ty.dims();
-    element
-        && dims.len() == tensor.dims().len()
-        && dims
-            .iter()
-            .zip(tensor.dims())
-            .all(|(dim, &size)| dim.size().is_none_or(|fixed| fixed == size as u64))
 }
 
 fn share(expected: &Tensor, actual: &Tensor, rule: &Rule) -> Result<Share, String> {

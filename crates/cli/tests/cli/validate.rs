@@ -205,3 +205,36 @@ fn a_folder_that_is_not_what_its_manifest_says_is_refused() {
     assert_eq!(done.code, 2);
     assert!(done.stderr.contains("`outputs.safetensors` has changed since the run"), "{}", done.stderr);
 }
+
+/// What `warpt run --save` leaves is what `warpt validate` takes.
+#[test]
+fn runs_saved_by_the_program_are_compared_and_traced_to_their_operations() {
+    let warpt = home();
+    let other = CHAIN.replace("dense<1.0>", "dense<1.5>");
+    std::fs::write(warpt.path("other.mlir"), other).unwrap();
+    for (model, folder) in [("chain.mlir", "first"), ("chain.mlir", "second"), ("other.mlir", "third")] {
+        let inputs = "golden/inputs.safetensors";
+        let done = warpt.run(&["run", model, "--inputs", inputs, "--tier", "correctness", "--save", folder]);
+        assert_eq!(done.code, 0, "{}", done.stderr);
+    }
+    let compared = |golden: &str, candidate: &str| {
+        let folders = ["validate", "--golden", golden, "--candidate", candidate];
+        warpt.json(&[&folders[..], &["--model", "chain.mlir", "--json"]].concat())
+    };
+    for golden in ["first", "golden"] {
+        let report = compared(golden, "second");
+        assert_eq!(
+            (&report["verdict"], &report["counts"]["compared"]),
+            (&json!("PASS"), &json!(6)),
+            "{report}"
+        );
+    }
+    let report = compared("first", "third");
+    let first = &report["first_operation"];
+    assert_eq!(
+        (&first["node"], &first["origin"]["verdict"]),
+        (&json!("plus"), &json!("arose_here")),
+        "{report}"
+    );
+    assert_eq!(first["source"], "net.py:4");
+}
