@@ -205,7 +205,9 @@ fn tolerance(report: &TensorReport) -> String {
 fn run_label(run: &RunInfo) -> String {
     let mut facts: Vec<String> = run.model.iter().cloned().collect();
     facts.extend(run.seed.map(|seed| format!("seed {seed}")));
-    facts.extend(run.versions.iter().map(|(name, version)| format!("{name} {version}")));
+    // The rest of the versions is in the JSON: a run names a dozen.
+    let made_by = run.versions.iter().filter(|(name, _)| matches!(name.as_str(), "torch" | "warpt"));
+    facts.extend(made_by.map(|(name, version)| format!("{name} {version}")));
     let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
     format!("{}{facts}", run.path)
 }
