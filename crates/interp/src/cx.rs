@@ -1,6 +1,6 @@
 //! What an evaluator sees of the operation it evaluates.
 
-use warpforge_ir::{Element, OpRef, TensorType};
+use warpforge_ir::{BlockId, Element, OpRef, TensorType};
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 
 use crate::Value;
@@ -18,6 +18,16 @@ impl<'m> Cx<'_, 'm, '_> {
     /// An operand that is a tensor.
     pub(crate) fn tensor(&self, index: usize) -> Result<&Tensor> {
         self.operands.get(index).ok_or_else(|| invalid(format!("operand {index} is missing")))?.as_tensor()
+    }
+
+    /// An operand that is a tensor, to be changed: it is not copied where nobody else has it.
+    pub(crate) fn take_tensor(&mut self, index: usize) -> Result<Tensor> {
+        let operand =
+            self.operands.get_mut(index).ok_or_else(|| invalid(format!("operand {index} is missing")))?;
+        match std::mem::replace(operand, Value::Token) {
+            Value::Tensor(tensor) => Ok(tensor),
+            other => other.as_tensor().cloned(),
+        }
     }
 
     /// The operands of a range, all tensors.
@@ -70,6 +80,8 @@ impl<'m> Cx<'_, 'm, '_> {
         if shape.num_elements() > self.machine.options.limits.tensor_elements {
             return Err(ErrorKind::Limit(format!("a tensor of shape {shape}")).into());
         }
+        // Elements take at least a byte.
+        self.machine.reserve(shape.num_elements())?;
         Ok(shape)
     }
 
@@ -139,6 +151,11 @@ impl<'m> Cx<'_, 'm, '_> {
     /// The computation of a region.
     pub(crate) fn body(&self, index: usize) -> Result<Body> {
         Body::new(self.machine, self.op, index)
+    }
+
+    /// The block of region `index` for the fast loops, unless only the general path is wanted.
+    pub(crate) fn native_region(&self, index: usize) -> Option<BlockId> {
+        self.op.region_block(index).filter(|_| !self.machine.options.general_only)
     }
 
     /// The element types of the values that region `index` returns.

@@ -14,6 +14,7 @@ mod cx;
 mod error;
 mod machine;
 pub mod math;
+mod native;
 mod ops;
 mod options;
 mod scalar;

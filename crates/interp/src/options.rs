@@ -12,6 +12,8 @@ use crate::Value;
 pub struct Limits {
     /// Largest number of elements of one tensor.
     pub tensor_elements: usize,
+    /// Largest number of bytes of all values at a time; values that share their memory count each.
+    pub memory_bytes: usize,
     /// Largest number of operations executed, each application of a region's scalar computation among them.
     pub steps: u64,
     /// Deepest nesting of calls and regions.
@@ -22,8 +24,22 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { tensor_elements: 1 << 31, steps: u64::MAX, depth: 256, processes: 256 }
+        Self {
+            tensor_elements: 1 << 31,
+            memory_bytes: available_memory().unwrap_or(usize::MAX),
+            steps: u64::MAX,
+            depth: 256,
+            processes: 256,
+        }
     }
+}
+
+/// The memory that the machine can spare, where it says so.
+fn available_memory() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
 }
 
 /// Sees every value that an operation computes, in the order of execution.
@@ -53,4 +69,9 @@ pub struct Options {
     /// Judges the floats of `check` custom calls by this fraction of the largest value, or by one step of their type where
     /// that is more, instead of by what the calls say.
     pub loose_checks: Option<f64>,
+    /// How many threads an operation may use; as many as the machine has unless said otherwise.
+    pub threads: Option<usize>,
+    /// Compute every element by the general path that takes all types, never by the fast loops for common ones. The
+    /// results are the same; this is for checking that.
+    pub general_only: bool,
 }

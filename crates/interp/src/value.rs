@@ -30,6 +30,17 @@ impl Value {
     }
 }
 
+impl Value {
+    /// Bytes of memory that the value takes or shares with others; what lies in a file or in the module takes none.
+    pub(crate) fn byte_count(&self) -> usize {
+        match self {
+            Self::Tensor(tensor) => tensor.memory_bytes(),
+            Self::Token => 0,
+            Self::Tuple(values) => values.iter().map(Self::byte_count).sum(),
+        }
+    }
+}
+
 impl From<Tensor> for Value {
     fn from(tensor: Tensor) -> Self {
         Self::Tensor(tensor)

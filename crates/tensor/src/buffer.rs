@@ -64,6 +64,14 @@ impl Buffer {
         }
     }
 
+    /// Bytes of memory of its own.
+    pub(crate) fn own_bytes(&self) -> usize {
+        match self {
+            Self::Own(memory) => memory.len,
+            Self::Shared { copy, .. } => copy.get().map_or(0, |copy| copy.len),
+        }
+    }
+
     /// The bytes for writing; shared ones become this tensor's own first.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         if let Self::Shared { blob, copy } = self {

@@ -28,6 +28,20 @@ pub enum Error {
         /// What the data has.
         found: usize,
     },
+    /// Elements at regular distances lie outside the tensor.
+    #[error(
+        "{dims:?} elements from {start} on in steps of {steps:?} are not inside a tensor of {len} elements"
+    )]
+    OutOfBounds {
+        /// Position of the first element.
+        start: usize,
+        /// Distance of neighbours along each dimension.
+        steps: Vec<isize>,
+        /// How many elements along each dimension.
+        dims: Vec<usize>,
+        /// How many elements there are.
+        len: usize,
+    },
     /// Two tensors that must have the same type do not.
     #[error("expected a tensor of {expected}, found {found}")]
     TypeMismatch {

@@ -14,6 +14,7 @@ pub mod layout;
 mod native;
 mod scalar;
 mod shape;
+mod strided;
 pub mod summary;
 mod tensor;
 

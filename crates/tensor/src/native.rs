@@ -3,7 +3,7 @@
 use crate::{ElementType, FloatType};
 
 /// A Rust type that a tensor's elements can be viewed as.
-pub trait Native: bytemuck::Pod {
+pub trait Native: bytemuck::Pod + Send + Sync {
     /// The element type with this memory layout and meaning.
     const ELEMENT: ElementType;
 }

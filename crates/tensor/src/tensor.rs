@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
+use crate::strided::{self, Side};
 use crate::{Blob, ElementType, Error, Native, Scalar, Shape};
 
 /// A dense tensor in host memory, row-major, little-endian. Types narrower than a byte take one byte per element.
@@ -38,8 +39,10 @@ impl Tensor {
         let width = element.byte_width();
         let mut pattern = [0u8; 16];
         value.encode(element, &mut pattern[..width]);
-        for chunk in tensor.bytes_mut().chunks_exact_mut(width) {
-            chunk.copy_from_slice(&pattern[..width]);
+        let count = tensor.len();
+        if count > 0 && pattern != [0; 16] {
+            let (to, from) = (Side { start: 0, steps: &[1] }, Side { start: 0, steps: &[0] });
+            strided::copy(width, &[count], (tensor.bytes_mut(), to), (&pattern[..width], from));
         }
         Ok(tensor)
     }
@@ -159,6 +162,12 @@ impl Tensor {
         self.data.bytes()
     }
 
+    /// Bytes of memory that were allocated for this tensor and its clones: none where it is a part of something else.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.data.own_bytes()
+    }
+
     /// The memory for writing; copied first where it is shared.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         Arc::make_mut(&mut self.data).bytes_mut()
@@ -265,6 +274,68 @@ impl Tensor {
         Ok(result)
     }
 
+    /// A tensor of another shape made of elements of this one that lie at regular distances: the element at an index is
+    /// the one at position `start + Σ index · step`.
+    ///
+    /// # Errors
+    ///
+    /// When a position is outside this tensor, or there is no memory for the result.
+    pub fn strided(&self, shape: Shape, start: usize, steps: &[isize]) -> Result<Self, Error> {
+        self.require_reach(shape.dims(), start, steps)?;
+        let mut result = Self::zeros(self.element, shape)?;
+        let dims = result.shape.dims().to_vec();
+        let dense: Vec<isize> = result.shape.strides().into_iter().map(|step| step as isize).collect();
+        let to = Side { start: 0, steps: &dense };
+        let from = Side { start, steps };
+        strided::copy(self.element.byte_width(), &dims, (result.bytes_mut(), to), (self.bytes(), from));
+        Ok(result)
+    }
+
+    /// Stores the elements of another tensor of the same type at regular distances: the one at an index goes to position
+    /// `start + Σ index · step`.
+    ///
+    /// # Errors
+    ///
+    /// When the types differ or a position is outside this tensor.
+    pub fn set_strided(&mut self, start: usize, steps: &[isize], source: &Self) -> Result<(), Error> {
+        let dense: Vec<isize> = source.shape.strides().into_iter().map(|step| step as isize).collect();
+        self.copy_part(source.dims(), (start, steps), source, (0, &dense))
+    }
+
+    /// Copies elements of another tensor of the same type: for all indices of `dims`, the one at position
+    /// `start + Σ index · step` of the source (`from`) goes to such a position of this tensor (`to`).
+    ///
+    /// # Errors
+    ///
+    /// When the types differ or a position is outside its tensor.
+    pub fn copy_part(
+        &mut self,
+        dims: &[usize],
+        to: (usize, &[isize]),
+        source: &Self,
+        from: (usize, &[isize]),
+    ) -> Result<(), Error> {
+        self.require(source.element)?;
+        self.require_reach(dims, to.0, to.1)?;
+        source.require_reach(dims, from.0, from.1)?;
+        let to = Side { start: to.0, steps: to.1 };
+        let from = Side { start: from.0, steps: from.1 };
+        strided::copy(self.element.byte_width(), dims, (self.bytes_mut(), to), (source.bytes(), from));
+        Ok(())
+    }
+
+    fn require_reach(&self, dims: &[usize], start: usize, steps: &[isize]) -> Result<(), Error> {
+        let (expected, found) = (dims.len(), steps.len());
+        if expected != found {
+            return Err(Error::SizeMismatch { what: "number of steps", expected, found });
+        }
+        let inside = |(low, high): (i128, i128)| low >= 0 && high < self.len() as i128;
+        if dims.contains(&0) || strided::reach(dims, start, steps).is_some_and(inside) {
+            return Ok(());
+        }
+        Err(Error::OutOfBounds { start, steps: steps.to_vec(), dims: dims.to_vec(), len: self.len() })
+    }
+
     /// Whether type, shape and every bit are the same.
     #[must_use]
     pub fn identical(&self, other: &Self) -> bool {
@@ -341,6 +412,26 @@ mod tests {
             assert_eq!(&*part, &values);
             assert!(Tensor::from_blob(ElementType::F64, shape, part).is_err());
         }
+    }
+
+    #[test]
+    fn strided_elements_are_read_and_written() {
+        let source = Tensor::from_slice(&[2, 3], &[1i32, 2, 3, 4, 5, 6]).expect("fits");
+        let shape = Shape::new([3, 2]).expect("small");
+        let transposed = source.strided(shape.clone(), 0, &[1, 3]).expect("inside");
+        assert_eq!(transposed.as_slice::<i32>().expect("i32"), [1, 4, 2, 5, 3, 6]);
+        let mut target = Tensor::zeros(ElementType::I32, Shape::new([7]).expect("small")).expect("small");
+        target.set_strided(6, &[-3, -1], &source).expect("inside");
+        assert_eq!(target.as_slice::<i32>().expect("i32"), [0, 6, 5, 4, 3, 2, 1]);
+        assert!(source.strided(shape.clone(), 1, &[1, 3]).is_err());
+        assert!(source.strided(shape.clone(), 1, &[-1, 3]).is_err());
+        assert!(source.strided(shape, 0, &[isize::MAX, isize::MAX]).is_err());
+        assert!(target.set_strided(0, &[1], &source).is_err());
+        target.copy_part(&[2], (0, &[2]), &source, (5, &[-5])).expect("inside");
+        assert_eq!(target.as_slice::<i32>().expect("i32")[..3], [6, 6, 1]);
+        assert!(target.copy_part(&[2], (0, &[2]), &source, (5, &[1])).is_err());
+        let none = Shape::new([0, 9]).expect("empty");
+        assert!(source.strided(none, 100, &[5, 5]).is_ok_and(|empty| empty.is_empty()));
     }
 
     #[test]

@@ -9,7 +9,12 @@ use crate::Value;
 use crate::error::{Result, invalid};
 
 /// A region that takes and gives scalar tensors.
-pub(crate) enum Body {
+pub(crate) struct Body {
+    kind: Kind,
+    results: Vec<Scalar>,
+}
+
+enum Kind {
     /// As a list of kernels.
     Program(Program),
     /// As a block that is run operation by operation.
@@ -20,52 +25,53 @@ impl Body {
     /// The computation of region `index` of an operation.
     pub(crate) fn new(machine: &Machine<'_, '_>, op: OpRef<'_>, index: usize) -> Result<Self> {
         let block = op.region_block(index).ok_or_else(|| invalid(format!("region {index} is empty")))?;
-        if let Some(program) = Program::compile(machine, block) {
-            return Ok(Self::Program(program));
-        }
-        let element = |&argument| {
-            let element = machine.module.value_type(argument).element();
-            element
-                .and_then(Element::storage)
-                .ok_or_else(|| invalid("a region takes something else than tensors"))
+        let kind = match Program::compile(machine, block) {
+            Some(program) => Kind::Program(program),
+            None => {
+                let arguments = machine.module.arguments(block).iter();
+                let elements = arguments.map(|&argument| {
+                    let element = machine.module.value_type(argument).element().and_then(Element::storage);
+                    element.ok_or_else(|| invalid("a region takes something else than tensors"))
+                });
+                Kind::Block { block, arguments: elements.collect::<Result<_>>()? }
+            }
         };
-        let arguments = machine.module.arguments(block).iter().map(element).collect::<Result<_>>()?;
-        Ok(Self::Block { block, arguments })
+        Ok(Self { kind, results: Vec::new() })
     }
 
-    /// Applies the computation.
-    pub(crate) fn apply(&self, machine: &mut Machine<'_, '_>, inputs: &[Scalar]) -> Result<Vec<Scalar>> {
-        machine.count_step()?;
-        let expected = match self {
-            Self::Program(program) => program.argument_count(),
-            Self::Block { arguments, .. } => arguments.len(),
+    /// Applies the computation. The results stay until the next application.
+    pub(crate) fn apply(&mut self, machine: &mut Machine<'_, '_>, inputs: &[Scalar]) -> Result<&[Scalar]> {
+        machine.count_steps(1)?;
+        let expected = match &self.kind {
+            Kind::Program(program) => program.argument_count(),
+            Kind::Block { arguments, .. } => arguments.len(),
         };
         if expected != inputs.len() {
             return Err(invalid(format!("the region takes {expected} arguments, not {}", inputs.len())));
         }
-        match self {
-            Self::Program(program) => Ok(program.run(inputs)),
-            Self::Block { block, arguments } => {
+        self.results.clear();
+        match &mut self.kind {
+            Kind::Program(program) => self.results.extend(program.run(inputs)),
+            Kind::Block { block, arguments } => {
                 let tensors = arguments
                     .iter()
                     .zip(inputs)
                     .map(|(&element, &input)| Ok(Value::Tensor(Tensor::scalar(element, input)?)))
                     .collect::<Result<_>>()?;
-                let scalar = |value: &Value| {
+                for value in machine.block(*block, tensors)? {
                     let tensor = value.as_tensor()?;
-                    if tensor.len() == 1 {
-                        Ok(tensor.get(0))
-                    } else {
-                        Err(invalid("a region gives more than a scalar"))
+                    if tensor.len() != 1 {
+                        return Err(invalid("a region gives more than a scalar"));
                     }
-                };
-                machine.block(*block, tensors)?.iter().map(scalar).collect()
+                    self.results.push(tensor.get(0));
+                }
             }
         }
+        Ok(&self.results)
     }
 
     /// Applies a computation that gives one value.
-    pub(crate) fn apply_one(&self, machine: &mut Machine<'_, '_>, inputs: &[Scalar]) -> Result<Scalar> {
+    pub(crate) fn apply_one(&mut self, machine: &mut Machine<'_, '_>, inputs: &[Scalar]) -> Result<Scalar> {
         self.apply(machine, inputs)?.first().copied().ok_or_else(|| invalid("the region gives nothing"))
     }
 }

@@ -2,9 +2,11 @@
 
 mod body;
 mod mesh;
+mod plan;
 mod program;
 
 use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
 use std::sync::Mutex;
 
 use warpforge_ir::table::OpDef;
@@ -14,9 +16,11 @@ use warpforge_tensor::Tensor;
 pub(crate) use body::Body;
 pub(crate) use mesh::ProcessId;
 use mesh::{Mesh, Process};
+use plan::{BlockPlan, StepPlan};
 
 use crate::cx::Cx;
 use crate::error::{ErrorKind, Result, invalid, unsupported};
+use crate::native::Threads;
 use crate::{Options, Value, ops};
 
 /// Stack of a thread that evaluates: nesting is bounded by the limits, not by this.
@@ -77,10 +81,14 @@ pub(crate) struct Machine<'m, 's> {
     pub(crate) options: &'s Options,
     pub(crate) shared: &'s Shared,
     pub(crate) process: Option<Process<'s>>,
+    pub(crate) threads: Threads,
     /// State of the generator behind `rng`.
     pub(crate) random_calls: u64,
     frames: Vec<Frame>,
     ranges: HashMap<OpId, (usize, usize)>,
+    plans: HashMap<BlockId, Rc<BlockPlan>>,
+    /// Bytes of all values in the frames; those that share their memory are counted for each.
+    bytes: usize,
     steps: u64,
     depth: usize,
 }
@@ -103,9 +111,12 @@ impl<'m, 's> Machine<'m, 's> {
             options,
             shared,
             process,
+            threads: Threads::new(options.threads),
             random_calls: 0,
             frames: Vec::new(),
             ranges: HashMap::new(),
+            plans: HashMap::new(),
+            bytes: 0,
             steps: 0,
             depth: 0,
         }
@@ -118,7 +129,10 @@ impl<'m, 's> Machine<'m, 's> {
         let (base, end) = self.range_of(func.op());
         self.frames.push(Frame { base, values: vec![None; end - base] });
         let results = self.block(body, inputs);
-        self.frames.pop();
+        let frame = self.frames.pop();
+        // After a failure values are left.
+        let left = frame.iter().flat_map(|frame| frame.values.iter().flatten()).map(Value::byte_count);
+        self.bytes -= left.sum::<usize>();
         results
     }
 
@@ -140,25 +154,33 @@ impl<'m, 's> Machine<'m, 's> {
             let (expected, found) = (arguments.len(), inputs.len());
             return Err(invalid(format!("the block takes {expected} arguments, {found} are given")));
         }
-        for (&argument, input) in arguments.iter().zip(inputs) {
-            self.set(argument, input)?;
-        }
-        for op in module.ops_in(block) {
-            if op.def().is_some_and(OpDef::is_terminator) {
-                return self.values(op.operands());
+        let plan = self.plan_of(block);
+        for ((&argument, input), &used) in arguments.iter().zip(inputs).zip(&plan.used) {
+            if used {
+                self.set(argument, input)?;
             }
-            self.op(op)?;
+        }
+        for (op, step) in module.ops_in(block).zip(&plan.steps) {
+            if op.def().is_some_and(OpDef::is_terminator) {
+                return self.values(op.operands(), step);
+            }
+            self.op(op, step)?;
         }
         Ok(Vec::new())
     }
 
+    fn plan_of(&mut self, block: BlockId) -> Rc<BlockPlan> {
+        let module = self.module;
+        Rc::clone(self.plans.entry(block).or_insert_with(|| Rc::new(BlockPlan::new(module, block))))
+    }
+
     /// Runs one operation and stores its results.
-    fn op(&mut self, op: OpRef<'m>) -> Result<()> {
-        self.count_step()?;
+    fn op(&mut self, op: OpRef<'m>, step: &StepPlan) -> Result<()> {
+        self.count_steps(1)?;
         if let Some(observer) = &self.options.observer {
             observer.begins(op);
         }
-        let results = self.evaluate(op).map_err(|error| error.at(op.name(), op.span()))?;
+        let results = self.evaluate(op, step).map_err(|error| error.at(op.name(), op.span()))?;
         if results.len() != op.result_count() {
             let (expected, found) = (op.result_count(), results.len());
             return Err(invalid(format!("computed {found} results where {expected} are declared"))
@@ -170,19 +192,36 @@ impl<'m, 's> Machine<'m, 's> {
         for (value, result) in op.results().zip(results) {
             self.set(value, result)?;
         }
+        for &ended in &step.ended {
+            self.take(ended);
+        }
         Ok(())
     }
 
-    fn evaluate(&mut self, op: OpRef<'m>) -> Result<Vec<Value>> {
+    fn evaluate(&mut self, op: OpRef<'m>, step: &StepPlan) -> Result<Vec<Value>> {
         let kind = op.kind().ok_or_else(|| unsupported("the operation is not known"))?;
         let evaluator = ops::evaluator(kind).ok_or_else(|| unsupported(kind.name()))?;
-        let operands = self.values(op.operands())?;
+        let declared = op.result_types().filter_map(|ty| ty.as_tensor()?.byte_count());
+        self.reserve(declared.fold(0, usize::saturating_add))?;
+        let operands = self.values(op.operands(), step)?;
         evaluator(&mut Cx { machine: self, op, operands })
     }
 
-    /// Counts one step against the limit.
-    pub(crate) fn count_step(&mut self) -> Result<()> {
-        self.steps += 1;
+    /// Refuses what would not fit the memory that the program may use.
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<()> {
+        let limit = self.options.limits.memory_bytes;
+        if self.bytes.saturating_add(bytes) > limit {
+            let needed = self.bytes.saturating_add(bytes);
+            return Err(
+                ErrorKind::Limit(format!("{needed} bytes of memory where {limit} may be used")).into()
+            );
+        }
+        Ok(())
+    }
+
+    /// Counts steps against the limit.
+    pub(crate) fn count_steps(&mut self, count: usize) -> Result<()> {
+        self.steps = self.steps.saturating_add(count as u64);
         if self.steps > self.options.limits.steps {
             return Err(
                 ErrorKind::Limit(format!("more than {} operations", self.options.limits.steps)).into()
@@ -197,19 +236,36 @@ impl<'m, 's> Machine<'m, 's> {
             .last()
             .and_then(|frame| frame.values.get(value.index().checked_sub(frame.base)?))
             .and_then(Option::as_ref)
-            .ok_or_else(|| invalid(format!("{value:?} is used before it is computed")))
+            .ok_or_else(|| not_computed(value))
     }
 
-    fn values(&self, keys: &[ValueId]) -> Result<Vec<Value>> {
-        keys.iter().map(|&key| self.get(key).cloned()).collect()
+    /// The values of an operation's operands, given away where this is their last use.
+    fn values(&mut self, keys: &[ValueId], step: &StepPlan) -> Result<Vec<Value>> {
+        let value = |(&key, &last): (&ValueId, &bool)| match last {
+            true => self.take(key).ok_or_else(|| not_computed(key)),
+            false => self.get(key).cloned(),
+        };
+        keys.iter().zip(&step.last).map(value).collect()
+    }
+
+    fn slot(&mut self, key: ValueId) -> Option<&mut Option<Value>> {
+        let frame = self.frames.last_mut()?;
+        frame.values.get_mut(key.index().checked_sub(frame.base)?)
+    }
+
+    fn take(&mut self, key: ValueId) -> Option<Value> {
+        let value = self.slot(key)?.take()?;
+        self.bytes -= value.byte_count();
+        Some(value)
     }
 
     fn set(&mut self, key: ValueId, value: Value) -> Result<()> {
-        let slot = self.frames.last_mut().and_then(|frame| {
-            let position = key.index().checked_sub(frame.base)?;
-            frame.values.get_mut(position)
-        });
-        *slot.ok_or_else(|| invalid(format!("{key:?} is not a value of this function")))? = Some(value);
+        let bytes = value.byte_count();
+        self.reserve(bytes)?;
+        let slot =
+            self.slot(key).ok_or_else(|| invalid(format!("{key:?} is not a value of this function")))?;
+        let old = slot.replace(value).map_or(0, |old| old.byte_count());
+        self.bytes = self.bytes + bytes - old;
         Ok(())
     }
 
@@ -237,6 +293,10 @@ impl<'m, 's> Machine<'m, 's> {
         self.ranges.insert(op.id(), range);
         range
     }
+}
+
+fn not_computed(value: ValueId) -> crate::Error {
+    invalid(format!("{value:?} is used before it is computed"))
 }
 
 fn check_stop(text: String) -> crate::Error {

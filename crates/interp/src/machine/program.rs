@@ -17,7 +17,8 @@ use crate::scalar::{Kernel, kernel};
 /// A list of kernels on numbered slots: first the arguments, then the results of the steps and the constants.
 pub(crate) struct Program {
     arguments: Vec<ElementType>,
-    initial: Vec<Scalar>,
+    /// Constants are there from the start; the others are overwritten by each run.
+    slots: Vec<Scalar>,
     steps: Vec<Step>,
     results: Vec<usize>,
 }
@@ -63,7 +64,7 @@ impl Program {
             }
             let inputs: Vec<usize> = op.operands().iter().map(|operand| slots[operand]).collect();
             if op.def()?.is_terminator() {
-                return Some(Self { arguments, initial, steps, results: inputs });
+                return Some(Self { arguments, slots: initial, steps, results: inputs });
             }
             let result = op.result(0).filter(|_| op.result_count() == 1)?;
             let element = scalar_element(machine, result)?;
@@ -81,8 +82,8 @@ impl Program {
         None
     }
 
-    pub(super) fn run(&self, arguments: &[Scalar]) -> Vec<Scalar> {
-        let mut slots = self.initial.clone();
+    pub(super) fn run(&mut self, arguments: &[Scalar]) -> impl Iterator<Item = Scalar> + '_ {
+        let slots = &mut self.slots;
         for ((slot, &argument), &element) in slots.iter_mut().zip(arguments).zip(&self.arguments) {
             *slot = argument.rounded_to(element);
         }
@@ -93,7 +94,7 @@ impl Program {
             }
             slots[step.output] = (step.kernel)(&inputs[..step.inputs.len()]);
         }
-        self.results.iter().map(|&slot| slots[slot]).collect()
+        self.results.iter().map(|&slot| self.slots[slot])
     }
 
     pub(super) fn argument_count(&self) -> usize {

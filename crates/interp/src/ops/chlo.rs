@@ -196,10 +196,10 @@ fn ragged_dot(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
         let left = range(&lhs, axis, start, end)?;
         let part = if let Some(at) = position(&dims.dot.lhs_contracting) {
             let other = other_side(&dims.dot.rhs_contracting, at)?;
-            unsqueezed(&dot_of(&left, &range(&rhs, other, start, end)?, &dims.dot, element)?, 0)?
+            unsqueezed(&dot_of(cx, &left, &range(&rhs, other, start, end)?, &dims.dot, element)?, 0)?
         } else if let Some(at) = position(&dims.dot.lhs_batching) {
             let other = other_side(&dims.dot.rhs_batching, at)?;
-            dot_of(&left, &range(&rhs, other, start, end)?, &dims.dot, element)?
+            dot_of(cx, &left, &range(&rhs, other, start, end)?, &dims.dot, element)?
         } else {
             let &[own] = dims.rhs_group.as_slice() else {
                 return Err(invalid("one group dimension is needed"));
@@ -215,7 +215,7 @@ fn ragged_dot(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
                 rhs_contracting: moved(&dims.dot.rhs_contracting),
                 ..dims.dot.clone()
             };
-            dot_of(&left, &right, &inner, element)?
+            dot_of(cx, &left, &right, &inner, element)?
         };
         parts.push(part);
         start = end;

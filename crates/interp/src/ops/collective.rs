@@ -170,7 +170,7 @@ fn all_gather(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
 
 /// Folds tensors element by element with the computation of the first region.
 fn folded(cx: &mut Cx<'_, '_, '_>, parts: &[Tensor]) -> Result<Tensor> {
-    let body = cx.body(0)?;
+    let mut body = cx.body(0)?;
     let element = *cx.body_elements(0)?.first().ok_or_else(|| invalid("the computation gives nothing"))?;
     let (first, rest) = parts.split_first().ok_or_else(|| invalid("an empty group"))?;
     let mut sums = Tensor::from_scalars(element, first.shape().clone(), first.iter())?;

@@ -120,7 +120,7 @@ fn case(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
 fn while_(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let mut values = std::mem::take(&mut cx.operands);
     loop {
-        cx.machine.count_step()?;
+        cx.machine.count_steps(1)?;
         let condition = region(cx, 0, values.clone())?;
         let condition = condition.first().ok_or_else(|| invalid("the condition gives nothing"))?;
         if !first_element(condition.as_tensor()?)?.is_true() {

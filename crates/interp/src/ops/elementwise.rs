@@ -8,6 +8,7 @@ use super::quantized::{dequantized, expressed, quantized};
 use crate::Value;
 use crate::cx::{Cx, one};
 use crate::error::{Result, invalid, unsupported};
+use crate::native;
 use crate::scalar::kernel;
 
 pub(super) const OPS: &[(OpKind, Evaluator)] = &[
@@ -71,8 +72,13 @@ pub(super) fn apply(cx: &Cx<'_, '_, '_>, inputs: &[Tensor], types: &[&TensorType
     let result = cx.result_type(0)?;
     let plain =
         inputs.iter().zip(types).map(|(input, ty)| dequantized(input, ty)).collect::<Result<Vec<_>>>()?;
-    let elements: Vec<ElementType> = plain.iter().map(Tensor::element_type).collect();
     let output = expressed(result)?;
+    if !cx.machine.options.general_only
+        && let Some(computed) = native::elementwise::elementwise(cx.machine.threads, cx.op, &plain, output)?
+    {
+        return quantized(&computed, result);
+    }
+    let elements: Vec<ElementType> = plain.iter().map(Tensor::element_type).collect();
     let kernel = kernel(cx.op, &elements, output)
         .ok_or_else(|| unsupported(format!("{} on {elements:?}", cx.op.name())))?;
     let largest =

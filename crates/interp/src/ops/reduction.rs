@@ -6,9 +6,15 @@ use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 use super::Evaluator;
 use super::shape::first_element;
 use crate::Value;
-use crate::cx::Cx;
+use crate::cx::{Cx, one};
 use crate::error::{Result, invalid};
 use crate::machine::{Body, Machine};
+use crate::native::fold::{Comparison, Fold};
+use crate::native::window::Taps;
+use crate::native::{self, for_numbers};
+
+/// Most positions along dimensions that are noted for windows.
+const MAX_TAPS: usize = 1 << 24;
 
 pub(super) const OPS: &[(OpKind, Evaluator)] = &[
     (OpKind::Map, map),
@@ -21,7 +27,7 @@ pub(super) const OPS: &[(OpKind, Evaluator)] = &[
 fn map(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let inputs = cx.tensors(0..cx.operands.len())?;
     let shape = common_shape(&inputs)?;
-    let body = cx.body(0)?;
+    let mut body = cx.body(0)?;
     let mut result = Tensor::zeros(cx.result_element(0)?, shape.clone())?;
     for position in 0..shape.num_elements() {
         let arguments: Vec<Scalar> = inputs.iter().map(|input| input.get(position)).collect();
@@ -54,7 +60,7 @@ fn accumulators(cx: &Cx<'_, '_, '_>, shape: &Shape, inits: &[Tensor]) -> Result<
 /// `accumulators[position] = body(accumulators[position], values)`.
 fn fold(
     machine: &mut Machine<'_, '_>,
-    body: &Body,
+    body: &mut Body,
     accumulators: &mut [Tensor],
     position: usize,
     values: impl Iterator<Item = Scalar>,
@@ -62,9 +68,16 @@ fn fold(
     let arguments: Vec<Scalar> =
         accumulators.iter().map(|tensor| tensor.get(position)).chain(values).collect();
     for (tensor, value) in accumulators.iter_mut().zip(body.apply(machine, &arguments)?) {
-        tensor.set(position, value);
+        tensor.set(position, *value);
     }
     Ok(())
+}
+
+/// The computation of the region, if it is a simple one on elements of the input's own type.
+fn simple_fold(cx: &Cx<'_, '_, '_>, input: &Tensor) -> Result<Option<Fold>> {
+    let plain = cx.body_elements(0)? == [input.element_type()];
+    let block = cx.native_region(0).filter(|_| plain);
+    Ok(block.and_then(|block| Fold::of(cx.machine.module, block)))
 }
 
 fn reduce(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
@@ -73,14 +86,22 @@ fn reduce(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let shape = common_shape(&inputs)?;
     let kept: Vec<usize> = (0..shape.rank()).filter(|axis| !reduced.contains(axis)).collect();
     let target = cx.shape(kept.iter().map(|&axis| shape.dims()[axis]).collect())?;
+    if let ([input], [init]) = (&*inputs, &*inits)
+        && let Some(fold) = simple_fold(cx, input)?
+        && let Some(result) =
+            native::reduce::reduce(cx.machine.threads, fold, input, init, &reduced, &target)?
+    {
+        cx.machine.count_steps(input.len())?;
+        return one(result);
+    }
     let strides = target.strides();
-    let body = cx.body(0)?;
+    let mut body = cx.body(0)?;
     let mut results = accumulators(cx, &target, &inits)?;
     let mut indices = shape.indices();
     let mut source = 0;
     while let Some(index) = indices.advance() {
         let position = kept.iter().zip(&strides).map(|(&axis, stride)| index[axis] * stride).sum();
-        fold(cx.machine, &body, &mut results, position, inputs.iter().map(|input| input.get(source)))?;
+        fold(cx.machine, &mut body, &mut results, position, inputs.iter().map(|input| input.get(source)))?;
         source += 1;
     }
     Ok(results.into_iter().map(Value::Tensor).collect())
@@ -134,23 +155,41 @@ impl Windows {
         (0..dims.len()).map(count).collect()
     }
 
+    /// The place of an element of a window along a dimension; `None` in the padding and between dilated elements.
+    fn place(&self, axis: usize, size: usize, window: usize, offset: usize) -> Option<usize> {
+        let at = window as i64 * self.strides[axis] + offset as i64 * self.window_dilations[axis]
+            - self.padding[axis].0;
+        if at < 0 || at % self.base_dilations[axis] != 0 {
+            return None;
+        }
+        usize::try_from(at / self.base_dilations[axis]).ok().filter(|&at| at < size)
+    }
+
     /// The position of an element of a window in the tensor; `None` in the padding and between dilated elements.
     fn position(&self, shape: &Shape, window: &[usize], offset: &[usize]) -> Option<usize> {
         let mut position = 0;
         for axis in 0..window.len() {
-            let at = window[axis] as i64 * self.strides[axis]
-                + offset[axis] as i64 * self.window_dilations[axis]
-                - self.padding[axis].0;
-            if at < 0 || at % self.base_dilations[axis] != 0 {
-                return None;
-            }
-            let at = (at / self.base_dilations[axis]) as usize;
-            if at >= shape.dims()[axis] {
-                return None;
-            }
-            position = position * shape.dims()[axis] + at;
+            let size = shape.dims()[axis];
+            position = position * size + self.place(axis, size, window[axis], offset[axis])?;
         }
         Some(position)
+    }
+
+    /// Where the elements of all windows are, if that is not too much to note; going through them all is counted.
+    fn taps(&self, cx: &mut Cx<'_, '_, '_>, shape: &Shape, counts: &Shape) -> Result<Option<Taps>> {
+        let sizes = self.window_shape(cx)?;
+        let notes = counts
+            .dims()
+            .iter()
+            .zip(sizes.dims())
+            .fold(0usize, |sum, (&count, &size)| sum.saturating_add(count.saturating_mul(size)));
+        if notes > MAX_TAPS {
+            return Ok(None);
+        }
+        cx.machine.count_steps(counts.num_elements().saturating_mul(sizes.num_elements()))?;
+        Ok(Taps::new(counts, sizes.dims(), &shape.strides(), |axis, window, offset| {
+            self.place(axis, shape.dims()[axis], window, offset)
+        }))
     }
 
     fn window_shape(&self, cx: &Cx<'_, '_, '_>) -> Result<Shape> {
@@ -164,7 +203,14 @@ fn reduce_window(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let windows = Windows::new(cx, shape.rank())?;
     let target = cx.shape_from(&windows.counts(shape.dims())?)?;
     let inner = windows.window_shape(cx)?;
-    let body = cx.body(0)?;
+    if let ([input], [init]) = (&*inputs, &*inits)
+        && let Some(fold) = simple_fold(cx, input)?
+        && let Some(taps) = windows.taps(cx, &shape, &target)?
+        && let Some(result) = native::window::reduce_window(cx.machine.threads, fold, input, init, &taps)?
+    {
+        return one(result);
+    }
+    let mut body = cx.body(0)?;
     let mut results = accumulators(cx, &target, &inits)?;
     let padding: Vec<Scalar> = inits.iter().map(first_element).collect::<Result<_>>()?;
     let mut outer = target.indices();
@@ -176,7 +222,7 @@ fn reduce_window(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
             let source = windows.position(&shape, window, offset);
             let values =
                 inputs.iter().zip(&padding).map(|(input, &init)| source.map_or(init, |at| input.get(at)));
-            fold(cx.machine, &body, &mut results, position, values)?;
+            fold(cx.machine, &mut body, &mut results, position, values)?;
         }
         position += 1;
     }
@@ -192,7 +238,17 @@ fn select_and_scatter(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
         return Err(invalid(format!("there are {counts} windows for a source of {}", source.shape())));
     }
     let inner = windows.window_shape(cx)?;
-    let (select, scatter) = (cx.body(0)?, cx.body(1)?);
+    if let (Some(select), Some(scatter)) = (cx.native_region(0), cx.native_region(1))
+        && Fold::of(cx.machine.module, scatter) == Some(Fold::Add)
+        && cx.body_elements(1)? == [operand.element_type()]
+        && let Some(select) = Comparison::of(cx.machine.module, select)
+        && let Some(taps) = windows.taps(cx, &shape, &counts)?
+        && let Some(result) =
+            native::window::select_and_scatter(select, &operand, &source, cx.tensor(2)?, &taps)?
+    {
+        return one(result);
+    }
+    let (mut select, mut scatter) = (cx.body(0)?, cx.body(1)?);
     let element = cx.result_element(0)?;
     let mut result = Tensor::splat(element, shape.clone(), first_element(cx.tensor(2)?)?)?;
     let mut outer = counts.indices();
@@ -226,8 +282,9 @@ fn sort(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let inputs = cx.tensors(0..cx.operands.len())?;
     let shape = common_shape(&inputs)?;
     let axis = cx.axis("dimension", shape.rank())?;
-    let comparator = cx.body(0)?;
+    let comparison = cx.native_region(0).and_then(|block| Comparison::of(cx.machine.module, block));
     let (length, stride) = (shape.dims()[axis], shape.strides()[axis]);
+    let mut comparator = cx.body(0)?;
     let mut results = inputs.clone();
     let mut indices = shape.indices();
     let mut start = 0;
@@ -235,14 +292,19 @@ fn sort(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
         // Each line is sorted once, from its first element.
         if index[axis] == 0 {
             let mut order: Vec<usize> = (0..length).collect();
-            merge_sort(&mut order, &mut |a, b| {
-                let pair = |input: &Tensor| [input.get(start + a * stride), input.get(start + b * stride)];
-                let arguments: Vec<Scalar> = inputs.iter().flat_map(pair).collect();
-                Ok(comparator.apply_one(cx.machine, &arguments)?.is_true())
-            })?;
+            let place = |at: usize| start + at * stride;
+            if !sort_by(comparison, &inputs, &mut order, &place)? {
+                let mut arguments = Vec::new();
+                merge_sort(&mut order, &mut |a, b| {
+                    arguments.clear();
+                    arguments
+                        .extend(inputs.iter().flat_map(|input| [input.get(place(a)), input.get(place(b))]));
+                    Ok(comparator.apply_one(cx.machine, &arguments)?.is_true())
+                })?;
+            }
             for (result, input) in results.iter_mut().zip(&inputs) {
                 for (to, &from) in order.iter().enumerate() {
-                    result.set(start + to * stride, input.get(start + from * stride));
+                    result.copy_part(&[], (place(to), &[]), input, (place(from), &[]))?;
                 }
             }
         }
@@ -251,18 +313,48 @@ fn sort(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     Ok(results.into_iter().map(Value::Tensor).collect())
 }
 
+/// Sorts by a simple comparison of one of the inputs; false where the computation has to be applied.
+fn sort_by(
+    comparison: Option<Comparison>,
+    inputs: &[Tensor],
+    order: &mut [usize],
+    place: &dyn Fn(usize) -> usize,
+) -> Result<bool> {
+    // Arguments come in pairs, one for each input.
+    let key = comparison.and_then(|comparison| match comparison.arguments {
+        (a, b) if a % 2 == 0 && b == a + 1 => Some((comparison, inputs.get(a / 2)?)),
+        _ => None,
+    });
+    let Some((comparison, key)) = key else { return Ok(false) };
+    for_numbers!(key.element_type(), T => {
+        let keys = key.as_slice::<T>()?;
+        merge_sort(order, &mut |a, b| Ok(comparison.holds(keys[place(a)], keys[place(b)])))?;
+        Ok(true)
+    }, else Ok(false))
+}
+
 /// A stable sort that lives with any comparison, one that contradicts itself or fails included.
 pub(super) fn merge_sort(
     order: &mut [usize],
-    less: &mut dyn FnMut(usize, usize) -> Result<bool>,
+    less: &mut impl FnMut(usize, usize) -> Result<bool>,
+) -> Result<()> {
+    let mut spare = order.to_vec();
+    merge_sort_into(order, &mut spare, less)
+}
+
+fn merge_sort_into(
+    order: &mut [usize],
+    spare: &mut [usize],
+    less: &mut impl FnMut(usize, usize) -> Result<bool>,
 ) -> Result<()> {
     if order.len() < 2 {
         return Ok(());
     }
     let middle = order.len() / 2;
-    merge_sort(&mut order[..middle], less)?;
-    merge_sort(&mut order[middle..], less)?;
-    let (left, right) = (order[..middle].to_vec(), order[middle..].to_vec());
+    merge_sort_into(&mut order[..middle], &mut spare[..middle], less)?;
+    merge_sort_into(&mut order[middle..], &mut spare[middle..], less)?;
+    spare.copy_from_slice(order);
+    let (left, right) = spare.split_at(middle);
     let (mut i, mut j) = (0, 0);
     for slot in order.iter_mut() {
         let take_right = j < right.len() && (i == left.len() || less(right[j], left[i])?);

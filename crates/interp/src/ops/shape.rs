@@ -100,13 +100,14 @@ pub(super) fn broadcasted(operand: &Tensor, shape: Shape, dims: &[usize]) -> Res
             return Err(invalid(format!("cannot broadcast {} to {shape} along {dims:?}", operand.shape())));
         }
     }
-    let strides = operand.shape().strides();
-    let steps: Vec<(usize, usize)> = dims
-        .iter()
-        .zip(strides.iter().zip(operand.dims()))
-        .map(|(&dim, (&stride, &size))| (dim, if size == 1 { 0 } else { stride }))
-        .collect();
-    Ok(operand.gathered(shape, |index| Some(steps.iter().map(|&(dim, stride)| index[dim] * stride).sum()))?)
+    // A dimension that is repeated does not move in the operand.
+    let mut steps = vec![0; shape.rank()];
+    for ((&dim, &size), stride) in dims.iter().zip(operand.dims()).zip(operand.shape().strides()) {
+        if size != 1 {
+            steps[dim] += stride as isize;
+        }
+    }
+    Ok(operand.strided(shape, 0, &steps)?)
 }
 
 fn broadcast_in_dim(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
@@ -144,16 +145,22 @@ pub(super) fn concatenated(inputs: &[Tensor], axis: usize) -> Result<Tensor> {
         }
     }
     dims[axis] = inputs.iter().map(|input| input.dims()[axis]).sum();
-    let inner: usize = dims[axis + 1..].iter().product::<usize>() * first.element_type().byte_width();
-    let outer: usize = dims[..axis].iter().product();
-    let mut bytes = Vec::new();
-    for row in 0..outer {
-        for input in inputs {
-            let length = input.dims()[axis] * inner;
-            bytes.extend_from_slice(&input.bytes()[row * length..][..length]);
+    let mut result = Tensor::zeros(first.element_type(), Shape::new(dims)?)?;
+    let steps = steps_of(result.shape());
+    let mut start = 0;
+    for input in inputs {
+        // The start of an empty tensor may lie behind the end.
+        if !input.is_empty() {
+            result.set_strided(start, &steps, input)?;
         }
+        start += input.dims()[axis] * steps[axis] as usize;
     }
-    Ok(Tensor::from_bytes(first.element_type(), Shape::new(dims)?, &bytes)?)
+    Ok(result)
+}
+
+/// How far apart neighbours along each dimension are.
+pub(super) fn steps_of(shape: &Shape) -> Vec<isize> {
+    shape.strides().into_iter().map(|step| step as isize).collect()
 }
 
 fn counted(cx: &Cx<'_, '_, '_>, shape: &Shape) -> Result<Tensor> {
@@ -200,21 +207,28 @@ pub(super) fn padded(
         dims.push(total.ok_or_else(|| invalid("the padded size overflows"))?);
     }
     let mut result = Tensor::splat(operand.element_type(), cx.shape_from(&dims)?, value)?;
-    let mut indices = operand.shape().indices();
-    let mut source = 0;
-    let mut target = vec![0usize; rank];
-    while let Some(index) = indices.advance() {
-        let inside = (0..rank).all(|axis| {
-            let step = interior[axis].saturating_add(1);
-            let at = low[axis].saturating_add(step.saturating_mul(index[axis] as i64));
-            target[axis] = usize::try_from(at).unwrap_or(usize::MAX);
-            at >= 0
-        });
-        if let Some(position) = result.shape().position(&target).filter(|_| inside) {
-            result.set(position, operand.get(source));
+    // Along each dimension, the elements from the first to the last that stay inside.
+    let (mut firsts, mut counts, mut start, mut steps) = (Vec::new(), Vec::new(), 0, Vec::new());
+    for (axis, stride) in result.shape().strides().into_iter().enumerate() {
+        let (size, step) = (operand.dims()[axis] as i64, interior[axis].saturating_add(1));
+        let first = (-low[axis].min(0) as u64).div_ceil(step as u64) as i64;
+        let reach = (dims[axis] - 1).saturating_sub(low[axis]);
+        let last = if reach < 0 { -1 } else { (reach / step).min(size - 1) };
+        if first > last {
+            return Ok(result);
         }
-        source += 1;
+        firsts.push(first as usize);
+        counts.push((last - first + 1) as usize);
+        start += (low[axis] + first * step) as usize * stride;
+        // One element has no neighbour, however far away that would be.
+        steps.push(if first == last { 0 } else { step as isize * stride as isize });
     }
+    let kept = if counts == operand.dims() {
+        operand.clone()
+    } else {
+        sliced(operand, Shape::new(counts)?, &firsts, &vec![1; rank])?
+    };
+    result.set_strided(start, &steps, &kept)?;
     Ok(result)
 }
 
@@ -266,27 +280,27 @@ fn dynamic_slice(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
 }
 
 fn dynamic_update_slice(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
-    let (operand, update) = (cx.tensor(0)?, cx.tensor(1)?);
+    let (operand, update) = (cx.tensor(0)?, cx.tensor(1)?.clone());
     let starts = clamped_starts(cx, 2, operand.dims(), update.dims())?;
-    let mut result = operand.clone();
-    let strides = operand.shape().strides();
-    let mut indices = update.shape().indices();
-    let mut source = 0;
-    while let Some(index) = indices.advance() {
-        let target = (0..index.len()).map(|axis| (index[axis] + starts[axis]) * strides[axis]).sum();
-        result.set(target, update.get(source));
-        source += 1;
-    }
+    let steps = steps_of(operand.shape());
+    let start = starts.iter().zip(&steps).map(|(start, &step)| start * step as usize).sum();
+    let mut result = cx.take_tensor(0)?;
+    result.set_strided(start, &steps, &update)?;
     one(result)
 }
 
 /// Elements from `starts` on, `steps` apart; all inside the operand.
 pub(super) fn sliced(operand: &Tensor, shape: Shape, starts: &[usize], steps: &[usize]) -> Result<Tensor> {
     let strides = operand.shape().strides();
-    let source = |index: &[usize]| {
-        Some((0..index.len()).map(|axis| (starts[axis] + index[axis] * steps[axis]) * strides[axis]).sum())
-    };
-    Ok(operand.gathered(shape, source)?)
+    let start = starts.iter().zip(&strides).map(|(start, stride)| start * stride).sum();
+    // A step beyond the end is not taken; it must not overflow either.
+    let far = steps.iter().zip(shape.dims()).zip(&strides);
+    let steps: Vec<isize> =
+        far.map(|((&step, &size), &stride)| if size < 2 { 0 } else { (step * stride) as isize }).collect();
+    if shape.num_elements() == 0 {
+        return Ok(Tensor::zeros(operand.element_type(), shape)?);
+    }
+    Ok(operand.strided(shape, start, &steps)?)
 }
 
 fn slice_of(cx: &Cx<'_, '_, '_>, starts: &[i64], limits: &[i64], strides: &[i64]) -> Result<Vec<Value>> {
@@ -315,13 +329,18 @@ fn real_dynamic_slice(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
 fn reverse(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let reversed = cx.usizes("dimensions")?;
     let operand = cx.tensor(0)?;
-    let (dims, strides) = (operand.dims(), operand.shape().strides());
-    let source = |index: &[usize]| {
-        let at =
-            |axis: usize| if reversed.contains(&axis) { dims[axis] - 1 - index[axis] } else { index[axis] };
-        Some((0..index.len()).map(|axis| at(axis) * strides[axis]).sum())
-    };
-    one(operand.gathered(operand.shape().clone(), source)?)
+    let (mut start, mut steps) = (0, steps_of(operand.shape()));
+    if operand.is_empty() {
+        return one(operand.clone());
+    }
+    for axis in reversed {
+        let (Some(step), Some(&size)) = (steps.get_mut(axis), operand.dims().get(axis)) else {
+            return Err(invalid(format!("there is no dimension {axis} to reverse")));
+        };
+        start += (size - 1) * *step as usize;
+        *step = -*step;
+    }
+    one(operand.strided(operand.shape().clone(), start, &steps)?)
 }
 
 fn transpose(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
@@ -338,8 +357,8 @@ pub(super) fn transposed(operand: &Tensor, permutation: &[usize]) -> Result<Tens
     }
     let strides = operand.shape().strides();
     let shape = Shape::new(permutation.iter().map(|&axis| operand.dims()[axis]).collect::<Vec<_>>())?;
-    let steps: Vec<usize> = permutation.iter().map(|&axis| strides[axis]).collect();
-    Ok(operand.gathered(shape, |index| Some(index.iter().zip(&steps).map(|(at, step)| at * step).sum()))?)
+    let steps: Vec<isize> = permutation.iter().map(|&axis| strides[axis] as isize).collect();
+    Ok(operand.strided(shape, 0, &steps)?)
 }
 
 fn get_dimension_size(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {

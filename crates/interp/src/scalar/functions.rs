@@ -37,6 +37,11 @@ const UNARY: &[Pair] = &[
     (OpKind::ChloLgamma, special::lgamma, None),
 ];
 
+/// The function of real numbers that an operation is, where the type does not matter.
+pub(crate) fn real_function(kind: OpKind) -> Option<fn(f64) -> f64> {
+    UNARY.iter().find(|(candidate, ..)| *candidate == kind).map(|&(_, on_real, _)| on_real)
+}
+
 pub(super) fn unary(
     kind: OpKind,
     element: ElementType,

@@ -13,6 +13,7 @@ use warpforge_tensor::{ElementType, Scalar};
 pub(crate) use arithmetic::{binary, maximum, minimum, unary};
 pub(crate) use compare::compare;
 pub(crate) use convert::convert;
+pub(crate) use functions::real_function;
 
 /// A computation on the elements of an operation's operands, rounded to the result's type.
 pub(crate) type Kernel = Box<dyn Fn(&[Scalar]) -> Scalar + Send + Sync>;
