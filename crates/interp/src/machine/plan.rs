@@ -100,7 +100,7 @@ mod tests {
              }",
         );
         let module = text::parse(&source, &text::Options::default()).expect("a valid module");
-        let body = module.function("main").and_then(|main| main.body()).expect("a body");
+        let body = module.function("main").and_then(warpforge_ir::Func::body).expect("a body");
         let plan = BlockPlan::new(&module, body);
         assert_eq!(plan.used, [true, true, false]);
         let last: Vec<&[bool]> = plan.steps.iter().map(|step| &*step.last).collect();

@@ -234,14 +234,11 @@ fn compare_typed<T: Number>(
 ) -> Result<Option<Tensor>> {
     use ComparisonDirection::{Eq, Ge, Gt, Le, Lt, Ne};
     let (left, right) = (a.as_slice::<T>()?, b.as_slice::<T>()?);
-    let each = |f: &(dyn Fn(&[T], &[T], &mut [u8]) + Sync)| {
-        filled_truths(threads, a, &|start, piece| f(&left[start..], &right[start..], piece))
-    };
     /// A loop for a test that the compiler sees into.
     macro_rules! test {
         ($test:expr) => {
-            each(&|left, right, piece| {
-                for ((place, x), y) in piece.iter_mut().zip(left).zip(right) {
+            filled_truths(threads, a, &|start, piece| {
+                for ((place, x), y) in piece.iter_mut().zip(&left[start..]).zip(&right[start..]) {
                     *place = u8::from($test(x, y));
                 }
             })

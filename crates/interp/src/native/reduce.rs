@@ -74,25 +74,25 @@ struct Job<'a> {
 impl Job<'_> {
     fn floats<T: Real>(&self, fold: Fold, init: T) -> Result<Option<Tensor>> {
         match fold {
-            Fold::Add => self.typed(Sum::new(init)),
+            Fold::Add => self.typed(&Sum::new(init)),
             _ => self.numbers(fold, init),
         }
     }
 
     fn ints<T: Integer>(&self, fold: Fold, value: T) -> Result<Option<Tensor>> {
         match fold {
-            Fold::Add => self.typed(Plain { value, function: T::add }),
-            Fold::And => self.typed(Plain { value, function: T::and }),
-            Fold::Or => self.typed(Plain { value, function: T::or }),
+            Fold::Add => self.typed(&Plain { value, function: T::add }),
+            Fold::And => self.typed(&Plain { value, function: T::and }),
+            Fold::Or => self.typed(&Plain { value, function: T::or }),
             _ => self.numbers(fold, value),
         }
     }
 
     fn numbers<T: Number>(&self, fold: Fold, value: T) -> Result<Option<Tensor>> {
         match fold {
-            Fold::Multiply => self.typed(Plain { value, function: T::multiply }),
-            Fold::Larger => self.typed(Plain { value, function: T::larger }),
-            Fold::Smaller => self.typed(Plain { value, function: T::smaller }),
+            Fold::Multiply => self.typed(&Plain { value, function: T::multiply }),
+            Fold::Larger => self.typed(&Plain { value, function: T::larger }),
+            Fold::Smaller => self.typed(&Plain { value, function: T::smaller }),
             Fold::Add | Fold::And | Fold::Or | Fold::Second => Ok(None),
         }
     }
@@ -104,17 +104,17 @@ impl Job<'_> {
             Fold::Second => return Ok(None),
         };
         let mut result = Tensor::zeros(ElementType::Bool, self.target.clone())?;
-        self.fill(Plain { value: u8::from(init), function }, self.input.bytes(), result.bytes_mut());
+        self.fill(&Plain { value: u8::from(init), function }, self.input.bytes(), result.bytes_mut());
         Ok(Some(result))
     }
 
-    fn typed<T: Native, F: Folder<T> + Sync>(&self, start: F) -> Result<Option<Tensor>> {
+    fn typed<T: Native, F: Folder<T> + Sync>(&self, start: &F) -> Result<Option<Tensor>> {
         let mut result = Tensor::zeros(T::ELEMENT, self.target.clone())?;
         self.fill(start, self.input.as_slice()?, result.as_slice_mut()?);
         Ok(Some(result))
     }
 
-    fn fill<T: Copy + Send + Sync, F: Folder<T> + Sync>(&self, start: F, input: &[T], result: &mut [T]) {
+    fn fill<T: Copy + Send + Sync, F: Folder<T> + Sync>(&self, start: &F, input: &[T], result: &mut [T]) {
         let Layout { kept, reduced, inner, inner_reduced } = &self.layout;
         if *inner_reduced {
             let cost = reduced.len() * inner;

@@ -83,10 +83,10 @@ impl Job<'_> {
     fn floats<T: Real>(&self, fold: Fold, init: T) -> Result<Option<Tensor>> {
         match fold {
             Fold::Add if init.to_f64() == 0.0 && init.to_f64().is_sign_positive() => {
-                self.typed(Sum::new(init))
+                self.typed(&Sum::new(init))
             }
             Fold::Multiply if init.to_f64() == 1.0 => {
-                self.typed(Plain { value: init, function: T::multiply })
+                self.typed(&Plain { value: init, function: T::multiply })
             }
             _ => self.extremes(fold, init),
         }
@@ -95,20 +95,20 @@ impl Job<'_> {
     fn ints<T: Integer>(&self, fold: Fold, init: T) -> Result<Option<Tensor>> {
         let zero = init.subtract(init);
         match fold {
-            Fold::Add if init == zero => self.typed(Plain { value: init, function: T::add }),
+            Fold::Add if init == zero => self.typed(&Plain { value: init, function: T::add }),
             _ => self.extremes(fold, init),
         }
     }
 
     fn extremes<T: Number>(&self, fold: Fold, value: T) -> Result<Option<Tensor>> {
         match fold {
-            Fold::Larger => self.typed(Plain { value, function: T::larger }),
-            Fold::Smaller => self.typed(Plain { value, function: T::smaller }),
+            Fold::Larger => self.typed(&Plain { value, function: T::larger }),
+            Fold::Smaller => self.typed(&Plain { value, function: T::smaller }),
             _ => Ok(None),
         }
     }
 
-    fn typed<T: Native, F: Folder<T> + Sync>(&self, start: F) -> Result<Option<Tensor>> {
+    fn typed<T: Native, F: Folder<T> + Sync>(&self, start: &F) -> Result<Option<Tensor>> {
         let input = self.input.as_slice::<T>()?;
         let mut result = Tensor::zeros(T::ELEMENT, self.taps.counts.clone())?;
         let elements: usize =
