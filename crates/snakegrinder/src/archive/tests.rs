@@ -1,0 +1,1 @@
+//! Archives that are not as they must be.

@@ -1,0 +1,92 @@
+//! The lowerings, one file for each family of operations.
+
+pub(super) mod higher_order;
+mod linear;
+mod pointwise;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::args::Args;
+use super::cx::Cx;
+use super::refusal::Lowered;
+use super::value::{Tensor, Value};
+
+/// What a node gives: one value for each output that the archive lists.
+pub(crate) type Outcome = Vec<Value>;
+
+/// A lowering.
+pub(crate) type Lower = fn(&mut Cx<'_>, &Args<'_>) -> Lowered<Outcome>;
+
+/// An operation that can be lowered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Op {
+    name: &'static str,
+    /// What builds it.
+    pub(super) lower: Lower,
+    /// Whether a result can be the argument itself, or a view of it.
+    pub(super) aliases: bool,
+}
+
+/// An operation that gives new tensors.
+const fn op(name: &'static str, lower: Lower) -> Op {
+    Op { name, lower, aliases: false }
+}
+
+/// An operation that gives its argument, or views of it.
+const fn view(name: &'static str, lower: Lower) -> Op {
+    Op { name, lower, aliases: true }
+}
+
+/// One tensor.
+fn one(tensor: Tensor) -> Lowered<Outcome> {
+    Ok(vec![Value::Tensor(tensor)])
+}
+
+/// All families.
+const TABLES: &[&[Op]] = &[linear::TABLE, pointwise::TABLE];
+
+static REGISTRY: LazyLock<HashMap<&'static str, Op>> =
+    LazyLock::new(|| TABLES.iter().flat_map(|table| table.iter()).map(|op| (op.name, *op)).collect());
+
+/// How a target can be lowered.
+pub(super) enum Found {
+    /// By its own entry.
+    Value(Op),
+    /// By the entry of the functional operation, and a write to its first argument.
+    InPlace(Op),
+}
+
+/// Finds the lowering of a target such as `aten.add.Tensor`.
+pub(super) fn lookup(target: &str) -> Option<Found> {
+    if let Some(op) = REGISTRY.get(target) {
+        return Some(Found::Value(*op));
+    }
+    let (namespace, rest) = target.split_once('.')?;
+    let (base, overload) = rest.split_once('.')?;
+    let functional = base.strip_suffix('_').filter(|base| !base.ends_with('_') && !base.is_empty())?;
+    REGISTRY.get(format!("{namespace}.{functional}.{overload}").as_str()).copied().map(Found::InPlace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_has_one_lowering() {
+        let all: Vec<&str> = TABLES.iter().flat_map(|table| table.iter()).map(|op| op.name).collect();
+        let mut unique = all.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(all.len(), unique.len(), "an operation is in two tables");
+        assert!(unique.iter().all(|name| name.split('.').count() >= 2));
+    }
+
+    #[test]
+    fn in_place_variants_are_found_by_the_functional_one() {
+        assert!(matches!(lookup("aten.relu.default"), Some(Found::Value(_))));
+        assert!(matches!(lookup("aten.relu_.default"), Some(Found::InPlace(_))));
+        assert!(lookup("aten.no_such_thing.default").is_none());
+        assert!(lookup("aten.relu__.default").is_none());
+    }
+}
