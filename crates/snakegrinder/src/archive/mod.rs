@@ -70,7 +70,11 @@ impl Archive {
     ///
     /// When a member's bytes are not those that were written.
     pub fn verify_checksums(&self) -> Result<(), Error> {
-        self.container.directory.members().iter().try_for_each(|member| self.container.checked(member).map(drop))
+        self.container
+            .directory
+            .members()
+            .iter()
+            .try_for_each(|member| self.container.checked(member).map(drop))
     }
 }
 
@@ -108,7 +112,9 @@ impl Container {
         let container = Self { file, directory, root };
         let format = container.text("archive_format", "it was not written by `torch.export.save`")?;
         if format != "pt2" {
-            return Err(container.wrong("archive_format", &format!("`{}` where `pt2` must be", short(format))));
+            return Err(
+                container.wrong("archive_format", &format!("`{}` where `pt2` must be", short(format)))
+            );
         }
         let version = container.text("archive_version", "it was not written by `torch.export.save`")?;
         if version != ARCHIVE_VERSION {
@@ -121,7 +127,9 @@ impl Container {
         if container.member("byteorder").is_some() {
             let order = container.text("byteorder", "")?;
             if order != "little" {
-                return Err(container.wrong("byteorder", &format!("byte order `{}` is not read", short(order))));
+                return Err(
+                    container.wrong("byteorder", &format!("byte order `{}` is not read", short(order)))
+                );
             }
         }
         Ok(container)
@@ -157,8 +165,7 @@ impl Container {
     }
 
     fn required(&self, name: &str, hint: &str) -> Result<&Member, Error> {
-        self.member(name)
-            .ok_or_else(|| Error::MissingEntry { entry: name.to_owned(), hint: hint.to_owned() })
+        self.member(name).ok_or_else(|| Error::MissingEntry { entry: name.to_owned(), hint: hint.to_owned() })
     }
 
     /// The bytes of a member in place, not held against their checksum.
@@ -206,14 +213,16 @@ impl Container {
 
 /// The folder that all members are in, with its `/`.
 fn common_root(directory: &Directory) -> Result<String, Error> {
-    let mut roots = directory.members().iter().map(|member| member.name.split_once('/').map(|(root, _)| root));
+    let mut roots =
+        directory.members().iter().map(|member| member.name.split_once('/').map(|(root, _)| root));
     let first = roots.next().flatten().ok_or_else(|| Error::Zip {
         what: "no folder with an exported program in it".to_owned(),
         offset: 0,
     })?;
-    let stray = directory.members().iter().find(|member| {
-        member.name.split_once('/').is_none_or(|(root, _)| root != first)
-    });
+    let stray = directory
+        .members()
+        .iter()
+        .find(|member| member.name.split_once('/').is_none_or(|(root, _)| root != first));
     match stray {
         None => Ok(format!("{first}/")),
         Some(member) => Err(Error::Entry {

@@ -52,7 +52,11 @@ pub(crate) struct Strided {
 }
 
 /// Reads the list of tensors in one place.
-pub(super) fn read(container: &Container, model: &str, place: &Place) -> Result<BTreeMap<String, Payload>, Error> {
+pub(super) fn read(
+    container: &Container,
+    model: &str,
+    place: &Place,
+) -> Result<BTreeMap<String, Payload>, Error> {
     let folder = place.folder;
     let config = format!("{folder}{model}{}", place.config);
     if container.member(&config).is_none() && container.member(&format!("{folder}{model}.pt")).is_some() {
@@ -83,7 +87,9 @@ fn content(
 ) -> Result<Result<Strided, String>, Error> {
     let wrong = |what: String| Error::Weight { name: name.to_owned(), what };
     if entry.use_pickle {
-        return Ok(Err("it is pickled (a tensor subclass or a custom object), and pickle is never read".to_owned()));
+        return Ok(Err(
+            "it is pickled (a tensor subclass or a custom object), and pickle is never read".to_owned()
+        ));
     }
     let Some(meta) = &entry.tensor_meta else {
         return Ok(Err("the archive does not say what tensor it is".to_owned()));
@@ -126,18 +132,26 @@ impl Strided {
         Shape::new(self.dims.clone()).map_err(|error| error.to_string())?;
         let width = self.element.byte_width();
         if self.storage.len() % width != 0 {
-            return Err(format!("{} bytes are no whole number of {} elements", self.storage.len(), self.element));
+            return Err(format!(
+                "{} bytes are no whole number of {} elements",
+                self.storage.len(),
+                self.element
+            ));
         }
         if self.dims.contains(&0) {
             return Ok(());
         }
-        let last = self.dims.iter().zip(&self.strides).try_fold(self.offset, |sum, (&dim, &stride)| {
-            sum.checked_add((dim - 1).checked_mul(stride)?)
-        });
+        let last =
+            self.dims.iter().zip(&self.strides).try_fold(self.offset, |sum, (&dim, &stride)| {
+                sum.checked_add((dim - 1).checked_mul(stride)?)
+            });
         let needed = last.and_then(|last| last.checked_add(1)).ok_or("sizes and strides overflow")?;
         let held = self.storage.len() / width;
         if needed > held {
-            return Err(format!("sizes and strides reach {needed} elements of {}, the entry holds {held}", self.element));
+            return Err(format!(
+                "sizes and strides reach {needed} elements of {}, the entry holds {held}",
+                self.element
+            ));
         }
         Ok(())
     }
@@ -167,7 +181,8 @@ impl Strided {
         let mut indices = shape.indices();
         for target in tensor.bytes_mut().chunks_exact_mut(width) {
             let Some(index) = indices.advance() else { break };
-            let at: usize = self.offset + index.iter().zip(&self.strides).map(|(&i, &stride)| i * stride).sum::<usize>();
+            let at: usize =
+                self.offset + index.iter().zip(&self.strides).map(|(&i, &stride)| i * stride).sum::<usize>();
             if let Some(source) = self.storage.get(at * width..(at + 1) * width) {
                 target.copy_from_slice(source);
             }

@@ -92,7 +92,8 @@ struct EndRecord {
 
 impl EndRecord {
     fn find(file: &[u8]) -> Result<Self, Error> {
-        let latest = file.len().checked_sub(END_SIZE).ok_or_else(|| bad("the file is too short", file.len()))?;
+        let latest =
+            file.len().checked_sub(END_SIZE).ok_or_else(|| bad("the file is too short", file.len()))?;
         let earliest = latest.saturating_sub(usize::from(u16::MAX));
         let at = (earliest..=latest)
             .rev()
@@ -100,7 +101,9 @@ impl EndRecord {
                 let cursor = Cursor { file, at };
                 cursor.peek_u32() == Some(END) && comment_end(file, at) == Some(file.len())
             })
-            .ok_or_else(|| bad("no end record at the end of the file: it was cut off or is no zip", latest))?;
+            .ok_or_else(|| {
+                bad("no end record at the end of the file: it was cut off or is no zip", latest)
+            })?;
         let mut cursor = Cursor { file, at: at + 4 };
         let disks = (cursor.u16()?, cursor.u16()?);
         let counts = (cursor.u16()?, cursor.u16()?);
@@ -206,7 +209,10 @@ fn central_entry(cursor: &mut Cursor<'_>, end: &EndRecord) -> Result<(Option<Mem
     let start = local_data(cursor.file, header, raw_name, flags, name)?;
     let data = start..start.checked_add(size).ok_or_else(|| entry(name, "the member's size overflows"))?;
     if data.end > end.directory.start {
-        return Err(entry(name, &format!("its {size} bytes at {start} reach beyond the members' part of the file")));
+        return Err(entry(
+            name,
+            &format!("its {size} bytes at {start} reach beyond the members' part of the file"),
+        ));
     }
     let folder = name.ends_with('/');
     if folder && size != 0 {

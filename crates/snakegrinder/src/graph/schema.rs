@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use serde::de::{Deserializer, Error as _, Unexpected};
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, IgnoredAny, Unexpected};
 
 /// The whole file.
 #[derive(Debug, Deserialize)]
@@ -76,7 +76,7 @@ pub(crate) struct NamedArgument {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Argument {
-    AsNone(#[allow(dead_code, reason = "the key says it all")] bool),
+    AsNone(IgnoredAny),
     AsTensor(Name),
     AsTensors(Vec<Name>),
     AsInt(i64),
@@ -84,7 +84,7 @@ pub(crate) enum Argument {
     AsFloat(Float),
     AsFloats(Vec<Float>),
     AsString(String),
-    AsStrings(Vec<String>),
+    AsStrings(IgnoredAny),
     AsSymInt(SymIntArgument),
     AsSymInts(Vec<SymIntArgument>),
     AsScalarType(i64),
@@ -98,15 +98,15 @@ pub(crate) enum Argument {
     AsGraph(GraphArgument),
     AsOptionalTensors(Vec<OptionalTensor>),
     AsOptionalTensor(OptionalTensor),
-    AsCustomObj(Name),
-    AsOperator(String),
+    AsCustomObj(IgnoredAny),
+    AsOperator(IgnoredAny),
     AsSymFloat(SymFloatArgument),
     AsSymFloats(Vec<SymFloatArgument>),
     AsComplex(ComplexValue),
-    AsNestedTensors(Vec<Vec<Name>>),
-    AsIntLists(Vec<Vec<i64>>),
-    AsFloatLists(Vec<Vec<Float>>),
-    AsStringToArgument(HashMap<String, Argument>),
+    AsNestedTensors(IgnoredAny),
+    AsIntLists(IgnoredAny),
+    AsFloatLists(IgnoredAny),
+    AsStringToArgument(IgnoredAny),
 }
 
 /// Anything that is only a name here.
@@ -140,7 +140,7 @@ pub(crate) struct GraphArgument {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OptionalTensor {
     AsTensor(Name),
-    AsNone(#[allow(dead_code, reason = "the key says it all")] bool),
+    AsNone(IgnoredAny),
 }
 
 /// An integer: a number or a value of the graph.
@@ -190,17 +190,26 @@ pub(crate) enum SymInt {
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct SymExpr {
     pub(crate) expr_str: String,
-    pub(crate) hint: Option<Hint>,
+    hint: Option<Hint>,
+}
+
+impl SymExpr {
+    /// The value that the expression had when the model was traced.
+    pub(crate) fn hinted(&self) -> Option<i64> {
+        match self.hint {
+            Some(Hint::AsInt(value)) => Some(value),
+            _ => None,
+        }
+    }
 }
 
 /// The value that an expression had when the model was traced.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(dead_code, reason = "the alternatives must be read, only integers are used")]
 pub(crate) enum Hint {
     AsInt(i64),
-    AsBool(bool),
-    AsFloat(Float),
+    AsBool(IgnoredAny),
+    AsFloat(IgnoredAny),
 }
 
 /// How a tensor's elements are kept.
@@ -256,7 +265,7 @@ pub(crate) enum InputSpec {
     Parameter { arg: Name, parameter_name: String },
     Buffer { arg: Name, buffer_name: String },
     TensorConstant { arg: Name, tensor_constant_name: String },
-    ConstantInput { name: String },
+    ConstantInput(IgnoredAny),
     CustomObj { custom_obj_name: String },
     Token { arg: Name },
 }

@@ -10,7 +10,7 @@ use warpforge_ir::ElementType;
 
 use super::refusal::{Lowered, Refusal, refuse};
 use super::value::{Number, Operand, Tensor, Value};
-use crate::graph::schema::Node;
+use crate::graph::schema::{Argument, Graph, Node, TensorMeta};
 use crate::graph::size::Size;
 
 /// The arguments of a node.
@@ -18,6 +18,7 @@ use crate::graph::size::Size;
 pub(crate) struct Args<'a> {
     /// The node, for what is not an argument by name.
     pub(crate) node: &'a Node,
+    graph: &'a Graph,
     list: Vec<Arg<'a>>,
 }
 
@@ -29,9 +30,35 @@ struct Arg<'a> {
 }
 
 impl<'a> Args<'a> {
-    pub(super) fn new(node: &'a Node, values: Vec<(&'a str, Value)>) -> Self {
+    pub(super) fn new(graph: &'a Graph, node: &'a Node, values: Vec<(&'a str, Value)>) -> Self {
         let list = values.into_iter().map(|(name, value)| Arg { name, value, used: Cell::new(false) });
-        Self { node, list: list.collect() }
+        Self { node, graph, list: list.collect() }
+    }
+
+    /// What the archive records about a tensor argument.
+    pub(crate) fn meta(&self, name: &str) -> Option<&'a TensorMeta> {
+        let input = self.node.inputs.iter().find(|input| input.name == name)?;
+        match &input.arg {
+            Argument::AsTensor(tensor) => self.graph.tensor_values.get(&tensor.name),
+            _ => None,
+        }
+    }
+
+    /// What the archive records about an output that is a tensor.
+    pub(crate) fn output_meta(&self, position: usize) -> Option<&'a TensorMeta> {
+        match self.node.outputs.get(position)? {
+            Argument::AsTensor(tensor) => self.graph.tensor_values.get(&tensor.name),
+            _ => None,
+        }
+    }
+
+    /// Whether a later node uses an output. PyTorch gives those that none uses a name of its own.
+    pub(crate) fn is_used(&self, position: usize) -> bool {
+        match self.node.outputs.get(position) {
+            Some(Argument::AsTensor(tensor)) => !is_unused_name(&tensor.name),
+            Some(Argument::AsNone(_)) | None => false,
+            Some(_) => true,
+        }
     }
 
     /// The names of arguments that nobody asked for.
@@ -208,7 +235,9 @@ impl<'a> Args<'a> {
     pub(crate) fn opt_float(&self, name: &str) -> Lowered<Option<f64>> {
         let Some(number) = self.opt_number(name)? else { return Ok(None) };
         let value = number.as_f64();
-        value.map(Some).ok_or_else(|| Refusal(format!("argument `{name}` is not a number that is known here")))
+        value
+            .map(Some)
+            .ok_or_else(|| Refusal(format!("argument `{name}` is not a number that is known here")))
     }
 
     /// A list of floats or nothing.
@@ -219,7 +248,9 @@ impl<'a> Args<'a> {
             Some(other) => return wrong(name, other, "a list of floats"),
         };
         let known = numbers.iter().map(Number::as_f64).collect::<Option<Vec<_>>>();
-        known.map(Some).ok_or_else(|| Refusal(format!("argument `{name}` has a number that is not known here")))
+        known
+            .map(Some)
+            .ok_or_else(|| Refusal(format!("argument `{name}` has a number that is not known here")))
     }
 
     /// A truth value with its default.
@@ -229,18 +260,6 @@ impl<'a> Args<'a> {
             Some(Value::Number(Number::Bool(value))) => Ok(*value),
             Some(other) => wrong(name, other, "a bool"),
         }
-    }
-
-    /// A list of truth values.
-    pub(crate) fn bools(&self, name: &str) -> Lowered<Vec<bool>> {
-        let Value::Numbers(numbers) = self.required(name)? else {
-            return wrong(name, self.required(name)?, "a list of bools");
-        };
-        let known = numbers.iter().map(|number| match number {
-            Number::Bool(value) => Ok(*value),
-            _ => refuse(format!("argument `{name}` is not a list of bools")),
-        });
-        known.collect()
     }
 
     /// A string with its default.
@@ -274,6 +293,11 @@ impl<'a> Args<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether a name is one that PyTorch makes up for an output that nothing uses.
+pub(super) fn is_unused_name(name: &str) -> bool {
+    name.contains("_unused_")
 }
 
 fn as_size(name: &str, number: &Number) -> Lowered<Size> {

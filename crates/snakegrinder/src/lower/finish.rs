@@ -2,6 +2,7 @@
 
 use warpforge_ir::{OpKind, ValueId};
 
+use super::args::is_unused_name;
 use super::cx::Cx;
 use super::graph::{location, node_name};
 use super::ops::Outcome;
@@ -34,9 +35,8 @@ impl Cx<'_> {
         let mut renamed = Vec::new();
         for (name, tensor) in &parts {
             // PyTorch names parts that nothing uses after the node; they are no nodes of the traced graph.
-            let unused = name.contains("_unused_");
             self.b.set_location(Some(location(name, source.as_ref())));
-            renamed.push(if unused { tensor.clone() } else { self.identity(tensor)? });
+            renamed.push(if is_unused_name(name) { tensor.clone() } else { self.identity(tensor)? });
         }
         self.b.set_location(outer);
         Ok(replaced(node, outcome, &mut renamed.into_iter()))
@@ -62,7 +62,9 @@ fn named_parts<'n>(node: &'n Node, outcome: &Outcome) -> Vec<(&'n str, Tensor)> 
     let mut parts = Vec::new();
     for (output, value) in node.outputs.iter().zip(outcome) {
         match (output, value) {
-            (Argument::AsTensor(name), Value::Tensor(tensor)) => parts.push((name.name.as_str(), tensor.clone())),
+            (Argument::AsTensor(name), Value::Tensor(tensor)) => {
+                parts.push((name.name.as_str(), tensor.clone()))
+            }
             (Argument::AsTensors(names), Value::Tensors(tensors)) => {
                 let tensors = tensors.iter().flatten().cloned();
                 parts.extend(names.iter().map(|name| name.name.as_str()).zip(tensors));

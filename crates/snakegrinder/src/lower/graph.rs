@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::args::Args;
+use super::args::{Args, is_unused_name};
 use super::cx::Cx;
 use super::ops::{self, Found, Outcome};
 use super::refusal::{Lowered, Refusal, refuse};
@@ -95,7 +95,7 @@ impl<'a> Walk<'a> {
 
     fn args(&mut self, cx: &mut Cx<'_>, node: &'a Node) -> Lowered<Args<'a>> {
         let values = node.inputs.iter().map(|input| Ok((input.name.as_str(), self.value(cx, &input.arg)?)));
-        Ok(Args::new(node, values.collect::<Lowered<_>>()?))
+        Ok(Args::new(self.graph, node, values.collect::<Lowered<_>>()?))
     }
 
     /// The value that an argument stands for.
@@ -104,15 +104,18 @@ impl<'a> Walk<'a> {
             Argument::AsNone(_) => Value::None,
             Argument::AsTensor(tensor) => Value::Tensor(self.tensor(cx, &tensor.name)?),
             Argument::AsTensors(tensors) => Value::Tensors(
-                tensors.iter().map(|tensor| self.tensor(cx, &tensor.name).map(Some)).collect::<Lowered<_>>()?,
+                tensors
+                    .iter()
+                    .map(|tensor| self.tensor(cx, &tensor.name).map(Some))
+                    .collect::<Lowered<_>>()?,
             ),
             Argument::AsOptionalTensor(tensor) => match self.optional(cx, tensor)? {
                 Some(tensor) => Value::Tensor(tensor),
                 None => Value::None,
             },
-            Argument::AsOptionalTensors(tensors) => {
-                Value::Tensors(tensors.iter().map(|tensor| self.optional(cx, tensor)).collect::<Lowered<_>>()?)
-            }
+            Argument::AsOptionalTensors(tensors) => Value::Tensors(
+                tensors.iter().map(|tensor| self.optional(cx, tensor)).collect::<Lowered<_>>()?,
+            ),
             Argument::AsInt(value) => Value::Number(Number::Int(Size::Int(*value))),
             Argument::AsInts(values) => numbers(values, |value| Number::Int(Size::Int(*value))),
             Argument::AsFloat(value) => Value::Number(Number::Float(value.0)),
@@ -128,9 +131,13 @@ impl<'a> Walk<'a> {
             Argument::AsSymFloats(values) => {
                 Value::Numbers(values.iter().map(|value| self.sym_float(value)).collect::<Lowered<_>>()?)
             }
-            Argument::AsSymBool(value) => Value::Number(self.sym_bool(value)?),
+            Argument::AsSymBool(value) => self.sym_bool(value)?,
             Argument::AsSymBools(values) => {
-                Value::Numbers(values.iter().map(|value| self.sym_bool(value)).collect::<Lowered<_>>()?)
+                let known = values.iter().map(|value| match self.sym_bool(value)? {
+                    Value::Number(number) => Ok(number),
+                    other => refuse(format!("a truth value is {}", other.kind())),
+                });
+                Value::Numbers(known.collect::<Lowered<_>>()?)
             }
             Argument::AsString(text) => Value::Str(text.clone()),
             Argument::AsScalarType(code) => Value::Dtype(element_type(*code).map_err(Refusal)?),
@@ -140,18 +147,20 @@ impl<'a> Walk<'a> {
                 crate::graph::schema::Layout::Strided => None,
                 crate::graph::schema::Layout::Other(code) => Some(format!("code {code}")),
             }),
-            Argument::AsGraph(_) => Value::Other("a graph".to_owned()),
-            Argument::AsOperator(name) => Value::Other(format!("the operator {name}")),
-            Argument::AsStrings(_) => Value::Other("a list of strings".to_owned()),
-            Argument::AsCustomObj(object) => Value::Other(format!("the object {}", object.name)),
-            Argument::AsNestedTensors(_) => Value::Other("a list of lists of tensors".to_owned()),
-            Argument::AsIntLists(_) | Argument::AsFloatLists(_) => Value::Other("a list of lists".to_owned()),
-            Argument::AsStringToArgument(_) => Value::Other("a dictionary".to_owned()),
+            Argument::AsGraph(_) => Value::Other("a graph"),
+            Argument::AsOperator(_) => Value::Other("an operator"),
+            Argument::AsStrings(_) => Value::Other("a list of strings"),
+            Argument::AsCustomObj(_) => Value::Other("a custom object"),
+            Argument::AsNestedTensors(_) => Value::Other("a list of lists of tensors"),
+            Argument::AsIntLists(_) | Argument::AsFloatLists(_) => Value::Other("a list of lists"),
+            Argument::AsStringToArgument(_) => Value::Other("a dictionary"),
         })
     }
 
     fn named(&self, name: &str) -> Lowered<&Value> {
-        self.scope.get(name).ok_or_else(|| Refusal(format!("it uses `{name}`, which nothing before it gives")))
+        self.scope
+            .get(name)
+            .ok_or_else(|| Refusal(format!("it uses `{name}`, which nothing before it gives")))
     }
 
     fn tensor(&self, cx: &mut Cx<'_>, name: &str) -> Lowered<Tensor> {
@@ -190,10 +199,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn sym_bool(&self, value: &SymBoolArgument) -> Lowered<Number> {
+    fn sym_bool(&self, value: &SymBoolArgument) -> Lowered<Value> {
         match value {
-            SymBoolArgument::AsName(name) => self.number(name),
-            SymBoolArgument::AsBool(value) => Ok(Number::Bool(*value)),
+            SymBoolArgument::AsName(name) => self.named(name).cloned(),
+            SymBoolArgument::AsBool(value) => Ok(Value::Number(Number::Bool(*value))),
         }
     }
 
@@ -217,7 +226,11 @@ impl<'a> Walk<'a> {
         for (output, value) in node.outputs.iter().zip(outcome) {
             match (output, value) {
                 (Argument::AsNone(_), _) => {}
-                (Argument::AsTensor(name), Value::Tensor(tensor)) => self.give_tensor(cx, &name.name, &tensor),
+                // A lowering may leave out what nothing uses.
+                (Argument::AsTensor(name), Value::None) if is_unused_name(&name.name) => {}
+                (Argument::AsTensor(name), Value::Tensor(tensor)) => {
+                    self.give_tensor(cx, &name.name, &tensor)
+                }
                 (Argument::AsTensors(names), Value::Tensors(tensors)) => {
                     for (name, tensor) in names.iter().zip(tensors.iter().flatten()) {
                         self.give_tensor(cx, &name.name, tensor);
@@ -225,7 +238,10 @@ impl<'a> Walk<'a> {
                 }
                 (Argument::AsSymInt(SymIntArgument::AsName(name)), value @ Value::Number(_))
                 | (Argument::AsSymFloat(SymFloatArgument::AsName(name)), value @ Value::Number(_))
-                | (Argument::AsSymBool(SymBoolArgument::AsName(name)), value @ Value::Number(_)) => {
+                | (
+                    Argument::AsSymBool(SymBoolArgument::AsName(name)),
+                    value @ (Value::Number(_) | Value::Other(_)),
+                ) => {
                     self.bind(name, value);
                 }
                 (_, Value::Number(_)) => {}
@@ -248,9 +264,11 @@ impl<'a> Walk<'a> {
                 let pairs = names.iter().zip(tensors.iter().flatten());
                 pairs.map(|(name, tensor)| self.check_tensor(cx, &name.name, tensor)).collect()
             }
-            (Argument::AsTensors(names), Value::Tensors(tensors)) => {
-                refuse(format!("the lowering gives {} tensors, the archive has {}", tensors.len(), names.len()))
-            }
+            (Argument::AsTensors(names), Value::Tensors(tensors)) => refuse(format!(
+                "the lowering gives {} tensors, the archive has {}",
+                tensors.len(),
+                names.len()
+            )),
             _ => Ok(()),
         }
     }
@@ -290,7 +308,8 @@ impl<'a> Walk<'a> {
         }
         for output in &node.outputs {
             if let Argument::AsSymInt(SymIntArgument::AsName(name)) = output
-                && let Some(size) = self.graph.sym_int_values.get(name).and_then(|size| cx.symbols.size(size).ok())
+                && let Some(size) =
+                    self.graph.sym_int_values.get(name).and_then(|size| cx.symbols.size(size).ok())
             {
                 self.bind(name, Value::Number(Number::Int(size)));
             }
@@ -299,10 +318,7 @@ impl<'a> Walk<'a> {
 }
 
 /// The element type and sizes that the archive records for a tensor.
-pub(super) fn declared(
-    cx: &Cx<'_>,
-    meta: &TensorMeta,
-) -> Lowered<(warpforge_ir::ElementType, Vec<Size>)> {
+pub(super) fn declared(cx: &Cx<'_>, meta: &TensorMeta) -> Lowered<(warpforge_ir::ElementType, Vec<Size>)> {
     let dtype = element_type(meta.dtype).map_err(Refusal)?;
     let dims = meta.sizes.iter().map(|size| cx.symbols.size(size).map_err(Refusal));
     Ok((dtype, dims.collect::<Lowered<_>>()?))
@@ -334,9 +350,7 @@ pub(super) fn node_name(node: &Node) -> &str {
 /// `loc("NODE"("FILE":LINE:0))`.
 pub(super) fn location(name: &str, source: Option<&Source>) -> Arc<str> {
     match source {
-        Some(source) => {
-            format!("loc({}({}:{}:0))", quoted(name), quoted(&source.file), source.line).into()
-        }
+        Some(source) => format!("loc({}({}:{}:0))", quoted(name), quoted(&source.file), source.line).into(),
         None => format!("loc({})", quoted(name)).into(),
     }
 }

@@ -55,6 +55,7 @@ mod promote;
 mod refusal;
 mod report;
 mod signature;
+mod strides;
 #[cfg(test)]
 mod tests;
 mod value;

@@ -46,7 +46,8 @@ impl Archive {
         let inputs = self.inputs()?;
         let symbols = self.symbols(&inputs, options)?;
         let weights = self.tensors(&inputs)?;
-        let types: Vec<Type> = inputs.iter().map(|input| input_type(input, &symbols)).collect::<Result<_, _>>()?;
+        let types: Vec<Type> =
+            inputs.iter().map(|input| input_type(input, &symbols)).collect::<Result<_, _>>()?;
         let mut signature = Signature::default();
         for (input, ty) in inputs.iter().zip(&types) {
             signature.arguments.push(MainArgument {
@@ -108,10 +109,11 @@ impl Archive {
                     return Err(Error::Graph(format!("the effect token `{}` is not supported", arg.name)));
                 }
                 // Numbers, strings and None that the model was exported with are part of the graph.
-                InputSpec::UserInput { .. } | InputSpec::ConstantInput { .. } => continue,
+                InputSpec::UserInput { .. } | InputSpec::ConstantInput(_) => continue,
             };
             let meta = self.meta(value)?;
-            let dtype = graph::element_type(meta.dtype).map_err(|what| Error::Graph(format!("`{value}`: {what}")))?;
+            let dtype =
+                graph::element_type(meta.dtype).map_err(|what| Error::Graph(format!("`{value}`: {what}")))?;
             inputs.push(Input { value, name, role, dtype, sizes: meta.sizes.clone() });
         }
         let mut seen = HashMap::new();
@@ -147,14 +149,20 @@ impl Archive {
                 continue;
             };
             if shape.len() != input.sizes.len() {
-                return Err(wrong(format!("{} dimensions given, the model has {}", shape.len(), input.sizes.len())));
+                return Err(wrong(format!(
+                    "{} dimensions given, the model has {}",
+                    shape.len(),
+                    input.sizes.len()
+                )));
             }
             for (axis, (given, size)) in shape.iter().zip(&input.sizes).enumerate() {
                 let size = symbols.size(size).map_err(|what| wrong(format!("dimension {axis}: {what}")))?;
-                let given = i64::try_from(*given).map_err(|_| wrong(format!("dimension {axis} is too large")))?;
+                let given =
+                    i64::try_from(*given).map_err(|_| wrong(format!("dimension {axis} is too large")))?;
                 if let Some(name) = size.as_symbol() {
                     let name = name.to_owned();
-                    check_range(&symbols, &name, given).map_err(|what| wrong(format!("dimension {axis}: {what}")))?;
+                    check_range(&symbols, &name, given)
+                        .map_err(|what| wrong(format!("dimension {axis}: {what}")))?;
                     symbols.values.insert(name, given);
                 } else {
                     dims.push((input.name, axis, size, given));
@@ -355,12 +363,30 @@ impl<'a> Main<'a, '_> {
             if !self.cx.variables.is_written(*var) {
                 continue;
             }
-            let value = self.cx.read(*var).map_err(|Refusal(why)| Error::Graph(format!("`{}`: {why}", input.name)))?;
+            self.refuse_shared(input, variables)?;
+            let value = self
+                .cx
+                .read(*var)
+                .map_err(|Refusal(why)| Error::Graph(format!("`{}`: {why}", input.name)))?;
             let ty = self.cx.b.ty(value.id).clone();
             let name = input.name.to_owned();
             self.outputs.push(Output { of: Some(name.clone()), name, role: ResultRole::Buffer, ty });
             results.push(value.id);
         }
         Ok(results)
+    }
+
+    /// A write to a weight that shares its memory with another one would change that one too.
+    fn refuse_shared(&self, written: &Input<'a>, variables: &[(&Input<'a>, Var)]) -> Result<(), Error> {
+        let entry = |input: &Input<'a>| self.archive.payload(input).map(|payload| payload.entry.as_str());
+        let Some(own) = entry(written) else { return Ok(()) };
+        let others = variables.iter().map(|(input, _)| input).filter(|input| input.name != written.name);
+        match others.filter(|other| other.role.is_weight()).find(|other| entry(other) == Some(own)) {
+            None => Ok(()),
+            Some(other) => Err(Error::Weight {
+                name: written.name.to_owned(),
+                what: format!("it is written to and shares its memory with `{}`", other.name),
+            }),
+        }
     }
 }

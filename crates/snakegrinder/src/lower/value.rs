@@ -141,8 +141,8 @@ pub(crate) enum Value {
     Device(String),
     /// A layout; the text says which, `None` for a strided one.
     Layout(Option<String>),
-    /// Something that only some operations understand, described.
-    Other(String),
+    /// Something that no operation computes with, described.
+    Other(&'static str),
 }
 
 impl From<Tensor> for Value {
@@ -175,7 +175,7 @@ impl Value {
             Value::MemoryFormat(_) => "a memory format",
             Value::Device(_) => "a device",
             Value::Layout(_) => "a layout",
-            Value::Other(_) => "an argument of another kind",
+            Value::Other(what) => what,
         }
     }
 }

@@ -224,9 +224,8 @@ impl Size {
     pub(crate) fn substitute(&self, values: &dyn Fn(&str) -> Option<i64>) -> Size {
         let Size::Sum(sum) = self else { return self.clone() };
         sum.terms.iter().fold(Size::Int(0), |total, (product, coefficient)| {
-            let term = product
-                .iter()
-                .fold(Size::Int(*coefficient), |term, atom| term.mul(&atom.substitute(values)));
+            let term =
+                product.iter().fold(Size::Int(*coefficient), |term, atom| term.mul(&atom.substitute(values)));
             total.add(&term)
         })
     }
@@ -260,22 +259,23 @@ impl Size {
     pub(crate) fn for_each_term(&self, mut visit: impl FnMut(i64, &[Atom])) {
         match self {
             Size::Int(value) => visit(*value, &[]),
-            Size::Sum(sum) => sum.terms.iter().for_each(|(product, &coefficient)| visit(coefficient, product)),
+            Size::Sum(sum) => {
+                sum.terms.iter().for_each(|(product, &coefficient)| visit(coefficient, product))
+            }
         }
     }
 }
 
 fn multiply_bounds(a: (i64, i64), b: (i64, i64)) -> (i64, i64) {
-    let corners = [a.0.saturating_mul(b.0), a.0.saturating_mul(b.1), a.1.saturating_mul(b.0), a.1.saturating_mul(b.1)];
+    let corners =
+        [a.0.saturating_mul(b.0), a.0.saturating_mul(b.1), a.1.saturating_mul(b.0), a.1.saturating_mul(b.1)];
     corners.into_iter().fold((i64::MAX, i64::MIN), |(low, high), corner| (low.min(corner), high.max(corner)))
 }
 
 impl Atom {
     fn substitute(&self, values: &dyn Fn(&str) -> Option<i64>) -> Size {
         match self {
-            Atom::Symbol(name) => {
-                values(name).map_or_else(|| Size::of_atom(self.clone()), Size::Int)
-            }
+            Atom::Symbol(name) => values(name).map_or_else(|| Size::of_atom(self.clone()), Size::Int),
             Atom::Call(function, a, b) => {
                 let (a, b) = (a.substitute(values), b.substitute(values));
                 let result = match function {

@@ -44,12 +44,18 @@ impl<'a> Parser<'a> {
         match (name, arguments.as_slice()) {
             ("Add", all) => Ok(all.iter().fold(Size::Int(0), |sum, size| sum.add(size))),
             ("Mul", all) => Ok(Size::product(all)),
-            ("Max", [first, rest @ ..]) => Ok(rest.iter().fold(first.clone(), |size, other| size.larger(other))),
-            ("Min", [first, rest @ ..]) => Ok(rest.iter().fold(first.clone(), |size, other| size.smaller(other))),
+            ("Max", [first, rest @ ..]) => {
+                Ok(rest.iter().fold(first.clone(), |size, other| size.larger(other)))
+            }
+            ("Min", [first, rest @ ..]) => {
+                Ok(rest.iter().fold(first.clone(), |size, other| size.smaller(other)))
+            }
             ("Pow" | "PowByNatural", [base, Size::Int(power @ 0..=16)]) => {
                 Ok((0..*power).fold(Size::Int(1), |size, _| size.mul(base)))
             }
-            ("FloorDiv" | "CleanDiv", [a, b]) => a.floor_div(b).ok_or_else(|| "a division by zero".to_owned()),
+            ("FloorDiv" | "CleanDiv", [a, b]) => {
+                a.floor_div(b).ok_or_else(|| "a division by zero".to_owned())
+            }
             ("Mod" | "PythonMod", [a, b]) => a.modulo(b).ok_or_else(|| "a division by zero".to_owned()),
             _ => Err(format!("the function `{name}` of {} arguments is not known", arguments.len())),
         }

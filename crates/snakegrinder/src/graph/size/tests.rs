@@ -45,7 +45,10 @@ fn division_rounds_down_as_in_python() {
 fn sympy_expressions_are_read() {
     let text = "Add(Mul(Integer(2), Symbol('s77', positive=True, integer=True)), Integer(1))";
     assert_eq!(Size::parse(text), Ok(s("s77").mul(&int(2)).add(&int(1))));
-    assert_eq!(Size::parse("FloorDiv(Symbol('s0'), Integer(2))"), Ok(s("s0").floor_div(&int(2)).expect("not zero")));
+    assert_eq!(
+        Size::parse("FloorDiv(Symbol('s0'), Integer(2))"),
+        Ok(s("s0").floor_div(&int(2)).expect("not zero"))
+    );
     for bad in ["", "Add(", "Symbol('s0", "Integer(x)", "Integer(1) 2", "Mystery(Integer(1))", "Add()"] {
         assert!(Size::parse(bad).is_err(), "{bad}");
     }

@@ -68,7 +68,12 @@ impl Cx<'_> {
     }
 
     /// An operation on a tensor and one number.
-    pub(crate) fn with_number(&mut self, kind: OpKind, a: &Tensor, number: impl Into<Scalar>) -> Lowered<Tensor> {
+    pub(crate) fn with_number(
+        &mut self,
+        kind: OpKind,
+        a: &Tensor,
+        number: impl Into<Scalar>,
+    ) -> Lowered<Tensor> {
         let number = self.splat_like(a, number)?;
         self.binary(kind, a, &number)
     }

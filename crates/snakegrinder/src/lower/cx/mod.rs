@@ -4,6 +4,7 @@
 //! lowering need not care whether dimensions are known. None of them promotes types or broadcasts unless it says so.
 
 mod elementwise;
+pub(crate) use reduction::{highest, lowest};
 mod reduction;
 mod shape;
 mod sizes;
@@ -42,7 +43,12 @@ impl<'m> Cx<'m> {
     }
 
     /// A constant of one number everywhere.
-    pub(crate) fn splat(&mut self, dtype: ElementType, dims: &[Size], value: impl Into<Scalar>) -> Lowered<Tensor> {
+    pub(crate) fn splat(
+        &mut self,
+        dtype: ElementType,
+        dims: &[Size],
+        value: impl Into<Scalar>,
+    ) -> Lowered<Tensor> {
         let value = value.into();
         if dims.iter().all(|size| size.as_int().is_some()) {
             let id = self.b.splat(&tensor_type(dtype, dims), value)?;
@@ -105,7 +111,8 @@ impl<'m> Cx<'m> {
     /// The sizes as numbers; refused where they are dynamic.
     pub(crate) fn known(&self, dims: &[Size]) -> Lowered<Vec<i64>> {
         let known = dims.iter().map(|size| {
-            size.as_int().ok_or_else(|| Refusal(format!("the dynamic dimension {size} must be a number here")))
+            size.as_int()
+                .ok_or_else(|| Refusal(format!("the dynamic dimension {size} must be a number here")))
         });
         known.collect()
     }

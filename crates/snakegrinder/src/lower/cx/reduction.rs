@@ -10,11 +10,18 @@ use crate::lower::value::Tensor;
 
 impl Cx<'_> {
     /// Folds dimensions with an operation, from its neutral element or another start.
-    pub(crate) fn reduce(&mut self, kind: OpKind, x: &Tensor, axes: &[usize], start: Scalar) -> Lowered<Tensor> {
+    pub(crate) fn reduce(
+        &mut self,
+        kind: OpKind,
+        x: &Tensor,
+        axes: &[usize],
+        start: Scalar,
+    ) -> Lowered<Tensor> {
         let start = self.b.scalar(x.dtype, start)?;
         let dims: Vec<i64> = axes.iter().map(|&axis| axis as i64).collect();
         let id = self.b.reduce(kind, x.id, start, &dims)?;
-        let left: Vec<Size> = (0..x.rank()).filter(|axis| !axes.contains(axis)).map(|axis| x.dim(axis)).collect();
+        let left: Vec<Size> =
+            (0..x.rank()).filter(|axis| !axes.contains(axis)).map(|axis| x.dim(axis)).collect();
         Ok(self.tensor(id, x.dtype, left))
     }
 

@@ -77,7 +77,9 @@ impl Cx<'_> {
         match atom {
             Atom::Symbol(name) => {
                 let Some(&(argument, axis)) = self.symbols.homes.get(&**name) else {
-                    return refuse(format!("the size {name} depends on the data, so it is not known before the run"));
+                    return refuse(format!(
+                        "the size {name} depends on the data, so it is not known before the run"
+                    ));
                 };
                 let attrs = [("dimension", Attribute::i64(axis as i64))];
                 let id = self.b.op(OpKind::GetDimensionSize, &[argument], attrs)?;
@@ -137,7 +139,11 @@ impl Cx<'_> {
     /// Where the quotient is not even and negative, so that rounding towards zero rounds it up.
     fn rounds_up(&mut self, a: &Tensor, b: &Tensor) -> Lowered<Tensor> {
         let remainder = self.binary(OpKind::Remainder, a, b)?;
-        let uneven = self.compare_number(ComparisonDirection::Ne, &remainder, warpforge_tensor::Scalar::zero(a.dtype))?;
+        let uneven = self.compare_number(
+            ComparisonDirection::Ne,
+            &remainder,
+            warpforge_tensor::Scalar::zero(a.dtype),
+        )?;
         let zero = warpforge_tensor::Scalar::zero(a.dtype);
         let negative = self.compare_number(ComparisonDirection::Lt, &remainder, zero)?;
         let below = self.compare_number(ComparisonDirection::Lt, b, zero)?;

@@ -1,13 +1,13 @@
 //! Operators that call other graphs.
 
 use super::Outcome;
+use crate::graph::schema::{Argument, Graph};
 use crate::lower::args::Args;
 use crate::lower::cx::Cx;
+use crate::lower::graph::Walk;
 use crate::lower::refusal::{Lowered, refuse};
 use crate::lower::report::Report;
 use crate::lower::value::{Number, Value};
-use crate::lower::graph::Walk;
-use crate::graph::schema::{Argument, Graph};
 
 /// A call of a higher-order operator.
 pub(crate) struct Call<'c, 'a> {
@@ -54,7 +54,9 @@ fn inline(cx: &mut Cx<'_>, call: Call<'_, '_>, position: usize) -> Lowered<Outco
         let Some(value) = call.args.at(position + 1 + at) else { continue };
         match input {
             Argument::AsTensor(name) => walk.bind(&name.name, value.clone()),
-            Argument::AsSymInt(crate::graph::schema::SymIntArgument::AsName(name)) => walk.bind(name, value.clone()),
+            Argument::AsSymInt(crate::graph::schema::SymIntArgument::AsName(name)) => {
+                walk.bind(name, value.clone())
+            }
             _ => {}
         }
     }

@@ -1,0 +1,278 @@
+//! Joining, repeating and reordering.
+
+use super::prelude::*;
+
+pub(super) const TABLE: &[Op] = &[
+    op("aten.cat.default", cat),
+    op("aten.concat.default", cat),
+    op("aten.concatenate.default", cat),
+    op("aten.channel_shuffle.default", channel_shuffle),
+    op("aten.native_channel_shuffle.default", channel_shuffle),
+    op("aten.flip.default", |cx, args| {
+        let x = args.tensor("self")?;
+        let axes = cx.axes(&args.ints("dims")?, x.rank())?;
+        if axes.is_empty() || x.rank() == 0 {
+            return one(x);
+        }
+        one(cx.reverse(&x, &axes)?)
+    }),
+    op("aten.fliplr.default", |cx, args| {
+        let x = args.tensor("self")?;
+        one(cx.reverse(&x, &[1])?)
+    }),
+    op("aten.flipud.default", |cx, args| {
+        let x = args.tensor("self")?;
+        one(cx.reverse(&x, &[0])?)
+    }),
+    op("aten.hstack.default", |cx, args| {
+        let tensors = args.tensors("tensors")?;
+        let axis = usize::from(tensors.first().is_some_and(|first| first.rank() > 1));
+        let tensors = tensors.iter().map(|x| if x.rank() == 0 { cx.unsqueeze(x, 0) } else { Ok(x.clone()) });
+        let tensors: Vec<Tensor> = tensors.collect::<Lowered<_>>()?;
+        one(joined(cx, &tensors, axis)?)
+    }),
+    op("aten.meshgrid.default", |cx, args| meshgrid(cx, args, false)),
+    op("aten.meshgrid.indexing", |cx, args| {
+        let swapped = args.str_or("indexing", "ij")? == "xy";
+        meshgrid(cx, args, swapped)
+    }),
+    op("aten.pixel_shuffle.default", pixel_shuffle),
+    op("aten.pixel_unshuffle.default", pixel_unshuffle),
+    op("aten.repeat.default", |cx, args| {
+        let x = args.tensor("self")?;
+        let repeats = args.sizes("repeats")?;
+        one(repeat(cx, &x, &repeats)?)
+    }),
+    op("aten.repeat_interleave.self_int", repeat_interleave),
+    op("aten.roll.default", roll),
+    op("aten.rot90.default", rot90),
+    op("aten.stack.default", |cx, args| {
+        let tensors = args.tensors("tensors")?;
+        let Some(first) = tensors.first() else { return refuse("a stack of nothing") };
+        let axis = cx.axis(args.int_or("dim", 0)?, first.rank() + 1)?;
+        let rows: Vec<Tensor> = tensors.iter().map(|x| cx.unsqueeze(x, axis)).collect::<Lowered<_>>()?;
+        one(joined(cx, &rows, axis)?)
+    }),
+    op("aten.tile.default", |cx, args| {
+        let x = args.tensor("self")?;
+        let mut repeats = args.sizes("dims")?;
+        while repeats.len() < x.rank() {
+            repeats.insert(0, Size::Int(1));
+        }
+        one(repeat(cx, &x, &repeats)?)
+    }),
+    op("aten.tril.default", |cx, args| triangle(cx, args, Cmp::Le)),
+    op("aten.triu.default", |cx, args| triangle(cx, args, Cmp::Ge)),
+    op("aten.vstack.default", |cx, args| {
+        let tensors = args.tensors("tensors")?;
+        let rows = tensors.iter().map(|x| {
+            let missing = 2usize.saturating_sub(x.rank());
+            let mut dims = vec![Size::Int(1); missing];
+            dims.extend(x.dims.iter().cloned());
+            cx.reshape(x, &dims)
+        });
+        let rows: Vec<Tensor> = rows.collect::<Lowered<_>>()?;
+        one(joined(cx, &rows, 0)?)
+    }),
+];
+
+/// Concatenates tensors, brought to their common type.
+fn joined(cx: &mut Cx<'_>, tensors: &[Tensor], axis: usize) -> Lowered<Tensor> {
+    let operands: Vec<Operand> = tensors.iter().map(Operand::from).collect();
+    let dtype = result_type(&operands)?;
+    let parts: Vec<Tensor> = tensors.iter().map(|x| cx.convert(x, dtype)).collect::<Lowered<_>>()?;
+    cx.concatenate(&parts, axis)
+}
+
+fn cat(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let tensors = args.tensors("tensors")?;
+    // PyTorch skips tensors of shape [0] whatever the others have.
+    let is_nothing = |x: &Tensor| x.rank() == 1 && x.dim(0).is(0);
+    let rank = tensors.iter().filter(|x| !is_nothing(x)).map(Tensor::rank).max().unwrap_or(1);
+    let operands: Vec<Operand> = tensors.iter().map(Operand::from).collect();
+    let dtype = result_type(&operands)?;
+    let axis = cx.axis(args.int_or("dim", 0)?, rank)?;
+    let kept: Vec<Tensor> = tensors.iter().filter(|x| rank == 1 || !is_nothing(x)).cloned().collect();
+    let parts: Vec<Tensor> = kept.iter().map(|x| cx.convert(x, dtype)).collect::<Lowered<_>>()?;
+    one(cx.concatenate(&parts, axis)?)
+}
+
+/// Each dimension repeated as a whole; new dimensions in front.
+fn repeat(cx: &mut Cx<'_>, x: &Tensor, repeats: &[Size]) -> Lowered<Tensor> {
+    let Some(extra) = repeats.len().checked_sub(x.rank()) else {
+        return refuse("fewer repeats than dimensions");
+    };
+    let mut wide = Vec::new();
+    let mut map = Vec::new();
+    let mut dims = Vec::new();
+    for (at, count) in repeats.iter().enumerate() {
+        wide.push(count.clone());
+        let size = at.checked_sub(extra).map(|own| x.dim(own));
+        if let Some(size) = &size {
+            map.push(wide.len());
+            wide.push(size.clone());
+        }
+        dims.push(count.mul(&size.unwrap_or(Size::Int(1))));
+    }
+    let spread = cx.broadcast(x, &wide, &map)?;
+    cx.reshape(&spread, &dims)
+}
+
+/// Each element repeated in its place.
+fn repeat_interleave(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let x = args.tensor("self")?;
+    let count = args.size("repeats")?;
+    args.ignore(&["output_size"]);
+    let (x, axis) = match args.opt_int("dim")? {
+        Some(dim) => {
+            let axis = cx.axis(dim, x.rank())?;
+            (x, axis)
+        }
+        None => (cx.reshape(&x, &[x.numel()])?, 0),
+    };
+    let mut wide = x.dims.to_vec();
+    wide.insert(axis + 1, count.clone());
+    let map: Vec<usize> = (0..x.rank()).map(|at| if at <= axis { at } else { at + 1 }).collect();
+    let spread = cx.broadcast(&x, &wide, &map)?;
+    let mut dims = x.dims.to_vec();
+    dims[axis] = dims[axis].mul(&count);
+    one(cx.reshape(&spread, &dims)?)
+}
+
+fn roll(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let x = args.tensor("self")?;
+    let shifts = args.sizes("shifts")?;
+    let dims = args.opt_ints("dims")?.unwrap_or_default();
+    if dims.is_empty() {
+        let [shift] = shifts.as_slice() else { return refuse("several shifts of all elements") };
+        let flat = cx.reshape(&x, &[x.numel()])?;
+        let rolled = roll_axis(cx, &flat, 0, shift)?;
+        return one(cx.reshape(&rolled, &x.dims)?);
+    }
+    if dims.len() != shifts.len() {
+        return refuse("as many shifts as dimensions are needed");
+    }
+    let mut result = x.clone();
+    for (dim, shift) in dims.iter().zip(&shifts) {
+        let axis = cx.axis(*dim, x.rank())?;
+        result = roll_axis(cx, &result, axis, shift)?;
+    }
+    one(result)
+}
+
+fn roll_axis(cx: &mut Cx<'_>, x: &Tensor, axis: usize, shift: &Size) -> Lowered<Tensor> {
+    let size = x.dim(axis);
+    if size.is(0) || x.rank() == 0 {
+        return Ok(x.clone());
+    }
+    let Some(shift) = shift.modulo(&size) else { return Ok(x.clone()) };
+    if shift.is(0) {
+        return Ok(x.clone());
+    }
+    let cut = size.sub(&shift);
+    let last = cx.slice(x, axis, &cut, &size, 1)?;
+    let first = cx.slice(x, axis, &Size::Int(0), &cut, 1)?;
+    cx.concatenate(&[last, first], axis)
+}
+
+fn rot90(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let x = args.tensor("self")?;
+    let turns = args.int_or("k", 1)?.rem_euclid(4);
+    let dims = args.opt_ints("dims")?.unwrap_or(vec![0, 1]);
+    let axes = cx.axes(&dims, x.rank())?;
+    let &[first, second] = axes.as_slice() else { return refuse("a rotation needs two dimensions") };
+    let mut order: Vec<usize> = (0..x.rank()).collect();
+    order.swap(first, second);
+    one(match turns {
+        0 => x,
+        1 => {
+            let turned = cx.reverse(&x, &[second])?;
+            cx.transpose(&turned, &order)?
+        }
+        2 => cx.reverse(&x, &[first, second])?,
+        _ => {
+            let turned = cx.reverse(&x, &[first])?;
+            cx.transpose(&turned, &order)?
+        }
+    })
+}
+
+fn meshgrid(cx: &mut Cx<'_>, args: &Args<'_>, swapped: bool) -> Lowered<Outcome> {
+    let tensors = args.tensors("tensors")?;
+    let mut dims: Vec<Size> = tensors.iter().map(Tensor::numel).collect();
+    let mut places: Vec<usize> = (0..tensors.len()).collect();
+    if swapped && tensors.len() >= 2 {
+        dims.swap(0, 1);
+        places.swap(0, 1);
+    }
+    let grids = tensors.iter().zip(places).map(|(x, place)| {
+        let flat = cx.reshape(x, &[x.numel()])?;
+        cx.broadcast(&flat, &dims, &[place])
+    });
+    let grids: Vec<Tensor> = grids.collect::<Lowered<_>>()?;
+    Ok(vec![grids.into()])
+}
+
+fn triangle(cx: &mut Cx<'_>, args: &Args<'_>, how: Cmp) -> Lowered<Outcome> {
+    let x = args.tensor("self")?;
+    let diagonal = args.size_or("diagonal", 0)?;
+    let Some(rows) = x.rank().checked_sub(2) else {
+        return refuse("a triangle of something that is no matrix");
+    };
+    let mask = cx.index_mask(&x.dims, rows, rows + 1, how, &diagonal)?;
+    let zero = cx.splat_like(&x, Scalar::zero(x.dtype))?;
+    one(cx.select(&mask, &x, &zero)?)
+}
+
+/// `[…, c·r·r, h, w]` to `[…, c, h·r, w·r]`.
+fn pixel_shuffle(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let x = args.tensor("self")?;
+    let factor = Size::Int(args.int("upscale_factor")?);
+    let Some(lead) = x.rank().checked_sub(3) else { return refuse("pixels need three dimensions") };
+    let Some(channels) = x.dim(lead).floor_div(&factor.mul(&factor)) else { return refuse("a factor of 0") };
+    let (height, width) = (x.dim(lead + 1), x.dim(lead + 2));
+    let mut split = x.dims[..lead].to_vec();
+    split.extend([channels.clone(), factor.clone(), factor.clone(), height.clone(), width.clone()]);
+    let parts = cx.reshape(&x, &split)?;
+    let mut order: Vec<usize> = (0..=lead).collect();
+    order.extend([lead + 3, lead + 1, lead + 4, lead + 2]);
+    let turned = cx.transpose(&parts, &order)?;
+    let mut dims = x.dims[..lead].to_vec();
+    dims.extend([channels, height.mul(&factor), width.mul(&factor)]);
+    one(cx.reshape(&turned, &dims)?)
+}
+
+/// `[…, c, h·r, w·r]` to `[…, c·r·r, h, w]`.
+fn pixel_unshuffle(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let x = args.tensor("self")?;
+    let factor = Size::Int(args.int("downscale_factor")?);
+    let Some(lead) = x.rank().checked_sub(3) else { return refuse("pixels need three dimensions") };
+    let channels = x.dim(lead);
+    let (Some(height), Some(width)) =
+        (x.dim(lead + 1).floor_div(&factor), x.dim(lead + 2).floor_div(&factor))
+    else {
+        return refuse("a factor of 0");
+    };
+    let mut split = x.dims[..lead].to_vec();
+    split.extend([channels.clone(), height.clone(), factor.clone(), width.clone(), factor.clone()]);
+    let parts = cx.reshape(&x, &split)?;
+    let mut order: Vec<usize> = (0..=lead).collect();
+    order.extend([lead + 2, lead + 4, lead + 1, lead + 3]);
+    let turned = cx.transpose(&parts, &order)?;
+    let mut dims = x.dims[..lead].to_vec();
+    dims.extend([channels.mul(&factor).mul(&factor), height, width]);
+    one(cx.reshape(&turned, &dims)?)
+}
+
+fn channel_shuffle(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let x = args.tensor("self")?;
+    let groups = Size::Int(args.int("groups")?);
+    let Some(each) = x.dim(1).floor_div(&groups) else { return refuse("no groups") };
+    let mut split = vec![x.dim(0), groups, each];
+    split.extend_from_slice(x.dims.get(2..).unwrap_or_default());
+    let parts = cx.reshape(&x, &split)?;
+    let mut order: Vec<usize> = (0..split.len()).collect();
+    order.swap(1, 2);
+    let turned = cx.transpose(&parts, &order)?;
+    one(cx.reshape(&turned, &x.dims)?)
+}

@@ -1,0 +1,14 @@
+//! Elements at places that tensors of indices name.
+
+mod advanced;
+mod along;
+mod embedding;
+mod rows;
+mod search;
+
+use super::prelude::Op;
+
+pub(super) use self::rows::take_rows;
+
+pub(super) const TABLES: &[&[Op]] =
+    &[advanced::TABLE, along::TABLE, embedding::TABLE, rows::TABLE, search::TABLE];

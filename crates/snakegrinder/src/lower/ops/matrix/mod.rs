@@ -1,0 +1,178 @@
+//! Products of matrices and vectors.
+
+mod contract;
+mod einsum;
+
+use self::contract::{Pairing, contract};
+use super::prelude::*;
+
+pub(super) use self::contract::{Pairing as DotPairing, contract as dot};
+
+pub(super) const TABLES: &[&[Op]] = &[TABLE, einsum::TABLE];
+
+const TABLE: &[Op] = &[
+    op("aten.addbmm.default", addbmm),
+    op("aten.addmm.default", |cx, args| plus_product(cx, args, "mat1", "mat2")),
+    op("aten.addmv.default", |cx, args| plus_product(cx, args, "mat", "vec")),
+    op("aten.addr.default", addr),
+    op("aten.baddbmm.default", |cx, args| plus_product(cx, args, "batch1", "batch2")),
+    op("aten.bilinear.default", bilinear),
+    op("aten.bmm.default", |cx, args| plain(cx, args, "self", "mat2")),
+    op("aten.dot.default", |cx, args| plain(cx, args, "self", "tensor")),
+    op("aten.inner.default", inner),
+    op("aten.linalg_vecdot.default", vecdot),
+    op("aten.linear.default", linear),
+    op("aten.matmul.default", |cx, args| plain(cx, args, "self", "other")),
+    op("aten.linalg_matmul.default", |cx, args| plain(cx, args, "self", "other")),
+    op("aten.mm.default", |cx, args| plain(cx, args, "self", "mat2")),
+    op("aten.mv.default", |cx, args| plain(cx, args, "self", "vec")),
+    op("aten.outer.default", outer),
+    op("aten.ger.default", outer),
+    op("aten.vdot.default", |cx, args| plain(cx, args, "self", "other")),
+];
+
+fn plain(cx: &mut Cx<'_>, args: &Args<'_>, a: &str, b: &str) -> Lowered<Outcome> {
+    let (a, b) = (args.tensor(a)?, args.tensor(b)?);
+    if a.dtype.is_complex() && args.node.target.contains("vdot") {
+        return refuse("vdot of complex numbers");
+    }
+    let product = matmul(cx, &a, &b)?;
+    one(cx.convert(&product, a.dtype)?)
+}
+
+/// `matmul`, with sums in the type that PyTorch sums in: the caller rounds.
+pub(super) fn matmul(cx: &mut Cx<'_>, a: &Tensor, b: &Tensor) -> Lowered<Tensor> {
+    if a.dtype != b.dtype {
+        return refuse(format!("a product of {} and {}", a.dtype, b.dtype));
+    }
+    let (rank_a, rank_b) = (a.rank(), b.rank());
+    if rank_a == 0 || rank_b == 0 {
+        return refuse("a matrix product of scalars");
+    }
+    // The dimension of `b` that is summed: its last but one, or its only one.
+    let sum_b = rank_b.saturating_sub(2);
+    if rank_b <= 2 {
+        return contract(cx, a, b, &Pairing::summing(&[rank_a - 1], &[sum_b]));
+    }
+    if rank_a == 1 {
+        return contract(cx, a, b, &Pairing::summing(&[0], &[sum_b]));
+    }
+    let (batch_a, batch_b) = (&a.dims[..rank_a - 2], &b.dims[..rank_b - 2]);
+    let batch = cx.broadcast_shape(&[batch_a, batch_b])?;
+    let [a, b] = [a, b].map(|x| {
+        let dims: Vec<Size> = batch.iter().chain(&x.dims[x.rank() - 2..]).cloned().collect();
+        cx.expand_to(x, &dims)
+    });
+    let (a, b) = (a?, b?);
+    let batch: Vec<usize> = (0..batch.len()).collect();
+    let pairing = Pairing { batch: (&batch, &batch), sum: (&[a.rank() - 1], &[b.rank() - 2]) };
+    contract(cx, &a, &b, &pairing)
+}
+
+/// `input @ weight.T + bias`.
+fn linear(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let (x, weight, bias) = (args.tensor("input")?, args.tensor("weight")?, args.opt_tensor("bias")?);
+    if x.rank() == 0 || weight.rank() == 0 {
+        return refuse("a matrix product of scalars");
+    }
+    let pairing = Pairing { batch: (&[], &[]), sum: (&[x.rank() - 1], &[weight.rank() - 1]) };
+    let mut product = contract(cx, &x, &weight, &pairing)?;
+    if let Some(bias) = bias {
+        let bias = cx.convert(&bias, product.dtype)?;
+        let bias = cx.expand_to(&bias, &product.dims)?;
+        product = cx.add(&product, &bias)?;
+    }
+    one(cx.convert(&product, x.dtype)?)
+}
+
+/// `beta * self + alpha * (a @ b)`; with `beta` of zero `self` does not matter, not even its NaNs.
+fn plus_product(cx: &mut Cx<'_>, args: &Args<'_>, a: &str, b: &str) -> Lowered<Outcome> {
+    let (x, a, b) = (args.tensor("self")?, args.tensor(a)?, args.tensor(b)?);
+    let product = matmul(cx, &a, &b)?;
+    one(accumulated(cx, args, &x, &product)?)
+}
+
+fn accumulated(cx: &mut Cx<'_>, args: &Args<'_>, x: &Tensor, product: &Tensor) -> Lowered<Tensor> {
+    let (alpha, beta) = (args.opt_number("alpha")?, args.opt_number("beta")?);
+    let mut result = times(cx, product, alpha.as_ref())?;
+    if beta.as_ref().and_then(Number::as_f64) != Some(0.0) {
+        let wide = cx.convert(x, result.dtype)?;
+        let wide = cx.expand_to(&wide, &result.dims)?;
+        let part = times(cx, &wide, beta.as_ref())?;
+        result = cx.add(&part, &result)?;
+    }
+    cx.convert(&result, x.dtype)
+}
+
+fn times(cx: &mut Cx<'_>, x: &Tensor, factor: Option<&Number>) -> Lowered<Tensor> {
+    match factor {
+        None => Ok(x.clone()),
+        Some(number) if number.as_f64() == Some(1.0) => Ok(x.clone()),
+        Some(number) => {
+            let factor = cx.fill(x.dtype, &x.dims.clone(), number)?;
+            cx.mul(x, &factor)
+        }
+    }
+}
+
+fn addbmm(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let (x, a, b) = (args.tensor("self")?, args.tensor("batch1")?, args.tensor("batch2")?);
+    let pairing = Pairing::summing(&[0, 2], &[0, 1]);
+    let product = contract(cx, &a, &b, &pairing)?;
+    one(accumulated(cx, args, &x, &product)?)
+}
+
+fn addr(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let (x, a, b) = (args.tensor("self")?, args.tensor("vec1")?, args.tensor("vec2")?);
+    let product = contract(cx, &a, &b, &Pairing::summing(&[], &[]))?;
+    one(accumulated(cx, args, &x, &product)?)
+}
+
+fn outer(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let (a, b) = (args.tensor("self")?, args.tensor("vec2")?);
+    let dtype = promote(a.dtype, b.dtype)?;
+    let (a, b) = (cx.convert(&a, dtype)?, cx.convert(&b, dtype)?);
+    let dims = [a.dim(0), b.dim(0)];
+    let (a, b) = (cx.broadcast(&a, &dims, &[0])?, cx.broadcast(&b, &dims, &[1])?);
+    one(cx.mul(&a, &b)?)
+}
+
+fn inner(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let (a, b) = (args.tensor("self")?, args.tensor("other")?);
+    if a.rank() == 0 || b.rank() == 0 {
+        return refuse("an inner product of scalars");
+    }
+    let product = contract(cx, &a, &b, &Pairing::summing(&[a.rank() - 1], &[b.rank() - 1]))?;
+    one(cx.convert(&product, a.dtype)?)
+}
+
+fn vecdot(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let both = cx.broadcast_all(&[args.tensor("x")?, args.tensor("y")?])?;
+    let (a, b) = (&both[0], &both[1]);
+    if a.dtype.is_complex() {
+        return refuse("vecdot of complex numbers");
+    }
+    let axis = cx.axis(args.int_or("dim", -1)?, a.rank())?;
+    let rest: Vec<usize> = (0..a.rank()).filter(|&at| at != axis).collect();
+    let product = contract(cx, a, b, &Pairing { batch: (&rest, &rest), sum: (&[axis], &[axis]) })?;
+    one(cx.convert(&product, a.dtype)?)
+}
+
+/// `x1 @ weight[o] @ x2 + bias[o]`.
+fn bilinear(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let (a, b, weight) = (args.tensor("input1")?, args.tensor("input2")?, args.tensor("weight")?);
+    let bias = args.opt_tensor("bias")?;
+    let last = a.rank().saturating_sub(1);
+    // [batch…, out, in2]
+    let half = contract(cx, &a, &weight, &Pairing::summing(&[last], &[1]))?;
+    let half = cx.convert(&half, a.dtype)?;
+    let batch: Vec<usize> = (0..last).collect();
+    let pairing = Pairing { batch: (&batch, &batch), sum: (&[last + 1], &[last]) };
+    let mut product = contract(cx, &half, &b, &pairing)?;
+    if let Some(bias) = bias {
+        let bias = cx.convert(&bias, product.dtype)?;
+        let bias = cx.expand_to(&bias, &product.dims)?;
+        product = cx.add(&product, &bias)?;
+    }
+    one(cx.convert(&product, a.dtype)?)
+}

@@ -1,0 +1,324 @@
+//! Functions of two and three numbers.
+
+use super::super::prelude::*;
+use super::unary::trunc;
+use super::{computed, computed_pair};
+
+pub(in super::super) const TABLE: &[Op] = &[
+    op("aten.add.Scalar", |cx, args| added(cx, args, OpKind::Add)),
+    op("aten.add.Tensor", |cx, args| added(cx, args, OpKind::Add)),
+    op("aten.addcdiv.default", |cx, args| add_combined(cx, args, OpKind::Divide)),
+    op("aten.addcmul.default", |cx, args| add_combined(cx, args, OpKind::Multiply)),
+    op("aten.atan2.default", |cx, args| inexact_pair(cx, args, |cx, a, b| cx.binary(OpKind::Atan2, a, b))),
+    op("aten.arctan2.default", |cx, args| inexact_pair(cx, args, |cx, a, b| cx.binary(OpKind::Atan2, a, b))),
+    op("aten.copysign.Scalar", |cx, args| inexact_pair(cx, args, copysign)),
+    op("aten.copysign.Tensor", |cx, args| inexact_pair(cx, args, copysign)),
+    op("aten.div.Scalar", divide),
+    op("aten.div.Scalar_mode", divide),
+    op("aten.div.Tensor", divide),
+    op("aten.div.Tensor_mode", divide),
+    op("aten.divide.Scalar", divide),
+    op("aten.divide.Tensor", divide),
+    op("aten.floor_divide.Scalar", |cx, args| rounded_division(cx, args, floor_divide)),
+    op("aten.floor_divide.default", |cx, args| rounded_division(cx, args, floor_divide)),
+    op("aten.fmax.default", |cx, args| pair(cx, args, |cx, a, b| ignoring_nan(cx, a, b, OpKind::Maximum))),
+    op("aten.fmin.default", |cx, args| pair(cx, args, |cx, a, b| ignoring_nan(cx, a, b, OpKind::Minimum))),
+    op("aten.fmod.Scalar", |cx, args| pair(cx, args, |cx, a, b| cx.binary(OpKind::Remainder, a, b))),
+    op("aten.fmod.Tensor", |cx, args| pair(cx, args, |cx, a, b| cx.binary(OpKind::Remainder, a, b))),
+    op("aten.hypot.default", |cx, args| pair(cx, args, hypot)),
+    op("aten.lerp.Scalar", lerp),
+    op("aten.lerp.Tensor", lerp),
+    op("aten.logaddexp.default", |cx, args| inexact_pair(cx, args, logaddexp)),
+    op("aten.maximum.default", |cx, args| exact_pair(cx, args, OpKind::Maximum)),
+    op("aten.minimum.default", |cx, args| exact_pair(cx, args, OpKind::Minimum)),
+    op("aten.mul.Scalar", |cx, args| product(cx, args)),
+    op("aten.mul.Tensor", |cx, args| product(cx, args)),
+    op("aten.multiply.Scalar", |cx, args| product(cx, args)),
+    op("aten.multiply.Tensor", |cx, args| product(cx, args)),
+    op("aten.nextafter.default", |cx, args| exact_pair(cx, args, OpKind::ChloNextAfter)),
+    op("aten.pow.Scalar", power),
+    op("aten.pow.Tensor_Scalar", power),
+    op("aten.pow.Tensor_Tensor", power),
+    op("aten.remainder.Scalar", |cx, args| pair(cx, args, |cx, a, b| cx.floor_remainder(a, b))),
+    op("aten.remainder.Scalar_Tensor", |cx, args| pair(cx, args, |cx, a, b| cx.floor_remainder(a, b))),
+    op("aten.remainder.Tensor", |cx, args| pair(cx, args, |cx, a, b| cx.floor_remainder(a, b))),
+    op("aten.rsub.Scalar", reversed_subtraction),
+    op("aten.rsub.Tensor", reversed_subtraction),
+    op("aten.sub.Scalar", |cx, args| added(cx, args, OpKind::Subtract)),
+    op("aten.sub.Tensor", |cx, args| added(cx, args, OpKind::Subtract)),
+    op("aten.subtract.Scalar", |cx, args| added(cx, args, OpKind::Subtract)),
+    op("aten.subtract.Tensor", |cx, args| added(cx, args, OpKind::Subtract)),
+    op("aten.true_divide.Scalar", divide),
+    op("aten.true_divide.Tensor", divide),
+    op("aten.xlogy.Scalar_Other", |cx, args| inexact_pair(cx, args, xlogy)),
+    op("aten.xlogy.Scalar_Self", |cx, args| inexact_pair(cx, args, xlogy)),
+    op("aten.xlogy.Tensor", |cx, args| inexact_pair(cx, args, xlogy)),
+];
+
+type Function = fn(&mut Cx<'_>, &Tensor, &Tensor) -> Lowered<Tensor>;
+
+fn operands(args: &Args<'_>) -> Lowered<(Operand, Operand)> {
+    let second = if args.get("exponent").is_some() { "exponent" } else { "other" };
+    Ok((args.operand("self")?, args.operand(second)?))
+}
+
+/// Computes in the common type of the operands.
+fn pair(cx: &mut Cx<'_>, args: &Args<'_>, function: Function) -> Lowered<Outcome> {
+    let (a, b) = operands(args)?;
+    let dtype = result_type(&[a.clone(), b.clone()])?;
+    one(computed_pair(cx, a, b, dtype, function)?)
+}
+
+/// Computes in the common type of the operands, as floats.
+fn inexact_pair(cx: &mut Cx<'_>, args: &Args<'_>, function: Function) -> Lowered<Outcome> {
+    let (a, b) = operands(args)?;
+    let dtype = to_inexact(result_type(&[a.clone(), b.clone()])?);
+    one(computed_pair(cx, a, b, dtype, function)?)
+}
+
+/// Chooses one of the operands as it is.
+fn exact_pair(cx: &mut Cx<'_>, args: &Args<'_>, kind: OpKind) -> Lowered<Outcome> {
+    let (a, b) = operands(args)?;
+    let dtype = result_type(&[a.clone(), b.clone()])?;
+    let unified = cx.unify(&[a, b], dtype)?;
+    one(cx.binary(kind, &unified[0], &unified[1])?)
+}
+
+/// `self ± alpha * other`.
+fn added(cx: &mut Cx<'_>, args: &Args<'_>, kind: OpKind) -> Lowered<Outcome> {
+    let (a, b) = operands(args)?;
+    let dtype = result_type(&[a.clone(), b.clone()])?;
+    let alpha = args.opt_number("alpha")?;
+    one(computed_pair(cx, a, b, dtype, |cx, a, b| {
+        let b = scaled(cx, b, alpha.as_ref())?;
+        plus(cx, kind, a, &b)
+    })?)
+}
+
+/// `other - alpha * self`.
+fn reversed_subtraction(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let (a, b) = operands(args)?;
+    let dtype = result_type(&[a.clone(), b.clone()])?;
+    let alpha = args.opt_number("alpha")?;
+    one(computed_pair(cx, a, b, dtype, |cx, a, b| {
+        let a = scaled(cx, a, alpha.as_ref())?;
+        cx.sub(b, &a)
+    })?)
+}
+
+/// A tensor times a number; the tensor itself where the number is one or absent.
+pub(in super::super) fn scaled(cx: &mut Cx<'_>, x: &Tensor, factor: Option<&Number>) -> Lowered<Tensor> {
+    match factor {
+        None => Ok(x.clone()),
+        Some(number) if number.as_f64() == Some(1.0) => Ok(x.clone()),
+        Some(number) => {
+            let factor = cx.fill(x.dtype, &x.dims.clone(), number)?;
+            times(cx, x, &factor)
+        }
+    }
+}
+
+/// A sum; of truth values it is whether one of them holds.
+fn plus(cx: &mut Cx<'_>, kind: OpKind, a: &Tensor, b: &Tensor) -> Lowered<Tensor> {
+    if a.dtype == ElementType::Bool { cx.or(a, b) } else { cx.binary(kind, a, b) }
+}
+
+/// A product; of truth values it is whether both hold.
+fn times(cx: &mut Cx<'_>, a: &Tensor, b: &Tensor) -> Lowered<Tensor> {
+    if a.dtype == ElementType::Bool { cx.and(a, b) } else { cx.mul(a, b) }
+}
+
+fn product(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    pair(cx, args, times)
+}
+
+fn divide(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    match args.str_or("rounding_mode", "")? {
+        "" => inexact_pair(cx, args, |cx, a, b| cx.div(a, b)),
+        "trunc" => rounded_division(cx, args, |cx, a, b| {
+            let quotient = cx.div(a, b)?;
+            if a.dtype.is_float() { trunc(cx, &quotient) } else { Ok(quotient) }
+        }),
+        "floor" => rounded_division(cx, args, floor_divide),
+        other => refuse(format!("rounding mode `{other}`")),
+    }
+}
+
+fn rounded_division(cx: &mut Cx<'_>, args: &Args<'_>, function: Function) -> Lowered<Outcome> {
+    pair(cx, args, function)
+}
+
+/// The quotient rounded down, with PyTorch's care for floats: from the exact remainder, not from the rounded quotient.
+fn floor_divide(cx: &mut Cx<'_>, a: &Tensor, b: &Tensor) -> Lowered<Tensor> {
+    if !a.dtype.is_float() {
+        return cx.floor_divide(a, b);
+    }
+    let plain = cx.div(a, b)?;
+    let remainder = cx.binary(OpKind::Remainder, a, b)?;
+    let even = cx.sub(a, &remainder)?;
+    let quotient = cx.div(&even, b)?;
+    let zero = cx.splat_like(a, 0.0)?;
+    let uneven = cx.compare(Cmp::Ne, &remainder, &zero)?;
+    let (below, negative) = (cx.compare(Cmp::Lt, b, &zero)?, cx.compare(Cmp::Lt, &remainder, &zero)?);
+    let differ = cx.compare(Cmp::Ne, &below, &negative)?;
+    let adjust = cx.and(&uneven, &differ)?;
+    let lower = cx.with_number(OpKind::Subtract, &quotient, 1.0)?;
+    let quotient = cx.select(&adjust, &lower, &quotient)?;
+    // The subtraction and division above round: the nearest whole number is what was meant.
+    let floor = cx.unary(OpKind::Floor, &quotient)?;
+    let above = cx.sub(&quotient, &floor)?;
+    let high = cx.compare_number(Cmp::Gt, &above, 0.5)?;
+    let next = cx.with_number(OpKind::Add, &floor, 1.0)?;
+    let whole = cx.select(&high, &next, &floor)?;
+    let nothing = cx.compare(Cmp::Eq, &quotient, &zero)?;
+    let signed = copysign(cx, &zero, &plain)?;
+    let whole = cx.select(&nothing, &signed, &whole)?;
+    let by_zero = cx.compare(Cmp::Eq, b, &zero)?;
+    cx.select(&by_zero, &plain, &whole)
+}
+
+/// The magnitude of one number with the sign of another, of zeros too.
+pub(in super::super) fn copysign(cx: &mut Cx<'_>, magnitude: &Tensor, sign: &Tensor) -> Lowered<Tensor> {
+    let magnitude = cx.unary(OpKind::Abs, magnitude)?;
+    let negative = sign_bit(cx, sign)?;
+    let opposite = cx.neg(&magnitude)?;
+    cx.select(&negative, &opposite, &magnitude)
+}
+
+/// Where the sign bit of a float is set.
+pub(in super::super) fn sign_bit(cx: &mut Cx<'_>, x: &Tensor) -> Lowered<Tensor> {
+    let bits = match x.dtype.bits() {
+        64 => ElementType::I64,
+        32 => ElementType::I32,
+        16 => ElementType::I16,
+        _ => return refuse(format!("the sign bit of {}", x.dtype)),
+    };
+    let ty = crate::lower::value::value_type(bits, &x.dims);
+    let id = cx.b.op_as(OpKind::BitcastConvert, &[x.id], [], ty)?;
+    let raw = cx.tensor(id, bits, x.dims.clone());
+    cx.compare_number(Cmp::Lt, &raw, 0)
+}
+
+/// The larger or smaller one, and the other one where one is NaN.
+fn ignoring_nan(cx: &mut Cx<'_>, a: &Tensor, b: &Tensor, kind: OpKind) -> Lowered<Tensor> {
+    let chosen = cx.binary(kind, a, b)?;
+    if !a.dtype.is_float() {
+        return Ok(chosen);
+    }
+    let (no_a, no_b) = (cx.is_nan(a)?, cx.is_nan(b)?);
+    let chosen = cx.select(&no_b, a, &chosen)?;
+    cx.select(&no_a, b, &chosen)
+}
+
+fn hypot(cx: &mut Cx<'_>, a: &Tensor, b: &Tensor) -> Lowered<Tensor> {
+    let (a, b) = (cx.unary(OpKind::Abs, a)?, cx.unary(OpKind::Abs, b)?);
+    let (large, small) = (cx.max(&a, &b)?, cx.min(&a, &b)?);
+    let ratio = cx.div(&small, &large)?;
+    let square = cx.mul(&ratio, &ratio)?;
+    let sum = cx.with_number(OpKind::Add, &square, 1.0)?;
+    let root = cx.unary(OpKind::Sqrt, &sum)?;
+    let length = cx.mul(&large, &root)?;
+    // Nothing to scale by where both are zero or one is infinite.
+    let zero = cx.compare_number(Cmp::Eq, &large, 0.0)?;
+    let infinite = cx.compare_number(Cmp::Eq, &large, f64::INFINITY)?;
+    let plain = cx.or(&zero, &infinite)?;
+    cx.select(&plain, &large, &length)
+}
+
+fn logaddexp(cx: &mut Cx<'_>, a: &Tensor, b: &Tensor) -> Lowered<Tensor> {
+    let large = cx.max(a, b)?;
+    let difference = cx.sub(a, b)?;
+    let distance = cx.unary(OpKind::Abs, &difference)?;
+    let negative = cx.neg(&distance)?;
+    let part = cx.unary(OpKind::Exponential, &negative)?;
+    let rest = cx.unary(OpKind::LogPlusOne, &part)?;
+    let sum = cx.add(&large, &rest)?;
+    // The same infinity twice has no difference.
+    let (same, infinite) = (cx.compare(Cmp::Eq, a, b)?, cx.unary(OpKind::Abs, a)?);
+    let infinite = cx.compare_number(Cmp::Eq, &infinite, f64::INFINITY)?;
+    let plain = cx.and(&same, &infinite)?;
+    cx.select(&plain, a, &sum)
+}
+
+/// `x * log(y)`, nothing where `x` is zero, NaN where `y` is.
+fn xlogy(cx: &mut Cx<'_>, x: &Tensor, y: &Tensor) -> Lowered<Tensor> {
+    let log = cx.unary(OpKind::Log, y)?;
+    let product = cx.mul(x, &log)?;
+    let zero = cx.splat_like(x, 0.0)?;
+    let nothing = cx.compare(Cmp::Eq, x, &zero)?;
+    let product = cx.select(&nothing, &zero, &product)?;
+    let unknown = cx.is_nan(y)?;
+    cx.select(&unknown, y, &product)
+}
+
+/// `self + weight * (end - self)`, from the nearer end.
+fn lerp(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let (start, end, weight) = (args.tensor("self")?, args.tensor("end")?, args.operand("weight")?);
+    let dtype = start.dtype;
+    let operands = [start.into(), end.into(), weight];
+    one(computed(cx, &operands, dtype, |cx, all| {
+        let [start, end, weight] = all else { return refuse("three operands are needed") };
+        let difference = cx.sub(end, start)?;
+        let forward = cx.mul(weight, &difference)?;
+        let forward = cx.add(start, &forward)?;
+        let ones = cx.splat_like(weight, 1.0)?;
+        let rest = cx.sub(&ones, weight)?;
+        let backward = cx.mul(&difference, &rest)?;
+        let backward = cx.sub(end, &backward)?;
+        let size = cx.unary(OpKind::Abs, weight)?;
+        let near = cx.compare_number(Cmp::Lt, &size, 0.5)?;
+        cx.select(&near, &forward, &backward)
+    })?)
+}
+
+/// `self + value * (tensor1 ∘ tensor2)`.
+fn add_combined(cx: &mut Cx<'_>, args: &Args<'_>, kind: OpKind) -> Lowered<Outcome> {
+    let (x, a, b) = (args.tensor("self")?, args.tensor("tensor1")?, args.tensor("tensor2")?);
+    let value = args.opt_number("value")?;
+    let operands: [Operand; 3] = [x.into(), a.into(), b.into()];
+    let dtype = result_type(&operands)?;
+    one(computed(cx, &operands, dtype, |cx, all| {
+        let [x, a, b] = all else { return refuse("three operands are needed") };
+        let a = scaled(cx, a, value.as_ref())?;
+        let combined = cx.binary(kind, &a, b)?;
+        cx.add(x, &combined)
+    })?)
+}
+
+fn power(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let (base, exponent) = operands(args)?;
+    let dtype = result_type(&[base.clone(), exponent.clone()])?;
+    if let (Operand::Tensor(base), Operand::Number(number)) = (&base, &exponent)
+        && let Some(power) = number.as_f64()
+        && !dtype.is_complex()
+        && let Some(special) = whole_power(power)
+    {
+        let wide = cx.convert(base, opmath(dtype))?;
+        let result = special(cx, &wide)?;
+        return one(cx.convert(&result, dtype)?);
+    }
+    if let (Operand::Number(number), ElementType::Int(_)) = (&exponent, dtype)
+        && number.as_f64().is_none_or(|power| power < 0.0)
+    {
+        return refuse("integers to negative powers");
+    }
+    let dtype = if dtype == ElementType::Bool { ElementType::I64 } else { dtype };
+    one(computed_pair(cx, base, exponent, dtype, |cx, a, b| cx.binary(OpKind::Power, a, b))?)
+}
+
+/// Powers that PyTorch computes by multiplication.
+fn whole_power(power: f64) -> Option<fn(&mut Cx<'_>, &Tensor) -> Lowered<Tensor>> {
+    if power == 1.0 {
+        return Some(|_, x| Ok(x.clone()));
+    }
+    if power == 2.0 {
+        return Some(|cx, x| cx.mul(x, x));
+    }
+    if power == 3.0 {
+        return Some(|cx, x| {
+            let square = cx.mul(x, x)?;
+            cx.mul(&square, x)
+        });
+    }
+    None
+}

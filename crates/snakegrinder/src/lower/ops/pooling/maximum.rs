@@ -1,0 +1,98 @@
+//! The largest element of each window, and where it is.
+
+use super::super::prelude::*;
+use super::Windows;
+use crate::lower::cx::lowest;
+
+pub(super) const TABLE: &[Op] = &[
+    op("aten.max_pool1d.default", |cx, args| values(cx, args, 1)),
+    op("aten.max_pool1d_with_indices.default", |cx, args| with_indices(cx, args, 1)),
+    op("aten.max_pool2d.default", |cx, args| values(cx, args, 2)),
+    op("aten.max_pool2d_with_indices.default", |cx, args| with_indices(cx, args, 2)),
+    op("aten.max_pool3d.default", |cx, args| values(cx, args, 3)),
+    op("aten.max_pool3d_with_indices.default", |cx, args| with_indices(cx, args, 3)),
+];
+
+fn values(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Outcome> {
+    let x = args.tensor("self")?;
+    let windows = Windows::read(args, &x, spatial)?;
+    one(windows.fold(cx, &x, OpKind::Maximum, lowest(x.dtype))?)
+}
+
+fn with_indices(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Outcome> {
+    let x = args.tensor("self")?;
+    let windows = Windows::read(args, &x, spatial)?;
+    if !args.is_used(1) {
+        let folded = windows.fold(cx, &x, OpKind::Maximum, lowest(x.dtype))?;
+        return Ok(vec![folded.into(), Value::None]);
+    }
+    let (values, places) = scan(cx, &x, &windows)?;
+    Ok(vec![values.into(), places.into()])
+}
+
+/// Goes through the places of a window one after the other, for all windows at once, and keeps the first of the largest;
+/// a later NaN replaces what was there.
+fn scan(cx: &mut Cx<'_>, x: &Tensor, windows: &Windows) -> Lowered<(Tensor, Tensor)> {
+    let spatial = windows.kernel.len();
+    let lead = x.rank() - spatial;
+    let sizes = cx.known(&x.dims[lead..])?;
+    let output = cx.known(&windows.output)?;
+    // The place of each element in its plane, padded as the elements are.
+    let mut place = cx.splat(ElementType::I64, &x.dims[lead..], 0)?;
+    for at in 0..spatial {
+        let index = cx.iota(ElementType::I64, &x.dims[lead..], at)?;
+        let stride: i64 = sizes[at + 1..].iter().product();
+        let part = cx.with_number(OpKind::Multiply, &index, stride)?;
+        place = cx.add(&place, &part)?;
+    }
+    let mut padded = x.clone();
+    for at in 0..spatial {
+        let (low, high) = (Size::Int(windows.padding[at]), Size::Int(windows.after[at]));
+        padded = cx.pad_axis(&padded, lead + at, &low, &high, 0, lowest(x.dtype))?;
+        place = cx.pad_axis(&place, at, &low, &high, 0, -1)?;
+    }
+    let mut best: Option<(Tensor, Tensor)> = None;
+    let mut offset = vec![0; spatial];
+    loop {
+        let (mut value, mut index) = (padded.clone(), place.clone());
+        for at in 0..spatial {
+            let start = offset[at] * windows.dilation[at];
+            let limit = Size::Int(start + (output[at] - 1) * windows.strides[at] + 1);
+            value = cx.slice(&value, lead + at, &Size::Int(start), &limit, windows.strides[at])?;
+            index = cx.slice(&index, at, &Size::Int(start), &limit, windows.strides[at])?;
+        }
+        let index = cx.expand_to(&index, &value.dims)?;
+        best = Some(match best {
+            None => (value, index),
+            Some((value_before, index_before)) => {
+                let mut better = cx.compare(Cmp::Gt, &value, &value_before)?;
+                if x.dtype.is_float() {
+                    let unknown = cx.is_nan(&value)?;
+                    better = cx.or(&better, &unknown)?;
+                }
+                // A place in the padding is beaten by every place inside, be it as small as can be.
+                let outside = cx.compare_number(Cmp::Lt, &index_before, 0)?;
+                let inside = cx.compare_number(Cmp::Ge, &index, 0)?;
+                let better = cx.or(&better, &outside)?;
+                let better = cx.and(&better, &inside)?;
+                (cx.select(&better, &value, &value_before)?, cx.select(&better, &index, &index_before)?)
+            }
+        });
+        if !advance(&mut offset, &windows.kernel) {
+            break;
+        }
+    }
+    best.map_or_else(|| refuse("an empty window"), Ok)
+}
+
+/// The next offset in row-major order; false after the last.
+fn advance(offset: &mut [i64], sizes: &[i64]) -> bool {
+    for at in (0..offset.len()).rev() {
+        offset[at] += 1;
+        if offset[at] < sizes[at] {
+            return true;
+        }
+        offset[at] = 0;
+    }
+    false
+}

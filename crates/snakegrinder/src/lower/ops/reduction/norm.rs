@@ -1,0 +1,70 @@
+//! Lengths of vectors.
+
+use super::super::prelude::*;
+use super::{reduced_axes, shaped};
+
+pub(super) const TABLE: &[Op] = &[
+    op("aten.dist.default", dist),
+    op("aten.linalg_norm.default", |cx, args| vector_norm(cx, args, "ord")),
+    op("aten.linalg_vector_norm.default", |cx, args| vector_norm(cx, args, "ord")),
+    op("aten.norm.Scalar", |cx, args| vector_norm(cx, args, "p")),
+    op("aten.norm.ScalarOpt_dim", |cx, args| vector_norm(cx, args, "p")),
+    op("aten.norm.ScalarOpt_dim_dtype", |cx, args| vector_norm(cx, args, "p")),
+    op("aten.norm.ScalarOpt_dtype", |cx, args| vector_norm(cx, args, "p")),
+];
+
+fn vector_norm(cx: &mut Cx<'_>, args: &Args<'_>, order: &str) -> Lowered<Outcome> {
+    let x = args.tensor("self")?;
+    let order = args.float_or(order, 2.0)?;
+    let dtype = args.opt_dtype("dtype")?.unwrap_or(x.dtype);
+    if args.node.target.contains("linalg_norm") && args.get("ord").is_some() && x.rank() != 1 {
+        return refuse("a norm of matrices");
+    }
+    if !dtype.is_float() {
+        return refuse(format!("a norm of {dtype}"));
+    }
+    let axes = reduced_axes(cx, args, "dim", x.rank())?;
+    let wide = cx.convert(&x, opmath(dtype))?;
+    let norm = norm_of(cx, &wide, &axes, order)?;
+    let norm = shaped(cx, args, &x, &norm, &axes)?;
+    one(cx.convert(&norm, dtype)?)
+}
+
+/// The norm of an order over dimensions.
+fn norm_of(cx: &mut Cx<'_>, x: &Tensor, axes: &[usize], order: f64) -> Lowered<Tensor> {
+    if order == 2.0 {
+        let square = cx.mul(x, x)?;
+        let total = cx.sum(&square, axes)?;
+        return cx.unary(OpKind::Sqrt, &total);
+    }
+    let size = cx.unary(OpKind::Abs, x)?;
+    if order == f64::INFINITY {
+        // Nothing has the norm zero.
+        return cx.reduce(OpKind::Maximum, &size, axes, Scalar::Float(0.0));
+    }
+    if order == f64::NEG_INFINITY {
+        return cx.minimum_of(&size, axes);
+    }
+    if order == 1.0 {
+        return cx.sum(&size, axes);
+    }
+    if order == 0.0 {
+        let nonzero = cx.compare_number(Cmp::Ne, x, 0.0)?;
+        let ones = cx.convert(&nonzero, x.dtype)?;
+        return cx.sum(&ones, axes);
+    }
+    let powers = cx.with_number(OpKind::Power, &size, order)?;
+    let total = cx.sum(&powers, axes)?;
+    cx.with_number(OpKind::Power, &total, 1.0 / order)
+}
+
+fn dist(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let operands: [Operand; 2] = [args.tensor("self")?.into(), args.tensor("other")?.into()];
+    let order = args.float_or("p", 2.0)?;
+    let dtype = to_inexact(result_type(&operands)?);
+    let unified = cx.unify(&operands, opmath(dtype))?;
+    let difference = cx.sub(&unified[0], &unified[1])?;
+    let axes: Vec<usize> = (0..difference.rank()).collect();
+    let norm = norm_of(cx, &difference, &axes, order)?;
+    one(cx.convert(&norm, dtype)?)
+}

@@ -1,0 +1,10 @@
+//! Other looks at the same elements: shapes, orders, parts.
+
+mod convert;
+mod parts;
+mod reshape;
+mod strided;
+
+use super::prelude::Op;
+
+pub(super) const TABLES: &[&[Op]] = &[convert::TABLE, parts::TABLE, reshape::TABLE, strided::TABLE];

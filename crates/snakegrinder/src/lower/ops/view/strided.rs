@@ -1,0 +1,81 @@
+//! Views by strides: windows, and elements by their place in memory.
+
+use super::super::prelude::*;
+use crate::graph::schema::SymInt;
+
+pub(super) const TABLE: &[Op] = &[
+    view("aten.as_strided.default", as_strided),
+    op("aten.as_strided_copy.default", as_strided),
+    view("aten.unfold.default", unfold),
+    op("aten.unfold_copy.default", unfold),
+];
+
+/// Windows along a dimension, as a new last dimension.
+fn unfold(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let x = args.tensor("self")?;
+    let axis = cx.axis(args.int("dimension")?, x.rank())?;
+    let (size, step) = (args.int("size")?, args.int("step")?);
+    if x.rank() == 0 || step < 1 || size < 0 {
+        return refuse("windows that do not exist");
+    }
+    let whole = cx.known(&[x.dim(axis)])?[0];
+    let Some(count) = whole.checked_sub(size).filter(|rest| *rest >= 0).map(|rest| rest / step + 1) else {
+        return refuse("a window larger than the dimension");
+    };
+    let indices: Vec<Scalar> = (0..count)
+        .flat_map(|window| (0..size).map(move |at| Scalar::Int(i128::from(window * step + at))))
+        .collect();
+    let flat = cx.constant(ElementType::I64, &[indices.len()], indices)?;
+    let taken = super::super::indexing::take_rows(cx, &x, axis, &flat)?;
+    let mut dims = x.dims.to_vec();
+    dims[axis] = Size::Int(count);
+    dims.insert(axis + 1, Size::Int(size));
+    let split = cx.reshape(&taken, &dims)?;
+    let mut order: Vec<usize> = (0..=x.rank()).filter(|at| *at != axis + 1).collect();
+    order.push(axis + 1);
+    let value = cx.transpose(&split, &order)?;
+    one(cx.frozen_view(&x, &value))
+}
+
+/// Elements by their place in memory: known where the archive records how the argument lies there.
+fn as_strided(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let x = args.tensor("self")?;
+    let (sizes, strides) = (args.ints("size")?, args.ints("stride")?);
+    let Some(meta) = args.meta("self") else { return refuse("nothing says how its argument lies in memory") };
+    let SymInt::Int(own_offset) = meta.storage_offset else { return refuse("a dynamic place in memory") };
+    let offset = args.opt_int("storage_offset")?.unwrap_or(own_offset);
+    let Some((own_sizes, own_strides)) = cx.recorded_layout(meta) else {
+        return refuse("nothing says how its argument lies in memory");
+    };
+    if own_sizes == sizes && own_strides == strides && offset == own_offset {
+        return one(x);
+    }
+    // The argument's dimensions in the order in which they lie in memory must fill it without gaps.
+    let mut order: Vec<usize> = (0..own_sizes.len()).collect();
+    order.sort_by_key(|&axis| std::cmp::Reverse((own_strides[axis], own_sizes[axis])));
+    let mut expected = 1;
+    for &axis in order.iter().rev() {
+        if own_sizes[axis] != 1 && own_strides[axis] != expected {
+            return refuse("its argument does not fill its memory");
+        }
+        expected *= own_sizes[axis];
+    }
+    let stored = cx.transpose(&x, &order)?;
+    let stored = cx.reshape(&stored, &[Size::Int(expected)])?;
+    let dims: Vec<Size> = sizes.iter().map(|&size| Size::Int(size)).collect();
+    let first = offset - own_offset;
+    let last = sizes.iter().zip(&strides).fold(first, |sum, (size, stride)| sum + (size - 1).max(0) * stride);
+    if first < 0 || last >= expected {
+        return refuse("it reaches beyond its argument");
+    }
+    let mut place = cx.splat(ElementType::I64, &dims, first)?;
+    for (axis, &stride) in strides.iter().enumerate() {
+        let index = cx.iota(ElementType::I64, &dims, axis)?;
+        let part = cx.with_number(OpKind::Multiply, &index, stride)?;
+        place = cx.add(&place, &part)?;
+    }
+    let flat = cx.reshape(&place, &[Size::product(&dims)])?;
+    let taken = super::super::indexing::take_rows(cx, &stored, 0, &flat)?;
+    let value = cx.reshape(&taken, &dims)?;
+    one(cx.frozen_view(&x, &value))
+}
