@@ -131,7 +131,7 @@ impl Strided {
         }
         Shape::new(self.dims.clone()).map_err(|error| error.to_string())?;
         let width = self.element.byte_width();
-        if self.storage.len() % width != 0 {
+        if !self.storage.len().is_multiple_of(width) {
             return Err(format!(
                 "{} bytes are no whole number of {} elements",
                 self.storage.len(),

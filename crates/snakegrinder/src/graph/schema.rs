@@ -75,6 +75,7 @@ pub(crate) struct NamedArgument {
 /// A value that goes into or comes out of a node or a graph.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(clippy::enum_variant_names, reason = "the names are the schema's")]
 pub(crate) enum Argument {
     AsNone(IgnoredAny),
     AsTensor(Name),
@@ -206,6 +207,7 @@ impl SymExpr {
 /// The value that an expression had when the model was traced.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(clippy::enum_variant_names, reason = "the names are the schema's")]
 pub(crate) enum Hint {
     AsInt(i64),
     AsBool(IgnoredAny),

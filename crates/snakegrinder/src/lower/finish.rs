@@ -63,7 +63,7 @@ fn named_parts<'n>(node: &'n Node, outcome: &Outcome) -> Vec<(&'n str, Tensor)> 
     for (output, value) in node.outputs.iter().zip(outcome) {
         match (output, value) {
             (Argument::AsTensor(name), Value::Tensor(tensor)) => {
-                parts.push((name.name.as_str(), tensor.clone()))
+                parts.push((name.name.as_str(), tensor.clone()));
             }
             (Argument::AsTensors(names), Value::Tensors(tensors)) => {
                 let tensors = tensors.iter().flatten().cloned();

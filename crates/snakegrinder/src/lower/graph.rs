@@ -54,8 +54,8 @@ impl<'a> Walk<'a> {
                 return refuse("graphs are nested too deeply");
             }
             let args = self.args(cx, node)?;
-            let call = ops::higher_order::Call { args: &args, report, depth: depth + 1 };
-            body(cx, call)?
+            let mut call = ops::higher_order::Call { args: &args, report, depth: depth + 1 };
+            body(cx, &mut call)?
         } else {
             self.plain(cx, node, target)?
         };
@@ -229,7 +229,7 @@ impl<'a> Walk<'a> {
                 // A lowering may leave out what nothing uses.
                 (Argument::AsTensor(name), Value::None) if is_unused_name(&name.name) => {}
                 (Argument::AsTensor(name), Value::Tensor(tensor)) => {
-                    self.give_tensor(cx, &name.name, &tensor)
+                    self.give_tensor(cx, &name.name, &tensor);
                 }
                 (Argument::AsTensors(names), Value::Tensors(tensors)) => {
                     for (name, tensor) in names.iter().zip(tensors.iter().flatten()) {
@@ -261,8 +261,8 @@ impl<'a> Walk<'a> {
         match (output, value) {
             (Argument::AsTensor(name), Value::Tensor(tensor)) => self.check_tensor(cx, &name.name, tensor),
             (Argument::AsTensors(names), Value::Tensors(tensors)) if names.len() == tensors.len() => {
-                let pairs = names.iter().zip(tensors.iter().flatten());
-                pairs.map(|(name, tensor)| self.check_tensor(cx, &name.name, tensor)).collect()
+                let mut pairs = names.iter().zip(tensors.iter().flatten());
+                pairs.try_for_each(|(name, tensor)| self.check_tensor(cx, &name.name, tensor))
             }
             (Argument::AsTensors(names), Value::Tensors(tensors)) => refuse(format!(
                 "the lowering gives {} tensors, the archive has {}",

@@ -260,7 +260,7 @@ impl Size {
         match self {
             Size::Int(value) => visit(*value, &[]),
             Size::Sum(sum) => {
-                sum.terms.iter().for_each(|(product, &coefficient)| visit(coefficient, product))
+                sum.terms.iter().for_each(|(product, &coefficient)| visit(coefficient, product));
             }
         }
     }

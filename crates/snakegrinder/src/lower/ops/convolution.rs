@@ -190,10 +190,10 @@ pub(super) fn convolve(
     let kernel = cx.known(&weight.dims[2..])?;
     let (features, inputs) = if swapped { (1, 0) } else { (0, 1) };
     let mut dims = vec![x.dim(0), weight.dim(features)];
-    for at in 0..spatial {
+    for (at, size) in kernel.iter().enumerate() {
         let spread = x.dim(at + 2).sub(&Size::Int(1)).mul(&Size::Int(window.input_dilation[at]));
         let (low, high) = window.padding[at];
-        let reach = window.kernel_dilation[at] * (kernel[at] - 1) + 1;
+        let reach = window.kernel_dilation[at] * (size - 1) + 1;
         let room = spread.add(&Size::Int(1 + low + high - reach));
         let Some(steps) = room.floor_div(&Size::Int(window.strides[at])) else {
             return refuse("a stride of 0");

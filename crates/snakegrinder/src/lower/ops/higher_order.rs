@@ -19,7 +19,7 @@ pub(crate) struct Call<'c, 'a> {
     pub(crate) depth: usize,
 }
 
-type Lower = fn(&mut Cx<'_>, Call<'_, '_>) -> Lowered<Outcome>;
+type Lower = fn(&mut Cx<'_>, &mut Call<'_, '_>) -> Lowered<Outcome>;
 
 /// Finds the lowering of a higher-order operator.
 pub(crate) fn lookup(target: &str) -> Option<Lower> {
@@ -31,12 +31,12 @@ pub(crate) fn lookup(target: &str) -> Option<Lower> {
 }
 
 /// `(enabled, graph, *args)`: gradients are explicit in the graph, so the mode changes nothing.
-fn set_grad_enabled(cx: &mut Cx<'_>, call: Call<'_, '_>) -> Lowered<Outcome> {
+fn set_grad_enabled(cx: &mut Cx<'_>, call: &mut Call<'_, '_>) -> Lowered<Outcome> {
     inline(cx, call, 1)
 }
 
 /// `(device, dtype, enabled, cache_enabled, graph, *args)`.
-fn autocast(cx: &mut Cx<'_>, call: Call<'_, '_>) -> Lowered<Outcome> {
+fn autocast(cx: &mut Cx<'_>, call: &mut Call<'_, '_>) -> Lowered<Outcome> {
     match call.args.at(2) {
         Some(Value::Number(Number::Bool(false))) => inline(cx, call, 4),
         _ => refuse("autocast changes the types of the operations inside; export with `run_decompositions`"),
@@ -44,7 +44,7 @@ fn autocast(cx: &mut Cx<'_>, call: Call<'_, '_>) -> Lowered<Outcome> {
 }
 
 /// Lowers the graph at a position with the arguments after it, in place.
-fn inline(cx: &mut Cx<'_>, call: Call<'_, '_>, position: usize) -> Lowered<Outcome> {
+fn inline(cx: &mut Cx<'_>, call: &mut Call<'_, '_>, position: usize) -> Lowered<Outcome> {
     let Some(graph) = graph_at(call.args, position) else { return refuse("the graph it calls is missing") };
     let mut walk = Walk::new(graph);
     if graph.inputs.len() != call.args.len().saturating_sub(position + 1) {
@@ -55,7 +55,7 @@ fn inline(cx: &mut Cx<'_>, call: Call<'_, '_>, position: usize) -> Lowered<Outco
         match input {
             Argument::AsTensor(name) => walk.bind(&name.name, value.clone()),
             Argument::AsSymInt(crate::graph::schema::SymIntArgument::AsName(name)) => {
-                walk.bind(name, value.clone())
+                walk.bind(name, value.clone());
             }
             _ => {}
         }

@@ -1,4 +1,8 @@
 //! The lowerings, one file for each family of operations.
+#![allow(
+    clippy::redundant_closure_for_method_calls,
+    reason = "a method of `Cx<'m>` is one for each `'m` and does not coerce to a function for all of them"
+)]
 
 mod arrange;
 mod attention;

@@ -1,20 +1,22 @@
 //! Sizes and Python numbers as nodes: what dynamic shapes are computed with, and what is asserted about them.
 
+use std::cmp::Ordering;
+
 use super::prelude::*;
 use crate::lower::refusal::Refusal;
 
 pub(super) const TABLE: &[Op] = &[
     op("_operator.add", |cx, args| arithmetic(cx, args, |a, b| Some(a.add(b)), |a, b| a + b)),
     op("_operator.and_", |_, args| truths(args, |a, b| a && b)),
-    op("_operator.eq", |cx, args| compared(cx, args, |order| order.is_eq())),
+    op("_operator.eq", |cx, args| compared(cx, args, Ordering::is_eq)),
     op("_operator.floordiv", |cx, args| arithmetic(cx, args, Size::floor_div, |a, b| (a / b).floor())),
-    op("_operator.ge", |cx, args| compared(cx, args, |order| order.is_ge())),
-    op("_operator.gt", |cx, args| compared(cx, args, |order| order.is_gt())),
-    op("_operator.le", |cx, args| compared(cx, args, |order| order.is_le())),
-    op("_operator.lt", |cx, args| compared(cx, args, |order| order.is_lt())),
+    op("_operator.ge", |cx, args| compared(cx, args, Ordering::is_ge)),
+    op("_operator.gt", |cx, args| compared(cx, args, Ordering::is_gt)),
+    op("_operator.le", |cx, args| compared(cx, args, Ordering::is_le)),
+    op("_operator.lt", |cx, args| compared(cx, args, Ordering::is_lt)),
     op("_operator.mod", |cx, args| arithmetic(cx, args, Size::modulo, f64::rem_euclid)),
     op("_operator.mul", |cx, args| arithmetic(cx, args, |a, b| Some(a.mul(b)), |a, b| a * b)),
-    op("_operator.ne", |cx, args| compared(cx, args, |order| order.is_ne())),
+    op("_operator.ne", |cx, args| compared(cx, args, Ordering::is_ne)),
     op("_operator.neg", |_, args| match number(args, 0)? {
         Number::Int(size) => give(Number::Int(size.mul(&Size::Int(-1)))),
         other => match other.as_f64() {
@@ -158,7 +160,7 @@ fn arithmetic(
     give(Number::Computed(cx.binary(kind, &a, &b)?))
 }
 
-fn compared(cx: &mut Cx<'_>, args: &Args<'_>, holds: fn(std::cmp::Ordering) -> bool) -> Lowered<Outcome> {
+fn compared(cx: &mut Cx<'_>, args: &Args<'_>, holds: fn(Ordering) -> bool) -> Lowered<Outcome> {
     let (a, b) = (number(args, 0)?, number(args, 1)?);
     if let (Some(a), Some(b)) = (a.as_f64(), b.as_f64()) {
         return match a.partial_cmp(&b) {
@@ -171,11 +173,8 @@ fn compared(cx: &mut Cx<'_>, args: &Args<'_>, holds: fn(std::cmp::Ordering) -> b
     };
     // What the ranges of the symbols decide.
     let (low, high) = cx.symbols.bounds(&a.sub(b));
-    let possible = [
-        (low < 0, std::cmp::Ordering::Less),
-        (low <= 0 && high >= 0, std::cmp::Ordering::Equal),
-        (high > 0, std::cmp::Ordering::Greater),
-    ];
+    let possible =
+        [(low < 0, Ordering::Less), (low <= 0 && high >= 0, Ordering::Equal), (high > 0, Ordering::Greater)];
     let mut answers: Vec<bool> =
         possible.iter().filter(|(can, _)| *can).map(|(_, order)| holds(*order)).collect();
     answers.dedup();

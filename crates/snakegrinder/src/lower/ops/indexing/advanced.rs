@@ -151,7 +151,7 @@ fn masked_scatter(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let dims = cx.broadcast_shape(&[&x.dims, &mask.dims])?;
     let (x, mask) = (cx.expand_to(&x, &dims)?, cx.expand_to(&mask, &dims)?);
     let count = Size::product(&dims);
-    let flat = cx.reshape(&mask, &[count.clone()])?;
+    let flat = cx.reshape(&mask, &[count])?;
     let ones = cx.convert(&flat, ElementType::I64)?;
     let place = super::super::reduction::cumulative_sum(cx, &ones, 0)?;
     let place = cx.with_number(OpKind::Subtract, &place, 1)?;

@@ -3,8 +3,8 @@
 use super::super::prelude::*;
 
 pub(super) const TABLE: &[Op] = &[
-    op("aten.bucketize.Scalar", |cx, args| bucketize(cx, args)),
-    op("aten.bucketize.Tensor", |cx, args| bucketize(cx, args)),
+    op("aten.bucketize.Scalar", bucketize),
+    op("aten.bucketize.Tensor", bucketize),
     op("aten.isin.Scalar_Tensor", |cx, args| isin(cx, args, "element", "test_elements")),
     op("aten.isin.Tensor_Scalar", |cx, args| isin(cx, args, "elements", "test_element")),
     op("aten.isin.Tensor_Tensor", |cx, args| isin(cx, args, "elements", "test_elements")),
