@@ -33,7 +33,7 @@ pub(crate) fn is_contiguous(sizes: &[i64], strides: &[i64]) -> bool {
 /// Whether another shape can be a view of the same memory: each group of dimensions that is regrouped must lie without
 /// gaps.
 pub(crate) fn can_view(sizes: &[i64], strides: &[i64], new: &[i64]) -> bool {
-    if sizes.contains(&0) {
+    if sizes.contains(&0) || sizes.is_empty() {
         return true;
     }
     let mut at = new.len();
