@@ -98,8 +98,8 @@ impl Builder<'_> {
         element: Option<Element>,
     ) -> Result<ValueId, BuildError> {
         let Some(element) = element else { return self.op(kind, &operands, attrs) };
-        let types = operands.map(|value| self.ty(value));
-        let inferred = infer(kind, &types, &attrs.iter().cloned().collect(), vec![], None);
+        let dict = attrs.iter().cloned().collect();
+        let inferred = infer(self.module, kind, &operands, &dict, &[], None);
         let inferred = inferred.map_err(|broken| self.broken(broken))?;
         let result = match inferred.first() {
             Some(Type::Tensor(shape)) => Type::Tensor(shape.with_element(element)),

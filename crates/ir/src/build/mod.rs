@@ -41,7 +41,7 @@ use crate::attr::{Attribute, Dict};
 use crate::module::{BlockId, Module, OpId, RegionId, ValueId};
 use crate::table::OpKind;
 use crate::types::{TensorType, Type};
-use crate::verify::{RegionTypes, infer};
+use crate::verify::infer;
 
 /// Appends operations to a block of a module.
 #[derive(Debug)]
@@ -154,10 +154,8 @@ impl<'m> Builder<'m> {
         results: Option<&[Type]>,
     ) -> Result<OpId, BuildError> {
         let attrs: Dict = attrs.into_iter().collect();
-        let types: Vec<&Type> = operands.iter().map(|&value| self.module.value_type(value)).collect();
-        let region_types = regions.iter().map(|&region| RegionTypes::of(self.module, region)).collect();
-        let results =
-            infer(kind, &types, &attrs, region_types, results).map_err(|broken| self.broken(broken))?;
+        let results = infer(self.module, kind, operands, &attrs, &regions, results)
+            .map_err(|broken| self.broken(broken))?;
         let op = self.module.create_op(kind, operands.to_vec(), results, attrs, self.span);
         if !regions.is_empty() {
             self.module.set_regions(op, regions);

@@ -1,8 +1,10 @@
 //! Operations that work on one element at a time.
 
+use crate::attr::{Attribute, ComparisonType, ResultAccuracyMode};
 use crate::table::Trait::{Commutative, Elementwise, Pure, SameTypes};
 use crate::table::{Entry, OpKind, op};
 use crate::types::{Element, ElementType, FloatType, TensorType, Type};
+use crate::verify::quantized::axis;
 use crate::verify::{Cx, compatible};
 
 const UNARY: &str = "$operand{attrs} : {same}";
@@ -17,8 +19,7 @@ const fn unary(kind: OpKind, operand: &'static str, result: &'static str) -> Ent
 
 /// An elementary function whose accuracy can be asked for.
 const fn function(kind: OpKind) -> Entry {
-    unary(kind, "operand: float|complex|quant|axisquant", "result: float|complex|quant|axisquant")
-        .attrs(ACCURACY)
+    unary(kind, "operand: float|complex|quant", "result: float|complex|quant").attrs(ACCURACY).rule(accuracy)
 }
 
 /// Two operands, a result of their type.
@@ -38,11 +39,11 @@ const fn shift(kind: OpKind) -> Entry {
     binary(kind, "lhs: int, rhs: int", "result: int")
 }
 
-const NUMBERS: &str = "lhs: int|float|complex|quant|axisquant, rhs: int|float|complex|quant|axisquant";
-const NUMBER: &str = "result: int|float|complex|quant|axisquant";
+const NUMBERS: &str = "lhs: int|float|complex|quant, rhs: int|float|complex|quant";
+const NUMBER: &str = "result: int|float|complex|quant";
 const TENSORS: &str = "lhs: tensor, rhs: tensor";
-const ROUNDED: &str = "operand: float|quant|axisquant";
-const ROUNDED_RESULT: &str = "result: float|quant|axisquant";
+const ROUNDED: &str = "operand: float|quant";
+const ROUNDED_RESULT: &str = "result: float|quant";
 
 pub(super) const ENTRIES: &[Entry] = &[
     unary(OpKind::Abs, "operand: sint|float|complex|quant", "result: sint|float|quant")
@@ -50,7 +51,10 @@ pub(super) const ENTRIES: &[Entry] = &[
         .is(&[Pure, Elementwise])
         .rule(abs)
         .doc("Absolute value; of a complex number, its distance from zero."),
-    commutative(OpKind::Add, TENSORS, "result: tensor").doc("Sum; of truth values, the logical or."),
+    commutative(OpKind::Add, "lhs: tensor|axisquant, rhs: tensor|axisquant", "result: tensor|axisquant")
+        .is(&[Pure, Elementwise, Commutative])
+        .rule(add)
+        .doc("Sum; of truth values, the logical or."),
     logical(OpKind::And).doc("Logical or bitwise and."),
     binary(
         OpKind::Atan2,
@@ -80,10 +84,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         .rule(complex)
         .doc("A complex number from its real and imaginary part."),
     op(OpKind::Convert)
-        .values(
-            "operand: pred|int|float|complex|quant|axisquant",
-            "result: pred|int|float|complex|quant|axisquant",
-        )
+        .values("operand: pred|int|float|complex", "result: pred|int|float|complex")
         .text(CONVERTING)
         .is(&[Pure, Elementwise])
         .rule(shape_only)
@@ -101,7 +102,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         .rule(part)
         .doc("Imaginary part; zero for a real number."),
     op(OpKind::IsFinite)
-        .values("x: float|quant|axisquant", "y: pred")
+        .values("x: float|quant", "y: pred")
         .text("$x{attrs} : {same}")
         .is(&[Pure, Elementwise])
         .rule(is_finite)
@@ -113,7 +114,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     commutative(OpKind::Minimum, TENSORS, "result: tensor").doc("The smaller of two; NaN if one is NaN."),
     commutative(OpKind::Multiply, TENSORS, "result: tensor")
         .doc("Product; of truth values, the logical and."),
-    unary(OpKind::Negate, "operand: int|float|complex|quant|axisquant", NUMBER).doc("Negative."),
+    unary(OpKind::Negate, "operand: int|float|complex|quant", NUMBER).doc("Negative."),
     unary(OpKind::Not, "operand: pred|int", "result: pred|int").doc("Logical or bitwise negation."),
     logical(OpKind::Or).doc("Logical or bitwise or."),
     unary(OpKind::Popcnt, "operand: int", "result: int").doc("Number of bits that are set."),
@@ -144,12 +145,8 @@ pub(super) const ENTRIES: &[Entry] = &[
     shift(OpKind::ShiftLeft).doc("Left shift; zero when the distance is not less than the width."),
     shift(OpKind::ShiftRightArithmetic).doc("Right shift that repeats the sign bit."),
     shift(OpKind::ShiftRightLogical).doc("Right shift that fills with zeros."),
-    unary(
-        OpKind::Sign,
-        "operand: sint|float|complex|quant|axisquant",
-        "result: sint|float|complex|quant|axisquant",
-    )
-    .doc("Sign: -1, 0 or 1; of a complex number, its direction."),
+    unary(OpKind::Sign, "operand: sint|float|complex|quant", "result: sint|float|complex|quant")
+        .doc("Sign: -1, 0 or 1; of a complex number, its direction."),
     function(OpKind::Sine).doc("Sine."),
     function(OpKind::Sqrt).doc("Square root."),
     binary(OpKind::Subtract, NUMBERS, NUMBER).doc("Difference."),
@@ -157,6 +154,22 @@ pub(super) const ENTRIES: &[Entry] = &[
     function(OpKind::Tanh).doc("Hyperbolic tangent."),
     logical(OpKind::Xor).doc("Logical or bitwise exclusive or."),
 ];
+
+/// Tolerances are given exactly when the mode asks for them, and are not negative.
+fn accuracy(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let Attribute::ResultAccuracy(asked) = cx.attr("result_accuracy")? else { return None };
+    let tolerances = asked.atol != 0.0 || asked.rtol != 0.0 || asked.ulps != 0;
+    let tolerant = asked.mode == ResultAccuracyMode::Tolerance;
+    cx.check(!tolerances || tolerant, "result_accuracy", || {
+        format!("tolerances go with the mode TOLERANCE, not {}", asked.mode)
+    });
+    cx.check(tolerances || !tolerant, "result_accuracy", || {
+        "the mode TOLERANCE needs a tolerance".to_owned()
+    });
+    let negative = asked.atol < 0.0 || asked.rtol < 0.0 || asked.ulps < 0;
+    cx.check(!negative, "result_accuracy", || "a tolerance is negative".to_owned());
+    None
+}
 
 /// Operands and results have one shape and one kind of element, as most elementwise operations ask.
 pub(crate) fn same_types(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
@@ -173,13 +186,52 @@ pub(crate) fn same_types(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     cx.gives_like("C1", first, dims)
 }
 
+/// Sums of quantized numbers may have other scales than their terms.
+fn add(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let (lhs, rhs) = (cx.tensor(0)?, cx.tensor(1)?);
+    let result = cx.result(0);
+    let all: Vec<&TensorType> = [lhs, rhs].into_iter().chain(result).collect();
+    if !all.iter().any(|tensor| tensor.element().is_quantized()) {
+        return same_types(cx);
+    }
+    cx.same_shape("C1", "the operands", lhs, rhs);
+    if let Some(result) = result {
+        cx.same_shape("C1", "the operands and the result", lhs, result);
+    }
+    let quantized: Vec<_> = all.iter().filter_map(|tensor| tensor.element().quantized()).collect();
+    cx.same_count("C2", "quantized operands and results", quantized.len(), all.len());
+    let storage = quantized.iter().all(|q| q.storage == quantized[0].storage);
+    cx.check(storage, "C3", || "the operands and the result store different integers".to_owned());
+    let expressed = quantized.iter().all(|q| q.expressed == quantized[0].expressed);
+    cx.check(expressed, "C4", || "the operands and the result express different numbers".to_owned());
+    if let Some(result) = result {
+        let (left, right, given) = (axis(lhs), axis(rhs), axis(result));
+        let along = left.or(right).is_some();
+        if cx.check(along == given.is_some(), "C5", || {
+            "the result has scales along an axis exactly when an operand has".to_owned()
+        }) {
+            for (label, operand) in [("C6", left), ("C7", right)] {
+                cx.check(operand.is_none() || operand == given, label, || {
+                    "the scales of an operand and of the result are along different axes".to_owned()
+                });
+            }
+        }
+    }
+    if cx.is_broken() {
+        return None;
+    }
+    let like = if axis(rhs).is_some() { rhs } else { lhs };
+    let inferred = vec![Type::Tensor(like.with_dims(compatible::meet_all([lhs, rhs])))];
+    if result.is_some() { None } else { Some(inferred) }
+}
+
 fn abs(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     let operand = cx.tensor(0)?;
     let result = match operand.element() {
         Element::Plain(ElementType::Complex(part)) => operand.with_element(ElementType::Float(*part)),
         _ => operand.clone(),
     };
-    cx.gives("C2", vec![Type::Tensor(result)])
+    cx.gives(["C1", "C2"], vec![Type::Tensor(result)])
 }
 
 fn clamp(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
@@ -201,8 +253,28 @@ fn compare(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     if !cx.same_shape("C2", "the operands", lhs, rhs) {
         return None;
     }
+    check_order(cx, lhs);
     let dims = compatible::meet_all([lhs, rhs]);
     cx.gives("C2", vec![Type::Tensor(TensorType::new(dims, ElementType::Bool))])
+}
+
+/// The order that is compared by is one that the elements have. StableHLO's own tools do not hold this constraint, and
+/// files that break it are about.
+fn check_order(cx: &mut Cx<'_>, operand: &TensorType) {
+    let order = cx.attr("compare_type").and_then(Attribute::as_enum::<ComparisonType>);
+    let Some(order) = order.filter(|order| *order != ComparisonType::NoType) else { return };
+    let fits = match operand.element() {
+        Element::Plain(ElementType::Float(_)) => {
+            matches!(order, ComparisonType::Float | ComparisonType::TotalOrder)
+        }
+        Element::Plain(ElementType::Complex(_)) => order == ComparisonType::Float,
+        Element::Plain(ElementType::Int(int)) if int.is_signed() => order == ComparisonType::Signed,
+        Element::Plain(_) => order == ComparisonType::Unsigned,
+        Element::Quantized(_) | Element::Opaque(_) => true,
+    };
+    if !fits {
+        cx.warn("C3", format!("{operand} cannot be compared as {order}"));
+    }
 }
 
 fn complex(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
@@ -211,7 +283,7 @@ fn complex(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     cx.same_shape("C1", "the operands", lhs, rhs);
     match lhs.element() {
         Element::Plain(ElementType::Float(part @ (FloatType::F32 | FloatType::F64))) => {
-            cx.gives("C2", vec![Type::Tensor(lhs.with_element(ElementType::Complex(*part)))])
+            cx.gives(["C2", "C3"], vec![Type::Tensor(lhs.with_element(ElementType::Complex(*part)))])
         }
         other => {
             cx.fail("I1", format!("complex numbers have parts of f32 or f64, not {other}"));
@@ -232,7 +304,7 @@ fn shape_only(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
 fn part(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     let operand = cx.tensor(0)?;
     let element = operand.element().plain().and_then(ElementType::float_part)?;
-    cx.gives("C2", vec![Type::Tensor(operand.with_element(ElementType::Float(element)))])
+    cx.gives(["C1", "C2"], vec![Type::Tensor(operand.with_element(ElementType::Float(element)))])
 }
 
 fn is_finite(cx: &mut Cx<'_>) -> Option<Vec<Type>> {

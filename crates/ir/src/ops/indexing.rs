@@ -1,24 +1,25 @@
 //! Gather and scatter.
 
-use crate::attr::Attribute;
+use super::reduction::{Folding, check_reducer};
+use crate::attr::{Attribute, GatherDims, ScatterDims};
 use crate::table::Trait::{Deprecated, EqualGroups, Pure};
 use crate::table::{Entry, OpKind, op};
 use crate::types::{Dim, TensorType, Type};
-use crate::verify::Cx;
+use crate::verify::{Cx, compatible};
 
 pub(super) const ENTRIES: &[Entry] = &[
     op(OpKind::DynamicGather)
-        .values("operand: tensor, start_indices: int, slice_sizes: 1d int|index", "result: tensor")
+        .values("operand: tensor, start_indices: int, slice_sizes: static 1d int", "result: tensor")
         .attrs("dimension_numbers: gather, indices_are_sorted: bool = false")
         .is(&[Pure])
         .rule(dynamic_gather).doc("As `gather`, with the sizes of the slices given by an operand."),
     op(OpKind::Gather)
-        .values("operand: tensor, start_indices: int|index", "result: tensor")
+        .values("operand: tensor, start_indices: int", "result: tensor")
         .attrs("dimension_numbers: gather, slice_sizes: i64s, indices_are_sorted: bool = false")
         .is(&[Pure])
         .rule(gather).doc("Collects slices of the operand from the places that the indices name."),
     op(OpKind::Scatter)
-        .values("inputs*: tensor, scatter_indices: int|index, updates*: tensor", "result*: tensor")
+        .values("inputs*: tensor, scatter_indices: pred|int|index, updates*: tensor", "result*: tensor")
         .attrs("scatter_dimension_numbers: scatter, indices_are_sorted: bool = false, unique_indices: bool = false")
         .regions("update_computation")
         .is(&[Pure, EqualGroups])
@@ -30,8 +31,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         .doc("Collects slices along one dimension."),
 ];
 
-/// Constraints that gather and its dynamic twin share; the shape of the result.
-fn gather_shape(cx: &mut Cx<'_>, sizes: Option<&[i64]>) -> Option<Vec<Dim>> {
+/// Constraints that gather and its dynamic twin share; the shape of the result. Sizes that are not known are `None`.
+fn gather_shape(cx: &mut Cx<'_>, sizes: Option<&[i64]>, size_count: Option<usize>) -> Option<Vec<Dim>> {
     let (operand, indices) = (cx.tensor(0)?, cx.tensor(1)?);
     let Attribute::Gather(dims) = cx.attr("dimension_numbers")? else { return None };
     let rank = operand.rank();
@@ -46,7 +47,7 @@ fn gather_shape(cx: &mut Cx<'_>, sizes: Option<&[i64]>) -> Option<Vec<Dim>> {
     }
     let components = indices.dims().get(vector as usize).copied().unwrap_or(Dim::Static(1));
     let mapped = dims.start_index_map.len() as u64;
-    cx.check(components.compatible(Dim::Static(mapped)), "C3", || {
+    cx.check(compatible::same_size(components, Dim::Static(mapped)), "C3", || {
         format!("start_index_map has {mapped} entries for {components} index components")
     });
     cx.unique("C4", "offset_dims", &dims.offset_dims);
@@ -69,29 +70,20 @@ fn gather_shape(cx: &mut Cx<'_>, sizes: Option<&[i64]>) -> Option<Vec<Dim>> {
     let addressed = [dims.start_index_map.as_slice(), &dims.operand_batching_dims].concat();
     cx.unique("C18", "start_index_map and batching dimensions", &addressed);
     cx.in_rank("C19", "start_index_map", &dims.start_index_map, rank);
-    if let Some(sizes) = sizes {
-        cx.same_count("C20", "slice_sizes", sizes.len(), rank);
+    if let Some(count) = size_count {
+        cx.same_count("C20", "slice_sizes", count, rank);
     }
     if cx.is_broken() {
         return None;
     }
     for (o, s) in dims.operand_batching_dims.iter().zip(&dims.start_indices_batching_dims) {
         let (a, b) = (operand.dims()[*o as usize], indices.dims()[*s as usize]);
-        cx.check(a.compatible(b), "C17", || {
+        cx.check(compatible::same_size(a, b), "C17", || {
             format!("batching dimension {o} of {operand} is not {s} of {indices}")
         });
     }
     if let Some(sizes) = sizes {
-        for (axis, (size, dim)) in sizes.iter().zip(operand.dims()).enumerate() {
-            let fits = *size >= 0 && dim.bound().is_none_or(|bound| *size as u64 <= bound);
-            cx.check(fits, "C21", || {
-                format!("slice_sizes: {size} is not inside dimension {axis} of {operand}")
-            });
-        }
-        for (label, list) in [("C9", &dims.collapsed_slice_dims), ("C12", &dims.operand_batching_dims)] {
-            let small = list.iter().all(|axis| sizes[*axis as usize] <= 1);
-            cx.check(small, label, || format!("slices are not of size 1 along {list:?}"));
-        }
+        check_slices(cx, operand, dims, sizes);
     }
     if cx.is_broken() {
         return None;
@@ -107,37 +99,44 @@ fn gather_shape(cx: &mut Cx<'_>, sizes: Option<&[i64]>) -> Option<Vec<Dim>> {
     Some((0..result_rank).map(pick).collect())
 }
 
+/// Slices are inside the operand, and of size one where the result leaves them out.
+fn check_slices(cx: &mut Cx<'_>, operand: &TensorType, dims: &GatherDims, sizes: &[i64]) {
+    for (axis, (size, dim)) in sizes.iter().zip(operand.dims()).enumerate() {
+        let fits = *size >= 0 && dim.size().is_none_or(|whole| *size as u64 <= whole);
+        cx.check(fits, "C21", || format!("slice_sizes: {size} is not inside dimension {axis} of {operand}"));
+    }
+    for (label, list) in [("C9", &dims.collapsed_slice_dims), ("C12", &dims.operand_batching_dims)] {
+        let small = list.iter().all(|axis| sizes.get(*axis as usize).is_none_or(|size| *size <= 1));
+        cx.check(small, label, || format!("slices are not of size 1 along {list:?}"));
+    }
+}
+
 fn gather(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     let sizes = cx.i64s("slice_sizes")?;
-    let shape = gather_shape(cx, Some(sizes))?;
+    let shape = gather_shape(cx, Some(sizes), Some(sizes.len()))?;
     let operand = cx.tensor(0)?;
-    cx.gives_like("C22", operand, shape)
+    cx.gives_like(["C22", "C23"], operand, shape)
 }
 
 fn dynamic_gather(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
-    let shape = gather_shape(cx, None)?;
+    let sizes = cx.constant_ints(2);
+    let count = cx.tensor(2)?.shape_usize().and_then(|shape| shape.first().copied());
+    let shape = gather_shape(cx, sizes.as_deref(), count)?;
     let operand = cx.tensor(0)?;
-    cx.gives_like("C22", operand, shape)
+    cx.gives_like(["C22", "C23"], operand, shape)
 }
 
-fn scatter(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
-    let count = cx.operands().len() / 2;
-    let inputs = cx.tensors(0..count)?;
-    let updates = cx.tensors(count + 1..cx.operands().len())?;
-    let (indices, &input, &update) = (cx.tensor(count)?, inputs.first()?, updates.first()?);
-    let Attribute::Scatter(dims) = cx.attr("scatter_dimension_numbers")? else { return None };
-    for other in &inputs[1..] {
-        cx.same_shape("C1", "the inputs", input, other);
-    }
+/// The dimension numbers of a scatter.
+fn check_scatter_dims(
+    cx: &mut Cx<'_>,
+    dims: &ScatterDims,
+    input: &TensorType,
+    indices: &TensorType,
+    update: &TensorType,
+) {
     let given =
         dims.update_window_dims.len() + dims.inserted_window_dims.len() + dims.input_batching_dims.len();
     cx.same_count("C2", "window, inserted and batching dimensions", given, input.rank());
-    for other in &updates[1..] {
-        cx.same_shape("C3", "the updates", update, other);
-    }
-    for (a, b) in inputs.iter().zip(&updates) {
-        cx.same_elements("C6", "inputs and updates", a, b);
-    }
     cx.unique("C7", "update_window_dims", &dims.update_window_dims);
     cx.sorted("C7", "update_window_dims", &dims.update_window_dims);
     cx.in_rank("C8", "update_window_dims", &dims.update_window_dims, update.rank());
@@ -157,59 +156,88 @@ fn scatter(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     cx.check((0..=indices.rank() as i64).contains(&vector), "C22", || {
         format!("index_vector_dim {vector} is not in [0, {}]", indices.rank())
     });
-    if cx.is_broken() {
-        return None;
-    }
-    let components = indices.dims().get(vector as usize).copied().unwrap_or(Dim::Static(1));
     let mapped = &dims.scatter_dims_to_operand_dims;
-    cx.check(components.compatible(Dim::Static(mapped.len() as u64)), "C19", || {
-        format!("{} operand dimensions for {components} index components", mapped.len())
-    });
     let addressed = [mapped.as_slice(), &dims.input_batching_dims].concat();
     cx.unique("C20", "scatter_dims_to_operand_dims and batching dimensions", &addressed);
     cx.in_rank("C21", "scatter_dims_to_operand_dims", mapped, input.rank());
-    let batch: Vec<Dim> =
-        (0..indices.rank()).filter(|axis| *axis as i64 != vector).map(|axis| indices.dims()[axis]).collect();
-    cx.same_count(
-        "C4",
-        "the rank of the updates",
-        update.rank(),
-        batch.len() + dims.update_window_dims.len(),
-    );
     if cx.is_broken() {
-        return None;
+        return;
     }
+    let components = indices.dims().get(vector as usize).copied().unwrap_or(Dim::Static(1));
+    cx.check(compatible::same_size(components, Dim::Static(mapped.len() as u64)), "C19", || {
+        format!("{} operand dimensions for {components} index components", mapped.len())
+    });
     for (i, s) in dims.input_batching_dims.iter().zip(&dims.scatter_indices_batching_dims) {
         let (a, b) = (input.dims()[*i as usize], indices.dims()[*s as usize]);
-        cx.check(a.compatible(b), "C18", || {
+        cx.check(compatible::same_size(a, b), "C18", || {
             format!("batching dimension {i} of {input} is not {s} of {indices}")
         });
     }
+}
+
+/// Updates are windows of the input, one for each index.
+fn check_updates(
+    cx: &mut Cx<'_>,
+    dims: &ScatterDims,
+    input: &TensorType,
+    indices: &TensorType,
+    update: &TensorType,
+) {
+    let vector = dims.index_vector_dim;
+    let batch: Vec<Dim> =
+        (0..indices.rank()).filter(|axis| *axis as i64 != vector).map(|axis| indices.dims()[axis]).collect();
+    let rank = batch.len() + dims.update_window_dims.len();
+    if !cx.same_count("C4", "the rank of the updates", update.rank(), rank) {
+        return;
+    }
+    let removed = [dims.inserted_window_dims.as_slice(), &dims.input_batching_dims].concat();
     let mut window = (0..input.rank()).filter(|axis| !removed.contains(&(*axis as i64)));
     let mut batch = batch.into_iter();
     for (axis, dim) in update.dims().iter().enumerate() {
         if dims.update_window_dims.contains(&(axis as i64)) {
             let whole = window.next().map_or(Dim::Dynamic, |axis| input.dims()[axis]);
-            let fits = dim.size().zip(whole.bound()).is_none_or(|(part, whole)| part <= whole);
+            let fits = dim.size().zip(whole.size()).is_none_or(|(part, whole)| part <= whole);
             cx.check(fits, "C4", || format!("dimension {axis} of {update} is larger than that of {input}"));
         } else {
             let expected = batch.next().unwrap_or(Dim::Dynamic);
-            cx.check(dim.compatible(expected), "C4", || {
+            cx.check(compatible::same_size(*dim, expected), "C4", || {
                 format!("dimension {axis} of {update} is not {expected}")
             });
         }
     }
-    super::reduction::check_reducer(cx, 0, &inputs, ["C23", "C24"]);
-    let types = inputs.iter().map(|input| Type::Tensor((*input).clone())).collect();
-    // The computation may widen the elements, so the given results decide about those.
-    match cx.given_results() {
-        None => Some(types),
-        Some(results) => {
-            let results: Vec<&TensorType> = results.iter().filter_map(|ty| ty.as_tensor()).collect();
-            for (result, input) in results.iter().zip(&inputs) {
-                cx.same_shape("C24", "inputs and results", input, result);
-            }
-            None
-        }
+}
+
+fn scatter(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    let count = cx.operands().len() / 2;
+    let inputs = cx.tensors(0..count)?;
+    let updates = cx.tensors(count + 1..cx.operands().len())?;
+    let Attribute::Scatter(dims) = cx.attr("scatter_dimension_numbers")? else { return None };
+    let (Some(indices), Some(&input), Some(&update)) = (cx.tensor(count), inputs.first(), updates.first())
+    else {
+        cx.fail("C5", "there must be at least one input");
+        return None;
+    };
+    for other in &inputs {
+        let same = compatible::sizes(input.dims(), other.dims());
+        cx.check(same, "C1", || format!("the inputs have different shapes: {input} and {other}"));
     }
+    for other in &updates {
+        let same = compatible::sizes(update.dims(), other.dims());
+        cx.check(same, "C3", || format!("the updates have different shapes: {update} and {other}"));
+    }
+    check_scatter_dims(cx, dims, input, indices, update);
+    if cx.is_broken() {
+        return None;
+    }
+    check_updates(cx, dims, input, indices, update);
+    let inits: Vec<TensorType> = updates.iter().map(|update| update.with_dims([])).collect();
+    let folding = Folding { inputs: &inputs, inits: &inits, allowed: &[] };
+    if !check_reducer(cx, 0, &folding, "C23") {
+        return None;
+    }
+    let body = cx.region(0);
+    let elements = body.returned().iter().filter_map(|ty| ty.element());
+    let types = inputs.iter().zip(elements);
+    let types = types.map(|(input, element)| Type::Tensor(input.with_element(element.clone()))).collect();
+    cx.gives(["C24", "C25"], types)
 }

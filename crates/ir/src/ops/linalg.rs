@@ -44,48 +44,61 @@ pub(super) const ENTRIES: &[Entry] = &[
         .is(&[Pure])
         .rule(fft).doc("Fourier transform over the last dimensions."),
     op(OpKind::TriangularSolve)
-        .values("a: float|complex|quant, b: float|complex|quant", "result: float|complex|quant")
+        .values("a: float|complex, b: float|complex", "result: float|complex")
         .attrs("left_side: bool, lower: bool, unit_diagonal: bool, transpose_a: enum transpose")
         .is(&[Pure])
         .rule(triangular_solve).doc("Solves a system of linear equations with a triangular matrix."),
 ];
+
+/// Which constraints hold for the operands that are given by feature.
+struct FeatureLabels<'l> {
+    elements: &'static str,
+    sizes: &'l [&'static str],
+}
 
 /// The per-feature operands of batch normalisation have one element for each feature.
 fn check_features(
     cx: &mut Cx<'_>,
     operand: &TensorType,
     others: std::ops::Range<usize>,
+    labels: &FeatureLabels<'_>,
 ) -> Option<TensorType> {
     let index = cx.i64("feature_index")?;
     if !cx.in_rank("C1", "feature_index", &[index], operand.rank()) {
         return None;
     }
     let features = operand.with_dims([operand.dims()[index as usize]]);
-    for other in cx.tensors(others)? {
-        cx.same_elements("C2", "the operand and what is given by feature", operand, other);
-        cx.same_shape("C3", "features and what is given by feature", &features, other);
+    for (other, label) in cx.tensors(others)?.into_iter().zip(labels.sizes) {
+        cx.same_elements(labels.elements, "the operand and what is given by feature", operand, other);
+        let same = compatible::sizes(features.dims(), other.dims());
+        cx.check(same, label, || format!("{other} has not one element for each feature of {operand}"));
     }
     Some(features)
 }
 
 fn batch_norm_grad(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     let (operand, gradient) = (cx.tensor(0)?, cx.tensor(4)?);
-    let features = Type::Tensor(check_features(cx, operand, 1..4)?);
-    cx.same_shape("C3", "the operand and the gradient", operand, gradient);
+    let labels = FeatureLabels { elements: "C2", sizes: &["C5", "C4", "C4"] };
+    let features = check_features(cx, operand, 1..4, &labels);
+    let same = compatible::sizes(operand.dims(), gradient.dims());
+    cx.check(same, "C3", || format!("{operand} and {gradient} have different shapes"));
     cx.same_elements("C2", "the operand and the gradient", operand, gradient);
-    cx.gives("C4", vec![Type::Tensor(operand.clone()), features.clone(), features])
+    let features = Type::Tensor(features?);
+    cx.gives(["C3", "C2"], vec![Type::Tensor(operand.clone()), features.clone(), features])
 }
 
 fn batch_norm_inference(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     let operand = cx.tensor(0)?;
-    check_features(cx, operand, 1..5)?;
+    let labels = FeatureLabels { elements: "C2", sizes: &["C3", "C4", "C5", "C6"] };
+    check_features(cx, operand, 1..5, &labels)?;
     cx.gives("C7", vec![Type::Tensor(operand.clone())])
 }
 
 fn batch_norm_training(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     let operand = cx.tensor(0)?;
-    let features = Type::Tensor(check_features(cx, operand, 1..3)?);
-    cx.gives("C5", vec![Type::Tensor(operand.clone()), features.clone(), features])
+    let labels = FeatureLabels { elements: "C2", sizes: &["C3", "C4"] };
+    let features = Type::Tensor(check_features(cx, operand, 1..3, &labels)?);
+    cx.gives(["C7", "C2"], vec![Type::Tensor(operand.clone()), features.clone(), features])
 }
 
 /// The last two dimensions are those of square matrices.
@@ -94,7 +107,9 @@ fn check_square(cx: &mut Cx<'_>, matrix: &TensorType, labels: [&'static str; 2])
         cx.fail(labels[0], format!("{matrix} holds no matrices"));
         return false;
     };
-    cx.check(rows.compatible(columns), labels[1], || format!("the matrices of {matrix} are not square"))
+    cx.check(compatible::same_size(rows, columns), labels[1], || {
+        format!("the matrices of {matrix} are not square")
+    })
 }
 
 fn cholesky(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
@@ -113,10 +128,11 @@ fn triangular_solve(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     }
     let (batch, left) = (a.rank() - 2, cx.attr("left_side")?.as_bool()?);
     let inner = b.dims()[batch + usize::from(!left)];
-    let fits = compatible::dims(&a.dims()[..batch], &b.dims()[..batch]) && inner.compatible(a.dims()[batch]);
+    let fits = compatible::sizes(&a.dims()[..batch], &b.dims()[..batch])
+        && compatible::same_size(inner, a.dims()[batch + 1]);
     cx.check(fits, "C3", || format!("{a} and {b} do not form equations"));
     let transpose = cx.attr("transpose_a")?.as_enum::<Transpose>();
-    cx.check(transpose != Some(Transpose::Invalid), "C4", || "transpose_a is not valid".to_owned());
+    cx.check(transpose != Some(Transpose::Invalid), "I6", || "transpose_a is not valid".to_owned());
     cx.gives("C4", vec![Type::Tensor(b.clone())])
 }
 
@@ -129,32 +145,39 @@ fn fft(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     cx.check(length.len() <= operand.rank(), "C1", || {
         format!("fft_length {length:?} is longer than {operand}")
     });
-    cx.check(length.iter().all(|l| *l >= 0), "C3", || format!("fft_length {length:?} is negative"));
     let element = operand.element().plain()?;
     let part = element.float_part()?;
-    let wants_real = kind == FftType::Rfft;
-    cx.check(element.is_complex() != wants_real, "C2", || format!("{kind} does not take {operand}"));
-    cx.check(matches!(part, FloatType::F32 | FloatType::F64), "C2", || {
-        format!("{kind} does not take {operand}")
-    });
+    let taken = if kind == FftType::Rfft {
+        !element.is_complex() && matches!(part, FloatType::F32 | FloatType::F64)
+    } else {
+        element.is_complex()
+    };
+    cx.check(taken, "C2", || format!("{kind} does not take {operand}"));
     if cx.is_broken() {
         return None;
     }
     let mut dims = operand.dims().to_vec();
     let first = dims.len() - length.len();
-    let half = |l: i64| if l == 0 { 0 } else { l / 2 + 1 };
     for (index, (&l, dim)) in length.iter().zip(&operand.dims()[first..]).enumerate() {
         let last = index + 1 == length.len();
-        let expected = if last && kind == FftType::Irfft { half(l) } else { l };
-        cx.check(dim.compatible(Dim::Static(expected as u64)), "C4", || {
+        let expected = match kind {
+            FftType::Fft | FftType::Ifft => continue,
+            FftType::Irfft if last && l != 0 => l / 2 + 1,
+            FftType::Rfft | FftType::Irfft => l,
+        };
+        cx.check(dim.size().is_none_or(|size| i64::try_from(size) == Ok(expected)), "C4", || {
             format!("dimension {} of {operand} is not {expected}", first + index)
         });
-        if last && kind == FftType::Rfft {
-            dims[first + index] = Dim::Static(half(l) as u64);
-        } else if last && kind == FftType::Irfft {
-            dims[first + index] = Dim::Static(l as u64);
+        if last && kind == FftType::Irfft {
+            dims[first + index] = size_of(l);
+        } else if last && l != 0 {
+            dims[first + index] = size_of(l / 2 + 1);
         }
     }
     let element = if kind == FftType::Irfft { ElementType::Float(part) } else { ElementType::Complex(part) };
-    cx.gives("C5", vec![Type::Tensor(TensorType::new(dims, element))])
+    cx.gives(["C5", "C2"], vec![Type::Tensor(TensorType::new(dims, element))])
+}
+
+fn size_of(length: i64) -> Dim {
+    u64::try_from(length).map_or(Dim::Dynamic, Dim::Static)
 }

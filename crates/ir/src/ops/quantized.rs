@@ -25,7 +25,7 @@ pub(super) const ENTRIES: &[Entry] = &[
 fn dequantize(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     let operand = cx.tensor(0)?;
     let expressed = operand.element().quantized()?.expressed;
-    cx.gives("C2", vec![Type::Tensor(operand.with_element(ElementType::Float(expressed)))])
+    cx.gives(["C1", "C2"], vec![Type::Tensor(operand.with_element(ElementType::Float(expressed)))])
 }
 
 fn quantize(cx: &mut Cx<'_>) -> Option<Vec<Type>> {

@@ -29,7 +29,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         .is(&[Pure, EqualGroups])
         .rule(reduce_window).doc("Folds a computation over windows."),
     op(OpKind::SelectAndScatter)
-        .values("operand: tensor, source: tensor, init_value: 0d tensor", "result: tensor")
+        .values("operand: tensor, source: tensor, init_value: tensor", "result: tensor")
         .attrs("window_dimensions?: i64s, window_strides?: i64s, padding?: rows")
         .regions("select, scatter")
         .is(&[Pure])
@@ -42,53 +42,75 @@ pub(super) const ENTRIES: &[Entry] = &[
         .rule(sort).doc("Sorts tensors together along a dimension by a comparison."),
 ];
 
-/// A body that folds: two scalars of each input's kind in, one of each out.
+/// What a folding body is held against.
+pub(super) struct Folding<'t> {
+    /// What is folded.
+    pub(super) inputs: &'t [&'t TensorType],
+    /// What the fold starts from.
+    pub(super) inits: &'t [TensorType],
+    /// The shape that a body's arguments may have a part of; empty where they must be scalars.
+    pub(super) allowed: &'t [Dim],
+}
+
+/// A body that folds: two values of each input's kind in, one of each out.
 pub(super) fn check_reducer(
     cx: &mut Cx<'_>,
     region: usize,
-    inputs: &[&TensorType],
-    labels: [&'static str; 2],
-) {
-    let Some(types) = cx.regions().get(region).cloned() else { return };
-    let count = inputs.len();
-    cx.same_count(labels[0], "the arguments of the body", types.arguments.len(), 2 * count);
-    let Some(returns) = types.returns else { return };
-    if !cx.same_count(labels[0], "what the body returns", returns.len(), count) || cx.is_broken() {
-        return;
+    folding: &Folding<'_>,
+    label: &'static str,
+) -> bool {
+    let types = cx.region(region);
+    let count = folding.inputs.len();
+    let returned: Option<Vec<&TensorType>> = types.returned().iter().map(|ty| ty.as_tensor()).collect();
+    let arguments: Option<Vec<&TensorType>> = types.arguments.iter().map(|ty| ty.as_tensor()).collect();
+    let (Some(returned), Some(arguments)) = (returned, arguments) else {
+        cx.fail(label, "the body must take and return tensors");
+        return false;
+    };
+    if !cx.same_count(label, "the arguments of the body", arguments.len(), 2 * count)
+        || !cx.same_count(label, "what the body returns", returned.len(), count)
+    {
+        return false;
     }
     for index in 0..count {
-        let given = [returns[index], types.arguments[index], types.arguments[count + index]];
-        for ty in given {
-            let scalar = ty.as_tensor().filter(|tensor| tensor.rank() == 0);
-            let Some(tensor) = scalar else {
-                cx.fail(labels[0], format!("the body must work on scalars, not {ty}"));
-                return;
-            };
-            let (from, to) = (inputs[index].element().clone(), tensor.element().clone());
-            let fits =
-                widens(&from, &to) && compatible::elements(tensor.element(), element_of(returns[index], &to));
-            cx.check(fits, labels[0], || {
-                format!("the body works on {tensor} where {} is folded", inputs[index])
-            });
+        let (sum, first, second) = (returned[index], arguments[index], arguments[count + index]);
+        let (input, init) = (folding.inputs[index], &folding.inits[index]);
+        let fits = compatible::sizes(sum.dims(), first.dims())
+            && sum.element() == first.element()
+            && compatible::sizes(sum.dims(), second.dims())
+            && same_but_for_precision(sum.element(), second.element());
+        cx.check(fits, label, || format!("the body folds {first} and {second} into {sum}"));
+        let starts = compatible::sizes(init.dims(), sum.dims()) && promotable(init.element(), sum.element());
+        cx.check(starts, label, || format!("the body folds {sum}, which does not start from {init}"));
+        let part = is_part(second.dims(), folding.allowed) && promotable(input.element(), second.element());
+        cx.check(part, label, || format!("the body folds {second} where {input} is folded"));
+        if !cx.is_broken() && !widens(input.element(), second.element()) {
+            cx.warn(label, format!("the body folds {input} in {second}, which is narrower"));
         }
     }
+    !cx.is_broken()
 }
 
-fn element_of<'a>(ty: &'a Type, or: &'a Element) -> &'a Element {
-    ty.element().unwrap_or(or)
+/// Whether the dimensions of a part occur in a shape, in their order.
+fn is_part(part: &[Dim], whole: &[Dim]) -> bool {
+    let mut rest = whole.iter();
+    part.iter().all(|dim| rest.any(|of| compatible::same_size(*dim, *of)))
 }
 
-/// Whether a body may fold elements in a type that is at least as wide.
-fn widens(from: &Element, to: &Element) -> bool {
+fn same_but_for_precision(a: &Element, b: &Element) -> bool {
+    let float = |element: &Element| element.plain().is_some_and(ElementType::is_float);
+    a == b || float(a) && float(b)
+}
+
+/// Whether a fold of elements of one kind may be made in another: integers with integers at least as wide, floats with
+/// floats, and so on.
+fn promotable(from: &Element, to: &Element) -> bool {
     match (from, to) {
-        (Element::Plain(ElementType::Int(a)), Element::Plain(ElementType::Int(b))) => {
-            a.is_signed() == b.is_signed() && a.bits() <= b.bits()
-        }
-        (Element::Plain(ElementType::Float(a)), Element::Plain(ElementType::Float(b))) => {
-            a == b || a.format().bits() <= b.format().bits()
-        }
-        (Element::Plain(ElementType::Complex(a)), Element::Plain(ElementType::Complex(b))) => {
-            a.format().bits() <= b.format().bits()
+        (Element::Plain(ElementType::Float(_)), Element::Plain(ElementType::Float(_))) => true,
+        (Element::Plain(a), Element::Plain(b)) => {
+            let integer = |element: ElementType| element.is_int() || element == ElementType::Bool;
+            let same = integer(*a) && integer(*b) || a.is_complex() && b.is_complex();
+            same && a.bits() <= b.bits()
         }
         (Element::Quantized(a), Element::Quantized(b)) => {
             a.expressed == b.expressed && a.storage.bits() <= b.storage.bits()
@@ -97,110 +119,162 @@ fn widens(from: &Element, to: &Element) -> bool {
     }
 }
 
-/// The inputs and initial values of a reduction, checked against each other.
-fn folded<'a>(cx: &mut Cx<'a>) -> Option<(Vec<&'a TensorType>, Vec<&'a TensorType>)> {
+/// Whether a type is at least as wide as another: what the specification asks, and its own tools do not of floats.
+fn widens(from: &Element, to: &Element) -> bool {
+    match (from.plain(), to.plain()) {
+        (Some(from), Some(to)) => from.bits() <= to.bits(),
+        _ => true,
+    }
+}
+
+/// The inputs and initial values of a reduction.
+fn folded<'a>(cx: &mut Cx<'a>, labels: [&'static str; 2]) -> Option<(Vec<&'a TensorType>, Vec<TensorType>)> {
     let count = cx.operands().len() / 2;
     let (inputs, inits) = (cx.tensors(0..count)?, cx.tensors(count..2 * count)?);
     let Some(&first) = inputs.first() else {
-        cx.fail("C3", "there must be at least one input");
+        cx.fail(labels[0], "there must be at least one input");
         return None;
     };
-    for (input, init) in inputs.iter().zip(&inits) {
-        cx.same_shape("C1", "the inputs", first, input);
-        cx.same_elements("C2", "inputs and initial values", input, init);
-        cx.check(init.rank() == 0, "C2", || format!("the initial value {init} is no scalar"));
+    for input in &inputs {
+        let same = compatible::sizes(first.dims(), input.dims());
+        cx.check(same, labels[1], || format!("the inputs have different shapes: {first} and {input}"));
     }
-    if cx.is_broken() { None } else { Some((inputs, inits)) }
+    for init in inits.iter().filter(|init| init.rank() != 0) {
+        cx.warn("I2", format!("the initial value {init} is no scalar"));
+    }
+    if cx.is_broken() { None } else { Some((inputs, inits.into_iter().cloned().collect())) }
 }
 
-/// The elements that the body of a reduction returns, or those of the input.
-fn folded_types(cx: &Cx<'_>, inputs: &[&TensorType], dims: &[Dim]) -> Vec<Type> {
-    let returns = cx.regions().first().and_then(|region| region.returns.clone()).unwrap_or_default();
-    let element =
-        |index: usize| returns.get(index).and_then(|ty| ty.element()).unwrap_or(inputs[index].element());
-    (0..inputs.len())
-        .map(|index| Type::Tensor(TensorType::new(dims.to_vec(), element(index).clone())))
-        .collect()
+/// Tensors of a shape with the elements that the body of a reduction returns.
+fn folded_types(cx: &Cx<'_>, count: usize, dims: &[Dim]) -> Option<Vec<Type>> {
+    let body = cx.region(0);
+    let element = |index: usize| Some(body.returned().get(index)?.element()?.clone());
+    (0..count).map(|index| Some(Type::Tensor(TensorType::new(dims.to_vec(), element(index)?)))).collect()
 }
 
 fn reduce(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
-    let (inputs, _) = folded(cx)?;
+    let (inputs, inits) = folded(cx, ["C3", "C1"])?;
     let dimensions = cx.i64s("dimensions")?;
     let rank = inputs[0].rank();
     cx.in_rank("C4", "dimensions", dimensions, rank);
     cx.unique("C5", "dimensions", dimensions);
-    check_reducer(cx, 0, &inputs, ["C6", "C7"]);
     if cx.is_broken() {
         return None;
     }
-    let shape = compatible::meet_all(inputs.iter().copied());
+    let shape = inputs[0].dims();
     let kept = (0..rank).filter(|axis| !dimensions.contains(&(*axis as i64))).map(|axis| shape[axis]);
     let dims: Vec<Dim> = kept.collect();
-    let types = folded_types(cx, &inputs, &dims);
-    cx.gives("C7", types)
+    let folding = Folding { inputs: &inputs, inits: &inits, allowed: &dims };
+    if !check_reducer(cx, 0, &folding, "C6") {
+        return None;
+    }
+    let types = folded_types(cx, inputs.len(), &dims)?;
+    cx.gives(["C7", "C8"], types)
 }
 
-/// The shape that windows over a shape give.
-fn window_shape(cx: &mut Cx<'_>, shape: &[Dim], labels: [&'static str; 6]) -> Option<Vec<Dim>> {
+/// The labels of what is asked of windows.
+struct WindowLabels {
+    dimensions: [&'static str; 2],
+    strides: [&'static str; 2],
+    base_dilations: [&'static str; 2],
+    window_dilations: [&'static str; 2],
+    padding: &'static str,
+}
+
+/// An attribute with a positive number for each dimension; ones where it is left out or empty.
+fn positive(cx: &mut Cx<'_>, name: &str, rank: usize, labels: [&'static str; 2]) -> Option<Vec<i64>> {
+    let values = cx.per_dim(name, rank, 1, labels[0])?;
+    cx.check(values.iter().all(|value| *value > 0), labels[1], || {
+        format!("{name} {values:?} is not positive")
+    });
+    Some(values)
+}
+
+/// The shape that windows over a shape give, bounds included.
+fn window_shape(cx: &mut Cx<'_>, shape: &[Dim], labels: &WindowLabels) -> Option<Vec<Dim>> {
     let rank = shape.len();
-    let window = cx.per_dim("window_dimensions", rank, 1, labels[0])?;
-    cx.check(window.iter().all(|w| *w > 0), labels[1], || {
+    let window = cx.i64s("window_dimensions").unwrap_or(&[]);
+    if !cx.same_count(labels.dimensions[0], "window_dimensions", window.len(), rank) {
+        return None;
+    }
+    cx.check(window.iter().all(|size| *size > 0), labels.dimensions[1], || {
         format!("window_dimensions {window:?} are not positive")
     });
-    let strides = cx.per_dim("window_strides", rank, 1, labels[2])?;
-    cx.check(strides.iter().all(|s| *s > 0), labels[3], || {
-        format!("window_strides {strides:?} are not positive")
-    });
-    let base = cx.per_dim("base_dilations", rank, 1, labels[4])?;
-    cx.check(base.iter().all(|d| *d > 0), labels[4], || format!("base_dilations {base:?} are not positive"));
-    let dilation = cx.per_dim("window_dilations", rank, 1, labels[4])?;
-    cx.check(dilation.iter().all(|d| *d > 0), labels[4], || {
-        format!("window_dilations {dilation:?} are not positive")
-    });
-    let padding = cx.pairs("padding", rank, labels[5])?;
+    let strides = positive(cx, "window_strides", rank, labels.strides)?;
+    let base = positive(cx, "base_dilations", rank, labels.base_dilations)?;
+    let dilation = positive(cx, "window_dilations", rank, labels.window_dilations)?;
+    let padding = cx.pairs("padding", rank, labels.padding)?;
     if cx.is_broken() {
         return None;
     }
-    let size = |axis: usize| match shape[axis].size().and_then(|size| i64::try_from(size).ok()) {
-        None => Dim::Dynamic,
-        Some(size) => {
-            let dilations = (base[axis], dilation[axis]);
-            Dim::Static(windows(size, window[axis], strides[axis], padding[axis], dilations) as u64)
-        }
+    let count = |axis: usize, size: u64| {
+        let size = i64::try_from(size).unwrap_or(i64::MAX);
+        let dilations = (base[axis], dilation[axis]);
+        windows(size, window[axis], strides[axis], padding[axis], dilations) as u64
     };
-    Some((0..rank).map(size).collect())
+    let along = |axis: usize| match shape[axis] {
+        Dim::Static(size) => Dim::Static(count(axis, size)),
+        Dim::Bounded(bound) => Dim::Bounded(count(axis, bound)),
+        Dim::Dynamic => Dim::Dynamic,
+    };
+    Some((0..rank).map(along).collect())
 }
 
 fn reduce_window(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
-    let (inputs, _) = folded(cx)?;
-    let shape = compatible::meet_all(inputs.iter().copied());
-    let dims = window_shape(cx, &shape, ["C4", "C5", "C6", "C7", "C8", "C12"])?;
-    check_reducer(cx, 0, &inputs, ["C13", "C14"]);
-    if cx.is_broken() {
+    let (inputs, inits) = folded(cx, ["C1", "C2"])?;
+    let labels = WindowLabels {
+        dimensions: ["C4", "C5"],
+        strides: ["C6", "C7"],
+        base_dilations: ["C8", "C9"],
+        window_dilations: ["C10", "C11"],
+        padding: "C12",
+    };
+    let dims = window_shape(cx, inputs[0].dims(), &labels)?;
+    let window: Vec<Dim> =
+        cx.i64s("window_dimensions")?.iter().map(|size| Dim::Static(*size as u64)).collect();
+    let folding = Folding { inputs: &inputs, inits: &inits, allowed: &window };
+    if !check_reducer(cx, 0, &folding, "C13") {
         return None;
     }
-    let types = folded_types(cx, &inputs, &dims);
-    cx.gives("C14", types)
+    let types = folded_types(cx, inputs.len(), &dims)?;
+    cx.gives(["C15", "C16"], types)
+}
+
+fn is_pred(ty: &Type) -> bool {
+    ty.as_tensor().is_some_and(|only| only.rank() == 0 && only.element().plain() == Some(ElementType::Bool))
 }
 
 fn select_and_scatter(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     let (operand, source, init) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
-    cx.same_elements("C1", "the operand and the source", operand, source);
-    cx.same_elements("C3", "the operand and the initial value", operand, init);
-    let windows = window_shape(cx, operand.dims(), ["C4", "C5", "C6", "C7", "C7", "C8"])?;
-    let fits = compatible::dims(&windows, source.dims());
+    let select = cx.region(0);
+    let scalar = operand.with_dims([]);
+    let compares = select.arguments.len() == 2
+        && select.arguments.iter().all(|ty| {
+            ty.as_tensor()
+                .is_some_and(|ty| ty.rank() == 0 && same_but_for_precision(ty.element(), scalar.element()))
+        });
+    cx.check(compares, "C9", || format!("`select` must take two of {scalar}"));
+    let pred = matches!(select.returned(), [only] if is_pred(only));
+    cx.check(pred, "C9", || "`select` must return one truth value".to_owned());
+    let (inputs, inits) = ([&source.with_dims([])], [init.clone()]);
+    check_reducer(cx, 1, &Folding { inputs: &inputs, inits: &inits, allowed: &[] }, "C10");
+    let labels = WindowLabels {
+        dimensions: ["C4", "C5"],
+        strides: ["C6", "C7"],
+        base_dilations: ["C6", "C7"],
+        window_dilations: ["C6", "C7"],
+        padding: "C8",
+    };
+    let windows = window_shape(cx, operand.dims(), &labels)?;
+    let fits = compatible::sizes(&windows, source.dims());
     cx.check(fits, "C2", || format!("{source} has not one element for each window of {operand}"));
-    let select = cx.regions().first().cloned().unwrap_or_default();
-    let pred = select.returns.as_deref().is_some_and(|returns| match returns {
-        [Type::Tensor(only)] => only.rank() == 0 && only.element().plain() == Some(ElementType::Bool),
-        _ => false,
-    });
-    cx.check(pred && select.arguments.len() == 2, "C9", || "`select` must compare two scalars".to_owned());
-    check_reducer(cx, 1, &[operand], ["C10", "C11"]);
-    if let Some(result) = cx.result(0) {
-        cx.same_shape("C11", "the operand and the result", operand, result);
+    let same = same_but_for_precision(operand.element(), source.element());
+    cx.check(same, "C1", || format!("{operand} and {source} have different elements"));
+    if cx.is_broken() {
+        return None;
     }
-    None
+    let element = cx.region(1).returned().first()?.element()?.clone();
+    cx.gives(["C11", "C12"], vec![Type::Tensor(operand.with_element(element))])
 }
 
 fn sort(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
@@ -213,18 +287,15 @@ fn sort(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         cx.same_shape("C3", "the inputs", first, input);
     }
     let (dimension, rank) = (cx.i64("dimension")?, first.rank() as i64);
-    let inside = (-rank..rank).contains(&dimension) || rank == 0;
-    cx.check(inside, "C4", || format!("{dimension} is no dimension of a tensor of rank {rank}"));
-    let comparator = cx.regions().first().cloned().unwrap_or_default();
-    let wanted: Vec<Type> =
-        inputs.iter().flat_map(|t| std::iter::repeat_n(Type::Tensor(t.with_dims([])), 2)).collect();
-    let arguments = comparator.arguments.len() == wanted.len()
-        && comparator.arguments.iter().zip(&wanted).all(|(a, b)| compatible::types(a, b));
-    let pred = Type::tensor(&[], ElementType::Bool);
-    let returns = comparator.returns.is_some_and(|returns| returns == [&pred]);
-    cx.check(arguments && returns, "C5", || {
-        "the comparator must compare two scalars of each input".to_owned()
+    cx.check((-rank..rank).contains(&dimension), "C4", || {
+        format!("{dimension} is no dimension of a tensor of rank {rank}")
     });
+    let comparator = cx.region(0);
+    let wanted = inputs.iter().flat_map(|input| std::iter::repeat_n(Type::Tensor(input.with_dims([])), 2));
+    let arguments = comparator.arguments.iter().map(|ty| (*ty).clone()).eq(wanted);
+    cx.check(arguments, "C5", || "the comparator must take two scalars of each input".to_owned());
+    let pred = matches!(comparator.returned(), [only] if is_pred(only));
+    cx.check(pred, "C5", || "the comparator must return one truth value".to_owned());
     let types = inputs.iter().map(|input| Type::Tensor((*input).clone())).collect();
     cx.gives("C2", types)
 }
@@ -241,15 +312,14 @@ fn map(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     let dimensions = cx.i64s("dimensions")?;
     let all = dimensions.iter().copied().eq(0..first.rank() as i64);
     cx.check(all, "C3", || format!("dimensions must be all of {first}, in order"));
-    let body = cx.regions().first().cloned().unwrap_or_default();
-    let wanted: Vec<Type> = inputs.iter().map(|input| Type::Tensor(input.with_dims([]))).collect();
-    let fits = body.arguments.len() == wanted.len()
-        && body.arguments.iter().zip(&wanted).all(|(a, b)| compatible::types(a, b));
+    let body = cx.region(0);
+    let wanted = inputs.iter().map(|input| Type::Tensor(input.with_dims([])));
+    let fits = body.arguments.iter().map(|ty| (*ty).clone()).eq(wanted);
     cx.check(fits, "C4", || "the computation must take a scalar of each input".to_owned());
-    match body.returns.as_deref() {
-        Some([Type::Tensor(only)]) if only.rank() == 0 => {
+    match body.returned() {
+        [Type::Tensor(only)] if only.rank() == 0 => {
             let dims = compatible::meet_all(inputs.iter().copied());
-            cx.gives("C4", vec![Type::Tensor(TensorType::new(dims, only.element().clone()))])
+            cx.gives(["C1", "C4"], vec![Type::Tensor(TensorType::new(dims, only.element().clone()))])
         }
         _ => {
             cx.fail("C4", "the computation must return one scalar");

@@ -25,18 +25,32 @@ pub fn dims(a: &[Dim], b: &[Dim]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.compatible(*b))
 }
 
+/// Whether two shapes can be the same when bounds are left out of account.
+pub fn sizes(a: &[Dim], b: &[Dim]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_size(*a, *b))
+}
+
+/// Whether two dimensions can have the same size when bounds are left out of account.
+pub fn same_size(a: Dim, b: Dim) -> bool {
+    a.size().zip(b.size()).is_none_or(|(a, b)| a == b)
+}
+
 /// Whether elements are of the same kind: of quantized ones, storage, expressed type and granularity must be the same,
 /// scales and zero points need not.
 pub fn elements(a: &Element, b: &Element) -> bool {
     match (a, b) {
         (Element::Quantized(a), Element::Quantized(b)) => {
-            let axis = |g: &Granularity| matches!(g, Granularity::PerAxis(_));
             a.storage == b.storage
+                && (a.storage_min, a.storage_max) == (b.storage_min, b.storage_max)
                 && a.expressed == b.expressed
-                && axis(&a.granularity) == axis(&b.granularity)
+                && per_axis(&a.granularity) == per_axis(&b.granularity)
         }
         (a, b) => a == b,
     }
+}
+
+fn per_axis(granularity: &Granularity) -> bool {
+    matches!(granularity, Granularity::PerAxis(_))
 }
 
 /// What two sizes of the same dimension tell together.
@@ -61,4 +75,26 @@ pub fn meet_all<'a>(tensors: impl IntoIterator<Item = &'a TensorType>) -> Vec<Di
         }
     }
     dims
+}
+
+/// The type that values of several compatible types are all of: dimensions that differ are not known.
+pub fn least_specific<'a>(types: impl IntoIterator<Item = &'a Type>) -> Option<Type> {
+    let mut types = types.into_iter();
+    let mut joined = types.next()?.clone();
+    for ty in types {
+        if let (Type::Tensor(a), Type::Tensor(b)) = (&joined, ty) {
+            let dims: Vec<Dim> = a.dims().iter().zip(b.dims()).map(|(a, b)| join(*a, *b)).collect();
+            joined = Type::Tensor(a.with_dims(dims));
+        }
+    }
+    Some(joined)
+}
+
+/// What is known of a dimension that has one of two sizes.
+fn join(a: Dim, b: Dim) -> Dim {
+    match (a.bound(), b.bound()) {
+        _ if a == b => a,
+        (Some(a), Some(b)) => Dim::Bounded(a.max(b)),
+        _ => Dim::Dynamic,
+    }
 }

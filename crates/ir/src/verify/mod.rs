@@ -12,15 +12,16 @@
 
 pub mod compatible;
 mod cx;
+pub mod quantized;
 mod structure;
 mod symbols;
 
-pub use cx::{Cx, RegionTypes};
-use warpforge_diag::Diagnostic;
+pub use cx::{Broken, Candidate, Cx, RegionTypes};
+use warpforge_diag::{Diagnostic, Severity};
 
-use crate::attr::Dict;
-use crate::module::{Module, OpRef};
-use crate::table::{OpKind, Trait};
+use crate::attr::{DenseElements, Dict};
+use crate::module::{Module, OpRef, RegionId, ValueId};
+use crate::table::{OpDef, OpKind, Trait};
 use crate::types::Type;
 
 /// Constraints and type inference of one operation.
@@ -47,36 +48,53 @@ pub fn verify(module: &Module) -> Vec<Diagnostic> {
 fn verify_op(op: OpRef<'_>, found: &mut Vec<Diagnostic>) {
     let Some(def) = op.def() else { return };
     let before = found.len();
-    structure::check(op, def, found);
+    let candidate = candidate(op, def);
+    structure::check(op, &candidate, found);
     if found.len() > before {
         return;
     }
-    let mut cx = Cx::new(
-        def,
-        op.operand_types().collect(),
-        Some(op.result_types().collect()),
-        op.attrs(),
-        regions(op),
-    );
-    if def.is(Trait::SameTypes) {
-        crate::ops::same_types(&mut cx);
+    let (broken, _) = hold(candidate);
+    for broken in broken {
+        let rule = format!("{}: {}", op.name(), broken.label);
+        let diagnostic = match broken.severity {
+            Severity::Error => Diagnostic::error(op.span(), broken.message),
+            Severity::Warning => Diagnostic::warning(op.span(), broken.message),
+        };
+        found.push(diagnostic.with_rule(rule));
     }
+}
+
+/// Holds an operation against its rule: what it breaks, and the result types where they can be inferred.
+fn hold(candidate: Candidate<'_>) -> (Vec<Broken>, Option<Vec<Type>>) {
+    let def = candidate.def;
+    let mut cx = Cx::new(candidate);
+    let mut inferred = if def.is(Trait::SameTypes) { crate::ops::same_types(&mut cx) } else { None };
     if let Some(rule) = def.rule {
-        rule(&mut cx);
+        inferred = rule(&mut cx).or(inferred);
     }
-    report(op, cx, found);
+    (cx.into_broken(), inferred)
 }
 
-fn report(op: OpRef<'_>, cx: Cx<'_>, found: &mut Vec<Diagnostic>) {
-    let name = op.name();
-    for (label, message) in cx.into_broken() {
-        found.push(Diagnostic::error(op.span(), message).with_rule(format!("{name}: {label}")));
+/// An existing operation as its rule sees it.
+fn candidate<'m>(op: OpRef<'m>, def: &'static OpDef) -> Candidate<'m> {
+    let module = op.module();
+    Candidate {
+        def,
+        operands: op.operand_types().collect(),
+        constants: constants(module, op.operands()),
+        results: Some(op.result_types().collect()),
+        attrs: op.attrs(),
+        regions: op.regions().iter().map(|&region| RegionTypes::of(module, region)).collect(),
     }
 }
 
-/// The types of the regions of an operation.
-fn regions<'m>(op: OpRef<'m>) -> Vec<RegionTypes<'m>> {
-    op.regions().iter().map(|&region| RegionTypes::of(op.module(), region)).collect()
+/// Which values are constants.
+fn constants<'m>(module: &'m Module, values: &[ValueId]) -> Vec<Option<&'m DenseElements>> {
+    let constant = |&value: &ValueId| {
+        let op = module.defining_op(value).filter(|op| op.is(OpKind::Constant))?;
+        op.attr_elements("value")
+    };
+    values.iter().map(constant).collect()
 }
 
 /// The result types of an operation that is to be made, or what is wrong with it.
@@ -85,35 +103,36 @@ fn regions<'m>(op: OpRef<'m>) -> Vec<RegionTypes<'m>> {
 ///
 /// # Errors
 ///
-/// The broken constraints, or that the results cannot be inferred.
+/// The broken constraints, each as `operation: label: what is wrong`, or that the results cannot be inferred.
 pub fn infer(
+    module: &Module,
     kind: OpKind,
-    operands: &[&Type],
+    operands: &[ValueId],
     attrs: &Dict,
-    regions: Vec<RegionTypes<'_>>,
+    regions: &[RegionId],
     results: Option<&[Type]>,
 ) -> Result<Vec<Type>, Vec<String>> {
     let def = kind.def();
-    let given: Option<Vec<&Type>> = results.map(|types| types.iter().collect());
+    let candidate = Candidate {
+        def,
+        operands: operands.iter().map(|&value| module.value_type(value)).collect(),
+        constants: constants(module, operands),
+        results: results.map(|types| types.iter().collect()),
+        attrs,
+        regions: regions.iter().map(|&region| RegionTypes::of(module, region)).collect(),
+    };
     let mut broken = Vec::new();
-    let parts = structure::Parts { operands: operands.to_vec(), results: given.clone(), attrs };
-    structure::signature(def, &parts, &mut |label, why| {
+    structure::signature(&candidate, &mut |label: &str, why: String| {
         broken.push(format!("{}: {label}: {why}", def.name()));
     });
     if !broken.is_empty() {
         return Err(broken);
     }
-    let mut cx = Cx::new(def, operands.to_vec(), given, attrs, regions);
-    let mut inferred = if def.is(Trait::SameTypes) { crate::ops::same_types(&mut cx) } else { None };
-    if let Some(rule) = def.rule {
-        inferred = rule(&mut cx).or(inferred);
-    }
-    let broken = cx.into_broken();
+    let (found, inferred) = hold(candidate);
+    let errors = found.into_iter().filter(|broken| broken.severity == Severity::Error);
+    broken.extend(errors.map(|broken| format!("{}: {}: {}", def.name(), broken.label, broken.message)));
     if !broken.is_empty() {
-        return Err(broken
-            .into_iter()
-            .map(|(label, why)| format!("{}: {label}: {why}", def.name()))
-            .collect());
+        return Err(broken);
     }
     match results {
         Some(results) => Ok(results.to_vec()),

@@ -2,30 +2,22 @@
 
 use warpforge_diag::Diagnostic;
 
-use crate::attr::Dict;
+use super::Candidate;
 use crate::module::OpRef;
 use crate::table::{OpDef, OpKind, Presence, Trait, ValueSpec};
 use crate::types::Type;
 
-/// What an operation has, compared with the table: an existing operation, or one that is about to be made.
-pub(super) struct Parts<'a> {
-    pub(super) operands: Vec<&'a Type>,
-    /// `None` when they are to be inferred.
-    pub(super) results: Option<Vec<&'a Type>>,
-    pub(super) attrs: &'a Dict,
-}
-
-pub(super) fn check(op: OpRef<'_>, def: &'static OpDef, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(op: OpRef<'_>, candidate: &Candidate<'_>, found: &mut Vec<Diagnostic>) {
     let mut fail = |label: &str, message: String| {
         found.push(Diagnostic::error(op.span(), message).with_rule(format!("{}: {label}", op.name())));
     };
-    let (operands, results) = (op.operand_types().collect(), Some(op.result_types().collect()));
-    signature(def, &Parts { operands, results, attrs: op.attrs() }, &mut fail);
-    regions(op, def, &mut fail);
+    signature(candidate, &mut fail);
+    regions(op, candidate.def, &mut fail);
 }
 
 /// Operands, results and attributes are those that the table declares.
-pub(super) fn signature(def: &'static OpDef, parts: &Parts<'_>, fail: &mut impl FnMut(&str, String)) {
+pub(super) fn signature(parts: &Candidate<'_>, fail: &mut impl FnMut(&str, String)) {
+    let def = parts.def;
     let segments = parts.attrs.segment_sizes("operandSegmentSizes");
     let count = parts.operands.len();
     match def.operand_groups(count, segments.as_deref()) {
