@@ -24,7 +24,7 @@ fn valid_operations_are_accepted() {
   %1 = stablehlo.dot_general %m, %0, contracting_dims = [1] x [0] : (tensor<4x3xf32>, tensor<3x4xf32>) -> tensor<4x4xf32>
   %2 = stablehlo.reduce(%m init: %s) applies stablehlo.add across dimensions = [0] : (tensor<4x3xf32>, tensor<f32>) -> tensor<3xf32>
   %3 = stablehlo.pad %v, %s, low = [1], high = [-1], interior = [2] : (tensor<4xf32>, tensor<f32>) -> tensor<10xf32>
-  %4 = stablehlo.reshape %m : (tensor<4x3xf32>) -> tensor<?xf32>"#;
+  %4 = stablehlo.reshape %m : (tensor<4x3xf32>) -> tensor<6x2xf32>"#;
     assert_eq!(errors(body), "");
 }
 
@@ -42,7 +42,7 @@ fn each_rule_is_named_with_its_place() {
         ),
         ("%0 = stablehlo.slice %v [1:5] : (tensor<4xf32>) -> tensor<4xf32>", "stablehlo.slice: C3"),
         ("%0 = stablehlo.reshape %m : (tensor<4x3xf32>) -> tensor<13xf32>", "stablehlo.reshape: C2"),
-        ("%0 = stablehlo.and %v, %v : tensor<4xf32>", "stablehlo.and: operand"),
+        ("%0 = stablehlo.and %v, %v : tensor<4xf32>", "stablehlo.and: I1"),
         ("%0 = stablehlo.iota dim = 1 : tensor<4xf32>", "stablehlo.iota: C1"),
         (
             "%0 = stablehlo.concatenate %v, %s, dim = 0 : (tensor<4xf32>, tensor<f32>) -> tensor<5xf32>",
@@ -51,7 +51,7 @@ fn each_rule_is_named_with_its_place() {
         ("%0 = \"stablehlo.sort\"(%v) : (tensor<4xf32>) -> tensor<4xf32>", "stablehlo.sort: regions"),
         (
             "%0 = \"stablehlo.transpose\"(%m) : (tensor<4x3xf32>) -> tensor<3x4xf32>",
-            "stablehlo.transpose: attributes",
+            "stablehlo.transpose: I2",
         ),
         ("func.call @g() : () -> ()", "func.call: symbol"),
         (

@@ -10,25 +10,25 @@ use crate::verify::{Cx, compatible};
 pub(super) const ENTRIES: &[Entry] = &[
     op(OpKind::AllGather)
         .values("operands*: tensor", "results*: tensor")
-        .attrs("all_gather_dim: i64, replica_groups: any, channel_handle?: channel, use_global_device_ids?: unit")
+        .attrs("all_gather_dim: i64, replica_groups: groups, channel_handle?: channel, use_global_device_ids?: unit")
         .is(&[Collective])
         .rule(all_gather).doc("Joins the operands of the processes of a group along a dimension."),
     op(OpKind::AllReduce)
         .values("operands*: tensor", "results*: tensor")
-        .attrs("replica_groups: any, channel_handle?: channel, use_global_device_ids?: unit")
+        .attrs("replica_groups: groups, channel_handle?: channel, use_global_device_ids?: unit")
         .regions("computation")
         .is(&[Collective])
         .rule(all_reduce).doc("Folds the operands of the processes of a group."),
     op(OpKind::AllToAll)
         .values("operands*: tensor", "results*: tensor")
         .attrs(
-            "split_dimension: i64, concat_dimension: i64, split_count: i64, replica_groups: any, channel_handle?: channel",
+            "split_dimension: i64, concat_dimension: i64, split_count: i64, replica_groups: groups, channel_handle?: channel",
         )
         .is(&[Collective])
         .rule(all_to_all).doc("Splits the operand, sends the parts around a group and joins what arrives."),
     op(OpKind::CollectiveBroadcast)
         .values("operand*: tensor", "result*: tensor")
-        .attrs("replica_groups: any, channel_handle?: channel")
+        .attrs("replica_groups: groups, channel_handle?: channel")
         .is(&[Collective])
         .rule(collective_broadcast).doc("Gives every process of a group the operand of its first."),
     op(OpKind::CollectivePermute)
@@ -62,7 +62,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     op(OpKind::ReduceScatter)
         .values("operand: tensor", "result: tensor")
         .attrs(
-            "scatter_dimension: i64, replica_groups: any, channel_handle?: channel, use_global_device_ids?: unit",
+            "scatter_dimension: i64, replica_groups: groups, channel_handle?: channel, use_global_device_ids?: unit",
         )
         .regions("computation")
         .is(&[Collective])

@@ -96,6 +96,8 @@ pub enum AttrKind {
     I32s,
     /// A matrix of 64-bit integers.
     Rows,
+    /// Groups of processes: a matrix of 64-bit integers, or the axes of a mesh.
+    Groups,
     /// A constant tensor.
     Elements,
     /// A value of the enumeration of this name.
@@ -126,6 +128,20 @@ pub enum AttrKind {
     Dict,
     /// Anything.
     Any,
+}
+
+impl AttrKind {
+    /// How many inputs of the specification an attribute of this form stands for.
+    fn inputs(self) -> usize {
+        match self {
+            AttrKind::Dot => 4,
+            AttrKind::Conv => 9,
+            AttrKind::Gather | AttrKind::Scatter => 6,
+            AttrKind::Algorithm => 7,
+            AttrKind::RaggedDot => 6,
+            _ => 1,
+        }
+    }
 }
 
 /// Whether an attribute must be there.
@@ -246,6 +262,23 @@ impl OpDef {
         let specified =
             self.kind.dialect() == "stablehlo" && !self.is_deprecated() && !self.is(Trait::Unspecified);
         specified.then(|| self.kind.mnemonic())
+    }
+
+    /// The label that the specification gives to an operand or an attribute, by its place among the inputs: `I1`, `I2`, …
+    ///
+    /// The specification lists dimension numbers and algorithms by their parts. `None` where it has no section.
+    pub fn input_label(&self, name: &str) -> Option<String> {
+        self.section()?;
+        let operands = self.operands.iter().map(|spec| (spec.name, 1));
+        let attrs = self.attrs.iter().map(|attr| (attr.name, attr.kind.inputs()));
+        let mut place = 1;
+        for (known, inputs) in operands.chain(attrs) {
+            if known == name {
+                return Some(format!("I{place}"));
+            }
+            place += inputs;
+        }
+        None
     }
 
     /// The text form, read; an error when the notation is wrong.

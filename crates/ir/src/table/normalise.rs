@@ -20,7 +20,7 @@ impl AttrKind {
                     values.iter().filter_map(|v| i32::try_from(*v).ok()).map(Attribute::i32).collect();
                 (items.len() == values.len()).then(|| Attribute::DenseArray(ElementType::I32, items.into()))
             }
-            (AttrKind::Rows, Attribute::Array(rows)) => rows_of(rows),
+            (AttrKind::Rows | AttrKind::Groups, Attribute::Array(rows)) => rows_of(rows),
             (AttrKind::Symbol, Attribute::Str(name)) => Some(Attribute::symbol(name.to_string())),
             (AttrKind::Enum(name), Attribute::Str(value)) => enum_of(name, value),
             (AttrKind::Enums(name), Attribute::Array(items)) => {
@@ -63,8 +63,10 @@ impl AttrKind {
             AttrKind::I64s => matches!(attr, Attribute::I64s(_)),
             AttrKind::I32s => matches!(attr, Attribute::DenseArray(ElementType::I32, _)),
             AttrKind::Bools => matches!(attr, Attribute::Bools(_)),
-            AttrKind::Rows => {
-                attr.as_elements().is_some_and(|e| *e.ty().element() == Element::Plain(ElementType::I64))
+            AttrKind::Rows => is_matrix(attr),
+            AttrKind::Groups => {
+                is_matrix(attr)
+                    || matches!(attr, Attribute::Opaque(text) if text.starts_with("#stablehlo.replica_group"))
             }
             AttrKind::Elements => matches!(attr, Attribute::Elements(_)),
             AttrKind::Enum(name) => matches!(attr, Attribute::Enum(_, value) if value.mnemonic() == name),
@@ -95,6 +97,7 @@ impl AttrKind {
             AttrKind::I64s => "a list of 64-bit integers".to_owned(),
             AttrKind::Bools => "a list of truth values".to_owned(),
             AttrKind::Rows => "a constant of 64-bit integers".to_owned(),
+            AttrKind::Groups => "a constant of 64-bit integers or axes of a mesh".to_owned(),
             AttrKind::Enum(name) | AttrKind::Enums(name) => format!("a value of {name}"),
             other => format!("{other:?}").to_lowercase(),
         }
@@ -110,6 +113,10 @@ pub fn normalise_all(def: &super::OpDef, attrs: &mut Dict) {
             attrs.set(attr.name, attr.kind.normalise(value));
         }
     }
+}
+
+fn is_matrix(attr: &Attribute) -> bool {
+    attr.as_elements().is_some_and(|e| *e.ty().element() == Element::Plain(ElementType::I64))
 }
 
 fn integers(attr: &Attribute) -> Option<Vec<i64>> {

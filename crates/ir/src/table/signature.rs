@@ -74,6 +74,7 @@ fn kind_of(text: &'static str) -> Option<AttrKind> {
         "i32s" => AttrKind::I32s,
         "bools" => AttrKind::Bools,
         "rows" => AttrKind::Rows,
+        "groups" => AttrKind::Groups,
         "elements" => AttrKind::Elements,
         "dot" => AttrKind::Dot,
         "conv" => AttrKind::Conv,

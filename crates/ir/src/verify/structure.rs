@@ -24,7 +24,7 @@ pub(super) fn signature(parts: &Candidate<'_>, fail: &mut impl FnMut(&str, Strin
         None => {
             fail("operands", format!("{count} operands do not fit the {} declared ones", def.operands.len()));
         }
-        Some(sizes) => classes("operand", &def.operands, &sizes, &parts.operands, fail),
+        Some(sizes) => classes(def, "operand", &def.operands, &sizes, &parts.operands, fail),
     }
     if let Some(results) = &parts.results {
         let segments = parts.attrs.segment_sizes("resultSegmentSizes");
@@ -36,25 +36,25 @@ pub(super) fn signature(parts: &Candidate<'_>, fail: &mut impl FnMut(&str, Strin
                     format!("{count} results do not fit the {} declared ones", def.results.len()),
                 );
             }
-            Some(sizes) => classes("result", &def.results, &sizes, results, fail),
+            Some(sizes) => classes(def, "result", &def.results, &sizes, results, fail),
         }
     }
     for attr in &def.attrs {
-        match parts.attrs.get(attr.name) {
+        let message = match parts.attrs.get(attr.name) {
             None if attr.presence == Presence::Required => {
-                fail("attributes", format!("the attribute `{}` is missing", attr.name));
+                format!("the attribute `{}` is missing", attr.name)
             }
             Some(value) if !attr.kind.accepts(value) => {
-                let message =
-                    format!("the attribute `{}` must be {}, not {value}", attr.name, attr.kind.describe());
-                fail("attributes", message);
+                format!("the attribute `{}` must be {}, not {value}", attr.name, attr.kind.describe())
             }
-            _ => {}
-        }
+            _ => continue,
+        };
+        fail(def.input_label(attr.name).as_deref().unwrap_or("attributes"), message);
     }
 }
 
 fn classes(
+    def: &OpDef,
     what: &str,
     specs: &[ValueSpec],
     sizes: &[usize],
@@ -67,7 +67,8 @@ fn classes(
             if !spec.class.accepts(ty) {
                 let message =
                     format!("the {what} `{}` must be {}, not {ty}", spec.name, spec.class.describe());
-                fail(what, message);
+                let label = if what == "operand" { def.input_label(spec.name) } else { None };
+                fail(label.as_deref().unwrap_or(what), message);
             }
         }
     }

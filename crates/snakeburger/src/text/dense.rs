@@ -55,6 +55,10 @@ impl Parser<'_> {
             return Err(self.cur.error_at(type_at, "a constant needs known dimensions"));
         }
         self.cur.set_pos(literal);
+        if ty.element().is_quantized() && self.cur.peek() != Some(b'"') {
+            let why = "a constant of quantized elements is given in its storage type";
+            return Err(self.cur.error_at(literal, why));
+        }
         let elements = self.literal(&ty, storage)?;
         self.cur.set_pos(end);
         Ok(Attribute::Elements(Arc::new(elements)))
@@ -317,7 +321,9 @@ fn float(cur: &mut Cursor<'_>, format: FloatType, bytes: &mut Vec<u8>) -> Parse<
     let code = if let Some(hex) = text.strip_prefix("0x") {
         u64::from_str_radix(hex, 16).ok().filter(|code| fits(*code, layout.bits()))
     } else {
-        let number = text.parse::<f64>().ok().filter(|_| text.as_bytes().iter().any(u8::is_ascii_digit));
+        // Without a point it is an integer, which MLIR does not take for a floating-point number.
+        let pointed = text.contains('.') && text.as_bytes().iter().any(u8::is_ascii_digit);
+        let number = text.parse::<f64>().ok().filter(|_| pointed);
         number.map(|value| match format {
             FloatType::F32 => u64::from((value as f32).to_bits()),
             FloatType::F64 => value.to_bits(),
@@ -325,7 +331,8 @@ fn float(cur: &mut Cursor<'_>, format: FloatType, bytes: &mut Vec<u8>) -> Parse<
         })
     };
     let Some(code) = code else {
-        return Err(cur.error_at(start, format!("expected a number of {}", format.name())));
+        let wanted = format!("expected a floating-point number with a point for {}", format.name());
+        return Err(cur.error_at(start, wanted));
     };
     cur.set_pos(start + text.len());
     let width = ElementType::Float(format).byte_width();

@@ -66,10 +66,11 @@ fn blanks(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
 }
 
-/// A decimal number as a binary64, which is then rounded to its type, as MLIR does.
+/// A decimal number with a point as a binary64, which is then rounded to its type, as MLIR does.
 fn float(text: &[u8]) -> Option<(f64, usize)> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
-    if !digits.first().is_some_and(u8::is_ascii_digit) || digits.starts_with(b"0x") {
+    let whole = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if whole == 0 || digits.get(whole) != Some(&b'.') {
         return None;
     }
     fast_float2::parse_partial(text).ok()
@@ -109,14 +110,14 @@ mod tests {
 
     #[test]
     fn numbers_end_where_the_list_does() {
-        let (bytes, length, count) = read_all("1.5, -2.0e0 ,\n 3]", ElementType::F32, 9);
-        assert_eq!((length, count), (16, 3));
+        let (bytes, length, count) = read_all("1.5, -2.0e0 ,\n 3.]", ElementType::F32, 9);
+        assert_eq!((length, count), (17, 3));
         assert_eq!(bytes, [1.5f32, -2.0, 3.0].map(f32::to_le_bytes).concat());
     }
 
     #[test]
     fn what_is_no_plain_number_is_left() {
-        assert_eq!(read_all("1, 0x7F800000]", ElementType::F32, 9).2, 1);
+        assert_eq!(read_all("1., 0x7F800000]", ElementType::F32, 9).2, 1);
         assert_eq!(read_all("1.0.0]", ElementType::F32, 9).2, 0);
         assert_eq!(read_all("nan]", ElementType::F32, 9).2, 0);
         assert_eq!(read_all("1, 300]", ElementType::I8, 9), (vec![1], 1, 1));

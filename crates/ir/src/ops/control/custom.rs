@@ -1,6 +1,6 @@
 //! What is asked of a custom call: its layouts, what shares memory, and its configuration.
 
-use crate::attr::{Attribute, OutputOperandAlias};
+use crate::attr::{Attribute, DenseElements, OutputOperandAlias};
 use crate::types::Type;
 use crate::verify::{Cx, compatible};
 
@@ -32,7 +32,7 @@ fn check(cx: &mut Cx<'_>, what: &str, layouts: &[Attribute], types: &[&Type]) {
         return;
     }
     for (index, (layout, ty)) in layouts.iter().zip(types).enumerate() {
-        let Some(layout) = layout.as_elements().and_then(|layout| layout.to_i64s()) else {
+        let Some(layout) = layout.as_elements().and_then(DenseElements::to_i64s) else {
             cx.fail("layouts", format!("the layout of {what} {index} is no list of dimensions"));
             continue;
         };

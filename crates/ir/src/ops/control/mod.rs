@@ -187,7 +187,10 @@ fn async_done(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
 
 fn tuple(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     let elements: Vec<Type> = cx.operands().iter().map(|ty| (*ty).clone()).collect();
-    cx.gives("C1", vec![Type::Tuple(elements.into())])
+    let tuple = Type::Tuple(elements.into());
+    let given = cx.given_results().and_then(|results| results.first().copied());
+    cx.check(given.is_none_or(|given| *given == tuple), "C1", || format!("the result is not {tuple}"));
+    if cx.is_broken() { None } else { Some(vec![tuple]) }
 }
 
 fn get_tuple_element(cx: &mut Cx<'_>) -> Option<Vec<Type>> {

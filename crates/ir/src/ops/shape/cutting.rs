@@ -79,6 +79,7 @@ pub(super) fn dynamic_pad(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         let amounts = cx.tensor(index)?;
         let fits = amounts.dims().first() == Some(&Dim::Static(operand.rank() as u64));
         cx.check(fits, "C2", || format!("{amounts} has not one amount for each dimension of {operand}"));
+        cx.check(Some(amounts) == cx.tensor(2), "C2", || "the amounts have different types".to_owned());
     }
     let interior = cx.constant_ints(4);
     if let Some(amounts) = &interior {

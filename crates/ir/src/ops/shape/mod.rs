@@ -14,7 +14,7 @@ const SHAPED: &str = "$operand, $output_shape{attrs} : {fn}";
 
 pub(super) const ENTRIES: &[Entry] = &[
     op(OpKind::BitcastConvert)
-        .values("operand: tensor", "result: tensor")
+        .values("operand: tensor|axisquant", "result: tensor|axisquant")
         .text(OPERANDS_FN)
         .is(&[Pure])
         .rule(moving::bitcast_convert).doc("The same bits as another element type; a narrower one adds a last dimension."),

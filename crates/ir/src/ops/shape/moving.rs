@@ -124,6 +124,8 @@ pub(super) fn set_dimension_size(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
 }
 
 pub(super) fn barrier(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
-    let types = cx.operands().iter().map(|ty| (*ty).clone()).collect();
-    cx.gives("C1", types)
+    let types: Vec<Type> = cx.operands().iter().map(|ty| (*ty).clone()).collect();
+    let same = cx.given_results().is_none_or(|results| results.iter().copied().eq(&types));
+    cx.check(same, "C1", || "the results are not of the operands' types".to_owned());
+    if cx.is_broken() { None } else { Some(types) }
 }
