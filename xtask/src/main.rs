@@ -4,6 +4,7 @@
 
 mod command;
 mod differential;
+mod jax;
 #[cfg(test)]
 mod layers;
 mod models;
@@ -29,6 +30,8 @@ enum Task {
     Differential(differential::DifferentialArgs),
     /// Compare PyTorch's models, imported and run, with PyTorch
     Models(models::ModelsArgs),
+    /// Compare the reference with JAX on programs that JAX lowered
+    Jax(jax::JaxArgs),
     /// Measure warpt beside the tools that people would use instead
     #[command(subcommand)]
     Peers(peers::Peers),
@@ -39,6 +42,7 @@ fn main() -> anyhow::Result<()> {
         Task::Test(args) => test::run_tests(&args),
         Task::Differential(args) => differential::run(&args),
         Task::Models(args) => models::run_models(&args),
+        Task::Jax(args) => jax::run_jax(&args),
         Task::Peers(peers) => peers::run(&peers),
     }
 }

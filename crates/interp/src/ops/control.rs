@@ -2,9 +2,9 @@
 
 use warpforge_ir::{OpKind, OpRef};
 
-use super::Evaluator;
 use super::shape::first_element;
 use super::testing::check_call;
+use super::{Evaluator, lapack};
 use crate::Value;
 use crate::cx::{Cx, missing};
 use crate::error::{Result, invalid, unsupported};
@@ -43,18 +43,20 @@ fn operands(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
 
 fn custom_call(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let target = cx.str("call_target_name")?;
-    let (_, evaluator) = CUSTOM_CALLS
-        .iter()
-        .find(|(name, _)| *name == target)
-        .ok_or_else(|| unsupported(format!("custom call @{target}")))?;
+    let evaluator = custom_call_of(target).ok_or_else(|| unsupported(format!("custom call @{target}")))?;
     evaluator(cx)
+}
+
+/// What evaluates calls of a target.
+fn custom_call_of(target: &str) -> Option<Evaluator> {
+    let listed = CUSTOM_CALLS.iter().find(|(name, _)| *name == target).map(|(_, evaluator)| *evaluator);
+    listed.or_else(|| lapack::routine(target))
 }
 
 /// What is wrong with a custom call whose target is not registered.
 pub(super) fn unknown_custom_call(op: OpRef<'_>) -> Option<String> {
     let target = op.attr_str("call_target_name").filter(|_| op.is(OpKind::CustomCall))?;
-    let known = CUSTOM_CALLS.iter().any(|(name, _)| *name == target);
-    (!known).then(|| format!("the target @{target} is not known"))
+    custom_call_of(target).is_none().then(|| format!("the target @{target} is not known"))
 }
 
 #[allow(clippy::unnecessary_wraps)] // The shape of an evaluator.

@@ -6,6 +6,7 @@ mod contraction;
 mod control;
 mod elementwise;
 mod indexing;
+mod lapack;
 mod linalg;
 mod quantized;
 mod random;

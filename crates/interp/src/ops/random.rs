@@ -112,8 +112,8 @@ fn rng_bit_generator(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let mut next = words.clone();
     let three_fry = match algorithm {
         RngAlgorithm::ThreeFry => true,
-        RngAlgorithm::Philox => false,
-        RngAlgorithm::Default => words.len() == 2,
+        // The specification leaves the default open; Philox is XLA's on the host.
+        RngAlgorithm::Philox | RngAlgorithm::Default => false,
     };
     let bits = if three_fry {
         let (bits, used) = threefry_words(key, counter, &shape, wide);
