@@ -4,9 +4,12 @@ Each request is a line of JSON (the module and the types of its inputs) followed
 line of JSON (empty, or with the error) followed by the results' bytes.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sys
+from typing import Any, BinaryIO
 
 import jax
 import ml_dtypes
@@ -26,21 +29,24 @@ DTYPES = {
 }
 
 
-def read_input(pipe, described):
+def read_input(pipe: BinaryIO, described: dict[str, Any]) -> np.ndarray:
+    """Reads one input of the described type and shape."""
     dtype = np.dtype(DTYPES[described["type"]])
     count = int(np.prod(described["shape"], dtype=np.int64))
     data = np.frombuffer(pipe.read(count * dtype.itemsize), dtype=dtype)
     return data.reshape(described["shape"])
 
 
-def execute(client, devices, module, inputs):
+def execute(client: Any, devices: Any, module: str, inputs: list[np.ndarray]) -> list[np.ndarray]:  # noqa: ANN401 (jaxlib's own)
+    """Compiles and runs a module."""
     executable = client.compile_and_load(module, devices, xla_client.CompileOptions())
     arguments = [jax.device_put(value) for value in inputs]
     results = executable.execute_sharded(arguments).disassemble_into_single_device_arrays()
     return [np.asarray(shards[0]) for shards in results]
 
 
-def main():
+def main() -> None:
+    """Answers requests until there are no more."""
     requests = sys.stdin.buffer
     # Whatever a library prints must not end up among the answers.
     answers = os.fdopen(os.dup(1), "wb")
@@ -52,7 +58,7 @@ def main():
         inputs = [read_input(requests, described) for described in request["inputs"]]
         try:
             results = execute(client, devices, request["module"], inputs)
-        except Exception as error:  # noqa: BLE001 - whatever XLA refuses is an answer
+        except Exception as error:  # whatever XLA refuses is an answer
             answers.write(json.dumps({"error": str(error)}).encode() + b"\n")
         else:
             answers.write(b"{}\n")

@@ -34,7 +34,10 @@ pub(crate) fn run_tests(args: &TestArgs) -> anyhow::Result<()> {
     }
     let mut failed: Vec<String> = run(&mut tests).err().iter().map(ToString::to_string).collect();
     match &python {
-        Ok(python) if args.arguments.is_empty() => failed.extend(package(python)),
+        Ok(python) if args.arguments.is_empty() => {
+            failed.extend(package(python));
+            failed.extend(crate::jax::run_all(python).err().map(|error| error.to_string()));
+        }
         Ok(_) => {}
         Err(reason) => {
             eprintln!("SKIPPED: the Python package, and comparisons with JAX and PyTorch: {reason}");
@@ -54,8 +57,8 @@ fn package(python: &Path) -> Vec<String> {
         command
     };
     let commands = [
-        module(&["ruff", "check", "python", "xtask/models"]),
-        module(&["ruff", "format", "--check", "python", "xtask/models"]),
+        module(&["ruff", "check", "python", "xtask/models", "xtask/jax"]),
+        module(&["ruff", "format", "--check", "python", "xtask/models", "xtask/jax"]),
         module(&["pytest", "-q", "python"]),
     ];
     commands

@@ -5,21 +5,22 @@ mod case;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, bail};
+use anyhow::{anyhow, bail};
 use clap::Args;
 
-use crate::command::{output, root, run};
+use crate::command::{root, run};
+use crate::python::{TESTS, environment, target};
 use case::{Case, Form, Verdict};
 
 /// Arguments of `cargo xtask jax`.
 #[derive(Debug, Args)]
 pub(crate) struct JaxArgs {
-    /// A Python that has jax
-    #[arg(long, env = "WARPFORGE_PYTHON", default_value = "python3")]
-    python: PathBuf,
-    /// Where the cases are written
-    #[arg(long, default_value = "target/jax")]
-    folder: PathBuf,
+    /// A Python that has jax [default: one of our own, installed under target/]
+    #[arg(long)]
+    python: Option<PathBuf>,
+    /// Where the cases are written [default: target/jax]
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
     /// Use the cases that are in the folder already
     #[arg(long)]
     keep: bool,
@@ -30,13 +31,28 @@ pub(crate) struct JaxArgs {
 
 /// Lowers the programs, runs them both ways and prints a table; a difference is an error.
 pub(crate) fn run_jax(args: &JaxArgs) -> anyhow::Result<()> {
+    let folder = args.folder.clone().unwrap_or_else(|| target().join("jax"));
     if !args.keep {
-        run(Command::new(&args.python).arg(root().join("xtask/jax/write_cases.py")).arg(&args.folder))?;
+        let python = match &args.python {
+            Some(python) => python.clone(),
+            None => environment(&TESTS)?.map_err(|reason| anyhow!("there is no jax: {reason}"))?,
+        };
+        write_cases(&python, &folder)?;
     }
-    let (version, cases) = Case::list(&args.folder)?;
-    let cases: Vec<Case> = cases.into_iter().filter(|case| case.name.contains(&args.name)).collect();
+    judge_all(&folder, &args.name)
+}
+
+/// Lowers the programs of `xtask/jax` and writes them to a folder.
+fn write_cases(python: &Path, folder: &Path) -> anyhow::Result<()> {
+    run(Command::new(python).arg(root().join("xtask/jax/write_cases.py")).arg(folder))
+}
+
+/// Judges the programs in a folder whose name contains `name`, and prints a table.
+fn judge_all(folder: &Path, name: &str) -> anyhow::Result<()> {
+    let (version, cases) = Case::list(folder)?;
+    let cases: Vec<Case> = cases.into_iter().filter(|case| case.name.contains(name)).collect();
     if cases.is_empty() {
-        bail!("no program has `{}` in its name", args.name);
+        bail!("no program has `{name}` in its name");
     }
     println!("{:36} {:8} {:>9} {:>9}  verdict", "jax program", "form", "error", "allowed");
     let (mut passed, mut failed) = (0, 0);
@@ -49,9 +65,9 @@ pub(crate) fn run_jax(args: &JaxArgs) -> anyhow::Result<()> {
             };
             let sound = judged.passed();
             if sound {
-                passed += 1
+                passed += 1;
             } else {
-                failed += 1
+                failed += 1;
             }
             println!("{:36} {form:8} {error:>9} {allowed:>9}  {judged}", case.name);
         }
@@ -63,19 +79,9 @@ pub(crate) fn run_jax(args: &JaxArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a Python has jax.
-pub(crate) fn has_jax(python: &Path) -> bool {
-    output(Command::new(python).args(["-c", "import jax"])).is_ok()
-}
-
-/// Runs all programs with this Python.
+/// Runs all programs with a Python that has jax.
 pub(crate) fn run_all(python: &Path) -> anyhow::Result<()> {
-    let folder = tempfile::tempdir().context("no temporary folder")?;
-    let args = JaxArgs {
-        python: python.to_owned(),
-        folder: folder.path().to_owned(),
-        keep: false,
-        name: String::new(),
-    };
-    run_jax(&args)
+    let folder = target().join("jax");
+    write_cases(python, &folder)?;
+    judge_all(&folder, "")
 }

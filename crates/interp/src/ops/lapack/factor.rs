@@ -24,8 +24,7 @@ pub(super) fn potrf(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
 fn cholesky(a: &mut Matrix) -> usize {
     for j in 0..a.rows() {
         let square = (0..j).fold(a[(j, j)].re, |left, k| left - a[(j, k)].square());
-        // Written so that NaN is refused too.
-        if !(square > 0.0) {
+        if square.is_nan() || square <= 0.0 {
             return j + 1;
         }
         let root = square.sqrt();
@@ -97,7 +96,7 @@ pub(super) fn trsm(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
             _ => a.transposed(|z| z),
         };
         // What is on the right of X stands transposed on the left of X transposed.
-        let from_top = lower == ((trans == 'N') == !right);
+        let from_top = lower == ((trans == 'N') != right);
         values.extend(
             if right {
                 solve(&applied.transposed(|z| z), b.transposed(|z| z), from_top, unit).transposed(|z| z)

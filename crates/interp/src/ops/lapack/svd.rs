@@ -78,8 +78,8 @@ fn rotate(a: &mut Matrix, v: &mut Matrix, p: usize, q: usize) -> bool {
         pq = pq + a[(i, p)].conj() * a[(i, q)];
     }
     let size = pq.abs();
-    // Also ends on NaN: there is nothing to rotate then.
-    if !(size > f64::EPSILON * (pp * qq).sqrt()) {
+    // Of a NaN there is nothing to rotate.
+    if size.is_nan() || size <= f64::EPSILON * (pp * qq).sqrt() {
         return false;
     }
     let zeta = (qq - pp) / (2.0 * size);
