@@ -33,6 +33,12 @@ pub struct DecadeHistogram {
     bins: Vec<u64>,
 }
 
+/// The powers of ten that the bins start at.
+const POWERS: [f64; 33] = [
+    1e-16, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1,
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+];
+
 impl DecadeHistogram {
     /// Differences below 10 to this power are in the first bin.
     pub const LOWEST: i32 = -16;
@@ -40,16 +46,15 @@ impl DecadeHistogram {
     pub const HIGHEST: i32 = 16;
 
     pub(super) fn new() -> Self {
-        Self { exact: 0, bins: vec![0; (Self::HIGHEST - Self::LOWEST + 2) as usize] }
+        Self { exact: 0, bins: vec![0; POWERS.len() + 1] }
     }
 
     pub(super) fn add(&mut self, difference: f64) {
         if difference == 0.0 {
             self.exact += 1;
         } else if difference.is_finite() {
-            let decade =
-                difference.log10().floor().clamp(f64::from(Self::LOWEST - 1), f64::from(Self::HIGHEST));
-            self.bins[(decade as i32 - Self::LOWEST + 1) as usize] += 1;
+            let bin = POWERS.partition_point(|&power| power <= difference);
+            self.bins[bin] += 1;
         }
     }
 

@@ -119,8 +119,11 @@ struct Sums {
     worst: Option<usize>,
     /// Whether the worst is not finite, which nothing beats.
     beyond: bool,
-    /// Sums of products, of what is found with itself, with what is expected, and of the latter with itself.
-    products: [f64; 3],
+    /// The reciprocal of the scale, or 1 where it has none.
+    per_unit: f64,
+    /// Sums, in units of the scale: of differences, of their squares, of what is found squared, of what is found times
+    /// what is expected, of what is expected squared.
+    sums: [f64; 5],
 }
 
 impl Sums {
@@ -142,7 +145,9 @@ impl Sums {
             ulps: UlpHistogram::new(),
             decades: DecadeHistogram::new(),
         };
-        Self { criterion, report, compared: 0, first: None, worst: None, beyond: false, products: [0.0; 3] }
+        let per_unit = Some(scale.recip()).filter(|unit| unit.is_normal()).unwrap_or(1.0);
+        let (first, worst) = (None, None);
+        Self { criterion, report, compared: 0, first, worst, beyond: false, per_unit, sums: [0.0; 5] }
     }
 
     fn add(&mut self, element: ElementType, position: usize, actual: Scalar, expected: Scalar) {
@@ -167,21 +172,18 @@ impl Sums {
     fn finite(&mut self, position: usize, a: f64, b: f64, ulps: Option<u64>, difference: f64) {
         let report = &mut self.report;
         self.compared += 1;
-        let count = self.compared as f64;
-        report.mean_absolute += (difference - report.mean_absolute) / count;
-        // Everything that is squared is first divided by the scale, so that it cannot overflow.
-        let unit = if report.scale > 0.0 { report.scale } else { 1.0 };
-        let (left, right, apart) = (a / unit, b / unit, difference / unit);
-        report.rms += (apart * apart - report.rms) / count;
-        for (sum, product) in self.products.iter_mut().zip([left * left, left * right, right * right]) {
-            *sum += product;
+        // In units of the scale, sums and squares cannot overflow.
+        let (left, right, apart) = (a * self.per_unit, b * self.per_unit, difference * self.per_unit);
+        let terms = [apart, apart * apart, left * left, left * right, right * right];
+        for (sum, term) in self.sums.iter_mut().zip(terms) {
+            *sum += term;
         }
         if difference > report.max_absolute {
             report.max_absolute = difference;
             self.worst = if self.beyond { self.worst } else { Some(position) };
         }
-        if b != 0.0 {
-            report.max_relative = report.max_relative.max(difference / b.abs());
+        if b != 0.0 && difference > report.max_relative * b.abs() {
+            report.max_relative = difference / b.abs();
         }
         if let Some(ulps) = ulps {
             report.max_ulp = report.max_ulp.max(ulps);
@@ -191,14 +193,15 @@ impl Sums {
     }
 
     fn report(self, count: usize, at: impl Fn(usize) -> Mismatch) -> Report {
-        let [actual, mixed, expected] = self.products;
+        let [apart, squared, actual, mixed, expected] = self.sums;
         let norms = actual.sqrt() * expected.sqrt();
-        let unit = if self.report.scale > 0.0 { self.report.scale } else { 1.0 };
+        let compared = self.compared.max(1) as f64;
         Report {
             count,
             first: self.first.map(&at),
             worst: self.worst.map(&at),
-            rms: self.report.rms.sqrt() * unit,
+            mean_absolute: apart / compared / self.per_unit,
+            rms: (squared / compared).sqrt() / self.per_unit,
             cosine: (norms > 0.0 && norms.is_finite()).then(|| (mixed / norms).clamp(-1.0, 1.0)),
             ..self.report
         }
