@@ -14,6 +14,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+/// Terms of a sum and factors of a product. Sizes of real models have a handful; a hostile one could make them grow
+/// without end by multiplying sums.
+const MAX_TERMS: usize = 1024;
+const MAX_FACTORS: usize = 64;
+
+/// What stands for a size with more terms or factors: a symbol that no argument has, so nothing can be computed of it.
+const TOO_LONG: &str = "(an expression too long to compute with)";
+
 /// A size, an index, or another integer that may depend on dynamic dimensions.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Size {
@@ -81,6 +89,9 @@ impl Size {
 
     fn of_terms(mut terms: BTreeMap<Vec<Atom>, i64>) -> Self {
         terms.retain(|_, coefficient| *coefficient != 0);
+        if terms.len() > MAX_TERMS || terms.keys().any(|product| product.len() > MAX_FACTORS) {
+            return Size::too_long();
+        }
         match terms.len() {
             0 => Size::Int(0),
             1 => match terms.get(&Vec::new()) {
@@ -123,6 +134,14 @@ impl Size {
         }
     }
 
+    fn too_long() -> Self {
+        Size::symbol(TOO_LONG)
+    }
+
+    fn is_too_long(&self) -> bool {
+        self.as_symbol() == Some(TOO_LONG)
+    }
+
     /// Whether it is this number.
     pub(crate) fn is(&self, value: i64) -> bool {
         self.as_int() == Some(value)
@@ -131,6 +150,9 @@ impl Size {
     pub(crate) fn add(&self, other: &Size) -> Size {
         if let (Size::Int(a), Size::Int(b)) = (self, other) {
             return Size::Int(a.saturating_add(*b));
+        }
+        if self.is_too_long() || other.is_too_long() {
+            return Size::too_long();
         }
         let mut terms = self.terms();
         for (product, coefficient) in other.terms() {
@@ -148,9 +170,13 @@ impl Size {
         if let (Size::Int(a), Size::Int(b)) = (self, other) {
             return Size::Int(a.saturating_mul(*b));
         }
+        let (own, others) = (self.terms(), other.terms());
+        if own.len() * others.len() > MAX_TERMS || self.is_too_long() || other.is_too_long() {
+            return Size::too_long();
+        }
         let mut terms = BTreeMap::new();
-        for (left, a) in self.terms() {
-            for (right, b) in other.terms() {
+        for (left, a) in own {
+            for (right, b) in others.clone() {
                 let mut product = left.clone();
                 product.extend(right);
                 product.sort();
@@ -243,16 +269,20 @@ impl Size {
     /// Whether it is small enough to go on computing with. Sizes of real models are; a hostile graph could square one
     /// again and again, or nest one quotient in another until the stack is used up.
     pub(crate) fn is_tame(&self) -> bool {
-        fn depth_within(size: &Size, left: usize) -> bool {
+        fn within(size: &Size, depth: usize, atoms: &mut usize) -> bool {
             let Size::Sum(sum) = size else { return true };
-            let flat = sum.terms.len() <= 256 && sum.terms.keys().all(|product| product.len() <= 32);
-            flat && left > 0
-                && sum.terms.keys().flatten().all(|atom| match atom {
-                    Atom::Symbol(_) => true,
-                    Atom::Call(_, a, b) => depth_within(a, left - 1) && depth_within(b, left - 1),
+            depth > 0
+                && sum.terms.keys().flatten().all(|atom| {
+                    // What is shared is visited again wherever it occurs, so depth alone bounds nothing.
+                    *atoms = atoms.saturating_sub(1);
+                    *atoms > 0
+                        && match atom {
+                            Atom::Symbol(name) => &**name != TOO_LONG,
+                            Atom::Call(_, a, b) => within(a, depth - 1, atoms) && within(b, depth - 1, atoms),
+                        }
                 })
         }
-        depth_within(self, 16)
+        within(self, 16, &mut 4096)
     }
 
     /// The terms of a sum for whoever computes it: coefficient and factors.

@@ -78,3 +78,22 @@ fn sizes_that_grow_without_end_are_seen() {
     assert!(!power.is_tame());
     assert!(s("s0").mul(&s("s1")).add(&int(7)).is_tame());
 }
+
+#[test]
+fn expressions_cannot_grow_without_end() {
+    let sums: Vec<String> = (0..40).map(|i| format!("Add(Symbol('a{i}'), Symbol('b{i}'))")).collect();
+    let product = Size::parse(&format!("Mul({})", sums.join(", "))).expect("well formed");
+    assert!(!product.is_tame());
+    let symbols = vec!["Symbol('s0')"; 100_000].join(", ");
+    assert!(!Size::parse(&format!("Mul({symbols})")).expect("well formed").is_tame());
+    let different: Vec<String> = (0..100_000).map(|i| format!("Symbol('s{i}')")).collect();
+    assert!(!Size::parse(&format!("Add({})", different.join(", "))).expect("well formed").is_tame());
+    // Each level has the one below in many places, and graphs may go on to the next only while it is tame.
+    let mut shared = s("s0");
+    let mut levels = 0;
+    while shared.is_tame() {
+        levels += 1;
+        shared = (0..20).fold(shared.clone(), |sum, i| sum.add(&shared.larger(&shared.add(&int(i + 1)))));
+    }
+    assert!(levels < 5, "{levels}");
+}
