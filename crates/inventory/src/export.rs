@@ -1,6 +1,6 @@
 //! Files that commands write: their default names, and writing them whole or not at all.
 
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
@@ -18,12 +18,28 @@ pub fn default_file_name(what: &str) -> PathBuf {
 /// # Errors
 /// If the folder cannot be written to or has no space; the file is then as it was before.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_atomically_with(path, |file| file.write_all(bytes))
+}
+
+/// Writes a file piece by piece, so that it is there whole or as it was before.
+///
+/// # Errors
+/// As [`write_atomically`], and what `write` fails with.
+pub fn write_atomically_with(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let mut file = tempfile::Builder::new().prefix(".warpt-").tempfile_in(folder)?;
-    file.write_all(bytes)?;
+    // Readable for whom the user's mask allows, as any other file.
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    let mut file = tempfile::Builder::new().prefix(".warpt-").permissions(permissions).tempfile_in(folder)?;
+    let mut buffered = io::BufWriter::with_capacity(1 << 20, file.as_file_mut());
+    write(&mut buffered)?;
+    buffered.flush()?;
+    drop(buffered);
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())

@@ -60,6 +60,7 @@
 
 pub mod attr;
 pub mod build;
+mod embed;
 mod module;
 pub mod nodes;
 mod ops;
@@ -71,6 +72,7 @@ pub mod types;
 pub mod verify;
 
 pub use attr::{AttrName, Attribute, DenseElements, Dict};
+pub use embed::{EmbedError, embed};
 pub use module::{BlockId, Func, Module, OpId, OpRef, RegionId, ValueDef, ValueId};
 pub use table::OpKind;
 pub use types::{Dim, Element, ElementType, FunctionType, TensorType, Type};

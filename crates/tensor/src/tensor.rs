@@ -156,6 +156,18 @@ impl Tensor {
         self.data.bytes().is_empty()
     }
 
+    /// The memory as shared bytes that outlive the tensor. Nothing is copied.
+    #[must_use]
+    pub fn blob(&self) -> Blob {
+        struct Bytes(Arc<Buffer>);
+        impl AsRef<[u8]> for Bytes {
+            fn as_ref(&self) -> &[u8] {
+                self.0.bytes()
+            }
+        }
+        Blob::new(Bytes(Arc::clone(&self.data)))
+    }
+
     /// The memory: little-endian, row-major, whole bytes per element.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

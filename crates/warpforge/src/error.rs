@@ -7,12 +7,12 @@ use warpforge_diag::Diagnostics;
 #[non_exhaustive]
 pub enum Error {
     /// The file cannot be read.
-    #[error("{path}: {source}")]
+    #[error("{path}: {reason}")]
     Io {
         /// The file.
         path: String,
         /// The operating system's reason.
-        source: std::io::Error,
+        reason: std::io::Error,
     },
     /// The file is not of a form that is read.
     #[error("{path}: {reason}")]
@@ -21,6 +21,14 @@ pub enum Error {
         path: String,
         /// What it is not, or why it cannot be used.
         reason: String,
+    },
+    /// The archive cannot be imported.
+    #[error("{path}: {reason}")]
+    Import {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: warpforge_snakegrinder::Error,
     },
     /// The module is not valid StableHLO; every mistake with its place.
     #[error("{0}")]

@@ -1,6 +1,9 @@
 //! What a model file is, told by its first bytes.
 
 use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 
 /// The form of a model file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +17,17 @@ pub enum Format {
 }
 
 impl Format {
+    /// The form of a file.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn of_file(path: &Path) -> std::io::Result<Self> {
+        let mut start = Vec::new();
+        File::open(path)?.take(4).read_to_end(&mut start)?;
+        Ok(Self::of(&start))
+    }
+
     /// The form that a file's bytes have. Whatever is neither bytecode nor an archive is read as text.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {

@@ -55,6 +55,7 @@
 
 #![forbid(unsafe_code)]
 
+mod archive;
 mod bind;
 mod compiled;
 mod entry;

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use warpforge_diag::{Diagnostics, Source};
 use warpforge_ir::signature::{ArgumentRole, Signature};
 use warpforge_ir::{Func, Module, TensorType, verify};
-use warpforge_runtime::{CompileOptions, Program, Session, Weights, choose};
+use warpforge_runtime::{CompileOptions, Program, Session, Specialise, Weights, choose};
 use warpforge_snakeburger::text;
+use warpforge_snakegrinder::{Archive, ImportOptions};
 use warpforge_tensor::Tensor;
 
+use crate::archive::OpenShapes;
 use crate::bind;
 use crate::compiled::CompiledModel;
 use crate::{Error, Format, Result, entry};
@@ -35,6 +37,8 @@ pub struct Model {
     entry: String,
     signature: Signature,
     weights: Weights,
+    /// What the module was imported from, to be imported anew where shapes are open.
+    archive: Option<Arc<Archive>>,
 }
 
 impl Model {
@@ -56,7 +60,10 @@ impl Model {
     pub fn load_entry(path: impl AsRef<Path>, entry: Option<&str>) -> Result<Self> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|source| Error::Io { path: name.clone(), source })?;
+        if Format::of_file(path).map_err(|reason| Error::Io { path: name.clone(), reason })? == Format::Pt2 {
+            return Self::import(path, entry);
+        }
+        let bytes = std::fs::read(path).map_err(|reason| Error::Io { path: name.clone(), reason })?;
         let refused = |reason: String| Error::Format { path: name.clone(), reason };
         match Format::of(&bytes) {
             Format::Text => {
@@ -68,6 +75,17 @@ impl Model {
             }
             format => Err(refused(format!("reading a {format} is not part of this version"))),
         }
+    }
+
+    fn import(path: &Path, entry: Option<&str>) -> Result<Self> {
+        let name = path.display().to_string();
+        let refused = |reason| Error::Import { path: name.clone(), reason };
+        let archive = warpforge_snakegrinder::open(path).map_err(refused)?;
+        let imported = archive.import(&ImportOptions::default()).map_err(refused)?;
+        let mut model = Self::new(imported.module, Source::binary(name.as_str()), Format::Pt2, entry)?;
+        model.bind_weights(&imported.weights)?;
+        model.archive = Some(Arc::new(archive));
+        Ok(model)
     }
 
     /// Reads a model from StableHLO text; `name` stands for the file in messages.
@@ -103,7 +121,7 @@ impl Model {
         let module = Arc::new(module);
         // Says what is wrong with the entry now rather than when it is compiled.
         Program::new(Arc::clone(&module), &entry, Weights::default())?;
-        Ok(Self { module, source, format, entry, signature, weights: Weights::default() })
+        Ok(Self { module, source, format, entry, signature, weights: Weights::default(), archive: None })
     }
 
     /// The module.
@@ -179,8 +197,14 @@ impl Model {
     /// When there is no such device or tier here, or the model has something that the backend cannot run.
     pub fn compile(&self, options: &CompileOptions) -> Result<CompiledModel> {
         let program = Program::new(Arc::clone(&self.module), &self.entry, self.weights.clone())?;
-        let session = Session::new(Box::new(program), choose(options)?);
-        CompiledModel::new(self.clone(), session)
+        let source: Box<dyn Specialise> = match &self.archive {
+            Some(archive) if self.inputs().iter().any(|slot| slot.ty.shape_usize().is_none()) => {
+                let inputs = self.inputs().iter().map(|slot| slot.name.to_owned()).collect();
+                Box::new(OpenShapes { archive: Arc::clone(archive), program, inputs })
+            }
+            _ => Box::new(program),
+        };
+        CompiledModel::new(self.clone(), Session::new(source, choose(options)?))
     }
 }
 

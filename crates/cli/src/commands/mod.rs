@@ -3,6 +3,7 @@
 mod benchmark;
 mod check;
 mod conformance;
+mod import;
 mod list;
 mod model;
 mod monitor;
@@ -39,6 +40,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Read a StableHLO model and write it again
     Opt(opt::OptArgs),
+    /// Turn a PyTorch archive (.pt2) into a StableHLO model
+    Import(import::ImportArgs),
     /// Run a model on given or random inputs
     Run(run::RunArgs),
     /// Compare what a model gave with a golden run, and find the first operation that differs
@@ -61,6 +64,7 @@ impl Arguments {
             Command::Serve(args) => serve::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Opt(args) => opt::run(&args),
+            Command::Import(args) => import::run(&args),
             Command::Run(args) => run::run(&args),
             Command::Validate(args) => validate::run(&args),
             Command::Conformance(args) => conformance::run(&args),

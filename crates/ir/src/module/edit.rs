@@ -1,5 +1,6 @@
 //! Building and changing modules.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use warpforge_diag::Span;
@@ -168,6 +169,26 @@ impl Module {
                 }
             }
         }
+    }
+
+    /// Replaces every use of the values that are keys, in the whole module.
+    pub fn replace_all_uses(&mut self, replacements: &BTreeMap<ValueId, ValueId>) {
+        for operand in self.ops.iter_mut().flat_map(|op| &mut op.operands) {
+            if let Some(replacement) = replacements.get(operand) {
+                *operand = *replacement;
+            }
+        }
+    }
+
+    /// Keeps the arguments of a block at these positions, in this order, and drops the others, which nothing may use.
+    pub fn keep_arguments(&mut self, block: BlockId, positions: &[usize]) {
+        let old = &self.blocks[block.index()].arguments;
+        let kept: Vec<ValueId> =
+            positions.iter().filter_map(|&position| old.get(position).copied()).collect();
+        for (index, argument) in kept.iter().enumerate() {
+            self.values[argument.index()].def = ValueDef::Argument(block, index as u32);
+        }
+        self.blocks[block.index()].arguments = kept;
     }
 
     /// Changes the type of a value.

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use super::pieces::Bracketed;
+use super::printed::push_large;
 use super::printer::{Printer, needs_parentheses, same_type};
-use crate::attr::{Dict, SymbolText};
+use crate::attr::{Attribute, Dict, SymbolText};
 use crate::module::{BlockId, Func, OpRef};
 use crate::table::OpKind;
 use crate::types::Type;
@@ -128,6 +129,11 @@ fn constant<'m>(printer: &mut Printer<'m>, op: OpRef<'m>) -> Option<()> {
     }
     printer.attrs_except(op, "", |name| name == "value");
     printer.out.push(' ');
+    if let Some(Attribute::Elements(value)) = op.attr("value")
+        && push_large(&mut printer.out, &mut printer.large, value)
+    {
+        return Some(());
+    }
     super::write_elements(&mut printer.out, value).ok()
 }
 

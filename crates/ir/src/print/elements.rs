@@ -76,21 +76,31 @@ fn write_element(out: &mut impl Write, storage: ElementType, bytes: &[u8]) -> fm
 }
 
 fn write_hex(out: &mut impl Write, storage: ElementType, bytes: &[u8]) -> fmt::Result {
+    out.write_str("\"0x")?;
+    hex_digits(storage, bytes, |digits| out.write_str(digits))?;
+    out.write_str("\"")
+}
+
+/// The hexadecimal digits of elements, piece by piece.
+pub(super) fn hex_digits<E>(
+    storage: ElementType,
+    bytes: &[u8],
+    mut take: impl FnMut(&str) -> Result<(), E>,
+) -> Result<(), E> {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    const PIECE: usize = 1 << 15;
     // A type narrower than a byte is written zero-extended.
     let mask = if storage.bits() < 8 { (1u8 << storage.bits()) - 1 } else { 0xFF };
-    out.write_str("\"0x")?;
-    let mut text = String::with_capacity(4096);
-    for chunk in bytes.chunks(2048) {
+    let mut text = Vec::with_capacity(2 * bytes.len().min(PIECE));
+    for chunk in bytes.chunks(PIECE) {
         text.clear();
         for byte in chunk {
             let byte = byte & mask;
-            text.push(DIGITS[usize::from(byte >> 4)] as char);
-            text.push(DIGITS[usize::from(byte & 15)] as char);
+            text.extend_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
         }
-        out.write_str(&text)?;
+        take(std::str::from_utf8(&text).unwrap_or_default())?;
     }
-    out.write_str("\"")
+    Ok(())
 }
 
 #[cfg(test)]

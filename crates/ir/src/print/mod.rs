@@ -5,13 +5,15 @@ mod elements;
 mod float;
 mod names;
 mod pieces;
+mod printed;
 mod printer;
 
 use std::fmt::{self, Write};
 
 pub(crate) use elements::write_elements;
 pub use float::{float_code_text, float_text};
-pub use printer::{Form, print, print_as};
+pub use printed::Printed;
+pub use printer::{Form, print, print_as, printed};
 
 /// Writes text with the escapes of MLIR's strings.
 pub(crate) fn write_escaped(out: &mut impl Write, text: &str) -> fmt::Result {

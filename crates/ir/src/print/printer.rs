@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::custom;
 use super::names::{Names, result_groups};
 use super::pieces;
+use super::printed::{Large, Printed};
 use crate::attr::{Attribute, Dict, Entry};
 use crate::module::{BlockId, Module, OpRef, RegionId, ValueId};
 use crate::table::OpKind;
@@ -27,17 +28,24 @@ pub fn print(module: &Module) -> String {
 
 /// A module as text.
 pub fn print_as(module: &Module, form: Form) -> String {
-    let mut printer = Printer { out: String::new(), names: Names::new(module), module, form, indent: 0 };
+    printed(module, form).into_text()
+}
+
+/// A module as text that can be written without holding the digits of its large constants.
+pub fn printed(module: &Module, form: Form) -> Printed {
+    let names = Names::new(module);
+    let mut printer = Printer { out: String::new(), large: Vec::new(), names, module, form, indent: 0 };
     printer.op(module.root());
     printer.out.push('\n');
     for (name, text) in module.location_aliases() {
         let _ = writeln!(printer.out, "#{name} = {text}");
     }
-    printer.out
+    Printed { text: printer.out, large: printer.large }
 }
 
 pub(super) struct Printer<'m> {
     pub(super) out: String,
+    pub(super) large: Large,
     names: Names,
     pub(super) module: &'m Module,
     form: Form,
@@ -51,6 +59,7 @@ impl<'m> Printer<'m> {
         let short = self.form == Form::Pretty && self.short(op);
         if !short {
             self.out.truncate(start);
+            self.large.retain(|(at, _)| *at <= start);
             let _ = write!(self.out, "\"{}\"", op.name());
             self.generic_rest(op);
         }

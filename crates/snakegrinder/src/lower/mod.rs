@@ -63,8 +63,11 @@ mod value;
 use std::collections::BTreeMap;
 
 pub use report::Report;
-use warpforge_ir::Module;
+use warpforge_ir::signature::Signature;
+use warpforge_ir::{DenseElements, Module, embed};
 use warpforge_tensor::Tensor;
+
+use crate::Error;
 
 /// How to import.
 #[derive(Clone, Debug, Default)]
@@ -81,4 +84,27 @@ pub struct Imported {
     pub module: Module,
     /// The weights, by the names that the module's signature has; they share the archive's bytes.
     pub weights: BTreeMap<String, Tensor>,
+}
+
+impl Imported {
+    /// The module with the weights as constants in it, which share the archive's bytes: `@main` takes the user inputs.
+    ///
+    /// # Errors
+    ///
+    /// When a weight is not of its argument's type.
+    pub fn into_self_contained(mut self) -> Result<Module, Error> {
+        let graph = |what: String| Error::Graph(what);
+        let main = self.module.function("main").ok_or_else(|| graph("there is no @main".to_owned()))?;
+        let mut constants = BTreeMap::new();
+        for (position, argument) in Signature::of(main).weights() {
+            let weight = |what: String| Error::Weight { name: argument.name.clone(), what };
+            let tensor =
+                self.weights.get(&argument.name).ok_or_else(|| weight("it is missing".to_owned()))?;
+            let ty = argument.ty.as_tensor().ok_or_else(|| weight("it is no tensor".to_owned()))?;
+            let constant = DenseElements::raw(ty.clone(), tensor.blob());
+            constants.insert(position, constant.map_err(|error| weight(error.to_string()))?);
+        }
+        embed(&mut self.module, "main", constants).map_err(|error| graph(error.to_string()))?;
+        Ok(self.module)
+    }
 }
