@@ -8,7 +8,7 @@ use warpforge_diag::{Diagnostics, Source};
 use warpforge_ir::signature::{ArgumentRole, Signature};
 use warpforge_ir::{Func, Module, TensorType, verify};
 use warpforge_runtime::{CompileOptions, Program, Session, Specialise, Weights, choose};
-use warpforge_snakeburger::text;
+use warpforge_snakeburger::{Loaded, load, load_file, text};
 use warpforge_snakegrinder::{Archive, ImportOptions};
 use warpforge_tensor::Tensor;
 
@@ -16,6 +16,9 @@ use crate::archive::OpenShapes;
 use crate::bind;
 use crate::compiled::CompiledModel;
 use crate::{Error, Format, Result, entry};
+
+/// Locations say which node of a model an operation came from.
+const OPTIONS: text::Options = text::Options { keep_locations: true };
 
 /// An argument that a run is to give.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,21 +63,13 @@ impl Model {
     pub fn load_entry(path: impl AsRef<Path>, entry: Option<&str>) -> Result<Self> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        if Format::of_file(path).map_err(|reason| Error::Io { path: name.clone(), reason })? == Format::Pt2 {
+        let unreadable = |reason| Error::Io { path: name.clone(), reason };
+        let format = Format::of_file(path).map_err(unreadable)?;
+        if format == Format::Pt2 {
             return Self::import(path, entry);
         }
-        let bytes = std::fs::read(path).map_err(|reason| Error::Io { path: name.clone(), reason })?;
-        let refused = |reason: String| Error::Format { path: name.clone(), reason };
-        match Format::of(&bytes) {
-            Format::Text => {
-                let text = String::from_utf8(bytes).map_err(|error| {
-                    let offset = error.utf8_error().valid_up_to();
-                    refused(format!("not MLIR text: byte {offset} is not UTF-8"))
-                })?;
-                Self::parse(Source::new(name.as_str(), text), entry)
-            }
-            format => Err(refused(format!("reading a {format} is not part of this version"))),
-        }
+        let modules = load_file(path, &OPTIONS).map_err(unreadable)?;
+        Self::only(modules, &name, format, entry)
     }
 
     fn import(path: &Path, entry: Option<&str>) -> Result<Self> {
@@ -94,19 +89,21 @@ impl Model {
     ///
     /// When the text is not valid, or has no function to run.
     pub fn from_text(name: &str, text: impl Into<String>) -> Result<Self> {
-        Self::parse(Source::new(name, text), None)
+        Self::only(load(name, text.into().into_bytes(), &OPTIONS), name, Format::Text, None)
     }
 
-    fn parse(source: Source, entry: Option<&str>) -> Result<Self> {
-        let chunks = text::chunks(source.text());
-        let modules = chunks.iter().filter(|chunk| !chunk.text.trim().is_empty()).count();
-        if modules > 1 {
-            let reason = format!("{modules} modules separated by `// -----`; one is needed");
-            return Err(Error::Format { path: source.name().to_owned(), reason });
-        }
-        let options = text::Options { keep_locations: true };
-        let module = text::parse(&source, &options).map_err(Error::Invalid)?;
-        Self::new(module, source, Format::Text, entry)
+    /// The model of a file that has one module.
+    fn only(modules: Vec<Loaded>, name: &str, format: Format, entry: Option<&str>) -> Result<Self> {
+        let count = modules.len();
+        let mut modules = modules.into_iter();
+        let (Some(loaded), None) = (modules.next(), modules.next()) else {
+            let reason = match count {
+                0 => "the file has no module".to_owned(),
+                _ => format!("{count} modules separated by `// -----`; one is needed"),
+            };
+            return Err(Error::Format { path: name.to_owned(), reason });
+        };
+        Self::new(loaded.module.map_err(Error::Invalid)?, loaded.source, format, entry)
     }
 
     fn new(module: Module, source: Source, format: Format, entry: Option<&str>) -> Result<Self> {
