@@ -6,6 +6,8 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 use warpforge_inventory::export;
 use warpforge_ir::print;
+use warpforge_ir::refine::refine;
+use warpforge_snakeburger::text;
 
 use super::model;
 use crate::exit::{Exit, Failure, Outcome};
@@ -19,6 +21,9 @@ pub(crate) struct OptArgs {
     /// What to write
     #[arg(long, value_enum, default_value_t = Emit::Stablehlo)]
     emit: Emit,
+    /// Refine the shapes of `@main` for inputs of these types, such as `tensor<2x3xf32>,tensor<i32>`
+    #[arg(long, value_name = "TYPES")]
+    refine: Option<String>,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -39,9 +44,15 @@ pub(crate) fn run(args: &OptArgs) -> Outcome {
         Emit::Generic => print::Form::Generic,
     };
     let whole = model::read_text(&args.file)?;
+    let types = args.refine.as_deref().map(text::parse_types).transpose();
+    let types = types.map_err(|diagnostics| Failure::bad_input(anyhow!("--refine: {diagnostics}")))?;
     let mut printed = Vec::new();
-    for (_, module) in model::modules(&args.file, &whole) {
-        let module = module.map_err(|diagnostics| Failure::bad_input(anyhow!("{diagnostics}")))?;
+    for (source, module) in model::modules(&args.file, &whole) {
+        let mut module = module.map_err(|diagnostics| Failure::bad_input(anyhow!("{diagnostics}")))?;
+        if let Some(types) = &types {
+            module = refine(&module, "main", types)
+                .map_err(|error| Failure::bad_input(anyhow!("{}", error.diagnostic().render(&source))))?;
+        }
         printed.push(print::print_as(&module, form));
     }
     let text = printed.join("\n// -----\n\n");

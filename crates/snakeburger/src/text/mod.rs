@@ -19,7 +19,7 @@ mod tests;
 mod types;
 
 use warpforge_diag::{Diagnostics, Source};
-use warpforge_ir::Module;
+use warpforge_ir::{Module, Type};
 
 /// What the parser keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +36,19 @@ pub struct Options {
 pub fn parse(source: &Source, options: &Options) -> Result<Module, Diagnostics> {
     parser::Parser::new(source.text(), *options).file().map_err(|error| {
         let mut diagnostics = Diagnostics::new(source.clone());
+        diagnostics.push(*error);
+        diagnostics
+    })
+}
+
+/// Reads a list of types with commas between them, such as `tensor<2x?xf32>, tensor<i32>`.
+///
+/// # Errors
+///
+/// The first thing that is no type, with its position.
+pub fn parse_types(text: &str) -> Result<Vec<Type>, Diagnostics> {
+    parser::Parser::new(text, Options::default()).only_types().map_err(|error| {
+        let mut diagnostics = Diagnostics::new(Source::new("types", text));
         diagnostics.push(*error);
         diagnostics
     })
