@@ -7,7 +7,7 @@ use super::known::Known;
 use crate::attr::{Attribute, Dict};
 use crate::module::copy::{copy_op, symbols};
 use crate::module::{BlockId, Func, Module, OpId, OpRef, ValueId};
-use crate::table::OpKind;
+use crate::table::{OpDef, OpKind};
 use crate::types::Type;
 use crate::verify::compatible;
 
@@ -217,7 +217,7 @@ impl<'m> Refiner<'m> {
     ) -> Result<(Vec<Type>, Vec<Option<Known>>), RefineError> {
         let mut returned = (Vec::new(), Vec::new());
         for op in self.from.ops_in(from) {
-            if op.def().is_some_and(|def| def.is_terminator()) {
+            if op.def().is_some_and(OpDef::is_terminator) {
                 let known = op.operands().iter().map(|value| self.known(*value).cloned()).collect();
                 let operands = self.operands(op, to);
                 let types = operands.iter().map(|&value| self.to.value_type(value).clone()).collect();

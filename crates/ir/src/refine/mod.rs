@@ -36,7 +36,7 @@ mod tests;
 pub use error::RefineError;
 
 use crate::module::{Func, Module};
-use crate::types::Type;
+use crate::types::{TensorType, Type};
 
 /// The module with what `function` is for inputs of these types, and the functions that it needs.
 ///
@@ -53,7 +53,7 @@ pub fn refine(module: &Module, function: &str, inputs: &[Type]) -> Result<Module
 #[must_use]
 pub fn is_static(func: Func<'_>) -> bool {
     let module = func.op().module();
-    let known = |ty: &Type| ty.as_tensor().is_none_or(|tensor| tensor.is_static());
+    let known = |ty: &Type| ty.as_tensor().is_none_or(TensorType::is_static);
     let mut pending = vec![func.op()];
     while let Some(op) = pending.pop() {
         if !op.result_types().all(known) {
