@@ -65,6 +65,7 @@ mod module;
 pub mod nodes;
 mod ops;
 pub mod print;
+pub mod refine;
 pub mod signature;
 pub mod slice;
 pub mod table;

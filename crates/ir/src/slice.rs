@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use warpforge_diag::Span;
 
 use crate::attr::{Attribute, Dict};
+use crate::module::copy::{copy_op, symbols};
 use crate::module::{BlockId, Func, Module, OpId, OpRef, ValueDef, ValueId};
 use crate::table::OpKind;
 use crate::types::{FunctionType, Type};
@@ -142,44 +143,8 @@ impl<'m> Copier<'m> {
         }
     }
 
-    /// Copies an operation with its regions. How deep they nest is bounded by whoever made the module.
     fn op(&mut self, op: OpRef<'m>, block: BlockId) {
-        let operands =
-            op.operands().iter().map(|value| self.values.get(value).copied().unwrap_or(*value)).collect();
-        let types: Vec<Type> = op.result_types().cloned().collect();
-        let copy = match op.kind() {
-            Some(kind) => self.to.create_op(kind, operands, types, op.attrs().clone(), op.span()),
-            None => self.to.create_unregistered(op.name(), operands, types, op.attrs().clone(), op.span()),
-        };
-        self.to.append_op(block, copy);
-        if let Some(location) = self.from.location(op.id()) {
-            self.to.set_location(copy, location);
-        }
-        let results: Vec<ValueId> = self.to.op(copy).results().collect();
-        self.values.extend(op.results().zip(results));
-        for &region in op.regions() {
-            let copied = self.to.add_region(copy);
-            for &block in self.from.blocks(region) {
-                let inner = self.to.add_block(copied);
-                for &argument in self.from.arguments(block) {
-                    let ty = self.from.value_type(argument).clone();
-                    let added = self.to.add_argument(inner, ty);
-                    self.values.insert(argument, added);
-                }
-                for op in self.from.ops_in(block) {
-                    self.op(op, inner);
-                }
-            }
-        }
-    }
-}
-
-/// The symbols that an attribute refers to.
-fn symbols(value: &Attribute, found: &mut Vec<String>) {
-    match value {
-        Attribute::Symbol(path) => found.extend(path.iter().cloned()),
-        Attribute::Array(values) => values.iter().for_each(|value| symbols(value, found)),
-        _ => {}
+        copy_op(op, &mut self.to, block, &mut self.values);
     }
 }
 

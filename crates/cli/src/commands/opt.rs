@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 use warpforge_inventory::export;
+use warpforge_ir::refine::refine;
 use warpforge_ir::{Module, print};
 use warpforge_snakeburger::bytecode::{self, Target, Version};
+use warpforge_snakeburger::text;
 
 use super::model;
 use crate::exit::{Exit, Failure, Outcome};
@@ -16,15 +18,18 @@ use crate::term;
 /// Arguments of `warpt opt`.
 #[derive(Debug, Args)]
 pub(crate) struct OptArgs {
-    /// A StableHLO file, text or bytecode; text may hold several modules separated by `// -----`
+    /// A StableHLO file or a PyTorch archive; text may hold several modules separated by `// -----`
     file: PathBuf,
     /// What to write
     #[arg(long, value_enum, default_value_t = Emit::Stablehlo)]
     emit: Emit,
-    /// Version of StableHLO that bytecode is written for: `compatible`, the oldest that has all the model uses;
-    /// `current`, the newest known; or a version such as 1.13.0
-    #[arg(long, value_name = "VERSION", default_value = "compatible", value_parser = target)]
+    /// Version of StableHLO that bytecode is written for: `current`, the newest known; `compatible`, the oldest that has
+    /// all the model uses; or a version such as 1.13.0
+    #[arg(long, value_name = "VERSION", default_value = "current", value_parser = target)]
     bytecode_version: Target,
+    /// Refine the shapes of `@main` for inputs of these types, such as `tensor<2x3xf32>,tensor<i32>`
+    #[arg(long, value_name = "TYPES")]
+    refine: Option<String>,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -59,13 +64,22 @@ pub(crate) fn run(args: &OptArgs) -> Outcome {
     }
     // Locations say which node of a model an operation came from: what is not text for people keeps them.
     let keep_locations = args.emit == Emit::Bytecode;
+    let types = args.refine.as_deref().map(text::parse_types).transpose();
+    let types = types.map_err(|diagnostics| Failure::bad_input(anyhow!("--refine: {diagnostics}")))?;
     let mut modules = Vec::new();
     for loaded in model::modules(&args.file, keep_locations)? {
-        modules.push(loaded.module.map_err(|diagnostics| Failure::bad_input(anyhow!("{diagnostics}")))?);
+        let mut module =
+            loaded.module.map_err(|diagnostics| Failure::bad_input(anyhow!("{diagnostics}")))?;
+        if let Some(types) = &types {
+            module = refine(&module, "main", types).map_err(|error| {
+                Failure::bad_input(anyhow!("{}", error.diagnostic().render(&loaded.source)))
+            })?;
+        }
+        modules.push(module);
     }
     let bytes = match args.emit {
-        Emit::Stablehlo => text(&modules, print::Form::Pretty),
-        Emit::Generic => text(&modules, print::Form::Generic),
+        Emit::Stablehlo => printed(&modules, print::Form::Pretty),
+        Emit::Generic => printed(&modules, print::Form::Generic),
         Emit::Bytecode => artifact(args, &modules)?,
     };
     match &args.output {
@@ -77,9 +91,9 @@ pub(crate) fn run(args: &OptArgs) -> Outcome {
     Ok(Exit::Pass)
 }
 
-fn text(modules: &[Module], form: print::Form) -> Vec<u8> {
-    let printed: Vec<String> = modules.iter().map(|module| print::print_as(module, form)).collect();
-    printed.join("\n// -----\n\n").into_bytes()
+fn printed(modules: &[Module], form: print::Form) -> Vec<u8> {
+    let texts: Vec<String> = modules.iter().map(|module| print::print_as(module, form)).collect();
+    texts.join("\n// -----\n\n").into_bytes()
 }
 
 fn artifact(args: &OptArgs, modules: &[Module]) -> Result<Vec<u8>, Failure> {

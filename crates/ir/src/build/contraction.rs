@@ -100,7 +100,7 @@ impl Builder<'_> {
         let Some(element) = element else { return self.op(kind, &operands, attrs) };
         let dict = attrs.iter().cloned().collect();
         let inferred = infer(self.module, kind, &operands, &dict, &[], None);
-        let inferred = inferred.map_err(|broken| self.broken(broken))?;
+        let inferred = inferred.map_err(|why| self.refused(why))?;
         let result = match inferred.first() {
             Some(Type::Tensor(shape)) => Type::Tensor(shape.with_element(element)),
             _ => return self.op(kind, &operands, attrs),

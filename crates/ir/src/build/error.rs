@@ -1,16 +1,17 @@
 //! Why an operation could not be built.
 
 use crate::attr::ElementsError;
+use crate::verify::InferError;
 
 /// Why an operation could not be built.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
     /// Constraints of the operation are broken, or its results cannot be inferred.
-    #[error("{}{}", broken.join("; "), location.as_ref().map_or(String::new(), |at| format!(", at {at}")))]
-    Broken {
-        /// Each as `operation: label: what is wrong`.
-        broken: Vec<String>,
+    #[error("{why}{}", location.as_ref().map_or(String::new(), |at| format!(", at {at}")))]
+    Refused {
+        /// What is wrong.
+        why: InferError,
         /// The location that the operation would have had.
         location: Option<String>,
     },

@@ -41,7 +41,7 @@ use crate::attr::{Attribute, Dict};
 use crate::module::{BlockId, Module, OpId, RegionId, ValueId};
 use crate::table::OpKind;
 use crate::types::{TensorType, Type};
-use crate::verify::infer;
+use crate::verify::{InferError, infer};
 
 /// Appends operations to a block of a module.
 #[derive(Debug)]
@@ -154,8 +154,8 @@ impl<'m> Builder<'m> {
         results: Option<&[Type]>,
     ) -> Result<OpId, BuildError> {
         let attrs: Dict = attrs.into_iter().collect();
-        let results = infer(self.module, kind, operands, &attrs, &regions, results)
-            .map_err(|broken| self.broken(broken))?;
+        let results =
+            infer(self.module, kind, operands, &attrs, &regions, results).map_err(|why| self.refused(why))?;
         let op = self.module.create_op(kind, operands.to_vec(), results, attrs, self.span);
         if !regions.is_empty() {
             self.module.set_regions(op, regions);
@@ -172,8 +172,8 @@ impl<'m> Builder<'m> {
         self.module.op(op).results().collect()
     }
 
-    fn broken(&self, broken: Vec<String>) -> BuildError {
-        BuildError::Broken { broken, location: self.location.as_deref().map(str::to_owned) }
+    fn refused(&self, why: InferError) -> BuildError {
+        BuildError::Refused { why, location: self.location.as_deref().map(str::to_owned) }
     }
 
     fn only_result(&self, op: OpId) -> Result<ValueId, BuildError> {

@@ -77,6 +77,23 @@ pub fn meet_all<'a>(tensors: impl IntoIterator<Item = &'a TensorType>) -> Vec<Di
     dims
 }
 
+/// What two types of the same value tell together. Elements are those of the first.
+pub fn most_specific(a: &Type, b: &Type) -> Type {
+    match (a, b) {
+        (Type::Tensor(a), Type::Tensor(b)) => {
+            let dims: Vec<Dim> = a.dims().iter().zip(b.dims()).map(|(a, b)| meet(*a, *b)).collect();
+            Type::Tensor(a.with_dims(dims).with_encoding(a.encoding().cloned()))
+        }
+        (Type::UnrankedTensor(element), Type::Tensor(ranked)) => {
+            Type::Tensor(ranked.with_element(element.clone()))
+        }
+        (Type::Tuple(a), Type::Tuple(b)) => {
+            Type::Tuple(a.iter().zip(b.iter()).map(|(a, b)| most_specific(a, b)).collect())
+        }
+        (a, _) => a.clone(),
+    }
+}
+
 /// The type that values of several compatible types are all of: dimensions that differ are not known.
 pub fn least_specific<'a>(types: impl IntoIterator<Item = &'a Type>) -> Option<Type> {
     let mut types = types.into_iter();

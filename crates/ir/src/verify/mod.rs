@@ -97,13 +97,24 @@ fn constants<'m>(module: &'m Module, values: &[ValueId]) -> Vec<Option<&'m Dense
     values.iter().map(constant).collect()
 }
 
+/// Why an operation has no result types.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InferError {
+    /// It breaks constraints, each given as `operation: label: what is wrong`.
+    #[error("{}", .0.join("; "))]
+    Broken(Vec<String>),
+    /// Operands and attributes do not determine the results.
+    #[error("{}: the result types cannot be inferred", .0.name())]
+    Unknown(OpKind),
+}
+
 /// The result types of an operation that is to be made, or what is wrong with it.
 ///
 /// With `results` given, the operation is held against them; without, they are inferred.
 ///
 /// # Errors
 ///
-/// The broken constraints, each as `operation: label: what is wrong`, or that the results cannot be inferred.
+/// The broken constraints, or that the results cannot be inferred.
 pub fn infer(
     module: &Module,
     kind: OpKind,
@@ -111,7 +122,7 @@ pub fn infer(
     attrs: &Dict,
     regions: &[RegionId],
     results: Option<&[Type]>,
-) -> Result<Vec<Type>, Vec<String>> {
+) -> Result<Vec<Type>, InferError> {
     let def = kind.def();
     let candidate = Candidate {
         def,
@@ -126,17 +137,17 @@ pub fn infer(
         broken.push(format!("{}: {label}: {why}", def.name()));
     });
     if !broken.is_empty() {
-        return Err(broken);
+        return Err(InferError::Broken(broken));
     }
     let (found, inferred) = hold(candidate);
     let errors = found.into_iter().filter(|broken| broken.severity == Severity::Error);
     broken.extend(errors.map(|broken| format!("{}: {}: {}", def.name(), broken.label, broken.message)));
     if !broken.is_empty() {
-        return Err(broken);
+        return Err(InferError::Broken(broken));
     }
     match results {
         Some(results) => Ok(results.to_vec()),
         None if def.results.is_empty() => Ok(Vec::new()),
-        None => inferred.ok_or_else(|| vec![format!("{}: the result types cannot be inferred", def.name())]),
+        None => inferred.ok_or(InferError::Unknown(kind)),
     }
 }

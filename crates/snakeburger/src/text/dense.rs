@@ -59,6 +59,7 @@ impl Parser<'_> {
             return Err(self.cur.error_at(literal, why));
         }
         let elements = self.literal(&ty, storage)?;
+        self.cur.expect(">")?;
         self.cur.set_pos(end);
         Ok(Attribute::Elements(Arc::new(elements)))
     }

@@ -69,6 +69,19 @@ fn parse_whole<'a, T>(
     if parser.cur.at_end() { Ok(value) } else { Err(parser.cur.expected("the end").message) }
 }
 
+/// Reads a list of types with commas between them, such as `tensor<2x?xf32>, tensor<i32>`.
+///
+/// # Errors
+///
+/// The first thing that is no type, with its position.
+pub fn parse_types(text: &str) -> Result<Vec<Type>, Diagnostics> {
+    parser::Parser::new(text, Options::default()).only_types().map_err(|error| {
+        let mut diagnostics = Diagnostics::new(Source::new("types", text));
+        diagnostics.push(*error);
+        diagnostics
+    })
+}
+
 /// One of the modules of a file that has several, separated by lines `// -----`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk<'a> {

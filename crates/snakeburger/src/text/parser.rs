@@ -74,6 +74,18 @@ impl<'a> Parser<'a> {
         Ok(self.module)
     }
 
+    /// Nothing but types, with commas between them.
+    pub(super) fn only_types(mut self) -> Parse<Vec<Type>> {
+        let mut types = Vec::new();
+        while !self.cur.at_end() {
+            if !types.is_empty() {
+                self.cur.expect(",")?;
+            }
+            types.push(self.ty()?);
+        }
+        Ok(types)
+    }
+
     /// Runs a step one level deeper, or refuses when that is too deep.
     pub(super) fn nested<T>(&mut self, step: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         if self.cur.depth >= super::cursor::MAX_DEPTH {
