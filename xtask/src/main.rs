@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod command;
+mod coverage;
 mod differential;
 mod jax;
 #[cfg(test)]
@@ -26,6 +27,8 @@ struct Arguments {
 enum Task {
     /// Set up whatever the tests need, then run all of them
     Test(test::TestArgs),
+    /// Write docs/coverage.md: which operation is read, verified, evaluated and tested
+    Coverage,
     /// Compare the reference with XLA on random programs
     Differential(differential::DifferentialArgs),
     /// Compare PyTorch's models, imported and run, with PyTorch
@@ -40,6 +43,7 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Test(args) => test::run_tests(&args),
+        Task::Coverage => coverage::write(),
         Task::Differential(args) => differential::run(&args),
         Task::Models(args) => models::run_models(&args),
         Task::Jax(args) => jax::run_jax(&args),
