@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod command;
+mod coverage;
 mod differential;
 mod fuzz;
 mod jax;
@@ -27,6 +28,8 @@ struct Arguments {
 enum Task {
     /// Set up whatever the tests need, then run all of them
     Test(test::TestArgs),
+    /// Write docs/coverage.md: which operation is read, verified, evaluated and tested
+    Coverage,
     /// Compare the reference with XLA on random programs
     Differential(differential::DifferentialArgs),
     /// Feed mutated files to everything that reads files from strangers
@@ -43,6 +46,7 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Test(args) => test::run_tests(&args),
+        Task::Coverage => coverage::write(),
         Task::Differential(args) => differential::run(&args),
         Task::Fuzz(args) => fuzz::run_fuzz(&args),
         Task::Models(args) => models::run_models(&args),

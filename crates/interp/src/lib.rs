@@ -23,6 +23,6 @@ mod value;
 
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Interpreter;
-pub use ops::why_unsupported;
+pub use ops::{is_evaluated, why_unsupported};
 pub use options::{Limits, Observer, Options};
 pub use value::Value;

@@ -1,12 +1,13 @@
 //! The reference evaluator as a backend: the correctness tier on the host.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::ThreadId;
 use std::time::Instant;
 
 use warpforge_interp::{Interpreter, Observer, Options, Value, why_unsupported};
-use warpforge_ir::OpRef;
+use warpforge_ir::{Attribute, Func, Module, OpRef};
 use warpforge_tensor::Tensor;
 
 use crate::error::{ErrorKind, Result};
@@ -35,17 +36,10 @@ impl Backend for Reference {
     }
 
     /// Nothing is prepared: the operations are looked through for what could not be evaluated.
-    fn compile(&self, program: &Program, _: &Target) -> Result<Box<dyn Executable>> {
-        let module = program.module();
-        let mut operations = Vec::new();
-        let mut pending: Vec<OpRef<'_>> = vec![module.root()];
-        while let Some(op) = pending.pop() {
-            operations.extend(why_unsupported(op).map(|reason| format!("{}: {reason}", op.name())));
-            let blocks = op.regions().iter().flat_map(|&region| module.blocks(region));
-            pending.extend(blocks.flat_map(|&block| module.ops_in(block)));
-        }
+    fn compile(&self, program: &Program, target: &Target) -> Result<Box<dyn Executable>> {
+        let mut operations = unsupported(program.module(), program.entry());
         if operations.is_empty() {
-            return Ok(Box::new(Compiled { program: program.clone() }));
+            return Ok(Box::new(Compiled { program: program.clone(), threads: target.threads }));
         }
         operations.sort();
         operations.dedup();
@@ -53,8 +47,35 @@ impl Backend for Reference {
     }
 }
 
+/// The operations that could not be evaluated, in the entry function and those that it calls.
+fn unsupported(module: &Module, entry: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut called: HashSet<&str> = HashSet::from([entry]);
+    let mut pending: Vec<OpRef<'_>> = module.function(entry).into_iter().map(Func::op).collect();
+    while let Some(op) = pending.pop() {
+        found.extend(why_unsupported(op).map(|reason| format!("{}: {reason}", op.name())));
+        let blocks = op.regions().iter().flat_map(|&region| module.blocks(region));
+        pending.extend(blocks.flat_map(|&block| module.ops_in(block)));
+        for name in op.attrs().entries().iter().flat_map(|(_, value)| symbols(value)) {
+            if called.insert(name) {
+                pending.extend(module.function(name).map(Func::op));
+            }
+        }
+    }
+    found
+}
+
+/// The functions that an attribute names, itself or in its lists.
+fn symbols(attribute: &Attribute) -> Vec<&str> {
+    let lists = attribute.as_array().unwrap_or_default();
+    let inner =
+        lists.iter().flat_map(|item| item.as_array().map_or(std::slice::from_ref(item), |items| items));
+    std::iter::once(attribute).chain(inner).filter_map(Attribute::as_symbol).collect()
+}
+
 struct Compiled {
     program: Program,
+    threads: Option<NonZeroUsize>,
 }
 
 impl Executable for Compiled {
@@ -69,7 +90,8 @@ impl Executable for Compiled {
             Some(timeline) => Some(Arc::clone(timeline) as Arc<dyn Observer>),
             None => options.observer.clone(),
         };
-        let options = Options { observer, ..Options::default() };
+        let threads = self.threads.map(NonZeroUsize::get);
+        let options = Options { observer, threads, ..Options::default() };
         let values = Interpreter::new(self.program.module(), options).run(self.program.entry(), arguments)?;
         let outputs: std::result::Result<Vec<Tensor>, _> =
             values.iter().map(|value| value.as_tensor().cloned()).collect();
@@ -78,7 +100,7 @@ impl Executable for Compiled {
     }
 
     fn threads(&self) -> usize {
-        1
+        self.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
     }
 
     fn peak_memory_bytes(&self) -> Option<u64> {
@@ -176,6 +198,25 @@ mod tests {
         );
         let text = error.err().unwrap().to_string();
         assert!(text.contains("nobody_knows") && text.contains("other.op"), "{text}");
+    }
+
+    #[test]
+    fn only_what_is_called_counts() {
+        let text = |called: &str| {
+            format!(
+                "func.func @main() -> tensor<f32> {{
+                %0 = func.call @{called}() : () -> tensor<f32>
+                func.return %0 : tensor<f32>\n}}
+                func.func private @good() -> tensor<f32> {{
+                %0 = stablehlo.constant dense<1.0> : tensor<f32>
+                func.return %0 : tensor<f32>\n}}
+                func.func private @bad() -> tensor<f32> {{
+                %0 = stablehlo.custom_call @nobody_knows() : () -> tensor<f32>
+                func.return %0 : tensor<f32>\n}}"
+            )
+        };
+        assert!(compile(&text("good")).is_ok());
+        assert!(compile(&text("bad")).is_err());
     }
 
     #[test]

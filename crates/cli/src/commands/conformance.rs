@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
+use warpforge::{CompileOptions, Device, Tier};
 use warpforge_interp::Options;
 use warpforge_interp::conformance::{Case, Status, Summary, run_folder};
 use warpforge_report::{Align, Style, Table};
@@ -21,6 +22,12 @@ const SHOWN_FAILURES: usize = 20;
 pub(crate) struct ConformanceArgs {
     /// A folder of `.mlir` files, or one file
     dir: PathBuf,
+    /// Where to run: cpu, cuda[:N] or hip[:N]
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    device: Device,
+    /// How to run: production, observable or correctness [default: the fastest that the device has]
+    #[arg(long, value_name = "TIER")]
+    tier: Option<Tier>,
     /// Files to run at a time [default: one a processor]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -31,6 +38,9 @@ pub(crate) struct ConformanceArgs {
 
 /// Runs every file below the folder.
 pub(crate) fn run(args: &ConformanceArgs) -> Outcome {
+    // The runner drives the reference itself: every other device or tier is refused here.
+    let options = CompileOptions { device: args.device, tier: args.tier, ..CompileOptions::default() };
+    warpforge_runtime::choose(&options).map_err(warpforge::Error::from)?;
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let summary = run_folder(&args.dir, &Options::default(), threads)
         .map_err(|error| Failure::bad_input(anyhow!("{}: {error}", args.dir.display())))?;

@@ -58,6 +58,12 @@ pub(crate) fn evaluator(kind: OpKind) -> Option<Evaluator> {
     TABLE.get(kind as usize).copied().flatten()
 }
 
+/// Whether there is an evaluator for an operation.
+#[must_use]
+pub fn is_evaluated(kind: OpKind) -> bool {
+    evaluator(kind).is_some()
+}
+
 /// Why an operation cannot be evaluated, whatever its operands; `None` when it can.
 ///
 /// Looks at the operation itself, not into its regions.

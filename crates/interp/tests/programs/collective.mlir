@@ -75,3 +75,125 @@ func.func @main() {
   check.expect_eq_const %r#3, dense<1> : tensor<ui32>
   func.return
 }
+
+// -----
+
+// Replicas join, spread and fold what they have.
+func.func @all(%a: tensor<1xi32>) -> (tensor<2xi32>, tensor<1xi32>, tensor<1xi32>) {
+  %joined = "stablehlo.all_gather"(%a) <{
+    all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>,
+    channel_handle = #stablehlo.channel_handle<handle = 0, type = 0>
+  }> : (tensor<1xi32>) -> tensor<2xi32>
+  %first = "stablehlo.collective_broadcast"(%a) <{
+    replica_groups = dense<[[1, 0]]> : tensor<1x2xi64>,
+    channel_handle = #stablehlo.channel_handle<handle = 0, type = 0>
+  }> : (tensor<1xi32>) -> tensor<1xi32>
+  %part = "stablehlo.reduce_scatter"(%joined) <{
+    scatter_dimension = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>,
+    channel_handle = #stablehlo.channel_handle<handle = 0, type = 0>
+  }> ({
+    ^bb0(%x: tensor<i32>, %y: tensor<i32>):
+      %s = stablehlo.add %x, %y : tensor<i32>
+      stablehlo.return %s : tensor<i32>
+  }) : (tensor<2xi32>) -> tensor<1xi32>
+  func.return %joined, %first, %part : tensor<2xi32>, tensor<1xi32>, tensor<1xi32>
+}
+func.func @main() {
+  %a = stablehlo.constant dense<[1]> : tensor<1xi32>
+  %b = stablehlo.constant dense<[10]> : tensor<1xi32>
+  %r:6 = "interpreter.run_parallel"(%a, %b) {programs = [[@all], [@all]]}
+    : (tensor<1xi32>, tensor<1xi32>) -> (tensor<2xi32>, tensor<1xi32>, tensor<1xi32>, tensor<2xi32>, tensor<1xi32>, tensor<1xi32>)
+  check.expect_eq_const %r#0, dense<[1, 10]> : tensor<2xi32>
+  check.expect_eq_const %r#1, dense<[10]> : tensor<1xi32>
+  check.expect_eq_const %r#2, dense<[2]> : tensor<1xi32>
+  check.expect_eq_const %r#5, dense<[20]> : tensor<1xi32>
+  func.return
+}
+
+// -----
+
+// The older sum over replicas.
+func.func @sum(%a: tensor<2xi32>) -> tensor<2xi32> {
+  %0 = "stablehlo.cross-replica-sum"(%a) {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>} : (tensor<2xi32>) -> tensor<2xi32>
+  func.return %0 : tensor<2xi32>
+}
+func.func @main() {
+  %a = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
+  %r:2 = "interpreter.run_parallel"(%a, %a) {programs = [[@sum], [@sum]]}
+    : (tensor<2xi32>, tensor<2xi32>) -> (tensor<2xi32>, tensor<2xi32>)
+  check.expect_eq_const %r#0, dense<[2, 4]> : tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// A value goes from one partition to the other.
+func.func @give(%a: tensor<2xi32>) -> !stablehlo.token {
+  %token = stablehlo.after_all : !stablehlo.token
+  %0 = "stablehlo.send"(%a, %token) <{
+    channel_handle = #stablehlo.channel_handle<handle = 5, type = 1>, is_host_transfer = false,
+    source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>
+  }> : (tensor<2xi32>, !stablehlo.token) -> !stablehlo.token
+  func.return %0 : !stablehlo.token
+}
+func.func @take() -> tensor<2xi32> {
+  %token = stablehlo.after_all : !stablehlo.token
+  %0:2 = "stablehlo.recv"(%token) <{
+    channel_handle = #stablehlo.channel_handle<handle = 5, type = 1>, is_host_transfer = false,
+    source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>
+  }> : (!stablehlo.token) -> (tensor<2xi32>, !stablehlo.token)
+  func.return %0#0 : tensor<2xi32>
+}
+func.func @main() {
+  %a = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
+  %r:2 = "interpreter.run_parallel"(%a) {programs = [[@give], [@take]]}
+    : (tensor<2xi32>) -> (!stablehlo.token, tensor<2xi32>)
+  check.expect_eq_const %r#1, dense<[1, 2]> : tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// Values from the feed, and values for it.
+func.func @fed() -> tensor<2xi32> {
+  %token = stablehlo.after_all : !stablehlo.token
+  %0:2 = "stablehlo.infeed"(%token) <{infeed_config = ""}> : (!stablehlo.token) -> (tensor<2xi32>, !stablehlo.token)
+  %1 = "stablehlo.outfeed"(%0#0, %0#1) <{outfeed_config = ""}> : (tensor<2xi32>, !stablehlo.token) -> !stablehlo.token
+  func.return %0#0 : tensor<2xi32>
+}
+func.func @feed() -> tensor<2xi32> {
+  %0 = stablehlo.constant dense<[7, 8]> : tensor<2xi32>
+  func.return %0 : tensor<2xi32>
+}
+func.func @main() {
+  %r = "interpreter.run_parallel"() {infeed = [@feed], programs = [[@fed]]} : () -> tensor<2xi32>
+  check.expect_eq_const %r, dense<[7, 8]> : tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// A sum that is waited for later.
+func.func @sum(%a: tensor<2xi32>) -> tensor<2xi32> {
+  %0 = "stablehlo.async_start"(%a) ({
+    ^bb0(%x: tensor<2xi32>):
+      %r = "stablehlo.all_reduce"(%x) <{
+        channel_handle = #stablehlo.channel_handle<handle = 0, type = 0>,
+        replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>
+      }> ({
+        ^bb1(%y: tensor<i32>, %z: tensor<i32>):
+          %s = stablehlo.add %y, %z : tensor<i32>
+          stablehlo.return %s : tensor<i32>
+      }) : (tensor<2xi32>) -> tensor<2xi32>
+      stablehlo.return %r : tensor<2xi32>
+  }) : (tensor<2xi32>) -> !stablehlo.future<tensor<2xi32>>
+  %1 = "stablehlo.async_done"(%0) : (!stablehlo.future<tensor<2xi32>>) -> tensor<2xi32>
+  func.return %1 : tensor<2xi32>
+}
+func.func @main() {
+  %a = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
+  %r:2 = "interpreter.run_parallel"(%a, %a) {programs = [[@sum], [@sum]]}
+    : (tensor<2xi32>, tensor<2xi32>) -> (tensor<2xi32>, tensor<2xi32>)
+  check.expect_eq_const %r#1, dense<[2, 4]> : tensor<2xi32>
+  func.return
+}

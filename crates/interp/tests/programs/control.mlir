@@ -37,3 +37,22 @@ func.func private @double(%a: tensor<i32>) -> tensor<i32> {
   %0 = stablehlo.add %a, %a : tensor<i32>
   func.return %0 : tensor<i32>
 }
+
+// -----
+
+// Calls, tokens, and calls of what the program does not define.
+func.func @main() {
+  %x = stablehlo.constant dense<[3, 4]> : tensor<2xi32>
+  %doubled = func.call @double(%x) : (tensor<2xi32>) -> tensor<2xi32>
+  check.expect_eq_const %doubled, dense<[6, 8]> : tensor<2xi32>
+  %first = stablehlo.create_token : !stablehlo.token
+  %second = stablehlo.after_all %first, %first : !stablehlo.token
+  check.expect_eq %first, %second : !stablehlo.token
+  %same = stablehlo.custom_call @Sharding(%x) : (tensor<2xi32>) -> tensor<2xi32>
+  check.expect_eq %same, %x : tensor<2xi32>
+  func.return
+}
+func.func private @double(%a: tensor<2xi32>) -> tensor<2xi32> {
+  %0 = stablehlo.add %a, %a : tensor<2xi32>
+  func.return %0 : tensor<2xi32>
+}

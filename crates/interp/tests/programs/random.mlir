@@ -10,3 +10,16 @@ func.func @main() {
   check.expect_eq_const %words, dense<[512747620, 1298009047, 1267190206, 761827841]> : tensor<4xui32>
   func.return
 }
+
+// -----
+
+// Random numbers stay within their bounds.
+func.func @main() {
+  %low = stablehlo.constant dense<2.0> : tensor<f32>
+  %high = stablehlo.constant dense<3.0> : tensor<f32>
+  %shape = stablehlo.constant dense<[100]> : tensor<1xi64>
+  %r = stablehlo.rng %low, %high, %shape, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<100xf32>
+  %whole = stablehlo.floor %r : tensor<100xf32>
+  check.expect_eq_const %whole, dense<2.0> : tensor<100xf32>
+  func.return
+}

@@ -1,11 +1,12 @@
 //! Where the inputs and weights of a run come from.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use warpforge::io::{npy, safetensors};
-use warpforge::{CompiledModel, Inputs, Model, Tensor, seeded};
+use warpforge::{CompiledModel, Dim, Inputs, Model, Slot, Tensor, TensorType, seeded};
 
 use crate::exit::Failure;
 
@@ -21,9 +22,30 @@ pub(crate) struct InputArgs {
     /// Make the inputs that are not given from this number
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// With --seed, the shape of an input whose dimensions are not all known: 2x3
+    #[arg(long, value_name = "NAME=DIMS", requires = "seed")]
+    shape: Vec<NamedShape>,
     /// Parameters, buffers and constants by name, for a module that takes them as arguments
     #[arg(long, value_name = "W.safetensors")]
     weights: Option<PathBuf>,
+}
+
+/// An input's name and the sizes it is to have.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedShape {
+    name: String,
+    dims: Vec<u64>,
+}
+
+impl FromStr for NamedShape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "expected NAME=DIMS, such as x=2x3".to_owned();
+        let (name, dims) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(wrong)?;
+        let dims = dims.split('x').filter(|dim| !dim.is_empty()).map(str::parse).collect::<Result<_, _>>();
+        Ok(Self { name: name.to_owned(), dims: dims.map_err(|_| wrong())? })
+    }
 }
 
 impl InputArgs {
@@ -47,13 +69,33 @@ impl InputArgs {
         if let Some(seed) = self.seed {
             for (stream, slot) in (0..).zip(compiled.model().inputs()) {
                 if inputs.get(slot.name).is_none() && !named_by_position(compiled, &inputs, slot.name) {
-                    inputs.insert(slot.name, seeded(slot.ty, seed, stream)?);
+                    inputs.insert(slot.name, seeded(&self.shaped(&slot)?, seed, stream)?);
                 }
             }
         } else if inputs.is_empty() && self.inputs.is_none() && !compiled.model().inputs().is_empty() {
             return Err(Failure::bad_input(anyhow!("{}", wanted(compiled.model()))));
         }
         Ok(compiled.in_order(&inputs)?)
+    }
+
+    /// The type of an input with the sizes of `--shape`.
+    fn shaped(&self, slot: &Slot<'_>) -> Result<TensorType, Failure> {
+        let Some(shape) = self.shape.iter().find(|shape| shape.name == slot.name) else {
+            if slot.ty.is_static() {
+                return Ok(slot.ty.clone());
+            }
+            let (name, ty) = (slot.name, slot.ty);
+            let text = format!("input `{name}` is {ty}: say how large with --shape {name}=DIMS, such as 2x3");
+            return Err(Failure::bad_input(anyhow!(text)));
+        };
+        let dims: Vec<Dim> = shape.dims.iter().map(|&dim| Dim::Static(dim)).collect();
+        let fits =
+            dims.len() == slot.ty.rank() && dims.iter().zip(slot.ty.dims()).all(|(a, b)| a.compatible(*b));
+        if !fits {
+            let text = format!("--shape {}: {:?} is not a shape of {}", slot.name, shape.dims, slot.ty);
+            return Err(Failure::bad_input(anyhow!(text)));
+        }
+        Ok(slot.ty.with_dims(dims))
     }
 
     /// The inputs of `--inputs` and `--input`; of one name, the latter's.
