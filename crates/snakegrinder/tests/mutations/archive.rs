@@ -4,8 +4,13 @@ use serde_json::{Value, json};
 
 /// The program of one collected node: its tensors are the model's inputs and outputs.
 pub(crate) fn program(seed: &Value) -> Value {
-    let outputs: Vec<Value> = seed["outputs"].as_array().into_iter().flatten().flat_map(tensors).collect();
-    let is_output = |name: &str| outputs.iter().any(|output| output["as_tensor"]["name"] == name);
+    // An output that nothing uses has a name that says so, and is not returned.
+    let used =
+        |output: &Value| !output["as_tensor"]["name"].as_str().unwrap_or_default().contains("_unused_");
+    let outputs: Vec<Value> =
+        seed["outputs"].as_array().into_iter().flatten().flat_map(tensors).filter(used).collect();
+    let given: Vec<Value> = seed["outputs"].as_array().into_iter().flatten().flat_map(tensors).collect();
+    let is_output = |name: &str| given.iter().any(|output| output["as_tensor"]["name"] == name);
     let values = seed["tensors"].as_object().into_iter().flatten();
     let inputs: Vec<Value> = values
         .clone()

@@ -30,35 +30,42 @@ const NUMBERS: [i64; 18] = [
     i64::MIN,
 ];
 
-/// Changes one place of a value.
+/// Changes one place of a value: mostly a number, since a graph whose structure is broken is refused at once.
 pub(crate) fn mutate(root: &mut Value, choices: &mut impl Choices) {
     let others = strings(root);
-    let count = places(root);
-    let chosen = choices.below(count);
-    let mut at = chosen;
-    if let Some(place) = find(root, &mut at) {
+    let wanted: fn(&Value) -> bool = match choices.below(6) {
+        0 | 1 => |_| true,
+        2 => |value| value.is_array(),
+        _ => |value| value.is_number() || value.is_boolean(),
+    };
+    let count = places(root, wanted);
+    let mut at = choices.below(count);
+    if let Some(place) = find(root, wanted, &mut at) {
         change(place, &others, choices);
     }
 }
 
-/// How many values there are, the containers among them.
-fn places(value: &Value) -> usize {
-    1 + match value {
-        Value::Array(values) => values.iter().map(places).sum::<usize>(),
-        Value::Object(entries) => entries.values().map(places).sum(),
-        _ => 0,
-    }
+/// How many values of a kind there are, the containers among them.
+fn places(value: &Value, wanted: fn(&Value) -> bool) -> usize {
+    usize::from(wanted(value))
+        + match value {
+            Value::Array(values) => values.iter().map(|value| places(value, wanted)).sum::<usize>(),
+            Value::Object(entries) => entries.values().map(|value| places(value, wanted)).sum(),
+            _ => 0,
+        }
 }
 
 /// The value at a position of the walk that [`places`] counts.
-fn find<'v>(value: &'v mut Value, at: &mut usize) -> Option<&'v mut Value> {
-    if *at == 0 {
-        return Some(value);
+fn find<'v>(value: &'v mut Value, wanted: fn(&Value) -> bool, at: &mut usize) -> Option<&'v mut Value> {
+    if wanted(value) {
+        if *at == 0 {
+            return Some(value);
+        }
+        *at -= 1;
     }
-    *at -= 1;
     match value {
-        Value::Array(values) => values.iter_mut().find_map(|value| find(value, at)),
-        Value::Object(entries) => entries.values_mut().find_map(|value| find(value, at)),
+        Value::Array(values) => values.iter_mut().find_map(|value| find(value, wanted, at)),
+        Value::Object(entries) => entries.values_mut().find_map(|value| find(value, wanted, at)),
         _ => None,
     }
 }
