@@ -311,8 +311,14 @@ fn as_size(name: &str, number: &Number) -> Lowered<Size> {
     }
 }
 
+/// The number that a size is. Lowerings add and multiply what they get here, so it must be of a reasonable size; what
+/// may be as large as an integer can be is asked for as a [`Size`], whose arithmetic saturates.
 fn fixed(name: &str, size: &Size) -> Lowered<i64> {
-    size.as_int().ok_or_else(|| Refusal(format!("argument `{name}` is {size}, which must be a number here")))
+    match size.as_int() {
+        Some(value) if value.unsigned_abs() <= 1 << 31 => Ok(value),
+        Some(value) => refuse(format!("argument `{name}` is {value}, which no model needs")),
+        None => refuse(format!("argument `{name}` is {size}, which must be a number here")),
+    }
 }
 
 fn wrong<T>(name: &str, found: &Value, expected: &str) -> Lowered<T> {

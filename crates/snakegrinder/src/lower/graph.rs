@@ -48,6 +48,9 @@ impl<'a> Walk<'a> {
     }
 
     fn node(&mut self, cx: &mut Cx<'_>, report: &mut Report, node: &'a Node, depth: usize) -> Lowered<()> {
+        for meta in output_names(node).filter_map(|name| self.graph.tensor_values.get(name)) {
+            declared(cx, meta)?;
+        }
         let target = node.target.strip_prefix("torch.ops.").unwrap_or(&node.target);
         let outcome = if let Some(body) = ops::higher_order::lookup(target) {
             if depth >= MAX_DEPTH {
@@ -291,12 +294,7 @@ impl<'a> Walk<'a> {
 
     /// Binds placeholders to the outputs of a node that could not be lowered.
     fn replace(&mut self, cx: &mut Cx<'_>, node: &'a Node) {
-        let names = node.outputs.iter().flat_map(|output| match output {
-            Argument::AsTensor(name) => vec![name.name.as_str()],
-            Argument::AsTensors(names) => names.iter().map(|name| name.name.as_str()).collect(),
-            _ => Vec::new(),
-        });
-        for name in names {
+        for name in output_names(node) {
             let meta = self.graph.tensor_values.get(name);
             let placeholder = meta.and_then(|meta| {
                 let (dtype, dims) = declared(cx, meta).ok()?;
@@ -321,7 +319,21 @@ impl<'a> Walk<'a> {
 pub(super) fn declared(cx: &Cx<'_>, meta: &TensorMeta) -> Lowered<(warpforge_ir::ElementType, Vec<Size>)> {
     let dtype = element_type(meta.dtype).map_err(Refusal)?;
     let dims = meta.sizes.iter().map(|size| cx.symbols.size(size).map_err(Refusal));
-    Ok((dtype, dims.collect::<Lowered<_>>()?))
+    let dims = dims.collect::<Lowered<Vec<Size>>>()?;
+    check_sizes(&dims).map_err(Refusal)?;
+    Ok((dtype, dims))
+}
+
+/// Refuses sizes that no tensor has: negative ones, and more elements than any memory holds. Lowerings rely on it when
+/// they multiply sizes.
+pub(super) fn check_sizes(dims: &[Size]) -> Result<(), String> {
+    const MOST: i64 = 1 << 40;
+    let known = dims.iter().filter_map(Size::as_int);
+    let elements = known.clone().try_fold(1i64, |product, size| product.checked_mul(size.max(1)));
+    if known.clone().all(|size| size >= 0) && elements.is_some_and(|elements| elements <= MOST) {
+        return Ok(());
+    }
+    Err(format!("no tensor has the sizes {dims:?}"))
 }
 
 fn fresh(value: Value) -> Value {
@@ -336,6 +348,18 @@ fn fresh(value: Value) -> Value {
 
 fn numbers<T>(values: &[T], number: impl Fn(&T) -> Number) -> Value {
     Value::Numbers(values.iter().map(number).collect())
+}
+
+/// The names of the tensors that a node gives.
+fn output_names(node: &Node) -> impl Iterator<Item = &str> {
+    node.outputs
+        .iter()
+        .flat_map(|output| match output {
+            Argument::AsTensor(name) => std::slice::from_ref(name),
+            Argument::AsTensors(names) => names.as_slice(),
+            _ => &[],
+        })
+        .map(|name| name.name.as_str())
 }
 
 /// The node's name; archives of some versions leave it out where it is the output's name.

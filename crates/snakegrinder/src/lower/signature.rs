@@ -8,7 +8,7 @@ use warpforge_ir::{ElementType, Module, Type, ValueId};
 
 use super::alias::Var;
 use super::cx::{Cx, Symbols};
-use super::graph::Walk;
+use super::graph::{Walk, check_sizes};
 use super::refusal::Refusal;
 use super::report::Report;
 use super::value::{Number, Tensor, Value, value_type};
@@ -248,7 +248,9 @@ fn input_dims(input: &Input<'_>, symbols: &Symbols) -> Result<Vec<Size>, Error> 
             _ => Ok(size),
         }
     });
-    dims.collect::<Result<_, String>>().map_err(|what| Error::Shape { input: input.name.to_owned(), what })
+    let dims = dims.collect::<Result<Vec<Size>, String>>();
+    let checked = dims.and_then(|dims| check_sizes(&dims).map(|()| dims));
+    checked.map_err(|what| Error::Shape { input: input.name.to_owned(), what })
 }
 
 /// `@main` while it is built.

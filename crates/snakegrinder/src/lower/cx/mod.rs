@@ -108,13 +108,26 @@ impl<'m> Cx<'m> {
         self.splat(dtype, dims, scalar)
     }
 
-    /// The sizes as numbers; refused where they are dynamic.
+    /// The sizes as numbers; refused where they are dynamic, or larger than any tensor's: lowerings add and multiply
+    /// them.
     pub(crate) fn known(&self, dims: &[Size]) -> Lowered<Vec<i64>> {
-        let known = dims.iter().map(|size| {
-            size.as_int()
-                .ok_or_else(|| Refusal(format!("the dynamic dimension {size} must be a number here")))
+        let known = dims.iter().map(|size| match size.as_int() {
+            Some(value) if value.unsigned_abs() <= 1 << 40 => Ok(value),
+            Some(value) => refuse(format!("no tensor has a size of {value}")),
+            None => refuse(format!("the dynamic dimension {size} must be a number here")),
         });
         known.collect()
+    }
+
+    /// The length of a table that a lowering writes out; refused where no model needs one so long.
+    pub(crate) fn table_length(&self, factors: &[i64]) -> Lowered<usize> {
+        const MOST: i64 = 1 << 22;
+        let length = factors.iter().try_fold(1i64, |product, &factor| product.checked_mul(factor.max(0)));
+        match length.and_then(|length| usize::try_from(length).ok()).filter(|&length| length <= MOST as usize)
+        {
+            Some(length) => Ok(length),
+            None => refuse(format!("a table of {factors:?} entries is longer than any model needs")),
+        }
     }
 
     /// A dimension counted from the end where it is negative; a tensor of no dimensions counts as having one.

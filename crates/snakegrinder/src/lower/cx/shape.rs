@@ -14,6 +14,15 @@ fn numbers(dims: &[Size]) -> Option<Vec<i64>> {
     dims.iter().map(Size::as_int).collect()
 }
 
+/// Refuses a dimension that a tensor does not have: a scalar counts as having one where none is looked at.
+fn has_axis(x: &Tensor, axis: usize) -> Lowered<()> {
+    if axis < x.rank() {
+        Ok(())
+    } else {
+        refuse(format!("dimension {axis} of a tensor with {} dimensions", x.rank()))
+    }
+}
+
 fn unsigned(dims: &[i64]) -> Vec<u64> {
     dims.iter().map(|dim| dim.unsigned_abs()).collect()
 }
@@ -128,6 +137,7 @@ impl Cx<'_> {
         if whole {
             return Ok(x.clone());
         }
+        has_axis(x, axis)?;
         let span = limit.sub(start).add(&Size::Int(step - 1));
         let Some(length) = span.floor_div(&Size::Int(step)) else { return refuse("a slice with step 0") };
         let mut dims = x.dims.to_vec();
@@ -195,6 +205,7 @@ impl Cx<'_> {
         interior: i64,
         value: impl Into<Scalar>,
     ) -> Lowered<Tensor> {
+        has_axis(x, axis)?;
         let mut lows = vec![Size::Int(0); x.rank()];
         let mut highs = lows.clone();
         let mut between = vec![0; x.rank()];
@@ -216,6 +227,9 @@ impl Cx<'_> {
         let nothing = low.iter().chain(high).all(|size| size.is(0)) && interior.iter().all(|&gap| gap == 0);
         if nothing {
             return Ok(x.clone());
+        }
+        if [low.len(), high.len(), interior.len()] != [x.rank(); 3] {
+            return refuse("padding of another number of dimensions");
         }
         let mut dims = Vec::with_capacity(x.rank());
         for (axis, size) in x.dims.iter().enumerate() {
@@ -249,6 +263,7 @@ impl Cx<'_> {
         if parts.len() == 1 {
             return Ok(first.clone());
         }
+        has_axis(first, axis)?;
         let mut dims = first.dims.to_vec();
         dims[axis] = parts.iter().fold(Size::Int(0), |sum, part| sum.add(&part.dim(axis)));
         let ids: Vec<_> = parts.iter().map(|part| part.id).collect();

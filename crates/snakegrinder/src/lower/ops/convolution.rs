@@ -97,6 +97,9 @@ fn transposed(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Outco
     let output_padding = args.ints_for("output_padding", spatial, 0)?;
     let groups = args.int_or("groups", 1)?;
     let kernel = cx.known(weight.dims.get(2..).unwrap_or_default())?;
+    if kernel.len() != spatial {
+        return refuse(format!("a kernel of {} dimensions", weight.rank()));
+    }
     let padding = (0..spatial)
         .map(|at| {
             let reach = dilation[at] * (kernel[at] - 1) - padding[at];

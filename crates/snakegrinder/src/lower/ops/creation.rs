@@ -164,10 +164,7 @@ fn linspace(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     };
     let steps = args.int("steps")?;
     let dtype = args.opt_dtype("dtype")?.unwrap_or(DEFAULT_FLOAT);
-    let Ok(count) = usize::try_from(steps) else { return refuse(format!("a range of {steps} elements")) };
-    if count > 1 << 24 {
-        return refuse(format!("a range of {steps} elements"));
-    }
+    let count = cx.table_length(&[steps])?;
     let step = if count > 1 { (end - start) / (count - 1) as f64 } else { 0.0 };
     let values = (0..count).map(|at| {
         let value = if at < count / 2 || count == 1 {
@@ -192,9 +189,7 @@ fn triangle_indices(cx: &mut Cx<'_>, args: &Args<'_>, lower: bool) -> Lowered<Ou
     args.placement()?;
     let (rows, columns, offset) = (args.int("row")?, args.int("col")?, args.int_or("offset", 0)?);
     let dtype = args.opt_dtype("dtype")?.unwrap_or(ElementType::I64);
-    if rows.saturating_mul(columns) > 1 << 26 {
-        return refuse("a triangle of that size");
-    }
+    cx.table_length(&[rows, columns])?;
     let inside = |row: i64, column: i64| {
         let distance = column - row;
         if lower { distance <= offset } else { distance >= offset }

@@ -69,6 +69,9 @@ fn resize(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize, filter: Filter) -> L
         if input[at] < 1 || output[at] < 1 {
             return refuse("an empty image");
         }
+        // The smooth filters have a row of weights as long as an output covers of the input.
+        cx.table_length(&[output[at].max(input[at])])?;
+        cx.table_length(&[output[at], input[at] / output[at] + 1])?;
         let taps = taps(filter, input[at], output[at], factors[at], corners);
         result = weighted(cx, &result, lead + at, &taps)?;
     }

@@ -48,6 +48,7 @@ fn average(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Outcome>
             continue;
         }
         let sizes = cx.known(&[x.dim(axis), size.clone()])?;
+        cx.table_length(&sizes)?;
         let windows = ranges(sizes[0], sizes[1]);
         let shares = windows.iter().flat_map(|&(start, end)| {
             let share = 1.0 / (end - start) as f64;
@@ -70,9 +71,9 @@ fn maximum(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Outcome>
     let x = args.tensor("self")?;
     let (lead, output) = output_sizes(args, &x, spatial)?;
     let (sizes, output) = (cx.known(&x.dims[lead..])?, cx.known(&output)?);
+    let count = cx.table_length(&output)?;
     let windows: Vec<Vec<(i64, i64)>> =
         sizes.iter().zip(&output).map(|(&size, &output)| ranges(size, output)).collect();
-    let count: i64 = output.iter().product();
     if count > 4096 {
         return refuse(format!("{count} windows of different sizes"));
     }
@@ -86,7 +87,7 @@ fn maximum(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Outcome>
     let place = cx.expand_to(&place, &x.dims)?;
     let axes: Vec<usize> = (lead..x.rank()).collect();
     let (mut values, mut places) = (Vec::new(), Vec::new());
-    for window in 0..count {
+    for window in 0..count as i64 {
         let (mut part, mut index, mut rest) = (x.clone(), place.clone(), window);
         for at in (0..spatial).rev() {
             let (start, end) = windows[at][(rest % output[at]) as usize];

@@ -33,17 +33,18 @@ fn counts(
     like: &Tensor,
 ) -> Lowered<Tensor> {
     let lead = x.rank() - windows.kernel.len();
-    let full: i64 = windows.kernel.iter().product();
+    let full: f64 = windows.kernel.iter().map(|&length| length as f64).product();
     let whole =
         windows.padding == windows.after && (include_padding || windows.padding.iter().all(|&pad| pad == 0));
     if whole {
-        return cx.splat_like(like, full as f64);
+        return cx.splat_like(like, full);
     }
     let mut product: Option<Tensor> = None;
     for (at, &kernel) in windows.kernel.iter().enumerate() {
         let size = cx.known(&[x.dim(lead + at)])?[0];
         let output = cx.known(&[windows.output[at].clone()])?[0];
         let pad = windows.padding[at];
+        cx.table_length(&[output])?;
         let lengths: Vec<Scalar> = (0..output)
             .map(|window| {
                 let start = window * windows.strides[at] - pad;

@@ -30,6 +30,9 @@ fn with_indices(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Out
     Ok(vec![values.into(), places.into()])
 }
 
+/// Windows with more places than this no model has: each is several operations.
+const MOST_PLACES: usize = 1 << 12;
+
 /// Goes through the places of a window one after the other, for all windows at once, and keeps the first of the largest;
 /// a later NaN replaces what was there.
 fn scan(cx: &mut Cx<'_>, x: &Tensor, windows: &Windows) -> Lowered<(Tensor, Tensor)> {
@@ -50,6 +53,9 @@ fn scan(cx: &mut Cx<'_>, x: &Tensor, windows: &Windows) -> Lowered<(Tensor, Tens
         let (low, high) = (Size::Int(windows.padding[at]), Size::Int(windows.after[at]));
         padded = cx.pad_axis(&padded, lead + at, &low, &high, 0, lowest(x.dtype))?;
         place = cx.pad_axis(&place, at, &low, &high, 0, -1)?;
+    }
+    if cx.table_length(&windows.kernel)? > MOST_PLACES {
+        return refuse(format!("a window of {:?} elements", windows.kernel));
     }
     let mut best: Option<(Tensor, Tensor)> = None;
     let mut offset = vec![0; spatial];

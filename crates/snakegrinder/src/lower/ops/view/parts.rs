@@ -171,10 +171,13 @@ fn split(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     pieces(cx, &x, axis, &lengths)
 }
 
+/// More parts than this no model cuts a tensor in: each is a value of its own.
+const MOST_PARTS: i64 = 1 << 16;
+
 /// `parts` lengths of `step`, the last of which is what is left.
 fn even_lengths(whole: &Size, step: &Size, parts: i64) -> Lowered<Vec<Size>> {
-    if parts < 1 {
-        return refuse("a split in no parts");
+    if !(1..=MOST_PARTS).contains(&parts) {
+        return refuse(format!("a split in {parts} parts"));
     }
     let mut lengths = vec![step.clone(); parts as usize - 1];
     lengths.push(whole.sub(&step.mul(&Size::Int(parts - 1))));
@@ -214,8 +217,8 @@ fn tensor_split_sections(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let axis = cx.axis(args.int_or("dim", 0)?, x.rank())?;
     let sections = args.int("sections")?;
     let whole = cx.known(&[x.dim(axis)])?[0];
-    if sections < 1 {
-        return refuse("no sections");
+    if !(1..=MOST_PARTS).contains(&sections) {
+        return refuse(format!("a split in {sections} parts"));
     }
     let lengths: Vec<Size> =
         (0..sections).map(|at| Size::Int(whole / sections + i64::from(at < whole % sections))).collect();
@@ -241,6 +244,9 @@ fn unbind(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let x = args.tensor("self")?;
     let axis = cx.axis(args.int_or("dim", 0)?, x.rank())?;
     let count = cx.known(&[x.dim(axis)])?[0];
+    if count > MOST_PARTS {
+        return refuse(format!("a split in {count} parts"));
+    }
     let parts: Vec<Tensor> = (0..count)
         .map(|index| cx.view(&x, View::Select { axis, index: Size::Int(index) }))
         .collect::<Lowered<_>>()?;

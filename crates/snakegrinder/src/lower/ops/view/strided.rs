@@ -22,6 +22,7 @@ fn unfold(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let Some(count) = whole.checked_sub(size).filter(|rest| *rest >= 0).map(|rest| rest / step + 1) else {
         return refuse("a window larger than the dimension");
     };
+    cx.table_length(&[count, size])?;
     let indices: Vec<Scalar> = (0..count)
         .flat_map(|window| (0..size).map(move |at| Scalar::Int(i128::from(window * step + at))))
         .collect();
@@ -63,8 +64,11 @@ fn as_strided(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let stored = cx.transpose(&x, &order)?;
     let stored = cx.reshape(&stored, &[Size::Int(expected)])?;
     let dims: Vec<Size> = sizes.iter().map(|&size| Size::Int(size)).collect();
-    let first = offset - own_offset;
-    let last = sizes.iter().zip(&strides).fold(first, |sum, (size, stride)| sum + (size - 1).max(0) * stride);
+    let first = offset.saturating_sub(own_offset);
+    let last = sizes
+        .iter()
+        .zip(&strides)
+        .fold(first, |sum, (size, stride)| sum.saturating_add((size - 1).max(0).saturating_mul(*stride)));
     if first < 0 || last >= expected {
         return refuse("it reaches beyond its argument");
     }
