@@ -5,6 +5,8 @@
 //! would change the result.
 
 use std::cell::Cell;
+use std::collections::HashSet;
+use std::rc::Rc;
 
 use warpforge_ir::ElementType;
 
@@ -19,6 +21,8 @@ pub(crate) struct Args<'a> {
     /// The node, for what is not an argument by name.
     pub(crate) node: &'a Node,
     graph: &'a Graph,
+    /// The names that later nodes and the graph's outputs use.
+    uses: Rc<HashSet<&'a str>>,
     list: Vec<Arg<'a>>,
 }
 
@@ -30,9 +34,14 @@ struct Arg<'a> {
 }
 
 impl<'a> Args<'a> {
-    pub(super) fn new(graph: &'a Graph, node: &'a Node, values: Vec<(&'a str, Value)>) -> Self {
+    pub(super) fn new(
+        graph: &'a Graph,
+        uses: Rc<HashSet<&'a str>>,
+        node: &'a Node,
+        values: Vec<(&'a str, Value)>,
+    ) -> Self {
         let list = values.into_iter().map(|(name, value)| Arg { name, value, used: Cell::new(false) });
-        Self { node, graph, list: list.collect() }
+        Self { node, graph, uses, list: list.collect() }
     }
 
     /// What the archive records about a tensor argument.
@@ -52,13 +61,18 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Whether a later node uses an output. PyTorch gives those that none uses a name of its own.
+    /// Whether something uses an output.
     pub(crate) fn is_used(&self, position: usize) -> bool {
         match self.node.outputs.get(position) {
-            Some(Argument::AsTensor(tensor)) => !is_unused_name(&tensor.name),
+            Some(Argument::AsTensor(tensor)) => self.uses.contains(tensor.name.as_str()),
             Some(Argument::AsNone(_)) | None => false,
             Some(_) => true,
         }
+    }
+
+    /// Whether something uses any output.
+    pub(crate) fn any_output_used(&self) -> bool {
+        (0..self.node.outputs.len()).any(|position| self.is_used(position))
     }
 
     /// The names of arguments that nobody asked for.
@@ -90,6 +104,11 @@ impl<'a> Args<'a> {
         for name in names {
             self.get(name);
         }
+    }
+
+    /// Says that no argument changes the result.
+    pub(crate) fn ignore_all(&self) {
+        self.list.iter().for_each(|arg| arg.used.set(true));
     }
 
     fn required(&self, name: &str) -> Lowered<&Value> {
@@ -293,11 +312,6 @@ impl<'a> Args<'a> {
         }
         Ok(())
     }
-}
-
-/// Whether a name is one that PyTorch makes up for an output that nothing uses.
-pub(super) fn is_unused_name(name: &str) -> bool {
-    name.contains("_unused_")
 }
 
 fn as_size(name: &str, number: &Number) -> Lowered<Size> {

@@ -1,8 +1,9 @@
 //! The end of a node: its value is the result of the last operation that has its location.
 
+use std::collections::HashSet;
+
 use warpforge_ir::{OpKind, ValueId};
 
-use super::args::is_unused_name;
 use super::cx::Cx;
 use super::graph::{location, node_name};
 use super::ops::Outcome;
@@ -15,7 +16,7 @@ impl Cx<'_> {
     /// Makes sure that the last operation of the node's location gives the node's value: an identity where the value
     /// comes from elsewhere, and for nodes with several values an operation of several results; the parts also get the
     /// locations of the names they are used by.
-    pub(super) fn finish(&mut self, node: &Node, outcome: Outcome) -> Lowered<Outcome> {
+    pub(super) fn finish(&mut self, node: &Node, uses: &HashSet<&str>, outcome: Outcome) -> Lowered<Outcome> {
         if let [Value::Tensor(tensor)] = outcome.as_slice() {
             if self.is_last(tensor.id, node) {
                 return Ok(outcome);
@@ -34,9 +35,9 @@ impl Cx<'_> {
         let outer = self.b.set_location(None);
         let mut renamed = Vec::new();
         for (name, tensor) in &parts {
-            // PyTorch names parts that nothing uses after the node; they are no nodes of the traced graph.
+            // What nothing uses is no node of the traced graph.
             self.b.set_location(Some(location(name, source.as_ref())));
-            renamed.push(if is_unused_name(name) { tensor.clone() } else { self.identity(tensor)? });
+            renamed.push(if uses.contains(name) { self.identity(tensor)? } else { tensor.clone() });
         }
         self.b.set_location(outer);
         Ok(replaced(node, outcome, &mut renamed.into_iter()))

@@ -1,9 +1,10 @@
 //! Walking the nodes of a graph.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use super::args::{Args, is_unused_name};
+use super::args::Args;
 use super::cx::Cx;
 use super::ops::{self, Found, Outcome};
 use super::refusal::{Lowered, Refusal, refuse};
@@ -18,7 +19,31 @@ use crate::graph::{Source, element_type};
 /// The values of a graph by name, and what could not be lowered.
 pub(crate) struct Walk<'a> {
     graph: &'a Graph,
+    uses: Rc<HashSet<&'a str>>,
     scope: HashMap<&'a str, Value>,
+}
+
+/// The names that nodes of a graph and its outputs use. Inner graphs name their own values.
+fn uses(graph: &Graph) -> HashSet<&str> {
+    let inputs = graph.nodes.iter().flat_map(|node| node.inputs.iter().map(|input| &input.arg));
+    inputs.chain(&graph.outputs).flat_map(names).collect()
+}
+
+fn names(argument: &Argument) -> Vec<&str> {
+    match argument {
+        Argument::AsTensor(name) | Argument::AsOptionalTensor(OptionalTensor::AsTensor(name)) => {
+            vec![&name.name]
+        }
+        Argument::AsTensors(all) => all.iter().map(|name| name.name.as_str()).collect(),
+        Argument::AsOptionalTensors(all) => all
+            .iter()
+            .filter_map(|one| match one {
+                OptionalTensor::AsTensor(name) => Some(name.name.as_str()),
+                OptionalTensor::AsNone(_) => None,
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Graphs of higher-order operators may hold others; real ones are a few deep.
@@ -26,7 +51,7 @@ const MAX_DEPTH: usize = 32;
 
 impl<'a> Walk<'a> {
     pub(super) fn new(graph: &'a Graph) -> Self {
-        Self { graph, scope: HashMap::new() }
+        Self { graph, uses: Rc::new(uses(graph)), scope: HashMap::new() }
     }
 
     pub(super) fn bind(&mut self, name: &'a str, value: Value) {
@@ -98,7 +123,7 @@ impl<'a> Walk<'a> {
 
     fn args(&mut self, cx: &mut Cx<'_>, node: &'a Node) -> Lowered<Args<'a>> {
         let values = node.inputs.iter().map(|input| Ok((input.name.as_str(), self.value(cx, &input.arg)?)));
-        Ok(Args::new(self.graph, node, values.collect::<Lowered<_>>()?))
+        Ok(Args::new(self.graph, self.uses.clone(), node, values.collect::<Lowered<_>>()?))
     }
 
     /// The value that an argument stands for.
@@ -225,12 +250,12 @@ impl<'a> Walk<'a> {
         for (output, value) in node.outputs.iter().zip(&outcome) {
             self.check(cx, output, value)?;
         }
-        let outcome = cx.finish(node, outcome)?;
+        let outcome = cx.finish(node, &self.uses, outcome)?;
         for (output, value) in node.outputs.iter().zip(outcome) {
             match (output, value) {
                 (Argument::AsNone(_), _) => {}
                 // A lowering may leave out what nothing uses.
-                (Argument::AsTensor(name), Value::None) if is_unused_name(&name.name) => {}
+                (Argument::AsTensor(name), Value::None) if !self.uses.contains(name.name.as_str()) => {}
                 (Argument::AsTensor(name), Value::Tensor(tensor)) => {
                     self.give_tensor(cx, &name.name, &tensor);
                 }

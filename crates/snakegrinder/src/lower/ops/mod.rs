@@ -8,18 +8,24 @@ mod arrange;
 mod attention;
 mod convolution;
 mod creation;
+mod distance;
 pub(super) mod higher_order;
 mod indexing;
+mod loss;
 mod matrix;
 mod normalize;
 mod pad;
+mod patches;
 mod pointwise;
 mod pooling;
 mod prelude;
 mod random;
 mod reduction;
 mod resize;
+mod sample;
+mod special;
 mod symbolic;
+mod transform;
 mod view;
 
 use std::collections::HashMap;
@@ -63,16 +69,17 @@ fn one(tensor: Tensor) -> Lowered<Outcome> {
 
 /// All families: the tables of each.
 const FAMILIES: &[&[&[Op]]] = &[
-    &[arrange::TABLE, attention::TABLE, convolution::TABLE, creation::TABLE],
+    &[arrange::TABLE, attention::TABLE, convolution::TABLE, creation::TABLE, distance::TABLE],
     indexing::TABLES,
+    &[loss::TABLE],
     matrix::TABLES,
     normalize::TABLES,
-    &[pad::TABLE],
+    &[pad::TABLE, patches::TABLE],
     pointwise::TABLES,
     pooling::TABLES,
     &[random::TABLE],
     reduction::TABLES,
-    &[resize::TABLE, symbolic::TABLE],
+    &[resize::TABLE, sample::TABLE, special::TABLE, symbolic::TABLE, transform::TABLE],
     view::TABLES,
 ];
 

@@ -8,12 +8,38 @@ pub(super) const TABLE: &[Op] = &[
     view("aten.feature_alpha_dropout.default", dropout),
     view("aten.feature_dropout.default", dropout),
     op("aten.native_dropout.default", native_dropout),
+    op("aten.bernoulli.default", unless_unused),
+    op("aten.bernoulli.p", unless_unused),
+    op("aten.multinomial.default", unless_unused),
+    op("aten.normal.Tensor_Tensor", unless_unused),
+    op("aten.normal.Tensor_float", unless_unused),
+    op("aten.normal.float_Tensor", unless_unused),
+    op("aten.normal_functional.default", unless_unused),
+    op("aten.rand.default", unless_unused),
+    op("aten.rand_like.default", unless_unused),
+    op("aten.randint.default", unless_unused),
+    op("aten.randint.low", unless_unused),
+    op("aten.randint_like.default", unless_unused),
+    op("aten.randint_like.low_dtype", unless_unused),
+    op("aten.randn.default", unless_unused),
+    op("aten.randn_like.default", unless_unused),
+    op("aten.randperm.default", unless_unused),
+    op("aten.uniform.default", unless_unused),
     op("aten.rrelu.default", rrelu),
     op("aten.rrelu_with_noise.default", |cx, args| {
         args.ignore(&["noise"]);
         rrelu(cx, args)
     }),
 ];
+
+/// PyTorch keeps nodes that draw random numbers even where nothing uses what they draw.
+fn unless_unused(_: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    if args.any_output_used() {
+        return refuse("it draws random numbers, which StableHLO would draw from another generator");
+    }
+    args.ignore_all();
+    Ok(vec![Value::None])
+}
 
 fn draws_nothing(args: &Args<'_>) -> Lowered<bool> {
     let (train, probability) = (args.bool_or("train", true)?, args.float_or("p", 0.5)?);
@@ -22,7 +48,8 @@ fn draws_nothing(args: &Args<'_>) -> Lowered<bool> {
 
 /// Outside training the argument itself.
 fn dropout(_: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
-    let x = args.tensor("input")?;
+    // The in-place variant calls its argument otherwise.
+    let x = args.tensor(if args.get("input").is_some() { "input" } else { "self" })?;
     if draws_nothing(args)? {
         return one(x);
     }

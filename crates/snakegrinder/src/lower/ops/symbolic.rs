@@ -121,9 +121,7 @@ fn number(args: &Args<'_>, position: usize) -> Lowered<Number> {
 
 /// Checks that hold for every run of an exported program that PyTorch would accept; nothing is computed by them.
 fn nothing(_: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
-    for position in 0..args.len() {
-        args.at(position);
-    }
+    args.ignore_all();
     Ok(Vec::new())
 }
 

@@ -8,7 +8,7 @@ mod search;
 
 use super::prelude::Op;
 
-pub(super) use self::rows::take_rows;
+pub(super) use self::rows::{gather, take_rows};
 
 pub(super) const TABLES: &[&[Op]] =
     &[advanced::TABLE, along::TABLE, embedding::TABLE, rows::TABLE, search::TABLE];

@@ -71,7 +71,7 @@ pub(in super::super) fn take_rows(
 }
 
 /// A gather with sizes that may be dynamic.
-pub(super) fn gather(
+pub(in super::super) fn gather(
     cx: &mut Cx<'_>,
     x: &Tensor,
     index: &Tensor,

@@ -31,7 +31,7 @@ fn vector_norm(cx: &mut Cx<'_>, args: &Args<'_>, order: &str) -> Lowered<Outcome
 }
 
 /// The norm of an order over dimensions.
-fn norm_of(cx: &mut Cx<'_>, x: &Tensor, axes: &[usize], order: f64) -> Lowered<Tensor> {
+pub(in super::super) fn norm_of(cx: &mut Cx<'_>, x: &Tensor, axes: &[usize], order: f64) -> Lowered<Tensor> {
     if order == 2.0 {
         let square = cx.mul(x, x)?;
         let total = cx.sum(&square, axes)?;
