@@ -13,22 +13,38 @@ from warpforge import Model
 
 @dataclass(frozen=True)
 class Entry:
-    """A model by name; `train` if its graph is that of the loss and the gradients."""
+    """A model by name; `train` if its graph is that of the loss and the gradients.
+
+    It is exported as it is and, if PyTorch can, decomposed.
+    """
 
     name: str
     make: Callable[[], Model]
     train: bool = False
     dynamic: list[str] = field(default_factory=list)
+    decomposed: bool = True
+
+    def forms(self) -> list[str]:
+        """The forms that it is exported in."""
+        plain = "train" if self.train else "as_exported"
+        return [plain, "train_decomposed" if self.train else "decomposed"] if self.decomposed else [plain]
 
 
 ENTRIES: dict[str, Entry] = {}
 
 
-def add(name: str, make: Callable[[], Model], *, train: bool = False, dynamic: tuple[str, ...] = ()) -> None:
+def add(
+    name: str,
+    make: Callable[[], Model],
+    *,
+    train: bool = False,
+    dynamic: tuple[str, ...] = (),
+    decomposed: bool = True,
+) -> None:
     """Adds a model to the catalogue."""
     if name in ENTRIES:
         raise ValueError(f"two models are named {name}")
-    ENTRIES[name] = Entry(name, make, train, list(dynamic))
+    ENTRIES[name] = Entry(name, make, train, list(dynamic), decomposed)
 
 
 def entry(name: str, **options: object) -> Callable[[Callable[[], Model]], Callable[[], Model]]:

@@ -14,7 +14,7 @@ from catalogue import ENTRIES, Entry
 
 from warpforge import trace
 
-GROUPS = ("vision", "text", "training")
+GROUPS = ("operations", "vision", "text", "training")
 SEED = 0
 
 
@@ -31,13 +31,14 @@ def main() -> int:
     for entry in ENTRIES.values():
         if options.names and entry.name not in options.names:
             continue
-        for form in ["train", "train_decomposed"] if entry.train else ["as_exported", "decomposed"]:
-            failed += not _export(entry, form, options.folder / entry.name / form, options.keep)
+        for form in entry.forms():
+            failed += not _export(entry, form, options)
     return 1 if failed else 0
 
 
-def _export(entry: Entry, form: str, folder: Path, keep: bool) -> bool:
-    if keep and (folder / "model.golden" / "manifest.json").is_file():
+def _export(entry: Entry, form: str, options: argparse.Namespace) -> bool:
+    folder = options.folder / entry.name / form
+    if options.keep and (folder / "model.golden" / "manifest.json").is_file():
         return True
     start = time.monotonic()
     torch.manual_seed(SEED)
@@ -48,7 +49,7 @@ def _export(entry: Entry, form: str, folder: Path, keep: bool) -> bool:
             train=entry.train,
             dynamic=entry.dynamic,
             decompose="decomposed" in form,
-            activations=True,
+            activations=options.activations,
             seed=SEED,
         )
     except Exception as error:  # one model's trouble must not keep the others from being exported
@@ -66,6 +67,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("names", nargs="*", help="models to export (default: all)")
     parser.add_argument("--group", action="append", choices=GROUPS, help="only the models of this file")
     parser.add_argument("--keep", action="store_true", help="leave what is there already")
+    parser.add_argument("--activations", action="store_true", help="save the value of every node too")
     return parser.parse_intermixed_args()
 
 

@@ -120,7 +120,6 @@ IMAGES: dict[str, tuple[str, dict[str, Any]]] = {
     "vit": ("ViTForImageClassification", IMAGE),
     "deit": ("DeiTForImageClassification", IMAGE),
     "beit": ("BeitForImageClassification", {**IMAGE, "use_relative_position_bias": True}),
-    "data2vec_vision": ("Data2VecVisionForImageClassification", IMAGE),
     "dinov2": ("Dinov2ForImageClassification", {**IMAGE, "mlp_ratio": 2}),
     "siglip_vision": ("SiglipVisionModel", IMAGE),
     "hf_swin": (
@@ -170,13 +169,13 @@ IMAGES: dict[str, tuple[str, dict[str, Any]]] = {
             **IMAGE,
             "patch_size": 16,
             "image_size": 64,
-            "backbone_out_indices": [0, 0, 1, 1],
+            "num_hidden_layers": 4,
+            "backbone_out_indices": [0, 1, 2, 3],
             "neck_hidden_sizes": [8, 8, 16, 16],
             "fusion_hidden_size": 16,
             "is_hybrid": False,
         },
     ),
-    "cvt": ("CvtForImageClassification", {"embed_dim": [8, 16, 32], "num_heads": [1, 2, 4], "depth": [1, 1, 1]}),
     "levit": (
         "LevitForImageClassification",
         {
@@ -326,13 +325,6 @@ def blip() -> Model:
     }
     kwargs = {"pixel_values": torch.randn(2, 3, 32, 32), "input_ids": _ids(2, 8)}
     return Model(_make("BlipForConditionalGeneration", config), (), kwargs)
-
-
-@entry("vilt")
-def vilt() -> Model:
-    """One transformer over words and patches."""
-    kwargs = {"input_ids": _ids(1, 8), "pixel_values": torch.randn(1, 3, 32, 32)}
-    return Model(_make("ViltModel", {**SMALL, **IMAGE}), (), kwargs)
 
 
 @entry("detr")

@@ -35,7 +35,6 @@ CLASSIFIERS = {
     "swin_t": 64,
     "swin_v2_t": 64,
     "vgg11_bn": 32,
-    "wide_resnet50_2": 64,
 }
 VIDEO = ("r3d_18", "mc3_18", "r2plus1d_18")
 
