@@ -68,8 +68,7 @@ pub(crate) fn run(args: &OptArgs) -> Outcome {
     let types = types.map_err(|diagnostics| Failure::bad_input(anyhow!("--refine: {diagnostics}")))?;
     let mut modules = Vec::new();
     for loaded in model::modules(&args.file, keep_locations)? {
-        let mut module =
-            loaded.module.map_err(|diagnostics| Failure::bad_input(anyhow!("{diagnostics}")))?;
+        let mut module = loaded.module.map_err(|diagnostics| Failure::bad_input(anyhow!("{diagnostics}")))?;
         if let Some(types) = &types {
             module = refine(&module, "main", types).map_err(|error| {
                 Failure::bad_input(anyhow!("{}", error.diagnostic().render(&loaded.source)))
