@@ -92,7 +92,7 @@ impl Diagnostic {
         /// Longest piece of a source line that is shown: constants make lines of megabytes.
         const SHOWN: usize = 120;
         let line: Vec<char> = source.line_at(self.span.start).chars().take(1 << 20).collect();
-        let column = source.position(self.span.start).column - 1;
+        let column = source.shown_column(self.span.start);
         let first = if column > SHOWN - 20 { column - SHOWN / 2 } else { 0 }.min(line.len());
         let last = (first + SHOWN).min(line.len());
         out.push_str("\n  ");

@@ -9,4 +9,4 @@ mod diagnostic;
 mod source;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
-pub use source::{Position, Source, Span};
+pub use source::{Cut, Position, Source, Span};

@@ -70,23 +70,40 @@ pub struct Source {
     text: Option<Arc<String>>,
     /// Line that the first line of `text` has in its file, for a chunk cut out of a longer file.
     first_line: usize,
+    cuts: Arc<[Cut]>,
+}
+
+/// A place where a reader left out a part of a line of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Where it was, in the text that is left.
+    pub offset: usize,
+    /// How many characters are missing.
+    pub length: usize,
 }
 
 impl Source {
     /// A text source.
     pub fn new(name: impl Into<Arc<str>>, text: impl Into<String>) -> Self {
-        Self { name: name.into(), text: Some(Arc::new(text.into())), first_line: 1 }
+        Self { name: name.into(), text: Some(Arc::new(text.into())), first_line: 1, cuts: Arc::default() }
     }
 
     /// A source without text, such as bytecode: spans are byte offsets into it.
     pub fn binary(name: impl Into<Arc<str>>) -> Self {
-        Self { name: name.into(), text: None, first_line: 1 }
+        Self { name: name.into(), text: None, first_line: 1, cuts: Arc::default() }
     }
 
     /// Numbers lines from `line`: for a chunk that starts there in its file.
     #[must_use]
     pub fn with_first_line(mut self, line: usize) -> Self {
         self.first_line = line.max(1);
+        self
+    }
+
+    /// Columns count what was left out of the text as well.
+    #[must_use]
+    pub fn with_cuts(mut self, cuts: impl Into<Arc<[Cut]>>) -> Self {
+        self.cuts = cuts.into();
         self
     }
 
@@ -112,7 +129,17 @@ impl Source {
         let before = &text.as_bytes()[..offset];
         let line_start = before.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
         let line = before.iter().filter(|&&b| b == b'\n').count();
-        Position { line: line + self.first_line, column: text[line_start..offset].chars().count() + 1 }
+        let missing = self.cuts.iter().filter(|cut| (line_start..offset).contains(&cut.offset));
+        let column = text[line_start..offset].chars().count() + missing.map(|cut| cut.length).sum::<usize>();
+        Position { line: line + self.first_line, column: column + 1 }
+    }
+
+    /// How many characters of its line stand before a byte offset, what was left out not among them.
+    pub(crate) fn shown_column(&self, offset: u32) -> usize {
+        let text = self.text();
+        let offset = floor_boundary(text, offset as usize);
+        let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
+        text[start..offset].chars().count()
     }
 
     /// The line that holds a byte offset, without its line end.
@@ -136,6 +163,13 @@ fn floor_boundary(text: &str, offset: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_count_what_was_left_out() {
+        let source = Source::new("f", "ab\ncd\n").with_cuts([Cut { offset: 4, length: 100 }]);
+        let at = |offset| source.position(offset).to_string();
+        assert_eq!((at(1), at(3), at(4), at(5)), ("1:2".into(), "2:1".into(), "2:2".into(), "2:103".into()));
+    }
 
     #[test]
     fn positions_count_lines_and_characters_from_one() {

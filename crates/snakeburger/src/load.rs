@@ -6,6 +6,7 @@ use warpforge_diag::{Diagnostic, Diagnostics, Source, Span};
 use warpforge_ir::{Blob, Module};
 
 use crate::text::Options;
+use crate::text::slim::{Constant, Slim, constants_in, cuts_of};
 use crate::{bytecode, text};
 
 /// A module of a file, or what is wrong with it.
@@ -31,7 +32,8 @@ pub fn load_file(path: &Path, options: &Options) -> std::io::Result<Vec<Loaded>>
         let bytes = warpforge_tensor::io::map_file(path).map_err(std::io::Error::other)?;
         return Ok(vec![load_bytecode(&name, &bytes, options)]);
     }
-    Ok(load(&name, std::fs::read(path)?, options))
+    let slim = Slim::read(std::fs::File::open(path)?)?;
+    Ok(load_text(&name, slim, options))
 }
 
 /// Reads the modules in bytes; `name` stands for the file in messages.
@@ -39,17 +41,7 @@ pub fn load(name: &str, bytes: Vec<u8>, options: &Options) -> Vec<Loaded> {
     if bytecode::is_bytecode(&bytes) {
         return vec![load_bytecode(name, &Blob::from(bytes), options)];
     }
-    match String::from_utf8(bytes) {
-        Ok(text) => load_text(name, text, options),
-        Err(error) => {
-            let offset = error.utf8_error().valid_up_to();
-            let source = Source::binary(name);
-            let message = "neither MLIR bytecode nor MLIR text: this is not UTF-8";
-            let mut found = Diagnostics::new(source.clone());
-            found.push(Diagnostic::error(Span::at(offset), message));
-            vec![Loaded { source, module: Err(found) }]
-        }
-    }
+    load_text(name, Slim { text: bytes, ..Slim::default() }, options)
 }
 
 /// Reads a module from bytecode; `name` stands for the file in messages.
@@ -63,9 +55,15 @@ pub fn load_bytecode(name: &str, bytes: &Blob, options: &Options) -> Loaded {
     Loaded { source, module }
 }
 
-fn load_text(name: &str, text: String, options: &Options) -> Vec<Loaded> {
-    let parse = |source: Source| {
-        let module = text::parse(&source, options);
+fn load_text(name: &str, slim: Slim, options: &Options) -> Vec<Loaded> {
+    let Slim { text, constants } = slim;
+    let cuts = cuts_of(&constants);
+    let text = match String::from_utf8(text) {
+        Ok(text) => text,
+        Err(error) => return vec![not_text(name, error.utf8_error().valid_up_to(), &constants)],
+    };
+    let parse = |source: Source, constants: Vec<Constant>| {
+        let module = text::parse_slim(&source, constants, options);
         Loaded { source, module }
     };
     let chunks = text::chunks(&text);
@@ -75,13 +73,28 @@ fn load_text(name: &str, text: String, options: &Options) -> Vec<Loaded> {
         }
         // Nothing is copied: constants make files of gigabytes.
         drop(chunks);
-        return vec![parse(Source::new(name, text))];
+        return vec![parse(Source::new(name, text).with_cuts(cuts), constants)];
     }
     chunks
         .into_iter()
         .filter(|chunk| !chunk.text.trim().is_empty())
-        .map(|chunk| parse(Source::new(name, chunk.text).with_first_line(chunk.first_line)))
+        .map(|chunk| {
+            let inside = constants_in(&constants, chunk.offset..chunk.offset + chunk.text.len());
+            let source = Source::new(name, chunk.text).with_first_line(chunk.first_line);
+            parse(source.with_cuts(cuts_of(&inside)), inside)
+        })
         .collect()
+}
+
+/// The answer to bytes that are not text; the offset is in the text without its long constants.
+fn not_text(name: &str, offset: usize, constants: &[Constant]) -> Loaded {
+    let before = constants.iter().filter(|constant| constant.offset <= offset);
+    let offset = offset + before.map(|constant| constant.digits).sum::<usize>();
+    let source = Source::binary(name);
+    let mut found = Diagnostics::new(source.clone());
+    let message = "neither MLIR bytecode nor MLIR text: this is not UTF-8";
+    found.push(Diagnostic::error(Span::at(offset), message));
+    Loaded { source, module: Err(found) }
 }
 
 #[cfg(test)]

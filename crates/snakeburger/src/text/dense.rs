@@ -107,19 +107,30 @@ impl Parser<'_> {
         }
         self.cur.set_pos(self.cur.pos() + 2);
         let bytes = self.hex_bytes()?;
-        elements::from_file(ty.clone(), Blob::from(bytes)).map_err(|why| self.cur.error_at(start, why))
+        elements::from_file(ty.clone(), bytes).map_err(|why| self.cur.error_at(start, why))
     }
 
     /// Bytes from hexadecimal digits, up to the closing quote.
-    pub(super) fn hex_bytes(&mut self) -> Parse<Vec<u8>> {
+    pub(super) fn hex_bytes(&mut self) -> Parse<Blob> {
         let start = self.cur.pos();
         let rest = self.cur.rest();
+        if let Some(constant) = self.taken.at(start) {
+            let (digits, bytes) = (constant.digits, constant.bytes.clone());
+            if digits % 2 != 0 {
+                return Err(self.cur.error_at(start, ODD_DIGITS));
+            }
+            if rest.first() != Some(&b'"') {
+                return Err(self.cur.error_at(start, NO_DIGIT));
+            }
+            self.cur.set_pos(start + 1);
+            return Ok(bytes);
+        }
         let Some(length) = memchr::memchr(b'"', rest) else {
             return Err(self.cur.error_at(start, "the string is not closed"));
         };
         let digits = &rest[..length];
         if length % 2 != 0 {
-            return Err(self.cur.error_at(start, "the number of hexadecimal digits is odd"));
+            return Err(self.cur.error_at(start, ODD_DIGITS));
         }
         let mut bad = 0u8;
         let pairs = digits.chunks_exact(2).map(|pair| {
@@ -130,10 +141,10 @@ impl Parser<'_> {
         let bytes: Vec<u8> = pairs.collect();
         if bad != 0 {
             let at = digits.iter().position(|b| hex_digit(*b).is_none()).unwrap_or(0);
-            return Err(self.cur.error_at(start + at, "this is no hexadecimal digit"));
+            return Err(self.cur.error_at(start + at, NO_DIGIT));
         }
         self.cur.set_pos(start + length + 1);
-        Ok(bytes)
+        Ok(Blob::from(bytes))
     }
 
     /// A nested list that has the shape of the type.
@@ -195,6 +206,14 @@ impl Parser<'_> {
         }
         Ok(())
     }
+}
+
+const ODD_DIGITS: &str = "the number of hexadecimal digits is odd";
+const NO_DIGIT: &str = "this is no hexadecimal digit";
+
+/// The value of a byte that is known to be a hexadecimal digit.
+pub(super) fn digit_value(digit: u8) -> u8 {
+    HEX[usize::from(digit)] & 0x0F
 }
 
 const HEX: [u8; 256] = {

@@ -14,6 +14,7 @@ mod ops;
 mod parser;
 mod pieces;
 mod resources;
+pub(crate) mod slim;
 mod stablehlo_attrs;
 #[cfg(test)]
 mod tests;
@@ -38,7 +39,16 @@ pub struct Options {
 ///
 /// The first thing that is not MLIR, with its position.
 pub fn parse(source: &Source, options: &Options) -> Result<Module, Diagnostics> {
-    parser::Parser::new(source.text(), *options).file().map_err(|error| {
+    parse_slim(source, Vec::new(), options)
+}
+
+/// Reads a module whose long constants were taken out of the text.
+pub(crate) fn parse_slim(
+    source: &Source,
+    constants: Vec<slim::Constant>,
+    options: &Options,
+) -> Result<Module, Diagnostics> {
+    parser::Parser::new(source.text(), constants, *options).file().map_err(|error| {
         let mut diagnostics = Diagnostics::new(source.clone());
         diagnostics.push(*error);
         diagnostics
@@ -64,7 +74,7 @@ fn parse_whole<'a, T>(
     text: &'a str,
     parse: impl FnOnce(&mut parser::Parser<'a>) -> cursor::Parse<T>,
 ) -> Result<T, String> {
-    let mut parser = parser::Parser::new(text, Options::default());
+    let mut parser = parser::Parser::new(text, Vec::new(), Options::default());
     let value = parse(&mut parser).map_err(|error| error.message)?;
     if parser.cur.at_end() { Ok(value) } else { Err(parser.cur.expected("the end").message) }
 }
@@ -75,7 +85,7 @@ fn parse_whole<'a, T>(
 ///
 /// The first thing that is no type, with its position.
 pub fn parse_types(text: &str) -> Result<Vec<Type>, Diagnostics> {
-    parser::Parser::new(text, Options::default()).only_types().map_err(|error| {
+    parser::Parser::new(text, Vec::new(), Options::default()).only_types().map_err(|error| {
         let mut diagnostics = Diagnostics::new(Source::new("types", text));
         diagnostics.push(*error);
         diagnostics
@@ -87,6 +97,8 @@ pub fn parse_types(text: &str) -> Result<Vec<Type>, Diagnostics> {
 pub struct Chunk<'a> {
     /// The line of the file that the chunk starts on, from 1.
     pub first_line: usize,
+    /// The byte of the file that it starts at.
+    pub offset: usize,
     /// The text.
     pub text: &'a str,
 }
@@ -98,11 +110,11 @@ pub fn chunks(text: &str) -> Vec<Chunk<'_>> {
     for (number, line) in text.split_inclusive('\n').enumerate() {
         let next = offset + line.len();
         if line.trim_end().starts_with("// -----") {
-            chunks.push(Chunk { first_line, text: &text[start..offset] });
+            chunks.push(Chunk { first_line, offset: start, text: &text[start..offset] });
             (start, first_line) = (next, number + 2);
         }
         offset = next;
     }
-    chunks.push(Chunk { first_line, text: &text[start..] });
+    chunks.push(Chunk { first_line, offset: start, text: &text[start..] });
     chunks
 }

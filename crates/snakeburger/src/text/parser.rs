@@ -9,6 +9,7 @@ use warpforge_ir::{BlockId, Module, OpKind, RegionId, Type, ValueId};
 use super::Options;
 use super::cursor::{Cursor, Parse};
 use super::dense::Resources;
+use super::slim::{Constant, Taken};
 
 /// Values of one name: the first and how many.
 #[derive(Clone, Copy)]
@@ -31,6 +32,8 @@ pub(super) struct Parser<'a> {
     pub(super) aliases: HashMap<&'a str, Attribute>,
     pub(super) type_aliases: HashMap<&'a str, Type>,
     pub(super) resources: Resources,
+    /// Constants that are not in the text.
+    pub(super) taken: Taken,
     options: Options,
     values: HashMap<&'a str, Named>,
     /// What names meant before the regions around here changed that.
@@ -38,13 +41,14 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &'a str, options: Options) -> Self {
+    pub(super) fn new(text: &'a str, taken: Vec<Constant>, options: Options) -> Self {
         Self {
             cur: Cursor::new(text),
             module: Module::new(),
             aliases: HashMap::new(),
             type_aliases: HashMap::new(),
             resources: Resources::default(),
+            taken: Taken::new(taken),
             options,
             values: HashMap::new(),
             shadowed: Vec::new(),
@@ -64,6 +68,11 @@ impl<'a> Parser<'a> {
                 Some(b'{') if self.cur.looking_at("{-#") => self.skip_resources()?,
                 _ => self.operation(body)?,
             }
+        }
+        if let Some(offset) = self.taken.unused() {
+            return Err(self
+                .cur
+                .error_at(offset, "a constant of this length is not read inside something unknown"));
         }
         // A file that is one module is that module; anything else is inside one that goes without saying.
         if let &[only] = self.module.block_ops(body)

@@ -1,7 +1,5 @@
 //! The section of a file that holds the data of `dense_resource` constants.
 
-use warpforge_ir::Blob;
-
 use super::cursor::Parse;
 use super::parser::Parser;
 
@@ -56,8 +54,7 @@ impl Parser<'_> {
             return Err(self.cur.error_at(start, "a resource must be hexadecimal, with `0x`"));
         }
         self.cur.set_pos(self.cur.pos() + 2);
-        let bytes = self.hex_bytes()?;
-        let all = Blob::from(bytes);
+        let all = self.hex_bytes()?;
         let data = all.slice(4..all.len().max(4));
         let data =
             data.ok_or_else(|| self.cur.error_at(start, "a resource starts with four bytes of alignment"))?;

@@ -142,9 +142,9 @@ fn a_file_of_several_modules_is_cut_at_its_marks() {
     assert_eq!(
         found,
         [
-            Chunk { first_line: 1, text: "a\n" },
-            Chunk { first_line: 3, text: "b\nc\n" },
-            Chunk { first_line: 6, text: "" },
+            Chunk { first_line: 1, offset: 0, text: "a\n" },
+            Chunk { first_line: 3, offset: 11, text: "b\nc\n" },
+            Chunk { first_line: 6, offset: 24, text: "" },
         ]
     );
 }

@@ -118,9 +118,8 @@ fn col2im(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
         }
     }
     let Some(mut image) = total else { return refuse("an empty window") };
-    for at in 0..2 {
-        let pad = steps.padding[at];
-        image = cx.slice(&image, 2 + at, &int(pad), &int(pad + sizes[at]), 1)?;
+    for (at, (&pad, &size)) in steps.padding.iter().zip(&sizes).enumerate() {
+        image = cx.slice(&image, 2 + at, &int(pad), &int(pad + size), 1)?;
     }
     let dims = image.dims[1..].to_vec();
     one(if batched { image } else { cx.reshape(&image, &dims)? })
