@@ -1,6 +1,7 @@
 //! The reference evaluator as a backend: the correctness tier on the host.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::ThreadId;
 use std::time::Instant;
@@ -35,17 +36,17 @@ impl Backend for Reference {
     }
 
     /// Nothing is prepared: the operations are looked through for what could not be evaluated.
-    fn compile(&self, program: &Program, _: &Target) -> Result<Box<dyn Executable>> {
+    fn compile(&self, program: &Program, target: &Target) -> Result<Box<dyn Executable>> {
         let module = program.module();
-        let mut operations = Vec::new();
+        let (mut operations, options) = (Vec::new(), Options::default());
         let mut pending: Vec<OpRef<'_>> = vec![module.root()];
         while let Some(op) = pending.pop() {
-            operations.extend(why_unsupported(op).map(|reason| format!("{}: {reason}", op.name())));
+            operations.extend(why_unsupported(op, &options).map(|reason| format!("{}: {reason}", op.name())));
             let blocks = op.regions().iter().flat_map(|&region| module.blocks(region));
             pending.extend(blocks.flat_map(|&block| module.ops_in(block)));
         }
         if operations.is_empty() {
-            return Ok(Box::new(Compiled { program: program.clone() }));
+            return Ok(Box::new(Compiled { program: program.clone(), threads: target.threads }));
         }
         operations.sort();
         operations.dedup();
@@ -55,6 +56,7 @@ impl Backend for Reference {
 
 struct Compiled {
     program: Program,
+    threads: Option<NonZeroUsize>,
 }
 
 impl Executable for Compiled {
@@ -69,7 +71,8 @@ impl Executable for Compiled {
             Some(timeline) => Some(Arc::clone(timeline) as Arc<dyn Observer>),
             None => options.observer.clone(),
         };
-        let options = Options { observer, ..Options::default() };
+        let options =
+            Options { observer, threads: self.threads.map(NonZeroUsize::get), ..Options::default() };
         let values = Interpreter::new(self.program.module(), options).run(self.program.entry(), arguments)?;
         let outputs: std::result::Result<Vec<Tensor>, _> =
             values.iter().map(|value| value.as_tensor().cloned()).collect();
@@ -78,7 +81,8 @@ impl Executable for Compiled {
     }
 
     fn threads(&self) -> usize {
-        1
+        let available = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        self.threads.unwrap_or_else(available).get()
     }
 
     fn peak_memory_bytes(&self) -> Option<u64> {
