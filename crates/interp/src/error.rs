@@ -24,6 +24,9 @@ pub enum ErrorKind {
     /// The module or its inputs are not what the operation asks for.
     #[error("{0}")]
     Invalid(String),
+    /// A custom call of the user has failed.
+    #[error("the custom call failed: {0}")]
+    CustomCall(String),
     /// A bound of [`Limits`](crate::Limits) was reached.
     #[error("limit reached: {0}")]
     Limit(String),

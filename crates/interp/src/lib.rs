@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod conformance;
+mod custom_calls;
 mod cx;
 mod error;
 mod machine;
@@ -21,6 +22,7 @@ mod scalar;
 pub mod trace;
 mod value;
 
+pub use custom_calls::CustomCall;
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Interpreter;
 pub use ops::{is_evaluated, why_unsupported};

@@ -1,11 +1,12 @@
 //! How an evaluation runs.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use warpforge_ir::OpRef;
 
-use crate::Value;
+use crate::{CustomCall, Value};
 
 /// Bounds on what a program may use.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +70,8 @@ pub struct Options {
     /// Judges the floats of `check` custom calls by this fraction of the largest value, or by one step of their type where
     /// that is more, instead of by what the calls say.
     pub loose_checks: Option<f64>,
+    /// Targets of custom calls, before those that the reference knows itself.
+    pub custom_calls: HashMap<String, Arc<dyn CustomCall>>,
     /// How many threads an operation may use; as many as the machine has unless said otherwise.
     pub threads: Option<usize>,
     /// Compute every element by the general path that takes all types, never by the fast loops for common ones. The

@@ -1,13 +1,12 @@
 //! Functions, branches, loops, calls, tuples and tokens.
 
-use warpforge_ir::{OpKind, OpRef};
+use warpforge_ir::OpKind;
 
+use super::Evaluator;
 use super::shape::first_element;
-use super::testing::check_call;
-use super::{Evaluator, lapack};
-use crate::Value;
 use crate::cx::{Cx, missing};
-use crate::error::{Result, invalid, unsupported};
+use crate::error::{Result, invalid};
+use crate::{Value, custom_calls};
 
 pub(super) const OPS: &[(OpKind, Evaluator)] = &[
     (OpKind::AfterAll, token),
@@ -17,47 +16,12 @@ pub(super) const OPS: &[(OpKind, Evaluator)] = &[
     (OpKind::Case, case),
     (OpKind::Composite, composite),
     (OpKind::CreateToken, token),
-    (OpKind::CustomCall, custom_call),
+    (OpKind::CustomCall, custom_calls::evaluate),
     (OpKind::GetTupleElement, get_tuple_element),
     (OpKind::If, if_),
     (OpKind::Tuple, tuple),
     (OpKind::While, while_),
 ];
-
-/// The custom calls that the reference knows.
-const CUSTOM_CALLS: &[(&str, Evaluator)] = &[
-    ("check.eq", check_call),
-    ("check.expect_almost_eq", check_call),
-    ("check.expect_close", check_call),
-    ("check.expect_eq", check_call),
-    // Annotations for partitioners; on one device they change nothing.
-    ("Sharding", operands),
-    ("SPMDFullToShardShape", operands),
-    ("SPMDShardToFullShape", operands),
-    ("annotate_device_placement", operands),
-];
-
-fn operands(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
-    Ok(std::mem::take(&mut cx.operands))
-}
-
-fn custom_call(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
-    let target = cx.str("call_target_name")?;
-    let evaluator = custom_call_of(target).ok_or_else(|| unsupported(format!("custom call @{target}")))?;
-    evaluator(cx)
-}
-
-/// What evaluates calls of a target.
-fn custom_call_of(target: &str) -> Option<Evaluator> {
-    let listed = CUSTOM_CALLS.iter().find(|(name, _)| *name == target).map(|(_, evaluator)| *evaluator);
-    listed.or_else(|| lapack::routine(target))
-}
-
-/// What is wrong with a custom call whose target is not registered.
-pub(super) fn unknown_custom_call(op: OpRef<'_>) -> Option<String> {
-    let target = op.attr_str("call_target_name").filter(|_| op.is(OpKind::CustomCall))?;
-    custom_call_of(target).is_none().then(|| format!("the target @{target} is not known"))
-}
 
 #[allow(clippy::unnecessary_wraps)] // The shape of an evaluator.
 fn token(_: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {

@@ -6,7 +6,6 @@ mod contraction;
 mod control;
 mod elementwise;
 mod indexing;
-mod lapack;
 mod linalg;
 mod quantized;
 mod random;
@@ -18,11 +17,12 @@ use std::sync::LazyLock;
 
 use warpforge_ir::{OpKind, OpRef};
 
-use crate::Value;
 use crate::cx::Cx;
 use crate::error::Result;
+use crate::{Options, Value, custom_calls};
 
 pub(crate) use shape::constant_tensor;
+pub(crate) use testing::check_call;
 
 /// Computes the results of an operation.
 pub(crate) type Evaluator = for<'a, 'b, 'm, 's> fn(&'a mut Cx<'b, 'm, 's>) -> Result<Vec<Value>>;
@@ -68,12 +68,12 @@ pub fn is_evaluated(kind: OpKind) -> bool {
 ///
 /// Looks at the operation itself, not into its regions.
 #[must_use]
-pub fn why_unsupported(op: OpRef<'_>) -> Option<String> {
+pub fn why_unsupported(op: OpRef<'_>, options: &Options) -> Option<String> {
     let Some(kind) = op.kind() else { return Some("the operation is not known".to_owned()) };
     if evaluator(kind).is_none() && !RUN_BY_THE_MACHINE.contains(&kind) {
         return Some("there is no evaluator for it".to_owned());
     }
-    control::unknown_custom_call(op)
+    custom_calls::why_unknown(op, options)
 }
 
 /// Modules, functions and returns: the machine itself runs them.
@@ -91,8 +91,7 @@ mod tests {
             assert!(seen.insert(*kind), "{} is listed twice", kind.name());
         }
         for &kind in OpKind::ALL {
-            // The kernel of `asin` has no meaning of its own.
-            let expected = !RUN_BY_THE_MACHINE.contains(&kind) && kind != OpKind::ChloAsinAcosKernel;
+            let expected = !RUN_BY_THE_MACHINE.contains(&kind);
             assert_eq!(evaluator(kind).is_some(), expected, "{}", kind.name());
         }
     }

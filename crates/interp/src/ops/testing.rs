@@ -57,7 +57,7 @@ fn judge_values(actual: &Value, expected: &Value, criterion: Criterion) -> Resul
 }
 
 /// The custom calls of the same names.
-pub(super) fn check_call(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
+pub(crate) fn check_call(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let (first, second) = (cx.tensor(0)?, cx.tensor(1)?);
     let target = cx.str("call_target_name")?;
     let float = first.element_type().is_float() || first.element_type().is_complex();

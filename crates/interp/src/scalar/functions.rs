@@ -25,6 +25,7 @@ const UNARY: &[Pair] = &[
     (OpKind::ChloAcos, real::acos, Some(complex::acos)),
     (OpKind::ChloAcosh, real::acosh, Some(complex::acosh)),
     (OpKind::ChloAsin, real::asin, Some(complex::asin)),
+    (OpKind::ChloAsinAcosKernel, |x| ((1.0 - x) * (1.0 + x)).sqrt(), Some(complex::asin_acos_kernel)),
     (OpKind::ChloAsinh, real::asinh, Some(complex::asinh)),
     (OpKind::ChloAtan, real::atan, Some(complex::atan)),
     (OpKind::ChloAtanh, real::atanh, Some(complex::atanh)),

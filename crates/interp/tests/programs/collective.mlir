@@ -197,3 +197,33 @@ func.func @main() {
   check.expect_eq_const %r#1, dense<[2, 4]> : tensor<2xi32>
   func.return
 }
+
+// -----
+
+// Groups of processes that differ along the second half of a mesh's axis.
+module @mesh_axes {
+  func.func @gather(%a : tensor<1xi64>) -> tensor<2xi64> {
+    %0 = "stablehlo.all_gather"(%a) {
+      all_gather_dim = 0 : i64,
+      replica_groups = #stablehlo.replica_group_mesh_axes<mesh = #stablehlo.mesh<axes = [
+        #stablehlo.mesh_axis<name = "rows", size = 1>, #stablehlo.mesh_axis<name = "columns", size = 4>]>,
+        axes = [#stablehlo.axis_ref<name = "columns", sub_axis_info = (2)2>]>
+    } : (tensor<1xi64>) -> tensor<2xi64>
+    return %0 : tensor<2xi64>
+  }
+  func.func @main() {
+    %0 = stablehlo.constant dense<10> : tensor<1xi64>
+    %1 = stablehlo.constant dense<11> : tensor<1xi64>
+    %2 = stablehlo.constant dense<12> : tensor<1xi64>
+    %3 = stablehlo.constant dense<13> : tensor<1xi64>
+    %r:4 = "interpreter.run_parallel"(%0, %1, %2, %3) {
+      programs = [[@gather], [@gather], [@gather], [@gather]]
+    } : (tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>)
+      -> (tensor<2xi64>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>)
+    check.expect_eq_const %r#0, dense<[10, 11]> : tensor<2xi64>
+    check.expect_eq_const %r#1, dense<[10, 11]> : tensor<2xi64>
+    check.expect_eq_const %r#2, dense<[12, 13]> : tensor<2xi64>
+    check.expect_eq_const %r#3, dense<[12, 13]> : tensor<2xi64>
+    func.return
+  }
+}

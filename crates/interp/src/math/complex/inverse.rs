@@ -34,6 +34,25 @@ pub fn asin(z: Complex) -> Complex {
     (re, f64::INFINITY.copysign(y))
 }
 
+/// What CHLO's inverse functions are made of: `atan2(x, w.re)` is the real part of the inverse sine of `z = x + i y`, and
+/// `w.im` the magnitude of its imaginary part.
+#[must_use]
+pub fn asin_acos_kernel(z: Complex) -> Complex {
+    let magnitude = asin(z).1.abs();
+    if is_finite(z) {
+        let (minus, plus) = roots(Wide::from(z.0.abs()), Wide::from(z.1.abs()));
+        return ((minus.0 * plus.0 - minus.1 * plus.1).to_f64(), magnitude);
+    }
+    let re = if z.0.is_nan() || z.1.is_nan() {
+        f64::NAN
+    } else if z.1.is_infinite() {
+        f64::INFINITY
+    } else {
+        0.0
+    };
+    (re, magnitude)
+}
+
 /// The inverse cosine.
 #[must_use]
 pub fn acos(z: Complex) -> Complex {

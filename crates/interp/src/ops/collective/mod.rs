@@ -1,5 +1,7 @@
 //! What several processes do together: collectives, point-to-point transfers, feeds and identities.
 
+mod mesh_axes;
+
 use warpforge_ir::OpKind;
 use warpforge_ir::attr::Attribute;
 use warpforge_tensor::{Scalar, Tensor};
@@ -126,6 +128,9 @@ fn exchange_strategy(cx: &Cx<'_, '_, '_>) -> Strategy {
 }
 
 fn rows(cx: &Cx<'_, '_, '_>, name: &str) -> Result<Vec<Vec<i64>>> {
+    if let Some(Attribute::Opaque(text)) = cx.op.attr(name) {
+        return mesh_axes::groups(cx.machine.module, text);
+    }
     cx.op.attr_rows(name).ok_or_else(|| missing(name))
 }
 

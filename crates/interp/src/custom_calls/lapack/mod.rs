@@ -14,10 +14,10 @@ mod tridiagonal;
 use warpforge_ir::Attribute;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 
-use super::Evaluator;
 use crate::Value;
 use crate::cx::Cx;
 use crate::error::{Result, invalid};
+use crate::ops::Evaluator;
 use matrix::{Matrix, Z};
 
 /// The routines by their names in LAPACK, without the letter for the element type.
