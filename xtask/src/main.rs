@@ -4,6 +4,7 @@
 
 mod command;
 mod differential;
+mod fuzz;
 mod jax;
 #[cfg(test)]
 mod layers;
@@ -28,6 +29,8 @@ enum Task {
     Test(test::TestArgs),
     /// Compare the reference with XLA on random programs
     Differential(differential::DifferentialArgs),
+    /// Feed mutated files to everything that reads files from strangers
+    Fuzz(fuzz::FuzzArgs),
     /// Compare PyTorch's models, imported and run, with PyTorch
     Models(models::ModelsArgs),
     /// Compare the reference with JAX on programs that JAX lowered
@@ -41,6 +44,7 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Test(args) => test::run_tests(&args),
         Task::Differential(args) => differential::run(&args),
+        Task::Fuzz(args) => fuzz::run_fuzz(&args),
         Task::Models(args) => models::run_models(&args),
         Task::Jax(args) => jax::run_jax(&args),
         Task::Peers(peers) => peers::run(&peers),

@@ -9,10 +9,15 @@ pub(crate) fn colour() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Writes data to standard output; a closed pipe is no error.
+/// Writes text to standard output; a closed pipe is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    write(text.as_bytes())
+}
+
+/// Writes data to standard output; a closed pipe is no error.
+pub(crate) fn write(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::not_possible(anyhow::Error::from(error).context("cannot write to standard output")))
         }

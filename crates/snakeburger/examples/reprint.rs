@@ -8,7 +8,8 @@ use std::process::ExitCode;
 
 use warpforge_diag::{Diagnostics, Source};
 use warpforge_ir::print::print;
-use warpforge_snakeburger::text::{Options, chunks, parse};
+use warpforge_snakeburger::load_file;
+use warpforge_snakeburger::text::{Options, parse};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1).peekable();
@@ -36,11 +37,11 @@ fn main() -> ExitCode {
 
 fn reprint(path: &Path) -> Result<String, String> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
+    let modules = load_file(path, &Options::default()).map_err(|error| format!("{name}: {error}"))?;
     let mut all = Vec::new();
-    for chunk in chunks(&text) {
-        let source = Source::new(name.as_str(), chunk.text).with_first_line(chunk.first_line);
-        let module = parse(&source, &Options::default()).map_err(|diagnostics| diagnostics.to_string())?;
+    for loaded in modules {
+        let module = loaded.module.map_err(|diagnostics| diagnostics.to_string())?;
+        let source = loaded.source;
         let mut found = Diagnostics::new(source);
         found.extend(warpforge_ir::verify(&module));
         if found.has_errors() {

@@ -1,4 +1,4 @@
-//! StableHLO in and out: MLIR text in the pretty and the generic form.
+//! StableHLO in and out: MLIR text in the pretty and the generic form, and bytecode.
 //!
 //! ```
 //! use warpforge_diag::Source;
@@ -15,4 +15,9 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod bytecode;
+mod elements;
+mod load;
 pub mod text;
+
+pub use load::{Loaded, load, load_bytecode, load_file};

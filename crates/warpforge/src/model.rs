@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use warpforge_diag::{Diagnostics, Source};
 use warpforge_ir::signature::{ArgumentRole, Signature};
-use warpforge_ir::{Func, Module, TensorType, verify};
+use warpforge_ir::{Blob, Func, Module, TensorType, verify};
 use warpforge_runtime::{CompileOptions, Program, Session, Specialise, Weights, choose};
-use warpforge_snakeburger::text;
+use warpforge_snakeburger::{load_bytecode, text};
 use warpforge_snakegrinder::{Archive, ImportOptions};
 use warpforge_tensor::Tensor;
 
@@ -73,7 +73,12 @@ impl Model {
                 })?;
                 Self::parse(Source::new(name.as_str(), text), entry)
             }
-            format => Err(refused(format!("reading a {format} is not part of this version"))),
+            Format::Bytecode => {
+                let options = text::Options { keep_locations: true };
+                let loaded = load_bytecode(&name, &Blob::from(bytes), &options);
+                Self::new(loaded.module.map_err(Error::Invalid)?, loaded.source, Format::Bytecode, entry)
+            }
+            format @ Format::Pt2 => Err(refused(format!("reading a {format} is not part of this version"))),
         }
     }
 

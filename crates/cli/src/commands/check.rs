@@ -7,26 +7,21 @@ use warpforge_diag::Diagnostics;
 use warpforge_ir::verify::verify;
 
 use super::model;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Outcome};
 
 /// Arguments of `warpt check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// An `.mlir` file; it may hold several modules separated by `// -----`
+    /// A StableHLO file, text or bytecode; text may hold several modules separated by `// -----`
     file: PathBuf,
 }
 
 /// Parses and verifies the modules of a file; what is wrong goes to standard error.
 pub(crate) fn run(args: &CheckArgs) -> Outcome {
-    let whole = model::read_text(&args.file)?;
-    let modules = model::modules(&args.file, &whole);
-    if modules.is_empty() {
-        return Err(Failure::bad_input(anyhow::anyhow!("{}: the file has no module", args.file.display())));
-    }
     let mut sound = true;
-    for (source, module) in modules {
-        let mut diagnostics = Diagnostics::new(source);
-        match module {
+    for loaded in model::modules(&args.file, false)? {
+        let mut diagnostics = Diagnostics::new(loaded.source);
+        match loaded.module {
             Ok(module) => verify(&module).into_iter().for_each(|found| diagnostics.push(found)),
             Err(found) => diagnostics = found,
         }

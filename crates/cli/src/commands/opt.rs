@@ -1,12 +1,14 @@
 //! `warpt opt`: read a model, transform it, and write it in another form.
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 use warpforge_inventory::export;
-use warpforge_ir::print;
 use warpforge_ir::refine::refine;
+use warpforge_ir::{Module, print};
+use warpforge_snakeburger::bytecode::{self, Target, Version};
 use warpforge_snakeburger::text;
 
 use super::model;
@@ -16,7 +18,7 @@ use crate::term;
 /// Arguments of `warpt opt`.
 #[derive(Debug, Args)]
 pub(crate) struct OptArgs {
-    /// An `.mlir` file; it may hold several modules separated by `// -----`
+    /// A StableHLO file, text or bytecode; text may hold several modules separated by `// -----`
     file: PathBuf,
     /// What to write
     #[arg(long, value_enum, default_value_t = Emit::Stablehlo)]
@@ -24,43 +26,79 @@ pub(crate) struct OptArgs {
     /// Refine the shapes of `@main` for inputs of these types, such as `tensor<2x3xf32>,tensor<i32>`
     #[arg(long, value_name = "TYPES")]
     refine: Option<String>,
+    /// Version of StableHLO that bytecode is written for: `compatible`, the oldest that has all the model uses;
+    /// `current`, the newest known; or a version such as 1.13.0
+    #[arg(long, value_name = "VERSION", default_value = "compatible", value_parser = target)]
+    bytecode_version: Target,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Emit {
     /// StableHLO text as StableHLO's own tools print it
     Stablehlo,
     /// The same in MLIR's generic form
     Generic,
+    /// A portable artifact: the bytecode that StableHLO's tools exchange
+    Bytecode,
+}
+
+fn target(text: &str) -> Result<Target, String> {
+    match text {
+        "compatible" => Ok(Target::Compatible),
+        "current" => Ok(Target::Version(Version::CURRENT)),
+        version => {
+            version.parse().map(Target::Version).map_err(|error: bytecode::BadVersion| error.to_string())
+        }
+    }
 }
 
 /// Writes the modules of a file again.
 pub(crate) fn run(args: &OptArgs) -> Outcome {
-    let form = match args.emit {
-        Emit::Stablehlo => print::Form::Pretty,
-        Emit::Generic => print::Form::Generic,
-    };
-    let whole = model::read_text(&args.file)?;
+    if args.emit == Emit::Bytecode && args.output.is_none() && std::io::stdout().is_terminal() {
+        return Err(Failure::bad_input(anyhow!(
+            "bytecode is not written to a terminal: name a file with -o"
+        )));
+    }
     let types = args.refine.as_deref().map(text::parse_types).transpose();
     let types = types.map_err(|diagnostics| Failure::bad_input(anyhow!("--refine: {diagnostics}")))?;
-    let mut printed = Vec::new();
-    for (source, module) in model::modules(&args.file, &whole) {
-        let mut module = module.map_err(|diagnostics| Failure::bad_input(anyhow!("{diagnostics}")))?;
+    // Locations say which node of a model an operation came from: what is not text for people keeps them.
+    let keep_locations = args.emit == Emit::Bytecode;
+    let mut modules = Vec::new();
+    for loaded in model::modules(&args.file, keep_locations)? {
+        let mut module = loaded.module.map_err(|diagnostics| Failure::bad_input(anyhow!("{diagnostics}")))?;
         if let Some(types) = &types {
-            module = refine(&module, "main", types)
-                .map_err(|error| Failure::bad_input(anyhow!("{}", error.diagnostic().render(&source))))?;
+            module = refine(&module, "main", types).map_err(|error| {
+                Failure::bad_input(anyhow!("{}", error.diagnostic().render(&loaded.source)))
+            })?;
         }
-        printed.push(print::print_as(&module, form));
+        modules.push(module);
     }
-    let text = printed.join("\n// -----\n\n");
+    let bytes = match args.emit {
+        Emit::Stablehlo => printed(&modules, print::Form::Pretty),
+        Emit::Generic => printed(&modules, print::Form::Generic),
+        Emit::Bytecode => artifact(args, &modules)?,
+    };
     match &args.output {
-        Some(path) => export::write_atomically(path, text.as_bytes())
+        Some(path) => export::write_atomically(path, &bytes)
             .with_context(|| format!("cannot write {}", path.display()))
             .map_err(Failure::not_possible)?,
-        None => term::print(&text)?,
+        None => term::write(&bytes)?,
     }
     Ok(Exit::Pass)
+}
+
+fn printed(modules: &[Module], form: print::Form) -> Vec<u8> {
+    let texts: Vec<String> = modules.iter().map(|module| print::print_as(module, form)).collect();
+    texts.join("\n// -----\n\n").into_bytes()
+}
+
+fn artifact(args: &OptArgs, modules: &[Module]) -> Result<Vec<u8>, Failure> {
+    let refused = |what: String| Failure::bad_input(anyhow!("{}: {what}", args.file.display()));
+    let [module] = modules else {
+        return Err(refused(format!("{} modules; an artifact holds one", modules.len())));
+    };
+    bytecode::write(module, args.bytecode_version).map_err(|error| refused(error.to_string()))
 }

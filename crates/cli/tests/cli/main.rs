@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod benchmark;
+mod bytecode;
 mod compare;
 mod history;
 mod interrupt;

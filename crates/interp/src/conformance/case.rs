@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use warpforge_diag::{Diagnostics, Source};
-use warpforge_ir::{Func, Module, OpKind, OpRef, print, verify};
-use warpforge_snakeburger::text;
+use warpforge_ir::{Blob, Func, Module, OpKind, OpRef, print, verify};
+use warpforge_snakeburger::{bytecode, load_bytecode, text};
 
 use crate::{Error, ErrorKind, Interpreter, Options};
 
@@ -68,30 +68,77 @@ pub fn run_chunk(file: &str, whole: &str, chunk: text::Chunk<'_>, options: &Opti
         Ok(_) if case.mode == Mode::Refuse => Err("accepted, but must be refused".to_owned()),
         Err(_) if case.mode == Mode::Refuse => Ok(()),
         Err(diagnostics) => Err(diagnostics.to_string()),
-        Ok(module) => {
-            case.operation = subject(&module);
-            if has_checks(&module) {
-                case.mode = Mode::Execute;
-                let mut options = options.clone();
-                if whole.contains(NOT_RUN_THERE) {
-                    options.loose_checks = Some(1e-4);
-                }
-                execute(&module, options).map_err(|error| located(&error, &source))
-            } else {
-                round_trip(file, &module)
-            }
-        }
+        Ok(module) => judge(&mut case, &module, &source, whole.contains(NOT_RUN_THERE), options),
     };
-    if let Err(reason) = outcome {
-        case.status = Status::Failed;
-        case.reason = Some(reason);
+    case.conclude(outcome)
+}
+
+/// Judges a bytecode file.
+///
+/// An artifact that says it is of a future version of StableHLO must be refused for that; any other must be read.
+#[must_use]
+pub fn run_artifact(file: &str, bytes: Vec<u8>, options: &Options) -> Case {
+    let version = bytecode::version(&bytes).ok().flatten();
+    let future = version.is_some_and(bytecode::Version::is_future);
+    let mut case = Case {
+        file: file.to_owned(),
+        line: 1,
+        operation: "-".to_owned(),
+        mode: if future { Mode::Refuse } else { Mode::RoundTrip },
+        status: Status::Passed,
+        reason: None,
+    };
+    let source = Source::binary(file);
+    let module = load_bytecode(file, &Blob::from(bytes), &text::Options::default()).module;
+    let outcome = match module.and_then(|module| verified(module, &source)) {
+        Ok(_) if future => Err("accepted, though it is of a future version".to_owned()),
+        Err(diagnostics) => {
+            let named = version.is_some_and(|version| diagnostics.to_string().contains(&version.to_string()));
+            if future && named { Ok(()) } else { Err(diagnostics.to_string()) }
+        }
+        Ok(module) => judge(&mut case, &module, &source, false, options),
+    };
+    case.conclude(outcome)
+}
+
+/// Runs a module that has checks; one that has none makes a round trip.
+fn judge(
+    case: &mut Case,
+    module: &Module,
+    source: &Source,
+    loose: bool,
+    options: &Options,
+) -> Result<(), String> {
+    case.operation = subject(module);
+    if !has_checks(module) {
+        return round_trip(source.name(), module);
     }
-    case
+    case.mode = Mode::Execute;
+    let mut options = options.clone();
+    if loose {
+        options.loose_checks = Some(1e-4);
+    }
+    execute(module, options).map_err(|error| located(&error, source))
+}
+
+impl Case {
+    fn conclude(mut self, outcome: Result<(), String>) -> Self {
+        if let Err(reason) = outcome {
+            self.status = Status::Failed;
+            self.reason = Some(reason);
+        }
+        self
+    }
 }
 
 /// Reads and verifies a module.
 fn read(source: &Source) -> Result<Module, Diagnostics> {
     let module = text::parse(source, &text::Options::default())?;
+    verified(module, source)
+}
+
+/// The module, or the rules that it breaks.
+fn verified(module: Module, source: &Source) -> Result<Module, Diagnostics> {
     let mut diagnostics = Diagnostics::new(source.clone());
     for broken in verify(&module) {
         diagnostics.push(broken);
@@ -174,6 +221,9 @@ fn execute(module: &Module, options: Options) -> Result<(), Error> {
 fn located(error: &Error, source: &Source) -> String {
     if error.span().is_none() {
         return error.to_string();
+    }
+    if source.is_binary() {
+        return format!("byte {}: {error}", error.span().start);
     }
     format!("line {}: {error}", source.position(error.span().start).line)
 }

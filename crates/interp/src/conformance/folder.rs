@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
-use warpforge_snakeburger::text;
+use warpforge_snakeburger::{bytecode, text};
 
-use super::{Case, Mode, Status, run_chunk};
+use super::{Case, Mode, Status, run_artifact, run_chunk};
 use crate::Options;
 
 /// The outcome for a folder.
@@ -23,7 +23,7 @@ pub struct Summary {
     pub cases: Vec<Case>,
 }
 
-/// The `.mlir` files below a folder, sorted; a file is its own list.
+/// The `.mlir` and `.bc` files below a folder, sorted; a file is its own list.
 ///
 /// # Errors
 ///
@@ -41,7 +41,7 @@ pub fn files_below(root: &Path) -> std::io::Result<Vec<PathBuf>> {
             // Links are not followed: they could lead around in a circle.
             if entry.file_type()?.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "mlir") {
+            } else if path.extension().is_some_and(|extension| extension == "mlir" || extension == "bc") {
                 files.push(path);
             }
         }
@@ -54,8 +54,15 @@ pub fn files_below(root: &Path) -> std::io::Result<Vec<PathBuf>> {
 #[must_use]
 pub fn run_file(path: &Path, options: &Options) -> Vec<Case> {
     let name = path.display().to_string();
-    match std::fs::read_to_string(path) {
-        Ok(whole) => {
+    let text = std::fs::read(path).map_err(|error| error.to_string()).and_then(|bytes| {
+        if bytecode::is_bytecode(&bytes) {
+            return Ok(Err(bytes));
+        }
+        String::from_utf8(bytes).map(Ok).map_err(|error| error.to_string())
+    });
+    match text {
+        Ok(Err(bytes)) => vec![run_artifact(&name, bytes, options)],
+        Ok(Ok(whole)) => {
             let chunks = text::chunks(&whole);
             let some = chunks.into_iter().filter(|chunk| !is_blank(chunk.text));
             some.map(|chunk| run_chunk(&name, &whole, chunk, options)).collect()
@@ -66,7 +73,7 @@ pub fn run_file(path: &Path, options: &Options) -> Vec<Case> {
             operation: "-".to_owned(),
             mode: Mode::RoundTrip,
             status: Status::Failed,
-            reason: Some(error.to_string()),
+            reason: Some(error),
         }],
     }
 }

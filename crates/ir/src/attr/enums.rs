@@ -70,6 +70,19 @@ macro_rules! attribute_enums {
                 match mnemonic { $($mnemonic => $name::from_name(name).map(Self::$name),)* _ => None }
             }
 
+            /// The value at a position of the enumeration `mnemonic`, in the order of the specification.
+            pub fn nth(mnemonic: &str, index: usize) -> Option<Self> {
+                match mnemonic {
+                    $($mnemonic => $name::ALL.get(index).copied().map(Self::$name),)*
+                    _ => None,
+                }
+            }
+
+            /// The position of the value in its enumeration, in the order of the specification.
+            pub fn index(self) -> usize {
+                match self { $(Self::$name(value) => value as usize,)* }
+            }
+
             /// Whether there is an enumeration of this name.
             pub fn is_mnemonic(mnemonic: &str) -> bool {
                 matches!(mnemonic, $($mnemonic)|*)
@@ -129,6 +142,7 @@ mod tests {
             assert_eq!(ComparisonType::from_name(value.name()), Some(*value));
             let any = EnumValue::from(*value);
             assert_eq!(EnumValue::parse(any.mnemonic(), any.name()), Some(any));
+            assert_eq!(EnumValue::nth(any.mnemonic(), any.index()), Some(any));
         }
         assert_eq!(EnumValue::parse("precision", "LOW"), None);
     }

@@ -12,7 +12,7 @@ use crate::types::{Element, ElementType, Type};
 /// Prints the pieces of a format; `false` when the operation does not have what the format needs.
 pub(super) fn print<'m>(printer: &mut Printer<'m>, op: OpRef<'m>, def: &OpDef, pieces: &[Piece]) -> bool {
     let Some(sizes) = op.operand_group_sizes() else { return false };
-    if op.result_group_sizes().is_none() || !op.regions().is_empty() {
+    if op.result_group_sizes().is_none() || !op.regions().is_empty() && !pieces.contains(&Piece::Regions) {
         return false;
     }
     pieces.iter().all(|piece| print_piece(printer, op, def, &sizes, piece).is_some())
@@ -55,6 +55,7 @@ fn print_piece<'m>(
             let syntax = def.syntax().ok()?;
             printer.attrs_except(op, "", |name| syntax.writes_attr(def, name));
         }
+        Piece::Regions => printer.regions(op),
         Piece::Types(form) => print_types(printer, op, *form)?,
         Piece::Special(special) => print_special(printer, op, *special)?,
     }

@@ -122,22 +122,28 @@ impl<'m> Printer<'m> {
             self.braced(&inherent);
             self.out.push('>');
         }
-        if !op.regions().is_empty() {
-            self.out.push_str(" (");
-            for (index, &region) in op.regions().iter().enumerate() {
-                if index > 0 {
-                    self.out.push_str(", ");
-                }
-                self.region(region, true);
-            }
-            self.out.push(')');
-        }
+        self.regions(op);
         if !other.is_empty() {
             self.out.push(' ');
             self.braced(&other);
         }
         self.out.push_str(" : ");
         self.function_type(op);
+    }
+
+    /// The regions of an operation in parentheses, when there are any.
+    pub(super) fn regions(&mut self, op: OpRef<'m>) {
+        if op.regions().is_empty() {
+            return;
+        }
+        self.out.push_str(" (");
+        for (index, &region) in op.regions().iter().enumerate() {
+            if index > 0 {
+                self.out.push_str(", ");
+            }
+            self.region(region, true);
+        }
+        self.out.push(')');
     }
 
     /// A region in braces; `header` says whether the arguments of its first block are shown.

@@ -65,6 +65,8 @@ pub struct RegionDef {
     pub name: &'static str,
     /// Whether there may be any number of them.
     pub many: bool,
+    /// Whether there must be at least one.
+    pub required: bool,
 }
 
 /// What form an attribute has.

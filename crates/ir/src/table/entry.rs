@@ -48,7 +48,7 @@ impl Entry {
         self
     }
 
-    /// Regions: `name`, or `name*` for any number.
+    /// Regions: `name`, `name+` for at least one, or `name*` for any number.
     pub(crate) const fn regions(mut self, regions: &'static str) -> Self {
         self.regions = regions;
         self

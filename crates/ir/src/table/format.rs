@@ -7,6 +7,7 @@
 //! | `$name` | an operand, a list of operands or an attribute of that name |
 //! | `?(…$name…)` | its contents when the optional attribute or operand group is there |
 //! | `{attrs}` | the attributes that appear nowhere else |
+//! | `{regions}` | the regions in parentheses, when there are any |
 //! | `{fn}` | the types as `(operands) -> results` |
 //! | `{same}` | one type when operands and results all have it, else as `{fn}` |
 //! | `{operands}`, `{results}` | lists of types |
@@ -43,6 +44,8 @@ pub enum Piece {
     Optional(Vec<Piece>),
     /// The other attributes.
     Attrs,
+    /// The regions.
+    Regions,
     /// Types.
     Types(TypeForm),
     /// The notation of some operation's attributes.
@@ -181,6 +184,7 @@ fn named(def: &OpDef, name: &str) -> Result<Piece, String> {
 fn directive(name: &str) -> Result<Piece, String> {
     Ok(match name {
         "attrs" => Piece::Attrs,
+        "regions" => Piece::Regions,
         "fn" => Piece::Types(TypeForm::Function),
         "same" => Piece::Types(TypeForm::Same),
         "operands" => Piece::Types(TypeForm::Operands),

@@ -39,12 +39,13 @@ pub(super) fn attrs(text: &'static str) -> Option<Vec<AttrDef>> {
         .collect()
 }
 
-/// Reads `cond, body` or `branches*`.
+/// Reads `cond, body`, `branches+` for at least one, or `extra*` for any number.
 pub(super) fn regions(text: &'static str) -> Vec<RegionDef> {
     items(text)
-        .map(|item| match item.strip_suffix('*') {
-            Some(name) => RegionDef { name, many: true },
-            None => RegionDef { name: item, many: false },
+        .map(|item| match item.as_bytes().last() {
+            Some(b'*') => RegionDef { name: &item[..item.len() - 1], many: true, required: false },
+            Some(b'+') => RegionDef { name: &item[..item.len() - 1], many: true, required: true },
+            _ => RegionDef { name: item, many: false, required: true },
         })
         .collect()
 }
@@ -123,6 +124,8 @@ mod tests {
         assert_eq!(defs[2].kind, AttrKind::Enum("precision"));
         assert!(values("x: nonsense").is_none());
         assert!(attrs("x: nonsense").is_none());
-        assert!(regions("branches*")[0].many);
+        let branches = &regions("branches+")[0];
+        assert!(branches.name == "branches" && branches.many && branches.required);
+        assert!(!regions("extra*")[0].required);
     }
 }

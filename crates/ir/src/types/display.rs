@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use crate::print::float_text;
+
 use super::{Dim, Element, FunctionType, Granularity, QuantizedType, TensorType, Type};
 
 /// Writes `items` separated by `separator`.
@@ -118,7 +120,7 @@ fn write_quantized(f: &mut Formatter<'_>, quantized: &QuantizedType) -> fmt::Res
     write!(f, ":{}", quantized.expressed.name())?;
     let parameter = |index: usize| -> String {
         let Some(p) = quantized.parameters.get(index) else { return String::new() };
-        let scale = format_scale(p.scale);
+        let scale = float_text(p.scale);
         if p.zero_point == 0 { scale } else { format!("{scale}:{}", p.zero_point) }
     };
     let count = quantized.parameters.len();
@@ -136,15 +138,6 @@ fn write_quantized(f: &mut Formatter<'_>, quantized: &QuantizedType) -> fmt::Res
             write_separated(f, (0..count).map(parameter), ",")?;
             f.write_str(">")
         }
-    }
-}
-
-/// A scale in the shortest form that reads back as the same number and that MLIR takes for a floating-point literal.
-fn format_scale(scale: f64) -> String {
-    let text = format!("{scale:?}");
-    match text.split_once('e') {
-        Some((digits, exponent)) if !digits.contains('.') => format!("{digits}.0e{exponent}"),
-        _ => text,
     }
 }
 
@@ -168,10 +161,9 @@ mod tests {
     fn quantized_types_print_ranges_and_axes() {
         let mut quantized = QuantizedType::per_tensor(IntType::U8, FloatType::F32, 0.5, 3);
         let shown = |q: &QuantizedType| Element::Quantized(Arc::new(q.clone())).to_string();
-        assert_eq!(shown(&quantized), "!quant.uniform<u8:f32, 0.5:3>");
+        assert_eq!(shown(&quantized), "!quant.uniform<u8:f32, 5.000000e-01:3>");
         quantized.storage_max = 7;
         quantized.granularity = Granularity::PerAxis(1);
-        assert_eq!(shown(&quantized), "!quant.uniform<u8<0:7>:f32:1, {0.5:3}>");
-        assert_eq!(format_scale(1e-20), "1.0e-20");
+        assert_eq!(shown(&quantized), "!quant.uniform<u8<0:7>:f32:1, {5.000000e-01:3}>");
     }
 }

@@ -80,7 +80,7 @@ fn regions(op: OpRef<'_>, def: &'static OpDef, fail: &mut impl FnMut(&str, Strin
         fail("regions", format!("{} regions instead of {}", op.regions().len(), def.regions.len()));
         return;
     }
-    if many && op.regions().is_empty() {
+    if many && op.regions().is_empty() && def.regions.iter().any(|region| region.required) {
         fail("regions", "there must be at least one region".to_owned());
     }
     if op.is(OpKind::Module) {

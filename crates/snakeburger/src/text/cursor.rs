@@ -3,20 +3,20 @@
 use warpforge_diag::{Diagnostic, Span};
 
 /// The result of a parsing step: a value, or why there is none.
-pub(super) type Parse<T> = Result<T, Box<Diagnostic>>;
+pub(crate) type Parse<T> = Result<T, Box<Diagnostic>>;
 
 /// How deep regions, types and attributes may nest. Real modules stay below twenty; the bound keeps the stack safe.
-pub(super) const MAX_DEPTH: usize = 64;
+pub(crate) const MAX_DEPTH: usize = 64;
 
 /// A position in the text.
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     text: &'a str,
     pos: usize,
     pub(super) depth: usize,
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self { text, pos: 0, depth: 0 }
     }
 
@@ -32,7 +32,7 @@ impl<'a> Cursor<'a> {
         self.text
     }
 
-    pub(super) fn rest(&self) -> &'a [u8] {
+    pub(crate) fn rest(&self) -> &'a [u8] {
         &self.text.as_bytes()[self.pos..]
     }
 
@@ -52,17 +52,17 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next byte that is neither blank nor comment.
-    pub(super) fn peek(&mut self) -> Option<u8> {
+    pub(crate) fn peek(&mut self) -> Option<u8> {
         self.skip();
         self.rest().first().copied()
     }
 
-    pub(super) fn at_end(&mut self) -> bool {
+    pub(crate) fn at_end(&mut self) -> bool {
         self.peek().is_none()
     }
 
     /// Whether the next token is this one; a word must end where it ends.
-    pub(super) fn looking_at(&mut self, token: &str) -> bool {
+    pub(crate) fn looking_at(&mut self, token: &str) -> bool {
         self.skip();
         let rest = self.rest();
         if !rest.starts_with(token.as_bytes()) {
@@ -73,7 +73,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a token if it is next.
-    pub(super) fn eat(&mut self, token: &str) -> bool {
+    pub(crate) fn eat(&mut self, token: &str) -> bool {
         let found = self.looking_at(token);
         if found {
             self.pos += token.len();
@@ -81,12 +81,12 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    pub(super) fn expect(&mut self, token: &str) -> Parse<()> {
+    pub(crate) fn expect(&mut self, token: &str) -> Parse<()> {
         if self.eat(token) { Ok(()) } else { Err(self.expected(&format!("`{token}`"))) }
     }
 
     /// A bare word: a letter or underscore, then letters, digits, `_`, `$`, `.`.
-    pub(super) fn word(&mut self) -> Option<&'a str> {
+    pub(crate) fn word(&mut self) -> Option<&'a str> {
         self.skip();
         let rest = self.rest();
         if !rest.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_') {
@@ -104,7 +104,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A string in quotes, its escapes resolved.
-    pub(super) fn string(&mut self) -> Parse<String> {
+    pub(crate) fn string(&mut self) -> Parse<String> {
         self.skip();
         let start = self.pos;
         if self.rest().first() != Some(&b'"') {
@@ -146,7 +146,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A whole number without a sign.
-    pub(super) fn digits(&mut self) -> Parse<u64> {
+    pub(crate) fn digits(&mut self) -> Parse<u64> {
         self.skip();
         let start = self.pos;
         let text = self.take_while(|b| b.is_ascii_digit());
@@ -193,7 +193,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The text from here to the end of a balanced `open … close`, both included.
-    pub(super) fn balanced(&mut self, open: u8, close: u8) -> Parse<&'a str> {
+    pub(crate) fn balanced(&mut self, open: u8, close: u8) -> Parse<&'a str> {
         self.skip();
         let start = self.pos;
         let bytes = self.text.as_bytes();
@@ -245,7 +245,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// An error that says what should be here and what is.
-    pub(super) fn expected(&mut self, what: &str) -> Box<Diagnostic> {
+    pub(crate) fn expected(&mut self, what: &str) -> Box<Diagnostic> {
         self.skip();
         let rest = self.rest();
         let length = match rest.first() {

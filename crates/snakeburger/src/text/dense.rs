@@ -11,6 +11,7 @@ use super::attrs::fits;
 use super::cursor::{Cursor, MAX_DEPTH, Parse, hex_digit};
 use super::numbers;
 use super::parser::Parser;
+use crate::elements;
 
 /// Data that constants refer to by name.
 #[derive(Default)]
@@ -25,9 +26,7 @@ impl Resources {
 
     pub(super) fn elements(&self, name: &str, ty: TensorType) -> Result<DenseElements, String> {
         let Some(blob) = self.blobs.get(name) else { return Ok(DenseElements::resource(ty, name)) };
-        let storage = ty.element().storage().ok_or("a constant needs numeric elements")?;
-        let bytes = widen(storage, &ty, blob.clone())?;
-        DenseElements::raw(ty, bytes).map_err(|error| error.to_string())
+        elements::from_file(ty, blob.clone())
     }
 }
 
@@ -86,7 +85,7 @@ impl Parser<'_> {
         let start = self.cur.pos();
         let built = match self.cur.peek() {
             Some(b'>') if ty.element_count() == Some(0) => DenseElements::raw(ty.clone(), Vec::new()),
-            Some(b'"') => return self.hex_literal(ty, storage),
+            Some(b'"') => return self.hex_literal(ty),
             Some(b'[') => {
                 let bytes = self.listed(ty, storage)?;
                 DenseElements::raw(ty.clone(), bytes)
@@ -100,7 +99,7 @@ impl Parser<'_> {
         built.map_err(|error| self.cur.error_at(start, error.to_string()))
     }
 
-    fn hex_literal(&mut self, ty: &TensorType, storage: ElementType) -> Parse<DenseElements> {
+    fn hex_literal(&mut self, ty: &TensorType) -> Parse<DenseElements> {
         let start = self.cur.pos();
         self.cur.expect("\"")?;
         if !self.cur.rest().starts_with(b"0x") {
@@ -108,16 +107,7 @@ impl Parser<'_> {
         }
         self.cur.set_pos(self.cur.pos() + 2);
         let bytes = self.hex_bytes()?;
-        let refuse = |parser: &Self, why: String| parser.cur.error_at(start, why);
-        let count = ty.byte_count();
-        // One element stands for all of them.
-        if bytes.len() == storage.byte_width() && count != Some(bytes.len()) {
-            let one =
-                widen(storage, &ty.with_dims([]), Blob::from(bytes)).map_err(|why| refuse(self, why))?;
-            return DenseElements::splat(ty.clone(), one).map_err(|error| refuse(self, error.to_string()));
-        }
-        let blob = widen(storage, ty, Blob::from(bytes)).map_err(|why| refuse(self, why))?;
-        DenseElements::raw(ty.clone(), blob).map_err(|error| refuse(self, error.to_string()))
+        elements::from_file(ty.clone(), Blob::from(bytes)).map_err(|why| self.cur.error_at(start, why))
     }
 
     /// Bytes from hexadecimal digits, up to the closing quote.
@@ -221,31 +211,6 @@ const HEX: [u8; 256] = {
     }
     table
 };
-
-/// Bytes as files have them in the layout of constants: truth values packed in bits are spread out, and narrow signed
-/// integers get their sign.
-fn widen(storage: ElementType, ty: &TensorType, bytes: Blob) -> Result<Blob, String> {
-    let count = ty.element_count().and_then(|count| usize::try_from(count).ok());
-    let count = count.ok_or("a constant needs known dimensions")?;
-    match storage {
-        ElementType::Bool if bytes.len() == count => {
-            if bytes.iter().all(|b| *b < 2) {
-                return Ok(bytes);
-            }
-            // All bits set is another spelling of true.
-            Ok(Blob::from(bytes.iter().map(|b| u8::from(*b != 0)).collect::<Vec<u8>>()))
-        }
-        ElementType::Bool if bytes.len() == count.div_ceil(8) => {
-            let bit = |index: usize| bytes[index / 8] >> (index % 8) & 1;
-            Ok(Blob::from((0..count).map(bit).collect::<Vec<u8>>()))
-        }
-        ElementType::Int(int) if int.bits() < 8 => {
-            let narrow = |byte: &u8| int.wrap(i128::from(*byte)) as u8;
-            Ok(Blob::from(bytes.iter().map(narrow).collect::<Vec<u8>>()))
-        }
-        _ => Ok(bytes),
-    }
-}
 
 /// One element of a list.
 fn element(cur: &mut Cursor<'_>, storage: ElementType, bytes: &mut Vec<u8>) -> Parse<()> {

@@ -8,6 +8,7 @@ mod attrs;
 mod cursor;
 mod custom;
 mod dense;
+mod mesh;
 mod numbers;
 mod ops;
 mod parser;
@@ -18,8 +19,11 @@ mod stablehlo_attrs;
 mod tests;
 mod types;
 
+pub(crate) use cursor::{Cursor, MAX_DEPTH};
+pub(crate) use mesh::{AxisRef, MeshGroups, MeshRef};
+pub(crate) use types::apply_bounds;
 use warpforge_diag::{Diagnostics, Source};
-use warpforge_ir::{Module, Type};
+use warpforge_ir::{Attribute, Module, Type};
 
 /// What the parser keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +56,30 @@ pub fn parse_types(text: &str) -> Result<Vec<Type>, Diagnostics> {
         diagnostics.push(*error);
         diagnostics
     })
+}
+
+/// Reads one attribute, which is all of the text.
+pub(crate) fn parse_attribute(text: &str) -> Result<Attribute, String> {
+    parse_whole(text, parser::Parser::attribute)
+}
+
+/// Reads one type, which is all of the text.
+pub(crate) fn parse_type(text: &str) -> Result<Type, String> {
+    parse_whole(text, parser::Parser::ty)
+}
+
+/// Reads groups of processes by the axes of a mesh, which are all of the text.
+pub(crate) fn parse_mesh_groups(text: &str) -> Result<MeshGroups, String> {
+    parse_whole(text, parser::Parser::mesh_groups)
+}
+
+fn parse_whole<'a, T>(
+    text: &'a str,
+    parse: impl FnOnce(&mut parser::Parser<'a>) -> cursor::Parse<T>,
+) -> Result<T, String> {
+    let mut parser = parser::Parser::new(text, Options::default());
+    let value = parse(&mut parser).map_err(|error| error.message)?;
+    if parser.cur.at_end() { Ok(value) } else { Err(parser.cur.expected("the end").message) }
 }
 
 /// One of the modules of a file that has several, separated by lines `// -----`.

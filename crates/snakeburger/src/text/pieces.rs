@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use warpforge_ir::RegionId;
 use warpforge_ir::attr::{Attribute, DenseElements, Dict, DotDims, EnumDialect, EnumValue};
 use warpforge_ir::table::format::{Piece, Special, TypeForm};
 use warpforge_ir::table::{AttrKind, OpDef};
@@ -15,6 +16,7 @@ use super::parser::{Parser, Use};
 struct Draft<'a> {
     groups: Vec<Vec<Use<'a>>>,
     attrs: Dict,
+    regions: Vec<RegionId>,
     operand_types: Option<Vec<Type>>,
     result_types: Option<Vec<Type>>,
     types_at: usize,
@@ -49,6 +51,7 @@ impl<'a> Parser<'a> {
         let mut draft = Draft {
             groups: vec![Vec::new(); def.operands.len()],
             attrs: Dict::new(),
+            regions: Vec::new(),
             operand_types: None,
             result_types: None,
             types_at: self.cur.pos(),
@@ -71,7 +74,7 @@ impl<'a> Parser<'a> {
             }
             None => Vec::new(),
         };
-        Ok(Parts { operands, results, attrs: draft.attrs, regions: Vec::new() })
+        Ok(Parts { operands, results, attrs: draft.attrs, regions: draft.regions })
     }
 
     fn piece(&mut self, def: &'static OpDef, piece: &Piece, draft: &mut Draft<'a>) -> Parse<()> {
@@ -114,6 +117,11 @@ impl<'a> Parser<'a> {
                             return Err(self.cur.error_at(start, message));
                         }
                     }
+                }
+            }
+            Piece::Regions => {
+                if self.cur.looking_at("(") {
+                    draft.regions = self.list_of("(", ")", |parser| parser.region(&[], false))?;
                 }
             }
             Piece::Types(form) => {

@@ -282,7 +282,8 @@ fn clip(value: i128) -> i64 {
     value.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
 }
 
-fn apply_bounds(dims: &mut [Dim], bounds: &[Option<u64>]) -> Result<(), &'static str> {
+/// Gives dimensions the bounds that an encoding lists for them.
+pub(crate) fn apply_bounds(dims: &mut [Dim], bounds: &[Option<u64>]) -> Result<(), &'static str> {
     if bounds.len() != dims.len() {
         return Err("the number of bounds is not that of the dimensions");
     }

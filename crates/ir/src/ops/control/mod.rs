@@ -51,12 +51,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         .doc("Starts a collective or a slice and goes on before it has finished."),
     op(OpKind::Case)
         .values("index: i32", "results*: tensor|axisquant|token|buffer")
-        .regions("branches*")
+        .regions("branches+")
         .rule(case).doc("Executes the branch that the index names, the last one when it names none."),
     op(OpKind::Composite)
         .values("inputs*: any", "results*: any")
         .attrs("name: str, composite_attributes: dict = {}, decomposition: symbol, version: i32 = 0")
-        .text("$name?( $inputs)?{attrs} : {fn}")
+        .regions("composite_regions*")
+        .text("$name?( $inputs)?{regions}{attrs} : {fn}")
         .rule(composite).doc("A named operation with a function of the module that says what it means."),
     op(OpKind::CreateToken)
         .values("", "output: token")
@@ -70,7 +71,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "results*: tensor|axisquant|unranked|token|tuple|buffer|future",
         )
         .attrs(
-            "call_target_name: str, has_side_effect: bool = false, backend_config?: any, api_version: i32 = 1, called_computations: array = [], operand_layouts?: array, result_layouts?: array, output_operand_aliases: array = []",
+            "call_target_name: str, has_side_effect: bool = false, backend_config?: any, api_version: i32 = 1, called_computations: array = [], operand_layouts?: array, result_layouts?: array, output_operand_aliases: array = [], result_tilings?: array",
         )
         .text("custom")
         .rule(custom_call).doc("Calls what an implementation knows by a name."),

@@ -1,0 +1,36 @@
+//! Replays the inputs that fuzzing has kept: each was a seed or a finding once.
+
+#[path = "../../../fuzz/src/lib.rs"]
+mod fuzz;
+
+use std::path::Path;
+
+fn replay(folder: &str, target: impl Fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
+    let mut inputs = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        eprintln!("{}", path.display());
+        target(&std::fs::read(&path).unwrap());
+        inputs += 1;
+    }
+    assert!(inputs > 0, "{} is empty", folder.display());
+}
+
+#[test]
+fn text() {
+    replay("fuzz/seeds/text", fuzz::text);
+    replay("fuzz/seeds/evaluator", fuzz::text);
+    replay("crates/snakeburger/tests/data", fuzz::text);
+}
+
+#[test]
+fn bytecode() {
+    replay("fuzz/seeds/bytecode", fuzz::bytecode);
+    replay("crates/snakeburger/tests/data", fuzz::bytecode);
+}
+
+#[test]
+fn evaluator() {
+    replay("fuzz/seeds/evaluator", fuzz::evaluator);
+}

@@ -1,0 +1,12 @@
+func.func @f() {
+  return
+}
+// -----
+module {
+}
+// -----
+"builtin.module"() ({
+  "func.func"() <{function_type = () -> (), sym_name = "g"}> ({
+    "func.return"() : () -> ()
+  }) : () -> ()
+}) : () -> ()
