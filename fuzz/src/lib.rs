@@ -21,8 +21,11 @@ pub fn text(data: &[u8]) {
 
 /// Bytecode: read, verify, print. A sound module reads back as what was printed, and so does its bytecode.
 pub fn bytecode(data: &[u8]) {
-    let options = text::Options { keep_locations: true };
-    if let Ok(module) = bytecode::read(&Blob::from(data.to_vec()), &options) {
+    let data = Blob::from(data.to_vec());
+    if let Ok(module) = bytecode::read(&data, &text::Options { keep_locations: true }) {
+        print::print(&module);
+    }
+    if let Ok(module) = bytecode::read(&data, &text::Options::default()) {
         reads_back(&module);
     }
 }
@@ -61,13 +64,13 @@ fn reads_back(module: &Module) {
         return;
     }
     match parse(&printed) {
-        Ok(again) => assert_eq!(print::print(&again), printed, "the second print differs from the first"),
+        Ok(again) => assert!(print::print(&again) == printed, "the second print differs from the first"),
         Err(error) => panic!("what was printed cannot be read: {error}"),
     }
     let Ok(written) = bytecode::write(module, Target::Compatible) else { return };
     let options = text::Options::default();
     match bytecode::read(&Blob::from(written), &options) {
-        Ok(again) => assert_eq!(print::print(&again), printed, "bytecode changed the module"),
+        Ok(again) => assert!(print::print(&again) == printed, "bytecode changed the module"),
         Err(error) => panic!("what was written cannot be read: {error}"),
     }
 }

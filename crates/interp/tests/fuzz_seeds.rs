@@ -1,5 +1,7 @@
 //! Replays the inputs that fuzzing has kept: each was a seed or a finding once.
 
+// It is a library for the fuzz targets, and only here a module that nothing else can see.
+#[allow(unreachable_pub)]
 #[path = "../../../fuzz/src/lib.rs"]
 mod fuzz;
 

@@ -51,9 +51,10 @@ impl Backend for Reference {
 fn unsupported(module: &Module, entry: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut called: HashSet<&str> = HashSet::from([entry]);
+    let options = Options::default();
     let mut pending: Vec<OpRef<'_>> = module.function(entry).into_iter().map(Func::op).collect();
     while let Some(op) = pending.pop() {
-        found.extend(why_unsupported(op).map(|reason| format!("{}: {reason}", op.name())));
+        found.extend(why_unsupported(op, &options).map(|reason| format!("{}: {reason}", op.name())));
         let blocks = op.regions().iter().flat_map(|&region| module.blocks(region));
         pending.extend(blocks.flat_map(|&block| module.ops_in(block)));
         for name in op.attrs().entries().iter().flat_map(|(_, value)| symbols(value)) {
