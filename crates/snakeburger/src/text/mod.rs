@@ -92,30 +92,6 @@ pub fn parse_types(text: &str) -> Result<Vec<Type>, Diagnostics> {
     })
 }
 
-/// Reads one attribute, which is all of the text.
-pub(crate) fn parse_attribute(text: &str) -> Result<Attribute, String> {
-    parse_whole(text, parser::Parser::attribute)
-}
-
-/// Reads one type, which is all of the text.
-pub(crate) fn parse_type(text: &str) -> Result<Type, String> {
-    parse_whole(text, parser::Parser::ty)
-}
-
-/// Reads groups of processes by the axes of a mesh, which are all of the text.
-pub(crate) fn parse_mesh_groups(text: &str) -> Result<MeshGroups, String> {
-    parse_whole(text, parser::Parser::mesh_groups)
-}
-
-fn parse_whole<'a, T>(
-    text: &'a str,
-    parse: impl FnOnce(&mut parser::Parser<'a>) -> cursor::Parse<T>,
-) -> Result<T, String> {
-    let mut parser = parser::Parser::new(text, Options::default());
-    let value = parse(&mut parser).map_err(|error| error.message)?;
-    if parser.cur.at_end() { Ok(value) } else { Err(parser.cur.expected("the end").message) }
-}
-
 /// One of the modules of a file that has several, separated by lines `// -----`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk<'a> {
