@@ -49,6 +49,12 @@ pub(super) const TABLE: &[Op] = &[
     op("aten.zeros.default", |cx, args| filled(cx, args, "size", Some(0.0))),
     op("aten.zeros_like.default", |cx, args| filled_like(cx, args, Some(0.0))),
     op("prims.iota.default", iota),
+    op("prims.scalar_tensor.default", |cx, args| {
+        args.placement()?;
+        let number = args.number("s")?;
+        let dtype = args.opt_dtype("dtype")?.unwrap_or(DEFAULT_FLOAT);
+        one(cx.fill(dtype, &[], &number)?)
+    }),
 ];
 
 /// The number that a tensor is filled with: the one given here, or that of the node.

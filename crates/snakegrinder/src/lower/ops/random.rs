@@ -30,6 +30,12 @@ pub(super) const TABLE: &[Op] = &[
         args.ignore(&["noise"]);
         rrelu(cx, args)
     }),
+    op("aten.rrelu_with_noise_functional.default", |cx, args| {
+        let noise = args.tensor("noise")?;
+        let mut outcome = rrelu(cx, args)?;
+        outcome.push(noise.into());
+        Ok(outcome)
+    }),
 ];
 
 /// PyTorch keeps nodes that draw random numbers even where nothing uses what they draw.

@@ -23,8 +23,8 @@ pub(in super::super) const TABLE: &[Op] = &[
     op("aten.floor_divide.default", |cx, args| rounded_division(cx, args, floor_divide)),
     op("aten.fmax.default", |cx, args| pair(cx, args, |cx, a, b| ignoring_nan(cx, a, b, OpKind::Maximum))),
     op("aten.fmin.default", |cx, args| pair(cx, args, |cx, a, b| ignoring_nan(cx, a, b, OpKind::Minimum))),
-    op("aten.fmod.Scalar", |cx, args| pair(cx, args, |cx, a, b| cx.binary(OpKind::Remainder, a, b))),
-    op("aten.fmod.Tensor", |cx, args| pair(cx, args, |cx, a, b| cx.binary(OpKind::Remainder, a, b))),
+    op("aten.fmod.Scalar", |cx, args| rounded_pair(cx, args, |cx, a, b| cx.binary(OpKind::Remainder, a, b))),
+    op("aten.fmod.Tensor", |cx, args| rounded_pair(cx, args, |cx, a, b| cx.binary(OpKind::Remainder, a, b))),
     op("aten.hypot.default", |cx, args| pair(cx, args, hypot)),
     op("aten.lerp.Scalar", lerp),
     op("aten.lerp.Tensor", lerp),
@@ -39,9 +39,11 @@ pub(in super::super) const TABLE: &[Op] = &[
     op("aten.pow.Scalar", power),
     op("aten.pow.Tensor_Scalar", power),
     op("aten.pow.Tensor_Tensor", power),
-    op("aten.remainder.Scalar", |cx, args| pair(cx, args, |cx, a, b| cx.floor_remainder(a, b))),
-    op("aten.remainder.Scalar_Tensor", |cx, args| pair(cx, args, |cx, a, b| cx.floor_remainder(a, b))),
-    op("aten.remainder.Tensor", |cx, args| pair(cx, args, |cx, a, b| cx.floor_remainder(a, b))),
+    op("aten.remainder.Scalar", |cx, args| rounded_pair(cx, args, |cx, a, b| cx.floor_remainder(a, b))),
+    op("aten.remainder.Scalar_Tensor", |cx, args| {
+        rounded_pair(cx, args, |cx, a, b| cx.floor_remainder(a, b))
+    }),
+    op("aten.remainder.Tensor", |cx, args| rounded_pair(cx, args, |cx, a, b| cx.floor_remainder(a, b))),
     op("aten.rsub.Scalar", reversed_subtraction),
     op("aten.rsub.Tensor", reversed_subtraction),
     op("aten.sub.Scalar", |cx, args| added(cx, args, OpKind::Subtract)),
@@ -67,6 +69,15 @@ fn pair(cx: &mut Cx<'_>, args: &Args<'_>, function: Function) -> Lowered<Outcome
     let (a, b) = operands(args)?;
     let dtype = result_type(&[a.clone(), b.clone()])?;
     one(computed_pair(cx, a, b, dtype, function)?)
+}
+
+/// As [`pair`], for operations whose numbers PyTorch rounds to the common type first.
+fn rounded_pair(cx: &mut Cx<'_>, args: &Args<'_>, function: Function) -> Lowered<Outcome> {
+    let (a, b) = operands(args)?;
+    let dtype = result_type(&[a.clone(), b.clone()])?;
+    let rounded = cx.unify(&[a, b], dtype)?;
+    let operands: Vec<Operand> = rounded.iter().map(Operand::from).collect();
+    one(computed(cx, &operands, dtype, |cx, all| function(cx, &all[0], &all[1]))?)
 }
 
 /// Computes in the common type of the operands, as floats.
@@ -135,10 +146,14 @@ fn product(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
 fn divide(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     match args.str_or("rounding_mode", "")? {
         "" => inexact_pair(cx, args, |cx, a, b| cx.div(a, b)),
-        "trunc" => rounded_division(cx, args, |cx, a, b| {
-            let quotient = cx.div(a, b)?;
-            if a.dtype.is_float() { trunc(cx, &quotient) } else { Ok(quotient) }
-        }),
+        "trunc" => {
+            // The quotient is rounded to the result's type before it is cut off.
+            let outcome = pair(cx, args, |cx, a, b| cx.div(a, b))?;
+            match outcome.as_slice() {
+                [Value::Tensor(quotient)] if quotient.dtype.is_float() => one(trunc(cx, quotient)?),
+                _ => Ok(outcome),
+            }
+        }
         "floor" => rounded_division(cx, args, floor_divide),
         other => refuse(format!("rounding mode `{other}`")),
     }
