@@ -1,7 +1,7 @@
 //! Imports archives, evaluates them on the reference and compares with PyTorch's own outputs.
 //!
 //! Each argument is a folder with `model.pt2` and `model.golden/{inputs,outputs}.safetensors`. With `--text FILE` the
-//! module of the last folder is written there; with `--import` nothing is evaluated.
+//! module of the last folder is written there; with `--import` nothing is evaluated; with `--dynamic` dimensions stay open.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,17 +22,19 @@ fn main() -> ExitCode {
     let mut folders: Vec<PathBuf> = Vec::new();
     let mut text = None;
     let mut evaluate = true;
+    let mut dynamic = false;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--text" => text = arguments.next(),
             "--import" => evaluate = false,
+            "--dynamic" => dynamic = true,
             _ => folders.push(argument.into()),
         }
     }
     let mut failed = 0;
     for folder in &folders {
-        let verdict = judge(folder, text.as_deref(), evaluate);
+        let verdict = judge(folder, text.as_deref(), evaluate, dynamic);
         failed += usize::from(verdict.is_err());
         match verdict {
             Ok(note) => println!("PASS {}: {note}", folder.display()),
@@ -43,7 +45,7 @@ fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn judge(folder: &Path, text: Option<&str>, evaluate: bool) -> Result<String, String> {
+fn judge(folder: &Path, text: Option<&str>, evaluate: bool, dynamic: bool) -> Result<String, String> {
     let shown = |error: &dyn std::fmt::Display| error.to_string();
     let golden = folder.join("model.golden");
     let inputs = safetensors::read(&golden.join("inputs.safetensors")).map_err(|e| shown(&e))?;
@@ -54,7 +56,8 @@ fn judge(folder: &Path, text: Option<&str>, evaluate: bool) -> Result<String, St
         .map(|(name, tensor)| (name.clone(), tensor.dims().iter().map(|&dim| dim as u64).collect()))
         .collect();
     let started = std::time::Instant::now();
-    let imported = archive.import(&ImportOptions { shapes: Some(shapes) }).map_err(|e| shown(&e))?;
+    let shapes = (!dynamic).then_some(shapes);
+    let imported = archive.import(&ImportOptions { shapes }).map_err(|e| shown(&e))?;
     let import_time = started.elapsed();
     if let Some(path) = text {
         std::fs::write(path, print(&imported.module)).map_err(|e| shown(&e))?;
