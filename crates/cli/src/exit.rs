@@ -1,6 +1,7 @@
 //! Exit codes, and errors that carry one.
 
 use std::fmt;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// What the program's exit code says.
@@ -60,12 +61,26 @@ impl From<warpforge::Error> for Failure {
                 _ => Exit::BadInput,
             },
             warpforge::Error::Runtime(runtime) => match runtime.kind() {
-                Runtime::Entry { .. } | Runtime::Inputs(_) | Runtime::Shapes(_) => Exit::BadInput,
+                Runtime::Entry { .. } | Runtime::Inputs(_) | Runtime::Shapes(_) | Runtime::Source(_) => {
+                    Exit::BadInput
+                }
                 _ => Exit::NotPossible,
             },
             _ => Exit::BadInput,
         };
-        Self { exit, error: error.into() }
+        // Its text has the causes already.
+        Self { exit, error: anyhow::anyhow!("{error}") }
+    }
+}
+
+impl Failure {
+    /// A file of tensors cannot be read.
+    pub(crate) fn unreadable(path: &Path, error: &warpforge_tensor::Error) -> Self {
+        Self::bad_input(match error {
+            // The operating system's reason comes with the path.
+            warpforge_tensor::Error::Io { .. } => anyhow::anyhow!("{error}"),
+            _ => anyhow::anyhow!("{}: {error}", path.display()),
+        })
     }
 }
 

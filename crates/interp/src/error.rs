@@ -1,14 +1,23 @@
 //! What can go wrong in an evaluation.
 
 use warpforge_diag::Span;
+use warpforge_ir::OpRef;
+use warpforge_ir::nodes::Location;
 
 /// An evaluation that stopped.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{kind}", self.prefix())]
 pub struct Error {
     kind: ErrorKind,
-    op: Option<String>,
+    place: Option<Box<Place>>,
+}
+
+/// The operation that stopped.
+#[derive(Debug)]
+struct Place {
+    op: String,
     span: Span,
+    location: Location,
 }
 
 /// Why an evaluation stopped.
@@ -54,32 +63,38 @@ impl Error {
     /// The name of the operation that stopped.
     #[must_use]
     pub fn op(&self) -> Option<&str> {
-        self.op.as_deref()
+        self.place.as_ref().map(|place| place.op.as_str())
     }
 
     /// Where the operation is in its source.
     #[must_use]
     pub fn span(&self) -> Span {
-        self.span
+        self.place.as_ref().map_or(Span::NONE, |place| place.span)
+    }
+
+    /// The node and the line of the program that the operation was made from, where the module says so.
+    #[must_use]
+    pub fn location(&self) -> Option<&Location> {
+        self.place.as_ref().map(|place| &place.location)
     }
 
     fn prefix(&self) -> String {
-        self.op.as_ref().map(|op| format!("{op}: ")).unwrap_or_default()
+        self.op().map(|op| format!("{op}: ")).unwrap_or_default()
     }
 
     /// Notes the operation, unless an inner one is noted already.
-    pub(crate) fn at(mut self, op: &str, span: Span) -> Self {
-        if self.op.is_none() {
-            self.op = Some(op.to_owned());
-            self.span = span;
-        }
+    pub(crate) fn at(mut self, op: OpRef<'_>) -> Self {
+        self.place.get_or_insert_with(|| {
+            let location = op.module().parsed_location(op.id());
+            Box::new(Place { op: op.name().to_owned(), span: op.span(), location })
+        });
         self
     }
 }
 
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
-        Self { kind, op: None, span: Span::NONE }
+        Self { kind, place: None }
     }
 }
 

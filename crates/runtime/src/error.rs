@@ -65,6 +65,9 @@ pub enum ErrorKind {
     /// The module cannot be made to fit the inputs' shapes.
     #[error("the module does not fit these shapes: {0}")]
     Shapes(String),
+    /// The program for these shapes cannot be made.
+    #[error(transparent)]
+    Source(Box<dyn std::error::Error + Send + Sync>),
     /// The evaluation stopped.
     #[error(transparent)]
     Evaluation(#[from] warpforge_interp::Error),

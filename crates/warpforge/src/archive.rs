@@ -14,7 +14,7 @@ pub(crate) struct OpenShapes {
 
 impl Specialise for OpenShapes {
     fn specialise(&self, inputs: &[InputType]) -> Result<Program, warpforge_runtime::Error> {
-        let refused = |error: warpforge_snakegrinder::Error| ErrorKind::Shapes(error.to_string());
+        let refused = |error| ErrorKind::Source(Box::new(error));
         let dims = |input: &InputType| input.dims.iter().map(|&dim| dim as u64).collect();
         let shapes = self.inputs.iter().cloned().zip(inputs.iter().map(dims)).collect();
         let imported = self.archive.import(&ImportOptions { shapes: Some(shapes) }).map_err(refused)?;

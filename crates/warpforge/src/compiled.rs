@@ -120,7 +120,13 @@ impl CompiledModel {
     fn placed(&self, error: warpforge_runtime::Error) -> Error {
         match error.into_kind() {
             ErrorKind::Evaluation(source) => {
-                let diagnostic = Diagnostic::error(source.span(), source.to_string());
+                let mut diagnostic = Diagnostic::error(source.span(), source.to_string());
+                if let Some(node) = source.location().and_then(|location| location.name.as_ref()) {
+                    diagnostic = diagnostic.with_note(format!("in node `{node}`"));
+                }
+                if let Some(line) = source.location().and_then(|location| location.source.as_ref()) {
+                    diagnostic = diagnostic.with_note(format!("from {line}"));
+                }
                 Error::Stopped { place: diagnostic.render(self.model.source()), source }
             }
             kind => Error::Runtime(kind.into()),

@@ -65,6 +65,7 @@ mod inputs;
 mod model;
 mod outputs;
 mod random;
+mod refined;
 
 pub use compiled::CompiledModel;
 pub use error::{Error, Result};

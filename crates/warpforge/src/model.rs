@@ -15,6 +15,7 @@ use warpforge_tensor::Tensor;
 use crate::archive::OpenShapes;
 use crate::bind;
 use crate::compiled::CompiledModel;
+use crate::refined::Refined;
 use crate::{Error, Format, Result, entry};
 
 /// Locations say which node of a model an operation came from.
@@ -194,12 +195,14 @@ impl Model {
     /// When there is no such device or tier here, or the model has something that the backend cannot run.
     pub fn compile(&self, options: &CompileOptions) -> Result<CompiledModel> {
         let program = Program::new(Arc::clone(&self.module), &self.entry, self.weights.clone())?;
+        let open = self.inputs().iter().any(|slot| slot.ty.shape_usize().is_none());
         let source: Box<dyn Specialise> = match &self.archive {
-            Some(archive) if self.inputs().iter().any(|slot| slot.ty.shape_usize().is_none()) => {
+            _ if !open => Box::new(program),
+            None => Box::new(Refined(program)),
+            Some(archive) => {
                 let inputs = self.inputs().iter().map(|slot| slot.name.to_owned()).collect();
                 Box::new(OpenShapes { archive: Arc::clone(archive), program, inputs })
             }
-            _ => Box::new(program),
         };
         CompiledModel::new(self.clone(), Session::new(source, choose(options)?))
     }
@@ -220,6 +223,24 @@ mod tests {
         let one = "func.func @main() {\n  func.return\n}\n";
         assert!(error(&format!("{one}// -----\n{one}")).contains("2 modules"));
         assert!(Model::load("nowhere.mlir").unwrap_err().to_string().starts_with("nowhere.mlir: "));
+    }
+
+    #[test]
+    fn open_shapes_are_refined_for_the_inputs() {
+        let text = "func.func @main(%x: tensor<?xf32>) -> tensor<?x2xf32> {\n  \
+                    %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>\n  \
+                    %two = stablehlo.constant dense<2> : tensor<1xi32>\n  \
+                    %r = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>\n  \
+                    %s = stablehlo.concatenate %r, %two, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>\n  \
+                    %0 = stablehlo.dynamic_broadcast_in_dim %x, %s, dims = [0] : (tensor<?xf32>, tensor<2xi32>) -> tensor<?x2xf32>\n  \
+                    func.return %0 : tensor<?x2xf32>\n}";
+        let compiled = Model::from_text("m.mlir", text).unwrap().compile(&CompileOptions::default()).unwrap();
+        for size in [1usize, 3] {
+            let input = Tensor::from_slice(&[size], &vec![5.0f32; size]).unwrap();
+            let outputs = compiled.run([("arg0", input)]).unwrap();
+            assert_eq!(outputs["out0"].dims(), [size, 2]);
+        }
+        assert_eq!(compiled.programs(), 2);
     }
 
     #[test]

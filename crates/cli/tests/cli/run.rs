@@ -211,3 +211,56 @@ fn a_saved_run_has_what_a_golden_one_has() {
     std::fs::write(warpt.path("candidate/manifest.json"), "{").unwrap();
     assert_ne!(warpt.run(&save).code, 0, "a folder that is no run's is not written over");
 }
+
+/// An archive that PyTorch wrote: `relu(x [[1, 2, 3], [4, 5, 6]]ᵀ + [0.5, -0.5])` for 1 to 64 rows.
+const ARCHIVE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/linear.pt2");
+
+#[test]
+fn an_archive_of_pytorch_runs_with_its_weights() {
+    let warpt = Warpt::new();
+    let text = "func.func @main() -> tensor<2x3xf32> {
+      %0 = stablehlo.constant dense<[[1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]]> : tensor<2x3xf32>
+      func.return %0 : tensor<2x3xf32>\n}";
+    std::fs::write(warpt.path("x.mlir"), text).unwrap();
+    warpt.json(&["run", "x.mlir", "--outputs", "x.npy", "--json"]);
+    let record =
+        warpt.json(&["run", ARCHIVE, "--input", "x=x.npy", "--save", "run", "--save-weights", "--json"]);
+    let output = &record["outputs"][0];
+    assert_eq!((&output["name"], &output["shape"]), (&Value::from("out0"), &Value::from(vec![2, 2])));
+    assert_eq!((&output["min"], &output["max"], &output["mean"]), (&0.0.into(), &14.5.into(), &5.25.into()));
+    assert_eq!(record["inputs"].as_array().map(Vec::len), Some(1), "weights are no inputs");
+    let manifest: Value =
+        serde_json::from_slice(&std::fs::read(warpt.path("run/manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest["nodes"][1]["source"], "make.py:24");
+    assert!(manifest["files"]["weights.safetensors"].is_object());
+}
+
+#[test]
+fn rows_that_only_the_inputs_tell() {
+    let warpt = Warpt::new();
+    for rows in [1u64, 5, 64] {
+        let shape = format!("x={rows}x3");
+        let record = warpt.json(&["run", ARCHIVE, "--seed", "1", "--shape", &shape, "--json"]);
+        assert_eq!(record["outputs"][0]["shape"], Value::from(vec![rows, 2]));
+    }
+    for (shape, expected) in [("x=65x3", "1 to 64"), ("x=2x4", "tensor<?x3xf32>"), ("y", "NAME=DIMS")] {
+        let done = warpt.run(&["run", ARCHIVE, "--seed", "1", "--shape", shape]);
+        assert_eq!(done.code, 2);
+        assert!(done.stderr.contains(expected), "{}", done.stderr);
+    }
+    let done = warpt.run(&["run", ARCHIVE, "--seed", "1"]);
+    assert_eq!(done.code, 2);
+    assert!(done.stderr.contains("--shape x="), "{}", done.stderr);
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named_once() {
+    let warpt = with_model(DOUBLE);
+    for arguments in [&["run", "nowhere.mlir"][..], &["run", "model.mlir", "--inputs", "nowhere.safetensors"]]
+    {
+        let done = warpt.run(arguments);
+        assert_eq!(done.code, 2);
+        assert_eq!(done.stderr.matches("No such file").count(), 1, "{}", done.stderr);
+        assert_eq!(done.stderr.matches("nowhere").count(), 1, "{}", done.stderr);
+    }
+}

@@ -180,14 +180,13 @@ impl<'m, 's> Machine<'m, 's> {
         if let Some(observer) = &self.options.observer {
             observer.begins(op);
         }
-        let results = self.evaluate(op, step).map_err(|error| error.at(op.name(), op.span()))?;
+        let results = self.evaluate(op, step).map_err(|error| error.at(op))?;
         if results.len() != op.result_count() {
             let (expected, found) = (op.result_count(), results.len());
-            return Err(invalid(format!("computed {found} results where {expected} are declared"))
-                .at(op.name(), op.span()));
+            return Err(invalid(format!("computed {found} results where {expected} are declared")).at(op));
         }
         if let Some(observer) = &self.options.observer {
-            observer.results(op, &results).map_err(|text| check_stop(text).at(op.name(), op.span()))?;
+            observer.results(op, &results).map_err(|text| check_stop(text).at(op))?;
         }
         for (value, result) in op.results().zip(results) {
             self.set(value, result)?;

@@ -16,7 +16,7 @@ use warpforge_tensor::summary::{Summary, summarise};
 
 pub use filter::Filter;
 pub use nodes::NodeValues;
-use places::{Place, Places};
+use places::Places;
 
 use crate::{Observer, Value};
 
@@ -146,24 +146,17 @@ impl<W: Write + Send> Observer for Trace<W> {
             }
             state.tainted.insert(id);
             if self.options.break_on_nan && !inherits && !op.is(OpKind::Constant) {
-                return Err(first_nan(&entry, place));
+                return Err(first_nan(&entry));
             }
         }
         Ok(())
     }
 }
 
-/// The message about the operation that made the first NaN.
-fn first_nan(entry: &Entry, place: &Place) -> String {
+/// The message about the operation that made the first NaN; where it is comes with the error.
+fn first_nan(entry: &Entry) -> String {
     let Summary { nan, count, .. } = entry.summary;
-    let mut text = format!("the first NaN: {nan} of {count} elements of {}", entry.name());
-    if let Some(node) = &place.node {
-        text += &format!(", node `{node}`");
-    }
-    if let Some(source) = &place.source {
-        text += &format!(", {source}");
-    }
-    text
+    format!("the first NaN: {nan} of {count} elements of {}", entry.name())
 }
 
 /// Several observers of one run, in order; the first that stops it wins.

@@ -1,9 +1,9 @@
 //! Where the inputs and weights of a run come from.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::Args;
 use warpforge::io::{npy, safetensors};
 use warpforge::{CompiledModel, Dim, Inputs, Model, Slot, Tensor, TensorType, seeded};
@@ -57,10 +57,9 @@ impl InputArgs {
     /// Binds the weights of `--weights`.
     pub(crate) fn bind_weights(&self, model: &mut Model) -> Result<(), Failure> {
         let Some(path) = &self.weights else { return Ok(()) };
-        let weights = safetensors::read(path)
-            .with_context(|| path.display().to_string())
-            .map_err(Failure::bad_input)?;
-        model.bind_weights(&weights).with_context(|| path.display().to_string()).map_err(Failure::bad_input)
+        let weights = safetensors::read(path).map_err(|error| Failure::unreadable(path, &error))?;
+        let bound = model.bind_weights(&weights);
+        bound.map_err(|error| Failure::bad_input(anyhow!("{}: {error}", path.display())))
     }
 
     /// The inputs in the order of the model's.
@@ -102,16 +101,17 @@ impl InputArgs {
     fn given(&self) -> Result<Inputs, Failure> {
         let mut inputs = Inputs::new();
         if let Some(path) = &self.inputs {
-            let read = safetensors::read(path).with_context(|| path.display().to_string());
-            inputs = read.map_err(Failure::bad_input)?.into();
+            let read = safetensors::read(path).map_err(|error| Failure::unreadable(path, &error))?;
+            inputs = read.into();
         }
         for text in &self.input {
             let (name, file) = text
                 .split_once('=')
                 .filter(|(name, file)| !name.is_empty() && !file.is_empty())
                 .ok_or_else(|| Failure::bad_input(anyhow!("--input {text}: expected NAME=FILE.npy")))?;
-            let tensor = npy::read(file.as_ref()).with_context(|| format!("--input {name}: {file}"));
-            inputs.insert(name, tensor.map_err(Failure::bad_input)?);
+            let path = Path::new(file);
+            let tensor = npy::read(path).map_err(|error| Failure::unreadable(path, &error))?;
+            inputs.insert(name, tensor);
         }
         Ok(inputs)
     }

@@ -51,6 +51,9 @@ pub(crate) struct RunArgs {
     /// gradients, losses, and a manifest
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
+    /// With --save, write the weights too
+    #[arg(long, requires = "save")]
+    save_weights: bool,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
@@ -118,10 +121,18 @@ fn execute(
         watch.write_profile(outputs.profile(), &args.model.display().to_string())?;
         if let Some(folder) = &args.save {
             let nodes = watch.node_values();
-            let (file, seed) = (args.model.as_path(), args.inputs.seed());
-            let run =
-                save::Run { file, seed, compiled, executable, inputs, outputs: &outputs, nodes: &nodes };
-            save::save(&run, folder).map_err(Failure::not_possible)?;
+            let run = save::Run {
+                file: &args.model,
+                seed: args.inputs.seed(),
+                compiled,
+                executable,
+                inputs,
+                outputs: &outputs,
+                weights: args.save_weights,
+                nodes: &nodes,
+            };
+            let saved = save::save(&run, folder);
+            saved.map_err(|error| Failure::not_possible(anyhow::anyhow!("{error}")))?;
         }
         if args.repeat.get() == 1 {
             return Ok((outputs, times));
@@ -140,14 +151,14 @@ fn save_outputs(outputs: &Outputs, path: &std::path::Path) -> Result<(), Failure
     let mut tensors = outputs.iter();
     match (path.extension().is_some_and(|extension| extension == "npy"), tensors.next(), tensors.next()) {
         (true, Some((_, only)), None) => {
-            let written = warpforge::io::npy::write(path, only).map_err(warpforge::Error::from);
-            written.map_err(Failure::not_possible)
+            let written = warpforge::io::npy::write(path, only);
+            written.map_err(|error| Failure::not_possible(anyhow::anyhow!("{error}")))
         }
         (true, ..) => {
             let count = outputs.len();
             let text = format!("an npy file holds one tensor, the model gives {count}; use .safetensors");
             Err(Failure::bad_input(anyhow::anyhow!("{}: {text}", path.display())))
         }
-        (false, ..) => outputs.save(path).map_err(Failure::not_possible),
+        (false, ..) => outputs.save(path).map_err(|error| Failure::not_possible(anyhow::anyhow!("{error}"))),
     }
 }

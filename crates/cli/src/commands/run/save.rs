@@ -17,6 +17,8 @@ pub(super) struct Run<'a> {
     pub(super) executable: &'a dyn Executable,
     pub(super) inputs: &'a [Tensor],
     pub(super) outputs: &'a Outputs,
+    /// Whether to write the weights too.
+    pub(super) weights: bool,
     /// The values of the graph's nodes.
     pub(super) nodes: &'a [(String, Tensor)],
 }
@@ -27,6 +29,9 @@ pub(super) fn save(run: &Run<'_>, folder: &Path) -> Result<(), Error> {
     let model = run.compiled.model();
     let slots = model.inputs();
     writer.tensors(Class::Inputs, slots.iter().map(|slot| slot.name).zip(run.inputs))?;
+    if run.weights {
+        writer.tensors(Class::Weights, model.weights())?;
+    }
     if !run.nodes.is_empty() {
         writer.tensors(Class::Activations, run.nodes.iter().map(|(name, tensor)| (name.as_str(), tensor)))?;
     }
@@ -57,7 +62,6 @@ pub(super) fn save(run: &Run<'_>, folder: &Path) -> Result<(), Error> {
     writer.finish(Manifest {
         versions: versions.map(|(name, version)| (name.to_owned(), version.to_owned())).into(),
         seed: run.seed.and_then(|seed| i64::try_from(seed).ok()),
-        model: file_name.clone(),
         archive: file_name.map(|file| FileEntry { file, sha256: None }),
         nodes: nodes(run.executable, run.nodes),
         ..Manifest::default()
