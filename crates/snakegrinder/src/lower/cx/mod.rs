@@ -139,6 +139,14 @@ impl<'m> Cx<'m> {
         Ok(dim.rem_euclid(rank) as usize)
     }
 
+    /// Refuses a dimension that a tensor does not have: a scalar, which [`Cx::axis`] gives one, has none to look at.
+    pub(crate) fn require_axis(&self, x: &Tensor, axis: usize) -> Lowered<()> {
+        if axis < x.rank() {
+            return Ok(());
+        }
+        refuse(format!("dimension {axis} of a tensor with {} dimensions", x.rank()))
+    }
+
     /// Several dimensions, see [`Cx::axis`]; each may occur once.
     pub(crate) fn axes(&self, dims: &[i64], rank: usize) -> Lowered<Vec<usize>> {
         let axes: Vec<usize> = dims.iter().map(|&dim| self.axis(dim, rank)).collect::<Lowered<_>>()?;

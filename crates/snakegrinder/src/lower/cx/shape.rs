@@ -14,15 +14,6 @@ fn numbers(dims: &[Size]) -> Option<Vec<i64>> {
     dims.iter().map(Size::as_int).collect()
 }
 
-/// Refuses a dimension that a tensor does not have: a scalar counts as having one where none is looked at.
-fn has_axis(x: &Tensor, axis: usize) -> Lowered<()> {
-    if axis < x.rank() {
-        Ok(())
-    } else {
-        refuse(format!("dimension {axis} of a tensor with {} dimensions", x.rank()))
-    }
-}
-
 fn unsigned(dims: &[i64]) -> Vec<u64> {
     dims.iter().map(|dim| dim.unsigned_abs()).collect()
 }
@@ -137,7 +128,7 @@ impl Cx<'_> {
         if whole {
             return Ok(x.clone());
         }
-        has_axis(x, axis)?;
+        self.require_axis(x, axis)?;
         let span = limit.sub(start).add(&Size::Int(step - 1));
         let Some(length) = span.floor_div(&Size::Int(step)) else { return refuse("a slice with step 0") };
         let mut dims = x.dims.to_vec();
@@ -205,7 +196,7 @@ impl Cx<'_> {
         interior: i64,
         value: impl Into<Scalar>,
     ) -> Lowered<Tensor> {
-        has_axis(x, axis)?;
+        self.require_axis(x, axis)?;
         let mut lows = vec![Size::Int(0); x.rank()];
         let mut highs = lows.clone();
         let mut between = vec![0; x.rank()];
@@ -263,7 +254,7 @@ impl Cx<'_> {
         if parts.len() == 1 {
             return Ok(first.clone());
         }
-        has_axis(first, axis)?;
+        self.require_axis(first, axis)?;
         let mut dims = first.dims.to_vec();
         dims[axis] = parts.iter().fold(Size::Int(0), |sum, part| sum.add(&part.dim(axis)));
         let ids: Vec<_> = parts.iter().map(|part| part.id).collect();

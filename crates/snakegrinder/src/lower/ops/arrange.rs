@@ -130,6 +130,7 @@ fn repeat_interleave(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
         }
         None => (cx.reshape(&x, &[x.numel()])?, 0),
     };
+    cx.require_axis(&x, axis)?;
     let mut wide = x.dims.to_vec();
     wide.insert(axis + 1, count.clone());
     let map: Vec<usize> = (0..x.rank()).map(|at| if at <= axis { at } else { at + 1 }).collect();

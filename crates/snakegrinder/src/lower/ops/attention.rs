@@ -78,7 +78,7 @@ fn masked(cx: &mut Cx<'_>, scores: &Tensor, visible: &Tensor) -> Lowered<Tensor>
 
 /// Each head of keys or values repeated for the heads of queries that share it.
 fn repeated_heads(cx: &mut Cx<'_>, x: &Tensor, heads: &Size) -> Lowered<Tensor> {
-    let axis = x.rank() - 3;
+    let Some(axis) = x.rank().checked_sub(3) else { return refuse("no heads") };
     let own = x.dim(axis);
     if own == *heads {
         return Ok(x.clone());

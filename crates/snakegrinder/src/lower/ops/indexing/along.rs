@@ -78,6 +78,7 @@ fn take_along_dim(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     if index.rank() != x.rank() {
         return refuse("an index of another rank");
     }
+    cx.require_axis(&x, axis)?;
     let (mut from, mut to) = (x.dims.to_vec(), index.dims.to_vec());
     from[axis] = Size::Int(1);
     to[axis] = Size::Int(1);

@@ -56,6 +56,7 @@ pub(in super::super) fn take_rows(
     axis: usize,
     index: &Tensor,
 ) -> Lowered<Tensor> {
+    cx.require_axis(x, axis)?;
     let mut dims = x.dims.to_vec();
     dims[axis] = index.dim(0);
     let mut sizes = x.dims.to_vec();

@@ -93,6 +93,7 @@ fn slice_scatter(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let Some(length) = limit.sub(&start).add(&Size::Int(step - 1)).floor_div(&Size::Int(step)) else {
         return refuse("a slice with step 0");
     };
+    cx.require_axis(&x, axis)?;
     dims[axis] = length;
     let source = cx.expand_to(&source, &dims)?;
     one(cx.slice_scatter(&x, &source, axis, &start, &limit, step)?)
@@ -137,6 +138,7 @@ fn select_computed(cx: &mut Cx<'_>, x: &Tensor, axis: usize, index: &Tensor) -> 
 fn select_scatter(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let (x, source) = (args.tensor("self")?, args.tensor("src")?);
     let axis = cx.axis(args.int("dim")?, x.rank())?;
+    cx.require_axis(&x, axis)?;
     let index = wrapped(&args.size("index")?, &x.dim(axis));
     let mut dims = x.dims.to_vec();
     dims[axis] = Size::Int(1);

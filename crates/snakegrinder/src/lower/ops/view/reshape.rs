@@ -141,6 +141,7 @@ fn flatten(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
 fn unflatten(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let x = args.tensor("self")?;
     let axis = cx.axis(args.int("dim")?, x.rank())?;
+    cx.require_axis(&x, axis)?;
     let sizes = args.sizes("sizes")?;
     let mut dims = x.dims[..axis].to_vec();
     let part = cx.tensor(x.id, x.dtype, [x.dim(axis)]);
