@@ -103,7 +103,7 @@ def attention_gradients(t: Draw) -> list:
     for causal, masked in ((False, False), (True, False), (False, True)):
         q, k, v = t(2, 3, 5, 8), t(2, 3, 5 if causal else 7, 8), t(2, 3, 5 if causal else 7, 8)
         mask = t(2, 1, 5, 7) if masked else None
-        out, total = aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal, attn_mask=mask)
+        out, total = aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal, attn_mask=mask, scale=0.3)
         results += [out, total]
         results += aten._scaled_dot_product_flash_attention_for_cpu_backward(
             t(2, 3, 5, 8), q, k, v, out, total, 0.0, causal, attn_mask=mask, scale=0.3

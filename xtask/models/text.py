@@ -120,6 +120,7 @@ IMAGES: dict[str, tuple[str, dict[str, Any]]] = {
     "vit": ("ViTForImageClassification", IMAGE),
     "deit": ("DeiTForImageClassification", IMAGE),
     "beit": ("BeitForImageClassification", {**IMAGE, "use_relative_position_bias": True}),
+    "data2vec_vision": ("Data2VecVisionForImageClassification", IMAGE),
     "dinov2": ("Dinov2ForImageClassification", {**IMAGE, "mlp_ratio": 2}),
     "siglip_vision": ("SiglipVisionModel", IMAGE),
     "hf_swin": (

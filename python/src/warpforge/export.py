@@ -26,15 +26,14 @@ def export(model: Model, name: str, dims: list[DynamicDim], *, train: bool, deco
     step = "torch.export.export"
     try:
         program = torch.export.export(model.module, model.args, model.kwargs, dynamic_shapes=shapes, strict=False)
-        # PyTorch's decomposition of its fused CPU attention hands the weights to the backward pass in place of their
-        # logarithmic sum, and has strides that views refuse. The plain form of attention has neither fault.
-        with sdpa_kernel(SDPBackend.MATH):
-            if train:
-                step = "torch.export.experimental._export_forward_backward"
-                program = _joint(program)
-            if decompose:
-                step = "ExportedProgram.run_decompositions"
-                program = program.run_decompositions()
+        if train or decompose:
+            _relax_views(program)
+        if train:
+            step = "torch.export.experimental._export_forward_backward"
+            program = _joint(program)
+        if decompose:
+            step = "ExportedProgram.run_decompositions"
+            program = program.run_decompositions()
     except TraceError:
         raise
     except Exception as error:
@@ -69,14 +68,25 @@ def loss_only(module: nn.Module, name: str) -> Iterator[None]:
         del module.forward
 
 
+def _relax_views(program: ExportedProgram) -> None:
+    """Lets views copy where they must: decomposed operations have other strides than those that the views fit."""
+    for node in _computing(program):
+        if node.target is torch.ops.aten.view.default:
+            node.target = torch.ops.aten.reshape.default
+    program.graph_module.recompile()
+
+
 def _joint(program: ExportedProgram) -> ExportedProgram:
-    forward = program.run_decompositions(core_aten_decompositions())
     for node in _placeholders(program):
         # A tied parameter is in the graph under one of its names; under the others it gets no gradient, which
         # PyTorch takes for a mistake.
         if not node.users and isinstance(node.meta.get("val"), torch.Tensor):
             node.meta["val"].requires_grad_(False)
-    joint = _export_forward_backward(program)
+    # PyTorch's decomposition of its fused attention on CPUs hands the weights to the backward pass in place of the
+    # logarithm of their sums, so the gradients are wrong. Those of the plain form of attention are right.
+    with sdpa_kernel(SDPBackend.MATH):
+        forward = program.run_decompositions(core_aten_decompositions())
+        joint = _export_forward_backward(program)
     _restore_sources(joint, forward)
     return joint
 

@@ -281,6 +281,17 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// A list of truth values.
+    pub(crate) fn bools(&self, name: &str) -> Lowered<Vec<bool>> {
+        let found = self.required(name)?;
+        let Value::Numbers(numbers) = found else { return wrong(name, found, "a list of bools") };
+        let known = numbers.iter().map(|number| match number {
+            Number::Bool(value) => Ok(*value),
+            _ => refuse(format!("argument `{name}` is not a list of bools")),
+        });
+        known.collect()
+    }
+
     /// A string with its default.
     pub(crate) fn str_or<'s>(&'s self, name: &str, default: &'s str) -> Lowered<&'s str> {
         match self.get(name) {

@@ -33,10 +33,6 @@ fn attention(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Attention> {
     if rank < 2 || k.rank() < 2 || v.rank() < 2 {
         return refuse("attention needs matrices");
     }
-    let scale = match scale {
-        Some(scale) => scale,
-        None => 1.0 / (cx.known(&[q.dim(rank - 1)])?[0] as f64).sqrt(),
-    };
     let dtype = opmath(q.dtype);
     let [q_wide, k_wide, v_wide] = [&q, &k, &v].map(|x| cx.convert(x, dtype));
     let (q_wide, mut k_wide, mut v_wide) = (q_wide?, k_wide?, v_wide?);
@@ -45,30 +41,56 @@ fn attention(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Attention> {
         v_wide = repeated_heads(cx, &v_wide, &q.dim(rank - 3))?;
     }
     let (q_wide, k_wide, v_wide) = same_batch(cx, &q_wide, &k_wide, &v_wide)?;
+    let how = Scores { mask, causal, scale };
+    let (scores, _) = scores(cx, &q_wide, &k_wide, &how)?;
     let rank = q_wide.rank();
     let batch: Vec<usize> = (0..rank - 2).collect();
     let last = [rank - 1];
-    let scores = dot(cx, &q_wide, &k_wide, &DotPairing { batch: (&batch, &batch), sum: (&last, &last) })?;
-    let mut scores = cx.with_number(OpKind::Multiply, &scores, scale)?;
-    if causal {
-        let visible = cx.index_mask(&scores.dims.clone(), rank - 2, rank - 1, Cmp::Le, &Size::Int(0))?;
-        scores = masked(cx, &scores, &visible)?;
-    }
-    if let Some(mask) = mask {
-        if mask.dtype == ElementType::Bool {
-            let visible = cx.expand_to(&mask, &scores.dims)?;
-            scores = masked(cx, &scores, &visible)?;
-        } else {
-            let mask = cx.convert(&mask, scores.dtype)?;
-            let mask = cx.expand_to(&mask, &scores.dims)?;
-            scores = cx.add(&scores, &mask)?;
-        }
-    }
     let shares = softmax_of(cx, &scores, &last, Softmax::Safe)?;
     let logsumexp = row_logsumexp(cx, &scores, rank - 1)?;
     let pairing = DotPairing { batch: (&batch, &batch), sum: (&last, &[rank - 2]) };
     let result = dot(cx, &shares, &v_wide, &pairing)?;
     Ok(Attention { result: cx.convert(&result, q.dtype)?, logsumexp })
+}
+
+/// How queries and keys become scores.
+pub(super) struct Scores {
+    /// Truth values that say which are seen, or numbers to add.
+    pub(super) mask: Option<Tensor>,
+    /// Whether each query sees only the keys up to its own place.
+    pub(super) causal: bool,
+    /// The factor; by the size of the queries where it is left out.
+    pub(super) scale: Option<f64>,
+}
+
+/// The scores of queries and keys of one batch shape, and the factor that was used.
+pub(super) fn scores(cx: &mut Cx<'_>, q: &Tensor, k: &Tensor, how: &Scores) -> Lowered<(Tensor, f64)> {
+    let rank = q.rank();
+    let batch: Vec<usize> = (0..rank - 2).collect();
+    let last = [rank - 1];
+    let scale = match how.scale {
+        Some(scale) => scale,
+        None => 1.0 / (cx.known(&[q.dim(rank - 1)])?[0] as f64).sqrt(),
+    };
+    let scores = dot(cx, q, k, &DotPairing { batch: (&batch, &batch), sum: (&last, &last) })?;
+    let mut scores = cx.with_number(OpKind::Multiply, &scores, scale)?;
+    if how.causal {
+        let visible = cx.index_mask(&scores.dims.clone(), rank - 2, rank - 1, Cmp::Le, &Size::Int(0))?;
+        scores = masked(cx, &scores, &visible)?;
+    }
+    match &how.mask {
+        None => {}
+        Some(mask) if mask.dtype == ElementType::Bool => {
+            let visible = cx.expand_to(mask, &scores.dims)?;
+            scores = masked(cx, &scores, &visible)?;
+        }
+        Some(mask) => {
+            let mask = cx.convert(mask, scores.dtype)?;
+            let mask = cx.expand_to(&mask, &scores.dims)?;
+            scores = cx.add(&scores, &mask)?;
+        }
+    }
+    Ok((scores, scale))
 }
 
 fn masked(cx: &mut Cx<'_>, scores: &Tensor, visible: &Tensor) -> Lowered<Tensor> {

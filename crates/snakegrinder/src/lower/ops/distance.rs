@@ -1,4 +1,4 @@
-//! Distances and similarities of vectors.
+//! Distances of all rows of tensors.
 
 use super::prelude::*;
 use super::reduction::norm_of;
@@ -14,45 +14,7 @@ pub(super) const TABLE: &[Op] = &[
     }),
     op("aten._pdist_forward.default", pdist),
     op("aten.pdist.default", pdist),
-    op("aten.cosine_similarity.default", cosine_similarity),
-    op("aten.pairwise_distance.default", |cx, args| {
-        let (a, b) = (args.tensor("x1")?, args.tensor("x2")?);
-        let (order, eps) = (args.float_or("p", 2.0)?, args.float_or("eps", 1e-6)?);
-        let keep = args.bool_or("keepdim", false)?;
-        let operands: [Operand; 2] = [a.into(), b.into()];
-        let dtype = to_inexact(result_type(&operands)?);
-        let both = cx.unify(&operands, opmath(dtype))?;
-        let distance = pairwise(cx, &both[0], &both[1], order, eps)?;
-        let distance = if keep { cx.unsqueeze(&distance, distance.rank())? } else { distance };
-        one(cx.convert(&distance, dtype)?)
-    }),
 ];
-
-/// The norm of `a - b + eps` along the last dimension.
-pub(super) fn pairwise(cx: &mut Cx<'_>, a: &Tensor, b: &Tensor, order: f64, eps: f64) -> Lowered<Tensor> {
-    let Some(axis) = a.rank().checked_sub(1) else { return refuse("a distance of scalars") };
-    let difference = cx.sub(a, b)?;
-    let shifted = cx.with_number(OpKind::Add, &difference, eps)?;
-    norm_of(cx, &shifted, &[axis], order)
-}
-
-fn cosine_similarity(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
-    let operands: [Operand; 2] = [args.tensor("x1")?.into(), args.tensor("x2")?.into()];
-    let dtype = to_inexact(result_type(&operands)?);
-    let both = cx.unify(&operands, opmath(dtype))?;
-    let axis = cx.axis(args.int_or("dim", 1)?, both[0].rank())?;
-    let eps = args.float_or("eps", 1e-8)?;
-    let units = [&both[0], &both[1]].map(|x| {
-        let norm = norm_of(cx, x, &[axis], 2.0)?;
-        let norm = cx.with_number(OpKind::Maximum, &norm, eps)?;
-        let norm = cx.spread(&norm, &x.dims, &[axis])?;
-        cx.div(x, &norm)
-    });
-    let [a, b] = units;
-    let product = cx.mul(&a?, &b?)?;
-    let cosine = cx.sum(&product, &[axis])?;
-    one(cx.convert(&cosine, dtype)?)
-}
 
 /// The distance of each row of one tensor from each row of another.
 fn cdist(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {

@@ -6,6 +6,7 @@
 
 mod arrange;
 mod attention;
+mod backward;
 mod convolution;
 mod creation;
 mod distance;
@@ -70,8 +71,9 @@ fn one(tensor: Tensor) -> Lowered<Outcome> {
 /// All families: the tables of each.
 const FAMILIES: &[&[&[Op]]] = &[
     &[arrange::TABLE, attention::TABLE, convolution::TABLE, creation::TABLE, distance::TABLE],
+    backward::TABLES,
     indexing::TABLES,
-    &[loss::TABLE],
+    loss::TABLES,
     matrix::TABLES,
     normalize::TABLES,
     &[pad::TABLE, patches::TABLE],

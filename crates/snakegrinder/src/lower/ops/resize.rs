@@ -31,7 +31,7 @@ pub(super) const TABLE: &[Op] = &[
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Filter {
+pub(super) enum Filter {
     Nearest,
     NearestExact,
     Linear,
@@ -41,9 +41,9 @@ enum Filter {
 }
 
 /// The input elements that an output element is made of.
-struct Taps {
+pub(super) struct Taps {
     /// For each tap, the index for each output.
-    indices: Vec<Vec<i64>>,
+    pub(super) indices: Vec<Vec<i64>>,
     /// For each tap, the weight for each output; `None` where it is one.
     weights: Option<Vec<Vec<f64>>>,
 }
@@ -79,7 +79,7 @@ fn resize(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize, filter: Filter) -> L
 }
 
 /// The factors of each dimension, where they are given: PyTorch then computes with them rather than with the sizes.
-fn factors(args: &Args<'_>, spatial: usize) -> Lowered<Vec<Option<f64>>> {
+pub(super) fn factors(args: &Args<'_>, spatial: usize) -> Lowered<Vec<Option<f64>>> {
     if let Some(list) = args.opt_floats("scale_factors")? {
         if list.len() != spatial {
             return refuse("factors of another number of dimensions");
@@ -94,17 +94,25 @@ fn factors(args: &Args<'_>, spatial: usize) -> Lowered<Vec<Option<f64>>> {
     names.iter().map(|name| args.opt_float(name)).collect()
 }
 
+impl Taps {
+    /// A tensor of the resized dimension, times what one tap has of each element.
+    pub(super) fn share(&self, cx: &mut Cx<'_>, x: &Tensor, axis: usize, tap: usize) -> Lowered<Tensor> {
+        let Some(weights) = self.weights.as_ref().and_then(|weights| weights.get(tap)) else {
+            return Ok(x.clone());
+        };
+        let values = weights.iter().map(|&weight| Scalar::Float(weight));
+        let weights = cx.constant(x.dtype, &[weights.len()], values)?;
+        let weights = cx.broadcast(&weights, &x.dims.clone(), &[axis])?;
+        cx.mul(x, &weights)
+    }
+}
+
 fn weighted(cx: &mut Cx<'_>, x: &Tensor, axis: usize, taps: &Taps) -> Lowered<Tensor> {
     let mut total: Option<Tensor> = None;
     for (tap, indices) in taps.indices.iter().enumerate() {
         let places = cx.i64s(indices)?;
-        let mut part = take_rows(cx, x, axis, &places)?;
-        if let Some(weights) = taps.weights.as_ref().and_then(|weights| weights.get(tap)) {
-            let values = weights.iter().map(|&weight| Scalar::Float(weight));
-            let weights = cx.constant(x.dtype, &[weights.len()], values)?;
-            let weights = cx.broadcast(&weights, &part.dims.clone(), &[axis])?;
-            part = cx.mul(&part, &weights)?;
-        }
+        let part = take_rows(cx, x, axis, &places)?;
+        let part = taps.share(cx, &part, axis, tap)?;
         total = Some(match total {
             None => part,
             Some(before) => cx.add(&before, &part)?,
@@ -113,7 +121,8 @@ fn weighted(cx: &mut Cx<'_>, x: &Tensor, axis: usize, taps: &Taps) -> Lowered<Te
     total.map_or_else(|| refuse("nothing to interpolate from"), Ok)
 }
 
-fn taps(filter: Filter, input: i64, output: i64, factor: Option<f64>, corners: bool) -> Taps {
+/// The elements that each element of a resized dimension is made of.
+pub(super) fn taps(filter: Filter, input: i64, output: i64, factor: Option<f64>, corners: bool) -> Taps {
     let scale = match factor {
         Some(factor) if factor > 0.0 => 1.0 / factor,
         _ => input as f64 / output as f64,

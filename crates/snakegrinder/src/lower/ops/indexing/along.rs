@@ -107,7 +107,7 @@ fn scatter_with(cx: &mut Cx<'_>, args: &Args<'_>, source: &Operand, combine: OpK
 }
 
 /// The opposite of [`gather_along`]: combines elements of `source` into those of `x` at `index`.
-fn scatter_along(
+pub(in super::super) fn scatter_along(
     cx: &mut Cx<'_>,
     x: &Tensor,
     axis: usize,

@@ -8,7 +8,8 @@ mod search;
 
 use super::prelude::Op;
 
-pub(super) use self::rows::{gather, take_rows};
+pub(super) use self::along::{gather_along, scatter_along};
+pub(super) use self::rows::{gather, put_rows, take_rows};
 
 pub(super) const TABLES: &[&[Op]] =
     &[advanced::TABLE, along::TABLE, embedding::TABLE, rows::TABLE, search::TABLE];

@@ -139,7 +139,8 @@ fn scatter_rows(cx: &mut Cx<'_>, args: &Args<'_>, source: &Tensor, combine: OpKi
     one(put_rows(cx, &x, axis, &index, &source, combine)?)
 }
 
-fn put_rows(
+/// Combines slices along a dimension with those of `source` at indices, which must not be negative.
+pub(in super::super) fn put_rows(
     cx: &mut Cx<'_>,
     x: &Tensor,
     axis: usize,

@@ -16,7 +16,7 @@ pub(super) const TABLE: &[Op] = &[
 ];
 
 /// Start and end of each window along a dimension.
-fn ranges(size: i64, output: i64) -> Vec<(i64, i64)> {
+pub(in super::super) fn ranges(size: i64, output: i64) -> Vec<(i64, i64)> {
     (0..output).map(|at| (at * size / output, ((at + 1) * size + output - 1) / output)).collect()
 }
 

@@ -25,7 +25,7 @@ fn average(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Outcome>
 }
 
 /// How many elements each window has: the product of how many it has in each dimension.
-fn counts(
+pub(in super::super) fn counts(
     cx: &mut Cx<'_>,
     x: &Tensor,
     windows: &Windows,

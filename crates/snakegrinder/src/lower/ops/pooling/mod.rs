@@ -11,15 +11,18 @@ use super::prelude::*;
 use crate::lower::refusal::Refusal;
 use crate::lower::value::value_type;
 
+pub(super) use self::adaptive::ranges;
+pub(super) use self::average::counts;
+
 pub(super) const TABLES: &[&[Op]] = &[adaptive::TABLE, average::TABLE, maximum::TABLE];
 
 /// The windows of a pooling in its spatial dimensions, which are the last ones.
 #[derive(Clone, Debug)]
-struct Windows {
-    kernel: Vec<i64>,
-    strides: Vec<i64>,
+pub(super) struct Windows {
+    pub(super) kernel: Vec<i64>,
+    pub(super) strides: Vec<i64>,
     /// Elements added before, and after without `ceil_mode`.
-    padding: Vec<i64>,
+    pub(super) padding: Vec<i64>,
     dilation: Vec<i64>,
     /// Elements added after, with what `ceil_mode` adds.
     after: Vec<i64>,
@@ -28,7 +31,20 @@ struct Windows {
 }
 
 impl Windows {
-    fn read(args: &Args<'_>, x: &Tensor, spatial: usize) -> Lowered<Self> {
+    /// Windows at every place, so many of them.
+    pub(super) fn sliding(kernel: &[i64], output: &[Size]) -> Self {
+        let count = kernel.len();
+        Self {
+            kernel: kernel.to_vec(),
+            strides: vec![1; count],
+            padding: vec![0; count],
+            dilation: vec![1; count],
+            after: vec![0; count],
+            output: output.to_vec(),
+        }
+    }
+
+    pub(super) fn read(args: &Args<'_>, x: &Tensor, spatial: usize) -> Lowered<Self> {
         let kernel = args.ints_for("kernel_size", spatial, 1)?;
         // Strides that are left out are those of the kernel: windows side by side.
         let strides = match args.opt_ints("stride")?.filter(|strides| !strides.is_empty()) {
@@ -73,7 +89,7 @@ impl Windows {
     }
 
     /// Folds the windows of a tensor.
-    fn fold(&self, cx: &mut Cx<'_>, x: &Tensor, kind: OpKind, start: Scalar) -> Lowered<Tensor> {
+    pub(super) fn fold(&self, cx: &mut Cx<'_>, x: &Tensor, kind: OpKind, start: Scalar) -> Lowered<Tensor> {
         let lead = x.rank() - self.kernel.len();
         let full = |inner: &[i64]| -> Vec<i64> {
             std::iter::repeat_n(1, lead).chain(inner.iter().copied()).collect()

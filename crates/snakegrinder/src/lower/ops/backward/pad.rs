@@ -1,0 +1,46 @@
+//! Gradients of padding by reflection and repetition.
+
+use super::super::indexing::put_rows;
+use super::super::prelude::*;
+
+pub(super) const TABLE: &[Op] = &[
+    op("aten.reflection_pad1d_backward.default", |cx, args| backward(cx, args, reflected)),
+    op("aten.reflection_pad2d_backward.default", |cx, args| backward(cx, args, reflected)),
+    op("aten.reflection_pad3d_backward.default", |cx, args| backward(cx, args, reflected)),
+    op("aten.replication_pad1d_backward.default", |cx, args| backward(cx, args, repeated)),
+    op("aten.replication_pad2d_backward.default", |cx, args| backward(cx, args, repeated)),
+    op("aten.replication_pad3d_backward.default", |cx, args| backward(cx, args, repeated)),
+];
+
+/// The element that a place outside shows again.
+fn reflected(place: i64, size: i64) -> i64 {
+    let folded = place.abs();
+    if folded >= size { 2 * (size - 1) - folded } else { folded }
+}
+
+fn repeated(place: i64, size: i64) -> i64 {
+    place.clamp(0, size - 1)
+}
+
+/// Each element's gradient is the sum of those of the places that show it.
+fn backward(cx: &mut Cx<'_>, args: &Args<'_>, shown: fn(i64, i64) -> i64) -> Lowered<Outcome> {
+    let (g, x, padding) = (args.tensor("grad_output")?, args.tensor("self")?, args.ints("padding")?);
+    if padding.len() % 2 != 0 || padding.len() > 2 * x.rank() {
+        return refuse(format!("{} paddings of {} dimensions", padding.len(), x.rank()));
+    }
+    let mut total = cx.convert(&g, opmath(g.dtype))?;
+    for (at, pair) in padding.chunks_exact(2).enumerate() {
+        let axis = x.rank() - 1 - at;
+        let sizes = cx.known(&[x.dim(axis), total.dim(axis)])?;
+        let places: Vec<i64> = (0..sizes[1]).map(|place| shown(place - pair[0], sizes[0])).collect();
+        if places.iter().any(|place| !(0..sizes[0]).contains(place)) {
+            return refuse(format!("a padding of {pair:?} for a dimension of {}", sizes[0]));
+        }
+        let places = cx.i64s(&places)?;
+        let mut dims = total.dims.to_vec();
+        dims[axis] = x.dim(axis);
+        let zeros = cx.splat(total.dtype, &dims, 0.0)?;
+        total = put_rows(cx, &zeros, axis, &places, &total, OpKind::Add)?;
+    }
+    one(cx.convert(&total, x.dtype)?)
+}
