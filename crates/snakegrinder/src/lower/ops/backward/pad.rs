@@ -25,7 +25,7 @@ fn repeated(place: i64, size: i64) -> i64 {
 /// Each element's gradient is the sum of those of the places that show it.
 fn backward(cx: &mut Cx<'_>, args: &Args<'_>, shown: fn(i64, i64) -> i64) -> Lowered<Outcome> {
     let (g, x, padding) = (args.tensor("grad_output")?, args.tensor("self")?, args.ints("padding")?);
-    if padding.len() % 2 != 0 || padding.len() > 2 * x.rank() {
+    if padding.len() % 2 != 0 || padding.len() > 2 * x.rank() || g.rank() != x.rank() {
         return refuse(format!("{} paddings of {} dimensions", padding.len(), x.rank()));
     }
     let mut total = cx.convert(&g, opmath(g.dtype))?;
