@@ -22,7 +22,7 @@ const SHOWN_FAILURES: usize = 20;
 pub(crate) struct ConformanceArgs {
     /// A folder of `.mlir` files, or one file
     dir: PathBuf,
-    /// Where to run: cpu, cuda[:N] or hip[:N]
+    /// Where to run: `cpu`, `cuda[:N]` or `hip[:N]`
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: Device,
     /// How to run: production, observable or correctness [default: the fastest that the device has]

@@ -50,8 +50,8 @@ fn the_version_can_be_chosen() {
 fn a_future_version_is_refused_by_name() {
     let warpt = with_artifact();
     let mut bytes = std::fs::read(warpt.path("add.bc")).unwrap();
-    let at = bytes.windows(5).position(|window| window == b"1.0.0").unwrap();
-    bytes[at..at + 5].copy_from_slice(b"7.0.0");
+    let at = bytes.windows(6).position(|window| window == b"1.20.0").unwrap();
+    bytes[at..at + 6].copy_from_slice(b"7.00.0");
     std::fs::create_dir(warpt.path("cases")).unwrap();
     std::fs::write(warpt.path("cases/future.mlir.bc"), &bytes).unwrap();
     std::fs::copy(warpt.path("add.bc"), warpt.path("cases/present.mlir.bc")).unwrap();

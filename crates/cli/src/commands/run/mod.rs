@@ -27,7 +27,7 @@ pub(crate) struct RunArgs {
     /// Write the outputs to this file: safetensors, or npy where there is one output and the name ends so
     #[arg(long, value_name = "OUT.safetensors")]
     outputs: Option<PathBuf>,
-    /// Where to run: cpu, cuda[:N] or hip[:N]
+    /// Where to run: `cpu`, `cuda[:N]` or `hip[:N]`
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: Device,
     /// How to run: production, observable or correctness [default: the fastest that the device has]
@@ -42,7 +42,7 @@ pub(crate) struct RunArgs {
     /// Run so many times, for the statistics
     #[arg(long, value_name = "N", default_value = "1")]
     repeat: NonZeroUsize,
-    /// The function to run [default: @main, or the only public one]
+    /// The function to run; by default `@main`, or the only public one
     #[arg(long, value_name = "FUNCTION")]
     entry: Option<String>,
     #[command(flatten)]
