@@ -185,7 +185,7 @@ impl<'a> Tables<'a> {
             "vhlo" => vhlo::attr(self, code, &mut cursor)?,
             "stablehlo" => stablehlo::attr(self, code, &mut cursor)?,
             "chlo" => stablehlo::chlo_attr(code, &mut cursor)?,
-            other => return Err(unknown("attribute", other, &entry.range)),
+            other => return Ok(self.undecoded(other, entry)),
         };
         ended(&cursor).map(|()| value)
     }
@@ -202,9 +202,17 @@ impl<'a> Tables<'a> {
             "vhlo" => vhlo::ty(self, code, &mut cursor)?,
             "stablehlo" => stablehlo::ty(self, code, &mut cursor)?,
             "quant" => stablehlo::quant_type(self, code, &mut cursor)?,
-            other => return Err(unknown("type", other, &entry.range)),
+            other => return Err(unknown_type(other, &entry.range)),
         };
         ended(&cursor).map(|()| value)
+    }
+
+    /// An attribute of a dialect whose encoding is not known here, such as the shardings that JAX notes on its calls: kept
+    /// as its bytes, so that it is seen to be there.
+    fn undecoded(&self, dialect: &str, entry: &Entry) -> Attribute {
+        let bytes = self.file.bytes.get(entry.range.clone()).unwrap_or_default();
+        let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+        Attribute::Opaque(format!("#{dialect}.encoded<\"0x{digits}\">").into())
     }
 
     fn dialect(&self, entry: &Entry) -> &'a str {
@@ -250,11 +258,9 @@ impl<'a> Tables<'a> {
     }
 }
 
-fn unknown(what: &str, dialect: &str, range: &Range<usize>) -> Error {
-    Error::malformed(
-        range.start,
-        format!("the dialect `{dialect}` has an encoding for this {what} that is not known here"),
-    )
+fn unknown_type(dialect: &str, range: &Range<usize>) -> Error {
+    let why = format!("the dialect `{dialect}` has an encoding for this type that is not known here");
+    Error::malformed(range.start, why)
 }
 
 fn ended(cursor: &Cursor<'_>) -> Read<()> {
