@@ -12,7 +12,7 @@ use warpforge_ir::ElementType;
 
 use super::refusal::{Lowered, Refusal, refuse};
 use super::value::{Number, Operand, Tensor, Value};
-use crate::graph::schema::{Argument, Graph, Node, TensorMeta};
+use crate::graph::schema::{Argument, Graph, Node, SymIntArgument, TensorMeta};
 use crate::graph::size::Size;
 
 /// The arguments of a node.
@@ -65,7 +65,8 @@ impl<'a> Args<'a> {
     pub(crate) fn is_used(&self, position: usize) -> bool {
         match self.node.outputs.get(position) {
             Some(Argument::AsTensor(tensor)) => self.uses.contains(tensor.name.as_str()),
-            Some(Argument::AsNone(_)) | None => false,
+            Some(Argument::AsSymInt(SymIntArgument::AsName(name))) => self.uses.contains(name.as_str()),
+            Some(Argument::AsNone(_) | Argument::AsSymInt(SymIntArgument::AsInt(_))) | None => false,
             Some(_) => true,
         }
     }

@@ -42,6 +42,14 @@ fn names(argument: &Argument) -> Vec<&str> {
                 OptionalTensor::AsNone(_) => None,
             })
             .collect(),
+        Argument::AsSymInt(SymIntArgument::AsName(name)) => vec![name],
+        Argument::AsSymInts(all) => all
+            .iter()
+            .filter_map(|one| match one {
+                SymIntArgument::AsName(name) => Some(name.as_str()),
+                SymIntArgument::AsInt(_) => None,
+            })
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -256,6 +264,8 @@ impl<'a> Walk<'a> {
                 (Argument::AsNone(_), _) => {}
                 // A lowering may leave out what nothing uses.
                 (Argument::AsTensor(name), Value::None) if !self.uses.contains(name.name.as_str()) => {}
+                (Argument::AsSymInt(SymIntArgument::AsName(name)), Value::None)
+                    if !self.uses.contains(name.as_str()) => {}
                 (Argument::AsTensor(name), Value::Tensor(tensor)) => {
                     self.give_tensor(cx, &name.name, &tensor);
                 }
