@@ -1,0 +1,8 @@
+//! CPU kernels: slices in, slices out. They know no module and no plan.
+//!
+//! Instruction sets are chosen at run time: see [`isa`]. Work is shared among the threads of a [`pool::Pool`] in pieces
+//! whose number and bounds depend on the problem alone, so a result is the same bit for bit whatever the number of
+//! threads.
+
+pub mod isa;
+pub mod pool;

@@ -1,0 +1,301 @@
+//! Threads that share the pieces of one job after another.
+
+// A job borrows from its caller while the threads outlive the call; see `Pool::run`.
+#![allow(unsafe_code)]
+
+use std::any::Any;
+use std::io;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle, Thread};
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// How often a waiting thread looks for the next job before it sleeps: some tens of microseconds, enough for the gaps
+/// between the kernels of a run, too little to be felt by another process.
+const LOOKS_BEFORE_SLEEP: u32 = 4_000;
+
+/// How often the caller looks whether the others are done before it lets another thread run.
+const LOOKS_BEFORE_YIELD: u32 = 20_000;
+
+/// A job: called with the number of a piece and of the worker that does it. Its true lifetime is that of the call to
+/// [`Pool::run`] that posted it.
+type Job = &'static (dyn Fn(usize, usize) + Sync);
+
+/// Threads that wait for jobs. The thread that asks is one of the workers, number 0.
+pub struct Pool {
+    shared: Arc<Shared>,
+    workers: Vec<Worker>,
+    /// The processor of the calling thread during [`Pool::enter`].
+    home: Option<usize>,
+    /// Held while a job runs: several threads may use one pool, in turn.
+    turn: Mutex<()>,
+}
+
+struct Worker {
+    thread: Thread,
+    handle: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    /// Counts the jobs; odd while one is posted.
+    generation: AtomicU64,
+    job: Mutex<Option<(Job, usize)>>,
+    next: AtomicUsize,
+    /// Workers besides the caller that are inside the current job.
+    inside: AtomicUsize,
+    asleep: Vec<AtomicBool>,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    leave: AtomicBool,
+}
+
+impl Pool {
+    /// A pool of so many workers, the calling thread among them. While there are processors enough each has its own.
+    ///
+    /// # Errors
+    ///
+    /// When the system gives no more threads.
+    pub fn new(threads: NonZeroUsize) -> io::Result<Self> {
+        let others = threads.get() - 1;
+        let cpus: Vec<usize> = sched_getaffinity(None)
+            .map(|set| (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
+            .unwrap_or_default();
+        let cpu_of = |worker: usize| (threads.get() <= cpus.len()).then(|| cpus[worker]);
+        let shared = Arc::new(Shared {
+            generation: AtomicU64::new(0),
+            job: Mutex::new(None),
+            next: AtomicUsize::new(0),
+            inside: AtomicUsize::new(0),
+            asleep: (0..threads.get()).map(|_| AtomicBool::new(false)).collect(),
+            panic: Mutex::new(None),
+            leave: AtomicBool::new(false),
+        });
+        let mut pool =
+            Self { shared, workers: Vec::with_capacity(others), home: cpu_of(0), turn: Mutex::new(()) };
+        for worker in 1..=others {
+            let (shared, cpu) = (Arc::clone(&pool.shared), cpu_of(worker));
+            let body = move || {
+                if let Some(cpu) = cpu {
+                    pin(cpu);
+                }
+                shared.serve(worker);
+            };
+            let handle = thread::Builder::new().name(format!("warpforge-{worker}")).spawn(body)?;
+            pool.workers.push(Worker { thread: handle.thread().clone(), handle: Some(handle) });
+        }
+        Ok(pool)
+    }
+
+    /// How many workers there are, the caller included.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.workers.len() + 1
+    }
+
+    /// Keeps the calling thread on its own processor until the guard goes.
+    #[must_use]
+    pub fn enter(&self) -> Entered {
+        let before = self.home.and_then(|cpu| {
+            let before = sched_getaffinity(None).ok()?;
+            pin(cpu);
+            Some(before)
+        });
+        Entered { before }
+    }
+
+    /// Calls `job` once with each number below `pieces` and the number of the worker that does it, and waits for all.
+    ///
+    /// # Panics
+    ///
+    /// With the panic of a piece, after all workers have stopped.
+    pub fn run(&self, pieces: usize, job: &(dyn Fn(usize, usize) + Sync)) {
+        if pieces == 0 {
+            return;
+        }
+        if pieces == 1 || self.workers.is_empty() {
+            (0..pieces).for_each(|piece| job(piece, 0));
+            return;
+        }
+        let _turn = lock(&self.turn);
+        let shared = &*self.shared;
+        // SAFETY: only the lifetime changes. Workers take the job from `shared.job` while the generation is odd, count
+        // themselves in before they do, and this call returns only when the job is withdrawn and nobody is inside.
+        let posted: Job = unsafe { std::mem::transmute::<&(dyn Fn(usize, usize) + Sync), Job>(job) };
+        shared.next.store(0, Ordering::Relaxed);
+        *lock(&shared.job) = Some((posted, pieces));
+        shared.generation.fetch_add(1, Ordering::SeqCst);
+        for (worker, asleep) in self.workers.iter().zip(&shared.asleep[1..]) {
+            if asleep.load(Ordering::SeqCst) {
+                worker.thread.unpark();
+            }
+        }
+        let own = catch_unwind(AssertUnwindSafe(|| shared.pieces(job, pieces, 0)));
+        if own.is_err() {
+            shared.next.store(pieces, Ordering::Relaxed);
+        }
+        *lock(&shared.job) = None;
+        shared.generation.fetch_add(1, Ordering::SeqCst);
+        let mut looks = 0;
+        while shared.inside.load(Ordering::Acquire) != 0 {
+            looks += 1;
+            if looks < LOOKS_BEFORE_YIELD { std::hint::spin_loop() } else { thread::yield_now() }
+        }
+        if let Err(panic) = own {
+            resume_unwind(panic);
+        }
+        if let Some(panic) = lock(&shared.panic).take() {
+            resume_unwind(panic);
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.leave.store(true, Ordering::SeqCst);
+        for worker in &mut self.workers {
+            worker.thread.unpark();
+            if let Some(handle) = worker.handle.take() {
+                // A worker catches the panics of jobs; it has none of its own.
+                let _ = handle.join();
+            }
+        }
+    }
+}
+
+/// The calling thread stays on one processor while this lives.
+pub struct Entered {
+    before: Option<CpuSet>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            // Nothing is wrong with the results if the system refuses.
+            let _ = sched_setaffinity(None, &before);
+        }
+    }
+}
+
+impl Shared {
+    fn pieces(&self, job: &(dyn Fn(usize, usize) + Sync), pieces: usize, worker: usize) {
+        loop {
+            let piece = self.next.fetch_add(1, Ordering::Relaxed);
+            if piece >= pieces {
+                return;
+            }
+            job(piece, worker);
+        }
+    }
+
+    fn serve(&self, worker: usize) {
+        let mut seen = 0;
+        while let Some(generation) = self.wait(seen, worker) {
+            seen = generation;
+            let job = {
+                let job = lock(&self.job);
+                if job.is_some() {
+                    self.inside.fetch_add(1, Ordering::SeqCst);
+                }
+                *job
+            };
+            if let Some((job, pieces)) = job {
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.pieces(job, pieces, worker))) {
+                    self.next.store(pieces, Ordering::Relaxed);
+                    lock(&self.panic).get_or_insert(panic);
+                }
+                self.inside.fetch_sub(1, Ordering::Release);
+            }
+        }
+    }
+
+    /// Waits for a job after the one seen; none when the pool goes.
+    fn wait(&self, seen: u64, worker: usize) -> Option<u64> {
+        let posted = || {
+            let generation = self.generation.load(Ordering::SeqCst);
+            (generation % 2 == 1 && generation != seen).then_some(generation)
+        };
+        loop {
+            for _ in 0..LOOKS_BEFORE_SLEEP {
+                if let Some(generation) = posted() {
+                    return Some(generation);
+                }
+                std::hint::spin_loop();
+            }
+            self.asleep[worker].store(true, Ordering::SeqCst);
+            if self.leave.load(Ordering::SeqCst) {
+                return None;
+            }
+            if posted().is_none() {
+                thread::park();
+            }
+            self.asleep[worker].store(false, Ordering::SeqCst);
+        }
+    }
+}
+
+fn pin(cpu: usize) {
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    // Nothing is wrong with the results if the system refuses.
+    let _ = sched_setaffinity(None, &set);
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(threads: usize) -> Pool {
+        Pool::new(NonZeroUsize::new(threads).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_piece_is_done_once() {
+        for threads in [1, 2, 5] {
+            let pool = pool(threads);
+            let _entered = pool.enter();
+            for pieces in [0, 1, 2, 3, 100] {
+                let counts: Vec<AtomicUsize> = (0..pieces).map(|_| AtomicUsize::new(0)).collect();
+                for _ in 0..50 {
+                    pool.run(pieces, &|piece, worker| {
+                        assert!(worker < threads);
+                        counts[piece].fetch_add(1, Ordering::Relaxed);
+                    });
+                }
+                assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == 50));
+            }
+        }
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller_and_the_pool_goes_on() {
+        let pool = pool(3);
+        for piece in [0, 7, 63] {
+            let panicked =
+                catch_unwind(AssertUnwindSafe(|| pool.run(64, &|at, _| assert!(at != piece, "piece {at}"))));
+            let message = *panicked.unwrap_err().downcast::<String>().unwrap();
+            assert_eq!(message, format!("piece {piece}"));
+            let sum = AtomicUsize::new(0);
+            pool.run(10, &|at, _| {
+                sum.fetch_add(at, Ordering::Relaxed);
+            });
+            assert_eq!(sum.into_inner(), 45);
+        }
+    }
+
+    #[test]
+    fn sleeping_workers_wake() {
+        let pool = pool(2);
+        thread::sleep(std::time::Duration::from_millis(20));
+        assert!(pool.shared.asleep[1].load(Ordering::SeqCst));
+        let both = std::sync::Barrier::new(2);
+        pool.run(2, &|_, _| {
+            both.wait();
+        });
+    }
+}
