@@ -5,4 +5,5 @@
 //! threads.
 
 pub mod isa;
+pub mod movement;
 pub mod pool;

@@ -1,0 +1,78 @@
+//! How fast elements are moved: bytes read and written in a second, the best of many runs.
+//!
+//!     cargo run --release -p warpforge-kernels --example movement -- [threads]
+
+// Kernels take pointers.
+#![allow(unsafe_code)]
+
+use std::error::Error;
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use warpforge_kernels::movement::Copy;
+use warpforge_kernels::pool::Pool;
+
+/// How long each case is repeated.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let threads =
+        std::env::args().nth(1).map_or(Ok(2), |text| text.parse::<NonZeroUsize>().map(NonZeroUsize::get))?;
+    let pool = Pool::new(NonZeroUsize::new(threads).ok_or("no threads")?)?;
+    let _entered = pool.enter();
+    println!("{threads} threads");
+    copies(&pool)
+}
+
+/// Prints the best time of a kernel that touches so many bytes.
+fn report(name: &str, bytes: usize, mut run: impl FnMut()) {
+    let (begin, mut best) = (Instant::now(), Duration::MAX);
+    while begin.elapsed() < PATIENCE {
+        let start = Instant::now();
+        run();
+        best = best.min(start.elapsed());
+    }
+    let seconds = best.as_secs_f64();
+    println!("{name:<44} {:>9.1} us {:>8.2} GB/s", seconds * 1e6, bytes as f64 / seconds / 1e9);
+}
+
+/// A buffer of numbers whose start is that of a cache line.
+struct Buffer {
+    data: Vec<f32>,
+    start: usize,
+}
+
+impl Buffer {
+    fn new(length: usize) -> Self {
+        let data: Vec<f32> = (0..length + 16).map(|at| (at % 251) as f32).collect();
+        let start = data.as_ptr().align_offset(64);
+        Self { data, start }
+    }
+
+    fn get(&self) -> *const u8 {
+        self.data[self.start..].as_ptr().cast()
+    }
+
+    fn get_mut(&mut self) -> *mut u8 {
+        self.data[self.start..].as_mut_ptr().cast()
+    }
+}
+
+fn copies(pool: &Pool) -> Result<(), Box<dyn Error>> {
+    for (name, dims, permutation) in [
+        ("copy 4096x1024", vec![4096, 1024], vec![0, 1]),
+        ("transpose 4096x1024", vec![4096, 1024], vec![1, 0]),
+        ("NCHW to NHWC 1x64x112x112", vec![1, 64, 112, 112], vec![0, 2, 3, 1]),
+        ("NHWC to NCHW 1x112x112x64", vec![1, 112, 112, 64], vec![0, 3, 1, 2]),
+        ("NCHW to NHWC 1x3x224x224", vec![1, 3, 224, 224], vec![0, 2, 3, 1]),
+        ("heads 1x128x12x64 to 1x12x128x64", vec![1, 128, 12, 64], vec![0, 2, 1, 3]),
+        ("heads 1x128x12x64 to 1x12x64x128", vec![1, 128, 12, 64], vec![0, 2, 3, 1]),
+    ] {
+        let copy = Copy::transpose(size_of::<f32>(), &dims, &permutation)?;
+        let length: usize = dims.iter().product();
+        let (source, mut target) = (Buffer::new(length), Buffer::new(length));
+        // SAFETY: both buffers have all elements.
+        report(name, 2 * copy.bytes(), || unsafe { copy.run(pool, source.get(), target.get_mut()) });
+    }
+    Ok(())
+}
