@@ -4,6 +4,8 @@
 //! whose number and bounds depend on the problem alone, so a result is the same bit for bit whatever the number of
 //! threads.
 
+pub mod block;
+pub mod gemm;
 pub mod isa;
 pub mod movement;
 pub mod pool;

@@ -1,0 +1,99 @@
+//! How fast matrix products are: the best of many repetitions, for the shapes of common models.
+//!
+//! `cargo run --release -p warpforge-kernels --example gemm -- [THREADS] [f32|bf16|f64] [MxNxK …]`
+
+// Kernels take addresses.
+#![allow(unsafe_code)]
+
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use half::bf16;
+use warpforge_kernels::gemm::{Gemm, Kind, Operand, Rhs, Shape};
+use warpforge_kernels::pool::Pool;
+use warpforge_tensor::ElementType;
+
+const SHAPES: [&str; 14] = [
+    "2048x2048x2048",
+    "128x768x768",
+    "128x3072x768",
+    "128x768x3072",
+    "1024x384x384",
+    "1024x1536x384",
+    "1024x384x1536",
+    "197x768x768",
+    "128x512x512",
+    "128x1408x512",
+    "128x512x1408",
+    "128x32000x512",
+    "1x768x768",
+    "1x32000x512",
+];
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let threads = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(2);
+    let kind = match arguments.next().as_deref() {
+        Some("bf16") => Kind::Bf16,
+        Some("f64") => Kind::F64,
+        _ => Kind::F32,
+    };
+    let named: Vec<String> = arguments.collect();
+    let shapes: Vec<&str> =
+        if named.is_empty() { SHAPES.to_vec() } else { named.iter().map(String::as_str).collect() };
+    let pool = Pool::new(NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN)).expect("threads");
+    let _entered = pool.enter();
+    println!("{kind:?}, {threads} threads: packed operand, then both operands as they lie in memory");
+    for text in shapes {
+        let sizes: Vec<usize> = text.split('x').filter_map(|size| size.parse().ok()).collect();
+        let [m, n, k] = sizes[..] else { continue };
+        measure(&pool, kind, Shape { m, n, k });
+    }
+}
+
+fn measure(pool: &Pool, kind: Kind, shape: Shape) {
+    let Shape { m, n, k } = shape;
+    let gemm = Gemm::new(kind);
+    let (element, bytes) = match kind {
+        Kind::F64 => (ElementType::F64, 8),
+        Kind::Bf16 => (ElementType::BF16, 2),
+        Kind::F32 => (ElementType::F32, 4),
+    };
+    let random = |count: usize| -> Vec<u8> {
+        let value = |_| fastrand::f32() - 0.5;
+        match kind {
+            Kind::F64 => (0..count).map(value).flat_map(|value| f64::from(value).to_ne_bytes()).collect(),
+            Kind::Bf16 => {
+                (0..count).map(value).flat_map(|value| bf16::from_f32(value).to_ne_bytes()).collect()
+            }
+            Kind::F32 => (0..count).map(value).flat_map(f32::to_ne_bytes).collect(),
+        }
+    };
+    let (lhs, rhs) = (random(m * k), random(k * n));
+    let mut out = vec![0u8; m * n * bytes.max(4)];
+    let operand = |data: &[u8], columns| Operand {
+        data: data.as_ptr(),
+        element,
+        row_stride: columns,
+        column_stride: 1,
+    };
+    let (lhs, rhs) = (operand(&lhs, k), operand(&rhs, n));
+    // SAFETY: the vectors have these sizes.
+    let packed = unsafe { gemm.pack_rhs(&rhs, k, n, Some(pool)) }.expect("memory");
+    let speeds = [Rhs::Packed(&packed), Rhs::Strided(rhs)].map(|rhs| {
+        let mut best = Duration::MAX;
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_millis(400) {
+            let start = Instant::now();
+            let out = Some(out.as_mut_ptr());
+            // SAFETY: the vectors have these sizes.
+            unsafe { gemm.product(pool, shape, &lhs, rhs, out, n, None) }.expect("product");
+            best = best.min(start.elapsed());
+        }
+        (2.0 * (m * n * k) as f64 / best.as_secs_f64() / 1e9, best.as_secs_f64() * 1e6)
+    });
+    println!(
+        "{m:5} x {n:5} x {k:5}  {:8.1} GFLOP/s {:9.1} us   {:8.1} GFLOP/s {:9.1} us",
+        speeds[0].0, speeds[0].1, speeds[1].0, speeds[1].1
+    );
+}

@@ -1,0 +1,72 @@
+//! Conversions of elements on their way into packed operands.
+
+use half::{bf16, f16};
+
+/// An element as kernels want it, made from one of another type.
+pub(super) trait Convert<S>: Copy {
+    /// What missing elements are.
+    const ZERO: Self;
+    /// The nearest value.
+    fn convert(from: S) -> Self;
+}
+
+/// An f32 with the value of a bf16: for bf16 products on machines that have no instructions for them. Products of such
+/// values are exact in f32.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct Rounded(f32);
+
+/// The nearest bf16, ties to even, without the branches that keep a compiler from making vectors of it.
+#[inline(always)]
+pub(super) fn to_bf16(value: f32) -> bf16 {
+    let bits = value.to_bits();
+    let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+    let quiet = bits >> 16 | 0x40;
+    bf16::from_bits(if value.is_nan() { quiet as u16 } else { rounded as u16 })
+}
+
+/// The same value.
+#[inline(always)]
+pub(super) fn from_bf16(value: bf16) -> f32 {
+    f32::from_bits(u32::from(value.to_bits()) << 16)
+}
+
+macro_rules! convert {
+    ($($from:ty => $to:ty, $zero:expr, |$value:ident| $result:expr;)*) => {
+        $(
+            impl Convert<$from> for $to {
+                const ZERO: Self = $zero;
+
+                #[inline(always)]
+                fn convert($value: $from) -> Self {
+                    $result
+                }
+            }
+        )*
+    };
+}
+
+convert! {
+    f32 => f32, 0.0, |value| value;
+    bf16 => f32, 0.0, |value| from_bf16(value);
+    f16 => f32, 0.0, |value| value.to_f32();
+    f64 => f64, 0.0, |value| value;
+    f32 => Rounded, Rounded(0.0), |value| Rounded(from_bf16(to_bf16(value)));
+    bf16 => Rounded, Rounded(0.0), |value| Rounded(from_bf16(value));
+    f16 => Rounded, Rounded(0.0), |value| Rounded(from_bf16(to_bf16(value.to_f32())));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_to_bf16_is_that_of_half() {
+        let mut random = fastrand::Rng::with_seed(3);
+        let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, 1e-45, f32::NAN, 1.003_906_3];
+        for value in special.into_iter().chain((0..100_000).map(|_| f32::from_bits(random.u32(..)))) {
+            let (ours, theirs) = (to_bf16(value), bf16::from_f32(value));
+            assert_eq!(ours.to_bits(), theirs.to_bits(), "{value}");
+        }
+    }
+}

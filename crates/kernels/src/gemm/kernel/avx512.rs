@@ -1,0 +1,123 @@
+//! Kernels for AVX-512: 8 rows by 3 vectors are 24 sums, three vectors of the panel and one element in 28 registers.
+
+#![cfg(target_arch = "x86_64")]
+
+use std::arch::x86_64::{
+    __m512, __m512d, _mm512_fmadd_pd, _mm512_fmadd_ps, _mm512_loadu_pd, _mm512_loadu_ps,
+    _mm512_mask_storeu_pd, _mm512_mask_storeu_ps, _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps,
+    _mm512_set1_pd, _mm512_set1_ps, _mm512_setzero_pd, _mm512_setzero_ps, _mm512_storeu_pd, _mm512_storeu_ps,
+};
+
+use super::tile::tile;
+use super::vector::Vector;
+use super::{Call, Family, kernels};
+
+/// Products of f32.
+pub(super) static F32: Family = Family {
+    rows: 8,
+    lanes: 16,
+    vectors: 3,
+    bytes: 4,
+    kernels: kernels!(f32_tile, [1 2 3 4 5 6 7 8], [1 2 3]),
+};
+
+/// Products of f64.
+pub(super) static F64: Family = Family {
+    rows: 8,
+    lanes: 8,
+    vectors: 3,
+    bytes: 8,
+    kernels: kernels!(f64_tile, [1 2 3 4 5 6 7 8], [1 2 3]),
+};
+
+#[target_feature(enable = "avx512f")]
+unsafe fn f32_tile<const MR: usize, const NV: usize>(call: &Call) {
+    // SAFETY: as the caller promises.
+    unsafe { tile::<__m512, MR, NV>(call) }
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn f64_tile<const MR: usize, const NV: usize>(call: &Call) {
+    // SAFETY: as the caller promises.
+    unsafe { tile::<__m512d, MR, NV>(call) }
+}
+
+macro_rules! vector {
+    ($vector:ty, $element:ty, $lanes:literal, $mask:ty, $zero:ident, $set1:ident, $load:ident, $load_part:ident,
+     $fma:ident, $store:ident, $store_part:ident) => {
+        // SAFETY: inlined into the functions above, which enable the instructions.
+        unsafe impl Vector for $vector {
+            type Element = $element;
+            const LANES: usize = $lanes;
+
+            #[inline(always)]
+            unsafe fn zero() -> Self {
+                // SAFETY: the instructions exist.
+                unsafe { $zero() }
+            }
+
+            #[inline(always)]
+            unsafe fn splat(from: *const $element) -> Self {
+                // SAFETY: the instructions exist and the address is good.
+                unsafe { $set1(*from) }
+            }
+
+            #[inline(always)]
+            unsafe fn load(from: *const $element) -> Self {
+                // SAFETY: as above.
+                unsafe { $load(from) }
+            }
+
+            #[inline(always)]
+            unsafe fn load_part(from: *const $element, count: usize) -> Self {
+                // SAFETY: as above; masked elements are not touched.
+                unsafe { $load_part(((1 as $mask) << count) - 1, from) }
+            }
+
+            #[inline(always)]
+            unsafe fn multiply_add(self, other: Self, sum: Self) -> Self {
+                // SAFETY: the instructions exist.
+                unsafe { $fma(self, other, sum) }
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $element) {
+                // SAFETY: the instructions exist and the address is good.
+                unsafe { $store(to, self) }
+            }
+
+            #[inline(always)]
+            unsafe fn store_part(self, to: *mut $element, count: usize) {
+                // SAFETY: as above; masked elements are not touched.
+                unsafe { $store_part(to, ((1 as $mask) << count) - 1, self) }
+            }
+        }
+    };
+}
+
+vector!(
+    __m512,
+    f32,
+    16,
+    u16,
+    _mm512_setzero_ps,
+    _mm512_set1_ps,
+    _mm512_loadu_ps,
+    _mm512_maskz_loadu_ps,
+    _mm512_fmadd_ps,
+    _mm512_storeu_ps,
+    _mm512_mask_storeu_ps
+);
+vector!(
+    __m512d,
+    f64,
+    8,
+    u8,
+    _mm512_setzero_pd,
+    _mm512_set1_pd,
+    _mm512_loadu_pd,
+    _mm512_maskz_loadu_pd,
+    _mm512_fmadd_pd,
+    _mm512_storeu_pd,
+    _mm512_mask_storeu_pd
+);

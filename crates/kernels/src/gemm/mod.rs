@@ -1,0 +1,29 @@
+//! Matrix products: packed right operands, left operands as they lie in memory, finished blocks handed on while they
+//! are in cache.
+//!
+//! [`Gemm`] is the entry. The inner loops are in `kernel`, the arrangement of packed operands in `packed`, how a product
+//! is cut into pieces in `plan`, the loops over pieces in `drive`. Each element of a result is one chain of additions in
+//! the order of `k`, whatever the pieces and whoever computes them.
+
+// Kernels read and write through the addresses that their callers vouch for.
+#![allow(unsafe_code)]
+
+mod batch;
+mod convert;
+pub(crate) mod drive;
+pub(crate) mod kernel;
+pub(crate) mod memory;
+mod operand;
+mod pack;
+mod packed;
+pub(crate) mod plan;
+mod product;
+pub(crate) mod rows;
+#[cfg(test)]
+mod tests;
+
+pub use batch::{BatchItem, BatchSink};
+pub use memory::MemoryError;
+pub use operand::{GemmError, Operand, Rhs, Shape};
+pub use packed::{PackedRhs, PackedView};
+pub use product::{Gemm, Kind, Scratch};

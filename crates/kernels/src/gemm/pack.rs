@@ -1,0 +1,148 @@
+//! Copies of operands into the arrangement that kernels read: panels for the right one, whole rows for the left one.
+
+use half::{bf16, f16};
+use warpforge_tensor::ElementType;
+
+use super::convert::{Convert, Rounded};
+use super::operand::Operand;
+use super::packed::Format;
+
+/// A part of an operand and where it goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part {
+    /// Where the part begins; a row of it is what lies side by side in the packed copy.
+    pub(crate) source: *const u8,
+    /// From one row of the part to the next, in elements.
+    pub(crate) row_stride: usize,
+    /// From one column of the part to the next, in elements.
+    pub(crate) column_stride: usize,
+    /// Rows to copy.
+    pub(crate) rows: usize,
+    /// Columns to copy.
+    pub(crate) columns: usize,
+    /// Rows to write: those without a source are zero.
+    pub(crate) rows_written: usize,
+    /// Columns to write: those without a source are zero.
+    pub(crate) columns_written: usize,
+    /// Rows that lie side by side for each column.
+    pub(crate) group: usize,
+    /// Where the copy goes.
+    pub(crate) target: *mut u8,
+    /// From one group of rows of the copy to the next, in elements.
+    pub(crate) target_stride: usize,
+}
+
+/// A function that copies a part.
+///
+/// # Safety
+///
+/// The part's addresses are good for what it says, and nobody else uses the target.
+pub(crate) type Copy = unsafe fn(&Part);
+
+/// The function that makes elements of `format` from ones of type `element`; none where products take no such elements.
+pub(crate) fn copier(format: Format, element: ElementType) -> Option<Copy> {
+    Some(match (format, element) {
+        (Format::F32, ElementType::F32) => copy::<f32, f32>,
+        (Format::F32, ElementType::BF16) => copy::<bf16, f32>,
+        (Format::F32, ElementType::F16) => copy::<f16, f32>,
+        (Format::F64, ElementType::F64) => copy::<f64, f64>,
+        (Format::Rounded, ElementType::F32) => copy::<f32, Rounded>,
+        (Format::Rounded, ElementType::BF16) => copy::<bf16, Rounded>,
+        (Format::Rounded, ElementType::F16) => copy::<f16, Rounded>,
+        _ => return None,
+    })
+}
+
+/// Whether kernels can read rows of such an operand where they lie.
+pub(crate) fn reads_in_place(format: Format, operand: &Operand) -> bool {
+    let same = matches!(
+        (format, operand.element),
+        (Format::F32, ElementType::F32) | (Format::F64, ElementType::F64)
+    );
+    same && operand.column_stride == 1
+}
+
+/// The loops of a copy, with the innermost one over what lies side by side in the source where anything does.
+unsafe fn copy<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match (part.group, part.column_stride, part.row_stride) {
+            (1, 1, _) => rows_side_by_side::<S, T>(part),
+            (_, _, 1) => columns_side_by_side::<S, T>(part),
+            _ => scattered::<S, T>(part),
+        }
+        zero_the_rest::<S, T>(part);
+    }
+}
+
+unsafe fn rows_side_by_side<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
+    let (source, target) = (part.source.cast::<S>(), part.target.cast::<T>());
+    for row in 0..part.rows {
+        // SAFETY: the row has so many elements in the source and room for them in the target, which do not overlap.
+        let (from, to) = unsafe {
+            (
+                std::slice::from_raw_parts(source.add(row * part.row_stride), part.columns),
+                std::slice::from_raw_parts_mut(target.add(row * part.target_stride), part.columns),
+            )
+        };
+        for (to, from) in to.iter_mut().zip(from) {
+            *to = T::convert(*from);
+        }
+    }
+}
+
+/// How many elements of a column are copied before the next column's: a line of cache of f32.
+const SIDE_BY_SIDE: usize = 16;
+
+unsafe fn columns_side_by_side<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
+    let mut first = 0;
+    while first < part.rows {
+        let end = (first + SIDE_BY_SIDE).min(part.rows);
+        for column in 0..part.columns {
+            for row in first..end {
+                // SAFETY: as the caller promises for each row and column.
+                unsafe { element::<S, T>(part, row, column) };
+            }
+        }
+        first = end;
+    }
+}
+
+unsafe fn scattered<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
+    for row in 0..part.rows {
+        for column in 0..part.columns {
+            // SAFETY: as the caller promises for each row and column.
+            unsafe { element::<S, T>(part, row, column) };
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn element<S: std::marker::Copy, T: Convert<S>>(part: &Part, row: usize, column: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let from = part.source.cast::<S>().add(row * part.row_stride + column * part.column_stride);
+        place::<T>(part, row, column).write(T::convert(*from));
+    }
+}
+
+/// Where an element of the copy goes.
+#[inline(always)]
+unsafe fn place<T>(part: &Part, row: usize, column: usize) -> *mut T {
+    let at = row / part.group * part.target_stride + column * part.group + row % part.group;
+    // SAFETY: as the caller promises.
+    unsafe { part.target.cast::<T>().add(at) }
+}
+
+unsafe fn zero_the_rest<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
+    let missing = |row: usize| if row < part.rows { part.columns } else { 0 };
+    if part.rows == part.rows_written && part.columns == part.columns_written {
+        return;
+    }
+    for row in 0..part.rows_written {
+        for column in missing(row)..part.columns_written {
+            // SAFETY: as the caller promises for each row and column that is to be written.
+            unsafe { place::<T>(part, row, column).write(T::ZERO) };
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! How a packed right operand lies in memory: panels of a few vectors of columns, each with all its rows.
+
+use std::marker::PhantomData;
+
+use super::memory::Memory;
+
+/// The arrangement that a family of kernels wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Arrangement {
+    /// The type that elements are stored as.
+    pub(crate) format: Format,
+    /// Columns of a vector.
+    pub(crate) lanes: usize,
+    /// The most vectors in a panel.
+    pub(crate) vectors: usize,
+    /// Rows that are stored side by side for each column, because one instruction multiplies so many.
+    pub(crate) group: usize,
+    /// What the number of rows is rounded up to, with zeros.
+    pub(crate) row_multiple: usize,
+}
+
+/// What packed elements are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// f32.
+    F32,
+    /// f32 with the values of bf16.
+    Rounded,
+    /// f64.
+    F64,
+}
+
+impl Format {
+    /// Bytes of an element.
+    pub(crate) fn bytes(self) -> usize {
+        match self {
+            Self::F32 | Self::Rounded => 4,
+            Self::F64 => 8,
+        }
+    }
+}
+
+/// One panel of a packed operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Panel {
+    /// The first column.
+    pub(crate) first: usize,
+    /// Columns of the matrix.
+    pub(crate) columns: usize,
+    /// Columns stored, the missing ones as zeros.
+    pub(crate) width: usize,
+}
+
+impl Arrangement {
+    /// How many panels hold so many columns.
+    pub(crate) fn panels(&self, n: usize) -> usize {
+        n.div_ceil(self.lanes).div_ceil(self.vectors)
+    }
+
+    /// Which columns a panel holds. Where a single vector would be left over, the last two panels share more evenly:
+    /// one vector alone keeps the multipliers waiting.
+    pub(crate) fn panel(&self, n: usize, at: usize) -> Panel {
+        let (vectors, panels) = (n.div_ceil(self.lanes), self.panels(n));
+        let uneven = panels > 1 && self.vectors > 2 && vectors % self.vectors == 1;
+        let start = |at: usize| match uneven && at + 1 == panels {
+            true => vectors - 2,
+            false => (at * self.vectors).min(vectors),
+        };
+        let (first, end) = (start(at) * self.lanes, start(at + 1) * self.lanes);
+        Panel { first, columns: end.min(n) - first, width: end - first }
+    }
+
+    /// Rows stored for so many rows.
+    pub(crate) fn rows(&self, k: usize) -> usize {
+        k.next_multiple_of(self.row_multiple)
+    }
+
+    /// Bytes of a packed operand; none where the number is too large.
+    pub(crate) fn bytes(&self, k: usize, n: usize) -> Option<usize> {
+        let columns = n.checked_next_multiple_of(self.lanes)?;
+        let rows = k.checked_next_multiple_of(self.row_multiple)?;
+        columns
+            .checked_mul(rows)?
+            .checked_mul(self.format.bytes())
+            .filter(|&bytes| bytes < isize::MAX as usize / 2)
+    }
+
+    /// Where a panel begins, in bytes.
+    pub(crate) fn offset(&self, k: usize, panel: &Panel) -> usize {
+        panel.first * self.rows(k) * self.format.bytes()
+    }
+}
+
+/// A right operand in the arrangement of the kernels that will read it.
+#[derive(Debug)]
+pub struct PackedRhs {
+    pub(super) memory: Memory,
+    pub(super) arrangement: Arrangement,
+    pub(super) k: usize,
+    pub(super) n: usize,
+}
+
+impl PackedRhs {
+    /// Bytes that it takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// The sizes of the matrix: rows (the length of the sums) and columns.
+    #[must_use]
+    pub fn sizes(&self) -> (usize, usize) {
+        (self.k, self.n)
+    }
+
+    /// The operand for a call.
+    #[must_use]
+    pub fn view(&self) -> PackedView<'_> {
+        PackedView {
+            data: self.memory.as_ptr(),
+            arrangement: self.arrangement,
+            k: self.k,
+            n: self.n,
+            memory: PhantomData,
+        }
+    }
+}
+
+/// A packed right operand whose memory belongs to somebody else.
+#[derive(Debug, Clone, Copy)]
+pub struct PackedView<'a> {
+    pub(super) data: *const u8,
+    pub(super) arrangement: Arrangement,
+    pub(super) k: usize,
+    pub(super) n: usize,
+    pub(super) memory: PhantomData<&'a [u8]>,
+}
+
+// SAFETY: a view is read only, and its lifetime keeps writers away.
+unsafe impl Send for PackedView<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for PackedView<'_> {}
+
+impl PackedView<'_> {
+    /// A panel's columns and the address of its first row.
+    pub(crate) fn panel(&self, at: usize) -> (Panel, *const u8) {
+        let panel = self.arrangement.panel(self.n, at);
+        // A wrapping sum, because an empty operand has no bytes to point into.
+        (panel, self.data.wrapping_add(self.arrangement.offset(self.k, &panel)))
+    }
+
+    /// How many panels there are.
+    pub(crate) fn panels(&self) -> usize {
+        self.arrangement.panels(self.n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panels_cover_the_columns_in_order() {
+        for (lanes, vectors) in [(16, 3), (8, 2), (4, 1), (16, 2)] {
+            let arrangement = Arrangement { format: Format::F32, lanes, vectors, group: 1, row_multiple: 1 };
+            for n in 0..300 {
+                let mut next = 0;
+                for at in 0..arrangement.panels(n) {
+                    let panel = arrangement.panel(n, at);
+                    assert_eq!(panel.first, next, "{n} columns, panel {at}");
+                    assert!(panel.width.is_multiple_of(lanes) && panel.width <= lanes * vectors);
+                    assert!(panel.columns <= panel.width && panel.columns + lanes > panel.width);
+                    next += panel.columns;
+                }
+                assert_eq!(next, n);
+            }
+        }
+    }
+
+    #[test]
+    fn no_vector_is_left_alone() {
+        let arrangement =
+            Arrangement { format: Format::F32, lanes: 16, vectors: 3, group: 1, row_multiple: 1 };
+        let widths =
+            |n| (0..arrangement.panels(n)).map(|at| arrangement.panel(n, at).width).collect::<Vec<_>>();
+        assert_eq!(widths(64), [32, 32]);
+        assert_eq!(widths(112), [48, 32, 32]);
+        assert_eq!(widths(512)[9..], [48, 32]);
+        assert_eq!(widths(16), [16]);
+    }
+}

@@ -1,0 +1,133 @@
+//! How a product is cut into pieces, by its sizes alone.
+
+use std::ops::Range;
+
+use super::operand::Shape;
+use super::packed::Arrangement;
+
+/// Bytes of the left operand that a piece reads again and again: they stay in a second-level cache beside the panels.
+const LEFT_BYTES: usize = 768 << 10;
+/// The fewest rows of a piece that make reading a panel worth while.
+const FEWEST_ROWS: usize = 96;
+/// Bytes of a piece's result, so that it is in cache when it goes to its sink.
+const RESULT_BYTES: usize = 256 << 10;
+/// How many pieces a product has at least, where it is large enough, so that threads finish together.
+const PIECES: usize = 24;
+
+/// Elements of a row that are multiplied before the next panel is read: so many rows of a panel stay in a first-level
+/// cache.
+pub(super) const DEPTH: usize = 256;
+
+/// The pieces of a product: rectangles of rows and panels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cut {
+    /// Rows of a piece.
+    pub(super) rows: usize,
+    /// Panels of a piece.
+    pub(super) panels: usize,
+    m: usize,
+    all_panels: usize,
+}
+
+impl Cut {
+    /// Cuts a product; `tile_rows` are the rows that a kernel does at once.
+    pub(super) fn new(shape: Shape, arrangement: &Arrangement, tile_rows: usize) -> Self {
+        let bytes = arrangement.format.bytes();
+        let all_panels = arrangement.panels(shape.n);
+        let most_rows = (LEFT_BYTES / (shape.k * bytes).max(1)).max(FEWEST_ROWS);
+        let row_pieces = shape.m.div_ceil(most_rows).max(1);
+        let rows = shape.m.div_ceil(row_pieces).next_multiple_of(tile_rows).max(tile_rows);
+        let row_pieces = shape.m.div_ceil(rows).max(1);
+        let width = arrangement.lanes * arrangement.vectors;
+        let most_panels = (RESULT_BYTES / (rows * width * bytes)).max(1);
+        let for_balance = (all_panels * row_pieces / PIECES).max(1);
+        let panel_pieces = all_panels.div_ceil(most_panels.min(for_balance)).max(1);
+        Self { rows, panels: all_panels.div_ceil(panel_pieces).max(1), m: shape.m, all_panels }
+    }
+
+    /// How many pieces there are.
+    pub(super) fn pieces(&self) -> usize {
+        self.m.div_ceil(self.rows) * self.all_panels.div_ceil(self.panels)
+    }
+
+    /// The rows and panels of a piece. Pieces that share panels follow each other.
+    pub(super) fn piece(&self, at: usize) -> (Range<usize>, Range<usize>) {
+        let row_pieces = self.m.div_ceil(self.rows);
+        let (row, panel) = (at % row_pieces * self.rows, at / row_pieces * self.panels);
+        (row..(row + self.rows).min(self.m), panel..(panel + self.panels).min(self.all_panels))
+    }
+}
+
+/// A stretch of the sums: whole taps, or a part of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stretch {
+    /// The first tap.
+    pub(super) tap: usize,
+    /// How many taps.
+    pub(super) taps: usize,
+    /// The first element of each of their runs.
+    pub(super) skip: usize,
+    /// Elements of each of their runs.
+    pub(super) run: usize,
+    /// The row of the right operand that belongs to the first element.
+    pub(super) row: usize,
+}
+
+/// The stretches of sums over so many taps of so many elements, in order.
+pub(super) fn stretches(taps: usize, run: usize) -> impl Iterator<Item = Stretch> {
+    let parts = run.div_ceil(DEPTH).max(1);
+    let part = run.div_ceil(parts);
+    let together = if parts == 1 { (DEPTH / run.max(1)).clamp(1, taps.max(1)) } else { 1 };
+    (0..taps).step_by(together).flat_map(move |tap| {
+        (0..parts).map(move |at| {
+            let skip = at * part;
+            Stretch {
+                tap,
+                taps: together.min(taps - tap),
+                skip,
+                run: part.min(run - skip),
+                row: tap * run + skip,
+            }
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::packed::Format;
+    use super::*;
+
+    #[test]
+    fn pieces_cover_a_product_once() {
+        let arrangement =
+            Arrangement { format: Format::F32, lanes: 16, vectors: 3, group: 1, row_multiple: 1 };
+        for (m, n, k) in
+            [(1, 1, 1), (128, 768, 768), (2048, 2048, 2048), (97, 33, 7), (5, 32000, 512), (3, 0, 2)]
+        {
+            let cut = Cut::new(Shape { m, n, k }, &arrangement, 8);
+            let mut seen = vec![0; m * arrangement.panels(n)];
+            for at in 0..cut.pieces() {
+                let (rows, panels) = cut.piece(at);
+                assert!(!rows.is_empty() && !panels.is_empty());
+                for row in rows {
+                    for panel in panels.clone() {
+                        seen[row * arrangement.panels(n) + panel] += 1;
+                    }
+                }
+            }
+            assert!(seen.iter().all(|&times| times == 1), "{m}x{n}x{k}");
+        }
+    }
+
+    #[test]
+    fn stretches_cover_all_rows_in_order() {
+        for (taps, run) in [(1, 1), (1, 0), (0, 5), (9, 64), (9, 3), (1, 3072), (9, 700), (49, 3)] {
+            let mut next = 0;
+            for stretch in stretches(taps, run) {
+                assert_eq!(stretch.row, next, "{taps} taps of {run}");
+                next += stretch.taps * stretch.run;
+            }
+            assert_eq!(next, taps * run);
+        }
+    }
+}

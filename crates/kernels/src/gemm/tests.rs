@@ -1,0 +1,309 @@
+//! Products against sums in f64, for all kinds, instruction sets, strides and numbers of threads.
+
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+
+use half::{bf16, f16};
+use warpforge_tensor::ElementType;
+
+use super::operand::size_of_element;
+use super::*;
+use crate::block::Block;
+use crate::isa::Isa;
+use crate::pool::Pool;
+
+const SHAPES: [(usize, usize, usize); 16] = [
+    (0, 5, 3),
+    (5, 0, 3),
+    (5, 3, 0),
+    (1, 1, 1),
+    (1, 100, 37),
+    (2, 3, 5),
+    (7, 47, 11),
+    (8, 48, 256),
+    (9, 49, 257),
+    (13, 64, 31),
+    (33, 97, 300),
+    (101, 16, 3),
+    (128, 113, 65),
+    (200, 200, 17),
+    (64, 17, 769),
+    (3, 331, 515),
+];
+
+/// A matrix of random small numbers that are exact in all types, with its values.
+struct Matrix {
+    bytes: Vec<u8>,
+    values: Vec<f64>,
+    columns: usize,
+    element: ElementType,
+    strides: (usize, usize),
+}
+
+impl Matrix {
+    fn random(random: &mut fastrand::Rng, rows: usize, columns: usize, element: ElementType) -> Self {
+        let strides = match random.usize(..4) {
+            0 => (columns.max(1), 1),
+            1 => (columns + random.usize(..9), 1),
+            2 => (1, rows + random.usize(..9)),
+            _ => (3, 3 * rows + random.usize(..9)),
+        };
+        let size = size_of_element(element);
+        let mut bytes = vec![0; (rows * strides.0 + columns * strides.1 + 1) * size];
+        let mut values = Vec::with_capacity(rows * columns);
+        for row in 0..rows {
+            for column in 0..columns {
+                // Eighths from -16 to 16: sums of their products are exact in f32.
+                let value = f64::from(random.i32(-100..=100)) / 8.0;
+                let value = if element == ElementType::I8 { value.round() } else { value };
+                let at = (row * strides.0 + column * strides.1) * size;
+                write(&mut bytes[at..at + size], element, value);
+                values.push(value);
+            }
+        }
+        Self { bytes, values, columns, element, strides }
+    }
+
+    fn operand(&self) -> Operand {
+        Operand {
+            data: self.bytes.as_ptr(),
+            element: self.element,
+            row_stride: self.strides.0,
+            column_stride: self.strides.1,
+        }
+    }
+}
+
+fn write(to: &mut [u8], element: ElementType, value: f64) {
+    match element {
+        ElementType::F64 => to.copy_from_slice(&value.to_ne_bytes()),
+        ElementType::F32 => to.copy_from_slice(&(value as f32).to_ne_bytes()),
+        ElementType::BF16 => to.copy_from_slice(&bf16::from_f64(value).to_ne_bytes()),
+        ElementType::F16 => to.copy_from_slice(&f16::from_f64(value).to_ne_bytes()),
+        _ => to[0] = value as i8 as u8,
+    }
+}
+
+fn read(from: &[u8], element: ElementType) -> f64 {
+    match element {
+        ElementType::F64 => f64::from_ne_bytes(from.try_into().unwrap()),
+        ElementType::I32 => f64::from(i32::from_ne_bytes(from.try_into().unwrap())),
+        _ => f64::from(f32::from_ne_bytes(from.try_into().unwrap())),
+    }
+}
+
+fn expected(lhs: &Matrix, rhs: &Matrix, (m, n, k): (usize, usize, usize)) -> Vec<f64> {
+    let mut sums = vec![0.0; m * n];
+    for row in 0..m {
+        for at in 0..k {
+            for column in 0..n {
+                sums[row * n + column] +=
+                    lhs.values[row * lhs.columns + at] * rhs.values[at * rhs.columns + column];
+            }
+        }
+    }
+    sums
+}
+
+fn elements(kind: Kind) -> &'static [ElementType] {
+    match kind {
+        Kind::F32 | Kind::Bf16 => &[ElementType::F32, ElementType::BF16, ElementType::F16],
+        Kind::F64 => &[ElementType::F64],
+    }
+}
+
+fn all() -> impl Iterator<Item = Gemm> {
+    let kinds = [Kind::F32, Kind::F64, Kind::Bf16];
+    Isa::available().flat_map(move |isa| kinds.map(|kind| Gemm::with_isa(kind, isa)))
+}
+
+fn pool(threads: usize) -> Pool {
+    Pool::new(NonZeroUsize::new(threads).unwrap()).unwrap()
+}
+
+/// What is in the result's bytes beyond its columns stays there.
+const UNTOUCHED: u8 = 0x5a;
+
+#[test]
+fn products_of_all_shapes_are_right_and_stay_within_their_columns() {
+    let mut random = fastrand::Rng::with_seed(1);
+    let pools = [pool(1), pool(2), pool(3)];
+    for gemm in all() {
+        let size = size_of_element(gemm.kind().sum());
+        for shape in SHAPES {
+            let (m, n, k) = shape;
+            let mut pick = || random.choice(elements(gemm.kind())).copied().unwrap();
+            let (left, right) = (pick(), pick());
+            let lhs = Matrix::random(&mut random, m, k, left);
+            let rhs = Matrix::random(&mut random, k, n, right);
+            let want = expected(&lhs, &rhs, shape);
+            // SAFETY: the matrices have these sizes.
+            let packed = unsafe { gemm.pack_rhs(&rhs.operand(), k, n, Some(&pools[1])) }.unwrap();
+            for (threads, pool) in pools.iter().enumerate() {
+                for rhs in [Rhs::Packed(&packed), Rhs::View(packed.view()), Rhs::Strided(rhs.operand())] {
+                    let stride = n + 3;
+                    let mut out = vec![UNTOUCHED; (m * stride + 1) * size];
+                    // SAFETY: the matrices and the result have these sizes.
+                    unsafe {
+                        let shape = Shape { m, n, k };
+                        gemm.product(pool, shape, &lhs.operand(), rhs, Some(out.as_mut_ptr()), stride, None)
+                    }
+                    .unwrap();
+                    for (at, out) in out.chunks(size).enumerate() {
+                        let (row, column) = (at / stride, at % stride);
+                        if row < m && column < n {
+                            let got = read(out, gemm.kind().sum());
+                            let what = (gemm.kind(), shape, threads + 1, row, column);
+                            assert_eq!(got, want[row * n + column], "{what:?}");
+                        } else {
+                            assert!(out.iter().all(|&byte| byte == UNTOUCHED), "{shape:?} wrote beyond");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sinks_see_every_element_once_and_whole() {
+    let mut random = fastrand::Rng::with_seed(2);
+    for gemm in all() {
+        let kind = gemm.kind();
+        let (sum, size) = (kind.sum(), size_of_element(kind.sum()));
+        for shape in [(70, 130, 20), (1, 5, 3), (300, 64, 700), (9, 9, 0)] {
+            let (m, n, k) = shape;
+            let lhs = Matrix::random(&mut random, m, k, elements(kind)[0]);
+            let rhs = Matrix::random(&mut random, k, n, elements(kind)[0]);
+            let want = expected(&lhs, &rhs, shape);
+            for in_place in [false, true] {
+                let seen = Mutex::new(vec![Vec::new(); m * n]);
+                let sink = |block: &Block| {
+                    let mut seen = seen.lock().unwrap();
+                    for (at, row) in block.rows.clone().enumerate() {
+                        for (beside, column) in block.columns.clone().enumerate() {
+                            // SAFETY: the block has this element.
+                            let bytes = unsafe {
+                                let data = block.data.add((at * block.stride + beside) * size);
+                                std::slice::from_raw_parts(data, size)
+                            };
+                            seen[row * n + column].push(read(bytes, sum));
+                        }
+                    }
+                };
+                let mut out = vec![0u8; m * n * size];
+                let out = in_place.then_some(out.as_mut_ptr());
+                // SAFETY: the matrices and the result have these sizes.
+                unsafe {
+                    let rhs = Rhs::Strided(rhs.operand());
+                    gemm.product(&pool(2), Shape { m, n, k }, &lhs.operand(), rhs, out, n, Some(&sink))
+                        .unwrap();
+                }
+                for (seen, want) in seen.into_inner().unwrap().iter().zip(&want) {
+                    assert_eq!(seen, &[*want]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn bits_do_not_depend_on_the_number_of_threads() {
+    let mut random = fastrand::Rng::with_seed(3);
+    let (m, n, k) = (130, 200, 1000);
+    let floats =
+        |random: &mut fastrand::Rng, count| (0..count).map(|_| random.f32() - 0.5).collect::<Vec<_>>();
+    let (lhs, rhs) = (floats(&mut random, m * k), floats(&mut random, k * n));
+    let operand = |data: &[f32], columns| Operand {
+        data: data.as_ptr().cast(),
+        element: ElementType::F32,
+        row_stride: columns,
+        column_stride: 1,
+    };
+    for kind in [Kind::F32, Kind::Bf16] {
+        let gemm = Gemm::new(kind);
+        let results = [1, 2, 3].map(|threads| {
+            let mut out = vec![0f32; m * n];
+            // SAFETY: the matrices and the result have these sizes.
+            unsafe {
+                let (lhs, rhs) = (operand(&lhs, k), Rhs::Strided(operand(&rhs, n)));
+                let out = Some(out.as_mut_ptr().cast());
+                gemm.product(&pool(threads), Shape { m, n, k }, &lhs, rhs, out, n, None).unwrap();
+            }
+            out.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+        });
+        assert!(results.iter().all(|result| *result == results[0]), "{kind:?}");
+    }
+}
+
+#[test]
+fn batches_and_blocks_are_products() {
+    let mut random = fastrand::Rng::with_seed(4);
+    for gemm in all() {
+        let kind = gemm.kind();
+        let (element, size) = (elements(kind)[0], size_of_element(kind.sum()));
+        let mut scratch = Scratch::default();
+        for (batch, shape) in [(3, (5, 7, 9)), (12, (20, 33, 17)), (9, (4, 50, 0)), (0, (1, 1, 1))] {
+            let (m, n, k) = shape;
+            let lhs: Vec<_> = (0..batch).map(|_| Matrix::random(&mut random, m, k, element)).collect();
+            let rhs: Vec<_> = (0..batch).map(|_| Matrix::random(&mut random, k, n, element)).collect();
+            let mut out = vec![0u8; batch * m * n * size];
+            let seen = Mutex::new(vec![0; batch]);
+            let address = out.as_mut_ptr() as usize;
+            // SAFETY: the matrices and the results have these sizes.
+            unsafe {
+                let item = |at: usize| BatchItem {
+                    lhs: lhs[at].operand(),
+                    rhs: Rhs::Strided(rhs[at].operand()),
+                    out: (address as *mut u8).add(at * m * n * size),
+                };
+                let sink = |at: usize, block: &Block| {
+                    seen.lock().unwrap()[at] += block.rows.len() * block.columns.len();
+                };
+                gemm.batched(&pool(2), Shape { m, n, k }, batch, &item, n, Some(&sink)).unwrap();
+            }
+            assert_eq!(seen.into_inner().unwrap(), vec![m * n; batch]);
+            for at in 0..batch {
+                let want = expected(&lhs[at], &rhs[at], shape);
+                let part = &mut out[at * m * n * size..][..m * n * size];
+                let values =
+                    |part: &[u8]| part.chunks(size).map(|out| read(out, kind.sum())).collect::<Vec<_>>();
+                assert_eq!(values(part), want, "{kind:?} {shape:?} product {at}");
+                // SAFETY: as above.
+                unsafe {
+                    let packed = gemm.pack_rhs(&rhs[at].operand(), k, n, None).unwrap();
+                    let lhs = lhs[at].operand();
+                    gemm.block(&mut scratch, m, k, &lhs, packed.view(), part.as_mut_ptr(), n, true).unwrap();
+                }
+                let twice: Vec<f64> = want.iter().map(|value| 2.0 * value).collect();
+                assert_eq!(values(part), twice, "{kind:?} {shape:?} block {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let gemm = Gemm::new(Kind::F32);
+    let values = [0f64; 16];
+    let wrong =
+        Operand { data: values.as_ptr().cast(), element: ElementType::F64, row_stride: 4, column_stride: 1 };
+    let right = Operand { element: ElementType::F32, ..wrong };
+    let mut out = [0f32; 16];
+    // SAFETY: the matrices and the result have these sizes.
+    unsafe {
+        let refused = gemm.pack_rhs(&wrong, 4, 4, None).unwrap_err();
+        assert!(refused.to_string().contains("f64"), "{refused}");
+        let packed = gemm.pack_rhs(&right, 4, 4, None).unwrap();
+        let mut product = |shape, lhs, packed: &PackedRhs| {
+            let out = Some(out.as_mut_ptr().cast());
+            gemm.product(&pool(1), shape, lhs, Rhs::Packed(packed), out, 4, None)
+        };
+        let shape = Shape { m: 4, n: 4, k: 4 };
+        assert!(matches!(product(shape, &wrong, &packed), Err(GemmError::Element { .. })));
+        assert!(matches!(product(Shape { k: 3, ..shape }, &right, &packed), Err(GemmError::Packed { .. })));
+        let other = Gemm::new(Kind::F64).pack_rhs(&wrong, 4, 4, None).unwrap();
+        assert!(matches!(product(shape, &right, &other), Err(GemmError::Packed { .. })));
+        assert!(gemm.packed_len(usize::MAX / 8, 16).is_err());
+    }
+}
