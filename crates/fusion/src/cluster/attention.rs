@@ -1,0 +1,65 @@
+//! Joins two products with a loop over whole rows between them.
+
+use super::attach::{columns_of, in_order};
+use super::operand::{Operand, single_stride};
+use super::{Attention, Cluster, Kind, owners};
+use crate::graph::{Graph, Id, Op};
+
+/// Moves products whose result only a loop over its rows takes, and that loop, into the product that takes its result.
+pub(super) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, users: &[Vec<Id>], outputs: &[Operand]) {
+    let owner = owners(clusters);
+    for at in 0..clusters.len() {
+        let Kind::Dot(values) = &clusters[at].kind else { continue };
+        let values = values.clone();
+        let is_output = |id: Id| outputs.iter().any(|output| output.value == id);
+        let alone = |id: Id, by: usize| {
+            !is_output(id) && users[id.index()].iter().all(|user| owner.get(user) == Some(&by))
+        };
+        let weights = &values.operands[0];
+        let Some(&between) = owner.get(&weights.value).filter(|&&place| place != at) else { continue };
+        let Kind::Loop(body) = &clusters[between].kind else { continue };
+        if !weights.view.is_dense() || !alone(clusters[between].output, at) || !body.has_reductions() {
+            continue;
+        }
+        let scores = body.loads.iter().enumerate().find_map(|(tile, load)| {
+            let place = *owner.get(&load.value)?;
+            let Kind::Dot(product) = &clusters[place].kind else { return None };
+            (product.node == load.value && product.epilogue.is_none() && alone(load.value, between))
+                .then_some((tile, place, product.clone()))
+        });
+        let Some((tile, place, scores)) = scores else { continue };
+        if body.loads.iter().filter(|load| load.value == scores.node).count() != 1 {
+            continue;
+        }
+        let Some(joined) = in_order(graph, body, tile, columns_of(graph, scores.node)) else { continue };
+        let rows_first = joined.body.folded.iter().enumerate().all(|(dim, &folded)| folded == (dim >= joined.rows));
+        if !rows_first || !joined.body.output.is_dense() || !same_rows(graph, scores.node, values.node) {
+            continue;
+        }
+        let attention = Attention { scores, weights: joined, values };
+        let nodes: Vec<Id> =
+            [place, between, at].iter().flat_map(|&part| clusters[part].nodes.clone()).collect();
+        clusters[at].kind = Kind::Attention(Box::new(attention));
+        clusters[at].nodes = nodes;
+        clusters[place].nodes.clear();
+        clusters[between].nodes.clear();
+    }
+    clusters.retain(|cluster| !cluster.nodes.is_empty());
+}
+
+/// Whether the second product takes, batch by batch and row by row, what the first gives.
+fn same_rows(graph: &Graph, scores: Id, values: Id) -> bool {
+    let (first, second) = (graph.node(scores), graph.node(values));
+    let (Op::Dot(one), Op::Dot(two)) = (&first.op, &second.op) else { return false };
+    let batch = |id: Id, dims: &[usize]| -> usize { dims.iter().map(|&at| graph.node(id).dims[at]).product() };
+    let batches = batch(first.inputs[0], &one.lhs_batch);
+    let weights = graph.node(second.inputs[0]);
+    let leading = (0..two.lhs_batch.len()).collect::<Vec<_>>() == two.lhs_batch;
+    let trailing: Vec<usize> = (weights.dims.len() - two.lhs_contract.len()..weights.dims.len()).collect();
+    let columns: usize = two.lhs_contract.iter().map(|&at| weights.dims[at]).product();
+    leading
+        && trailing == two.lhs_contract
+        && columns == columns_of(graph, scores)
+        && batch(second.inputs[0], &two.lhs_batch) == batches
+        && single_stride(&crate::view::View::dense(&weights.dims), &two.lhs_contract).is_some()
+}

@@ -1,0 +1,104 @@
+//! The loop of a cluster: what is computed at every index of a domain.
+
+use warpforge_ir::OpKind;
+use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
+use warpforge_tensor::{ElementType, Tensor};
+
+use super::Operand;
+use crate::graph::Fold;
+use crate::view::View;
+
+/// A value in memory that a loop reads; the view is over the loop's domain.
+pub type Load = Operand;
+
+/// What is computed at every index of a domain.
+#[derive(Debug, Clone)]
+pub struct Body {
+    /// The sizes of the domain.
+    pub dims: Vec<usize>,
+    /// Which dimensions reductions fold; without reductions none.
+    pub folded: Vec<bool>,
+    /// What it reads.
+    pub loads: Vec<Load>,
+    /// The computation, each step from earlier ones.
+    pub steps: Vec<BodyStep>,
+    /// Where the value of the last step goes in the output; it does not depend on folded dimensions with stride 0.
+    pub output: View,
+}
+
+/// A step of a loop.
+#[derive(Debug, Clone)]
+pub struct BodyStep {
+    /// What it does.
+    pub op: BodyOp,
+    /// The steps that it takes.
+    pub inputs: Vec<usize>,
+    /// The type of what it gives.
+    pub element: ElementType,
+}
+
+/// What a step does.
+#[derive(Debug, Clone)]
+pub enum BodyOp {
+    /// Reads a load.
+    Load(usize),
+    /// A number.
+    Constant(Tensor),
+    /// offset + Σ index · stride.
+    Iota(View),
+    /// An operation.
+    Elementwise(OpKind),
+    /// A comparison.
+    Compare(ComparisonDirection, ComparisonType),
+    /// Folds over all folded dimensions.
+    Reduce(Fold),
+}
+
+impl Body {
+    /// Whether there are reductions.
+    #[must_use]
+    pub fn has_reductions(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step.op, BodyOp::Reduce(_)))
+    }
+
+    /// The same loop with the dimensions of its domain in another order.
+    #[must_use]
+    pub fn permuted(&self, order: &[usize]) -> Self {
+        let view = |view: &View| View {
+            offset: view.offset,
+            dims: order.iter().map(|&at| view.dims[at]).collect(),
+            strides: order.iter().map(|&at| view.strides[at]).collect(),
+        };
+        self.with(order.iter().map(|&at| self.dims[at]).collect(), order.iter().map(|&at| self.folded[at]).collect(), |old| {
+            Some(view(old))
+        })
+        .unwrap_or_else(|| self.clone())
+    }
+
+    /// The same loop over a domain of other dimensions with as many elements, where all strides can be kept. Only for
+    /// loops without reductions.
+    #[must_use]
+    pub fn reshaped(&self, dims: &[usize]) -> Option<Self> {
+        let step = crate::view::Step::Reshape(dims.to_vec());
+        self.with(dims.to_vec(), vec![false; dims.len()], |view| view.after(&step))
+    }
+
+    fn with(
+        &self,
+        dims: Vec<usize>,
+        folded: Vec<bool>,
+        change: impl Fn(&View) -> Option<View>,
+    ) -> Option<Self> {
+        let loads = self.loads.iter();
+        let loads = loads
+            .map(|load| Some(Load { value: load.value, view: change(&load.view)? }))
+            .collect::<Option<Vec<_>>>()?;
+        let mut steps = self.steps.clone();
+        for step in &mut steps {
+            if let BodyOp::Iota(view) = &mut step.op {
+                *view = change(view)?;
+            }
+        }
+        Some(Self { dims, folded, loads, steps, output: change(&self.output)? })
+    }
+}

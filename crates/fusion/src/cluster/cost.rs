@@ -1,0 +1,107 @@
+//! What a cluster costs: arithmetic and memory traffic.
+
+use super::{Attention, Body, Cluster, Clusters, Kind, Product};
+use crate::graph::{Graph, Id, Op};
+
+/// Arithmetic and memory traffic.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Cost {
+    /// Floating-point operations, a multiply-add counted as two.
+    pub flops: u64,
+    /// Bytes read from memory and written to it, each value once.
+    pub bytes: u64,
+}
+
+impl Cluster {
+    /// The values that the cluster reads from memory.
+    #[must_use]
+    pub fn reads(&self) -> Vec<Id> {
+        let mut reads: Vec<Id> = Vec::new();
+        let loads = |body: &Body, tile: Option<usize>| -> Vec<Id> {
+            let all = body.loads.iter().enumerate();
+            all.filter(|(at, _)| Some(*at) != tile).map(|(_, load)| load.value).collect()
+        };
+        let product = |product: &Product, reads: &mut Vec<Id>| {
+            reads.extend(product.operands.iter().map(|operand| operand.value));
+            if let Some(epilogue) = &product.epilogue {
+                reads.extend(loads(&epilogue.body, Some(epilogue.tile)));
+            }
+        };
+        match &self.kind {
+            Kind::Loop(body) => reads = loads(body, None),
+            Kind::Dot(of) | Kind::Conv(of) => product(of, &mut reads),
+            Kind::Attention(attention) => {
+                let Attention { scores, weights, values } = &**attention;
+                product(scores, &mut reads);
+                reads.extend(loads(&weights.body, Some(weights.tile)));
+                reads.push(values.operands[1].value);
+                if let Some(epilogue) = &values.epilogue {
+                    reads.extend(loads(&epilogue.body, Some(epilogue.tile)));
+                }
+            }
+            Kind::Single(operands) => reads.extend(operands.iter().map(|operand| operand.value)),
+        }
+        reads.sort_unstable();
+        reads.dedup();
+        reads
+    }
+
+    /// What the cluster costs when everything it reads and gives goes through memory once.
+    #[must_use]
+    pub fn cost(&self, graph: &Graph) -> Cost {
+        let read: usize = self.reads().iter().map(|&id| graph.node(id).bytes()).sum();
+        let bytes = (read + graph.node(self.output).bytes()) as u64;
+        Cost { flops: self.nodes.iter().map(|&id| flops(graph, id)).sum(), bytes }
+    }
+}
+
+impl Clusters {
+    /// What all clusters cost.
+    #[must_use]
+    pub fn cost(&self, graph: &Graph) -> Cost {
+        sum(self.clusters.iter().map(|cluster| cluster.cost(graph)))
+    }
+}
+
+/// What the graph costs with a kernel for each node and every value in memory.
+#[must_use]
+pub fn unfused(graph: &Graph) -> (usize, Cost) {
+    let runs = |id: &Id| !matches!(graph.node(*id).op, Op::Argument(_) | Op::Constant(_) | Op::Result(_));
+    let costs: Vec<Cost> = graph
+        .ids()
+        .filter(runs)
+        .map(|id| {
+            let node = graph.node(id);
+            let read: usize = node.inputs.iter().map(|&input| graph.node(input).bytes()).sum();
+            Cost { flops: flops(graph, id), bytes: (read + node.bytes()) as u64 }
+        })
+        .collect();
+    (costs.len(), sum(costs))
+}
+
+fn sum(costs: impl IntoIterator<Item = Cost>) -> Cost {
+    costs.into_iter().fold(Cost::default(), |sum, cost| Cost {
+        flops: sum.flops + cost.flops,
+        bytes: sum.bytes + cost.bytes,
+    })
+}
+
+/// The floating-point operations of a node.
+fn flops(graph: &Graph, id: Id) -> u64 {
+    let node = graph.node(id);
+    let len = node.len() as u64;
+    match &node.op {
+        Op::Elementwise(_) | Op::Compare(..) => len,
+        Op::Reduce(..) => graph.node(node.inputs[0]).len() as u64,
+        Op::ReduceWindow(_, window) => len * window.dims.iter().product::<usize>() as u64,
+        Op::Dot(dot) => {
+            let lhs = graph.node(node.inputs[0]);
+            2 * len * dot.lhs_contract.iter().map(|&at| lhs.dims[at] as u64).product::<u64>()
+        }
+        Op::Conv(_) => {
+            let weights = &graph.node(node.inputs[1]).dims;
+            2 * len * weights[..weights.len() - 1].iter().map(|&dim| dim as u64).product::<u64>()
+        }
+        _ => 0,
+    }
+}

@@ -1,0 +1,315 @@
+//! Grows a loop from the value that it gives towards its inputs.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::State;
+use super::body::{Body, BodyOp, BodyStep, Load};
+use crate::graph::{Graph, Id, Node, Op, inverse};
+use crate::view::{Step, View, dense_strides};
+use warpforge_ir::OpKind;
+
+/// Most nodes that a loop computes.
+const MOST_NODES: usize = 160;
+
+/// Longest row that reductions inside a loop fold.
+const LONGEST_ROW: usize = 1 << 15;
+
+/// How often a value may be computed again where it repeats, unless it is cheap or the same along a row.
+const MOST_REPEATS: usize = 2;
+
+/// How an index of the domain leads to an index of a node.
+type Path = Vec<Step>;
+
+/// The loop that gives a value, and the nodes it computes.
+pub(super) fn grow(state: &State<'_>, root: Id) -> (Body, Vec<Id>) {
+    let mut growth = Growth::new(state, root);
+    growth.spread();
+    growth.body()
+}
+
+struct Growth<'s, 'g> {
+    state: &'s State<'g>,
+    graph: &'g Graph,
+    root: Id,
+    dims: Vec<usize>,
+    folded: Vec<bool>,
+    root_path: Path,
+    /// Nodes that the loop computes.
+    members: HashSet<Id>,
+    /// Nodes reached and not decided about, with their paths.
+    pending: BTreeMap<Id, Vec<Path>>,
+}
+
+impl<'s, 'g> Growth<'s, 'g> {
+    fn new(state: &'s State<'g>, root: Id) -> Self {
+        let graph = state.graph;
+        let own = graph.node(root).dims.clone();
+        let mut growth = Self {
+            state,
+            graph,
+            root,
+            folded: vec![false; own.len()],
+            dims: own.clone(),
+            root_path: Vec::new(),
+            members: HashSet::new(),
+            pending: BTreeMap::new(),
+        };
+        // A value with one element for each row of a reduction needs the reduction's domain.
+        if let Some(columns) = growth.row_sizes(root) {
+            let map = (0..own.len()).collect();
+            growth.dims.extend(&columns);
+            growth.folded.extend(columns.iter().map(|_| true));
+            growth.root_path = vec![Step::Broadcast { dims: growth.dims.clone(), map }];
+        }
+        growth
+    }
+
+    /// The sizes that a reduction folds on the way from a value with one element for each of its rows.
+    fn row_sizes(&self, root: Id) -> Option<Vec<usize>> {
+        let len = self.graph.node(root).len();
+        let mut seen = HashSet::new();
+        let mut pending = vec![root];
+        while let Some(id) = pending.pop() {
+            let node = self.graph.node(id);
+            if node.len() != len || !seen.insert(id) || seen.len() > MOST_NODES {
+                continue;
+            }
+            let own = id == root || !self.state.needed[id.index()];
+            match &node.op {
+                Op::Reduce(_, axes) if own && self.fits_row(id) => {
+                    let dims = &self.graph.node(node.inputs[0]).dims;
+                    return Some(axes.iter().map(|&axis| dims[axis]).collect());
+                }
+                Op::Elementwise(_) | Op::Compare(..) if own => pending.extend(&node.inputs),
+                Op::Layout(Step::Reshape(_)) => pending.extend(&node.inputs),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn fits_row(&self, reduce: Id) -> bool {
+        let node = self.graph.node(reduce);
+        let row = self.graph.node(node.inputs[0]).len() / node.len().max(1);
+        reduce == self.root || row <= LONGEST_ROW
+    }
+
+    fn spread(&mut self) {
+        self.pending.insert(self.root, vec![self.root_path.clone()]);
+        while let Some((id, paths)) = self.pending.pop_last() {
+            if let Some(next) = self.inlined(id, &paths) {
+                self.members.insert(id);
+                for (input, path) in next {
+                    let known = self.pending.entry(input).or_default();
+                    if !known.contains(&path) {
+                        known.push(path);
+                    }
+                }
+            }
+        }
+    }
+
+    fn view(&self, id: Id, path: &Path) -> Option<View> {
+        View::dense(&self.graph.node(id).dims).after_all(path)
+    }
+
+    /// What a node leads to when the loop computes it; nothing when it reads it from memory.
+    fn inlined(&mut self, id: Id, paths: &[Path]) -> Option<Vec<(Id, Path)>> {
+        let node = self.graph.node(id);
+        let free = self.members.len() < MOST_NODES;
+        match &node.op {
+            Op::Constant(tensor) => tensor.dims().is_empty().then(Vec::new),
+            Op::Iota(_) => Some(Vec::new()),
+            Op::Layout(step) => {
+                let input = node.inputs[0];
+                let longer = |path: &Path| {
+                    let path: Path = std::iter::once(step.clone()).chain(path.iter().cloned()).collect();
+                    self.view(input, &path).is_some().then_some((input, path))
+                };
+                let is_copy = id == self.root || free;
+                is_copy.then(|| paths.iter().map(longer).collect())?
+            }
+            Op::Elementwise(_) | Op::Compare(..) => {
+                let fits = id == self.root
+                    || (free && self.is_own(id) && self.same_views(id, paths) && self.is_worth(node, id, paths));
+                fits.then(|| node.inputs.iter().map(|&input| (input, paths[0].clone())).collect())
+            }
+            Op::Reduce(_, axes) => {
+                let fits = id == self.root || (free && self.is_own(id) && self.fits_row(id));
+                if !fits || !self.same_views(id, paths) {
+                    return None;
+                }
+                let path = self.below_reduction(id, axes, &paths[0])?;
+                Some(vec![(node.inputs[0], path)])
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether nothing but this loop needs a value.
+    fn is_own(&self, id: Id) -> bool {
+        !self.state.needed[id.index()]
+            && !self.graph.outputs.contains(&id)
+            && self.state.real_users[id.index()].iter().all(|user| self.members.contains(user))
+    }
+
+    fn same_views(&self, id: Id, paths: &[Path]) -> bool {
+        let first = self.view(id, &paths[0]);
+        first.is_some() && paths[1..].iter().all(|path| self.view(id, path) == first)
+    }
+
+    fn is_worth(&self, node: &Node, id: Id, paths: &[Path]) -> bool {
+        let len: usize = self.dims.iter().product();
+        if node.len() * MOST_REPEATS >= len || !is_costly(&node.op) {
+            return true;
+        }
+        let Some(view) = self.view(id, &paths[0]) else { return false };
+        // One value for a row is computed once for it.
+        view.strides.last() == Some(&0)
+    }
+
+    /// The path to the operand of a reduction that is reached by a path, when the loop's domain is the reduction's.
+    fn below_reduction(&mut self, id: Id, axes: &[usize], path: &Path) -> Option<Path> {
+        let node = self.graph.node(id);
+        let source = self.graph.node(node.inputs[0]);
+        let view = self.view(id, path)?;
+        let repeats = |at: usize| self.dims[at] != 1 && view.strides[at] == 0;
+        let rows: Vec<usize>;
+        let columns: Vec<usize>;
+        if self.folded.iter().any(|&folded| folded) {
+            (columns, rows) = (0..self.dims.len()).partition(|&at| self.folded[at]);
+        } else {
+            (columns, rows) = (0..self.dims.len()).partition(|&at| repeats(at));
+        }
+        if columns.iter().any(|&at| self.dims[at] != 1 && view.strides[at] != 0) {
+            return None;
+        }
+        let row_dims: Vec<usize> = rows.iter().map(|&at| self.dims[at]).collect();
+        let dense = dense_strides(&row_dims);
+        let in_order = rows.iter().zip(&dense).all(|(&at, &stride)| self.dims[at] == 1 || view.strides[at] == stride);
+        let row_len: usize = row_dims.iter().product();
+        let column_len: usize = columns.iter().map(|&at| self.dims[at]).product();
+        if !in_order || view.offset != 0 || row_len != node.len() || row_len * column_len != source.len() {
+            return None;
+        }
+        if columns.is_empty() || source.is_empty() {
+            return None;
+        }
+        let below = path_below(axes, source, &self.dims, &rows, &columns);
+        View::dense(&source.dims).after_all(&below)?;
+        for &at in &columns {
+            self.folded[at] = true;
+        }
+        Some(below)
+    }
+
+    /// The path to the operand of a reduction of the loop.
+    fn path_of_operand(&self, source: Id, axes: &[usize]) -> Path {
+        let (columns, rows): (Vec<usize>, Vec<usize>) =
+            (0..self.dims.len()).partition(|&at| self.folded[at]);
+        path_below(axes, self.graph.node(source), &self.dims, &rows, &columns)
+    }
+
+    fn body(&self) -> (Body, Vec<Id>) {
+        let mut lowering = Lowering { growth: self, loads: Vec::new(), steps: Vec::new(), known: HashMap::new() };
+        lowering.lower(self.root, &self.root_path);
+        let (loads, steps) = (lowering.loads, lowering.steps);
+        let dense = View::dense(&self.graph.node(self.root).dims);
+        let output = dense.after_all(&self.root_path).unwrap_or(dense);
+        let mut nodes: Vec<Id> = self.members.iter().copied().collect();
+        nodes.sort_unstable();
+        (Body { dims: self.dims.clone(), folded: self.folded.clone(), loads, steps, output }, nodes)
+    }
+}
+
+/// The path from the rows and columns of a domain to the operand of a reduction over its columns.
+fn path_below(axes: &[usize], source: &Node, dims: &[usize], rows: &[usize], columns: &[usize]) -> Path {
+    let kept = (0..source.dims.len()).filter(|at| !axes.contains(at));
+    let order: Vec<usize> = kept.chain(axes.iter().copied()).collect();
+    let back_from: Vec<usize> = rows.iter().chain(columns).copied().collect();
+    vec![
+        Step::Transpose(order),
+        Step::Reshape(back_from.iter().map(|&at| dims[at]).collect()),
+        Step::Transpose(inverse(&back_from)),
+    ]
+}
+
+/// Whether computing it again costs much more than reading it.
+fn is_costly(op: &Op) -> bool {
+    use OpKind::*;
+    !matches!(
+        op,
+        Op::Compare(..)
+            | Op::Elementwise(
+                Abs | Add
+                    | And
+                    | Convert
+                    | Maximum
+                    | Minimum
+                    | Multiply
+                    | Negate
+                    | Not
+                    | Or
+                    | Select
+                    | Subtract
+                    | Xor
+            )
+    )
+}
+
+struct Lowering<'a, 's, 'g> {
+    growth: &'a Growth<'s, 'g>,
+    loads: Vec<Load>,
+    steps: Vec<BodyStep>,
+    known: HashMap<(Id, View), usize>,
+}
+
+impl Lowering<'_, '_, '_> {
+    fn lower(&mut self, id: Id, path: &Path) -> usize {
+        let node = self.growth.graph.node(id);
+        let dense = View::dense(&node.dims);
+        let view = dense.after_all(path).unwrap_or(dense);
+        if let Some(&step) = self.known.get(&(id, view.clone())) {
+            return step;
+        }
+        let is_member = self.growth.members.contains(&id);
+        let (op, inputs) = match &node.op {
+            Op::Layout(step) if is_member => {
+                let path: Path = std::iter::once(step.clone()).chain(path.iter().cloned()).collect();
+                let step = self.lower(node.inputs[0], &path);
+                self.known.insert((id, view), step);
+                return step;
+            }
+            Op::Constant(tensor) if is_member => (BodyOp::Constant(tensor.clone()), Vec::new()),
+            Op::Iota(axis) if is_member => {
+                let mut strides = vec![0; node.dims.len()];
+                strides[*axis] = 1;
+                let index = View { offset: 0, dims: node.dims.clone(), strides };
+                match index.after_all(path) {
+                    Some(index) => (BodyOp::Iota(index), Vec::new()),
+                    None => (self.load(id, view.clone()), Vec::new()),
+                }
+            }
+            Op::Elementwise(kind) if is_member => {
+                (BodyOp::Elementwise(*kind), node.inputs.iter().map(|&input| self.lower(input, path)).collect())
+            }
+            Op::Compare(direction, order) if is_member => {
+                let inputs = node.inputs.iter().map(|&input| self.lower(input, path)).collect();
+                (BodyOp::Compare(*direction, *order), inputs)
+            }
+            Op::Reduce(fold, axes) if is_member => {
+                let path = self.growth.path_of_operand(node.inputs[0], axes);
+                (BodyOp::Reduce(*fold), vec![self.lower(node.inputs[0], &path)])
+            }
+            _ => (self.load(id, view.clone()), Vec::new()),
+        };
+        self.steps.push(BodyStep { op, inputs, element: node.element });
+        self.known.insert((id, view), self.steps.len() - 1);
+        self.steps.len() - 1
+    }
+
+    fn load(&mut self, id: Id, view: View) -> BodyOp {
+        self.loads.push(Load { value: id, view });
+        BodyOp::Load(self.loads.len() - 1)
+    }
+}

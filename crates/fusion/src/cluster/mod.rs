@@ -1,0 +1,174 @@
+//! Clusters: which nodes one kernel computes together.
+
+mod attach;
+mod attention;
+mod body;
+mod cost;
+mod grow;
+mod operand;
+
+use std::collections::HashMap;
+
+pub use body::{Body, BodyOp, BodyStep, Load};
+pub use cost::{Cost, unfused};
+pub use operand::{Operand, single_stride};
+
+use crate::graph::{Graph, Id, Op};
+
+/// Nodes that one kernel computes.
+#[derive(Debug, Clone)]
+pub struct Cluster {
+    /// How.
+    pub kind: Kind,
+    /// The value that it gives.
+    pub output: Id,
+    /// All nodes that it computes, in order.
+    pub nodes: Vec<Id>,
+}
+
+/// What kind of kernel computes a cluster.
+#[derive(Debug, Clone)]
+pub enum Kind {
+    /// Operations on each element of a domain, with reductions over some of its dimensions.
+    Loop(Body),
+    /// A matrix product and what is done to its result while it is at hand.
+    Dot(Product),
+    /// A convolution and what is done to its result.
+    Conv(Product),
+    /// Two products with a loop over whole rows between them; what lies between is never in memory as a whole.
+    Attention(Box<Attention>),
+    /// The node of the output alone, from operands in memory.
+    Single(Vec<Operand>),
+}
+
+/// A product or a convolution with its epilogue.
+#[derive(Debug, Clone)]
+pub struct Product {
+    /// The node.
+    pub node: Id,
+    /// What it takes.
+    pub operands: [Operand; 2],
+    /// What is done to the result; it is the body's load number [`Epilogue::tile`].
+    pub epilogue: Option<Epilogue>,
+}
+
+/// A loop over the result of a product.
+#[derive(Debug, Clone)]
+pub struct Epilogue {
+    /// The loop; its domain has the dimensions of the result's rows, then those of its columns.
+    pub body: Body,
+    /// Which of its loads is the result.
+    pub tile: usize,
+    /// How many dimensions of the domain are those of rows.
+    pub rows: usize,
+}
+
+/// Two products with a loop between.
+#[derive(Debug, Clone)]
+pub struct Attention {
+    /// The product that gives the scores.
+    pub scores: Product,
+    /// What is done to whole rows of scores.
+    pub weights: Epilogue,
+    /// The product with the values.
+    pub values: Product,
+}
+
+/// The clusters of a graph, in an order in which they can run.
+#[derive(Debug, Clone)]
+pub struct Clusters {
+    /// The clusters.
+    pub clusters: Vec<Cluster>,
+    /// Where the results of the function lie: a value in memory, seen in the result's shape.
+    pub outputs: Vec<Operand>,
+}
+
+/// Groups the nodes of a graph.
+#[must_use]
+pub fn clusters(graph: &Graph) -> Clusters {
+    let mut state = State::new(graph);
+    let outputs: Vec<Operand> = graph.outputs.iter().map(|&id| state.dense_operand(id)).collect();
+    for &id in &graph.effects {
+        state.needed[id.index()] = true;
+    }
+    for id in graph.ids().rev() {
+        if state.needed[id.index()] {
+            state.place(id);
+        }
+    }
+    let mut clusters: Vec<Cluster> = state.clusters.into_iter().rev().collect();
+    attach::attach(graph, &mut clusters, &state.real_users, &outputs);
+    attention::join(graph, &mut clusters, &state.real_users, &outputs);
+    Clusters { clusters, outputs }
+}
+
+/// What is known while nodes are grouped, from the last to the first.
+struct State<'g> {
+    graph: &'g Graph,
+    /// Values that must lie in memory.
+    needed: Vec<bool>,
+    /// For each node the nodes besides layouts that use it, directly or through layouts.
+    real_users: Vec<Vec<Id>>,
+    clusters: Vec<Cluster>,
+}
+
+impl<'g> State<'g> {
+    fn new(graph: &'g Graph) -> Self {
+        Self { graph, needed: vec![false; graph.nodes.len()], real_users: real_users(graph), clusters: Vec::new() }
+    }
+
+    /// Makes the cluster that gives a value.
+    fn place(&mut self, id: Id) {
+        let node = self.graph.node(id);
+        let kind = match &node.op {
+            Op::Argument(_) | Op::Constant(_) => return,
+            Op::Elementwise(_) | Op::Compare(..) | Op::Iota(_) | Op::Layout(_) | Op::Reduce(..) => {
+                let (body, nodes) = grow::grow(self, id);
+                for load in &body.loads {
+                    self.needed[load.value.index()] = true;
+                }
+                self.clusters.push(Cluster { kind: Kind::Loop(body), output: id, nodes });
+                return;
+            }
+            Op::Dot(dot) => {
+                let operands = self.dot_operands(id, dot);
+                Kind::Dot(Product { node: id, operands, epilogue: None })
+            }
+            Op::Conv(_) => {
+                let operands = [self.dense_operand(node.inputs[0]), self.any_operand(node.inputs[1])];
+                Kind::Conv(Product { node: id, operands, epilogue: None })
+            }
+            Op::Concat(_) => Kind::Single(node.inputs.iter().map(|&input| self.any_operand(input)).collect()),
+            Op::Pad { .. } => Kind::Single(vec![self.any_operand(node.inputs[0]), self.dense_operand(node.inputs[1])]),
+            Op::ReduceWindow(..) | Op::TakeRows | Op::Reference(_) => {
+                Kind::Single(node.inputs.iter().map(|&input| self.dense_operand(input)).collect())
+            }
+            Op::Result(_) => {
+                self.needed[node.inputs[0].index()] = true;
+                return;
+            }
+        };
+        self.clusters.push(Cluster { kind, output: id, nodes: vec![id] });
+    }
+}
+
+fn real_users(graph: &Graph) -> Vec<Vec<Id>> {
+    let mut users: Vec<Vec<Id>> = vec![Vec::new(); graph.nodes.len()];
+    for id in graph.ids().rev() {
+        let node = graph.node(id);
+        let through = match node.op {
+            Op::Layout(_) => users[id.index()].clone(),
+            _ => vec![id],
+        };
+        for input in &node.inputs {
+            let known = &mut users[input.index()];
+            known.extend(through.iter().copied().filter(|user| !known.contains(user)).collect::<Vec<_>>());
+        }
+    }
+    users
+}
+
+/// Which cluster of a list computes a node.
+fn owners(clusters: &[Cluster]) -> HashMap<Id, usize> {
+    clusters.iter().enumerate().flat_map(|(at, cluster)| cluster.nodes.iter().map(move |&id| (id, at))).collect()
+}

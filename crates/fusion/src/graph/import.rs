@@ -1,0 +1,535 @@
+//! A function of a module as a graph.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use thiserror::Error;
+use warpforge_ir::attr::{ComparisonType, ElementData};
+use warpforge_ir::slice::slice;
+use warpforge_ir::table::OpDef;
+use warpforge_ir::{Func, Module, OpKind, OpRef, TensorType, Type, ValueId};
+use warpforge_tensor::{ElementType, FloatType, IntType, Scalar, Shape, Tensor};
+
+use super::build::Builder;
+use super::op::{Conv, Dot, Fold, Op, Part, Window};
+use super::{Graph, Id};
+use crate::view::Step;
+
+/// Deepest nesting of calls.
+const DEEPEST_CALLS: usize = 64;
+
+/// Why a function is no graph of tensors; the reference runs it as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{reason}")]
+pub struct NotAGraph {
+    /// What stands in the way.
+    pub reason: String,
+}
+
+fn not(reason: impl Into<String>) -> NotAGraph {
+    NotAGraph { reason: reason.into() }
+}
+
+type Result<T> = std::result::Result<T, NotAGraph>;
+
+/// The graph of a function. `weights` are the arguments that are known while compiling.
+///
+/// # Errors
+///
+/// When the function has values that are no tensors of known sizes.
+pub fn import(func: Func<'_>, weights: &dyn Fn(usize) -> Option<Tensor>) -> Result<Graph> {
+    let mut import = Import { builder: Builder::default(), effects: Vec::new() };
+    let module = func.op().module();
+    let mut values = HashMap::new();
+    let mut given = 0;
+    for (at, &argument) in func.arguments().iter().enumerate() {
+        let id = match weights(at) {
+            Some(weight) => import.builder.constant(weight),
+            None => {
+                let (element, dims) = storage(module.value_type(argument))
+                    .ok_or_else(|| not(format!("argument {at} is no tensor of known sizes")))?;
+                given += 1;
+                import.builder.raw(Op::Argument(given - 1), vec![], element, dims)
+            }
+        };
+        values.insert(argument, id);
+    }
+    let outputs = import.body(func, values, 0)?;
+    Ok(import.builder.finish(outputs, import.effects))
+}
+
+struct Import {
+    builder: Builder,
+    effects: Vec<Id>,
+}
+
+type Values = HashMap<ValueId, Id>;
+
+impl Import {
+    fn body(&mut self, func: Func<'_>, mut values: Values, depth: usize) -> Result<Vec<Id>> {
+        let name = func.name();
+        let block = func.body().ok_or_else(|| not(format!("@{name} has no body")))?;
+        if depth > DEEPEST_CALLS {
+            return Err(not("calls are nested too deeply"));
+        }
+        for op in func.op().module().ops_in(block) {
+            if op.def().is_some_and(OpDef::is_terminator) {
+                return inputs(op, &values);
+            }
+            self.builder.origin = Some(op.id());
+            let results = self.op(func, op, &values, depth)?;
+            values.extend(op.results().zip(results));
+        }
+        Err(not(format!("@{name} does not return")))
+    }
+
+    fn op(&mut self, func: Func<'_>, op: OpRef<'_>, values: &Values, depth: usize) -> Result<Vec<Id>> {
+        let callee = match op.kind() {
+            Some(OpKind::Call) => op.attr_symbol("callee"),
+            Some(OpKind::Composite) => op.attr_symbol("decomposition"),
+            _ => None,
+        };
+        if let Some(callee) = callee.and_then(|name| op.module().function(name)) {
+            let given = inputs(op, values)?;
+            return self.body(callee, callee.arguments().iter().copied().zip(given).collect(), depth + 1);
+        }
+        if op.is(OpKind::OptimizationBarrier) {
+            return inputs(op, values);
+        }
+        for ty in op.operand_types().chain(op.result_types()) {
+            if storage(ty).is_none() {
+                return Err(not(format!("{} has a value of type {ty}", op.name())));
+            }
+        }
+        let plain = op.operand_types().chain(op.result_types()).all(|ty| fast(ty).is_some());
+        if plain && let Some(id) = self.known(op, values) {
+            return Ok(vec![id]);
+        }
+        self.reference(func, op, values)
+    }
+
+    /// An operation that the graph has a form for.
+    fn known(&mut self, op: OpRef<'_>, values: &Values) -> Option<Id> {
+        if op.result_count() != 1 {
+            return None;
+        }
+        let (element, dims) = storage(op.result_type(0)?)?;
+        let given = inputs(op, values).ok()?;
+        let kind = op.kind()?;
+        let b = &mut self.builder;
+        Some(match kind {
+            OpKind::Constant => b.constant(constant(op)?),
+            OpKind::Iota => {
+                b.add(Op::Iota(usize::try_from(op.attr_i64("iota_dimension")?).ok()?), vec![], element, dims)
+            }
+            OpKind::Compare => {
+                let (a, c) = (*given.first()?, *given.get(1)?);
+                let order = op.attr_enum("compare_type").unwrap_or(match b.node(a).element {
+                    ElementType::Float(_) => ComparisonType::Float,
+                    ElementType::Int(int) if int.is_signed() => ComparisonType::Signed,
+                    _ => ComparisonType::Unsigned,
+                });
+                b.compare(op.attr_enum("comparison_direction")?, order, a, c)
+            }
+            OpKind::Clamp => {
+                let [low, value, high] = given[..] else { return None };
+                let [low, high] = [low, high].map(|bound| spread(b, bound, &dims));
+                let raised = b.map(OpKind::Maximum, vec![value, low]);
+                b.map(OpKind::Minimum, vec![raised, high])
+            }
+            OpKind::Select => {
+                let [condition, yes, no] = given[..] else { return None };
+                let condition = spread(b, condition, &dims);
+                b.add(Op::Elementwise(kind), vec![condition, yes, no], element, dims)
+            }
+            OpKind::Reshape => b.reshape(*given.first()?, dims),
+            OpKind::Transpose => b.transpose(*given.first()?, sizes(op.attr_i64s("permutation")?)?),
+            OpKind::BroadcastInDim => {
+                b.broadcast(*given.first()?, dims, sizes(op.attr_i64s("broadcast_dimensions")?)?)
+            }
+            OpKind::Slice => {
+                let steps = sizes(op.attr_i64s("strides")?)?;
+                let starts = sizes(op.attr_i64s("start_indices")?)?;
+                let step = Step::Slice { starts, steps, dims: dims.clone() };
+                b.add(Op::Layout(step), given, element, dims)
+            }
+            OpKind::Reverse => {
+                let step = Step::Reverse(sizes(op.attr_i64s("dimensions")?)?);
+                b.add(Op::Layout(step), given, element, dims)
+            }
+            OpKind::Concatenate => {
+                let given: Vec<Id> = given.into_iter().filter(|&id| !b.node(id).is_empty()).collect();
+                match given[..] {
+                    [one] => one,
+                    [] => return None,
+                    _ => {
+                        let axis = usize::try_from(op.attr_i64("dimension")?).ok()?;
+                        b.add(Op::Concat(axis), given, element, dims)
+                    }
+                }
+            }
+            OpKind::Pad => {
+                let low = signed(op.attr_i64s("edge_padding_low")?);
+                let high = signed(op.attr_i64s("edge_padding_high")?);
+                let interior = sizes(op.attr_i64s("interior_padding")?)?;
+                b.add(Op::Pad { low, high, interior }, given, element, dims)
+            }
+            OpKind::Reduce => {
+                let fold = fold(op)?;
+                let [input, init] = given[..] else { return None };
+                let axes = sizes(op.attr_i64s("dimensions")?)?;
+                let reduced = b.add(Op::Reduce(fold, axes), vec![input], element, dims.clone());
+                with_initial(b, fold, reduced, init, dims)?
+            }
+            OpKind::ReduceWindow => {
+                let fold = fold(op)?;
+                let [input, init] = given[..] else { return None };
+                if !is_identity(b, fold, init) {
+                    return None;
+                }
+                let window = window(op)?;
+                reduce_window(b, fold, window, input, element, dims)
+            }
+            OpKind::DotGeneral => {
+                let numbers = op.dot_dims()?;
+                let dot = Dot {
+                    lhs_batch: sizes(&numbers.lhs_batching)?,
+                    rhs_batch: sizes(&numbers.rhs_batching)?,
+                    lhs_contract: sizes(&numbers.lhs_contracting)?,
+                    rhs_contract: sizes(&numbers.rhs_contracting)?,
+                };
+                dot_of(b, dot, &given, element, dims)?
+            }
+            OpKind::Dot => {
+                let rank = b.node(*given.first()?).dims.len();
+                let contract = rank.checked_sub(1)?;
+                let dot = Dot { lhs_contract: vec![contract], rhs_contract: vec![0], ..Dot::default() };
+                dot_of(b, dot, &given, element, dims)?
+            }
+            OpKind::Convolution => convolution(b, op, &given, element, dims)?,
+            OpKind::Gather => take_rows(b, op, &given, element, dims)?,
+            _ if is_elementwise(kind) => b.add(Op::Elementwise(kind), given, element, dims),
+            _ => return None,
+        })
+    }
+
+    fn reference(&mut self, func: Func<'_>, op: OpRef<'_>, values: &Values) -> Result<Vec<Id>> {
+        let wanted: Vec<ValueId> = op.results().collect();
+        let name = op.name().to_owned();
+        if wanted.is_empty() {
+            return Err(not(format!("{name} is run for what it does")));
+        }
+        let cut = slice(func, &wanted, &|_| true).ok_or_else(|| not(format!("{name} cannot be cut out")))?;
+        let given: Option<Vec<Id>> = cut.inputs.iter().map(|value| values.get(value).copied()).collect();
+        let given = given.ok_or_else(|| not(format!("{name} uses a value that is no tensor")))?;
+        let part = Part { name, slice: cut, function: func.name().to_owned() };
+        let node = self.builder.raw(Op::Reference(Arc::new(part)), given, ElementType::Bool, vec![0]);
+        if op.is(OpKind::CustomCall) && op.attr_bool("has_side_effect") == Some(true) {
+            self.effects.push(node);
+        }
+        op.result_types()
+            .enumerate()
+            .map(|(at, ty)| {
+                let (element, dims) = storage(ty).ok_or_else(|| not("a result is no tensor"))?;
+                Ok(self.builder.raw(Op::Result(at), vec![node], element, dims))
+            })
+            .collect()
+    }
+}
+
+fn inputs(op: OpRef<'_>, values: &Values) -> Result<Vec<Id>> {
+    let known = |value: &ValueId| {
+        values.get(value).copied().ok_or_else(|| not(format!("{} uses an unknown value", op.name())))
+    };
+    op.operands().iter().map(known).collect()
+}
+
+/// How a value is stored, when it is a tensor of known sizes.
+fn storage(ty: &Type) -> Option<(ElementType, Vec<usize>)> {
+    let tensor: &TensorType = ty.as_tensor()?;
+    Some((tensor.element().storage()?, tensor.shape_usize()?))
+}
+
+/// The element type, when it is one that the graph's own operations take.
+fn fast(ty: &Type) -> Option<ElementType> {
+    let element = ty.as_tensor()?.element().plain()?;
+    let known = match element {
+        ElementType::Bool => true,
+        ElementType::Int(int) => !matches!(int, IntType::I2 | IntType::I4 | IntType::U2 | IntType::U4),
+        ElementType::Float(float) => {
+            matches!(float, FloatType::F64 | FloatType::F32 | FloatType::F16 | FloatType::Bf16)
+        }
+        ElementType::Complex(_) | ElementType::Index => false,
+    };
+    known.then_some(element)
+}
+
+fn sizes(values: &[i64]) -> Option<Vec<usize>> {
+    values.iter().map(|&value| usize::try_from(value).ok()).collect()
+}
+
+fn signed(values: &[i64]) -> Vec<isize> {
+    values.iter().map(|&value| value as isize).collect()
+}
+
+fn constant(op: OpRef<'_>) -> Option<Tensor> {
+    let elements = op.attr_elements("value")?;
+    let element = elements.ty().element().plain()?;
+    let shape = Shape::new(elements.ty().shape_usize()?).ok()?;
+    match elements.data() {
+        ElementData::Splat(bytes) => {
+            let one = Tensor::from_bytes(element, Shape::scalar(), bytes).ok()?;
+            Tensor::splat(element, shape, one.get(0)).ok()
+        }
+        ElementData::Raw(bytes) => Tensor::from_blob(element, shape, bytes.clone()).ok(),
+        ElementData::Resource(_) => None,
+    }
+}
+
+/// A scalar in these dimensions; anything else as it is.
+fn spread(b: &mut Builder, id: Id, dims: &[usize]) -> Id {
+    if b.node(id).dims.is_empty() && !dims.is_empty() { b.broadcast(id, dims.to_vec(), vec![]) } else { id }
+}
+
+/// What a region of two scalars computes, when it is a single operation on them.
+fn fold(op: OpRef<'_>) -> Option<Fold> {
+    let module: &Module = op.module();
+    let block = op.region_block(0)?;
+    let &[first, second] = module.arguments(block) else { return None };
+    let mut ops = module.ops_in(block);
+    let (inner, end) = (ops.next()?, ops.next()?);
+    let &[a, b] = inner.operands() else { return None };
+    let both = (a, b) == (first, second) || (a, b) == (second, first);
+    let same = inner.result_type(0) == Some(module.value_type(first));
+    if !both || !same || ops.next().is_some() || end.operands() != [inner.result(0)?] {
+        return None;
+    }
+    Some(match inner.kind()? {
+        OpKind::Add => Fold::Add,
+        OpKind::Multiply => Fold::Multiply,
+        OpKind::Maximum => Fold::Max,
+        OpKind::Minimum => Fold::Min,
+        OpKind::And => Fold::And,
+        OpKind::Or => Fold::Or,
+        _ => return None,
+    })
+}
+
+/// Whether folding a value with others changes nothing.
+fn is_identity(b: &Builder, fold: Fold, init: Id) -> bool {
+    let node = b.node(init);
+    let Op::Constant(tensor) = &node.op else { return false };
+    if tensor.len() != 1 {
+        return false;
+    }
+    let value = tensor.get(0);
+    match (fold, node.element) {
+        // A sum that starts at +0 is never -0; kernels start there too.
+        (Fold::Add, _) => value == Scalar::zero(node.element),
+        (Fold::Multiply, _) => value == Scalar::one(node.element),
+        (Fold::Max, ElementType::Float(_)) => value == Scalar::Float(f64::NEG_INFINITY),
+        (Fold::Min, ElementType::Float(_)) => value == Scalar::Float(f64::INFINITY),
+        (Fold::Max, ElementType::Int(int)) => value == Scalar::Int(int_range(int).0),
+        (Fold::Min, ElementType::Int(int)) => value == Scalar::Int(int_range(int).1),
+        (Fold::And, ElementType::Bool) => value == Scalar::Bool(true),
+        (Fold::Or, ElementType::Bool) => value == Scalar::Bool(false),
+        _ => false,
+    }
+}
+
+/// The smallest and the largest number of a type.
+fn int_range(int: IntType) -> (i128, i128) {
+    let values = 1i128 << int.bits();
+    if int.is_signed() { (-values / 2, values / 2 - 1) } else { (0, values - 1) }
+}
+
+fn with_initial(b: &mut Builder, fold: Fold, reduced: Id, init: Id, dims: Vec<usize>) -> Option<Id> {
+    if is_identity(b, fold, init) {
+        return Some(reduced);
+    }
+    let init = b.broadcast(init, dims, vec![]);
+    Some(b.map(fold.kind(), vec![init, reduced]))
+}
+
+fn window(op: OpRef<'_>) -> Option<Window> {
+    let dims = sizes(op.attr_i64s("window_dimensions")?)?;
+    let ones = || vec![1; dims.len()];
+    let list = |name: &str| op.attr_i64s(name).map_or_else(|| Some(ones()), sizes);
+    Some(Window {
+        strides: list("window_strides")?,
+        padding: paddings(op, dims.len())?,
+        base_dilation: list("base_dilations")?,
+        window_dilation: list("window_dilations")?,
+        dims,
+    })
+}
+
+fn paddings(op: OpRef<'_>, rank: usize) -> Option<Vec<(isize, isize)>> {
+    let Some(rows) = op.attr_rows("padding") else { return Some(vec![(0, 0); rank]) };
+    rows.into_iter().map(|row| Some((*row.first()? as isize, *row.get(1)? as isize))).collect()
+}
+
+/// Windows in the order of dimensions that the input is stored in.
+fn reduce_window(
+    b: &mut Builder,
+    fold: Fold,
+    window: Window,
+    input: Id,
+    element: ElementType,
+    dims: Vec<usize>,
+) -> Id {
+    let node = b.node(input);
+    let Op::Layout(Step::Transpose(permutation)) = &node.op else {
+        return b.raw(Op::ReduceWindow(fold, window), vec![input], element, dims);
+    };
+    let (permutation, source) = (permutation.clone(), node.inputs[0]);
+    let back = super::build::inverse(&permutation);
+    let window = Window {
+        dims: back.iter().map(|&at| window.dims[at]).collect(),
+        strides: back.iter().map(|&at| window.strides[at]).collect(),
+        padding: back.iter().map(|&at| window.padding[at]).collect(),
+        base_dilation: back.iter().map(|&at| window.base_dilation[at]).collect(),
+        window_dilation: back.iter().map(|&at| window.window_dilation[at]).collect(),
+    };
+    let inner = back.iter().map(|&at| dims[at]).collect();
+    let result = b.raw(Op::ReduceWindow(fold, window), vec![source], element, inner);
+    b.transpose(result, permutation)
+}
+
+/// A product, when its operands and its result are of one type.
+fn dot_of(b: &mut Builder, dot: Dot, given: &[Id], element: ElementType, dims: Vec<usize>) -> Option<Id> {
+    let same = given.len() == 2 && given.iter().all(|&id| b.node(id).element == element);
+    let fits = matches!(element, ElementType::Float(_));
+    (same && fits).then(|| b.raw(Op::Dot(dot), given.to_vec(), element, dims))
+}
+
+/// A convolution with channels last, whatever the order in the module.
+fn convolution(
+    b: &mut Builder,
+    op: OpRef<'_>,
+    given: &[Id],
+    element: ElementType,
+    dims: Vec<usize>,
+) -> Option<Id> {
+    let &[input, weights] = given else { return None };
+    let numbers = op.conv_dims()?;
+    let same = b.node(input).element == element && b.node(weights).element == element;
+    if op.attr_i64("batch_group_count")? != 1 || !same || !matches!(element, ElementType::Float(_)) {
+        return None;
+    }
+    let rank = numbers.input_spatial.len();
+    let ones = || vec![1; rank];
+    let list = |name: &str| op.attr_i64s(name).map_or_else(|| Some(ones()), sizes);
+    let reversal: Vec<usize> = op
+        .attr_bools("window_reversal")
+        .map(|flags| flags.iter().enumerate().filter(|(_, flag)| **flag).map(|(at, _)| at).collect())
+        .unwrap_or_default();
+    let conv = Conv {
+        strides: list("window_strides")?,
+        padding: paddings(op, rank)?,
+        base_dilation: list("lhs_dilation")?,
+        window_dilation: list("rhs_dilation")?,
+        groups: usize::try_from(op.attr_i64("feature_group_count")?).ok()?,
+    };
+    let order = |first: i64, spatial: &[i64], last: i64| {
+        sizes(&std::iter::once(first).chain(spatial.iter().copied()).chain([last]).collect::<Vec<_>>())
+    };
+    let spatial_first: Vec<i64> = numbers
+        .kernel_spatial
+        .iter()
+        .copied()
+        .chain([numbers.kernel_input_feature, numbers.kernel_output_feature])
+        .collect();
+    let input =
+        b.transpose(input, order(numbers.input_batch, &numbers.input_spatial, numbers.input_feature)?);
+    let mut weights = b.transpose(weights, sizes(&spatial_first)?);
+    if !reversal.is_empty() {
+        let (element, dims) = (b.node(weights).element, b.node(weights).dims.clone());
+        weights = b.add(Op::Layout(Step::Reverse(reversal)), vec![weights], element, dims);
+    }
+    let output = order(numbers.output_batch, &numbers.output_spatial, numbers.output_feature)?;
+    let inner = output.iter().map(|&at| dims[at]).collect();
+    let result = b.raw(Op::Conv(conv), vec![input, weights], element, inner);
+    Some(b.transpose(result, super::build::inverse(&output)))
+}
+
+/// A gather that takes whole rows of a matrix, as an embedding does.
+fn take_rows(
+    b: &mut Builder,
+    op: OpRef<'_>,
+    given: &[Id],
+    element: ElementType,
+    dims: Vec<usize>,
+) -> Option<Id> {
+    let &[table, indices] = given else { return None };
+    let numbers = op.gather_dims()?;
+    let (table_dims, index_dims) = (b.node(table).dims.clone(), b.node(indices).dims.clone());
+    let slice = sizes(op.attr_i64s("slice_sizes")?)?;
+    let vector_last = numbers.index_vector_dim as usize == index_dims.len()
+        || (numbers.index_vector_dim as usize + 1 == index_dims.len() && index_dims.last() == Some(&1));
+    let rows = numbers.collapsed_slice_dims == [0]
+        && numbers.start_index_map == [0]
+        && numbers.operand_batching_dims.is_empty()
+        && slice.first() == Some(&1)
+        && slice.get(1..) == table_dims.get(1..);
+    let count: usize = index_dims.iter().product();
+    let width: usize = table_dims.get(1..)?.iter().product();
+    let leading = dims.len().checked_sub(table_dims.len() - 1)?;
+    let offset_last = sizes(&numbers.offset_dims)? == (leading..dims.len()).collect::<Vec<_>>();
+    let integer = matches!(b.node(indices).element, ElementType::Int(IntType::I32 | IntType::I64));
+    if !rows || !vector_last || !offset_last || !integer || table_dims[0] == 0 {
+        return None;
+    }
+    let table = b.reshape(table, vec![table_dims[0], width]);
+    let indices = b.reshape(indices, vec![count]);
+    let taken = b.raw(Op::TakeRows, vec![table, indices], element, vec![count, width]);
+    Some(b.reshape(taken, dims))
+}
+
+/// Operations on each element that kernels of backends may have.
+fn is_elementwise(kind: OpKind) -> bool {
+    use OpKind::*;
+    matches!(
+        kind,
+        Abs | Add
+            | And
+            | Atan2
+            | Cbrt
+            | Ceil
+            | Convert
+            | Cosine
+            | CountLeadingZeros
+            | Divide
+            | Exponential
+            | ExponentialMinusOne
+            | Floor
+            | IsFinite
+            | Log
+            | LogPlusOne
+            | Logistic
+            | Maximum
+            | Minimum
+            | Multiply
+            | Negate
+            | Not
+            | Or
+            | Popcnt
+            | Power
+            | Remainder
+            | RoundNearestAfz
+            | RoundNearestEven
+            | Rsqrt
+            | ShiftLeft
+            | ShiftRightArithmetic
+            | ShiftRightLogical
+            | Sign
+            | Sine
+            | Sqrt
+            | Subtract
+            | Tan
+            | Tanh
+            | Xor
+            | ChloErf
+            | ChloErfc
+    )
+}

@@ -1,0 +1,132 @@
+//! A function as a graph of tensors, every operation in one canonical form.
+
+mod build;
+mod evaluate;
+mod import;
+mod op;
+
+use std::collections::HashMap;
+
+pub use build::Builder;
+pub(crate) use build::inverse;
+pub use import::{NotAGraph, import};
+pub use op::{Conv, Dot, Fold, Op, Part, Window};
+use warpforge_ir::OpId;
+use warpforge_tensor::{ElementType, Tensor};
+
+/// The place of a node in its graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Id(pub u32);
+
+impl Id {
+    /// The place as an index.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A tensor and how it is computed.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// The operation.
+    pub op: Op,
+    /// What it is computed from: nodes before it.
+    pub inputs: Vec<Id>,
+    /// The type of its elements.
+    pub element: ElementType,
+    /// Its sizes.
+    pub dims: Vec<usize>,
+    /// The operation of the module that it comes from.
+    pub origin: Option<OpId>,
+}
+
+impl Node {
+    /// The number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes of all elements.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.len() * self.element.byte_width()
+    }
+}
+
+/// Nodes in an order in which they can be computed.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    /// The nodes; inputs come before their users.
+    pub nodes: Vec<Node>,
+    /// The results of the function.
+    pub outputs: Vec<Id>,
+    /// Nodes that are run for what they do, in order.
+    pub effects: Vec<Id>,
+}
+
+impl Graph {
+    /// A node.
+    #[must_use]
+    pub fn node(&self, id: Id) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// The places of all nodes, in order.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = Id> + ExactSizeIterator + use<> {
+        (0..u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)).map(Id)
+    }
+
+    /// The tensor of a constant.
+    #[must_use]
+    pub fn constant(&self, id: Id) -> Option<&Tensor> {
+        match &self.node(id).op {
+            Op::Constant(tensor) => Some(tensor),
+            _ => None,
+        }
+    }
+
+    /// For each node those that use it, each as often as it does.
+    #[must_use]
+    pub fn users(&self) -> Vec<Vec<Id>> {
+        let mut users = vec![Vec::new(); self.nodes.len()];
+        for id in self.ids() {
+            for input in &self.node(id).inputs {
+                users[input.index()].push(id);
+            }
+        }
+        users
+    }
+
+    /// The graph without the nodes that nothing needs.
+    #[must_use]
+    pub fn pruned(self) -> Self {
+        let mut live = vec![false; self.nodes.len()];
+        for id in self.outputs.iter().chain(&self.effects) {
+            live[id.index()] = true;
+        }
+        for id in self.ids().rev() {
+            if live[id.index()] {
+                self.node(id).inputs.iter().for_each(|input| live[input.index()] = true);
+            }
+        }
+        let mut places = HashMap::new();
+        let mut nodes = Vec::new();
+        for (id, mut node) in self.ids().zip(self.nodes) {
+            if live[id.index()] {
+                node.inputs.iter_mut().for_each(|input| *input = places[input]);
+                places.insert(id, Id(nodes.len() as u32));
+                nodes.push(node);
+            }
+        }
+        let moved = |ids: Vec<Id>| ids.into_iter().map(|id| places[&id]).collect();
+        Self { outputs: moved(self.outputs), effects: moved(self.effects), nodes }
+    }
+}

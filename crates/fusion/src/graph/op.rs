@@ -1,0 +1,168 @@
+//! What a node computes.
+
+use std::sync::Arc;
+
+use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
+use warpforge_ir::slice::Slice;
+use warpforge_ir::OpKind;
+use warpforge_tensor::Tensor;
+
+use crate::view::Step;
+
+/// What a reduction combines elements with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fold {
+    /// Their sum.
+    Add,
+    /// Their product.
+    Multiply,
+    /// The largest; NaN if there is one.
+    Max,
+    /// The smallest; NaN if there is one.
+    Min,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+}
+
+impl Fold {
+    /// The operation of two elements.
+    #[must_use]
+    pub fn kind(self) -> OpKind {
+        match self {
+            Fold::Add => OpKind::Add,
+            Fold::Multiply => OpKind::Multiply,
+            Fold::Max => OpKind::Maximum,
+            Fold::Min => OpKind::Minimum,
+            Fold::And => OpKind::And,
+            Fold::Or => OpKind::Or,
+        }
+    }
+}
+
+/// A matrix product of two operands in any order of their dimensions; the result has the batch dimensions, then the free
+/// ones of the left operand, then those of the right.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Dot {
+    /// Batch dimensions of the left operand.
+    pub lhs_batch: Vec<usize>,
+    /// Batch dimensions of the right operand.
+    pub rhs_batch: Vec<usize>,
+    /// Dimensions of the left operand that are summed over.
+    pub lhs_contract: Vec<usize>,
+    /// Dimensions of the right operand that are summed over.
+    pub rhs_contract: Vec<usize>,
+}
+
+/// A convolution of an input `[batch, spatial…, channels]` with weights `[spatial…, channels / groups, channels out]`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Conv {
+    /// The distance between windows.
+    pub strides: Vec<usize>,
+    /// Elements added (or, negative, cut) before and after.
+    pub padding: Vec<(isize, isize)>,
+    /// The distance between elements of the input: 1 is side by side.
+    pub base_dilation: Vec<usize>,
+    /// The distance between the elements of a window.
+    pub window_dilation: Vec<usize>,
+    /// In how many groups the channels are.
+    pub groups: usize,
+}
+
+/// Windows over every dimension of a tensor.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Window {
+    /// Sizes of the window.
+    pub dims: Vec<usize>,
+    /// The distance between windows.
+    pub strides: Vec<usize>,
+    /// Elements added before and after.
+    pub padding: Vec<(isize, isize)>,
+    /// The distance between elements of the input.
+    pub base_dilation: Vec<usize>,
+    /// The distance between the elements of a window.
+    pub window_dilation: Vec<usize>,
+}
+
+/// An operation cut out of its module, which the reference evaluates.
+#[derive(Debug)]
+pub struct Part {
+    /// What it is called: the operation's name.
+    pub name: String,
+    /// A module whose one function computes it.
+    pub slice: Slice,
+    /// The name of that function.
+    pub function: String,
+}
+
+/// What a node computes from its inputs.
+#[derive(Debug, Clone)]
+pub enum Op {
+    /// An argument of the function that a run gives.
+    Argument(usize),
+    /// Known when compiling: a weight or a constant.
+    Constant(Tensor),
+    /// An operation on each element. All inputs have the sizes of the result.
+    Elementwise(OpKind),
+    /// A comparison of each element.
+    Compare(ComparisonDirection, ComparisonType),
+    /// The index along a dimension.
+    Iota(usize),
+    /// The same elements elsewhere. An operand that repeats has no dimension of size 1 for it.
+    Layout(Step),
+    /// The second input, a scalar, around and between the elements of the first.
+    Pad {
+        /// Elements before.
+        low: Vec<isize>,
+        /// Elements after.
+        high: Vec<isize>,
+        /// Elements between.
+        interior: Vec<usize>,
+    },
+    /// The inputs one after the other along a dimension.
+    Concat(usize),
+    /// The elements along these dimensions folded.
+    Reduce(Fold, Vec<usize>),
+    /// A matrix product.
+    Dot(Dot),
+    /// A convolution.
+    Conv(Conv),
+    /// The elements of each window folded.
+    ReduceWindow(Fold, Window),
+    /// Whole rows of the first input (a matrix) by the numbers in the second, out of range ones clamped.
+    TakeRows,
+    /// Something that the reference evaluates; its results are [`Op::Result`] nodes.
+    Reference(Arc<Part>),
+    /// A result of a [`Op::Reference`] node.
+    Result(usize),
+}
+
+impl Op {
+    /// A short name for people.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let short = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
+        match self {
+            Op::Argument(at) => format!("argument {at}"),
+            Op::Constant(_) => "constant".to_owned(),
+            Op::Elementwise(kind) => short(kind.name()),
+            Op::Compare(direction, _) => format!("compare {direction:?}").to_lowercase(),
+            Op::Iota(_) => "iota".to_owned(),
+            Op::Layout(Step::Transpose(_)) => "transpose".to_owned(),
+            Op::Layout(Step::Reshape(_)) => "reshape".to_owned(),
+            Op::Layout(Step::Broadcast { .. }) => "broadcast".to_owned(),
+            Op::Layout(Step::Slice { .. }) => "slice".to_owned(),
+            Op::Layout(Step::Reverse(_)) => "reverse".to_owned(),
+            Op::Pad { .. } => "pad".to_owned(),
+            Op::Concat(_) => "concatenate".to_owned(),
+            Op::Reduce(fold, _) => format!("reduce {}", short(fold.kind().name())),
+            Op::Dot(_) => "dot".to_owned(),
+            Op::Conv(_) => "convolution".to_owned(),
+            Op::ReduceWindow(fold, _) => format!("reduce_window {}", short(fold.kind().name())),
+            Op::TakeRows => "take rows".to_owned(),
+            Op::Reference(part) => short(&part.name),
+            Op::Result(at) => format!("result {at}"),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Canonicalisation, fusion analysis and cost model; knows no device.
+//!
+//! A module's entry function becomes a [`Graph`] of tensors: calls are inlined, constants folded, what export took
+//! apart is brought into one form ([`graph`], [`simplify`]). [`cluster::clusters`] then groups its nodes into clusters, each
+//! of which one kernel computes: chains of elementwise operations, reductions with what surrounds them, products and
+//! convolutions with their epilogues, attention. A backend turns clusters into kernels; [`report`] shows them to people.
+
+#![forbid(unsafe_code)]
+
+pub mod cluster;
+pub mod graph;
+pub mod report;
+pub mod simplify;
+pub mod view;
+
+pub use graph::{Graph, Id, Node, Op};
+pub use view::View;
