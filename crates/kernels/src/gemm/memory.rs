@@ -23,7 +23,7 @@ pub struct MemoryError {
 /// Bytes that begin at a line of cache; in large pages where there are enough of them. Their values are arbitrary at
 /// first.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub struct Memory {
     data: NonNull<u8>,
     layout: Layout,
 }
@@ -34,7 +34,12 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    pub(crate) fn new(bytes: usize) -> Result<Self, MemoryError> {
+    /// So many bytes.
+    ///
+    /// # Errors
+    ///
+    /// When the system gives none.
+    pub fn new(bytes: usize) -> Result<Self, MemoryError> {
         let alignment = if bytes >= LARGE_PAGE { LARGE_PAGE } else { ALIGNMENT };
         let layout =
             Layout::from_size_align(bytes.max(ALIGNMENT), alignment).map_err(|_| MemoryError { bytes })?;
@@ -50,11 +55,16 @@ impl Memory {
         Ok(Self { data, layout })
     }
 
-    pub(crate) fn as_ptr(&self) -> *mut u8 {
+    /// Where they begin.
+    #[must_use]
+    pub fn as_ptr(&self) -> *mut u8 {
         self.data.as_ptr()
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many there are.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty, reason = "there is always a line of cache")]
+    pub fn len(&self) -> usize {
         self.layout.size()
     }
 }

@@ -23,7 +23,7 @@ pub(crate) mod rows;
 mod tests;
 
 pub use batch::{BatchItem, BatchSink};
-pub use memory::MemoryError;
+pub use memory::{Memory, MemoryError};
 pub use operand::{GemmError, Operand, Rhs, Shape};
 pub use packed::{PackedRhs, PackedView};
 pub use product::{Gemm, Kind, Scratch};
