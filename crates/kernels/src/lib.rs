@@ -7,5 +7,7 @@
 pub mod block;
 pub mod gemm;
 pub mod isa;
+mod math;
 pub mod movement;
 pub mod pool;
+pub mod program;

@@ -1,0 +1,3 @@
+//! Elementary functions.
+
+pub(crate) mod scalar;
