@@ -51,6 +51,14 @@ pub enum ErrorKind {
         /// Each operation with its reason.
         operations: Vec<String>,
     },
+    /// The backend failed while it compiled or ran.
+    #[error("{backend}: {reason}")]
+    Failed {
+        /// The backend.
+        backend: &'static str,
+        /// What happened.
+        reason: String,
+    },
     /// The entry function cannot be run.
     #[error("@{entry}: {reason}")]
     Entry {

@@ -2,7 +2,7 @@
 //!
 //! A [`Backend`] turns a [`Program`] (a module, its entry function and the weights bound to it) into an [`Executable`]
 //! for a [`Device`] at a [`Tier`]. It declares what it can do, and what it cannot is a typed [`Error`] before anything
-//! runs. [`backends`] lists those that exist, [`choose`] picks the one for a device and a tier, and a [`Session`]
+//! runs. [`choose`] picks the one for a device and a tier among those that a program has, and a [`Session`]
 //! compiles once for each set of input shapes.
 //!
 //! # What stays the same when a faster backend comes
@@ -36,7 +36,7 @@ pub use inputs::mismatch;
 pub use options::{CompileOptions, Precision, RunOptions};
 pub use program::{Program, Weights};
 pub use reference::Reference;
-pub use registry::{Choice, Target, backends, choose, offers};
+pub use registry::{Choice, Target, choose, offers};
 pub use session::{InputType, Session, Specialise};
 pub use tier::Tier;
 pub use warpforge_interp::Observer;

@@ -185,7 +185,7 @@ mod tests {
 
     fn compile(text: &str) -> Result<Box<dyn Executable>> {
         let module = text::parse(&Source::new("m", text), &text::Options::default()).unwrap();
-        let choice = choose(&CompileOptions::default())?;
+        let choice = choose(&[Arc::new(Reference)], &CompileOptions::default())?;
         choice.backend.compile(&Program::new(Arc::new(module), "main", Weights::default())?, &choice.target)
     }
 

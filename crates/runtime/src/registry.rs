@@ -1,10 +1,10 @@
-//! The backends that exist, and the choice among them.
+//! The choice among backends.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::error::{ErrorKind, Offer, Result};
-use crate::{Backend, CompileOptions, Device, Precision, Reference, Tier};
+use crate::{Backend, CompileOptions, Device, Precision, Tier};
 
 /// What a program is compiled for: [`CompileOptions`] with nothing left open.
 #[derive(Debug, Clone)]
@@ -28,12 +28,6 @@ pub struct Choice {
     pub target: Target,
 }
 
-/// All backends. A new one is a line here.
-#[must_use]
-pub fn backends() -> Vec<Arc<dyn Backend>> {
-    vec![Arc::new(Reference)]
-}
-
 /// Every device and tier that the backends have on this machine, the fastest tier of a device first.
 #[must_use]
 pub fn offers(backends: &[Arc<dyn Backend>]) -> Vec<Offer> {
@@ -54,11 +48,7 @@ pub fn offers(backends: &[Arc<dyn Backend>]) -> Vec<Offer> {
 /// # Errors
 ///
 /// When no backend has the device and tier on this machine, or the one that has cannot compute in the precision.
-pub fn choose(options: &CompileOptions) -> Result<Choice> {
-    choose_among(&backends(), options)
-}
-
-fn choose_among(backends: &[Arc<dyn Backend>], options: &CompileOptions) -> Result<Choice> {
+pub fn choose(backends: &[Arc<dyn Backend>], options: &CompileOptions) -> Result<Choice> {
     let all = offers(backends);
     let wanted =
         |offer: &&Offer| offer.device == options.device && options.tier.is_none_or(|tier| tier == offer.tier);
@@ -86,7 +76,7 @@ fn choose_among(backends: &[Arc<dyn Backend>], options: &CompileOptions) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Capabilities, Executable, Program};
+    use crate::{Capabilities, Executable, Program, Reference};
 
     /// A backend that is chosen and never compiles.
     struct Fast;
@@ -114,7 +104,7 @@ mod tests {
         let both: Vec<Arc<dyn Backend>> = vec![Arc::new(Reference), Arc::new(Fast)];
         let device = device.parse().unwrap();
         let precision = precision.parse().unwrap();
-        choose_among(&both, &CompileOptions { device, tier, precision, threads: None })
+        choose(&both, &CompileOptions { device, tier, precision, threads: None })
             .map(|choice| (choice.backend.name(), choice.target.tier))
     }
 

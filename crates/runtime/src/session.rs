@@ -111,14 +111,14 @@ impl Specialise for Program {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CompileOptions, Weights, choose};
+    use crate::{CompileOptions, Reference, Weights, choose};
     use warpforge_diag::Source;
     use warpforge_snakeburger::text;
 
     fn session(text: &str) -> Session {
         let module = text::parse(&Source::new("m", text), &text::Options::default()).unwrap();
         let program = Program::new(Arc::new(module), "main", Weights::default()).unwrap();
-        Session::new(Box::new(program), choose(&CompileOptions::default()).unwrap())
+        Session::new(Box::new(program), choose(&[Arc::new(Reference)], &CompileOptions::default()).unwrap())
     }
 
     const DOUBLE: &str = "func.func @main(%a: tensor<2xi32>) -> tensor<2xi32> {

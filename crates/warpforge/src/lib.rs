@@ -56,6 +56,7 @@
 #![forbid(unsafe_code)]
 
 mod archive;
+mod backends;
 mod bind;
 mod compiled;
 mod entry;
@@ -77,6 +78,7 @@ pub use random::seeded;
 pub use warpforge_interp::trace;
 pub use warpforge_ir::signature::{ArgumentRole, ResultRole};
 pub use warpforge_ir::{Dim, Module, TensorType};
+pub use backends::backends;
 pub use warpforge_runtime::{CompileOptions, Device, Observer, Precision, RunOptions, Tier, memory, profile};
 pub use warpforge_tensor::compare::{Criterion, NanPolicy, Report, Tolerance, compare};
 pub use warpforge_tensor::{ElementType, FloatType, IntType, Scalar, Shape, Tensor, io, summary};

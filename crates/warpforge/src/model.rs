@@ -12,6 +12,7 @@ use warpforge_snakeburger::{Loaded, load, load_file, text};
 use warpforge_snakegrinder::{Archive, ImportOptions};
 use warpforge_tensor::Tensor;
 
+use crate::backends::backends;
 use crate::archive::OpenShapes;
 use crate::bind;
 use crate::compiled::CompiledModel;
@@ -204,7 +205,7 @@ impl Model {
                 Box::new(OpenShapes { archive: Arc::clone(archive), program, inputs })
             }
         };
-        CompiledModel::new(self.clone(), Session::new(source, choose(options)?))
+        CompiledModel::new(self.clone(), Session::new(source, choose(backends(), options)?))
     }
 }
 

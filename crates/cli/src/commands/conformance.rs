@@ -40,7 +40,7 @@ pub(crate) struct ConformanceArgs {
 pub(crate) fn run(args: &ConformanceArgs) -> Outcome {
     // The runner drives the reference itself: every other device or tier is refused here.
     let options = CompileOptions { device: args.device, tier: args.tier, ..CompileOptions::default() };
-    warpforge_runtime::choose(&options).map_err(warpforge::Error::from)?;
+    warpforge_runtime::choose(warpforge::backends(), &options).map_err(warpforge::Error::from)?;
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let summary = run_folder(&args.dir, &Options::default(), threads)
         .map_err(|error| Failure::bad_input(anyhow!("{}: {error}", args.dir.display())))?;

@@ -1,1 +1,1 @@
-//! x
+//! Clusters for people: as text, as JSON, as a picture.

@@ -1,0 +1,227 @@
+//! Compiled programs: kernels in order, and the memory they run in.
+
+// The addresses of values are computed from the plan.
+#![allow(unsafe_code)]
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Instant;
+
+use warpforge_fusion::cluster::{Clusters, Operand};
+use warpforge_fusion::Graph;
+use warpforge_kernels::gemm::Memory as Block;
+use warpforge_kernels::pool::Pool;
+use warpforge_runtime::profile::{Event, Profile};
+use warpforge_runtime::{ErrorKind, Executable, Outcome, Program, Result, RunOptions};
+use warpforge_tensor::{Blob, ElementType, Shape, Tensor};
+
+use crate::backend::NAME;
+use crate::kernel::{self, Kernel, Memory, Products, Setting};
+use crate::plan::{Place, Plan, plan};
+
+/// A kernel and what is said about it in profiles.
+struct Step {
+    kernel: Box<dyn Kernel>,
+    flops: u64,
+    bytes: u64,
+}
+
+/// A compiled program.
+pub(crate) struct Compiled {
+    program: Program,
+    graph: Graph,
+    steps: Vec<Step>,
+    plan: Plan,
+    outputs: Vec<Operand>,
+    constants: Vec<Tensor>,
+    pool: Arc<Pool>,
+    /// Blocks of memory that no run uses now.
+    blocks: Mutex<Vec<Block>>,
+    /// Memory of outputs that nobody holds any more, by size.
+    spare: Arc<Mutex<HashMap<usize, Vec<Block>>>>,
+}
+
+impl Compiled {
+    /// Makes the kernels of a graph.
+    ///
+    /// # Errors
+    ///
+    /// When something in it has no kernel, or there is no memory.
+    pub(crate) fn new(
+        program: &Program,
+        graph: Graph,
+        clusters: Clusters,
+        pool: Arc<Pool>,
+        products: Products,
+    ) -> std::result::Result<Self, kernel::KernelError> {
+        let setting = Setting { graph: &graph, pool: &pool, products };
+        let mut steps = Vec::new();
+        for cluster in &clusters.clusters {
+            let cost = cluster.cost(&graph);
+            let kernel = kernel::kernel(&setting, cluster)?;
+            steps.push(Step { kernel, flops: cost.flops, bytes: cost.bytes });
+        }
+        let plan = plan(&graph, &clusters);
+        let constants = plan.constants.iter().filter_map(|&id| graph.constant(id));
+        let constants = constants.map(kernel::aligned).collect::<std::result::Result<Vec<_>, _>>()?;
+        Ok(Self {
+            program: program.clone(),
+            steps,
+            plan,
+            outputs: clusters.outputs,
+            constants,
+            graph,
+            pool,
+            blocks: Mutex::default(),
+            spare: Arc::default(),
+        })
+    }
+
+    fn failed(reason: impl std::fmt::Display) -> warpforge_runtime::Error {
+        ErrorKind::Failed { backend: NAME, reason: reason.to_string() }.into()
+    }
+
+    /// Memory for an output: some that an earlier output left, or new.
+    fn output_memory(&self, bytes: usize) -> Result<Block> {
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&bytes).and_then(Vec::pop);
+        spare.map_or_else(|| Block::new(bytes).map_err(Self::failed), Ok)
+    }
+}
+
+impl Executable for Compiled {
+    fn program(&self) -> &Program {
+        &self.program
+    }
+
+    fn run(&self, inputs: &[Tensor], options: &RunOptions) -> Result<Outcome> {
+        // Checks the inputs, all of them.
+        self.program.arguments(inputs)?;
+        if options.observer.is_some() {
+            return Err(ErrorKind::NotOffered { backend: NAME, what: "observe values".to_owned() }.into());
+        }
+        let inputs: Vec<Tensor> = inputs.iter().map(kernel::aligned).collect::<std::result::Result<_, _>>().map_err(Self::failed)?;
+        let block = self.blocks.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let block = block.map_or_else(|| Block::new(self.plan.block).map_err(Self::failed), Ok)?;
+        let given: Vec<Block> =
+            self.plan.outputs.iter().map(|&id| self.output_memory(self.graph.node(id).bytes())).collect::<Result<_>>()?;
+        let mut addresses = vec![std::ptr::null_mut(); self.graph.nodes.len()];
+        for (&id, &place) in &self.plan.places {
+            addresses[id.index()] = match place {
+                // Arguments and constants are only read: no cluster gives them.
+                Place::Argument(at) => inputs[at].bytes().as_ptr().cast_mut(),
+                Place::Constant(at) => self.constants[at].bytes().as_ptr().cast_mut(),
+                // SAFETY: the plan keeps all values inside the block.
+                Place::Block(offset) => unsafe { block.as_ptr().add(offset) },
+                Place::Output(at) => given[at].as_ptr(),
+            };
+        }
+        let memory = Memory { pool: &self.pool, addresses: &addresses };
+        let mut profile = Profile::default();
+        let entered = self.pool.enter();
+        let origin = Instant::now();
+        for step in &self.steps {
+            let begun = options.profile.then(Instant::now);
+            // SAFETY: every value has its place, which nobody else uses during this run.
+            unsafe { step.kernel.run(&memory) }.map_err(Self::failed)?;
+            if let Some(begun) = begun {
+                profile.push(step.event(origin, begun));
+            }
+        }
+        drop(entered);
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner).push(block);
+        let outputs = self.results(&inputs, given)?;
+        Ok(Outcome { outputs, profile })
+    }
+
+    fn threads(&self) -> usize {
+        self.pool.threads()
+    }
+
+    fn peak_memory_bytes(&self) -> Option<u64> {
+        let outputs: usize = self.plan.outputs.iter().map(|&id| self.graph.node(id).bytes()).sum();
+        let constants: usize = self.constants.iter().map(|tensor| tensor.bytes().len()).sum();
+        let kernels: usize = self.steps.iter().map(|step| step.kernel.bytes()).sum();
+        Some((self.plan.block + outputs + constants + kernels) as u64)
+    }
+}
+
+impl Compiled {
+    fn results(&self, inputs: &[Tensor], given: Vec<Block>) -> Result<Vec<Tensor>> {
+        let blobs: Vec<Blob> = given
+            .into_iter()
+            .zip(&self.plan.outputs)
+            .map(|(block, &id)| {
+                let bytes = self.graph.node(id).bytes();
+                Blob::new(Given { block: Some(block), bytes, home: Arc::downgrade(&self.spare) })
+            })
+            .collect();
+        let tensor = |output: &Operand| {
+            let node = self.graph.node(output.value);
+            let shape = |dims: &[usize]| Shape::new(dims).map_err(Self::failed);
+            let own = shape(&node.dims)?;
+            let tensor = match self.plan.places.get(&output.value) {
+                Some(&Place::Output(at)) => Tensor::from_blob(node.element, own, blobs[at].clone()).map_err(Self::failed)?,
+                Some(&Place::Argument(at)) => inputs[at].clone(),
+                Some(&Place::Constant(at)) => self.constants[at].clone(),
+                _ => return Err(Self::failed("an output has no place")),
+            };
+            tensor.reshaped(shape(&output.view.dims)?).map_err(Self::failed)
+        };
+        self.outputs.iter().map(tensor).collect()
+    }
+}
+
+impl Step {
+    fn event(&self, origin: Instant, begun: Instant) -> Event {
+        let duration = begun.elapsed();
+        let seconds = duration.as_secs_f64().max(1e-9);
+        let details = vec![
+            ("flop", self.flops.to_string()),
+            ("bytes", self.bytes.to_string()),
+            ("gflop_per_s", format!("{:.2}", self.flops as f64 / seconds / 1e9)),
+            ("gb_per_s", format!("{:.2}", self.bytes as f64 / seconds / 1e9)),
+            ("on", if self.kernel.is_reference() { "reference" } else { "kernel" }.to_owned()),
+        ];
+        Event {
+            name: self.kernel.name(),
+            category: "kernel",
+            track: 0,
+            start: begun.duration_since(origin),
+            duration,
+            details,
+        }
+    }
+}
+
+/// The memory of an output; it goes back when nobody holds the output any more.
+struct Given {
+    block: Option<Block>,
+    bytes: usize,
+    home: Weak<Mutex<HashMap<usize, Vec<Block>>>>,
+}
+
+impl AsRef<[u8]> for Given {
+    fn as_ref(&self) -> &[u8] {
+        match &self.block {
+            // SAFETY: the block has so many bytes, and the run has written all of them.
+            Some(block) => unsafe { std::slice::from_raw_parts(block.as_ptr(), self.bytes) },
+            None => &[],
+        }
+    }
+}
+
+impl Drop for Given {
+    fn drop(&mut self) {
+        if let (Some(home), Some(block)) = (self.home.upgrade(), self.block.take()) {
+            home.lock().unwrap_or_else(PoisonError::into_inner).entry(self.bytes).or_default().push(block);
+        }
+    }
+}
+
+/// How a type of element lies in memory.
+pub(crate) fn alignment(element: ElementType) -> usize {
+    match element {
+        ElementType::Complex(part) => part.format().bits() as usize / 8,
+        _ => element.byte_width(),
+    }
+}

@@ -1,0 +1,79 @@
+//! What is done to the blocks of a product.
+
+use std::cell::RefCell;
+
+use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Epilogue, Load};
+use warpforge_fusion::{Graph, Id, View};
+use warpforge_kernels::block::Block;
+use warpforge_kernels::program::{Program, Scratch};
+use warpforge_tensor::ElementType;
+
+use super::steps::{Tile, program};
+use super::{Memory, Result};
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::new()) };
+}
+
+/// A loop over blocks.
+pub(super) struct Blocks {
+    program: Program,
+    inputs: Vec<Id>,
+    output: Id,
+}
+
+impl Blocks {
+    /// The epilogue of a product whose sums are of a type.
+    pub(super) fn new(graph: &Graph, epilogue: &Epilogue, sum: ElementType, output: Id) -> Result<Self> {
+        let tile = Tile { load: Some((epilogue.tile, sum)), result: None };
+        Self::of(graph, epilogue, tile, output)
+    }
+
+    /// A loop that gives its result back into the tile.
+    pub(super) fn in_place(graph: &Graph, epilogue: &Epilogue, sum: ElementType, output: Id) -> Result<Self> {
+        let tile = Tile { load: Some((epilogue.tile, sum)), result: Some(sum) };
+        Self::of(graph, epilogue, tile, output)
+    }
+
+    fn of(graph: &Graph, epilogue: &Epilogue, tile: Tile, output: Id) -> Result<Self> {
+        let order: Vec<usize> = (0..epilogue.body.dims.len()).collect();
+        let program = program(graph, &epilogue.body, &order, epilogue.rows, tile)?;
+        let inputs = epilogue.body.loads.iter().map(|load| load.value).collect();
+        Ok(Self { program, inputs, output })
+    }
+
+    /// Does it to a block.
+    ///
+    /// # Safety
+    ///
+    /// As for [`super::Kernel::run`]; the block is the calling worker's own.
+    pub(super) unsafe fn run(&self, memory: &Memory<'_>, block: &Block) {
+        // The tile's own address is never looked at.
+        let inputs: Vec<*const u8> = self.inputs.iter().map(|&id| memory.read(id)).collect();
+        SCRATCH.with_borrow_mut(|scratch| {
+            // SAFETY: as the caller promises.
+            unsafe {
+                self.program.run_block(
+                    scratch,
+                    &inputs,
+                    &[memory.write(self.output)],
+                    block.rows.clone(),
+                    block.columns.clone(),
+                    block.data,
+                    block.stride,
+                );
+            }
+        });
+    }
+}
+
+/// An epilogue that only stores the result, as another type than the sums have.
+pub(super) fn store(graph: &Graph, node: Id, columns: usize) -> Epilogue {
+    let of = graph.node(node);
+    let dims = vec![of.len() / columns.max(1), columns];
+    let view = View::dense(&dims);
+    let load = Load { value: node, view: view.clone() };
+    let step = BodyStep { op: BodyOp::Load(0), inputs: Vec::new(), element: of.element };
+    let body = Body { folded: vec![false; 2], dims, loads: vec![load], steps: vec![step], output: view };
+    Epilogue { body, tile: 0, rows: 1 }
+}

@@ -1,0 +1,134 @@
+//! Kernels of clusters: made once, run often.
+
+// Kernels read and write memory that the plan has set aside for them.
+#![allow(unsafe_code)]
+
+mod attention;
+mod conv;
+mod dot;
+mod epilogue;
+mod looped;
+mod reference;
+mod single;
+mod steps;
+
+use thiserror::Error;
+use warpforge_fusion::cluster::{Cluster, Kind};
+use warpforge_fusion::{Graph, Id};
+use warpforge_kernels::gemm::{GemmError, MemoryError};
+use warpforge_kernels::movement::LayoutError;
+use warpforge_kernels::pool::Pool;
+use warpforge_kernels::program::ProgramError;
+
+/// Why a cluster has no kernel, or its kernel failed.
+#[derive(Debug, Error)]
+pub(crate) enum KernelError {
+    /// A product cannot be made.
+    #[error(transparent)]
+    Gemm(#[from] GemmError),
+    /// A loop cannot be made.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// A copy cannot be made.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// There is no memory.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// The reference stopped.
+    #[error(transparent)]
+    Reference(#[from] warpforge_interp::Error),
+    /// Something else does not fit.
+    #[error("{0}")]
+    Other(String),
+}
+
+pub(crate) type Result<T> = std::result::Result<T, KernelError>;
+
+/// Where the values of a run lie.
+pub(crate) struct Memory<'a> {
+    pub(crate) pool: &'a Pool,
+    /// The address of each value, by its node.
+    pub(crate) addresses: &'a [*mut u8],
+}
+
+// SAFETY: kernels write only what their clusters give, and the plan keeps that apart from what they read.
+unsafe impl Sync for Memory<'_> {}
+
+impl Memory<'_> {
+    pub(crate) fn read(&self, id: Id) -> *const u8 {
+        self.addresses[id.index()]
+    }
+
+    pub(crate) fn write(&self, id: Id) -> *mut u8 {
+        self.addresses[id.index()]
+    }
+}
+
+/// What computes a cluster.
+pub(crate) trait Kernel: Send + Sync {
+    /// Computes the cluster.
+    ///
+    /// # Safety
+    ///
+    /// The addresses of all values that the cluster reads and gives are good for their sizes and aligned, and nobody else
+    /// writes there.
+    unsafe fn run(&self, memory: &Memory<'_>) -> Result<()>;
+
+    /// Bytes of packed weights and of memory that it keeps between runs.
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    /// Constants that it has copies of and reads no more.
+    fn replaces(&self) -> Vec<Id> {
+        Vec::new()
+    }
+
+    /// What it is called in profiles.
+    fn name(&self) -> String;
+
+    /// Whether the reference computes it.
+    fn is_reference(&self) -> bool {
+        false
+    }
+}
+
+/// In which numbers products are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Products {
+    /// As the module says.
+    Model,
+    /// f32 operands rounded to bf16, sums in f32.
+    Bf16,
+}
+
+/// What kernels are made from.
+pub(crate) struct Setting<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) pool: &'a Pool,
+    pub(crate) products: Products,
+}
+
+/// Makes the kernel of a cluster.
+pub(crate) fn kernel(setting: &Setting<'_>, cluster: &Cluster) -> Result<Box<dyn Kernel>> {
+    Ok(match &cluster.kind {
+        Kind::Loop(body) => looped::kernel(setting.graph, body, cluster.output)?,
+        Kind::Dot(product) => Box::new(dot::Dot::new(setting, product, cluster.output)?),
+        Kind::Conv(product) => conv::kernel(setting, product, cluster.output)?,
+        Kind::Attention(attention) => {
+            Box::new(attention::Attention::new(setting, attention, cluster.output)?)
+        }
+        Kind::Single(operands) => single::kernel(setting.graph, operands, cluster.output)?,
+    })
+}
+
+/// A tensor whose bytes begin where its elements may: itself, or a copy.
+pub(crate) fn aligned(tensor: &warpforge_tensor::Tensor) -> Result<warpforge_tensor::Tensor> {
+    let element = tensor.element_type();
+    if tensor.bytes().as_ptr() as usize % crate::executable::alignment(element) == 0 {
+        return Ok(tensor.clone());
+    }
+    let copy = warpforge_tensor::Tensor::from_bytes(element, tensor.shape().clone(), tensor.bytes());
+    copy.map_err(|error| KernelError::Other(error.to_string()))
+}

@@ -1,0 +1,62 @@
+//! Operations that the reference evaluates.
+
+use std::sync::Arc;
+
+use warpforge_fusion::graph::Part;
+use warpforge_fusion::{Graph, Id, Op};
+use warpforge_interp::{Interpreter, Options, Value};
+use warpforge_tensor::{ElementType, Shape, Tensor};
+
+use super::{Kernel, KernelError, Memory, Result};
+
+/// An operation on the reference: its operands are copied out, its results back.
+pub(super) struct Reference {
+    part: Arc<Part>,
+    inputs: Vec<(Id, ElementType, Vec<usize>)>,
+    /// The results that something reads, with their positions.
+    results: Vec<(usize, Id)>,
+}
+
+impl Reference {
+    pub(super) fn new(graph: &Graph, part: &Arc<Part>, inputs: &[Id], node: Id) -> Self {
+        let typed = |&id: &Id| (id, graph.node(id).element, graph.node(id).dims.clone());
+        let results = crate::plan::results(graph, node).into_iter().filter_map(|id| match graph.node(id).op {
+            Op::Result(at) => Some((at, id)),
+            _ => None,
+        });
+        Self { part: Arc::clone(part), inputs: inputs.iter().map(typed).collect(), results: results.collect() }
+    }
+}
+
+impl Kernel for Reference {
+    unsafe fn run(&self, memory: &Memory<'_>) -> Result<()> {
+        let mut values = Vec::new();
+        let module = &self.part.slice.module;
+        let types = module.function(&self.part.function).map(|func| func.arguments().len()).unwrap_or_default();
+        debug_assert_eq!(types, self.inputs.len());
+        for (id, element, dims) in &self.inputs {
+            let shape = Shape::new(dims.clone()).map_err(|error| KernelError::Other(error.to_string()))?;
+            let bytes = shape.num_elements() * element.byte_width();
+            // SAFETY: as the caller promises: the value's address is good for its size.
+            let bytes = unsafe { std::slice::from_raw_parts(memory.read(*id), bytes) };
+            let tensor = Tensor::from_bytes(*element, shape, bytes);
+            values.push(Value::Tensor(tensor.map_err(|error| KernelError::Other(error.to_string()))?));
+        }
+        let given = Interpreter::new(module, Options::default()).run(&self.part.function, values)?;
+        for &(at, id) in &self.results {
+            let value = given.get(at).ok_or_else(|| KernelError::Other("a result is missing".to_owned()))?;
+            let bytes = value.as_tensor()?.bytes();
+            // SAFETY: as the caller promises: the result's address is good for its size, which is the tensor's.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.write(id), bytes.len()) };
+        }
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        format!("{} (reference)", self.part.name)
+    }
+
+    fn is_reference(&self) -> bool {
+        true
+    }
+}

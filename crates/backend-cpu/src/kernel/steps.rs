@@ -1,0 +1,176 @@
+//! Loops of clusters as programs of the kernels crate.
+
+use warpforge_fusion::cluster::{Body, BodyOp};
+use warpforge_fusion::graph::Fold;
+use warpforge_fusion::{Graph, View};
+use warpforge_ir::OpKind;
+use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
+use warpforge_kernels::program::{
+    self, Access, BinaryOp, Direction, Domain, Input, Order, Output, Program, Register, Sink, Source, Step, UnaryOp,
+};
+use warpforge_tensor::ElementType;
+
+use super::{KernelError, Result};
+
+/// What a program takes from and gives to a tile.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tile {
+    /// The load that is the tile, and the type of its elements.
+    pub(crate) load: Option<(usize, ElementType)>,
+    /// Whether the result goes into the tile, as elements of this type.
+    pub(crate) result: Option<ElementType>,
+}
+
+/// The domain of a loop cut into rows and columns: the order of its dimensions and how many are rows.
+pub(crate) fn program(graph: &Graph, body: &Body, order: &[usize], rows: usize, tile: Tile) -> Result<Program> {
+    let split = |view: &View| Access {
+        offset: view.offset,
+        rows: order[..rows].iter().map(|&at| view.strides[at]).collect(),
+        columns: order[rows..].iter().map(|&at| view.strides[at]).collect(),
+    };
+    let domain = Domain {
+        rows: order[..rows].iter().map(|&at| body.dims[at]).collect(),
+        columns: order[rows..].iter().map(|&at| body.dims[at]).collect(),
+    };
+    let mut inputs = Vec::new();
+    for (at, load) in body.loads.iter().enumerate() {
+        let element = graph.node(load.value).element;
+        inputs.push(match tile.load {
+            Some((number, element)) if number == at => Input { element, source: Source::Tile },
+            _ => Input { element, source: Source::Memory(split(&load.view)) },
+        });
+    }
+    let mut steps: Vec<Step> = Vec::new();
+    let mut registers: Vec<Register> = Vec::new();
+    for step in &body.steps {
+        let input = |at: usize| {
+            let step = step.inputs.get(at).ok_or_else(|| KernelError::Other("a step lacks an operand".to_owned()))?;
+            Ok::<Register, KernelError>(registers[*step])
+        };
+        let made = match &step.op {
+            BodyOp::Load(at) => Step::Load(*at),
+            BodyOp::Constant(tensor) => Step::Constant(step.element, tensor.get(0)),
+            BodyOp::Iota(view) => {
+                let access = split(view);
+                let wide = |strides: Vec<isize>| strides.into_iter().map(|stride| stride as i64).collect();
+                Step::Iota {
+                    element: step.element,
+                    offset: access.offset as i64,
+                    rows: wide(access.rows),
+                    columns: wide(access.columns),
+                }
+            }
+            BodyOp::Elementwise(OpKind::Convert) => Step::Convert(input(0)?, step.element),
+            BodyOp::Elementwise(OpKind::Select) => Step::Select(input(0)?, input(1)?, input(2)?),
+            BodyOp::Elementwise(kind) => match (unary(*kind), binary(*kind)) {
+                (Some(op), _) => Step::Unary(op, input(0)?),
+                (_, Some(op)) => Step::Binary(op, input(0)?, input(1)?),
+                _ => return Err(KernelError::Other(format!("there is no kernel for {}", kind.name()))),
+            },
+            BodyOp::Compare(direction, order) => {
+                Step::Compare(direction_of(*direction), order_of(*order), input(0)?, input(1)?)
+            }
+            BodyOp::Reduce(fold) => Step::Reduce(fold_of(*fold), input(0)?),
+        };
+        steps.push(made);
+        let mut register = Register(steps.len() - 1);
+        // A tile holds sums in a wider type than the value has.
+        if let (BodyOp::Load(at), Some((number, wide))) = (&step.op, tile.load)
+            && *at == number
+            && wide != step.element
+        {
+            steps.push(Step::Convert(register, step.element));
+            register = Register(steps.len() - 1);
+        }
+        registers.push(register);
+    }
+    let mut value = *registers.last().ok_or_else(|| KernelError::Other("an empty loop".to_owned()))?;
+    let given = body.steps.last().map(|step| step.element);
+    if let Some(wanted) = tile.result.filter(|wanted| Some(*wanted) != given) {
+        steps.push(Step::Convert(value, wanted));
+        value = Register(steps.len() - 1);
+    }
+    let sink = if tile.result.is_some() { Sink::Tile } else { Sink::Memory(split(&body.output)) };
+    Ok(Program::new(&domain, &inputs, &steps, &[Output { value, sink }])?)
+}
+
+fn unary(kind: OpKind) -> Option<UnaryOp> {
+    Some(match kind {
+        OpKind::Abs => UnaryOp::Abs,
+        OpKind::Negate => UnaryOp::Negate,
+        OpKind::Sign => UnaryOp::Sign,
+        OpKind::Not => UnaryOp::Not,
+        OpKind::Popcnt => UnaryOp::Popcnt,
+        OpKind::CountLeadingZeros => UnaryOp::CountLeadingZeros,
+        OpKind::IsFinite => UnaryOp::IsFinite,
+        OpKind::Ceil => UnaryOp::Ceil,
+        OpKind::Floor => UnaryOp::Floor,
+        OpKind::RoundNearestAfz => UnaryOp::RoundNearestAfz,
+        OpKind::RoundNearestEven => UnaryOp::RoundNearestEven,
+        OpKind::Sqrt => UnaryOp::Sqrt,
+        OpKind::Rsqrt => UnaryOp::Rsqrt,
+        OpKind::Cbrt => UnaryOp::Cbrt,
+        OpKind::Exponential => UnaryOp::Exp,
+        OpKind::ExponentialMinusOne => UnaryOp::Expm1,
+        OpKind::Log => UnaryOp::Log,
+        OpKind::LogPlusOne => UnaryOp::Log1p,
+        OpKind::Logistic => UnaryOp::Logistic,
+        OpKind::Tanh => UnaryOp::Tanh,
+        OpKind::Sine => UnaryOp::Sin,
+        OpKind::Cosine => UnaryOp::Cos,
+        OpKind::Tan => UnaryOp::Tan,
+        OpKind::ChloErf => UnaryOp::Erf,
+        OpKind::ChloErfc => UnaryOp::Erfc,
+        _ => return None,
+    })
+}
+
+fn binary(kind: OpKind) -> Option<BinaryOp> {
+    Some(match kind {
+        OpKind::Add => BinaryOp::Add,
+        OpKind::Subtract => BinaryOp::Subtract,
+        OpKind::Multiply => BinaryOp::Multiply,
+        OpKind::Divide => BinaryOp::Divide,
+        OpKind::Remainder => BinaryOp::Remainder,
+        OpKind::Maximum => BinaryOp::Maximum,
+        OpKind::Minimum => BinaryOp::Minimum,
+        OpKind::Power => BinaryOp::Power,
+        OpKind::Atan2 => BinaryOp::Atan2,
+        OpKind::And => BinaryOp::And,
+        OpKind::Or => BinaryOp::Or,
+        OpKind::Xor => BinaryOp::Xor,
+        OpKind::ShiftLeft => BinaryOp::ShiftLeft,
+        OpKind::ShiftRightLogical => BinaryOp::ShiftRightLogical,
+        OpKind::ShiftRightArithmetic => BinaryOp::ShiftRightArithmetic,
+        _ => return None,
+    })
+}
+
+fn direction_of(direction: ComparisonDirection) -> Direction {
+    match direction {
+        ComparisonDirection::Eq => Direction::Eq,
+        ComparisonDirection::Ne => Direction::Ne,
+        ComparisonDirection::Ge => Direction::Ge,
+        ComparisonDirection::Gt => Direction::Gt,
+        ComparisonDirection::Le => Direction::Le,
+        ComparisonDirection::Lt => Direction::Lt,
+    }
+}
+
+fn order_of(order: ComparisonType) -> Order {
+    match order {
+        ComparisonType::TotalOrder => Order::Total,
+        _ => Order::Partial,
+    }
+}
+
+fn fold_of(fold: Fold) -> program::Fold {
+    match fold {
+        Fold::Add => program::Fold::Sum,
+        Fold::Multiply => program::Fold::Product,
+        Fold::Max => program::Fold::Maximum,
+        Fold::Min => program::Fold::Minimum,
+        Fold::And => program::Fold::And,
+        Fold::Or => program::Fold::Or,
+    }
+}

@@ -1,0 +1,138 @@
+//! Where values lie while a program runs: one block of memory that they share, each in its time.
+
+use std::collections::HashMap;
+
+use warpforge_fusion::cluster::Clusters;
+use warpforge_fusion::{Graph, Id, Op};
+
+/// Every value begins at a line of cache.
+const LINE: usize = 64;
+
+/// Where a value lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In an input of the run.
+    Argument(usize),
+    /// Among the constants, by its number there.
+    Constant(usize),
+    /// In the block of memory, from this byte on.
+    Block(usize),
+    /// In memory of its own that the run gives away.
+    Output(usize),
+}
+
+/// Where all values lie.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Plan {
+    pub(crate) places: HashMap<Id, Place>,
+    /// The values of [`Place::Constant`], in order.
+    pub(crate) constants: Vec<Id>,
+    /// The values of [`Place::Output`], in order.
+    pub(crate) outputs: Vec<Id>,
+    /// Bytes of the block.
+    pub(crate) block: usize,
+}
+
+/// Gives every value that clusters read or write its place. Values that do not live at the same time share memory.
+pub(crate) fn plan(graph: &Graph, clusters: &Clusters) -> Plan {
+    let mut plan = Plan::default();
+    let mut last_use: HashMap<Id, usize> = HashMap::new();
+    let mut written: Vec<(usize, Id)> = Vec::new();
+    for (time, cluster) in clusters.clusters.iter().enumerate() {
+        for id in cluster.reads() {
+            last_use.insert(id, time);
+        }
+        for id in results(graph, cluster.output) {
+            written.push((time, id));
+            last_use.entry(id).or_insert(time);
+        }
+    }
+    for output in &clusters.outputs {
+        let given = matches!(graph.node(output.value).op, Op::Argument(_) | Op::Constant(_));
+        if !given && !plan.outputs.contains(&output.value) {
+            plan.places.insert(output.value, Place::Output(plan.outputs.len()));
+            plan.outputs.push(output.value);
+        }
+    }
+    for id in last_use.keys().copied().chain(clusters.outputs.iter().map(|output| output.value)) {
+        match graph.node(id).op {
+            Op::Argument(at) => {
+                plan.places.insert(id, Place::Argument(at));
+            }
+            Op::Constant(_) if !plan.places.contains_key(&id) => {
+                plan.places.insert(id, Place::Constant(plan.constants.len()));
+                plan.constants.push(id);
+            }
+            _ => {}
+        }
+    }
+    let mut rooms = Rooms::default();
+    for (time, id) in written {
+        rooms.end_before(time);
+        if !plan.places.contains_key(&id) {
+            let offset = rooms.take(graph.node(id).bytes().next_multiple_of(LINE), last_use[&id]);
+            plan.places.insert(id, Place::Block(offset));
+        }
+    }
+    plan.block = rooms.high;
+    plan
+}
+
+/// The values that a cluster gives: one, or the results of an operation that the reference evaluates.
+pub(crate) fn results(graph: &Graph, output: Id) -> Vec<Id> {
+    if !matches!(graph.node(output).op, Op::Reference(_)) {
+        return vec![output];
+    }
+    let is_result =
+        |id: &Id| matches!(graph.node(*id).op, Op::Result(_)) && graph.node(*id).inputs.first() == Some(&output);
+    graph.ids().filter(is_result).collect()
+}
+
+/// Parts of the block that are taken, each until a time.
+#[derive(Debug, Default)]
+struct Rooms {
+    /// Offset, bytes, last time; by offset.
+    taken: Vec<(usize, usize, usize)>,
+    high: usize,
+}
+
+impl Rooms {
+    fn end_before(&mut self, time: usize) {
+        self.taken.retain(|&(_, _, last)| last >= time);
+    }
+
+    /// The smallest gap that is large enough, or new memory at the end.
+    fn take(&mut self, bytes: usize, last: usize) -> usize {
+        let mut best: Option<(usize, usize)> = None;
+        let mut end = 0;
+        for &(offset, size, _) in &self.taken {
+            let gap = offset - end;
+            if gap >= bytes && best.is_none_or(|(_, smallest)| gap < smallest) {
+                best = Some((end, gap));
+            }
+            end = offset + size;
+        }
+        let offset = best.map_or(end, |(offset, _)| offset);
+        let at = self.taken.partition_point(|&(other, _, _)| other < offset);
+        self.taken.insert(at, (offset, bytes, last));
+        self.high = self.high.max(offset + bytes);
+        offset
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_different_times_share_memory() {
+        let mut rooms = Rooms::default();
+        assert_eq!(rooms.take(128, 1), 0);
+        assert_eq!(rooms.take(64, 2), 128);
+        rooms.end_before(2);
+        assert_eq!(rooms.take(64, 3), 0);
+        assert_eq!(rooms.take(128, 3), 192);
+        assert_eq!(rooms.take(64, 3), 64);
+        assert_eq!(rooms.high, 320);
+    }
+}
