@@ -5,6 +5,7 @@
 //! threads.
 
 pub mod block;
+pub mod conv;
 pub mod gemm;
 pub mod isa;
 mod math;

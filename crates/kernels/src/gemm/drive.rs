@@ -156,6 +156,8 @@ pub(crate) unsafe fn multiply(
 ) {
     let first_column = rhs.panel(panels.start).0.first;
     let (taps, run) = (lhs.taps(), lhs.run());
+    // Even groups: one row alone would keep the multipliers waiting.
+    let groups = count.div_ceil(family.rows);
     let none = taps * run == 0;
     // Sums of nothing are zero, which kernels write when they are given no taps.
     let nothing = none.then_some(super::plan::Stretch { tap: 0, taps: 0, skip: 0, run: 0, row: 0 });
@@ -177,8 +179,8 @@ pub(crate) unsafe fn multiply(
             };
             call.rows = call.rows.wrapping_add(stretch.tap * count);
             let vectors = panel.width / family.lanes;
-            for row in (0..count).step_by(family.rows) {
-                let rows = family.rows.min(count - row);
+            for group in 0..groups {
+                let rows = (group + 1) * count / groups - group * count / groups;
                 // SAFETY: the processor has the family's instructions, because the family was chosen by what it has;
                 // the addresses are good for these rows, panels and elements.
                 unsafe { family.kernel(rows, vectors)(&call) };

@@ -14,7 +14,7 @@ pub(crate) mod drive;
 pub(crate) mod kernel;
 pub(crate) mod memory;
 mod operand;
-mod pack;
+pub(crate) mod pack;
 mod packed;
 pub(crate) mod plan;
 mod product;

@@ -4,7 +4,6 @@ use half::{bf16, f16};
 use warpforge_tensor::ElementType;
 
 use super::convert::{Convert, Rounded};
-use super::operand::Operand;
 use super::packed::Format;
 
 /// A part of an operand and where it goes.
@@ -24,6 +23,8 @@ pub(crate) struct Part {
     pub(crate) rows_written: usize,
     /// Columns to write: those without a source are zero.
     pub(crate) columns_written: usize,
+    /// Rows of the target before the part's first one.
+    pub(crate) first_row: usize,
     /// Rows that lie side by side for each column.
     pub(crate) group: usize,
     /// Where the copy goes.
@@ -53,13 +54,9 @@ pub(crate) fn copier(format: Format, element: ElementType) -> Option<Copy> {
     })
 }
 
-/// Whether kernels can read rows of such an operand where they lie.
-pub(crate) fn reads_in_place(format: Format, operand: &Operand) -> bool {
-    let same = matches!(
-        (format, operand.element),
-        (Format::F32, ElementType::F32) | (Format::F64, ElementType::F64)
-    );
-    same && operand.column_stride == 1
+/// Whether kernels of a format read elements of this type where they lie.
+pub(crate) fn reads_in_place(format: Format, element: ElementType) -> bool {
+    format != Format::Rounded && format.element() == element
 }
 
 /// The loops of a copy, with the innermost one over what lies side by side in the source where anything does.
@@ -82,7 +79,10 @@ unsafe fn rows_side_by_side<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
         let (from, to) = unsafe {
             (
                 std::slice::from_raw_parts(source.add(row * part.row_stride), part.columns),
-                std::slice::from_raw_parts_mut(target.add(row * part.target_stride), part.columns),
+                std::slice::from_raw_parts_mut(
+                    target.add((part.first_row + row) * part.target_stride),
+                    part.columns,
+                ),
             )
         };
         for (to, from) in to.iter_mut().zip(from) {
@@ -129,6 +129,7 @@ unsafe fn element<S: std::marker::Copy, T: Convert<S>>(part: &Part, row: usize, 
 /// Where an element of the copy goes.
 #[inline(always)]
 unsafe fn place<T>(part: &Part, row: usize, column: usize) -> *mut T {
+    let row = part.first_row + row;
     let at = row / part.group * part.target_stride + column * part.group + row % part.group;
     // SAFETY: as the caller promises.
     unsafe { part.target.cast::<T>().add(at) }

@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 
+use warpforge_tensor::ElementType;
+
 use super::memory::Memory;
 
 /// The arrangement that a family of kernels wants.
@@ -31,6 +33,14 @@ pub(crate) enum Format {
 }
 
 impl Format {
+    /// The type of elements in memory.
+    pub(crate) fn element(self) -> ElementType {
+        match self {
+            Self::F32 | Self::Rounded => ElementType::F32,
+            Self::F64 => ElementType::F64,
+        }
+    }
+
     /// Bytes of an element.
     pub(crate) fn bytes(self) -> usize {
         match self {

@@ -9,6 +9,8 @@ use super::packed::Arrangement;
 const LEFT_BYTES: usize = 768 << 10;
 /// The fewest rows of a piece that make reading a panel worth while.
 const FEWEST_ROWS: usize = 96;
+/// The most rows of a piece: their addresses stay in a first-level cache.
+const MOST_ROWS: usize = 512;
 /// Bytes of a piece's result, so that it is in cache when it goes to its sink.
 const RESULT_BYTES: usize = 256 << 10;
 /// How many pieces a product has at least, where it is large enough, so that threads finish together.
@@ -30,13 +32,18 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Cuts a product; `tile_rows` are the rows that a kernel does at once.
-    pub(super) fn new(shape: Shape, arrangement: &Arrangement, tile_rows: usize) -> Self {
+    /// Cuts a product; `run` elements of each row are read that other rows do not share, and `tile_rows` are the rows
+    /// that a kernel does at once.
+    pub(crate) fn new(shape: Shape, run: usize, arrangement: &Arrangement, tile_rows: usize) -> Self {
         let bytes = arrangement.format.bytes();
         let all_panels = arrangement.panels(shape.n);
-        let most_rows = (LEFT_BYTES / (shape.k * bytes).max(1)).max(FEWEST_ROWS);
-        let row_pieces = shape.m.div_ceil(most_rows).max(1);
-        let rows = shape.m.div_ceil(row_pieces).next_multiple_of(tile_rows).max(tile_rows);
+        let even = |most: usize| {
+            let pieces = shape.m.div_ceil(most).max(1);
+            shape.m.div_ceil(pieces).next_multiple_of(tile_rows).max(tile_rows)
+        };
+        let fitting = (LEFT_BYTES / (run * bytes).max(1)).clamp(FEWEST_ROWS, MOST_ROWS);
+        let for_balance = (shape.m * all_panels / PIECES).max(FEWEST_ROWS);
+        let rows = even(fitting.min(for_balance));
         let row_pieces = shape.m.div_ceil(rows).max(1);
         let width = arrangement.lanes * arrangement.vectors;
         let most_panels = (RESULT_BYTES / (rows * width * bytes)).max(1);
@@ -104,7 +111,7 @@ mod tests {
         for (m, n, k) in
             [(1, 1, 1), (128, 768, 768), (2048, 2048, 2048), (97, 33, 7), (5, 32000, 512), (3, 0, 2)]
         {
-            let cut = Cut::new(Shape { m, n, k }, &arrangement, 8);
+            let cut = Cut::new(Shape { m, n, k }, k, &arrangement, 8);
             let mut seen = vec![0; m * arrangement.panels(n)];
             for at in 0..cut.pieces() {
                 let (rows, panels) = cut.piece(at);

@@ -6,9 +6,9 @@ use warpforge_tensor::ElementType;
 
 use super::drive::{Shared, Target, drive, multiply};
 use super::kernel::Family;
-use super::memory::{Memory, MemoryError, Store};
+use super::memory::{Lent, Memory, MemoryError, Store};
 use super::operand::{GemmError, Operand, Rhs, Shape};
-use super::pack::{Part, copier, reads_in_place};
+use super::pack::{Copy, Part, copier, reads_in_place};
 use super::packed::{Arrangement, Format, PackedRhs, PackedView};
 use super::plan::Cut;
 use super::rows::{MatrixRows, Rows};
@@ -157,31 +157,80 @@ impl Gemm {
         to: *mut u8,
         pool: Option<&Pool>,
     ) -> Result<(), GemmError> {
-        let copy = copier(self.arrangement.format, rhs.element).ok_or_else(|| self.refuse(rhs))?;
-        let (arrangement, to) = (self.arrangement, Shared(to));
+        // SAFETY: as the caller promises.
+        unsafe { self.pack_taps(std::slice::from_ref(rhs), k, n, to, pool) }
+    }
+
+    /// Packs an operand whose rows come from several matrices of `run` rows each, one for each tap of a window.
+    pub(crate) unsafe fn pack_rhs_of(
+        &self,
+        taps: &[Operand],
+        run: usize,
+        n: usize,
+        pool: Option<&Pool>,
+    ) -> Result<PackedRhs, GemmError> {
+        let k = taps.len().saturating_mul(run);
+        let memory = Memory::new(self.packed_len(k, n)?)?;
+        // SAFETY: as the caller promises; the memory has just been made for the copy.
+        unsafe { self.pack_taps(taps, run, n, memory.as_ptr(), pool)? };
+        Ok(PackedRhs { memory, arrangement: self.arrangement, k, n })
+    }
+
+    unsafe fn pack_taps(
+        &self,
+        taps: &[Operand],
+        run: usize,
+        n: usize,
+        to: *mut u8,
+        pool: Option<&Pool>,
+    ) -> Result<(), GemmError> {
+        let Some(first) = taps.first() else { return Ok(()) };
+        let copy = copier(self.arrangement.format, first.element).ok_or_else(|| self.refuse(first))?;
+        let (arrangement, to, k) = (self.arrangement, Shared(to), taps.len() * run);
         let pack = |at: usize| {
             let panel = arrangement.panel(n, at);
-            // SAFETY: panels do not overlap; the rest is as the caller promises.
-            unsafe {
-                copy(&Part {
-                    source: rhs.at(0, panel.first),
-                    row_stride: rhs.row_stride,
-                    column_stride: rhs.column_stride,
-                    rows: k,
-                    columns: panel.columns,
-                    rows_written: arrangement.rows(k),
-                    columns_written: panel.width,
-                    group: arrangement.group,
-                    target: to.get().add(arrangement.offset(k, &panel)),
-                    target_stride: panel.width * arrangement.group,
-                });
-            };
+            for (tap, rhs) in taps.iter().enumerate() {
+                let padding = if tap + 1 == taps.len() { arrangement.rows(k) - k } else { 0 };
+                // SAFETY: panels do not overlap; the rest is as the caller promises.
+                unsafe {
+                    copy(&Part {
+                        source: rhs.at(0, panel.first),
+                        row_stride: rhs.row_stride,
+                        column_stride: rhs.column_stride,
+                        rows: run,
+                        columns: panel.columns,
+                        rows_written: run + padding,
+                        columns_written: panel.width,
+                        first_row: tap * run,
+                        group: arrangement.group,
+                        target: to.get().add(arrangement.offset(k, &panel)),
+                        target_stride: panel.width * arrangement.group,
+                    });
+                }
+            }
         };
         match pool {
             Some(pool) => pool.run(arrangement.panels(n), &|at, _| pack(at)),
             None => (0..arrangement.panels(n)).for_each(pack),
         }
         Ok(())
+    }
+
+    /// Whether kernels read rows of such elements where they lie.
+    pub(crate) fn reads_rows_of(&self, element: ElementType) -> bool {
+        reads_in_place(self.arrangement.format, element)
+    }
+
+    /// The type that kernels read rows of, and the function that makes its elements of others.
+    pub(crate) fn row_copy(&self, element: ElementType) -> Result<(ElementType, Copy), GemmError> {
+        let format = self.arrangement.format;
+        let copy = copier(format, element).ok_or(GemmError::Element { kind: self.kind.name(), element })?;
+        Ok((format.element(), copy))
+    }
+
+    /// Memory of at least so many bytes until the end of a call.
+    pub(crate) fn lend(&self, bytes: usize) -> Result<Lent<'_>, MemoryError> {
+        self.store.take(bytes)
     }
 
     pub(super) fn refuse(&self, operand: &Operand) -> GemmError {
@@ -282,7 +331,7 @@ impl Gemm {
             return Ok(());
         }
         let bytes = self.arrangement.format.bytes();
-        if reads_in_place(self.arrangement.format, lhs) {
+        if self.reads_rows_of(lhs.element) && lhs.column_stride == 1 {
             let rows = MatrixRows { data: lhs.data, stride: lhs.row_stride * bytes, k: shape.k };
             // SAFETY: as the caller promises.
             return unsafe { self.with_rows(pool, shape, &rows, rhs, target) };
@@ -309,11 +358,28 @@ impl Gemm {
         &self,
         pool: &Pool,
         shape: Shape,
+        rows: &MatrixRows,
+        rhs: PackedView<'_>,
+        target: Target<'_>,
+    ) -> Result<(), GemmError> {
+        // SAFETY: as the caller promises.
+        unsafe { self.rows_product(pool, shape, rows, rhs, target) }
+    }
+
+    /// The product of rows, which are given by their addresses and of a type that kernels read, and a packed operand.
+    pub(crate) unsafe fn rows_product(
+        &self,
+        pool: &Pool,
+        shape: Shape,
         rows: &dyn Rows,
         rhs: PackedView<'_>,
         target: Target<'_>,
     ) -> Result<(), GemmError> {
-        let cut = Cut::new(shape, &self.arrangement, self.family.rows);
+        self.check(&rhs, shape.k, Some(shape.n))?;
+        if shape.m == 0 || shape.n == 0 {
+            return Ok(());
+        }
+        let cut = Cut::new(shape, rows.run(), &self.arrangement, self.family.rows);
         // SAFETY: as the caller promises.
         unsafe { drive(pool, &self.store, self.family, &cut, rows, rhs, target)? };
         Ok(())
@@ -355,6 +421,7 @@ impl Gemm {
                     columns: k,
                     rows_written: rows,
                     columns_written: self.arrangement.rows(k),
+                    first_row: 0,
                     group: 1,
                     target: to.get().add(first * stride * bytes),
                     target_stride: stride,
@@ -396,7 +463,7 @@ impl Gemm {
             return Ok(());
         }
         let bytes = self.arrangement.format.bytes();
-        let rows = if reads_in_place(self.arrangement.format, lhs) {
+        let rows = if self.reads_rows_of(lhs.element) && lhs.column_stride == 1 {
             MatrixRows { data: lhs.data, stride: lhs.row_stride * bytes, k }
         } else {
             let stride = self.row_stride(k);

@@ -1,0 +1,52 @@
+//! Why a convolution cannot be made.
+
+use thiserror::Error;
+
+use crate::gemm::{GemmError, MemoryError};
+
+/// Why a convolution cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ConvError {
+    /// The product that it is made of cannot be made.
+    #[error(transparent)]
+    Gemm(#[from] GemmError),
+    /// A stride or dilation of 0.
+    #[error("dimension {dimension}: strides and dilations must be at least 1")]
+    Step {
+        /// Which spatial dimension.
+        dimension: usize,
+    },
+    /// Sizes that overflow.
+    #[error("dimension {dimension}: sizes and padding are too large")]
+    TooLarge {
+        /// Which spatial dimension.
+        dimension: usize,
+    },
+    /// Groups that do not divide the channels.
+    #[error("{groups} groups do not divide {input} input and {output} output channels")]
+    Groups {
+        /// Groups of channels.
+        groups: usize,
+        /// Input channels.
+        input: usize,
+        /// Output channels.
+        output: usize,
+    },
+    /// Strides for another number of dimensions.
+    #[error("{found} strides for {wanted} spatial dimensions")]
+    Strides {
+        /// How many strides were given.
+        found: usize,
+        /// How many dimensions there are.
+        wanted: usize,
+    },
+    /// Weights that another convolution has packed.
+    #[error("the weights were packed for another convolution: pack them for this one")]
+    Weights,
+}
+
+impl From<MemoryError> for ConvError {
+    fn from(error: MemoryError) -> Self {
+        Self::Gemm(error.into())
+    }
+}

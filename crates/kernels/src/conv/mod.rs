@@ -1,0 +1,24 @@
+//! Convolutions as matrix products: rows are output pixels, columns are output channels, and the rows of the left operand
+//! are read where the input lies, tap by tap.
+//!
+//! [`Convolution`] is the entry. Where each tap of each output pixel lies is tabled once, dimension by dimension, in
+//! `geometry`: strides, padding, dilations of window and input are all in that table. `taps` turns it into addresses; a
+//! tap outside the input has the address of a row of zeros. Inputs of few channels are first copied with their padding
+//! (`padded`), so that all taps along the last dimension are one run.
+
+// Kernels read and write through the addresses that their callers vouch for.
+#![allow(unsafe_code)]
+
+mod error;
+mod geometry;
+mod padded;
+mod run;
+mod taps;
+#[cfg(test)]
+mod tests;
+mod weights;
+
+pub use error::ConvError;
+pub use geometry::{Dimension, Geometry};
+pub use run::{Convolution, Input};
+pub use weights::{PackedWeights, Weights};

@@ -1,0 +1,173 @@
+//! Convolutions of random sizes against loops over their definition.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
+
+use half::bf16;
+use warpforge_tensor::ElementType;
+
+use super::*;
+use crate::block::Block;
+use crate::gemm::{Gemm, Kind};
+use crate::isa::Isa;
+use crate::pool::Pool;
+
+fn pool(threads: usize) -> Pool {
+    Pool::new(NonZeroUsize::new(threads).unwrap()).unwrap()
+}
+
+/// Small whole numbers: sums of their products are exact in all types.
+fn values(random: &mut fastrand::Rng, count: usize) -> Vec<f32> {
+    (0..count).map(|_| random.i32(-8..=8) as f32).collect()
+}
+
+fn bytes(values: &[f32], element: ElementType) -> Vec<u8> {
+    match element {
+        ElementType::F64 => values.iter().flat_map(|value| f64::from(*value).to_ne_bytes()).collect(),
+        ElementType::BF16 => values.iter().flat_map(|value| bf16::from_f32(*value).to_ne_bytes()).collect(),
+        ElementType::I8 => values.iter().map(|value| *value as i8 as u8).collect(),
+        _ => values.iter().flat_map(|value| value.to_ne_bytes()).collect(),
+    }
+}
+
+fn read(bytes: &[u8], element: ElementType) -> f64 {
+    match element {
+        ElementType::F64 => f64::from_ne_bytes(bytes.try_into().unwrap()),
+        ElementType::I32 => f64::from(i32::from_ne_bytes(bytes.try_into().unwrap())),
+        _ => f64::from(f32::from_ne_bytes(bytes.try_into().unwrap())),
+    }
+}
+
+fn random_geometry(random: &mut fastrand::Rng) -> Geometry {
+    let rank = random.usize(0..=3);
+    let dimension = |random: &mut fastrand::Rng| Dimension {
+        input: random.usize(1..9),
+        window: random.usize(1..5),
+        stride: random.usize(1..4),
+        padding: (random.i64(-2..4), random.i64(-2..4)),
+        window_dilation: random.usize(1..3),
+        base_dilation: random.usize(1..3),
+    };
+    let groups = random.usize(1..4);
+    Geometry {
+        batch: random.usize(0..4),
+        channels: groups * random.usize(1..12),
+        outputs: groups * random.usize(1..40),
+        groups,
+        dimensions: (0..rank).map(|_| dimension(random)).collect(),
+    }
+}
+
+/// Numbers from the last index to the first.
+fn digits(mut number: usize, sizes: &[usize]) -> Vec<usize> {
+    let mut digits = vec![0; sizes.len()];
+    for (digit, size) in digits.iter_mut().zip(sizes).rev() {
+        *digit = number % size;
+        number /= size;
+    }
+    digits
+}
+
+/// The definition: input NHWC and weights HWIO, dense.
+fn expected(geometry: &Geometry, input: &[f32], weights: &[f32], output: &[usize]) -> Vec<f64> {
+    let window: Vec<usize> = geometry.dimensions.iter().map(|dimension| dimension.window).collect();
+    let (inputs, outputs) = (geometry.channels / geometry.groups, geometry.outputs / geometry.groups);
+    let pixels: usize = output.iter().product();
+    let mut result = vec![0.0; geometry.batch * pixels * geometry.outputs];
+    for (at, result) in result.chunks_mut(geometry.outputs.max(1)).enumerate() {
+        let (image, position) = (at / pixels, digits(at % pixels, output));
+        for tap in 0..window.iter().product() {
+            let mut place = Some(image);
+            for ((dimension, position), element) in
+                geometry.dimensions.iter().zip(&position).zip(digits(tap, &window))
+            {
+                let at = (position * dimension.stride + element * dimension.window_dilation) as i64
+                    - dimension.padding.0;
+                let by = dimension.base_dilation as i64;
+                let inside = at >= 0 && at % by == 0 && at / by < dimension.input as i64;
+                place = place.filter(|_| inside).map(|place| place * dimension.input + (at / by) as usize);
+            }
+            let Some(place) = place else { continue };
+            for (channel, sum) in result.iter_mut().enumerate() {
+                let group = channel / outputs;
+                for from in 0..inputs {
+                    let input = input[place * geometry.channels + group * inputs + from];
+                    let weight = weights[(tap * inputs + from) * geometry.outputs + channel];
+                    *sum += f64::from(input) * f64::from(weight);
+                }
+            }
+        }
+    }
+    result
+}
+
+#[test]
+fn random_convolutions_are_their_definition() {
+    let mut random = fastrand::Rng::with_seed(7);
+    let pools = [pool(1), pool(2), pool(3)];
+    let kinds =
+        [(Kind::F32, ElementType::F32), (Kind::F64, ElementType::F64), (Kind::Bf16, ElementType::BF16)];
+    let kinds = kinds.into_iter().chain([(Kind::F32, ElementType::BF16), (Kind::Bf16, ElementType::F32)]);
+    let cases: Vec<_> = Isa::available().flat_map(|isa| kinds.clone().map(move |kind| (isa, kind))).collect();
+    for round in 0..600 {
+        let (isa, (kind, element)) = cases[round % cases.len()];
+        let gemm = Arc::new(Gemm::with_isa(kind, isa));
+        let geometry = random_geometry(&mut random);
+        let convolution = Convolution::new(gemm, geometry.clone()).unwrap();
+        let output: Vec<usize> = convolution.output().take(geometry.dimensions.len()).collect();
+        let window: Vec<usize> = geometry.dimensions.iter().map(|dimension| dimension.window).collect();
+        let sizes: Vec<usize> = geometry.dimensions.iter().map(|dimension| dimension.input).collect();
+        let (pixels, taps): (usize, usize) = (sizes.iter().product(), window.iter().product());
+        let input = values(&mut random, geometry.batch * pixels * geometry.channels);
+        let weights = values(&mut random, taps * geometry.channels / geometry.groups * geometry.outputs);
+        let want = expected(&geometry, &input, &weights, &output);
+        let strides_of = |sizes: &[usize], innermost: usize| -> Vec<usize> {
+            (0..sizes.len()).map(|at| sizes[at + 1..].iter().product::<usize>() * innermost).collect()
+        };
+        let (input, packed) = (bytes(&input, element), bytes(&weights, element));
+        let window_strides = strides_of(&window, geometry.channels / geometry.groups * geometry.outputs);
+        let weights = Weights {
+            data: packed.as_ptr(),
+            element,
+            window_strides: window_strides.into_iter().map(|stride| stride as isize).collect(),
+            input_stride: geometry.outputs,
+            output_stride: 1,
+        };
+        // SAFETY: the weights have these sizes.
+        let packed = unsafe { convolution.pack(&weights, Some(&pools[1])) }.unwrap();
+        let strides = strides_of(&sizes, geometry.channels);
+        let input = Input {
+            data: input.as_ptr(),
+            element,
+            batch_stride: pixels * geometry.channels,
+            strides: &strides,
+        };
+        let (sum, stride) = (kind.sum(), geometry.outputs + 1);
+        let size = sum.byte_width();
+        let mut out = vec![0u8; convolution.rows() * stride * size];
+        let seen = Mutex::new(0);
+        let sink = |block: &Block| *seen.lock().unwrap() += block.rows.len() * block.columns.len();
+        let pool = &pools[round % 3];
+        // SAFETY: the input and the result have these sizes.
+        unsafe { convolution.run(pool, &input, &packed, Some(out.as_mut_ptr()), stride, Some(&sink)) }
+            .unwrap();
+        assert_eq!(*seen.lock().unwrap(), want.len());
+        let got = out.chunks(size).enumerate().filter(|(at, _)| at % stride < geometry.outputs);
+        let got: Vec<f64> = got.map(|(_, bytes)| read(bytes, sum)).collect();
+        assert!(got == want, "{isa} {kind:?} of {element}: {geometry:?}");
+    }
+}
+
+#[test]
+fn impossible_sizes_are_refused() {
+    let new = |geometry| Convolution::new(Arc::new(Gemm::new(Kind::F32)), geometry).unwrap_err();
+    let dimension = Dimension::new(5, 3);
+    let geometry = Geometry { batch: 1, channels: 6, outputs: 4, groups: 1, dimensions: vec![dimension] };
+    assert!(matches!(new(Geometry { groups: 4, ..geometry.clone() }), ConvError::Groups { .. }));
+    assert!(matches!(new(Geometry { groups: 0, ..geometry.clone() }), ConvError::Groups { .. }));
+    let with = |dimension| new(Geometry { dimensions: vec![dimension], ..geometry.clone() });
+    assert!(matches!(with(Dimension { stride: 0, ..dimension }), ConvError::Step { dimension: 0 }));
+    assert!(matches!(with(Dimension { input: usize::MAX, ..dimension }), ConvError::TooLarge { .. }));
+    assert!(matches!(with(Dimension { padding: (i64::MAX, 0), ..dimension }), ConvError::TooLarge { .. }));
+    assert!(matches!(new(Geometry { batch: usize::MAX, ..geometry.clone() }), ConvError::TooLarge { .. }));
+}
