@@ -9,8 +9,10 @@ use std::error::Error;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use warpforge_kernels::movement::Copy;
+use warpforge_kernels::movement::{Copy, Gather, GatherSpec, Indices};
 use warpforge_kernels::pool::Pool;
+use warpforge_kernels::window::{Depthwise, Fold, ReduceWindow, WindowAxis};
+use warpforge_tensor::ElementType;
 
 /// How long each case is repeated.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -21,7 +23,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let pool = Pool::new(NonZeroUsize::new(threads).ok_or("no threads")?)?;
     let _entered = pool.enter();
     println!("{threads} threads");
-    copies(&pool)
+    copies(&pool)?;
+    rows(&pool)?;
+    pooling(&pool)?;
+    depthwise(&pool)
 }
 
 /// Prints the best time of a kernel that touches so many bytes.
@@ -74,5 +79,62 @@ fn copies(pool: &Pool) -> Result<(), Box<dyn Error>> {
         // SAFETY: both buffers have all elements.
         report(name, 2 * copy.bytes(), || unsafe { copy.run(pool, source.get(), target.get_mut()) });
     }
+    Ok(())
+}
+
+/// Rows of an embedding.
+fn rows(pool: &Pool) -> Result<(), Box<dyn Error>> {
+    let (table, count) = ([30_522, 384], 1024);
+    let indices = Indices {
+        element: ElementType::I64,
+        dims: vec![count],
+        vector_dim: 1,
+        map: vec![0],
+        batching: Vec::new(),
+    };
+    let gather = Gather::new(&GatherSpec {
+        element_size: size_of::<f32>(),
+        operand: table.to_vec(),
+        indices,
+        window: vec![1, table[1]],
+        collapsed: vec![0],
+        offset_dims: vec![1],
+    })?;
+    let positions: Vec<u64> = (0..count as u64).map(|at| at * 7919 % table[0] as u64).collect();
+    let (source, mut target) = (Buffer::new(table[0] * table[1]), Buffer::new(count * table[1]));
+    report("embedding of 1024 rows of 384", 2 * gather.bytes(), || {
+        // SAFETY: all buffers have all elements.
+        unsafe { gather.run(pool, source.get(), positions.as_ptr().cast(), target.get_mut()) }
+    });
+    Ok(())
+}
+
+fn pooling(pool: &Pool) -> Result<(), Box<dyn Error>> {
+    let dims = [1, 112, 112, 64];
+    let axis = WindowAxis { size: 3, stride: 2, low: 1, high: 1, ..WindowAxis::default() };
+    let axes = [WindowAxis::default(), axis, axis, WindowAxis::default()];
+    let init = f32::NEG_INFINITY.to_ne_bytes();
+    let plan = ReduceWindow::new(ElementType::F32, Fold::Largest, &dims, &axes, &init)?;
+    let (length, result) = (dims.iter().product::<usize>(), plan.dims().iter().product::<usize>());
+    let (source, mut target) = (Buffer::new(length), Buffer::new(result));
+    report("max pool 3x3/2 of 1x112x112x64", 4 * (length + result), || {
+        // SAFETY: both buffers have all elements.
+        unsafe { plan.run(pool, source.get(), target.get_mut()) }
+    });
+    Ok(())
+}
+
+fn depthwise(pool: &Pool) -> Result<(), Box<dyn Error>> {
+    let dims = [1, 56, 56, 128];
+    let axis = WindowAxis { size: 3, stride: 1, low: 1, high: 1, ..WindowAxis::default() };
+    let plan = Depthwise::new(&dims, &[axis, axis], 1)?;
+    let weights = plan.pack(&[0.5; 9 * 128])?;
+    let length: usize = dims.iter().product();
+    let (source, mut target) = (Buffer::new(length), Buffer::new(length));
+    report("depthwise 3x3 of 1x56x56x128", 8 * length, || {
+        let target = target.get_mut().cast();
+        // SAFETY: both buffers have all elements.
+        unsafe { plan.run(pool, source.get().cast(), &weights, Some(target), None) }
+    });
     Ok(())
 }

@@ -12,3 +12,6 @@ mod math;
 pub mod movement;
 pub mod pool;
 pub mod program;
+#[cfg(test)]
+mod testing;
+pub mod window;

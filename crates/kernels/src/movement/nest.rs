@@ -100,6 +100,11 @@ impl Nest {
         self.bytes
     }
 
+    /// Whether all bytes are neighbours on both sides.
+    pub(super) fn is_one_run(&self) -> bool {
+        matches!(self.kernel, Kernel::Runs) && self.columns.size == self.bytes
+    }
+
     /// How many pieces there are.
     pub(super) fn pieces(&self) -> usize {
         self.blocks.div_ceil(self.blocks_in_piece)

@@ -1,7 +1,7 @@
 //! Copies and concatenations.
 
-use super::{indices, noise, position, with_pools};
 use crate::movement::{Concat, Copy, Layout, LayoutError, row_major};
+use crate::testing::{indices, noise, position, with_pools};
 
 /// What a copy leaves in a buffer, element by element.
 fn naive(size: usize, dims: &[usize], source: (&Layout, &[u8]), target: &Layout, result: &mut [u8]) {

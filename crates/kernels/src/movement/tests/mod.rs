@@ -1,49 +1,5 @@
 //! Movements against loops that go through every index.
 
 mod copy;
+mod gather;
 mod pad;
-
-use std::num::NonZeroUsize;
-
-use crate::pool::Pool;
-
-/// Runs with one, two and three threads, and gives the bytes that all agree on.
-pub(super) fn with_pools(length: usize, run: impl Fn(&Pool, *mut u8)) -> Vec<u8> {
-    let results: Vec<Vec<u8>> = (1..=3)
-        .map(|threads| {
-            let pool = Pool::new(NonZeroUsize::new(threads).unwrap()).unwrap();
-            // What is written beyond the end is seen.
-            let mut result = vec![0xa5u8; length + 64];
-            run(&pool, result.as_mut_ptr());
-            assert!(result[length..].iter().all(|&byte| byte == 0xa5), "written beyond the end");
-            result.truncate(length);
-            result
-        })
-        .collect();
-    assert_eq!(results[0], results[1], "two threads");
-    assert_eq!(results[0], results[2], "three threads");
-    results.into_iter().next().unwrap()
-}
-
-/// Bytes that differ.
-pub(super) fn noise(random: &mut fastrand::Rng, length: usize) -> Vec<u8> {
-    std::iter::repeat_with(|| random.u8(..)).take(length).collect()
-}
-
-/// Every index into `dims`, the last dimension fastest.
-pub(super) fn indices(dims: &[usize]) -> impl Iterator<Item = Vec<usize>> + '_ {
-    let count: usize = dims.iter().product();
-    (0..count).map(move |mut position| {
-        let mut index = vec![0; dims.len()];
-        for (at, &size) in index.iter_mut().zip(dims).rev() {
-            *at = position % size;
-            position /= size;
-        }
-        index
-    })
-}
-
-/// The position of an index in a row-major array.
-pub(super) fn position(dims: &[usize], index: &[usize]) -> usize {
-    dims.iter().zip(index).fold(0, |position, (&size, &at)| position * size + at)
-}

@@ -1,7 +1,7 @@
 //! Padding.
 
-use super::{indices, noise, position, with_pools};
 use crate::movement::{Edge, Layout, LayoutError, Pad};
+use crate::testing::{indices, noise, position, with_pools};
 
 #[test]
 fn random_padding() {

@@ -1,0 +1,23 @@
+//! Windows that move over arrays: pooling and any other folding of windows, and depthwise convolution.
+//!
+//! As in [`movement`](crate::movement), an operation is planned once and run on many buffers. Arrays are row-major.
+//! Trailing dimensions that windows do not touch, such as the channels of an image, are the lanes that are folded at
+//! once.
+
+// Buffers come as pointers, because the threads of a pool share them.
+#![allow(unsafe_code)]
+
+mod axis;
+mod depthwise;
+mod element;
+mod fold;
+mod lanes;
+mod reduce;
+mod taps;
+#[cfg(test)]
+mod tests;
+
+pub use axis::WindowAxis;
+pub use depthwise::Depthwise;
+pub use fold::Fold;
+pub use reduce::ReduceWindow;
