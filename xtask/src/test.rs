@@ -57,8 +57,8 @@ fn package(python: &Path) -> Vec<String> {
         command
     };
     let commands = [
-        module(&["ruff", "check", "python", "xtask/models", "xtask/jax"]),
-        module(&["ruff", "format", "--check", "python", "xtask/models", "xtask/jax"]),
+        module(&["ruff", "check", "."]),
+        module(&["ruff", "format", "--check", "."]),
         module(&["pytest", "-q", "python"]),
     ];
     commands

@@ -64,7 +64,7 @@ fn export(archives: &Path, names: &[String]) -> anyhow::Result<()> {
 }
 
 fn build(profile: &str) -> anyhow::Result<PathBuf> {
-    run(cargo().args(["build", "--package", "warpforge-cli", "--profile", profile]))?;
+    run(cargo().args(["build", "--package", "warpt", "--profile", profile]))?;
     // Cargo calls the folder of its first profile by another name.
     let folder = if profile == "dev" { "debug" } else { profile };
     Ok(target().join(folder).join("warpt"))

@@ -10,6 +10,7 @@ use warpforge::io::safetensors;
 use warpforge_inventory::export::write_atomically_with;
 use warpforge_ir::print::{Form, printed};
 use warpforge_ir::{Func, Module, verify};
+use warpforge_snakeburger::bytecode::{self, Target, Version};
 use warpforge_snakegrinder::{ImportOptions, Imported, open};
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -20,8 +21,8 @@ use crate::term;
 pub(crate) struct ImportArgs {
     /// An archive that `torch.export.save` wrote
     model: PathBuf,
-    /// The file to write: StableHLO text
-    #[arg(short, long, value_name = "MODEL.mlir")]
+    /// The file to write: StableHLO text, or bytecode if its name ends in `.bc`
+    #[arg(short, long, value_name = "MODEL.mlir[.bc]")]
     output: PathBuf,
     /// Write the weights to this file and let `@main` take them as arguments, instead of as constants in the module
     #[arg(long, value_name = "W.safetensors")]
@@ -66,11 +67,21 @@ pub(crate) fn run(args: &ImportArgs) -> Outcome {
         }
     };
     check(&module, &args.model)?;
-    let text = printed(&module, Form::Pretty);
-    write_atomically_with(&args.output, |file| text.write_to(file))
-        .with_context(|| format!("cannot write {}", args.output.display()))
-        .map_err(Failure::not_possible)?;
+    write(&module, &args.output)?;
     report(args, &module, weights)
+}
+
+/// Writes a module in the form that the file's name asks for.
+fn write(module: &Module, path: &Path) -> Result<(), Failure> {
+    let written = if path.extension().is_some_and(|extension| extension == "bc") {
+        let artifact = bytecode::write(module, Target::Version(Version::CURRENT))
+            .map_err(|error| Failure::not_possible(anyhow!("{}: {error}", path.display())))?;
+        write_atomically_with(path, |file| file.write_all(&artifact))
+    } else {
+        let text = printed(module, Form::Pretty);
+        write_atomically_with(path, |file| text.write_to(file))
+    };
+    written.with_context(|| format!("cannot write {}", path.display())).map_err(Failure::not_possible)
 }
 
 fn bytes_of(imported: &Imported) -> usize {

@@ -231,7 +231,7 @@ fn an_archive_of_pytorch_runs_with_its_weights() {
     assert_eq!(record["inputs"].as_array().map(Vec::len), Some(1), "weights are no inputs");
     let manifest: Value =
         serde_json::from_slice(&std::fs::read(warpt.path("run/manifest.json")).unwrap()).unwrap();
-    assert_eq!(manifest["nodes"][1]["source"], "make.py:24");
+    assert_eq!(manifest["nodes"][1]["source"], "make.py:28");
     assert!(manifest["files"]["weights.safetensors"].is_object());
 }
 

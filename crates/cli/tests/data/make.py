@@ -1,20 +1,24 @@
-"""Makes `linear.pt2` with PyTorch: `make.py FOLDER`. A layer with weights that one can compute with by hand."""
+"""Makes the archives of this folder with PyTorch: run `make.py` in it, with the package of `python/` installed."""
 
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import torch
+from torch import nn
+
+from warpforge import trace
+
+write = torch.export.save
 
 
-class Linear(torch.nn.Module):
-    """`relu(x Wᵀ + b)` for any number of rows."""
+class Linear(nn.Module):
+    """`relu(x Wᵀ + b)` for any number of rows, with weights that one can compute with by hand."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.layer = torch.nn.Linear(3, 2)
+        self.layer = nn.Linear(3, 2)
         with torch.no_grad():
             self.layer.weight.copy_(torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
             self.layer.bias.copy_(torch.tensor([0.5, -0.5]))
@@ -24,15 +28,53 @@ class Linear(torch.nn.Module):
         return torch.relu(self.layer(x))
 
 
+class Step(nn.Module):
+    """A loss with everything that a golden folder can have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 6)
+        self.norm = nn.LayerNorm(6)
+        self.second = nn.Linear(6, 3)
+
+    def forward(self, x: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
+        """The cross entropy of two layers."""
+        hidden = self.first(x)
+        hidden = nn.functional.gelu(self.norm(hidden))
+        scores = self.second(hidden)
+        return nn.functional.cross_entropy(scores, label)
+
+
+class Refused(nn.Module):
+    """Two operations that no StableHLO has, one of them twice, among others."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Eigenvalues and an exponential of matrices."""
+        square = x @ x.T
+        values = torch.linalg.eigvalsh(square) + torch.linalg.eigvalsh(square + 1)
+        return values, torch.linalg.matrix_exp(square)
+
+
+def save(program: torch.export.ExportedProgram, path: Path) -> None:
+    """Saves a program with source lines that do not say where whoever runs this keeps Python's packages."""
+    stacks = {node: node.meta.get("stack_trace") for node in program.graph.nodes}
+    for node, stack in stacks.items():
+        node.meta["stack_trace"] = re.sub(r'File ".*/site-packages/', 'File "site-packages/', stack or "")
+    write(program, path)
+    for node, stack in stacks.items():
+        node.meta["stack_trace"] = stack
+
+
 def main() -> None:
-    """Exports with a symbolic number of rows."""
-    rows = torch.export.Dim("rows", min=1, max=64)
-    program = torch.export.export(Linear(), (torch.zeros(2, 3),), dynamic_shapes={"x": {0: rows}})
-    for node in program.graph.nodes:
-        # Source lines without the folders of whoever ran this.
-        trace = node.meta.get("stack_trace") or ""
-        node.meta["stack_trace"] = re.sub(r'File ".*/', 'File "', trace)
-    torch.export.save(program, Path(sys.argv[1]) / "linear.pt2")
+    """Writes them all."""
+    for kind in (Linear, Step, Refused):
+        kind.forward.__code__ = kind.forward.__code__.replace(co_filename="make.py")
+    torch.export.save = save
+    torch.manual_seed(0)
+    trace(Step(), (torch.randn(5, 4), torch.tensor([0, 2, 1, 1, 0])), output="step.pt2", train=True, activations=True)
+    rows = {"x": {0: torch.export.Dim("rows", min=1, max=64)}}
+    save(torch.export.export(Linear(), (torch.zeros(2, 3),), dynamic_shapes=rows), Path("linear.pt2"))
+    save(torch.export.export(Refused(), (torch.zeros(3, 3),)), Path("refused.pt2"))
 
 
 if __name__ == "__main__":

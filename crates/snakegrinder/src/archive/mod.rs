@@ -4,8 +4,6 @@
 //! name; the sample inputs are pickled and not read at all.
 
 mod payload;
-#[cfg(test)]
-mod tests;
 mod zip;
 
 use std::collections::BTreeMap;

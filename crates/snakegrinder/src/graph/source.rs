@@ -35,9 +35,12 @@ fn frames(trace: &str) -> Vec<Source> {
     found
 }
 
-/// `File "NAME", line N, in FUNCTION`.
+/// `File "NAME", line N, in FUNCTION`; none for code that was made while tracing, which nobody can open.
 fn frame(line: &str) -> Option<Source> {
     let (file, rest) = line.strip_prefix("File \"")?.split_once("\", line ")?;
+    if file.starts_with('<') {
+        return None;
+    }
     let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
     Some(Source { file: file.to_owned(), line: digits.parse().ok()?, code: None })
 }
@@ -59,5 +62,10 @@ mod tests {
         assert_eq!((source.file.as_str(), source.line), ("model.py", 9));
         assert_eq!(source.code.as_deref(), Some("x = self.a(x)"));
         assert_eq!(Source::of(&HashMap::new()), None);
+        let made = HashMap::from([(
+            "stack_trace".to_owned(),
+            "File \"<eval_with_key>.3\", line 7, in forward".to_owned(),
+        )]);
+        assert_eq!(Source::of(&made), None);
     }
 }

@@ -56,8 +56,6 @@ mod refusal;
 mod report;
 mod signature;
 mod strides;
-#[cfg(test)]
-mod tests;
 mod value;
 
 use std::collections::BTreeMap;

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::zip::Zip;
+
 /// The program of one collected node: its tensors are the model's inputs and outputs.
 pub(crate) fn program(seed: &Value) -> Value {
     // An output that nothing uses has a name that says so, and is not returned.
@@ -76,33 +78,13 @@ pub(crate) fn around(program: &Value) -> Vec<u8> {
     zip(&members.map(|(name, text)| (name, text.as_bytes())))
 }
 
-/// A zip whose members are stored as they are.
-pub(crate) fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
-    let (mut file, mut directory) = (Vec::new(), Vec::new());
+/// A zip of these members.
+fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let (mut zip, mut file) = (Zip::default(), Vec::new());
     for (name, data) in members {
-        let offset = file.len() as u32;
-        let (crc, size, length) = (crc32fast::hash(data), data.len() as u32, name.len() as u16);
-        // Version, flags, method, time and date; then what identifies the bytes.
-        let mut common = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        common.extend(crc.to_le_bytes());
-        common.extend([size.to_le_bytes(), size.to_le_bytes()].concat());
-        common.extend(length.to_le_bytes());
-        common.extend([0, 0]);
-        file.extend(b"PK\x03\x04");
-        file.extend(&common);
-        file.extend(name.as_bytes());
+        file.extend(zip.header(name, crc32fast::hash(data), data.len() as u32));
         file.extend(*data);
-        directory.extend(b"PK\x01\x02\x14\x00");
-        directory.extend(&common);
-        directory.extend([0; 10]);
-        directory.extend(offset.to_le_bytes());
-        directory.extend(name.as_bytes());
     }
-    let (start, size, count) = (file.len() as u32, directory.len() as u32, members.len() as u16);
-    file.extend(directory);
-    file.extend(b"PK\x05\x06\0\0\0\0");
-    file.extend([count.to_le_bytes(), count.to_le_bytes()].concat());
-    file.extend([size.to_le_bytes(), start.to_le_bytes()].concat());
-    file.extend([0, 0]);
+    file.extend(zip.end());
     file
 }

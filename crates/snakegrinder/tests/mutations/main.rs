@@ -5,6 +5,8 @@
 
 mod archive;
 mod mutate;
+#[path = "../common/zip.rs"]
+mod zip;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,0 +1,114 @@
+//! `warpt import`: what is written, in which form, and what is refused.
+
+use serde_json::Value;
+
+use crate::warpt::Warpt;
+
+/// `relu(x [[1, 2, 3], [4, 5, 6]]ᵀ + [0.5, -0.5])` for 1 to 64 rows.
+const LINEAR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/linear.pt2");
+/// Eigenvalues, twice, and a matrix exponential.
+const REFUSED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/refused.pt2");
+
+fn outputs_of(warpt: &Warpt, model: &str, flags: &[&str]) -> Value {
+    let run = ["run", model, "--seed", "3", "--shape", "x=4x3", "--json"];
+    warpt.json(&[&run, flags].concat())["outputs"].clone()
+}
+
+#[test]
+fn text_and_bytecode_compute_what_the_archive_does() {
+    let warpt = Warpt::new();
+    let expected = outputs_of(&warpt, LINEAR, &[]);
+    assert_eq!(expected[0]["shape"], Value::from(vec![4, 2]));
+    for (file, first) in [("model.mlir", b"module".as_slice()), ("model.mlir.bc", b"ML\xefR")] {
+        let report = warpt.json(&["import", LINEAR, "-o", file, "--json"]);
+        assert_eq!(
+            (&report["weights"], &report["weights_file"]),
+            (&Value::from(2), &Value::Null),
+            "{report}"
+        );
+        assert!(std::fs::read(warpt.path(file)).unwrap().starts_with(first), "{file}");
+        assert_eq!(warpt.run(&["check", file]).code, 0);
+        assert_eq!(outputs_of(&warpt, file, &[]), expected, "{file}");
+    }
+}
+
+#[test]
+fn weights_go_to_a_file_of_their_own() {
+    let warpt = Warpt::new();
+    let expected = outputs_of(&warpt, LINEAR, &[]);
+    for file in ["model.mlir", "model.mlir.bc"] {
+        let done = warpt.run(&["import", LINEAR, "-o", file, "--weights", "w.safetensors"]);
+        assert_eq!(done.code, 0, "{}", done.stderr);
+        assert!(
+            done.stdout.contains("2 weights") && done.stdout.contains("in w.safetensors"),
+            "{}",
+            done.stdout
+        );
+        assert_eq!(outputs_of(&warpt, file, &["--weights", "w.safetensors"]), expected, "{file}");
+    }
+}
+
+#[test]
+fn shapes_that_are_named_are_fixed() {
+    let warpt = Warpt::new();
+    let import = |shape: &str| warpt.run(&["import", LINEAR, "-o", "m.mlir", "--shape", shape]);
+    assert_eq!(import("x=5x3").code, 0);
+    let text = std::fs::read_to_string(warpt.path("m.mlir")).unwrap();
+    assert!(text.contains("tensor<5x2xf32>") && !text.contains('?'), "{text}");
+    for (shape, expected) in [
+        ("x=65x3", "1 to 64"),
+        ("x=2x4", "input `x`"),
+        ("y=2x3", "input `x`: it has dynamic dimensions and no shape was given"),
+        ("x", "NAME=SHAPE"),
+    ] {
+        let done = import(shape);
+        assert_eq!(done.code, 2, "{shape}");
+        assert!(done.stderr.contains(expected), "{shape}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn everything_that_cannot_be_lowered_is_listed_and_nothing_is_written() {
+    let warpt = Warpt::new();
+    let done = warpt.run(&["import", REFUSED, "-o", "m.mlir", "--weights", "w.safetensors"]);
+    assert_eq!((done.code, done.stdout.as_str()), (2, ""));
+    for expected in [
+        "3 node(s) of 2 operation(s) cannot be lowered exactly; nothing was written",
+        "aten.linalg_eigvalsh.default (2x)",
+        "aten.linalg_matrix_exp.default (1x)",
+        "linalg_eigvalsh_1 at make.py:54: values = torch.linalg.eigvalsh(square)",
+        "linalg_matrix_exp at make.py:55: return values, torch.linalg.matrix_exp(square)",
+    ] {
+        assert!(done.stderr.contains(expected), "no {expected} in\n{}", done.stderr);
+    }
+    assert_eq!(warpt.files(), [""; 0]);
+    let done = warpt.run(&["run", REFUSED, "--seed", "0"]);
+    assert_eq!(done.code, 2);
+    assert!(done.stderr.contains("linalg_eigvalsh_1 at make.py:54"), "{}", done.stderr);
+}
+
+#[test]
+fn archives_that_are_not_sound_are_refused_with_their_place() {
+    let warpt = Warpt::new();
+    let whole = std::fs::read(LINEAR).unwrap();
+    let mut changed = whole.clone();
+    let at = whole.windows(9).position(|bytes| bytes == b"aten.relu").unwrap();
+    changed[at + 5] = b's';
+    for (bytes, expected) in [
+        (&whole[..whole.len() - 30], "cut off or is no zip"),
+        (b"", "too short"),
+        (b"PK\x03\x04 but then nothing that is a zip", "cut off or is no zip"),
+        (&changed, "linear/models/model.json`: its checksum"),
+    ] {
+        std::fs::write(warpt.path("bad.pt2"), bytes).unwrap();
+        for arguments in [&["import", "bad.pt2", "-o", "m.mlir"][..], &["run", "bad.pt2", "--seed", "0"]] {
+            let done = warpt.run(arguments);
+            assert_eq!((done.code, done.stdout.as_str()), (2, ""), "{arguments:?}: {}", done.stderr);
+            assert!(done.stderr.contains("bad.pt2"), "{}", done.stderr);
+            if arguments[0] == "import" {
+                assert!(done.stderr.contains(expected), "no {expected} in {}", done.stderr);
+            }
+        }
+    }
+    assert_eq!(warpt.files(), ["bad.pt2"]);
+}

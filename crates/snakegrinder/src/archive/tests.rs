@@ -1,1 +1,0 @@
-//! Archives that are not as they must be.
