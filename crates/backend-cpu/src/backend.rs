@@ -13,6 +13,7 @@ use warpforge_runtime::{
 
 use crate::executable::Compiled;
 use crate::kernel::Products;
+use crate::whole::OnReference;
 
 /// Its name in records.
 pub(crate) const NAME: &str = "cpu";
@@ -79,14 +80,17 @@ impl Backend for Cpu {
             Precision::Named(name) if name == "bf16" => Products::Bf16,
             _ => Products::Model,
         };
-        let unsupported =
-            |reason: String| ErrorKind::Unsupported { backend: NAME, operations: vec![reason] };
-        let graph = import(func, &|at| program.weights().get(at).cloned())
-            .map_err(|error| unsupported(error.to_string()))?;
-        let graph = simplify(graph);
-        let clusters = clusters(&graph);
-        let compiled = Compiled::new(program, graph, clusters, pool, products)
-            .map_err(|error| unsupported(error.to_string()))?;
-        Ok(Box::new(compiled))
+        let compiled = import(func, &|at| program.weights().get(at).cloned())
+            .map_err(|error| error.to_string())
+            .and_then(|graph| {
+                let graph = simplify(graph);
+                let clusters = clusters(&graph);
+                Compiled::new(program, graph, clusters, pool, products).map_err(|error| error.to_string())
+            });
+        match (compiled, products) {
+            (Ok(compiled), _) => Ok(Box::new(compiled)),
+            (Err(reason), Products::Model) => Ok(Box::new(OnReference::new(program, target, reason)?)),
+            (Err(reason), _) => Err(ErrorKind::Unsupported { backend: NAME, operations: vec![reason] }.into()),
+        }
     }
 }

@@ -3,12 +3,12 @@
 // The addresses of values are computed from the plan.
 #![allow(unsafe_code)]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
 use warpforge_fusion::cluster::{Clusters, Operand};
-use warpforge_fusion::Graph;
+use warpforge_fusion::{Graph, Id};
 use warpforge_kernels::gemm::Memory as Block;
 use warpforge_kernels::pool::Pool;
 use warpforge_runtime::profile::{Event, Profile};
@@ -16,7 +16,7 @@ use warpforge_runtime::{ErrorKind, Executable, Outcome, Program, Result, RunOpti
 use warpforge_tensor::{Blob, ElementType, Shape, Tensor};
 
 use crate::backend::NAME;
-use crate::kernel::{self, Kernel, Memory, Products, Setting};
+use crate::kernel::{self, Kernel, KernelError, Memory, Products, Setting};
 use crate::plan::{Place, Plan, plan};
 
 /// A kernel and what is said about it in profiles.
@@ -62,8 +62,13 @@ impl Compiled {
             steps.push(Step { kernel, flops: cost.flops, bytes: cost.bytes });
         }
         let plan = plan(&graph, &clusters);
-        let constants = plan.constants.iter().filter_map(|&id| graph.constant(id));
-        let constants = constants.map(kernel::aligned).collect::<std::result::Result<Vec<_>, _>>()?;
+        let replaced = replaced(&clusters, &steps);
+        let kept = |id: &Id| match graph.constant(*id) {
+            Some(tensor) if !replaced.contains(id) => kernel::aligned(tensor),
+            // Nobody looks at it any more.
+            _ => Tensor::zeros(ElementType::Bool, Shape::scalar()).map_err(|error| KernelError::Other(error.to_string())),
+        };
+        let constants = plan.constants.iter().map(kept).collect::<std::result::Result<Vec<_>, _>>()?;
         Ok(Self {
             program: program.clone(),
             steps,
@@ -143,6 +148,11 @@ impl Executable for Compiled {
         let kernels: usize = self.steps.iter().map(|step| step.kernel.bytes()).sum();
         Some((self.plan.block + outputs + constants + kernels) as u64)
     }
+
+    fn on_reference(&self) -> Vec<String> {
+        let steps = self.steps.iter().filter(|step| step.kernel.is_reference());
+        steps.map(|step| step.kernel.name()).collect()
+    }
 }
 
 impl Compiled {
@@ -216,6 +226,16 @@ impl Drop for Given {
             home.lock().unwrap_or_else(PoisonError::into_inner).entry(self.bytes).or_default().push(block);
         }
     }
+}
+
+/// The constants that all clusters which read them have copies of.
+fn replaced(clusters: &Clusters, steps: &[Step]) -> HashSet<Id> {
+    let copies = steps.iter().filter_map(|step| step.kernel.replaces()).collect::<HashSet<Id>>();
+    let mut read: HashSet<Id> = clusters.outputs.iter().map(|output| output.value).collect();
+    for (cluster, step) in clusters.clusters.iter().zip(steps) {
+        read.extend(cluster.reads().into_iter().filter(|id| step.kernel.replaces() != Some(*id)));
+    }
+    copies.difference(&read).copied().collect()
 }
 
 /// How a type of element lies in memory.

@@ -8,5 +8,6 @@ mod backend;
 mod executable;
 mod kernel;
 mod plan;
+mod whole;
 
 pub use backend::Cpu;

@@ -54,6 +54,11 @@ pub trait Executable: Send + Sync {
 
     /// The most bytes that a run holds on its device, weights included, where the backend plans or counts them.
     fn peak_memory_bytes(&self) -> Option<u64>;
+
+    /// What the reference computes in a faster backend's stead, each with its reason where there is one.
+    fn on_reference(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// What a run gives.

@@ -5,6 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use warpforge_diag::{Diagnostics, Source};
+use warpforge_fusion::cluster::clusters;
+use warpforge_fusion::graph::{NotAGraph, import};
+use warpforge_fusion::report::Report;
+use warpforge_fusion::simplify::simplify;
 use warpforge_ir::signature::{ArgumentRole, Signature};
 use warpforge_ir::{Func, Module, TensorType, verify};
 use warpforge_runtime::{CompileOptions, Program, Session, Specialise, Weights, choose};
@@ -186,6 +190,18 @@ impl Model {
     pub fn bind_weights(&mut self, weights: &BTreeMap<String, Tensor>) -> Result<()> {
         self.weights = Weights::new(bind::weights(&self.signature, weights).map_err(Error::Weights)?);
         Ok(())
+    }
+
+    /// What fusion makes of the model: its clusters, and what they cost.
+    ///
+    /// # Errors
+    ///
+    /// When the model has values that are no tensors of known sizes: only the reference runs it.
+    pub fn fusion(&self) -> std::result::Result<Report, NotAGraph> {
+        let reason = || NotAGraph { reason: format!("there is no function @{}", self.entry) };
+        let func = self.function().ok_or_else(reason)?;
+        let graph = simplify(import(func, &|at| self.weights.get(at).cloned())?);
+        Ok(Report::new(&graph, &clusters(&graph)))
     }
 
     /// Compiles for a device and a tier. A model whose shapes are all known is compiled now, another when it first

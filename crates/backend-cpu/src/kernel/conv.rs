@@ -1,11 +1,265 @@
 //! Convolutions.
 
-use warpforge_fusion::Id;
-use warpforge_fusion::cluster::Product;
+use std::sync::Arc;
 
-use super::{Kernel, KernelError, Result, Setting};
+use warpforge_fusion::cluster::Product;
+use warpforge_fusion::{Graph, Id, Op, View, graph};
+use warpforge_kernels::block::Block;
+use warpforge_kernels::conv::{Convolution, Dimension, Geometry, Input, PackedWeights, Weights};
+use warpforge_kernels::gemm::Gemm;
+use warpforge_kernels::window::{Depthwise, WindowAxis};
+use warpforge_tensor::{ElementType, Shape, Tensor};
+
+use super::dot::kind;
+use super::epilogue::{Blocks, store};
+use super::{Kernel, KernelError, Memory, Products, Result, Setting};
 
 /// The kernel of a convolution.
-pub(super) fn kernel(_: &Setting<'_>, _: &Product, _: Id) -> Result<Box<dyn Kernel>> {
-    Err(KernelError::Other("there is no kernel for convolutions yet".to_owned()))
+pub(super) fn kernel(setting: &Setting<'_>, product: &Product, output: Id) -> Result<Box<dyn Kernel>> {
+    let graph = setting.graph;
+    let node = graph.node(product.node);
+    let Op::Conv(conv) = &node.op else { return Err(KernelError::Other("no convolution".to_owned())) };
+    let input = graph.node(node.inputs[0]).dims.clone();
+    let weights = &product.operands[1];
+    let geometry = geometry(conv, &input, &weights.view.dims);
+    let depthwise = conv.groups > 1 && conv.groups == geometry.channels;
+    if depthwise && node.element == ElementType::F32
+        && let Some(tensor) = graph.constant(weights.value)
+    {
+        let tensor = seen(tensor, &weights.view)?;
+        return Ok(Box::new(Channels::new(graph, product, output, &geometry, &input, &tensor)?));
+    }
+    Ok(Box::new(Conv::new(setting, product, output, geometry)?))
+}
+
+fn geometry(conv: &graph::Conv, input: &[usize], weights: &[usize]) -> Geometry {
+    let dimensions = (0..conv.strides.len()).map(|at| Dimension {
+        input: input[at + 1],
+        window: weights[at],
+        stride: conv.strides[at],
+        padding: (conv.padding[at].0 as i64, conv.padding[at].1 as i64),
+        window_dilation: conv.window_dilation[at],
+        base_dilation: conv.base_dilation[at],
+    });
+    Geometry {
+        batch: input[0],
+        channels: input[input.len() - 1],
+        outputs: weights[weights.len() - 1],
+        groups: conv.groups,
+        dimensions: dimensions.collect(),
+    }
+}
+
+/// The part of a tensor that a view shows, dense.
+fn seen(tensor: &Tensor, view: &View) -> Result<Tensor> {
+    let other = |error: warpforge_tensor::Error| KernelError::Other(error.to_string());
+    let start = usize::try_from(view.offset).unwrap_or(0);
+    tensor.strided(Shape::new(view.dims.clone()).map_err(other)?, start, &view.strides).map_err(other)
+}
+
+/// A convolution as a matrix product.
+struct Conv {
+    convolution: Convolution,
+    element: ElementType,
+    input: Id,
+    strides: Vec<usize>,
+    batch_stride: usize,
+    weights: Id,
+    weights_view: View,
+    weights_element: ElementType,
+    packed: Option<PackedWeights>,
+    epilogue: Option<Blocks>,
+    columns: usize,
+    output: Id,
+    name: String,
+}
+
+impl Conv {
+    fn new(setting: &Setting<'_>, product: &Product, output: Id, geometry: Geometry) -> Result<Self> {
+        let graph = setting.graph;
+        let node = graph.node(product.node);
+        let gemm = Arc::new(Gemm::new(kind(node.element, setting.products)?));
+        let sum = gemm.kind().sum();
+        let [input, weights] = &product.operands;
+        let dims = &input.view.dims;
+        let dense = View::dense(dims).strides;
+        let strides: Vec<usize> = dense[1..dims.len() - 1].iter().map(|&stride| stride as usize).collect();
+        let columns = geometry.outputs;
+        let name = name(&geometry, setting.products);
+        let convolution = Convolution::new(gemm, geometry)?;
+        let epilogue = match &product.epilogue {
+            Some(epilogue) => Some(Blocks::new(graph, epilogue, sum, output)?),
+            None if sum != node.element => {
+                Some(Blocks::new(graph, &store(graph, product.node, columns), sum, output)?)
+            }
+            None => None,
+        };
+        let mut made = Self {
+            convolution,
+            element: graph.node(input.value).element,
+            input: input.value,
+            batch_stride: dense[0] as usize,
+            strides,
+            weights: weights.value,
+            weights_view: weights.view.clone(),
+            weights_element: graph.node(weights.value).element,
+            packed: None,
+            epilogue,
+            columns,
+            output,
+            name,
+        };
+        if let Some(tensor) = graph.constant(weights.value) {
+            let tensor = super::aligned(tensor)?;
+            // SAFETY: the view was made from the sizes of the tensor.
+            let packed = unsafe {
+                made.convolution.pack(&made.weights_at(tensor.bytes().as_ptr()), Some(setting.pool))?
+            };
+            made.packed = Some(packed);
+        }
+        Ok(made)
+    }
+
+    /// # Safety
+    ///
+    /// The address is that of the weights' value.
+    unsafe fn weights_at(&self, address: *const u8) -> Weights {
+        let View { offset, strides, .. } = &self.weights_view;
+        let rank = strides.len() - 2;
+        // SAFETY: the view begins inside the value.
+        let data = unsafe { address.offset(offset * self.weights_element.byte_width() as isize) };
+        Weights {
+            data,
+            element: self.weights_element,
+            window_strides: strides[..rank].to_vec(),
+            input_stride: strides[rank].unsigned_abs(),
+            output_stride: strides[rank + 1].unsigned_abs(),
+        }
+    }
+}
+
+fn name(geometry: &Geometry, products: Products) -> String {
+    let sizes = |size: &dyn Fn(&Dimension) -> usize| {
+        geometry.dimensions.iter().map(|dimension| size(dimension).to_string()).collect::<Vec<_>>().join("x")
+    };
+    let kind = if products == Products::Bf16 { " bf16" } else { "" };
+    let (window, input) = (sizes(&|dimension| dimension.window), sizes(&|dimension| dimension.input));
+    format!("convolution{kind} {window} over {}x{input}, {} to {}", geometry.batch, geometry.channels, geometry.outputs)
+}
+
+impl Kernel for Conv {
+    unsafe fn run(&self, memory: &Memory<'_>) -> Result<()> {
+        let input = Input {
+            data: memory.read(self.input),
+            element: self.element,
+            batch_stride: self.batch_stride,
+            strides: &self.strides,
+        };
+        let sink = |block: &Block| {
+            if let Some(epilogue) = &self.epilogue {
+                // SAFETY: as the caller promises; blocks do not overlap.
+                unsafe { epilogue.run(memory, block) };
+            }
+        };
+        let direct = self.epilogue.is_none();
+        let out = direct.then(|| memory.write(self.output));
+        let sink: Option<&warpforge_kernels::block::Sink<'_>> = if direct { None } else { Some(&sink) };
+        // SAFETY: as the caller promises; strides were made from the sizes of the values.
+        unsafe {
+            let now;
+            let weights = match &self.packed {
+                Some(packed) => packed,
+                None => {
+                    now = self.convolution.pack(&self.weights_at(memory.read(self.weights)), Some(memory.pool))?;
+                    &now
+                }
+            };
+            self.convolution.run(memory.pool, &input, weights, out, self.columns, sink)?;
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.packed.as_ref().map_or(0, PackedWeights::bytes)
+    }
+
+    fn replaces(&self) -> Option<Id> {
+        self.packed.is_some().then_some(self.weights)
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+}
+
+/// A convolution of each channel on its own.
+struct Channels {
+    depthwise: Depthwise,
+    weights: Vec<f32>,
+    constant: Id,
+    input: Id,
+    epilogue: Option<Blocks>,
+    output: Id,
+    name: String,
+}
+
+impl Channels {
+    fn new(
+        graph: &Graph,
+        product: &Product,
+        output: Id,
+        geometry: &Geometry,
+        input: &[usize],
+        weights: &Tensor,
+    ) -> Result<Self> {
+        let axes: Vec<WindowAxis> = geometry
+            .dimensions
+            .iter()
+            .map(|dimension| WindowAxis {
+                size: dimension.window,
+                stride: dimension.stride,
+                low: dimension.padding.0,
+                high: dimension.padding.1,
+                dilation: dimension.window_dilation,
+                base_dilation: dimension.base_dilation,
+            })
+            .collect();
+        let depthwise = Depthwise::new(input, &axes, geometry.outputs / geometry.channels)?;
+        let values = weights.as_slice::<f32>().map_err(|error| KernelError::Other(error.to_string()))?;
+        let weights = depthwise.pack(values)?;
+        let epilogue = product.epilogue.as_ref();
+        let epilogue = epilogue.map(|epilogue| Blocks::new(graph, epilogue, ElementType::F32, output)).transpose()?;
+        let name = format!("depthwise {}", name(geometry, Products::Model));
+        let constant = product.operands[1].value;
+        Ok(Self { depthwise, weights, constant, input: product.operands[0].value, epilogue, output, name })
+    }
+}
+
+impl Kernel for Channels {
+    unsafe fn run(&self, memory: &Memory<'_>) -> Result<()> {
+        let sink = |block: &Block| {
+            if let Some(epilogue) = &self.epilogue {
+                // SAFETY: as the caller promises; blocks do not overlap.
+                unsafe { epilogue.run(memory, block) };
+            }
+        };
+        let direct = self.epilogue.is_none();
+        let target = direct.then(|| memory.write(self.output).cast::<f32>());
+        let sink: Option<&warpforge_kernels::block::Sink<'_>> = if direct { None } else { Some(&sink) };
+        // SAFETY: as the caller promises.
+        unsafe { self.depthwise.run(memory.pool, memory.read(self.input).cast(), &self.weights, target, sink) };
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.weights.len() * size_of::<f32>()
+    }
+
+    fn replaces(&self) -> Option<Id> {
+        Some(self.constant)
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
 }

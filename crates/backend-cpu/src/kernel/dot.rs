@@ -209,8 +209,8 @@ impl Kernel for Dot {
         self.weights.as_ref().map_or(0, PackedRhs::bytes)
     }
 
-    fn replaces(&self) -> Vec<Id> {
-        self.weights.is_some().then_some(self.geometry.rhs.value).into_iter().collect()
+    fn replaces(&self) -> Option<Id> {
+        self.weights.is_some().then_some(self.geometry.rhs.value)
     }
 
     fn name(&self) -> String {

@@ -15,6 +15,7 @@ mod steps;
 use thiserror::Error;
 use warpforge_fusion::cluster::{Cluster, Kind};
 use warpforge_fusion::{Graph, Id};
+use warpforge_kernels::conv::ConvError;
 use warpforge_kernels::gemm::{GemmError, MemoryError};
 use warpforge_kernels::movement::LayoutError;
 use warpforge_kernels::pool::Pool;
@@ -26,6 +27,9 @@ pub(crate) enum KernelError {
     /// A product cannot be made.
     #[error(transparent)]
     Gemm(#[from] GemmError),
+    /// A convolution cannot be made.
+    #[error(transparent)]
+    Conv(#[from] ConvError),
     /// A loop cannot be made.
     #[error(transparent)]
     Program(#[from] ProgramError),
@@ -80,9 +84,9 @@ pub(crate) trait Kernel: Send + Sync {
         0
     }
 
-    /// Constants that it has copies of and reads no more.
-    fn replaces(&self) -> Vec<Id> {
-        Vec::new()
+    /// The constant that it has a copy of and reads no more.
+    fn replaces(&self) -> Option<Id> {
+        None
     }
 
     /// What it is called in profiles.

@@ -2,7 +2,9 @@
 
 use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::{Graph, Id, Op};
-use warpforge_kernels::movement::{Concat, Edge, Layout, Pad};
+use warpforge_fusion::graph::Fold;
+use warpforge_kernels::movement::{Concat, Edge, Gather, GatherSpec, Indices, Layout, Pad};
+use warpforge_kernels::window::{self, ReduceWindow, WindowAxis};
 
 use super::reference::Reference;
 use super::{Kernel, KernelError, Memory, Result};
@@ -28,6 +30,41 @@ pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: Id) -> Result<
             let [source, _] = operands else { return Err(KernelError::Other("a pad has two operands".to_owned())) };
             let pad = Pad::new(size, &source.view.dims, &layout(source)?, &edges)?;
             Box::new(Padded { pad, source: values[0], value: values[1], output })
+        }
+        Op::Gather(numbers, window) => {
+            let dims = |at: usize| operands[at].view.dims.clone();
+            let sizes = |values: &[i64]| values.iter().map(|&value| value as usize).collect::<Vec<usize>>();
+            let batching = sizes(&numbers.operand_batching_dims);
+            let spec = GatherSpec {
+                element_size: size,
+                operand: dims(0),
+                indices: Indices {
+                    element: graph.node(values[1]).element,
+                    dims: dims(1),
+                    vector_dim: numbers.index_vector_dim as usize,
+                    map: sizes(&numbers.start_index_map),
+                    batching: batching.into_iter().zip(sizes(&numbers.start_indices_batching_dims)).collect(),
+                },
+                window: window.clone(),
+                collapsed: sizes(&numbers.collapsed_slice_dims),
+                offset_dims: sizes(&numbers.offset_dims),
+            };
+            Box::new(Gathered { gather: Gather::new(&spec)?, operand: values[0], indices: values[1], output })
+        }
+        Op::ReduceWindow(fold, window, init) => {
+            let axes: Vec<WindowAxis> = (0..window.dims.len())
+                .map(|at| WindowAxis {
+                    size: window.dims[at],
+                    stride: window.strides[at],
+                    low: window.padding[at].0 as i64,
+                    high: window.padding[at].1 as i64,
+                    dilation: window.window_dilation[at],
+                    base_dilation: window.base_dilation[at],
+                })
+                .collect();
+            let dims = &operands[0].view.dims;
+            let windows = ReduceWindow::new(node.element, fold_of(*fold), dims, &axes, init.bytes())?;
+            Box::new(Windows { windows, input: values[0], output })
         }
         Op::Reference(part) => Box::new(Reference::new(graph, part, &values, output)),
         op => return Err(KernelError::Other(format!("there is no kernel for {}", op.name()))),
@@ -76,5 +113,54 @@ impl Kernel for Padded {
 
     fn name(&self) -> String {
         "pad".to_owned()
+    }
+}
+
+struct Gathered {
+    gather: Gather,
+    operand: Id,
+    indices: Id,
+    output: Id,
+}
+
+impl Kernel for Gathered {
+    unsafe fn run(&self, memory: &Memory<'_>) -> Result<()> {
+        let (operand, indices) = (memory.read(self.operand), memory.read(self.indices));
+        // SAFETY: as the caller promises; the plan was made from the sizes of the values.
+        unsafe { self.gather.run(memory.pool, operand, indices, memory.write(self.output)) };
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        "gather".to_owned()
+    }
+}
+
+struct Windows {
+    windows: ReduceWindow,
+    input: Id,
+    output: Id,
+}
+
+impl Kernel for Windows {
+    unsafe fn run(&self, memory: &Memory<'_>) -> Result<()> {
+        // SAFETY: as the caller promises; the plan was made from the sizes of the values.
+        unsafe { self.windows.run(memory.pool, memory.read(self.input), memory.write(self.output)) };
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        "windows".to_owned()
+    }
+}
+
+fn fold_of(fold: Fold) -> window::Fold {
+    match fold {
+        Fold::Add => window::Fold::Sum,
+        Fold::Multiply => window::Fold::Product,
+        Fold::Max => window::Fold::Largest,
+        Fold::Min => window::Fold::Smallest,
+        Fold::And => window::Fold::And,
+        Fold::Or => window::Fold::Or,
     }
 }

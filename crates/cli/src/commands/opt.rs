@@ -30,6 +30,9 @@ pub(crate) struct OptArgs {
     /// Refine the shapes of `@main` for inputs of these types, such as `tensor<2x3xf32>,tensor<i32>`
     #[arg(long, value_name = "TYPES")]
     refine: Option<String>,
+    /// With --emit fusion, print JSON for programs
+    #[arg(long)]
+    json: bool,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -43,6 +46,9 @@ enum Emit {
     Generic,
     /// A portable artifact: the bytecode that StableHLO's tools exchange
     Bytecode,
+    /// What fusion makes of the model: its clusters, kernels and bytes moved before and after. Text, or JSON or a picture
+    /// where the name of the output ends in `.json` or `.svg`
+    Fusion,
 }
 
 fn target(text: &str) -> Result<Target, String> {
@@ -62,6 +68,9 @@ pub(crate) fn run(args: &OptArgs) -> Outcome {
             "bytecode is not written to a terminal: name a file with -o"
         )));
     }
+    if args.emit == Emit::Fusion {
+        return write(args, &fusion(args)?);
+    }
     // Locations say which node of a model an operation came from: what is not text for people keeps them.
     let keep_locations = args.emit == Emit::Bytecode;
     let types = args.refine.as_deref().map(text::parse_types).transpose();
@@ -80,12 +89,17 @@ pub(crate) fn run(args: &OptArgs) -> Outcome {
         Emit::Stablehlo => printed(&modules, print::Form::Pretty),
         Emit::Generic => printed(&modules, print::Form::Generic),
         Emit::Bytecode => artifact(args, &modules)?,
+        Emit::Fusion => fusion(args)?,
     };
+    write(args, &bytes)
+}
+
+fn write(args: &OptArgs, bytes: &[u8]) -> Outcome {
     match &args.output {
-        Some(path) => export::write_atomically(path, &bytes)
+        Some(path) => export::write_atomically(path, bytes)
             .with_context(|| format!("cannot write {}", path.display()))
             .map_err(Failure::not_possible)?,
-        None => term::write(&bytes)?,
+        None => term::write(bytes)?,
     }
     Ok(Exit::Pass)
 }
@@ -93,6 +107,21 @@ pub(crate) fn run(args: &OptArgs) -> Outcome {
 fn printed(modules: &[Module], form: print::Form) -> Vec<u8> {
     let texts: Vec<String> = modules.iter().map(|module| print::print_as(module, form)).collect();
     texts.join("\n// -----\n\n").into_bytes()
+}
+
+fn fusion(args: &OptArgs) -> Result<Vec<u8>, Failure> {
+    let model = warpforge::Model::load(&args.file)?;
+    let report = model
+        .fusion()
+        .map_err(|error| Failure::bad_input(anyhow!("{}: no graph of tensors: {error}", args.file.display())))?;
+    let ending = args.output.as_ref().and_then(|path| path.extension()).and_then(|ending| ending.to_str());
+    Ok(match ending {
+        Some("svg") => report.picture().into_bytes(),
+        _ if args.json || ending == Some("json") => {
+            serde_json::to_vec_pretty(&report).map_err(|error| Failure::not_possible(error.into()))?
+        }
+        _ => report.to_string().into_bytes(),
+    })
 }
 
 fn artifact(args: &OptArgs, modules: &[Module]) -> Result<Vec<u8>, Failure> {

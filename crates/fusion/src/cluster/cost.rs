@@ -93,7 +93,7 @@ fn flops(graph: &Graph, id: Id) -> u64 {
     match &node.op {
         Op::Elementwise(_) | Op::Compare(..) => len,
         Op::Reduce(..) => graph.node(node.inputs[0]).len() as u64,
-        Op::ReduceWindow(_, window) => len * window.dims.iter().product::<usize>() as u64,
+        Op::ReduceWindow(_, window, _) => len * window.dims.iter().product::<usize>() as u64,
         Op::Dot(dot) => {
             let lhs = graph.node(node.inputs[0]);
             2 * len * dot.lhs_contract.iter().map(|&at| lhs.dims[at] as u64).product::<u64>()

@@ -140,7 +140,7 @@ impl<'g> State<'g> {
             }
             Op::Concat(_) => Kind::Single(node.inputs.iter().map(|&input| self.any_operand(input)).collect()),
             Op::Pad { .. } => Kind::Single(vec![self.any_operand(node.inputs[0]), self.dense_operand(node.inputs[1])]),
-            Op::ReduceWindow(..) | Op::TakeRows | Op::Reference(_) => {
+            Op::ReduceWindow(..) | Op::Gather(..) | Op::Reference(_) => {
                 Kind::Single(node.inputs.iter().map(|&input| self.dense_operand(input)).collect())
             }
             Op::Result(_) => {

@@ -131,8 +131,9 @@ impl Builder {
         self.layout(Step::Broadcast { dims, map }, squeezed)
     }
 
-    /// The value of a node that is known while compiling, materialised.
-    fn value(&self, id: Id) -> Option<Tensor> {
+    /// The value of a node that is known while compiling, unless it is large.
+    #[must_use]
+    pub fn value(&self, id: Id) -> Option<Tensor> {
         let node = self.node(id);
         match &node.op {
             Op::Constant(tensor) => Some(tensor.clone()),

@@ -184,11 +184,9 @@ impl Import {
             OpKind::ReduceWindow => {
                 let fold = fold(op)?;
                 let [input, init] = given[..] else { return None };
-                if !is_identity(b, fold, init) {
-                    return None;
-                }
+                let Op::Constant(init) = b.node(init).op.clone() else { return None };
                 let window = window(op)?;
-                reduce_window(b, fold, window, input, element, dims)
+                reduce_window(b, (fold, init), window, input, element, dims)
             }
             OpKind::DotGeneral => {
                 let numbers = op.dot_dims()?;
@@ -207,7 +205,10 @@ impl Import {
                 dot_of(b, dot, &given, element, dims)?
             }
             OpKind::Convolution => convolution(b, op, &given, element, dims)?,
-            OpKind::Gather => take_rows(b, op, &given, element, dims)?,
+            OpKind::Gather => {
+                let gather = Op::Gather(op.gather_dims()?.clone(), sizes(op.attr_i64s("slice_sizes")?)?);
+                b.raw(gather, given, element, dims)
+            }
             _ if is_elementwise(kind) => b.add(Op::Elementwise(kind), given, element, dims),
             _ => return None,
         })
@@ -372,7 +373,7 @@ fn paddings(op: OpRef<'_>, rank: usize) -> Option<Vec<(isize, isize)>> {
 /// Windows in the order of dimensions that the input is stored in.
 fn reduce_window(
     b: &mut Builder,
-    fold: Fold,
+    (fold, init): (Fold, Tensor),
     window: Window,
     input: Id,
     element: ElementType,
@@ -380,7 +381,7 @@ fn reduce_window(
 ) -> Id {
     let node = b.node(input);
     let Op::Layout(Step::Transpose(permutation)) = &node.op else {
-        return b.raw(Op::ReduceWindow(fold, window), vec![input], element, dims);
+        return b.raw(Op::ReduceWindow(fold, window, init), vec![input], element, dims);
     };
     let (permutation, source) = (permutation.clone(), node.inputs[0]);
     let back = super::build::inverse(&permutation);
@@ -392,7 +393,7 @@ fn reduce_window(
         window_dilation: back.iter().map(|&at| window.window_dilation[at]).collect(),
     };
     let inner = back.iter().map(|&at| dims[at]).collect();
-    let result = b.raw(Op::ReduceWindow(fold, window), vec![source], element, inner);
+    let result = b.raw(Op::ReduceWindow(fold, window, init), vec![source], element, inner);
     b.transpose(result, permutation)
 }
 
@@ -451,39 +452,6 @@ fn convolution(
     let inner = output.iter().map(|&at| dims[at]).collect();
     let result = b.raw(Op::Conv(conv), vec![input, weights], element, inner);
     Some(b.transpose(result, super::build::inverse(&output)))
-}
-
-/// A gather that takes whole rows of a matrix, as an embedding does.
-fn take_rows(
-    b: &mut Builder,
-    op: OpRef<'_>,
-    given: &[Id],
-    element: ElementType,
-    dims: Vec<usize>,
-) -> Option<Id> {
-    let &[table, indices] = given else { return None };
-    let numbers = op.gather_dims()?;
-    let (table_dims, index_dims) = (b.node(table).dims.clone(), b.node(indices).dims.clone());
-    let slice = sizes(op.attr_i64s("slice_sizes")?)?;
-    let vector_last = numbers.index_vector_dim as usize == index_dims.len()
-        || (numbers.index_vector_dim as usize + 1 == index_dims.len() && index_dims.last() == Some(&1));
-    let rows = numbers.collapsed_slice_dims == [0]
-        && numbers.start_index_map == [0]
-        && numbers.operand_batching_dims.is_empty()
-        && slice.first() == Some(&1)
-        && slice.get(1..) == table_dims.get(1..);
-    let count: usize = index_dims.iter().product();
-    let width: usize = table_dims.get(1..)?.iter().product();
-    let leading = dims.len().checked_sub(table_dims.len() - 1)?;
-    let offset_last = sizes(&numbers.offset_dims)? == (leading..dims.len()).collect::<Vec<_>>();
-    let integer = matches!(b.node(indices).element, ElementType::Int(IntType::I32 | IntType::I64));
-    if !rows || !vector_last || !offset_last || !integer || table_dims[0] == 0 {
-        return None;
-    }
-    let table = b.reshape(table, vec![table_dims[0], width]);
-    let indices = b.reshape(indices, vec![count]);
-    let taken = b.raw(Op::TakeRows, vec![table, indices], element, vec![count, width]);
-    Some(b.reshape(taken, dims))
 }
 
 /// Operations on each element that kernels of backends may have.

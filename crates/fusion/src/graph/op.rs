@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
+use warpforge_ir::attr::{ComparisonDirection, ComparisonType, GatherDims};
 use warpforge_ir::slice::Slice;
 use warpforge_ir::OpKind;
 use warpforge_tensor::Tensor;
@@ -128,10 +128,10 @@ pub enum Op {
     Dot(Dot),
     /// A convolution.
     Conv(Conv),
-    /// The elements of each window folded.
-    ReduceWindow(Fold, Window),
-    /// Whole rows of the first input (a matrix) by the numbers in the second, out of range ones clamped.
-    TakeRows,
+    /// The elements of each window folded, from an initial value on, a scalar, which padding has too.
+    ReduceWindow(Fold, Window, Tensor),
+    /// Windows of the first input, of these sizes, where the second says.
+    Gather(GatherDims, Vec<usize>),
     /// Something that the reference evaluates; its results are [`Op::Result`] nodes.
     Reference(Arc<Part>),
     /// A result of a [`Op::Reference`] node.
@@ -159,8 +159,8 @@ impl Op {
             Op::Reduce(fold, _) => format!("reduce {}", short(fold.kind().name())),
             Op::Dot(_) => "dot".to_owned(),
             Op::Conv(_) => "convolution".to_owned(),
-            Op::ReduceWindow(fold, _) => format!("reduce_window {}", short(fold.kind().name())),
-            Op::TakeRows => "take rows".to_owned(),
+            Op::ReduceWindow(fold, ..) => format!("reduce_window {}", short(fold.kind().name())),
+            Op::Gather(..) => "gather".to_owned(),
             Op::Reference(part) => short(&part.name),
             Op::Result(at) => format!("result {at}"),
         }

@@ -1,1 +1,154 @@
 //! Clusters for people: as text, as JSON, as a picture.
+
+mod picture;
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::cluster::{Cluster, Clusters, Cost, Kind, unfused};
+use crate::graph::{Graph, Id, Op};
+
+/// What fusion made of a function.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// With a kernel for each operation.
+    pub before: Totals,
+    /// With a kernel for each cluster.
+    pub after: Totals,
+    /// The clusters, in the order in which they run.
+    pub clusters: Vec<Entry>,
+    /// Operations that only the reference computes.
+    pub on_reference: Vec<String>,
+}
+
+/// Kernels and what they cost together.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Totals {
+    /// Kernels launched.
+    pub kernels: usize,
+    /// Floating-point operations.
+    pub flops: u64,
+    /// Bytes read and written.
+    pub bytes: u64,
+}
+
+/// A cluster.
+#[derive(Debug, Clone, Serialize)]
+pub struct Entry {
+    /// Its number, from 0.
+    pub number: usize,
+    /// What kind of kernel computes it.
+    pub kind: &'static str,
+    /// Its operations, in order.
+    pub operations: Vec<String>,
+    /// The clusters whose results it reads.
+    pub reads: Vec<usize>,
+    /// The type of its result.
+    pub result: String,
+    /// Floating-point operations.
+    pub flops: u64,
+    /// Bytes read and written.
+    pub bytes: u64,
+}
+
+impl Report {
+    /// The report of a graph and its clusters.
+    #[must_use]
+    pub fn new(graph: &Graph, clusters: &Clusters) -> Self {
+        let (kernels, cost) = unfused(graph);
+        let after = clusters.cost(graph);
+        let mut givers: HashMap<Id, usize> = HashMap::new();
+        let mut entries = Vec::new();
+        for (number, cluster) in clusters.clusters.iter().enumerate() {
+            let giver = |id: Id| match graph.node(id).op {
+                Op::Result(_) => graph.node(id).inputs[0],
+                _ => id,
+            };
+            let mut reads: Vec<usize> =
+                cluster.reads().into_iter().filter_map(|id| givers.get(&giver(id)).copied()).collect();
+            reads.dedup();
+            entries.push(entry(graph, cluster, number, reads));
+            givers.insert(cluster.output, number);
+        }
+        let reference = graph.nodes.iter().filter(|node| matches!(node.op, Op::Reference(_)));
+        Self {
+            before: totals(kernels, cost),
+            after: totals(clusters.clusters.len(), after),
+            clusters: entries,
+            on_reference: reference.map(|node| node.op.name()).collect(),
+        }
+    }
+
+    /// The clusters as a picture: an SVG document.
+    #[must_use]
+    pub fn picture(&self) -> String {
+        picture::svg(self)
+    }
+}
+
+fn totals(kernels: usize, cost: Cost) -> Totals {
+    Totals { kernels, flops: cost.flops, bytes: cost.bytes }
+}
+
+fn entry(graph: &Graph, cluster: &Cluster, number: usize, reads: Vec<usize>) -> Entry {
+    let cost = cluster.cost(graph);
+    let output = graph.node(cluster.output);
+    let dims: Vec<String> = output.dims.iter().map(|dim| format!("{dim}x")).collect();
+    let kind = match &cluster.kind {
+        Kind::Loop(body) if body.has_reductions() => "rows",
+        Kind::Loop(_) => "elements",
+        Kind::Dot(_) => "product",
+        Kind::Conv(_) => "convolution",
+        Kind::Attention(_) => "attention",
+        Kind::Single(_) if matches!(output.op, Op::Reference(_)) => "reference",
+        Kind::Single(_) => "single",
+    };
+    let said = |id: &&Id| !matches!(graph.node(**id).op, Op::Constant(_));
+    Entry {
+        number,
+        kind,
+        operations: cluster.nodes.iter().filter(said).map(|&id| graph.node(id).op.name()).collect(),
+        reads,
+        result: format!("tensor<{}{}>", dims.concat(), output.element),
+        flops: cost.flops,
+        bytes: cost.bytes,
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for entry in &self.clusters {
+            let reads: Vec<String> = entry.reads.iter().map(|read| format!("#{read}")).collect();
+            let from = if reads.is_empty() { String::new() } else { format!(" from {}", reads.join(" ")) };
+            writeln!(f, "#{} {} -> {}{from}", entry.number, entry.kind, entry.result)?;
+            writeln!(f, "    {}", counted(&entry.operations))?;
+            writeln!(f, "    {} FLOP, {} bytes", entry.flops, entry.bytes)?;
+        }
+        let Totals { kernels, flops, bytes } = self.before;
+        writeln!(f, "before: {kernels} kernels, {flops} FLOP, {bytes} bytes moved")?;
+        let Totals { kernels, flops, bytes } = self.after;
+        writeln!(f, "after:  {kernels} kernels, {flops} FLOP, {bytes} bytes moved")?;
+        if !self.on_reference.is_empty() {
+            writeln!(f, "on the reference: {}", counted(&self.on_reference))?;
+        }
+        Ok(())
+    }
+}
+
+/// Names in their first order, each with how often it occurs.
+fn counted(names: &[String]) -> String {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for name in names {
+        match counts.iter_mut().find(|(known, _)| known == name) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((name, 1)),
+        }
+    }
+    let said = |(name, count): &(&str, usize)| match count {
+        1 => (*name).to_owned(),
+        _ => format!("{name} x{count}"),
+    };
+    counts.iter().map(said).collect::<Vec<_>>().join(", ")
+}

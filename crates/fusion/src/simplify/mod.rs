@@ -1,9 +1,42 @@
 //! Changes to a whole graph that need to know who uses what.
 
-use crate::graph::Graph;
+mod scales;
+
+use std::collections::HashMap;
+
+use crate::graph::{Builder, Graph, Id, Node};
 
 /// The graph in its best form.
 #[must_use]
 pub fn simplify(graph: Graph) -> Graph {
-    graph.pruned()
+    scales::into_weights(&graph)
+}
+
+/// A graph made anew from another, node by node.
+struct Rewrite<'g> {
+    old: &'g Graph,
+    builder: Builder,
+    made: HashMap<Id, Id>,
+}
+
+impl<'g> Rewrite<'g> {
+    fn new(old: &'g Graph) -> Self {
+        Self { old, builder: Builder::default(), made: HashMap::new() }
+    }
+
+    /// The same node in the new graph; its inputs must be there.
+    fn copy(&mut self, id: Id) -> Id {
+        let Node { op, inputs, element, dims, origin } = self.old.node(id).clone();
+        let inputs = inputs.iter().map(|input| self.made[input]).collect();
+        self.builder.origin = origin;
+        let new = self.builder.add(op, inputs, element, dims);
+        self.made.insert(id, new);
+        new
+    }
+
+    fn finish(self) -> Graph {
+        let moved = |ids: &[Id]| ids.iter().map(|id| self.made[id]).collect::<Vec<Id>>();
+        let (outputs, effects) = (moved(&self.old.outputs), moved(&self.old.effects));
+        self.builder.finish(outputs, effects)
+    }
 }

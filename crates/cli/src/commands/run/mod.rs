@@ -30,7 +30,8 @@ pub(crate) struct RunArgs {
     /// Where to run: `cpu`, `cuda[:N]` or `hip[:N]`
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: Device,
-    /// How to run: production, observable or correctness [default: the fastest that the device has]
+    /// How to run: production, observable or correctness [default: the fastest that the device
+    /// has, or correctness where single values are traced or saved]
     #[arg(long, value_name = "TIER")]
     tier: Option<Tier>,
     /// The number formats to compute in
@@ -59,6 +60,13 @@ pub(crate) struct RunArgs {
     json: bool,
 }
 
+impl RunArgs {
+    /// Whether single values are to be seen, which only the correctness tier shows.
+    fn sees_values(&self) -> bool {
+        self.observe.traces() || self.save.is_some()
+    }
+}
+
 /// Loads, compiles, runs, and says what came of it.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
     let begin = Instant::now();
@@ -68,7 +76,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
 
     let options = CompileOptions {
         device: args.device,
-        tier: args.tier,
+        tier: args.tier.or_else(|| args.sees_values().then_some(Tier::Correctness)),
         precision: args.precision.clone(),
         threads: args.threads,
     };

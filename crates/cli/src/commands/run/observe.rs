@@ -60,7 +60,7 @@ impl ObserveArgs {
         self.profile.is_some() || self.traces()
     }
 
-    fn traces(&self) -> bool {
+    pub(super) fn traces(&self) -> bool {
         self.trace.is_some() || self.trace_tensors.is_some() || self.break_on.is_some()
     }
 

@@ -35,6 +35,8 @@ pub(super) struct Record {
     pub(super) peak_memory_bytes: Option<u64>,
     /// What the peak is of: `executable` where the backend counts, else the whole `process`.
     pub(super) peak_memory_of: &'static str,
+    /// What the reference computed in the backend's stead.
+    pub(super) on_reference: Vec<String>,
     pub(super) inputs: Vec<Value>,
     pub(super) outputs: Vec<Value>,
 }
@@ -94,6 +96,7 @@ impl Record {
             times_ms: Vec::new(),
             peak_memory_bytes: counted.or_else(memory::process_peak_bytes),
             peak_memory_of: if counted.is_some() { "executable" } else { "process" },
+            on_reference: executable.on_reference(),
             inputs: slots
                 .iter()
                 .zip(inputs)
