@@ -13,6 +13,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let repeat: usize = args.next().map_or(Ok(0), |text| text.parse())?;
     let precision = args.next().map_or(Ok(Default::default()), |text| text.parse())?;
     let model = Model::load(&path)?;
+    if repeat == 1 {
+        println!("{}", model.fusion()?);
+    }
     let slots = model.inputs();
     let inputs: Vec<Tensor> =
         slots.iter().zip(0..).map(|(slot, stream)| seeded(slot.ty, 1, stream)).collect::<Result<_, _>>()?;

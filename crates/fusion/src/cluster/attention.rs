@@ -36,6 +36,11 @@ pub(super) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, users: &[Vec<Id>]
         if !rows_first || !joined.body.output.is_dense() || !same_rows(graph, scores.node, values.node) {
             continue;
         }
+        // Weights are packed once, for a product of its own.
+        let known = |operand: &Operand| graph.constant(operand.value).is_some();
+        if known(&scores.operands[1]) || known(&values.operands[1]) {
+            continue;
+        }
         let attention = Attention { scores, weights: joined, values };
         let nodes: Vec<Id> =
             [place, between, at].iter().flat_map(|&part| clusters[part].nodes.clone()).collect();

@@ -118,7 +118,7 @@ impl Import {
         let kind = op.kind()?;
         let b = &mut self.builder;
         Some(match kind {
-            OpKind::Constant => b.constant(constant(op)?),
+            OpKind::Constant => constant(b, op, dims)?,
             OpKind::Iota => {
                 b.add(Op::Iota(usize::try_from(op.attr_i64("iota_dimension")?).ok()?), vec![], element, dims)
             }
@@ -273,16 +273,18 @@ fn signed(values: &[i64]) -> Vec<isize> {
     values.iter().map(|&value| value as isize).collect()
 }
 
-fn constant(op: OpRef<'_>) -> Option<Tensor> {
+/// A constant; a splat is a scalar that repeats.
+fn constant(b: &mut Builder, op: OpRef<'_>, dims: Vec<usize>) -> Option<Id> {
     let elements = op.attr_elements("value")?;
     let element = elements.ty().element().plain()?;
-    let shape = Shape::new(elements.ty().shape_usize()?).ok()?;
     match elements.data() {
         ElementData::Splat(bytes) => {
-            let one = Tensor::from_bytes(element, Shape::scalar(), bytes).ok()?;
-            Tensor::splat(element, shape, one.get(0)).ok()
+            let one = b.constant(Tensor::from_bytes(element, Shape::scalar(), bytes).ok()?);
+            Some(b.broadcast(one, dims, vec![]))
         }
-        ElementData::Raw(bytes) => Tensor::from_blob(element, shape, bytes.clone()).ok(),
+        ElementData::Raw(bytes) => {
+            Some(b.constant(Tensor::from_blob(element, Shape::new(dims).ok()?, bytes.clone()).ok()?))
+        }
         ElementData::Resource(_) => None,
     }
 }
