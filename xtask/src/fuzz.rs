@@ -21,6 +21,8 @@ const TARGETS: &[Target] = &[
     },
     Target { name: "bytecode", seeds: &["fuzz/seeds/bytecode", "crates/snakeburger/tests/data"] },
     Target { name: "evaluator", seeds: &["fuzz/seeds/evaluator"] },
+    Target { name: "archive", seeds: &["fuzz/seeds/archive"] },
+    Target { name: "graph", seeds: &["fuzz/seeds/graph"] },
 ];
 
 /// What makes the compiler count which branches are taken, for libFuzzer to see.
@@ -87,7 +89,7 @@ fn fuzzer(target: &Target, built: &Path, folder: &Path, args: &FuzzArgs) -> anyh
         .current_dir(root())
         .arg(format!("-max_total_time={}", args.seconds))
         .arg(format!("-rss_limit_mb={}", args.memory))
-        .args(["-timeout=20", "-max_len=8192", "-print_final_stats=1"])
+        .args(["-timeout=20", "-max_len=16384", "-print_final_stats=1"])
         .arg(format!("-artifact_prefix={}/", artifacts.display()))
         .arg(&corpus)
         .args(target.seeds);

@@ -28,7 +28,7 @@ pub(crate) fn from_file(ty: TensorType, bytes: Blob) -> Result<DenseElements, St
 }
 
 /// Bytes as files have them in the layout of constants: truth values packed in bits are spread out, and narrow signed
-/// integers get their sign.
+/// integers get their sign; bits beside a narrow number mean nothing.
 fn widen(storage: ElementType, count: usize, bytes: Blob) -> Blob {
     match storage {
         ElementType::Bool if bytes.len() == count => {
@@ -45,6 +45,13 @@ fn widen(storage: ElementType, count: usize, bytes: Blob) -> Blob {
         ElementType::Int(int) if int.bits() < 8 => {
             let narrow = |byte: &u8| int.wrap(i128::from(*byte)) as u8;
             Blob::from(bytes.iter().map(narrow).collect::<Vec<u8>>())
+        }
+        ElementType::Float(float) if float.format().bits() < 8 => {
+            let mask = (1u8 << float.format().bits()) - 1;
+            if bytes.iter().all(|byte| byte & !mask == 0) {
+                return bytes;
+            }
+            Blob::from(bytes.iter().map(|byte| byte & mask).collect::<Vec<u8>>())
         }
         _ => bytes,
     }
@@ -99,6 +106,13 @@ mod tests {
         assert_eq!(read(ElementType::I4, 2, &[0x0F, 0x07]), Some(vec![-1, 7]));
         assert_eq!(read(ElementType::U4, 2, &[0x0F, 0x07]), Some(vec![15, 7]));
         assert_eq!(read(ElementType::I2, 4, &[0x03]), Some(vec![-1; 4]));
+    }
+
+    #[test]
+    fn bits_beside_narrow_floats_are_dropped() {
+        let ty = TensorType::fixed(&[2], ElementType::Float(warpforge_ir::types::FloatType::F4E2M1Fn));
+        let read = from_file(ty, Blob::from(vec![0xF6, 0x03])).unwrap();
+        assert_eq!(read.bytes().unwrap().to_vec(), [0x06, 0x03]);
     }
 
     #[test]

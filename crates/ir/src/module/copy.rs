@@ -23,6 +23,9 @@ pub(crate) fn copy_shell(
     if let Some(location) = op.module().location(op.id()) {
         to.set_location(copy, location);
     }
+    if let Some(text) = op.module().assembly(op.id()) {
+        to.set_assembly(copy, text);
+    }
     copy
 }
 

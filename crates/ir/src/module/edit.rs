@@ -143,6 +143,12 @@ impl Module {
         self.location_aliases.push((name.into(), text.into()));
     }
 
+    /// Keeps the short form of an operation that the table does not know: the text after its name, in which each `%`
+    /// outside quotes stands for the next operand.
+    pub fn set_assembly(&mut self, op: OpId, text: impl Into<Arc<str>>) {
+        self.assemblies.insert(op, text.into());
+    }
+
     /// Keeps the location of an operation as it was written.
     pub fn set_location(&mut self, op: OpId, text: impl Into<Arc<str>>) {
         self.locations.insert(op, text.into());

@@ -27,6 +27,8 @@ pub struct Module {
     regions: Vec<RegionData>,
     /// Names of the operations that the table does not know.
     unregistered: HashMap<OpId, Arc<str>>,
+    /// The short forms of some of them, each operand replaced by its `%`.
+    assemblies: HashMap<OpId, Arc<str>>,
     /// Locations as they were written, where the reader was asked to keep them.
     locations: HashMap<OpId, Arc<str>>,
     /// Aliases that those locations refer to, in order.
@@ -89,6 +91,7 @@ impl Module {
             blocks: Vec::new(),
             regions: Vec::new(),
             unregistered: HashMap::new(),
+            assemblies: HashMap::new(),
             locations: HashMap::new(),
             location_aliases: Vec::new(),
             root: OpId::new(0),
@@ -199,6 +202,11 @@ impl Module {
     /// The function of a name.
     pub fn function(&self, name: &str) -> Option<Func<'_>> {
         self.functions().find(|func| func.name() == name)
+    }
+
+    /// The short form of an operation that the table does not know, its operands replaced by `%`, where it was kept.
+    pub fn assembly(&self, op: OpId) -> Option<&str> {
+        self.assemblies.get(&op).map(AsRef::as_ref)
     }
 
     /// The location of an operation as it was written, where it was kept.

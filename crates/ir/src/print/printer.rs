@@ -56,7 +56,7 @@ impl<'m> Printer<'m> {
     pub(super) fn op(&mut self, op: OpRef<'m>) {
         self.result_names(op);
         let start = self.out.len();
-        let short = self.form == Form::Pretty && self.short(op);
+        let short = self.assembly(op) || (self.form == Form::Pretty && self.short(op));
         if !short {
             self.out.truncate(start);
             self.large.retain(|(at, _)| *at <= start);
@@ -66,6 +66,23 @@ impl<'m> Printer<'m> {
         if let Some(location) = self.module.location(op.id()) {
             let _ = write!(self.out, " {location}");
         }
+    }
+
+    /// The short form of an operation that is not known, as it was read, with its operands filled in.
+    fn assembly(&mut self, op: OpRef<'m>) -> bool {
+        let Some(text) = self.module.assembly(op.id()) else { return false };
+        self.out.push_str(op.name());
+        let mut operands = op.operands().iter();
+        let (mut quoted, mut escaped) = (false, false);
+        for character in text.chars() {
+            match (character, operands.as_slice()) {
+                ('%', [_, ..]) if !quoted => operands.next().into_iter().for_each(|&value| self.value(value)),
+                _ => self.out.push(character),
+            }
+            quoted ^= character == '"' && !escaped;
+            escaped = character == '\\' && !escaped;
+        }
+        true
     }
 
     fn short(&mut self, op: OpRef<'m>) -> bool {

@@ -3,7 +3,7 @@
 use warpforge_diag::Diagnostic;
 
 use super::Candidate;
-use crate::module::OpRef;
+use crate::module::{OpId, OpRef};
 use crate::table::{OpDef, OpKind, Presence, Trait, ValueSpec};
 use crate::types::Type;
 
@@ -83,10 +83,15 @@ fn regions(op: OpRef<'_>, def: &'static OpDef, fail: &mut impl FnMut(&str, Strin
     if many && op.regions().is_empty() && def.regions.iter().any(|region| region.required) {
         fail("regions", "there must be at least one region".to_owned());
     }
+    let module = op.module();
+    let is_terminator = |id: &OpId| module.op(*id).def().is_some_and(OpDef::is_terminator);
     if op.is(OpKind::Module) {
+        let blocks = op.regions().iter().flat_map(|&region| module.blocks(region));
+        if blocks.flat_map(|&block| module.block_ops(block)).any(is_terminator) {
+            fail("regions", "nothing returns from a module".to_owned());
+        }
         return;
     }
-    let module = op.module();
     for &region in op.regions() {
         let &[block] = module.blocks(region) else {
             // A function without a body is declared elsewhere.
@@ -107,8 +112,7 @@ fn regions(op: OpRef<'_>, def: &'static OpDef, fail: &mut impl FnMut(&str, Strin
             fail("regions", format!("a region must end with `{}`", wanted.name()));
         }
         let ops = module.block_ops(block);
-        let early = ops.iter().rev().skip(1).any(|&id| module.op(id).def().is_some_and(OpDef::is_terminator));
-        if early {
+        if ops.iter().rev().skip(1).any(is_terminator) {
             fail("regions", "something follows the end of a block".to_owned());
         }
     }

@@ -16,6 +16,7 @@ pub(super) fn check(module: &Module, found: &mut Vec<Diagnostic>) {
             let message = format!("the function `@{}` is defined twice", function.name());
             found.push(Diagnostic::error(function.op().span(), message).with_rule("func.func: symbol"));
         }
+        visibility(function, found);
         signature(function, found);
     }
     let mut calls: HashMap<&str, Vec<(OpId, &str)>> = HashMap::new();
@@ -36,6 +37,15 @@ pub(super) fn check(module: &Module, found: &mut Vec<Diagnostic>) {
         }
     }
     cycles(module, &calls, found);
+}
+
+/// Who may call a function is said in one of three words.
+fn visibility(function: Func<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(word) = function.op().attr_str("sym_visibility") else { return };
+    if !matches!(word, "public" | "private" | "nested") {
+        let message = format!("a function is `public`, `private` or `nested`, not `{}`", word.escape_debug());
+        found.push(Diagnostic::error(function.op().span(), message).with_rule("func.func: sym_visibility"));
+    }
 }
 
 /// A function's body fits its signature.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use warpforge_ir::attr::{Attribute, Dict};
 use warpforge_ir::types::{Element, ElementType, FloatType, Type};
 
-use super::cursor::{Parse, hex_digit};
+use super::cursor::{Parse, hex_digit, is_name_byte};
 use super::parser::Parser;
 
 /// A number as it is written.
@@ -83,8 +83,7 @@ impl<'a> Parser<'a> {
         if self.cur.rest().first() == Some(&b'"') {
             return self.cur.string();
         }
-        let name =
-            self.cur.take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.' | b'-'));
+        let name = self.cur.take_while(is_name_byte);
         if name.is_empty() { Err(self.cur.expected("a symbol's name")) } else { Ok(name.to_owned()) }
     }
 
@@ -256,8 +255,7 @@ impl<'a> Parser<'a> {
     fn hash_attribute(&mut self) -> Parse<Attribute> {
         let start = self.cur.pos();
         self.cur.expect("#")?;
-        let name =
-            self.cur.take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.' | b'-'));
+        let name = self.cur.take_while(is_name_byte);
         if name.is_empty() {
             return Err(self.cur.expected("the name of an attribute"));
         }

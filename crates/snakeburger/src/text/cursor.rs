@@ -263,6 +263,11 @@ pub(super) fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.')
 }
 
+/// Bytes of the names of values, blocks and aliases.
+pub(super) fn is_name_byte(byte: u8) -> bool {
+    is_word_byte(byte) || byte == b'-'
+}
+
 pub(super) fn hex_digit(byte: u8) -> Option<u8> {
     match byte {
         b'0'..=b'9' => Some(byte - b'0'),

@@ -13,12 +13,14 @@ mod numbers;
 mod ops;
 mod parser;
 mod pieces;
+mod recover;
 mod resources;
 pub(crate) mod slim;
 mod stablehlo_attrs;
 #[cfg(test)]
 mod tests;
 mod types;
+mod unknown;
 
 pub(crate) use cursor::{Cursor, MAX_DEPTH};
 pub(crate) use mesh::{AxisRef, MeshGroups, MeshRef};
@@ -37,7 +39,7 @@ pub struct Options {
 ///
 /// # Errors
 ///
-/// The first thing that is not MLIR, with its position.
+/// All that is not MLIR, each with its position.
 pub fn parse(source: &Source, options: &Options) -> Result<Module, Diagnostics> {
     parse_slim(source, Vec::new(), options)
 }
@@ -48,9 +50,9 @@ pub(crate) fn parse_slim(
     constants: Vec<slim::Constant>,
     options: &Options,
 ) -> Result<Module, Diagnostics> {
-    parser::Parser::new(source.text(), constants, *options).file().map_err(|error| {
+    parser::Parser::new(source.text(), constants, *options).file().map_err(|found| {
         let mut diagnostics = Diagnostics::new(source.clone());
-        diagnostics.push(*error);
+        found.into_iter().for_each(|diagnostic| diagnostics.push(diagnostic));
         diagnostics
     })
 }

@@ -23,10 +23,14 @@ impl<'a> Parser<'a> {
         let names = if self.cur.looking_at("%") { self.result_names()? } else { Vec::new() };
         self.cur.skip();
         let start = self.cur.pos();
-        let op = if self.cur.peek() == Some(b'"') { self.generic_op(start)? } else { self.short_op(start)? };
+        let given = names.iter().fold(0usize, |sum, (_, count, _)| sum.saturating_add(*count));
+        let op = if self.cur.peek() == Some(b'"') {
+            self.generic_op(start)?
+        } else {
+            self.short_op(start, given)?
+        };
         self.op_location(op)?;
         self.module.append_op(block, op);
-        let given: usize = names.iter().map(|(_, count, _)| count).sum();
         let results: Vec<ValueId> = self.module.op(op).results().collect();
         if !names.is_empty() && given != results.len() {
             let message = format!("the operation has {} results, not {given}", results.len());
@@ -112,7 +116,7 @@ impl<'a> Parser<'a> {
         Ok(Parts { operands, results, attrs, regions })
     }
 
-    fn short_op(&mut self, start: usize) -> Parse<OpId> {
+    fn short_op(&mut self, start: usize, results: usize) -> Parse<OpId> {
         let Some(word) = self.cur.word() else { return Err(self.cur.expected("an operation")) };
         let name = match word {
             "module" => "builtin.module",
@@ -121,9 +125,7 @@ impl<'a> Parser<'a> {
             "call" => "func.call",
             other => other,
         };
-        let Some(kind) = OpKind::from_name(name) else {
-            return Err(self.cur.error_at(start, format!("unknown operation `{name}`")));
-        };
+        let Some(kind) = OpKind::from_name(name) else { return self.unknown_op(name, start, results) };
         let def = kind.def();
         let parenthesis = self.cur.looking_at("(");
         let syntax = def.syntax().map_err(|why| self.cur.error_at(start, why))?;

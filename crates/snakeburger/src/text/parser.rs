@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use warpforge_diag::Span;
+use warpforge_diag::{Diagnostic, Span};
 use warpforge_ir::attr::Attribute;
 use warpforge_ir::{BlockId, Module, OpKind, RegionId, Type, ValueId};
 
 use super::Options;
-use super::cursor::{Cursor, Parse};
+use super::cursor::{Cursor, Parse, is_name_byte};
 use super::dense::Resources;
+use super::recover::Mistakes;
 use super::slim::{Constant, Taken};
 
 /// Values of one name: the first and how many.
@@ -34,6 +35,7 @@ pub(super) struct Parser<'a> {
     pub(super) resources: Resources,
     /// Constants that are not in the text.
     pub(super) taken: Taken,
+    pub(super) mistakes: Mistakes<'a>,
     options: Options,
     values: HashMap<&'a str, Named>,
     /// What names meant before the regions around here changed that.
@@ -49,14 +51,23 @@ impl<'a> Parser<'a> {
             type_aliases: HashMap::new(),
             resources: Resources::default(),
             taken: Taken::new(taken),
+            mistakes: Mistakes::default(),
             options,
             values: HashMap::new(),
             shadowed: Vec::new(),
         }
     }
 
-    /// A whole file.
-    pub(super) fn file(mut self) -> Parse<Module> {
+    /// A whole file, or all that is wrong with it.
+    pub(super) fn file(mut self) -> Result<Module, Vec<Diagnostic>> {
+        match self.file_body() {
+            Ok(()) if self.mistakes.found.is_empty() => Ok(self.module),
+            Ok(()) => Err(self.mistakes.found),
+            Err(last) => Err(self.mistakes.found.into_iter().chain([*last]).collect()),
+        }
+    }
+
+    fn file_body(&mut self) -> Parse<()> {
         if u32::try_from(self.cur.text().len()).is_err() {
             return Err(self.cur.error_at(0, "text of more than 4 GiB is not read"));
         }
@@ -66,8 +77,11 @@ impl<'a> Parser<'a> {
             match self.cur.peek() {
                 Some(b'#' | b'!') => self.alias_definition()?,
                 Some(b'{') if self.cur.looking_at("{-#") => self.skip_resources()?,
-                _ => self.operation(body)?,
+                _ => self.operation_or_note(body)?,
             }
+        }
+        if !self.mistakes.found.is_empty() {
+            return Ok(());
         }
         if let Some(offset) = self.taken.unused() {
             return Err(self
@@ -80,7 +94,7 @@ impl<'a> Parser<'a> {
         {
             self.module.set_root(only);
         }
-        Ok(self.module)
+        Ok(())
     }
 
     /// Nothing but types, with commas between them.
@@ -134,8 +148,7 @@ impl<'a> Parser<'a> {
             return Err(self.cur.expected("a value"));
         }
         self.cur.set_pos(self.cur.pos() + 1);
-        let name =
-            self.cur.take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.' | b'-'));
+        let name = self.cur.take_while(is_name_byte);
         if name.is_empty() { Err(self.cur.expected("the name of a value")) } else { Ok(name) }
     }
 
@@ -203,11 +216,15 @@ impl<'a> Parser<'a> {
         self.nested(|parser| {
             let region = parser.module.create_region();
             let outer = if isolated { std::mem::take(&mut parser.values) } else { HashMap::new() };
+            let missing = if isolated { Some(std::mem::take(&mut parser.mistakes.missing)) } else { None };
             let mark = parser.shadowed.len();
             let result = parser.region_body(region, arguments);
             if isolated {
                 parser.shadowed.truncate(mark);
                 parser.values = outer;
+            }
+            if let Some(missing) = missing {
+                parser.mistakes.missing = missing;
             }
             for (name, before) in parser.shadowed.drain(mark.min(parser.shadowed.len())..).rev() {
                 match before {
@@ -240,7 +257,7 @@ impl<'a> Parser<'a> {
             }
             match (self.cur.peek(), block) {
                 (None, _) => return Err(self.cur.expected("`}`")),
-                (_, Some(block)) => self.operation(block)?,
+                (_, Some(block)) => self.operation_or_note(block)?,
                 (_, None) => return Err(self.cur.expected("a block")),
             }
         }
@@ -248,7 +265,7 @@ impl<'a> Parser<'a> {
 
     fn block_label(&mut self, region: RegionId) -> Parse<BlockId> {
         self.cur.expect("^")?;
-        self.cur.take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.' | b'-'));
+        self.cur.take_while(is_name_byte);
         let block = self.module.add_block(region);
         if self.cur.looking_at("(") {
             let arguments = self.list_of("(", ")", Self::argument)?;

@@ -65,13 +65,12 @@ fn meta(dtype: &Value, sizes: &Value) -> Value {
 }
 
 /// The bytes of an archive with this program and no weights.
-pub(crate) fn around(program: &Value) -> Vec<u8> {
-    let program = program.to_string();
+pub(crate) fn around(program: &str) -> Vec<u8> {
     let members = [
         ("model/archive_format", "pt2"),
         ("model/archive_version", "0"),
         ("model/byteorder", "little"),
-        ("model/models/model.json", program.as_str()),
+        ("model/models/model.json", program),
         ("model/data/weights/model_weights_config.json", "{\"config\": {}}"),
         ("model/data/constants/model_constants_config.json", "{\"config\": {}}"),
     ];

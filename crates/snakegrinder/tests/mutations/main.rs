@@ -30,8 +30,8 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 fn import(program: &Value) -> Result<(), String> {
-    let archive =
-        Archive::from_blob(Blob::from(archive::around(program))).map_err(|error| error.to_string())?;
+    let file = Blob::from(archive::around(&program.to_string()));
+    let archive = Archive::from_blob(file).map_err(|error| error.to_string())?;
     archive.import(&ImportOptions::default()).map(drop).map_err(|error| error.to_string())
 }
 

@@ -72,9 +72,11 @@ impl QuantizedType {
         if self.granularity == Granularity::PerTensor && self.parameters.len() != 1 {
             return reject(format!("{} scales for a per-tensor type", self.parameters.len()));
         }
-        let largest = self.expressed.format().max_finite();
+        let format = self.expressed.format();
         for QuantParameters { scale, zero_point } in &self.parameters {
-            if !(*scale > 0.0 && *scale <= largest) {
+            // The scale is a number of the expressed type: one that is rounded to zero there is none.
+            let rounded = format.round(*scale);
+            if !(rounded > 0.0 && rounded.is_finite() && *scale <= format.max_finite()) {
                 return reject(format!("scale {scale} is not a positive finite {}", self.expressed.name()));
             }
             if *zero_point < self.storage_min || *zero_point > self.storage_max {
@@ -131,6 +133,7 @@ mod tests {
         assert!(QuantizedType { storage_max: 200, ..good.clone() }.validate().is_err());
         assert!(QuantizedType::per_tensor(IntType::I8, FloatType::F16, 1e9, 0).validate().is_err());
         assert!(QuantizedType::per_tensor(IntType::I8, FloatType::F16, -1.0, 0).validate().is_err());
+        assert!(QuantizedType::per_tensor(IntType::I8, FloatType::F16, 1e-30, 0).validate().is_err());
         assert!(QuantizedType::per_tensor(IntType::I8, FloatType::F16, 1.0, 128).validate().is_err());
         assert!(sample(Granularity::PerTensor, 2).validate().is_err());
     }

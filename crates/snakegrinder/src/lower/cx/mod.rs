@@ -123,9 +123,9 @@ impl<'m> Cx<'m> {
     pub(crate) fn table_length(&self, factors: &[i64]) -> Lowered<usize> {
         const MOST: i64 = 1 << 22;
         let length = factors.iter().try_fold(1i64, |product, &factor| product.checked_mul(factor.max(0)));
-        match length.and_then(|length| usize::try_from(length).ok()).filter(|&length| length <= MOST as usize)
-        {
-            Some(length) => Ok(length),
+        // A factor of zero must not let another one be as large as it likes.
+        match length.filter(|length| factors.iter().chain([length]).all(|&number| number <= MOST)) {
+            Some(length) => Ok(length as usize),
             None => refuse(format!("a table of {factors:?} entries is longer than any model needs")),
         }
     }

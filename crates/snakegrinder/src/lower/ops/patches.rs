@@ -15,11 +15,21 @@ struct Steps {
     count: [i64; 2],
 }
 
+/// The most that a size, a step or a padding may be: products of two of them are still numbers.
+const MOST: i64 = 1 << 24;
+
+/// The most places of a window; each takes operations of its own.
+const MOST_PLACES: i64 = 1 << 12;
+
 fn steps(args: &Args<'_>, sizes: &[i64]) -> Lowered<Steps> {
     let kernel = args.ints_for("kernel_size", 2, 1)?;
     let dilation = args.ints_for("dilation", 2, 1)?;
     let padding = args.ints_for("padding", 2, 0)?;
     let stride = args.ints_for("stride", 2, 1)?;
+    let numbers = kernel.iter().chain(&dilation).chain(&padding).chain(&stride).chain(sizes);
+    if numbers.copied().any(|number| !(0..=MOST).contains(&number)) {
+        return refuse("windows that no image has");
+    }
     let mut count = [0; 2];
     for at in 0..2 {
         let room = sizes[at] + 2 * padding[at] - dilation[at] * (kernel[at] - 1) - 1;
@@ -48,6 +58,7 @@ fn im2col(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     }
     // Rows and columns of each place of the windows: [n, c, kernel_h · count_h, kernel_w · count_w].
     for at in 0..2 {
+        cx.table_length(&[steps.kernel[at], steps.count[at]])?;
         let places: Vec<i64> = (0..steps.kernel[at])
             .flat_map(|place| {
                 let (dilation, stride) = (steps.dilation[at], steps.stride[at]);
@@ -85,6 +96,9 @@ fn col2im(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     }
     let steps = steps(args, &sizes)?;
     let area = steps.kernel[0] * steps.kernel[1];
+    if area > MOST_PLACES {
+        return refuse(format!("windows of {area} places"));
+    }
     let Some(channels) = x.dim(1).floor_div(&Size::Int(area)) else { return refuse("an empty window") };
     let int = Size::Int;
     let split = [

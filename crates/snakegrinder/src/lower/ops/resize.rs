@@ -40,6 +40,9 @@ pub(super) enum Filter {
     SmoothCubic,
 }
 
+/// The most elements of an input that one of the output may be made of; each takes operations of its own.
+const MOST_TAPS: i64 = 1 << 10;
+
 /// The input elements that an output element is made of.
 pub(super) struct Taps {
     /// For each tap, the index for each output.
@@ -69,10 +72,7 @@ fn resize(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize, filter: Filter) -> L
         if input[at] < 1 || output[at] < 1 {
             return refuse("an empty image");
         }
-        // The smooth filters have a row of weights as long as an output covers of the input.
-        cx.table_length(&[output[at].max(input[at])])?;
-        cx.table_length(&[output[at], input[at] / output[at] + 1])?;
-        let taps = taps(filter, input[at], output[at], factors[at], corners);
+        let taps = taps(cx, filter, input[at], output[at], factors[at], corners)?;
         result = weighted(cx, &result, lead + at, &taps)?;
     }
     one(cx.convert(&result, x.dtype)?)
@@ -122,7 +122,15 @@ fn weighted(cx: &mut Cx<'_>, x: &Tensor, axis: usize, taps: &Taps) -> Lowered<Te
 }
 
 /// The elements that each element of a resized dimension is made of.
-pub(super) fn taps(filter: Filter, input: i64, output: i64, factor: Option<f64>, corners: bool) -> Taps {
+pub(super) fn taps(
+    cx: &Cx<'_>,
+    filter: Filter,
+    input: i64,
+    output: i64,
+    factor: Option<f64>,
+    corners: bool,
+) -> Lowered<Taps> {
+    cx.table_length(&[output.max(input)])?;
     let scale = match factor {
         Some(factor) if factor > 0.0 => 1.0 / factor,
         _ => input as f64 / output as f64,
@@ -140,7 +148,7 @@ pub(super) fn taps(filter: Filter, input: i64, output: i64, factor: Option<f64>,
         }
         f64::from(scale as f32 * (at as f32 + 0.5) - 0.5)
     };
-    match filter {
+    Ok(match filter {
         Filter::Nearest => nearest(0.0),
         Filter::NearestExact => nearest(0.5),
         Filter::Linear => {
@@ -165,13 +173,20 @@ pub(super) fn taps(filter: Filter, input: i64, output: i64, factor: Option<f64>,
             };
             Taps { indices: (-1..3).map(at).collect(), weights: Some((-1..3).map(weight).collect()) }
         }
-        Filter::SmoothLinear => {
-            smooth(input, output, scale_of(input, output, factor, corners), 1.0, |x| (1.0 - x.abs()).max(0.0))
+        Filter::SmoothLinear | Filter::SmoothCubic => {
+            let scale = scale_of(input, output, factor, corners);
+            // A row of weights is as long as an output covers of the input, four times the scale at most.
+            let row = (4.0 * scale.max(1.0) + 2.0).min(input as f64) as i64;
+            cx.table_length(&[output, row])?;
+            if row > MOST_TAPS {
+                return refuse(format!("an image that shrinks by a factor of {scale}"));
+            }
+            match filter {
+                Filter::SmoothLinear => smooth(input, output, scale, 1.0, |x| (1.0 - x.abs()).max(0.0)),
+                _ => smooth(input, output, scale, 2.0, |x| cubic(x, -0.5)),
+            }
         }
-        Filter::SmoothCubic => {
-            smooth(input, output, scale_of(input, output, factor, corners), 2.0, |x| cubic(x, -0.5))
-        }
-    }
+    })
 }
 
 fn scale_of(input: i64, output: i64, factor: Option<f64>, corners: bool) -> f64 {

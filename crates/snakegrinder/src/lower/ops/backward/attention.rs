@@ -24,7 +24,8 @@ fn attention(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
         causal: args.bool_or("is_causal", false)?,
         scale: args.opt_float("scale")?,
     };
-    if q.rank() < 2 || k.dims[..k.rank() - 2] != q.dims[..q.rank() - 2] {
+    let heads = |x: &Tensor| x.rank().checked_sub(2).map(|count| x.dims[..count].to_vec());
+    if heads(&q).is_none() || [&g, &k, &v].iter().any(|x| heads(x) != heads(&q)) {
         return refuse("queries and keys of different heads");
     }
     let dtype = opmath(q.dtype);

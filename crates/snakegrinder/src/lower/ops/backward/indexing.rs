@@ -17,6 +17,9 @@ fn embedding(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let rows = args.size("num_weights")?;
     let padding = args.int_or("padding_idx", -1)?;
     let by_frequency = args.bool_or("scale_grad_by_freq", false)?;
+    if g.rank() < indices.rank() {
+        return refuse("a gradient of fewer dimensions than the indices");
+    }
     let count = indices.numel();
     let flat = cx.reshape(&indices, std::slice::from_ref(&count))?;
     let flat = cx.convert(&flat, ElementType::I64)?;
@@ -53,9 +56,15 @@ fn index_select(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     one(put_rows(cx, &zeros, axis, &index, &g, OpKind::Add)?)
 }
 
+/// The dimension that something was taken from; a scalar has none.
+fn axis_of(cx: &Cx<'_>, args: &Args<'_>, dims: &[Size]) -> Lowered<usize> {
+    let axis = cx.axis(args.int("dim")?, dims.len())?;
+    if dims.is_empty() { refuse("a part of a scalar") } else { Ok(axis) }
+}
+
 fn select(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let (g, dims) = (args.tensor("grad_output")?, args.sizes("input_sizes")?);
-    let axis = cx.axis(args.int("dim")?, dims.len())?;
+    let axis = axis_of(cx, args, &dims)?;
     let mut start = args.size("index")?;
     if start.as_int().is_some_and(|start| start < 0) {
         start = start.add(&dims[axis]);
@@ -67,7 +76,7 @@ fn select(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
 
 fn slice(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let (g, dims) = (args.tensor("grad_output")?, args.sizes("input_sizes")?);
-    let axis = cx.axis(args.int("dim")?, dims.len())?;
+    let axis = axis_of(cx, args, &dims)?;
     let step = args.int_or("step", 1)?;
     let size = &dims[axis];
     let inside = |at: Size| {

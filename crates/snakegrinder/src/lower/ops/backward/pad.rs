@@ -19,7 +19,7 @@ fn reflected(place: i64, size: i64) -> i64 {
 }
 
 fn repeated(place: i64, size: i64) -> i64 {
-    place.clamp(0, size - 1)
+    place.min(size - 1).max(0)
 }
 
 /// Each element's gradient is the sum of those of the places that show it.
@@ -32,6 +32,10 @@ fn backward(cx: &mut Cx<'_>, args: &Args<'_>, shown: fn(i64, i64) -> i64) -> Low
     for (at, pair) in padding.chunks_exact(2).enumerate() {
         let axis = x.rank() - 1 - at;
         let sizes = cx.known(&[x.dim(axis), total.dim(axis)])?;
+        cx.table_length(&sizes)?;
+        if pair.iter().any(|amount| amount.unsigned_abs() > sizes[1].unsigned_abs()) {
+            return refuse(format!("a padding of {pair:?} gives more than {} places", sizes[1]));
+        }
         let places: Vec<i64> = (0..sizes[1]).map(|place| shown(place - pair[0], sizes[0])).collect();
         if places.iter().any(|place| !(0..sizes[0]).contains(place)) {
             return refuse(format!("a padding of {pair:?} for a dimension of {}", sizes[0]));

@@ -22,6 +22,9 @@ fn maximum(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Outcome>
     // The indices say all that the windows would.
     args.ignore(&["kernel_size", "stride", "padding", "dilation", "ceil_mode"]);
     let Some(lead) = x.rank().checked_sub(spatial) else { return refuse("an input of too few dimensions") };
+    if g.rank() != x.rank() || indices.rank() != x.rank() {
+        return refuse("a gradient of another number of dimensions than the input");
+    }
     let planes = Size::product(&x.dims[..lead]);
     let flat = |cx: &mut Cx<'_>, tensor: &Tensor| {
         cx.reshape(tensor, &[planes.clone(), Size::product(&tensor.dims[lead..])])
@@ -71,6 +74,7 @@ fn adaptive_average(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered
         if sizes[0] == sizes[1] {
             continue;
         }
+        cx.table_length(&sizes)?;
         let windows = ranges(sizes[0], sizes[1]);
         let shares: Vec<Scalar> = windows
             .iter()

@@ -36,3 +36,13 @@ fn bytecode() {
 fn evaluator() {
     replay("fuzz/seeds/evaluator", fuzz::evaluator);
 }
+
+#[test]
+fn archive() {
+    replay("fuzz/seeds/archive", fuzz::archive);
+}
+
+#[test]
+fn graph() {
+    replay("fuzz/seeds/graph", fuzz::graph);
+}

@@ -1,0 +1,181 @@
+//! Short forms of operations whose dialect is not known, such as `sdy.mesh @mesh = <["x"=2]>`.
+//!
+//! What such a line means is not known, but where it uses values is: the rest of the text is kept as it stands, and the
+//! uses are filled in again when it is printed.
+
+use warpforge_ir::attr::Dict;
+use warpforge_ir::{OpId, OpKind, Type, ValueId};
+
+use super::cursor::{Parse, is_name_byte};
+use super::parser::Parser;
+
+impl Parser<'_> {
+    /// The rest of an operation of an unknown dialect that was not written in the generic form, up to the end of its
+    /// line or to its location.
+    pub(super) fn unknown_op(&mut self, name: &str, start: usize, results: usize) -> Parse<OpId> {
+        let known = |dialect: &str| OpKind::ALL.iter().any(|kind| kind.dialect() == dialect);
+        if name.split_once('.').is_none_or(|(dialect, _)| known(dialect)) {
+            return Err(self.cur.error_at(start, format!("unknown operation `{name}`")));
+        }
+        let from = self.cur.pos();
+        let end = self.line_end(name, start)?;
+        let (assembly, operands) = self.assembly(end)?;
+        let types = self.trailing_types(name, from..end, results)?;
+        let span = self.span_from(start);
+        let op = self.module.create_unregistered(name, operands, types, Dict::new(), span);
+        self.module.set_assembly(op, assembly.trim_end());
+        Ok(op)
+    }
+
+    /// The text up to a position with its aliases resolved, and the values it uses, each of which leaves its `%` behind.
+    fn assembly(&mut self, end: usize) -> Parse<(String, Vec<ValueId>)> {
+        let (mut assembly, mut operands) = (String::new(), Vec::new());
+        while self.cur.pos() < end {
+            let at = self.cur.pos();
+            match self.cur.rest().first() {
+                Some(b'"') => {
+                    self.cur.string()?;
+                    assembly.push_str(self.cur.text().get(at..self.cur.pos()).unwrap_or_default());
+                    continue;
+                }
+                Some(b'%') => {
+                    let used = self.value_use()?;
+                    operands.push(self.resolve(used)?);
+                    assembly.push('%');
+                    continue;
+                }
+                Some(sign @ (b'#' | b'!')) => {
+                    self.cur.set_pos(at + 1);
+                    let name = self.cur.take_while(is_name_byte);
+                    match (sign, self.aliases.get(name), self.type_aliases.get(name)) {
+                        (b'#', Some(value), _) => assembly.push_str(&value.to_string()),
+                        (b'!', _, Some(ty)) => assembly.push_str(&ty.to_string()),
+                        _ => assembly.push_str(self.cur.text().get(at..self.cur.pos()).unwrap_or_default()),
+                    }
+                    continue;
+                }
+                _ => {}
+            }
+            let plain = self.cur.rest().iter().skip(1).position(|b| matches!(b, b'"' | b'%' | b'#' | b'!'));
+            let next = plain.map_or(end, |length| end.min(at + 1 + length));
+            assembly.push_str(self.cur.text().get(at..next).unwrap_or_default());
+            self.cur.set_pos(next);
+        }
+        Ok((assembly, operands))
+    }
+
+    /// Where the text of the operation ends.
+    fn line_end(&mut self, name: &str, start: usize) -> Parse<usize> {
+        let rest = self.cur.rest();
+        let (mut open, mut at) = (0usize, 0);
+        let mut quoted = false;
+        while let Some(&byte) = rest.get(at) {
+            match byte {
+                b'\\' if quoted => at += 1,
+                b'"' => quoted = !quoted,
+                b'\n' if open == 0 => break,
+                b'\n' => {
+                    let message = format!(
+                        "`{name}` is of an unknown dialect and takes several lines; write \"{name}\"(…)"
+                    );
+                    return Err(self.cur.error_at(start, message));
+                }
+                _ if quoted => {}
+                b'^' => {
+                    return Err(self
+                        .cur
+                        .error_at(start, "operations that jump to other blocks are not supported"));
+                }
+                b'(' | b'[' | b'{' => open += 1,
+                b')' | b']' | b'}' if open == 0 => break,
+                b')' | b']' | b'}' => open -= 1,
+                b'/' if rest[at..].starts_with(b"//") => break,
+                b'l' if open == 0
+                    && rest[at..].starts_with(b"loc(")
+                    && !at
+                        .checked_sub(1)
+                        .and_then(|before| rest.get(before))
+                        .is_some_and(|b| is_name_byte(*b)) =>
+                {
+                    break;
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        Ok(self.cur.pos() + at.min(rest.len()))
+    }
+
+    /// The types of the results, which stand after the last colon: a function's type, or theirs alone.
+    fn trailing_types(
+        &mut self,
+        name: &str,
+        line: std::ops::Range<usize>,
+        results: usize,
+    ) -> Parse<Vec<Type>> {
+        if results == 0 {
+            return Ok(Vec::new());
+        }
+        let text = self.cur.text().get(line.clone()).unwrap_or_default();
+        let after = self.cur.pos();
+        for (at, _) in text.match_indices(": ") {
+            self.cur.set_pos(line.start + at + 1);
+            let types = if self.cur.looking_at("(") {
+                self.function_type().map(|function| function.results)
+            } else {
+                self.type_list()
+            };
+            if let Ok(types) = types
+                && types.len() == results
+                && self.cur.text().get(self.cur.pos()..line.end).is_none_or(|rest| rest.trim().is_empty())
+            {
+                self.cur.set_pos(after);
+                return Ok(types);
+            }
+        }
+        let message =
+            format!("`{name}` is of an unknown dialect, and its types are not seen; write \"{name}\"(…)");
+        Err(self.cur.error_at(line.start, message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Options, parse};
+    use warpforge_diag::Source;
+    use warpforge_ir::print::{Form, print, print_as};
+
+    #[test]
+    fn short_forms_of_unknown_dialects_are_kept() {
+        let text = r#"module {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  func.func @main(%arg0: tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %0 = stablehlo.add %arg0, %arg0 : tensor<8x8xf32>
+    %1 = sdy.sharding_constraint %0 <@mesh, [{"x"}, {}]> : tensor<8x8xf32>
+    %2:2 = other.pair(%1, %0) {a = "% } \" 5"} : (tensor<8x8xf32>, tensor<8x8xf32>) -> (tensor<f32>, tensor<8x8xf32>)
+    return %2#1 : tensor<8x8xf32>
+  }
+}
+"#;
+        let read = |text: &str| {
+            parse(&Source::new("m", text), &Options::default()).unwrap_or_else(|found| panic!("{found}"))
+        };
+        assert_eq!(print(&read(text)), text);
+        let generic = print_as(&read(text), Form::Generic);
+        assert_eq!(print(&read(&generic)), text, "they stay as they are in the generic form");
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_refused_by_name() {
+        let refused = |line: &str| {
+            let text = format!("func.func @f() {{\n  {line}\n  return\n}}");
+            parse(&Source::new("m", text), &Options::default()).unwrap_err().to_string()
+        };
+        assert!(refused("cf.br ^bb1").contains("m:2:3: error: operations that jump"));
+        assert!(refused("a.b {\n  }").contains("takes several lines"));
+        assert!(refused("%0 = a.b nothing").contains("its types are not seen"));
+        assert!(refused("stablehlo.b").contains("unknown operation `stablehlo.b`"));
+        assert!(refused("a.b %x").contains("`%x` is not defined"));
+        assert!(refused("a.b \"").contains("error"));
+    }
+}
