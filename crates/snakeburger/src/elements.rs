@@ -8,6 +8,9 @@ use warpforge_ir::types::{ElementType, TensorType};
 ///
 /// Truth values may be packed in bits. The bytes are shared where they already have the layout of constants.
 pub(crate) fn from_file(ty: TensorType, bytes: Blob) -> Result<DenseElements, String> {
+    if ty.element().is_quantized() {
+        return Err("a constant of quantized elements is given in its storage type".to_owned());
+    }
     let storage = ty.element().storage().ok_or("a constant needs numeric elements")?;
     let count = ty.element_count().and_then(|count| usize::try_from(count).ok());
     let count = count.ok_or("a constant needs known dimensions")?;

@@ -60,7 +60,9 @@ impl<'m> Printer<'m> {
         if !short {
             self.out.truncate(start);
             self.large.retain(|(at, _)| *at <= start);
-            let _ = write!(self.out, "\"{}\"", op.name());
+            self.out.push('"');
+            let _ = super::write_escaped(&mut self.out, op.name());
+            self.out.push('"');
             self.generic_rest(op);
         }
         if let Some(location) = self.module.location(op.id()) {

@@ -20,7 +20,7 @@ pub use cx::{Broken, Candidate, Cx, RegionTypes};
 use warpforge_diag::{Diagnostic, Severity};
 
 use crate::attr::{DenseElements, Dict};
-use crate::module::{Module, OpRef, RegionId, ValueId};
+use crate::module::{Func, Module, OpRef, RegionId, ValueId};
 use crate::table::{OpDef, OpKind, Trait};
 use crate::types::Type;
 
@@ -36,6 +36,9 @@ pub fn verify(module: &Module) -> Vec<Diagnostic> {
     let mut pending = vec![module.root()];
     while let Some(op) = pending.pop() {
         verify_op(op, &mut found);
+        if let Some(function) = Func::new(op) {
+            symbols::check_function(function, &mut found);
+        }
         let inner = op.regions().iter().rev().flat_map(|&region| module.blocks(region).iter().rev());
         pending
             .extend(inner.flat_map(|&block| module.block_ops(block).iter().rev()).map(|&id| module.op(id)));

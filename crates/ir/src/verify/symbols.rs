@@ -9,6 +9,12 @@ use crate::module::{Func, Module, OpId, OpRef};
 use crate::table::OpKind;
 use crate::types::Type;
 
+/// What holds of a function by itself, wherever it stands.
+pub(super) fn check_function(function: Func<'_>, found: &mut Vec<Diagnostic>) {
+    visibility(function, found);
+    signature(function, found);
+}
+
 pub(super) fn check(module: &Module, found: &mut Vec<Diagnostic>) {
     let mut functions: HashMap<&str, Func<'_>> = HashMap::new();
     for function in module.functions() {
@@ -16,8 +22,6 @@ pub(super) fn check(module: &Module, found: &mut Vec<Diagnostic>) {
             let message = format!("the function `@{}` is defined twice", function.name());
             found.push(Diagnostic::error(function.op().span(), message).with_rule("func.func: symbol"));
         }
-        visibility(function, found);
-        signature(function, found);
     }
     let mut calls: HashMap<&str, Vec<(OpId, &str)>> = HashMap::new();
     for function in module.functions() {

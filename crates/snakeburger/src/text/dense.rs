@@ -54,7 +54,7 @@ impl Parser<'_> {
             return Err(self.cur.error_at(type_at, "a constant needs known dimensions"));
         }
         self.cur.set_pos(literal);
-        if ty.element().is_quantized() && self.cur.peek() != Some(b'"') {
+        if ty.element().is_quantized() {
             let why = "a constant of quantized elements is given in its storage type";
             return Err(self.cur.error_at(literal, why));
         }

@@ -145,7 +145,8 @@ impl Parser<'_> {
                 other => Ok(Element::Opaque(format!("complex<{other}>").into())),
             };
         }
-        plain_element(word).ok_or_else(|| self.cur.error_at(start, format!("unknown type `{word}`")))
+        let known = plain_element(word).or_else(|| is_builtin(word).then(|| Element::Opaque(word.into())));
+        known.ok_or_else(|| self.cur.error_at(start, format!("unknown type `{word}`")))
     }
 
     fn dialect_type(&mut self) -> Parse<Type> {
@@ -276,6 +277,17 @@ pub(super) fn plain_element(word: &str) -> Option<Element> {
         other => other.parse().ok()?,
     };
     Some(Element::Plain(element))
+}
+
+/// Whether a word is a number type of MLIR that StableHLO has no operations for: it is kept, and no more.
+fn is_builtin(word: &str) -> bool {
+    let width = ["i", "si", "ui"].iter().find_map(|sign| word.strip_prefix(sign));
+    let wide = width.is_some_and(|digits| {
+        digits.len() <= 7
+            && !digits.starts_with('0')
+            && digits.parse::<u32>().is_ok_and(|bits| bits < 1 << 24)
+    });
+    wide || matches!(word, "tf32" | "f80" | "f128")
 }
 
 fn clip(value: i128) -> i64 {

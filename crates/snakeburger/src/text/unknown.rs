@@ -64,49 +64,47 @@ impl Parser<'_> {
         Ok((assembly, operands))
     }
 
-    /// Where the text of the operation ends.
+    /// Where the text of the operation ends: with its line, its comment, its location or the region around it.
     fn line_end(&mut self, name: &str, start: usize) -> Parse<usize> {
         let rest = self.cur.rest();
-        let (mut open, mut at) = (0usize, 0);
-        let mut quoted = false;
+        let mut open: Vec<u8> = Vec::new();
+        let (mut quoted, mut at) = (false, 0);
         while let Some(&byte) = rest.get(at) {
+            let starts = |word: &[u8]| rest[at..].starts_with(word);
+            let after_name = at > 0 && rest.get(at - 1).is_some_and(|before| is_name_byte(*before));
             match byte {
+                b'\n' => break,
                 b'\\' if quoted => at += 1,
                 b'"' => quoted = !quoted,
-                b'\n' if open == 0 => break,
-                b'\n' => {
-                    let message = format!(
-                        "`{name}` is of an unknown dialect and takes several lines; write \"{name}\"(…)"
-                    );
-                    return Err(self.cur.error_at(start, message));
-                }
                 _ if quoted => {}
                 b'^' => {
                     return Err(self
                         .cur
                         .error_at(start, "operations that jump to other blocks are not supported"));
                 }
-                b'(' | b'[' | b'{' => open += 1,
-                b')' | b']' | b'}' if open == 0 => break,
-                b')' | b']' | b'}' => open -= 1,
-                b'/' if rest[at..].starts_with(b"//") => break,
-                b'l' if open == 0
-                    && rest[at..].starts_with(b"loc(")
-                    && !at
-                        .checked_sub(1)
-                        .and_then(|before| rest.get(before))
-                        .is_some_and(|b| is_name_byte(*b)) =>
-                {
-                    break;
-                }
+                b'(' => open.push(b')'),
+                b'[' => open.push(b']'),
+                b'{' => open.push(b'}'),
+                b')' | b']' | b'}' => match open.pop() {
+                    Some(wanted) if wanted == byte => {}
+                    None => break,
+                    Some(_) => return Err(self.cur.error_at(self.cur.pos() + at, "brackets do not match")),
+                },
+                b'/' if starts(b"//") => break,
+                b'l' if open.is_empty() && starts(b"loc(") && !after_name => break,
                 _ => {}
             }
             at += 1;
         }
-        Ok(self.cur.pos() + at.min(rest.len()))
+        if open.is_empty() {
+            return Ok(self.cur.pos() + at.min(rest.len()));
+        }
+        let message =
+            format!("`{name}` is of an unknown dialect and takes several lines; write \"{name}\"(…)");
+        Err(self.cur.error_at(start, message))
     }
 
-    /// The types of the results, which stand after the last colon: a function's type, or theirs alone.
+    /// The types of the results, which end the line: a function's type, or theirs alone after `:`, `->` or `to`.
     fn trailing_types(
         &mut self,
         name: &str,
@@ -118,8 +116,9 @@ impl Parser<'_> {
         }
         let text = self.cur.text().get(line.clone()).unwrap_or_default();
         let after = self.cur.pos();
-        for (at, _) in text.match_indices(": ") {
-            self.cur.set_pos(line.start + at + 1);
+        let words = [": ", "-> ", " to "];
+        for (at, word) in words.iter().flat_map(|word| text.match_indices(word)) {
+            self.cur.set_pos(line.start + at + word.len());
             let types = if self.cur.looking_at("(") {
                 self.function_type().map(|function| function.results)
             } else {
@@ -153,6 +152,8 @@ mod tests {
     %0 = stablehlo.add %arg0, %arg0 : tensor<8x8xf32>
     %1 = sdy.sharding_constraint %0 <@mesh, [{"x"}, {}]> : tensor<8x8xf32>
     %2:2 = other.pair(%1, %0) {a = "% } \" 5"} : (tensor<8x8xf32>, tensor<8x8xf32>) -> (tensor<f32>, tensor<8x8xf32>)
+    %3 = shape.shape_of %1 : tensor<8x8xf32> -> tensor<2xindex>
+    %4 = tensor.cast %1 : tensor<8x8xf32> to tensor<?x8xf32>
     return %2#1 : tensor<8x8xf32>
   }
 }
@@ -176,6 +177,7 @@ mod tests {
         assert!(refused("%0 = a.b nothing").contains("its types are not seen"));
         assert!(refused("stablehlo.b").contains("unknown operation `stablehlo.b`"));
         assert!(refused("a.b %x").contains("`%x` is not defined"));
+        assert!(refused("a.b (]").contains("brackets do not match"));
         assert!(refused("a.b \"").contains("error"));
     }
 }

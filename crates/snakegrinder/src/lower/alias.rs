@@ -166,6 +166,7 @@ impl Cx<'_> {
             View::Permute(order) => self.transpose(base, order),
             View::Slice { axis, start, limit, step } => self.slice(base, *axis, start, limit, *step),
             View::Select { axis, index } => {
+                self.require_axis(base, *axis)?;
                 let one = self.slice(base, *axis, index, &index.add(&Size::Int(1)), 1)?;
                 let mut dims = base.dims.to_vec();
                 dims.remove(*axis);
