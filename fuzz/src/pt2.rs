@@ -5,6 +5,8 @@
 mod around;
 #[path = "../../crates/snakegrinder/tests/mutations/mutate.rs"]
 mod mutate;
+#[path = "../../crates/snakegrinder/tests/common/zip.rs"]
+mod zip;
 
 use serde_json::Value;
 use warpforge_diag::Severity;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::zip::Zip;
+use super::zip::Zip;
 
 /// The program of one collected node: its tensors are the model's inputs and outputs.
 pub(crate) fn program(seed: &Value) -> Value {
