@@ -14,7 +14,7 @@ const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/step.golde
 /// Runs the step with its own weights, or with those of a file, and saves it as `candidate`.
 fn run(warpt: &Warpt, model: &str, weights: &[&str]) {
     let inputs = format!("{GOLDEN}/inputs.safetensors");
-    let arguments = ["run", model, "--inputs", &inputs, "--save", "candidate"];
+    let arguments = ["run", model, "--inputs", &inputs, "--tier", "correctness", "--save", "candidate"];
     let done = warpt.run(&[&arguments, weights].concat());
     assert_eq!(done.code, 0, "{}", done.stderr);
 }

@@ -10,7 +10,7 @@ const LINEAR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/linear.pt2
 const REFUSED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/refused.pt2");
 
 fn outputs_of(warpt: &Warpt, model: &str, flags: &[&str]) -> Value {
-    let run = ["run", model, "--seed", "3", "--shape", "x=4x3", "--json"];
+    let run = ["run", model, "--seed", "3", "--shape", "x=4x3", "--tier", "correctness", "--json"];
     warpt.json(&[&run, flags].concat())["outputs"].clone()
 }
 

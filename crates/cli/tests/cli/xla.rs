@@ -85,7 +85,8 @@ fn import_and_run(warpt: &Warpt, file: &str, shape: Option<&str>) -> Vec<Value> 
     assert_eq!(done.code, 0, "{}", done.stderr);
     let inputs = format!("models/{}.golden/inputs.safetensors", model_of(file));
     let results = format!("{output}.ours.safetensors");
-    let record = warpt.json(&["run", &output, "--inputs", &inputs, "--outputs", &results, "--json"]);
+    let run = ["run", &output, "--inputs", &inputs, "--outputs", &results, "--tier", "correctness", "--json"];
+    let record = warpt.json(&run);
     let names = |side: &str| -> Vec<Value> {
         record[side].as_array().unwrap().iter().map(|one| one["name"].clone()).collect()
     };

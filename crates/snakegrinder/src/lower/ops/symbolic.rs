@@ -83,9 +83,15 @@ pub(super) const TABLE: &[Op] = &[
         },
     }),
     op("torch.sym_int", to_int),
-    op("torch.sym_ite", |_, args| match number(args, 0)? {
+    op("torch.sym_ite", |cx, args| match number(args, 0)? {
         Number::Bool(condition) => give(number(args, if condition { 1 } else { 2 })?),
-        _ => refuse("a choice that depends on the data"),
+        Number::Computed(condition) if condition.dtype == ElementType::Bool => {
+            let (yes, no) = (number(args, 1)?, number(args, 2)?);
+            let dtype = result_type(&[yes.clone().into(), no.clone().into()])?;
+            let (yes, no) = (cx.fill(dtype, &[], &yes)?, cx.fill(dtype, &[], &no)?);
+            give(Number::Computed(cx.select(&condition, &yes, &no)?))
+        }
+        _ => refuse("a choice by something other than a truth value"),
     }),
     op("torch.sym_max", |cx, args| arithmetic(cx, args, |a, b| Some(a.larger(b)), f64::max)),
     op("torch.sym_min", |cx, args| arithmetic(cx, args, |a, b| Some(a.smaller(b)), f64::min)),

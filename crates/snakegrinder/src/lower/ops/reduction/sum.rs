@@ -4,6 +4,8 @@ use super::super::prelude::*;
 use super::{folded_count, reduced_axes, shaped, size_like};
 
 pub(super) const TABLE: &[Op] = &[
+    op("aten._is_all_true.default", |cx, args| truth(cx, args, OpKind::And, true)),
+    op("aten._is_any_true.default", |cx, args| truth(cx, args, OpKind::Or, false)),
     op("aten.all.default", |cx, args| truth(cx, args, OpKind::And, true)),
     op("aten.all.dim", |cx, args| truth(cx, args, OpKind::And, true)),
     op("aten.all.dims", |cx, args| truth(cx, args, OpKind::And, true)),
