@@ -1,6 +1,6 @@
 //! How fast matrix products are: the best of many repetitions, for the shapes of common models.
 //!
-//! `cargo run --release -p warpforge-kernels --example gemm -- [THREADS] [f32|bf16|f64] [MxNxK …]`
+//! `cargo run --release -p warpforge-kernels --example gemm -- [THREADS] [f32|bf16|f64|i8] [MxNxK …]`
 
 // Kernels take addresses.
 #![allow(unsafe_code)]
@@ -36,6 +36,7 @@ fn main() {
     let kind = match arguments.next().as_deref() {
         Some("bf16") => Kind::Bf16,
         Some("f64") => Kind::F64,
+        Some("i8") => Kind::I8,
         _ => Kind::F32,
     };
     let named: Vec<String> = arguments.collect();
@@ -58,6 +59,7 @@ fn measure(pool: &Pool, kind: Kind, shape: Shape) {
         Kind::F64 => (ElementType::F64, 8),
         Kind::Bf16 => (ElementType::BF16, 2),
         Kind::F32 => (ElementType::F32, 4),
+        Kind::I8 => (ElementType::I8, 1),
     };
     let random = |count: usize| -> Vec<u8> {
         let value = |_| fastrand::f32() - 0.5;
@@ -66,6 +68,7 @@ fn measure(pool: &Pool, kind: Kind, shape: Shape) {
             Kind::Bf16 => {
                 (0..count).map(value).flat_map(|value| bf16::from_f32(value).to_ne_bytes()).collect()
             }
+            Kind::I8 => (0..count).map(value).map(|value| (value * 200.0) as i8 as u8).collect(),
             Kind::F32 => (0..count).map(value).flat_map(f32::to_ne_bytes).collect(),
         }
     };

@@ -230,6 +230,7 @@ impl Convolution {
                 batch_stride: input.batch_stride * bytes,
                 strides: &strides,
                 run,
+                element: input.element,
                 zeros: self.zeros.as_ptr(),
             };
             let out = out.map(|out| out.wrapping_add(group * n * sum));

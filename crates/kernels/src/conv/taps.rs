@@ -1,5 +1,7 @@
 //! The addresses of the taps of output pixels.
 
+use warpforge_tensor::ElementType;
+
 use super::geometry::Line;
 use crate::gemm::rows::Rows;
 
@@ -15,6 +17,8 @@ pub(super) struct Taps<'a> {
     pub(super) strides: &'a [usize],
     /// Elements that lie side by side for each tap.
     pub(super) run: usize,
+    /// The type of the elements.
+    pub(super) element: ElementType,
     /// As many zeros as a run has elements.
     pub(super) zeros: *const u8,
 }
@@ -25,6 +29,10 @@ unsafe impl Sync for Taps<'_> {}
 impl Rows for Taps<'_> {
     fn taps(&self) -> usize {
         self.lines.iter().map(|line| line.window).product()
+    }
+
+    fn element(&self) -> ElementType {
+        self.element
     }
 
     fn run(&self) -> usize {

@@ -107,7 +107,11 @@ fn random_convolutions_are_their_definition() {
     let pools = [pool(1), pool(2), pool(3)];
     let kinds =
         [(Kind::F32, ElementType::F32), (Kind::F64, ElementType::F64), (Kind::Bf16, ElementType::BF16)];
-    let kinds = kinds.into_iter().chain([(Kind::F32, ElementType::BF16), (Kind::Bf16, ElementType::F32)]);
+    let kinds = kinds.into_iter().chain([
+        (Kind::F32, ElementType::BF16),
+        (Kind::Bf16, ElementType::F32),
+        (Kind::I8, ElementType::I8),
+    ]);
     let cases: Vec<_> = Isa::available().flat_map(|isa| kinds.clone().map(move |kind| (isa, kind))).collect();
     for round in 0..600 {
         let (isa, (kind, element)) = cases[round % cases.len()];

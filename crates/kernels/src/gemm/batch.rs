@@ -2,7 +2,8 @@
 
 use super::drive::Shared;
 use super::operand::{GemmError, Operand, Rhs, Shape};
-use super::product::{Gemm, Scratch};
+use super::product::Gemm;
+use super::single::Scratch;
 use crate::block::Block;
 use crate::pool::Pool;
 

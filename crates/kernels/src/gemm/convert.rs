@@ -51,6 +51,11 @@ convert! {
     bf16 => f32, 0.0, |value| from_bf16(value);
     f16 => f32, 0.0, |value| value.to_f32();
     f64 => f64, 0.0, |value| value;
+    f32 => bf16, bf16::ZERO, |value| to_bf16(value);
+    bf16 => bf16, bf16::ZERO, |value| value;
+    f16 => bf16, bf16::ZERO, |value| to_bf16(value.to_f32());
+    i8 => i8, 0, |value| value;
+    i8 => i32, 0, |value| i32::from(value);
     f32 => Rounded, Rounded(0.0), |value| Rounded(from_bf16(to_bf16(value)));
     bf16 => Rounded, Rounded(0.0), |value| Rounded(from_bf16(value));
     f16 => Rounded, Rounded(0.0), |value| Rounded(from_bf16(to_bf16(value.to_f32())));

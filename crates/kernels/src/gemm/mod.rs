@@ -12,18 +12,26 @@ mod batch;
 mod convert;
 pub(crate) mod drive;
 pub(crate) mod kernel;
+mod kind;
+mod lhs;
 pub(crate) mod memory;
 mod operand;
 pub(crate) mod pack;
 mod packed;
 pub(crate) mod plan;
 mod product;
+mod rhs;
 pub(crate) mod rows;
+mod single;
 #[cfg(test)]
 mod tests;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod tiles;
 
 pub use batch::{BatchItem, BatchSink};
+pub use kind::Kind;
 pub use memory::{Memory, MemoryError};
 pub use operand::{GemmError, Operand, Rhs, Shape};
 pub use packed::{PackedRhs, PackedView};
-pub use product::{Gemm, Kind, Scratch};
+pub use product::Gemm;
+pub use single::Scratch;

@@ -50,13 +50,13 @@ pub(crate) fn copier(format: Format, element: ElementType) -> Option<Copy> {
         (Format::Rounded, ElementType::F32) => copy::<f32, Rounded>,
         (Format::Rounded, ElementType::BF16) => copy::<bf16, Rounded>,
         (Format::Rounded, ElementType::F16) => copy::<f16, Rounded>,
+        (Format::Bf16, ElementType::F32) => copy::<f32, bf16>,
+        (Format::Bf16, ElementType::BF16) => copy::<bf16, bf16>,
+        (Format::Bf16, ElementType::F16) => copy::<f16, bf16>,
+        (Format::I8, ElementType::I8) => copy::<i8, i8>,
+        (Format::Widened, ElementType::I8) => copy::<i8, i32>,
         _ => return None,
     })
-}
-
-/// Whether kernels of a format read elements of this type where they lie.
-pub(crate) fn reads_in_place(format: Format, element: ElementType) -> bool {
-    format != Format::Rounded && format.element() == element
 }
 
 /// The loops of a copy, with the innermost one over what lies side by side in the source where anything does.
@@ -65,6 +65,8 @@ unsafe fn copy<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
     unsafe {
         match (part.group, part.column_stride, part.row_stride) {
             (1, 1, _) => rows_side_by_side::<S, T>(part),
+            (2, 1, _) if part.first_row.is_multiple_of(2) => rows_interleaved::<S, T, 2>(part),
+            (4, 1, _) if part.first_row.is_multiple_of(4) => rows_interleaved::<S, T, 4>(part),
             (_, _, 1) => columns_side_by_side::<S, T>(part),
             _ => scattered::<S, T>(part),
         }
@@ -87,6 +89,28 @@ unsafe fn rows_side_by_side<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
         };
         for (to, from) in to.iter_mut().zip(from) {
             *to = T::convert(*from);
+        }
+    }
+}
+
+/// Rows that go side by side for each column; rows that are missing from the last group are zero.
+unsafe fn rows_interleaved<S: std::marker::Copy, T: Convert<S>, const GROUP: usize>(part: &Part) {
+    let source = part.source.cast::<S>();
+    for row in (0..part.rows).step_by(GROUP) {
+        // SAFETY: the rows have so many elements in the source and room for them in the target, which do not overlap.
+        // A missing row is not read: the address of the last one stands in for it.
+        let (rows, to) = unsafe {
+            let rows: [&[S]; GROUP] = std::array::from_fn(|at| {
+                let from = source.add((row + at).min(part.rows - 1) * part.row_stride);
+                std::slice::from_raw_parts(from, part.columns)
+            });
+            let to = part.target.cast::<[T; GROUP]>();
+            let to = to.add((part.first_row + row) / GROUP * (part.target_stride / GROUP));
+            (rows, std::slice::from_raw_parts_mut(to, part.columns))
+        };
+        let present = GROUP.min(part.rows - row);
+        for (column, to) in to.iter_mut().enumerate() {
+            *to = std::array::from_fn(|at| if at < present { T::convert(rows[at][column]) } else { T::ZERO });
         }
     }
 }

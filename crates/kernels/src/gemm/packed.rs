@@ -30,6 +30,12 @@ pub(crate) enum Format {
     Rounded,
     /// f64.
     F64,
+    /// bf16.
+    Bf16,
+    /// i8.
+    I8,
+    /// i32 with the values of i8.
+    Widened,
 }
 
 impl Format {
@@ -38,15 +44,15 @@ impl Format {
         match self {
             Self::F32 | Self::Rounded => ElementType::F32,
             Self::F64 => ElementType::F64,
+            Self::Bf16 => ElementType::BF16,
+            Self::I8 => ElementType::I8,
+            Self::Widened => ElementType::I32,
         }
     }
 
     /// Bytes of an element.
     pub(crate) fn bytes(self) -> usize {
-        match self {
-            Self::F32 | Self::Rounded => 4,
-            Self::F64 => 8,
-        }
+        self.element().byte_width()
     }
 }
 

@@ -1,5 +1,9 @@
 //! Where the rows of a left operand lie.
 
+use warpforge_tensor::ElementType;
+
+use super::operand::Operand;
+
 /// A left operand as kernels read it: each row is made of runs of elements, one for each tap of a window; a matrix has
 /// one tap.
 pub(crate) trait Rows: Sync {
@@ -7,6 +11,8 @@ pub(crate) trait Rows: Sync {
     fn taps(&self) -> usize;
     /// Elements of each run.
     fn run(&self) -> usize;
+    /// The type of the elements.
+    fn element(&self) -> ElementType;
     /// Writes the addresses of `count` rows: that of row `first + i` for a tap at `table[tap * count + i]`.
     fn addresses(&self, first: usize, count: usize, table: &mut [*const u8]);
 }
@@ -20,12 +26,26 @@ pub(crate) struct MatrixRows {
     pub(crate) stride: usize,
     /// Elements of a row.
     pub(crate) k: usize,
+    /// The type of the elements.
+    pub(crate) element: ElementType,
 }
 
 // SAFETY: who makes a product of the rows promises that nobody writes to them meanwhile.
 unsafe impl Sync for MatrixRows {}
 
+impl MatrixRows {
+    /// The rows of an operand whose columns lie side by side.
+    pub(crate) fn of(operand: &Operand, k: usize) -> Self {
+        let stride = operand.row_stride * operand.element.byte_width();
+        Self { data: operand.data, stride, k, element: operand.element }
+    }
+}
+
 impl Rows for MatrixRows {
+    fn element(&self) -> ElementType {
+        self.element
+    }
+
     fn taps(&self) -> usize {
         1
     }

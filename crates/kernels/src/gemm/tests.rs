@@ -109,12 +109,12 @@ fn elements(kind: Kind) -> &'static [ElementType] {
     match kind {
         Kind::F32 | Kind::Bf16 => &[ElementType::F32, ElementType::BF16, ElementType::F16],
         Kind::F64 => &[ElementType::F64],
+        Kind::I8 => &[ElementType::I8],
     }
 }
 
 fn all() -> impl Iterator<Item = Gemm> {
-    let kinds = [Kind::F32, Kind::F64, Kind::Bf16];
-    Isa::available().flat_map(move |isa| kinds.map(|kind| Gemm::with_isa(kind, isa)))
+    Isa::available().flat_map(|isa| Kind::ALL.map(|kind| Gemm::with_isa(kind, isa)))
 }
 
 fn pool(threads: usize) -> Pool {

@@ -16,6 +16,10 @@ use super::{Call, Family, kernels};
 pub(super) static F32: Family =
     Family { rows: 6, lanes: 8, vectors: 2, bytes: 4, kernels: kernels!(f32_tile, [1 2 3 4 5 6], [1 2]) };
 
+/// Products of i32.
+pub(super) static I32: Family =
+    Family { rows: 6, lanes: 8, vectors: 2, bytes: 4, kernels: kernels!(i32_tile, [1 2 3 4 5 6], [1 2]) };
+
 /// Products of f64.
 pub(super) static F64: Family =
     Family { rows: 6, lanes: 4, vectors: 2, bytes: 8, kernels: kernels!(f64_tile, [1 2 3 4 5 6], [1 2]) };
@@ -30,6 +34,12 @@ unsafe fn f32_tile<const MR: usize, const NV: usize>(call: &Call) {
 unsafe fn f64_tile<const MR: usize, const NV: usize>(call: &Call) {
     // SAFETY: as the caller promises.
     unsafe { tile::<__m256d, MR, NV>(call) }
+}
+
+#[target_feature(enable = "avx2,fma")]
+unsafe fn i32_tile<const MR: usize, const NV: usize>(call: &Call) {
+    // SAFETY: as the caller promises.
+    unsafe { tile::<[i32; 8], MR, NV>(call) }
 }
 
 /// All bits of the first elements, none of the rest: a mask of `count` of 8 elements of 32 bits begins at `8 - count`.

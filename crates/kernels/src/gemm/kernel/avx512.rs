@@ -21,6 +21,15 @@ pub(super) static F32: Family = Family {
     kernels: kernels!(f32_tile, [1 2 3 4 5 6 7 8], [1 2 3]),
 };
 
+/// Products of i32.
+pub(super) static I32: Family = Family {
+    rows: 8,
+    lanes: 16,
+    vectors: 3,
+    bytes: 4,
+    kernels: kernels!(i32_tile, [1 2 3 4 5 6 7 8], [1 2 3]),
+};
+
 /// Products of f64.
 pub(super) static F64: Family = Family {
     rows: 8,
@@ -40,6 +49,12 @@ unsafe fn f32_tile<const MR: usize, const NV: usize>(call: &Call) {
 unsafe fn f64_tile<const MR: usize, const NV: usize>(call: &Call) {
     // SAFETY: as the caller promises.
     unsafe { tile::<__m512d, MR, NV>(call) }
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn i32_tile<const MR: usize, const NV: usize>(call: &Call) {
+    // SAFETY: as the caller promises.
+    unsafe { tile::<[i32; 16], MR, NV>(call) }
 }
 
 macro_rules! vector {

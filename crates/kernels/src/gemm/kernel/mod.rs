@@ -83,6 +83,17 @@ impl Family {
             _ => &portable::F64,
         }
     }
+
+    /// The kernels for products of i32, for 8-bit integers on machines that have no tiles.
+    pub(crate) fn i32(isa: Isa) -> &'static Self {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => &avx512::I32,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => &avx2::I32,
+            _ => &portable::I32,
+        }
+    }
 }
 
 /// The table of a family's kernels: `$kernel::<rows, vectors>` for the rows and vectors named.

@@ -10,6 +10,10 @@ use super::{Call, Family, kernels};
 pub(super) static F32: Family =
     Family { rows: 4, lanes: 4, vectors: 2, bytes: 4, kernels: kernels!(f32_tile, [1 2 3 4], [1 2]) };
 
+/// Products of i32.
+pub(super) static I32: Family =
+    Family { rows: 4, lanes: 4, vectors: 2, bytes: 4, kernels: kernels!(i32_tile, [1 2 3 4], [1 2]) };
+
 /// Products of f64.
 pub(super) static F64: Family =
     Family { rows: 4, lanes: 2, vectors: 2, bytes: 8, kernels: kernels!(f64_tile, [1 2 3 4], [1 2]) };
@@ -24,8 +28,13 @@ unsafe fn f64_tile<const MR: usize, const NV: usize>(call: &Call) {
     unsafe { tile::<[f64; 2], MR, NV>(call) }
 }
 
+unsafe fn i32_tile<const MR: usize, const NV: usize>(call: &Call) {
+    // SAFETY: as the caller promises.
+    unsafe { tile::<[i32; 4], MR, NV>(call) }
+}
+
 macro_rules! vector {
-    ($element:ty, $lanes:literal) => {
+    ($element:ty, $lanes:literal, |$left:ident, $right:ident, $sum:ident| $result:expr) => {
         // SAFETY: needs no instructions.
         unsafe impl Vector for [$element; $lanes] {
             type Element = $element;
@@ -33,7 +42,7 @@ macro_rules! vector {
 
             #[inline(always)]
             unsafe fn zero() -> Self {
-                [0.0; $lanes]
+                [<$element>::default(); $lanes]
             }
 
             #[inline(always)]
@@ -51,12 +60,15 @@ macro_rules! vector {
             #[inline(always)]
             unsafe fn load_part(from: *const $element, count: usize) -> Self {
                 // SAFETY: the address is good for `count`.
-                array::from_fn(|at| if at < count { unsafe { *from.add(at) } } else { 0.0 })
+                array::from_fn(|at| if at < count { unsafe { *from.add(at) } } else { <$element>::default() })
             }
 
             #[inline(always)]
             unsafe fn multiply_add(self, other: Self, sum: Self) -> Self {
-                array::from_fn(|at| self[at] * other[at] + sum[at])
+                array::from_fn(|at| {
+                    let ($left, $right, $sum) = (self[at], other[at], sum[at]);
+                    $result
+                })
             }
 
             #[inline(always)]
@@ -76,5 +88,9 @@ macro_rules! vector {
     };
 }
 
-vector!(f32, 4);
-vector!(f64, 2);
+vector!(f32, 4, |left, right, sum| left * right + sum);
+vector!(f64, 2, |left, right, sum| left * right + sum);
+// Those of the other instruction sets are longer, and made vectors of where they are enabled.
+vector!(i32, 4, |left, right, sum| left.wrapping_mul(right).wrapping_add(sum));
+vector!(i32, 8, |left, right, sum| left.wrapping_mul(right).wrapping_add(sum));
+vector!(i32, 16, |left, right, sum| left.wrapping_mul(right).wrapping_add(sum));

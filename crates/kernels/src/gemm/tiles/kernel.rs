@@ -1,0 +1,199 @@
+//! The innermost loops: one or two tiles of rows times one or two tiles of columns.
+
+use std::arch::asm;
+
+use super::{Configured, Product, ROWS};
+
+/// One call of a kernel.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call {
+    /// A packed block of the left operand: 32 rows of 64 bytes for each step.
+    pub(super) lhs: *const u8,
+    /// A panel of the right operand: 16 rows of `rhs_stride` bytes for each step.
+    pub(super) rhs: *const u8,
+    /// Bytes of a row of the panel: 64 for each tile of columns.
+    pub(super) rhs_stride: usize,
+    /// Steps: tiles along the depth of the product.
+    pub(super) steps: usize,
+    /// The result's first element.
+    pub(super) out: *mut u8,
+    /// The distance of the result's rows, in bytes.
+    pub(super) out_stride: usize,
+    /// Whether the sums begin with what the result holds.
+    pub(super) accumulate: bool,
+}
+
+/// Bytes of a step of the left operand.
+const LHS_STEP: usize = 2048;
+
+macro_rules! kernels {
+    ($two_by_two:ident, $one_by_two:ident, $two_by_one:ident, $one_by_one:ident, $product:literal) => {
+        unsafe fn $two_by_two(call: &Call) {
+            let lower = call.out.wrapping_add(ROWS * call.out_stride);
+            // SAFETY: the tiles are configured, and the addresses are good for whole tiles.
+            unsafe {
+                asm!(
+                    "test {accumulate:l}, {accumulate:l}",
+                    "jnz 3f",
+                    "tilezero tmm0",
+                    "tilezero tmm1",
+                    "tilezero tmm2",
+                    "tilezero tmm3",
+                    "jmp 4f",
+                    "3:",
+                    "tileloadd tmm0, [{upper} + {stride}]",
+                    "tileloadd tmm1, [{upper} + {stride} + 64]",
+                    "tileloadd tmm2, [{lower} + {stride}]",
+                    "tileloadd tmm3, [{lower} + {stride} + 64]",
+                    "4:",
+                    "test {steps}, {steps}",
+                    "jz 5f",
+                    "2:",
+                    "tileloadd tmm4, [{lhs} + {lhs_stride}]",
+                    "tileloadd tmm6, [{rhs} + {rhs_stride}]",
+                    "tileloadd tmm7, [{rhs} + {rhs_stride} + 64]",
+                    concat!($product, " tmm0, tmm4, tmm6"),
+                    "tileloadd tmm5, [{lhs} + {lhs_stride} + 1024]",
+                    concat!($product, " tmm1, tmm4, tmm7"),
+                    concat!($product, " tmm2, tmm5, tmm6"),
+                    concat!($product, " tmm3, tmm5, tmm7"),
+                    "add {lhs}, 2048",
+                    "add {rhs}, 2048",
+                    "dec {steps}",
+                    "jnz 2b",
+                    "5:",
+                    "tilestored [{upper} + {stride}], tmm0",
+                    "tilestored [{upper} + {stride} + 64], tmm1",
+                    "tilestored [{lower} + {stride}], tmm2",
+                    "tilestored [{lower} + {stride} + 64], tmm3",
+                    accumulate = in(reg) usize::from(call.accumulate),
+                    upper = in(reg) call.out,
+                    lower = in(reg) lower,
+                    stride = in(reg) call.out_stride,
+                    lhs = inout(reg) call.lhs => _,
+                    lhs_stride = in(reg) 64usize,
+                    rhs = inout(reg) call.rhs => _,
+                    rhs_stride = in(reg) 128usize,
+                    steps = inout(reg) call.steps => _,
+                    out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                    out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+                    options(nostack),
+                );
+            }
+        }
+
+        unsafe fn $one_by_two(call: &Call) {
+            // SAFETY: as above.
+            unsafe {
+                asm!(
+                    "test {accumulate:l}, {accumulate:l}",
+                    "jnz 3f",
+                    "tilezero tmm0",
+                    "tilezero tmm1",
+                    "jmp 4f",
+                    "3:",
+                    "tileloadd tmm0, [{out} + {stride}]",
+                    "tileloadd tmm1, [{out} + {stride} + 64]",
+                    "4:",
+                    "test {steps}, {steps}",
+                    "jz 5f",
+                    "2:",
+                    "tileloadd tmm4, [{lhs} + {lhs_stride}]",
+                    "tileloadd tmm6, [{rhs} + {rhs_stride}]",
+                    "tileloadd tmm7, [{rhs} + {rhs_stride} + 64]",
+                    concat!($product, " tmm0, tmm4, tmm6"),
+                    concat!($product, " tmm1, tmm4, tmm7"),
+                    "add {lhs}, 2048",
+                    "add {rhs}, 2048",
+                    "dec {steps}",
+                    "jnz 2b",
+                    "5:",
+                    "tilestored [{out} + {stride}], tmm0",
+                    "tilestored [{out} + {stride} + 64], tmm1",
+                    accumulate = in(reg) usize::from(call.accumulate),
+                    out = in(reg) call.out,
+                    stride = in(reg) call.out_stride,
+                    lhs = inout(reg) call.lhs => _,
+                    lhs_stride = in(reg) 64usize,
+                    rhs = inout(reg) call.rhs => _,
+                    rhs_stride = in(reg) 128usize,
+                    steps = inout(reg) call.steps => _,
+                    out("tmm0") _, out("tmm1") _, out("tmm4") _, out("tmm6") _, out("tmm7") _,
+                    options(nostack),
+                );
+            }
+        }
+
+        unsafe fn $two_by_one(call: &Call) {
+            let mut part = *call;
+            // SAFETY: as above; the second tile of rows follows the first in each step.
+            unsafe {
+                $one_by_one(&part);
+                part.lhs = part.lhs.wrapping_add(LHS_STEP / 2);
+                part.out = part.out.wrapping_add(ROWS * part.out_stride);
+                $one_by_one(&part);
+            }
+        }
+
+        unsafe fn $one_by_one(call: &Call) {
+            // SAFETY: as above.
+            unsafe {
+                asm!(
+                    "test {accumulate:l}, {accumulate:l}",
+                    "jnz 3f",
+                    "tilezero tmm0",
+                    "jmp 4f",
+                    "3:",
+                    "tileloadd tmm0, [{out} + {stride}]",
+                    "4:",
+                    "test {steps}, {steps}",
+                    "jz 5f",
+                    "2:",
+                    "tileloadd tmm4, [{lhs} + {row}]",
+                    "tileloadd tmm6, [{rhs} + {row}]",
+                    concat!($product, " tmm0, tmm4, tmm6"),
+                    "add {lhs}, 2048",
+                    "add {rhs}, 1024",
+                    "dec {steps}",
+                    "jnz 2b",
+                    "5:",
+                    "tilestored [{out} + {stride}], tmm0",
+                    accumulate = in(reg) usize::from(call.accumulate),
+                    out = in(reg) call.out,
+                    stride = in(reg) call.out_stride,
+                    lhs = inout(reg) call.lhs => _,
+                    rhs = inout(reg) call.rhs => _,
+                    row = in(reg) 64usize,
+                    steps = inout(reg) call.steps => _,
+                    out("tmm0") _, out("tmm4") _, out("tmm6") _,
+                    options(nostack),
+                );
+            }
+        }
+    };
+}
+
+kernels!(bf16_2x2, bf16_1x2, bf16_2x1, bf16_1x1, "tdpbf16ps");
+kernels!(i8_2x2, i8_1x2, i8_2x1, i8_1x1, "tdpbssd");
+
+/// Computes one or two (`wide`) tiles of rows times one or two tiles of columns, as the panel has them.
+///
+/// # Safety
+///
+/// The addresses are good for whole tiles.
+pub(super) unsafe fn tile(configured: &Configured, call: &Call, two_rows: bool) {
+    let two_columns = call.rhs_stride == 128;
+    // SAFETY: the caller promises the addresses, `configured` the tiles.
+    unsafe {
+        match (configured.product, two_rows, two_columns) {
+            (Product::Bf16, true, true) => bf16_2x2(call),
+            (Product::Bf16, false, true) => bf16_1x2(call),
+            (Product::Bf16, true, false) => bf16_2x1(call),
+            (Product::Bf16, false, false) => bf16_1x1(call),
+            (Product::I8, true, true) => i8_2x2(call),
+            (Product::I8, false, true) => i8_1x2(call),
+            (Product::I8, true, false) => i8_2x1(call),
+            (Product::I8, false, false) => i8_1x1(call),
+        }
+    }
+}

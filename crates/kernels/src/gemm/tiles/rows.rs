@@ -1,0 +1,118 @@
+//! Rows of a left operand packed into blocks of tiles: 32 rows of 64 bytes for each step along the depth.
+
+use std::arch::x86_64::{
+    __m512, __m512bh, __m512i, _mm512_cvtne2ps_pbh, _mm512_loadu_ps, _mm512_storeu_si512,
+};
+
+use warpforge_tensor::ElementType;
+
+use super::super::convert::Convert;
+use super::{BLOCK_ROWS, ROW_BYTES};
+use half::{bf16, f16};
+
+/// A block of rows and where it goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Block<'a> {
+    /// Addresses of the rows: for each tap `count`.
+    pub(super) table: &'a [*const u8],
+    /// How many rows there are, at most 32; the others are zero.
+    pub(super) count: usize,
+    /// How many runs a row has.
+    pub(super) taps: usize,
+    /// Elements of each run.
+    pub(super) run: usize,
+    /// Steps along the depth.
+    pub(super) steps: usize,
+    /// Where the block goes: 2 KiB for each step.
+    pub(super) target: *mut u8,
+}
+
+/// Packs a block of rows of this type.
+///
+/// # Safety
+///
+/// The addresses are good for a run each, the target for all steps. The processor has AVX-512 with bf16.
+pub(super) unsafe fn pack(block: &Block<'_>, element: ElementType) {
+    let whole = |elements: usize| block.run.is_multiple_of(elements);
+    // SAFETY: as the caller promises.
+    unsafe {
+        match element {
+            ElementType::F32 if whole(32) => round_lines(block),
+            ElementType::BF16 if whole(32) => lines(block, 64, |from, to| copy_line(from, to)),
+            ElementType::I8 if whole(64) => lines(block, 64, |from, to| copy_line(from, to)),
+            ElementType::F32 => elements::<f32, bf16>(block),
+            ElementType::F16 => elements::<f16, bf16>(block),
+            ElementType::BF16 => elements::<bf16, bf16>(block),
+            _ => elements::<i8, i8>(block),
+        }
+    }
+}
+
+/// Packs runs that are whole rows of tiles, each of `bytes` bytes in the source.
+#[inline(always)]
+unsafe fn lines(block: &Block<'_>, bytes: usize, line: impl Fn(*const u8, *mut u8)) {
+    let in_run = block.steps / block.taps.max(1);
+    for tap in 0..block.taps {
+        let table = &block.table[tap * block.count..][..block.count];
+        for at in 0..in_run {
+            let to = block.target.wrapping_add((tap * in_run + at) * BLOCK_ROWS * ROW_BYTES);
+            for (row, from) in table.iter().enumerate() {
+                line(from.wrapping_add(at * bytes), to.wrapping_add(row * ROW_BYTES));
+            }
+            // SAFETY: the block has so many rows.
+            unsafe {
+                to.wrapping_add(block.count * ROW_BYTES)
+                    .write_bytes(0, (BLOCK_ROWS - block.count) * ROW_BYTES);
+            };
+        }
+    }
+}
+
+/// Packs runs of whole rows of f32, rounded to bf16.
+#[target_feature(enable = "avx512f,avx512bf16")]
+unsafe fn round_lines(block: &Block<'_>) {
+    let line = |from: *const u8, to: *mut u8| {
+        let from = from.cast::<f32>();
+        // SAFETY: the caller promises the addresses.
+        unsafe {
+            let (low, high): (__m512, __m512) = (_mm512_loadu_ps(from), _mm512_loadu_ps(from.add(16)));
+            let rounded: __m512bh = _mm512_cvtne2ps_pbh(high, low);
+            _mm512_storeu_si512(to.cast(), std::mem::transmute::<__m512bh, __m512i>(rounded));
+        }
+    };
+    // SAFETY: as the caller promises.
+    unsafe { lines(block, 128, line) }
+}
+
+/// 64 bytes as they are.
+#[inline(always)]
+unsafe fn copy_line(from: *const u8, to: *mut u8) {
+    // SAFETY: the caller promises the addresses.
+    unsafe { to.copy_from_nonoverlapping(from, ROW_BYTES) }
+}
+
+/// Packs runs of any length, element by element.
+unsafe fn elements<S: Copy, T: Convert<S>>(block: &Block<'_>) {
+    let in_line = ROW_BYTES / size_of::<T>();
+    for row in 0..BLOCK_ROWS {
+        let place = |at: usize| {
+            let line = at / in_line * BLOCK_ROWS + row;
+            block.target.cast::<T>().wrapping_add(line * in_line + at % in_line)
+        };
+        let mut next = 0;
+        if row < block.count {
+            for tap in 0..block.taps {
+                let from = block.table[tap * block.count + row].cast::<S>();
+                for at in 0..block.run {
+                    // SAFETY: the run has this element, and the block its place.
+                    unsafe { place(next).write(T::convert(*from.add(at))) };
+                    next += 1;
+                }
+            }
+        }
+        for at in next..block.steps * in_line {
+            // SAFETY: the block has this place.
+            unsafe { place(at).write(T::ZERO) };
+        }
+    }
+}
