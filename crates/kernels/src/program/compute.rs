@@ -7,6 +7,7 @@ use super::lane::{Lane, Narrow, for_lane, for_width, odd_f32, odd_f64};
 use super::loops::{Kernel, map1, map2, map3};
 use super::number::{Integer, Number};
 use super::step::{BinaryOp, Direction, Order, UnaryOp};
+use super::vector;
 
 /// Evaluates an expression with `T` as the Rust type of an integer lane, `None` for others.
 macro_rules! for_integer {
@@ -53,7 +54,7 @@ macro_rules! for_integer {
 pub(super) fn unary(isa: Isa, op: UnaryOp, lane: Lane) -> Option<Kernel> {
     match lane {
         Lane::Bool => (op == UnaryOp::Not).then(|| map1(isa, |x: u8| x ^ 1)),
-        Lane::F32 => signs::<f32>(isa, op).or_else(|| unary_f32(isa, op)),
+        Lane::F32 => vector::unary(isa, op).or_else(|| unary_f32(isa, op)),
         Lane::F64 => signs::<f64>(isa, op).or_else(|| unary_f64(isa, op)),
         _ => for_integer!(lane, T => signs::<T>(isa, op).or_else(|| bits::<T>(isa, op))),
     }
@@ -79,12 +80,8 @@ fn bits<T: Integer>(isa: Isa, op: UnaryOp) -> Option<Kernel> {
 
 fn unary_f32(isa: Isa, op: UnaryOp) -> Option<Kernel> {
     Some(match op {
+        UnaryOp::Sign => map1(isa, f32::sign),
         UnaryOp::IsFinite => map1(isa, |x: f32| u8::from(x.is_finite())),
-        UnaryOp::Ceil => map1(isa, f32::ceil),
-        UnaryOp::Floor => map1(isa, f32::floor),
-        UnaryOp::RoundNearestAfz => map1(isa, f32::round),
-        UnaryOp::RoundNearestEven => map1(isa, f32::round_ties_even),
-        UnaryOp::Sqrt => map1(isa, f32::sqrt),
         _ => {
             let function = real_function(op)?;
             map1(isa, move |x: f32| function(f64::from(x)) as f32)
@@ -136,7 +133,7 @@ pub(super) fn binary(isa: Isa, op: BinaryOp, lane: Lane) -> Option<Kernel> {
             Some(map2(isa, |y: f32, x: f32| scalar::atan2(f64::from(y), f64::from(x)) as f32))
         }
         Lane::F64 if op == BinaryOp::Atan2 => Some(map2(isa, scalar::atan2)),
-        Lane::F32 => arithmetic::<f32>(isa, op),
+        Lane::F32 => vector::binary(isa, op).or_else(|| arithmetic::<f32>(isa, op)),
         Lane::F64 => arithmetic::<f64>(isa, op),
         _ => for_integer!(lane, T => arithmetic::<T>(isa, op).or_else(|| logical::<T>(isa, op))),
     }

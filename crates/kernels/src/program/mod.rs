@@ -22,6 +22,7 @@ mod scratch;
 mod slots;
 mod step;
 mod transfer;
+mod vector;
 
 #[cfg(test)]
 mod tests;

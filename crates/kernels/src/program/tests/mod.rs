@@ -1,5 +1,6 @@
 //! Programs against a plain evaluation of the same steps, position by position.
 
+mod accuracy;
 mod naive;
 mod operations;
 mod places;

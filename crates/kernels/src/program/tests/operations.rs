@@ -101,6 +101,16 @@ fn check(
     true
 }
 
+/// Units in the last place that a function may be off; see the tests of accuracy for those that depend on the argument.
+fn allowed(op: UnaryOp) -> u64 {
+    match op {
+        UnaryOp::GeluErf => 7,
+        UnaryOp::GeluTanh | UnaryOp::Silu => 100,
+        _ if exact(op) => 0,
+        _ => 2,
+    }
+}
+
 fn exact(op: UnaryOp) -> bool {
     matches!(
         op,
@@ -127,13 +137,9 @@ fn functions_of_one_value() {
         for op in UnaryOp::ALL {
             let result = if op == UnaryOp::IsFinite { ElementType::Bool } else { element };
             let step = Step::Unary(op, Register(0));
-            known += usize::from(check(
-                &[(element, &samples)],
-                &step,
-                result,
-                if exact(op) { 0 } else { 2 },
-                |at| naive::unary(op, samples[at], element).rounded_to(result),
-            ));
+            known += usize::from(check(&[(element, &samples)], &step, result, allowed(op), |at| {
+                naive::unary(op, samples[at], element).rounded_to(result)
+            }));
         }
         let expected = match element {
             ElementType::Bool => 1,

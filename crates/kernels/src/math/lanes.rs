@@ -1,0 +1,134 @@
+//! Vectors of binary32 numbers, whatever the instruction set.
+
+/// As many binary32 numbers as a register holds. The functions are only called in code that is compiled for the
+/// instruction set of the implementation, into which they are inlined.
+pub(crate) trait Lanes: Copy {
+    /// How many there are.
+    const COUNT: usize;
+    /// A truth value for each.
+    type Mask: Copy;
+
+    /// # Safety
+    ///
+    /// There are [`Lanes::COUNT`] numbers at the address.
+    unsafe fn load(from: *const f32) -> Self;
+    /// # Safety
+    ///
+    /// There is room for [`Lanes::COUNT`] numbers at the address.
+    unsafe fn store(self, to: *mut f32);
+    /// The first of the lanes; the others are zero.
+    ///
+    /// # Safety
+    ///
+    /// There are `count` numbers at the address, fewer than [`Lanes::COUNT`].
+    unsafe fn load_part(from: *const f32, count: usize) -> Self;
+    /// # Safety
+    ///
+    /// There is room for `count` numbers at the address, fewer than [`Lanes::COUNT`].
+    unsafe fn store_part(self, to: *mut f32, count: usize);
+
+    fn splat(value: f32) -> Self;
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    fn div(self, other: Self) -> Self;
+    /// `self * factor + term`, rounded once.
+    fn mul_add(self, factor: Self, term: Self) -> Self;
+    /// `term - self * factor`, rounded once.
+    fn neg_mul_add(self, factor: Self, term: Self) -> Self;
+    /// The larger; the second of two zeros or if either is NaN.
+    fn max(self, other: Self) -> Self;
+    /// The smaller; the second of two zeros or if either is NaN.
+    fn min(self, other: Self) -> Self;
+    fn sqrt(self) -> Self;
+    /// The nearest integer, halves to the even one.
+    fn round(self) -> Self;
+    fn floor(self) -> Self;
+    fn ceil(self) -> Self;
+    fn trunc(self) -> Self;
+    /// An approximation of `1 / self` to 11 bits or more, of a number whose reciprocal is normal.
+    fn rough_reciprocal(self) -> Self;
+
+    /// Bits set in both.
+    fn and(self, other: Self) -> Self;
+    /// Bits set in either.
+    fn or(self, other: Self) -> Self;
+    /// Bits set in one.
+    fn xor(self, other: Self) -> Self;
+    /// The sum of the bits as integers.
+    fn add_bits(self, other: Self) -> Self;
+    /// The difference of the bits as integers.
+    fn sub_bits(self, other: Self) -> Self;
+    /// The bits moved up.
+    fn shift_up<const BY: u32>(self) -> Self;
+    /// The bits moved down, copies of the top bit moving in.
+    fn shift_down<const BY: u32>(self) -> Self;
+    /// The nearest 32-bit integer, as bits.
+    fn float_to_int(self) -> Self;
+    /// The number that a 32-bit integer, given as bits, is.
+    fn int_to_float(self) -> Self;
+
+    fn less(self, other: Self) -> Self::Mask;
+    fn equal(self, other: Self) -> Self::Mask;
+    /// Whether either is NaN.
+    fn unordered(self, other: Self) -> Self::Mask;
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
+    fn any(mask: Self::Mask) -> bool;
+
+    /// `self` times two to the power of `exponent`, an integer of at most 250 either way; of a value near one rounded once.
+    fn scale(self, exponent: Self) -> Self;
+
+    #[inline(always)]
+    fn splat_bits(bits: u32) -> Self {
+        Self::splat(f32::from_bits(bits))
+    }
+
+    #[inline(always)]
+    fn abs(self) -> Self {
+        self.and(Self::splat_bits(0x7fff_ffff))
+    }
+
+    /// The sign bit alone.
+    #[inline(always)]
+    fn sign(self) -> Self {
+        self.and(Self::splat_bits(0x8000_0000))
+    }
+
+    #[inline(always)]
+    fn neg(self) -> Self {
+        self.xor(Self::splat_bits(0x8000_0000))
+    }
+
+    /// The quotient to about half a unit in the last place, where the divisor is between 2^-60 and 2^60 and the quotient
+    /// does not overflow.
+    #[inline(always)]
+    fn quick_div(self, divisor: Self) -> Self {
+        self.quick_div_by_sum(divisor, Self::splat(0.0))
+    }
+
+    /// The quotient by a divisor that has lost a little in rounding.
+    #[inline(always)]
+    fn quick_div_by_sum(self, divisor: Self, lost: Self) -> Self {
+        let reciprocal = divisor.good_reciprocal();
+        let quotient = self.mul(reciprocal);
+        let left = quotient.neg_mul_add(lost, quotient.neg_mul_add(divisor, self));
+        left.mul_add(reciprocal, quotient)
+    }
+
+    /// An approximation of `1 / self` to 13 bits or more, as [`Lanes::rough_reciprocal`].
+    #[inline(always)]
+    fn good_reciprocal(self) -> Self {
+        let rough = self.rough_reciprocal();
+        self.neg_mul_add(rough, Self::splat(1.0)).mul_add(rough, rough)
+    }
+}
+
+/// A polynomial, the coefficient of the highest power first.
+#[inline(always)]
+pub(super) fn polynomial<V: Lanes, const N: usize>(x: V, coefficients: [f32; N]) -> V {
+    let mut sum = V::splat(coefficients[0]);
+    for &coefficient in &coefficients[1..] {
+        sum = sum.mul_add(x, V::splat(coefficient));
+    }
+    sum
+}

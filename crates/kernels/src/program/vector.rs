@@ -1,0 +1,302 @@
+//! Loops over binary32 rows with vectors, compiled for each instruction set.
+
+// Tiles are memory that the executor lays out; loops get at it by address.
+#![allow(unsafe_code)]
+
+use crate::isa::Isa;
+use crate::math::{self, Lanes};
+#[cfg(target_arch = "x86_64")]
+use crate::math::{Avx2, Avx512};
+
+use super::loops::{Call, Kernel};
+use super::step::{BinaryOp, UnaryOp};
+
+/// A loop over the rows of a call, for any vectors.
+trait Rows: Copy + Send + Sync + 'static {
+    /// # Safety
+    ///
+    /// What callers of kernels promise.
+    unsafe fn run<V: Lanes>(self, call: &Call);
+}
+
+/// The kernel of a loop, compiled for an instruction set.
+fn kernel<R: Rows>(isa: Isa, rows: R) -> Kernel {
+    /// # Safety
+    ///
+    /// The processor has AVX-512; the rest as the loop itself.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+    unsafe fn avx512<R: Rows>(rows: R, call: &Call) {
+        // SAFETY: the caller's promise.
+        unsafe { rows.run::<Avx512>(call) }
+    }
+    /// # Safety
+    ///
+    /// The processor has AVX2; the rest as the loop itself.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn avx2<R: Rows>(rows: R, call: &Call) {
+        // SAFETY: the caller's promise.
+        unsafe { rows.run::<Avx2>(call) }
+    }
+    Kernel {
+        run: match isa {
+            // SAFETY: the instruction set is one that this processor has, the rest is what callers of kernels promise.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => Box::new(move |call| unsafe { avx512(rows, call) }),
+            // SAFETY: the same.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => Box::new(move |call| unsafe { avx2(rows, call) }),
+            // SAFETY: what callers of kernels promise.
+            _ => Box::new(move |call| unsafe { rows.run::<f32>(call) }),
+        },
+        takes_one_column: true,
+    }
+}
+
+// Closures would not do here: only functions that must be inlined are sure to become part of the code that is compiled for
+// the instruction set.
+
+/// A function of a vector.
+trait Function1: Copy + Send + Sync + 'static {
+    fn apply<V: Lanes>(x: V) -> V;
+}
+
+/// A function of two vectors.
+trait Function2: Copy + Send + Sync + 'static {
+    fn apply<V: Lanes>(a: V, b: V) -> V;
+}
+
+/// The rows of a function of one vector.
+#[derive(Clone, Copy)]
+struct Rows1<F>(F);
+
+impl<F: Function1> Rows for Rows1<F> {
+    #[inline(always)]
+    unsafe fn run<V: Lanes>(self, call: &Call) {
+        for row in 0..call.rows {
+            let (out, a) = (call.out_row(row).cast::<f32>(), call.row(0, row).cast::<f32>());
+            let mut at = 0;
+            // SAFETY: the caller's promise: the places are within the rows.
+            unsafe {
+                while at + V::COUNT <= call.columns {
+                    F::apply(V::load(a.add(at))).store(out.add(at));
+                    at += V::COUNT;
+                }
+                let left = call.columns - at;
+                if left > 0 {
+                    F::apply(V::load_part(a.add(at), left)).store_part(out.add(at), left);
+                }
+            }
+        }
+    }
+}
+
+/// An operand of one row: numbers, or one number for all columns.
+trait Numbers<V: Lanes>: Copy {
+    /// # Safety
+    ///
+    /// There are numbers for all lanes from this place on.
+    unsafe fn whole(self, at: usize) -> V;
+    /// # Safety
+    ///
+    /// There are so many numbers, fewer than there are lanes, from this place on.
+    unsafe fn part(self, at: usize, count: usize) -> V;
+}
+
+impl<V: Lanes> Numbers<V> for *const f32 {
+    #[inline(always)]
+    unsafe fn whole(self, at: usize) -> V {
+        // SAFETY: the caller's promise.
+        unsafe { V::load(self.add(at)) }
+    }
+
+    #[inline(always)]
+    unsafe fn part(self, at: usize, count: usize) -> V {
+        // SAFETY: the caller's promise.
+        unsafe { V::load_part(self.add(at), count) }
+    }
+}
+
+/// The same number for all columns.
+#[derive(Clone, Copy)]
+struct Same<V>(V);
+
+impl<V: Lanes> Numbers<V> for Same<V> {
+    #[inline(always)]
+    unsafe fn whole(self, _: usize) -> V {
+        self.0
+    }
+
+    #[inline(always)]
+    unsafe fn part(self, _: usize, _: usize) -> V {
+        self.0
+    }
+}
+
+/// One row of a function of two vectors.
+///
+/// # Safety
+///
+/// The operands have, and the result has room for, so many numbers.
+#[inline(always)]
+unsafe fn row2<V: Lanes, F: Function2>(
+    columns: usize,
+    out: *mut f32,
+    a: impl Numbers<V>,
+    b: impl Numbers<V>,
+) {
+    let mut at = 0;
+    // SAFETY: the caller's promise.
+    unsafe {
+        while at + V::COUNT <= columns {
+            F::apply(a.whole(at), b.whole(at)).store(out.add(at));
+            at += V::COUNT;
+        }
+        let left = columns - at;
+        if left > 0 {
+            F::apply(a.part(at, left), b.part(at, left)).store_part(out.add(at), left);
+        }
+    }
+}
+
+/// The rows of a function of two vectors; either may be one number for all columns.
+#[derive(Clone, Copy)]
+struct Rows2<F>(F);
+
+impl<F: Function2> Rows for Rows2<F> {
+    #[inline(always)]
+    unsafe fn run<V: Lanes>(self, call: &Call) {
+        for row in 0..call.rows {
+            let out = call.out_row(row).cast::<f32>();
+            let (a, b) = (call.row(0, row).cast::<f32>(), call.row(1, row).cast::<f32>());
+            // SAFETY: the caller's promise.
+            unsafe {
+                match (call.operands[0].one_column, call.operands[1].one_column) {
+                    (false, false) => row2::<V, F>(call.columns, out, a, b),
+                    (false, true) => row2::<V, F>(call.columns, out, a, Same(V::splat(*b))),
+                    (true, false) => row2::<V, F>(call.columns, out, Same(V::splat(*a)), b),
+                    (true, true) => row2::<V, F>(call.columns, out, Same(V::splat(*a)), Same(V::splat(*b))),
+                }
+            }
+        }
+    }
+}
+
+macro_rules! functions {
+    ($trait:ident: $($name:ident($($parameter:ident),*) = $body:expr;)*) => {$(
+        #[derive(Clone, Copy)]
+        struct $name;
+
+        impl $trait for $name {
+            #[inline(always)]
+            fn apply<V: Lanes>($($parameter: V),*) -> V {
+                $body
+            }
+        }
+    )*};
+}
+
+functions! { Function1:
+    Abs(x) = x.abs();
+    Negate(x) = x.neg();
+    Ceil(x) = x.ceil();
+    Floor(x) = x.floor();
+    RoundEven(x) = x.round();
+    RoundAway(x) = round_away(x);
+    Sqrt(x) = x.sqrt();
+    Rsqrt(x) = V::splat(1.0).div(x.sqrt());
+    Exp(x) = math::exp(x);
+    Expm1(x) = math::expm1(x);
+    Log(x) = math::log(x);
+    Log1p(x) = math::log1p(x);
+    Logistic(x) = math::logistic(x);
+    Tanh(x) = math::tanh(x);
+    Sin(x) = math::sin(x);
+    Cos(x) = math::cos(x);
+    Erf(x) = math::erf(x);
+    GeluErf(x) = math::gelu_erf(x);
+    GeluTanh(x) = math::gelu_tanh(x);
+    Silu(x) = math::silu(x);
+}
+
+functions! { Function2:
+    Add(a, b) = a.add(b);
+    Subtract(a, b) = a.sub(b);
+    Multiply(a, b) = a.mul(b);
+    Divide(a, b) = a.div(b);
+    Maximum(a, b) = larger(a, b);
+    Minimum(a, b) = smaller(a, b);
+}
+
+/// The nearest integer, halves away from zero.
+#[inline(always)]
+fn round_away<V: Lanes>(x: V) -> V {
+    let cut = x.trunc();
+    let one = V::splat(1.0).or(x.sign());
+    let up = V::select(x.sub(cut).abs().less(V::splat(0.5)), cut, cut.add(one));
+    // What has no fraction, infinities among it, stays; a zero keeps its sign.
+    V::select(cut.equal(x), x, up.or(x.sign()))
+}
+
+/// The larger; NaN wins and zeros are ordered by sign.
+#[inline(always)]
+fn larger<V: Lanes>(a: V, b: V) -> V {
+    // Equal numbers have equal bits but for zeros, of which the positive one is meant.
+    let ordered = V::select(a.equal(b), a.and(b), a.max(b));
+    V::select(a.unordered(b), a.add(b), ordered)
+}
+
+/// The smaller; NaN wins and zeros are ordered by sign.
+#[inline(always)]
+fn smaller<V: Lanes>(a: V, b: V) -> V {
+    let ordered = V::select(a.equal(b), a.or(b), a.min(b));
+    V::select(a.unordered(b), a.add(b), ordered)
+}
+
+/// The loop of a function of one value, where there is one with vectors.
+pub(super) fn unary(isa: Isa, op: UnaryOp) -> Option<Kernel> {
+    Some(match op {
+        UnaryOp::Abs => kernel(isa, Rows1(Abs)),
+        UnaryOp::Negate => kernel(isa, Rows1(Negate)),
+        UnaryOp::Ceil => kernel(isa, Rows1(Ceil)),
+        UnaryOp::Floor => kernel(isa, Rows1(Floor)),
+        UnaryOp::RoundNearestEven => kernel(isa, Rows1(RoundEven)),
+        UnaryOp::RoundNearestAfz => kernel(isa, Rows1(RoundAway)),
+        UnaryOp::Sqrt => kernel(isa, Rows1(Sqrt)),
+        UnaryOp::Rsqrt => kernel(isa, Rows1(Rsqrt)),
+        UnaryOp::Exp => kernel(isa, Rows1(Exp)),
+        UnaryOp::Expm1 => kernel(isa, Rows1(Expm1)),
+        UnaryOp::Log => kernel(isa, Rows1(Log)),
+        UnaryOp::Log1p => kernel(isa, Rows1(Log1p)),
+        UnaryOp::Logistic => kernel(isa, Rows1(Logistic)),
+        UnaryOp::Tanh => kernel(isa, Rows1(Tanh)),
+        UnaryOp::Sin => kernel(isa, Rows1(Sin)),
+        UnaryOp::Cos => kernel(isa, Rows1(Cos)),
+        UnaryOp::Erf => kernel(isa, Rows1(Erf)),
+        UnaryOp::GeluErf => kernel(isa, Rows1(GeluErf)),
+        UnaryOp::GeluTanh => kernel(isa, Rows1(GeluTanh)),
+        UnaryOp::Silu => kernel(isa, Rows1(Silu)),
+        UnaryOp::Sign
+        | UnaryOp::Not
+        | UnaryOp::Popcnt
+        | UnaryOp::CountLeadingZeros
+        | UnaryOp::IsFinite
+        | UnaryOp::Cbrt
+        | UnaryOp::Erfc
+        | UnaryOp::Tan => return None,
+    })
+}
+
+/// The loop of a function of two values, where there is one with vectors.
+pub(super) fn binary(isa: Isa, op: BinaryOp) -> Option<Kernel> {
+    Some(match op {
+        BinaryOp::Add => kernel(isa, Rows2(Add)),
+        BinaryOp::Subtract => kernel(isa, Rows2(Subtract)),
+        BinaryOp::Multiply => kernel(isa, Rows2(Multiply)),
+        BinaryOp::Divide => kernel(isa, Rows2(Divide)),
+        BinaryOp::Maximum => kernel(isa, Rows2(Maximum)),
+        BinaryOp::Minimum => kernel(isa, Rows2(Minimum)),
+        _ => return None,
+    })
+}
