@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, bail};
-use warpforge_interp::conformance::{Status, files_below, run_file};
+use warpforge_interp::conformance::{Judge, Status, files_below, run_file};
 use warpforge_interp::{Observer, Options, Value, is_evaluated};
 use warpforge_ir::table::{self, OpDef, Trait};
 use warpforge_ir::{OpKind, OpRef};
@@ -47,7 +47,8 @@ fn executions() -> anyhow::Result<BTreeMap<OpKind, usize>> {
     for file in files_below(&programs())? {
         let executed = Arc::new(Executed::default());
         let options = Options { observer: Some(executed.clone()), ..Options::default() };
-        if let Some(failed) = run_file(&file, &options).iter().find(|case| case.status != Status::Passed) {
+    let judge = Judge { options, ..Judge::default() };
+        if let Some(failed) = run_file(&file, &judge).iter().find(|case| case.status != Status::Passed) {
             bail!("{}:{} does not pass", failed.file, failed.line);
         }
         let mut kinds = executed.0.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use warpforge_interp::Options;
-use warpforge_interp::conformance::{Mode, Status, files_below, run_file};
+use warpforge_interp::conformance::{Judge, Mode, Status, files_below, run_file};
 
 #[test]
 fn every_program_holds() {
@@ -11,7 +11,7 @@ fn every_program_holds() {
     let files = files_below(&folder).expect("the folder of programs");
     assert!(!files.is_empty());
     for file in files {
-        for case in run_file(&file, &Options::default()) {
+        for case in run_file(&file, &Judge::default()) {
             let reason = case.reason.unwrap_or_default();
             assert_eq!(case.mode, Mode::Execute, "{}:{}: nothing is checked; {reason}", case.file, case.line);
             assert_eq!(case.status, Status::Passed, "{}:{}: {reason}", case.file, case.line);

@@ -54,6 +54,23 @@ pub fn slice(func: Func<'_>, wanted: &[ValueId], known: &dyn Fn(ValueId) -> bool
     Some(Slice { module: copied, inputs, ops })
 }
 
+/// Cuts operations out of `func` that are run for what they do: the function takes what they use and gives nothing.
+///
+/// `None` when one of them is not in the body of the function.
+#[must_use]
+pub fn part(func: Func<'_>, ops: &[OpId]) -> Option<Slice> {
+    let module = func.op().module();
+    let body = func.body()?;
+    if ops.iter().any(|&op| module.op(op).parent_block() != Some(body)) {
+        return None;
+    }
+    let own: HashSet<ValueId> = ops.iter().flat_map(|&op| module.op(op).results()).collect();
+    let used: BTreeSet<ValueId> = ops.iter().flat_map(|&op| uses(module.op(op))).collect();
+    let inputs: Vec<ValueId> = used.into_iter().filter(|value| !own.contains(value)).collect();
+    let copied = Copier::new(module).function(func, &inputs, ops, &[])?;
+    Some(Slice { module: copied, inputs, ops: ops.to_vec() })
+}
+
 /// The values from outside an operation that it uses: its operands, and what its regions capture.
 fn uses(op: OpRef<'_>) -> Vec<ValueId> {
     let module = op.module();

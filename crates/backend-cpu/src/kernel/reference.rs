@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::graph::Part;
 use warpforge_fusion::{Graph, Id, Op};
 use warpforge_interp::{Interpreter, Options, Value};
@@ -18,8 +19,10 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    pub(super) fn new(graph: &Graph, part: &Arc<Part>, inputs: &[Id], node: Id) -> Self {
-        let typed = |&id: &Id| (id, graph.node(id).element, graph.node(id).dims.clone());
+    pub(super) fn new(graph: &Graph, part: &Arc<Part>, inputs: &[Operand], node: Id) -> Self {
+        let typed = |operand: &Operand| {
+            (operand.value, graph.node(operand.value).element, operand.view.dims.clone())
+        };
         let results = crate::plan::results(graph, node).into_iter().filter_map(|id| match graph.node(id).op {
             Op::Result(at) => Some((at, id)),
             _ => None,

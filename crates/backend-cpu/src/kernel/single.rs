@@ -66,7 +66,7 @@ pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: Id) -> Result<
             let windows = ReduceWindow::new(node.element, fold_of(*fold), dims, &axes, init.bytes())?;
             Box::new(Windows { windows, input: values[0], output })
         }
-        Op::Reference(part) => Box::new(Reference::new(graph, part, &values, output)),
+        Op::Reference(part) => Box::new(Reference::new(graph, part, operands, output)),
         op => return Err(KernelError::Other(format!("there is no kernel for {}", op.name()))),
     })
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use clap::Args;
-use warpforge::{CompileOptions, Device, Tier};
-use warpforge_interp::Options;
-use warpforge_interp::conformance::{Case, Status, Summary, run_folder};
+use warpforge::{CompileOptions, Device, Tensor, Tier};
+use warpforge_interp::conformance::{Case, Engine, Judge, Status, Summary, run_folder};
+use warpforge_runtime::{Choice, Program, RunOptions, Weights};
 use warpforge_report::{Align, Style, Table};
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -36,13 +37,31 @@ pub(crate) struct ConformanceArgs {
     json: bool,
 }
 
+/// A backend that files are run on.
+struct Chosen(Choice);
+
+impl Engine for Chosen {
+    fn run(&self, module: warpforge_ir::Module, function: &str, inputs: Vec<Tensor>) -> Result<Vec<Tensor>, String> {
+        let Choice { backend, target } = &self.0;
+        let program = Program::new(Arc::new(module), function, Weights::default());
+        let outcome = program
+            .and_then(|program| backend.compile(&program, target))
+            .and_then(|executable| executable.run(&inputs, &RunOptions::default()));
+        outcome.map(|outcome| outcome.outputs).map_err(|error| error.to_string())
+    }
+}
+
 /// Runs every file below the folder.
 pub(crate) fn run(args: &ConformanceArgs) -> Outcome {
-    // The runner drives the reference itself: every other device or tier is refused here.
     let options = CompileOptions { device: args.device, tier: args.tier, ..CompileOptions::default() };
-    warpforge_runtime::choose(warpforge::backends(), &options).map_err(warpforge::Error::from)?;
+    let choice = warpforge_runtime::choose(warpforge::backends(), &options).map_err(warpforge::Error::from)?;
+    let engine: Option<Arc<dyn Engine>> = match choice.target.tier {
+        Tier::Correctness if choice.target.device == Device::Cpu => None,
+        _ => Some(Arc::new(Chosen(choice))),
+    };
+    let judge = Judge { engine, ..Judge::default() };
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let summary = run_folder(&args.dir, &Options::default(), threads)
+    let summary = run_folder(&args.dir, &judge, threads)
         .map_err(|error| Failure::bad_input(anyhow!("{}: {error}", args.dir.display())))?;
     if summary.cases.is_empty() {
         return Err(Failure::bad_input(anyhow!("{}: no .mlir files there", args.dir.display())));

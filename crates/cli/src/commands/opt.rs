@@ -118,7 +118,7 @@ fn fusion(args: &OptArgs) -> Result<Vec<u8>, Failure> {
     Ok(match ending {
         Some("svg") => report.picture().into_bytes(),
         _ if args.json || ending == Some("json") => {
-            serde_json::to_vec_pretty(&report).map_err(|error| Failure::not_possible(error.into()))?
+            serde_json::to_vec_pretty(&report).map_err(Failure::not_possible)?
         }
         _ => report.to_string().into_bytes(),
     })

@@ -5,7 +5,8 @@ use warpforge_diag::{Diagnostics, Source};
 use warpforge_ir::{Blob, Func, Module, OpKind, OpRef, print, verify};
 use warpforge_snakeburger::{bytecode, load_bytecode, text};
 
-use crate::{Error, ErrorKind, Interpreter, Options};
+use super::Judge;
+use crate::{Error, ErrorKind, Interpreter};
 
 /// What is done with a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -53,7 +54,7 @@ const NOT_RUN_THERE: &str = "RUN-DISABLED";
 
 /// Judges one chunk. `whole` is the text of the file it is from.
 #[must_use]
-pub fn run_chunk(file: &str, whole: &str, chunk: text::Chunk<'_>, options: &Options) -> Case {
+pub fn run_chunk(file: &str, whole: &str, chunk: text::Chunk<'_>, judge: &Judge) -> Case {
     let mut case = Case {
         file: file.to_owned(),
         line: chunk.first_line,
@@ -68,7 +69,7 @@ pub fn run_chunk(file: &str, whole: &str, chunk: text::Chunk<'_>, options: &Opti
         Ok(_) if case.mode == Mode::Refuse => Err("accepted, but must be refused".to_owned()),
         Err(_) if case.mode == Mode::Refuse => Ok(()),
         Err(diagnostics) => Err(diagnostics.to_string()),
-        Ok(module) => judge(&mut case, &module, &source, whole.contains(NOT_RUN_THERE), options),
+        Ok(module) => judged(&mut case, &module, &source, whole.contains(NOT_RUN_THERE), judge),
     };
     case.conclude(outcome)
 }
@@ -77,7 +78,7 @@ pub fn run_chunk(file: &str, whole: &str, chunk: text::Chunk<'_>, options: &Opti
 ///
 /// An artifact that says it is of a future version of StableHLO must be refused for that; any other must be read.
 #[must_use]
-pub fn run_artifact(file: &str, bytes: Vec<u8>, options: &Options) -> Case {
+pub fn run_artifact(file: &str, bytes: Vec<u8>, judge: &Judge) -> Case {
     let version = bytecode::version(&bytes).ok().flatten();
     let future = version.is_some_and(bytecode::Version::is_future);
     let mut case = Case {
@@ -96,29 +97,29 @@ pub fn run_artifact(file: &str, bytes: Vec<u8>, options: &Options) -> Case {
             let named = version.is_some_and(|version| diagnostics.to_string().contains(&version.to_string()));
             if future && named { Ok(()) } else { Err(diagnostics.to_string()) }
         }
-        Ok(module) => judge(&mut case, &module, &source, false, options),
+        Ok(module) => judged(&mut case, &module, &source, false, judge),
     };
     case.conclude(outcome)
 }
 
 /// Runs a module that has checks; one that has none makes a round trip.
-fn judge(
+fn judged(
     case: &mut Case,
     module: &Module,
     source: &Source,
     loose: bool,
-    options: &Options,
+    judge: &Judge,
 ) -> Result<(), String> {
     case.operation = subject(module);
     if !has_checks(module) {
         return round_trip(source.name(), module);
     }
     case.mode = Mode::Execute;
-    let mut options = options.clone();
+    let mut judge = judge.clone();
     if loose {
-        options.loose_checks = Some(1e-4);
+        judge.options.loose_checks = Some(1e-4);
     }
-    execute(module, options).map_err(|error| located(&error, source))
+    execute(module, &judge).map_err(|error| located(&error, source))
 }
 
 impl Case {
@@ -160,7 +161,7 @@ fn for_each_op<'m>(module: &'m Module, visit: &mut dyn FnMut(OpRef<'m>)) {
     }
 }
 
-fn is_check(op: OpRef<'_>) -> bool {
+pub(super) fn is_check(op: OpRef<'_>) -> bool {
     let target = op.attr_str("call_target_name").filter(|_| op.is(OpKind::CustomCall));
     target.is_some_and(|target| target.starts_with("check."))
         || op.name().starts_with("check.")
@@ -201,10 +202,16 @@ fn subject(module: &Module) -> String {
 }
 
 /// The entry: `@main`, else the only function, else every function in turn that takes nothing.
-fn execute(module: &Module, options: Options) -> Result<(), Error> {
-    let interpreter = Interpreter::new(module, options);
+fn execute(module: &Module, judge: &Judge) -> Result<(), Error> {
+    let run = |name: &str| {
+        let engine = judge.engine.as_deref();
+        let judged = engine.zip(module.function(name)).and_then(|(engine, func)| {
+            super::engine::judged(func, engine, &judge.options)
+        });
+        judged.unwrap_or_else(|| Interpreter::new(module, judge.options.clone()).run(name, Vec::new()).map(drop))
+    };
     if module.function("main").is_some() {
-        return interpreter.run("main", Vec::new()).map(drop);
+        return run("main");
     }
     let runnable: Vec<&str> = module
         .functions()
@@ -214,7 +221,7 @@ fn execute(module: &Module, options: Options) -> Result<(), Error> {
     if runnable.is_empty() {
         return Err(ErrorKind::Invalid("no function can be run without inputs".to_owned()).into());
     }
-    runnable.into_iter().try_for_each(|name| interpreter.run(name, Vec::new()).map(drop))
+    runnable.into_iter().try_for_each(run)
 }
 
 /// The message of an error with the line of the file that it is about.

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::Serialize;
 use warpforge_snakeburger::{bytecode, text};
 
-use super::{Case, Mode, Status, run_artifact, run_chunk};
-use crate::Options;
+use super::{Case, Judge, Mode, Status, run_artifact, run_chunk};
 
 /// The outcome for a folder.
 #[derive(Debug, Clone, Serialize)]
@@ -52,7 +51,7 @@ pub fn files_below(root: &Path) -> std::io::Result<Vec<PathBuf>> {
 
 /// Judges all chunks of a file.
 #[must_use]
-pub fn run_file(path: &Path, options: &Options) -> Vec<Case> {
+pub fn run_file(path: &Path, judge: &Judge) -> Vec<Case> {
     let name = path.display().to_string();
     let text = std::fs::read(path).map_err(|error| error.to_string()).and_then(|bytes| {
         if bytecode::is_bytecode(&bytes) {
@@ -61,11 +60,11 @@ pub fn run_file(path: &Path, options: &Options) -> Vec<Case> {
         String::from_utf8(bytes).map(Ok).map_err(|error| error.to_string())
     });
     match text {
-        Ok(Err(bytes)) => vec![run_artifact(&name, bytes, options)],
+        Ok(Err(bytes)) => vec![run_artifact(&name, bytes, judge)],
         Ok(Ok(whole)) => {
             let chunks = text::chunks(&whole);
             let some = chunks.into_iter().filter(|chunk| !is_blank(chunk.text));
-            some.map(|chunk| run_chunk(&name, &whole, chunk, options)).collect()
+            some.map(|chunk| run_chunk(&name, &whole, chunk, judge)).collect()
         }
         Err(error) => vec![Case {
             file: name,
@@ -88,7 +87,7 @@ fn is_blank(text: &str) -> bool {
 /// # Errors
 ///
 /// When the folder cannot be read.
-pub fn run_folder(root: &Path, options: &Options, threads: usize) -> std::io::Result<Summary> {
+pub fn run_folder(root: &Path, judge: &Judge, threads: usize) -> std::io::Result<Summary> {
     let files = files_below(root)?;
     let next = AtomicUsize::new(0);
     let found: Mutex<Vec<(usize, Vec<Case>)>> = Mutex::new(Vec::new());
@@ -99,7 +98,7 @@ pub fn run_folder(root: &Path, options: &Options, threads: usize) -> std::io::Re
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     files.get(index).map(|path| (index, path))
                 } {
-                    let cases = run_file(path, options);
+                    let cases = run_file(path, judge);
                     found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((index, cases));
                 }
             });
@@ -130,7 +129,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("case.mlir");
         std::fs::write(&path, text).expect("writable");
-        run_file(&path, &Options::default()).iter().map(|case| (case.mode, case.status)).collect()
+        run_file(&path, &Judge::default()).iter().map(|case| (case.mode, case.status)).collect()
     }
 
     #[test]

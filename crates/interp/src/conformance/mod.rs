@@ -6,7 +6,23 @@
 //! module; an artifact that says it is of a future version of StableHLO must be refused with that version.
 
 mod case;
+mod engine;
 mod folder;
+
+use std::sync::Arc;
+
+pub use engine::Engine;
+
+use crate::Options;
+
+/// How files are judged.
+#[derive(Clone, Default)]
+pub struct Judge {
+    /// How the reference evaluates.
+    pub options: Options,
+    /// Who computes what checks look at; the reference where there is none.
+    pub engine: Option<Arc<dyn Engine>>,
+}
 
 pub use case::{Case, Mode, Status, run_artifact, run_chunk};
 pub use folder::{Summary, files_below, run_file, run_folder};
