@@ -98,6 +98,7 @@ impl Lanes for Avx512 {
         fn int_to_float(self) = Self(_mm512_cvtepi32_ps(bits(self)));
         fn less(self, other) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, other.0);
         fn equal(self, other) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(self.0, other.0);
+        fn differs(self, other) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(self.0, other.0);
         fn unordered(self, other) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(self.0, other.0);
         fn scale(self, exponent) = Self(_mm512_scalef_ps(self.0, exponent.0));
     }

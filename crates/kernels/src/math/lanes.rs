@@ -70,6 +70,8 @@ pub(crate) trait Lanes: Copy {
 
     fn less(self, other: Self) -> Self::Mask;
     fn equal(self, other: Self) -> Self::Mask;
+    /// Whether they are not equal, or either is NaN.
+    fn differs(self, other: Self) -> Self::Mask;
     /// Whether either is NaN.
     fn unordered(self, other: Self) -> Self::Mask;
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;

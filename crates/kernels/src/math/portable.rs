@@ -163,6 +163,11 @@ impl Lanes for f32 {
     }
 
     #[inline(always)]
+    fn differs(self, other: Self) -> bool {
+        self != other
+    }
+
+    #[inline(always)]
     fn unordered(self, other: Self) -> bool {
         self.is_nan() | other.is_nan()
     }

@@ -77,4 +77,10 @@ pub enum ProgramError {
         /// The other type.
         right: ElementType,
     },
+    /// The steps before a fold over rows have a fold over columns.
+    #[error("step {step} folds columns before rows are folded")]
+    NestedFold {
+        /// The step.
+        step: usize,
+    },
 }

@@ -11,6 +11,7 @@ use crate::isa::Isa;
 use super::lane::{Lane, Narrow, for_lane};
 use super::number::{Integer, Number};
 use super::step::Fold;
+use super::vector_fold;
 
 /// Independent chains of a fold: enough to hide the latency of an addition.
 const CHAINS: usize = 64;
@@ -27,6 +28,8 @@ const NARROW_RUN: usize = 128;
 pub(super) struct FoldLoop {
     /// The partial result of so many neighbours.
     pub(super) partial: Box<dyn Fn(*const u8, usize) -> u64 + Send + Sync>,
+    /// The partial result of one part and the next.
+    pub(super) combine: Box<dyn Fn(u64, u64) -> u64 + Send + Sync>,
     /// Writes the result that a partial result is.
     pub(super) finish: Box<dyn Fn(u64, *mut u8) + Send + Sync>,
 }
@@ -46,23 +49,29 @@ pub(super) fn fold(isa: Isa, fold: Fold, lane: Lane, narrow: Option<Narrow>) -> 
                 NARROW_RUN,
                 move |total| narrow.round_once(total),
             ),
-            None => sum(
-                move |block: &[f32]| f64::from(chained(isa, block, 0.0, |a, b| a + b)),
-                BLOCK,
-                |total| total as f32,
-            ),
+            None => {
+                sum(move |block: &[f32]| f64::from(vector_fold::sum(isa, block)), BLOCK, |total| total as f32)
+            }
         }),
         (Fold::Sum, Lane::F64) => {
             Some(sum(move |block: &[f64]| chained(isa, block, 0.0, |a, b| a + b), BLOCK, |total| total))
         }
         (Fold::Product, Lane::F32) if let Some(narrow) = narrow => {
             let product = move |a: f32, b: f32| narrow.round(a * b);
-            Some(plain(move |values| values.iter().fold(1.0, |a, &b| product(a, b))))
+            Some(plain(move |values| values.iter().fold(1.0, |a, &b| product(a, b)), product))
         }
         (Fold::Sum | Fold::Maximum | Fold::Or, Lane::Bool) => Some(chains(isa, 0u8, |a, b| a | b)),
         (Fold::Product | Fold::Minimum | Fold::And, Lane::Bool) => Some(chains(isa, 1u8, |a, b| a & b)),
         (Fold::Sum, _) => for_lane!(lane, T => Some(chains(isa, T::ZERO, T::add))),
         (Fold::Product, _) => for_lane!(lane, T => Some(chains(isa, T::ONE, T::multiply))),
+        (Fold::Maximum, Lane::F32) => Some(plain(
+            move |values: &[f32]| match vector_fold::maximum(isa, values) {
+                // Of zeros the sign matters, which vectors do not look at.
+                0.0 => chained(isa, values, f32::LEAST, f32::larger),
+                maximum => maximum,
+            },
+            f32::larger,
+        )),
         (Fold::Maximum, _) => for_lane!(lane, T => Some(chains(isa, T::LEAST, T::larger))),
         (Fold::Minimum, _) => for_lane!(lane, T => Some(chains(isa, T::LARGEST, T::smaller))),
         (Fold::And | Fold::Or, Lane::F32 | Lane::F64) => None,
@@ -96,16 +105,21 @@ fn sum<T: bytemuck::Pod>(
     };
     FoldLoop {
         partial: Box::new(partial),
+        combine: Box::new(|left, right| (f64::from_bits(left) + f64::from_bits(right)).to_bits()),
         // SAFETY: the caller's promise.
         finish: Box::new(move |total, out| unsafe { out.cast::<T>().write(finish(f64::from_bits(total))) }),
     }
 }
 
 /// A fold whose partial results are elements.
-fn plain<T: bytemuck::Pod>(of_row: impl Fn(&[T]) -> T + Send + Sync + 'static) -> FoldLoop {
+fn plain<T: bytemuck::Pod>(
+    of_row: impl Fn(&[T]) -> T + Send + Sync + 'static,
+    f: impl Fn(T, T) -> T + Send + Sync + 'static,
+) -> FoldLoop {
     FoldLoop {
         // SAFETY: the caller's promise.
         partial: Box::new(move |data, count| word(of_row(unsafe { elements(data, count) }))),
+        combine: Box::new(move |left, right| word(f(element(left), element(right)))),
         // SAFETY: the caller's promise.
         finish: Box::new(|result, out| unsafe { out.cast::<T>().write(element(result)) }),
     }
@@ -116,7 +130,7 @@ fn chains<T: bytemuck::Pod + Send + Sync>(
     identity: T,
     f: impl Fn(T, T) -> T + Copy + Send + Sync + 'static,
 ) -> FoldLoop {
-    plain(move |values| chained(isa, values, identity, f))
+    plain(move |values| chained(isa, values, identity, f), f)
 }
 
 /// # Safety

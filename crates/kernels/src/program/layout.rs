@@ -36,6 +36,8 @@ pub(super) struct Walk {
     /// Whether neighbouring columns are neighbours in memory.
     pub(super) dense_columns: bool,
     pub(super) kind: Kind,
+    /// The least and the largest element.
+    pub(super) extent: (isize, isize),
 }
 
 /// Sizes of row and column dimensions, and the walks over them.
@@ -103,10 +105,11 @@ impl Layout {
                 };
                 let even_rows = even(&rows, &of_rows);
                 let dense_columns = column_count <= 1 || even(&columns, &of_columns) == Some(1);
-                extent(access.offset, &rows, &of_rows)
+                let extent = extent(access.offset, &rows, &of_rows)
                     .and_then(|(low, high)| {
-                        extent(low, &columns, &of_columns)?;
-                        extent(high, &columns, &of_columns)
+                        let (low, high) =
+                            (extent(low, &columns, &of_columns)?, extent(high, &columns, &of_columns)?);
+                        Some((low.0, high.1))
                     })
                     .ok_or(ProgramError::TooLarge)?;
                 Ok(Walk {
@@ -116,6 +119,7 @@ impl Layout {
                     even_rows,
                     dense_columns,
                     kind,
+                    extent,
                 })
             })
             .collect::<Result<_, ProgramError>>()?;

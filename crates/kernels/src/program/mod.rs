@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 mod check;
+mod column_fold;
 mod compute;
 mod domain;
 mod error;
@@ -15,14 +16,17 @@ mod execute;
 mod fold;
 mod lane;
 mod layout;
+mod long;
 mod loops;
 mod number;
 mod plan;
 mod scratch;
 mod slots;
 mod step;
+mod tile;
 mod transfer;
 mod vector;
+mod vector_fold;
 
 #[cfg(test)]
 mod tests;
@@ -32,6 +36,7 @@ use std::ops::Range;
 
 use warpforge_tensor::ElementType;
 
+pub use column_fold::{ColumnFold, ColumnOutput};
 pub use domain::{Access, Domain, Input, Output, Sink, Source};
 pub use error::ProgramError;
 pub use scratch::Scratch;
@@ -39,14 +44,19 @@ pub use step::{BinaryOp, Direction, Fold, Order, Register, Step, UnaryOp};
 
 use crate::isa::Isa;
 use crate::pool::Pool;
-use execute::Buffers;
 use plan::Plan;
+use tile::Buffers;
 
 /// Elements of a piece of work for one worker.
 const PIECE: usize = 16 * 1024;
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::new()) };
+}
+
+/// Calls a function with the scratch memory of the calling thread.
+fn with_scratch<R>(f: impl FnOnce(&mut Scratch) -> R) -> R {
+    SCRATCH.with_borrow_mut(f)
 }
 
 /// A program: steps on the elements of inputs, some of whose values are outputs.
@@ -115,6 +125,10 @@ impl Program {
         let tile = std::ptr::null_mut();
         let buffers = Buffers { inputs, outputs, tile, tile_stride: 0, tile_origin: (0, 0) };
         let (rows, columns) = (plan.layout.row_count, plan.layout.column_count);
+        if plan.long_rows() {
+            // SAFETY: the caller's promise.
+            return unsafe { long::run(plan, Some(pool), &mut Scratch::new(), &buffers, 0..rows) };
+        }
         let part = if plan.whole_rows { columns.max(1) } else { columns.clamp(1, PIECE) };
         let across = columns.div_ceil(part).max(1);
         let height = (PIECE / part).max(1);
@@ -124,7 +138,7 @@ impl Program {
             let (row, column) = (piece / across * height, piece % across * part);
             let rows = row..(row + height).min(rows);
             let columns = column..(column + part).min(columns);
-            SCRATCH.with_borrow_mut(|scratch| {
+            with_scratch(|scratch| {
                 // SAFETY: the caller's promise; pieces do not overlap.
                 unsafe { execute::block(plan, scratch, buffers, rows, columns) }
             });

@@ -17,6 +17,9 @@ use super::step::{Register, Step};
 /// Elements that a register holds of a tile: few enough that a handful of registers stay in the first-level cache.
 const TILE: usize = 1024;
 
+/// Columns from which on the rows of folds are not held whole but gone through once for each fold that needs another.
+const LONG: usize = 64 * 1024;
+
 /// A step made ready.
 #[derive(Debug)]
 pub(super) struct Node {
@@ -25,6 +28,8 @@ pub(super) struct Node {
     pub(super) width: usize,
     /// Where the value lies in scratch memory, unless it is read in place.
     pub(super) slot: usize,
+    /// The store that the step can do itself.
+    pub(super) direct: Option<usize>,
     pub(super) action: Action,
 }
 
@@ -137,7 +142,8 @@ impl Plan {
             }
         }
         let whole_rows = actions.iter().any(|action| matches!(action, Action::Fold { .. }));
-        let capacity = if whole_rows { TILE.max(layout.column_count) } else { TILE };
+        let held = if whole_rows && layout.column_count <= LONG { layout.column_count } else { 0 };
+        let capacity = TILE.max(held);
         let widths: Vec<usize> =
             types.iter().map(|&element| Lane::of(element).map_or(8, Lane::width)).collect();
         let mut slots = Slots::new(capacity);
@@ -146,10 +152,30 @@ impl Plan {
         let nodes = actions
             .into_iter()
             .enumerate()
-            .map(|(at, action)| Node { kind: kinds[at], width: widths[at], slot: placed[at], action })
+            .map(|(at, action)| {
+                let direct = match action {
+                    Action::Compute { .. } => stores
+                        .iter()
+                        .position(|store| store.value == at && takes_directly(store, kinds[at], &layout)),
+                    _ => None,
+                };
+                Node { kind: kinds[at], width: widths[at], slot: placed[at], direct, action }
+            })
             .collect();
         Ok(Self { layout, nodes, stores, capacity, whole_rows, spare, scratch: slots.bytes() })
     }
+
+    /// Whether rows are too long to be held whole though there are folds over them.
+    pub(super) fn long_rows(&self) -> bool {
+        self.whole_rows && self.layout.column_count > self.capacity
+    }
+}
+
+/// Whether a loop can write where a value goes: to memory, element by element as it is held.
+fn takes_directly(store: &Store, kind: Kind, layout: &Layout) -> bool {
+    let Target::Memory { walk, .. } = store.target else { return false };
+    let (walk, full) = (&layout.walks[walk], Kind { rows: true, columns: true });
+    store.narrow.is_none() && kind == full && walk.kind == full && walk.dense_columns
 }
 
 /// What a step does, or why it cannot.

@@ -227,6 +227,117 @@ functions! { Function2:
     Divide(a, b) = a.div(b);
     Maximum(a, b) = larger(a, b);
     Minimum(a, b) = smaller(a, b);
+    LargerThanNumber(number, x) = number.max(x);
+    SmallerThanNumber(number, x) = number.min(x);
+    Relu(zero, x) = zero.max(x).add(V::splat(0.0));
+}
+
+/// The rows of the larger or smaller of two vectors, quicker where one of them is a number for all columns.
+#[derive(Clone, Copy)]
+struct Extreme<const LARGER: bool>;
+
+impl<const LARGER: bool> Rows for Extreme<LARGER> {
+    #[inline(always)]
+    unsafe fn run<V: Lanes>(self, call: &Call) {
+        let one = match (call.operands[0].one_column, call.operands[1].one_column) {
+            (false, true) => 1,
+            (true, false) => 0,
+            // SAFETY: the caller's promise.
+            _ if LARGER => return unsafe { Rows2(Maximum).run::<V>(call) },
+            // SAFETY: the caller's promise.
+            _ => return unsafe { Rows2(Minimum).run::<V>(call) },
+        };
+        for row in 0..call.rows {
+            let out = call.out_row(row).cast::<f32>();
+            let x = call.row(1 - one, row).cast::<f32>();
+            // SAFETY: the caller's promise.
+            let number = unsafe { call.row(one, row).cast::<f32>().read() };
+            let lanes = Same(V::splat(number));
+            // The instructions give the second if either is NaN, which is then `x`; only zeros need a second look.
+            // SAFETY: the caller's promise.
+            unsafe {
+                match (LARGER, number) {
+                    (true, 0.0) if number.is_sign_positive() => row2::<V, Relu>(call.columns, out, lanes, x),
+                    (true, _) if number.is_nan() || number == 0.0 => {
+                        row2::<V, Maximum>(call.columns, out, lanes, x);
+                    }
+                    (false, _) if number.is_nan() || number == 0.0 => {
+                        row2::<V, Minimum>(call.columns, out, lanes, x);
+                    }
+                    (true, _) => row2::<V, LargerThanNumber>(call.columns, out, lanes, x),
+                    (false, _) => row2::<V, SmallerThanNumber>(call.columns, out, lanes, x),
+                }
+            }
+        }
+    }
+}
+
+/// The rows of a quotient, quicker where the divisor is a number for all columns.
+#[derive(Clone, Copy)]
+struct Quotient;
+
+/// Magnitudes between which neither a quotient nor what it is corrected by leaves the normal range.
+const MODERATE: (f32, f32) = (8.673_617_4e-19, 1.152_921_5e18);
+
+impl Rows for Quotient {
+    #[inline(always)]
+    unsafe fn run<V: Lanes>(self, call: &Call) {
+        for row in 0..call.rows {
+            let out = call.out_row(row).cast::<f32>();
+            let (a, b) = (call.row(0, row).cast::<f32>(), call.row(1, row).cast::<f32>());
+            // SAFETY: the caller's promise.
+            unsafe {
+                match (call.operands[0].one_column, call.operands[1].one_column) {
+                    (false, true) if (MODERATE.0..MODERATE.1).contains(&(*b).abs()) => {
+                        quotients::<V>(call.columns, out, a, *b);
+                    }
+                    (false, true) => row2::<V, Divide>(call.columns, out, a, Same(V::splat(*b))),
+                    (true, false) => row2::<V, Divide>(call.columns, out, Same(V::splat(*a)), b),
+                    (false, false) => row2::<V, Divide>(call.columns, out, a, b),
+                    (true, true) => {
+                        row2::<V, Divide>(call.columns, out, Same(V::splat(*a)), Same(V::splat(*b)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The quotients of a row by a moderate number. With the correctly rounded reciprocal, one correction of the product
+/// gives the correctly rounded quotient; numbers that are not moderate themselves are divided.
+///
+/// # Safety
+///
+/// The operand has, and the result has room for, so many numbers.
+#[inline(always)]
+unsafe fn quotients<V: Lanes>(columns: usize, out: *mut f32, a: *const f32, divisor: f32) {
+    let (divisor, reciprocal) = (V::splat(divisor), V::splat(1.0 / divisor));
+    let mut at = 0;
+    // SAFETY: the caller's promise.
+    unsafe {
+        while at + V::COUNT <= columns {
+            let x = V::load(a.add(at));
+            quotient(x, divisor, reciprocal).store(out.add(at));
+            at += V::COUNT;
+        }
+        let left = columns - at;
+        if left > 0 {
+            quotient(V::load_part(a.add(at), left), divisor, reciprocal).store_part(out.add(at), left);
+        }
+    }
+}
+
+#[inline(always)]
+fn quotient<V: Lanes>(x: V, divisor: V, reciprocal: V) -> V {
+    let zero = x.equal(V::splat(0.0));
+    let magnitude = V::select(zero, V::splat(1.0), x.abs());
+    let moderate = V::splat(MODERATE.1).min(V::splat(MODERATE.0).max(magnitude));
+    if V::any(moderate.differs(magnitude)) {
+        return x.div(divisor);
+    }
+    let product = x.mul(reciprocal);
+    // The correction would lose the sign of a zero.
+    V::select(zero, product, product.neg_mul_add(divisor, x).mul_add(reciprocal, product))
 }
 
 /// The nearest integer, halves away from zero.
@@ -294,9 +405,9 @@ pub(super) fn binary(isa: Isa, op: BinaryOp) -> Option<Kernel> {
         BinaryOp::Add => kernel(isa, Rows2(Add)),
         BinaryOp::Subtract => kernel(isa, Rows2(Subtract)),
         BinaryOp::Multiply => kernel(isa, Rows2(Multiply)),
-        BinaryOp::Divide => kernel(isa, Rows2(Divide)),
-        BinaryOp::Maximum => kernel(isa, Rows2(Maximum)),
-        BinaryOp::Minimum => kernel(isa, Rows2(Minimum)),
+        BinaryOp::Divide => kernel(isa, Quotient),
+        BinaryOp::Maximum => kernel(isa, Extreme::<true>),
+        BinaryOp::Minimum => kernel(isa, Extreme::<false>),
         _ => return None,
     })
 }

@@ -1,6 +1,7 @@
 //! Programs against a plain evaluation of the same steps, position by position.
 
 mod accuracy;
+mod folds;
 mod naive;
 mod operations;
 mod places;
