@@ -1,8 +1,9 @@
-//! `cargo xtask differential`: random programs, evaluated by the reference and by XLA.
+//! `cargo xtask differential`: random programs, evaluated by the reference and by XLA or the production tier.
 
 mod generate;
 mod inputs;
 mod judge;
+mod production;
 mod program;
 mod xla;
 
@@ -19,6 +20,7 @@ use warpforge_snakeburger::text;
 use warpforge_tensor::Tensor;
 
 use program::{Program, Step};
+use production::Production;
 use xla::Xla;
 
 /// Arguments of `cargo xtask differential`.
@@ -33,6 +35,9 @@ pub(crate) struct DifferentialArgs {
     /// Operations in a program
     #[arg(long, default_value_t = 12)]
     operations: usize,
+    /// Who is compared with the reference
+    #[arg(long, value_enum, default_value_t = Against::Xla)]
+    against: Against,
     /// A Python that has jax
     #[arg(long, default_value = "python3")]
     python: PathBuf,
@@ -42,6 +47,26 @@ pub(crate) struct DifferentialArgs {
     /// Stop after so many differences
     #[arg(long, default_value_t = 1)]
     most: usize,
+}
+
+/// Who is compared with the reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Against {
+    /// XLA, through jaxlib
+    Xla,
+    /// The production tier of the CPU engine
+    Production,
+}
+
+/// Another evaluator.
+pub(crate) trait Other {
+    /// Runs a module; `Ok(Err(text))` is its refusal.
+    fn run(
+        &mut self,
+        module: &str,
+        inputs: &[Tensor],
+        outputs: &[&program::Ty],
+    ) -> anyhow::Result<Result<Vec<Tensor>, String>>;
 }
 
 /// What came of the programs so far.
@@ -57,18 +82,21 @@ struct Tally {
 
 /// Compares programs until the time is over or there are differences enough.
 pub(crate) fn run(args: &DifferentialArgs) -> anyhow::Result<()> {
-    let mut xla = Xla::start(&args.python)?;
+    let mut other: Box<dyn Other> = match args.against {
+        Against::Xla => Box::new(Xla::start(&args.python)?),
+        Against::Production => Box::new(Production),
+    };
     let end = Instant::now() + Duration::from_secs_f64(args.minutes * 60.0);
     let mut tally = Tally::default();
     let mut seed = args.seed;
     while Instant::now() < end && tally.differences < args.most {
-        compare(seed, args, &mut xla, &mut tally)?;
+        compare(seed, args, other.as_mut(), &mut tally)?;
         seed += 1;
     }
     let operations: usize = tally.operations.values().sum();
     println!(
-        "{} programs from seed {}, {operations} operations of {} kinds, {} refused by XLA, \
-         {} that XLA itself computes otherwise alone, {} differences",
+        "{} programs from seed {}, {operations} operations of {} kinds, {} refused, \
+         {} computed otherwise alone, {} differences",
         tally.programs,
         args.seed,
         tally.operations.len(),
@@ -80,27 +108,27 @@ pub(crate) fn run(args: &DifferentialArgs) -> anyhow::Result<()> {
         println!("  {op} {count}");
     }
     if tally.differences > 0 {
-        bail!("the reference differs from XLA; the modules are in {}", args.keep.display());
+        bail!("the reference differs; the modules are in {}", args.keep.display());
     }
     Ok(())
 }
 
-fn compare(seed: u64, args: &DifferentialArgs, xla: &mut Xla, tally: &mut Tally) -> anyhow::Result<()> {
+fn compare(seed: u64, args: &DifferentialArgs, other: &mut dyn Other, tally: &mut Tally) -> anyhow::Result<()> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let program = generate::program(&mut rng, args.operations)?;
     let text = program.text();
     tally.programs += 1;
-    let flat = match xla.run(&text, &program.inputs, program.outputs())? {
+    let flat = match other.run(&text, &program.inputs, &program.outputs().collect::<Vec<_>>())? {
         Ok(flat) => flat,
         // Nearly always XLA lacks an operation on a type; what is wrong with a program shows in its text.
         Err(refusal) => {
             tally.refused += 1;
-            eprintln!("seed {seed}: XLA refuses: {}", refusal.lines().next().unwrap_or_default());
+            eprintln!("seed {seed}: refused: {}", refusal.lines().next().unwrap_or_default());
             return Ok(());
         }
     };
     let findings = match parse(&text) {
-        Ok(module) => differences(&module, &program, flat, xla, tally)?,
+        Ok(module) => differences(&module, &program, flat, other, tally)?,
         Err(error) => vec![format!("XLA accepts what we refuse: {error}")],
     };
     if findings.is_empty() {
@@ -130,7 +158,7 @@ fn differences(
     module: &Module,
     program: &Program,
     flat: Vec<Tensor>,
-    xla: &mut Xla,
+    other: &mut dyn Other,
     tally: &mut Tally,
 ) -> anyhow::Result<Vec<String>> {
     let interpreter = Interpreter::new(module, Options::default());
@@ -154,7 +182,7 @@ fn differences(
         let Some(text) = first_difference(step, &operands, &ours, &theirs[number]) else { continue };
         // Fused with its neighbours an operation may be rounded elsewhere, or be miscompiled.
         let alone = Program::alone(step, &operands);
-        match xla.run(&alone.text(), &alone.inputs, alone.outputs())? {
+        match other.run(&alone.text(), &alone.inputs, &alone.outputs().collect::<Vec<_>>())? {
             Ok(theirs) if first_difference(step, &operands, &ours, &theirs).is_none() => tally.context += 1,
             _ => findings.push(format!("@op{number} ({}): {text}; operands {operands:?}", step.op)),
         }

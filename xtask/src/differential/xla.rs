@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use warpforge_tensor::{Shape, Tensor};
 
+use super::Other;
 use super::program::Ty;
 use crate::command::root;
 
@@ -34,13 +35,14 @@ impl Xla {
         let answers = BufReader::new(child.stdout.take().context("no pipe from XLA")?);
         Ok(Self { child, requests, answers })
     }
+}
 
-    /// Compiles and runs a module. `Ok(Err(text))` is XLA's refusal.
-    pub(crate) fn run<'t>(
+impl Other for Xla {
+    fn run(
         &mut self,
         module: &str,
         inputs: &[Tensor],
-        outputs: impl Iterator<Item = &'t Ty>,
+        outputs: &[&Ty],
     ) -> anyhow::Result<Result<Vec<Tensor>, String>> {
         let described: Vec<Value> = inputs
             .iter()
@@ -59,7 +61,7 @@ impl Xla {
         if let Some(error) = answer["error"].as_str() {
             return Ok(Err(error.to_owned()));
         }
-        let tensors = outputs.map(|ty| {
+        let tensors = outputs.iter().map(|ty| {
             let mut bytes = vec![0; ty.len() * ty.element.byte_width()];
             self.answers.read_exact(&mut bytes)?;
             Ok(Tensor::from_bytes(ty.element, Shape::new(ty.dims.clone())?, &bytes)?)

@@ -26,9 +26,9 @@ pub(crate) struct ConformanceArgs {
     /// Where to run: `cpu`, `cuda[:N]` or `hip[:N]`
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     device: Device,
-    /// How to run: production, observable or correctness [default: the fastest that the device has]
-    #[arg(long, value_name = "TIER")]
-    tier: Option<Tier>,
+    /// How to run: production, observable or correctness
+    #[arg(long, value_name = "TIER", default_value = "correctness")]
+    tier: Tier,
     /// Files to run at a time [default: one a processor]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -53,7 +53,7 @@ impl Engine for Chosen {
 
 /// Runs every file below the folder.
 pub(crate) fn run(args: &ConformanceArgs) -> Outcome {
-    let options = CompileOptions { device: args.device, tier: args.tier, ..CompileOptions::default() };
+    let options = CompileOptions { device: args.device, tier: Some(args.tier), ..CompileOptions::default() };
     let choice = warpforge_runtime::choose(warpforge::backends(), &options).map_err(warpforge::Error::from)?;
     let engine: Option<Arc<dyn Engine>> = match choice.target.tier {
         Tier::Correctness if choice.target.device == Device::Cpu => None,
