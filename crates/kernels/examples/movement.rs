@@ -15,7 +15,7 @@ use warpforge_kernels::window::{Depthwise, Fold, ReduceWindow, WindowAxis};
 use warpforge_tensor::ElementType;
 
 /// How long each case is repeated.
-const PATIENCE: Duration = Duration::from_millis(400);
+const PATIENCE: Duration = Duration::from_millis(300);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let threads =

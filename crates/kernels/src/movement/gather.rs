@@ -4,6 +4,7 @@ use super::copy::row_major;
 use super::error::{LayoutError, check_rank};
 use super::nest::Nest;
 use super::pointer::Shared;
+use super::prefetch::prefetch;
 use super::vectors::{Indices, Vectors, others};
 use crate::pool::Pool;
 
@@ -134,7 +135,9 @@ impl Gather {
                         Some(4) => to.cast::<u32>().write_unaligned(now.cast::<u32>().read_unaligned()),
                         Some(8) => to.cast::<u64>().write_unaligned(now.cast::<u64>().read_unaligned()),
                         Some(bytes) => {
-                            prefetch(from, bytes.min(AHEAD_BYTES));
+                            (0..bytes.min(AHEAD_BYTES))
+                                .step_by(64)
+                                .for_each(|at| prefetch::<false>(from.wrapping_add(at)));
                             std::ptr::copy_nonoverlapping(now, to, bytes);
                         }
                         None => (0..window.pieces()).for_each(|piece| window.run(piece, now, to)),
@@ -160,19 +163,4 @@ impl Gather {
         unsafe { self.vectors.positions(indices, index, add) };
         operand.wrapping_add(offset)
     }
-}
-
-/// Asks for bytes that will be read soon.
-#[inline(always)]
-fn prefetch(from: *const u8, bytes: usize) {
-    #[cfg(target_arch = "x86_64")]
-    for offset in (0..bytes).step_by(64) {
-        // SAFETY: a hint reads nothing; every x86-64 processor has it.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(offset).cast());
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (from, bytes);
 }

@@ -1,7 +1,8 @@
-//! Moving elements without computing on them: copies between layouts, joining, padding, gathering.
+//! Moving elements without computing on them: copies between layouts, joining, padding, gathering, scattering,
+//! sorting.
 //!
 //! Every operation is planned once from sizes and strides (`new`, which refuses what does not fit) and then run on as
-//! many buffers as wanted. Elements are known by their size alone. Strides are counted in elements.
+//! many buffers as wanted. Where nothing is computed, elements are known by their size alone. Strides are counted in elements.
 
 // Buffers come as pointers, because views of one buffer interleave and because the threads of a pool share them.
 #![allow(unsafe_code)]
@@ -9,11 +10,16 @@
 mod batch;
 mod concat;
 mod copy;
+mod dynamic;
 mod error;
 mod gather;
+mod keys;
 mod nest;
 mod pad;
 mod pointer;
+mod prefetch;
+mod scatter;
+mod sort;
 mod strided;
 #[cfg(test)]
 mod tests;
@@ -22,9 +28,13 @@ mod vectors;
 
 pub use concat::Concat;
 pub use copy::{Copy, Layout, row_major};
+pub use dynamic::DynamicSlice;
 pub use error::LayoutError;
 pub(crate) use error::check_rank;
 pub use gather::{Gather, GatherSpec};
+pub use keys::Comparison;
 pub use pad::{Edge, Pad};
 pub(crate) use pointer::Shared;
+pub use scatter::{Scatter, ScatterSpec, Update};
+pub use sort::{Sort, SortSpec};
 pub use vectors::Indices;

@@ -10,8 +10,13 @@ const PIECE_BYTES: usize = 64 << 10;
 /// Longest run that one step copies.
 const RUN_BYTES: usize = 64 << 10;
 
-/// Elements along each side of what a transposing step moves; a multiple of every tile's side.
-const BLOCK: usize = 64;
+/// Elements along the sides of what a transposing step moves; multiples of every tile's side. Longer on the target's
+/// side: rows that are written for a while are foreseen.
+const BLOCK: (usize, usize) = (64, 256);
+
+/// Bytes of a result from which on it is written past the caches where that is possible: too many to be still there
+/// when they are read.
+const PAST_CACHES: usize = 8 << 20;
 
 /// One loop: how often, and how many bytes further each time on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +88,7 @@ impl Nest {
                 let columns = columns.size.min(RUN_BYTES);
                 ((RUN_BYTES / columns).clamp(1, rows.size), columns)
             }
-            Kernel::Transpose(..) => (rows.size.min(BLOCK), columns.size.min(BLOCK)),
+            Kernel::Transpose(..) => (rows.size.min(BLOCK.0), columns.size.min(BLOCK.1)),
             Kernel::Strided(size) => {
                 let columns = columns.size.min(RUN_BYTES / size);
                 ((RUN_BYTES / size / columns).clamp(1, rows.size), columns)
@@ -131,7 +136,9 @@ impl Nest {
                 let to = target.offset(self.start.1 + odometer.target);
                 match self.kernel {
                     Kernel::Runs => strided::runs(rows, columns.size, from, to),
-                    Kernel::Transpose(size, tile) => tile.block(size, rows, columns, from, to),
+                    Kernel::Transpose(size, tile) => {
+                        tile.block(size, (rows, columns), from, to, self.bytes >= PAST_CACHES);
+                    }
                     Kernel::Strided(size) => strided::elements(size, rows, columns, from, to),
                 }
             }

@@ -2,6 +2,9 @@
 
 use super::nest::Loop;
 
+/// Fewer columns than this are not worth a loop inside that over rows.
+const FEW: usize = 8;
+
 /// Copies `rows` runs of `length` bytes.
 ///
 /// # Safety
@@ -53,6 +56,9 @@ unsafe fn overlapping<const N: usize>(source: *const u8, target: *mut u8, length
 ///
 /// All elements may be read and written, and none of the target's is one of the source's.
 pub(super) unsafe fn elements(size: usize, rows: Loop, columns: Loop, source: *const u8, target: *mut u8) {
+    // Few columns are done one after the other.
+    let few = columns.size < FEW && columns.size < rows.size;
+    let (rows, columns) = if few { (columns, rows) } else { (rows, columns) };
     // SAFETY: the caller's promise.
     unsafe {
         match size {

@@ -1,9 +1,13 @@
 //! Transposing square tiles in registers.
 
 use super::nest::Loop;
+use super::prefetch::{fence, prefetch};
 use super::strided;
 #[cfg(target_arch = "x86_64")]
 use crate::isa::Isa;
+
+/// The bytes of a cache line.
+const LINE: usize = 64;
 
 /// Transposes a tile: rows of neighbours `source_step` bytes apart become columns of rows `target_step` bytes apart.
 type Transpose = unsafe fn(*const u8, isize, *mut u8, isize);
@@ -14,30 +18,40 @@ pub(super) struct Tile {
     /// Elements along a side; it divides 64.
     side: usize,
     transpose: Transpose,
+    /// The same with rows written past the caches, where there is such a thing: all rows begin with a cache line.
+    stream: Option<Transpose>,
 }
 
 impl Tile {
+    fn new(side: usize, transpose: Transpose) -> Self {
+        Self { side, transpose, stream: None }
+    }
+
     /// The best for elements of 1, 2, 4, 8 or 16 bytes.
     pub(super) fn best(size: usize) -> Self {
         #[cfg(target_arch = "x86_64")]
         match (Isa::best(), size) {
-            (Isa::Avx512, 4) => return Self { side: 16, transpose: x86::sixteen_of_four },
-            (Isa::Avx512, 8) => return Self { side: 8, transpose: x86::eight_of_eight },
-            (_, 4) => return Self { side: 4, transpose: x86::four_of_four },
-            (_, 2) => return Self { side: 8, transpose: x86::eight_of_two },
-            (_, 1) => return Self { side: 16, transpose: x86::sixteen_of_one },
+            (Isa::Avx512, 4) => {
+                let stream = Some(x86::sixteen_of_four::<true> as Transpose);
+                return Self { side: 16, transpose: x86::sixteen_of_four::<false>, stream };
+            }
+            (Isa::Avx512, 8) => return Self::new(8, x86::eight_of_eight),
+            (_, 4) => return Self::new(4, x86::four_of_four),
+            (_, 2) => return Self::new(8, x86::eight_of_two),
+            (_, 1) => return Self::new(16, x86::sixteen_of_one),
             _ => {}
         }
         match size {
-            1 => Self { side: 8, transpose: portable::<u8, 8> },
-            2 => Self { side: 8, transpose: portable::<u16, 8> },
-            4 => Self { side: 4, transpose: portable::<u32, 4> },
-            8 => Self { side: 4, transpose: portable::<u64, 4> },
-            _ => Self { side: 2, transpose: portable::<u128, 2> },
+            1 => Self::new(8, portable::<u8, 8>),
+            2 => Self::new(8, portable::<u16, 8>),
+            4 => Self::new(4, portable::<u32, 4>),
+            8 => Self::new(4, portable::<u64, 4>),
+            _ => Self::new(2, portable::<u128, 2>),
         }
     }
 
-    /// Copies a block whose rows are neighbours in the source and whose columns are neighbours in the target.
+    /// Copies a block whose rows are neighbours in the source and whose columns are neighbours in the target; past the
+    /// caches if it is part of much that nobody reads soon.
     ///
     /// # Safety
     ///
@@ -46,12 +60,15 @@ impl Tile {
     pub(super) unsafe fn block(
         self,
         size: usize,
-        rows: Loop,
-        columns: Loop,
+        (rows, columns): (Loop, Loop),
         source: *const u8,
         target: *mut u8,
+        past: bool,
     ) {
         let whole = (rows.size / self.side * self.side, columns.size / self.side * self.side);
+        let lines = target.addr().is_multiple_of(LINE) && rows.target.unsigned_abs().is_multiple_of(LINE);
+        let stream = self.stream.filter(|_| past && lines);
+        let transpose = stream.unwrap_or(self.transpose);
         // SAFETY: `row` and `column` are inside the block, and the parts are what is left beside the whole tiles.
         unsafe {
             let place = |row: usize, column: usize| {
@@ -59,11 +76,22 @@ impl Tile {
                 let from = source.offset(row * rows.source + column * columns.source);
                 (from, target.offset(row * rows.target + column * columns.target))
             };
-            for column in (0..whole.1).step_by(self.side) {
-                for row in (0..whole.0).step_by(self.side) {
+            for row in (0..whole.0).step_by(self.side) {
+                for column in (0..whole.1).step_by(self.side) {
                     let (from, to) = place(row, column);
-                    (self.transpose)(from, columns.source, to, rows.target);
+                    // Rows that are a power of two apart share few places of the caches, and nothing foresees them.
+                    for line in 0..self.side as isize {
+                        let next = from.wrapping_offset((line + self.side as isize) * columns.source);
+                        prefetch::<false>(next);
+                        if stream.is_none() {
+                            prefetch::<true>(to.wrapping_offset(line * rows.target).wrapping_add(LINE));
+                        }
+                    }
+                    transpose(from, columns.source, to, rows.target);
                 }
+            }
+            if stream.is_some() {
+                fence();
             }
             if whole.1 < columns.size {
                 let (from, to) = place(0, whole.1);
@@ -113,9 +141,15 @@ mod x86 {
 
     /// # Safety
     ///
-    /// 16 rows of 16 elements of 4 bytes may be read and written at those steps; the processor has AVX-512.
+    /// 16 rows of 16 elements of 4 bytes may be read and written at those steps; the processor has AVX-512. Rows that
+    /// are written past the caches begin with a cache line.
     #[target_feature(enable = "avx512f")]
-    pub(super) unsafe fn sixteen_of_four(source: *const u8, from: isize, target: *mut u8, to: isize) {
+    pub(super) unsafe fn sixteen_of_four<const PAST: bool>(
+        source: *const u8,
+        from: isize,
+        target: *mut u8,
+        to: isize,
+    ) {
         let mut a = rows!(source, from, _mm512_loadu_si512, _mm512_setzero_si512, 16);
         let mut b = a;
         for pair in (0..16).step_by(2) {
@@ -133,7 +167,14 @@ mod x86 {
             let [first, second, third, fourth] = quarters(a[j], a[4 + j], a[8 + j], a[12 + j]);
             for (quarter, value) in [first, second, third, fourth].into_iter().enumerate() {
                 // SAFETY: the caller vouches for every row.
-                unsafe { _mm512_storeu_si512(target.offset((4 * quarter + j) as isize * to).cast(), value) };
+                unsafe {
+                    let row = target.offset((4 * quarter + j) as isize * to).cast();
+                    if PAST {
+                        _mm512_stream_si512(row, value);
+                    } else {
+                        _mm512_storeu_si512(row.cast(), value);
+                    }
+                }
             }
         }
     }

@@ -1,4 +1,6 @@
-//! What folds mean for each type of element.
+//! What folds and orders mean for each type of element.
+
+use std::cmp::Ordering;
 
 use half::{bf16, f16};
 
@@ -12,10 +14,17 @@ pub(crate) trait Element: Copy + PartialOrd + Send + Sync + 'static {
     fn and(self, other: Self) -> Option<Self>;
     /// Nothing for floats.
     fn or(self, other: Self) -> Option<Self>;
+    fn is_nan(self) -> bool;
+    /// The order of IEEE 754's totalOrder.
+    fn total_order(self, other: Self) -> Ordering;
+    /// A number that is in the same total order.
+    fn total_key(self) -> u64;
+    /// The same with zeros equal; not asked of NaN.
+    fn partial_key(self) -> u64;
 }
 
 macro_rules! integers {
-    ($($own:ident)*) => {$(
+    ($($own:ident by $least:expr;)*) => {$(
         impl Element for $own {
             #[inline(always)]
             fn add(self, other: Self) -> Self { self.wrapping_add(other) }
@@ -29,11 +38,31 @@ macro_rules! integers {
             fn and(self, other: Self) -> Option<Self> { Some(self & other) }
             #[inline(always)]
             fn or(self, other: Self) -> Option<Self> { Some(self | other) }
+            #[inline(always)]
+            fn is_nan(self) -> bool { false }
+            #[inline(always)]
+            fn total_order(self, other: Self) -> Ordering { self.cmp(&other) }
+            #[inline(always)]
+            fn total_key(self) -> u64 { (self as u64).wrapping_add($least) }
+            #[inline(always)]
+            fn partial_key(self) -> u64 { self.total_key() }
         }
     )*};
 }
 
-integers!(i8 i16 i32 i64 u8 u16 u32 u64);
+/// Negative numbers come before the others.
+const SIGNED: u64 = 1 << 63;
+
+integers! {
+    i8 by SIGNED;
+    i16 by SIGNED;
+    i32 by SIGNED;
+    i64 by SIGNED;
+    u8 by 0;
+    u16 by 0;
+    u32 by 0;
+    u64 by 0;
+}
 
 /// Extremes of floats: equal numbers have equal bits, but for the zeros, whose signs decide.
 macro_rules! extremes {
@@ -59,6 +88,24 @@ macro_rules! extremes {
         #[inline(always)]
         fn or(self, _: Self) -> Option<Self> {
             None
+        }
+        #[inline(always)]
+        fn is_nan(self) -> bool {
+            Self::is_nan(self)
+        }
+        #[inline(always)]
+        fn total_order(self, other: Self) -> Ordering {
+            self.total_cmp(&other)
+        }
+        #[inline(always)]
+        fn total_key(self) -> u64 {
+            // Negative numbers are in the reverse order of their bits, and before all others.
+            let (bits, sign) = (u64::from(self.to_bits()), 1u64 << (8 * size_of::<Self>() - 1));
+            if bits & sign == 0 { bits | SIGNED } else { SIGNED - (bits & !sign) - 1 }
+        }
+        #[inline(always)]
+        fn partial_key(self) -> u64 {
+            if self == Self::from_bits(0) { Self::from_bits(0).total_key() } else { self.total_key() }
         }
     };
 }

@@ -29,6 +29,92 @@ pub(crate) fn fold_lanes(fold: Fold, element: ElementType) -> Option<FoldLanes> 
     for_element!(element, T => by_fold::<T>(fold, element), else None)
 }
 
+/// Most neighbours that [`Scan`] takes at once.
+pub(super) const SCANNED: usize = 64;
+
+/// Running folds of at most [`SCANNED`] neighbours: from the initial value over so many rows that are a number of
+/// elements apart, upwards or downwards.
+///
+/// # Safety
+///
+/// The initial value may be read, and all rows may be read at the source and written at the target.
+pub(super) type Scan = unsafe fn(*const u8, *mut u8, &Rows, *const u8);
+
+/// What a running fold goes over.
+pub(super) struct Rows {
+    pub(super) count: usize,
+    pub(super) step: isize,
+    pub(super) lanes: usize,
+}
+
+/// The running fold of a type, where there is one. Sums of f32 are kept in f64, so that long ones do not drift.
+pub(super) fn scan(fold: Fold, element: ElementType) -> Option<Scan> {
+    let fold = if element == ElementType::Bool { fold.of_truths() } else { fold };
+    if (fold, element) == (Fold::Sum, ElementType::F32) {
+        return Some(scan_sums);
+    }
+    fn by_fold<T: Element>(fold: Fold, element: ElementType) -> Option<Scan> {
+        Some(match fold {
+            Fold::Sum => scan_by::<T, Sum>,
+            Fold::Product => scan_by::<T, Product>,
+            Fold::Largest => scan_by::<T, Largest>,
+            Fold::Smallest => scan_by::<T, Smallest>,
+            Fold::And | Fold::Or if element.is_float() => return None,
+            Fold::And => scan_by::<T, And>,
+            Fold::Or => scan_by::<T, Or>,
+        })
+    }
+    for_element!(element, T => by_fold::<T>(fold, element), else None)
+}
+
+/// # Safety
+///
+/// As for [`Scan`].
+unsafe fn scan_sums(source: *const u8, target: *mut u8, rows: &Rows, init: *const u8) {
+    // SAFETY: the caller's promise.
+    unsafe { scan_with::<f32, f64>(source, target, rows, init, f64::from, |sum| sum as f32, |a, b| a + b) }
+}
+
+/// # Safety
+///
+/// As for [`Scan`].
+unsafe fn scan_by<T: Element, F: Function<T>>(
+    source: *const u8,
+    target: *mut u8,
+    rows: &Rows,
+    init: *const u8,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { scan_with::<T, T>(source, target, rows, init, |x| x, |x| x, F::of) }
+}
+
+/// # Safety
+///
+/// As for [`Scan`].
+#[inline(always)]
+unsafe fn scan_with<T: Copy, A: Copy>(
+    source: *const u8,
+    target: *mut u8,
+    rows: &Rows,
+    init: *const u8,
+    widen: impl Fn(T) -> A,
+    narrow: impl Fn(A) -> T,
+    fold: impl Fn(A, A) -> A,
+) {
+    let (source, target) = (source.cast::<T>(), target.cast::<T>());
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut values = [widen(init.cast::<T>().read_unaligned()); SCANNED];
+        for row in 0..rows.count as isize {
+            let (from, to) = (source.offset(row * rows.step), target.offset(row * rows.step));
+            for (lane, value) in values.iter_mut().enumerate().take(rows.lanes) {
+                *value = fold(*value, widen(from.add(lane).read_unaligned()));
+                to.add(lane).write_unaligned(narrow(*value));
+            }
+        }
+    }
+}
+
 /// A function of two elements that is known when the loop is compiled.
 trait Function<T> {
     fn of(a: T, b: T) -> T;

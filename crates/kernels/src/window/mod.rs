@@ -1,4 +1,5 @@
-//! Windows that move over arrays: pooling and any other folding of windows, and depthwise convolution.
+//! Windows that move over arrays: pooling and any other folding of windows, depthwise convolution, running folds and
+//! the places of extremes.
 //!
 //! As in [`movement`](crate::movement), an operation is planned once and run on many buffers. Arrays are row-major.
 //! Trailing dimensions that windows do not touch, such as the channels of an image, are the lanes that are folded at
@@ -8,8 +9,10 @@
 #![allow(unsafe_code)]
 
 mod axis;
+mod cumulative;
 mod depthwise;
 mod element;
+mod extreme;
 mod fold;
 mod lanes;
 mod reduce;
@@ -18,6 +21,10 @@ mod taps;
 mod tests;
 
 pub use axis::WindowAxis;
+pub use cumulative::Cumulative;
 pub use depthwise::Depthwise;
+pub(crate) use element::{Element, for_element};
+pub use extreme::ArgExtreme;
 pub use fold::Fold;
+pub(crate) use lanes::{FoldLanes, fold_lanes};
 pub use reduce::ReduceWindow;

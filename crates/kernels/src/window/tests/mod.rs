@@ -1,6 +1,8 @@
 //! Windows against loops that go through every element.
 
+mod cumulative;
 mod depthwise;
+mod extreme;
 mod reduce;
 
 use crate::window::WindowAxis;

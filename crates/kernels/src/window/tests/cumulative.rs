@@ -1,0 +1,68 @@
+//! Running folds.
+
+use warpforge_tensor::ElementType;
+
+use crate::testing::{indices, position, with_pools};
+use crate::window::{Cumulative, Fold};
+
+/// Folds along a dimension one element at a time.
+fn naive<T: Copy, A: Copy>(
+    (dims, axis, reverse): (&[usize], usize, bool),
+    data: &[T],
+    init: A,
+    fold: impl Fn(A, T) -> A,
+    outcome: impl Fn(A) -> T,
+) -> Vec<T> {
+    indices(dims)
+        .map(|index| {
+            let line: Vec<usize> =
+                if reverse { (index[axis]..dims[axis]).rev().collect() } else { (0..=index[axis]).collect() };
+            let value = line.into_iter().fold(init, |value, at| {
+                let mut place = index.clone();
+                place[axis] = at;
+                fold(value, data[position(dims, &place)])
+            });
+            outcome(value)
+        })
+        .collect()
+}
+
+#[test]
+fn random_arrays() {
+    let mut random = fastrand::Rng::with_seed(1);
+    for _ in 0..60 {
+        let dims = [random.usize(..4), random.usize(..30), random.usize(1..150)];
+        let (axis, reverse) = (random.usize(..3), random.bool());
+        let how = (&dims[..], axis, reverse);
+        let floats: Vec<f32> = (0..dims.iter().product()).map(|_| random.f32() - 0.4).collect();
+        let ints: Vec<i64> = (0..dims.iter().product()).map(|_| random.i64(..)).collect();
+        let run = |element: ElementType, fold: Fold, source: *const u8, init: &[u8]| {
+            let plan = Cumulative::new(element, fold, &dims, axis, init, reverse).unwrap();
+            let bytes = dims.iter().product::<usize>() * element.byte_width();
+            // SAFETY: both buffers have all elements.
+            with_pools(bytes, |pool, result| unsafe { plan.run(pool, source, result) })
+        };
+        let f32s =
+            |fold: Fold, init: f32| run(ElementType::F32, fold, floats.as_ptr().cast(), &init.to_ne_bytes());
+        let sums = naive(how, &floats, 0.0f64, |sum, x| sum + f64::from(x), |sum| sum as f32);
+        assert!(f32s(Fold::Sum, 0.0) == bytemuck::cast_slice::<f32, u8>(&sums));
+        let products = naive(how, &floats, 1.0f32, |product, x| product * x, |product| product);
+        assert!(f32s(Fold::Product, 1.0) == bytemuck::cast_slice::<f32, u8>(&products));
+        let largest = naive(how, &floats, -1.0f32, f32::max, |x| x);
+        assert!(f32s(Fold::Largest, -1.0) == bytemuck::cast_slice::<f32, u8>(&largest));
+        let sums = naive(how, &ints, 5i64, i64::wrapping_add, |x| x);
+        let ours = run(ElementType::I64, Fold::Sum, ints.as_ptr().cast(), &5i64.to_ne_bytes());
+        assert!(ours == bytemuck::cast_slice::<i64, u8>(&sums));
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let new =
+        |element, fold, axis, init: &[u8]| Cumulative::new(element, fold, &[4], axis, init, false).is_err();
+    assert!(!new(ElementType::F32, Fold::Sum, 0, &[0; 4]));
+    assert!(new(ElementType::F32, Fold::Sum, 1, &[0; 4]));
+    assert!(new(ElementType::F32, Fold::Sum, 0, &[0; 2]));
+    assert!(new(ElementType::F32, Fold::Or, 0, &[0; 4]));
+    assert!(new(ElementType::C64, Fold::Sum, 0, &[0; 8]));
+}
