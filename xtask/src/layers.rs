@@ -54,7 +54,12 @@ fn the_table_names_only_crates_that_exist() {
 }
 
 /// Where unsafe code may be: all of `kernels` and `probes`, which are loops on raw memory, and single modules of other crates.
-const UNSAFE: [(&str, &[&str]); 4] = [("backend-cpu", &["executable.rs", "kernel/mod.rs"]), ("kernels", &[]), ("probes", &[]), ("tensor", &["io/map.rs"])];
+const UNSAFE: [(&str, &[&str]); 4] = [
+    ("backend-cpu", &["executable.rs", "kernel/mod.rs"]),
+    ("kernels", &[]),
+    ("probes", &[]),
+    ("tensor", &["io/map.rs"]),
+];
 
 #[test]
 fn unsafe_code_is_in_its_named_places_only() {

@@ -36,6 +36,22 @@ pub(crate) const MODELS: Packages = Packages {
     ],
 };
 
+/// What the comparison of models on the CPU needs.
+pub(crate) const PEERS: Packages = Packages {
+    name: "peers",
+    requirements: &[
+        "jax",
+        "numpy",
+        "onnxruntime",
+        "onnxscript",
+        "openvino",
+        "safetensors",
+        "torch",
+        "torchvision",
+        "transformers",
+    ],
+};
+
 /// A Python that has the packages, or the reason why there is none here.
 pub(crate) fn environment(packages: &Packages) -> anyhow::Result<Result<PathBuf, String>> {
     let folder = target().join("venv");

@@ -1,8 +1,11 @@
 //! `cargo xtask peers`: warpt beside the tools that people would use instead, in one run on one machine.
 
+mod cpu;
 mod micro;
+mod page;
 mod table;
 mod tools;
+mod warpt;
 
 use clap::Subcommand;
 
@@ -11,11 +14,14 @@ use clap::Subcommand;
 pub(crate) enum Peers {
     /// The micro suite beside a C compiler's loops, fio and iperf3
     Micro(micro::MicroArgs),
+    /// Models on the CPU beside PyTorch, ONNX Runtime, OpenVINO and XLA
+    Cpu(cpu::CpuArgs),
 }
 
 /// Runs the comparison.
 pub(crate) fn run(peers: &Peers) -> anyhow::Result<()> {
     match peers {
         Peers::Micro(args) => micro::run(args),
+        Peers::Cpu(args) => cpu::run(args),
     }
 }

@@ -5,19 +5,16 @@ mod disk;
 mod memory;
 mod network;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::Value;
 
 use super::table::{self, Row};
-use super::tools;
-use crate::command::{output, root};
-
-/// The part of the page that the figures replace.
-const MARKS: (&str, &str) = ("<!-- figures of `cargo xtask peers micro` -->", "<!-- end of figures -->");
+use super::warpt::{self, find, find_metric};
+use super::{page, tools};
+use crate::command::root;
 
 /// Arguments of `cargo xtask peers micro`.
 #[derive(Debug, Args)]
@@ -77,7 +74,12 @@ pub(super) fn run(args: &MicroArgs) -> anyhow::Result<()> {
         bail!("no figures of {}", failures.join("; "));
     }
     if args.update_docs {
-        update_docs(&root().join("docs/benchmarking.md"), &format!("{}\n{table}", stage.heading(args)?))?;
+        let heading = format!(
+            "{}; medians of {} runs of each side, in turn.\n",
+            warpt::machine(&stage.warpt)?,
+            args.alternations
+        );
+        page::update(&root().join("docs/benchmarking.md"), "peers micro", &format!("{heading}\n{table}"))?;
     }
     if !holds {
         bail!("a ratio is out of its bound");
@@ -88,48 +90,8 @@ pub(super) fn run(args: &MicroArgs) -> anyhow::Result<()> {
 impl Stage {
     /// Runs one benchmark of ours in one fresh process, and returns its metrics.
     fn measure(&self, benchmark: &str, seconds: f64, params: &[String]) -> anyhow::Result<Vec<Value>> {
-        let mut command = Command::new(&self.warpt);
-        command.args([
-            "benchmark",
-            "run",
-            "--benchmark",
-            benchmark,
-            "--json",
-            "--no-history",
-            "--rounds",
-            "1",
-        ]);
-        command.args(["--duration", &seconds.to_string()]);
-        for param in params {
-            command.args(["--param", param]);
-        }
-        let run: Value = serde_json::from_str(&output(&mut command)?)?;
-        let result = &run["benchmarks"][0];
-        match result["metrics"].as_array() {
-            Some(metrics) if result["success"] == true => Ok(metrics.clone()),
-            _ => bail!("{benchmark} gave no result: {}", result["error_message"]),
-        }
+        warpt::measure(&self.warpt, benchmark, seconds, params)
     }
-
-    /// The day and the machine that the figures are of.
-    fn heading(&self, args: &MicroArgs) -> anyhow::Result<String> {
-        let list: Value = serde_json::from_str(&output(Command::new(&self.warpt).args(["list", "--json"]))?)?;
-        let day = output(Command::new("date").arg("+%Y-%m-%d"))?;
-        let cpu = &list["hardware"]["cpu"];
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        Ok(format!(
-            "{}, {}, {} threads; medians of {} runs of each side, in turn.\n",
-            day.trim(),
-            text(&cpu["model"]),
-            text(&cpu["threads"]),
-            args.alternations
-        ))
-    }
-}
-
-/// The value of the one metric with this name and these tags.
-fn find(metrics: &[Value], name: &str, tags: &[(&str, &str)]) -> anyhow::Result<f64> {
-    find_metric(metrics, name, tags)?["value"].as_f64().with_context(|| format!("{name} is no number"))
 }
 
 /// The mean of its samples, for tools that give a mean.
@@ -138,48 +100,15 @@ fn find_mean(metrics: &[Value], name: &str, tags: &[(&str, &str)]) -> anyhow::Re
     metric["statistics"]["mean"].as_f64().with_context(|| format!("{name} has no mean"))
 }
 
-fn find_metric<'a>(metrics: &'a [Value], name: &str, tags: &[(&str, &str)]) -> anyhow::Result<&'a Value> {
-    let fits = |metric: &&Value| {
-        metric["name"] == name && tags.iter().all(|(tag, value)| metric["tags"][tag] == *value)
-    };
-    let found: Vec<_> = metrics.iter().filter(fits).collect();
-    match found[..] {
-        [metric] => Ok(metric),
-        _ => bail!("{} metrics {name} with {tags:?}", found.len()),
-    }
-}
-
 /// The number that a program printed behind a name, one pair a line.
 fn printed(text: &str, name: &str) -> anyhow::Result<f64> {
     let value = text.lines().find_map(|line| line.trim().strip_prefix(name)?.trim().parse().ok());
     value.with_context(|| format!("no line `{name} NUMBER` in:\n{text}"))
 }
 
-fn update_docs(path: &Path, figures: &str) -> anyhow::Result<()> {
-    let page = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    std::fs::write(path, replace_figures(&page, figures)?)?;
-    eprintln!("figures written to {}", path.display());
-    Ok(())
-}
-
-fn replace_figures(page: &str, figures: &str) -> anyhow::Result<String> {
-    let (before, rest) = page.split_once(MARKS.0).context("the page has no place for the figures")?;
-    let (_, after) = rest.split_once(MARKS.1).context("the place for the figures has no end")?;
-    Ok(format!("{before}{}\n\n{}\n\n{}{after}", MARKS.0, figures.trim(), MARKS.1))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn figures_replace_only_their_part_of_the_page() {
-        let page = format!("# Title\n{}\nold\n{}\nrest\n", MARKS.0, MARKS.1);
-        let once = replace_figures(&page, "new").unwrap();
-        assert_eq!(once, format!("# Title\n{}\n\nnew\n\n{}\nrest\n", MARKS.0, MARKS.1));
-        assert_eq!(replace_figures(&once, "new").unwrap(), once);
-        assert!(replace_figures("nothing", "new").is_err());
-    }
 
     #[test]
     fn a_printed_number_is_found_by_its_whole_name() {

@@ -1,0 +1,72 @@
+"""Exports workloads: `python export.py FOLDER NAME …` writes archive, ONNX file, inputs and PyTorch's outputs of each.
+
+What is there already is kept. `--no-onnx` leaves the ONNX files out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import files
+import torch
+import workloads
+from safetensors.torch import save_file
+from torch.utils.flop_counter import FlopCounterMode
+
+VERSION = 1
+
+
+def main() -> int:
+    """Exports what the arguments ask for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="+")
+    parser.add_argument("--no-onnx", action="store_true")
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    for name in options.names:
+        if _is_there(name, options.folder, with_onnx=not options.no_onnx):
+            continue
+        start = time.monotonic()
+        with torch.no_grad():
+            _export(name, options.folder, with_onnx=not options.no_onnx)
+        print(f"{name}: exported in {time.monotonic() - start:.1f} s", file=sys.stderr, flush=True)
+    return 0
+
+
+def _is_there(name: str, folder: Path, *, with_onnx: bool) -> bool:
+    path = files.facts(folder, name)
+    if with_onnx and not files.onnx(folder, name).is_file():
+        return False
+    return path.is_file() and json.loads(path.read_text())["version"] == VERSION
+
+
+def _export(name: str, folder: Path, *, with_onnx: bool) -> None:
+    module, inputs = workloads.make(name)
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    with FlopCounterMode(display=False) as counter:
+        outputs = workloads.leaves(module(*inputs))
+    save_file({f"arg{index}": value.contiguous() for index, value in enumerate(inputs)}, files.inputs(folder, name))
+    # As f32, whatever they are: NumPy has no bf16.
+    expected = {f"out{index}": value.float().contiguous() for index, value in enumerate(outputs)}
+    save_file(expected, files.outputs(folder, name))
+    torch.export.save(torch.export.export(module, inputs), files.archive(folder, name))
+    if with_onnx:
+        torch.onnx.export(module, inputs, files.onnx(folder, name), dynamo=True, verbose=False)
+    weights = [*module.parameters(), *module.buffers()]
+    facts = {
+        "version": VERSION,
+        # Multiplications and additions of products and convolutions.
+        "flops": counter.get_total_flops(),
+        # What has to be read or written at least once.
+        "bytes": sum(value.numel() * value.element_size() for value in [*weights, *inputs, *outputs]),
+    }
+    files.facts(folder, name).write_text(json.dumps(facts))
+
+
+sys.exit(main())

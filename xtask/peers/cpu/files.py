@@ -1,0 +1,53 @@
+"""What a workload's folder holds: `export.py` writes it, the engines read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import numpy as safetensors
+
+
+def archive(folder: Path, name: str) -> Path:
+    """PyTorch's exported program."""
+    return folder / name / "model.pt2"
+
+
+def onnx(folder: Path, name: str) -> Path:
+    """The same for ONNX Runtime and OpenVINO."""
+    return folder / name / "model.onnx"
+
+
+def facts(folder: Path, name: str) -> Path:
+    """What is known of the workload; written last."""
+    return folder / name / "facts.json"
+
+
+def inputs(folder: Path, name: str) -> Path:
+    """The inputs by position: arg0, arg1, …."""
+    return folder / name / "inputs.safetensors"
+
+
+def outputs(folder: Path, name: str) -> Path:
+    """PyTorch's outputs by position, as f32: out0, out1, …."""
+    return folder / name / "outputs.safetensors"
+
+
+def read(path: Path) -> list[np.ndarray]:
+    """The tensors of a file in order of their positions."""
+    tensors = safetensors.load_file(path)
+    return [tensors[name] for name in sorted(tensors, key=lambda name: int(name[3:]))]
+
+
+def distance(found: list[Any], expected: list[np.ndarray]) -> float:
+    """The largest difference as a part of the largest magnitude, the worst of the outputs."""
+    worst = 0.0
+    for ours, theirs in zip(found, expected, strict=True):
+        ours, theirs = np.asarray(ours, np.float64), theirs.astype(np.float64)  # noqa: PLW2901
+        if ours.shape != theirs.shape:
+            raise ValueError(f"an output is of shape {ours.shape}, not {theirs.shape}")
+        worst = np.maximum(worst, np.abs(ours - theirs).max() / np.abs(theirs).max())
+    if not np.isfinite(worst):
+        raise ValueError("an output is not a number where PyTorch's is")
+    return float(worst)

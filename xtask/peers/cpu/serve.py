@@ -1,0 +1,110 @@
+"""One peer of `cargo xtask peers cpu`: `python serve.py ENGINE FOLDER THREADS`.
+
+Requests and answers are lines of JSON: `prepare` a workload, `time` the prepared one, `forget` it. A peer that has no
+program for a workload answers `absent`, one that cannot run it `failed` with the reason.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import files
+
+# Before anything is timed.
+WARM_UP = 2
+LEAST = 5
+
+
+def _engine(name: str, threads: int) -> Any:  # noqa: ANN401 (each has prepare and arrays)
+    match name:
+        case "ort":
+            from onnx_engines import OnnxRuntime  # noqa: PLC0415 (each process imports only its own)
+
+            return OnnxRuntime(threads)
+        case "openvino" | "openvino-bf16":
+            from onnx_engines import OpenVino  # noqa: PLC0415
+
+            return OpenVino(threads, "bf16" if name.endswith("bf16") else "f32")
+        case "xla":
+            from xla_engine import Xla  # noqa: PLC0415
+
+            return Xla(threads)
+    from torch_engines import Torch  # noqa: PLC0415
+
+    ways = {
+        "eager": {},
+        "compile": {"compiled": True},
+        "eager-bf16": {"cast": True},
+        "compile-bf16": {"cast": True, "compiled": True},
+        "autocast-bf16": {"autocast": True},
+    }
+    return Torch(threads, **ways[name])
+
+
+def _times(run: Callable[[], Any], seconds: float) -> list[float]:
+    for _ in range(WARM_UP):
+        run()
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while len(times) < LEAST or time.perf_counter() < end:
+        start = time.perf_counter()
+        run()
+        times.append((time.perf_counter() - start) * 1e3)
+    return times
+
+
+class Peer:
+    """An engine and the workload that it holds."""
+
+    def __init__(self, engine: str, folder: Path, threads: int) -> None:
+        self.engine, self.folder = _engine(engine, threads), folder
+        self.run: Callable[[], Any] | None = None
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Does what a request asks for."""
+        match request["do"]:
+            case "prepare":
+                return self._prepare(request["workload"])
+            case "time":
+                return {"times_ms": _times(self.run, request["seconds"])}
+        self.run = None
+        gc.collect()
+        return {}
+
+    def _prepare(self, name: str) -> dict[str, Any]:
+        start = time.perf_counter()
+        self.run = self.engine.prepare(self.folder, name)
+        if self.run is None:
+            return {"absent": True}
+        outputs = self.run()
+        seconds = time.perf_counter() - start
+        expected = files.read(files.outputs(self.folder, name))
+        return {"seconds": seconds, "distance": files.distance(self.engine.arrays(outputs), expected)}
+
+
+def main() -> None:
+    """Answers requests until there are no more."""
+    warnings.filterwarnings("ignore")
+    # Whatever a library prints must not end up among the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    engine, folder, threads = sys.argv[1:]
+    peer = Peer(engine, Path(folder), int(threads))
+    for line in sys.stdin:
+        try:
+            answer = peer.answer(json.loads(line))
+        except Exception as error:  # whatever a peer cannot do is an answer
+            answer = {"failed": f"{type(error).__name__}: {error}"}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+main()

@@ -1,0 +1,174 @@
+//! Our side: `warpt run` on the exported archive.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+use warpforge_tensor::Tensor;
+use warpforge_tensor::io::safetensors;
+
+use super::peer::numbers;
+use super::stats::median;
+use crate::command::output;
+
+/// Runs that are not counted, as for the peers.
+const WARM_UP: usize = 2;
+/// The fewest and the most that are.
+const RUNS: (f64, f64) = (5.0, 20_000.0);
+
+/// A workload and how to run it.
+#[derive(Debug, Clone)]
+pub(super) struct Ours<'a> {
+    pub(super) warpt: &'a Path,
+    /// The workload's folder.
+    pub(super) folder: PathBuf,
+    pub(super) threads: usize,
+    pub(super) precision: &'a str,
+}
+
+/// What `warpt run --json` says.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Run {
+    pub(super) times_ms: Vec<f64>,
+    pub(super) load_ms: f64,
+    pub(super) compile_ms: f64,
+    /// What the reference computed because there is no kernel.
+    pub(super) on_reference: Vec<String>,
+    /// The names of the outputs, in order.
+    outputs: Vec<String>,
+}
+
+impl Ours<'_> {
+    /// The command for so many runs.
+    pub(super) fn command(&self, runs: usize) -> Command {
+        let mut command = Command::new(self.warpt);
+        command.arg("run").arg(self.folder.join("model.pt2"));
+        command.arg("--inputs").arg(self.folder.join("inputs.safetensors"));
+        command.args(["--tier", "production", "--json", "--precision", self.precision]);
+        command.args(["--threads", &self.threads.to_string(), "--repeat", &runs.to_string()]);
+        command
+    }
+
+    /// A few runs, and how far the outputs are from PyTorch's, as a part of their scale.
+    pub(super) fn check(&self) -> anyhow::Result<(Run, f64)> {
+        let folder = tempfile::tempdir()?;
+        let results = folder.path().join("outputs.safetensors");
+        let run = parse(&output(self.command(WARM_UP + 1).arg("--outputs").arg(&results))?)?;
+        let found = safetensors::read(&results)?;
+        let expected = safetensors::read(&self.folder.join("outputs.safetensors"))?;
+        let distance = distance(&run.outputs, &found, &expected)?;
+        Ok((run, distance))
+    }
+
+    /// Runs for about so long, given how long one takes: the milliseconds of each run.
+    pub(super) fn times(&self, seconds: f64, one_ms: f64) -> anyhow::Result<Vec<f64>> {
+        let mut run = parse(&output(&mut self.command(WARM_UP + runs(seconds, one_ms)))?)?;
+        Ok(run.times_ms.split_off(WARM_UP))
+    }
+}
+
+impl Run {
+    /// About how long one run takes.
+    pub(super) fn one_ms(&self) -> f64 {
+        median(&self.times_ms)
+    }
+}
+
+fn runs(seconds: f64, one_ms: f64) -> usize {
+    (seconds * 1e3 / one_ms.max(1e-3)).clamp(RUNS.0, RUNS.1) as usize
+}
+
+/// Reads what `warpt run --json` printed.
+pub(super) fn parse(text: &str) -> anyhow::Result<Run> {
+    let record: Value = serde_json::from_str(text).context("warpt printed no JSON")?;
+    let number = |field: &str| record[field].as_f64().with_context(|| format!("warpt gives no {field}"));
+    let strings = |list: &Value, field: Option<&str>| -> anyhow::Result<Vec<String>> {
+        let items = list.as_array().into_iter().flatten();
+        items
+            .map(|item| field.map_or(item, |field| &item[field]).as_str().map(str::to_owned))
+            .collect::<Option<_>>()
+            .with_context(|| format!("warpt gives an unexpected list: {list}"))
+    };
+    Ok(Run {
+        times_ms: numbers(&record["times_ms"]).context("warpt gives no times")?,
+        load_ms: number("load_ms")?,
+        compile_ms: number("compile_ms")?,
+        on_reference: strings(&record["on_reference"], None)?,
+        outputs: strings(&record["outputs"], Some("name"))?,
+    })
+}
+
+/// The largest difference as a part of the largest magnitude, the worst of the outputs, which go by position.
+fn distance(
+    names: &[String],
+    found: &BTreeMap<String, Tensor>,
+    expected: &BTreeMap<String, Tensor>,
+) -> anyhow::Result<f64> {
+    if names.len() != expected.len() {
+        bail!("{} outputs, PyTorch has {}", names.len(), expected.len());
+    }
+    let mut worst = 0.0f64;
+    for (position, name) in names.iter().enumerate() {
+        let ours = found.get(name).with_context(|| format!("there is no output {name} in the file"))?;
+        let theirs = expected
+            .get(&format!("out{position}"))
+            .with_context(|| format!("PyTorch's output {position} is missing"))?;
+        if ours.dims() != theirs.dims() {
+            bail!("output {name} is of shape {:?}, PyTorch's of {:?}", ours.dims(), theirs.dims());
+        }
+        let (mut apart, mut scale) = (0.0f64, 0.0f64);
+        for (a, b) in ours.iter().zip(theirs.iter()) {
+            let (a, b) = (a.to_f64(), b.to_f64());
+            let difference = (a - b).abs();
+            if difference.is_nan() {
+                bail!("output {name} is {a} where PyTorch's is {b}");
+            }
+            apart = apart.max(difference);
+            scale = scale.max(b.abs());
+        }
+        worst = worst.max(if scale > 0.0 { apart / scale } else { apart });
+    }
+    Ok(worst)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read() {
+        let text = r#"{"times_ms": [3.0, 1.0, 2.0], "load_ms": 4.0, "compile_ms": 5.0, "on_reference": ["fft"],
+                       "outputs": [{"name": "y"}, {"name": "x"}]}"#;
+        let run = parse(text).unwrap();
+        assert_eq!(run.one_ms(), 2.0);
+        assert_eq!((run.load_ms, run.compile_ms), (4.0, 5.0));
+        assert_eq!(run.outputs, ["y", "x"]);
+        assert_eq!(run.on_reference, ["fft"]);
+        assert!(parse("warpt: no").is_err());
+        assert!(parse(&text.replace("load_ms", "other")).is_err());
+        assert!(parse(&text.replace("[3.0, 1.0, 2.0]", "[]")).is_err());
+    }
+
+    #[test]
+    fn runs_fill_the_time_within_bounds() {
+        assert_eq!(runs(1.0, 10.0), 100);
+        assert_eq!(runs(1.0, 1e6), 5);
+        assert_eq!(runs(1.0, 0.0), 20_000);
+    }
+
+    #[test]
+    fn outputs_are_compared_by_position_and_scale() {
+        let file = |name: &str, values: &[f32]| {
+            BTreeMap::from([(name.to_owned(), Tensor::from_slice(&[values.len()], values).unwrap())])
+        };
+        let names = ["logits".to_owned()];
+        let expected = file("out0", &[1.0, -4.0]);
+        assert_eq!(distance(&names, &file("logits", &[1.5, -4.0]), &expected).unwrap(), 0.125);
+        assert!(distance(&names, &file("logits", &[1.5]), &expected).is_err());
+        assert!(distance(&names, &file("logits", &[f32::NAN, -4.0]), &expected).is_err());
+        assert!(distance(&names, &file("other", &[1.0, -4.0]), &expected).is_err());
+        assert!(distance(&[], &file("logits", &[1.0, -4.0]), &expected).is_err());
+    }
+}

@@ -1,0 +1,125 @@
+//! A peer in a process of its own: `xtask/peers/cpu/serve.py`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
+
+use crate::command::root;
+
+/// What a peer said of a workload that it was to get ready.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Prepared {
+    /// Ready after so many seconds, its outputs so far from PyTorch's, as a part of their scale.
+    Ready { seconds: f64, distance: f64 },
+    /// There is no program of this workload for the peer.
+    Absent,
+    /// The peer cannot run it, for this reason.
+    Failed(String),
+}
+
+/// The process and the pipes to it.
+pub(super) struct Peer {
+    pub(super) engine: String,
+    child: Child,
+    requests: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Peer {
+    /// Starts an engine that finds its workloads in a folder.
+    pub(super) fn start(python: &Path, engine: &str, folder: &Path, threads: usize) -> anyhow::Result<Self> {
+        let mut child = Command::new(python)
+            .arg(root().join("xtask/peers/cpu/serve.py"))
+            .arg(engine)
+            .arg(folder)
+            .arg(threads.to_string())
+            .env("TF_CPP_MIN_LOG_LEVEL", "3")
+            .env("JAX_PLATFORMS", "cpu")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {}", python.display()))?;
+        let requests = child.stdin.take().context("no pipe to the peer")?;
+        let answers = BufReader::new(child.stdout.take().context("no pipe from the peer")?);
+        Ok(Self { engine: engine.to_owned(), child, requests, answers })
+    }
+
+    /// Gets a workload ready and runs it once.
+    pub(super) fn prepare(&mut self, workload: &str) -> anyhow::Result<Prepared> {
+        prepared(&self.ask(&json!({ "do": "prepare", "workload": workload }))?)
+    }
+
+    /// Runs the prepared workload for about so long: the milliseconds of each run.
+    pub(super) fn times(&mut self, seconds: f64) -> anyhow::Result<Vec<f64>> {
+        times(&self.ask(&json!({ "do": "time", "seconds": seconds }))?).with_context(|| self.engine.clone())
+    }
+
+    /// Lets go of the prepared workload.
+    pub(super) fn forget(&mut self) -> anyhow::Result<()> {
+        self.ask(&json!({ "do": "forget" })).map(drop)
+    }
+
+    fn ask(&mut self, request: &Value) -> anyhow::Result<Value> {
+        let mut line = String::new();
+        let asked = writeln!(self.requests, "{request}").and_then(|()| self.requests.flush());
+        if asked.is_err() || self.answers.read_line(&mut line)? == 0 {
+            bail!("the process of {} ended (its message is above)", self.engine);
+        }
+        serde_json::from_str(&line).with_context(|| format!("not an answer of {}: {line}", self.engine))
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // It ends by itself when the pipe closes; this is for one that hangs.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn prepared(answer: &Value) -> anyhow::Result<Prepared> {
+    if let Some(reason) = answer["failed"].as_str() {
+        return Ok(Prepared::Failed(reason.to_owned()));
+    }
+    if answer["absent"] == true {
+        return Ok(Prepared::Absent);
+    }
+    match (answer["seconds"].as_f64(), answer["distance"].as_f64()) {
+        (Some(seconds), Some(distance)) => Ok(Prepared::Ready { seconds, distance }),
+        _ => bail!("not an answer: {answer}"),
+    }
+}
+
+fn times(answer: &Value) -> anyhow::Result<Vec<f64>> {
+    if let Some(reason) = answer["failed"].as_str() {
+        bail!("{reason}");
+    }
+    numbers(&answer["times_ms"]).with_context(|| format!("not an answer: {answer}"))
+}
+
+/// A list of numbers that is not empty.
+pub(super) fn numbers(list: &Value) -> Option<Vec<f64>> {
+    let numbers: Vec<f64> = list.as_array()?.iter().map(Value::as_f64).collect::<Option<_>>()?;
+    (!numbers.is_empty()).then_some(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_told_apart() {
+        let ready = prepared(&json!({ "seconds": 2.5, "distance": 1e-7 })).unwrap();
+        assert_eq!(ready, Prepared::Ready { seconds: 2.5, distance: 1e-7 });
+        assert_eq!(prepared(&json!({ "absent": true })).unwrap(), Prepared::Absent);
+        assert_eq!(prepared(&json!({ "failed": "no" })).unwrap(), Prepared::Failed("no".to_owned()));
+        assert!(prepared(&json!({ "seconds": 2.5 })).is_err());
+        assert_eq!(times(&json!({ "times_ms": [1.0, 2.0] })).unwrap(), [1.0, 2.0]);
+        assert!(times(&json!({ "times_ms": [] })).is_err());
+        assert!(times(&json!({ "times_ms": [1.0, "2"] })).is_err());
+        assert!(times(&json!({ "failed": "memory" })).unwrap_err().to_string().contains("memory"));
+    }
+}
