@@ -62,6 +62,13 @@ impl Compiled {
             steps.push(Step { kernel, flops: cost.flops, bytes: cost.bytes });
         }
         let plan = plan(&graph, &clusters);
+        for cluster in &clusters.clusters {
+            let mut missing = cluster.reads().into_iter().filter(|id| !plan.places.contains_key(id));
+            if let Some(id) = missing.next() {
+                let what = graph.node(id).op.name();
+                return Err(KernelError::Other(format!("{what} is read, and nothing computes it")));
+            }
+        }
         let replaced = replaced(&clusters, &steps);
         let kept = |id: &Id| match graph.constant(*id) {
             Some(tensor) if !replaced.contains(id) => kernel::aligned(tensor),

@@ -2,23 +2,18 @@
 
 use super::body::Body;
 use super::operand::Operand;
-use super::{Cluster, Epilogue, Kind, owners};
+use super::{Cluster, Epilogue, Kind, only_readers};
 use crate::graph::{Graph, Id, Op};
 use crate::view::merged;
 
 /// Moves every loop that alone takes the result of a product into the product's cluster.
-pub(super) fn attach(graph: &Graph, clusters: &mut Vec<Cluster>, users: &[Vec<Id>], outputs: &[Operand]) {
-    let owner = owners(clusters);
+pub(super) fn attach(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operand]) {
+    let reader = only_readers(clusters, outputs);
     let mut moved = vec![false; clusters.len()];
     for at in (0..clusters.len()).rev() {
         let (Kind::Dot(product) | Kind::Conv(product)) = &clusters[at].kind else { continue };
         let node = product.node;
-        let taken = users[node.index()].first().and_then(|user| owner.get(user)).copied();
-        let Some(to) = taken.filter(|&to| !moved[to] && matches!(clusters[to].kind, Kind::Loop(_))) else { continue };
-        let alone = users[node.index()].iter().all(|user| owner.get(user) == Some(&to));
-        if !alone || outputs.iter().any(|output| output.value == node) {
-            continue;
-        }
+        let Some(&to) = reader.get(&node).filter(|&&to| !moved[to]) else { continue };
         let Kind::Loop(body) = &clusters[to].kind else { continue };
         let Some(epilogue) = epilogue(graph, body, node, columns_of(graph, node)) else { continue };
         let mut product = product.clone();

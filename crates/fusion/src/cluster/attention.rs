@@ -2,19 +2,16 @@
 
 use super::attach::{columns_of, in_order};
 use super::operand::{Operand, single_stride};
-use super::{Attention, Cluster, Kind, owners};
+use super::{Attention, Cluster, Kind, only_readers, owners};
 use crate::graph::{Graph, Id, Op};
 
 /// Moves products whose result only a loop over its rows takes, and that loop, into the product that takes its result.
-pub(super) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, users: &[Vec<Id>], outputs: &[Operand]) {
-    let owner = owners(clusters);
+pub(super) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operand]) {
+    let (owner, reader) = (owners(clusters), only_readers(clusters, outputs));
     for at in 0..clusters.len() {
         let Kind::Dot(values) = &clusters[at].kind else { continue };
         let values = values.clone();
-        let is_output = |id: Id| outputs.iter().any(|output| output.value == id);
-        let alone = |id: Id, by: usize| {
-            !is_output(id) && users[id.index()].iter().all(|user| owner.get(user) == Some(&by))
-        };
+        let alone = |id: Id, by: usize| reader.get(&id) == Some(&by);
         let weights = &values.operands[0];
         let Some(&between) = owner.get(&weights.value).filter(|&&place| place != at) else { continue };
         let Kind::Loop(body) = &clusters[between].kind else { continue };

@@ -97,8 +97,8 @@ pub fn clusters(graph: &Graph) -> Clusters {
         }
     }
     let mut clusters: Vec<Cluster> = state.clusters.into_iter().rev().collect();
-    attach::attach(graph, &mut clusters, &state.real_users, &outputs);
-    attention::join(graph, &mut clusters, &state.real_users, &outputs);
+    attach::attach(graph, &mut clusters, &outputs);
+    attention::join(graph, &mut clusters, &outputs);
     Clusters { clusters, outputs }
 }
 
@@ -171,4 +171,17 @@ fn real_users(graph: &Graph) -> Vec<Vec<Id>> {
 /// Which cluster of a list computes a node.
 fn owners(clusters: &[Cluster]) -> HashMap<Id, usize> {
     clusters.iter().enumerate().flat_map(|(at, cluster)| cluster.nodes.iter().map(move |&id| (id, at))).collect()
+}
+
+/// The one cluster that reads each value which exactly one reads; outputs are read by others too.
+fn only_readers(clusters: &[Cluster], outputs: &[Operand]) -> HashMap<Id, usize> {
+    let mut readers: HashMap<Id, Vec<usize>> = HashMap::new();
+    for (at, cluster) in clusters.iter().enumerate() {
+        for id in cluster.reads() {
+            readers.entry(id).or_default().push(at);
+        }
+    }
+    let is_output = |id: &Id| outputs.iter().any(|output| output.value == *id);
+    let alone = readers.into_iter().filter(|(id, by)| by.len() == 1 && !is_output(id));
+    alone.map(|(id, by)| (id, by[0])).collect()
 }

@@ -178,6 +178,9 @@ impl Import {
                 let fold = fold(op)?;
                 let [input, init] = given[..] else { return None };
                 let axes = sizes(op.attr_i64s("dimensions")?)?;
+                if b.node(input).is_empty() {
+                    return Some(b.broadcast(init, dims, vec![]));
+                }
                 let reduced = b.add(Op::Reduce(fold, axes), vec![input], element, dims.clone());
                 with_initial(b, fold, reduced, init, dims)?
             }
