@@ -28,6 +28,8 @@ pub(super) struct Node {
     pub(super) width: usize,
     /// Where the value lies in scratch memory, unless it is read in place.
     pub(super) slot: usize,
+    /// Whether the value is computed once for the tiles of many rows.
+    pub(super) once: bool,
     /// The store that the step can do itself.
     pub(super) direct: Option<usize>,
     pub(super) action: Action,
@@ -148,18 +150,19 @@ impl Plan {
             types.iter().map(|&element| Lane::of(element).map_or(8, Lane::width)).collect();
         let mut slots = Slots::new(capacity);
         let spare = [(); 4].map(|()| slots.own(8));
-        let placed = slots.place(steps, outputs, &widths, &kinds);
+        let once: Vec<bool> = kinds.iter().map(|kind| !kind.rows && layout.row_count > 1).collect();
+        let placed = slots.place(steps, outputs, &widths, &once);
         let nodes = actions
             .into_iter()
             .enumerate()
             .map(|(at, action)| {
                 let direct = match action {
-                    Action::Compute { .. } => stores
-                        .iter()
-                        .position(|store| store.value == at && takes_directly(store, kinds[at], &layout)),
+                    Action::Compute { .. } => stores.iter().position(|store| {
+                        store.value == at && !once[at] && takes_directly(store, kinds[at], &layout)
+                    }),
                     _ => None,
                 };
-                Node { kind: kinds[at], width: widths[at], slot: placed[at], direct, action }
+                Node { kind: kinds[at], width: widths[at], slot: placed[at], once: once[at], direct, action }
             })
             .collect();
         Ok(Self { layout, nodes, stores, capacity, whole_rows, spare, scratch: slots.bytes() })
@@ -174,8 +177,8 @@ impl Plan {
 /// Whether a loop can write where a value goes: to memory, element by element as it is held.
 fn takes_directly(store: &Store, kind: Kind, layout: &Layout) -> bool {
     let Target::Memory { walk, .. } = store.target else { return false };
-    let (walk, full) = (&layout.walks[walk], Kind { rows: true, columns: true });
-    store.narrow.is_none() && kind == full && walk.kind == full && walk.dense_columns
+    let walk = &layout.walks[walk];
+    store.narrow.is_none() && kind.columns && walk.kind == kind && walk.dense_columns
 }
 
 /// What a step does, or why it cannot.

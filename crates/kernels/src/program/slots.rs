@@ -1,7 +1,6 @@
 //! Places of values in scratch memory.
 
 use super::domain::Output;
-use super::layout::Kind;
 use super::step::Step;
 
 /// Bytes that places are aligned to, and kept apart beyond their size.
@@ -40,14 +39,13 @@ impl Slots {
         }
     }
 
-    /// A place for the value of each step. Values that do not vary with rows keep theirs: they are computed once for many
-    /// tiles.
+    /// A place for the value of each step. Values that are computed once for many tiles keep theirs.
     pub(super) fn place(
         &mut self,
         steps: &[Step],
         outputs: &[Output],
         widths: &[usize],
-        kinds: &[Kind],
+        once: &[bool],
     ) -> Vec<usize> {
         let mut last: Vec<usize> = (0..steps.len()).collect();
         for (at, step) in steps.iter().enumerate() {
@@ -57,9 +55,9 @@ impl Slots {
         let mut places = Vec::with_capacity(steps.len());
         for at in 0..steps.len() {
             // A step's own place is taken before those of its operands are free: its loop must not overwrite them.
-            places.push(if kinds[at].rows { self.take(widths[at]) } else { self.own(widths[at]) });
+            places.push(if once[at] { self.own(widths[at]) } else { self.take(widths[at]) });
             for (value, _) in last[..=at].iter().enumerate().filter(|&(_, &last)| last == at) {
-                if kinds[value].rows {
+                if !once[value] {
                     self.free.push((widths[value], places[value]));
                 }
             }

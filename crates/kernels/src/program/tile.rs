@@ -92,15 +92,15 @@ impl<'a> State<'a> {
         Self { plan, buffers, memory, views, direct: buffers.direct(plan), stored: 0, parts }
     }
 
-    /// Evaluates the steps whose values vary with rows, or those whose values do not.
+    /// Evaluates the steps of each tile, or those that many tiles share.
     ///
     /// # Safety
     ///
     /// The buffers, and the tile, hold what the program's accesses name within the region.
-    pub(super) unsafe fn evaluate(&mut self, region: &Region, with_rows: bool) {
+    pub(super) unsafe fn evaluate(&mut self, region: &Region, of_tile: bool) {
         let plan = self.plan;
         self.stored = 0;
-        for (at, node) in plan.nodes.iter().enumerate().filter(|(_, node)| node.kind.rows == with_rows) {
+        for (at, node) in plan.nodes.iter().enumerate().filter(|(_, node)| node.once != of_tile) {
             if self.parts.is_some_and(|parts| !parts.needed[at]) {
                 continue;
             }
