@@ -47,7 +47,7 @@ fn executions() -> anyhow::Result<BTreeMap<OpKind, usize>> {
     for file in files_below(&programs())? {
         let executed = Arc::new(Executed::default());
         let options = Options { observer: Some(executed.clone()), ..Options::default() };
-    let judge = Judge { options, ..Judge::default() };
+        let judge = Judge { options, ..Judge::default() };
         if let Some(failed) = run_file(&file, &judge).iter().find(|case| case.status != Status::Passed) {
             bail!("{}:{} does not pass", failed.file, failed.line);
         }

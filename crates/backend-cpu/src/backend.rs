@@ -37,18 +37,24 @@ impl Cpu {
         let threads = match threads {
             Some(threads) => threads,
             None => match std::env::var(THREADS) {
-                Ok(text) => text.parse().map_err(|_| wrong(format!("{THREADS} is `{text}`, not a number above 0")))?,
+                Ok(text) => {
+                    text.parse().map_err(|_| wrong(format!("{THREADS} is `{text}`, not a number above 0")))?
+                }
                 Err(_) => std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             },
         };
         if threads.get() > MOST_THREADS {
-            return Err(wrong(format!("{threads} threads are more than the {MOST_THREADS} that a run may use")).into());
+            return Err(wrong(format!(
+                "{threads} threads are more than the {MOST_THREADS} that a run may use"
+            ))
+            .into());
         }
         let mut known = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pool) = known.upgrade().filter(|pool| pool.threads() == threads.get()) {
             return Ok(pool);
         }
-        let pool = Pool::new(threads).map_err(|error| wrong(format!("cannot start {threads} threads: {error}")))?;
+        let pool =
+            Pool::new(threads).map_err(|error| wrong(format!("cannot start {threads} threads: {error}")))?;
         let pool = Arc::new(pool);
         *known = Arc::downgrade(&pool);
         Ok(pool)
@@ -90,7 +96,9 @@ impl Backend for Cpu {
         match (compiled, products) {
             (Ok(compiled), _) => Ok(Box::new(compiled)),
             (Err(reason), Products::Model) => Ok(Box::new(OnReference::new(program, target, reason)?)),
-            (Err(reason), _) => Err(ErrorKind::Unsupported { backend: NAME, operations: vec![reason] }.into()),
+            (Err(reason), _) => {
+                Err(ErrorKind::Unsupported { backend: NAME, operations: vec![reason] }.into())
+            }
         }
     }
 }

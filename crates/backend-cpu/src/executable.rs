@@ -73,7 +73,8 @@ impl Compiled {
         let kept = |id: &Id| match graph.constant(*id) {
             Some(tensor) if !replaced.contains(id) => kernel::aligned(tensor),
             // Nobody looks at it any more.
-            _ => Tensor::zeros(ElementType::Bool, Shape::scalar()).map_err(|error| KernelError::Other(error.to_string())),
+            _ => Tensor::zeros(ElementType::Bool, Shape::scalar())
+                .map_err(|error| KernelError::Other(error.to_string())),
         };
         let constants = plan.constants.iter().map(kept).collect::<std::result::Result<Vec<_>, _>>()?;
         Ok(Self {
@@ -95,7 +96,8 @@ impl Compiled {
 
     /// Memory for an output: some that an earlier output left, or new.
     fn output_memory(&self, bytes: usize) -> Result<Block> {
-        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&bytes).and_then(Vec::pop);
+        let spare =
+            self.spare.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&bytes).and_then(Vec::pop);
         spare.map_or_else(|| Block::new(bytes).map_err(Self::failed), Ok)
     }
 }
@@ -111,11 +113,19 @@ impl Executable for Compiled {
         if options.observer.is_some() {
             return Err(ErrorKind::NotOffered { backend: NAME, what: "observe values".to_owned() }.into());
         }
-        let inputs: Vec<Tensor> = inputs.iter().map(kernel::aligned).collect::<std::result::Result<_, _>>().map_err(Self::failed)?;
+        let inputs: Vec<Tensor> = inputs
+            .iter()
+            .map(kernel::aligned)
+            .collect::<std::result::Result<_, _>>()
+            .map_err(Self::failed)?;
         let block = self.blocks.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let block = block.map_or_else(|| Block::new(self.plan.block).map_err(Self::failed), Ok)?;
-        let given: Vec<Block> =
-            self.plan.outputs.iter().map(|&id| self.output_memory(self.graph.node(id).bytes())).collect::<Result<_>>()?;
+        let given: Vec<Block> = self
+            .plan
+            .outputs
+            .iter()
+            .map(|&id| self.output_memory(self.graph.node(id).bytes()))
+            .collect::<Result<_>>()?;
         let mut addresses = vec![std::ptr::null_mut(); self.graph.nodes.len()];
         for (&id, &place) in &self.plan.places {
             addresses[id.index()] = match place {
@@ -177,7 +187,9 @@ impl Compiled {
             let shape = |dims: &[usize]| Shape::new(dims).map_err(Self::failed);
             let own = shape(&node.dims)?;
             let tensor = match self.plan.places.get(&output.value) {
-                Some(&Place::Output(at)) => Tensor::from_blob(node.element, own, blobs[at].clone()).map_err(Self::failed)?,
+                Some(&Place::Output(at)) => {
+                    Tensor::from_blob(node.element, own, blobs[at].clone()).map_err(Self::failed)?
+                }
                 Some(&Place::Argument(at)) => inputs[at].clone(),
                 Some(&Place::Constant(at)) => self.constants[at].clone(),
                 _ => return Err(Self::failed("an output has no place")),

@@ -83,8 +83,9 @@ pub(crate) fn results(graph: &Graph, output: Id) -> Vec<Id> {
     if !matches!(graph.node(output).op, Op::Reference(_)) {
         return vec![output];
     }
-    let is_result =
-        |id: &Id| matches!(graph.node(*id).op, Op::Result(_)) && graph.node(*id).inputs.first() == Some(&output);
+    let is_result = |id: &Id| {
+        matches!(graph.node(*id).op, Op::Result(_)) && graph.node(*id).inputs.first() == Some(&output)
+    };
     graph.ids().filter(is_result).collect()
 }
 

@@ -20,7 +20,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let inputs: Vec<Tensor> =
         slots.iter().zip(0..).map(|(slot, stream)| seeded(slot.ty, 1, stream)).collect::<Result<_, _>>()?;
     let begun = Instant::now();
-    let fast = model.compile(&CompileOptions { tier: Some(Tier::Production), precision, ..Default::default() })?;
+    let fast =
+        model.compile(&CompileOptions { tier: Some(Tier::Production), precision, ..Default::default() })?;
     let executable = fast.prepare(&inputs)?;
     let memory = executable.peak_memory_bytes().unwrap_or(0) >> 20;
     println!("compiled in {:.0?}; {memory} MiB", begun.elapsed());
@@ -49,9 +50,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let slow = model.compile(&CompileOptions { tier: Some(Tier::Correctness), ..Default::default() })?;
     let expected = slow.run_in_order(&inputs, &RunOptions::default())?;
     for ((name, a), (_, b)) in got.iter().zip(expected.iter()) {
-        let scale = b.iter().map(|value| value.to_f64().abs()).filter(|value| value.is_finite()).fold(1e-30, f64::max);
+        let scale = b
+            .iter()
+            .map(|value| value.to_f64().abs())
+            .filter(|value| value.is_finite())
+            .fold(1e-30, f64::max);
         let worst = a.iter().zip(b.iter()).map(|(x, y)| (x.to_f64() - y.to_f64()).abs()).fold(0.0, f64::max);
-        println!("{name}: {:?} {}, off by {:.2e} of scale {scale:.3}", a.dims(), a.element_type(), worst / scale);
+        println!(
+            "{name}: {:?} {}, off by {:.2e} of scale {scale:.3}",
+            a.dims(),
+            a.element_type(),
+            worst / scale
+        );
     }
     Ok(())
 }

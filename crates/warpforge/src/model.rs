@@ -16,8 +16,8 @@ use warpforge_snakeburger::{Loaded, load, load_file, text};
 use warpforge_snakegrinder::{Archive, ImportOptions};
 use warpforge_tensor::Tensor;
 
-use crate::backends::backends;
 use crate::archive::OpenShapes;
+use crate::backends::backends;
 use crate::bind;
 use crate::compiled::CompiledModel;
 use crate::refined::Refined;

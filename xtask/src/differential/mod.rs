@@ -19,8 +19,8 @@ use warpforge_ir::Module;
 use warpforge_snakeburger::text;
 use warpforge_tensor::Tensor;
 
-use program::{Program, Step};
 use production::Production;
+use program::{Program, Step};
 use xla::Xla;
 
 /// Arguments of `cargo xtask differential`.
@@ -113,7 +113,12 @@ pub(crate) fn run(args: &DifferentialArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn compare(seed: u64, args: &DifferentialArgs, other: &mut dyn Other, tally: &mut Tally) -> anyhow::Result<()> {
+fn compare(
+    seed: u64,
+    args: &DifferentialArgs,
+    other: &mut dyn Other,
+    tally: &mut Tally,
+) -> anyhow::Result<()> {
     let mut rng = fastrand::Rng::with_seed(seed);
     let program = generate::program(&mut rng, args.operations)?;
     let text = program.text();

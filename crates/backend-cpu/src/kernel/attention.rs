@@ -67,7 +67,17 @@ impl Attention {
         };
         let row = scores.shape.n.max(1) * sum.byte_width();
         let rows = (SCORE_BYTES / row).clamp(4, MOST_ROWS);
-        Ok(Self { gemm, scores, weights, values, epilogue, output, rows, element: sum, packed: std::sync::Mutex::default() })
+        Ok(Self {
+            gemm,
+            scores,
+            weights,
+            values,
+            epilogue,
+            output,
+            rows,
+            element: sum,
+            packed: std::sync::Mutex::default(),
+        })
     }
 
     fn lengths(&self) -> Result<(usize, usize)> {
@@ -81,7 +91,14 @@ impl Attention {
     /// # Safety
     ///
     /// As for [`Kernel::run`]; `packed` holds the packed operands of the block's product.
-    unsafe fn rows(&self, memory: &Memory<'_>, batch: usize, first: usize, worker: usize, packed: Packed<'_>) -> Result<()> {
+    unsafe fn rows(
+        &self,
+        memory: &Memory<'_>,
+        batch: usize,
+        first: usize,
+        worker: usize,
+        packed: Packed<'_>,
+    ) -> Result<()> {
         let (scores, values) = (&self.scores, &self.values);
         let count = self.rows.min(scores.shape.m - first);
         let (keys, width) = (scores.shape.n, values.shape.n);
@@ -95,12 +112,23 @@ impl Attention {
                 let result = tile.add(tile_bytes);
                 let mut lhs = scores.lhs.at(memory, batch);
                 lhs.data = lhs.data.add(first * lhs.row_stride * lhs.element.byte_width());
-                self.gemm.block(&mut room.scratch, count, scores.shape.k, &lhs, packed.keys, tile, keys, false)?;
-                let block = Block { rows: at..at + count, columns: 0..keys, data: tile, stride: keys, worker };
+                self.gemm.block(
+                    &mut room.scratch,
+                    count,
+                    scores.shape.k,
+                    &lhs,
+                    packed.keys,
+                    tile,
+                    keys,
+                    false,
+                )?;
+                let block =
+                    Block { rows: at..at + count, columns: 0..keys, data: tile, stride: keys, worker };
                 self.weights.run(memory, &block);
                 let lhs = Operand { data: tile, element: self.element, row_stride: keys, column_stride: 1 };
                 self.gemm.block(&mut room.scratch, count, keys, &lhs, packed.values, result, width, false)?;
-                let block = Block { rows: at..at + count, columns: 0..width, data: result, stride: width, worker };
+                let block =
+                    Block { rows: at..at + count, columns: 0..width, data: result, stride: width, worker };
                 self.epilogue.run(memory, &block);
             }
             Ok(())
@@ -141,7 +169,8 @@ impl Kernel for Attention {
             Ok::<Packed<'_>, KernelError>(Packed { keys, values })
         };
         let blocks = scores.shape.m.div_ceil(self.rows);
-        let all: Vec<std::sync::OnceLock<Packed<'_>>> = (0..scores.batch).map(|_| std::sync::OnceLock::new()).collect();
+        let all: Vec<std::sync::OnceLock<Packed<'_>>> =
+            (0..scores.batch).map(|_| std::sync::OnceLock::new()).collect();
         memory.pool.run(scores.batch, &|batch, _| {
             note(pack(batch).map(|packed| {
                 let _ = all[batch].set(packed);
@@ -169,7 +198,8 @@ impl Kernel for Attention {
     fn name(&self) -> String {
         let (scores, values) = (&self.scores, &self.values);
         let kind = if self.gemm.kind() == Kind::Bf16 { " bf16" } else { "" };
-        let (batch, m, n, k, width) = (scores.batch, scores.shape.m, scores.shape.n, scores.shape.k, values.shape.n);
+        let (batch, m, n, k, width) =
+            (scores.batch, scores.shape.m, scores.shape.n, scores.shape.k, values.shape.n);
         format!("attention{kind} {batch}x{m}x{n}, {k} to {width} -> {}", self.output.0)
     }
 }

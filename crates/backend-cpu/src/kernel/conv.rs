@@ -23,7 +23,8 @@ pub(super) fn kernel(setting: &Setting<'_>, product: &Product, output: Id) -> Re
     let weights = &product.operands[1];
     let geometry = geometry(conv, &input, &weights.view.dims);
     let depthwise = conv.groups > 1 && conv.groups == geometry.channels;
-    if depthwise && node.element == ElementType::F32
+    if depthwise
+        && node.element == ElementType::F32
         && let Some(tensor) = graph.constant(weights.value)
     {
         let tensor = seen(tensor, &weights.view)?;
@@ -144,7 +145,10 @@ fn name(geometry: &Geometry, products: Products) -> String {
     };
     let kind = if products == Products::Bf16 { " bf16" } else { "" };
     let (window, input) = (sizes(&|dimension| dimension.window), sizes(&|dimension| dimension.input));
-    format!("convolution{kind} {window} over {}x{input}, {} to {}", geometry.batch, geometry.channels, geometry.outputs)
+    format!(
+        "convolution{kind} {window} over {}x{input}, {} to {}",
+        geometry.batch, geometry.channels, geometry.outputs
+    )
 }
 
 impl Kernel for Conv {
@@ -170,7 +174,9 @@ impl Kernel for Conv {
             let weights = match &self.packed {
                 Some(packed) => packed,
                 None => {
-                    now = self.convolution.pack(&self.weights_at(memory.read(self.weights)), Some(memory.pool))?;
+                    now = self
+                        .convolution
+                        .pack(&self.weights_at(memory.read(self.weights)), Some(memory.pool))?;
                     &now
                 }
             };
@@ -228,7 +234,8 @@ impl Channels {
         let values = weights.as_slice::<f32>().map_err(|error| KernelError::Other(error.to_string()))?;
         let weights = depthwise.pack(values)?;
         let epilogue = product.epilogue.as_ref();
-        let epilogue = epilogue.map(|epilogue| Blocks::new(graph, epilogue, ElementType::F32, output)).transpose()?;
+        let epilogue =
+            epilogue.map(|epilogue| Blocks::new(graph, epilogue, ElementType::F32, output)).transpose()?;
         let name = format!("depthwise {}", name(geometry, Products::Model));
         let constant = product.operands[1].value;
         Ok(Self { depthwise, weights, constant, input: product.operands[0].value, epilogue, output, name })
@@ -247,7 +254,9 @@ impl Kernel for Channels {
         let target = direct.then(|| memory.write(self.output).cast::<f32>());
         let sink: Option<&warpforge_kernels::block::Sink<'_>> = if direct { None } else { Some(&sink) };
         // SAFETY: as the caller promises.
-        unsafe { self.depthwise.run(memory.pool, memory.read(self.input).cast(), &self.weights, target, sink) };
+        unsafe {
+            self.depthwise.run(memory.pool, memory.read(self.input).cast(), &self.weights, target, sink)
+        };
         Ok(())
     }
 

@@ -37,7 +37,12 @@ impl Side {
     }
 
     fn operand(&self, data: *const u8) -> Operand {
-        Operand { data, element: self.element, row_stride: self.row_stride, column_stride: self.column_stride }
+        Operand {
+            data,
+            element: self.element,
+            row_stride: self.row_stride,
+            column_stride: self.column_stride,
+        }
     }
 }
 
@@ -93,7 +98,10 @@ fn side(
     let mut batches = vec![0usize];
     for &at in batch {
         let step = usize::try_from(view.strides[at]).unwrap_or(0);
-        batches = batches.iter().flat_map(|from| (0..view.dims[at]).map(move |index| from + index * step)).collect();
+        batches = batches
+            .iter()
+            .flat_map(|from| (0..view.dims[at]).map(move |index| from + index * step))
+            .collect();
     }
     Ok(Side {
         value: operand.value,
@@ -118,7 +126,12 @@ pub(super) fn kind(element: ElementType, products: Products) -> Result<Kind> {
 }
 
 /// Packs a right operand that is a constant.
-pub(super) fn packed(setting: &Setting<'_>, gemm: &Gemm, side: &Side, shape: Shape) -> Result<Option<PackedRhs>> {
+pub(super) fn packed(
+    setting: &Setting<'_>,
+    gemm: &Gemm,
+    side: &Side,
+    shape: Shape,
+) -> Result<Option<PackedRhs>> {
     let Some(tensor) = setting.graph.constant(side.value) else { return Ok(None) };
     if side.batches.len() != 1 {
         return Ok(None);
@@ -183,7 +196,8 @@ impl Kernel for Dot {
             if *batch == 1 {
                 let out = direct.then(|| memory.write(self.output));
                 let each = |block: &Block| sink(0, block);
-                let each: Option<&warpforge_kernels::block::Sink<'_>> = if direct { None } else { Some(&each) };
+                let each: Option<&warpforge_kernels::block::Sink<'_>> =
+                    if direct { None } else { Some(&each) };
                 self.gemm.product(memory.pool, *shape, &lhs.at(memory, 0), right(0), out, shape.n, each)?;
                 return Ok(());
             }
@@ -199,7 +213,15 @@ impl Kernel for Dot {
             }
             for at in 0..*batch {
                 let each = |block: &Block| sink(at, block);
-                self.gemm.product(memory.pool, *shape, &lhs.at(memory, at), right(at), None, shape.n, Some(&each))?;
+                self.gemm.product(
+                    memory.pool,
+                    *shape,
+                    &lhs.at(memory, at),
+                    right(at),
+                    None,
+                    shape.n,
+                    Some(&each),
+                )?;
             }
         }
         Ok(())
@@ -215,7 +237,8 @@ impl Kernel for Dot {
 
     fn name(&self) -> String {
         let Shape { m, n, k } = self.geometry.shape;
-        let batch = if self.geometry.batch == 1 { String::new() } else { format!("{}x", self.geometry.batch) };
+        let batch =
+            if self.geometry.batch == 1 { String::new() } else { format!("{}x", self.geometry.batch) };
         let epilogue = if self.output == self.node { "" } else { " + epilogue" };
         format!("dot {batch}{m}x{n}x{k}{epilogue}")
     }

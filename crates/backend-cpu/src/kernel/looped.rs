@@ -23,7 +23,8 @@ pub(super) fn kernel(graph: &Graph, body: &Body, output: Id) -> Result<Box<dyn K
 }
 
 fn name(body: &Body) -> String {
-    let steps = body.steps.iter().filter(|step| !matches!(step.op, BodyOp::Load(_) | BodyOp::Constant(_))).count();
+    let steps =
+        body.steps.iter().filter(|step| !matches!(step.op, BodyOp::Load(_) | BodyOp::Constant(_))).count();
     if body.has_reductions() { format!("rows of {steps}") } else { format!("elements of {steps}") }
 }
 

@@ -20,14 +20,18 @@ pub(super) struct Reference {
 
 impl Reference {
     pub(super) fn new(graph: &Graph, part: &Arc<Part>, inputs: &[Operand], node: Id) -> Self {
-        let typed = |operand: &Operand| {
-            (operand.value, graph.node(operand.value).element, operand.view.dims.clone())
-        };
-        let results = crate::plan::results(graph, node).into_iter().filter_map(|id| match graph.node(id).op {
-            Op::Result(at) => Some((at, id)),
-            _ => None,
-        });
-        Self { part: Arc::clone(part), inputs: inputs.iter().map(typed).collect(), results: results.collect() }
+        let typed =
+            |operand: &Operand| (operand.value, graph.node(operand.value).element, operand.view.dims.clone());
+        let results =
+            crate::plan::results(graph, node).into_iter().filter_map(|id| match graph.node(id).op {
+                Op::Result(at) => Some((at, id)),
+                _ => None,
+            });
+        Self {
+            part: Arc::clone(part),
+            inputs: inputs.iter().map(typed).collect(),
+            results: results.collect(),
+        }
     }
 }
 
@@ -35,7 +39,8 @@ impl Kernel for Reference {
     unsafe fn run(&self, memory: &Memory<'_>) -> Result<()> {
         let mut values = Vec::new();
         let module = &self.part.slice.module;
-        let types = module.function(&self.part.function).map(|func| func.arguments().len()).unwrap_or_default();
+        let types =
+            module.function(&self.part.function).map(|func| func.arguments().len()).unwrap_or_default();
         debug_assert_eq!(types, self.inputs.len());
         for (id, element, dims) in &self.inputs {
             let shape = Shape::new(dims.clone()).map_err(|error| KernelError::Other(error.to_string()))?;

@@ -1,8 +1,8 @@
 //! Operations that stand alone: joining, padding, taking rows, windows, the reference.
 
 use warpforge_fusion::cluster::Operand;
-use warpforge_fusion::{Graph, Id, Op};
 use warpforge_fusion::graph::Fold;
+use warpforge_fusion::{Graph, Id, Op};
 use warpforge_kernels::movement::{Concat, Edge, Gather, GatherSpec, Indices, Layout, Pad};
 use warpforge_kernels::window::{self, ReduceWindow, WindowAxis};
 
@@ -16,8 +16,10 @@ pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: Id) -> Result<
     let size = node.element.byte_width();
     Ok(match &node.op {
         Op::Concat(axis) => {
-            let inputs: Vec<(&[usize], Layout)> =
-                operands.iter().map(|operand| Ok((operand.view.dims.as_slice(), layout(operand)?))).collect::<Result<_>>()?;
+            let inputs: Vec<(&[usize], Layout)> = operands
+                .iter()
+                .map(|operand| Ok((operand.view.dims.as_slice(), layout(operand)?)))
+                .collect::<Result<_>>()?;
             Box::new(Joined { concat: Concat::new(size, &inputs, *axis)?, values, output })
         }
         Op::Pad { low, high, interior } => {
@@ -27,7 +29,9 @@ pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: Id) -> Result<
                 .zip(interior)
                 .map(|((&low, &high), &interior)| Edge { low: low as i64, high: high as i64, interior })
                 .collect();
-            let [source, _] = operands else { return Err(KernelError::Other("a pad has two operands".to_owned())) };
+            let [source, _] = operands else {
+                return Err(KernelError::Other("a pad has two operands".to_owned()));
+            };
             let pad = Pad::new(size, &source.view.dims, &layout(source)?, &edges)?;
             Box::new(Padded { pad, source: values[0], value: values[1], output })
         }

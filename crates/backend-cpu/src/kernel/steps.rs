@@ -6,7 +6,8 @@ use warpforge_fusion::{Graph, View};
 use warpforge_ir::OpKind;
 use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
 use warpforge_kernels::program::{
-    self, Access, BinaryOp, Direction, Domain, Input, Order, Output, Program, Register, Sink, Source, Step, UnaryOp,
+    self, Access, BinaryOp, Direction, Domain, Input, Order, Output, Program, Register, Sink, Source, Step,
+    UnaryOp,
 };
 use warpforge_tensor::ElementType;
 
@@ -22,7 +23,13 @@ pub(crate) struct Tile {
 }
 
 /// The domain of a loop cut into rows and columns: the order of its dimensions and how many are rows.
-pub(crate) fn program(graph: &Graph, body: &Body, order: &[usize], rows: usize, tile: Tile) -> Result<Program> {
+pub(crate) fn program(
+    graph: &Graph,
+    body: &Body,
+    order: &[usize],
+    rows: usize,
+    tile: Tile,
+) -> Result<Program> {
     let split = |view: &View| Access {
         offset: view.offset,
         rows: order[..rows].iter().map(|&at| view.strides[at]).collect(),
@@ -44,7 +51,10 @@ pub(crate) fn program(graph: &Graph, body: &Body, order: &[usize], rows: usize, 
     let mut registers: Vec<Register> = Vec::new();
     for step in &body.steps {
         let input = |at: usize| {
-            let step = step.inputs.get(at).ok_or_else(|| KernelError::Other("a step lacks an operand".to_owned()))?;
+            let step = step
+                .inputs
+                .get(at)
+                .ok_or_else(|| KernelError::Other("a step lacks an operand".to_owned()))?;
             Ok::<Register, KernelError>(registers[*step])
         };
         let made = match &step.op {

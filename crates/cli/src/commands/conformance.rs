@@ -9,8 +9,8 @@ use anyhow::anyhow;
 use clap::Args;
 use warpforge::{CompileOptions, Device, Tensor, Tier};
 use warpforge_interp::conformance::{Case, Engine, Judge, Status, Summary, run_folder};
-use warpforge_runtime::{Choice, Program, RunOptions, Weights};
 use warpforge_report::{Align, Style, Table};
+use warpforge_runtime::{Choice, Program, RunOptions, Weights};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::term;
@@ -41,7 +41,12 @@ pub(crate) struct ConformanceArgs {
 struct Chosen(Choice);
 
 impl Engine for Chosen {
-    fn run(&self, module: warpforge_ir::Module, function: &str, inputs: Vec<Tensor>) -> Result<Vec<Tensor>, String> {
+    fn run(
+        &self,
+        module: warpforge_ir::Module,
+        function: &str,
+        inputs: Vec<Tensor>,
+    ) -> Result<Vec<Tensor>, String> {
         let Choice { backend, target } = &self.0;
         let program = Program::new(Arc::new(module), function, Weights::default());
         let outcome = program
@@ -54,7 +59,8 @@ impl Engine for Chosen {
 /// Runs every file below the folder.
 pub(crate) fn run(args: &ConformanceArgs) -> Outcome {
     let options = CompileOptions { device: args.device, tier: Some(args.tier), ..CompileOptions::default() };
-    let choice = warpforge_runtime::choose(warpforge::backends(), &options).map_err(warpforge::Error::from)?;
+    let choice =
+        warpforge_runtime::choose(warpforge::backends(), &options).map_err(warpforge::Error::from)?;
     let engine: Option<Arc<dyn Engine>> = match choice.target.tier {
         Tier::Correctness if choice.target.device == Device::Cpu => None,
         _ => Some(Arc::new(Chosen(choice))),

@@ -111,9 +111,9 @@ fn printed(modules: &[Module], form: print::Form) -> Vec<u8> {
 
 fn fusion(args: &OptArgs) -> Result<Vec<u8>, Failure> {
     let model = warpforge::Model::load(&args.file)?;
-    let report = model
-        .fusion()
-        .map_err(|error| Failure::bad_input(anyhow!("{}: no graph of tensors: {error}", args.file.display())))?;
+    let report = model.fusion().map_err(|error| {
+        Failure::bad_input(anyhow!("{}: no graph of tensors: {error}", args.file.display()))
+    })?;
     let ending = args.output.as_ref().and_then(|path| path.extension()).and_then(|ending| ending.to_str());
     Ok(match ending {
         Some("svg") => report.picture().into_bytes(),

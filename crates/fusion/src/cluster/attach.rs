@@ -37,7 +37,8 @@ pub(super) fn columns_of(graph: &Graph, node: Id) -> usize {
     match &product.op {
         Op::Dot(dot) => {
             let rhs = &graph.node(product.inputs[1]).dims;
-            let free = (0..rhs.len()).filter(|at| !dot.rhs_batch.contains(at) && !dot.rhs_contract.contains(at));
+            let free =
+                (0..rhs.len()).filter(|at| !dot.rhs_batch.contains(at) && !dot.rhs_contract.contains(at));
             free.map(|at| rhs[at]).product()
         }
         _ => product.dims.last().copied().unwrap_or(1),

@@ -29,7 +29,8 @@ pub(super) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operan
             continue;
         }
         let Some(joined) = in_order(graph, body, tile, columns_of(graph, scores.node)) else { continue };
-        let rows_first = joined.body.folded.iter().enumerate().all(|(dim, &folded)| folded == (dim >= joined.rows));
+        let rows_first =
+            joined.body.folded.iter().enumerate().all(|(dim, &folded)| folded == (dim >= joined.rows));
         if !rows_first || !joined.body.output.is_dense() || !same_rows(graph, scores.node, values.node) {
             continue;
         }
@@ -53,7 +54,8 @@ pub(super) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operan
 fn same_rows(graph: &Graph, scores: Id, values: Id) -> bool {
     let (first, second) = (graph.node(scores), graph.node(values));
     let (Op::Dot(one), Op::Dot(two)) = (&first.op, &second.op) else { return false };
-    let batch = |id: Id, dims: &[usize]| -> usize { dims.iter().map(|&at| graph.node(id).dims[at]).product() };
+    let batch =
+        |id: Id, dims: &[usize]| -> usize { dims.iter().map(|&at| graph.node(id).dims[at]).product() };
     let batches = batch(first.inputs[0], &one.lhs_batch);
     let weights = graph.node(second.inputs[0]);
     let leading = (0..two.lhs_batch.len()).collect::<Vec<_>>() == two.lhs_batch;

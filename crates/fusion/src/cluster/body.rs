@@ -69,9 +69,11 @@ impl Body {
             dims: order.iter().map(|&at| view.dims[at]).collect(),
             strides: order.iter().map(|&at| view.strides[at]).collect(),
         };
-        self.with(order.iter().map(|&at| self.dims[at]).collect(), order.iter().map(|&at| self.folded[at]).collect(), |old| {
-            Some(view(old))
-        })
+        self.with(
+            order.iter().map(|&at| self.dims[at]).collect(),
+            order.iter().map(|&at| self.folded[at]).collect(),
+            |old| Some(view(old)),
+        )
         .unwrap_or_else(|| self.clone())
     }
 

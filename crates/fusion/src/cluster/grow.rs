@@ -131,7 +131,10 @@ impl<'s, 'g> Growth<'s, 'g> {
             }
             Op::Elementwise(_) | Op::Compare(..) => {
                 let fits = id == self.root
-                    || (free && self.is_own(id) && self.same_views(id, paths) && self.is_worth(node, id, paths));
+                    || (free
+                        && self.is_own(id)
+                        && self.same_views(id, paths)
+                        && self.is_worth(node, id, paths));
                 fits.then(|| node.inputs.iter().map(|&input| (input, paths[0].clone())).collect())
             }
             Op::Reduce(_, axes) => {
@@ -186,7 +189,8 @@ impl<'s, 'g> Growth<'s, 'g> {
         }
         let row_dims: Vec<usize> = rows.iter().map(|&at| self.dims[at]).collect();
         let dense = dense_strides(&row_dims);
-        let in_order = rows.iter().zip(&dense).all(|(&at, &stride)| self.dims[at] == 1 || view.strides[at] == stride);
+        let in_order =
+            rows.iter().zip(&dense).all(|(&at, &stride)| self.dims[at] == 1 || view.strides[at] == stride);
         let row_len: usize = row_dims.iter().product();
         let column_len: usize = columns.iter().map(|&at| self.dims[at]).product();
         if !in_order || view.offset != 0 || row_len != node.len() || row_len * column_len != source.len() {
@@ -205,13 +209,13 @@ impl<'s, 'g> Growth<'s, 'g> {
 
     /// The path to the operand of a reduction of the loop.
     fn path_of_operand(&self, source: Id, axes: &[usize]) -> Path {
-        let (columns, rows): (Vec<usize>, Vec<usize>) =
-            (0..self.dims.len()).partition(|&at| self.folded[at]);
+        let (columns, rows): (Vec<usize>, Vec<usize>) = (0..self.dims.len()).partition(|&at| self.folded[at]);
         path_below(axes, self.graph.node(source), &self.dims, &rows, &columns)
     }
 
     fn body(&self) -> (Body, Vec<Id>) {
-        let mut lowering = Lowering { growth: self, loads: Vec::new(), steps: Vec::new(), known: HashMap::new() };
+        let mut lowering =
+            Lowering { growth: self, loads: Vec::new(), steps: Vec::new(), known: HashMap::new() };
         lowering.lower(self.root, &self.root_path);
         let (loads, steps) = (lowering.loads, lowering.steps);
         let dense = View::dense(&self.graph.node(self.root).dims);
@@ -290,9 +294,10 @@ impl Lowering<'_, '_, '_> {
                     None => (self.load(id, view.clone()), Vec::new()),
                 }
             }
-            Op::Elementwise(kind) if is_member => {
-                (BodyOp::Elementwise(*kind), node.inputs.iter().map(|&input| self.lower(input, path)).collect())
-            }
+            Op::Elementwise(kind) if is_member => (
+                BodyOp::Elementwise(*kind),
+                node.inputs.iter().map(|&input| self.lower(input, path)).collect(),
+            ),
             Op::Compare(direction, order) if is_member => {
                 let inputs = node.inputs.iter().map(|&input| self.lower(input, path)).collect();
                 (BodyOp::Compare(*direction, *order), inputs)

@@ -114,7 +114,12 @@ struct State<'g> {
 
 impl<'g> State<'g> {
     fn new(graph: &'g Graph) -> Self {
-        Self { graph, needed: vec![false; graph.nodes.len()], real_users: real_users(graph), clusters: Vec::new() }
+        Self {
+            graph,
+            needed: vec![false; graph.nodes.len()],
+            real_users: real_users(graph),
+            clusters: Vec::new(),
+        }
     }
 
     /// Makes the cluster that gives a value.
@@ -139,7 +144,9 @@ impl<'g> State<'g> {
                 Kind::Conv(Product { node: id, operands, epilogue: None })
             }
             Op::Concat(_) => Kind::Single(node.inputs.iter().map(|&input| self.any_operand(input)).collect()),
-            Op::Pad { .. } => Kind::Single(vec![self.any_operand(node.inputs[0]), self.dense_operand(node.inputs[1])]),
+            Op::Pad { .. } => {
+                Kind::Single(vec![self.any_operand(node.inputs[0]), self.dense_operand(node.inputs[1])])
+            }
             Op::ReduceWindow(..) | Op::Gather(..) | Op::Reference(_) => {
                 Kind::Single(node.inputs.iter().map(|&input| self.dense_operand(input)).collect())
             }
@@ -170,7 +177,11 @@ fn real_users(graph: &Graph) -> Vec<Vec<Id>> {
 
 /// Which cluster of a list computes a node.
 fn owners(clusters: &[Cluster]) -> HashMap<Id, usize> {
-    clusters.iter().enumerate().flat_map(|(at, cluster)| cluster.nodes.iter().map(move |&id| (id, at))).collect()
+    clusters
+        .iter()
+        .enumerate()
+        .flat_map(|(at, cluster)| cluster.nodes.iter().map(move |&id| (id, at)))
+        .collect()
 }
 
 /// The one cluster that reads each value which exactly one reads; outputs are read by others too.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use warpforge_ir::OpKind;
 use warpforge_ir::attr::{ComparisonDirection, ComparisonType, GatherDims};
 use warpforge_ir::slice::Slice;
-use warpforge_ir::OpKind;
 use warpforge_tensor::Tensor;
 
 use crate::view::Step;

@@ -56,7 +56,8 @@ pub(super) fn svg(report: &Report) -> String {
         );
         let lines = [format!("#{} {}", entry.number, entry.kind), entry.result.clone()];
         for (line, text) in lines.iter().enumerate() {
-            let _ = writeln!(out, "<text x=\"{}\" y=\"{}\">{}</text>", x + 8, y + 17 + 17 * line, escaped(text));
+            let _ =
+                writeln!(out, "<text x=\"{}\" y=\"{}\">{}</text>", x + 8, y + 17 + 17 * line, escaped(text));
         }
         let said = words(entry);
         let _ = writeln!(

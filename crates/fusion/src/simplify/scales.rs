@@ -162,7 +162,9 @@ impl Pass<'_> {
         let weights = old.node(old.node(conv).inputs[1]);
         let constant = self.rewrite.builder.constant(tensor);
         Some(match &weights.op {
-            Op::Layout(Step::Transpose(permutation)) => self.rewrite.builder.transpose(constant, permutation.clone()),
+            Op::Layout(Step::Transpose(permutation)) => {
+                self.rewrite.builder.transpose(constant, permutation.clone())
+            }
             _ => constant,
         })
     }

@@ -205,10 +205,12 @@ fn subject(module: &Module) -> String {
 fn execute(module: &Module, judge: &Judge) -> Result<(), Error> {
     let run = |name: &str| {
         let engine = judge.engine.as_deref();
-        let judged = engine.zip(module.function(name)).and_then(|(engine, func)| {
-            super::engine::judged(func, engine, &judge.options)
-        });
-        judged.unwrap_or_else(|| Interpreter::new(module, judge.options.clone()).run(name, Vec::new()).map(drop))
+        let judged = engine
+            .zip(module.function(name))
+            .and_then(|(engine, func)| super::engine::judged(func, engine, &judge.options));
+        judged.unwrap_or_else(|| {
+            Interpreter::new(module, judge.options.clone()).run(name, Vec::new()).map(drop)
+        })
     };
     if module.function("main").is_some() {
         return run("main");

@@ -16,7 +16,12 @@ pub trait Engine: Send + Sync {
     /// # Errors
     ///
     /// Why it could not.
-    fn run(&self, module: Module, function: &str, inputs: Vec<Tensor>) -> std::result::Result<Vec<Tensor>, String>;
+    fn run(
+        &self,
+        module: Module,
+        function: &str,
+        inputs: Vec<Tensor>,
+    ) -> std::result::Result<Vec<Tensor>, String>;
 }
 
 /// Computes what the checks of a function look at on an engine, from the function's constants, and judges it.

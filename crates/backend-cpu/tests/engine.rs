@@ -1,0 +1,175 @@
+//! Programs on the engine give what the reference gives, in as few kernels as they should.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use warpforge_backend_cpu::Cpu;
+use warpforge_diag::Source;
+use warpforge_runtime::{Backend, Device, Precision, Program, Reference, RunOptions, Target, Tier, Weights};
+use warpforge_snakeburger::text;
+use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
+
+fn program(text: &str, weights: Vec<Option<Tensor>>) -> Program {
+    let module = text::parse(&Source::new("m.mlir", text), &text::Options::default()).unwrap();
+    Program::new(Arc::new(module), "main", Weights::new(weights)).unwrap()
+}
+
+fn target(tier: Tier, threads: usize) -> Target {
+    Target { device: Device::Cpu, tier, precision: Precision::Model, threads: NonZeroUsize::new(threads) }
+}
+
+/// Numbers between -1 and 1 that look random.
+fn tensor(dims: &[usize], seed: u64) -> Tensor {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let values = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        Scalar::Float((state >> 40) as f64 / f64::from(1 << 23) - 1.0)
+    });
+    let shape = Shape::new(dims).unwrap();
+    let count = shape.num_elements();
+    Tensor::from_scalars(ElementType::F32, shape, values.take(count)).unwrap()
+}
+
+/// Runs a program on both; they agree, and threads change nothing. Gives the names of the kernels.
+fn kernels(text: &str, weights: Vec<Option<Tensor>>, inputs: &[Tensor]) -> Vec<String> {
+    let program = program(text, weights);
+    let expected = Reference.compile(&program, &target(Tier::Correctness, 1)).unwrap();
+    let expected = expected.run(inputs, &RunOptions::default()).unwrap().outputs;
+    let cpu = Cpu::default();
+    let mut first: Option<Vec<Tensor>> = None;
+    let mut names = Vec::new();
+    for threads in [1, 2, 3] {
+        let executable = cpu.compile(&program, &target(Tier::Production, threads)).unwrap();
+        assert!(executable.on_reference().is_empty(), "{:?}", executable.on_reference());
+        for _ in 0..2 {
+            let options = RunOptions { profile: true, ..RunOptions::default() };
+            let outcome = executable.run(inputs, &options).unwrap();
+            names = outcome.profile.events.iter().map(|event| event.name.clone()).collect();
+            for (ours, theirs) in outcome.outputs.iter().zip(&expected) {
+                close(ours, theirs);
+            }
+            match &first {
+                Some(first) => assert!(first.iter().zip(&outcome.outputs).all(|(a, b)| a.identical(b))),
+                None => first = Some(outcome.outputs),
+            }
+        }
+    }
+    names
+}
+
+fn close(ours: &Tensor, theirs: &Tensor) {
+    assert_eq!((ours.dims(), ours.element_type()), (theirs.dims(), theirs.element_type()));
+    let scale = theirs.iter().map(|value| value.to_f64().abs()).fold(1e-30, f64::max);
+    for (a, b) in ours.iter().zip(theirs.iter()) {
+        assert!((a.to_f64() - b.to_f64()).abs() <= 1e-5 * scale, "{a:?} is not {b:?}");
+    }
+}
+
+const SOFTMAX: &str = "
+    %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %max = stablehlo.reduce(%x init: %least) applies stablehlo.maximum across dimensions = [2]
+      : (tensor<4x50x50xf32>, tensor<f32>) -> tensor<4x50xf32>
+    %m = stablehlo.broadcast_in_dim %max, dims = [0, 1] : (tensor<4x50xf32>) -> tensor<4x50x50xf32>
+    %d = stablehlo.subtract %x, %m : tensor<4x50x50xf32>
+    %e = stablehlo.exponential %d : tensor<4x50x50xf32>
+    %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [2]
+      : (tensor<4x50x50xf32>, tensor<f32>) -> tensor<4x50xf32>
+    %s = stablehlo.broadcast_in_dim %sum, dims = [0, 1] : (tensor<4x50xf32>) -> tensor<4x50x50xf32>
+    %p = stablehlo.divide %e, %s : tensor<4x50x50xf32>";
+
+#[test]
+fn softmax_is_one_pass() {
+    let text = format!(
+        "func.func @main(%x: tensor<4x50x50xf32>) -> tensor<4x50x50xf32> {{ {SOFTMAX}
+        func.return %p : tensor<4x50x50xf32> }}"
+    );
+    assert_eq!(kernels(&text, vec![], &[tensor(&[4, 50, 50], 1)]).len(), 1);
+}
+
+#[test]
+fn attention_is_one_kernel_that_writes_the_order_it_is_asked_for() {
+    let text = format!(
+        "func.func @main(%q: tensor<4x50x16xf32>, %k: tensor<4x50x16xf32>, %v: tensor<4x50x8xf32>)
+            -> tensor<50x32xf32> {{
+        %raw = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2]
+          : (tensor<4x50x16xf32>, tensor<4x50x16xf32>) -> tensor<4x50x50xf32>
+        %scale = stablehlo.constant dense<0.25> : tensor<4x50x50xf32>
+        %x = stablehlo.multiply %raw, %scale : tensor<4x50x50xf32>
+        {SOFTMAX}
+        %o = stablehlo.dot_general %p, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1]
+          : (tensor<4x50x50xf32>, tensor<4x50x8xf32>) -> tensor<4x50x8xf32>
+        %t = stablehlo.transpose %o, dims = [1, 0, 2] : (tensor<4x50x8xf32>) -> tensor<50x4x8xf32>
+        %r = stablehlo.reshape %t : (tensor<50x4x8xf32>) -> tensor<50x32xf32>
+        func.return %r : tensor<50x32xf32> }}"
+    );
+    let inputs = [tensor(&[4, 50, 16], 1), tensor(&[4, 50, 16], 2), tensor(&[4, 50, 8], 3)];
+    let names = kernels(&text, vec![], &inputs);
+    assert!(names.len() == 1 && names[0].starts_with("attention"), "{names:?}");
+}
+
+#[test]
+fn a_product_takes_its_bias_and_activation_along() {
+    let text = "func.func @main(%w: tensor<40x30xf32>, %b: tensor<40xf32>, %x: tensor<2x7x30xf32>)
+            -> tensor<2x4x7x10xf32> {
+        %d = stablehlo.dot_general %x, %w, contracting_dims = [2] x [1]
+          : (tensor<2x7x30xf32>, tensor<40x30xf32>) -> tensor<2x7x40xf32>
+        %bias = stablehlo.broadcast_in_dim %b, dims = [2] : (tensor<40xf32>) -> tensor<2x7x40xf32>
+        %a = stablehlo.add %d, %bias : tensor<2x7x40xf32>
+        %t = stablehlo.tanh %a : tensor<2x7x40xf32>
+        %h = stablehlo.reshape %t : (tensor<2x7x40xf32>) -> tensor<2x7x4x10xf32>
+        %r = stablehlo.transpose %h, dims = [0, 2, 1, 3] : (tensor<2x7x4x10xf32>) -> tensor<2x4x7x10xf32>
+        func.return %r : tensor<2x4x7x10xf32> }";
+    let weights = vec![Some(tensor(&[40, 30], 1)), Some(tensor(&[40], 2)), None];
+    let names = kernels(text, weights, &[tensor(&[2, 7, 30], 3)]);
+    assert!(names.len() == 1 && names[0].starts_with("dot 14x40x30"), "{names:?}");
+}
+
+/// Batch normalisation and the activation are in the convolution; images are turned once on each side.
+#[test]
+fn a_convolution_has_its_normalisation_in_its_weights() {
+    let text = "func.func @main(%w: tensor<6x3x3x3xf32>, %s: tensor<6xf32>, %m: tensor<6xf32>, %x: tensor<2x3x9x9xf32>)
+            -> tensor<2x6x9x9xf32> {
+        %c = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1],
+          window = {stride = [1, 1], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]}
+          {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+          : (tensor<2x3x9x9xf32>, tensor<6x3x3x3xf32>) -> tensor<2x6x9x9xf32>
+        %mean = stablehlo.broadcast_in_dim %m, dims = [1] : (tensor<6xf32>) -> tensor<2x6x9x9xf32>
+        %scale = stablehlo.broadcast_in_dim %s, dims = [1] : (tensor<6xf32>) -> tensor<2x6x9x9xf32>
+        %d = stablehlo.subtract %c, %mean : tensor<2x6x9x9xf32>
+        %n = stablehlo.multiply %d, %scale : tensor<2x6x9x9xf32>
+        %zero = stablehlo.constant dense<0.0> : tensor<2x6x9x9xf32>
+        %r = stablehlo.maximum %n, %zero : tensor<2x6x9x9xf32>
+        func.return %r : tensor<2x6x9x9xf32> }";
+    let weights = vec![Some(tensor(&[6, 3, 3, 3], 1)), Some(tensor(&[6], 2)), Some(tensor(&[6], 3)), None];
+    let names = kernels(text, weights, &[tensor(&[2, 3, 9, 9], 4)]);
+    let convolutions = names.iter().filter(|name| name.starts_with("convolution")).count();
+    assert!(convolutions == 1 && names.len() <= 3, "{names:?}");
+}
+
+#[test]
+fn what_has_no_kernel_runs_on_the_reference_and_is_named() {
+    let text = "func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+        %c = \"stablehlo.cholesky\"(%x) <{lower = true}> : (tensor<8x8xf32>) -> tensor<8x8xf32>
+        %r = stablehlo.add %c, %c : tensor<8x8xf32>
+        func.return %r : tensor<8x8xf32> }";
+    let executable = Cpu::default().compile(&program(text, vec![]), &target(Tier::Production, 1)).unwrap();
+    assert_eq!(executable.on_reference(), ["stablehlo.cholesky (reference)"]);
+    let identity: Vec<f32> = (0..64).map(|at| f32::from(u8::from(at % 9 == 0))).collect();
+    let input = Tensor::from_slice(&[8, 8], &identity).unwrap();
+    let outputs = executable.run(&[input], &RunOptions::default()).unwrap().outputs;
+    assert_eq!(outputs[0].get(0), Scalar::Float(2.0));
+}
+
+#[test]
+fn wrong_inputs_and_too_many_threads_are_errors() {
+    let text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+        %r = stablehlo.add %x, %x : tensor<2xf32>
+        func.return %r : tensor<2xf32> }";
+    let program = program(text, vec![]);
+    let executable = Cpu::default().compile(&program, &target(Tier::Production, 1)).unwrap();
+    assert!(executable.run(&[tensor(&[3], 1)], &RunOptions::default()).is_err());
+    assert!(executable.run(&[], &RunOptions::default()).is_err());
+    let refused = Cpu::default().compile(&program, &target(Tier::Production, 1000)).err().unwrap();
+    assert!(refused.to_string().contains("1000 threads"), "{refused}");
+}
