@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::kernel::{Call, Family};
+use super::kernel::{AHEAD, Call, Family};
 use super::memory::{MemoryError, Store};
 use super::packed::PackedView;
 use super::plan::{Cut, stretches};
@@ -165,13 +165,28 @@ pub(crate) unsafe fn multiply(
     for stretch in stretches {
         for at in panels.clone() {
             let (panel, data) = rhs.panel(at);
+            let here = data.wrapping_add(stretch.row * panel.width * family.bytes);
+            let bytes = stretch.taps * stretch.run * panel.width * family.bytes;
+            let next = match at + 1 < panels.end {
+                true => {
+                    let (panel, data) = rhs.panel(at + 1);
+                    data.wrapping_add(stretch.row * panel.width * family.bytes)
+                }
+                false => {
+                    let (panel, data) = rhs.panel(panels.start);
+                    let row = stretch.row + stretch.taps * stretch.run;
+                    data.wrapping_add(row * panel.width * family.bytes)
+                }
+            };
+            let each = stretch.taps * stretch.run * AHEAD;
             let mut call = Call {
                 rows: table.as_ptr(),
                 pitch: count,
                 taps: stretch.taps,
                 skip: stretch.skip,
                 run: stretch.run,
-                rhs: data.wrapping_add(stretch.row * panel.width * family.bytes),
+                rhs: here,
+                ahead: next,
                 out: out.wrapping_add((panel.first - first_column) * family.bytes),
                 out_stride: stride,
                 columns: panel.columns,
@@ -181,6 +196,7 @@ pub(crate) unsafe fn multiply(
             let vectors = panel.width / family.lanes;
             for group in 0..groups {
                 let rows = (group + 1) * count / groups - group * count / groups;
+                call.ahead = if group * each < bytes { next.wrapping_add(group * each) } else { here };
                 // SAFETY: the processor has the family's instructions, because the family was chosen by what it has;
                 // the addresses are good for these rows, panels and elements.
                 unsafe { family.kernel(rows, vectors)(&call) };

@@ -5,7 +5,7 @@ use warpforge_tensor::ElementType;
 use super::drive::Shared;
 use super::kind::Engine;
 use super::memory::{Lent, MemoryError};
-use super::operand::{GemmError, Operand};
+use super::operand::{GemmError, Operand, Shape};
 use super::pack::{Copy, Part, copier};
 use super::packed::Format;
 use super::product::Gemm;
@@ -20,14 +20,33 @@ impl Gemm {
                 !matches!(format, Format::Rounded | Format::Widened) && format.element() == element
             }
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-            Engine::Tiles(_) => copier(format, element).is_some(),
+            Engine::Tiles(_) => copier(format, element, self.isa).is_some(),
         }
+    }
+
+    /// Whether kernels can read the rows of an operand where they lie.
+    pub(super) fn reads_in_place(&self, lhs: &Operand) -> bool {
+        self.reads_rows_of(lhs.element) && lhs.column_stride == 1
+    }
+
+    /// Whether rows are better copied although kernels can read them: rows that are whole pages apart share the same few
+    /// places of a cache, and many columns repay the copy. Tiles are packed in any case.
+    pub(super) fn worth_copying(&self, lhs: &Operand, shape: Shape) -> bool {
+        const PAGE: usize = 4096;
+        const MANY_COLUMNS: usize = 512;
+        const MANY_ROWS: usize = 64;
+        let apart = lhs.row_stride * lhs.element.byte_width();
+        matches!(self.engine, Engine::Vectors(_))
+            && apart.is_multiple_of(PAGE)
+            && shape.n >= MANY_COLUMNS
+            && shape.m >= MANY_ROWS
     }
 
     /// The type that kernels read rows of, and the function that makes its elements of others.
     pub(crate) fn row_copy(&self, element: ElementType) -> Result<(ElementType, Copy), GemmError> {
         let format = self.arrangement.format;
-        let copy = copier(format, element).ok_or(GemmError::Element { kind: self.kind.name(), element })?;
+        let copy = copier(format, element, self.isa)
+            .ok_or(GemmError::Element { kind: self.kind.name(), element })?;
         Ok((format.element(), copy))
     }
 
@@ -56,7 +75,7 @@ impl Gemm {
     ) -> Result<(), GemmError> {
         /// Rows that are copied as one piece.
         const TOGETHER: usize = 16;
-        let copy = copier(self.arrangement.format, lhs.element).ok_or_else(|| self.refuse(lhs))?;
+        let copy = copier(self.arrangement.format, lhs.element, self.isa).ok_or_else(|| self.refuse(lhs))?;
         let to = Shared(to);
         let bytes = self.arrangement.format.bytes();
         let piece = |at: usize| {

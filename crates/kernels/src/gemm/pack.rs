@@ -5,6 +5,7 @@ use warpforge_tensor::ElementType;
 
 use super::convert::{Convert, Rounded};
 use super::packed::Format;
+use crate::isa::Isa;
 
 /// A part of an operand and where it goes.
 #[derive(Debug, Clone, Copy)]
@@ -41,25 +42,51 @@ pub(crate) struct Part {
 pub(crate) type Copy = unsafe fn(&Part);
 
 /// The function that makes elements of `format` from ones of type `element`; none where products take no such elements.
-pub(crate) fn copier(format: Format, element: ElementType) -> Option<Copy> {
+pub(crate) fn copier(format: Format, element: ElementType, isa: Isa) -> Option<Copy> {
     Some(match (format, element) {
-        (Format::F32, ElementType::F32) => copy::<f32, f32>,
-        (Format::F32, ElementType::BF16) => copy::<bf16, f32>,
-        (Format::F32, ElementType::F16) => copy::<f16, f32>,
-        (Format::F64, ElementType::F64) => copy::<f64, f64>,
-        (Format::Rounded, ElementType::F32) => copy::<f32, Rounded>,
-        (Format::Rounded, ElementType::BF16) => copy::<bf16, Rounded>,
-        (Format::Rounded, ElementType::F16) => copy::<f16, Rounded>,
-        (Format::Bf16, ElementType::F32) => copy::<f32, bf16>,
-        (Format::Bf16, ElementType::BF16) => copy::<bf16, bf16>,
-        (Format::Bf16, ElementType::F16) => copy::<f16, bf16>,
-        (Format::I8, ElementType::I8) => copy::<i8, i8>,
-        (Format::Widened, ElementType::I8) => copy::<i8, i32>,
+        (Format::F32, ElementType::F32) => compiled::<f32, f32>(isa),
+        (Format::F32, ElementType::BF16) => compiled::<bf16, f32>(isa),
+        (Format::F32, ElementType::F16) => compiled::<f16, f32>(isa),
+        (Format::F64, ElementType::F64) => compiled::<f64, f64>(isa),
+        (Format::Rounded, ElementType::F32) => compiled::<f32, Rounded>(isa),
+        (Format::Rounded, ElementType::BF16) => compiled::<bf16, Rounded>(isa),
+        (Format::Rounded, ElementType::F16) => compiled::<f16, Rounded>(isa),
+        (Format::Bf16, ElementType::F32) => compiled::<f32, bf16>(isa),
+        (Format::Bf16, ElementType::BF16) => compiled::<bf16, bf16>(isa),
+        (Format::Bf16, ElementType::F16) => compiled::<f16, bf16>(isa),
+        (Format::I8, ElementType::I8) => compiled::<i8, i8>(isa),
+        (Format::Widened, ElementType::I8) => compiled::<i8, i32>(isa),
         _ => return None,
     })
 }
 
+/// The copy compiled for these instructions.
+fn compiled<S: std::marker::Copy, T: Convert<S>>(isa: Isa) -> Copy {
+    #[cfg(target_arch = "x86_64")]
+    match isa {
+        Isa::Avx512 => return copy_avx512::<S, T>,
+        Isa::Avx2 => return copy_avx2::<S, T>,
+        Isa::Portable => {}
+    }
+    copy::<S, T>
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+unsafe fn copy_avx512<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
+    // SAFETY: as the caller promises.
+    unsafe { copy::<S, T>(part) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn copy_avx2<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
+    // SAFETY: as the caller promises.
+    unsafe { copy::<S, T>(part) }
+}
+
 /// The loops of a copy, with the innermost one over what lies side by side in the source where anything does.
+#[inline(always)]
 unsafe fn copy<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
     // SAFETY: as the caller promises.
     unsafe {
@@ -74,6 +101,7 @@ unsafe fn copy<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
     }
 }
 
+#[inline(always)]
 unsafe fn rows_side_by_side<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
     let (source, target) = (part.source.cast::<S>(), part.target.cast::<T>());
     for row in 0..part.rows {
@@ -94,6 +122,7 @@ unsafe fn rows_side_by_side<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
 }
 
 /// Rows that go side by side for each column; rows that are missing from the last group are zero.
+#[inline(always)]
 unsafe fn rows_interleaved<S: std::marker::Copy, T: Convert<S>, const GROUP: usize>(part: &Part) {
     let source = part.source.cast::<S>();
     for row in (0..part.rows).step_by(GROUP) {
@@ -118,6 +147,7 @@ unsafe fn rows_interleaved<S: std::marker::Copy, T: Convert<S>, const GROUP: usi
 /// How many elements of a column are copied before the next column's: a line of cache of f32.
 const SIDE_BY_SIDE: usize = 16;
 
+#[inline(always)]
 unsafe fn columns_side_by_side<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
     let mut first = 0;
     while first < part.rows {
@@ -132,6 +162,7 @@ unsafe fn columns_side_by_side<S: std::marker::Copy, T: Convert<S>>(part: &Part)
     }
 }
 
+#[inline(always)]
 unsafe fn scattered<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
     for row in 0..part.rows {
         for column in 0..part.columns {
@@ -159,6 +190,7 @@ unsafe fn place<T>(part: &Part, row: usize, column: usize) -> *mut T {
     unsafe { part.target.cast::<T>().add(at) }
 }
 
+#[inline(always)]
 unsafe fn zero_the_rest<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
     let missing = |row: usize| if row < part.rows { part.columns } else { 0 };
     if part.rows == part.rows_written && part.columns == part.columns_written {

@@ -8,7 +8,9 @@ use super::packed::Arrangement;
 /// Bytes of the left operand that a piece reads again and again: they stay in a second-level cache beside the panels.
 const LEFT_BYTES: usize = 768 << 10;
 /// The fewest rows of a piece that make reading a panel worth while.
-const FEWEST_ROWS: usize = 96;
+const FEWEST_ROWS: usize = 192;
+/// The fewest rows that pieces are cut to so that there are enough of them.
+const FEWEST_FOR_BALANCE: usize = 128;
 /// The most rows of a piece: their addresses stay in a first-level cache.
 const MOST_ROWS: usize = 512;
 /// Bytes of a piece's result, so that it is in cache when it goes to its sink.
@@ -42,7 +44,7 @@ impl Cut {
             shape.m.div_ceil(pieces).next_multiple_of(tile_rows).max(tile_rows)
         };
         let fitting = (LEFT_BYTES / (run * bytes).max(1)).clamp(FEWEST_ROWS, MOST_ROWS);
-        let for_balance = (shape.m * all_panels / PIECES).max(FEWEST_ROWS);
+        let for_balance = (shape.m * all_panels / PIECES).max(FEWEST_FOR_BALANCE);
         let rows = even(fitting.min(for_balance));
         let row_pieces = shape.m.div_ceil(rows).max(1);
         let width = arrangement.lanes * arrangement.vectors;

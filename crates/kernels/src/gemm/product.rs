@@ -22,6 +22,7 @@ const PACKED_AT_ONCE: usize = 32 << 20;
 #[derive(Debug)]
 pub struct Gemm {
     pub(super) kind: Kind,
+    pub(super) isa: Isa,
     pub(super) engine: Engine,
     pub(super) arrangement: Arrangement,
     pub(super) store: Store,
@@ -39,7 +40,7 @@ impl Gemm {
     pub fn with_isa(kind: Kind, isa: Isa) -> Self {
         let isa = Isa::available().filter(|have| *have <= isa).last().unwrap_or(Isa::Portable);
         let (engine, arrangement) = choose(kind, isa);
-        Self { kind, engine, arrangement, store: Store::default() }
+        Self { kind, isa, engine, arrangement, store: Store::default() }
     }
 
     /// The kind of these products.
@@ -135,7 +136,7 @@ impl Gemm {
             return Ok(());
         }
         let bytes = self.arrangement.format.bytes();
-        if self.reads_rows_of(lhs.element) && lhs.column_stride == 1 {
+        if self.reads_in_place(lhs) && !self.worth_copying(lhs, shape) {
             let rows = MatrixRows::of(lhs, shape.k);
             // SAFETY: as the caller promises.
             return unsafe { self.rows_product(pool, shape, &rows, rhs, target) };

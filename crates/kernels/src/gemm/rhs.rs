@@ -101,7 +101,8 @@ impl Gemm {
         pool: Option<&Pool>,
     ) -> Result<(), GemmError> {
         let Some(first) = taps.first() else { return Ok(()) };
-        let copy = copier(self.arrangement.format, first.element).ok_or_else(|| self.refuse(first))?;
+        let copy =
+            copier(self.arrangement.format, first.element, self.isa).ok_or_else(|| self.refuse(first))?;
         let (arrangement, to, k) = (self.arrangement, Shared(to), taps.len() * run);
         let pack = |at: usize| {
             let panel = arrangement.panel(n, at);

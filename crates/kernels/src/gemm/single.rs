@@ -50,7 +50,7 @@ impl Gemm {
             return Ok(());
         }
         let (bytes, stride_of_copy) = (self.arrangement.format.bytes(), self.row_stride(k));
-        let in_place = self.reads_rows_of(lhs.element) && lhs.column_stride == 1;
+        let in_place = self.reads_in_place(lhs);
         let copy_bytes = if in_place { 0 } else { m.saturating_mul(stride_of_copy * bytes) };
         let copy_bytes = copy_bytes.next_multiple_of(64);
         let room = scratch.room(copy_bytes.saturating_add(self.packed_rows_len(m, k)))?;

@@ -12,7 +12,7 @@ use crate::block::Block;
 use crate::isa::Isa;
 use crate::pool::Pool;
 
-const SHAPES: [(usize, usize, usize); 16] = [
+const SHAPES: [(usize, usize, usize); 17] = [
     (0, 5, 3),
     (5, 0, 3),
     (5, 3, 0),
@@ -29,6 +29,7 @@ const SHAPES: [(usize, usize, usize); 16] = [
     (200, 200, 17),
     (64, 17, 769),
     (3, 331, 515),
+    (70, 520, 1024),
 ];
 
 /// A matrix of random small numbers that are exact in all types, with its values.

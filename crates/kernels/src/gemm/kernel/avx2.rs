@@ -3,9 +3,11 @@
 #![cfg(target_arch = "x86_64")]
 
 use std::arch::x86_64::{
-    __m256, __m256d, __m256i, _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_loadu_pd, _mm256_loadu_ps,
-    _mm256_loadu_si256, _mm256_maskload_pd, _mm256_maskload_ps, _mm256_maskstore_pd, _mm256_maskstore_ps,
-    _mm256_set1_pd, _mm256_set1_ps, _mm256_setzero_pd, _mm256_setzero_ps, _mm256_storeu_pd, _mm256_storeu_ps,
+    __m256, __m256d, __m256i, _mm256_add_epi32, _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_loadu_pd,
+    _mm256_loadu_ps, _mm256_loadu_si256, _mm256_maskload_epi32, _mm256_maskload_pd, _mm256_maskload_ps,
+    _mm256_maskstore_epi32, _mm256_maskstore_pd, _mm256_maskstore_ps, _mm256_mullo_epi32, _mm256_set1_epi32,
+    _mm256_set1_pd, _mm256_set1_ps, _mm256_setzero_pd, _mm256_setzero_ps, _mm256_setzero_si256,
+    _mm256_storeu_pd, _mm256_storeu_ps, _mm256_storeu_si256,
 };
 
 use super::tile::tile;
@@ -39,7 +41,7 @@ unsafe fn f64_tile<const MR: usize, const NV: usize>(call: &Call) {
 #[target_feature(enable = "avx2,fma")]
 unsafe fn i32_tile<const MR: usize, const NV: usize>(call: &Call) {
     // SAFETY: as the caller promises.
-    unsafe { tile::<[i32; 8], MR, NV>(call) }
+    unsafe { tile::<__m256i, MR, NV>(call) }
 }
 
 /// All bits of the first elements, none of the rest: a mask of `count` of 8 elements of 32 bits begins at `8 - count`.
@@ -50,6 +52,25 @@ static MASK: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0
 unsafe fn mask(words: usize) -> __m256i {
     // SAFETY: at most 8 words, so 8 entries follow the first one read; the instructions exist.
     unsafe { _mm256_loadu_si256(MASK.as_ptr().add(8 - words).cast()) }
+}
+
+/// `left · right + sum`, for which there is no single instruction.
+#[inline(always)]
+unsafe fn multiply_add_epi32(left: __m256i, right: __m256i, sum: __m256i) -> __m256i {
+    // SAFETY: the instructions exist.
+    unsafe { _mm256_add_epi32(_mm256_mullo_epi32(left, right), sum) }
+}
+
+#[inline(always)]
+unsafe fn load_epi32(from: *const i32) -> __m256i {
+    // SAFETY: the instructions exist and the address is good.
+    unsafe { _mm256_loadu_si256(from.cast()) }
+}
+
+#[inline(always)]
+unsafe fn store_epi32(to: *mut i32, value: __m256i) {
+    // SAFETY: as above.
+    unsafe { _mm256_storeu_si256(to.cast(), value) }
 }
 
 macro_rules! vector {
@@ -128,4 +149,16 @@ vector!(
     _mm256_fmadd_pd,
     _mm256_storeu_pd,
     _mm256_maskstore_pd
+);
+vector!(
+    __m256i,
+    i32,
+    8,
+    _mm256_setzero_si256,
+    _mm256_set1_epi32,
+    load_epi32,
+    _mm256_maskload_epi32,
+    multiply_add_epi32,
+    store_epi32,
+    _mm256_maskstore_epi32
 );

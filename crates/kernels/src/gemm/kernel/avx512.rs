@@ -3,9 +3,11 @@
 #![cfg(target_arch = "x86_64")]
 
 use std::arch::x86_64::{
-    __m512, __m512d, _mm512_fmadd_pd, _mm512_fmadd_ps, _mm512_loadu_pd, _mm512_loadu_ps,
-    _mm512_mask_storeu_pd, _mm512_mask_storeu_ps, _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps,
-    _mm512_set1_pd, _mm512_set1_ps, _mm512_setzero_pd, _mm512_setzero_ps, _mm512_storeu_pd, _mm512_storeu_ps,
+    __m512, __m512d, __m512i, _mm512_add_epi32, _mm512_fmadd_pd, _mm512_fmadd_ps, _mm512_loadu_epi32,
+    _mm512_loadu_pd, _mm512_loadu_ps, _mm512_mask_storeu_epi32, _mm512_mask_storeu_pd, _mm512_mask_storeu_ps,
+    _mm512_maskz_loadu_epi32, _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps, _mm512_mullo_epi32,
+    _mm512_set1_epi32, _mm512_set1_pd, _mm512_set1_ps, _mm512_setzero_pd, _mm512_setzero_ps,
+    _mm512_setzero_si512, _mm512_storeu_epi32, _mm512_storeu_pd, _mm512_storeu_ps,
 };
 
 use super::tile::tile;
@@ -54,7 +56,14 @@ unsafe fn f64_tile<const MR: usize, const NV: usize>(call: &Call) {
 #[target_feature(enable = "avx512f")]
 unsafe fn i32_tile<const MR: usize, const NV: usize>(call: &Call) {
     // SAFETY: as the caller promises.
-    unsafe { tile::<[i32; 16], MR, NV>(call) }
+    unsafe { tile::<__m512i, MR, NV>(call) }
+}
+
+/// `left · right + sum`, for which there is no single instruction.
+#[inline(always)]
+unsafe fn multiply_add_epi32(left: __m512i, right: __m512i, sum: __m512i) -> __m512i {
+    // SAFETY: the instructions exist.
+    unsafe { _mm512_add_epi32(_mm512_mullo_epi32(left, right), sum) }
 }
 
 macro_rules! vector {
@@ -135,4 +144,17 @@ vector!(
     _mm512_fmadd_pd,
     _mm512_storeu_pd,
     _mm512_mask_storeu_pd
+);
+vector!(
+    __m512i,
+    i32,
+    16,
+    u16,
+    _mm512_setzero_si512,
+    _mm512_set1_epi32,
+    _mm512_loadu_epi32,
+    _mm512_maskz_loadu_epi32,
+    multiply_add_epi32,
+    _mm512_storeu_epi32,
+    _mm512_mask_storeu_epi32
 );

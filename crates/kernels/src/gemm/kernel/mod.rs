@@ -6,6 +6,8 @@ mod portable;
 mod tile;
 mod vector;
 
+pub(crate) use tile::AHEAD;
+
 use crate::isa::Isa;
 
 /// One call of a kernel. Rows of the left operand are given by address, so that they may lie anywhere: in a matrix, or
@@ -24,6 +26,8 @@ pub(crate) struct Call {
     pub(crate) run: usize,
     /// The panel's rows for these elements, without gaps.
     pub(crate) rhs: *const u8,
+    /// What will be read soon after this call: 16 bytes for each element of a row are brought nearer.
+    pub(crate) ahead: *const u8,
     /// The first element of the result.
     pub(crate) out: *mut u8,
     /// The distance of the result's rows, in elements.

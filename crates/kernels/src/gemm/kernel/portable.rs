@@ -90,7 +90,4 @@ macro_rules! vector {
 
 vector!(f32, 4, |left, right, sum| left * right + sum);
 vector!(f64, 2, |left, right, sum| left * right + sum);
-// Those of the other instruction sets are longer, and made vectors of where they are enabled.
 vector!(i32, 4, |left, right, sum| left.wrapping_mul(right).wrapping_add(sum));
-vector!(i32, 8, |left, right, sum| left.wrapping_mul(right).wrapping_add(sum));
-vector!(i32, 16, |left, right, sum| left.wrapping_mul(right).wrapping_add(sum));

@@ -91,28 +91,28 @@ unsafe fn copy_line(from: *const u8, to: *mut u8) {
     unsafe { to.copy_from_nonoverlapping(from, ROW_BYTES) }
 }
 
-/// Packs runs of any length, element by element.
+/// Packs runs of any length: each row side by side first, then in lines.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 unsafe fn elements<S: Copy, T: Convert<S>>(block: &Block<'_>) {
     let in_line = ROW_BYTES / size_of::<T>();
+    let mut line = vec![T::ZERO; block.steps * in_line];
     for row in 0..BLOCK_ROWS {
-        let place = |at: usize| {
-            let line = at / in_line * BLOCK_ROWS + row;
-            block.target.cast::<T>().wrapping_add(line * in_line + at % in_line)
-        };
-        let mut next = 0;
-        if row < block.count {
-            for tap in 0..block.taps {
+        if row < block.count && block.run > 0 {
+            for (tap, to) in line.chunks_exact_mut(block.run).take(block.taps).enumerate() {
                 let from = block.table[tap * block.count + row].cast::<S>();
-                for at in 0..block.run {
-                    // SAFETY: the run has this element, and the block its place.
-                    unsafe { place(next).write(T::convert(*from.add(at))) };
-                    next += 1;
+                // SAFETY: the caller promises that the address is good for a run.
+                let from = unsafe { std::slice::from_raw_parts(from, block.run) };
+                for (to, from) in to.iter_mut().zip(from) {
+                    *to = T::convert(*from);
                 }
             }
+        } else {
+            line.fill(T::ZERO);
         }
-        for at in next..block.steps * in_line {
-            // SAFETY: the block has this place.
-            unsafe { place(at).write(T::ZERO) };
+        for (step, line) in line.chunks_exact(in_line).enumerate() {
+            let to = block.target.wrapping_add((step * BLOCK_ROWS + row) * ROW_BYTES);
+            // SAFETY: the block has this line.
+            unsafe { copy_line(line.as_ptr().cast(), to) };
         }
     }
 }
