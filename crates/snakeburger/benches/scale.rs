@@ -103,7 +103,7 @@ fn write_hexadecimal(file: &Path) -> Outcome {
 }
 
 fn write_decimal(file: &Path) -> Outcome {
-    let list: Vec<String> = values().map(|value| format!("{value:e}")).collect();
+    let list: Vec<String> = values().map(|value| format!("{value:.7e}")).collect();
     write_constants(file, &format!("[{}]", list.join(", ")))
 }
 

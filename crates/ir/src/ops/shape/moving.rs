@@ -44,6 +44,11 @@ pub(super) fn reshape(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     check_elements(cx, operand, result);
     if let (Some(from), Some(to)) = (operand.element_count(), result.element_count()) {
         cx.check(from == to, "C2", || format!("{operand} has {from} elements and {result} has {to}"));
+    } else if operand.is_static() && result.is_static() {
+        // A product that overflows is the same as another only where the sizes are.
+        cx.check(operand.dims() == result.dims(), "C2", || {
+            format!("{operand} or {result} has more elements than can be counted")
+        });
     }
     let (Some(from), Some(to)) = (axis(operand), axis(result)) else { return None };
     let size = |tensor: &TensorType, axis: usize| tensor.dim(axis).unwrap_or(Dim::Dynamic);
