@@ -89,7 +89,7 @@ impl Backend for Cpu {
         let compiled = import(func, &|at| program.weights().get(at).cloned())
             .map_err(|error| error.to_string())
             .and_then(|graph| {
-                let graph = simplify(graph);
+                let graph = simplify(&graph);
                 let clusters = clusters(&graph);
                 Compiled::new(program, graph, clusters, pool, products).map_err(|error| error.to_string())
             });

@@ -69,10 +69,9 @@ pub(crate) fn plan(graph: &Graph, clusters: &Clusters) -> Plan {
     let mut rooms = Rooms::default();
     for (time, id) in written {
         rooms.end_before(time);
-        if !plan.places.contains_key(&id) {
-            let offset = rooms.take(graph.node(id).bytes().next_multiple_of(LINE), last_use[&id]);
-            plan.places.insert(id, Place::Block(offset));
-        }
+        plan.places.entry(id).or_insert_with(|| {
+            Place::Block(rooms.take(graph.node(id).bytes().next_multiple_of(LINE), last_use[&id]))
+        });
     }
     plan.block = rooms.high;
     plan

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use warpforge_interp::Options;
 use warpforge_interp::conformance::{Judge, Mode, Status, files_below, run_file};
 
 #[test]

@@ -200,7 +200,7 @@ impl Model {
     pub fn fusion(&self) -> std::result::Result<Report, NotAGraph> {
         let reason = || NotAGraph { reason: format!("there is no function @{}", self.entry) };
         let func = self.function().ok_or_else(reason)?;
-        let graph = simplify(import(func, &|at| self.weights.get(at).cloned())?);
+        let graph = simplify(&import(func, &|at| self.weights.get(at).cloned())?);
         Ok(Report::new(&graph, &clusters(&graph)))
     }
 

@@ -255,7 +255,7 @@ impl Kernel for Channels {
         let sink: Option<&warpforge_kernels::block::Sink<'_>> = if direct { None } else { Some(&sink) };
         // SAFETY: as the caller promises.
         unsafe {
-            self.depthwise.run(memory.pool, memory.read(self.input).cast(), &self.weights, target, sink)
+            self.depthwise.run(memory.pool, memory.read(self.input).cast(), &self.weights, target, sink);
         };
         Ok(())
     }

@@ -130,7 +130,7 @@ pub(crate) fn kernel(setting: &Setting<'_>, cluster: &Cluster) -> Result<Box<dyn
 /// A tensor whose bytes begin where its elements may: itself, or a copy.
 pub(crate) fn aligned(tensor: &warpforge_tensor::Tensor) -> Result<warpforge_tensor::Tensor> {
     let element = tensor.element_type();
-    if tensor.bytes().as_ptr() as usize % crate::executable::alignment(element) == 0 {
+    if (tensor.bytes().as_ptr() as usize).is_multiple_of(crate::executable::alignment(element)) {
         return Ok(tensor.clone());
     }
     let copy = warpforge_tensor::Tensor::from_bytes(element, tensor.shape().clone(), tensor.bytes());

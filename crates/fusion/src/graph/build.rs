@@ -71,7 +71,7 @@ impl Builder {
             && tensor.bytes().chunks_exact(width).all(|one| Some(one) == first);
         if uniform && let Some(scalar) = first.and_then(|first| scalar(element, first)) {
             let scalar = self.raw(Op::Constant(scalar), vec![], element, vec![]);
-            return self.broadcast(scalar, dims, vec![]);
+            return self.broadcast(scalar, dims, &[]);
         }
         self.raw(Op::Constant(tensor), vec![], element, dims)
     }
@@ -79,7 +79,7 @@ impl Builder {
     /// A scalar constant repeated.
     pub fn splat(&mut self, element: ElementType, value: Scalar, dims: Vec<usize>) -> Option<Id> {
         let scalar = self.constant(Tensor::scalar(element, value).ok()?);
-        Some(self.broadcast(scalar, dims, vec![]))
+        Some(self.broadcast(scalar, dims, &[]))
     }
 
     /// A node in its best form.
@@ -122,7 +122,7 @@ impl Builder {
     }
 
     /// A node repeated; dimensions of size 1 that grow are taken out first.
-    pub fn broadcast(&mut self, input: Id, dims: Vec<usize>, map: Vec<usize>) -> Id {
+    pub fn broadcast(&mut self, input: Id, dims: Vec<usize>, map: &[usize]) -> Id {
         let own = self.node(input).dims.clone();
         let grows = |at: usize| own[at] == 1 && dims[map[at]] != 1;
         let kept: Vec<usize> = (0..own.len()).filter(|&at| !grows(at)).collect();
@@ -160,7 +160,7 @@ impl Builder {
             let tensors: Option<Vec<Tensor>> = scalars.iter().map(|&id| self.value(id)).collect();
             let result = evaluate(op, &tensors?, element, &[])?;
             let scalar = self.constant(result);
-            return Some(self.broadcast(scalar, dims.to_vec(), vec![]));
+            return Some(self.broadcast(scalar, dims.to_vec(), &[]));
         }
         let tensors: Option<Vec<Tensor>> = inputs.iter().map(|&id| self.value(id)).collect();
         let result = evaluate(op, &tensors?, element, dims)?;
@@ -258,12 +258,12 @@ impl Builder {
                 Op::Layout(Step::Broadcast { map, .. }) if !map.is_empty() => self.node(id).inputs[0],
                 _ => {
                     let source = self.splat_source(id).unwrap_or(id);
-                    self.broadcast(source, inner_dims.clone(), vec![])
+                    self.broadcast(source, inner_dims.clone(), &[])
                 }
             })
             .collect();
         let result = self.add(op.clone(), inner, element, inner_dims);
-        Some(self.broadcast(result, dims.to_vec(), map))
+        Some(self.broadcast(result, dims.to_vec(), &map))
     }
 
     /// The permutation that all operands come out of, repeated ones left aside.

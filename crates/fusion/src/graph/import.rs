@@ -145,7 +145,7 @@ impl Import {
             OpKind::Reshape => b.reshape(*given.first()?, dims),
             OpKind::Transpose => b.transpose(*given.first()?, sizes(op.attr_i64s("permutation")?)?),
             OpKind::BroadcastInDim => {
-                b.broadcast(*given.first()?, dims, sizes(op.attr_i64s("broadcast_dimensions")?)?)
+                b.broadcast(*given.first()?, dims, &sizes(op.attr_i64s("broadcast_dimensions")?)?)
             }
             OpKind::Slice => {
                 let steps = sizes(op.attr_i64s("strides")?)?;
@@ -179,7 +179,7 @@ impl Import {
                 let [input, init] = given[..] else { return None };
                 let axes = sizes(op.attr_i64s("dimensions")?)?;
                 if b.node(input).is_empty() {
-                    return Some(b.broadcast(init, dims, vec![]));
+                    return Some(b.broadcast(init, dims, &[]));
                 }
                 let reduced = b.add(Op::Reduce(fold, axes), vec![input], element, dims.clone());
                 with_initial(b, fold, reduced, init, dims)?
@@ -207,7 +207,7 @@ impl Import {
                 let dot = Dot { lhs_contract: vec![contract], rhs_contract: vec![0], ..Dot::default() };
                 dot_of(b, dot, &given, element, dims)?
             }
-            OpKind::Convolution => convolution(b, op, &given, element, dims)?,
+            OpKind::Convolution => convolution(b, op, &given, element, &dims)?,
             OpKind::Gather => {
                 let gather = Op::Gather(op.gather_dims()?.clone(), sizes(op.attr_i64s("slice_sizes")?)?);
                 b.raw(gather, given, element, dims)
@@ -283,7 +283,7 @@ fn constant(b: &mut Builder, op: OpRef<'_>, dims: Vec<usize>) -> Option<Id> {
     match elements.data() {
         ElementData::Splat(bytes) => {
             let one = b.constant(Tensor::from_bytes(element, Shape::scalar(), bytes).ok()?);
-            Some(b.broadcast(one, dims, vec![]))
+            Some(b.broadcast(one, dims, &[]))
         }
         ElementData::Raw(bytes) => {
             Some(b.constant(Tensor::from_blob(element, Shape::new(dims).ok()?, bytes.clone()).ok()?))
@@ -294,7 +294,7 @@ fn constant(b: &mut Builder, op: OpRef<'_>, dims: Vec<usize>) -> Option<Id> {
 
 /// A scalar in these dimensions; anything else as it is.
 fn spread(b: &mut Builder, id: Id, dims: &[usize]) -> Id {
-    if b.node(id).dims.is_empty() && !dims.is_empty() { b.broadcast(id, dims.to_vec(), vec![]) } else { id }
+    if b.node(id).dims.is_empty() && !dims.is_empty() { b.broadcast(id, dims.to_vec(), &[]) } else { id }
 }
 
 /// What a region of two scalars computes, when it is a single operation on them.
@@ -353,7 +353,7 @@ fn with_initial(b: &mut Builder, fold: Fold, reduced: Id, init: Id, dims: Vec<us
     if is_identity(b, fold, init) {
         return Some(reduced);
     }
-    let init = b.broadcast(init, dims, vec![]);
+    let init = b.broadcast(init, dims, &[]);
     Some(b.map(fold.kind(), vec![init, reduced]))
 }
 
@@ -415,7 +415,7 @@ fn convolution(
     op: OpRef<'_>,
     given: &[Id],
     element: ElementType,
-    dims: Vec<usize>,
+    dims: &[usize],
 ) -> Option<Id> {
     let &[input, weights] = given else { return None };
     let numbers = op.conv_dims()?;

@@ -8,8 +8,8 @@ use crate::graph::{Builder, Graph, Id, Node};
 
 /// The graph in its best form.
 #[must_use]
-pub fn simplify(graph: Graph) -> Graph {
-    scales::into_weights(&graph)
+pub fn simplify(graph: &Graph) -> Graph {
+    scales::into_weights(graph)
 }
 
 /// A graph made anew from another, node by node.

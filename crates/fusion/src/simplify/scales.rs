@@ -75,9 +75,8 @@ impl Pass<'_> {
                 self.pending.remove(&b);
                 let b = &mut self.rewrite.builder;
                 b.origin = node.origin;
-                let times = |b: &mut crate::graph::Builder, value: Option<Id>| match value {
-                    Some(value) => Some(b.map(OpKind::Multiply, vec![value, vector])),
-                    None => None,
+                let times = |b: &mut crate::graph::Builder, value: Option<Id>| {
+                    value.map(|value| b.map(OpKind::Multiply, vec![value, vector]))
                 };
                 Some(match kind {
                     OpKind::Multiply => Affine {
@@ -107,7 +106,7 @@ impl Pass<'_> {
         old.constant(source)?;
         let new = *self.rewrite.made.get(&source)?;
         if map.is_empty() {
-            return Some(self.rewrite.builder.broadcast(new, vec![channels], vec![]));
+            return Some(self.rewrite.builder.broadcast(new, vec![channels], &[]));
         }
         (*map == [rank - 1]).then_some(new)
     }
@@ -137,11 +136,11 @@ impl Pass<'_> {
         let mut result = b.raw(node.op.clone(), vec![input, weights], node.element, node.dims.clone());
         let last = node.dims.len() - 1;
         if let (None, Some(scale)) = (scaled, affine.scale) {
-            let scale = b.broadcast(scale, node.dims.clone(), vec![last]);
+            let scale = b.broadcast(scale, node.dims.clone(), &[last]);
             result = b.map(OpKind::Multiply, vec![result, scale]);
         }
         if let Some(shift) = affine.shift {
-            let shift = b.broadcast(shift, node.dims.clone(), vec![last]);
+            let shift = b.broadcast(shift, node.dims.clone(), &[last]);
             result = b.map(OpKind::Add, vec![result, shift]);
         }
         result

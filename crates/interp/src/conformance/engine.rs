@@ -31,7 +31,7 @@ pub trait Engine: Send + Sync {
 pub(super) fn judged(func: Func<'_>, engine: &dyn Engine, options: &Options) -> Option<Result<()>> {
     let module = func.op().module();
     let ops = module.ops_in(func.body()?);
-    let checks: Vec<OpId> = ops.filter(|op| is_check(*op)).map(|op| op.id()).collect();
+    let checks: Vec<OpId> = ops.filter(|op| is_check(*op)).map(warpforge_ir::OpRef::id).collect();
     let judge = part(func, &checks).filter(|judge| !judge.inputs.is_empty())?;
     let parallel = |id: &OpId| module.op(*id).is(OpKind::InterpreterRunParallel);
     if !func.arguments().is_empty() || checks.iter().any(parallel) {
