@@ -148,6 +148,18 @@ fn a_convolution_has_its_normalisation_in_its_weights() {
 }
 
 #[test]
+fn products_of_bf16_have_sums_of_f32() {
+    let text = "func.func @main(%x: tensor<20x30xf32>, %y: tensor<30x10xf32>) -> tensor<20x10xf32> {
+        %a = stablehlo.convert %x : (tensor<20x30xf32>) -> tensor<20x30xbf16>
+        %b = stablehlo.convert %y : (tensor<30x10xf32>) -> tensor<30x10xbf16>
+        %d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+          : (tensor<20x30xbf16>, tensor<30x10xbf16>) -> tensor<20x10xf32>
+        func.return %d : tensor<20x10xf32> }";
+    let names = kernels(text, vec![], &[tensor(&[20, 30], 1), tensor(&[30, 10], 2)]);
+    assert!(names.iter().any(|name| name.starts_with("dot 20x10x30")), "{names:?}");
+}
+
+#[test]
 fn what_has_no_kernel_runs_on_the_reference_and_is_named() {
     let text = "func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
         %c = \"stablehlo.cholesky\"(%x) <{lower = true}> : (tensor<8x8xf32>) -> tensor<8x8xf32>

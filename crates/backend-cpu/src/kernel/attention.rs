@@ -55,11 +55,13 @@ pub(super) struct Attention {
 impl Attention {
     pub(super) fn new(setting: &Setting<'_>, attention: &cluster::Attention, output: Id) -> Result<Self> {
         let graph = setting.graph;
-        let element = graph.node(attention.values.node).element;
-        let gemm = Gemm::new(kind(element, setting.products)?);
-        let sum = gemm.kind().sum();
         let scores = Geometry::new(graph, &attention.scores)?;
         let values = Geometry::new(graph, &attention.values)?;
+        let gemm = Gemm::new(kind(scores.lhs.element, setting.products)?);
+        if kind(values.rhs.element, setting.products)? != gemm.kind() {
+            return Err(KernelError::Other("two products of attention are of different kinds".to_owned()));
+        }
+        let sum = gemm.kind().sum();
         let weights = Blocks::in_place(graph, &attention.weights, sum, attention.values.operands[0].value)?;
         let epilogue = match &attention.values.epilogue {
             Some(epilogue) => Blocks::new(graph, epilogue, sum, output)?,

@@ -12,7 +12,7 @@ use super::{Kernel, KernelError, Memory, Products, Result, Setting};
 /// How the operand of a product lies in memory.
 pub(super) struct Side {
     pub(super) value: Id,
-    element: ElementType,
+    pub(super) element: ElementType,
     offset: usize,
     row_stride: usize,
     column_stride: usize,
@@ -159,7 +159,7 @@ impl Dot {
     pub(super) fn new(setting: &Setting<'_>, product: &Product, output: Id) -> Result<Self> {
         let geometry = Geometry::new(setting.graph, product)?;
         let element = setting.graph.node(product.node).element;
-        let gemm = Gemm::new(kind(element, setting.products)?);
+        let gemm = Gemm::new(kind(geometry.lhs.element, setting.products)?);
         let sum = gemm.kind().sum();
         let weights = packed(setting, &gemm, &geometry.rhs, geometry.shape)?;
         let epilogue = match &product.epilogue {

@@ -402,10 +402,13 @@ fn reduce_window(
     b.transpose(result, permutation)
 }
 
-/// A product, when its operands and its result are of one type.
+/// A product, when its operands are of one type and its result of that or, wider, of f32.
 fn dot_of(b: &mut Builder, dot: Dot, given: &[Id], element: ElementType, dims: Vec<usize>) -> Option<Id> {
-    let same = given.len() == 2 && given.iter().all(|&id| b.node(id).element == element);
-    let fits = matches!(element, ElementType::Float(_));
+    let &[lhs, rhs] = given else { return None };
+    let operand = b.node(lhs).element;
+    let same = b.node(rhs).element == operand;
+    let widened = element == ElementType::F32 && [ElementType::BF16, ElementType::F16].contains(&operand);
+    let fits = matches!(element, ElementType::Float(_)) && (operand == element || widened);
     (same && fits).then(|| b.raw(Op::Dot(dot), given.to_vec(), element, dims))
 }
 
