@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use warpforge::trace::{Trace, TraceOptions};
-use warpforge::{CompileOptions, Model, RunOptions, Tensor};
+use warpforge::{CompileOptions, Model, RunOptions, Tensor, Tier};
 
 const PROGRAM: &str = "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
   %0 = stablehlo.subtract %x, %x : tensor<3xf32>
@@ -16,7 +16,9 @@ const PROGRAM: &str = "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
 ";
 
 fn main() -> warpforge::Result<()> {
-    let model = Model::from_text("zero_by_zero.mlir", PROGRAM)?.compile(&CompileOptions::default())?;
+    // Only this tier shows single values: the others fuse them away.
+    let options = CompileOptions { tier: Some(Tier::Correctness), ..CompileOptions::default() };
+    let model = Model::from_text("zero_by_zero.mlir", PROGRAM)?.compile(&options)?;
     let options = TraceOptions { break_on_nan: true, ..TraceOptions::default() };
     let trace = Arc::new(Trace::new(std::io::stdout(), Some(model.model().source().clone()), options));
     let run = RunOptions { observer: Some(trace), ..RunOptions::default() };

@@ -38,7 +38,16 @@ fn exp_within<V: Lanes>(x: V) -> V {
 /// `e^x`.
 #[inline(always)]
 pub(crate) fn exp<V: Lanes>(x: V) -> V {
-    exp_within(V::splat(RANGE.1).min(V::splat(RANGE.0).max(x)))
+    let gone = x.less(V::splat(RANGE.0));
+    let power = exp_within(V::splat(RANGE.1).min(unless_gone(gone, x)));
+    V::select(gone, V::splat(0.0), power)
+}
+
+/// Zero in place of numbers whose power is gone: scaling down to what is no normal number takes a hundred times as long as
+/// anything else here, and masks are full of minus infinity.
+#[inline(always)]
+fn unless_gone<V: Lanes>(gone: V::Mask, x: V) -> V {
+    V::select(gone, V::splat(0.0), x)
 }
 
 /// `e^x - 1`.
@@ -72,7 +81,9 @@ fn over_one_and<V: Lanes>(numerator: V, small: V) -> V {
 /// `e^-|x|`.
 #[inline(always)]
 fn exp_of_negative_magnitude<V: Lanes>(x: V) -> V {
-    exp_within(V::splat(RANGE.0).max(x.or(V::splat(-0.0))))
+    let negative = x.or(V::splat(-0.0));
+    let gone = negative.less(V::splat(RANGE.0));
+    V::select(gone, V::splat(0.0), exp_within(unless_gone(gone, negative)))
 }
 
 /// The hyperbolic tangent: with `m = e^(-2|x|) - 1`, `-m / (m + 2)`.
