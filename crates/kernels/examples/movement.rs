@@ -9,9 +9,10 @@ use std::error::Error;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
+use warpforge_kernels::fold::Fold;
 use warpforge_kernels::movement::{Copy, Gather, GatherSpec, Indices};
 use warpforge_kernels::pool::Pool;
-use warpforge_kernels::window::{Depthwise, Fold, ReduceWindow, WindowAxis};
+use warpforge_kernels::window::{Depthwise, ReduceWindow, WindowAxis};
 use warpforge_tensor::ElementType;
 
 /// How long each case is repeated.
@@ -114,7 +115,7 @@ fn pooling(pool: &Pool) -> Result<(), Box<dyn Error>> {
     let axis = WindowAxis { size: 3, stride: 2, low: 1, high: 1, ..WindowAxis::default() };
     let axes = [WindowAxis::default(), axis, axis, WindowAxis::default()];
     let init = f32::NEG_INFINITY.to_ne_bytes();
-    let plan = ReduceWindow::new(ElementType::F32, Fold::Largest, &dims, &axes, &init)?;
+    let plan = ReduceWindow::new(ElementType::F32, Fold::Maximum, &dims, &axes, &init)?;
     let (length, result) = (dims.iter().product::<usize>(), plan.dims().iter().product::<usize>());
     let (source, mut target) = (Buffer::new(length), Buffer::new(result));
     report("max pool 3x3/2 of 1x112x112x64", 4 * (length + result), || {

@@ -7,9 +7,10 @@
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
+use warpforge_kernels::fold::Fold;
 use warpforge_kernels::pool::Pool;
 use warpforge_kernels::program::{
-    Access, BinaryOp, Domain, Fold, Input, Output, Program, Register, Sink, Source, Step, UnaryOp,
+    Access, BinaryOp, Domain, Input, Output, Program, Register, Sink, Source, Step, UnaryOp,
 };
 use warpforge_tensor::{ElementType, Scalar};
 

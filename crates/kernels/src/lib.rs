@@ -6,6 +6,7 @@
 
 pub mod block;
 pub mod conv;
+pub mod fold;
 pub mod gemm;
 pub mod isa;
 mod math;

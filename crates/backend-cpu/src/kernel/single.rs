@@ -1,12 +1,12 @@
 //! Operations that stand alone: joining, padding, taking rows, windows, the reference.
 
 use warpforge_fusion::cluster::Operand;
-use warpforge_fusion::graph::Fold;
 use warpforge_fusion::{Graph, Id, Op};
 use warpforge_kernels::movement::{Concat, Edge, Gather, GatherSpec, Indices, Layout, Pad};
-use warpforge_kernels::window::{self, ReduceWindow, WindowAxis};
+use warpforge_kernels::window::{ReduceWindow, WindowAxis};
 
 use super::reference::Reference;
+use super::steps::fold_of;
 use super::{Kernel, KernelError, Memory, Result};
 
 /// The kernel of a node that stands alone.
@@ -155,16 +155,5 @@ impl Kernel for Windows {
 
     fn name(&self) -> String {
         "windows".to_owned()
-    }
-}
-
-fn fold_of(fold: Fold) -> window::Fold {
-    match fold {
-        Fold::Add => window::Fold::Sum,
-        Fold::Multiply => window::Fold::Product,
-        Fold::Max => window::Fold::Largest,
-        Fold::Min => window::Fold::Smallest,
-        Fold::And => window::Fold::And,
-        Fold::Or => window::Fold::Or,
     }
 }

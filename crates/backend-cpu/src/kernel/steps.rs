@@ -5,9 +5,9 @@ use warpforge_fusion::graph::Fold;
 use warpforge_fusion::{Graph, View};
 use warpforge_ir::OpKind;
 use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
+use warpforge_kernels::fold;
 use warpforge_kernels::program::{
-    self, Access, BinaryOp, Direction, Domain, Input, Order, Output, Program, Register, Sink, Source, Step,
-    UnaryOp,
+    Access, BinaryOp, Direction, Domain, Input, Order, Output, Program, Register, Sink, Source, Step, UnaryOp,
 };
 use warpforge_tensor::ElementType;
 
@@ -174,13 +174,14 @@ fn order_of(order: ComparisonType) -> Order {
     }
 }
 
-fn fold_of(fold: Fold) -> program::Fold {
+/// A fold of the graph as one of the kernels.
+pub(super) fn fold_of(fold: Fold) -> fold::Fold {
     match fold {
-        Fold::Add => program::Fold::Sum,
-        Fold::Multiply => program::Fold::Product,
-        Fold::Max => program::Fold::Maximum,
-        Fold::Min => program::Fold::Minimum,
-        Fold::And => program::Fold::And,
-        Fold::Or => program::Fold::Or,
+        Fold::Add => fold::Fold::Sum,
+        Fold::Multiply => fold::Fold::Product,
+        Fold::Max => fold::Fold::Maximum,
+        Fold::Min => fold::Fold::Minimum,
+        Fold::And => fold::Fold::And,
+        Fold::Or => fold::Fold::Or,
     }
 }

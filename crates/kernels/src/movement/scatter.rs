@@ -6,8 +6,9 @@ use super::copy::row_major;
 use super::error::LayoutError;
 use super::pointer::Shared;
 use super::vectors::{Indices, Vectors, others};
+use crate::fold::Fold;
 use crate::pool::Pool;
-use crate::window::{Fold, FoldLanes, fold_lanes};
+use crate::window::{FoldLanes, fold_lanes};
 
 /// Fewest elements that a piece updates, so that reading the indices again for it is worth it.
 const PIECE: usize = 1 << 15;

@@ -22,10 +22,11 @@ use super::layout::{Layout, Walk, position};
 use super::loops::{Call, Kernel, Operand};
 use super::plan::Plan;
 use super::scratch::Scratch;
-use super::step::{BinaryOp, Fold, Register, Step};
+use super::step::{BinaryOp, Register, Step};
 use super::tile::{Buffers, Region, State};
 use super::transfer::{self, Run};
 use super::{check, compute, with_scratch};
+use crate::fold::Fold;
 
 /// Rows that are folded one after the other.
 const RUN: usize = 128;

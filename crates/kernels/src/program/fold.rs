@@ -10,8 +10,8 @@ use crate::isa::Isa;
 
 use super::lane::{Lane, Narrow, for_lane};
 use super::number::{Integer, Number};
-use super::step::Fold;
 use super::vector_fold;
+use crate::fold::Fold;
 
 /// Independent chains of a fold: enough to hide the latency of an addition.
 const CHAINS: usize = 64;

@@ -40,7 +40,7 @@ pub use column_fold::{ColumnFold, ColumnOutput};
 pub use domain::{Access, Domain, Input, Output, Sink, Source};
 pub use error::ProgramError;
 pub use scratch::Scratch;
-pub use step::{BinaryOp, Direction, Fold, Order, Register, Step, UnaryOp};
+pub use step::{BinaryOp, Direction, Order, Register, Step, UnaryOp};
 
 use crate::isa::Isa;
 use crate::pool::Pool;

@@ -2,6 +2,8 @@
 
 use warpforge_tensor::{ElementType, Scalar};
 
+use crate::fold::Fold;
+
 /// The value of a step: its number in the list of steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Register(pub usize);
@@ -231,26 +233,4 @@ pub enum Order {
     Partial,
     /// IEEE 754's totalOrder.
     Total,
-}
-
-/// How many values become one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Fold {
-    /// Their sum; 0 of none.
-    Sum,
-    /// Their product; 1 of none.
-    Product,
-    /// The largest; the least of the type of none.
-    Maximum,
-    /// The smallest; the largest of the type of none.
-    Minimum,
-    /// Bits, or truth values, set in all.
-    And,
-    /// Bits, or truth values, set in any.
-    Or,
-}
-
-impl Fold {
-    /// Every fold.
-    pub const ALL: [Self; 6] = [Self::Sum, Self::Product, Self::Maximum, Self::Minimum, Self::And, Self::Or];
 }

@@ -3,8 +3,8 @@
 use warpforge_tensor::ElementType;
 
 use super::axis::bytes_of;
-use super::fold::Fold;
 use super::lanes::{Rows, SCANNED, Scan, scan};
+use crate::fold::Fold;
 use crate::movement::{LayoutError, Shared};
 use crate::pool::Pool;
 

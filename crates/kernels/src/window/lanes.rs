@@ -3,7 +3,7 @@
 use warpforge_tensor::ElementType;
 
 use super::element::{Element, for_element};
-use super::fold::Fold;
+use crate::fold::Fold;
 use crate::isa::Isa;
 
 /// Folds so many neighbours at each of the addresses, in their order, into as many at the last argument. There is an
@@ -21,8 +21,8 @@ pub(crate) fn fold_lanes(fold: Fold, element: ElementType) -> Option<FoldLanes> 
     if element == ElementType::F32 && Isa::best() == Isa::Avx512 {
         match fold {
             Fold::Sum => return Some(x86::sums),
-            Fold::Largest => return Some(x86::largest),
-            Fold::Smallest => return Some(x86::smallest),
+            Fold::Maximum => return Some(x86::largest),
+            Fold::Minimum => return Some(x86::smallest),
             _ => {}
         }
     }
@@ -57,8 +57,8 @@ pub(super) fn scan(fold: Fold, element: ElementType) -> Option<Scan> {
         Some(match fold {
             Fold::Sum => scan_by::<T, Sum>,
             Fold::Product => scan_by::<T, Product>,
-            Fold::Largest => scan_by::<T, Largest>,
-            Fold::Smallest => scan_by::<T, Smallest>,
+            Fold::Maximum => scan_by::<T, Largest>,
+            Fold::Minimum => scan_by::<T, Smallest>,
             Fold::And | Fold::Or if element.is_float() => return None,
             Fold::And => scan_by::<T, And>,
             Fold::Or => scan_by::<T, Or>,
@@ -144,8 +144,8 @@ fn by_fold<T: Element>(fold: Fold, element: ElementType) -> Option<FoldLanes> {
     Some(match fold {
         Fold::Sum => by_isa::<T, Sum>(),
         Fold::Product => by_isa::<T, Product>(),
-        Fold::Largest => by_isa::<T, Largest>(),
-        Fold::Smallest => by_isa::<T, Smallest>(),
+        Fold::Maximum => by_isa::<T, Largest>(),
+        Fold::Minimum => by_isa::<T, Smallest>(),
         Fold::And | Fold::Or if element.is_float() => return None,
         Fold::And => by_isa::<T, And>(),
         Fold::Or => by_isa::<T, Or>(),

@@ -4,8 +4,8 @@ use warpforge_tensor::ElementType;
 
 use super::axis::{Places, WindowAxis, bytes_of};
 use super::element::{Element, for_element};
-use super::fold::Fold;
 use super::lanes::{FoldLanes, fold_lanes};
+use crate::fold::Fold;
 use crate::movement::{LayoutError, Shared};
 use crate::pool::Pool;
 

@@ -2,9 +2,9 @@
 
 use warpforge_tensor::ElementType;
 
+use crate::fold::Fold;
 use crate::movement::{Indices, LayoutError, Scatter, ScatterSpec, Update};
 use crate::testing::{indices, position, with_pools};
-use crate::window::Fold;
 
 /// Applies updates one at a time in their order.
 fn naive(spec: &ScatterSpec, starts: &[i32], updates: &[f32], result: &mut [f32]) {
@@ -43,7 +43,7 @@ fn naive(spec: &ScatterSpec, starts: &[i32], updates: &[f32], result: &mut [f32]
                 Update::Set => new,
                 Update::Fold(Fold::Sum) => *old + new,
                 Update::Fold(Fold::Product) => *old * new,
-                Update::Fold(Fold::Largest) => old.max(new),
+                Update::Fold(Fold::Maximum) => old.max(new),
                 Update::Fold(_) => old.min(new),
             };
         }
@@ -77,8 +77,8 @@ const UPDATES: [Update; 5] = [
     Update::Set,
     Update::Fold(Fold::Sum),
     Update::Fold(Fold::Product),
-    Update::Fold(Fold::Largest),
-    Update::Fold(Fold::Smallest),
+    Update::Fold(Fold::Maximum),
+    Update::Fold(Fold::Minimum),
 ];
 
 fn random_spec(random: &mut fastrand::Rng) -> ScatterSpec {

@@ -1,6 +1,7 @@
 //! Folds of long rows, of whole arrays and over rows.
 
 use super::*;
+use crate::fold::Fold;
 
 fn numbers(count: usize) -> Vec<f32> {
     let mut random = fastrand::Rng::with_seed(count as u64);

@@ -1,11 +1,12 @@
 //! A plain evaluation of steps, one position after the other, on scalars that are wide enough for every type.
 
+use crate::fold::Fold;
 use std::cmp::Ordering;
 
 use warpforge_tensor::{ElementType, Scalar};
 
 use super::super::{
-    Access, BinaryOp, Direction, Domain, Fold, Input, Order, Register, Source, Step, UnaryOp, check,
+    Access, BinaryOp, Direction, Domain, Input, Order, Register, Source, Step, UnaryOp, check,
 };
 use crate::math::scalar;
 

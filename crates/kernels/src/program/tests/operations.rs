@@ -1,5 +1,6 @@
 //! Every operation on every type.
 
+use crate::fold::Fold;
 use warpforge_tensor::FloatFormat;
 
 use super::*;

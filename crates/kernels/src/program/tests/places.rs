@@ -1,6 +1,7 @@
 //! Where values come from and go to.
 
 use super::*;
+use crate::fold::Fold;
 
 /// `relu(x * scale[row] + bias[column])` of a tile, back into the tile.
 #[test]

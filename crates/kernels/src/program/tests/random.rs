@@ -1,6 +1,7 @@
 //! Random programs, domains and accesses.
 
 use super::*;
+use crate::fold::Fold;
 
 /// Elements that buffers have on each side of where accesses start.
 const ROOM: usize = 4000;

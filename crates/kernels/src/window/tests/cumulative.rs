@@ -2,8 +2,9 @@
 
 use warpforge_tensor::ElementType;
 
+use crate::fold::Fold;
 use crate::testing::{indices, position, with_pools};
-use crate::window::{Cumulative, Fold};
+use crate::window::Cumulative;
 
 /// Folds along a dimension one element at a time.
 fn naive<T: Copy, A: Copy>(
@@ -49,7 +50,7 @@ fn random_arrays() {
         let products = naive(how, &floats, 1.0f32, |product, x| product * x, |product| product);
         assert!(f32s(Fold::Product, 1.0) == bytemuck::cast_slice::<f32, u8>(&products));
         let largest = naive(how, &floats, -1.0f32, f32::max, |x| x);
-        assert!(f32s(Fold::Largest, -1.0) == bytemuck::cast_slice::<f32, u8>(&largest));
+        assert!(f32s(Fold::Maximum, -1.0) == bytemuck::cast_slice::<f32, u8>(&largest));
         let sums = naive(how, &ints, 5i64, i64::wrapping_add, |x| x);
         let ours = run(ElementType::I64, Fold::Sum, ints.as_ptr().cast(), &5i64.to_ne_bytes());
         assert!(ours == bytemuck::cast_slice::<i64, u8>(&sums));

@@ -4,9 +4,10 @@ use half::bf16;
 use warpforge_tensor::ElementType;
 
 use super::{place, random_axis};
+use crate::fold::Fold;
 use crate::movement::LayoutError;
 use crate::testing::{indices, position, with_pools};
-use crate::window::{Fold, ReduceWindow, WindowAxis};
+use crate::window::{ReduceWindow, WindowAxis};
 
 /// Folds windows one element at a time.
 fn naive<T: Copy>(
@@ -83,9 +84,9 @@ fn random_windows_of_floats() {
         }
         let data: Vec<f32> = (0..dims.iter().product()).map(|_| number(&mut random)).collect();
         let f32 = ElementType::F32;
-        check((f32, Fold::Largest), &dims, &axes, &data, f32::NEG_INFINITY, larger);
-        check((f32, Fold::Largest), &dims, &axes, &data, -0.0, larger);
-        check((f32, Fold::Smallest), &dims, &axes, &data, f32::INFINITY, smaller);
+        check((f32, Fold::Maximum), &dims, &axes, &data, f32::NEG_INFINITY, larger);
+        check((f32, Fold::Maximum), &dims, &axes, &data, -0.0, larger);
+        check((f32, Fold::Minimum), &dims, &axes, &data, f32::INFINITY, smaller);
         let data: Vec<f32> = data.iter().map(|x| if x.is_finite() { *x } else { 1.0 }).collect();
         for init in [0.0, -0.0, 1.0] {
             check((f32, Fold::Sum), &dims, &axes, &data, init, |a, b| a + b);
@@ -109,13 +110,13 @@ fn random_windows_of_integers_and_truths() {
         for init in [0, 1, -7] {
             check((ElementType::I32, Fold::Sum), &dims, &axes, &data, init, i32::wrapping_add);
             check((ElementType::I32, Fold::Product), &dims, &axes, &data, init, i32::wrapping_mul);
-            check((ElementType::I32, Fold::Largest), &dims, &axes, &data, init, i32::max);
+            check((ElementType::I32, Fold::Maximum), &dims, &axes, &data, init, i32::max);
             check((ElementType::I32, Fold::And), &dims, &axes, &data, init, |a, b| a & b);
         }
         let data: Vec<u8> = data.iter().map(|x| (x & 1) as u8).collect();
         for init in [0, 1] {
             check((ElementType::Bool, Fold::Sum), &dims, &axes, &data, init, |a, b| a | b);
-            check((ElementType::Bool, Fold::Smallest), &dims, &axes, &data, init, |a, b| a & b);
+            check((ElementType::Bool, Fold::Minimum), &dims, &axes, &data, init, |a, b| a & b);
             check((ElementType::Bool, Fold::Or), &dims, &axes, &data, init, |a, b| a | b);
         }
     }
@@ -129,7 +130,7 @@ fn pooling_of_images() {
         let axis = WindowAxis { size: 3, stride: 2, low: 1, high: 1, ..WindowAxis::default() };
         let axes = [WindowAxis::default(), axis, axis, WindowAxis::default()];
         let data: Vec<f32> = (0..dims.iter().product()).map(|_| number(&mut random)).collect();
-        check((ElementType::F32, Fold::Largest), &dims, &axes, &data, f32::NEG_INFINITY, larger);
+        check((ElementType::F32, Fold::Maximum), &dims, &axes, &data, f32::NEG_INFINITY, larger);
     }
 }
 

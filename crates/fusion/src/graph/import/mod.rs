@@ -1,17 +1,22 @@
 //! A function of a module as a graph.
 
+mod contraction;
+mod fold;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use contraction::{convolution, dot_of, reduce_window, window};
+use fold::{fold, with_initial};
 use thiserror::Error;
 use warpforge_ir::attr::{ComparisonType, ElementData};
 use warpforge_ir::slice::slice;
 use warpforge_ir::table::OpDef;
-use warpforge_ir::{Func, Module, OpKind, OpRef, TensorType, Type, ValueId};
-use warpforge_tensor::{ElementType, FloatType, IntType, Scalar, Shape, Tensor};
+use warpforge_ir::{Func, OpKind, OpRef, TensorType, Type, ValueId};
+use warpforge_tensor::{ElementType, FloatType, IntType, Shape, Tensor};
 
 use super::build::Builder;
-use super::op::{Conv, Dot, Fold, Op, Part, Window};
+use super::op::{Dot, Op, Part};
 use super::{Graph, Id};
 use crate::view::Step;
 
@@ -295,171 +300,6 @@ fn constant(b: &mut Builder, op: OpRef<'_>, dims: Vec<usize>) -> Option<Id> {
 /// A scalar in these dimensions; anything else as it is.
 fn spread(b: &mut Builder, id: Id, dims: &[usize]) -> Id {
     if b.node(id).dims.is_empty() && !dims.is_empty() { b.broadcast(id, dims.to_vec(), &[]) } else { id }
-}
-
-/// What a region of two scalars computes, when it is a single operation on them.
-fn fold(op: OpRef<'_>) -> Option<Fold> {
-    let module: &Module = op.module();
-    let block = op.region_block(0)?;
-    let &[first, second] = module.arguments(block) else { return None };
-    let mut ops = module.ops_in(block);
-    let (inner, end) = (ops.next()?, ops.next()?);
-    let &[a, b] = inner.operands() else { return None };
-    let both = (a, b) == (first, second) || (a, b) == (second, first);
-    let same = inner.result_type(0) == Some(module.value_type(first));
-    if !both || !same || ops.next().is_some() || end.operands() != [inner.result(0)?] {
-        return None;
-    }
-    Some(match inner.kind()? {
-        OpKind::Add => Fold::Add,
-        OpKind::Multiply => Fold::Multiply,
-        OpKind::Maximum => Fold::Max,
-        OpKind::Minimum => Fold::Min,
-        OpKind::And => Fold::And,
-        OpKind::Or => Fold::Or,
-        _ => return None,
-    })
-}
-
-/// Whether folding a value with others changes nothing.
-fn is_identity(b: &Builder, fold: Fold, init: Id) -> bool {
-    let node = b.node(init);
-    let Op::Constant(tensor) = &node.op else { return false };
-    if tensor.len() != 1 {
-        return false;
-    }
-    let value = tensor.get(0);
-    match (fold, node.element) {
-        // A sum that starts at +0 is never -0; kernels start there too.
-        (Fold::Add, _) => value == Scalar::zero(node.element),
-        (Fold::Multiply, _) => value == Scalar::one(node.element),
-        (Fold::Max, ElementType::Float(_)) => value == Scalar::Float(f64::NEG_INFINITY),
-        (Fold::Min, ElementType::Float(_)) => value == Scalar::Float(f64::INFINITY),
-        (Fold::Max, ElementType::Int(int)) => value == Scalar::Int(int_range(int).0),
-        (Fold::Min, ElementType::Int(int)) => value == Scalar::Int(int_range(int).1),
-        (Fold::And, ElementType::Bool) => value == Scalar::Bool(true),
-        (Fold::Or, ElementType::Bool) => value == Scalar::Bool(false),
-        _ => false,
-    }
-}
-
-/// The smallest and the largest number of a type.
-fn int_range(int: IntType) -> (i128, i128) {
-    let values = 1i128 << int.bits();
-    if int.is_signed() { (-values / 2, values / 2 - 1) } else { (0, values - 1) }
-}
-
-fn with_initial(b: &mut Builder, fold: Fold, reduced: Id, init: Id, dims: Vec<usize>) -> Option<Id> {
-    if is_identity(b, fold, init) {
-        return Some(reduced);
-    }
-    let init = b.broadcast(init, dims, &[]);
-    Some(b.map(fold.kind(), vec![init, reduced]))
-}
-
-fn window(op: OpRef<'_>) -> Option<Window> {
-    let dims = sizes(op.attr_i64s("window_dimensions")?)?;
-    let ones = || vec![1; dims.len()];
-    let list = |name: &str| op.attr_i64s(name).map_or_else(|| Some(ones()), sizes);
-    Some(Window {
-        strides: list("window_strides")?,
-        padding: paddings(op, dims.len())?,
-        base_dilation: list("base_dilations")?,
-        window_dilation: list("window_dilations")?,
-        dims,
-    })
-}
-
-fn paddings(op: OpRef<'_>, rank: usize) -> Option<Vec<(isize, isize)>> {
-    let Some(rows) = op.attr_rows("padding") else { return Some(vec![(0, 0); rank]) };
-    rows.into_iter().map(|row| Some((*row.first()? as isize, *row.get(1)? as isize))).collect()
-}
-
-/// Windows in the order of dimensions that the input is stored in.
-fn reduce_window(
-    b: &mut Builder,
-    (fold, init): (Fold, Tensor),
-    window: Window,
-    input: Id,
-    element: ElementType,
-    dims: Vec<usize>,
-) -> Id {
-    let node = b.node(input);
-    let Op::Layout(Step::Transpose(permutation)) = &node.op else {
-        return b.raw(Op::ReduceWindow(fold, window, init), vec![input], element, dims);
-    };
-    let (permutation, source) = (permutation.clone(), node.inputs[0]);
-    let back = super::build::inverse(&permutation);
-    let window = Window {
-        dims: back.iter().map(|&at| window.dims[at]).collect(),
-        strides: back.iter().map(|&at| window.strides[at]).collect(),
-        padding: back.iter().map(|&at| window.padding[at]).collect(),
-        base_dilation: back.iter().map(|&at| window.base_dilation[at]).collect(),
-        window_dilation: back.iter().map(|&at| window.window_dilation[at]).collect(),
-    };
-    let inner = back.iter().map(|&at| dims[at]).collect();
-    let result = b.raw(Op::ReduceWindow(fold, window, init), vec![source], element, inner);
-    b.transpose(result, permutation)
-}
-
-/// A product, when its operands are of one type and its result of that or, wider, of f32.
-fn dot_of(b: &mut Builder, dot: Dot, given: &[Id], element: ElementType, dims: Vec<usize>) -> Option<Id> {
-    let &[lhs, rhs] = given else { return None };
-    let operand = b.node(lhs).element;
-    let same = b.node(rhs).element == operand;
-    let widened = element == ElementType::F32 && [ElementType::BF16, ElementType::F16].contains(&operand);
-    let fits = matches!(element, ElementType::Float(_)) && (operand == element || widened);
-    (same && fits).then(|| b.raw(Op::Dot(dot), given.to_vec(), element, dims))
-}
-
-/// A convolution with channels last, whatever the order in the module.
-fn convolution(
-    b: &mut Builder,
-    op: OpRef<'_>,
-    given: &[Id],
-    element: ElementType,
-    dims: &[usize],
-) -> Option<Id> {
-    let &[input, weights] = given else { return None };
-    let numbers = op.conv_dims()?;
-    let same = b.node(input).element == element && b.node(weights).element == element;
-    if op.attr_i64("batch_group_count")? != 1 || !same || !matches!(element, ElementType::Float(_)) {
-        return None;
-    }
-    let rank = numbers.input_spatial.len();
-    let ones = || vec![1; rank];
-    let list = |name: &str| op.attr_i64s(name).map_or_else(|| Some(ones()), sizes);
-    let reversal: Vec<usize> = op
-        .attr_bools("window_reversal")
-        .map(|flags| flags.iter().enumerate().filter(|(_, flag)| **flag).map(|(at, _)| at).collect())
-        .unwrap_or_default();
-    let conv = Conv {
-        strides: list("window_strides")?,
-        padding: paddings(op, rank)?,
-        base_dilation: list("lhs_dilation")?,
-        window_dilation: list("rhs_dilation")?,
-        groups: usize::try_from(op.attr_i64("feature_group_count")?).ok()?,
-    };
-    let order = |first: i64, spatial: &[i64], last: i64| {
-        sizes(&std::iter::once(first).chain(spatial.iter().copied()).chain([last]).collect::<Vec<_>>())
-    };
-    let spatial_first: Vec<i64> = numbers
-        .kernel_spatial
-        .iter()
-        .copied()
-        .chain([numbers.kernel_input_feature, numbers.kernel_output_feature])
-        .collect();
-    let input =
-        b.transpose(input, order(numbers.input_batch, &numbers.input_spatial, numbers.input_feature)?);
-    let mut weights = b.transpose(weights, sizes(&spatial_first)?);
-    if !reversal.is_empty() {
-        let (element, dims) = (b.node(weights).element, b.node(weights).dims.clone());
-        weights = b.add(Op::Layout(Step::Reverse(reversal)), vec![weights], element, dims);
-    }
-    let output = order(numbers.output_batch, &numbers.output_spatial, numbers.output_feature)?;
-    let inner = output.iter().map(|&at| dims[at]).collect();
-    let result = b.raw(Op::Conv(conv), vec![input, weights], element, inner);
-    Some(b.transpose(result, super::build::inverse(&output)))
 }
 
 /// Operations on each element that kernels of backends may have.

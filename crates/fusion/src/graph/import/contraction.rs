@@ -1,0 +1,122 @@
+//! Products, convolutions and windows in the one form that the graph has for them.
+
+use warpforge_ir::OpRef;
+use warpforge_tensor::{ElementType, Tensor};
+
+use super::sizes;
+use crate::graph::Id;
+use crate::graph::build::{Builder, inverse};
+use crate::graph::op::{Conv, Dot, Fold, Op, Window};
+use crate::view::Step;
+
+/// The windows of an operation.
+pub(super) fn window(op: OpRef<'_>) -> Option<Window> {
+    let dims = sizes(op.attr_i64s("window_dimensions")?)?;
+    let ones = || vec![1; dims.len()];
+    let list = |name: &str| op.attr_i64s(name).map_or_else(|| Some(ones()), sizes);
+    Some(Window {
+        strides: list("window_strides")?,
+        padding: paddings(op, dims.len())?,
+        base_dilation: list("base_dilations")?,
+        window_dilation: list("window_dilations")?,
+        dims,
+    })
+}
+
+fn paddings(op: OpRef<'_>, rank: usize) -> Option<Vec<(isize, isize)>> {
+    let Some(rows) = op.attr_rows("padding") else { return Some(vec![(0, 0); rank]) };
+    rows.into_iter().map(|row| Some((*row.first()? as isize, *row.get(1)? as isize))).collect()
+}
+
+/// Windows in the order of dimensions that the input is stored in.
+pub(super) fn reduce_window(
+    b: &mut Builder,
+    (fold, init): (Fold, Tensor),
+    window: Window,
+    input: Id,
+    element: ElementType,
+    dims: Vec<usize>,
+) -> Id {
+    let node = b.node(input);
+    let Op::Layout(Step::Transpose(permutation)) = &node.op else {
+        return b.raw(Op::ReduceWindow(fold, window, init), vec![input], element, dims);
+    };
+    let (permutation, source) = (permutation.clone(), node.inputs[0]);
+    let back = inverse(&permutation);
+    let window = Window {
+        dims: back.iter().map(|&at| window.dims[at]).collect(),
+        strides: back.iter().map(|&at| window.strides[at]).collect(),
+        padding: back.iter().map(|&at| window.padding[at]).collect(),
+        base_dilation: back.iter().map(|&at| window.base_dilation[at]).collect(),
+        window_dilation: back.iter().map(|&at| window.window_dilation[at]).collect(),
+    };
+    let inner = back.iter().map(|&at| dims[at]).collect();
+    let result = b.raw(Op::ReduceWindow(fold, window, init), vec![source], element, inner);
+    b.transpose(result, permutation)
+}
+
+/// A product, when its operands are of one type and its result of that or, wider, of f32.
+pub(super) fn dot_of(
+    b: &mut Builder,
+    dot: Dot,
+    given: &[Id],
+    element: ElementType,
+    dims: Vec<usize>,
+) -> Option<Id> {
+    let &[lhs, rhs] = given else { return None };
+    let operand = b.node(lhs).element;
+    let same = b.node(rhs).element == operand;
+    let widened = element == ElementType::F32 && [ElementType::BF16, ElementType::F16].contains(&operand);
+    let fits = matches!(element, ElementType::Float(_)) && (operand == element || widened);
+    (same && fits).then(|| b.raw(Op::Dot(dot), given.to_vec(), element, dims))
+}
+
+/// A convolution with channels last, whatever the order in the module.
+pub(super) fn convolution(
+    b: &mut Builder,
+    op: OpRef<'_>,
+    given: &[Id],
+    element: ElementType,
+    dims: &[usize],
+) -> Option<Id> {
+    let &[input, weights] = given else { return None };
+    let numbers = op.conv_dims()?;
+    let same = b.node(input).element == element && b.node(weights).element == element;
+    if op.attr_i64("batch_group_count")? != 1 || !same || !matches!(element, ElementType::Float(_)) {
+        return None;
+    }
+    let rank = numbers.input_spatial.len();
+    let ones = || vec![1; rank];
+    let list = |name: &str| op.attr_i64s(name).map_or_else(|| Some(ones()), sizes);
+    let reversal: Vec<usize> = op
+        .attr_bools("window_reversal")
+        .map(|flags| flags.iter().enumerate().filter(|(_, flag)| **flag).map(|(at, _)| at).collect())
+        .unwrap_or_default();
+    let conv = Conv {
+        strides: list("window_strides")?,
+        padding: paddings(op, rank)?,
+        base_dilation: list("lhs_dilation")?,
+        window_dilation: list("rhs_dilation")?,
+        groups: usize::try_from(op.attr_i64("feature_group_count")?).ok()?,
+    };
+    let order = |first: i64, spatial: &[i64], last: i64| {
+        sizes(&std::iter::once(first).chain(spatial.iter().copied()).chain([last]).collect::<Vec<_>>())
+    };
+    let spatial_first: Vec<i64> = numbers
+        .kernel_spatial
+        .iter()
+        .copied()
+        .chain([numbers.kernel_input_feature, numbers.kernel_output_feature])
+        .collect();
+    let input =
+        b.transpose(input, order(numbers.input_batch, &numbers.input_spatial, numbers.input_feature)?);
+    let mut weights = b.transpose(weights, sizes(&spatial_first)?);
+    if !reversal.is_empty() {
+        let (element, dims) = (b.node(weights).element, b.node(weights).dims.clone());
+        weights = b.add(Op::Layout(Step::Reverse(reversal)), vec![weights], element, dims);
+    }
+    let output = order(numbers.output_batch, &numbers.output_spatial, numbers.output_feature)?;
+    let inner = output.iter().map(|&at| dims[at]).collect();
+    let result = b.raw(Op::Conv(conv), vec![input, weights], element, inner);
+    Some(b.transpose(result, inverse(&output)))
+}

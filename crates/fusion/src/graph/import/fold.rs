@@ -1,0 +1,75 @@
+//! Reductions: what their regions compute, and where they start.
+
+use warpforge_ir::{Module, OpKind, OpRef};
+use warpforge_tensor::{ElementType, IntType, Scalar};
+
+use crate::graph::Id;
+use crate::graph::build::Builder;
+use crate::graph::op::{Fold, Op};
+
+/// What a region of two scalars computes, when it is a single operation on them.
+pub(super) fn fold(op: OpRef<'_>) -> Option<Fold> {
+    let module: &Module = op.module();
+    let block = op.region_block(0)?;
+    let &[first, second] = module.arguments(block) else { return None };
+    let mut ops = module.ops_in(block);
+    let (inner, end) = (ops.next()?, ops.next()?);
+    let &[a, b] = inner.operands() else { return None };
+    let both = (a, b) == (first, second) || (a, b) == (second, first);
+    let same = inner.result_type(0) == Some(module.value_type(first));
+    if !both || !same || ops.next().is_some() || end.operands() != [inner.result(0)?] {
+        return None;
+    }
+    Some(match inner.kind()? {
+        OpKind::Add => Fold::Add,
+        OpKind::Multiply => Fold::Multiply,
+        OpKind::Maximum => Fold::Max,
+        OpKind::Minimum => Fold::Min,
+        OpKind::And => Fold::And,
+        OpKind::Or => Fold::Or,
+        _ => return None,
+    })
+}
+
+/// Whether folding a value with others changes nothing.
+fn is_identity(b: &Builder, fold: Fold, init: Id) -> bool {
+    let node = b.node(init);
+    let Op::Constant(tensor) = &node.op else { return false };
+    if tensor.len() != 1 {
+        return false;
+    }
+    let value = tensor.get(0);
+    match (fold, node.element) {
+        // A sum that starts at +0 is never -0; kernels start there too.
+        (Fold::Add, _) => value == Scalar::zero(node.element),
+        (Fold::Multiply, _) => value == Scalar::one(node.element),
+        (Fold::Max, ElementType::Float(_)) => value == Scalar::Float(f64::NEG_INFINITY),
+        (Fold::Min, ElementType::Float(_)) => value == Scalar::Float(f64::INFINITY),
+        (Fold::Max, ElementType::Int(int)) => value == Scalar::Int(int_range(int).0),
+        (Fold::Min, ElementType::Int(int)) => value == Scalar::Int(int_range(int).1),
+        (Fold::And, ElementType::Bool) => value == Scalar::Bool(true),
+        (Fold::Or, ElementType::Bool) => value == Scalar::Bool(false),
+        _ => false,
+    }
+}
+
+/// The smallest and the largest number of a type.
+fn int_range(int: IntType) -> (i128, i128) {
+    let values = 1i128 << int.bits();
+    if int.is_signed() { (-values / 2, values / 2 - 1) } else { (0, values - 1) }
+}
+
+/// A reduction from an initial value on.
+pub(super) fn with_initial(
+    b: &mut Builder,
+    fold: Fold,
+    reduced: Id,
+    init: Id,
+    dims: Vec<usize>,
+) -> Option<Id> {
+    if is_identity(b, fold, init) {
+        return Some(reduced);
+    }
+    let init = b.broadcast(init, dims, &[]);
+    Some(b.map(fold.kind(), vec![init, reduced]))
+}
