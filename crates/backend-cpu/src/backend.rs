@@ -8,7 +8,7 @@ use warpforge_fusion::graph::import;
 use warpforge_fusion::simplify::simplify;
 use warpforge_kernels::pool::Pool;
 use warpforge_runtime::{
-    Backend, Capabilities, Device, ErrorKind, Executable, Precision, Program, Result, Target, Tier,
+    Backend, Capabilities, Device, ErrorKind, Executable, Precision, Program, Reference, Result, Target, Tier,
 };
 
 use crate::executable::Compiled;
@@ -33,28 +33,27 @@ pub struct Cpu {
 
 impl Cpu {
     fn pool(&self, threads: Option<NonZeroUsize>) -> Result<Arc<Pool>> {
-        let wrong = |reason: String| ErrorKind::Failed { backend: NAME, reason };
         let threads = match threads {
             Some(threads) => threads,
             None => match std::env::var(THREADS) {
-                Ok(text) => {
-                    text.parse().map_err(|_| wrong(format!("{THREADS} is `{text}`, not a number above 0")))?
-                }
+                Ok(text) => text.parse().map_err(|_| {
+                    ErrorKind::Threads(format!("{THREADS} is `{text}`, not a number above 0"))
+                })?,
                 Err(_) => std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             },
         };
         if threads.get() > MOST_THREADS {
-            return Err(wrong(format!(
-                "{threads} threads are more than the {MOST_THREADS} that a run may use"
-            ))
-            .into());
+            let reason = format!("{threads} threads are more than the {MOST_THREADS} that a run may use");
+            return Err(ErrorKind::Threads(reason).into());
         }
         let mut known = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pool) = known.upgrade().filter(|pool| pool.threads() == threads.get()) {
             return Ok(pool);
         }
-        let pool =
-            Pool::new(threads).map_err(|error| wrong(format!("cannot start {threads} threads: {error}")))?;
+        let pool = Pool::new(threads).map_err(|error| ErrorKind::Failed {
+            backend: NAME,
+            reason: format!("cannot start {threads} threads: {error}"),
+        })?;
         let pool = Arc::new(pool);
         *known = Arc::downgrade(&pool);
         Ok(pool)
@@ -94,7 +93,13 @@ impl Backend for Cpu {
                 Compiled::new(program, graph, clusters, pool, products).map_err(|error| error.to_string())
             });
         match (compiled, products) {
-            (Ok(compiled), _) => Ok(Box::new(compiled)),
+            (Ok(compiled), _) => {
+                if !compiled.on_reference().is_empty() {
+                    // What the reference cannot evaluate either is named now, not in the middle of a run.
+                    Reference.compile(program, target)?;
+                }
+                Ok(Box::new(compiled))
+            }
             (Err(reason), Products::Model) => Ok(Box::new(OnReference::new(program, target, reason)?)),
             (Err(reason), _) => {
                 Err(ErrorKind::Unsupported { backend: NAME, operations: vec![reason] }.into())

@@ -147,6 +147,33 @@ fn a_convolution_has_its_normalisation_in_its_weights() {
     assert!(convolutions == 1 && names.len() <= 3, "{names:?}");
 }
 
+/// Weights that are turned round, channels too, and a convolution of a convolution.
+#[test]
+fn convolutions_follow_each_other_with_reversed_weights() {
+    let conv = |x: &str, w: &str, i: usize, o: usize| {
+        format!(
+            "stablehlo.convolution({x}, {w}) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+            window = {{stride = [1, 1], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]}}
+            {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}}
+            : (tensor<1x5x5x{i}xf32>, tensor<3x3x{i}x{o}xf32>) -> tensor<1x5x5x{o}xf32>"
+        )
+    };
+    let text = format!(
+        "func.func @main(%w: tensor<3x3x4x6xf32>, %v: tensor<3x3x6x2xf32>, %x: tensor<1x5x5x4xf32>)
+            -> tensor<1x5x5x2xf32> {{
+        %r = stablehlo.reverse %w, dims = [0, 2, 3] : tensor<3x3x4x6xf32>
+        %a = {}
+        %b = {}
+        func.return %b : tensor<1x5x5x2xf32> }}",
+        conv("%x", "%r", 4, 6),
+        conv("%a", "%v", 6, 2)
+    );
+    let (w, v) = (tensor(&[3, 3, 4, 6], 1), tensor(&[3, 3, 6, 2], 2));
+    let x = tensor(&[1, 5, 5, 4], 3);
+    kernels(&text, vec![Some(w.clone()), Some(v.clone()), None], std::slice::from_ref(&x));
+    kernels(&text, vec![], &[w, v, x]);
+}
+
 #[test]
 fn products_of_bf16_have_sums_of_f32() {
     let text = "func.func @main(%x: tensor<20x30xf32>, %y: tensor<30x10xf32>) -> tensor<20x10xf32> {
@@ -171,6 +198,15 @@ fn what_has_no_kernel_runs_on_the_reference_and_is_named() {
     let input = Tensor::from_slice(&[8, 8], &identity).unwrap();
     let outputs = executable.run(&[input], &RunOptions::default()).unwrap().outputs;
     assert_eq!(outputs[0].get(0), Scalar::Float(2.0));
+}
+
+#[test]
+fn what_nobody_can_run_is_named_before_the_run() {
+    let text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+        %r = stablehlo.custom_call @nobody_knows(%x) : (tensor<2xf32>) -> tensor<2xf32>
+        func.return %r : tensor<2xf32> }";
+    let refused = Cpu::default().compile(&program(text, vec![]), &target(Tier::Production, 1)).err().unwrap();
+    assert!(refused.to_string().contains("nobody_knows"), "{refused}");
 }
 
 #[test]

@@ -61,9 +61,11 @@ impl From<warpforge::Error> for Failure {
                 _ => Exit::BadInput,
             },
             warpforge::Error::Runtime(runtime) => match runtime.kind() {
-                Runtime::Entry { .. } | Runtime::Inputs(_) | Runtime::Shapes(_) | Runtime::Source(_) => {
-                    Exit::BadInput
-                }
+                Runtime::Entry { .. }
+                | Runtime::Inputs(_)
+                | Runtime::Shapes(_)
+                | Runtime::Source(_)
+                | Runtime::Threads(_) => Exit::BadInput,
                 _ => Exit::NotPossible,
             },
             _ => Exit::BadInput,

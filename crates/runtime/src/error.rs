@@ -59,6 +59,9 @@ pub enum ErrorKind {
         /// What happened.
         reason: String,
     },
+    /// No run can use so many threads.
+    #[error("{0}")]
+    Threads(String),
     /// The entry function cannot be run.
     #[error("@{entry}: {reason}")]
     Entry {

@@ -140,7 +140,7 @@ impl<'g> State<'g> {
                 Kind::Dot(Product { node: id, operands, epilogue: None })
             }
             Op::Conv(_) => {
-                let operands = [self.dense_operand(node.inputs[0]), self.any_operand(node.inputs[1])];
+                let operands = [self.dense_operand(node.inputs[0]), self.weights_operand(node.inputs[1])];
                 Kind::Conv(Product { node: id, operands, epilogue: None })
             }
             Op::Concat(_) => Kind::Single(node.inputs.iter().map(|&input| self.any_operand(input)).collect()),

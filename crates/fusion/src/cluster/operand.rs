@@ -14,50 +14,42 @@ pub struct Operand {
 }
 
 impl State<'_> {
-    /// The value that layouts lead to, as deep as `accept` takes the view; it will be in memory.
-    pub(super) fn operand(&mut self, id: Id, accept: &dyn Fn(&View) -> bool) -> Operand {
+    /// The value that layouts lead to, as deep as `accept` takes the view. It will be in memory.
+    fn operand(&mut self, id: Id, accept: impl Fn(&Operand) -> bool) -> Operand {
         let graph = self.graph;
         let mut best = Operand { value: id, view: View::dense(&graph.node(id).dims) };
         let mut steps: Vec<&Step> = Vec::new();
-        let mut at = id;
-        // A value that is in memory anyway, or that repeats little, is not copied for another order.
-        while let Op::Layout(step) = &graph.node(at).op {
+        let mut value = id;
+        while let Op::Layout(step) = &graph.node(value).op {
             steps.insert(0, step);
-            at = graph.node(at).inputs[0];
-            match View::dense(&graph.node(at).dims).after_all(steps.iter().copied()) {
-                Some(view) if accept(&view) => best = Operand { value: at, view },
-                Some(_) => {}
-                None => break,
+            value = graph.node(value).inputs[0];
+            let seen = View::dense(&graph.node(value).dims).after_all(steps.iter().copied());
+            let Some(view) = seen else { break };
+            let deeper = Operand { value, view };
+            if accept(&deeper) {
+                best = deeper;
             }
         }
         self.needed[best.value.index()] = true;
         best
     }
 
-    /// A value that kernels read in row-major order.
+    /// A value that kernels read whole and in row-major order.
     pub(super) fn dense_operand(&mut self, id: Id) -> Operand {
-        let len = self.graph.node(id).len();
         let graph = self.graph;
-        let accept = |view: &View| view.is_dense() && view.len() == len;
-        let mut found = self.operand_without_need(id, &accept);
-        // A dense part of a longer array is not the array.
-        if graph.node(found.value).len() != len {
-            found = Operand { value: id, view: View::dense(&graph.node(id).dims) };
-        }
-        self.needed[found.value.index()] = true;
-        found
-    }
-
-    fn operand_without_need(&mut self, id: Id, accept: &dyn Fn(&View) -> bool) -> Operand {
-        let before = self.needed.clone();
-        let found = self.operand(id, accept);
-        self.needed = before;
-        found
+        let len = graph.node(id).len();
+        self.operand(id, |seen| seen.view.is_dense() && graph.node(seen.value).len() == len)
     }
 
     /// A value that kernels read with any strides.
     pub(super) fn any_operand(&mut self, id: Id) -> Operand {
-        self.operand(id, &|_| true)
+        self.operand(id, |_| true)
+    }
+
+    /// The weights of a convolution: windows may be read backwards, channels not.
+    pub(super) fn weights_operand(&mut self, id: Id) -> Operand {
+        let channels = self.graph.node(id).dims.len() - 2..;
+        self.operand(id, |seen| seen.view.strides[channels.clone()].iter().all(|&stride| stride >= 0))
     }
 
     /// The operands of a product: rows and columns each with one stride.
@@ -69,12 +61,11 @@ impl State<'_> {
             let rank = self.graph.node(inputs[side]).dims.len();
             let free: Vec<usize> =
                 (0..rank).filter(|at| !batch.contains(at) && !contract.contains(at)).collect();
-            let accept = |view: &View| {
-                single_stride(view, contract).is_some()
-                    && single_stride(view, &free).is_some()
-                    && view.strides.iter().all(|&stride| stride >= 0)
-            };
-            self.operand(inputs[side], &accept)
+            self.operand(inputs[side], |seen| {
+                single_stride(&seen.view, contract).is_some()
+                    && single_stride(&seen.view, &free).is_some()
+                    && seen.view.strides.iter().all(|&stride| stride >= 0)
+            })
         })
     }
 }

@@ -28,23 +28,16 @@ pub(super) fn into_weights(graph: &Graph) -> Graph {
     }
     let mut pass = Pass { rewrite: Rewrite::new(graph), pending: HashMap::new() };
     for id in graph.ids() {
-        let node = graph.node(id);
-        if let Some(affine) = pass.extended(id) {
-            if users[id.index()].len() == 1 && !graph.outputs.contains(&id) {
+        match pass.extended(id) {
+            Some(affine) if users[id.index()].len() == 1 && !graph.outputs.contains(&id) => {
                 pass.pending.insert(id, affine);
-                continue;
             }
-            let new = pass.make(affine);
-            pass.rewrite.made.insert(id, new);
-            continue;
-        }
-        for input in &node.inputs {
-            if let Some(affine) = pass.pending.remove(input) {
-                let new = pass.make(affine);
-                pass.rewrite.made.insert(*input, new);
+            Some(affine) => pass.make(id, affine),
+            None => {
+                pass.make_inputs(id);
+                pass.rewrite.copy(id);
             }
         }
-        pass.rewrite.copy(id);
     }
     pass.rewrite.finish()
 }
@@ -61,6 +54,7 @@ impl Pass<'_> {
         let node = old.node(id);
         match &node.op {
             Op::Conv(_) if node.element == ElementType::F32 && self.weights(id).is_some() => {
+                self.make_inputs(id);
                 Some(Affine { conv: id, scale: None, shift: None })
             }
             Op::Elementwise(kind @ (OpKind::Add | OpKind::Subtract | OpKind::Multiply)) => {
@@ -124,8 +118,23 @@ impl Pass<'_> {
         }
     }
 
+    /// Makes the inputs of a node that are not made yet.
+    fn make_inputs(&mut self, id: Id) {
+        for &input in &self.rewrite.old.node(id).inputs {
+            if let Some(affine) = self.pending.remove(&input) {
+                self.make(input, affine);
+            }
+        }
+    }
+
+    /// Makes the node that is a convolution with a scale and a shift.
+    fn make(&mut self, id: Id, affine: Affine) {
+        let new = self.made(affine);
+        self.rewrite.made.insert(id, new);
+    }
+
     /// The convolution with its scale in the weights, and its shift added.
-    fn make(&mut self, affine: Affine) -> Id {
+    fn made(&mut self, affine: Affine) -> Id {
         let old = self.rewrite.old;
         let node = old.node(affine.conv);
         let scaled = affine.scale.and_then(|scale| self.scaled(affine.conv, scale));
