@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle, Thread};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// How often a waiting thread looks for the next job before it sleeps: some tens of microseconds, enough for the gaps
+/// How often a waiting thread looks for the next job before it sleeps: a tenth of a millisecond, enough for the gaps
 /// between the kernels of a run, too little to be felt by another process.
 const LOOKS_BEFORE_SLEEP: u32 = 4_000;
 
