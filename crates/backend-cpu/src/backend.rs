@@ -8,12 +8,12 @@ use warpforge_fusion::graph::import;
 use warpforge_fusion::simplify::simplify;
 use warpforge_kernels::pool::Pool;
 use warpforge_runtime::{
-    Backend, Capabilities, Device, ErrorKind, Executable, Precision, Program, Reference, Result, Target, Tier,
+    Backend, Capabilities, Device, ErrorKind, Executable, OnReference, Precision, Program, Reference, Result,
+    Target, Tier,
 };
 
 use crate::executable::Compiled;
 use crate::kernel::Products;
-use crate::whole::OnReference;
 
 /// Its name in records.
 pub(crate) const NAME: &str = "cpu";

@@ -11,13 +11,16 @@ use warpforge_fusion::cluster::{Clusters, Operand};
 use warpforge_fusion::{Graph, Id};
 use warpforge_kernels::gemm::Memory as Block;
 use warpforge_kernels::pool::Pool;
+use warpforge_runtime::plan::{Place, Plan, plan};
 use warpforge_runtime::profile::{Event, Profile};
 use warpforge_runtime::{ErrorKind, Executable, Outcome, Program, Result, RunOptions};
 use warpforge_tensor::{Blob, ElementType, Shape, Tensor};
 
 use crate::backend::NAME;
 use crate::kernel::{self, Kernel, KernelError, Memory, Products, Setting};
-use crate::plan::{Place, Plan, plan};
+
+/// Every value begins at a line of cache.
+const LINE: usize = 64;
 
 /// A kernel and what is said about it in profiles.
 struct Step {
@@ -61,7 +64,7 @@ impl Compiled {
             let kernel = kernel::kernel(&setting, cluster)?;
             steps.push(Step { kernel, flops: cost.flops, bytes: cost.bytes });
         }
-        let plan = plan(&graph, &clusters);
+        let plan = plan(&graph, &clusters, LINE);
         for cluster in &clusters.clusters {
             let mut missing = cluster.reads().into_iter().filter(|id| !plan.places.contains_key(id));
             if let Some(id) = missing.next() {

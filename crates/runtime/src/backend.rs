@@ -1,5 +1,7 @@
 //! The contract that every backend fulfils.
 
+use std::time::Duration;
+
 use warpforge_tensor::Tensor;
 
 use crate::error::Result;
@@ -26,6 +28,11 @@ pub trait Backend: Send + Sync {
     /// The devices of this machine that it can run on.
     fn devices(&self) -> Vec<Device>;
 
+    /// Why a device that it could have is not among [`Backend::devices`]; `None` when it is none of its kind.
+    fn why_not(&self, _: Device) -> Option<String> {
+        None
+    }
+
     /// What it can do on one of its devices.
     fn capabilities(&self, device: Device) -> Capabilities;
 
@@ -49,6 +56,21 @@ pub trait Executable: Send + Sync {
     /// When the inputs do not fit, or the run fails.
     fn run(&self, inputs: &[Tensor], options: &RunOptions) -> Result<Outcome>;
 
+    /// Puts inputs where a device reads them, for runs that take and give nothing else: `None` where inputs are read
+    /// from the host anyway.
+    ///
+    /// # Errors
+    ///
+    /// When the inputs do not fit, or the device fails.
+    fn bind(&self, _: &[Tensor]) -> Result<Option<Box<dyn Bound + '_>>> {
+        Ok(None)
+    }
+
+    /// What a run does on its device, where the backend counts it.
+    fn counters(&self) -> Option<Counters> {
+        None
+    }
+
     /// How many host threads a run uses.
     fn threads(&self) -> usize;
 
@@ -59,6 +81,32 @@ pub trait Executable: Send + Sync {
     fn on_reference(&self) -> Vec<String> {
         Vec::new()
     }
+}
+
+/// An executable with its inputs on the device. Nobody else runs the executable meanwhile.
+pub trait Bound {
+    /// Runs once and waits: the time by the device's own clock, transfers from and to the host not in it.
+    ///
+    /// # Errors
+    ///
+    /// When the run fails.
+    fn run(&mut self) -> Result<Duration>;
+
+    /// The results of the last run, brought to the host.
+    ///
+    /// # Errors
+    ///
+    /// When the device fails.
+    fn outputs(&mut self) -> Result<Vec<Tensor>>;
+}
+
+/// What a run does on its device.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Kernels launched, those inside library calls counted as one each.
+    pub kernel_launches: u64,
+    /// Bytes that kernels read and write, each value once a kernel, as the cost model counts them.
+    pub bytes_moved: u64,
 }
 
 /// What a run gives.

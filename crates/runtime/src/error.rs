@@ -16,7 +16,7 @@ pub struct Error {
 #[non_exhaustive]
 pub enum ErrorKind {
     /// No backend has this device and tier here.
-    #[error("no backend runs on {device}{}; there is {}", at_tier(*tier), listed(offers))]
+    #[error("no backend runs on {device}{}; there is {}{}", at_tier(*tier), listed(offers), lines(reasons))]
     Unavailable {
         /// The device asked for.
         device: Device,
@@ -24,6 +24,8 @@ pub enum ErrorKind {
         tier: Option<Tier>,
         /// What there is instead.
         offers: Vec<Offer>,
+        /// Why there is no such device, where somebody knows.
+        reasons: Vec<String>,
     },
     /// The backend cannot compute in this precision.
     #[error("{backend} cannot compute in precision `{precision}`; it has {}", known.join(", "))]

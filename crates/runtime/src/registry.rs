@@ -52,8 +52,12 @@ pub fn choose(backends: &[Arc<dyn Backend>], options: &CompileOptions) -> Result
     let all = offers(backends);
     let wanted =
         |offer: &&Offer| offer.device == options.device && options.tier.is_none_or(|tier| tier == offer.tier);
-    let unavailable =
-        || ErrorKind::Unavailable { device: options.device, tier: options.tier, offers: all.clone() };
+    let unavailable = || ErrorKind::Unavailable {
+        device: options.device,
+        tier: options.tier,
+        offers: all.clone(),
+        reasons: backends.iter().filter_map(|backend| backend.why_not(options.device)).collect(),
+    };
     let offer = all.iter().find(wanted).ok_or_else(unavailable)?;
     let backend = backends.iter().find(|backend| backend.name() == offer.backend).ok_or_else(unavailable)?;
     if let Precision::Named(name) = &options.precision {

@@ -22,11 +22,13 @@ impl Reference {
     pub(super) fn new(graph: &Graph, part: &Arc<Part>, inputs: &[Operand], node: Id) -> Self {
         let typed =
             |operand: &Operand| (operand.value, graph.node(operand.value).element, operand.view.dims.clone());
-        let results =
-            crate::plan::results(graph, node).into_iter().filter_map(|id| match graph.node(id).op {
-                Op::Result(at) => Some((at, id)),
-                _ => None,
-            });
+        let results = warpforge_runtime::plan::results(graph, node).into_iter().filter_map(|id| match graph
+            .node(id)
+            .op
+        {
+            Op::Result(at) => Some((at, id)),
+            _ => None,
+        });
         Self {
             part: Arc::clone(part),
             inputs: inputs.iter().map(typed).collect(),

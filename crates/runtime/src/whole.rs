@@ -1,10 +1,11 @@
-//! Programs that the engine has no form for: the reference runs them as a whole, and says so.
+//! Programs that an engine has no form for: the reference runs them as a whole, and says so.
 
-use warpforge_runtime::{Backend, Executable, Outcome, Program, Reference, Result, RunOptions, Target};
 use warpforge_tensor::Tensor;
 
+use crate::{Backend, Executable, Outcome, Program, Reference, Result, RunOptions, Target};
+
 /// A program on the reference.
-pub(crate) struct OnReference {
+pub struct OnReference {
     inner: Box<dyn Executable>,
     reason: String,
 }
@@ -15,7 +16,7 @@ impl OnReference {
     /// # Errors
     ///
     /// When the reference cannot run it either.
-    pub(crate) fn new(program: &Program, target: &Target, reason: String) -> Result<Self> {
+    pub fn new(program: &Program, target: &Target, reason: String) -> Result<Self> {
         Ok(Self { inner: Reference.compile(program, target)?, reason })
     }
 }

@@ -1,16 +1,13 @@
-//! Where values lie while a program runs: one block of memory that they share, each in its time.
+//! Where values lie while a program runs: one block of memory that they share, each in its time. The same on every device.
 
 use std::collections::HashMap;
 
 use warpforge_fusion::cluster::Clusters;
 use warpforge_fusion::{Graph, Id, Op};
 
-/// Every value begins at a line of cache.
-const LINE: usize = 64;
-
 /// Where a value lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub enum Place {
     /// In an input of the run.
     Argument(usize),
     /// Among the constants, by its number there.
@@ -23,18 +20,21 @@ pub(crate) enum Place {
 
 /// Where all values lie.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Plan {
-    pub(crate) places: HashMap<Id, Place>,
+pub struct Plan {
+    /// The place of each value.
+    pub places: HashMap<Id, Place>,
     /// The values of [`Place::Constant`], in order.
-    pub(crate) constants: Vec<Id>,
+    pub constants: Vec<Id>,
     /// The values of [`Place::Output`], in order.
-    pub(crate) outputs: Vec<Id>,
+    pub outputs: Vec<Id>,
     /// Bytes of the block.
-    pub(crate) block: usize,
+    pub block: usize,
 }
 
-/// Gives every value that clusters read or write its place. Values that do not live at the same time share memory.
-pub(crate) fn plan(graph: &Graph, clusters: &Clusters) -> Plan {
+/// Gives every value that clusters read or write its place; in the block they begin at multiples of `line` bytes. Values
+/// that do not live at the same time share memory.
+#[must_use]
+pub fn plan(graph: &Graph, clusters: &Clusters, line: usize) -> Plan {
     let mut plan = Plan::default();
     let mut last_use: HashMap<Id, usize> = HashMap::new();
     let mut written: Vec<(usize, Id)> = Vec::new();
@@ -70,7 +70,7 @@ pub(crate) fn plan(graph: &Graph, clusters: &Clusters) -> Plan {
     for (time, id) in written {
         rooms.end_before(time);
         plan.places.entry(id).or_insert_with(|| {
-            Place::Block(rooms.take(graph.node(id).bytes().next_multiple_of(LINE), last_use[&id]))
+            Place::Block(rooms.take(graph.node(id).bytes().next_multiple_of(line), last_use[&id]))
         });
     }
     plan.block = rooms.high;
@@ -78,7 +78,8 @@ pub(crate) fn plan(graph: &Graph, clusters: &Clusters) -> Plan {
 }
 
 /// The values that a cluster gives: one, or the results of an operation that the reference evaluates.
-pub(crate) fn results(graph: &Graph, output: Id) -> Vec<Id> {
+#[must_use]
+pub fn results(graph: &Graph, output: Id) -> Vec<Id> {
     if !matches!(graph.node(output).op, Op::Reference(_)) {
         return vec![output];
     }
