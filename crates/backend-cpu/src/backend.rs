@@ -71,7 +71,8 @@ impl Backend for Cpu {
 
     fn capabilities(&self, _: Device) -> Capabilities {
         let precisions = vec!["bf16".to_owned()];
-        Capabilities { tiers: vec![Tier::Production], precisions, observes_values: false }
+        let tiers = vec![Tier::Production, Tier::Observable];
+        Capabilities { tiers, precisions, observes_values: false }
     }
 
     fn compile(&self, program: &Program, target: &Target) -> Result<Box<dyn Executable>> {
@@ -85,12 +86,14 @@ impl Backend for Cpu {
             Precision::Named(name) if name == "bf16" => Products::Bf16,
             _ => Products::Model,
         };
+        let observe = target.tier == Tier::Observable;
         let compiled = import(func, &|at| program.weights().get(at).cloned())
             .map_err(|error| error.to_string())
             .and_then(|graph| {
                 let graph = simplify(&graph);
                 let clusters = clusters(&graph);
-                Compiled::new(program, graph, clusters, pool, products).map_err(|error| error.to_string())
+                Compiled::new(program, graph, clusters, pool, products, observe)
+                    .map_err(|error| error.to_string())
             });
         match (compiled, products) {
             (Ok(compiled), _) => {

@@ -7,17 +7,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
-use warpforge_fusion::cluster::{Clusters, Operand};
+use warpforge_fusion::cluster::{Cluster, Clusters, Kind, Operand};
 use warpforge_fusion::{Graph, Id};
 use warpforge_kernels::gemm::Memory as Block;
 use warpforge_kernels::pool::Pool;
-use warpforge_runtime::plan::{Place, Plan, plan};
+use warpforge_runtime::plan::{Place, Plan, plan, results};
 use warpforge_runtime::profile::{Event, Profile};
 use warpforge_runtime::{ErrorKind, Executable, Outcome, Program, Result, RunOptions};
-use warpforge_tensor::{Blob, ElementType, Shape, Tensor};
+use warpforge_tensor::{Blob, ElementType, FloatType, Shape, Tensor};
 
 use crate::backend::NAME;
 use crate::kernel::{self, Kernel, KernelError, Memory, Products, Setting};
+use crate::observe::{self, Watch};
 
 /// Every value begins at a line of cache.
 const LINE: usize = 64;
@@ -27,6 +28,11 @@ struct Step {
     kernel: Box<dyn Kernel>,
     flops: u64,
     bytes: u64,
+    /// The numbers that it multiplies.
+    arithmetic: &'static str,
+    /// What it gives, and of how many thousands of that one is looked at in the observable tier.
+    values: Vec<Id>,
+    every: usize,
 }
 
 /// A compiled program.
@@ -38,6 +44,8 @@ pub(crate) struct Compiled {
     outputs: Vec<Operand>,
     constants: Vec<Tensor>,
     pool: Arc<Pool>,
+    /// Whether tiles are timed and values looked at.
+    observe: bool,
     /// Blocks of memory that no run uses now.
     blocks: Mutex<Vec<Block>>,
     /// Memory of outputs that nobody holds any more, by size.
@@ -56,13 +64,18 @@ impl Compiled {
         clusters: Clusters,
         pool: Arc<Pool>,
         products: Products,
+        observe: bool,
     ) -> std::result::Result<Self, kernel::KernelError> {
         let setting = Setting { graph: &graph, pool: &pool, products };
         let mut steps = Vec::new();
         for cluster in &clusters.clusters {
             let cost = cluster.cost(&graph);
             let kernel = kernel::kernel(&setting, cluster)?;
-            steps.push(Step { kernel, flops: cost.flops, bytes: cost.bytes });
+            let values = results(&graph, cluster.output);
+            let given = values.iter().map(|&id| graph.node(id).bytes()).sum();
+            let every = observe::every(cost.flops, cost.bytes, given);
+            let arithmetic = arithmetic(&graph, cluster, products);
+            steps.push(Step { kernel, flops: cost.flops, bytes: cost.bytes, arithmetic, values, every });
         }
         let plan = plan(&graph, &clusters, LINE);
         for cluster in &clusters.clusters {
@@ -88,6 +101,7 @@ impl Compiled {
             constants,
             graph,
             pool,
+            observe,
             blocks: Mutex::default(),
             spare: Arc::default(),
         })
@@ -144,12 +158,22 @@ impl Executable for Compiled {
         let mut profile = Profile::default();
         let entered = self.pool.enter();
         let origin = Instant::now();
+        let watch = self.observe.then(|| Watch::new(&self.pool, origin));
         for step in &self.steps {
-            let begun = options.profile.then(Instant::now);
+            let begun = (options.profile || self.observe).then(Instant::now);
+            let tiles = watch.as_ref().map(Watch::tiles);
             // SAFETY: every value has its place, which nobody else uses during this run.
             unsafe { step.kernel.run(&memory) }.map_err(Self::failed)?;
-            if let Some(begun) = begun {
-                profile.push(step.event(origin, begun));
+            drop(tiles);
+            let Some(begun) = begun else { continue };
+            let event = step.event(origin, begun);
+            match &watch {
+                Some(watch) => {
+                    let values: Vec<_> = step.values.iter().map(|&id| (id, memory.write(id))).collect();
+                    // SAFETY: as above; the kernel has written its values.
+                    unsafe { watch.note(&mut profile, event, &self.graph, &values, step.every) };
+                }
+                None => profile.push(event),
             }
         }
         drop(entered);
@@ -210,6 +234,7 @@ impl Step {
         let details = vec![
             ("flop", self.flops.to_string()),
             ("bytes", self.bytes.to_string()),
+            ("arithmetic", self.arithmetic.to_owned()),
             ("gflop_per_s", format!("{:.2}", self.flops as f64 / seconds / 1e9)),
             ("gb_per_s", format!("{:.2}", self.bytes as f64 / seconds / 1e9)),
             ("on", if self.kernel.is_reference() { "reference" } else { "kernel" }.to_owned()),
@@ -258,6 +283,23 @@ fn replaced(clusters: &Clusters, steps: &[Step]) -> HashSet<Id> {
         read.extend(cluster.reads().into_iter().filter(|id| step.kernel.replaces() != Some(*id)));
     }
     copies.difference(&read).copied().collect()
+}
+
+/// The numbers that a cluster's operations are done in, as limits of processors are named.
+fn arithmetic(graph: &Graph, cluster: &Cluster, products: Products) -> &'static str {
+    let node = match &cluster.kind {
+        Kind::Dot(product) | Kind::Conv(product) => product.operands[0].value,
+        Kind::Attention(attention) => attention.scores.operands[0].value,
+        Kind::Loop(_) | Kind::Single(_) => cluster.output,
+    };
+    let is_product = !matches!(cluster.kind, Kind::Loop(_) | Kind::Single(_));
+    match graph.node(node).element {
+        ElementType::Float(FloatType::F64) => "f64",
+        ElementType::Float(FloatType::Bf16) if is_product => "bf16",
+        ElementType::Float(FloatType::F32) if is_product && products == Products::Bf16 => "bf16",
+        ElementType::Int(_) if is_product => "int8",
+        _ => "f32",
+    }
 }
 
 /// How a type of element lies in memory.

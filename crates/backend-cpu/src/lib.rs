@@ -7,5 +7,6 @@
 mod backend;
 mod executable;
 mod kernel;
+mod observe;
 
 pub use backend::Cpu;

@@ -54,6 +54,11 @@ fn kernels(text: &str, weights: Vec<Option<Tensor>>, inputs: &[Tensor]) -> Vec<S
             }
         }
     }
+    let observed = cpu.compile(&program, &target(Tier::Observable, 2)).unwrap();
+    let observed = observed.run(inputs, &RunOptions::default()).unwrap();
+    assert!(first.iter().flatten().zip(&observed.outputs).all(|(a, b)| a.identical(b)));
+    let kernels = observed.profile.events.iter().filter(|event| event.category == "kernel");
+    assert!(kernels.map(|event| &event.name).eq(&names));
     names
 }
 
@@ -77,6 +82,36 @@ const SOFTMAX: &str = "
       : (tensor<4x50x50xf32>, tensor<f32>) -> tensor<4x50xf32>
     %s = stablehlo.broadcast_in_dim %sum, dims = [0, 1] : (tensor<4x50xf32>) -> tensor<4x50x50xf32>
     %p = stablehlo.divide %e, %s : tensor<4x50x50xf32>";
+
+#[test]
+fn the_observable_tier_times_tiles_and_looks_at_values() {
+    let text = "func.func @main(%x: tensor<600x200xf32>, %y: tensor<200x300xf32>) -> tensor<600x300xf32> {
+        %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]
+          : (tensor<600x200xf32>, tensor<200x300xf32>) -> tensor<600x300xf32>
+        %1 = stablehlo.sqrt %0 : tensor<600x300xf32>
+        func.return %1 : tensor<600x300xf32> }";
+    let executable = Cpu::default().compile(&program(text, vec![]), &target(Tier::Observable, 2)).unwrap();
+    let inputs = [tensor(&[600, 200], 1), tensor(&[200, 300], 2)];
+    let outcome = executable.run(&inputs, &RunOptions::default()).unwrap();
+    let (kernels, tiles): (Vec<_>, Vec<_>) =
+        outcome.profile.events.iter().partition(|event| event.category == "kernel");
+    let [kernel] = kernels[..] else { panic!("{kernels:?}") };
+    let detail = |name: &str| {
+        let found = kernel.details.iter().find(|(known, _)| *known == name);
+        found.unwrap_or_else(|| panic!("no {name} in {:?}", kernel.details)).1.parse::<f64>().unwrap()
+    };
+    let values: Vec<f64> = outcome.outputs[0].iter().map(Scalar::to_f64).collect();
+    let numbers: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+    assert_eq!(detail("nan"), (values.len() - numbers.len()) as f64);
+    assert!(detail("nan") > 0.0, "the root of a negative number is none");
+    assert_eq!((detail("values"), detail("values_seen")), (180_000.0, 180_000.0));
+    assert_eq!(detail("max"), numbers.iter().copied().fold(0.0, f64::max));
+    let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+    assert!((detail("mean") - mean).abs() < 1e-6 * mean, "{} is not {mean}", detail("mean"));
+    assert_eq!(detail("tiles"), tiles.len() as f64);
+    assert!(tiles.len() > 1 && tiles.iter().all(|tile| tile.category == "tile" && tile.track >= 1));
+    assert!(tiles.iter().all(|tile| tile.start + tile.duration <= kernel.start + kernel.duration));
+}
 
 #[test]
 fn softmax_is_one_pass() {

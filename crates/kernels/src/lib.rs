@@ -13,6 +13,8 @@ mod math;
 pub mod movement;
 pub mod pool;
 pub mod program;
+pub mod record;
+pub mod statistics;
 #[cfg(test)]
 mod testing;
 pub mod window;

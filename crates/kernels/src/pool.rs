@@ -13,6 +13,8 @@ use std::thread::{self, JoinHandle, Thread};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use crate::record::Recorder;
+
 /// How often a waiting thread looks for the next job before it sleeps: a tenth of a millisecond, enough for the gaps
 /// between the kernels of a run, too little to be felt by another process.
 const LOOKS_BEFORE_SLEEP: u32 = 4_000;
@@ -111,6 +113,15 @@ impl Pool {
     ///
     /// With the panic of a piece, after all workers have stopped.
     pub fn run(&self, pieces: usize, job: &(dyn Fn(usize, usize) + Sync)) {
+        match Recorder::current() {
+            Some(recorder) => self.share(pieces, &|piece, worker| {
+                recorder.time(piece, worker, || job(piece, worker));
+            }),
+            None => self.share(pieces, job),
+        }
+    }
+
+    fn share(&self, pieces: usize, job: &(dyn Fn(usize, usize) + Sync)) {
         if pieces == 0 {
             return;
         }

@@ -7,6 +7,7 @@ pub mod affinity;
 pub mod cpu;
 pub mod disk;
 pub mod latency;
+pub mod limits;
 pub mod memory;
 pub mod net;
 pub mod team;

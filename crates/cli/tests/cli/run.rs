@@ -76,7 +76,7 @@ fn everything_wrong_with_the_inputs_is_told_at_once() {
 #[test]
 fn what_there_is_not_here_is_exit_3_with_what_there_is() {
     let warpt = with_model(DOUBLE);
-    for flags in [["--device", "cuda:1"], ["--device", "hip"], ["--tier", "observable"]] {
+    for flags in [["--device", "cuda:1"], ["--device", "hip"]] {
         let done = warpt.run(&[&["run", "model.mlir", "--seed", "0"], flags.as_slice()].concat());
         assert_eq!(done.code, 3, "{flags:?}");
         assert!(done.stderr.contains("there is cpu at tier production"), "{}", done.stderr);
@@ -164,6 +164,26 @@ fn a_trace_has_every_value_with_its_place() {
         .map(|event| event["name"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["process_name", "stablehlo.multiply", "stablehlo.log"]);
+}
+
+#[test]
+fn the_observable_tier_says_what_each_kernel_did() {
+    let warpt = step(2.0, -3.0);
+    let options = ["--tier", "observable", "--profile", "p.json", "--json"];
+    let done = warpt.run(&[&FROM_FILES[..], &options].concat());
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    let record: Value = serde_json::from_str(&done.stdout).unwrap();
+    let kernels = record["kernels"].as_array().unwrap();
+    assert_eq!((&record["tier"], kernels.len()), (&Value::from("observable"), 1));
+    // The logarithm of a negative number.
+    assert_eq!(kernels[0]["nan"], kernels[0]["values_seen"]);
+    let profile: Value = serde_json::from_slice(&std::fs::read(warpt.path("p.json")).unwrap()).unwrap();
+    let events = profile["traceEvents"].as_array().unwrap();
+    let of = |kind: &str| events.iter().find(|event| event["cat"] == kind).unwrap();
+    assert!(of("kernel")["args"]["of_roofline"].is_string(), "{}", of("kernel"));
+    assert!(of("tile")["tid"].as_u64().unwrap() >= 1);
+    let done = warpt.run(&[&FROM_FILES[..], &["--tier", "observable"]].concat());
+    assert!(done.stdout.contains("slowest kernels"), "{}", done.stdout);
 }
 
 #[test]

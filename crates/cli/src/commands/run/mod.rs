@@ -1,9 +1,11 @@
 //! `warpt run`: a model on given or random inputs.
 
 mod inputs;
+mod kernels;
 mod observe;
 mod record;
 mod render;
+mod roofline;
 mod save;
 
 use std::num::NonZeroUsize;
@@ -126,7 +128,8 @@ fn execute(
         let outcome = timed(&watch.run_options());
         watch.write_trace()?;
         let outputs = outcome?;
-        watch.write_profile(outputs.profile(), &args.model.display().to_string())?;
+        let model = args.model.display().to_string();
+        watch.write_profile(outputs.profile().clone(), &model, executable)?;
         if let Some(folder) = &args.save {
             let nodes = watch.node_values();
             let run = save::Run {

@@ -15,6 +15,7 @@ use warpforge_inventory::export;
 use warpforge_report::chrome_trace;
 use warpforge_runtime::Executable;
 
+use super::roofline;
 use crate::exit::Failure;
 
 /// The options about the inside of a run.
@@ -140,8 +141,14 @@ impl Watch<'_> {
     }
 
     /// Writes the profile.
-    pub(super) fn write_profile(&self, profile: &Profile, model: &str) -> Result<(), Failure> {
+    pub(super) fn write_profile(
+        &self,
+        mut profile: Profile,
+        model: &str,
+        executable: &dyn Executable,
+    ) -> Result<(), Failure> {
         let Some(path) = &self.args.profile else { return Ok(()) };
+        roofline::compare(&mut profile, executable.threads());
         if profile.dropped > 0 {
             eprintln!(
                 "warpt: the profile has the first {} events, not {} more",
@@ -149,7 +156,7 @@ impl Watch<'_> {
                 profile.dropped
             );
         }
-        export::write_atomically(path, chrome_trace(profile, model).as_bytes())
+        export::write_atomically(path, chrome_trace(&profile, model).as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))
             .map_err(Failure::not_possible)
     }

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 use warpforge::summary::{Summary, summarise};
-use warpforge::{CompiledModel, Outputs, Tensor, memory};
+use warpforge::{CompiledModel, Outputs, Tensor, Tier, memory};
 use warpforge_measure::stats;
 use warpforge_runtime::Executable;
 
 use super::RunArgs;
+use super::kernels::{Kernel, kernels};
 
 /// The record of `warpt run --json`.
 #[derive(Debug, Serialize)]
@@ -37,6 +38,9 @@ pub(super) struct Record {
     pub(super) peak_memory_of: &'static str,
     /// What the reference computed in the backend's stead.
     pub(super) on_reference: Vec<String>,
+    /// In the observable tier: what each kernel of the last run took, and what its values were like.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) kernels: Vec<Kernel>,
     pub(super) inputs: Vec<Value>,
     pub(super) outputs: Vec<Value>,
 }
@@ -97,6 +101,10 @@ impl Record {
             peak_memory_bytes: counted.or_else(memory::process_peak_bytes),
             peak_memory_of: if counted.is_some() { "executable" } else { "process" },
             on_reference: executable.on_reference(),
+            kernels: match target.tier {
+                Tier::Observable => kernels(outputs.profile()),
+                _ => Vec::new(),
+            },
             inputs: slots
                 .iter()
                 .zip(inputs)

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use warpforge_report::{Align, Style, Table, number};
 
+use super::kernels::Kernel;
 use super::record::{Record, Value};
 
 /// The record as text.
@@ -15,6 +16,9 @@ pub(super) fn text(record: &Record, colour: bool) -> String {
         let _ = write!(out, "\n{}", values("input", &record.inputs).to_text(colour));
     }
     let _ = write!(out, "\n{}\n", values("output", &record.outputs).to_text(colour));
+    if !record.kernels.is_empty() {
+        let _ = writeln!(out, "{}", slowest(&record.kernels).to_text(colour));
+    }
     let milliseconds = |value: f64| number::with_unit(value, "ms");
     let _ = write!(out, "compiled in {}", milliseconds(record.compile_ms));
     if let (Some(median), Some(min)) = (record.median_ms, record.min_ms) {
@@ -30,6 +34,53 @@ pub(super) fn text(record: &Record, colour: bool) -> String {
     }
     out.push('\n');
     out
+}
+
+/// Kernels that are shown: the slowest.
+const SHOWN: usize = 12;
+
+fn slowest(kernels: &[Kernel]) -> Table {
+    let mut table = Table::new(&[
+        ("slowest kernels", Align::Left),
+        ("ms", Align::Right),
+        ("tiles", Align::Right),
+        ("balance", Align::Right),
+        ("min", Align::Right),
+        ("mean", Align::Right),
+        ("max", Align::Right),
+        ("NaN", Align::Right),
+        ("inf", Align::Right),
+        ("seen", Align::Right),
+    ]);
+    let mut kernels: Vec<&Kernel> = kernels.iter().collect();
+    kernels.sort_by(|a, b| b.ms.total_cmp(&a.ms));
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| number::significant(value, 4));
+    for kernel in kernels.into_iter().take(SHOWN) {
+        let odd = kernel.nan.unwrap_or(0) + kernel.infinite.unwrap_or(0) > 0;
+        let count = |value: Option<u64>| value.map_or("-".to_owned(), |value| value.to_string());
+        let seen = match (kernel.values_seen, kernel.values) {
+            (Some(seen), Some(values)) if values > 0 => {
+                format!("{:.0} %", seen as f64 / values as f64 * 100.0)
+            }
+            _ => "-".to_owned(),
+        };
+        table.row(
+            if odd { Style::Bad } else { Style::Plain },
+            [
+                kernel.name.clone(),
+                number::significant(kernel.ms, 4),
+                count(kernel.tiles),
+                number(kernel.balance),
+                number(kernel.min),
+                number(kernel.mean),
+                number(kernel.max),
+                count(kernel.nan),
+                count(kernel.infinite),
+                seen,
+            ],
+        );
+    }
+    table
 }
 
 fn values(what: &str, values: &[Value]) -> Table {
