@@ -1,0 +1,129 @@
+//! A kernel while it is written.
+
+use sha2::{Digest as _, Sha256};
+use warpforge_fusion::cluster::Cost;
+use warpforge_fusion::{Graph, Id};
+use warpforge_tensor::ElementType;
+
+use crate::kernel::{Argument, Kernel, Unsupported};
+use crate::options::Options;
+use crate::salt::Salt;
+use crate::text::Text;
+use crate::types::stored;
+
+/// A kernel while it is written.
+pub(crate) struct Draft<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) options: &'a Options,
+    pub(crate) text: Text,
+    parameters: Vec<(Argument, String)>,
+    /// What comes before the kernel: functions of its own, named with [`NAME`].
+    pub(crate) before: String,
+}
+
+/// Stands for the kernel's name in its text.
+pub(crate) const NAME: &str = "@name@";
+
+/// How a finished kernel is launched.
+pub(crate) struct Launch {
+    pub(crate) blocks: usize,
+    pub(crate) threads: usize,
+    /// Blocks that should fit on a multiprocessor at once; 0 leaves it to the compiler.
+    pub(crate) resident: usize,
+    /// Bytes of shared memory given at launch.
+    pub(crate) shared: usize,
+}
+
+impl Launch {
+    pub(crate) fn new(blocks: usize, threads: usize) -> Self {
+        Self { blocks, threads, resident: 0, shared: 0 }
+    }
+}
+
+impl<'a> Draft<'a> {
+    pub(crate) fn new(graph: &'a Graph, options: &'a Options) -> Self {
+        Self { graph, options, text: Text::default(), parameters: Vec::new(), before: String::new() }
+    }
+
+    pub(crate) fn salt(&self) -> Salt {
+        self.options.salt
+    }
+
+    /// The name of the pointer to a value that is read.
+    pub(crate) fn read(&mut self, id: Id) -> Result<String, Unsupported> {
+        self.pointer(Argument::Value(id), self.graph.node(id).element, true)
+    }
+
+    /// The name of the pointer to a value that is written.
+    pub(crate) fn write(&mut self, id: Id) -> Result<String, Unsupported> {
+        self.pointer(Argument::Output(id), self.graph.node(id).element, false)
+    }
+
+    fn pointer(
+        &mut self,
+        argument: Argument,
+        element: ElementType,
+        reads: bool,
+    ) -> Result<String, Unsupported> {
+        let at = match self.parameters.iter().position(|(known, _)| *known == argument) {
+            Some(at) => at,
+            None => {
+                let constant = if reads { "const " } else { "" };
+                let number = self.parameters.len();
+                let declared = format!("{constant}{}* WF_RESTRICT p{number}", stored(element)?);
+                self.parameters.push((argument, declared));
+                number
+            }
+        };
+        Ok(format!("p{at}"))
+    }
+
+    /// The kernel; its body is the text so far.
+    pub(crate) fn finish(
+        mut self,
+        what: &str,
+        title: String,
+        launch: &Launch,
+        cost: Cost,
+    ) -> Result<Kernel, Unsupported> {
+        let salt = self.salt();
+        if salt != Salt::Off {
+            let number = self.parameters.len();
+            debug_assert!(number > 0, "a kernel without parameters");
+            self.parameters.push((Argument::Salt, "unsigned long long* WF_RESTRICT salt".to_owned()));
+        }
+        let blocks = u32::try_from(launch.blocks)
+            .ok()
+            .filter(|&blocks| blocks < 1 << 31)
+            .ok_or_else(|| Unsupported::new(format!("{title}: {} blocks", launch.blocks)))?;
+        let parameters: Vec<&str> = self.parameters.iter().map(|(_, declared)| declared.as_str()).collect();
+        let mut text = Text::default();
+        text.line(format!(
+            "extern \"C\" WF_KERNEL({}, {}) void {NAME}({})",
+            launch.threads,
+            launch.resident,
+            parameters.join(", ")
+        ));
+        let source = format!("{}{}{{\n{}}}\n", self.before, text.finish(), indented(&self.text.finish()));
+        let digest = Sha256::digest(format!("{source}{blocks} {}", launch.shared));
+        let digest: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let name = format!("wf_{what}_{digest}");
+        Ok(Kernel {
+            source: source.replace(NAME, &name),
+            name,
+            grid: [blocks, 1, 1],
+            block: [launch.threads as u32, 1, 1],
+            shared_bytes: launch.shared as u32,
+            arguments: self.parameters.iter().map(|&(argument, _)| argument).collect(),
+            flops: cost.flops,
+            bytes: cost.bytes,
+            salt_bytes: u64::from(blocks) * salt.record_bytes() as u64,
+            title,
+        })
+    }
+}
+
+fn indented(text: &str) -> String {
+    let line = |line: &str| if line.starts_with('#') { format!("{line}\n") } else { format!("  {line}\n") };
+    text.lines().map(line).collect()
+}

@@ -1,0 +1,22 @@
+//! From a cluster to its kernels.
+
+use warpforge_fusion::Graph;
+use warpforge_fusion::cluster::{Cluster, Kind};
+
+use crate::kernel::{Emitted, Unsupported};
+use crate::loops;
+use crate::options::Options;
+
+/// The kernels of a cluster. A cluster whose result has no elements has none.
+///
+/// # Errors
+///
+/// When something in it has no kernel; the backend then has another way, or says so.
+pub fn emit(graph: &Graph, cluster: &Cluster, options: &Options) -> Result<Emitted, Unsupported> {
+    match &cluster.kind {
+        Kind::Loop(body) => loops::emit(graph, cluster, body, options),
+        Kind::Dot(_) | Kind::Conv(_) | Kind::Attention(_) | Kind::Single(_) => {
+            Err(Unsupported::new(graph.node(cluster.output).op.name()))
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Loops: chains of elementwise operations, reductions with what surrounds them, copies.
+
+mod access;
+mod elements;
+mod rows;
+mod stages;
+
+use warpforge_fusion::Graph;
+use warpforge_fusion::View;
+use warpforge_fusion::cluster::{Body, BodyOp, Cluster};
+
+use crate::kernel::{Emitted, Unsupported};
+use crate::options::Options;
+
+/// The kernels of a loop.
+pub(crate) fn emit(
+    graph: &Graph,
+    cluster: &Cluster,
+    body: &Body,
+    options: &Options,
+) -> Result<Emitted, Unsupported> {
+    if graph.node(cluster.output).is_empty() {
+        return Ok(Emitted::default());
+    }
+    if body.has_reductions() {
+        rows::emit(graph, cluster, body, options)
+    } else {
+        elements::emit(graph, cluster, body, options)
+    }
+}
+
+/// All views of a body: of its loads, of its output, of its indices.
+fn views(body: &Body) -> Vec<&View> {
+    let iotas = body.steps.iter().filter_map(|step| match &step.op {
+        BodyOp::Iota(view) => Some(view),
+        _ => None,
+    });
+    body.loads.iter().map(|load| &load.view).chain([&body.output]).chain(iotas).collect()
+}
+
+/// What a loop is called.
+fn title(body: &Body) -> String {
+    let steps = body.steps.iter().filter(|step| !matches!(step.op, BodyOp::Load(_) | BodyOp::Constant(_)));
+    let dims: Vec<String> = body.dims.iter().map(ToString::to_string).collect();
+    let kind = if body.has_reductions() { "rows" } else { "elements" };
+    match steps.count() {
+        0 => format!("copy over {}", dims.join("x")),
+        steps => format!("{kind} of {steps} over {}", dims.join("x")),
+    }
+}

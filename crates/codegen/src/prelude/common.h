@@ -1,0 +1,167 @@
+// Types of elements that are stored narrower than they are computed with.
+struct wf_f16 {
+  unsigned short bits;
+};
+struct wf_bf16 {
+  unsigned short bits;
+};
+template <class T, int N>
+struct alignas(sizeof(T) * N) wf_vec {
+  T x[N];
+};
+template <class T>
+WF_DEVICE T wf_get(T value) { return value; }
+WF_DEVICE float wf_get(wf_f16 value) { return wf_half_to_float(value.bits); }
+WF_DEVICE float wf_get(wf_bf16 value) { return wf_float((unsigned)value.bits << 16); }
+template <class T>
+struct wf_putter {
+  static WF_DEVICE T put(T value) { return value; }
+};
+template <>
+struct wf_putter<wf_f16> {
+  static WF_DEVICE wf_f16 put(float value) { return wf_f16{wf_float_to_half(value)}; }
+};
+template <>
+struct wf_putter<wf_bf16> {
+  static WF_DEVICE wf_bf16 put(float value) { return wf_bf16{wf_float_to_bfloat(value)}; }
+};
+template <class T, class C>
+WF_DEVICE T wf_put(C value) { return wf_putter<T>::put(value); }
+template <class T>
+WF_DEVICE float wf_round(float value) { return wf_get(wf_put<T>(value)); }
+
+// Floating point: the larger of two is NaN if one is, and zeros are ordered by sign.
+#define WF_FLOAT(T, BITS, SIGN)                                                                    \
+  WF_DEVICE T wf_add(T a, T b) { return a + b; }                                                    \
+  WF_DEVICE T wf_sub(T a, T b) { return a - b; }                                                    \
+  WF_DEVICE T wf_mul(T a, T b) { return a * b; }                                                    \
+  WF_DEVICE T wf_div(T a, T b) { return a / b; }                                                    \
+  WF_DEVICE T wf_neg(T a) { return -a; }                                                            \
+  WF_DEVICE T wf_abs(T a) { return a < 0 || a == 0 ? (a == 0 ? (T)0 : -a) : a; }                     \
+  WF_DEVICE T wf_sign(T a) { return a > 0 ? (T)1 : a < 0 ? (T)-1 : a; }                             \
+  WF_DEVICE bool wf_isfinite(T a) { return a - a == 0; }                                            \
+  WF_DEVICE T wf_logistic(T a) { return (T)1 / ((T)1 + wf_exp(-a)); }                               \
+  WF_DEVICE BITS wf_total(T a) {                                                                    \
+    const BITS bits = (BITS)wf_bits(a);                                                             \
+    return bits < 0 ? (BITS)(bits ^ SIGN) : bits;                                                   \
+  }
+#define WF_EXTREMES(T)                                                                             \
+  WF_DEVICE T wf_max(T a, T b) {                                                                    \
+    return a != a ? a : b != b ? b : a > b ? a : b > a ? b : (long long)wf_bits(a) == 0 ? a : b;    \
+  }                                                                                                \
+  WF_DEVICE T wf_min(T a, T b) {                                                                    \
+    return a != a ? a : b != b ? b : a < b ? a : b < a ? b : (long long)wf_bits(a) == 0 ? b : a;    \
+  }
+WF_FLOAT(float, int, 0x7fffffff)
+WF_FLOAT(double, long long, 0x7fffffffffffffffll)
+#ifndef WF_HAS_MAX_NAN
+WF_EXTREMES(float)
+#endif
+WF_EXTREMES(double)
+
+// Integers wrap around; a quotient by zero has all bits set, a remainder by zero is the dividend.
+#define WF_INTEGER(T, U, BITS, SIGNED)                                                                              \
+  WF_DEVICE T wf_add(T a, T b) { return (T)((U)a + (U)b); }                                                          \
+  WF_DEVICE T wf_sub(T a, T b) { return (T)((U)a - (U)b); }                                                          \
+  WF_DEVICE T wf_mul(T a, T b) { return (T)((unsigned long long)a * (unsigned long long)b); }                        \
+  WF_DEVICE T wf_div(T a, T b) {                                                                                     \
+    return b == 0 ? (T)-1 : SIGNED && b == (T)-1 ? (T)((U)0 - (U)a) : (T)(a / b);                                    \
+  }                                                                                                                  \
+  WF_DEVICE T wf_rem(T a, T b) { return b == 0 ? a : SIGNED && b == (T)-1 ? (T)0 : (T)(a % b); }                     \
+  WF_DEVICE T wf_max(T a, T b) { return a > b ? a : b; }                                                             \
+  WF_DEVICE T wf_min(T a, T b) { return a < b ? a : b; }                                                             \
+  WF_DEVICE T wf_and(T a, T b) { return (T)(a & b); }                                                                \
+  WF_DEVICE T wf_or(T a, T b) { return (T)(a | b); }                                                                 \
+  WF_DEVICE T wf_xor(T a, T b) { return (T)(a ^ b); }                                                                \
+  WF_DEVICE T wf_not(T a) { return (T)~a; }                                                                          \
+  WF_DEVICE T wf_neg(T a) { return (T)((U)0 - (U)a); }                                                               \
+  WF_DEVICE T wf_abs(T a) { return a < (T)1 ? (T)((U)0 - (U)a) : a; }                                                \
+  WF_DEVICE T wf_sign(T a) { return a > (T)0 ? (T)1 : a == (T)0 ? (T)0 : (T)-1; }                                    \
+  WF_DEVICE T wf_popcnt(T a) { return (T)wf_popcount((unsigned long long)(U)a); }                                    \
+  WF_DEVICE T wf_clz(T a) { return (T)(wf_leading_zeros((unsigned long long)(U)a) - (64 - BITS)); }                  \
+  WF_DEVICE T wf_shl(T a, T b) { return (U)b >= BITS ? (T)0 : (T)((unsigned long long)a << (U)b); }                  \
+  WF_DEVICE T wf_shr(T a, T b) { return (U)b >= BITS ? (T)0 : (T)((U)a >> (U)b); }                                   \
+  WF_DEVICE T wf_sar(T a, T b) {                                                                                     \
+    const int by = (U)b >= BITS ? BITS - 1 : (int)b;                                                                 \
+    return (T)(((long long)((unsigned long long)a << (64 - BITS)) >> (64 - BITS)) >> by);                            \
+  }                                                                                                                  \
+  WF_DEVICE T wf_pow(T base, T exponent) {                                                                           \
+    if (SIGNED && exponent < (T)1 && exponent != (T)0)                                                               \
+      return base == (T)1 ? (T)1 : base == (T)-1 ? (T)(exponent & 1 ? -1 : 1) : (T)0;                                \
+    unsigned long long result = 1, square = (unsigned long long)base, left = (unsigned long long)exponent;           \
+    for (; left != 0; left >>= 1) {                                                                                  \
+      if (left & 1) result *= square;                                                                                \
+      square *= square;                                                                                              \
+    }                                                                                                                \
+    return (T)result;                                                                                                \
+  }
+WF_INTEGER(signed char, unsigned char, 8, true)
+WF_INTEGER(unsigned char, unsigned char, 8, false)
+WF_INTEGER(short, unsigned short, 16, true)
+WF_INTEGER(unsigned short, unsigned short, 16, false)
+WF_INTEGER(int, unsigned int, 32, true)
+WF_INTEGER(unsigned int, unsigned int, 32, false)
+WF_INTEGER(long long, unsigned long long, 64, true)
+WF_INTEGER(unsigned long long, unsigned long long, 64, false)
+
+// Truth values: a sum is an or, a product an and.
+WF_DEVICE bool wf_add(bool a, bool b) { return a || b; }
+WF_DEVICE bool wf_sub(bool a, bool b) { return a != b; }
+WF_DEVICE bool wf_mul(bool a, bool b) { return a && b; }
+WF_DEVICE bool wf_div(bool a, bool b) { return a && b; }
+WF_DEVICE bool wf_rem(bool a, bool) { return a; }
+WF_DEVICE bool wf_pow(bool a, bool b) { return a || !b; }
+WF_DEVICE bool wf_max(bool a, bool b) { return a || b; }
+WF_DEVICE bool wf_min(bool a, bool b) { return a && b; }
+WF_DEVICE bool wf_and(bool a, bool b) { return a && b; }
+WF_DEVICE bool wf_or(bool a, bool b) { return a || b; }
+WF_DEVICE bool wf_xor(bool a, bool b) { return a != b; }
+WF_DEVICE bool wf_not(bool a) { return !a; }
+
+// Conversions: floating point is cut towards zero and saturates, NaN is 0, integers wrap around.
+template <class T>
+struct wf_bounds;
+#define WF_BOUNDS(T, LEAST, MOST)                      \
+  template <>                                          \
+  struct wf_bounds<T> {                                \
+    static WF_DEVICE T least() { return LEAST; }       \
+    static WF_DEVICE T most() { return MOST; }         \
+  };
+WF_BOUNDS(signed char, -128, 127)
+WF_BOUNDS(unsigned char, 0, 255)
+WF_BOUNDS(short, -32768, 32767)
+WF_BOUNDS(unsigned short, 0, 65535)
+WF_BOUNDS(int, -2147483647 - 1, 2147483647)
+WF_BOUNDS(unsigned int, 0u, 4294967295u)
+WF_BOUNDS(long long, -9223372036854775807ll - 1, 9223372036854775807ll)
+WF_BOUNDS(unsigned long long, 0ull, 18446744073709551615ull)
+template <class T, class F>
+WF_DEVICE T wf_cut(F value) {
+  if (value != value) return (T)0;
+  if (value <= (F)wf_bounds<T>::least()) return wf_bounds<T>::least();
+  if (value >= (F)wf_bounds<T>::most()) return wf_bounds<T>::most();
+  return (T)value;
+}
+template <class T, class F>
+struct wf_converter {
+  static WF_DEVICE T convert(F value) { return (T)value; }
+};
+#define WF_CUTS(T)                                                          \
+  template <>                                                               \
+  struct wf_converter<T, float> {                                           \
+    static WF_DEVICE T convert(float value) { return wf_cut<T>(value); }    \
+  };                                                                        \
+  template <>                                                               \
+  struct wf_converter<T, double> {                                          \
+    static WF_DEVICE T convert(double value) { return wf_cut<T>(value); }   \
+  };
+WF_CUTS(signed char)
+WF_CUTS(unsigned char)
+WF_CUTS(short)
+WF_CUTS(unsigned short)
+WF_CUTS(int)
+WF_CUTS(unsigned int)
+WF_CUTS(long long)
+WF_CUTS(unsigned long long)
+template <class T, class F>
+WF_DEVICE T wf_convert(F value) { return wf_converter<T, F>::convert(value); }

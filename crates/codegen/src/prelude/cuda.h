@@ -1,0 +1,88 @@
+// CUDA C++ without headers.
+#define WF_KERNEL(threads, resident) WF_KERNEL_(threads, resident)
+#define WF_KERNEL_(threads, resident) __global__ WF_BOUNDS_##resident(threads)
+#define WF_BOUNDS_0(threads) __launch_bounds__(threads)
+#define WF_BOUNDS_1(threads) __launch_bounds__(threads, 1)
+#define WF_BOUNDS_2(threads) __launch_bounds__(threads, 2)
+#define WF_BOUNDS_3(threads) __launch_bounds__(threads, 3)
+#define WF_BOUNDS_4(threads) __launch_bounds__(threads, 4)
+#define WF_DEVICE __device__ __forceinline__
+#define WF_SHARED __shared__
+#define WF_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
+#define WF_RESTRICT __restrict__
+#define WF_THREAD ((int)threadIdx.x)
+#define WF_THREADS ((int)blockDim.x)
+#define WF_BLOCK ((int)blockIdx.x)
+
+WF_DEVICE void wf_sync() { __syncthreads(); }
+WF_DEVICE void wf_sync_warp() { __syncwarp(); }
+WF_DEVICE unsigned wf_shuffle_bits(unsigned value, int mask) { return __shfl_xor_sync(0xffffffffu, value, mask); }
+WF_DEVICE float wf_float(unsigned bits) { return __uint_as_float(bits); }
+WF_DEVICE unsigned wf_bits(float value) { return __float_as_uint(value); }
+WF_DEVICE double wf_double(unsigned long long bits) { return __longlong_as_double((long long)bits); }
+WF_DEVICE unsigned long long wf_bits(double value) { return (unsigned long long)__double_as_longlong(value); }
+WF_DEVICE float wf_half_to_float(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+WF_DEVICE unsigned short wf_float_to_half(float value) {
+  unsigned short bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+WF_DEVICE unsigned short wf_float_to_bfloat(float value) {
+  unsigned short bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+#define WF_HAS_MAX_NAN
+WF_DEVICE float wf_max(float a, float b) {
+  float value;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(value) : "f"(a), "f"(b));
+  return value;
+}
+WF_DEVICE float wf_min(float a, float b) {
+  float value;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(value) : "f"(a), "f"(b));
+  return value;
+}
+WF_DEVICE unsigned long long wf_clock() {
+  unsigned long long value;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(value));
+  return value;
+}
+WF_DEVICE unsigned wf_processor() {
+  unsigned value;
+  asm volatile("mov.u32 %0, %smid;" : "=r"(value));
+  return value;
+}
+WF_DEVICE int wf_popcount(unsigned long long value) { return __popcll(value); }
+WF_DEVICE int wf_leading_zeros(unsigned long long value) { return __clzll((long long)value); }
+
+#define WF_MATH(name, f32, f64)                       \
+  WF_DEVICE float wf_##name(float x) { return f32(x); } \
+  WF_DEVICE double wf_##name(double x) { return f64(x); }
+WF_MATH(ceil, ceilf, ceil)
+WF_MATH(floor, floorf, floor)
+WF_MATH(round_afz, roundf, round)
+WF_MATH(round_even, rintf, rint)
+WF_MATH(sqrt, sqrtf, sqrt)
+WF_MATH(rsqrt, rsqrtf, rsqrt)
+WF_MATH(cbrt, cbrtf, cbrt)
+WF_MATH(exp, expf, exp)
+WF_MATH(expm1, expm1f, expm1)
+WF_MATH(log, logf, log)
+WF_MATH(log1p, log1pf, log1p)
+WF_MATH(tanh, tanhf, tanh)
+WF_MATH(sin, sinf, sin)
+WF_MATH(cos, cosf, cos)
+WF_MATH(tan, tanf, tan)
+WF_MATH(erf, erff, erf)
+WF_MATH(erfc, erfcf, erfc)
+#define WF_MATH2(name, f32, f64)                                   \
+  WF_DEVICE float wf_##name(float a, float b) { return f32(a, b); } \
+  WF_DEVICE double wf_##name(double a, double b) { return f64(a, b); }
+WF_MATH2(rem, fmodf, fmod)
+WF_MATH2(pow, powf, pow)
+WF_MATH2(atan2, atan2f, atan2)

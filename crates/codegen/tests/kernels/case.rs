@@ -1,0 +1,96 @@
+//! Programs as text, their kernels, and what the reference says about them.
+
+use warpforge_codegen::{Dialect, Emitted, Options, emit};
+use warpforge_diag::Source;
+use warpforge_fusion::cluster::{Clusters, clusters};
+use warpforge_fusion::{Graph, graph, simplify};
+use warpforge_interp::{Interpreter, Options as Reference, Value};
+use warpforge_ir::Module;
+use warpforge_snakeburger::text;
+use warpforge_tensor::{ElementType, IntType, Scalar, Shape, Tensor};
+
+/// A program and its clusters.
+pub(crate) struct Case {
+    pub(crate) module: Module,
+    pub(crate) graph: Graph,
+    pub(crate) clusters: Clusters,
+}
+
+/// Options for the device that the project is measured on.
+pub(crate) fn cuda() -> Options {
+    Options::new(Dialect::Cuda, "sm_90")
+}
+
+impl Case {
+    /// A program: a module's text, or the body of its one function.
+    pub(crate) fn new(text: &str) -> Self {
+        let module = text::parse(&Source::new("m.mlir", text), &text::Options::default()).unwrap();
+        let main = module.function("main").unwrap();
+        let graph = graph::import(main, &|_| None).unwrap();
+        let graph = simplify::simplify(&graph);
+        let clusters = clusters(&graph);
+        Self { module, graph, clusters }
+    }
+
+    /// The kernels of every cluster.
+    pub(crate) fn emitted(&self, options: &Options) -> Vec<Emitted> {
+        self.clusters.clusters.iter().map(|cluster| emit(&self.graph, cluster, options).unwrap()).collect()
+    }
+
+    /// Inputs that look random: floats between -2 and 2, small integers, truth values.
+    pub(crate) fn inputs(&self) -> Vec<Tensor> {
+        let main = self.module.function("main").unwrap();
+        let types =
+            main.arguments().iter().map(|&value| self.module.value_type(value).as_tensor().unwrap().clone());
+        types
+            .enumerate()
+            .map(|(at, ty)| {
+                random(ty.element().storage().unwrap(), &ty.shape_usize().unwrap(), at as u64 + 1)
+            })
+            .collect()
+    }
+
+    /// What the reference gives.
+    pub(crate) fn expected(&self, inputs: &[Tensor]) -> Vec<Tensor> {
+        let values = inputs.iter().cloned().map(Value::Tensor).collect();
+        let results = Interpreter::new(&self.module, Reference::default()).run("main", values).unwrap();
+        results.iter().map(|value| value.as_tensor().unwrap().clone()).collect()
+    }
+}
+
+/// A tensor that looks random.
+pub(crate) fn random(element: ElementType, dims: &[usize], seed: u64) -> Tensor {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let shape = Shape::new(dims).unwrap();
+    let count = shape.num_elements();
+    let values = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let number = (state >> 40) as f64 / f64::from(1 << 22) - 2.0;
+        match element {
+            ElementType::Bool => Scalar::Bool(number > 0.0),
+            ElementType::Int(int @ (IntType::U8 | IntType::U16 | IntType::U32 | IntType::U64)) => {
+                Scalar::Int(int.clamp((number * 20.0 + 40.0) as i128))
+            }
+            ElementType::Int(_) => Scalar::Int((number * 20.0) as i128),
+            _ => Scalar::Float(number),
+        }
+    });
+    Tensor::from_scalars(element, shape, values.take(count)).unwrap()
+}
+
+/// Whether two tensors agree, relative to the scale of the expected one.
+pub(crate) fn close(ours: &Tensor, theirs: &Tensor, tolerance: f64) -> Result<(), String> {
+    if (ours.dims(), ours.element_type()) != (theirs.dims(), theirs.element_type()) {
+        return Err(format!("{:?} is not {:?}", ours.dims(), theirs.dims()));
+    }
+    let finite = theirs.iter().map(|value| value.to_f64().abs()).filter(|value| value.is_finite());
+    let scale = finite.fold(1e-30, f64::max);
+    for (at, (a, b)) in ours.iter().zip(theirs.iter()).enumerate() {
+        let (a, b) = (a.to_f64(), b.to_f64());
+        let same = a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * scale;
+        if !same {
+            return Err(format!("element {at} is {a}, not {b}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,136 @@
+// The part of the prelude with which kernels run on the host: every thread of a block is a fiber.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#define WF_KERNEL(threads, resident)
+#define WF_DEVICE inline
+#define WF_SHARED static
+#define WF_DYNAMIC_SHARED(name) unsigned char* name = wf_dynamic
+#define WF_RESTRICT
+#define WF_THREAD wf_current
+#define WF_THREADS wf_count
+#define WF_BLOCK wf_block
+
+static const int wf_most = 1024;
+static const size_t wf_stack = 1 << 17;
+static ucontext_t wf_home, wf_fibers[wf_most];
+static unsigned char *wf_stacks, *wf_dynamic;
+static bool wf_done[wf_most];
+static int wf_current, wf_count, wf_block, wf_alive;
+static int wf_arrived, wf_turn, wf_warp_arrived[wf_most / 32], wf_warp_turn[wf_most / 32];
+static void (*wf_body)();
+
+static void wf_next() {
+  const int from = wf_current;
+  int to = from;
+  do to = (to + 1) % wf_count;
+  while (wf_done[to] && to != from);
+  if (to == from) {
+    if (!wf_done[from]) { fprintf(stderr, "a barrier that not all threads reach\n"); exit(9); }
+    return;
+  }
+  wf_current = to;
+  swapcontext(&wf_fibers[from], &wf_fibers[to]);
+}
+static void wf_start() {
+  wf_body();
+  wf_done[wf_current] = true;
+  --wf_alive;
+  if (wf_alive == 0) setcontext(&wf_home);
+  wf_next();
+}
+inline void wf_sync() {
+  const int turn = wf_turn;
+  if (++wf_arrived == wf_count) { wf_arrived = 0; ++wf_turn; return; }
+  while (wf_turn == turn) wf_next();
+}
+inline void wf_sync_warp() {
+  const int warp = wf_current / 32, turn = wf_warp_turn[warp];
+  if (++wf_warp_arrived[warp] == 32) { wf_warp_arrived[warp] = 0; ++wf_warp_turn[warp]; return; }
+  while (wf_warp_turn[warp] == turn) wf_next();
+}
+static void wf_launch(int blocks, int threads, size_t shared, void (*body)()) {
+  if (threads % 32 != 0 || threads > wf_most) { fprintf(stderr, "%d threads\n", threads); exit(9); }
+  if (!wf_stacks) wf_stacks = (unsigned char*)malloc(wf_stack * wf_most);
+  wf_dynamic = (unsigned char*)aligned_alloc(1024, (shared + 1024) / 1024 * 1024 + 1024);
+  wf_body = body;
+  for (wf_block = 0; wf_block < blocks; ++wf_block) {
+    wf_count = wf_alive = threads;
+    wf_arrived = 0;
+    for (int at = 0; at < threads; ++at) {
+      wf_done[at] = false;
+      getcontext(&wf_fibers[at]);
+      wf_fibers[at].uc_stack.ss_sp = wf_stacks + wf_stack * at;
+      wf_fibers[at].uc_stack.ss_size = wf_stack;
+      wf_fibers[at].uc_link = 0;
+      makecontext(&wf_fibers[at], wf_start, 0);
+    }
+    wf_current = 0;
+    swapcontext(&wf_home, &wf_fibers[0]);
+  }
+  free(wf_dynamic);
+}
+struct wf_any {
+  void* address;
+  template <class T>
+  operator T*() const { return (T*)address; }
+};
+
+static unsigned wf_exchange[wf_most];
+inline unsigned wf_shuffle_bits(unsigned value, int mask) {
+  wf_exchange[wf_current] = value;
+  wf_sync_warp();
+  const unsigned other = wf_exchange[wf_current ^ mask];
+  wf_sync_warp();
+  return other;
+}
+inline float wf_float(unsigned bits) { float value; memcpy(&value, &bits, 4); return value; }
+inline unsigned wf_bits(float value) { unsigned bits; memcpy(&bits, &value, 4); return bits; }
+inline double wf_double(unsigned long long bits) { double value; memcpy(&value, &bits, 8); return value; }
+inline unsigned long long wf_bits(double value) { unsigned long long bits; memcpy(&bits, &value, 8); return bits; }
+inline float wf_half_to_float(unsigned short bits) { _Float16 value; memcpy(&value, &bits, 2); return (float)value; }
+inline unsigned short wf_float_to_half(float value) {
+  const _Float16 half = (_Float16)value;
+  unsigned short bits;
+  memcpy(&bits, &half, 2);
+  return bits;
+}
+inline unsigned short wf_float_to_bfloat(float value) {
+  const unsigned bits = wf_bits(value);
+  if (value != value) return (unsigned short)((bits >> 16) | 0x40);
+  return (unsigned short)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+inline unsigned long long wf_clock() { static unsigned long long now; return ++now; }
+inline unsigned wf_processor() { return 7; }
+inline int wf_popcount(unsigned long long value) { return __builtin_popcountll(value); }
+inline int wf_leading_zeros(unsigned long long value) { return value ? __builtin_clzll(value) : 64; }
+
+#define WF_MATH(name, f32, f64)                    \
+  inline float wf_##name(float x) { return f32(x); } \
+  inline double wf_##name(double x) { return f64(x); }
+WF_MATH(ceil, ceilf, ceil)
+WF_MATH(floor, floorf, floor)
+WF_MATH(round_afz, roundf, round)
+WF_MATH(round_even, rintf, rint)
+WF_MATH(sqrt, sqrtf, sqrt)
+WF_MATH(rsqrt, 1.0f / sqrtf, 1.0 / sqrt)
+WF_MATH(cbrt, cbrtf, cbrt)
+WF_MATH(exp, expf, exp)
+WF_MATH(expm1, expm1f, expm1)
+WF_MATH(log, logf, log)
+WF_MATH(log1p, log1pf, log1p)
+WF_MATH(tanh, tanhf, tanh)
+WF_MATH(sin, sinf, sin)
+WF_MATH(cos, cosf, cos)
+WF_MATH(tan, tanf, tan)
+WF_MATH(erf, erff, erf)
+WF_MATH(erfc, erfcf, erfc)
+#define WF_MATH2(name, f32, f64)                                \
+  inline float wf_##name(float a, float b) { return f32(a, b); } \
+  inline double wf_##name(double a, double b) { return f64(a, b); }
+WF_MATH2(rem, fmodf, fmod)
+WF_MATH2(pow, powf, pow)
+WF_MATH2(atan2, atan2f, atan2)

@@ -1,0 +1,127 @@
+//! Elementwise chains and reductions.
+
+use warpforge_codegen::{Dialect, Effort, Options, Salt};
+
+use crate::case::{Case, cuda};
+use crate::host::{check, run};
+use crate::nvrtc;
+
+const CHAIN: &str = "func.func @main(%x: tensor<6x64xf32>, %b: tensor<64xf32>) -> tensor<6x64xf32> {
+    %w = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<64xf32>) -> tensor<6x64xf32>
+    %s = stablehlo.add %x, %w : tensor<6x64xf32>
+    %t = stablehlo.tanh %s : tensor<6x64xf32>
+    %r = stablehlo.multiply %t, %x : tensor<6x64xf32>
+    return %r : tensor<6x64xf32>
+}";
+
+fn softmax(element: &str, rows: usize, columns: usize) -> String {
+    let (full, row) = (format!("tensor<{rows}x{columns}x{element}>"), format!("tensor<{rows}x{element}>"));
+    let least = match element {
+        "f32" => "0xFF800000",
+        "f64" => "0xFFF0000000000000",
+        "bf16" => "0xFF80",
+        _ => "0xFC00",
+    };
+    format!(
+        "func.func @main(%x: {full}) -> {full} {{
+    %least = stablehlo.constant dense<{least}> : tensor<{element}>
+    %zero = stablehlo.constant dense<0.0> : tensor<{element}>
+    %max = stablehlo.reduce(%x init: %least) applies stablehlo.maximum across dimensions = [1]
+      : ({full}, tensor<{element}>) -> {row}
+    %m = stablehlo.broadcast_in_dim %max, dims = [0] : ({row}) -> {full}
+    %d = stablehlo.subtract %x, %m : {full}
+    %e = stablehlo.exponential %d : {full}
+    %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1]
+      : ({full}, tensor<{element}>) -> {row}
+    %s = stablehlo.broadcast_in_dim %sum, dims = [0] : ({row}) -> {full}
+    %p = stablehlo.divide %e, %s : {full}
+    return %p : {full}
+}}"
+    )
+}
+
+fn sum(dims: &str, axes: &str, result: &str) -> String {
+    format!(
+        "func.func @main(%x: tensor<{dims}xf32>) -> tensor<{result}f32> {{
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %q = stablehlo.multiply %x, %x : tensor<{dims}xf32>
+    %s = stablehlo.reduce(%q init: %zero) applies stablehlo.add across dimensions = [{axes}]
+      : (tensor<{dims}xf32>, tensor<f32>) -> tensor<{result}f32>
+    return %s : tensor<{result}f32>
+}}"
+    )
+}
+
+fn snapshot(name: &str, text: &str, options: &Options) {
+    let case = Case::new(text);
+    let emitted = case.emitted(options);
+    let kernels: Vec<_> = emitted.iter().flat_map(|emitted| &emitted.kernels).collect();
+    if options.dialect == Dialect::Cuda {
+        nvrtc::compiles(kernels.iter().copied());
+    }
+    let texts: Vec<String> = kernels
+        .iter()
+        .map(|kernel| {
+            let (title, grid, block) = (&kernel.title, kernel.grid[0], kernel.block[0]);
+            format!("// {title}: {grid} blocks of {block}\n{}", kernel.source)
+        })
+        .collect();
+    insta::assert_snapshot!(name, texts.join("\n"));
+}
+
+#[test]
+fn a_chain_reads_and_writes_vectors() {
+    snapshot("chain", CHAIN, &cuda());
+    check(CHAIN, &cuda(), 1e-6);
+}
+
+#[test]
+fn a_chain_may_be_naive_or_salted() {
+    let naive = Options { effort: Effort::Naive, ..cuda() };
+    check(CHAIN, &naive, 1e-6);
+    let trace = Options { salt: Salt::Trace, ..cuda() };
+    snapshot("chain_traced", CHAIN, &trace);
+    let case = Case::new(CHAIN);
+    let inputs = case.inputs();
+    let Some(ran) = run(&case, &inputs, &trace) else { return };
+    let records = Salt::Trace.records(&ran.salt[0]);
+    assert_eq!(records.len(), 1);
+    let written = records[0].written.unwrap();
+    assert_eq!((written.count, written.nan, written.bytes), (384, 0, 384 * 4));
+    let expected = case.expected(&inputs);
+    let largest = expected[0].iter().map(|value| value.to_f64()).fold(f64::MIN, f64::max);
+    assert!((written.largest - largest).abs() < 1e-5 && records[0].end > records[0].start);
+}
+
+#[test]
+fn softmax_is_one_kernel() {
+    snapshot("softmax", &softmax("f32", 40, 128), &cuda());
+    for (element, rows, columns, tolerance) in [
+        ("f32", 3, 50, 1e-6),
+        ("f32", 5, 1, 1e-6),
+        ("f64", 2, 300, 1e-14),
+        ("bf16", 4, 512, 1e-2),
+        ("f16", 3, 96, 1e-3),
+        ("f32", 2, 4096, 1e-6),
+        ("f32", 2, 20000, 1e-6),
+    ] {
+        let text = softmax(element, rows, columns);
+        assert!(columns == 1 || Case::new(&text).clusters.clusters.len() == 1);
+        check(&text, &cuda(), tolerance);
+        check(&text, &Options { salt: Salt::Trace, ..cuda() }, tolerance);
+    }
+}
+
+#[test]
+fn reductions_fold_any_dimensions() {
+    snapshot("column_sum", &sum("200x64", "0", "64x"), &cuda());
+    for (dims, axes, result) in [
+        ("200x64", "0", "64x"),
+        ("200x64", "1", "200x"),
+        ("7x30x5", "0, 2", "30x"),
+        ("7x30x50", "1", "7x50x"),
+        ("3000", "0", ""),
+    ] {
+        check(&sum(dims, axes, result), &cuda(), 1e-6);
+    }
+}

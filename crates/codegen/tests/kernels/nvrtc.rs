@@ -1,0 +1,91 @@
+//! NVRTC, opened where it is found: it compiles for a device without one.
+
+// A foreign library is called.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::PathBuf;
+use std::ptr;
+
+use libloading::{Library, Symbol};
+use warpforge_codegen::{Dialect, Kernel, unit};
+
+type Program = *mut c_void;
+type Create = unsafe extern "C" fn(
+    *mut Program,
+    *const c_char,
+    *const c_char,
+    c_int,
+    *const *const c_char,
+    *const *const c_char,
+) -> c_int;
+type Compile = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int;
+type Size = unsafe extern "C" fn(Program, *mut usize) -> c_int;
+type Text = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
+type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
+
+/// Where the library may lie: the loader's places, CUDA_HOME, a Python environment.
+fn places() -> Vec<PathBuf> {
+    let names = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
+    let mut folders = vec![PathBuf::new()];
+    if let Some(home) = std::env::var_os("CUDA_HOME") {
+        folders.push(PathBuf::from(home).join("lib64"));
+    }
+    if let Some(environment) = std::env::var_os("VIRTUAL_ENV") {
+        let inside = |folder: PathBuf| {
+            std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+        };
+        for python in inside(PathBuf::from(environment).join("lib")) {
+            folders.extend(inside(python.join("site-packages/nvidia")).map(|package| package.join("lib")));
+        }
+    }
+    folders.iter().flat_map(|folder| names.map(|name| folder.join(name))).collect()
+}
+
+fn library() -> Option<Library> {
+    // SAFETY: NVIDIA's library does nothing when it is opened but prepare itself.
+    places().into_iter().find_map(|place| unsafe { Library::new(place) }.ok())
+}
+
+/// Compiles kernels for sm_90; where there is no NVRTC it says that it did not.
+pub(crate) fn compiles<'k>(kernels: impl IntoIterator<Item = &'k Kernel>) {
+    let source = unit(Dialect::Cuda, kernels);
+    let Some(library) = library() else {
+        eprintln!("skipped: NVRTC is not in the loader's places, CUDA_HOME or VIRTUAL_ENV");
+        return;
+    };
+    if let Err(log) = compile(&library, &source, "sm_90") {
+        panic!("{log}\n{source}");
+    }
+}
+
+/// The assembly of a text, or what the compiler says.
+pub(crate) fn compile(library: &Library, source: &str, architecture: &str) -> Result<(), String> {
+    let text = CString::new(source).unwrap();
+    let architecture = CString::new(format!("--gpu-architecture={architecture}")).unwrap();
+    // SAFETY: the signatures are those of nvrtc.h, and all pointers live through the calls.
+    unsafe {
+        let create: Symbol<'_, Create> = library.get(b"nvrtcCreateProgram\0").unwrap();
+        let compile: Symbol<'_, Compile> = library.get(b"nvrtcCompileProgram\0").unwrap();
+        let log_size: Symbol<'_, Size> = library.get(b"nvrtcGetProgramLogSize\0").unwrap();
+        let log: Symbol<'_, Text> = library.get(b"nvrtcGetProgramLog\0").unwrap();
+        let destroy: Symbol<'_, Destroy> = library.get(b"nvrtcDestroyProgram\0").unwrap();
+        let mut program = ptr::null_mut();
+        assert_eq!(
+            create(&raw mut program, text.as_ptr(), c"kernels.cu".as_ptr(), 0, ptr::null(), ptr::null()),
+            0
+        );
+        let options = [architecture.as_ptr(), c"--std=c++17".as_ptr(), c"-default-device".as_ptr()];
+        let outcome = compile(program, options.len() as c_int, options.as_ptr());
+        let mut length = 0;
+        log_size(program, &raw mut length);
+        let mut said = vec![0u8; length.max(1)];
+        log(program, said.as_mut_ptr().cast());
+        destroy(&raw mut program);
+        if outcome == 0 {
+            return Ok(());
+        }
+        Err(CStr::from_bytes_until_nul(&said)
+            .map_or_else(|_| String::new(), |log| log.to_string_lossy().into_owned()))
+    }
+}
