@@ -89,7 +89,7 @@ fn a_chain_may_be_naive_or_salted() {
     let written = records[0].written.unwrap();
     assert_eq!((written.count, written.nan, written.bytes), (384, 0, 384 * 4));
     let expected = case.expected(&inputs);
-    let largest = expected[0].iter().map(|value| value.to_f64()).fold(f64::MIN, f64::max);
+    let largest = expected[0].iter().map(warpforge_tensor::Scalar::to_f64).fold(f64::MIN, f64::max);
     assert!((written.largest - largest).abs() < 1e-5 && records[0].end > records[0].start);
 }
 
@@ -100,7 +100,7 @@ fn softmax_is_one_kernel() {
         ("f32", 3, 50, 1e-6),
         ("f32", 5, 1, 1e-6),
         ("f64", 2, 300, 1e-14),
-        ("bf16", 4, 512, 1e-2),
+        ("bf16", 4, 512, 2e-2),
         ("f16", 3, 96, 1e-3),
         ("f32", 2, 4096, 1e-6),
         ("f32", 2, 20000, 1e-6),
