@@ -7,6 +7,7 @@ mod attention;
 mod conv;
 mod dot;
 mod epilogue;
+mod forms;
 mod looped;
 mod reference;
 mod single;

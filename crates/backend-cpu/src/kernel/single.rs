@@ -1,13 +1,14 @@
-//! Operations that stand alone: joining, padding, taking rows, windows, the reference.
+//! Operations that stand alone: joining, padding, taking rows, windows, running folds, the reference.
 
 use warpforge_fusion::cluster::Operand;
+use warpforge_fusion::graph::Window;
 use warpforge_fusion::{Graph, Id, Op};
 use warpforge_kernels::movement::{Concat, Edge, Gather, GatherSpec, Indices, Layout, Pad};
-use warpforge_kernels::window::{ReduceWindow, WindowAxis};
+use warpforge_kernels::window::{Cumulative, ReduceWindow, WindowAxis};
 
 use super::reference::Reference;
 use super::steps::fold_of;
-use super::{Kernel, KernelError, Memory, Result};
+use super::{Kernel, KernelError, Memory, Result, forms};
 
 /// The kernel of a node that stands alone.
 pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: Id) -> Result<Box<dyn Kernel>> {
@@ -67,12 +68,39 @@ pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: Id) -> Result<
                 })
                 .collect();
             let dims = &operands[0].view.dims;
+            if let Some((axis, reverse)) = running(dims, window)
+                && let Ok(cumulative) =
+                    Cumulative::new(node.element, fold_of(*fold), dims, axis, init.bytes(), reverse)
+            {
+                return Ok(Box::new(Running { cumulative, input: values[0], output }));
+            }
             let windows = ReduceWindow::new(node.element, fold_of(*fold), dims, &axes, init.bytes())?;
             Box::new(Windows { windows, input: values[0], output })
         }
-        Op::Reference(part) => Box::new(Reference::new(graph, part, operands, output)),
+        Op::Reference(part) => match forms::kernel(graph, part, operands, output) {
+            Some(kernel) => kernel,
+            None => Box::new(Reference::new(graph, part, operands, output)),
+        },
         op => return Err(KernelError::Other(format!("there is no kernel for {}", op.name()))),
     })
+}
+
+/// Whether windows are those of a running fold: all elements up to each along one dimension, or all from it on.
+fn running(dims: &[usize], window: &Window) -> Option<(usize, bool)> {
+    let plain = |values: &[usize]| values.iter().all(|&value| value == 1);
+    if !plain(&window.strides) || !plain(&window.base_dilation) || !plain(&window.window_dilation) {
+        return None;
+    }
+    let axis = window.dims.iter().position(|&size| size != 1)?;
+    let others = (0..dims.len()).filter(|&at| at != axis);
+    let size = dims[axis];
+    let alone = others.into_iter().all(|at| window.dims[at] == 1 && window.padding[at] == (0, 0));
+    let beyond = size.checked_sub(1)? as isize;
+    match window.padding[axis] {
+        (low, 0) if alone && window.dims[axis] == size && low == beyond => Some((axis, false)),
+        (0, high) if alone && window.dims[axis] == size && high == beyond => Some((axis, true)),
+        _ => None,
+    }
 }
 
 fn layout(operand: &Operand) -> Result<Layout> {
@@ -137,6 +165,24 @@ impl Kernel for Gathered {
 
     fn name(&self) -> String {
         "gather".to_owned()
+    }
+}
+
+struct Running {
+    cumulative: Cumulative,
+    input: Id,
+    output: Id,
+}
+
+impl Kernel for Running {
+    unsafe fn run(&self, memory: &Memory<'_>) -> Result<()> {
+        // SAFETY: as the caller promises; the plan was made from the sizes of the values.
+        unsafe { self.cumulative.run(memory.pool, memory.read(self.input), memory.write(self.output)) };
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        "running fold".to_owned()
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 pub use build::Builder;
 pub(crate) use build::inverse;
 pub use import::{NotAGraph, import};
-pub use op::{Conv, Dot, Fold, Op, Part, Window};
+pub use op::{Conv, Dot, Fold, Form, Op, Order, Part, Update, Window};
 use warpforge_ir::OpId;
 use warpforge_tensor::{ElementType, Tensor};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use warpforge_ir::OpKind;
-use warpforge_ir::attr::{ComparisonDirection, ComparisonType, GatherDims};
+use warpforge_ir::attr::{ComparisonDirection, ComparisonType, GatherDims, ScatterDims};
 use warpforge_ir::slice::Slice;
 use warpforge_tensor::Tensor;
 
@@ -94,6 +94,50 @@ pub struct Part {
     pub slice: Slice,
     /// The name of that function.
     pub function: String,
+    /// What it is, where a backend may have a kernel for it.
+    pub form: Option<Form>,
+    /// For each operand of the operation, which input of the node it is.
+    pub operands: Vec<usize>,
+}
+
+/// An operation that backends may have kernels for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Form {
+    /// Updates (the third operand) put into the first where the second says; what lies outside is left out.
+    Scatter(ScatterDims, Update),
+    /// A part of the first operand, of the sizes of the result, from where the others say, moved inside.
+    DynamicSlice,
+    /// The first operand with the second in it, where the others say, moved inside.
+    DynamicUpdate,
+    /// All operands along a dimension in the order of one of them; equal elements keep their order.
+    Sort {
+        /// The dimension.
+        axis: usize,
+        /// Which operand says the order.
+        key: usize,
+        /// How.
+        order: Order,
+    },
+}
+
+/// What a scatter does with an element that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Update {
+    /// The update takes its place.
+    Set,
+    /// Both are folded.
+    Fold(Fold),
+}
+
+/// When an element comes before another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Order {
+    /// The larger comes first.
+    pub descending: bool,
+    /// Floats are in the order of IEEE 754's totalOrder.
+    pub total: bool,
+    /// Every NaN is larger than all numbers, and they are equal.
+    pub nan_is_largest: bool,
 }
 
 /// What a node computes from its inputs.
@@ -132,7 +176,7 @@ pub enum Op {
     ReduceWindow(Fold, Window, Tensor),
     /// Windows of the first input, of these sizes, where the second says.
     Gather(GatherDims, Vec<usize>),
-    /// Something that the reference evaluates; its results are [`Op::Result`] nodes.
+    /// Something that the reference evaluates, unless a backend has a kernel for its form; its results are [`Op::Result`] nodes.
     Reference(Arc<Part>),
     /// A result of a [`Op::Reference`] node.
     Result(usize),

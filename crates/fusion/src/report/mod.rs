@@ -72,7 +72,7 @@ impl Report {
             entries.push(entry(graph, cluster, number, reads));
             givers.insert(cluster.output, number);
         }
-        let reference = graph.nodes.iter().filter(|node| matches!(node.op, Op::Reference(_)));
+        let reference = graph.nodes.iter().filter(|node| is_reference(&node.op));
         Self {
             before: totals(kernels, cost),
             after: totals(clusters.clusters.len(), after),
@@ -86,6 +86,11 @@ impl Report {
     pub fn picture(&self) -> String {
         picture::svg(self)
     }
+}
+
+/// Whether no backend has a kernel for an operation.
+fn is_reference(op: &Op) -> bool {
+    matches!(op, Op::Reference(part) if part.form.is_none())
 }
 
 fn totals(kernels: usize, cost: Cost) -> Totals {
@@ -102,7 +107,7 @@ fn entry(graph: &Graph, cluster: &Cluster, number: usize, reads: Vec<usize>) -> 
         Kind::Dot(_) => "product",
         Kind::Conv(_) => "convolution",
         Kind::Attention(_) => "attention",
-        Kind::Single(_) if matches!(output.op, Op::Reference(_)) => "reference",
+        Kind::Single(_) if is_reference(&output.op) => "reference",
         Kind::Single(_) => "single",
     };
     let said = |id: &&Id| !matches!(graph.node(**id).op, Op::Constant(_));

@@ -15,6 +15,8 @@ pub struct Comparison {
     pub or_equal: bool,
     /// Floats are in the order of IEEE 754's totalOrder; otherwise NaN is before and behind nothing, and zeros are equal.
     pub total: bool,
+    /// Every NaN is larger than all numbers, and they are equal; not together with `total` or `or_equal`.
+    pub nan_is_largest: bool,
 }
 
 /// The positions of the first `keep` of `length` elements `step` apart when they are sorted.
@@ -41,7 +43,8 @@ pub(super) fn sorter(element: ElementType) -> Option<Sorter> {
 ///
 /// As for [`Sorter`].
 unsafe fn sorted<T: Element>(data: *const u8, line: &Line, comparison: Comparison) -> Vec<u32> {
-    let (&Line { step, length, keep }, Comparison { descending, or_equal, total }) = (line, comparison);
+    let &Line { step, length, keep } = line;
+    let Comparison { descending, or_equal, total, nan_is_largest } = comparison;
     // SAFETY: the caller's promise.
     let values: Vec<T> =
         (0..length).map(|at| unsafe { data.cast::<T>().add(at * step).read_unaligned() }).collect();
@@ -50,12 +53,16 @@ unsafe fn sorted<T: Element>(data: *const u8, line: &Line, comparison: Compariso
         let wanted = if descending { Ordering::Greater } else { Ordering::Less };
         order.is_some_and(|order| order == wanted || (or_equal && order.is_eq()))
     };
-    let ordered = total || !values.iter().any(|value| value.is_nan());
+    let ordered = total || nan_is_largest || !values.iter().any(|value| value.is_nan());
     let mut order: Vec<u32>;
     if ordered && !or_equal {
         // Keys are numbers in the wanted order; with the position behind them no two are the same.
         let key = |value: T| {
-            let key = if total { value.total_key() } else { value.partial_key() };
+            let key = match (total, nan_is_largest && value.is_nan()) {
+                (true, _) => value.total_key(),
+                (false, true) => u64::MAX,
+                (false, false) => value.partial_key(),
+            };
             if descending { !key } else { key }
         };
         let mut keys: Vec<(u64, u32)> = values.iter().zip(0..).map(|(&value, at)| (key(value), at)).collect();

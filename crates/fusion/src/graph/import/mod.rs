@@ -2,6 +2,7 @@
 
 mod contraction;
 mod fold;
+mod form;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -231,7 +232,12 @@ impl Import {
         let cut = slice(func, &wanted, &|_| true).ok_or_else(|| not(format!("{name} cannot be cut out")))?;
         let given: Option<Vec<Id>> = cut.inputs.iter().map(|value| values.get(value).copied()).collect();
         let given = given.ok_or_else(|| not(format!("{name} uses a value that is no tensor")))?;
-        let part = Part { name, slice: cut, function: func.name().to_owned() };
+        let place = |value: &ValueId| cut.inputs.iter().position(|input| input == value);
+        let operands: Option<Vec<usize>> = op.operands().iter().map(place).collect();
+        let plain = op.operand_types().chain(op.result_types()).all(|ty| fast(ty).is_some());
+        let form = operands.as_ref().filter(|_| plain).and_then(|_| form::form(op));
+        let operands = operands.unwrap_or_default();
+        let part = Part { name, slice: cut, function: func.name().to_owned(), form, operands };
         let node = self.builder.raw(Op::Reference(Arc::new(part)), given, ElementType::Bool, vec![0]);
         if op.is(OpKind::CustomCall) && op.attr_bool("has_side_effect") == Some(true) {
             self.effects.push(node);

@@ -7,10 +7,16 @@ use crate::testing::{indices, position, with_pools};
 
 const COMPARISONS: [Comparison; 8] = {
     let all = [false, true];
-    let mut list = [Comparison { descending: false, or_equal: false, total: false }; 8];
+    let mut list =
+        [Comparison { descending: false, or_equal: false, total: false, nan_is_largest: false }; 8];
     let mut at = 0;
     while at < 8 {
-        list[at] = Comparison { descending: all[at & 1], or_equal: all[at >> 1 & 1], total: all[at >> 2] };
+        list[at] = Comparison {
+            descending: all[at & 1],
+            or_equal: all[at >> 1 & 1],
+            total: all[at >> 2],
+            nan_is_largest: false,
+        };
         at += 1;
     }
     list
