@@ -222,6 +222,18 @@ fn products_of_bf16_have_sums_of_f32() {
 }
 
 #[test]
+fn a_sum_of_rows_reads_them_as_they_lie() {
+    let text = "func.func @main(%x: tensor<3x500x70xf32>, %y: tensor<3x500x70xf32>) -> tensor<70xf32> {
+        %0 = stablehlo.multiply %x, %y : tensor<3x500x70xf32>
+        %zero = stablehlo.constant dense<0.0> : tensor<f32>
+        %r = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0, 1]
+          : (tensor<3x500x70xf32>, tensor<f32>) -> tensor<70xf32>
+        func.return %r : tensor<70xf32> }";
+    let names = kernels(text, vec![], &[tensor(&[3, 500, 70], 1), tensor(&[3, 500, 70], 2)]);
+    assert_eq!(names, ["rows of 2 into one"]);
+}
+
+#[test]
 fn rows_are_added_where_indices_say() {
     let text = "func.func @main(%x: tensor<50x24xf32>, %i: tensor<70x1xi64>, %u: tensor<70x24xf32>) -> tensor<50x24xf32> {
         %r = \"stablehlo.scatter\"(%x, %i, %u) <{indices_are_sorted = false, unique_indices = false,

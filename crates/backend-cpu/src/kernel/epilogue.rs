@@ -8,7 +8,7 @@ use warpforge_kernels::block::Block;
 use warpforge_kernels::program::{Program, Scratch};
 use warpforge_tensor::ElementType;
 
-use super::steps::{Tile, program};
+use super::steps::{Cut, Tile, program};
 use super::{Memory, Result};
 
 thread_local! {
@@ -37,7 +37,7 @@ impl Blocks {
 
     fn of(graph: &Graph, epilogue: &Epilogue, tile: Tile, output: Id) -> Result<Self> {
         let order: Vec<usize> = (0..epilogue.body.dims.len()).collect();
-        let program = program(graph, &epilogue.body, &order, epilogue.rows, tile)?;
+        let program = program(graph, &epilogue.body, Cut { order: &order, rows: epilogue.rows }, tile)?;
         let inputs = epilogue.body.loads.iter().map(|load| load.value).collect();
         Ok(Self { program, inputs, output })
     }

@@ -1,12 +1,12 @@
 //! Loops: elementwise chains, reductions, copies.
 
-use warpforge_fusion::cluster::{Body, BodyOp};
+use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Load};
 use warpforge_fusion::view::dense_strides;
 use warpforge_fusion::{Graph, Id};
 use warpforge_kernels::movement::{Copy, Layout};
-use warpforge_kernels::program::Program;
+use warpforge_kernels::program::{ColumnFold, Program};
 
-use super::steps::{Tile, program};
+use super::steps::{Cut, Tile, column_fold, program};
 use super::{Kernel, Memory, Result};
 
 /// The kernel of a loop.
@@ -15,17 +15,60 @@ pub(super) fn kernel(graph: &Graph, body: &Body, output: Id) -> Result<Box<dyn K
         return Ok(Box::new(copy));
     }
     let (folded, mut order): (Vec<usize>, Vec<usize>) = (0..body.dims.len()).partition(|&at| body.folded[at]);
+    let inputs = body.loads.iter().map(|load| load.value).collect();
+    if folds_rows(body) {
+        let across = [folded.as_slice(), &order].concat();
+        // A type whose columns are not folded is read along its rows.
+        if let Ok(fold) = column_fold(graph, body, Cut { order: &across, rows: folded.len() }) {
+            return Ok(Box::new(Columns { fold, inputs, output, name: name(body) }));
+        }
+    }
     let rows = if folded.is_empty() { order.len().saturating_sub(1) } else { order.len() };
     order.extend(&folded);
-    let program = program(graph, body, &order, rows, Tile::default())?;
-    let inputs = body.loads.iter().map(|load| load.value).collect();
+    let program = program(graph, body, Cut { order: &order, rows }, Tile::default())?;
     Ok(Box::new(Loop { program, inputs, output, name: name(body) }))
+}
+
+/// Whether a loop ends in its only reduction, and what it reads lies side by side across the reduction, not along it.
+fn folds_rows(body: &Body) -> bool {
+    let is_reduction = |step: &BodyStep| matches!(step.op, BodyOp::Reduce(_));
+    let only = body.steps.iter().filter(|step| is_reduction(step)).count() == 1;
+    let beside = |load: &Load, folded: bool| {
+        let mut strides = load.view.strides.iter().zip(&body.dims).zip(&body.folded);
+        strides.any(|((&stride, &size), &own)| own == folded && size > 1 && stride.abs() == 1)
+    };
+    let empty = body.dims.contains(&0);
+    !empty
+        && only
+        && body.steps.last().is_some_and(is_reduction)
+        && body.loads.iter().any(|load| beside(load, false))
+        && !body.loads.iter().any(|load| beside(load, true))
 }
 
 fn name(body: &Body) -> String {
     let steps =
         body.steps.iter().filter(|step| !matches!(step.op, BodyOp::Load(_) | BodyOp::Constant(_))).count();
     if body.has_reductions() { format!("rows of {steps}") } else { format!("elements of {steps}") }
+}
+
+struct Columns {
+    fold: ColumnFold,
+    inputs: Vec<Id>,
+    output: Id,
+    name: String,
+}
+
+impl Kernel for Columns {
+    unsafe fn run(&self, memory: &Memory<'_>) -> Result<()> {
+        let inputs: Vec<*const u8> = self.inputs.iter().map(|&id| memory.read(id)).collect();
+        // SAFETY: as the caller promises; the accesses were made from the sizes of the values.
+        unsafe { self.fold.run(memory.pool, &inputs, &[memory.write(self.output)]) };
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        format!("{} into one", self.name)
+    }
 }
 
 struct Loop {

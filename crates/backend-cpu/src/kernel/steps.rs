@@ -1,13 +1,14 @@
 //! Loops of clusters as programs of the kernels crate.
 
-use warpforge_fusion::cluster::{Body, BodyOp};
+use warpforge_fusion::cluster::{Body, BodyOp, BodyStep};
 use warpforge_fusion::graph::Fold;
 use warpforge_fusion::{Graph, View};
 use warpforge_ir::OpKind;
 use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
 use warpforge_kernels::fold;
 use warpforge_kernels::program::{
-    Access, BinaryOp, Direction, Domain, Input, Order, Output, Program, Register, Sink, Source, Step, UnaryOp,
+    Access, BinaryOp, ColumnFold, ColumnOutput, Direction, Domain, Input, Order, Output, Program, Register,
+    Sink, Source, Step, UnaryOp,
 };
 use warpforge_tensor::ElementType;
 
@@ -22,29 +23,72 @@ pub(crate) struct Tile {
     pub(crate) result: Option<ElementType>,
 }
 
-/// The domain of a loop cut into rows and columns: the order of its dimensions and how many are rows.
-pub(crate) fn program(
-    graph: &Graph,
-    body: &Body,
-    order: &[usize],
-    rows: usize,
-    tile: Tile,
-) -> Result<Program> {
-    let split = |view: &View| Access {
-        offset: view.offset,
-        rows: order[..rows].iter().map(|&at| view.strides[at]).collect(),
-        columns: order[rows..].iter().map(|&at| view.strides[at]).collect(),
+/// How a loop's dimensions are cut into rows and columns: their order, and how many are rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cut<'a> {
+    pub(crate) order: &'a [usize],
+    pub(crate) rows: usize,
+}
+
+impl Cut<'_> {
+    fn access(&self, view: &View) -> Access {
+        let strides = |order: &[usize]| order.iter().map(|&at| view.strides[at]).collect();
+        Access {
+            offset: view.offset,
+            rows: strides(&self.order[..self.rows]),
+            columns: strides(&self.order[self.rows..]),
+        }
+    }
+
+    fn domain(&self, dims: &[usize]) -> Domain {
+        let sizes = |order: &[usize]| order.iter().map(|&at| dims[at]).collect();
+        Domain { rows: sizes(&self.order[..self.rows]), columns: sizes(&self.order[self.rows..]) }
+    }
+}
+
+/// A loop as one pass over rows.
+pub(crate) fn program(graph: &Graph, body: &Body, cut: Cut<'_>, tile: Tile) -> Result<Program> {
+    let Parts { inputs, mut steps, registers } = parts(graph, body, cut, tile)?;
+    let mut value = *registers.last().ok_or_else(|| KernelError::Other("an empty loop".to_owned()))?;
+    let given = body.steps.last().map(|step| step.element);
+    if let Some(wanted) = tile.result.filter(|wanted| Some(*wanted) != given) {
+        steps.push(Step::Convert(value, wanted));
+        value = Register(steps.len() - 1);
+    }
+    let sink = if tile.result.is_some() { Sink::Tile } else { Sink::Memory(cut.access(&body.output)) };
+    Ok(Program::new(&cut.domain(&body.dims), &inputs, &steps, &[Output { value, sink }])?)
+}
+
+/// A loop that ends in its only reduction, as a fold of its rows into one.
+pub(crate) fn column_fold(graph: &Graph, body: &Body, cut: Cut<'_>) -> Result<ColumnFold> {
+    let Some((BodyStep { op: BodyOp::Reduce(fold), inputs: folded, .. }, before)) = body.steps.split_last()
+    else {
+        return Err(KernelError::Other("a loop that does not end in a reduction".to_owned()));
     };
-    let domain = Domain {
-        rows: order[..rows].iter().map(|&at| body.dims[at]).collect(),
-        columns: order[rows..].iter().map(|&at| body.dims[at]).collect(),
-    };
+    let before = Body { steps: before.to_vec(), ..body.clone() };
+    let Parts { inputs, steps, registers } = parts(graph, &before, cut, Tile::default())?;
+    let value = folded.first().and_then(|&at| registers.get(at).copied());
+    let value = value.ok_or_else(|| KernelError::Other("a reduction of nothing".to_owned()))?;
+    let access = Access { rows: Vec::new(), ..cut.access(&body.output) };
+    let output = ColumnOutput { fold: fold_of(*fold), value, access };
+    Ok(ColumnFold::new(&cut.domain(&body.dims), &inputs, &steps, &[output])?)
+}
+
+/// What loops are made of.
+struct Parts {
+    inputs: Vec<Input>,
+    steps: Vec<Step>,
+    /// For each step of the body, where its value is.
+    registers: Vec<Register>,
+}
+
+fn parts(graph: &Graph, body: &Body, cut: Cut<'_>, tile: Tile) -> Result<Parts> {
     let mut inputs = Vec::new();
     for (at, load) in body.loads.iter().enumerate() {
         let element = graph.node(load.value).element;
         inputs.push(match tile.load {
             Some((number, element)) if number == at => Input { element, source: Source::Tile },
-            _ => Input { element, source: Source::Memory(split(&load.view)) },
+            _ => Input { element, source: Source::Memory(cut.access(&load.view)) },
         });
     }
     let mut steps: Vec<Step> = Vec::new();
@@ -61,7 +105,7 @@ pub(crate) fn program(
             BodyOp::Load(at) => Step::Load(*at),
             BodyOp::Constant(tensor) => Step::Constant(step.element, tensor.get(0)),
             BodyOp::Iota(view) => {
-                let access = split(view);
+                let access = cut.access(view);
                 let wide = |strides: Vec<isize>| strides.into_iter().map(|stride| stride as i64).collect();
                 Step::Iota {
                     element: step.element,
@@ -94,14 +138,7 @@ pub(crate) fn program(
         }
         registers.push(register);
     }
-    let mut value = *registers.last().ok_or_else(|| KernelError::Other("an empty loop".to_owned()))?;
-    let given = body.steps.last().map(|step| step.element);
-    if let Some(wanted) = tile.result.filter(|wanted| Some(*wanted) != given) {
-        steps.push(Step::Convert(value, wanted));
-        value = Register(steps.len() - 1);
-    }
-    let sink = if tile.result.is_some() { Sink::Tile } else { Sink::Memory(split(&body.output)) };
-    Ok(Program::new(&domain, &inputs, &steps, &[Output { value, sink }])?)
+    Ok(Parts { inputs, steps, registers })
 }
 
 fn unary(kind: OpKind) -> Option<UnaryOp> {
