@@ -206,6 +206,8 @@ pub(super) fn runs(
         }
         return;
     };
+    // A value that is the same for all columns is there even where there are none.
+    let inner = inner.max(1);
     let mut done = 0;
     while done < count {
         let index = start + done;
