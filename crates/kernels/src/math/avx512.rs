@@ -40,6 +40,7 @@ fn of_bits(bits: __m512i) -> Avx512 {
 
 impl Lanes for Avx512 {
     const COUNT: usize = 16;
+    const ROUGH_IS_GOOD: bool = true;
     type Mask = __mmask16;
 
     #[inline(always)]
@@ -101,19 +102,6 @@ impl Lanes for Avx512 {
         fn differs(self, other) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(self.0, other.0);
         fn unordered(self, other) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(self.0, other.0);
         fn scale(self, exponent) = Self(_mm512_scalef_ps(self.0, exponent.0));
-    }
-
-    #[inline(always)]
-    fn quick_div(self, divisor: Self) -> Self {
-        let reciprocal = divisor.rough_reciprocal();
-        let quotient = self.mul(reciprocal);
-        quotient.neg_mul_add(divisor, self).mul_add(reciprocal, quotient)
-    }
-
-    // It has 14 bits already.
-    #[inline(always)]
-    fn good_reciprocal(self) -> Self {
-        self.rough_reciprocal()
     }
 
     #[inline(always)]

@@ -5,6 +5,8 @@
 pub(crate) trait Lanes: Copy {
     /// How many there are.
     const COUNT: usize;
+    /// Whether [`Lanes::rough_reciprocal`] has 13 bits or more already.
+    const ROUGH_IS_GOOD: bool = false;
     /// A truth value for each.
     type Mask: Copy;
 
@@ -105,7 +107,9 @@ pub(crate) trait Lanes: Copy {
     /// does not overflow.
     #[inline(always)]
     fn quick_div(self, divisor: Self) -> Self {
-        self.quick_div_by_sum(divisor, Self::splat(0.0))
+        let reciprocal = divisor.good_reciprocal();
+        let quotient = self.mul(reciprocal);
+        quotient.neg_mul_add(divisor, self).mul_add(reciprocal, quotient)
     }
 
     /// The quotient by a divisor that has lost a little in rounding.
@@ -121,6 +125,9 @@ pub(crate) trait Lanes: Copy {
     #[inline(always)]
     fn good_reciprocal(self) -> Self {
         let rough = self.rough_reciprocal();
+        if Self::ROUGH_IS_GOOD {
+            return rough;
+        }
         self.neg_mul_add(rough, Self::splat(1.0)).mul_add(rough, rough)
     }
 }

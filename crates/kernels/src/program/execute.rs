@@ -14,17 +14,25 @@ use super::tile::{Buffers, Region, State};
 ///
 /// # Safety
 ///
-/// The buffers hold what the program's accesses name within the block, and so does the tile.
+/// The buffers hold what the program's accesses name within the block, and so does the tile. Results are written past the
+/// caches only where [`Plan::can_stream`] says so.
 pub(super) unsafe fn block(
     plan: &Plan,
     scratch: &mut Scratch,
     buffers: &Buffers<'_>,
     rows: Range<usize>,
     columns: Range<usize>,
+    past_caches: bool,
 ) {
     if rows.is_empty() {
         return;
     }
+    #[cfg(target_arch = "x86_64")]
+    if let Some(code) = &plan.code {
+        // SAFETY: the caller's promise.
+        return unsafe { code.run(plan, scratch, buffers, rows, columns, past_caches) };
+    }
+    let _ = past_caches;
     if plan.long_rows() {
         // SAFETY: the caller's promise.
         return unsafe { long::run(plan, None, scratch, buffers, rows) };

@@ -17,7 +17,7 @@ use crate::fold::Fold;
 const CHAINS: usize = 64;
 
 /// Elements that are summed in their own type before the sum goes into the total.
-const BLOCK: usize = 2048;
+pub(super) const BLOCK: usize = 4096;
 
 /// Elements of a narrow type that are summed, rounded each time, before the sum goes into the total.
 const NARROW_RUN: usize = 128;

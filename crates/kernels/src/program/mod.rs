@@ -14,6 +14,8 @@ mod domain;
 mod error;
 mod execute;
 mod fold;
+#[cfg(target_arch = "x86_64")]
+mod jit;
 mod lane;
 mod layout;
 mod long;
@@ -49,6 +51,9 @@ use tile::Buffers;
 
 /// Elements of a piece of work for one worker.
 const PIECE: usize = 16 * 1024;
+
+/// Elements of a domain from which on results are written past the caches: nobody would find them there.
+const PAST_CACHES: usize = 2 << 20;
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::new()) };
@@ -96,9 +101,35 @@ impl Program {
         steps: &[Step],
         outputs: &[Output],
     ) -> Result<Self, ProgramError> {
+        Self::made(isa, true, domain, inputs, steps, outputs)
+    }
+
+    /// A program that is interpreted, whether there could be machine code for it or not.
+    #[cfg(test)]
+    fn interpreted(
+        isa: Isa,
+        domain: &Domain,
+        inputs: &[Input],
+        steps: &[Step],
+        outputs: &[Output],
+    ) -> Result<Self, ProgramError> {
+        Self::made(isa, false, domain, inputs, steps, outputs)
+    }
+
+    fn made(
+        isa: Isa,
+        compiled: bool,
+        domain: &Domain,
+        inputs: &[Input],
+        steps: &[Step],
+        outputs: &[Output],
+    ) -> Result<Self, ProgramError> {
         let types = check::types(inputs, steps)?;
         check::places(domain, inputs, steps, outputs, &types)?;
-        let plan = |apart| Plan::new(isa, domain, inputs, steps, outputs, &types, apart);
+        let plan = |apart| {
+            let plan = Plan::new(isa, domain, inputs, steps, outputs, &types, apart)?;
+            Ok::<Plan, ProgramError>(if compiled { plan.compiled(isa, steps, &types) } else { plan })
+        };
         let block = plan(true)?;
         let tiled = inputs.iter().any(|input| input.source == Source::Tile)
             || outputs.iter().any(|output| output.sink == Sink::Tile);
@@ -133,6 +164,7 @@ impl Program {
         let across = columns.div_ceil(part).max(1);
         let height = (PIECE / part).max(1);
         let down = rows.div_ceil(height);
+        let past_caches = rows.saturating_mul(columns) >= PAST_CACHES && plan.can_stream(outputs);
         let buffers = &buffers;
         pool.run(down * across, &|piece, _| {
             let (row, column) = (piece / across * height, piece % across * part);
@@ -140,7 +172,7 @@ impl Program {
             let columns = column..(column + part).min(columns);
             with_scratch(|scratch| {
                 // SAFETY: the caller's promise; pieces do not overlap.
-                unsafe { execute::block(plan, scratch, buffers, rows, columns) }
+                unsafe { execute::block(plan, scratch, buffers, rows, columns, past_caches) }
             });
         });
     }
@@ -167,6 +199,6 @@ impl Program {
         let tile_origin = (rows.start, columns.start);
         let buffers = Buffers { inputs, outputs, tile, tile_stride, tile_origin };
         // SAFETY: the caller's promise.
-        unsafe { execute::block(&self.block, scratch, &buffers, rows, columns) }
+        unsafe { execute::block(&self.block, scratch, &buffers, rows, columns, false) }
     }
 }

@@ -8,6 +8,8 @@ use super::compute;
 use super::domain::{Access, Domain, Input, Output, Sink, Source};
 use super::error::ProgramError;
 use super::fold::{self, FoldLoop};
+#[cfg(target_arch = "x86_64")]
+use super::jit::Code;
 use super::lane::{Lane, Narrow, for_lane};
 use super::layout::{Kind, Layout};
 use super::loops::Kernel;
@@ -83,6 +85,9 @@ pub(super) struct Plan {
     pub(super) spare: [usize; 4],
     /// Bytes of scratch memory.
     pub(super) scratch: usize,
+    /// Machine code that does all of it.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) code: Option<Code>,
 }
 
 impl Plan {
@@ -165,7 +170,38 @@ impl Plan {
                 Node { kind: kinds[at], width: widths[at], slot: placed[at], once: once[at], direct, action }
             })
             .collect();
-        Ok(Self { layout, nodes, stores, capacity, whole_rows, spare, scratch: slots.bytes() })
+        Ok(Self {
+            layout,
+            nodes,
+            stores,
+            capacity,
+            whole_rows,
+            spare,
+            scratch: slots.bytes(),
+            #[cfg(target_arch = "x86_64")]
+            code: None,
+        })
+    }
+
+    /// The same with machine code, where there can be some for these instructions.
+    pub(super) fn compiled(self, isa: Isa, steps: &[Step], types: &[ElementType]) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if isa == Isa::Avx512 {
+            return Self { code: Code::new(&self, steps, types).ok(), ..self };
+        }
+        let _ = (isa, steps, types);
+        self
+    }
+
+    /// Whether results can be written to these buffers past the caches.
+    pub(super) fn can_stream(&self, outputs: &[*mut u8]) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return self.code.as_ref().is_some_and(|code| code.can_stream(self, outputs));
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let _ = outputs;
+            false
+        }
     }
 
     /// Whether rows are too long to be held whole though there are folds over them.

@@ -202,8 +202,8 @@ functions! { Function1:
     Negate(x) = x.neg();
     Ceil(x) = x.ceil();
     Floor(x) = x.floor();
-    RoundEven(x) = x.round();
-    RoundAway(x) = round_away(x);
+    RoundNearestEven(x) = x.round();
+    RoundNearestAfz(x) = round_away(x);
     Sqrt(x) = x.sqrt();
     Rsqrt(x) = V::splat(1.0).div(x.sqrt());
     Exp(x) = math::exp(x);
@@ -253,22 +253,50 @@ impl<const LARGER: bool> Rows for Extreme<LARGER> {
             // SAFETY: the caller's promise.
             let number = unsafe { call.row(one, row).cast::<f32>().read() };
             let lanes = Same(V::splat(number));
-            // The instructions give the second if either is NaN, which is then `x`; only zeros need a second look.
             // SAFETY: the caller's promise.
             unsafe {
-                match (LARGER, number) {
-                    (true, 0.0) if number.is_sign_positive() => row2::<V, Relu>(call.columns, out, lanes, x),
-                    (true, _) if number.is_nan() || number == 0.0 => {
-                        row2::<V, Maximum>(call.columns, out, lanes, x);
-                    }
-                    (false, _) if number.is_nan() || number == 0.0 => {
-                        row2::<V, Minimum>(call.columns, out, lanes, x);
-                    }
-                    (true, _) => row2::<V, LargerThanNumber>(call.columns, out, lanes, x),
-                    (false, _) => row2::<V, SmallerThanNumber>(call.columns, out, lanes, x),
+                match (LARGER, Care::of(LARGER, number)) {
+                    (_, Care::Zeros) => row2::<V, Relu>(call.columns, out, lanes, x),
+                    (true, Care::All) => row2::<V, Maximum>(call.columns, out, lanes, x),
+                    (false, Care::All) => row2::<V, Minimum>(call.columns, out, lanes, x),
+                    (true, Care::None) => row2::<V, LargerThanNumber>(call.columns, out, lanes, x),
+                    (false, Care::None) => row2::<V, SmallerThanNumber>(call.columns, out, lanes, x),
                 }
             }
         }
+    }
+}
+
+/// What the larger or smaller of a number and a vector needs beyond the instruction, which gives the second if either is NaN.
+#[derive(Clone, Copy)]
+enum Care {
+    None,
+    /// Zeros become positive.
+    Zeros,
+    /// Zeros are ordered and NaN wins.
+    All,
+}
+
+impl Care {
+    fn of(larger: bool, number: f32) -> Self {
+        match number {
+            0.0 if larger && number.is_sign_positive() => Self::Zeros,
+            _ if number.is_nan() || number == 0.0 => Self::All,
+            _ => Self::None,
+        }
+    }
+}
+
+/// The larger or smaller of a number and a vector.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn extreme<V: Lanes>(larger: bool, number: f32, x: V) -> V {
+    let lanes = V::splat(number);
+    match (larger, Care::of(larger, number)) {
+        (_, Care::Zeros) => Relu::apply(lanes, x),
+        (true, Care::All) => Maximum::apply(lanes, x),
+        (false, Care::All) => Minimum::apply(lanes, x),
+        (true, Care::None) => LargerThanNumber::apply(lanes, x),
+        (false, Care::None) => SmallerThanNumber::apply(lanes, x),
     }
 }
 
@@ -365,38 +393,31 @@ fn smaller<V: Lanes>(a: V, b: V) -> V {
     V::select(a.unordered(b), a.add(b), ordered)
 }
 
-/// The loop of a function of one value, where there is one with vectors.
-pub(super) fn unary(isa: Isa, op: UnaryOp) -> Option<Kernel> {
-    Some(match op {
-        UnaryOp::Abs => kernel(isa, Rows1(Abs)),
-        UnaryOp::Negate => kernel(isa, Rows1(Negate)),
-        UnaryOp::Ceil => kernel(isa, Rows1(Ceil)),
-        UnaryOp::Floor => kernel(isa, Rows1(Floor)),
-        UnaryOp::RoundNearestEven => kernel(isa, Rows1(RoundEven)),
-        UnaryOp::RoundNearestAfz => kernel(isa, Rows1(RoundAway)),
-        UnaryOp::Sqrt => kernel(isa, Rows1(Sqrt)),
-        UnaryOp::Rsqrt => kernel(isa, Rows1(Rsqrt)),
-        UnaryOp::Exp => kernel(isa, Rows1(Exp)),
-        UnaryOp::Expm1 => kernel(isa, Rows1(Expm1)),
-        UnaryOp::Log => kernel(isa, Rows1(Log)),
-        UnaryOp::Log1p => kernel(isa, Rows1(Log1p)),
-        UnaryOp::Logistic => kernel(isa, Rows1(Logistic)),
-        UnaryOp::Tanh => kernel(isa, Rows1(Tanh)),
-        UnaryOp::Sin => kernel(isa, Rows1(Sin)),
-        UnaryOp::Cos => kernel(isa, Rows1(Cos)),
-        UnaryOp::Erf => kernel(isa, Rows1(Erf)),
-        UnaryOp::GeluErf => kernel(isa, Rows1(GeluErf)),
-        UnaryOp::GeluTanh => kernel(isa, Rows1(GeluTanh)),
-        UnaryOp::Silu => kernel(isa, Rows1(Silu)),
-        UnaryOp::Sign
-        | UnaryOp::Not
-        | UnaryOp::Popcnt
-        | UnaryOp::CountLeadingZeros
-        | UnaryOp::IsFinite
-        | UnaryOp::Cbrt
-        | UnaryOp::Erfc
-        | UnaryOp::Tan => return None,
-    })
+/// The functions that operations of one value are.
+macro_rules! unary_functions {
+    ($($op:ident)*) => {
+        /// The loop of a function of one value, where there is one with vectors.
+        pub(super) fn unary(isa: Isa, op: UnaryOp) -> Option<Kernel> {
+            Some(match op {
+                $(UnaryOp::$op => kernel(isa, Rows1($op)),)*
+                _ => return None,
+            })
+        }
+
+        /// A function of a vector, where there is one.
+        #[cfg(target_arch = "x86_64")]
+        pub(super) fn apply1<V: Lanes>(op: UnaryOp, x: V) -> Option<V> {
+            Some(match op {
+                $(UnaryOp::$op => $op::apply(x),)*
+                _ => return None,
+            })
+        }
+    };
+}
+
+unary_functions! {
+    Abs Negate Ceil Floor RoundNearestEven RoundNearestAfz Sqrt Rsqrt Exp Expm1 Log Log1p Logistic Tanh Sin Cos Erf GeluErf
+    GeluTanh Silu
 }
 
 /// The loop of a function of two values, where there is one with vectors.
@@ -408,6 +429,20 @@ pub(super) fn binary(isa: Isa, op: BinaryOp) -> Option<Kernel> {
         BinaryOp::Divide => kernel(isa, Quotient),
         BinaryOp::Maximum => kernel(isa, Extreme::<true>),
         BinaryOp::Minimum => kernel(isa, Extreme::<false>),
+        _ => return None,
+    })
+}
+
+/// A function of two vectors, where there is one.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn apply2<V: Lanes>(op: BinaryOp, a: V, b: V) -> Option<V> {
+    Some(match op {
+        BinaryOp::Add => a.add(b),
+        BinaryOp::Subtract => a.sub(b),
+        BinaryOp::Multiply => a.mul(b),
+        BinaryOp::Divide => a.div(b),
+        BinaryOp::Maximum => larger(a, b),
+        BinaryOp::Minimum => smaller(a, b),
         _ => return None,
     })
 }

@@ -42,7 +42,7 @@ fn whole<W: Whole>(isa: Isa, whole: W, values: &[f32]) -> f32 {
     }
 }
 
-/// The sum of a row, in four vectors that are summed pairwise in the end.
+/// The sum of a row, in four vectors that are summed pairwise in the end; what four vectors do not fill goes to the first.
 pub(super) fn sum(isa: Isa, values: &[f32]) -> f32 {
     whole(isa, Sum, values)
 }
@@ -59,7 +59,7 @@ impl Whole for Sum {
     #[inline(always)]
     fn of<V: Lanes>(self, values: &[f32]) -> f32 {
         let mut sums = [V::splat(0.0); 4];
-        let (mut at, mut turn) = (0, 0);
+        let mut at = 0;
         let data = values.as_ptr();
         // SAFETY: all places are within the row.
         unsafe {
@@ -71,12 +71,11 @@ impl Whole for Sum {
                 at += 4 * V::COUNT;
             }
             while at + V::COUNT <= values.len() {
-                sums[turn] = sums[turn].add(V::load(data.add(at)));
-                turn += 1;
+                sums[0] = sums[0].add(V::load(data.add(at)));
                 at += V::COUNT;
             }
             if at < values.len() {
-                sums[3] = sums[3].add(V::load_part(data.add(at), values.len() - at));
+                sums[0] = sums[0].add(V::load_part(data.add(at), values.len() - at));
             }
         }
         let mut lanes = [0f32; 16];

@@ -1,0 +1,256 @@
+//! Instructions that compute.
+
+use iced_x86::{Code, Register};
+
+use super::super::JitError;
+use super::super::assembler::{Lanes, Source};
+use super::super::op::{Binary, Divisor, Unary, Value};
+use super::super::registers::{PartOf, part};
+use super::{Group, LEAST_MODERATE, Result};
+
+impl Group<'_> {
+    /// A function of one vector.
+    pub(super) fn unary(&mut self, at: usize, op: Unary, x: Value, vector: usize) -> Result<Register> {
+        let from = self.source(x, vector);
+        let to = self.result(at, vector)?;
+        let assembler = &mut *self.assembler;
+        match op {
+            Unary::Sqrt => assembler.one(Code::EVEX_Vsqrtps_zmm_k1z_zmmm512b32_er, to, from, Lanes::All)?,
+            Unary::Reciprocal => {
+                assembler.one(Code::EVEX_Vrcp14ps_zmm_k1z_zmmm512b32, to, from, Lanes::All)?;
+            }
+            Unary::FloatToInt => {
+                assembler.one(Code::EVEX_Vcvtps2dq_zmm_k1z_zmmm512b32_er, to, from, Lanes::All)?;
+            }
+            Unary::IntToFloat => {
+                assembler.one(Code::EVEX_Vcvtdq2ps_zmm_k1z_zmmm512b32_er, to, from, Lanes::All)?;
+            }
+            Unary::Round(by) => {
+                assembler.one_with(Code::EVEX_Vrndscaleps_zmm_k1z_zmmm512b32_imm8_sae, to, from, by)?;
+            }
+            Unary::ShiftUp(by) => {
+                assembler.one_with(Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8, to, from, by)?;
+            }
+            Unary::ShiftDown(by) => {
+                assembler.one_with(Code::EVEX_Vpsrad_zmm_k1z_zmmm512b32_imm8, to, from, by)?;
+            }
+            Unary::ThroughF16 => {
+                let half = part(to, PartOf::Half);
+                let from = match from {
+                    Source::Register(from) => from,
+                    Source::Memory(_) => {
+                        self.load(to, x, vector)?;
+                        to
+                    }
+                };
+                let assembler = &mut *self.assembler;
+                assembler.one_with(Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae, half, from, 0)?;
+                assembler.one(Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae, to, half, Lanes::All)?;
+            }
+        }
+        Ok(to)
+    }
+
+    /// A function of two vectors.
+    pub(super) fn binary(
+        &mut self,
+        at: usize,
+        op: Binary,
+        a: Value,
+        b: Value,
+        vector: usize,
+    ) -> Result<Register> {
+        let (mut a, mut b) = (a, b);
+        if op.commutes() && matches!(self.source(a, vector), Source::Memory(_)) {
+            (a, b) = (b, a);
+        }
+        let code = match op {
+            Binary::Add => Code::EVEX_Vaddps_zmm_k1z_zmm_zmmm512b32_er,
+            Binary::Sub => Code::EVEX_Vsubps_zmm_k1z_zmm_zmmm512b32_er,
+            Binary::Mul => Code::EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er,
+            Binary::Div => Code::EVEX_Vdivps_zmm_k1z_zmm_zmmm512b32_er,
+            Binary::Max => Code::EVEX_Vmaxps_zmm_k1z_zmm_zmmm512b32_sae,
+            Binary::Min => Code::EVEX_Vminps_zmm_k1z_zmm_zmmm512b32_sae,
+            Binary::And => Code::EVEX_Vandps_zmm_k1z_zmm_zmmm512b32,
+            Binary::Or => Code::EVEX_Vorps_zmm_k1z_zmm_zmmm512b32,
+            Binary::Xor => Code::EVEX_Vxorps_zmm_k1z_zmm_zmmm512b32,
+            Binary::AddBits => Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32,
+            Binary::SubBits => Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32,
+            Binary::Scale => Code::EVEX_Vscalefps_zmm_k1z_zmm_zmmm512b32_er,
+        };
+        let (from, loaded) = self.register(a, vector)?;
+        let other = self.source(b, vector);
+        // What was brought into a register for this alone is where the result goes.
+        let to = if loaded {
+            self.release(at, vector);
+            from
+        } else {
+            self.result(at, vector)?
+        };
+        self.assembler.two(code, to, from, other, Lanes::All)?;
+        Ok(to)
+    }
+
+    /// A product added to, or taken off, a third value. Which of the three the instruction overwrites depends on which is
+    /// not needed any more, and at most one of them may be in memory.
+    pub(super) fn mul_add(
+        &mut self,
+        at: usize,
+        negative: bool,
+        values: [Value; 3],
+        vector: usize,
+    ) -> Result<Register> {
+        let [mut a, mut b, c] = values;
+        if matches!(self.source(a, vector), Source::Memory(_)) {
+            (a, b) = (b, a);
+        }
+        // Now the first is in memory only if both factors are.
+        let (first, loaded) = self.register(a, vector)?;
+        let (second, third) = (self.source(b, vector), self.source(c, vector));
+        let [by_term, by_factor, by_memory_factor] = if negative {
+            [
+                Code::EVEX_Vfnmadd231ps_zmm_k1z_zmm_zmmm512b32_er,
+                Code::EVEX_Vfnmadd213ps_zmm_k1z_zmm_zmmm512b32_er,
+                Code::EVEX_Vfnmadd132ps_zmm_k1z_zmm_zmmm512b32_er,
+            ]
+        } else {
+            [
+                Code::EVEX_Vfmadd231ps_zmm_k1z_zmm_zmmm512b32_er,
+                Code::EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er,
+                Code::EVEX_Vfmadd132ps_zmm_k1z_zmm_zmmm512b32_er,
+            ]
+        };
+        let factor = if loaded { Some(first) } else { None };
+        let (to, code, operand, last) = match (second, third) {
+            (Source::Memory(_), Source::Memory(_)) => {
+                let to = self.registers.vector()?;
+                self.load(to, c, vector)?;
+                (to, by_term, first, second)
+            }
+            (Source::Register(_), Source::Memory(_)) => {
+                match factor.or_else(|| self.take_over(at, a, vector)) {
+                    Some(to) => (to, by_factor, register_of(second)?, third),
+                    None => match self.take_over(at, b, vector) {
+                        Some(to) => (to, by_factor, first, third),
+                        None => {
+                            let to = self.registers.vector()?;
+                            self.load(to, c, vector)?;
+                            (to, by_term, first, second)
+                        }
+                    },
+                }
+            }
+            (_, Source::Register(term)) => match self.take_over(at, c, vector) {
+                Some(to) => {
+                    // Where the term is a factor too, its register is still read before it is written.
+                    (to, by_term, first, second)
+                }
+                None => match (factor.or_else(|| self.take_over(at, a, vector)), second) {
+                    (Some(to), Source::Memory(_)) => (to, by_memory_factor, term, second),
+                    (Some(to), Source::Register(second)) => (to, by_factor, second, third),
+                    (None, _) => {
+                        let to = self.registers.vector()?;
+                        self.load(to, c, vector)?;
+                        (to, by_term, first, second)
+                    }
+                },
+            },
+        };
+        self.assembler.two(code, to, operand, last, Lanes::All)?;
+        if let Some(factor) = factor.filter(|&factor| factor != to) {
+            self.registers.free(factor);
+        }
+        self.release(at, vector);
+        Ok(to)
+    }
+
+    /// The bits of one value, and those set in both of two others.
+    pub(super) fn or_masked(&mut self, at: usize, [a, b, c]: [Value; 3], vector: usize) -> Result<Register> {
+        let (second, loaded) = self.register(b, vector)?;
+        let third = self.source(c, vector);
+        let to = match self.take_over(at, a, vector) {
+            Some(to) => to,
+            None => {
+                let to = self.registers.vector()?;
+                self.load(to, a, vector)?;
+                to
+            }
+        };
+        let code = Code::EVEX_Vpternlogd_zmm_k1z_zmm_zmmm512b32_imm8;
+        self.assembler.two_with(code, to, second, third, 0xf8, Lanes::All)?;
+        if loaded {
+            self.registers.free(second);
+        }
+        self.release(at, vector);
+        Ok(to)
+    }
+
+    /// A quotient. By a moderate number and with its correctly rounded reciprocal, one correction of the product gives the
+    /// correctly rounded quotient; numbers that are not moderate themselves are divided, all of the vector. Zeros are left
+    /// uncorrected, for a correction would lose their sign.
+    pub(super) fn quotient(
+        &mut self,
+        at: usize,
+        x: Value,
+        divisor: Divisor,
+        vector: usize,
+    ) -> Result<Register> {
+        let (from, loaded) = self.register(x, vector)?;
+        let [number, reciprocal, range, zero] =
+            [divisor.number, divisor.reciprocal, divisor.range, divisor.zero]
+                .map(|value| self.source(value, vector));
+        let to = self.registers.vector()?;
+        let (divided, other) = (self.registers.mask()?, self.registers.mask()?);
+        let assembler = &mut *self.assembler;
+        let (seldom, done) = (assembler.label(), assembler.label());
+        let magnitude = Source::Memory(assembler.constant(0x7fff_ffff, true));
+        assembler.two(Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, to, from, magnitude, Lanes::All)?;
+        const ABOVE: u8 = 6;
+        const NOT_BELOW: u8 = 5;
+        let code = Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8;
+        assembler.two_with(code, divided, to, zero, ABOVE, Lanes::All)?;
+        let least = Source::Memory(assembler.constant(LEAST_MODERATE, true));
+        assembler.two(Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32, to, to, least, Lanes::All)?;
+        let code = Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8;
+        assembler.two_with(code, other, to, range, NOT_BELOW, Lanes::Merged(divided))?;
+        assembler.one(Code::VEX_Kortestw_kr_kr, other, other, Lanes::All)?;
+        assembler.jump(Code::Jne_rel32_64, seldom);
+        let product = Code::EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er;
+        assembler.two(product, to, from, reciprocal, Lanes::All)?;
+        let rest = match loaded {
+            true => Some(from),
+            false => self.take_over(at, x, vector),
+        };
+        let rest = match rest {
+            Some(rest) => rest,
+            None => {
+                let rest = self.registers.vector()?;
+                self.assembler.one(Code::EVEX_Vmovaps_zmm_k1z_zmmm512, rest, from, Lanes::All)?;
+                rest
+            }
+        };
+        let assembler = &mut *self.assembler;
+        let code = Code::EVEX_Vfnmadd231ps_zmm_k1z_zmm_zmmm512b32_er;
+        assembler.two(code, rest, to, number, Lanes::All)?;
+        let code = Code::EVEX_Vfmadd231ps_zmm_k1z_zmm_zmmm512b32_er;
+        assembler.two(code, to, rest, reciprocal, Lanes::Merged(divided))?;
+        assembler.place(done);
+        assembler.aside(|assembler| {
+            assembler.place(seldom);
+            let code = Code::EVEX_Vdivps_zmm_k1z_zmm_zmmm512b32_er;
+            assembler.two(code, to, from, number, Lanes::All)?;
+            assembler.jump(Code::Jmp_rel32_64, done);
+            Ok::<(), iced_x86::IcedError>(())
+        })?;
+        [rest, divided, other].into_iter().for_each(|register| self.registers.free(register));
+        self.release(at, vector);
+        Ok(to)
+    }
+}
+
+fn register_of(source: Source) -> Result<Register> {
+    match source {
+        Source::Register(register) => Ok(register),
+        Source::Memory(_) => Err(JitError::Unsupported),
+    }
+}

@@ -1,0 +1,116 @@
+//! Instructions that compare and choose.
+
+use iced_x86::{Code, Register};
+
+use super::super::JitError;
+use super::super::assembler::{Lanes, Source};
+use super::super::op::{Logic, Op, Predicate, Value};
+use super::{Group, Result};
+
+impl Group<'_> {
+    /// A mask in a new register.
+    pub(super) fn compare(
+        &mut self,
+        predicate: Predicate,
+        a: Value,
+        b: Value,
+        vector: usize,
+    ) -> Result<Register> {
+        let (mut a, mut b, mut predicate) = (a, b, predicate);
+        if matches!(self.source(a, vector), Source::Memory(_)) {
+            (a, b) = (b, a);
+            predicate = match predicate {
+                Predicate::Less => Predicate::Greater,
+                Predicate::Greater => Predicate::Less,
+                Predicate::LessOrEqual => Predicate::GreaterOrEqual,
+                Predicate::GreaterOrEqual => Predicate::LessOrEqual,
+                other => other,
+            };
+        }
+        let by = match predicate {
+            Predicate::Equal => 0x00,
+            Predicate::Unordered => 0x03,
+            Predicate::Differs => 0x04,
+            Predicate::Less => 0x11,
+            Predicate::LessOrEqual => 0x12,
+            Predicate::GreaterOrEqual => 0x1d,
+            Predicate::Greater => 0x1e,
+        };
+        let (from, loaded) = self.register(a, vector)?;
+        let other = self.source(b, vector);
+        let mask = self.registers.mask()?;
+        let code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
+        self.assembler.two_with(code, mask, from, other, by, Lanes::All)?;
+        if loaded {
+            self.registers.free(from);
+        }
+        Ok(mask)
+    }
+
+    /// The register of a mask.
+    pub(super) fn mask(&self, value: Value, vector: usize) -> Result<Register> {
+        self.held[value as usize][vector].ok_or(JitError::Unsupported)
+    }
+
+    /// A mask made of two.
+    pub(super) fn logic(
+        &mut self,
+        at: usize,
+        logic: Logic,
+        a: Value,
+        b: Value,
+        vector: usize,
+    ) -> Result<Register> {
+        let (left, right) = (self.mask(a, vector)?, self.mask(b, vector)?);
+        self.release(at, vector);
+        let to = self.registers.mask()?;
+        let code = match logic {
+            Logic::And => Code::VEX_Kandw_kr_kr_kr,
+            Logic::Or => Code::VEX_Korw_kr_kr_kr,
+            Logic::Xor => Code::VEX_Kxorw_kr_kr_kr,
+        };
+        self.assembler.two(code, to, left, right, Lanes::All)?;
+        Ok(to)
+    }
+
+    /// The one or the other, by a mask.
+    pub(super) fn select(
+        &mut self,
+        at: usize,
+        mask: Value,
+        yes: Value,
+        no: Value,
+        vector: usize,
+    ) -> Result<Register> {
+        let (chosen, own) = match *self.way.body.op(mask) {
+            Op::Compare(predicate, a, b) if self.uses.deferred[mask as usize] => {
+                (self.compare(predicate, a, b, vector)?, true)
+            }
+            _ => (self.mask(mask, vector)?, false),
+        };
+        let to = match (self.source(yes, vector), self.source(no, vector)) {
+            // A zero need not be read.
+            (Source::Register(from), Source::Memory(_)) if *self.way.body.op(no) == Op::Constant(0) => {
+                let to = self.result(at, vector)?;
+                self.assembler.one(Code::EVEX_Vmovaps_zmm_k1z_zmmm512, to, from, Lanes::Zeroed(chosen))?;
+                to
+            }
+            (from, _) => {
+                let (other, loaded) = self.register(no, vector)?;
+                let to = if loaded {
+                    self.release(at, vector);
+                    other
+                } else {
+                    self.result(at, vector)?
+                };
+                let code = Code::EVEX_Vblendmps_zmm_k1z_zmm_zmmm512b32;
+                self.assembler.two(code, to, other, from, Lanes::Merged(chosen))?;
+                to
+            }
+        };
+        if own {
+            self.registers.free(chosen);
+        }
+        Ok(to)
+    }
+}

@@ -1,0 +1,346 @@
+//! Instructions for the operations of a body, for some vectors at a time.
+
+mod arithmetic;
+mod effects;
+mod masks;
+
+use std::collections::HashMap;
+
+use iced_x86::{Code, MemoryOperand, Register};
+
+use super::JitError;
+use super::assembler::{Assembler, Lanes, Source};
+use super::op::{Body, Format, Op, Value};
+use super::registers::Registers;
+
+/// Lanes of a vector.
+pub(super) const LANES: usize = 16;
+
+/// Vectors of a chunk: those that a loop computes in one turn.
+pub(super) const CHUNK: usize = 4;
+
+/// The number of the first column of a turn.
+pub(super) const COLUMN: Register = Register::RAX;
+
+/// Where the frame is.
+pub(super) const FRAME: Register = Register::RDI;
+
+/// Which of the last lanes are columns.
+pub(super) const LEFT: Register = Register::K7;
+
+/// Where the streams are.
+pub(super) const STREAMS: [Register; 10] = [
+    Register::R8,
+    Register::R9,
+    Register::R10,
+    Register::R11,
+    Register::RBX,
+    Register::RBP,
+    Register::R12,
+    Register::R13,
+    Register::R14,
+    Register::R15,
+];
+
+/// The bits of the least moderate magnitude: see the divisor's range.
+pub(super) const LEAST_MODERATE: u32 = 0x2180_0000;
+
+/// Vectors and masks that folds are accumulated in.
+#[derive(Debug, Clone)]
+pub(super) struct Accumulators {
+    pub(super) kind: FoldKind,
+    pub(super) vectors: [Register; CHUNK],
+    /// Whether there was NaN, where the fold itself passes over it.
+    pub(super) unordered: Option<Register>,
+}
+
+/// A fold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FoldKind {
+    Sum,
+    Maximum,
+    Minimum,
+}
+
+impl FoldKind {
+    /// The instruction's choice, for folds by choosing: by value, zeros by sign.
+    pub(super) fn choice(self) -> u8 {
+        if self == Self::Maximum { 0b0101 } else { 0b0100 }
+    }
+}
+
+/// How a body is computed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Way<'a> {
+    pub(super) body: &'a Body,
+    /// Uniform values that are in registers.
+    pub(super) pinned: &'a HashMap<Value, Register>,
+    pub(super) folds: &'a [Accumulators],
+    /// Whether only the lanes in [`LEFT`] are columns.
+    pub(super) masked: bool,
+    /// Whether results pass by the caches.
+    pub(super) streaming: bool,
+}
+
+/// What is known of the uses of a body's values.
+struct Uses {
+    needed: Vec<bool>,
+    /// The operation that uses a value last; as many as there are operations if an effect does.
+    last: Vec<usize>,
+    /// Values that are computed where they are used.
+    deferred: Vec<bool>,
+}
+
+impl Uses {
+    fn new(way: &Way<'_>) -> Self {
+        let Body { ops, effects, .. } = way.body;
+        let needed = way.body.needed();
+        let mut counts = vec![0usize; ops.len()];
+        let mut chosen_by = vec![false; ops.len()];
+        for (op, _) in ops.iter().zip(&needed).filter(|(_, needed)| **needed) {
+            op.operands().for_each(|operand| counts[operand as usize] += 1);
+            if let Op::Select(mask, ..) = op {
+                chosen_by[*mask as usize] = true;
+            }
+        }
+        // An effect wants its value in a register.
+        effects.iter().for_each(|effect| counts[effect.value() as usize] += 2);
+        let deferred: Vec<bool> = ops
+            .iter()
+            .enumerate()
+            .map(|(at, op)| match op {
+                Op::Constant(_) | Op::Scalar(_) | Op::First(_) => true,
+                Op::Load(_, Format::F32) => counts[at] == 1 && !way.masked,
+                Op::Compare(..) => counts[at] == 1 && chosen_by[at],
+                _ => false,
+            })
+            .collect();
+        let mut last: Vec<usize> = vec![0; ops.len()];
+        for (at, op) in ops.iter().enumerate().filter(|&(at, _)| needed[at] && !deferred[at]) {
+            for operand in op.operands() {
+                last[operand as usize] = at;
+                if deferred[operand as usize] {
+                    ops[operand as usize].operands().for_each(|below| last[below as usize] = at);
+                }
+            }
+        }
+        effects.iter().for_each(|effect| last[effect.value() as usize] = ops.len());
+        Self { needed, last, deferred }
+    }
+}
+
+/// A group of vectors whose operations are interleaved.
+pub(super) struct Group<'a> {
+    way: Way<'a>,
+    uses: Uses,
+    assembler: &'a mut Assembler,
+    registers: &'a mut Registers,
+    /// The register of each value, for each vector of the group.
+    held: Vec<[Option<Register>; CHUNK]>,
+    /// The first vector of the group.
+    first: usize,
+}
+
+type Result<T> = std::result::Result<T, JitError>;
+
+/// Emits a body for so many vectors, in groups.
+pub(super) fn body(
+    assembler: &mut Assembler,
+    registers: &mut Registers,
+    way: Way<'_>,
+    vectors: usize,
+    group: usize,
+) -> Result<()> {
+    for first in (0..vectors).step_by(group) {
+        let uses = Uses::new(&way);
+        let held = vec![[None; CHUNK]; way.body.ops.len()];
+        let mut group_of =
+            Group { way, uses, assembler: &mut *assembler, registers: &mut *registers, held, first };
+        group_of.emit(group.min(vectors - first))?;
+    }
+    Ok(())
+}
+
+impl Group<'_> {
+    fn emit(&mut self, count: usize) -> Result<()> {
+        for at in 0..self.way.body.ops.len() {
+            if !self.uses.needed[at] || self.uses.deferred[at] {
+                continue;
+            }
+            for vector in 0..count {
+                let register = self.op(at, vector)?;
+                self.held[at][vector] = Some(register);
+            }
+        }
+        for effect in &self.way.body.effects {
+            for vector in 0..count {
+                self.effect(effect, vector)?;
+            }
+        }
+        // Effects leave values where they are, for there may be several of one.
+        for held in &mut self.held {
+            held.iter_mut().filter_map(Option::take).for_each(|register| self.registers.free(register));
+        }
+        Ok(())
+    }
+
+    /// The registers of values that the operation uses last become free.
+    fn release(&mut self, at: usize, vector: usize) {
+        let ops = &self.way.body.ops;
+        for operand in ops[at].operands() {
+            let below = self.uses.deferred[operand as usize].then(|| ops[operand as usize].operands());
+            for value in std::iter::once(operand).chain(below.into_iter().flatten()) {
+                if self.uses.last[value as usize] == at
+                    && let Some(register) = self.held[value as usize][vector].take()
+                {
+                    self.registers.free(register);
+                }
+            }
+        }
+    }
+
+    /// A register for a result, which may be that of an operand that is not needed any more.
+    fn result(&mut self, at: usize, vector: usize) -> Result<Register> {
+        self.release(at, vector);
+        self.registers.vector()
+    }
+
+    /// Where a stream's elements are.
+    fn place(&self, stream: usize, format: Format, vector: usize) -> MemoryOperand {
+        let bytes = format.bytes();
+        let displacement = ((self.first + vector) * LANES * bytes) as i64;
+        let none = Register::None;
+        MemoryOperand::new(STREAMS[stream], COLUMN, bytes as u32, displacement, 1, false, none)
+    }
+
+    /// A value as an operand.
+    fn source(&mut self, value: Value, vector: usize) -> Source {
+        if let Some(register) = self.held[value as usize][vector] {
+            return register.into();
+        }
+        if let Some(&register) = self.way.pinned.get(&value) {
+            return register.into();
+        }
+        Source::Memory(match *self.way.body.op(value) {
+            Op::Load(stream, format) => self.place(stream, format, vector),
+            op => uniform(self.assembler, op, true),
+        })
+    }
+
+    /// A value in a register: its own or, with `true`, one that the caller gives back.
+    fn register(&mut self, value: Value, vector: usize) -> Result<(Register, bool)> {
+        match self.source(value, vector) {
+            Source::Register(register) => Ok((register, false)),
+            Source::Memory(_) => {
+                let register = self.registers.vector()?;
+                self.load(register, value, vector)?;
+                Ok((register, true))
+            }
+        }
+    }
+
+    /// Brings a value that is in memory into a register.
+    fn load(&mut self, to: Register, value: Value, vector: usize) -> Result<()> {
+        match (self.source(value, vector), *self.way.body.op(value)) {
+            (Source::Memory(from), Op::Load(..)) => {
+                self.assembler.one(
+                    Code::EVEX_Vmovups_zmm_k1z_zmmm512,
+                    to,
+                    Source::Memory(from),
+                    Lanes::All,
+                )?;
+            }
+            (Source::Memory(_), op) => {
+                let from = uniform(self.assembler, op, false);
+                let code = Code::EVEX_Vbroadcastss_zmm_k1z_xmmm32;
+                self.assembler.one(code, to, Source::Memory(from), Lanes::All)?;
+            }
+            (Source::Register(from), _) => {
+                self.assembler.one(Code::EVEX_Vmovaps_zmm_k1z_zmmm512, to, from, Lanes::All)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Emits an operation for one vector; gives the register of its value.
+    fn op(&mut self, at: usize, vector: usize) -> Result<Register> {
+        match self.way.body.ops[at] {
+            Op::Constant(_) | Op::Scalar(_) | Op::First(_) => {
+                let to = self.registers.vector()?;
+                self.load(to, at as Value, vector)?;
+                Ok(to)
+            }
+            Op::Load(stream, format) => self.stream(stream, format, vector),
+            Op::Unary(op, x) => self.unary(at, op, x, vector),
+            Op::Binary(op, a, b) => self.binary(at, op, a, b, vector),
+            Op::MulAdd(a, b, c) => self.mul_add(at, false, [a, b, c], vector),
+            Op::NegMulAdd(a, b, c) => self.mul_add(at, true, [a, b, c], vector),
+            Op::OrMasked(a, b, c) => self.or_masked(at, [a, b, c], vector),
+            Op::Compare(predicate, a, b) => {
+                let mask = self.compare(predicate, a, b, vector)?;
+                self.release(at, vector);
+                Ok(mask)
+            }
+            Op::Logic(logic, a, b) => self.logic(at, logic, a, b, vector),
+            Op::Not(a) => {
+                let from = self.mask(a, vector)?;
+                self.release(at, vector);
+                let to = self.registers.mask()?;
+                self.assembler.one(Code::VEX_Knotw_kr_kr, to, from, Lanes::All)?;
+                Ok(to)
+            }
+            Op::Select(mask, yes, no) => self.select(at, mask, yes, no, vector),
+            Op::Quotient(x, divisor) => self.quotient(at, x, divisor, vector),
+        }
+    }
+
+    /// The elements of a stream.
+    fn stream(&mut self, stream: usize, format: Format, vector: usize) -> Result<Register> {
+        let from = Source::Memory(self.place(stream, format, vector));
+        let lanes = if self.way.masked { Lanes::Zeroed(LEFT) } else { Lanes::All };
+        let to = self.registers.vector()?;
+        let code = match format {
+            Format::F32 => Code::EVEX_Vmovups_zmm_k1z_zmmm512,
+            Format::F16 => Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae,
+            Format::Bf16 => Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256,
+            Format::Bool => Code::EVEX_Vpmovzxbd_zmm_k1z_xmmm128,
+        };
+        self.assembler.one(code, to, from, lanes)?;
+        match format {
+            Format::F32 | Format::F16 => {}
+            Format::Bf16 => self.assembler.one_with(Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8, to, to, 16)?,
+            Format::Bool => {
+                let mask = self.registers.mask()?;
+                self.assembler.two(Code::EVEX_Vptestmd_kr_k1_zmm_zmmm512b32, mask, to, to, Lanes::All)?;
+                self.registers.free(to);
+                return Ok(mask);
+            }
+        }
+        Ok(to)
+    }
+
+    /// Takes over the register of a value that is used last here, for the result.
+    fn take_over(&mut self, at: usize, value: Value, vector: usize) -> Option<Register> {
+        let held = &mut self.held[value as usize][vector];
+        if self.uses.last[value as usize] == at { held.take() } else { None }
+    }
+}
+
+/// A number of the frame.
+pub(super) fn scalar(slot: usize, broadcast: bool) -> MemoryOperand {
+    let at = (super::frame::SCALARS + slot * 4) as i64;
+    MemoryOperand::with_base_displ_bcst_seg(FRAME, at, broadcast, Register::None)
+}
+
+/// Where a uniform value is in memory.
+pub(super) fn uniform(assembler: &mut Assembler, op: Op, broadcast: bool) -> MemoryOperand {
+    match op {
+        Op::Scalar(slot) => scalar(slot, broadcast),
+        Op::First(stream) => {
+            MemoryOperand::with_base_displ_bcst_seg(STREAMS[stream], 0, broadcast, Register::None)
+        }
+        Op::Constant(bits) => assembler.constant(bits, broadcast),
+        // Other values are held in registers when they are used.
+        _ => assembler.constant(0, broadcast),
+    }
+}

@@ -1,0 +1,222 @@
+//! Machine code for programs: values stay in registers from the loads to the stores.
+//!
+//! [`lower`] divides a program into phases of operations, [`function`] and [`emit`] make instructions of them. The functions
+//! of [`crate::math`] are traced (see [`trace`]), so the code computes what the loops of the interpreter compute, bit for
+//! bit. What there is no code for is interpreted.
+
+// Machine code is called by address.
+#![allow(unsafe_code)]
+
+mod apply;
+mod assembler;
+mod emit;
+mod frame;
+mod function;
+mod lower;
+mod memory;
+mod op;
+mod registers;
+mod trace;
+
+use std::ops::Range;
+
+use thiserror::Error;
+use warpforge_tensor::ElementType;
+
+use super::layout::{Layout, Walk, position};
+use super::plan::Plan;
+use super::scratch::Scratch;
+use super::step::Step;
+use super::tile::Buffers;
+use frame::{Frame, Function};
+use lower::{Place, Stream};
+use memory::Pages;
+
+/// Columns that a row must have to be worth the code.
+const FEW: usize = 8;
+
+/// Columns that sums are made of in one go: see the interpreter's blocks.
+const MOST_SUMMED: usize = super::fold::BLOCK;
+
+/// Why there is no code for a program.
+#[derive(Debug, Error)]
+pub(super) enum JitError {
+    /// There is a step, type or access that there is no code for.
+    #[error("a step, type or access that there is no code for")]
+    Unsupported,
+    /// There are not enough registers.
+    #[error("not enough registers")]
+    Registers,
+    /// An instruction could not be encoded.
+    #[error(transparent)]
+    Encoding(#[from] iced_x86::IcedError),
+    /// The system gives no memory for code.
+    #[error(transparent)]
+    Memory(#[from] std::io::Error),
+}
+
+/// The code of a program.
+#[derive(Debug)]
+pub(super) struct Code {
+    streams: Vec<Stream>,
+    /// Rows of memory between phases.
+    rows: usize,
+    usual: Entry,
+    /// Writes results past the caches.
+    streaming: Option<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    pages: Pages,
+    start: usize,
+}
+
+impl Entry {
+    fn new(lowered: &lower::Lowered, streaming: bool) -> Result<Self, JitError> {
+        let (bytes, start) = function::compile(lowered, streaming)?;
+        Ok(Self { pages: Pages::new(&bytes)?, start })
+    }
+
+    fn function(&self) -> Function {
+        // SAFETY: the bytes from there on are the code of such a function.
+        unsafe { std::mem::transmute::<*const u8, Function>(self.pages.at(self.start)) }
+    }
+}
+
+impl Code {
+    /// The code of a plan's steps, for AVX-512.
+    ///
+    /// # Errors
+    ///
+    /// When there is something in it that there is no code for.
+    pub(super) fn new(plan: &Plan, steps: &[Step], types: &[ElementType]) -> Result<Self, JitError> {
+        let layout = &plan.layout;
+        let inner = layout.columns.last().copied().unwrap_or(0);
+        let sums = steps.iter().any(|step| matches!(step, Step::Reduce(..)));
+        let whole = layout.columns.len() == 1;
+        if inner < FEW || sums && (!whole || inner > MOST_SUMMED) || !machine_has_it() {
+            return Err(JitError::Unsupported);
+        }
+        let lowered = lower::lower(plan, steps, types)?;
+        let in_memory = |stream: &Stream| matches!(stream.place, Place::Output { .. });
+        let streaming = match lowered.streams.iter().any(in_memory) {
+            true => Some(Entry::new(&lowered, true)?),
+            false => None,
+        };
+        let usual = Entry::new(&lowered, false)?;
+        Ok(Self { streams: lowered.streams, rows: lowered.rows, usual, streaming })
+    }
+
+    /// Whether results may be written past the caches: every vector that is written begins at a multiple of its size.
+    pub(super) fn can_stream(&self, plan: &Plan, outputs: &[*mut u8]) -> bool {
+        const VECTOR: usize = 64;
+        let layout = &plan.layout;
+        let fits = |stream: &Stream| {
+            let Place::Output { output, walk } = stream.place else { return true };
+            let walk: &Walk = &layout.walks[walk];
+            let multiple = |stride: isize| (stride * stream.width as isize) % VECTOR as isize == 0;
+            outputs[output].align_offset(VECTOR) == 0
+                && stream.width == 4
+                && multiple(walk.offset)
+                && walk.rows.iter().all(|&stride| multiple(stride))
+                && walk
+                    .columns
+                    .split_last()
+                    .is_some_and(|(_, outer)| outer.iter().all(|&stride| multiple(stride)))
+        };
+        self.streaming.is_some() && self.streams.iter().all(fits)
+    }
+
+    /// Computes a block.
+    ///
+    /// # Safety
+    ///
+    /// The buffers hold what the program's accesses name within the block, and so does the tile. With `past_caches`, the
+    /// results may be written so and the block's columns begin at a multiple of a vector's.
+    pub(super) unsafe fn run(
+        &self,
+        plan: &Plan,
+        scratch: &mut Scratch,
+        buffers: &Buffers<'_>,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        past_caches: bool,
+    ) {
+        let entry = self.streaming.as_ref().filter(|_| past_caches).unwrap_or(&self.usual);
+        let function = entry.function();
+        let layout = &plan.layout;
+        let inner = layout.columns.last().copied().unwrap_or(1);
+        let row_bytes = (inner * 4).next_multiple_of(64);
+        let (memory, _) = scratch.parts(self.rows * row_bytes, 0);
+        let mut frame = Frame::new();
+        let mut column = columns.start;
+        while column < columns.end {
+            let width = (inner - column % inner).min(columns.end - column);
+            let mut row = rows.start;
+            while row < rows.end {
+                let height = self.even_rows(layout, row, rows.end);
+                for (at, stream) in self.streams.iter().enumerate() {
+                    let (data, stride) = match stream.place {
+                        Place::Input { input, walk } => {
+                            element(layout, &layout.walks[walk], stream, buffers.inputs[input], row, column)
+                        }
+                        Place::Output { output, walk } => {
+                            let data = buffers.outputs[output].cast_const();
+                            element(layout, &layout.walks[walk], stream, data, row, column)
+                        }
+                        Place::Tile => {
+                            let (first_row, first_column) = buffers.tile_origin;
+                            let stride = buffers.tile_stride * stream.width;
+                            let at = (row - first_row) * stride + (column - first_column) * stream.width;
+                            (buffers.tile.wrapping_add(at).cast_const(), stride as isize)
+                        }
+                        Place::Row(row) => (memory.wrapping_add(row * row_bytes).cast_const(), 0),
+                    };
+                    frame.streams[at] = data.cast_mut();
+                    frame.strides[at] = stride;
+                }
+                // SAFETY: the streams are those that the caller promises, and rows of the scratch memory; the machine has
+                // the instructions.
+                unsafe { function(&raw mut frame, height, width) };
+                row += height;
+            }
+            column += width;
+        }
+    }
+
+    /// How many rows from one on lie evenly in all streams.
+    fn even_rows(&self, layout: &Layout, row: usize, end: usize) -> usize {
+        let even = |stream: &Stream| match stream.place {
+            Place::Input { walk, .. } | Place::Output { walk, .. } => layout.walks[walk].even_rows.is_some(),
+            Place::Tile | Place::Row(_) => true,
+        };
+        let inner = layout.rows.last().copied().unwrap_or(1).max(1);
+        if self.streams.iter().all(even) { end - row } else { (inner - row % inner).min(end - row) }
+    }
+}
+
+/// The address of the element at a row and column, and the bytes from one row to the next.
+fn element(
+    layout: &Layout,
+    walk: &Walk,
+    stream: &Stream,
+    data: *const u8,
+    row: usize,
+    column: usize,
+) -> (*const u8, isize) {
+    let width = stream.width as isize;
+    let at = walk.offset
+        + position(&layout.rows, &walk.rows, row)
+        + position(&layout.columns, &walk.columns, column);
+    let stride = walk.even_rows.or_else(|| walk.rows.last().copied()).unwrap_or(0);
+    (data.wrapping_offset(at * width), stride * width)
+}
+
+/// Whether the machine has what the code needs beyond [`crate::isa::Isa::Avx512`].
+fn machine_has_it() -> bool {
+    is_x86_feature_detected!("bmi2")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,250 @@
+//! Machine code against the interpreter: the same, bit for bit.
+
+use std::num::NonZeroUsize;
+
+use warpforge_tensor::{ElementType, Scalar};
+
+use crate::fold::Fold;
+use crate::isa::Isa;
+use crate::pool::Pool;
+use crate::program::{
+    Access, BinaryOp, Direction, Domain, Input, Order, Output, Program, Register, Scratch, Sink, Source,
+    Step, UnaryOp,
+};
+
+const UNARY: [UnaryOp; 18] = [
+    UnaryOp::Abs,
+    UnaryOp::Negate,
+    UnaryOp::Ceil,
+    UnaryOp::Floor,
+    UnaryOp::RoundNearestEven,
+    UnaryOp::RoundNearestAfz,
+    UnaryOp::Sqrt,
+    UnaryOp::Rsqrt,
+    UnaryOp::Exp,
+    UnaryOp::Expm1,
+    UnaryOp::Log,
+    UnaryOp::Log1p,
+    UnaryOp::Logistic,
+    UnaryOp::Tanh,
+    UnaryOp::Erf,
+    UnaryOp::GeluErf,
+    UnaryOp::GeluTanh,
+    UnaryOp::Silu,
+];
+
+const BINARY: [BinaryOp; 6] = [
+    BinaryOp::Add,
+    BinaryOp::Subtract,
+    BinaryOp::Multiply,
+    BinaryOp::Divide,
+    BinaryOp::Maximum,
+    BinaryOp::Minimum,
+];
+
+const FLOATS: [ElementType; 3] = [ElementType::F32, ElementType::BF16, ElementType::F16];
+
+fn has_avx512() -> bool {
+    let has = Isa::available().any(|isa| isa == Isa::Avx512);
+    if !has {
+        eprintln!("skipped: this processor has no AVX-512");
+    }
+    has
+}
+
+fn any(random: &mut fastrand::Rng, count: usize) -> Register {
+    Register(random.usize(0..count))
+}
+
+/// Numbers of all magnitudes, and special ones.
+fn number(random: &mut fastrand::Rng) -> f32 {
+    match random.usize(0..40) {
+        0 => f32::NAN,
+        1 => f32::NEG_INFINITY,
+        2 => f32::INFINITY,
+        3 => -0.0,
+        4 => 0.0,
+        5 => f32::from_bits(random.u32(..)),
+        6 => 1e-41,
+        _ => random.f32() * 8.0 - 4.0,
+    }
+}
+
+struct Case {
+    domain: Domain,
+    inputs: Vec<Input>,
+    steps: Vec<Step>,
+    outputs: Vec<Output>,
+}
+
+/// A program of one float type, its rows and columns and where they lie.
+fn case(random: &mut fastrand::Rng, element: ElementType, with_folds: bool) -> Case {
+    let rows = [random.usize(1..4), random.usize(1..5)];
+    let columns = random.usize(8..150);
+    let domain = Domain { rows: rows.to_vec(), columns: vec![columns] };
+    let dense = vec![(rows[1] * columns) as isize, columns as isize];
+    let mut inputs = Vec::new();
+    for at in 0..random.usize(1..4) {
+        let (rows, columns) = match random.usize(0..6) {
+            _ if at == 0 => (dense.clone(), 1),
+            0 => (vec![0, 0], 1),
+            1 => (vec![columns as isize, 0], 1),
+            2 if element == ElementType::F32 => (vec![rows[1] as isize, 1], 0),
+            3 if element == ElementType::F32 => (vec![0, 0], 0),
+            _ => (dense.clone(), 1),
+        };
+        let source = Source::Memory(Access { offset: 0, rows, columns: vec![columns] });
+        inputs.push(Input { element, source });
+    }
+    let mut steps: Vec<Step> = (0..inputs.len()).map(Step::Load).collect();
+    while steps.len() < 12 {
+        let count = steps.len();
+        let (a, b) = (any(random, count), any(random, count));
+        let truth = steps.iter().position(|step| matches!(step, Step::Compare(..)));
+        let is_truth = |register: Register| matches!(steps[register.0], Step::Compare(..));
+        if is_truth(a) || is_truth(b) {
+            continue;
+        }
+        steps.push(match random.usize(0..12) {
+            0 => Step::Constant(element, Scalar::Float(f64::from(number(random))).rounded_to(element)),
+            1 => Step::Compare(Direction::ALL[random.usize(0..6)], Order::Partial, a, b),
+            2 if let Some(truth) = truth => Step::Select(Register(truth), a, b),
+            3 if with_folds => {
+                let folds = match element {
+                    ElementType::F32 => &[Fold::Sum, Fold::Maximum, Fold::Minimum][..],
+                    _ => &[Fold::Maximum, Fold::Minimum][..],
+                };
+                Step::Reduce(folds[random.usize(0..folds.len())], a)
+            }
+            4..=6 => Step::Unary(UNARY[random.usize(0..UNARY.len())], a),
+            _ => Step::Binary(BINARY[random.usize(0..BINARY.len())], a, b),
+        });
+    }
+    let access = Access { offset: 0, rows: dense, columns: vec![1] };
+    let is_truth = |at: usize| matches!(steps[at], Step::Compare(..));
+    let value = (0..steps.len()).rev().find(|&at| !is_truth(at)).unwrap_or(0);
+    let output = |value| Output { value: Register(value), sink: Sink::Memory(access.clone()) };
+    let outputs = vec![output(value), output(random.usize(0..inputs.len()))];
+    Case { domain, inputs, steps, outputs }
+}
+
+/// As bits of binary32, NaN as one.
+fn widened(bytes: &[u8], element: ElementType) -> Vec<u32> {
+    let number = |bytes: &[u8]| match (element, bytes) {
+        (ElementType::F32, &[a, b, c, d]) => f32::from_ne_bytes([a, b, c, d]),
+        (ElementType::BF16, &[a, b, ..]) => half::bf16::from_ne_bytes([a, b]).to_f32(),
+        (_, &[a, b, ..]) => half::f16::from_ne_bytes([a, b]).to_f32(),
+        _ => 0.0,
+    };
+    let bits = |x: f32| if x.is_nan() { f32::NAN.to_bits() } else { x.to_bits() };
+    bytes.chunks(element.byte_width()).map(|bytes| bits(number(bytes))).collect()
+}
+
+#[test]
+fn random_programs_give_what_the_interpreter_gives() {
+    if !has_avx512() {
+        return;
+    }
+    let pool = Pool::new(NonZeroUsize::MIN).unwrap();
+    let mut compiled = 0;
+    for seed in 0..600 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let element = FLOATS[[0, 0, 0, 1, 2][random.usize(0..5)]];
+        let with_folds = random.bool();
+        let Case { domain, inputs, steps, outputs } = case(&mut random, element, with_folds);
+        let count: usize = domain.rows.iter().chain(&domain.columns).product();
+        let buffers: Vec<Vec<u8>> = inputs
+            .iter()
+            .map(|_| {
+                let numbers = (0..count).map(|_| number(&mut random));
+                numbers
+                    .flat_map(|x| match element {
+                        ElementType::F32 => x.to_ne_bytes().to_vec(),
+                        ElementType::BF16 => half::bf16::from_f32(x).to_ne_bytes().to_vec(),
+                        _ => half::f16::from_f32(x).to_ne_bytes().to_vec(),
+                    })
+                    .collect()
+            })
+            .collect();
+        let places: Vec<*const u8> = buffers.iter().map(Vec::as_ptr).collect();
+        let run = |program: &Program| {
+            let mut results = vec![vec![0u8; count * element.byte_width()]; outputs.len()];
+            let targets: Vec<*mut u8> = results.iter_mut().map(Vec::as_mut_ptr).collect();
+            // SAFETY: all buffers have as many elements as the domain.
+            unsafe { program.run(&pool, &places, &targets) };
+            results
+        };
+        let code = Program::with_isa(Isa::Avx512, &domain, &inputs, &steps, &outputs).unwrap();
+        let oracle = Program::interpreted(Isa::Avx512, &domain, &inputs, &steps, &outputs).unwrap();
+        compiled += usize::from(code.whole.as_ref().unwrap_or(&code.block).code.is_some());
+        for (found, expected) in run(&code).iter().zip(&run(&oracle)) {
+            let (found, expected) = (widened(found, element), widened(expected, element));
+            let wrong = found.iter().zip(&expected).position(|(found, expected)| found != expected);
+            if let Some(at) = wrong {
+                let (found, expected) = (f32::from_bits(found[at]), f32::from_bits(expected[at]));
+                panic!(
+                    "seed {seed} at {at}: {found:e}, not {expected:e}\n{element} {domain:?}\n{inputs:?}\n{steps:#?}"
+                );
+            }
+        }
+    }
+    // Selections by what is the same for a row, and folds of such, are interpreted.
+    assert!(compiled > 400, "only {compiled} of 600 programs had code");
+}
+
+#[test]
+fn a_tile_is_read_and_written() {
+    if !has_avx512() {
+        return;
+    }
+    // Softmax of the scaled tile and a mask of bytes, in the tile.
+    let (rows, columns, stride) = (5, 70, 80);
+    let domain = Domain { rows: vec![rows], columns: vec![columns] };
+    let mask = Access { offset: 0, rows: vec![columns as isize], columns: vec![1] };
+    let inputs = [
+        Input { element: ElementType::F32, source: Source::Tile },
+        Input { element: ElementType::Bool, source: Source::Memory(mask) },
+    ];
+    let float = |value| Step::Constant(ElementType::F32, Scalar::Float(value));
+    let register = Register;
+    let steps = [
+        Step::Load(0),
+        Step::Load(1),
+        float(0.3),
+        Step::Binary(BinaryOp::Multiply, register(0), register(2)),
+        float(f64::NEG_INFINITY),
+        Step::Select(register(1), register(3), register(4)),
+        Step::Reduce(Fold::Maximum, register(5)),
+        Step::Binary(BinaryOp::Subtract, register(5), register(6)),
+        Step::Unary(UnaryOp::Exp, register(7)),
+        Step::Reduce(Fold::Sum, register(8)),
+        Step::Binary(BinaryOp::Divide, register(8), register(9)),
+    ];
+    let outputs = [Output { value: Register(10), sink: Sink::Tile }];
+    let mut random = fastrand::Rng::with_seed(7);
+    let tile: Vec<f32> = (0..rows * stride).map(|_| random.f32() * 20.0 - 10.0).collect();
+    let truths: Vec<u8> = (0..rows * columns).map(|at| u8::from(at % 7 != 0)).collect();
+    let run = |program: &Program| {
+        let mut tile = tile.clone();
+        let places = [std::ptr::null(), truths.as_ptr()];
+        let mut scratch = Scratch::new();
+        // SAFETY: the tile and the mask have all rows and columns.
+        unsafe {
+            let data = tile.as_mut_ptr().cast();
+            program.run_block(
+                &mut scratch,
+                &places,
+                &[std::ptr::null_mut()],
+                0..rows,
+                0..columns,
+                data,
+                stride,
+            );
+        }
+        tile.into_iter().map(f32::to_bits).collect::<Vec<u32>>()
+    };
+    let code = Program::with_isa(Isa::Avx512, &domain, &inputs, &steps, &outputs).unwrap();
+    assert!(code.block.code.is_some());
+    let oracle = Program::interpreted(Isa::Avx512, &domain, &inputs, &steps, &outputs).unwrap();
+    assert_eq!(run(&code), run(&oracle));
+}
