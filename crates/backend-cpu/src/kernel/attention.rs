@@ -12,11 +12,18 @@ use super::dot::{Geometry, Shared, kind};
 use super::epilogue::{Blocks, store};
 use super::{Kernel, KernelError, Memory, Result, Setting};
 
-/// Bytes of scores that one worker holds: a part of a second-level cache.
-const SCORE_BYTES: usize = 256 << 10;
+/// Bytes of scores that one worker holds: most of a first-level cache.
+const SCORE_BYTES: usize = 32 << 10;
 
-/// Most rows that a worker computes at a time.
-const MOST_ROWS: usize = 64;
+/// Fewest and most rows that a worker computes at a time, unless there are fewer: so many that what is read of keys and
+/// values is used often.
+const ROWS: (usize, usize) = (16, 64);
+
+/// What the number of rows is a multiple of: rows that one kernel multiplies.
+const ROWS_TOGETHER: usize = 8;
+
+/// Heads for each thread from which on threads that take one head after the other are busy to the end.
+const MANY_HEADS: usize = 8;
 
 thread_local! {
     static ROOM: RefCell<Room> = RefCell::new(Room::default());
@@ -48,6 +55,8 @@ pub(super) struct Attention {
     output: Id,
     rows: usize,
     element: ElementType,
+    /// Whether workers take whole heads. A head's results are the same either way.
+    head_by_head: bool,
     /// For the packed right operands of all products: kept between runs.
     packed: std::sync::Mutex<Option<gemm::Memory>>,
 }
@@ -68,7 +77,9 @@ impl Attention {
             None => Blocks::new(graph, &store(graph, attention.values.node, values.shape.n), sum, output)?,
         };
         let row = scores.shape.n.max(1) * sum.byte_width();
-        let rows = (SCORE_BYTES / row).clamp(4, MOST_ROWS);
+        let rows = (SCORE_BYTES / row / ROWS_TOGETHER * ROWS_TOGETHER).clamp(ROWS.0, ROWS.1);
+        let (heads, threads) = (scores.batch, setting.pool.threads());
+        let head_by_head = heads.is_multiple_of(threads) || heads >= MANY_HEADS * threads;
         Ok(Self {
             gemm,
             scores,
@@ -78,6 +89,7 @@ impl Attention {
             output,
             rows,
             element: sum,
+            head_by_head,
             packed: std::sync::Mutex::default(),
         })
     }
@@ -88,15 +100,44 @@ impl Attention {
         Ok((keys, values))
     }
 
+    /// Bytes of the tiles of scores and of results.
+    fn tiles(&self) -> (usize, usize) {
+        let bytes = self.element.byte_width();
+        let scores = (self.rows * self.scores.shape.n * bytes).next_multiple_of(64);
+        (scores, (self.rows * self.values.shape.n * bytes).next_multiple_of(64))
+    }
+
+    /// Packs the keys and values of one head.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Kernel::run`]; there is room for [`Attention::lengths`] at the address.
+    unsafe fn pack<'a>(&self, memory: &Memory<'_>, head: usize, to: *mut u8) -> Result<Packed<'a>> {
+        let (keys_bytes, _) = self.lengths()?;
+        let (scores, values) = (&self.scores, &self.values);
+        // SAFETY: as the caller promises.
+        unsafe {
+            let (k, n) = (scores.shape.k, scores.shape.n);
+            let keys = self.gemm.pack_into(&scores.rhs.at(memory, head), k, n, to)?;
+            let (k, n) = (values.shape.k, values.shape.n);
+            let values = self.gemm.pack_into(&values.rhs.at(memory, head), k, n, to.add(keys_bytes))?;
+            Ok(Packed { keys, values })
+        }
+    }
+
     /// The rows of one block, from the scores to the output.
     ///
     /// # Safety
     ///
-    /// As for [`Kernel::run`]; `packed` holds the packed operands of the block's product.
+    /// As for [`Kernel::run`]; `packed` holds the packed operands of the head, and there is room for
+    /// [`Attention::tiles`] at `tile`.
+    #[allow(clippy::too_many_arguments)] // What a block is takes that many words.
     unsafe fn rows(
         &self,
         memory: &Memory<'_>,
-        batch: usize,
+        scratch: &mut gemm::Scratch,
+        tile: *mut u8,
+        head: usize,
         first: usize,
         worker: usize,
         packed: Packed<'_>,
@@ -104,37 +145,104 @@ impl Attention {
         let (scores, values) = (&self.scores, &self.values);
         let count = self.rows.min(scores.shape.m - first);
         let (keys, width) = (scores.shape.n, values.shape.n);
-        let bytes = self.element.byte_width();
-        let tile_bytes = (self.rows * keys * bytes).next_multiple_of(64);
-        let at = batch * scores.shape.m + first;
-        ROOM.with_borrow_mut(|room| {
-            let tile = room.reserve(tile_bytes + self.rows * width * bytes)?;
-            // SAFETY: the room was made for both tiles; the rest is as the caller promises.
-            unsafe {
-                let result = tile.add(tile_bytes);
-                let mut lhs = scores.lhs.at(memory, batch);
-                lhs.data = lhs.data.add(first * lhs.row_stride * lhs.element.byte_width());
-                self.gemm.block(
-                    &mut room.scratch,
-                    count,
-                    scores.shape.k,
-                    &lhs,
-                    packed.keys,
-                    tile,
-                    keys,
-                    false,
-                )?;
-                let block =
-                    Block { rows: at..at + count, columns: 0..keys, data: tile, stride: keys, worker };
-                self.weights.run(memory, &block);
-                let lhs = Operand { data: tile, element: self.element, row_stride: keys, column_stride: 1 };
-                self.gemm.block(&mut room.scratch, count, keys, &lhs, packed.values, result, width, false)?;
-                let block =
-                    Block { rows: at..at + count, columns: 0..width, data: result, stride: width, worker };
-                self.epilogue.run(memory, &block);
-            }
-            Ok(())
-        })
+        let at = head * scores.shape.m + first;
+        // SAFETY: there is room for both tiles; the rest is as the caller promises.
+        unsafe {
+            let result = tile.add(self.tiles().0);
+            let mut lhs = scores.lhs.at(memory, head);
+            lhs.data = lhs.data.add(first * lhs.row_stride * lhs.element.byte_width());
+            self.gemm.block(scratch, count, scores.shape.k, &lhs, packed.keys, tile, keys, false)?;
+            let block = Block { rows: at..at + count, columns: 0..keys, data: tile, stride: keys, worker };
+            self.weights.run(memory, &block);
+            let lhs = Operand { data: tile, element: self.element, row_stride: keys, column_stride: 1 };
+            self.gemm.block(scratch, count, keys, &lhs, packed.values, result, width, false)?;
+            let block =
+                Block { rows: at..at + count, columns: 0..width, data: result, stride: width, worker };
+            self.epilogue.run(memory, &block);
+        }
+        Ok(())
+    }
+
+    /// Whole heads by one worker each: what it packs is still in its cache when it is used.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Kernel::run`].
+    unsafe fn head_by_head(&self, memory: &Memory<'_>) -> Result<()> {
+        let (keys_bytes, values_bytes) = self.lengths()?;
+        let (packed_bytes, tiles) = (keys_bytes + values_bytes, self.tiles());
+        let failure = Failure::default();
+        memory.pool.run(self.scores.batch, &|head, worker| {
+            failure.note(ROOM.with_borrow_mut(|room| {
+                let space = room.reserve(packed_bytes + tiles.0 + tiles.1)?;
+                // SAFETY: the room was made for the packed operands and both tiles; heads do not overlap.
+                unsafe {
+                    let packed = self.pack(memory, head, space)?;
+                    let tile = space.add(packed_bytes);
+                    for first in (0..self.scores.shape.m).step_by(self.rows) {
+                        self.rows(memory, &mut room.scratch, tile, head, first, worker, packed)?;
+                    }
+                }
+                Ok(())
+            }));
+        });
+        failure.outcome()
+    }
+
+    /// All heads packed, then a few rows at a time by whichever worker comes first.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Kernel::run`].
+    unsafe fn rows_of_all(&self, memory: &Memory<'_>) -> Result<()> {
+        let (keys_bytes, values_bytes) = self.lengths()?;
+        let each = keys_bytes + values_bytes;
+        let heads = self.scores.batch;
+        let kept = self.packed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let room = match kept {
+            Some(room) => room,
+            None => gemm::Memory::new(each * heads)?,
+        };
+        let start = Shared(room.as_ptr());
+        let failure = Failure::default();
+        let all: Vec<std::sync::OnceLock<Packed<'_>>> =
+            (0..heads).map(|_| std::sync::OnceLock::new()).collect();
+        memory.pool.run(heads, &|head, _| {
+            // SAFETY: every head has its own part of the room; the rest is as the caller promises.
+            failure.note(unsafe { self.pack(memory, head, start.get().add(head * each)) }.map(|packed| {
+                let _ = all[head].set(packed);
+            }));
+        });
+        let blocks = self.scores.shape.m.div_ceil(self.rows);
+        let tiles = self.tiles();
+        memory.pool.run(heads * blocks, &|piece, worker| {
+            let (head, first) = (piece / blocks, piece % blocks * self.rows);
+            let Some(&packed) = all[head].get() else { return };
+            failure.note(ROOM.with_borrow_mut(|room| {
+                let tile = room.reserve(tiles.0 + tiles.1)?;
+                // SAFETY: as the caller promises; rows do not overlap.
+                unsafe { self.rows(memory, &mut room.scratch, tile, head, first, worker, packed) }
+            }));
+        });
+        drop(all);
+        *self.packed.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(room);
+        failure.outcome()
+    }
+}
+
+/// The first error of many workers.
+#[derive(Default)]
+struct Failure(std::sync::Mutex<Option<KernelError>>);
+
+impl Failure {
+    fn note(&self, outcome: Result<()>) {
+        if let Err(error) = outcome {
+            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+        }
+    }
+
+    fn outcome(self) -> Result<()> {
+        self.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
     }
 }
 
@@ -146,54 +254,19 @@ struct Packed<'a> {
 
 impl Kernel for Attention {
     unsafe fn run(&self, memory: &Memory<'_>) -> Result<()> {
-        let (scores, values) = (&self.scores, &self.values);
-        let (keys_bytes, values_bytes) = self.lengths()?;
-        let each = keys_bytes + values_bytes;
-        let kept = self.packed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        let room = match kept {
-            Some(room) => room,
-            None => gemm::Memory::new(each * scores.batch)?,
-        };
-        let start = Shared(room.as_ptr());
-        let failure = std::sync::Mutex::new(None);
-        let note = |outcome: Result<()>| {
-            if let Err(error) = outcome {
-                failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+        // SAFETY: as the caller promises.
+        unsafe {
+            match self.head_by_head {
+                true => self.head_by_head(memory),
+                false => self.rows_of_all(memory),
             }
-        };
-        // SAFETY: every product has its own part of the room; the rest is as the caller promises.
-        let pack = |batch: usize| unsafe {
-            let to = start.get().add(batch * each);
-            let (k, n) = (scores.shape.k, scores.shape.n);
-            let keys = self.gemm.pack_into(&scores.rhs.at(memory, batch), k, n, to)?;
-            let (k, n) = (values.shape.k, values.shape.n);
-            let values = self.gemm.pack_into(&values.rhs.at(memory, batch), k, n, to.add(keys_bytes))?;
-            Ok::<Packed<'_>, KernelError>(Packed { keys, values })
-        };
-        let blocks = scores.shape.m.div_ceil(self.rows);
-        let all: Vec<std::sync::OnceLock<Packed<'_>>> =
-            (0..scores.batch).map(|_| std::sync::OnceLock::new()).collect();
-        memory.pool.run(scores.batch, &|batch, _| {
-            note(pack(batch).map(|packed| {
-                let _ = all[batch].set(packed);
-            }));
-        });
-        memory.pool.run(scores.batch * blocks, &|piece, worker| {
-            let (batch, block) = (piece / blocks, piece % blocks);
-            if let Some(&packed) = all[batch].get() {
-                // SAFETY: as the caller promises; rows do not overlap.
-                note(unsafe { self.rows(memory, batch, block * self.rows, worker, packed) });
-            }
-        });
-        drop(all);
-        *self.packed.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(room);
-        match failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-            Some(error) => Err(error),
-            None => Ok(()),
         }
     }
 
     fn bytes(&self) -> usize {
+        if self.head_by_head {
+            return 0;
+        }
         self.lengths().map_or(0, |(keys, values)| (keys + values) * self.scores.batch)
     }
 

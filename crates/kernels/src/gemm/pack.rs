@@ -6,6 +6,7 @@ use warpforge_tensor::ElementType;
 use super::convert::{Convert, Rounded};
 use super::packed::Format;
 use crate::isa::Isa;
+use crate::movement::{Loop, Tile};
 
 /// A part of an operand and where it goes.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +45,10 @@ pub(crate) type Copy = unsafe fn(&Part);
 /// The function that makes elements of `format` from ones of type `element`; none where products take no such elements.
 pub(crate) fn copier(format: Format, element: ElementType, isa: Isa) -> Option<Copy> {
     Some(match (format, element) {
-        (Format::F32, ElementType::F32) => compiled::<f32, f32>(isa),
+        (Format::F32, ElementType::F32) => match isa {
+            Isa::Avx512 => turned,
+            _ => compiled::<f32, f32>(isa),
+        },
         (Format::F32, ElementType::BF16) => compiled::<bf16, f32>(isa),
         (Format::F32, ElementType::F16) => compiled::<f16, f32>(isa),
         (Format::F64, ElementType::F64) => compiled::<f64, f64>(isa),
@@ -83,6 +87,24 @@ unsafe fn copy_avx512<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
 unsafe fn copy_avx2<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
     // SAFETY: as the caller promises.
     unsafe { copy::<S, T>(part) }
+}
+
+/// A copy of f32 as they are, by AVX-512: where what lies side by side in the source is apart in the copy, squares of them
+/// are turned in registers.
+unsafe fn turned(part: &Part) {
+    // SAFETY: as the caller promises, who has AVX-512; the part's elements are those of the block.
+    unsafe {
+        if part.group != 1 || part.row_stride != 1 || part.column_stride == 1 {
+            return compiled::<f32, f32>(Isa::Avx512)(part);
+        }
+        const SIZE: usize = size_of::<f32>();
+        let bytes = |elements: usize| (elements * SIZE) as isize;
+        let rows = Loop { size: part.rows, source: bytes(1), target: bytes(part.target_stride) };
+        let columns = Loop { size: part.columns, source: bytes(part.column_stride), target: bytes(1) };
+        let target = part.target.add(part.first_row * part.target_stride * SIZE);
+        Tile::best(SIZE).block(SIZE, (rows, columns), part.source, target, false);
+        zero_the_rest::<f32, f32>(part);
+    }
 }
 
 /// The loops of a copy, with the innermost one over what lies side by side in the source where anything does.

@@ -11,10 +11,13 @@ const LN_2: (f32, f32) = (0.693_145_75, 1.428_606_8e-6);
 /// Beyond these the result is zero, or infinite.
 const RANGE: (f32, f32) = (-104.0, 89.0);
 
+/// Of numbers of this size neighbours are one apart: adding it rounds what is small beside it to an integer.
+const ROUNDING: f32 = 12_582_912.0;
+
 /// `x` as `n` and `r`.
 #[inline(always)]
 fn reduced<V: Lanes>(x: V) -> (V, V) {
-    let n = x.mul(V::splat(std::f32::consts::LOG2_E)).round();
+    let n = x.mul_add(V::splat(std::f32::consts::LOG2_E), V::splat(ROUNDING)).sub(V::splat(ROUNDING));
     let r = n.neg_mul_add(V::splat(LN_2.0), x);
     (n, n.neg_mul_add(V::splat(LN_2.1), r))
 }

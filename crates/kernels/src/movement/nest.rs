@@ -20,10 +20,10 @@ const PAST_CACHES: usize = 8 << 20;
 
 /// One loop: how often, and how many bytes further each time on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Loop {
-    pub(super) size: usize,
-    pub(super) source: isize,
-    pub(super) target: isize,
+pub(crate) struct Loop {
+    pub(crate) size: usize,
+    pub(crate) source: isize,
+    pub(crate) target: isize,
 }
 
 impl Loop {

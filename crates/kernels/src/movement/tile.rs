@@ -14,7 +14,7 @@ type Transpose = unsafe fn(*const u8, isize, *mut u8, isize);
 
 /// A way to transpose elements of one size.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tile {
+pub(crate) struct Tile {
     /// Elements along a side; it divides 64.
     side: usize,
     transpose: Transpose,
@@ -28,7 +28,7 @@ impl Tile {
     }
 
     /// The best for elements of 1, 2, 4, 8 or 16 bytes.
-    pub(super) fn best(size: usize) -> Self {
+    pub(crate) fn best(size: usize) -> Self {
         #[cfg(target_arch = "x86_64")]
         match (Isa::best(), size) {
             (Isa::Avx512, 4) => {
@@ -57,7 +57,7 @@ impl Tile {
     ///
     /// All elements may be read and written, and none of the target's is one of the source's. The size is the one that
     /// this tile is for.
-    pub(super) unsafe fn block(
+    pub(crate) unsafe fn block(
         self,
         size: usize,
         (rows, columns): (Loop, Loop),

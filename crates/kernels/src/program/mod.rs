@@ -52,9 +52,6 @@ use tile::Buffers;
 /// Elements of a piece of work for one worker.
 const PIECE: usize = 16 * 1024;
 
-/// Elements of a domain from which on results are written past the caches: nobody would find them there.
-const PAST_CACHES: usize = 2 << 20;
-
 thread_local! {
     static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::new()) };
 }
@@ -126,14 +123,16 @@ impl Program {
     ) -> Result<Self, ProgramError> {
         let types = check::types(inputs, steps)?;
         check::places(domain, inputs, steps, outputs, &types)?;
-        let plan = |apart| {
-            let plan = Plan::new(isa, domain, inputs, steps, outputs, &types, apart)?;
-            Ok::<Plan, ProgramError>(if compiled { plan.compiled(isa, steps, &types) } else { plan })
-        };
+        let plan = |apart| Plan::new(isa, domain, inputs, steps, outputs, &types, apart);
+        let compile = |plan: Plan| if compiled { plan.compiled(isa, steps, &types) } else { plan };
         let block = plan(true)?;
         let tiled = inputs.iter().any(|input| input.source == Source::Tile)
             || outputs.iter().any(|output| output.sink == Sink::Tile);
-        let whole = if tiled || block.whole_rows { None } else { Some(plan(false)?) };
+        // Only what is run often is worth machine code: blocks where there are tiles, else the whole domain.
+        let (block, whole) = match tiled || block.whole_rows {
+            true => (compile(block), None),
+            false => (block, Some(compile(plan(false)?))),
+        };
         Ok(Self { types, block, whole })
     }
 
@@ -164,7 +163,7 @@ impl Program {
         let across = columns.div_ceil(part).max(1);
         let height = (PIECE / part).max(1);
         let down = rows.div_ceil(height);
-        let past_caches = rows.saturating_mul(columns) >= PAST_CACHES && plan.can_stream(outputs);
+        let past_caches = plan.can_stream(outputs);
         let buffers = &buffers;
         pool.run(down * across, &|piece, _| {
             let (row, column) = (piece / across * height, piece % across * part);

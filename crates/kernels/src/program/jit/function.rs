@@ -36,7 +36,7 @@ pub(super) fn compile(lowered: &Lowered, streaming: bool) -> Result<(Vec<u8>, us
         code.add(Instruction::with2(Code::Mov_r64_rm64, register, place)?);
     }
     let ways: Vec<Ready<'_>> =
-        lowered.phases.iter().map(|phase| Ready::new(phase, streaming)).collect::<Result<_>>()?;
+        lowered.phases.iter().map(|phase| Ready::new(lowered, phase, streaming)).collect::<Result<_>>()?;
     // What nothing else overwrites is loaded once for all rows.
     let alone = ways.len() == 1;
     if alone {
@@ -73,6 +73,7 @@ fn rows(code: &mut Assembler, lowered: &Lowered, phases: &[Ready<'_>], constants
 
 /// A phase with its registers chosen.
 struct Ready<'a> {
+    lowered: &'a Lowered,
     phase: &'a Phase,
     folds: Vec<Accumulators>,
     pinned: HashMap<Value, Register>,
@@ -84,7 +85,7 @@ struct Ready<'a> {
 }
 
 impl<'a> Ready<'a> {
-    fn new(phase: &'a Phase, streaming: bool) -> Result<Self> {
+    fn new(lowered: &'a Lowered, phase: &'a Phase, streaming: bool) -> Result<Self> {
         let mut free = Registers::all();
         let mut folds = Vec::new();
         for fold in &phase.folds {
@@ -96,7 +97,7 @@ impl<'a> Ready<'a> {
             folds.push(Accumulators { kind: fold.kind, vectors, unordered });
         }
         let nothing = HashMap::new();
-        let mut ready = Self { phase, folds, pinned: HashMap::new(), free, group: 1, streaming };
+        let mut ready = Self { lowered, phase, folds, pinned: HashMap::new(), free, group: 1, streaming };
         // As many at a time as there are registers for.
         let spare = [CHUNK, CHUNK / 2, 1].into_iter().find_map(|group| {
             let mut registers = ready.free.clone();
@@ -138,6 +139,21 @@ impl<'a> Ready<'a> {
         single(code, &mut self.free.clone(), &self.phase.after)
     }
 
+    /// Asks for the columns of a turn in a stream's next row.
+    fn bring_nearer(&self, code: &mut Assembler, stream: usize) -> Result<()> {
+        const LINE: usize = 64;
+        let stride = MemoryOperand::with_base_displ(FRAME, (frame::STRIDES + 8 * stream) as i64);
+        code.add(Instruction::with2(Code::Mov_r64_rm64, MOMENT, stride)?);
+        code.add(Instruction::with2(Code::Add_r64_rm64, MOMENT, STREAMS[stream])?);
+        let width = self.lowered.streams[stream].width;
+        for at in (0..CHUNK * LANES * width).step_by(LINE) {
+            let line =
+                MemoryOperand::with_base_index_scale_displ_size(MOMENT, COLUMN, width as u32, at as i64, 1);
+            code.add(Instruction::with1(Code::Prefetcht0_m8, line)?);
+        }
+        Ok(())
+    }
+
     /// The loop over the columns.
     fn columns(&self, code: &mut Assembler, constants_loaded: bool) -> Result<()> {
         self.load_pinned(code, |op| !(constants_loaded && matches!(op, Op::Constant(_))))?;
@@ -156,6 +172,9 @@ impl<'a> Ready<'a> {
         beyond(code)?;
         code.jump(Code::Ja_rel32_64, rest);
         code.place(chunks);
+        for &stream in &self.phase.ahead {
+            self.bring_nearer(code, stream)?;
+        }
         emit::body(code, &mut self.free.clone(), self.way(&self.pinned, false), CHUNK, self.group)?;
         code.add(Instruction::with2(Code::Add_rm64_imm8, COLUMN, next as i32)?);
         beyond(code)?;

@@ -59,6 +59,8 @@ pub(super) struct Phase {
     pub(super) folds: Vec<Folded>,
     /// Numbers of the row that are written out.
     pub(super) after: Body,
+    /// Streams whose next row is brought nearer meanwhile.
+    pub(super) ahead: Vec<usize>,
 }
 
 /// A program in phases.
@@ -85,6 +87,7 @@ pub(super) fn lower(plan: &Plan, steps: &[Step], types: &[ElementType]) -> Resul
         let made = lowering.phase(phase, last, needed)?;
         lowering.lowered.phases.push(made);
     }
+    lowering.bring_nearer();
     let fits = lowering.lowered.streams.len() <= STREAMS.len() && lowering.slots <= MOST_SCALARS;
     if fits { Ok(lowering.lowered) } else { Err(JitError::Registers) }
 }
@@ -206,12 +209,29 @@ impl<'a> Lowering<'a> {
         Ok(needed)
     }
 
+    /// While a row is gone through several times, the phase that computes most has time to bring the next row nearer.
+    fn bring_nearer(&mut self) {
+        let Lowered { streams, phases, .. } = &mut self.lowered;
+        let varies = |stream: &Stream| match stream.place {
+            Place::Input { walk, .. } => {
+                let walk = &self.plan.layout.walks[walk];
+                walk.kind.rows && walk.columns.last() == Some(&1)
+            }
+            _ => false,
+        };
+        if phases.len() > 1
+            && let Some(longest) = phases.iter_mut().max_by_key(|phase| phase.columns.ops.len())
+        {
+            longest.ahead = (0..streams.len()).filter(|&at| varies(&streams[at])).collect();
+        }
+    }
+
     fn phase(&mut self, phase: usize, last: usize, needed: &[bool]) -> Result<Phase> {
         let scalars = recorded(|| self.scalars(phase))?;
         let mut folds = Vec::new();
         let columns = recorded(|| self.columns(phase, last, needed, &mut folds))?;
         let after = if phase == last { recorded(|| self.after())? } else { Body::default() };
-        Ok(Phase { scalars, columns, folds, after })
+        Ok(Phase { scalars, columns, folds, after, ahead: Vec::new() })
     }
 
     /// The numbers of the row that a phase is the first to know.

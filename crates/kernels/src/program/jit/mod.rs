@@ -38,6 +38,9 @@ const FEW: usize = 8;
 /// Columns that sums are made of in one go: see the interpreter's blocks.
 const MOST_SUMMED: usize = super::fold::BLOCK;
 
+/// Elements of a domain from which on results are written past the caches: nobody would find them there.
+const PAST_CACHES: usize = 2 << 20;
+
 /// Why there is no code for a program.
 #[derive(Debug, Error)]
 pub(super) enum JitError {
@@ -99,11 +102,8 @@ impl Code {
             return Err(JitError::Unsupported);
         }
         let lowered = lower::lower(plan, steps, types)?;
-        let in_memory = |stream: &Stream| matches!(stream.place, Place::Output { .. });
-        let streaming = match lowered.streams.iter().any(in_memory) {
-            true => Some(Entry::new(&lowered, true)?),
-            false => None,
-        };
+        let large = layout.row_count.saturating_mul(layout.column_count) >= PAST_CACHES;
+        let streaming = if large { Some(Entry::new(&lowered, true)?) } else { None };
         let usual = Entry::new(&lowered, false)?;
         Ok(Self { streams: lowered.streams, rows: lowered.rows, usual, streaming })
     }
