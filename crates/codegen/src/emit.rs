@@ -4,8 +4,8 @@ use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::{Cluster, Kind};
 
 use crate::kernel::{Emitted, Unsupported};
-use crate::loops;
 use crate::options::Options;
+use crate::{attention, loops, product, single};
 
 /// The kernels of a cluster. A cluster whose result has no elements has none.
 ///
@@ -15,8 +15,9 @@ use crate::options::Options;
 pub fn emit(graph: &Graph, cluster: &Cluster, options: &Options) -> Result<Emitted, Unsupported> {
     match &cluster.kind {
         Kind::Loop(body) => loops::emit(graph, cluster, body, options),
-        Kind::Dot(_) | Kind::Conv(_) | Kind::Attention(_) | Kind::Single(_) => {
-            Err(Unsupported::new(graph.node(cluster.output).op.name()))
-        }
+        Kind::Dot(of) => product::dot(graph, cluster, of, options),
+        Kind::Conv(of) => product::conv(graph, cluster, of, options),
+        Kind::Attention(of) => attention::emit(graph, cluster, of, options),
+        Kind::Single(operands) => single::emit(graph, cluster, operands, options),
     }
 }

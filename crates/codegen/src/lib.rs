@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attention;
 mod draft;
 mod emit;
 mod index;
@@ -14,11 +15,14 @@ mod kernel;
 mod loops;
 mod options;
 pub mod prelude;
+mod product;
 pub mod salt;
+mod single;
 mod steps;
 mod text;
 mod types;
 
+pub use attention::parts;
 pub use emit::emit;
 pub use kernel::{Argument, Emitted, Kernel, Unsupported, unit};
 pub use options::{Dialect, Effort, Options, Products};

@@ -30,7 +30,7 @@ pub(crate) fn emit(
 }
 
 /// All views of a body: of its loads, of its output, of its indices.
-fn views(body: &Body) -> Vec<&View> {
+pub(crate) fn views(body: &Body) -> Vec<&View> {
     let iotas = body.steps.iter().filter_map(|step| match &step.op {
         BodyOp::Iota(view) => Some(view),
         _ => None,

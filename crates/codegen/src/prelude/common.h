@@ -165,3 +165,13 @@ WF_CUTS(long long)
 WF_CUTS(unsigned long long)
 template <class T, class F>
 WF_DEVICE T wf_convert(F value) { return wf_converter<T, F>::convert(value); }
+// An index brought into 0..=most.
+template <class T>
+WF_DEVICE long long wf_clamp(T value, long long most) {
+  const long long wide = (long long)value;
+  return value > (T)0 ? (wide < 0 || wide > most ? most : wide) : 0;
+}
+// A number with the ten bits of mantissa that tensor cores take.
+WF_DEVICE float wf_tf32(float value) {
+  return value - value != 0 ? value : wf_float((wf_bits(value) + 0x1000u) & 0xffffe000u);
+}

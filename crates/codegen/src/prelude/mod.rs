@@ -7,6 +7,8 @@ use crate::options::Dialect;
 /// What the common part needs from a dialect: qualifiers, indices, barriers, shuffles, conversions, functions.
 const CUDA: &str = include_str!("cuda.h");
 const HIP: &str = include_str!("hip.h");
+/// Tensor cores and copies that do not wait: CUDA alone has them.
+const MMA: &str = include_str!("mma.h");
 /// Arithmetic as StableHLO defines it, conversions, folds of groups of threads, instrumentation.
 const COMMON: &str = concat!(include_str!("common.h"), include_str!("groups.h"), include_str!("salt.h"));
 
@@ -14,7 +16,7 @@ const COMMON: &str = concat!(include_str!("common.h"), include_str!("groups.h"),
 #[must_use]
 pub fn prelude(dialect: Dialect) -> &'static str {
     static TEXTS: OnceLock<[String; 2]> = OnceLock::new();
-    let texts = TEXTS.get_or_init(|| [CUDA, HIP].map(|own| format!("{own}{COMMON}")));
+    let texts = TEXTS.get_or_init(|| [format!("{CUDA}{COMMON}{MMA}"), format!("{HIP}{COMMON}")]);
     match dialect {
         Dialect::Cuda => &texts[0],
         Dialect::Hip => &texts[1],

@@ -9,6 +9,8 @@ use warpforge_ir::Module;
 use warpforge_snakeburger::text;
 use warpforge_tensor::{ElementType, IntType, Scalar, Shape, Tensor};
 
+use crate::{hip, nvrtc};
+
 /// A program and its clusters.
 pub(crate) struct Case {
     pub(crate) module: Module,
@@ -93,4 +95,25 @@ pub(crate) fn close(ours: &Tensor, theirs: &Tensor, tolerance: f64) -> Result<()
         }
     }
     Ok(())
+}
+
+/// The text of a program's kernels beside what it was; both compilers take it, where they are found.
+pub(crate) fn snapshot(name: &str, text: &str, options: &Options) {
+    let case = Case::new(text);
+    let emitted = case.emitted(options);
+    let kernels: Vec<_> = emitted.iter().flat_map(|emitted| &emitted.kernels).collect();
+    nvrtc::compiles(kernels.iter().copied());
+    let texts: Vec<String> = kernels
+        .iter()
+        .map(|kernel| {
+            let (title, grid, block) = (&kernel.title, kernel.grid[0], kernel.block[0]);
+            format!("// {title}: {grid} blocks of {block}\n{}", kernel.source)
+        })
+        .collect();
+    insta::with_settings!({ prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!(name, texts.join("\n"));
+    });
+    let hip = Options { dialect: Dialect::Hip, architecture: "gfx942".to_owned(), ..options.clone() };
+    let emitted = case.emitted(&hip);
+    hip::compiles(emitted.iter().flat_map(|emitted| &emitted.kernels));
 }

@@ -134,3 +134,65 @@ WF_MATH(erfc, erfcf, erfc)
 WF_MATH2(rem, fmodf, fmod)
 WF_MATH2(pow, powf, pow)
 WF_MATH2(atan2, atan2f, atan2)
+
+// Tensor cores, lane by lane; what a lane needs of others lies in these.
+struct wf_bf16;
+struct wf_f16;
+static const void* wf_rows_of[wf_most];
+static unsigned wf_left[wf_most][4], wf_right[wf_most][2];
+template <bool TRANSPOSED>
+inline void wf_load_matrices(unsigned (&to)[4], const void* row) {
+  if ((size_t)row % 16) { fprintf(stderr, "a matrix's row that is not aligned\n"); exit(9); }
+  wf_rows_of[wf_current] = row;
+  wf_sync_warp();
+  const int warp = wf_current / 32 * 32, lane = wf_current % 32;
+  for (int matrix = 0; matrix < 4; ++matrix) {
+    unsigned short parts[2];
+    for (int half = 0; half < 2; ++half) {
+      const int at = TRANSPOSED ? lane % 4 * 2 + half : lane / 4, column = TRANSPOSED ? lane / 4 : lane % 4 * 2 + half;
+      parts[half] = ((const unsigned short*)wf_rows_of[warp + matrix * 8 + at])[column];
+    }
+    to[matrix] = parts[0] | (unsigned)parts[1] << 16;
+  }
+  wf_sync_warp();
+}
+template <class T>
+float wf_half_of(unsigned both, int half);
+template <class T>
+inline void wf_mma(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, T*) {
+  for (int at = 0; at < 4; ++at) wf_left[wf_current][at] = a[at];
+  wf_right[wf_current][0] = b0;
+  wf_right[wf_current][1] = b1;
+  wf_sync_warp();
+  const int warp = wf_current / 32 * 32, lane = wf_current % 32;
+  for (int at = 0; at < 4; ++at) {
+    const int row = lane / 4 + at / 2 * 8, column = lane % 4 * 2 + at % 2;
+    for (int k = 0; k < 16; ++k) {
+      const unsigned x = wf_left[warp + row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2];
+      const unsigned y = wf_right[warp + column * 4 + k % 8 / 2][k / 8];
+      sum[at] += wf_half_of<T>(x, k % 2) * wf_half_of<T>(y, k % 2);
+    }
+  }
+  wf_sync_warp();
+}
+template <>
+inline float wf_half_of<wf_bf16>(unsigned both, int half) { return wf_float(both >> 16 * half << 16); }
+template <>
+inline float wf_half_of<wf_f16>(unsigned both, int half) { return wf_half_to_float((unsigned short)(both >> 16 * half)); }
+inline unsigned wf_pair(float low, float high, wf_bf16*) {
+  return wf_float_to_bfloat(low) | (unsigned)wf_float_to_bfloat(high) << 16;
+}
+inline unsigned wf_pair(float low, float high, wf_f16*) {
+  return wf_float_to_half(low) | (unsigned)wf_float_to_half(high) << 16;
+}
+inline float wf_exp2(float value) { return exp2f(value); }
+inline void wf_copy16(void* to, const void* from, bool exists) {
+  if ((size_t)to % 16 || (exists && (size_t)from % 16)) { fprintf(stderr, "a copy that is not aligned\n"); exit(9); }
+  if (exists) memcpy(to, from, 16); else memset(to, 0, 16);
+}
+inline void wf_copy4(void* to, const void* from, bool exists) {
+  if (exists) memcpy(to, from, 4); else memset(to, 0, 4);
+}
+inline void wf_copies_end() {}
+template <int LEFT>
+inline void wf_copies_wait() {}

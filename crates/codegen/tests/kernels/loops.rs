@@ -1,10 +1,9 @@
 //! Elementwise chains and reductions.
 
-use warpforge_codegen::{Dialect, Effort, Options, Salt};
+use warpforge_codegen::{Effort, Options, Salt};
 
-use crate::case::{Case, cuda};
+use crate::case::{Case, cuda, snapshot};
 use crate::host::{check, run};
-use crate::nvrtc;
 
 const CHAIN: &str = "func.func @main(%x: tensor<6x64xf32>, %b: tensor<64xf32>) -> tensor<6x64xf32> {
     %w = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<64xf32>) -> tensor<6x64xf32>
@@ -52,23 +51,6 @@ fn sum(dims: &str, axes: &str, result: &str) -> String {
     )
 }
 
-fn snapshot(name: &str, text: &str, options: &Options) {
-    let case = Case::new(text);
-    let emitted = case.emitted(options);
-    let kernels: Vec<_> = emitted.iter().flat_map(|emitted| &emitted.kernels).collect();
-    if options.dialect == Dialect::Cuda {
-        nvrtc::compiles(kernels.iter().copied());
-    }
-    let texts: Vec<String> = kernels
-        .iter()
-        .map(|kernel| {
-            let (title, grid, block) = (&kernel.title, kernel.grid[0], kernel.block[0]);
-            format!("// {title}: {grid} blocks of {block}\n{}", kernel.source)
-        })
-        .collect();
-    insta::assert_snapshot!(name, texts.join("\n"));
-}
-
 #[test]
 fn a_chain_reads_and_writes_vectors() {
     snapshot("chain", CHAIN, &cuda());
@@ -100,7 +82,7 @@ fn softmax_is_one_kernel() {
         ("f32", 3, 50, 1e-6),
         ("f32", 5, 1, 1e-6),
         ("f64", 2, 300, 1e-14),
-        ("bf16", 4, 512, 2e-2),
+        ("bf16", 4, 512, 5e-2),
         ("f16", 3, 96, 1e-3),
         ("f32", 2, 4096, 1e-6),
         ("f32", 2, 20000, 1e-6),

@@ -1,6 +1,10 @@
 //! Emitted kernels: they give on the host what the reference gives, and the compilers of both dialects take them.
 
+mod attention;
 mod case;
+mod hip;
 mod host;
 mod loops;
 mod nvrtc;
+mod products;
+mod single;

@@ -1,0 +1,424 @@
+//! Attention in one kernel: scores of a tile of keys at a time, on tensor cores, the softmax corrected as tiles come.
+
+use warpforge_fusion::Graph;
+use warpforge_fusion::cluster::{Attention, Cluster};
+use warpforge_tensor::{ElementType, FloatType};
+
+use super::softmax::{Softmax, softmax};
+use crate::draft::{Draft, Launch};
+use crate::index::{Space, int, sum};
+use crate::kernel::{Emitted, Unsupported};
+use crate::options::{Options, Products};
+use crate::product::geometry::{Geometry, Side};
+use crate::product::{Cells, Store};
+use crate::steps::loaded;
+
+/// Widest heads.
+const WIDEST: usize = 256;
+
+/// Elements after each row of a tile, so that the rows of a matrix lie in different banks.
+const APART: usize = 8;
+
+/// What the kernel is made of.
+pub(super) struct Flash<'a> {
+    graph: &'a Graph,
+    cluster: &'a Cluster,
+    attention: &'a Attention,
+    options: &'a Options,
+    softmax: Softmax,
+    scores: Geometry,
+    values: Geometry,
+    /// The type that tensor cores take.
+    ty: &'static str,
+    shape: Shape,
+}
+
+/// How the work is cut.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    warps: usize,
+    /// Pieces of sixteen rows that a warp has.
+    pieces: usize,
+    /// Keys of a tile.
+    keys: usize,
+    /// Widths of queries and keys, and of values, in whole pieces of sixteen.
+    head: usize,
+    width: usize,
+}
+
+impl Shape {
+    fn new(head: usize, width: usize) -> Self {
+        let (head, width) = (head.next_multiple_of(16), width.next_multiple_of(16));
+        let (warps, pieces, keys) = match head.max(width) {
+            ..=64 => (4, 2, 64),
+            ..=128 => (8, 1, 64),
+            _ => (8, 1, 32),
+        };
+        Self { warps, pieces, keys, head, width }
+    }
+
+    fn rows(&self) -> usize {
+        self.warps * self.pieces * 16
+    }
+
+    fn shared(&self) -> usize {
+        let keys = 2 * self.keys * (self.head + APART + self.width + APART);
+        2 * (keys + self.rows() * (self.head + APART))
+    }
+}
+
+/// The plan of a kernel, where attention is a softmax between products that tensor cores take.
+pub(super) fn plan<'a>(
+    graph: &'a Graph,
+    cluster: &'a Cluster,
+    attention: &'a Attention,
+    options: &'a Options,
+) -> Result<Option<Flash<'a>>, Unsupported> {
+    let Some(softmax) = softmax(&attention.weights.body) else { return Ok(None) };
+    let scores = Geometry::new(graph, &attention.scores)?;
+    let values = Geometry::new(graph, &attention.values)?;
+    let narrow = |element: ElementType| match (element, options.products) {
+        (ElementType::Float(FloatType::Bf16), _) | (ElementType::Float(FloatType::F32), Products::Bf16) => {
+            Some("wf_bf16")
+        }
+        (ElementType::Float(FloatType::F16), _) | (ElementType::Float(FloatType::F32), Products::F16) => {
+            Some("wf_f16")
+        }
+        _ => None,
+    };
+    let types = [scores.lhs.element, scores.rhs.element, values.rhs.element].map(narrow);
+    let Some(ty) = types[0].filter(|_| types[1] == types[0] && types[2] == types[0]) else { return Ok(None) };
+    let fits = scores.k <= WIDEST
+        && values.n <= WIDEST
+        && scores.k > 0
+        && values.k == scores.n
+        && values.m == scores.m
+        && values.batches() == scores.batches();
+    let shape = Shape::new(scores.k, values.n);
+    Ok(fits.then_some(Flash { graph, cluster, attention, options, softmax, scores, values, ty, shape }))
+}
+
+impl Flash<'_> {
+    pub(super) fn emit(&self) -> Result<Emitted, Unsupported> {
+        let Shape { warps, pieces, keys, head, width } = self.shape;
+        let (rows, ty) = (self.shape.rows(), self.ty);
+        let (m, n) = (self.scores.m, self.scores.n);
+        let (threads, tiles, steps) = (warps * 32, m.div_ceil(rows), n.div_ceil(keys));
+        let mut draft = Draft::new(self.graph, self.options);
+        let store = Store::new(&self.attention.values, self.cluster.output, self.values.n);
+        let cells = Cells::new(&self.attention.weights.body, self.attention.weights.rows);
+        let far = self.scores.reach.max(self.values.reach).max(store.reach(&draft)).max(cells.reach());
+        let index = int(far);
+        let pointers = [
+            draft.read(self.scores.lhs.value)?,
+            draft.read(self.scores.rhs.value)?,
+            draft.read(self.values.rhs.value)?,
+        ];
+        draft.salt().begin(&mut draft.text);
+        let text = &mut draft.text;
+        text.line("WF_DYNAMIC_SHARED(room);");
+        text.line(format!("{ty}* const queries = ({ty}*)room;"));
+        text.line(format!("{ty}* const keys = queries + {};", rows * (head + APART)));
+        text.line(format!("{ty}* const values = keys + {};", 2 * keys * (head + APART)));
+        text.line("const int warp = WF_THREAD / 32, lane = WF_THREAD % 32;");
+        text.line(format!("const int first = WF_BLOCK % {tiles} * {rows};"));
+        text.line(format!("const {index} batch = WF_BLOCK / {tiles};"));
+        text.line(format!("const {ty} zero = {{0}};"));
+        let places =
+            [(&self.scores, 0, "pq", "x"), (&self.scores, 1, "pk", "y"), (&self.values, 1, "pv", "z")];
+        for (geometry, side, name, prefix) in places {
+            geometry.batch.split(text, "batch", prefix, index);
+            let offset = if side == 0 { geometry.lhs.offset } else { geometry.rhs.offset };
+            let place = sum(&[offset.to_string(), geometry.batch.place(side, prefix)]);
+            text.line(format!("const {index} {name} = {place};"));
+        }
+        let (q, k, v) = (&self.scores.lhs, &self.scores.rhs, &self.values.rhs);
+        let tiles_of = [
+            Tile {
+                side: q,
+                batch: &self.scores.batch,
+                view: 0,
+                along: q.row,
+                across: q.column,
+                size: self.scores.k,
+            },
+            Tile {
+                side: k,
+                batch: &self.scores.batch,
+                view: 1,
+                along: k.column,
+                across: k.row,
+                size: self.scores.k,
+            },
+            Tile {
+                side: v,
+                batch: &self.values.batch,
+                view: 1,
+                along: v.row,
+                across: v.column,
+                size: self.values.n,
+            },
+        ];
+        let load = |draft: &mut Draft<'_>, which: usize, from: &str, stage: &str| {
+            let (name, place, padded, count, limit) = match which {
+                0 => ("queries", "pq", head, rows, m),
+                1 => ("keys", "pk", head, keys, n),
+                _ => ("values", "pv", width, keys, n),
+            };
+            let to = if which == 0 {
+                name.to_owned()
+            } else {
+                format!("({name} + ({stage}) * {})", keys * (padded + APART))
+            };
+            let tile =
+                Loaded { pointer: &pointers[which], place, to: &to, from, padded, count, limit, threads, ty };
+            tiles_of[which].emit(draft, &tile);
+        };
+        load(&mut draft, 0, "first", "0");
+        load(&mut draft, 1, "0", "0");
+        load(&mut draft, 2, "0", "0");
+        let text = &mut draft.text;
+        text.line("wf_copies_end();");
+        text.line(format!("float o[{pieces}][{}][4] = {{}};", width / 8));
+        text.line(format!("float top[{pieces}][2], total[{pieces}][2] = {{}};"));
+        text.unrolled("p", pieces);
+        text.line("top[p][0] = top[p][1] = wf_float(0xff800000u);");
+        text.close();
+        text.line("wf_copies_wait<0>();");
+        text.line("wf_sync();");
+        text.line(format!("unsigned q[{pieces}][{}][4];", head / 16));
+        text.unrolled("p", pieces);
+        text.unrolled("d", head / 16);
+        text.line(format!(
+            "wf_load_matrices<false>(q[p][d], queries + ((warp * {pieces} + p) * 16 + lane % 16) * {} + d * 16 + lane / 16 * 8);",
+            head + APART
+        ));
+        text.close();
+        text.close();
+        text.open(format!("for (int j = 0; j < {steps}; ++j)"));
+        text.open("if (j > 0)");
+        text.line("wf_copies_wait<0>();");
+        text.line("wf_sync();");
+        text.close();
+        text.open(format!("if (j + 1 < {steps})"));
+        load(&mut draft, 1, &format!("(j + 1) * {keys}"), "(j + 1) % 2");
+        load(&mut draft, 2, &format!("(j + 1) * {keys}"), "(j + 1) % 2");
+        draft.text.line("wf_copies_end();");
+        draft.text.close();
+        self.products(&mut draft);
+        self.steps(&mut draft, &cells, index)?;
+        self.online(&mut draft);
+        self.weighted(&mut draft);
+        draft.text.close();
+        self.finish(&mut draft, &store, index)?;
+        draft.salt().end(&mut draft.text);
+        let mut launch = Launch::new(self.scores.batches() * tiles, threads);
+        launch.shared = self.shape.shared();
+        let title =
+            format!("attention {}x{m}x{n}, {} to {}", self.scores.batches(), self.scores.k, self.values.n);
+        let kernel = draft.finish("attention", title, &launch, self.cluster.cost(self.graph))?;
+        Ok(Emitted { kernels: vec![kernel], scratch: Vec::new() })
+    }
+
+    /// The scores of a tile of keys.
+    fn products(&self, draft: &mut Draft<'_>) {
+        let Shape { pieces, keys, head, .. } = self.shape;
+        let (text, ty) = (&mut draft.text, self.ty);
+        text.line(format!("float s[{pieces}][{}][4] = {{}};", keys / 8));
+        text.line(format!("const {ty}* const tile = keys + j % 2 * {};", keys * (head + APART)));
+        text.unrolled("d", head / 16);
+        text.unrolled("c", keys / 16);
+        text.line("unsigned b[4];");
+        text.line(format!(
+            "wf_load_matrices<false>(b, tile + (c * 16 + lane / 16 * 8 + lane % 8) * {} + d * 16 + lane / 8 % 2 * 8);",
+            head + APART
+        ));
+        text.unrolled("p", pieces);
+        text.line(format!("wf_mma(s[p][2 * c], q[p][d], b[0], b[1], ({ty}*)0);"));
+        text.line(format!("wf_mma(s[p][2 * c + 1], q[p][d], b[2], b[3], ({ty}*)0);"));
+        text.close();
+        text.close();
+        text.close();
+    }
+
+    /// What is done to each score before the softmax, and minus infinity where there is no key.
+    fn steps(&self, draft: &mut Draft<'_>, cells: &Cells<'_>, index: &str) -> Result<(), Unsupported> {
+        let Shape { pieces, keys, .. } = self.shape;
+        let (m, n) = (self.scores.m, self.scores.n);
+        let plain = self.softmax.needed.len() == 1;
+        let whole = n % keys == 0;
+        if plain && whole && self.graph.node(self.attention.scores.node).element == ElementType::F32 {
+            return Ok(());
+        }
+        draft.text.unrolled("p", pieces);
+        draft.text.unrolled("h", 2);
+        draft.text.line(format!("const int own = first + (warp * {pieces} + p) * 16 + lane / 4 + h * 8;"));
+        let row = if m % self.shape.rows() == 0 {
+            "own".to_owned()
+        } else {
+            format!("(own < {m} ? own : {})", m - 1)
+        };
+        draft.text.line(format!("const {index} row = batch * {m} + {row};"));
+        cells.row(draft, "row", index);
+        draft.text.unrolled("c", keys / 8);
+        draft.text.unrolled("e", 2);
+        draft.text.line(format!("const int key = j * {keys} + c * 8 + lane % 4 * 2 + e;"));
+        let column = if whole { "key".to_owned() } else { format!("(key < {n} ? key : {})", n - 1) };
+        draft.text.line(format!("const int column = {column};"));
+        let weights = &self.attention.weights;
+        let element = self.graph.node(self.attention.scores.node).element;
+        let tile = (weights.tile, crate::types::rounded(element, "s[p][c][h * 2 + e]".to_owned())?);
+        let value = cells.steps(draft, "column", index, &tile, &self.softmax.needed, self.softmax.scores)?;
+        let value = if whole { value } else { format!("key < {n} ? {value} : wf_float(0xff800000u)") };
+        draft.text.line(format!("s[p][c][h * 2 + e] = {value};"));
+        for _ in 0..4 {
+            draft.text.close();
+        }
+        Ok(())
+    }
+
+    /// The softmax so far, corrected for what this tile brings.
+    fn online(&self, draft: &mut Draft<'_>) {
+        let Shape { pieces, keys, width, .. } = self.shape;
+        let text = &mut draft.text;
+        text.unrolled("p", pieces);
+        text.unrolled("h", 2);
+        text.line("float now = top[p][h];");
+        text.unrolled("c", keys / 8);
+        text.line("now = fmaxf(now, fmaxf(s[p][c][h * 2], s[p][c][h * 2 + 1]));");
+        text.close();
+        text.line("now = fmaxf(now, wf_shuffle(now, 1));");
+        text.line("now = fmaxf(now, wf_shuffle(now, 2));");
+        text.line("const float base = now == wf_float(0xff800000u) ? 0.0f : now * 1.44269504f;");
+        text.line("const float scale = wf_exp2(top[p][h] * 1.44269504f - base);");
+        text.line("top[p][h] = now;");
+        text.line("float sum = 0.0f;");
+        text.unrolled("c", keys / 8);
+        text.unrolled("e", 2);
+        text.line("const float part = wf_exp2(s[p][c][h * 2 + e] * 1.44269504f - base);");
+        text.line("s[p][c][h * 2 + e] = part;");
+        text.line("sum += part;");
+        text.close();
+        text.close();
+        text.line("total[p][h] = total[p][h] * scale + sum;");
+        text.unrolled("c", width / 8);
+        text.line("o[p][c][h * 2] *= scale;");
+        text.line("o[p][c][h * 2 + 1] *= scale;");
+        text.close();
+        text.close();
+        text.close();
+    }
+
+    /// The values of a tile of keys, by their weights.
+    fn weighted(&self, draft: &mut Draft<'_>) {
+        let Shape { pieces, keys, width, .. } = self.shape;
+        let (text, ty) = (&mut draft.text, self.ty);
+        text.line(format!("const {ty}* const seen = values + j % 2 * {};", keys * (width + APART)));
+        text.unrolled("k", keys / 16);
+        text.line(format!("unsigned a[{pieces}][4];"));
+        text.unrolled("p", pieces);
+        text.unrolled("x", 4);
+        text.line(format!(
+            "a[p][x] = wf_pair(s[p][2 * k + x / 2][x % 2 * 2], s[p][2 * k + x / 2][x % 2 * 2 + 1], ({ty}*)0);"
+        ));
+        text.close();
+        text.close();
+        text.unrolled("c", width / 16);
+        text.line("unsigned b[4];");
+        text.line(format!(
+            "wf_load_matrices<true>(b, seen + (k * 16 + lane % 16) * {} + c * 16 + lane / 16 * 8);",
+            width + APART
+        ));
+        text.unrolled("p", pieces);
+        text.line(format!("wf_mma(o[p][2 * c], a[p], b[0], b[1], ({ty}*)0);"));
+        text.line(format!("wf_mma(o[p][2 * c + 1], a[p], b[2], b[3], ({ty}*)0);"));
+        text.close();
+        text.close();
+        text.close();
+    }
+
+    /// The sums are brought together, and the rows stored.
+    fn finish(&self, draft: &mut Draft<'_>, store: &Store<'_>, index: &str) -> Result<(), Unsupported> {
+        let Shape { pieces, width, .. } = self.shape;
+        let m = self.scores.m;
+        draft.text.unrolled("p", pieces);
+        draft.text.unrolled("h", 2);
+        draft.text.line("float all = total[p][h];");
+        draft.text.line("all += wf_shuffle(all, 1);");
+        draft.text.line("all += wf_shuffle(all, 2);");
+        let share = if self.softmax.safe { "all == 0.0f ? 0.0f : 1.0f / all" } else { "1.0f / all" };
+        draft.text.line(format!("const float share = {share};"));
+        draft.text.line(format!("const int own = first + (warp * {pieces} + p) * 16 + lane / 4 + h * 8;"));
+        draft.text.open(format!("if (own < {m})"));
+        draft.text.line(format!("const {index} row = batch * {m} + own;"));
+        store.row(draft, "row", index);
+        draft.text.unrolled("c", width / 8);
+        draft.text.unrolled("e", 2);
+        draft.text.line("const int column = c * 8 + lane % 4 * 2 + e;");
+        draft.text.open(format!("if (column < {})", self.values.n));
+        draft.text.line("const float value = o[p][c][h * 2 + e] * share;");
+        store.element(draft, "column", "value", index)?;
+        for _ in 0..6 {
+            draft.text.close();
+        }
+        Ok(())
+    }
+}
+
+/// An operand that is read tile by tile: rows of one head.
+struct Tile<'a> {
+    side: &'a Side,
+    batch: &'a Space,
+    view: usize,
+    /// Between rows of the tile, and between their elements.
+    along: isize,
+    across: isize,
+    /// Elements of a row.
+    size: usize,
+}
+
+/// Where a tile goes.
+struct Loaded<'a> {
+    pointer: &'a str,
+    place: &'a str,
+    to: &'a str,
+    from: &'a str,
+    padded: usize,
+    count: usize,
+    limit: usize,
+    threads: usize,
+    ty: &'static str,
+}
+
+impl Tile<'_> {
+    /// Lines that load a tile, sixteen bytes at a time where they lie so.
+    fn emit(&self, draft: &mut Draft<'_>, to: &Loaded<'_>) {
+        let Loaded { pointer, place, to: target, from, padded, count, limit, threads, ty } = *to;
+        let eight = |stride: isize| stride % 8 == 0;
+        let chunks = self.side.element != ElementType::F32
+            && self.across == 1
+            && self.size % 8 == 0
+            && eight(self.along)
+            && eight(self.side.offset)
+            && self.batch.strides[self.view].iter().all(|&stride| eight(stride));
+        let wide = if chunks { padded / 8 } else { padded };
+        let text = &mut draft.text;
+        text.line("#pragma unroll 4");
+        text.open(format!("for (int at = WF_THREAD; at < {}; at += {threads})", count * wide));
+        if chunks {
+            text.line(format!("const int line = at / {wide}, x = at % {wide} * 8;"));
+        } else {
+            text.line(format!("const int line = at / {wide}, x = at % {wide};"));
+        }
+        text.line(format!("const bool exists = {from} + line < {limit} && x < {};", self.size));
+        let source = format!("{place} + ({from} + line) * {} + x * {}", self.along, self.across);
+        let target = format!("{target} + line * {} + x", padded + APART);
+        if chunks {
+            text.line(format!("wf_copy16({target}, {pointer} + (exists ? {source} : 0), exists);"));
+        } else {
+            let value = loaded(pointer, &source);
+            text.line(format!("*({target}) = exists ? wf_put<{ty}>((float){value}) : zero;"));
+        }
+        text.close();
+    }
+}

@@ -1,0 +1,86 @@
+//! Attention in one kernel and in three.
+
+use warpforge_codegen::{Effort, Options, Products, Salt};
+
+use crate::case::{Case, cuda, snapshot};
+use crate::host::check;
+
+/// Softmax of scaled scores, masked by `mask` (a tensor of the scores' shape), times values.
+fn attention(element: &str, [b, h, m, n, d]: [usize; 5], masked: bool) -> String {
+    let q = format!("tensor<{b}x{h}x{m}x{d}x{element}>");
+    let k = format!("tensor<{b}x{h}x{n}x{d}x{element}>");
+    let (s, r) = (format!("tensor<{b}x{h}x{m}x{n}xf32>"), format!("tensor<{b}x{h}x{m}xf32>"));
+    let (o, wide) =
+        (format!("tensor<{b}x{h}x{m}x{d}x{element}>"), format!("tensor<{b}x{h}x{m}x{n}x{element}>"));
+    let (argument, mask) = if masked {
+        (
+            format!(", %mask: tensor<{n}xf32>"),
+            format!(
+                "%wide = stablehlo.broadcast_in_dim %mask, dims = [3] : (tensor<{n}xf32>) -> {s}\n    %x = stablehlo.add %y, %wide : {s}"
+            ),
+        )
+    } else {
+        (String::new(), format!("%x = stablehlo.add %y, %y : {s}"))
+    };
+    format!(
+        "func.func @main(%q: {q}, %k: {k}, %v: {k}{argument}) -> {o} {{
+    %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %c = stablehlo.constant dense<0.125> : {s}
+    %p = stablehlo.dot_general %q, %k, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [3] : ({q}, {k}) -> {s}
+    %y = stablehlo.multiply %p, %c : {s}
+    {mask}
+    %max = stablehlo.reduce(%x init: %least) applies stablehlo.maximum across dimensions = [3] : ({s}, tensor<f32>) -> {r}
+    %mm = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : ({r}) -> {s}
+    %dd = stablehlo.subtract %x, %mm : {s}
+    %e = stablehlo.exponential %dd : {s}
+    %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : ({s}, tensor<f32>) -> {r}
+    %ss = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : ({r}) -> {s}
+    %w = stablehlo.divide %e, %ss : {s}
+    %z = stablehlo.convert %w : ({s}) -> {wide}
+    %r = stablehlo.dot_general %z, %v, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [2] : ({wide}, {k}) -> {o}
+    return %r : {o}
+}}"
+    )
+}
+
+fn kernels(text: &str, options: &Options) -> usize {
+    let case = Case::new(text);
+    assert_eq!(case.clusters.clusters.len(), 1, "not one cluster");
+    case.emitted(options)[0].kernels.len()
+}
+
+#[test]
+fn narrow_attention_is_one_kernel() {
+    let text = attention("bf16", [1, 2, 70, 100, 64], true);
+    assert_eq!(kernels(&text, &cuda()), 1);
+    snapshot("attention", &text, &cuda());
+    check(&text, &cuda(), 2e-2);
+    check(&text, &Options { salt: Salt::Trace, ..cuda() }, 2e-2);
+    for (element, sizes) in [
+        ("f16", [1, 1, 16, 128, 32]),
+        ("bf16", [1, 1, 20, 65, 40]),
+        ("f16", [1, 2, 9, 70, 128]),
+        ("bf16", [1, 1, 3, 40, 256]),
+    ] {
+        let text = attention(element, sizes, false);
+        assert_eq!(kernels(&text, &cuda()), 1);
+        check(&text, &cuda(), 2e-2);
+    }
+}
+
+#[test]
+fn f32_attention_is_one_kernel_where_its_products_may_be_narrow() {
+    let text = attention("f32", [2, 1, 33, 50, 24], true);
+    let narrow = Options { products: Products::F16, ..cuda() };
+    assert_eq!(kernels(&text, &narrow), 1);
+    check(&text, &narrow, 5e-3);
+}
+
+#[test]
+fn other_attention_is_three_kernels() {
+    let text = attention("f32", [1, 2, 12, 20, 8], true);
+    let naive = Options { effort: Effort::Naive, ..cuda() };
+    assert_eq!(kernels(&text, &naive), 3);
+    check(&text, &naive, 1e-5);
+}

@@ -1,0 +1,58 @@
+//! Products and convolutions with epilogues.
+
+use warpforge_codegen::{Effort, Options, Salt};
+
+use crate::case::{Case, cuda, snapshot};
+use crate::host::check;
+
+fn product(element: &str, m: usize, n: usize, k: usize, transposed: bool) -> String {
+    let (a, c) = (format!("tensor<{m}x{k}x{element}>"), format!("tensor<{m}x{n}x{element}>"));
+    let (b, by) = if transposed {
+        (format!("tensor<{n}x{k}x{element}>"), 1)
+    } else {
+        (format!("tensor<{k}x{n}x{element}>"), 0)
+    };
+    format!(
+        "func.func @main(%a: {a}, %b: {b}, %bias: tensor<{n}x{element}>) -> {c} {{
+    %p = stablehlo.dot_general %a, %b, contracting_dims = [1] x [{by}] : ({a}, {b}) -> {c}
+    %w = stablehlo.broadcast_in_dim %bias, dims = [1] : (tensor<{n}x{element}>) -> {c}
+    %s = stablehlo.add %p, %w : {c}
+    %t = stablehlo.tanh %s : {c}
+    return %t : {c}
+}}"
+    )
+}
+
+const BATCHED: &str = "func.func @main(%a: tensor<2x5x7x6xf32>, %b: tensor<2x5x9x6xf32>) -> tensor<2x5x7x9xf32> {
+    %p = stablehlo.dot_general %a, %b, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [3] : (tensor<2x5x7x6xf32>, tensor<2x5x9x6xf32>) -> tensor<2x5x7x9xf32>
+    return %p : tensor<2x5x7x9xf32>
+}";
+
+const CONVOLUTION: &str = "func.func @main(%x: tensor<2x9x8x6xf32>, %w: tensor<3x3x3x4xf32>, %b: tensor<4xf32>) -> tensor<2x5x4x4xf32> {
+    %c = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 2], pad = [[1, 1], [1, 1]]} {feature_group_count = 2 : i64, batch_group_count = 1 : i64} : (tensor<2x9x8x6xf32>, tensor<3x3x3x4xf32>) -> tensor<2x5x4x4xf32>
+    %s = stablehlo.broadcast_in_dim %b, dims = [3] : (tensor<4xf32>) -> tensor<2x5x4x4xf32>
+    %r = stablehlo.add %c, %s : tensor<2x5x4x4xf32>
+    return %r : tensor<2x5x4x4xf32>
+}";
+
+fn naive() -> Options {
+    Options { effort: Effort::Naive, ..cuda() }
+}
+
+#[test]
+fn naive_products_take_any_strides() {
+    let text = product("f32", 5, 12, 33, true);
+    assert_eq!(Case::new(&text).clusters.clusters.len(), 1);
+    snapshot("dot_naive", &text, &naive());
+    check(&text, &naive(), 1e-5);
+    check(&product("f64", 4, 3, 10, false), &naive(), 1e-12);
+    check(&product("bf16", 4, 20, 64, false), &naive(), 2e-2);
+    check(BATCHED, &naive(), 1e-5);
+    check(BATCHED, &Options { salt: Salt::Trace, ..naive() }, 1e-5);
+}
+
+#[test]
+fn naive_convolutions_have_groups_and_epilogues() {
+    snapshot("conv_naive", CONVOLUTION, &naive());
+    check(CONVOLUTION, &naive(), 1e-5);
+}
