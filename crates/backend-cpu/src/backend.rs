@@ -14,6 +14,7 @@ use warpforge_runtime::{
 
 use crate::executable::Compiled;
 use crate::kernel::Products;
+use crate::narrow::narrow;
 
 /// Its name in records.
 pub(crate) const NAME: &str = "cpu";
@@ -90,8 +91,11 @@ impl Backend for Cpu {
         let compiled = import(func, &|at| program.weights().get(at).cloned())
             .map_err(|error| error.to_string())
             .and_then(|graph| {
-                let graph = simplify(&graph);
+                let mut graph = simplify(&graph);
                 let clusters = clusters(&graph);
+                if products == Products::Bf16 {
+                    narrow(&mut graph, &clusters);
+                }
                 Compiled::new(program, graph, clusters, pool, products, observe)
                     .map_err(|error| error.to_string())
             });

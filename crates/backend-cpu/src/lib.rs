@@ -7,6 +7,7 @@
 mod backend;
 mod executable;
 mod kernel;
+mod narrow;
 mod observe;
 
 pub use backend::Cpu;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use warpforge_backend_cpu::Cpu;
 use warpforge_diag::Source;
+use warpforge_kernels::gemm::{Gemm, Kind};
 use warpforge_runtime::{Backend, Device, Precision, Program, Reference, RunOptions, Target, Tier, Weights};
 use warpforge_snakeburger::text;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
@@ -219,6 +220,47 @@ fn products_of_bf16_have_sums_of_f32() {
         func.return %d : tensor<20x10xf32> }";
     let names = kernels(text, vec![], &[tensor(&[20, 30], 1), tensor(&[30, 10], 2)]);
     assert!(names.iter().any(|name| name.starts_with("dot 20x10x30")), "{names:?}");
+}
+
+/// What only products read lies in memory as bf16, and that changes no result.
+#[test]
+fn values_between_products_in_bf16_take_half_the_memory() {
+    let text = |between: &str| {
+        format!(
+            "func.func @main(%v: tensor<32x4096xf32>, %w: tensor<4096x16xf32>, %x: tensor<256x32xf32>)
+                -> tensor<256x16xf32> {{
+            %d = stablehlo.dot_general %x, %v, contracting_dims = [1] x [0]
+              : (tensor<256x32xf32>, tensor<32x4096xf32>) -> tensor<256x4096xf32>
+            %t = stablehlo.tanh %d : tensor<256x4096xf32>
+            {between}
+            %r = stablehlo.dot_general %h, %w, contracting_dims = [1] x [0]
+              : (tensor<256x4096xf32>, tensor<4096x16xf32>) -> tensor<256x16xf32>
+            func.return %r : tensor<256x16xf32> }}"
+        )
+    };
+    let plain = text("%h = stablehlo.negate %t : tensor<256x4096xf32>");
+    let explicit = text(
+        "%n = stablehlo.negate %t : tensor<256x4096xf32>
+        %b = stablehlo.convert %n : (tensor<256x4096xf32>) -> tensor<256x4096xbf16>
+        %h = stablehlo.convert %b : (tensor<256x4096xbf16>) -> tensor<256x4096xf32>",
+    );
+    let target = Target { precision: Precision::Named("bf16".to_owned()), ..target(Tier::Production, 2) };
+    let weights = vec![Some(tensor(&[32, 4096], 1)), Some(tensor(&[4096, 16], 2)), None];
+    let outputs = [plain, explicit].map(|text| {
+        let executable = Cpu::default().compile(&program(&text, weights.clone()), &target).unwrap();
+        if Gemm::new(Kind::Bf16).reads() == ElementType::BF16 {
+            assert!(executable.peak_memory_bytes().unwrap() < 256 * 4096 * 4);
+        }
+        executable.run(&[tensor(&[256, 32], 3)], &RunOptions::default()).unwrap().outputs
+    });
+    assert!(outputs[0][0].identical(&outputs[1][0]));
+    let reference = program(&text("%h = stablehlo.negate %t : tensor<256x4096xf32>"), weights);
+    let reference = Reference.compile(&reference, &self::target(Tier::Correctness, 1)).unwrap();
+    let expected = reference.run(&[tensor(&[256, 32], 3)], &RunOptions::default()).unwrap().outputs;
+    let scale = expected[0].iter().map(|value| value.to_f64().abs()).fold(0.0, f64::max);
+    for (ours, theirs) in outputs[0][0].iter().zip(expected[0].iter()) {
+        assert!((ours.to_f64() - theirs.to_f64()).abs() <= 1e-2 * scale, "{ours:?} is not {theirs:?}");
+    }
 }
 
 #[test]

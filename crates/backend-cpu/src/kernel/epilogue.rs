@@ -37,7 +37,8 @@ impl Blocks {
 
     fn of(graph: &Graph, epilogue: &Epilogue, tile: Tile, output: Id) -> Result<Self> {
         let order: Vec<usize> = (0..epilogue.body.dims.len()).collect();
-        let program = program(graph, &epilogue.body, Cut { order: &order, rows: epilogue.rows }, tile)?;
+        let (cut, stored) = (Cut { order: &order, rows: epilogue.rows }, graph.node(output).element);
+        let program = program(graph, &epilogue.body, cut, tile, stored)?;
         let inputs = epilogue.body.loads.iter().map(|load| load.value).collect();
         Ok(Self { program, inputs, output })
     }

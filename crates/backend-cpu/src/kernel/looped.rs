@@ -16,7 +16,8 @@ pub(super) fn kernel(graph: &Graph, body: &Body, output: Id) -> Result<Box<dyn K
     }
     let (folded, mut order): (Vec<usize>, Vec<usize>) = (0..body.dims.len()).partition(|&at| body.folded[at]);
     let inputs = body.loads.iter().map(|load| load.value).collect();
-    if folds_rows(body) {
+    let stored = graph.node(output).element;
+    if folds_rows(body) && body.steps.last().is_some_and(|step| step.element == stored) {
         let across = [folded.as_slice(), &order].concat();
         // A type whose columns are not folded is read along its rows.
         if let Ok(fold) = column_fold(graph, body, Cut { order: &across, rows: folded.len() }) {
@@ -25,7 +26,7 @@ pub(super) fn kernel(graph: &Graph, body: &Body, output: Id) -> Result<Box<dyn K
     }
     let rows = if folded.is_empty() { order.len().saturating_sub(1) } else { order.len() };
     order.extend(&folded);
-    let program = program(graph, body, Cut { order: &order, rows }, Tile::default())?;
+    let program = program(graph, body, Cut { order: &order, rows }, Tile::default(), stored)?;
     Ok(Box::new(Loop { program, inputs, output, name: name(body) }))
 }
 
@@ -97,7 +98,11 @@ fn copy(graph: &Graph, body: &Body, output: Id) -> Result<Option<Moved>> {
     if !matches!(step.op, BodyOp::Load(_)) || !body.output.is_dense() || load.view.offset < 0 {
         return Ok(None);
     }
-    let size = graph.node(output).element.byte_width();
+    let element = graph.node(output).element;
+    if graph.node(load.value).element != element {
+        return Ok(None);
+    }
+    let size = element.byte_width();
     let source = Layout { offset: load.view.offset as usize, strides: load.view.strides.clone() };
     let target = Layout { offset: 0, strides: dense_strides(&body.dims) };
     let copy = Copy::new(size, &body.dims, &source, &target)?;

@@ -46,12 +46,19 @@ impl Cut<'_> {
     }
 }
 
-/// A loop as one pass over rows.
-pub(crate) fn program(graph: &Graph, body: &Body, cut: Cut<'_>, tile: Tile) -> Result<Program> {
+/// A loop as one pass over rows. Its result lies in memory as elements of type `stored`, unless it goes into a tile.
+pub(crate) fn program(
+    graph: &Graph,
+    body: &Body,
+    cut: Cut<'_>,
+    tile: Tile,
+    stored: ElementType,
+) -> Result<Program> {
     let Parts { inputs, mut steps, registers } = parts(graph, body, cut, tile)?;
     let mut value = *registers.last().ok_or_else(|| KernelError::Other("an empty loop".to_owned()))?;
     let given = body.steps.last().map(|step| step.element);
-    if let Some(wanted) = tile.result.filter(|wanted| Some(*wanted) != given) {
+    let wanted = tile.result.unwrap_or(stored);
+    if Some(wanted) != given {
         steps.push(Step::Convert(value, wanted));
         value = Register(steps.len() - 1);
     }

@@ -12,6 +12,12 @@ use super::product::Gemm;
 use crate::pool::Pool;
 
 impl Gemm {
+    /// The type of left operands that costs least: kernels read it as it lies.
+    #[must_use]
+    pub fn reads(&self) -> ElementType {
+        self.arrangement.format.element()
+    }
+
     /// Whether kernels read rows of such elements where they lie.
     pub(crate) fn reads_rows_of(&self, element: ElementType) -> bool {
         let format = self.arrangement.format;
