@@ -18,6 +18,7 @@ pub(crate) mod memory;
 mod operand;
 pub(crate) mod pack;
 mod packed;
+mod pairs;
 pub(crate) mod plan;
 mod product;
 mod rhs;

@@ -5,6 +5,8 @@ use warpforge_tensor::ElementType;
 
 use super::convert::{Convert, Rounded};
 use super::packed::Format;
+#[cfg(target_arch = "x86_64")]
+use super::pairs;
 use crate::isa::Isa;
 use crate::movement::{Loop, Tile};
 
@@ -55,6 +57,11 @@ pub(crate) fn copier(format: Format, element: ElementType, isa: Isa) -> Option<C
         (Format::Rounded, ElementType::F32) => compiled::<f32, Rounded>(isa),
         (Format::Rounded, ElementType::BF16) => compiled::<bf16, Rounded>(isa),
         (Format::Rounded, ElementType::F16) => compiled::<f16, Rounded>(isa),
+        // Only machines with instructions for bf16 have such operands.
+        #[cfg(target_arch = "x86_64")]
+        (Format::Bf16, ElementType::F32) if isa == Isa::Avx512 => pairs::rounded,
+        #[cfg(target_arch = "x86_64")]
+        (Format::Bf16, ElementType::BF16) if isa == Isa::Avx512 => pairs::same,
         (Format::Bf16, ElementType::F32) => compiled::<f32, bf16>(isa),
         (Format::Bf16, ElementType::BF16) => compiled::<bf16, bf16>(isa),
         (Format::Bf16, ElementType::F16) => compiled::<f16, bf16>(isa),
@@ -77,7 +84,7 @@ fn compiled<S: std::marker::Copy, T: Convert<S>>(isa: Isa) -> Copy {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-unsafe fn copy_avx512<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
+pub(super) unsafe fn copy_avx512<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
     // SAFETY: as the caller promises.
     unsafe { copy::<S, T>(part) }
 }
@@ -213,7 +220,7 @@ unsafe fn place<T>(part: &Part, row: usize, column: usize) -> *mut T {
 }
 
 #[inline(always)]
-unsafe fn zero_the_rest<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
+pub(super) unsafe fn zero_the_rest<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
     let missing = |row: usize| if row < part.rows { part.columns } else { 0 };
     if part.rows == part.rows_written && part.columns == part.columns_written {
         return;

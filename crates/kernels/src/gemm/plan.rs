@@ -5,18 +5,28 @@ use std::ops::Range;
 use super::operand::Shape;
 use super::packed::Arrangement;
 
-/// Bytes of the left operand that a piece reads again and again: they stay in a second-level cache beside the panels.
-const LEFT_BYTES: usize = 768 << 10;
-/// The fewest rows of a piece that make reading a panel worth while.
-const FEWEST_ROWS: usize = 192;
-/// The fewest rows that pieces are cut to so that there are enough of them.
-const FEWEST_FOR_BALANCE: usize = 128;
-/// The most rows of a piece: their addresses stay in a first-level cache.
-const MOST_ROWS: usize = 512;
+/// The fewest rows that pieces of a product of few rows are cut to so that there are enough of them.
+const FEWEST_ROWS: usize = 128;
+/// The most rows of a product of few rows: its pieces read each panel once or twice.
+const FEW_ROWS: usize = 256;
 /// Bytes of a piece's result, so that it is in cache when it goes to its sink.
 const RESULT_BYTES: usize = 256 << 10;
 /// How many pieces a product has at least, where it is large enough, so that threads finish together.
 const PIECES: usize = 24;
+/// Bytes of a sum of most products.
+const SUM_BYTES: usize = 4;
+
+/// The rows of a piece of a product of many rows, by the bytes of the right operand. Few rows make wide pieces, whose
+/// left operand is read once and whose sink sees long rows; a panel that comes from far away wants more rows to be
+/// multiplied with.
+fn piece_rows(rhs_bytes: usize) -> usize {
+    const SECOND_LEVEL: usize = 1 << 20;
+    match rhs_bytes / SECOND_LEVEL {
+        0 => 64,
+        1..4 => 96,
+        _ => 192,
+    }
+}
 
 /// Elements of a row that are multiplied before the next panel is read: so many rows of a panel stay in a first-level
 /// cache.
@@ -34,21 +44,21 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Cuts a product; `run` elements of each row are read that other rows do not share, and `tile_rows` are the rows
-    /// that a kernel does at once.
-    pub(crate) fn new(shape: Shape, run: usize, arrangement: &Arrangement, tile_rows: usize) -> Self {
+    /// Cuts a product; `tile_rows` are the rows that a kernel does at once.
+    pub(crate) fn new(shape: Shape, arrangement: &Arrangement, tile_rows: usize) -> Self {
         let bytes = arrangement.format.bytes();
         let all_panels = arrangement.panels(shape.n);
         let even = |most: usize| {
             let pieces = shape.m.div_ceil(most).max(1);
             shape.m.div_ceil(pieces).next_multiple_of(tile_rows).max(tile_rows)
         };
-        let fitting = (LEFT_BYTES / (run * bytes).max(1)).clamp(FEWEST_ROWS, MOST_ROWS);
-        let for_balance = (shape.m * all_panels / PIECES).max(FEWEST_FOR_BALANCE);
-        let rows = even(fitting.min(for_balance));
+        let rows = even(match shape.m <= FEW_ROWS {
+            true => (shape.m * all_panels / PIECES).max(FEWEST_ROWS),
+            false => piece_rows(shape.k.saturating_mul(shape.n).saturating_mul(bytes)),
+        });
         let row_pieces = shape.m.div_ceil(rows).max(1);
         let width = arrangement.lanes * arrangement.vectors;
-        let most_panels = (RESULT_BYTES / (rows * width * bytes)).max(1);
+        let most_panels = (RESULT_BYTES / (rows * width * SUM_BYTES)).max(1);
         let for_balance = (all_panels * row_pieces / PIECES).max(1);
         let panel_pieces = all_panels.div_ceil(most_panels.min(for_balance)).max(1);
         Self { rows, panels: all_panels.div_ceil(panel_pieces).max(1), m: shape.m, all_panels }
@@ -110,10 +120,16 @@ mod tests {
     fn pieces_cover_a_product_once() {
         let arrangement =
             Arrangement { format: Format::F32, lanes: 16, vectors: 3, group: 1, row_multiple: 1 };
-        for (m, n, k) in
-            [(1, 1, 1), (128, 768, 768), (2048, 2048, 2048), (97, 33, 7), (5, 32000, 512), (3, 0, 2)]
-        {
-            let cut = Cut::new(Shape { m, n, k }, k, &arrangement, 8);
+        for (m, n, k) in [
+            (1, 1, 1),
+            (128, 768, 768),
+            (1024, 384, 384),
+            (2048, 2048, 2048),
+            (97, 33, 7),
+            (5, 32000, 512),
+            (3, 0, 2),
+        ] {
+            let cut = Cut::new(Shape { m, n, k }, &arrangement, 8);
             let mut seen = vec![0; m * arrangement.panels(n)];
             for at in 0..cut.pieces() {
                 let (rows, panels) = cut.piece(at);

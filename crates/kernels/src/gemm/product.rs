@@ -178,7 +178,7 @@ impl Gemm {
         unsafe {
             match self.engine {
                 Engine::Vectors(family) => {
-                    let cut = Cut::new(shape, rows.run(), &self.arrangement, family.rows);
+                    let cut = Cut::new(shape, &self.arrangement, family.rows);
                     drive(pool, &self.store, family, &cut, rows, rhs, target)?;
                 }
                 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

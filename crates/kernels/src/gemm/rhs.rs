@@ -10,6 +10,13 @@ use super::packed::{Arrangement, PackedRhs, PackedView};
 use super::product::Gemm;
 use crate::pool::Pool;
 
+/// How many panels one piece packs at most: whole pages of the source's rows.
+const PANELS_TOGETHER: usize = 8;
+/// How many rows of a panel are packed before the next panel's.
+const ROWS_TOGETHER: usize = 32;
+/// How many pieces packing has at least, where there are panels enough.
+const PACKING_PIECES: usize = 8;
+
 impl Gemm {
     /// Packs a right operand of `k` rows and `n` columns once for many products.
     ///
@@ -104,31 +111,43 @@ impl Gemm {
         let copy =
             copier(self.arrangement.format, first.element, self.isa).ok_or_else(|| self.refuse(first))?;
         let (arrangement, to, k) = (self.arrangement, Shared(to), taps.len() * run);
+        let panels = arrangement.panels(n);
+        let together = (panels / PACKING_PIECES).clamp(1, PANELS_TOGETHER);
+        // Where rows lie side by side, those of several panels are read while their pages are at hand.
+        let depth = if first.column_stride == 1 { ROWS_TOGETHER } else { run.max(1) };
         let pack = |at: usize| {
-            let panel = arrangement.panel(n, at);
+            let panels = at * together..panels.min((at + 1) * together);
             for (tap, rhs) in taps.iter().enumerate() {
-                let padding = if tap + 1 == taps.len() { arrangement.rows(k) - k } else { 0 };
-                // SAFETY: panels do not overlap; the rest is as the caller promises.
-                unsafe {
-                    copy(&Part {
-                        source: rhs.at(0, panel.first),
-                        row_stride: rhs.row_stride,
-                        column_stride: rhs.column_stride,
-                        rows: run,
-                        columns: panel.columns,
-                        rows_written: run + padding,
-                        columns_written: panel.width,
-                        first_row: tap * run,
-                        group: arrangement.group,
-                        target: to.get().add(arrangement.offset(k, &panel)),
-                        target_stride: panel.width * arrangement.group,
-                    });
+                for row in (0..run).step_by(depth) {
+                    let rows = depth.min(run - row);
+                    let last = tap + 1 == taps.len() && row + rows == run;
+                    let padding = if last { arrangement.rows(k) - k } else { 0 };
+                    for panel in panels.clone() {
+                        let panel = arrangement.panel(n, panel);
+                        // SAFETY: panels do not overlap; the rest is as the caller promises.
+                        unsafe {
+                            copy(&Part {
+                                source: rhs.at(row, panel.first),
+                                row_stride: rhs.row_stride,
+                                column_stride: rhs.column_stride,
+                                rows,
+                                columns: panel.columns,
+                                rows_written: rows + padding,
+                                columns_written: panel.width,
+                                first_row: tap * run + row,
+                                group: arrangement.group,
+                                target: to.get().add(arrangement.offset(k, &panel)),
+                                target_stride: panel.width * arrangement.group,
+                            });
+                        }
+                    }
                 }
             }
         };
+        let pieces = panels.div_ceil(together);
         match pool {
-            Some(pool) => pool.run(arrangement.panels(n), &|at, _| pack(at)),
-            None => (0..arrangement.panels(n)).for_each(pack),
+            Some(pool) => pool.run(pieces, &|at, _| pack(at)),
+            None => (0..pieces).for_each(pack),
         }
         Ok(())
     }

@@ -15,6 +15,11 @@ pub(crate) trait Rows: Sync {
     fn element(&self) -> ElementType;
     /// Writes the addresses of `count` rows: that of row `first + i` for a tap at `table[tap * count + i]`.
     fn addresses(&self, first: usize, count: usize, table: &mut [*const u8]);
+
+    /// The first row and the bytes from one row to the next, where rows are those of a matrix.
+    fn matrix(&self) -> Option<(*const u8, usize)> {
+        None
+    }
 }
 
 /// The rows of a matrix whose elements lie side by side.
@@ -58,5 +63,9 @@ impl Rows for MatrixRows {
         for (at, address) in table[..count].iter_mut().enumerate() {
             *address = self.data.wrapping_add((first + at) * self.stride);
         }
+    }
+
+    fn matrix(&self) -> Option<(*const u8, usize)> {
+        Some((self.data, self.stride))
     }
 }

@@ -283,6 +283,38 @@ fn batches_and_blocks_are_products() {
     }
 }
 
+/// Row-major operands of bf16, whole steps of tiles deep: read in place but for what is left of the rows, or copied where
+/// rows are whole pages apart.
+#[test]
+fn rows_of_bf16_are_read_where_they_lie() {
+    let mut random = fastrand::Rng::with_seed(5);
+    let gemm = Gemm::new(Kind::Bf16);
+    let mut scratch = Scratch::default();
+    for (m, n, k, apart) in [(67, 80, 64, 72), (300, 33, 800, 800), (64, 70, 96, 2048), (5, 16, 32, 32)] {
+        let mut lhs = Matrix::random(&mut random, m, k, ElementType::BF16);
+        let mut bytes = vec![0; m * apart * 2];
+        for (at, &value) in lhs.values.iter().enumerate() {
+            let place = (at / k * apart + at % k) * 2;
+            write(&mut bytes[place..place + 2], ElementType::BF16, value);
+        }
+        (lhs.bytes, lhs.strides) = (bytes, (apart, 1));
+        let rhs = Matrix::random(&mut random, k, n, ElementType::BF16);
+        let want = expected(&lhs, &rhs, (m, n, k));
+        let mut out = vec![0f32; m * n];
+        // SAFETY: the matrices and the results have these sizes.
+        unsafe {
+            let right = Rhs::Strided(rhs.operand());
+            let to = Some(out.as_mut_ptr().cast());
+            gemm.product(&pool(2), Shape { m, n, k }, &lhs.operand(), right, to, n, None).unwrap();
+            assert!(out.iter().zip(&want).all(|(got, want)| f64::from(*got) == *want), "{m}x{n}x{k}");
+            let packed = gemm.pack_rhs(&rhs.operand(), k, n, None).unwrap();
+            let to = out.as_mut_ptr().cast();
+            gemm.block(&mut scratch, m, k, &lhs.operand(), packed.view(), to, n, true).unwrap();
+        }
+        assert!(out.iter().zip(&want).all(|(got, want)| f64::from(*got) == 2.0 * want), "{m}x{n}x{k} block");
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let gemm = Gemm::new(Kind::F32);

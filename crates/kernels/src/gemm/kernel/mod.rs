@@ -6,7 +6,7 @@ mod portable;
 mod tile;
 mod vector;
 
-pub(crate) use tile::AHEAD;
+pub(crate) use tile::{AHEAD, fetch};
 
 use crate::isa::Isa;
 

@@ -56,7 +56,7 @@ pub(crate) const AHEAD: usize = 64 / UNROLLED;
 
 /// Asks for a line of the second-level cache; any address will do.
 #[inline(always)]
-fn fetch(address: *const u8) {
+pub(crate) fn fetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: all processors of this architecture have the instruction, and it ignores addresses that are not good.
     unsafe {

@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use super::kernel::{Call, tile};
-use super::rows::{Block as RowBlock, pack};
+use super::left::{Left, pack_rows};
 use super::{BLOCK_ROWS, Configured, ROW_BYTES, ROWS, Tiles};
 use crate::block::Block;
 use crate::gemm::drive::{Shared, Target};
+use crate::gemm::kernel::fetch;
 use crate::gemm::memory::{MemoryError, Store};
 use crate::gemm::operand::Shape;
 use crate::gemm::packed::PackedView;
@@ -18,10 +19,14 @@ use crate::pool::Pool;
 const SUM: usize = 4;
 /// Bytes of packed rows at a time, so that they are in cache when they are multiplied.
 const PACKED_AT_ONCE: usize = 4 << 20;
+/// Steps along the depth before the next panel: so many of a panel stay in a first-level cache while the rows pass.
+const STEPS_AT_ONCE: usize = 12;
+/// Bytes of a right operand that stays in a second-level cache: its panels need not be fetched ahead.
+const NEAR_BYTES: usize = 1 << 20;
 /// Elements of a square of two by two tiles of the result.
 const SQUARE: usize = BLOCK_ROWS * BLOCK_ROWS;
 
-/// Computes `rows` times the packed operand: packs rows, then multiplies them piece by piece.
+/// Computes `rows` times the packed operand piece by piece, from the rows as they lie or after they are packed.
 ///
 /// # Safety
 ///
@@ -37,48 +42,46 @@ pub(crate) unsafe fn drive(
 ) -> Result<(), MemoryError> {
     let steps = shape.k.div_ceil(tiles.depth());
     let block_bytes = steps * BLOCK_ROWS * ROW_BYTES;
-    let blocks_at_once = (PACKED_AT_ONCE / block_bytes.max(1)).max(4);
-    let blocks = shape.m.div_ceil(BLOCK_ROWS).min(blocks_at_once);
-    let packed = store.take(blocks.saturating_mul(block_bytes))?;
-    let packed_rows = Shared(packed.as_ptr());
     let table_len = BLOCK_ROWS * lhs.taps();
+    let in_place = Left::in_place(tiles, lhs);
+    let blocks = match in_place {
+        Some(_) => shape.m.div_ceil(BLOCK_ROWS),
+        None => shape.m.div_ceil(BLOCK_ROWS).min((PACKED_AT_ONCE / block_bytes.max(1)).max(4)),
+    };
+    let packed = store.take(if in_place.is_some() { 1 } else { blocks }.saturating_mul(block_bytes))?;
+    let packed_rows = Shared(packed.as_ptr());
     for first in (0..shape.m).step_by(blocks * BLOCK_ROWS) {
         let m = (blocks * BLOCK_ROWS).min(shape.m - first);
         let tables = store.take(pool.threads() * table_len * size_of::<*const u8>())?;
         let all_tables = Shared(tables.as_ptr());
-        pool.run(m.div_ceil(BLOCK_ROWS), &|at, worker| {
-            let row = at * BLOCK_ROWS;
+        let pack = |row: usize, to: usize, worker: usize| {
             let count = BLOCK_ROWS.min(m - row);
             // SAFETY: each worker has its own table, each piece its own block; the rest is as the caller promises.
             unsafe {
                 let table = all_tables.get().cast::<*const u8>().add(worker * table_len);
                 let table = std::slice::from_raw_parts_mut(table, table_len);
-                let to = packed_rows.get().add(at * block_bytes);
-                pack_rows(lhs, first + row, count, table, steps, to);
+                pack_rows(lhs, first + row, count, table, steps, packed_rows.get().add(to * block_bytes));
             }
-        });
+        };
+        let left = match in_place {
+            Some(left) if m.is_multiple_of(BLOCK_ROWS) => left,
+            Some(left) => {
+                let row = m / BLOCK_ROWS * BLOCK_ROWS;
+                pack(row, 0, 0);
+                left.with_rest(row, packed.as_ptr())
+            }
+            None => {
+                pool.run(m.div_ceil(BLOCK_ROWS), &|at, worker| pack(at * BLOCK_ROWS, at, worker));
+                Left::packed(packed.as_ptr(), steps)
+            }
+        };
         drop(tables);
-        let cut = Cut::new(Shape { m, ..shape }, shape.k, &rhs.arrangement, BLOCK_ROWS);
-        let piece = Piece { tiles, steps, rhs, target: &target, first, lhs: packed_rows };
+        let cut = Cut::new(Shape { m, ..shape }, &rhs.arrangement, BLOCK_ROWS);
+        let piece = Piece { tiles, steps, rhs, target: &target, first, left };
         // SAFETY: pieces do not overlap; the rest is as the caller promises.
         unsafe { pieces(pool, store, &cut, &piece)? };
     }
     Ok(())
-}
-
-/// Packs up to 32 rows.
-unsafe fn pack_rows(
-    lhs: &dyn Rows,
-    first: usize,
-    count: usize,
-    table: &mut [*const u8],
-    steps: usize,
-    target: *mut u8,
-) {
-    lhs.addresses(first, count, table);
-    let block = RowBlock { table, count, taps: lhs.taps(), run: lhs.run(), steps, target };
-    // SAFETY: as the caller promises.
-    unsafe { pack(&block, lhs.element()) }
 }
 
 /// What all pieces of a product have in common.
@@ -87,9 +90,9 @@ struct Piece<'a> {
     steps: usize,
     rhs: PackedView<'a>,
     target: &'a Target<'a>,
-    /// The row of the result that is the first packed row.
+    /// The row of the result that is the first row of the left operand.
     first: usize,
-    lhs: Shared,
+    left: Left,
 }
 
 unsafe fn pieces(pool: &Pool, store: &Store, cut: &Cut, piece: &Piece<'_>) -> Result<(), MemoryError> {
@@ -121,11 +124,12 @@ impl Piece<'_> {
             }
             None => (room, last.first + last.width - columns.start),
         };
-        let block_bytes = self.steps * BLOCK_ROWS * ROW_BYTES;
-        let lhs = self.lhs.get().wrapping_add(rows.start / BLOCK_ROWS * block_bytes);
         let configured = self.tiles.configure();
         // SAFETY: as the caller promises.
-        unsafe { multiply(&configured, lhs, rows.len(), self.steps, self.rhs, panels, out, stride, false) };
+        unsafe {
+            let rows = rows.clone();
+            multiply(&configured, &self.left, rows, self.steps, self.rhs, panels, out, stride, false);
+        }
         drop(configured);
         if let Some(sink) = self.target.sink {
             let origin = self.target.origin;
@@ -136,15 +140,15 @@ impl Piece<'_> {
     }
 }
 
-/// Multiplies packed rows with some panels. `out` is the element of the first row and the first panel's first column.
+/// Multiplies rows with some panels. `out` is the element of the first row and the first panel's first column.
 #[allow(
     clippy::too_many_arguments,
     reason = "the loop's invariants; a struct of them would be built for one call"
 )]
 unsafe fn multiply(
     configured: &Configured,
-    lhs: *const u8,
-    count: usize,
+    left: &Left,
+    rows: Range<usize>,
     steps: usize,
     rhs: PackedView<'_>,
     panels: Range<usize>,
@@ -153,37 +157,58 @@ unsafe fn multiply(
     accumulate: bool,
 ) {
     let first_column = rhs.panel(panels.start).0.first;
+    let blocks = rows.len().div_ceil(BLOCK_ROWS);
+    // One block of rows reads every panel once, wherever it lies.
+    let parts = if blocks == 1 { 1 } else { steps.div_ceil(STEPS_AT_ONCE).max(1) };
+    let far = rhs.arrangement.bytes(rhs.k, rhs.n).is_none_or(|bytes| bytes > NEAR_BYTES);
     let mut square = [0u32; SQUARE];
-    for at in panels {
-        let (panel, data) = rhs.panel(at);
-        for row in (0..count).step_by(BLOCK_ROWS) {
-            let rows = BLOCK_ROWS.min(count - row);
-            let two_rows = rows > ROWS;
-            let direct = rows.is_multiple_of(ROWS) && panel.columns == panel.width;
-            let out = out.wrapping_add((row * stride + panel.first - first_column) * SUM);
-            let mut call = Call {
-                lhs: lhs.wrapping_add(row / BLOCK_ROWS * steps * BLOCK_ROWS * ROW_BYTES),
-                rhs: data,
-                rhs_stride: panel.width * SUM,
-                steps,
-                out,
-                out_stride: stride * SUM,
-                accumulate,
+    for part in 0..parts {
+        let (from, to) = (part * steps / parts, (part + 1) * steps / parts);
+        for at in panels.clone() {
+            let (panel, data) = rhs.panel(at);
+            let step_bytes = ROWS * panel.width * SUM;
+            let next = match at + 1 < panels.end {
+                true => rhs.panel(at + 1).1.wrapping_add(from * step_bytes),
+                false => rhs.panel(panels.start).1.wrapping_add(to * step_bytes),
             };
-            // SAFETY: the addresses are good for these rows and columns; where they are not whole tiles, the square
-            // takes the result first.
-            unsafe {
-                if direct {
+            let ahead = if far { ((to - from) * step_bytes).div_ceil(blocks) } else { 0 };
+            let ahead = ahead.next_multiple_of(ROW_BYTES);
+            for block in 0..blocks {
+                let row = block * BLOCK_ROWS;
+                let count = BLOCK_ROWS.min(rows.len() - row);
+                let two_rows = count > ROWS;
+                let direct = count.is_multiple_of(ROWS) && panel.columns == panel.width;
+                let out = out.wrapping_add((row * stride + panel.first - first_column) * SUM);
+                let (lhs, lhs_stride, lhs_step) = left.block(rows.start + row);
+                let mut call = Call {
+                    lhs: lhs.wrapping_add(from * lhs_step),
+                    lhs_stride,
+                    lhs_step,
+                    rhs: data.wrapping_add(from * step_bytes),
+                    rhs_stride: panel.width * SUM,
+                    steps: to - from,
+                    out,
+                    out_stride: stride * SUM,
+                    accumulate: accumulate || part > 0,
+                };
+                for line in (0..ahead).step_by(ROW_BYTES) {
+                    fetch(next.wrapping_add(block * ahead + line));
+                }
+                // SAFETY: the addresses are good for these rows and columns; where they are not whole tiles, the square
+                // takes the result first.
+                unsafe {
+                    if direct {
+                        tile(configured, &call, two_rows);
+                        continue;
+                    }
+                    let beside = square.as_mut_ptr();
+                    if call.accumulate {
+                        copy_rows(out.cast(), stride, beside, BLOCK_ROWS, count, panel.columns);
+                    }
+                    (call.out, call.out_stride) = (beside.cast(), BLOCK_ROWS * SUM);
                     tile(configured, &call, two_rows);
-                    continue;
+                    copy_rows(beside, BLOCK_ROWS, out.cast(), stride, count, panel.columns);
                 }
-                let beside = square.as_mut_ptr();
-                if accumulate {
-                    copy_rows(out.cast(), stride, beside, BLOCK_ROWS, rows, panel.columns);
-                }
-                (call.out, call.out_stride) = (beside.cast(), BLOCK_ROWS * SUM);
-                tile(configured, &call, two_rows);
-                copy_rows(beside, BLOCK_ROWS, out.cast(), stride, rows, panel.columns);
             }
         }
     }
@@ -225,12 +250,19 @@ pub(crate) unsafe fn block(
     accumulate: bool,
 ) {
     let steps = shape.k.div_ceil(tiles.depth());
-    for first in (0..shape.m).step_by(BLOCK_ROWS) {
-        let to = packed.wrapping_add(first * steps * ROW_BYTES);
+    let in_place = Left::in_place(tiles, lhs);
+    let whole = if in_place.is_some() { shape.m / BLOCK_ROWS * BLOCK_ROWS } else { 0 };
+    for (at, first) in (whole..shape.m).step_by(BLOCK_ROWS).enumerate() {
+        let to = packed.wrapping_add(at * BLOCK_ROWS * steps * ROW_BYTES);
         // SAFETY: as the caller promises.
         unsafe { pack_rows(lhs, first, BLOCK_ROWS.min(shape.m - first), table, steps, to) };
     }
+    let left = match in_place {
+        Some(left) => left.with_rest(whole, packed),
+        None => Left::packed(packed, steps),
+    };
     let configured = tiles.configure();
-    // SAFETY: as the caller promises; the rows have just been packed.
-    unsafe { multiply(&configured, packed, shape.m, steps, rhs, 0..rhs.panels(), out, stride, accumulate) };
+    let (rows, panels) = (0..shape.m, 0..rhs.panels());
+    // SAFETY: as the caller promises; what is not read in place has just been packed.
+    unsafe { multiply(&configured, &left, rows, steps, rhs, panels, out, stride, accumulate) };
 }

@@ -7,8 +7,12 @@ use super::{Configured, Product, ROWS};
 /// One call of a kernel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call {
-    /// A packed block of the left operand: 32 rows of 64 bytes for each step.
+    /// The first row of the left operand.
     pub(super) lhs: *const u8,
+    /// From one row to the next, in bytes.
+    pub(super) lhs_stride: usize,
+    /// From one step to the next, in bytes.
+    pub(super) lhs_step: usize,
     /// A panel of the right operand: 16 rows of `rhs_stride` bytes for each step.
     pub(super) rhs: *const u8,
     /// Bytes of a row of the panel: 64 for each tile of columns.
@@ -23,13 +27,11 @@ pub(super) struct Call {
     pub(super) accumulate: bool,
 }
 
-/// Bytes of a step of the left operand.
-const LHS_STEP: usize = 2048;
-
 macro_rules! kernels {
     ($two_by_two:ident, $one_by_two:ident, $two_by_one:ident, $one_by_one:ident, $product:literal) => {
         unsafe fn $two_by_two(call: &Call) {
             let lower = call.out.wrapping_add(ROWS * call.out_stride);
+            let lower_lhs = call.lhs.wrapping_add(ROWS * call.lhs_stride);
             // SAFETY: the tiles are configured, and the addresses are good for whole tiles.
             unsafe {
                 asm!(
@@ -53,11 +55,12 @@ macro_rules! kernels {
                     "tileloadd tmm6, [{rhs} + {rhs_stride}]",
                     "tileloadd tmm7, [{rhs} + {rhs_stride} + 64]",
                     concat!($product, " tmm0, tmm4, tmm6"),
-                    "tileloadd tmm5, [{lhs} + {lhs_stride} + 1024]",
+                    "tileloadd tmm5, [{lower_lhs} + {lhs_stride}]",
                     concat!($product, " tmm1, tmm4, tmm7"),
                     concat!($product, " tmm2, tmm5, tmm6"),
                     concat!($product, " tmm3, tmm5, tmm7"),
-                    "add {lhs}, 2048",
+                    "add {lhs}, {lhs_step}",
+                    "add {lower_lhs}, {lhs_step}",
                     "add {rhs}, 2048",
                     "dec {steps}",
                     "jnz 2b",
@@ -71,7 +74,9 @@ macro_rules! kernels {
                     lower = in(reg) lower,
                     stride = in(reg) call.out_stride,
                     lhs = inout(reg) call.lhs => _,
-                    lhs_stride = in(reg) 64usize,
+                    lower_lhs = inout(reg) lower_lhs => _,
+                    lhs_stride = in(reg) call.lhs_stride,
+                    lhs_step = in(reg) call.lhs_step,
                     rhs = inout(reg) call.rhs => _,
                     rhs_stride = in(reg) 128usize,
                     steps = inout(reg) call.steps => _,
@@ -103,7 +108,7 @@ macro_rules! kernels {
                     "tileloadd tmm7, [{rhs} + {rhs_stride} + 64]",
                     concat!($product, " tmm0, tmm4, tmm6"),
                     concat!($product, " tmm1, tmm4, tmm7"),
-                    "add {lhs}, 2048",
+                    "add {lhs}, {lhs_step}",
                     "add {rhs}, 2048",
                     "dec {steps}",
                     "jnz 2b",
@@ -114,7 +119,8 @@ macro_rules! kernels {
                     out = in(reg) call.out,
                     stride = in(reg) call.out_stride,
                     lhs = inout(reg) call.lhs => _,
-                    lhs_stride = in(reg) 64usize,
+                    lhs_stride = in(reg) call.lhs_stride,
+                    lhs_step = in(reg) call.lhs_step,
                     rhs = inout(reg) call.rhs => _,
                     rhs_stride = in(reg) 128usize,
                     steps = inout(reg) call.steps => _,
@@ -126,10 +132,10 @@ macro_rules! kernels {
 
         unsafe fn $two_by_one(call: &Call) {
             let mut part = *call;
-            // SAFETY: as above; the second tile of rows follows the first in each step.
+            // SAFETY: as above; the second tile of rows follows the first.
             unsafe {
                 $one_by_one(&part);
-                part.lhs = part.lhs.wrapping_add(LHS_STEP / 2);
+                part.lhs = part.lhs.wrapping_add(ROWS * part.lhs_stride);
                 part.out = part.out.wrapping_add(ROWS * part.out_stride);
                 $one_by_one(&part);
             }
@@ -149,10 +155,10 @@ macro_rules! kernels {
                     "test {steps}, {steps}",
                     "jz 5f",
                     "2:",
-                    "tileloadd tmm4, [{lhs} + {row}]",
+                    "tileloadd tmm4, [{lhs} + {lhs_stride}]",
                     "tileloadd tmm6, [{rhs} + {row}]",
                     concat!($product, " tmm0, tmm4, tmm6"),
-                    "add {lhs}, 2048",
+                    "add {lhs}, {lhs_step}",
                     "add {rhs}, 1024",
                     "dec {steps}",
                     "jnz 2b",
@@ -162,6 +168,8 @@ macro_rules! kernels {
                     out = in(reg) call.out,
                     stride = in(reg) call.out_stride,
                     lhs = inout(reg) call.lhs => _,
+                    lhs_stride = in(reg) call.lhs_stride,
+                    lhs_step = in(reg) call.lhs_step,
                     rhs = inout(reg) call.rhs => _,
                     row = in(reg) 64usize,
                     steps = inout(reg) call.steps => _,
