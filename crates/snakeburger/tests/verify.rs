@@ -1,20 +1,40 @@
 //! The verifier on text: each case breaks one rule, which the message names with its place.
 
 use warpforge_diag::{Diagnostics, Source};
-use warpforge_snakeburger::text::{Options, parse};
+use warpforge_snakeburger::text::{Options, chunks, parse};
 
-fn errors(body: &str) -> String {
-    let text = format!(
-        "func.func @f(%s: tensor<f32>, %v: tensor<4xf32>, %m: tensor<4x3xf32>, %i: tensor<4xi32>) {{\n{body}\n  return\n}}"
-    );
+/// What is wrong with a module, by the parser or else by the verifier; nothing when it is sound.
+fn found_in(text: &str) -> String {
     let source = Source::new("case.mlir", text);
     let module = match parse(&source, &Options::default()) {
         Ok(module) => module,
-        Err(diagnostics) => panic!("{diagnostics}"),
+        Err(diagnostics) => return diagnostics.to_string(),
     };
     let mut found = Diagnostics::new(source);
     found.extend(warpforge_ir::verify(&module));
     found.to_string()
+}
+
+fn errors(body: &str) -> String {
+    found_in(&format!(
+        "func.func @f(%s: tensor<f32>, %v: tensor<4xf32>, %m: tensor<4x3xf32>, %i: tensor<4xi32>) {{\n{body}\n  return\n}}"
+    ))
+}
+
+#[test]
+fn what_is_sound_is_accepted() {
+    for chunk in chunks(include_str!("verify/accepted.mlir")) {
+        assert_eq!(found_in(chunk.text), "", "{}", chunk.text);
+    }
+}
+
+#[test]
+fn what_breaks_a_rule_is_refused_for_it() {
+    for chunk in chunks(include_str!("verify/refused.mlir")) {
+        let says = chunk.text.lines().find_map(|line| line.strip_prefix("// says: "));
+        let (says, found) = (says.expect("each case has a message"), found_in(chunk.text));
+        assert!(found.contains(says), "{says}\n{}\n{found}", chunk.text);
+    }
 }
 
 #[test]

@@ -112,6 +112,62 @@ func.func @main() {
 
 // -----
 
+// One replica folds what the others have; the rest of them gets zeros.
+func.func @fold(%a: tensor<2xi32>) -> (tensor<2xi32>, tensor<2xi32>) {
+  %sum = "stablehlo.collective_reduce"(%a) ({
+    ^bb0(%x: tensor<i32>, %y: tensor<i32>):
+      %s = stablehlo.add %x, %y : tensor<i32>
+      stablehlo.return %s : tensor<i32>
+  }) {replica_groups = dense<[[2, 0]]> : tensor<1x2xi64>} : (tensor<2xi32>) -> tensor<2xi32>
+  %last = stablehlo.constant dense<1> : tensor<1xi32>
+  %product = "stablehlo.collective_reduce"(%a, %last) ({
+    ^bb0(%x: tensor<i32>, %y: tensor<i32>):
+      %s = stablehlo.multiply %x, %y : tensor<i32>
+      stablehlo.return %s : tensor<i32>
+  }) {replica_groups = dense<[[0, 1, 2]]> : tensor<1x3xi64>, has_dynamic_root} : (tensor<2xi32>, tensor<1xi32>) -> tensor<2xi32>
+  func.return %sum, %product : tensor<2xi32>, tensor<2xi32>
+}
+func.func @main() {
+  %a = stablehlo.constant dense<[1, 2]> : tensor<2xi32>
+  %b = stablehlo.constant dense<[3, 5]> : tensor<2xi32>
+  %c = stablehlo.constant dense<[7, 9]> : tensor<2xi32>
+  %r:6 = "interpreter.run_parallel"(%a, %b, %c) {programs = [[@fold], [@fold], [@fold]]}
+    : (tensor<2xi32>, tensor<2xi32>, tensor<2xi32>)
+    -> (tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>)
+  check.expect_eq_const %r#0, dense<0> : tensor<2xi32>
+  check.expect_eq_const %r#1, dense<0> : tensor<2xi32>
+  check.expect_eq_const %r#2, dense<0> : tensor<2xi32>
+  check.expect_eq_const %r#3, dense<[21, 90]> : tensor<2xi32>
+  check.expect_eq_const %r#4, dense<[8, 11]> : tensor<2xi32>
+  check.expect_eq_const %r#5, dense<0> : tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// Each value is sent by the process that its root names.
+func.func @spread(%a: tensor<i32>, %b: tensor<i32>, %roots: tensor<2xi32>) -> (tensor<i32>, tensor<i32>) {
+  %0:2 = "stablehlo.collective_broadcast"(%a, %b, %roots) {
+    replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, has_dynamic_root
+  } : (tensor<i32>, tensor<i32>, tensor<2xi32>) -> (tensor<i32>, tensor<i32>)
+  func.return %0#0, %0#1 : tensor<i32>, tensor<i32>
+}
+func.func @main() {
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %two = stablehlo.constant dense<2> : tensor<i32>
+  %roots = stablehlo.constant dense<[1, 0]> : tensor<2xi32>
+  %r:4 = "interpreter.run_parallel"(%one, %one, %roots, %two, %two, %roots) {programs = [[@spread], [@spread]]}
+    : (tensor<i32>, tensor<i32>, tensor<2xi32>, tensor<i32>, tensor<i32>, tensor<2xi32>)
+    -> (tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>)
+  check.expect_eq_const %r#0, dense<2> : tensor<i32>
+  check.expect_eq_const %r#1, dense<1> : tensor<i32>
+  check.expect_eq_const %r#2, dense<2> : tensor<i32>
+  check.expect_eq_const %r#3, dense<1> : tensor<i32>
+  func.return
+}
+
+// -----
+
 // The older sum over replicas.
 func.func @sum(%a: tensor<2xi32>) -> tensor<2xi32> {
   %0 = "stablehlo.cross-replica-sum"(%a) {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>} : (tensor<2xi32>) -> tensor<2xi32>

@@ -133,6 +133,11 @@ impl Module {
         self.ops[op.index()].attrs = attrs;
     }
 
+    /// Makes an operation another one with the same parts.
+    pub fn set_kind(&mut self, op: OpId, kind: OpKind) {
+        self.ops[op.index()].kind = kind;
+    }
+
     /// Sets where an operation is in its source.
     pub fn set_span(&mut self, op: OpId, span: Span) {
         self.ops[op.index()].span = span;

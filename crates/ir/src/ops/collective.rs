@@ -28,14 +28,22 @@ pub(super) const ENTRIES: &[Entry] = &[
         .rule(all_to_all).doc("Splits the operand, sends the parts around a group and joins what arrives."),
     op(OpKind::CollectiveBroadcast)
         .values("operand*: tensor", "result*: tensor")
-        .attrs("replica_groups: groups, channel_handle?: channel")
+        .attrs("replica_groups: groups, channel_handle?: channel, has_dynamic_root?: unit")
         .is(&[Collective])
-        .rule(collective_broadcast).doc("Gives every process of a group the operand of its first."),
+        .rule(collective_broadcast).doc("Gives every process of a group the operands of one of them."),
     op(OpKind::CollectivePermute)
         .values("operand: tensor", "result: tensor")
         .attrs("source_target_pairs: rows, channel_handle?: channel")
         .is(&[Collective])
         .rule(collective_permute).doc("Sends the operand from sources to targets; who is no target gets zeros."),
+    op(OpKind::CollectiveReduce)
+        .values("operands*: tensor", "results*: tensor")
+        .attrs(
+            "replica_groups: groups, channel_handle?: channel, use_global_device_ids?: unit, has_dynamic_root?: unit",
+        )
+        .regions("computation")
+        .is(&[Collective])
+        .rule(collective_reduce).doc("Folds the operands of the processes of a group for one of them; the others get zeros."),
     op(OpKind::CrossReplicaSum)
         .values("operand: tensor", "result: tensor")
         .attrs("replica_groups: rows")
@@ -93,17 +101,27 @@ struct Groups {
     first_channel: i64,
 }
 
+/// Whether something is said by an attribute's being there.
+fn is_set(cx: &Cx<'_>, name: &str) -> bool {
+    matches!(cx.attr(name), Some(Attribute::Unit | Attribute::Bool(true)))
+}
+
+/// Global numbers of devices need a channel, numbered from `first`.
+fn check_channel_of_devices(cx: &mut Cx<'_>, label: &'static str, first: i64) {
+    let channel = match cx.attr("channel_handle") {
+        Some(Attribute::Channel(channel)) => channel.handle,
+        _ => 0,
+    };
+    cx.check(!is_set(cx, "use_global_device_ids") || channel >= first, label, || {
+        format!("with use_global_device_ids the channel cannot be {channel}")
+    });
+}
+
 /// Checks groups of processes; their number and size where they are listed.
 fn check_groups(cx: &mut Cx<'_>, groups: &Groups) -> Option<(usize, usize)> {
-    let global = matches!(cx.attr("use_global_device_ids"), Some(Attribute::Unit | Attribute::Bool(true)));
-    if let Some(label) = groups.channel.filter(|_| global) {
-        let channel = match cx.attr("channel_handle") {
-            Some(Attribute::Channel(channel)) => channel.handle,
-            _ => 0,
-        };
-        cx.check(channel >= groups.first_channel, label, || {
-            format!("with use_global_device_ids the channel cannot be {channel}")
-        });
+    let global = is_set(cx, "use_global_device_ids");
+    if let Some(label) = groups.channel {
+        check_channel_of_devices(cx, label, groups.first_channel);
     }
     let elements = cx.attr("replica_groups")?.as_elements()?;
     let shape = elements.ty().shape_usize()?;
@@ -232,16 +250,46 @@ fn cross_replica_sum(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     like_operands(cx, "results")
 }
 
-fn collective_broadcast(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
-    cx.check(!cx.operands().is_empty(), "I1", || "there must be at least one operand".to_owned());
-    if let Some(elements) = cx.attr("replica_groups").and_then(Attribute::as_elements) {
-        let rank = elements.ty().rank();
-        cx.check(rank == 2, "I2", || format!("replica_groups has the rank {rank}, not 2"));
-        let ids = elements.to_i64s()?;
-        cx.unique("C1", "replica_groups", &ids);
-        cx.check(ids.iter().all(|id| *id >= 0), "C2", || "a process is negative".to_owned());
+/// Checks groups that need not name every process.
+fn check_some_groups(cx: &mut Cx<'_>) -> Option<()> {
+    let elements = cx.attr("replica_groups")?.as_elements()?;
+    let rank = elements.ty().rank();
+    cx.check(rank == 2, "I2", || format!("replica_groups has the rank {rank}, not 2"));
+    let ids = elements.to_i64s()?;
+    cx.unique("C1", "replica_groups", &ids);
+    cx.check(ids.iter().all(|id| *id >= 0), "C2", || "a process is negative".to_owned());
+    Some(())
+}
+
+/// The operands that are sent. With `has_dynamic_root`, the last operand is none of them: it has the place of the root
+/// in its group, for each of the others.
+fn sent_operands<'a>(cx: &mut Cx<'a>, label: &'static str) -> Option<Vec<&'a TensorType>> {
+    let dynamic = is_set(cx, "has_dynamic_root");
+    let count = cx.operands().len().saturating_sub(usize::from(dynamic));
+    if !cx.check(count > 0, label, || "there is no operand to send".to_owned()) {
+        return None;
     }
-    like_operands(cx, "C3")
+    if let Some(roots) = cx.tensor(count).filter(|_| dynamic) {
+        let wanted = TensorType::fixed(&[count as u64], ElementType::I32);
+        cx.check(*roots == wanted, label, || format!("the roots are {roots}, not {wanted}"));
+    }
+    cx.tensors(0..count)
+}
+
+fn collective_broadcast(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    check_some_groups(cx);
+    let label = if is_set(cx, "has_dynamic_root") { "C4" } else { "C3" };
+    let types = sent_operands(cx, label)?.into_iter().map(|ty| Type::Tensor(ty.clone())).collect();
+    cx.gives(label, types)
+}
+
+fn collective_reduce(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
+    check_some_groups(cx);
+    check_channel_of_devices(cx, "I3", 1);
+    let operands = sent_operands(cx, "C3")?;
+    let element = check_computation(cx, &operands, "C4")?;
+    let types = operands.iter().map(|operand| Type::Tensor(operand.with_element(element.clone()))).collect();
+    cx.gives(["C3", "C4"], types)
 }
 
 /// Pairs of processes: no source and no target twice.

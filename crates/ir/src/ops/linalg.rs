@@ -68,10 +68,15 @@ fn check_features(
         return None;
     }
     let features = operand.with_dims([operand.dims()[index as usize]]);
+    // What one operand tells of the number of features holds for the next.
+    let mut count = operand.dims()[index as usize];
     for (other, label) in cx.tensors(others)?.into_iter().zip(labels.sizes) {
         cx.same_elements(labels.elements, "the operand and what is given by feature", operand, other);
-        let same = compatible::sizes(features.dims(), other.dims());
+        let same = compatible::sizes(&[count], other.dims());
         cx.check(same, label, || format!("{other} has not one element for each feature of {operand}"));
+        if let &[size] = other.dims() {
+            count = compatible::meet(count, size);
+        }
     }
     Some(features)
 }

@@ -2,7 +2,7 @@
 //!
 //! Rules, in the order they are held:
 //!
-//! 1. Structure: an operation has the operands, results, regions and attributes that its table entry declares, of the
+//! 1. Structure: an operation of a known dialect is in the table. It has the operands, results, regions and attributes that its table entry declares, of the
 //!    classes it declares. A region has one block that ends as it must.
 //! 2. The constraints of the specification, by their labels (`stablehlo.add: C1`), in the family files under `ops/`.
 //!    Result types that can be inferred must agree with those that are given.
@@ -49,7 +49,17 @@ pub fn verify(module: &Module) -> Vec<Diagnostic> {
 }
 
 fn verify_op(op: OpRef<'_>, found: &mut Vec<Diagnostic>) {
-    let Some(def) = op.def() else { return };
+    let Some(def) = op.def() else {
+        // What other dialects mean is theirs to say; these have no operations but those of the table.
+        if matches!(
+            op.name().split('.').next(),
+            Some("stablehlo" | "chlo" | "func" | "check" | "interpreter")
+        ) {
+            let message = format!("there is no operation `{}`", op.name());
+            found.push(Diagnostic::error(op.span(), message).with_rule("name"));
+        }
+        return;
+    };
     let before = found.len();
     let candidate = candidate(op, def);
     structure::check(op, &candidate, found);

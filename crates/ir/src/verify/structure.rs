@@ -108,7 +108,8 @@ fn regions(op: OpRef<'_>, def: &'static OpDef, fail: &mut impl FnMut(&str, Strin
         }
         let wanted = if op.is(OpKind::Func) { OpKind::FuncReturn } else { OpKind::Return };
         let last = module.terminator(block);
-        if !last.is_some_and(|last| last.is(wanted)) {
+        // Files end functions with the dialect's own return too.
+        if !last.is_some_and(|last| last.is(wanted) || last.is(OpKind::Return)) {
             fail("regions", format!("a region must end with `{}`", wanted.name()));
         }
         let ops = module.block_ops(block);

@@ -198,7 +198,7 @@ impl<'a> Parser<'a> {
                 (int.min()..=unsigned).contains(&value)
             }
             Type::Scalar(Element::Plain(ElementType::Index)) => i64::try_from(value).is_ok(),
-            Type::Opaque(_) => true,
+            Type::Opaque(_) | Type::Scalar(Element::Opaque(_)) => true,
             _ => return Err(self.cur.error_at(start, format!("an integer cannot have the type {ty}"))),
         };
         if !fits {

@@ -25,7 +25,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn optional_attrs(&mut self) -> Parse<Dict> {
+    pub(super) fn optional_attrs(&mut self) -> Parse<Dict> {
         if self.cur.looking_at("{") { self.dictionary() } else { Ok(Dict::new()) }
     }
 

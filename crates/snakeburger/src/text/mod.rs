@@ -7,6 +7,7 @@
 mod attrs;
 mod cursor;
 mod custom;
+mod decimal;
 mod dense;
 mod mesh;
 mod numbers;
@@ -108,12 +109,13 @@ pub struct Chunk<'a> {
 /// Cuts a file at its lines `// -----`. A file without them is one chunk.
 pub fn chunks(text: &str) -> Vec<Chunk<'_>> {
     let mut chunks = Vec::new();
-    let (mut start, mut first_line, mut offset) = (0, 1, 0);
-    for (number, line) in text.split_inclusive('\n').enumerate() {
-        let next = offset + line.len();
-        if line.trim_end().starts_with("// -----") {
+    let (mut start, mut first_line, mut offset, mut line) = (0, 1, 0, 1);
+    while offset < text.len() {
+        let next = memchr::memchr(b'\n', &text.as_bytes()[offset..]).map_or(text.len(), |at| offset + at + 1);
+        line += 1;
+        if text[offset..next].starts_with("// -----") {
             chunks.push(Chunk { first_line, offset: start, text: &text[start..offset] });
-            (start, first_line) = (next, number + 2);
+            (start, first_line) = (next, line);
         }
         offset = next;
     }

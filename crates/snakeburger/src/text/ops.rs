@@ -3,7 +3,7 @@
 use warpforge_ir::attr::Dict;
 use warpforge_ir::table::format::Syntax;
 use warpforge_ir::table::normalise_all;
-use warpforge_ir::{BlockId, FunctionType, OpId, OpKind, RegionId, Type, ValueId};
+use warpforge_ir::{BlockId, Func, FunctionType, OpId, OpKind, RegionId, Type, ValueId};
 
 use super::cursor::Parse;
 use super::parser::{Parser, Use};
@@ -137,7 +137,16 @@ impl<'a> Parser<'a> {
             Syntax::Custom
                 if parenthesis && matches!(kind, OpKind::Constant | OpKind::OptimizationBarrier) =>
             {
-                self.generic_rest(false)?
+                let before = self.cur.pos();
+                // A barrier of nothing has no types.
+                let empty = self.cur.eat("(") && self.cur.eat(")") && !self.cur.looking_at(":");
+                if empty && kind == OpKind::OptimizationBarrier {
+                    let attrs = self.optional_attrs()?;
+                    Parts { operands: vec![], results: vec![], attrs, regions: vec![] }
+                } else {
+                    self.cur.set_pos(before);
+                    self.generic_rest(false)?
+                }
             }
             Syntax::Generic => {
                 let message = format!("`{name}` has no short form; write \"{name}\"(…)");
@@ -155,7 +164,18 @@ impl<'a> Parser<'a> {
         let span = self.span_from(start);
         let op = self.module.create_op(kind, parts.operands, parts.results, attrs, span);
         self.module.set_regions(op, parts.regions);
+        if let Some(end) = self.foreign_return(op) {
+            self.module.set_kind(end, OpKind::FuncReturn);
+        }
         op
+    }
+
+    /// The `stablehlo.return` that a function ends with, where `func.return` would do the same.
+    fn foreign_return(&self, op: OpId) -> Option<OpId> {
+        let function = Func::new(self.module.op(op))?;
+        let last = self.module.terminator(function.body()?)?;
+        let fits = last.is(OpKind::Return) && last.operand_types().eq(function.result_types());
+        fits.then(|| last.id())
     }
 
     /// Uses of values separated by commas; none when there is none. A comma that no value follows is left.

@@ -7,7 +7,7 @@ impl Parser<'_> {
     /// Reads the section before anything else, as constants refer to what comes after them.
     pub(super) fn find_resources(&mut self) -> Parse<()> {
         let text = self.cur.text();
-        let Some(at) = text.rfind("{-#") else { return Ok(()) };
+        let Some(at) = last_section(text.as_bytes()) else { return Ok(()) };
         let before = text[..at].trim_end();
         // The section stands between operations: what looks like it inside a string does not.
         if !(before.is_empty() || before.ends_with(['}', ')', '>', '"', '\n'])) {
@@ -74,4 +74,9 @@ impl Parser<'_> {
             None => Err(self.cur.error_here("the section of resources is not closed")),
         }
     }
+}
+
+/// Where the last `{-#` is, by the byte of it that large constants do not have.
+fn last_section(text: &[u8]) -> Option<usize> {
+    memchr::memrchr_iter(b'#', text).find(|&at| text[..at].ends_with(b"{-")).map(|at| at - 2)
 }

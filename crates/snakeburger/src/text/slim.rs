@@ -118,7 +118,7 @@ impl Reader {
         while !input.is_empty() {
             let taken = match self.state {
                 State::Plain => self.plain(input),
-                State::Comment => self.until(input, |byte| byte == b'\n', State::Plain),
+                State::Comment => self.until(input, memchr::memchr(b'\n', input), State::Plain),
                 State::Text { escaped } => self.string(input, escaped),
                 State::Short { start } => self.short(input, start),
                 State::Long => self.long(input),
@@ -128,8 +128,7 @@ impl Reader {
     }
 
     /// Keeps the text up to and including the byte that ends a state.
-    fn until(&mut self, input: &[u8], ends: impl Fn(u8) -> bool, next: State) -> usize {
-        let end = input.iter().position(|&byte| ends(byte));
+    fn until(&mut self, input: &[u8], end: Option<usize>, next: State) -> usize {
         let taken = end.map_or(input.len(), |at| at + 1);
         self.slim.text.extend_from_slice(&input[..taken]);
         if end.is_some() {
@@ -139,7 +138,7 @@ impl Reader {
     }
 
     fn plain(&mut self, input: &[u8]) -> usize {
-        let taken = self.until(input, |byte| matches!(byte, b'"' | b'/'), State::Text { escaped: false });
+        let taken = self.until(input, memchr::memchr2(b'"', b'/', input), State::Text { escaped: false });
         if self.state != State::Plain && self.slim.text.last() == Some(&b'/') {
             let comment = self.slim.text.ends_with(b"//");
             self.state = if comment { State::Comment } else { State::Plain };

@@ -46,7 +46,11 @@ impl Parser<'_> {
                 self.cur.expect(">")?;
                 Attribute::Bounds(bounds.into())
             }
-            _ => return Ok(None),
+            // Kept as they are written.
+            "axis_ref" | "mesh" | "mesh_axis" | "replica_group_mesh_axes" | "sub_axis_info" => {
+                return Ok(None);
+            }
+            _ => return Err(self.cur.error_here(format!("unknown attribute `#{name}`"))),
         }))
     }
 
@@ -86,10 +90,14 @@ impl Parser<'_> {
             if !field(self, name)? {
                 return Err(self.cur.error_at(start, format!("unknown field `{name}`")));
             }
+            let separated = self.cur.eat(",");
+            // A comma may follow the last field.
             if self.cur.eat(">") {
                 return Ok(());
             }
-            self.cur.expect(",")?;
+            if !separated {
+                return Err(self.cur.expected("`,`"));
+            }
         }
     }
 
@@ -249,7 +257,7 @@ impl Parser<'_> {
                 "output_spatial_dimensions" => dims.output_spatial = self.cur.i64_list()?,
                 _ => return Err(self.cur.error_at(start, format!("unknown field `{name}`"))),
             }
-            if !self.cur.eat(",") {
+            if !self.cur.eat(",") || self.cur.looking_at(">") {
                 return Ok(dims);
             }
         }

@@ -157,6 +157,9 @@ impl Parser<'_> {
             "stablehlo.token" => return Ok(Type::Token),
             "stablehlo.future" => return Ok(Type::Future(self.list_of("<", ">", Self::ty)?.into())),
             "quant.uniform" => return self.quantized(start),
+            _ if name.starts_with("stablehlo.") => {
+                return Err(self.cur.error_at(start, format!("unknown type `!{name}`")));
+            }
             _ => {}
         }
         if !name.contains('.')
@@ -274,6 +277,8 @@ pub(super) fn plain_element(word: &str) -> Option<Element> {
         "i1" => ElementType::Bool,
         "i32" => ElementType::I32,
         "i64" => ElementType::I64,
+        // StableHLO's signed integers are those without a sign in their name.
+        signed if signed.starts_with("si") => return None,
         other => other.parse().ok()?,
     };
     Some(Element::Plain(element))

@@ -19,6 +19,7 @@ pub(super) const OPS: &[(OpKind, Evaluator)] = &[
     (OpKind::AllToAll, all_to_all),
     (OpKind::CollectiveBroadcast, collective_broadcast),
     (OpKind::CollectivePermute, collective_permute),
+    (OpKind::CollectiveReduce, collective_reduce),
     (OpKind::CrossReplicaSum, cross_replica_sum),
     (OpKind::Infeed, infeed),
     (OpKind::Outfeed, outfeed),
@@ -253,16 +254,60 @@ fn all_to_all(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     (0..cx.operands.len()).map(exchanged).collect()
 }
 
-fn zeros_like(cx: &Cx<'_, '_, '_>) -> Result<Vec<Value>> {
-    let operand = cx.tensor(0)?;
-    one(Tensor::zeros(operand.element_type(), operand.shape().clone())?)
+/// What a process gets that nobody sends anything: zeros, one for each result.
+fn zeros(cx: &Cx<'_, '_, '_>) -> Result<Vec<Value>> {
+    (0..cx.op.result_count()).map(|result| zero(cx, result)).collect()
+}
+
+/// Zeros in the shape of an operand and with the elements of its result.
+fn zero(cx: &Cx<'_, '_, '_>, operand: usize) -> Result<Value> {
+    let shape = cx.tensor(operand)?.shape().clone();
+    Ok(Tensor::zeros(cx.result_element(operand)?, shape)?.into())
+}
+
+/// The place of the root in a group, for each operand that is sent: the first, unless the last operand says otherwise.
+fn roots(cx: &Cx<'_, '_, '_>, group: &[ProcessId]) -> Result<Vec<usize>> {
+    let count = cx.op.result_count();
+    if !cx.op.attr_bool("has_dynamic_root").unwrap_or(false) {
+        return Ok(vec![0; count]);
+    }
+    let places = cx.tensor(count)?;
+    let place = |index: usize| {
+        let place = (index < places.len()).then(|| places.get(index).to_i128());
+        let place = place.and_then(|place| usize::try_from(place).ok());
+        place
+            .filter(|&place| place < group.len())
+            .ok_or_else(|| invalid(format!("a group of {} processes has no such root", group.len())))
+    };
+    (0..count).map(place).collect()
 }
 
 fn collective_broadcast(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let group = Grid::of(cx).group(&rows(cx, "replica_groups")?, exchange_strategy(cx))?;
-    let Some(group) = group else { return zeros_like(cx) };
+    let Some(group) = group else { return zeros(cx) };
+    let roots = roots(cx, &group)?;
     let given = exchange(cx, &group)?;
-    one(tensors_of(&given[..1], 0)?.swap_remove(0))
+    let from_root = |(operand, root): (usize, usize)| {
+        Ok(Value::Tensor(tensors_of(&given[root..=root], operand)?.swap_remove(0)))
+    };
+    roots.into_iter().enumerate().map(from_root).collect()
+}
+
+fn collective_reduce(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
+    let grid = Grid::of(cx);
+    let global = cx.op.attr_bool("use_global_device_ids").unwrap_or(false);
+    let strategy = if global { reduction_strategy(cx)? } else { exchange_strategy(cx) };
+    let Some(group) = grid.group(&rows(cx, "replica_groups")?, strategy)? else { return zeros(cx) };
+    let roots = roots(cx, &group)?;
+    let given = exchange(cx, &group)?;
+    let mut results = Vec::new();
+    for (operand, root) in roots.into_iter().enumerate() {
+        results.push(match group[root] == grid.me {
+            true => folded(cx, &tensors_of(&given, operand)?)?.into(),
+            false => zero(cx, operand)?,
+        });
+    }
+    Ok(results)
 }
 
 fn collective_permute(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
@@ -278,13 +323,13 @@ fn collective_permute(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     involved.sort_unstable();
     involved.dedup();
     if !involved.contains(&grid.me) {
-        return zeros_like(cx);
+        return zeros(cx);
     }
     let given = exchange(cx, &involved)?;
     let source = pairs.iter().find(|(_, target)| *target == grid.me).map(|(source, _)| *source);
     match source.and_then(|source| involved.iter().position(|member| *member == source)) {
         Some(place) => one(tensors_of(&given[place..=place], 0)?.swap_remove(0)),
-        None => zeros_like(cx),
+        None => zeros(cx),
     }
 }
 

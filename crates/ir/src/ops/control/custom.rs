@@ -1,5 +1,7 @@
 //! What is asked of a custom call: its layouts, what shares memory, and its configuration.
 
+use std::collections::HashSet;
+
 use crate::attr::{Attribute, DenseElements, OutputOperandAlias};
 use crate::types::Type;
 use crate::verify::{Cx, compatible};
@@ -76,12 +78,7 @@ fn check_alias(cx: &mut Cx<'_>, alias: &OutputOperandAlias) {
         cx.fail("output_operand_aliases", format!("there is no operand {index}"));
         return;
     };
-    let outputs: Vec<Type> = cx.results().iter().map(|ty| (*ty).clone()).collect();
-    // Several results are indexed as if they were one tuple.
-    let output = match outputs.as_slice() {
-        [only] => only.clone(),
-        _ => Type::Tuple(outputs.into()),
-    };
+    let output = output(cx);
     let parts = (part(operand, &alias.operand_tuple_indices), part(&output, &alias.output_tuple_indices));
     let (Some(from), Some(to)) = parts else {
         cx.fail("output_operand_aliases", "tuple indices do not lead to a part");
@@ -90,6 +87,70 @@ fn check_alias(cx: &mut Cx<'_>, alias: &OutputOperandAlias) {
     cx.check(compatible::types(from, to), "output_operand_aliases", || {
         format!("{from} and {to} cannot share memory")
     });
+}
+
+/// The type of what is given: several results are indexed as if they were one tuple.
+fn output(cx: &Cx<'_>) -> Type {
+    match cx.results() {
+        [only] => (*only).clone(),
+        results => Type::Tuple(results.iter().map(|ty| (*ty).clone()).collect()),
+    }
+}
+
+/// Buffers are made, filled and read by calls of their own. Any other call hands each of them on, once.
+pub(super) fn buffers(cx: &mut Cx<'_>) -> Option<()> {
+    let moved = |inputs: &[&Type], outputs: &[&Type]| match (inputs, outputs) {
+        ([Type::Tensor(tensor)], [Type::Buffer(buffer)])
+        | ([Type::Buffer(buffer)], [Type::Tensor(tensor)]) => compatible::tensors(tensor, buffer),
+        _ => false,
+    };
+    let (fits, wanted) = match (cx.attr("call_target_name")?.as_str()?, cx.operands(), cx.results()) {
+        ("CreateBuffer", inputs, outputs) => {
+            (inputs.is_empty() && matches!(outputs, [Type::Buffer(_)]), "nothing and gives a buffer")
+        }
+        ("Pin", inputs, outputs) => {
+            let fits = moved(inputs, outputs) && matches!(inputs, [Type::Tensor(_)]);
+            (fits, "a tensor and gives a buffer of its type")
+        }
+        ("Unpin", inputs, outputs) => {
+            let fits = moved(inputs, outputs) && matches!(inputs, [Type::Buffer(_)]);
+            (fits, "a buffer and gives a tensor of its type")
+        }
+        _ => return handed_on(cx),
+    };
+    cx.check(fits, "buffers", || format!("this call takes {wanted}"));
+    Some(())
+}
+
+/// Every buffer that is given is one that was taken, and none is handed on twice.
+fn handed_on(cx: &mut Cx<'_>) -> Option<()> {
+    let listed = cx.attr("output_operand_aliases")?.as_array()?;
+    let output = output(cx);
+    let (mut taken, mut given) = (HashSet::new(), HashSet::new());
+    for item in listed {
+        let Attribute::Alias(alias) = item else { continue };
+        if !matches!(part(&output, &alias.output_tuple_indices), Some(Type::Buffer(_))) {
+            continue;
+        }
+        let once = taken.insert((alias.operand_index, &alias.operand_tuple_indices));
+        let once = given.insert(alias.output_tuple_indices.to_vec()) && once;
+        cx.check(once, "buffers", || "a buffer is handed on twice".to_owned());
+    }
+    let mut pending = vec![(Vec::new(), &output)];
+    while let Some((path, ty)) = pending.pop() {
+        match ty {
+            Type::Tuple(elements) => pending.extend(
+                elements.iter().zip(0i64..).map(|(ty, step)| ([path.as_slice(), &[step]].concat(), ty)),
+            ),
+            Type::Buffer(_) => {
+                cx.check(given.contains(&path), "buffers", || {
+                    format!("the buffer {path:?} of the results comes from no operand")
+                });
+            }
+            _ => {}
+        }
+    }
+    Some(())
 }
 
 /// The part of a type that a path through tuples leads to.

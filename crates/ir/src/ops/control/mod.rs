@@ -50,7 +50,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         .rule(async_start)
         .doc("Starts a collective or a slice and goes on before it has finished."),
     op(OpKind::Case)
-        .values("index: i32", "results*: tensor|axisquant|token|buffer")
+        .values("index: i32", "results*: tensor|axisquant|token")
         .regions("branches+")
         .rule(case).doc("Executes the branch that the index names, the last one when it names none."),
     op(OpKind::Composite)
@@ -82,7 +82,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         .is(&[Pure])
         .rule(get_tuple_element).doc("An element of a tuple."),
     op(OpKind::If)
-        .values("pred: pred", "results*: tensor|axisquant|token|buffer")
+        .values("pred: pred", "results*: tensor|axisquant|token")
         .regions("true_branch, false_branch")
         .rule(conditional).doc("Executes one of two branches."),
     op(OpKind::Return)
@@ -209,6 +209,7 @@ fn get_tuple_element(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
 fn custom_call(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     custom::layouts(cx);
     custom::aliases(cx);
+    custom::buffers(cx);
     custom::configuration(cx);
     None
 }

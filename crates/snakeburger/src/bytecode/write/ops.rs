@@ -35,6 +35,8 @@ pub(super) fn vhlo_name(op: OpRef<'_>) -> Option<&'static str> {
         OpKind::Func => Some("func"),
         OpKind::Call => Some("call"),
         OpKind::FuncReturn => Some("return"),
+        // VHLO has one return, which ends a function as `func.return` does.
+        OpKind::Return if op.parent_op().is_some_and(|parent| parent.is(OpKind::Func)) => None,
         _ => (kind.dialect() == "stablehlo").then(|| kind.mnemonic()),
     }
 }
