@@ -235,37 +235,60 @@ impl fmt::Display for ScatterDims {
 }
 
 impl fmt::Display for ConvDims {
-    /// The short form: `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`.
+    /// The short form: `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`, or each number with its name when they are not those of
+    /// dimensions.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_conv_group(f, &self.input_spatial, [(self.input_batch, "b"), (self.input_feature, "f")])?;
-        f.write_str("x")?;
-        let (i, o) = (self.kernel_input_feature, self.kernel_output_feature);
-        write_conv_group(f, &self.kernel_spatial, [(i, "i"), (o, "o")])?;
-        f.write_str("->")?;
-        write_conv_group(f, &self.output_spatial, [(self.output_batch, "b"), (self.output_feature, "f")])
+        let input = ConvGroup::new(&self.input_spatial, [(self.input_batch, "b"), (self.input_feature, "f")]);
+        let kernel = [(self.kernel_input_feature, "i"), (self.kernel_output_feature, "o")];
+        let kernel = ConvGroup::new(&self.kernel_spatial, kernel);
+        let output = [(self.output_batch, "b"), (self.output_feature, "f")];
+        let output = ConvGroup::new(&self.output_spatial, output);
+        match (input, kernel, output) {
+            (Some(input), Some(kernel), Some(output)) => write!(f, "{input}x{kernel}->{output}"),
+            _ => self.raw(f),
+        }
     }
 }
 
-fn write_conv_group(f: &mut fmt::Formatter<'_>, spatial: &[i64], named: [(i64, &str); 2]) -> fmt::Result {
-    let known = spatial.iter().chain(named.iter().map(|(at, _)| at)).copied().max().unwrap_or(0);
-    // Numbers that leave a gap or lie far out are printed as far as there are dimensions to name.
-    let count =
-        usize::try_from(known.saturating_add(1)).unwrap_or(0).clamp(spatial.len() + 2, spatial.len() + 10);
-    f.write_str("[")?;
-    for position in 0..count {
-        if position > 0 {
-            f.write_str(", ")?;
-        }
-        let at = position as i64;
-        if let Some((_, letter)) = named.iter().find(|(named_at, _)| *named_at == at) {
-            f.write_str(letter)?;
-        } else if let Some(index) = spatial.iter().position(|&spatial_at| spatial_at == at) {
-            write!(f, "{index}")?;
-        } else {
-            f.write_str("?")?;
-        }
+impl ConvDims {
+    fn raw(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("raw ")?;
+        let mut out = fields(f);
+        out.value("input_batch_dimension", self.input_batch)?;
+        out.value("input_feature_dimension", self.input_feature)?;
+        out.full_list("input_spatial_dimensions", &self.input_spatial)?;
+        out.value("kernel_input_feature_dimension", self.kernel_input_feature)?;
+        out.value("kernel_output_feature_dimension", self.kernel_output_feature)?;
+        out.full_list("kernel_spatial_dimensions", &self.kernel_spatial)?;
+        out.value("output_batch_dimension", self.output_batch)?;
+        out.value("output_feature_dimension", self.output_feature)?;
+        out.full_list("output_spatial_dimensions", &self.output_spatial)
     }
-    f.write_str("]")
+}
+
+/// The dimensions of one tensor of a convolution: which is named by a letter, which by its number.
+struct ConvGroup(Vec<String>);
+
+impl ConvGroup {
+    /// `None` when the numbers are not those of all dimensions, each once.
+    fn new(spatial: &[i64], named: [(i64, &str); 2]) -> Option<Self> {
+        let mut names: Vec<Option<String>> = vec![None; spatial.len() + named.len()];
+        let letters = named.into_iter().map(|(at, letter)| (at, letter.to_owned()));
+        let numbers = spatial.iter().enumerate().map(|(index, &at)| (at, index.to_string()));
+        for (at, name) in letters.chain(numbers) {
+            let place = names.get_mut(usize::try_from(at).ok()?)?;
+            if place.replace(name).is_some() {
+                return None;
+            }
+        }
+        names.into_iter().collect::<Option<_>>().map(Self)
+    }
+}
+
+impl fmt::Display for ConvGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}]", self.0.join(", "))
+    }
 }
 
 impl fmt::Display for DotAlgorithm {
