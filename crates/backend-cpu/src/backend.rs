@@ -92,9 +92,9 @@ impl Backend for Cpu {
             .map_err(|error| error.to_string())
             .and_then(|graph| {
                 let mut graph = simplify(&graph);
-                let clusters = clusters(&graph);
+                let mut clusters = clusters(&graph);
                 if products == Products::Bf16 {
-                    narrow(&mut graph, &clusters);
+                    narrow(&mut graph, &mut clusters);
                 }
                 Compiled::new(program, graph, clusters, pool, products, observe)
                     .map_err(|error| error.to_string())

@@ -1,47 +1,94 @@
-//! Values that only products in bf16 read lie in memory as bf16: half the bytes, and no rounding where they are read.
+//! Values that products in bf16 read lie in memory as bf16: half the bytes, and no rounding where they are read.
 //!
 //! A product rounds its operands to bf16 in any case, so results are the same bit for bit, wherever it is done.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use warpforge_fusion::cluster::{Cluster, Clusters, Kind};
-use warpforge_fusion::{Graph, Id};
+use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Cluster, Clusters, Kind, Load, Operand};
+use warpforge_fusion::{Graph, Id, Node, Op, View};
+use warpforge_ir::OpKind;
 use warpforge_kernels::gemm::{self, Gemm};
 use warpforge_tensor::ElementType;
 
-/// Makes the values of f32 that nothing but the operands of products reads values of bf16, where products in bf16 read
-/// such values as they lie.
-pub(crate) fn narrow(graph: &mut Graph, clusters: &Clusters) {
+/// From so many products on that read a value which others want in f32, a copy in bf16 costs less than rounding it for
+/// each.
+const WORTH_A_COPY: usize = 2;
+
+/// Makes the values of f32 that nothing but the operands of products reads values of bf16, and copies in bf16 of those
+/// that several products read, where products in bf16 read such values as they lie.
+pub(crate) fn narrow(graph: &mut Graph, clusters: &mut Clusters) {
     if Gemm::new(gemm::Kind::Bf16).reads() != ElementType::BF16 {
         return;
     }
     let mut plain: HashSet<Id> = clusters.outputs.iter().map(|output| output.value).collect();
+    let mut products: HashMap<Id, usize> = HashMap::new();
     for cluster in &clusters.clusters {
         let rounded = rounded(graph, cluster);
         plain.extend(cluster.reads().into_iter().filter(|id| !rounded.contains(id)));
         plain.extend(loaded(cluster));
-    }
-    for cluster in clusters.clusters.iter().filter(|cluster| converts(cluster)) {
-        let node = &mut graph.nodes[cluster.output.index()];
-        if node.element == ElementType::F32 && !plain.contains(&cluster.output) {
-            node.element = ElementType::BF16;
+        for id in rounded {
+            *products.entry(id).or_default() += 1;
         }
+    }
+    let mut all = Vec::with_capacity(clusters.clusters.len());
+    let mut copies: HashMap<Id, Id> = HashMap::new();
+    for mut cluster in std::mem::take(&mut clusters.clusters) {
+        let rounds = rounded(graph, &cluster);
+        for operand in operands(&mut cluster).into_iter().filter(|operand| rounds.contains(&operand.value)) {
+            operand.value = copies.get(&operand.value).copied().unwrap_or(operand.value);
+        }
+        let (value, wide) = (cluster.output, graph.node(cluster.output).element == ElementType::F32);
+        let (plainly, often) = (plain.contains(&value), products.get(&value).copied().unwrap_or(0));
+        if wide && !plainly && converts(&cluster) {
+            graph.nodes[value.index()].element = ElementType::BF16;
+        }
+        all.push(cluster);
+        if wide && plainly && often >= WORTH_A_COPY {
+            let copy = copy(graph, value);
+            copies.insert(value, copy.output);
+            all.push(copy);
+        }
+    }
+    clusters.clusters = all;
+}
+
+/// The loop that makes a copy in bf16 of a value.
+fn copy(graph: &mut Graph, value: Id) -> Cluster {
+    let (dims, origin) = (graph.node(value).dims.clone(), graph.node(value).origin);
+    let view = View::dense(&dims);
+    let load = BodyStep { op: BodyOp::Load(0), inputs: Vec::new(), element: ElementType::F32 };
+    let convert = OpKind::Convert;
+    let rounded = BodyStep { op: BodyOp::Elementwise(convert), inputs: vec![0], element: ElementType::BF16 };
+    let body = Body {
+        folded: vec![false; dims.len()],
+        dims: dims.clone(),
+        loads: vec![Load { value, view: view.clone() }],
+        steps: vec![load, rounded],
+        output: view,
+    };
+    let output = Id(graph.nodes.len() as u32);
+    let op = Op::Elementwise(convert);
+    graph.nodes.push(Node { op, inputs: vec![value], element: ElementType::BF16, dims, origin });
+    Cluster { kind: Kind::Loop(body), output, nodes: vec![output] }
+}
+
+/// The operands in memory of a cluster's products.
+fn operands(cluster: &mut Cluster) -> Vec<&mut Operand> {
+    match &mut cluster.kind {
+        Kind::Dot(product) => product.operands.iter_mut().collect(),
+        Kind::Attention(attention) => {
+            attention.scores.operands.iter_mut().chain(&mut attention.values.operands[1..]).collect()
+        }
+        Kind::Loop(_) | Kind::Conv(_) | Kind::Single(_) => Vec::new(),
     }
 }
 
 /// The values that a cluster's kernel rounds to bf16 before it does anything else with them.
 fn rounded(graph: &Graph, cluster: &Cluster) -> Vec<Id> {
-    let operands: Vec<Id> = match &cluster.kind {
-        Kind::Dot(product) => product.operands.iter().map(|operand| operand.value).collect(),
-        Kind::Attention(attention) => {
-            let operands = attention.scores.operands.iter().chain(&attention.values.operands[1..]);
-            operands.map(|operand| operand.value).collect()
-        }
-        Kind::Loop(_) | Kind::Conv(_) | Kind::Single(_) => Vec::new(),
-    };
+    let values: Vec<Id> = operands(&mut cluster.clone()).iter().map(|operand| operand.value).collect();
     // Operands of f64, of f16 or of integers are multiplied as they are.
-    let all = operands.iter().all(|&id| graph.node(id).element == ElementType::F32);
-    if all { operands } else { Vec::new() }
+    let known = |id: &Id| matches!(graph.node(*id).element, ElementType::F32 | ElementType::BF16);
+    if values.iter().all(known) { values } else { Vec::new() }
 }
 
 /// The values that loops inside a cluster read.

@@ -348,6 +348,39 @@ fn parts_lie_where_a_run_says_and_sums_run_along_lines() {
     }
 }
 
+/// What several products and something else read is rounded once, for the products alone.
+#[test]
+fn a_value_that_several_products_in_bf16_read_is_rounded_once() {
+    let text = |rounding: &str, read: &str| {
+        format!(
+            "func.func @main(%v: tensor<32x48xf32>, %w: tensor<32x48xf32>, %x: tensor<40x32xf32>)
+                -> (tensor<40x48xf32>, tensor<40x48xf32>, tensor<40x32xf32>) {{
+            %t = stablehlo.tanh %x : tensor<40x32xf32>
+            {rounding}
+            %a = stablehlo.dot_general {read}, %v, contracting_dims = [1] x [0]
+              : (tensor<40x32xf32>, tensor<32x48xf32>) -> tensor<40x48xf32>
+            %b = stablehlo.dot_general {read}, %w, contracting_dims = [1] x [0]
+              : (tensor<40x32xf32>, tensor<32x48xf32>) -> tensor<40x48xf32>
+            func.return %a, %b, %t : tensor<40x48xf32>, tensor<40x48xf32>, tensor<40x32xf32> }}"
+        )
+    };
+    let explicit = "%n = stablehlo.convert %t : (tensor<40x32xf32>) -> tensor<40x32xbf16>
+        %r = stablehlo.convert %n : (tensor<40x32xbf16>) -> tensor<40x32xf32>";
+    let target = Target { precision: Precision::Named("bf16".to_owned()), ..target(Tier::Production, 2) };
+    let weights = vec![Some(tensor(&[32, 48], 1)), Some(tensor(&[32, 48], 2)), None];
+    let runs = [text("", "%t"), text(explicit, "%r")].map(|text| {
+        let executable = Cpu::default().compile(&program(&text, weights.clone()), &target).unwrap();
+        let options = RunOptions { profile: true, ..RunOptions::default() };
+        executable.run(&[tensor(&[40, 32], 3)], &options).unwrap()
+    });
+    for (ours, theirs) in runs[0].outputs.iter().zip(&runs[1].outputs) {
+        assert!(ours.identical(theirs));
+    }
+    if Gemm::new(Kind::Bf16).reads() == ElementType::BF16 {
+        assert_eq!(runs[0].profile.events.len(), 4);
+    }
+}
+
 #[test]
 fn what_has_no_kernel_runs_on_the_reference_and_is_named() {
     let text = "func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {

@@ -17,20 +17,16 @@ const PIECES: usize = 24;
 const SUM_BYTES: usize = 4;
 
 /// The rows of a piece of a product of many rows, by the bytes of the right operand. Few rows make wide pieces, whose
-/// left operand is read once and whose sink sees long rows; a panel that comes from far away wants more rows to be
-/// multiplied with.
+/// left operand is read once and whose sink sees long rows; a panel that comes from far away wants so many rows to be
+/// multiplied with that the next one is fetched meanwhile.
 fn piece_rows(rhs_bytes: usize) -> usize {
     const SECOND_LEVEL: usize = 1 << 20;
-    match rhs_bytes / SECOND_LEVEL {
-        0 => 64,
-        1..4 => 96,
-        _ => 192,
-    }
+    if rhs_bytes < SECOND_LEVEL { 64 } else { 96 }
 }
 
-/// Elements of a row that are multiplied before the next panel is read: so many rows of a panel stay in a first-level
-/// cache.
-pub(super) const DEPTH: usize = 256;
+/// Elements of a row that are multiplied before the next panel is read. With fewer, sums are loaded and stored more often;
+/// with more, the rows of a piece leave the second-level cache before the last panel.
+pub(super) const DEPTH: usize = 384;
 
 /// The pieces of a product: rectangles of rows and panels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,8 +19,6 @@ use crate::pool::Pool;
 const SUM: usize = 4;
 /// Bytes of packed rows at a time, so that they are in cache when they are multiplied.
 const PACKED_AT_ONCE: usize = 4 << 20;
-/// Steps along the depth before the next panel: so many of a panel stay in a first-level cache while the rows pass.
-const STEPS_AT_ONCE: usize = 12;
 /// Bytes of a right operand that stays in a second-level cache: its panels need not be fetched ahead.
 const NEAR_BYTES: usize = 1 << 20;
 /// Elements of a square of two by two tiles of the result.
@@ -158,57 +156,48 @@ unsafe fn multiply(
 ) {
     let first_column = rhs.panel(panels.start).0.first;
     let blocks = rows.len().div_ceil(BLOCK_ROWS);
-    // One block of rows reads every panel once, wherever it lies.
-    let parts = if blocks == 1 { 1 } else { steps.div_ceil(STEPS_AT_ONCE).max(1) };
     let far = rhs.arrangement.bytes(rhs.k, rhs.n).is_none_or(|bytes| bytes > NEAR_BYTES);
     let mut square = [0u32; SQUARE];
-    for part in 0..parts {
-        let (from, to) = (part * steps / parts, (part + 1) * steps / parts);
-        for at in panels.clone() {
-            let (panel, data) = rhs.panel(at);
-            let step_bytes = ROWS * panel.width * SUM;
-            let next = match at + 1 < panels.end {
-                true => rhs.panel(at + 1).1.wrapping_add(from * step_bytes),
-                false => rhs.panel(panels.start).1.wrapping_add(to * step_bytes),
+    for at in panels.clone() {
+        let (panel, data) = rhs.panel(at);
+        let ahead = if far { (steps * ROWS * panel.width * SUM).div_ceil(blocks) } else { 0 };
+        let ahead = ahead.next_multiple_of(ROW_BYTES);
+        let next = rhs.panel((at + 1).min(panels.end - 1)).1;
+        for block in 0..blocks {
+            let row = block * BLOCK_ROWS;
+            let count = BLOCK_ROWS.min(rows.len() - row);
+            let two_rows = count > ROWS;
+            let direct = count.is_multiple_of(ROWS) && panel.columns == panel.width;
+            let out = out.wrapping_add((row * stride + panel.first - first_column) * SUM);
+            let (lhs, lhs_stride, lhs_step) = left.block(rows.start + row);
+            let mut call = Call {
+                lhs,
+                lhs_stride,
+                lhs_step,
+                rhs: data,
+                rhs_stride: panel.width * SUM,
+                steps,
+                out,
+                out_stride: stride * SUM,
+                accumulate,
             };
-            let ahead = if far { ((to - from) * step_bytes).div_ceil(blocks) } else { 0 };
-            let ahead = ahead.next_multiple_of(ROW_BYTES);
-            for block in 0..blocks {
-                let row = block * BLOCK_ROWS;
-                let count = BLOCK_ROWS.min(rows.len() - row);
-                let two_rows = count > ROWS;
-                let direct = count.is_multiple_of(ROWS) && panel.columns == panel.width;
-                let out = out.wrapping_add((row * stride + panel.first - first_column) * SUM);
-                let (lhs, lhs_stride, lhs_step) = left.block(rows.start + row);
-                let mut call = Call {
-                    lhs: lhs.wrapping_add(from * lhs_step),
-                    lhs_stride,
-                    lhs_step,
-                    rhs: data.wrapping_add(from * step_bytes),
-                    rhs_stride: panel.width * SUM,
-                    steps: to - from,
-                    out,
-                    out_stride: stride * SUM,
-                    accumulate: accumulate || part > 0,
-                };
-                for line in (0..ahead).step_by(ROW_BYTES) {
-                    fetch(next.wrapping_add(block * ahead + line));
-                }
-                // SAFETY: the addresses are good for these rows and columns; where they are not whole tiles, the square
-                // takes the result first.
-                unsafe {
-                    if direct {
-                        tile(configured, &call, two_rows);
-                        continue;
-                    }
-                    let beside = square.as_mut_ptr();
-                    if call.accumulate {
-                        copy_rows(out.cast(), stride, beside, BLOCK_ROWS, count, panel.columns);
-                    }
-                    (call.out, call.out_stride) = (beside.cast(), BLOCK_ROWS * SUM);
+            for line in (0..ahead).step_by(ROW_BYTES) {
+                fetch(next.wrapping_add(block * ahead + line));
+            }
+            // SAFETY: the addresses are good for these rows and columns; where they are not whole tiles, the square
+            // takes the result first.
+            unsafe {
+                if direct {
                     tile(configured, &call, two_rows);
-                    copy_rows(beside, BLOCK_ROWS, out.cast(), stride, count, panel.columns);
+                    continue;
                 }
+                let beside = square.as_mut_ptr();
+                if accumulate {
+                    copy_rows(out.cast(), stride, beside, BLOCK_ROWS, count, panel.columns);
+                }
+                (call.out, call.out_stride) = (beside.cast(), BLOCK_ROWS * SUM);
+                tile(configured, &call, two_rows);
+                copy_rows(beside, BLOCK_ROWS, out.cast(), stride, count, panel.columns);
             }
         }
     }

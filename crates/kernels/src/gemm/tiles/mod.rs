@@ -1,7 +1,7 @@
 //! Products by the matrix tiles of x86-64 (AMX): bf16 summed in f32, and 8-bit integers summed in 32 bits.
 //!
 //! A tile is 16 rows of 64 bytes. The left operand is read where it lies or packed into blocks of two tiles' rows; a
-//! kernel computes two by two tiles of the result with a part of the product's depth.
+//! kernel computes two by two tiles of the result with the whole depth of the product.
 
 mod drive;
 mod kernel;
