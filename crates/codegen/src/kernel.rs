@@ -32,7 +32,8 @@ pub struct Kernel {
     pub grid: [u32; 3],
     /// Threads of a block.
     pub block: [u32; 3],
-    /// Bytes of shared memory given at launch, besides what the text declares.
+    /// Bytes of shared memory given at launch, besides what the text declares; a device may have to be asked for more than
+    /// 48 KiB.
     pub shared_bytes: u32,
     /// What it is given, in order.
     pub arguments: Vec<Argument>,

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use warpforge_diag::{Diagnostics, Source};
+use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::clusters;
 use warpforge_fusion::graph::{NotAGraph, import};
 use warpforge_fusion::report::Report;
@@ -198,10 +199,24 @@ impl Model {
     ///
     /// When the model has values that are no tensors of known sizes: only the reference runs it.
     pub fn fusion(&self) -> std::result::Result<Report, NotAGraph> {
+        let graph = self.graph()?;
+        Ok(Report::new(&graph, &clusters(&graph)))
+    }
+
+    /// The source of the kernels that a GPU would run the model with, cluster by cluster.
+    ///
+    /// # Errors
+    ///
+    /// When the model has values that are no tensors of known sizes: only the reference runs it.
+    pub fn kernels(&self, options: &warpforge_codegen::Options) -> std::result::Result<String, NotAGraph> {
+        let graph = self.graph()?;
+        Ok(warpforge_codegen::listing(&graph, &clusters(&graph), options))
+    }
+
+    fn graph(&self) -> std::result::Result<Graph, NotAGraph> {
         let reason = || NotAGraph { reason: format!("there is no function @{}", self.entry) };
         let func = self.function().ok_or_else(reason)?;
-        let graph = simplify(&import(func, &|at| self.weights.get(at).cloned())?);
-        Ok(Report::new(&graph, &clusters(&graph)))
+        Ok(simplify(&import(func, &|at| self.weights.get(at).cloned())?))
     }
 
     /// Compiles for a device and a tier. A model whose shapes are all known is compiled now, another when it first

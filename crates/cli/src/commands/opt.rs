@@ -30,6 +30,15 @@ pub(crate) struct OptArgs {
     /// Refine the shapes of `@main` for inputs of these types, such as `tensor<2x3xf32>,tensor<i32>`
     #[arg(long, value_name = "TYPES")]
     refine: Option<String>,
+    /// With --emit kernels, the dialect
+    #[arg(long, value_enum, default_value_t = Dialect::Cuda)]
+    dialect: Dialect,
+    /// With --emit kernels, what the kernels say about themselves
+    #[arg(long, value_enum, default_value_t = Salt::Off)]
+    salt: Salt,
+    /// With --emit kernels, simple kernels: a thread for each element of a result
+    #[arg(long)]
+    naive: bool,
     /// With --emit fusion, print JSON for programs
     #[arg(long)]
     json: bool,
@@ -49,6 +58,28 @@ enum Emit {
     /// What fusion makes of the model: its clusters, kernels and bytes moved before and after. Text, or JSON or a picture
     /// where the name of the output ends in `.json` or `.svg`
     Fusion,
+    /// The source of the kernels that a GPU runs the model with, each with its cluster
+    Kernels,
+}
+
+/// A dialect of C++ for devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Dialect {
+    /// NVIDIA's
+    Cuda,
+    /// AMD's
+    Hip,
+}
+
+/// What kernels say about themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Salt {
+    /// Nothing
+    Off,
+    /// When each block began and ended
+    Timing,
+    /// And what it wrote
+    Trace,
 }
 
 fn target(text: &str) -> Result<Target, String> {
@@ -71,6 +102,9 @@ pub(crate) fn run(args: &OptArgs) -> Outcome {
     if args.emit == Emit::Fusion {
         return write(args, &fusion(args)?);
     }
+    if args.emit == Emit::Kernels {
+        return write(args, &kernels(args)?);
+    }
     // Locations say which node of a model an operation came from: what is not text for people keeps them.
     let keep_locations = args.emit == Emit::Bytecode;
     let types = args.refine.as_deref().map(text::parse_types).transpose();
@@ -90,6 +124,7 @@ pub(crate) fn run(args: &OptArgs) -> Outcome {
         Emit::Generic => printed(&modules, print::Form::Generic),
         Emit::Bytecode => artifact(args, &modules)?,
         Emit::Fusion => fusion(args)?,
+        Emit::Kernels => kernels(args)?,
     };
     write(args, &bytes)
 }
@@ -122,6 +157,28 @@ fn fusion(args: &OptArgs) -> Result<Vec<u8>, Failure> {
         }
         _ => report.to_string().into_bytes(),
     })
+}
+
+fn kernels(args: &OptArgs) -> Result<Vec<u8>, Failure> {
+    use warpforge_codegen as codegen;
+    let (dialect, architecture) = match args.dialect {
+        Dialect::Cuda => (codegen::Dialect::Cuda, "sm_90"),
+        Dialect::Hip => (codegen::Dialect::Hip, "gfx942"),
+    };
+    let mut options = codegen::Options::new(dialect, architecture);
+    options.salt = match args.salt {
+        Salt::Off => codegen::Salt::Off,
+        Salt::Timing => codegen::Salt::Timing,
+        Salt::Trace => codegen::Salt::Trace,
+    };
+    if args.naive {
+        options.effort = codegen::Effort::Naive;
+    }
+    let model = warpforge::Model::load(&args.file)?;
+    let text = model.kernels(&options).map_err(|error| {
+        Failure::bad_input(anyhow!("{}: no graph of tensors: {error}", args.file.display()))
+    })?;
+    Ok(text.into_bytes())
 }
 
 fn artifact(args: &OptArgs, modules: &[Module]) -> Result<Vec<u8>, Failure> {

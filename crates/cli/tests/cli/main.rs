@@ -8,6 +8,7 @@ mod golden;
 mod history;
 mod import;
 mod interrupt;
+mod kernels;
 mod list;
 mod model;
 mod monitor;

@@ -4,20 +4,18 @@ use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::{Attention, Cluster};
 use warpforge_tensor::{ElementType, FloatType};
 
+use super::causal::sees;
 use super::softmax::{Softmax, softmax};
 use crate::draft::{Draft, Launch};
-use crate::index::{Space, int, sum};
+use crate::index::{int, sum};
 use crate::kernel::{Emitted, Unsupported};
 use crate::options::{Options, Products};
-use crate::product::geometry::{Geometry, Side};
+use crate::product::geometry::Geometry;
+use crate::product::tile::{APART, Loaded, Tile};
 use crate::product::{Cells, Store};
-use crate::steps::loaded;
 
 /// Widest heads.
 const WIDEST: usize = 256;
-
-/// Elements after each row of a tile, so that the rows of a matrix lie in different banks.
-const APART: usize = 8;
 
 /// What the kernel is made of.
 pub(super) struct Flash<'a> {
@@ -50,8 +48,8 @@ impl Shape {
     fn new(head: usize, width: usize) -> Self {
         let (head, width) = (head.next_multiple_of(16), width.next_multiple_of(16));
         let (warps, pieces, keys) = match head.max(width) {
-            ..=64 => (4, 2, 64),
-            ..=128 => (8, 1, 64),
+            0..=64 => (4, 2, 64),
+            65..=128 => (8, 1, 64),
             _ => (8, 1, 32),
         };
         Self { warps, pieces, keys, head, width }
@@ -121,9 +119,22 @@ impl Flash<'_> {
         text.line(format!("{ty}* const keys = queries + {};", rows * (head + APART)));
         text.line(format!("{ty}* const values = keys + {};", 2 * keys * (head + APART)));
         text.line("const int warp = WF_THREAD / 32, lane = WF_THREAD % 32;");
-        text.line(format!("const int first = WF_BLOCK % {tiles} * {rows};"));
+        let weights = &self.attention.weights;
+        let ahead = sees(&weights.body, weights.rows, self.softmax.scores)
+            .filter(|_| weights.body.dims.get(weights.rows - 1) == Some(&m));
+        match ahead {
+            // The last rows see most: they begin first.
+            Some(_) => text.line(format!("const int first = ({} - WF_BLOCK % {tiles}) * {rows};", tiles - 1)),
+            None => text.line(format!("const int first = WF_BLOCK % {tiles} * {rows};")),
+        }
+        match ahead {
+            Some(ahead) => {
+                text.line(format!("const int seen = (first + {} + ({ahead})) / {keys} + 1;", rows - 1));
+                text.line(format!("const int steps = seen < 1 ? 1 : seen < {steps} ? seen : {steps};"));
+            }
+            None => text.line(format!("const int steps = {steps};")),
+        }
         text.line(format!("const {index} batch = WF_BLOCK / {tiles};"));
-        text.line(format!("const {ty} zero = {{0}};"));
         let places =
             [(&self.scores, 0, "pq", "x"), (&self.scores, 1, "pk", "y"), (&self.values, 1, "pv", "z")];
         for (geometry, side, name, prefix) in places {
@@ -170,8 +181,18 @@ impl Flash<'_> {
             } else {
                 format!("({name} + ({stage}) * {})", keys * (padded + APART))
             };
-            let tile =
-                Loaded { pointer: &pointers[which], place, to: &to, from, padded, count, limit, threads, ty };
+            let tile = Loaded {
+                pointer: &pointers[which],
+                place,
+                to: &to,
+                from,
+                across_from: "0",
+                padded,
+                count,
+                limit,
+                threads,
+                ty,
+            };
             tiles_of[which].emit(draft, &tile);
         };
         load(&mut draft, 0, "first", "0");
@@ -195,12 +216,12 @@ impl Flash<'_> {
         ));
         text.close();
         text.close();
-        text.open(format!("for (int j = 0; j < {steps}; ++j)"));
+        text.open("for (int j = 0; j < steps; ++j)");
         text.open("if (j > 0)");
         text.line("wf_copies_wait<0>();");
         text.line("wf_sync();");
         text.close();
-        text.open(format!("if (j + 1 < {steps})"));
+        text.open("if (j + 1 < steps)");
         load(&mut draft, 1, &format!("(j + 1) * {keys}"), "(j + 1) % 2");
         load(&mut draft, 2, &format!("(j + 1) * {keys}"), "(j + 1) % 2");
         draft.text.line("wf_copies_end();");
@@ -246,14 +267,14 @@ impl Flash<'_> {
         let Shape { pieces, keys, .. } = self.shape;
         let (m, n) = (self.scores.m, self.scores.n);
         let plain = self.softmax.needed.len() == 1;
-        let whole = n % keys == 0;
+        let whole = n.is_multiple_of(keys);
         if plain && whole && self.graph.node(self.attention.scores.node).element == ElementType::F32 {
             return Ok(());
         }
         draft.text.unrolled("p", pieces);
         draft.text.unrolled("h", 2);
         draft.text.line(format!("const int own = first + (warp * {pieces} + p) * 16 + lane / 4 + h * 8;"));
-        let row = if m % self.shape.rows() == 0 {
+        let row = if m.is_multiple_of(self.shape.rows()) {
             "own".to_owned()
         } else {
             format!("(own < {m} ? own : {})", m - 1)
@@ -313,7 +334,7 @@ impl Flash<'_> {
     fn weighted(&self, draft: &mut Draft<'_>) {
         let Shape { pieces, keys, width, .. } = self.shape;
         let (text, ty) = (&mut draft.text, self.ty);
-        text.line(format!("const {ty}* const seen = values + j % 2 * {};", keys * (width + APART)));
+        text.line(format!("const {ty}* const shown = values + j % 2 * {};", keys * (width + APART)));
         text.unrolled("k", keys / 16);
         text.line(format!("unsigned a[{pieces}][4];"));
         text.unrolled("p", pieces);
@@ -326,7 +347,7 @@ impl Flash<'_> {
         text.unrolled("c", width / 16);
         text.line("unsigned b[4];");
         text.line(format!(
-            "wf_load_matrices<true>(b, seen + (k * 16 + lane % 16) * {} + c * 16 + lane / 16 * 8);",
+            "wf_load_matrices<true>(b, shown + (k * 16 + lane % 16) * {} + c * 16 + lane / 16 * 8);",
             width + APART
         ));
         text.unrolled("p", pieces);
@@ -362,63 +383,5 @@ impl Flash<'_> {
             draft.text.close();
         }
         Ok(())
-    }
-}
-
-/// An operand that is read tile by tile: rows of one head.
-struct Tile<'a> {
-    side: &'a Side,
-    batch: &'a Space,
-    view: usize,
-    /// Between rows of the tile, and between their elements.
-    along: isize,
-    across: isize,
-    /// Elements of a row.
-    size: usize,
-}
-
-/// Where a tile goes.
-struct Loaded<'a> {
-    pointer: &'a str,
-    place: &'a str,
-    to: &'a str,
-    from: &'a str,
-    padded: usize,
-    count: usize,
-    limit: usize,
-    threads: usize,
-    ty: &'static str,
-}
-
-impl Tile<'_> {
-    /// Lines that load a tile, sixteen bytes at a time where they lie so.
-    fn emit(&self, draft: &mut Draft<'_>, to: &Loaded<'_>) {
-        let Loaded { pointer, place, to: target, from, padded, count, limit, threads, ty } = *to;
-        let eight = |stride: isize| stride % 8 == 0;
-        let chunks = self.side.element != ElementType::F32
-            && self.across == 1
-            && self.size % 8 == 0
-            && eight(self.along)
-            && eight(self.side.offset)
-            && self.batch.strides[self.view].iter().all(|&stride| eight(stride));
-        let wide = if chunks { padded / 8 } else { padded };
-        let text = &mut draft.text;
-        text.line("#pragma unroll 4");
-        text.open(format!("for (int at = WF_THREAD; at < {}; at += {threads})", count * wide));
-        if chunks {
-            text.line(format!("const int line = at / {wide}, x = at % {wide} * 8;"));
-        } else {
-            text.line(format!("const int line = at / {wide}, x = at % {wide};"));
-        }
-        text.line(format!("const bool exists = {from} + line < {limit} && x < {};", self.size));
-        let source = format!("{place} + ({from} + line) * {} + x * {}", self.along, self.across);
-        let target = format!("{target} + line * {} + x", padded + APART);
-        if chunks {
-            text.line(format!("wf_copy16({target}, {pointer} + (exists ? {source} : 0), exists);"));
-        } else {
-            let value = loaded(pointer, &source);
-            text.line(format!("*({target}) = exists ? wf_put<{ty}>((float){value}) : zero;"));
-        }
-        text.close();
     }
 }

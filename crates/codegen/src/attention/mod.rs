@@ -1,10 +1,8 @@
 //! Attention: two products with a softmax over whole rows between them.
 
+mod causal;
 mod flash;
-mod parts;
 mod softmax;
-
-pub use parts::parts;
 
 use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::{Attention, Cluster};
@@ -12,7 +10,11 @@ use warpforge_fusion::cluster::{Attention, Cluster};
 use crate::kernel::{Emitted, Unsupported};
 use crate::options::{Dialect, Effort, Options};
 
-/// The kernels of attention: one that never has the scores in memory, where it can be; three otherwise.
+/// The kernel of attention, one that never has the scores in memory.
+///
+/// # Errors
+///
+/// When it cannot be: two products and a loop, each on its own, then give the same.
 pub(crate) fn emit(
     graph: &Graph,
     cluster: &Cluster,
@@ -28,5 +30,5 @@ pub(crate) fn emit(
     {
         return flash.emit();
     }
-    parts::emit(graph, cluster, options)
+    Err(Unsupported::new("attention in one piece"))
 }

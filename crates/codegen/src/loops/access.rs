@@ -52,7 +52,11 @@ pub(super) fn width(space: &Space, seen: &[(usize, &View, usize)], output: Optio
         let Some(narrow) = vectors.iter().map(|(_, _, size)| *size).min() else { continue };
         let wide = vectors.iter().map(|(_, _, size)| *size).max().unwrap_or(1);
         let stores = output.is_none_or(|output| vectors.iter().any(|(at, ..)| *at == output));
-        if last % width == 0 && stores && width * narrow <= VECTOR_BYTES && width * wide <= 2 * VECTOR_BYTES {
+        if last.is_multiple_of(width)
+            && stores
+            && width * narrow <= VECTOR_BYTES
+            && width * wide <= 2 * VECTOR_BYTES
+        {
             return width;
         }
     }

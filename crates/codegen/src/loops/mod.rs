@@ -4,13 +4,14 @@ mod access;
 mod elements;
 mod rows;
 mod stages;
+mod turned;
 
 use warpforge_fusion::Graph;
 use warpforge_fusion::View;
 use warpforge_fusion::cluster::{Body, BodyOp, Cluster};
 
 use crate::kernel::{Emitted, Unsupported};
-use crate::options::Options;
+use crate::options::{Effort, Options};
 
 /// The kernels of a loop.
 pub(crate) fn emit(
@@ -21,6 +22,12 @@ pub(crate) fn emit(
 ) -> Result<Emitted, Unsupported> {
     if graph.node(cluster.output).is_empty() {
         return Ok(Emitted::default());
+    }
+    if options.effort == Effort::Fast
+        && !body.has_reductions()
+        && let Some(turned) = turned::plan(body)
+    {
+        return turned.emit(graph, cluster, body, options);
     }
     if body.has_reductions() {
         rows::emit(graph, cluster, body, options)

@@ -23,14 +23,17 @@ const LEAST_THREADS: usize = 128;
 /// Threads that keep a device busy.
 const BUSY_THREADS: usize = 1 << 16;
 
-/// Rows side by side that a block takes when their elements lie side by side.
-const ACROSS: usize = 32;
+/// Rows side by side that a block takes when their elements lie side by side: fewer where there are few.
+const ACROSS: [usize; 3] = [32, 16, 8];
+
+/// Blocks that a device should have.
+const BUSY_BLOCKS: usize = 256;
 
 /// How threads share the work.
 struct Shape {
     /// Threads of a block.
     threads: usize,
-    /// Rows side by side: 1, or [`ACROSS`] where neighbouring threads read neighbouring rows.
+    /// Rows side by side: 1, or one of [`ACROSS`] where neighbouring threads read neighbouring rows.
     across: usize,
     /// Threads that compute a row together.
     group: usize,
@@ -323,11 +326,12 @@ fn shape(
     let loads: Vec<usize> = (0..body.loads.len()).filter(varies).collect();
     let beside = loads.iter().filter(|&&at| columns.inner(at) == Some(1)).count();
     let below = loads.iter().filter(|&&at| rows.inner(at) == Some(1)).count();
-    if below > beside && rows.dims.last().is_some_and(|&last| last >= ACROSS / 2) {
-        let group = len.div_ceil(8).next_power_of_two().clamp(1, 16);
-        let threads = (ACROSS * group).max(LEAST_THREADS);
-        let group = threads / ACROSS;
-        return Shape { threads, across: ACROSS, group, width: 1, chunks: len.div_ceil(group) };
+    if below > beside && rows.dims.last().is_some_and(|&last| last >= ACROSS[1]) {
+        let across = ACROSS.into_iter().find(|across| row_count / across >= BUSY_BLOCKS).unwrap_or(ACROSS[2]);
+        let group = len.div_ceil(8).next_power_of_two().clamp(1, 512 / across);
+        let threads = (across * group).max(LEAST_THREADS);
+        let group = threads / across;
+        return Shape { threads, across, group, width: 1, chunks: len.div_ceil(group) };
     }
     let mut seen: Vec<(usize, &View, usize)> =
         loads.iter().map(|&at| (at, &body.loads[at].view, size(at))).collect();

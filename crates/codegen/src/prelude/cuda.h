@@ -17,6 +17,12 @@
 WF_DEVICE void wf_sync() { __syncthreads(); }
 WF_DEVICE void wf_sync_warp() { __syncwarp(); }
 WF_DEVICE unsigned wf_shuffle_bits(unsigned value, int mask) { return __shfl_xor_sync(0xffffffffu, value, mask); }
+WF_DEVICE unsigned wf_swap_if(unsigned* spot, unsigned expected, unsigned wanted) {
+  return atomicCAS(spot, expected, wanted);
+}
+WF_DEVICE unsigned long long wf_swap_if(unsigned long long* spot, unsigned long long expected, unsigned long long wanted) {
+  return atomicCAS(spot, expected, wanted);
+}
 WF_DEVICE float wf_float(unsigned bits) { return __uint_as_float(bits); }
 WF_DEVICE unsigned wf_bits(float value) { return __float_as_uint(value); }
 WF_DEVICE double wf_double(unsigned long long bits) { return __longlong_as_double((long long)bits); }

@@ -21,6 +21,11 @@ WF_DEVICE unsigned wf_shuffle_bits(unsigned value, int mask) {
   const int lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
   return (unsigned)__builtin_amdgcn_ds_bpermute((lane ^ mask) << 2, (int)value);
 }
+template <class T>
+WF_DEVICE T wf_swap_if(T* spot, T expected, T wanted) {
+  __atomic_compare_exchange_n(spot, &expected, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
 WF_DEVICE float wf_float(unsigned bits) { return __builtin_bit_cast(float, bits); }
 WF_DEVICE unsigned wf_bits(float value) { return __builtin_bit_cast(unsigned, value); }
 WF_DEVICE double wf_double(unsigned long long bits) { return __builtin_bit_cast(double, bits); }

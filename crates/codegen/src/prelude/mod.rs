@@ -10,7 +10,12 @@ const HIP: &str = include_str!("hip.h");
 /// Tensor cores and copies that do not wait: CUDA alone has them.
 const MMA: &str = include_str!("mma.h");
 /// Arithmetic as StableHLO defines it, conversions, folds of groups of threads, instrumentation.
-const COMMON: &str = concat!(include_str!("common.h"), include_str!("groups.h"), include_str!("salt.h"));
+const COMMON: &str = concat!(
+    include_str!("common.h"),
+    include_str!("groups.h"),
+    include_str!("salt.h"),
+    include_str!("atomic.h")
+);
 
 /// The text before the kernels of a dialect.
 #[must_use]

@@ -4,6 +4,9 @@ mod conv;
 mod epilogue;
 pub(crate) mod geometry;
 mod naive;
+mod tensor;
+pub(crate) mod tile;
+mod tiled;
 
 pub(crate) use epilogue::{Cells, Store};
 
@@ -12,7 +15,8 @@ use warpforge_fusion::cluster::{Cluster, Product};
 use warpforge_tensor::{ElementType, FloatType};
 
 use crate::kernel::{Emitted, Unsupported};
-use crate::options::{Options, Products};
+use crate::options::{Dialect, Effort, Options, Products};
+use geometry::Geometry;
 
 /// The kernels of a matrix product.
 pub(crate) fn dot(
@@ -24,7 +28,22 @@ pub(crate) fn dot(
     if graph.node(cluster.output).is_empty() {
         return Ok(Emitted::default());
     }
+    if options.effort == Effort::Fast {
+        let geometry = Geometry::new(graph, product)?;
+        let narrow = tensor::narrow(&geometry, options.products).filter(|_| options.dialect == Dialect::Cuda);
+        if let Some(ty) = narrow.filter(|_| sums_in_f32(graph, product)) {
+            return tensor::emit(graph, cluster, product, &geometry, ty, options);
+        }
+        if tiled::takes(graph, product, &geometry) {
+            return tiled::emit(graph, cluster, product, &geometry, options);
+        }
+    }
     naive::emit(graph, cluster, product, options)
+}
+
+fn sums_in_f32(graph: &Graph, product: &Product) -> bool {
+    let element = graph.node(product.node).element;
+    matches!(element, ElementType::Float(FloatType::F32 | FloatType::F16 | FloatType::Bf16))
 }
 
 /// The kernels of a convolution.

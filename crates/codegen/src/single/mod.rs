@@ -6,11 +6,11 @@ mod pad;
 mod window;
 
 use warpforge_fusion::cluster::{Cluster, Operand};
-use warpforge_fusion::{Graph, Op};
+use warpforge_fusion::{Graph, Id, Op};
 
 use crate::draft::{Draft, Launch};
 use crate::index::{Space, int};
-use crate::kernel::{Emitted, Unsupported};
+use crate::kernel::{Emitted, Kernel, Unsupported};
 use crate::options::Options;
 use crate::steps::packed;
 
@@ -25,10 +25,13 @@ pub(crate) fn emit(
     options: &Options,
 ) -> Result<Emitted, Unsupported> {
     let node = graph.node(cluster.output);
+    if let Op::Reference(part) = &node.op {
+        return crate::part::emit(graph, cluster, part, operands, options);
+    }
     if node.is_empty() {
         return Ok(Emitted::default());
     }
-    let mut element = Element::new(graph, cluster, options)?;
+    let mut element = Element::new(graph, cluster, cluster.output, options);
     let value = match &node.op {
         Op::Concat(axis) => concat::value(&mut element, operands, *axis)?,
         Op::Pad { low, interior, .. } => pad::value(&mut element, operands, low, interior)?,
@@ -36,25 +39,22 @@ pub(crate) fn emit(
         Op::ReduceWindow(fold, window, init) => window::value(&mut element, operands, *fold, window, init)?,
         op => return Err(Unsupported::new(op.name())),
     };
-    element.finish(&value)
+    Ok(Emitted { kernels: vec![element.finish(&value)?], scratch: Vec::new() })
 }
 
-/// A kernel whose threads have an element of the result each; its indices are `i0`, `i1`, …, one for each dimension.
+/// A kernel whose threads have an element of a value each; its indices are `i0`, `i1`, …, one for each dimension.
 pub(crate) struct Element<'a> {
     pub(crate) draft: Draft<'a>,
     pub(crate) cluster: &'a Cluster,
+    /// The value whose elements are numbered.
+    target: Id,
     /// The integer type of indices.
     pub(crate) index: &'static str,
-    len: usize,
 }
 
 impl<'a> Element<'a> {
-    pub(crate) fn new(
-        graph: &'a Graph,
-        cluster: &'a Cluster,
-        options: &'a Options,
-    ) -> Result<Self, Unsupported> {
-        let node = graph.node(cluster.output);
+    pub(crate) fn new(graph: &'a Graph, cluster: &'a Cluster, target: Id, options: &'a Options) -> Self {
+        let node = graph.node(target);
         let most = cluster.reads().iter().map(|&id| graph.node(id).len()).max().unwrap_or(0);
         let index = int(most.max(node.len()));
         let mut draft = Draft::new(graph, options);
@@ -63,26 +63,35 @@ impl<'a> Element<'a> {
         draft.text.open(format!("if (n < {})", node.len()));
         let space = Space { dims: node.dims.clone(), strides: Vec::new() };
         space.split(&mut draft.text, "n", "i", index);
-        Ok(Self { draft, cluster, index, len: node.len() })
+        Self { draft, cluster, target, index }
     }
 
     /// The kernel, once the lines that compute the element's value stand.
-    pub(crate) fn finish(mut self, value: &str) -> Result<Emitted, Unsupported> {
+    pub(crate) fn finish(mut self, value: &str) -> Result<Kernel, Unsupported> {
+        self.store(self.target, "n", value)?;
+        self.done()
+    }
+
+    /// Lines that store an element of a value.
+    pub(crate) fn store(&mut self, id: Id, place: &str, value: &str) -> Result<(), Unsupported> {
+        let element = self.draft.graph.node(id).element;
+        let pointer = self.draft.write(id)?;
+        self.draft.salt().wrote(&mut self.draft.text, value, element.byte_width());
+        self.draft.text.line(format!("{pointer}[{place}] = {};", packed(element, value)?));
+        Ok(())
+    }
+
+    /// The kernel, once everything is stored.
+    pub(crate) fn done(mut self) -> Result<Kernel, Unsupported> {
         let graph = self.draft.graph;
-        let node = graph.node(self.cluster.output);
-        let pointer = self.draft.write(self.cluster.output)?;
-        let salt = self.draft.salt();
-        let text = &mut self.draft.text;
-        salt.wrote(text, value, node.element.byte_width());
-        text.line(format!("{pointer}[n] = {};", packed(node.element, value)?));
-        text.close();
-        salt.end(text);
-        let launch = Launch::new(self.len.div_ceil(THREADS), THREADS);
+        self.draft.text.close();
+        self.draft.salt().end(&mut self.draft.text);
+        let node = graph.node(self.target);
+        let launch = Launch::new(node.len().div_ceil(THREADS), THREADS);
         let dims: Vec<String> = node.dims.iter().map(ToString::to_string).collect();
-        let title = format!("{} to {}", node.op.name(), dims.join("x"));
-        let what = node.op.name();
-        let what = what.split_whitespace().next().unwrap_or("single").to_owned();
-        let kernel = self.draft.finish(&what, title, &launch, self.cluster.cost(graph))?;
-        Ok(Emitted { kernels: vec![kernel], scratch: Vec::new() })
+        let name = graph.node(self.cluster.output).op.name();
+        let title = format!("{name} to {}", dims.join("x"));
+        let what = name.split_whitespace().next().unwrap_or("single").to_owned();
+        self.draft.finish(&what, title, &launch, self.cluster.cost(graph))
     }
 }

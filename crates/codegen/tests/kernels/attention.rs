@@ -1,6 +1,6 @@
 //! Attention in one kernel and in three.
 
-use warpforge_codegen::{Effort, Options, Products, Salt};
+use warpforge_codegen::{Dialect, Effort, Options, Products, Salt, emit};
 
 use crate::case::{Case, cuda, snapshot};
 use crate::host::check;
@@ -70,6 +70,24 @@ fn narrow_attention_is_one_kernel() {
 }
 
 #[test]
+fn keys_that_no_query_of_a_tile_sees_are_left_out() {
+    let scores = "tensor<1x1x400x400xf32>";
+    let mask = format!(
+        "%i = stablehlo.iota dim = 2 : tensor<1x1x400x400xi32>
+    %j = stablehlo.iota dim = 3 : tensor<1x1x400x400xi32>
+    %see = stablehlo.compare LE, %j, %i : (tensor<1x1x400x400xi32>, tensor<1x1x400x400xi32>) -> tensor<1x1x400x400xi1>
+    %none = stablehlo.constant dense<0xFF800000> : {scores}
+    %x = stablehlo.select %see, %y, %none : tensor<1x1x400x400xi1>, {scores}"
+    );
+    let text = attention("bf16", [1, 1, 400, 400, 32], false)
+        .replace(&format!("%x = stablehlo.add %y, %y : {scores}"), &mask);
+    let case = Case::new(&text);
+    let emitted = case.emitted(&cuda());
+    assert!(emitted[0].kernels[0].source.contains("const int seen = (first + 127 + (0)) / 64 + 1;"));
+    check(&text, &cuda(), 2e-2);
+}
+
+#[test]
 fn f32_attention_is_one_kernel_where_its_products_may_be_narrow() {
     let text = attention("f32", [2, 1, 33, 50, 24], true);
     let narrow = Options { products: Products::F16, ..cuda() };
@@ -78,9 +96,11 @@ fn f32_attention_is_one_kernel_where_its_products_may_be_narrow() {
 }
 
 #[test]
-fn other_attention_is_three_kernels() {
-    let text = attention("f32", [1, 2, 12, 20, 8], true);
+fn other_attention_is_refused() {
+    let case = Case::new(&attention("f32", [1, 2, 12, 20, 8], true));
     let naive = Options { effort: Effort::Naive, ..cuda() };
-    assert_eq!(kernels(&text, &naive), 3);
-    check(&text, &naive, 1e-5);
+    for options in [naive, cuda(), Options::new(Dialect::Hip, "gfx942")] {
+        let refused = emit(&case.graph, &case.clusters.clusters[0], &options).unwrap_err();
+        assert_eq!(refused.to_string(), "no kernel for attention in one piece");
+    }
 }

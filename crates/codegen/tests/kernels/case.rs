@@ -114,6 +114,12 @@ pub(crate) fn snapshot(name: &str, text: &str, options: &Options) {
         insta::assert_snapshot!(name, texts.join("\n"));
     });
     let hip = Options { dialect: Dialect::Hip, architecture: "gfx942".to_owned(), ..options.clone() };
-    let emitted = case.emitted(&hip);
+    // Attention on tensor cores has no kernel in the other dialect; everything else has.
+    let emitted =
+        case.clusters.clusters.iter().filter_map(|cluster| match emit(&case.graph, cluster, &hip) {
+            Err(refused) if refused.what == "attention in one piece" => None,
+            emitted => Some(emitted.unwrap()),
+        });
+    let emitted: Vec<Emitted> = emitted.collect();
     hip::compiles(emitted.iter().flat_map(|emitted| &emitted.kernels));
 }

@@ -87,6 +87,12 @@ inline unsigned wf_shuffle_bits(unsigned value, int mask) {
   wf_sync_warp();
   return other;
 }
+template <class T>
+inline T wf_swap_if(T* spot, T expected, T wanted) {
+  const T old = *spot;
+  if (old == expected) *spot = wanted;
+  return old;
+}
 inline float wf_float(unsigned bits) { float value; memcpy(&value, &bits, 4); return value; }
 inline unsigned wf_bits(float value) { unsigned bits; memcpy(&bits, &value, 4); return bits; }
 inline double wf_double(unsigned long long bits) { double value; memcpy(&value, &bits, 8); return value; }

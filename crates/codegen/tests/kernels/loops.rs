@@ -107,3 +107,18 @@ fn reductions_fold_any_dimensions() {
         check(&sum(dims, axes, result), &cuda(), 1e-6);
     }
 }
+
+#[test]
+fn what_runs_along_another_dimension_is_turned() {
+    let text = "func.func @main(%x: tensor<3x40x33xf32>, %b: tensor<33xf32>) -> tensor<3x33x40xf32> {
+    %t = stablehlo.transpose %x, dims = [0, 2, 1] : (tensor<3x40x33xf32>) -> tensor<3x33x40xf32>
+    %w = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<33xf32>) -> tensor<3x33x40xf32>
+    %s = stablehlo.iota dim = 2 : tensor<3x33x40xf32>
+    %u = stablehlo.add %t, %w : tensor<3x33x40xf32>
+    %r = stablehlo.multiply %u, %s : tensor<3x33x40xf32>
+    return %r : tensor<3x33x40xf32>
+}";
+    snapshot("turned", text, &cuda());
+    check(text, &cuda(), 1e-6);
+    check(text, &Options { salt: Salt::Trace, ..cuda() }, 1e-6);
+}

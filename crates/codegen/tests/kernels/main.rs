@@ -6,5 +6,6 @@ mod hip;
 mod host;
 mod loops;
 mod nvrtc;
+mod part;
 mod products;
 mod single;

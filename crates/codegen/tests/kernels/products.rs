@@ -1,6 +1,6 @@
 //! Products and convolutions with epilogues.
 
-use warpforge_codegen::{Effort, Options, Salt};
+use warpforge_codegen::{Effort, Options, Products, Salt};
 
 use crate::case::{Case, cuda, snapshot};
 use crate::host::check;
@@ -55,4 +55,24 @@ fn naive_products_take_any_strides() {
 fn naive_convolutions_have_groups_and_epilogues() {
     snapshot("conv_naive", CONVOLUTION, &naive());
     check(CONVOLUTION, &naive(), 1e-5);
+}
+
+#[test]
+fn f32_products_are_tiled() {
+    let text = product("f32", 128, 128, 32, false);
+    snapshot("dot_tiled", &text, &cuda());
+    check(&text, &cuda(), 1e-5);
+    check(&product("f32", 140, 20, 33, true), &cuda(), 1e-5);
+    check(&product("f32", 7, 132, 36, true), &cuda(), 1e-5);
+    check(BATCHED, &Options { salt: Salt::Trace, ..cuda() }, 1e-5);
+}
+
+#[test]
+fn narrow_products_run_on_tensor_cores() {
+    let text = product("bf16", 128, 128, 64, true);
+    snapshot("dot_tensor", &text, &cuda());
+    check(&text, &cuda(), 2e-2);
+    check(&product("f16", 140, 72, 200, false), &cuda(), 2e-2);
+    check(&product("bf16", 9, 133, 41, true), &cuda(), 2e-2);
+    check(&product("f32", 20, 40, 24, false), &Options { products: Products::F16, ..cuda() }, 1e-2);
 }

@@ -1,0 +1,67 @@
+//! All kernels of a program as one text that a compiler takes, with what each is for.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use warpforge_fusion::Graph;
+use warpforge_fusion::cluster::Clusters;
+
+use crate::emit::emit;
+use crate::kernel::{Argument, Kernel};
+use crate::options::Options;
+use crate::prelude::prelude;
+
+/// The prelude, then cluster by cluster its kernels; clusters that have none say why.
+#[must_use]
+pub fn listing(graph: &Graph, clusters: &Clusters, options: &Options) -> String {
+    let mut text = prelude(options.dialect).to_owned();
+    let mut known = HashSet::new();
+    for (number, cluster) in clusters.clusters.iter().enumerate() {
+        let node = graph.node(cluster.output);
+        let dims: Vec<String> = node.dims.iter().map(|dim| format!("{dim}x")).collect();
+        let _ = writeln!(
+            text,
+            "\n// #{number} -> %{} tensor<{}{}>",
+            cluster.output.0,
+            dims.concat(),
+            node.element
+        );
+        match emit(graph, cluster, options) {
+            Err(unsupported) => {
+                let _ = writeln!(text, "// {unsupported}");
+            }
+            Ok(emitted) => {
+                for (at, bytes) in emitted.scratch.iter().enumerate() {
+                    let _ = writeln!(text, "// scratch {at}: {bytes} bytes");
+                }
+                for kernel in &emitted.kernels {
+                    let _ = writeln!(text, "// {}", launch(kernel));
+                    if known.insert(kernel.name.clone()) {
+                        text.push_str(&kernel.source);
+                    }
+                }
+            }
+        }
+    }
+    text
+}
+
+fn launch(kernel: &Kernel) -> String {
+    let arguments: Vec<String> = kernel
+        .arguments
+        .iter()
+        .map(|argument| match argument {
+            Argument::Value(id) => format!("%{}", id.0),
+            Argument::Output(id) => format!("out %{}", id.0),
+            Argument::Scratch(at) => format!("scratch {at}"),
+            Argument::Salt => "salt".to_owned(),
+        })
+        .collect();
+    let Kernel { name, title, grid, block, shared_bytes, flops, bytes, .. } = kernel;
+    format!(
+        "{title}: {name}({}), {} blocks of {} threads, {shared_bytes} bytes of shared memory, {flops} FLOP, {bytes} bytes",
+        arguments.join(", "),
+        grid[0],
+        block[0]
+    )
+}

@@ -1,0 +1,67 @@
+//! Operations that the graph has no form for.
+
+use crate::case::{cuda, snapshot};
+use crate::host::check;
+
+fn both(name: &str, text: &str) {
+    snapshot(name, text, &cuda());
+    check(text, &cuda(), 1e-6);
+}
+
+#[test]
+fn slices_are_taken_and_put_where_indices_say() {
+    both(
+        "dynamic_slice",
+        "func.func @main(%x: tensor<7x6xf32>, %i: tensor<i32>, %j: tensor<i64>) -> tensor<3x4xf32> {
+    %k = stablehlo.convert %j : (tensor<i64>) -> tensor<i32>
+    %r = stablehlo.dynamic_slice %x, %i, %k, sizes = [3, 4] : (tensor<7x6xf32>, tensor<i32>, tensor<i32>) -> tensor<3x4xf32>
+    return %r : tensor<3x4xf32>
+}",
+    );
+    both(
+        "dynamic_update_slice",
+        "func.func @main(%x: tensor<7x6xbf16>, %u: tensor<2x3xbf16>, %i: tensor<i32>) -> tensor<7x6xbf16> {
+    %c = stablehlo.constant dense<2> : tensor<i32>
+    %r = stablehlo.dynamic_update_slice %x, %u, %c, %i : (tensor<7x6xbf16>, tensor<2x3xbf16>, tensor<i32>, tensor<i32>) -> tensor<7x6xbf16>
+    return %r : tensor<7x6xbf16>
+}",
+    );
+}
+
+#[test]
+fn the_place_of_the_largest_is_found() {
+    both(
+        "argmax",
+        "func.func @main(%x: tensor<5x30xf32>) -> (tensor<5xf32>, tensor<5xi64>) {
+    %i = stablehlo.iota dim = 1 : tensor<5x30xi64>
+    %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %zero = stablehlo.constant dense<0> : tensor<i64>
+    %r:2 = stablehlo.reduce(%x init: %least), (%i init: %zero) across dimensions = [1] : (tensor<5x30xf32>, tensor<5x30xi64>, tensor<f32>, tensor<i64>) -> (tensor<5xf32>, tensor<5xi64>)
+     reducer(%a: tensor<f32>, %c: tensor<f32>) (%b: tensor<i64>, %d: tensor<i64>) {
+      %p = stablehlo.compare GE, %a, %c : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %v = stablehlo.select %p, %a, %c : tensor<i1>, tensor<f32>
+      %w = stablehlo.select %p, %b, %d : tensor<i1>, tensor<i64>
+      stablehlo.return %v, %w : tensor<f32>, tensor<i64>
+    }
+    return %r#0, %r#1 : tensor<5xf32>, tensor<5xi64>
+}",
+    );
+}
+
+#[test]
+fn updates_meet_where_indices_say() {
+    for element in ["f32", "bf16", "f64", "i8"] {
+        let text = format!(
+            "func.func @main(%x: tensor<9x4x{element}>, %i: tensor<6x1xi64>, %u: tensor<6x4x{element}>) -> tensor<9x4x{element}> {{
+    %r = \"stablehlo.scatter\"(%x, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
+    ^bb0(%a: tensor<{element}>, %b: tensor<{element}>):
+      %s = stablehlo.add %a, %b : tensor<{element}>
+      stablehlo.return %s : tensor<{element}>
+    }}) : (tensor<9x4x{element}>, tensor<6x1xi64>, tensor<6x4x{element}>) -> tensor<9x4x{element}>
+    return %r : tensor<9x4x{element}>
+}}"
+        );
+        snapshot(&format!("scatter_{element}"), &text, &cuda());
+        check(&text, &cuda(), 1e-2);
+    }
+}
