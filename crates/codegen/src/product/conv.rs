@@ -14,6 +14,7 @@ use crate::steps::loaded;
 
 const THREADS: usize = 256;
 
+/// The kernel of a convolution, an element of the result for each thread.
 pub(super) fn emit(
     graph: &Graph,
     cluster: &Cluster,

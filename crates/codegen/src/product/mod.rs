@@ -7,6 +7,7 @@ mod naive;
 mod tensor;
 pub(crate) mod tile;
 mod tiled;
+mod windows;
 
 pub(crate) use epilogue::{Cells, Store};
 
@@ -55,6 +56,9 @@ pub(crate) fn conv(
 ) -> Result<Emitted, Unsupported> {
     if graph.node(cluster.output).is_empty() {
         return Ok(Emitted::default());
+    }
+    if options.effort == Effort::Fast && windows::takes(graph, product) {
+        return windows::emit(graph, cluster, product, options);
     }
     conv::emit(graph, cluster, product, options)
 }

@@ -76,3 +76,21 @@ fn narrow_products_run_on_tensor_cores() {
     check(&product("bf16", 9, 133, 41, true), &cuda(), 2e-2);
     check(&product("f32", 20, 40, 24, false), &Options { products: Products::F16, ..cuda() }, 1e-2);
 }
+
+#[test]
+fn convolutions_are_products_in_tiles() {
+    for channels in [8, 3] {
+        let text = format!(
+            "func.func @main(%x: tensor<2x9x8x{channels}xf32>, %w: tensor<20x{channels}x3x3xf32>, %b: tensor<20xf32>) -> tensor<2x5x4x20xf32> {{
+    %c = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[o, i, 0, 1]->[b, 0, 1, f], window = {{stride = [2, 2], pad = [[1, 1], [1, 1]]}} {{feature_group_count = 1 : i64, batch_group_count = 1 : i64}} : (tensor<2x9x8x{channels}xf32>, tensor<20x{channels}x3x3xf32>) -> tensor<2x5x4x20xf32>
+    %s = stablehlo.broadcast_in_dim %b, dims = [3] : (tensor<20xf32>) -> tensor<2x5x4x20xf32>
+    %r = stablehlo.add %c, %s : tensor<2x5x4x20xf32>
+    return %r : tensor<2x5x4x20xf32>
+}}"
+        );
+        if channels == 8 {
+            snapshot("conv_tiled", &text, &cuda());
+        }
+        check(&text, &cuda(), 1e-5);
+    }
+}
