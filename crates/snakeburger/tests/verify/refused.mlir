@@ -41,6 +41,14 @@ func.func @f(%a: tensor<3xf32>) {
 
 // -----
 
+// says: there is no interface 5
+func.func @f() {
+  stablehlo.custom_call @g() {api_version = 5 : i32} : () -> ()
+  func.return
+}
+
+// -----
+
 // says: this call takes nothing and gives a buffer
 func.func @f(%a: tensor<2xf32>) {
   %0 = stablehlo.custom_call @CreateBuffer(%a) : (tensor<2xf32>) -> memref<2xf32>

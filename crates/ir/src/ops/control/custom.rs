@@ -167,6 +167,7 @@ pub(super) fn configuration(cx: &mut Cx<'_>) -> Option<()> {
     /// The version of the interface that takes dictionaries.
     const TYPED: i64 = 4;
     let version = cx.i64("api_version")?;
+    cx.check((0..=TYPED).contains(&version), "api_version", || format!("there is no interface {version}"));
     let config = cx.attr("backend_config")?;
     let fits = if version == TYPED {
         matches!(config, Attribute::Dict(_))
