@@ -81,7 +81,7 @@ fn measure(pool: &Pool, gemm: &Arc<Gemm>, geometry: Geometry, window: usize) -> 
         output_stride: 1,
     };
     // SAFETY: the weights have these sizes.
-    let packed = unsafe { convolution.pack(&weights, Some(pool)) }.expect("memory");
+    let packed = unsafe { convolution.prepare(&weights, Some(pool)) }.expect("memory");
     let mut out = vec![0f32; convolution.rows() * outputs];
     let strides = [size * channels, channels];
     let input =

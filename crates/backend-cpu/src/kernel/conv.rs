@@ -114,7 +114,7 @@ impl Conv {
             let tensor = super::aligned(tensor)?;
             // SAFETY: the view was made from the sizes of the tensor.
             let packed = unsafe {
-                made.convolution.pack(&made.weights_at(tensor.bytes().as_ptr()), Some(setting.pool))?
+                made.convolution.prepare(&made.weights_at(tensor.bytes().as_ptr()), Some(setting.pool))?
             };
             made.packed = Some(packed);
         }

@@ -5,6 +5,7 @@
 //! `geometry`: strides, padding, dilations of window and input are all in that table. `taps` turns it into addresses; a
 //! tap outside the input has the address of a row of zeros. Inputs of few channels are first copied with their padding
 //! (`padded`), so that all taps along the last dimension are one run.
+//! Windows of three by three over many channels have fewer products than taps (`winograd`).
 
 // Kernels read and write through the addresses that their callers vouch for.
 #![allow(unsafe_code)]
@@ -17,6 +18,7 @@ mod taps;
 #[cfg(test)]
 mod tests;
 mod weights;
+mod winograd;
 
 pub use error::ConvError;
 pub use geometry::{Dimension, Geometry};

@@ -8,10 +8,11 @@ use super::ConvError;
 use super::geometry::{Dimension, Geometry, Line};
 use super::padded::{Padded, Source};
 use super::taps::Taps;
-use super::weights::{PackedWeights, Weights, pack_group};
+use super::weights::{Form, PackedWeights, Weights, pack_group};
+use super::winograd::{Plan, Transformed};
 use crate::block::Sink;
 use crate::gemm::drive::Target;
-use crate::gemm::{Gemm, Shape};
+use crate::gemm::{Gemm, Kind, PackedRhs, Shape};
 use crate::pool::Pool;
 
 /// Up to so many channels the taps along the last dimension are made one run.
@@ -36,6 +37,8 @@ pub struct Convolution {
     gemm: Arc<Gemm>,
     geometry: Geometry,
     lines: Vec<Line>,
+    /// How it is computed with fewer products, where that gains time.
+    pub(super) fewer: Option<Plan>,
     /// As many bytes as the longest run has.
     zeros: Vec<u8>,
 }
@@ -66,7 +69,9 @@ impl Convolution {
             return Err(ConvError::TooLarge { dimension: 0 });
         }
         let zeros = vec![0; channels / groups * size_of::<f64>()];
-        Ok(Self { gemm, geometry, lines, zeros })
+        let plan = || Plan::new(&geometry, &lines, gemm.isa());
+        let fewer = if gemm.kind() == Kind::F32 { plan() } else { None };
+        Ok(Self { gemm, geometry, lines, fewer, zeros })
     }
 
     /// The spatial sizes of the output.
@@ -80,7 +85,29 @@ impl Convolution {
         self.lines.iter().map(|line| line.outputs).product::<usize>() * self.geometry.batch
     }
 
-    /// Packs weights once for many runs.
+    /// Prepares weights once for many runs: that may take a while, and makes runs faster.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Convolution::pack`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Convolution::pack`].
+    pub unsafe fn prepare(&self, weights: &Weights, pool: Option<&Pool>) -> Result<PackedWeights, ConvError> {
+        match &self.fewer {
+            Some(plan) if weights.element == ElementType::F32 => {
+                self.check_strides(weights.window_strides.len())?;
+                // SAFETY: as the caller promises.
+                let transformed = unsafe { Transformed::new(&self.gemm, plan, weights, pool)? };
+                Ok(PackedWeights { form: Form::Transformed(transformed) })
+            }
+            // SAFETY: as the caller promises.
+            _ => unsafe { self.pack(weights, pool) },
+        }
+    }
+
+    /// Packs weights for a run.
     ///
     /// # Errors
     ///
@@ -103,7 +130,7 @@ impl Convolution {
             // SAFETY: as the caller promises.
             unsafe { pack_group(&self.gemm, &weights, &window, channels / groups, columns, pool) }
         };
-        Ok(PackedWeights { groups: (0..groups).map(pack).collect::<Result<_, _>>()? })
+        Ok(PackedWeights { form: Form::Groups((0..groups).map(pack).collect::<Result<_, _>>()?) })
     }
 
     fn check_strides(&self, found: usize) -> Result<(), ConvError> {
@@ -135,10 +162,17 @@ impl Convolution {
         let strides =
             if input.strides.is_empty() && self.lines.len() == 1 { &one[..] } else { input.strides };
         self.check_strides(strides.len())?;
-        if weights.groups.len() != self.geometry.groups {
-            return Err(ConvError::Weights);
-        }
         let input = Input { strides, ..*input };
+        let weights = match (&weights.form, &self.fewer) {
+            (Form::Groups(weights), _) if weights.len() == self.geometry.groups => weights.as_slice(),
+            (Form::Transformed(weights), Some(plan)) if input.element == ElementType::F32 => {
+                let target = Target { out, stride, sink, origin: (0, 0) };
+                let zeros = self.zeros.as_ptr().cast();
+                // SAFETY: as the caller promises.
+                return unsafe { plan.run(&self.gemm, pool, &input, weights, target, zeros) };
+            }
+            _ => return Err(ConvError::Weights),
+        };
         let merge = self.merges();
         // SAFETY: as the caller promises.
         unsafe {
@@ -165,7 +199,7 @@ impl Convolution {
         pool: &Pool,
         input: &Input<'_>,
         merge: bool,
-        weights: &PackedWeights,
+        weights: &[PackedRhs],
         out: Option<*mut u8>,
         stride: usize,
         sink: Option<&Sink<'_>>,
@@ -211,7 +245,7 @@ impl Convolution {
         input: &Input<'_>,
         lines: &[Line],
         merged: usize,
-        weights: &PackedWeights,
+        weights: &[PackedRhs],
         out: Option<*mut u8>,
         stride: usize,
         sink: Option<&Sink<'_>>,
@@ -223,7 +257,7 @@ impl Convolution {
         let taps: usize = lines.iter().map(|line| line.window).product();
         let shape = Shape { m: self.rows(), n, k: taps * run };
         let sum = self.gemm.kind().sum().byte_width();
-        for (group, weights) in weights.groups.iter().enumerate() {
+        for (group, weights) in weights.iter().enumerate() {
             let rows = Taps {
                 data: input.data.wrapping_add(group * run * bytes),
                 lines,

@@ -12,7 +12,7 @@ use crate::gemm::{Gemm, Kind};
 use crate::isa::Isa;
 use crate::pool::Pool;
 
-fn pool(threads: usize) -> Pool {
+pub(super) fn pool(threads: usize) -> Pool {
     Pool::new(NonZeroUsize::new(threads).unwrap()).unwrap()
 }
 
@@ -69,7 +69,7 @@ fn digits(mut number: usize, sizes: &[usize]) -> Vec<usize> {
 }
 
 /// The definition: input NHWC and weights HWIO, dense.
-fn expected(geometry: &Geometry, input: &[f32], weights: &[f32], output: &[usize]) -> Vec<f64> {
+pub(super) fn expected(geometry: &Geometry, input: &[f32], weights: &[f32], output: &[usize]) -> Vec<f64> {
     let window: Vec<usize> = geometry.dimensions.iter().map(|dimension| dimension.window).collect();
     let (inputs, outputs) = (geometry.channels / geometry.groups, geometry.outputs / geometry.groups);
     let pixels: usize = output.iter().product();

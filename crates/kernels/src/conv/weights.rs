@@ -2,6 +2,7 @@
 
 use warpforge_tensor::ElementType;
 
+use super::winograd::Transformed;
 use crate::gemm::{Gemm, GemmError, Operand, PackedRhs};
 use crate::pool::Pool;
 
@@ -21,18 +22,32 @@ pub struct Weights {
     pub output_stride: usize,
 }
 
+// SAFETY: weights are read only, and who packs them promises that nobody writes to them meanwhile.
+unsafe impl Sync for Weights {}
+
 /// Weights as the kernels of one convolution read them.
 #[derive(Debug)]
 pub struct PackedWeights {
+    pub(super) form: Form,
+}
+
+/// What weights have been made into.
+#[derive(Debug)]
+pub(super) enum Form {
     /// One operand for each group.
-    pub(super) groups: Vec<PackedRhs>,
+    Groups(Vec<PackedRhs>),
+    /// Operands of the products that are fewer than the taps.
+    Transformed(Transformed),
 }
 
 impl PackedWeights {
     /// Bytes that they take.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.groups.iter().map(PackedRhs::bytes).sum()
+        match &self.form {
+            Form::Groups(groups) => groups.iter().map(PackedRhs::bytes).sum(),
+            Form::Transformed(weights) => weights.bytes(),
+        }
     }
 }
 

@@ -49,6 +49,11 @@ impl Gemm {
         self.kind
     }
 
+    /// The instructions that they use.
+    pub(crate) fn isa(&self) -> Isa {
+        self.isa
+    }
+
     /// Bytes of a sum.
     fn sum_bytes(&self) -> usize {
         self.kind.sum().byte_width()
