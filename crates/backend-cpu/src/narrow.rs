@@ -1,4 +1,5 @@
-//! Values that products in bf16 read lie in memory as bf16: half the bytes, and no rounding where they are read.
+//! Values that products and convolutions in bf16 read lie in memory as bf16: half the bytes, and no rounding where they are
+//! read.
 //!
 //! A product rounds its operands to bf16 in any case, so results are the same bit for bit, wherever it is done.
 
@@ -34,7 +35,9 @@ pub(crate) fn narrow(graph: &mut Graph, clusters: &mut Clusters) {
     let mut copies: HashMap<Id, Id> = HashMap::new();
     for mut cluster in std::mem::take(&mut clusters.clusters) {
         let rounds = rounded(graph, &cluster);
-        for operand in operands(&mut cluster).into_iter().filter(|operand| rounds.contains(&operand.value)) {
+        for operand in
+            operands(graph, &mut cluster).into_iter().filter(|operand| rounds.contains(&operand.value))
+        {
             operand.value = copies.get(&operand.value).copied().unwrap_or(operand.value);
         }
         let (value, wide) = (cluster.output, graph.node(cluster.output).element == ElementType::F32);
@@ -73,19 +76,24 @@ fn copy(graph: &mut Graph, value: Id) -> Cluster {
 }
 
 /// The operands in memory of a cluster's products.
-fn operands(cluster: &mut Cluster) -> Vec<&mut Operand> {
+fn operands<'a>(graph: &Graph, cluster: &'a mut Cluster) -> Vec<&'a mut Operand> {
     match &mut cluster.kind {
         Kind::Dot(product) => product.operands.iter_mut().collect(),
         Kind::Attention(attention) => {
             attention.scores.operands.iter_mut().chain(&mut attention.values.operands[1..]).collect()
         }
-        Kind::Loop(_) | Kind::Conv(_) | Kind::Single(_) => Vec::new(),
+        // Channels each on their own are multiplied as they are.
+        Kind::Conv(product) => match &graph.node(product.node).op {
+            Op::Conv(conv) if conv.groups == 1 => product.operands.iter_mut().take(1).collect(),
+            _ => Vec::new(),
+        },
+        Kind::Loop(_) | Kind::Single(_) => Vec::new(),
     }
 }
 
 /// The values that a cluster's kernel rounds to bf16 before it does anything else with them.
 fn rounded(graph: &Graph, cluster: &Cluster) -> Vec<Id> {
-    let values: Vec<Id> = operands(&mut cluster.clone()).iter().map(|operand| operand.value).collect();
+    let values: Vec<Id> = operands(graph, &mut cluster.clone()).iter().map(|operand| operand.value).collect();
     // Operands of f64, of f16 or of integers are multiplied as they are.
     let known = |id: &Id| matches!(graph.node(*id).element, ElementType::F32 | ElementType::BF16);
     if values.iter().all(known) { values } else { Vec::new() }

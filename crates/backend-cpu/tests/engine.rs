@@ -183,6 +183,58 @@ fn a_convolution_has_its_normalisation_in_its_weights() {
     assert!(convolutions == 1 && names.len() <= 3, "{names:?}");
 }
 
+/// Images between convolutions in bf16 lie in memory as bf16, one that is added later does not; without a precision,
+/// windows of three by three are exact enough.
+#[test]
+fn convolutions_of_many_channels_in_both_precisions() {
+    let conv = |x: &str, w: &str, window: usize, i: usize, o: usize| {
+        let pad = window / 2;
+        format!(
+            "stablehlo.convolution({x}, {w}) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+            window = {{stride = [1, 1], pad = [[{pad}, {pad}], [{pad}, {pad}]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]}}
+            {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}}
+            : (tensor<2x13x11x{i}xf32>, tensor<{window}x{window}x{i}x{o}xf32>) -> tensor<2x13x11x{o}xf32>"
+        )
+    };
+    let text = format!(
+        "func.func @main(%u: tensor<3x3x32x64xf32>, %v: tensor<1x1x64x64xf32>, %w: tensor<3x3x64x32xf32>,
+            %x: tensor<2x13x11x32xf32>) -> tensor<2x13x11x32xf32> {{
+        %zero = stablehlo.constant dense<0.0> : tensor<2x13x11x64xf32>
+        %a = {}
+        %b = stablehlo.maximum %a, %zero : tensor<2x13x11x64xf32>
+        %c = {}
+        %d = stablehlo.add %c, %b : tensor<2x13x11x64xf32>
+        %e = stablehlo.maximum %d, %zero : tensor<2x13x11x64xf32>
+        %f = {}
+        func.return %f : tensor<2x13x11x32xf32> }}",
+        conv("%x", "%u", 3, 32, 64),
+        conv("%b", "%v", 1, 64, 64),
+        conv("%e", "%w", 3, 64, 32)
+    );
+    let weights = vec![
+        Some(tensor(&[3, 3, 32, 64], 1)),
+        Some(tensor(&[1, 1, 64, 64], 2)),
+        Some(tensor(&[3, 3, 64, 32], 3)),
+        None,
+    ];
+    let program = program(&text, weights);
+    let input = [tensor(&[2, 13, 11, 32], 4)];
+    let run = |backend: &dyn Backend, target: &Target| {
+        let executable = backend.compile(&program, target).unwrap();
+        executable.run(&input, &RunOptions::default()).unwrap().outputs.remove(0)
+    };
+    let expected = run(&Reference, &target(Tier::Correctness, 1));
+    let scale = expected.iter().map(|value| value.to_f64().abs()).fold(0.0, f64::max);
+    for (precision, bound) in [(Precision::Model, 1e-5), (Precision::Named("bf16".to_owned()), 1e-2)] {
+        let on = |threads| Target { precision: precision.clone(), ..target(Tier::Production, threads) };
+        let ours = run(&Cpu::default(), &on(2));
+        for (ours, theirs) in ours.iter().zip(expected.iter()) {
+            assert!((ours.to_f64() - theirs.to_f64()).abs() <= bound * scale, "{ours:?} is not {theirs:?}");
+        }
+        assert!(ours.identical(&run(&Cpu::default(), &on(1))));
+    }
+}
+
 /// Weights that are turned round, channels too, and a convolution of a convolution.
 #[test]
 fn convolutions_follow_each_other_with_reversed_weights() {

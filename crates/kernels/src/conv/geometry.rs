@@ -25,6 +25,13 @@ impl Dimension {
     pub fn new(input: usize, window: usize) -> Self {
         Self { input, window, stride: 1, padding: (0, 0), window_dilation: 1, base_dilation: 1 }
     }
+
+    /// The element of the input at a place of the padded and dilated input, if it is not padding.
+    pub(super) fn element(&self, place: usize) -> Option<u32> {
+        let (at, by) = (place as i64 - self.padding.0, self.base_dilation as i64);
+        let inside = at >= 0 && at % by == 0 && at / by < self.input as i64;
+        inside.then(|| (at / by) as u32)
+    }
 }
 
 /// The sizes of a convolution.

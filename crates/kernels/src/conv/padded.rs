@@ -35,13 +35,14 @@ impl Padded {
             let dilated =
                 (dimension.input.max(1) - 1) * dimension.base_dilation + usize::from(dimension.input > 0);
             let extent = dilated as i64 + dimension.padding.0 + dimension.padding.1;
-            (0..extent).map(|at| {
-                let (at, by) = (at - dimension.padding.0, dimension.base_dilation as i64);
-                let inside = at >= 0 && at % by == 0 && at / by < dimension.input as i64;
-                inside.then(|| (at / by) as u32)
-            })
+            (0..extent.max(0) as usize).map(|at| dimension.element(at))
         });
         Self { places: places.map(Iterator::collect).collect() }
+    }
+
+    /// A copy of these elements along each dimension.
+    pub(super) fn of(places: Vec<Vec<Option<u32>>>) -> Self {
+        Self { places }
     }
 
     /// A copy of the input as it is.

@@ -5,6 +5,10 @@ use std::sync::Arc;
 use warpforge_tensor::ElementType;
 
 use super::ConvError;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use super::columns;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use super::even::Evenly;
 use super::geometry::{Dimension, Geometry, Line};
 use super::padded::{Padded, Source};
 use super::taps::Taps;
@@ -39,6 +43,9 @@ pub struct Convolution {
     lines: Vec<Line>,
     /// How it is computed with fewer products, where that gains time.
     pub(super) fewer: Option<Plan>,
+    /// How tiles are loaded from the input as it lies, where they can be.
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    evenly: Option<Evenly>,
     /// As many bytes as the longest run has.
     zeros: Vec<u8>,
 }
@@ -71,7 +78,17 @@ impl Convolution {
         let zeros = vec![0; channels / groups * size_of::<f64>()];
         let plan = || Plan::new(&geometry, &lines, gemm.isa());
         let fewer = if gemm.kind() == Kind::F32 { plan() } else { None };
-        Ok(Self { gemm, geometry, lines, fewer, zeros })
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        let evenly = if gemm.takes_even_rows() { Evenly::new(&geometry, &lines) } else { None };
+        Ok(Self {
+            gemm,
+            geometry,
+            lines,
+            fewer,
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            evenly,
+            zeros,
+        })
     }
 
     /// The spatial sizes of the output.
@@ -173,6 +190,14 @@ impl Convolution {
             }
             _ => return Err(ConvError::Weights),
         };
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        if let (Some(evenly), [weights]) = (&self.evenly, weights) {
+            let target = Target { out, stride, sink, origin: (0, 0) };
+            // SAFETY: as the caller promises.
+            if unsafe { evenly.run(&self.gemm, pool, &self.geometry, &input, weights, target)? } {
+                return Ok(());
+            }
+        }
         let merge = self.merges();
         // SAFETY: as the caller promises.
         unsafe {
@@ -269,6 +294,13 @@ impl Convolution {
             };
             let out = out.map(|out| out.wrapping_add(group * n * sum));
             let target = Target { out, stride, sink, origin: (0, group * n) };
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            if merged > 1 && run <= columns::MOST && self.gemm.takes_even_rows() {
+                // SAFETY: as the caller promises; where there are tiles there are instructions for words.
+                if unsafe { columns::product(&self.gemm, pool, shape.m, &rows, weights, target)? } {
+                    continue;
+                }
+            }
             // SAFETY: as the caller promises.
             unsafe { self.gemm.rows_product(pool, shape, &rows, weights.view(), target)? };
         }

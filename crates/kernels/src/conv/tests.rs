@@ -39,7 +39,9 @@ fn read(bytes: &[u8], element: ElementType) -> f64 {
 }
 
 fn random_geometry(random: &mut fastrand::Rng) -> Geometry {
-    let rank = random.usize(0..=3);
+    // Whole rows of tiles now and then.
+    let many = random.usize(0..3) == 0;
+    let rank = if many { 2 } else { random.usize(0..=3) };
     let dimension = |random: &mut fastrand::Rng| Dimension {
         input: random.usize(1..9),
         window: random.usize(1..5),
@@ -48,10 +50,10 @@ fn random_geometry(random: &mut fastrand::Rng) -> Geometry {
         window_dilation: random.usize(1..3),
         base_dilation: random.usize(1..3),
     };
-    let groups = random.usize(1..4);
+    let groups = if many { 1 } else { random.usize(1..4) };
     Geometry {
         batch: random.usize(0..4),
-        channels: groups * random.usize(1..12),
+        channels: if many { 32 * random.usize(1..4) } else { groups * random.usize(1..12) },
         outputs: groups * random.usize(1..40),
         groups,
         dimensions: (0..rank).map(|_| dimension(random)).collect(),

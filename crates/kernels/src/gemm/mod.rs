@@ -36,3 +36,5 @@ pub use operand::{GemmError, Operand, Rhs, Shape};
 pub use packed::{PackedRhs, PackedView};
 pub use product::Gemm;
 pub use single::Scratch;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(crate) use tiles::Even;

@@ -54,6 +54,34 @@ impl Gemm {
         self.isa
     }
 
+    /// Whether tiles are loaded from rows of bf16 that lie evenly apart.
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    pub(crate) fn takes_even_rows(&self) -> bool {
+        matches!(self.engine, Engine::Tiles(_)) && self.kind == Kind::Bf16
+    }
+
+    /// The product of rows that lie evenly apart and fill a tile, and a packed operand.
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    pub(crate) unsafe fn even_product(
+        &self,
+        pool: &Pool,
+        even: &tiles::Even<'_>,
+        rhs: PackedView<'_>,
+        target: Target<'_>,
+    ) -> Result<(), GemmError> {
+        let k = even.taps.len() * even.steps * self.arrangement.row_multiple;
+        let rows = self.arrangement.rows(rhs.k);
+        self.check(&rhs, if rows == k { rhs.k } else { k }, None)?;
+        match self.engine {
+            // SAFETY: as the caller promises.
+            Engine::Tiles(tiles) if rhs.n > 0 => unsafe {
+                tiles::drive_even(pool, &self.store, tiles, even, rhs, target)?;
+            },
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// Bytes of a sum.
     fn sum_bytes(&self) -> usize {
         self.kind.sum().byte_width()

@@ -4,6 +4,7 @@
 //! kernel computes two by two tiles of the result with the whole depth of the product.
 
 mod drive;
+mod even;
 mod kernel;
 mod left;
 mod rows;
@@ -13,6 +14,8 @@ use std::arch::x86_64::{__cpuid, __cpuid_count};
 use std::marker::PhantomData;
 
 pub(super) use drive::{block, drive};
+pub(crate) use even::Even;
+pub(super) use even::drive as drive_even;
 
 /// Bytes in a row of a tile.
 const ROW_BYTES: usize = 64;
