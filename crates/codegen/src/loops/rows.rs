@@ -14,8 +14,8 @@ use crate::options::{Effort, Options};
 use crate::steps::{expression, packed};
 use crate::types::{combiner, computed, functor, identity, rounded, stored};
 
-/// Values of a row that a thread may hold in registers.
-const MOST_HELD: usize = 96;
+/// Values of a row that a thread may hold in registers; most are dead when the next are computed.
+const MOST_HELD: usize = 160;
 
 /// Least threads of a block.
 const LEAST_THREADS: usize = 128;
@@ -351,6 +351,10 @@ fn shape(
         (pieces / 4).next_power_of_two().clamp(64, 1024)
     };
     while row_count * group < BUSY_THREADS && group < 1024 && group * 2 <= pieces.next_power_of_two() {
+        group *= 2;
+    }
+    let crossing = stages.crossing(body).len();
+    while crossing * pieces.div_ceil(group) * width > MOST_HELD && group < 1024 {
         group *= 2;
     }
     let threads = group.max(LEAST_THREADS);

@@ -40,7 +40,6 @@ WF_DEVICE float wf_round(float value) { return wf_get(wf_put<T>(value)); }
   WF_DEVICE T wf_abs(T a) { return a < 0 || a == 0 ? (a == 0 ? (T)0 : -a) : a; }                     \
   WF_DEVICE T wf_sign(T a) { return a > 0 ? (T)1 : a < 0 ? (T)-1 : a; }                             \
   WF_DEVICE bool wf_isfinite(T a) { return a - a == 0; }                                            \
-  WF_DEVICE T wf_logistic(T a) { return (T)1 / ((T)1 + wf_exp(-a)); }                               \
   WF_DEVICE BITS wf_total(T a) {                                                                    \
     const BITS bits = (BITS)wf_bits(a);                                                             \
     return bits < 0 ? (BITS)(bits ^ SIGN) : bits;                                                   \
@@ -54,6 +53,8 @@ WF_DEVICE float wf_round(float value) { return wf_get(wf_put<T>(value)); }
   }
 WF_FLOAT(float, int, 0x7fffffff)
 WF_FLOAT(double, long long, 0x7fffffffffffffffll)
+WF_DEVICE float wf_logistic(float a) { return wf_reciprocal(1.0f + wf_exp(-a)); }
+WF_DEVICE double wf_logistic(double a) { return 1.0 / (1.0 + wf_exp(-a)); }
 #ifndef WF_HAS_MAX_NAN
 WF_EXTREMES(float)
 #endif

@@ -42,6 +42,8 @@ WF_DEVICE unsigned short wf_float_to_bfloat(float value) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
   return bits;
 }
+// Within two units in the last place; 0 where the result would be subnormal.
+WF_DEVICE float wf_reciprocal(float value) { return __fdividef(1.0f, value); }
 #define WF_HAS_MAX_NAN
 WF_DEVICE float wf_max(float a, float b) {
   float value;

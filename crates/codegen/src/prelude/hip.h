@@ -39,6 +39,7 @@ WF_DEVICE unsigned short wf_float_to_bfloat(float value) {
   if (value != value) return (unsigned short)((bits >> 16) | 0x40);
   return (unsigned short)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
+WF_DEVICE float wf_reciprocal(float value) { return 1.0f / value; }
 WF_DEVICE unsigned long long wf_clock() { return __builtin_readcyclecounter(); }
 WF_DEVICE unsigned wf_processor() { return 0; }
 WF_DEVICE int wf_popcount(unsigned long long value) { return __builtin_popcountll(value); }

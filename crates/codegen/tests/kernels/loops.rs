@@ -122,3 +122,82 @@ fn what_runs_along_another_dimension_is_turned() {
     check(text, &cuda(), 1e-6);
     check(text, &Options { salt: Salt::Trace, ..cuda() }, 1e-6);
 }
+
+#[test]
+fn operations_are_what_stablehlo_says() {
+    let mut steps = String::from(
+        "func.func @main(%x: tensor<300xf32>, %y: tensor<300xf32>, %i: tensor<300xi8>, %j: tensor<300xi8>, %u: tensor<300xui32>) -> (",
+    );
+    let floats = [
+        "abs",
+        "cbrt",
+        "ceil",
+        "cosine",
+        "exponential",
+        "exponential_minus_one",
+        "floor",
+        "log",
+        "log_plus_one",
+        "logistic",
+        "negate",
+        "round_nearest_afz",
+        "round_nearest_even",
+        "rsqrt",
+        "sign",
+        "sine",
+        "sqrt",
+        "tan",
+        "tanh",
+    ];
+    let pairs =
+        ["add", "atan2", "divide", "maximum", "minimum", "multiply", "power", "remainder", "subtract"];
+    let whole = [
+        "add",
+        "and",
+        "divide",
+        "maximum",
+        "minimum",
+        "multiply",
+        "or",
+        "power",
+        "remainder",
+        "shift_left",
+        "shift_right_arithmetic",
+        "shift_right_logical",
+        "subtract",
+        "xor",
+    ];
+    let (f, i) = ("tensor<300xf32>", "tensor<300xi8>");
+    let types: Vec<&str> = floats
+        .iter()
+        .chain(&pairs)
+        .map(|_| f)
+        .chain(whole.iter().map(|_| i))
+        .chain([i, f, "tensor<300xbf16>"])
+        .collect();
+    steps += &format!("{}) {{\n", types.join(", "));
+    for name in floats {
+        steps += &format!("  %f_{name} = stablehlo.{name} %x : {f}\n");
+    }
+    for name in pairs {
+        steps += &format!("  %p_{name} = stablehlo.{name} %x, %y : {f}\n");
+    }
+    for name in whole {
+        steps += &format!("  %w_{name} = stablehlo.{name} %i, %j : {i}\n");
+    }
+    steps +=
+        &format!("  %c0 = stablehlo.constant dense<100.0> : {f}\n  %c1 = stablehlo.multiply %x, %c0 : {f}\n");
+    steps += &format!(
+        "  %c2 = stablehlo.convert %c1 : ({f}) -> {i}\n  %c3 = stablehlo.convert %u : (tensor<300xui32>) -> {f}\n"
+    );
+    steps += &format!("  %c4 = stablehlo.convert %x : ({f}) -> tensor<300xbf16>\n");
+    let names: Vec<String> = floats
+        .iter()
+        .map(|name| format!("%f_{name}"))
+        .chain(pairs.iter().map(|name| format!("%p_{name}")))
+        .chain(whole.iter().map(|name| format!("%w_{name}")))
+        .chain(["%c2".to_owned(), "%c3".to_owned(), "%c4".to_owned()])
+        .collect();
+    steps += &format!("  return {} : {}\n}}", names.join(", "), types.join(", "));
+    check(&steps, &cuda(), 2e-6);
+}
