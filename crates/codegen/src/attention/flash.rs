@@ -12,7 +12,7 @@ use crate::kernel::{Emitted, Unsupported};
 use crate::options::{Options, Products};
 use crate::product::geometry::Geometry;
 use crate::product::tile::{APART, Loaded, Tile};
-use crate::product::{Cells, Store};
+use crate::product::{Cells, Store, store_pair};
 
 /// Widest heads.
 const WIDEST: usize = 256;
@@ -374,12 +374,9 @@ impl Flash<'_> {
         draft.text.line(format!("const {index} row = batch * {m} + own;"));
         store.row(draft, "row", index);
         draft.text.unrolled("c", width / 8);
-        draft.text.unrolled("e", 2);
-        draft.text.line("const int column = c * 8 + lane % 4 * 2 + e;");
-        draft.text.open(format!("if (column < {})", self.values.n));
-        draft.text.line("const float value = o[p][c][h * 2 + e] * share;");
-        store.element(draft, "column", "value", index)?;
-        for _ in 0..6 {
+        draft.text.line("const int pair = c * 8 + lane % 4 * 2;");
+        store_pair(draft, store, self.values.n, "o[p][c][h * 2 + e] * share", index)?;
+        for _ in 0..4 {
             draft.text.close();
         }
         Ok(())

@@ -9,7 +9,7 @@ use crate::index::{Space, reach, sum};
 use crate::kernel::Unsupported;
 use crate::loops::views;
 use crate::steps::{Around, expression, loaded, packed};
-use crate::types::{computed, rounded};
+use crate::types::{computed, rounded, stored};
 
 /// A loop over the elements of a product's result: rows `er…`, columns `ec…`.
 pub(crate) struct Cells<'b> {
@@ -117,14 +117,70 @@ impl<'p> Store<'p> {
         value: &str,
         int: &str,
     ) -> Result<(), Unsupported> {
-        let node = draft.graph.node(self.product.node).element;
         let pointer = draft.write(self.output)?;
+        let value = self.value(draft, column, value, int)?;
+        let place = self.place(column);
+        draft.text.line(format!("{pointer}[{place}] = {value};"));
+        Ok(())
+    }
+
+    /// Whether so many neighbouring columns, from a multiple of that number on, lie side by side in the result.
+    pub(crate) fn in_runs(&self, count: usize) -> bool {
+        let wide = count as isize;
+        let Some(cells) = &self.cells else { return self.columns.is_multiple_of(count) };
+        let (body, at) = (cells.body, cells.body.loads.len());
+        cells.columns.dims.last().is_some_and(|last| last.is_multiple_of(count))
+            && cells.columns.vectors(at, count)
+            && body.output.offset % wide == 0
+            && cells.rows.strides[at].iter().all(|stride| stride % wide == 0)
+    }
+
+    /// Lines that store so many neighbouring elements at once; `value` is that of element `e`.
+    pub(crate) fn run(
+        &self,
+        draft: &mut Draft<'_>,
+        column: &str,
+        count: usize,
+        value: &str,
+        int: &str,
+    ) -> Result<(), Unsupported> {
+        let pointer = draft.write(self.output)?;
+        let vector = format!("wf_vec<{}, {count}>", stored(draft.graph.node(self.output).element)?);
+        draft.text.line(format!("{vector} run;"));
+        draft.text.unrolled("e", count);
+        draft.text.line(format!("const {int} each = {column} + e;"));
+        let value = self.value(draft, "each", value, int)?;
+        draft.text.line(format!("run.x[e] = {value};"));
+        draft.text.close();
+        if let Some(cells) = &self.cells {
+            cells.columns.split(&mut draft.text, column, "ec", int);
+        }
+        let place = self.place(column);
+        draft.text.line(format!("*({vector}*)({pointer} + {place}) = run;"));
+        Ok(())
+    }
+
+    /// Where the element at a column is stored.
+    fn place(&self, column: &str) -> String {
+        match &self.cells {
+            Some(cells) => cells.place(cells.body.loads.len(), &cells.body.output),
+            None => format!("er0 * {} + {column}", self.columns),
+        }
+    }
+
+    /// Lines that compute what is stored at a column; gives it as it is stored.
+    fn value(
+        &self,
+        draft: &mut Draft<'_>,
+        column: &str,
+        value: &str,
+        int: &str,
+    ) -> Result<String, Unsupported> {
+        let node = draft.graph.node(self.product.node).element;
         let salt = draft.salt();
         let Some((epilogue, cells)) = self.product.epilogue.as_ref().zip(self.cells.as_ref()) else {
             salt.wrote(&mut draft.text, value, node.byte_width());
-            let place = format!("er0 * {} + {column}", self.columns);
-            draft.text.line(format!("{pointer}[{place}] = {};", packed(node, value)?));
-            return Ok(());
+            return packed(node, value);
         };
         let body = &epilogue.body;
         let last = body.steps.len().checked_sub(1).ok_or_else(|| Unsupported::new("an empty epilogue"))?;
@@ -133,9 +189,7 @@ impl<'p> Store<'p> {
         let last = cells.steps(draft, column, int, &tile, &all, last)?;
         let element = draft.graph.node(self.output).element;
         salt.wrote(&mut draft.text, &last, element.byte_width());
-        let place = cells.place(body.loads.len(), &body.output);
-        draft.text.line(format!("{pointer}[{place}] = {};", packed(element, &last)?));
-        Ok(())
+        packed(element, &last)
     }
 }
 

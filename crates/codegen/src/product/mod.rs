@@ -10,6 +10,7 @@ mod tiled;
 mod windows;
 
 pub(crate) use epilogue::{Cells, Store};
+pub(crate) use tensor::store_pair;
 
 use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::{Cluster, Product};

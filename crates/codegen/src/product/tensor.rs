@@ -111,12 +111,9 @@ pub(super) fn emit(
     text.line(format!("const {index} row = batch * {m} + own;"));
     store.row(&mut draft, "row", index);
     draft.text.unrolled("c", 8);
-    draft.text.unrolled("e", 2);
-    draft.text.line("const int column = begin + warp / 4 * 64 + c * 8 + lane % 4 * 2 + e;");
-    draft.text.open(format!("if (column < {n})"));
-    draft.text.line("const float value = sums[p][c][h * 2 + e];");
-    store.element(&mut draft, "column", "value", index)?;
-    for _ in 0..6 {
+    draft.text.line("const int pair = begin + warp / 4 * 64 + c * 8 + lane % 4 * 2;");
+    store_pair(&mut draft, &store, *n, "sums[p][c][h * 2 + e]", index)?;
+    for _ in 0..4 {
         draft.text.close();
     }
     draft.salt().end(&mut draft.text);
@@ -136,6 +133,29 @@ pub(super) fn tile_order(text: &mut crate::text::Text, across: usize, down: usiz
     text.line(format!("const int tall = {down} - group < {GROUP} ? {down} - group : {GROUP};"));
     text.line(format!("const int first = (group + tile % {} % tall) * {SIDE};", GROUP * across));
     text.line(format!("const int begin = tile % {} / tall * {SIDE};", GROUP * across));
+}
+
+/// Lines that store the two neighbouring elements from column `pair` on that a lane has; `value` is that of element `e`.
+pub(crate) fn store_pair(
+    draft: &mut Draft<'_>,
+    store: &Store<'_>,
+    columns: usize,
+    value: &str,
+    index: &str,
+) -> Result<(), Unsupported> {
+    if store.in_runs(2) {
+        draft.text.open(format!("if (pair < {columns})"));
+        store.run(draft, "pair", 2, value, index)?;
+        draft.text.close();
+        return Ok(());
+    }
+    draft.text.unrolled("e", 2);
+    draft.text.line("const int column = pair + e;");
+    draft.text.open(format!("if (column < {columns})"));
+    store.element(draft, "column", value, index)?;
+    draft.text.close();
+    draft.text.close();
+    Ok(())
 }
 
 /// Lines that multiply the tiles of a stage.

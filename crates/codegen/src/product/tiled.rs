@@ -151,10 +151,17 @@ pub(super) fn kernel(
     text.open(format!("if (own < {m})"));
     text.line(format!("const {index} row = batch * {m} + own;"));
     store.row(&mut draft, "row", index);
-    draft.text.unrolled("x", 8);
-    draft.text.line("const int column = begin + wide + x / 4 * 32 + x % 4;");
-    draft.text.open(format!("if (column < {n})"));
-    store.element(&mut draft, "column", "sums[y][x]", index)?;
+    if store.in_runs(4) {
+        draft.text.unrolled("x", 2);
+        draft.text.line("const int column = begin + wide + x * 32;");
+        draft.text.open(format!("if (column < {n})"));
+        store.run(&mut draft, "column", 4, "sums[y][x * 4 + e]", index)?;
+    } else {
+        draft.text.unrolled("x", 8);
+        draft.text.line("const int column = begin + wide + x / 4 * 32 + x % 4;");
+        draft.text.open(format!("if (column < {n})"));
+        store.element(&mut draft, "column", "sums[y][x]", index)?;
+    }
     for _ in 0..4 {
         draft.text.close();
     }
