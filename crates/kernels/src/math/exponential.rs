@@ -33,8 +33,8 @@ fn less_one<V: Lanes>(r: V) -> V {
 #[inline(always)]
 fn exp_within<V: Lanes>(x: V) -> V {
     let (n, r) = reduced(x);
-    let tail = polynomial(r, [1.381_458_8e-3, 8.368_717e-3, 0.041_668_39, 0.166_665_21, 0.499_999_94]);
-    let power = r.mul(r).mul_add(tail, r).add(V::splat(1.0));
+    let power =
+        polynomial(r, [1.381_458_8e-3, 8.368_717e-3, 0.041_668_39, 0.166_665_21, 0.499_999_94, 1.0, 1.0]);
     power.scale(n)
 }
 

@@ -96,12 +96,20 @@ impl<'a> Ready<'a> {
             let unordered = if fold.kind == FoldKind::Sum { None } else { Some(free.mask()?) };
             folds.push(Accumulators { kind: fold.kind, vectors, unordered });
         }
-        let nothing = HashMap::new();
         let mut ready = Self { lowered, phase, folds, pinned: HashMap::new(), free, group: 1, streaming };
+        let columns = &phase.columns;
+        let needed = columns.needed();
+        // A mask that is the same for all columns is made once; most registers are left for others.
+        let of_row =
+            (0..columns.ops.len()).filter(|&at| needed[at] && is_of_row(columns, at)).take(MASKS_OF_ROW);
+        for value in of_row.map(|at| at as Value).collect::<Vec<_>>() {
+            let register = ready.free.mask()?;
+            ready.pinned.insert(value, register);
+        }
         // As many at a time as there are registers for.
         let spare = [CHUNK, CHUNK / 2, 1].into_iter().find_map(|group| {
             let mut registers = ready.free.clone();
-            let way = ready.way(&nothing, false);
+            let way = ready.way(&ready.pinned, false);
             let tried = emit::body(&mut Assembler::default(), &mut registers, way, CHUNK, group);
             tried.ok().map(|()| (group, registers.spare()))
         });
@@ -122,7 +130,19 @@ impl<'a> Ready<'a> {
     fn load_pinned(&self, code: &mut Assembler, wanted: impl Fn(&Op) -> bool) -> Result<()> {
         for (&value, &register) in &self.pinned {
             let op = *self.phase.columns.op(value);
-            if wanted(&op) {
+            if !wanted(&op) {
+                continue;
+            }
+            if let Op::Compare(predicate, a, b) = op {
+                let temporary = self.free.clone().vector()?;
+                let [a, b] = [a, b].map(|operand| *self.phase.columns.op(operand));
+                let from = Source::Memory(emit::uniform(code, a, false));
+                code.one(Code::EVEX_Vbroadcastss_zmm_k1z_xmmm32, temporary, from, Lanes::All)?;
+                let other = Source::Memory(emit::uniform(code, b, true));
+                let by = emit::predicate(predicate);
+                let compare = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
+                code.two_with(compare, register, temporary, other, by, Lanes::All)?;
+            } else {
                 let from = Source::Memory(emit::uniform(code, op, false));
                 code.one(Code::EVEX_Vbroadcastss_zmm_k1z_xmmm32, register, from, Lanes::All)?;
             }
@@ -199,6 +219,15 @@ impl<'a> Ready<'a> {
         }
         Ok(())
     }
+}
+
+/// Most masks of the row that are kept in registers.
+const MASKS_OF_ROW: usize = 1;
+
+/// Whether an operation gives a mask that is the same for all columns.
+fn is_of_row(body: &Body, at: usize) -> bool {
+    let uniform = |value: Value| body.op(value).is_uniform();
+    matches!(body.ops[at], Op::Compare(_, a, b) if uniform(a) && uniform(b))
 }
 
 /// Numbers of the row: computed in all lanes of one vector.

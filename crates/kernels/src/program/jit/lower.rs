@@ -6,6 +6,7 @@
 use warpforge_tensor::ElementType;
 
 use crate::fold::Fold;
+use crate::math::Lanes;
 
 use super::super::plan::{Action, Plan, Target};
 use super::super::step::{BinaryOp, Step, UnaryOp};
@@ -33,6 +34,18 @@ pub(super) enum Place {
     Tile,
     /// A row of memory between phases, by its number.
     Row(usize),
+    /// A block of memory, by its number, with the elements of an input whose rows are neighbours in memory.
+    TurnedInput {
+        input: usize,
+        walk: usize,
+        block: usize,
+    },
+    /// A block of memory with the elements of an output whose rows are neighbours in memory.
+    TurnedOutput {
+        output: usize,
+        walk: usize,
+        block: usize,
+    },
 }
 
 /// Elements that the code reads or writes one after the other.
@@ -70,6 +83,8 @@ pub(super) struct Lowered {
     pub(super) phases: Vec<Phase>,
     /// Rows of memory between phases.
     pub(super) rows: usize,
+    /// Blocks of memory for what is turned.
+    pub(super) blocks: usize,
 }
 
 type Result<T> = std::result::Result<T, JitError>;
@@ -134,6 +149,7 @@ impl<'a> Lowering<'a> {
                 Action::Load { walk, .. } => match plan.layout.walks[*walk].columns.last() {
                     Some(0) => false,
                     Some(1) => true,
+                    _ if can_turn(plan, *walk, types[at]) => true,
                     _ => return Err(JitError::Unsupported),
                 },
                 Action::Tile { .. } => true,
@@ -244,21 +260,26 @@ impl<'a> Lowering<'a> {
             let computed = matches!(self.plan.nodes[at].action, Action::Compute { .. });
             if computed {
                 let operands: Vec<Typed> = self.operands(at, &values)?;
-                let made = apply(&self.steps[at], self.types[at], &operands, None)?.vector()?;
+                let made = apply(&self.steps[at], self.types[at], &operands, None)?;
+                let kept = match made {
+                    Typed::Vector(made) => made,
+                    // A truth value is kept as a number.
+                    Typed::Mask(mask) => Traced::select(mask, Traced::splat(1.0), Traced::splat(0.0)),
+                };
                 let slot = self.number();
                 self.slot[at] = Some(slot);
-                with_body(|body| body.effects.push(Effect::Keep { slot, value: made.0 }));
-                values[at] = Some(Typed::Vector(made));
+                with_body(|body| body.effects.push(Effect::Keep { slot, value: kept.0 }));
+                values[at] = Some(made);
             }
             let divides = self.steps.iter().enumerate().any(|(by, step)| {
                 matches!(step, Step::Binary(BinaryOp::Divide, _, number) if number.0 == at && self.varies[by])
             });
             if divides && !matches!(self.steps[at], Step::Constant(..)) {
                 let number = match values[at] {
-                    Some(value) => value.vector()?,
+                    Some(value) => value,
                     None => self.uniform(at)?,
                 };
-                let Divisor { number: _, reciprocal, range, zero } = divisor(number);
+                let Divisor { number: _, reciprocal, range, zero } = divisor(number.vector()?);
                 self.divisors[at] = Some(self.slots);
                 for value in [reciprocal, range, zero] {
                     let keep = Effect::Keep { slot: self.number(), value };
@@ -270,18 +291,23 @@ impl<'a> Lowering<'a> {
     }
 
     /// A value that is the same for all columns and known before the phase.
-    fn uniform(&mut self, at: usize) -> Result<Traced> {
+    fn uniform(&mut self, at: usize) -> Result<Typed> {
+        let format = format(self.types[at])?;
         if let Some(slot) = self.slot[at] {
-            return Ok(push(Op::Scalar(slot)));
+            let number = push(Op::Scalar(slot));
+            return Ok(match format {
+                Format::Bool => Typed::Mask(number.differs(Traced::splat(0.0))),
+                _ => Typed::Vector(number),
+            });
         }
-        match (&self.plan.nodes[at].action, format(self.types[at])?) {
+        match (&self.plan.nodes[at].action, format) {
             (Action::Load { input, walk, .. }, Format::F32) => {
                 let stream = self.new_stream(Place::Input { input: *input, walk: *walk }, Format::F32);
-                Ok(push(Op::First(stream)))
+                Ok(Typed::Vector(push(Op::First(stream))))
             }
             (Action::Constant(bytes), format) if format != Format::Bool => {
                 let [a, b, c, d, ..] = *bytes;
-                Ok(push(Op::Constant(u32::from_ne_bytes([a, b, c, d]))))
+                Ok(Typed::Vector(push(Op::Constant(u32::from_ne_bytes([a, b, c, d])))))
             }
             _ => Err(JitError::Unsupported),
         }
@@ -294,7 +320,7 @@ impl<'a> Lowering<'a> {
             .map(|operand| match values[operand] {
                 Some(value) => Ok(value),
                 None if self.varies[operand] => Err(JitError::Unsupported),
-                None => self.uniform(operand).map(Typed::Vector),
+                None => self.uniform(operand),
             })
             .collect()
     }
@@ -307,7 +333,8 @@ impl<'a> Lowering<'a> {
             let value = match (kept, &self.plan.nodes[at].action) {
                 (Some(stream), _) => Typed::Vector(push(Op::Load(stream, Format::F32))),
                 (None, Action::Load { input, walk, .. }) => {
-                    self.load(at, Place::Input { input: *input, walk: *walk })?
+                    let place = self.input(*input, *walk);
+                    self.load(at, place)?
                 }
                 (None, Action::Tile { .. }) => self.load(at, Place::Tile)?,
                 _ => {
@@ -318,7 +345,7 @@ impl<'a> Lowering<'a> {
             };
             values[at] = Some(value);
             if let Some(stream) = self.kept[at].filter(|_| self.pass[at] == phase) {
-                let effect = Effect::Store { stream, format: Format::F32, value: value.value() };
+                let effect = Effect::Store { stream, format: Format::F32, value: value.value(), kept: true };
                 with_body(|body| body.effects.push(effect));
             }
         }
@@ -343,6 +370,19 @@ impl<'a> Lowering<'a> {
             self.stores(&values)?;
         }
         Ok(())
+    }
+
+    /// Where the elements of an input with columns are read.
+    fn input(&mut self, input: usize, walk: usize) -> Place {
+        if self.plan.layout.walks[walk].columns.last() == Some(&1) {
+            return Place::Input { input, walk };
+        }
+        let mut places = self.lowered.streams.iter().map(|stream| stream.place);
+        let same = |place: &Place| matches!(place, Place::TurnedInput { input: i, walk: w, .. } if (*i, *w) == (input, walk));
+        places.find(same).unwrap_or_else(|| {
+            self.lowered.blocks += 1;
+            Place::TurnedInput { input, walk, block: self.lowered.blocks - 1 }
+        })
     }
 
     fn load(&mut self, at: usize, place: Place) -> Result<Typed> {
@@ -375,16 +415,20 @@ impl<'a> Lowering<'a> {
                     match walk_of.columns.last() {
                         Some(1) => Place::Output { output, walk },
                         Some(0) if !self.varies[store.value] && plan.layout.columns.len() == 1 => continue,
+                        _ if can_turn(plan, walk, self.types[store.value]) => {
+                            self.lowered.blocks += 1;
+                            Place::TurnedOutput { output, walk, block: self.lowered.blocks - 1 }
+                        }
                         _ => return Err(JitError::Unsupported),
                     }
                 }
             };
             let value = match values[store.value] {
                 Some(value) => value,
-                None => Typed::Vector(self.uniform(store.value)?),
+                None => self.uniform(store.value)?,
             };
             let stream = self.new_stream(place, format);
-            let effect = Effect::Store { stream, format, value: value.value() };
+            let effect = Effect::Store { stream, format, value: value.value(), kept: false };
             with_body(|body| body.effects.push(effect));
         }
         Ok(())
@@ -401,12 +445,19 @@ impl<'a> Lowering<'a> {
             if self.types[store.value] != ElementType::F32 {
                 return Err(JitError::Unsupported);
             }
-            let value = self.uniform(store.value)?.0;
+            let value = self.uniform(store.value)?.vector()?.0;
             let stream = self.new_stream(Place::Output { output, walk }, Format::F32);
             with_body(|body| body.effects.push(Effect::StoreFirst { stream, value }));
         }
         Ok(())
     }
+}
+
+/// Whether neighbouring rows of a walk are neighbours in memory, so that squares of elements can be turned.
+fn can_turn(plan: &Plan, walk: usize, element: ElementType) -> bool {
+    let walk = &plan.layout.walks[walk];
+    let columns = walk.columns.last().is_some_and(|&stride| stride > 1);
+    element == ElementType::F32 && plan.layout.columns.len() == 1 && columns && walk.rows.last() == Some(&1)
 }
 
 /// What a function records, unless it fails.

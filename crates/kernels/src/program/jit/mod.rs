@@ -16,19 +16,16 @@ mod lower;
 mod memory;
 mod op;
 mod registers;
+mod run;
 mod trace;
-
-use std::ops::Range;
 
 use thiserror::Error;
 use warpforge_tensor::ElementType;
 
-use super::layout::{Layout, Walk, position};
+use super::layout::Walk;
 use super::plan::Plan;
-use super::scratch::Scratch;
 use super::step::Step;
-use super::tile::Buffers;
-use frame::{Frame, Function};
+use frame::Function;
 use lower::{Place, Stream};
 use memory::Pages;
 
@@ -62,8 +59,9 @@ pub(super) enum JitError {
 #[derive(Debug)]
 pub(super) struct Code {
     streams: Vec<Stream>,
-    /// Rows of memory between phases.
+    /// Rows of memory between phases, and blocks for what is turned.
     rows: usize,
+    blocks: usize,
     usual: Entry,
     /// Writes results past the caches.
     streaming: Option<Entry>,
@@ -103,9 +101,10 @@ impl Code {
         }
         let lowered = lower::lower(plan, steps, types)?;
         let large = layout.row_count.saturating_mul(layout.column_count) >= PAST_CACHES;
-        let streaming = if large { Some(Entry::new(&lowered, true)?) } else { None };
+        let streaming = if large && lowered.blocks == 0 { Some(Entry::new(&lowered, true)?) } else { None };
         let usual = Entry::new(&lowered, false)?;
-        Ok(Self { streams: lowered.streams, rows: lowered.rows, usual, streaming })
+        let lower::Lowered { streams, rows, blocks, .. } = lowered;
+        Ok(Self { streams, rows, blocks, usual, streaming })
     }
 
     /// Whether results may be written past the caches: every vector that is written begins at a multiple of its size.
@@ -127,90 +126,6 @@ impl Code {
         };
         self.streaming.is_some() && self.streams.iter().all(fits)
     }
-
-    /// Computes a block.
-    ///
-    /// # Safety
-    ///
-    /// The buffers hold what the program's accesses name within the block, and so does the tile. With `past_caches`, the
-    /// results may be written so and the block's columns begin at a multiple of a vector's.
-    pub(super) unsafe fn run(
-        &self,
-        plan: &Plan,
-        scratch: &mut Scratch,
-        buffers: &Buffers<'_>,
-        rows: Range<usize>,
-        columns: Range<usize>,
-        past_caches: bool,
-    ) {
-        let entry = self.streaming.as_ref().filter(|_| past_caches).unwrap_or(&self.usual);
-        let function = entry.function();
-        let layout = &plan.layout;
-        let inner = layout.columns.last().copied().unwrap_or(1);
-        let row_bytes = (inner * 4).next_multiple_of(64);
-        let (memory, _) = scratch.parts(self.rows * row_bytes, 0);
-        let mut frame = Frame::new();
-        let mut column = columns.start;
-        while column < columns.end {
-            let width = (inner - column % inner).min(columns.end - column);
-            let mut row = rows.start;
-            while row < rows.end {
-                let height = self.even_rows(layout, row, rows.end);
-                for (at, stream) in self.streams.iter().enumerate() {
-                    let (data, stride) = match stream.place {
-                        Place::Input { input, walk } => {
-                            element(layout, &layout.walks[walk], stream, buffers.inputs[input], row, column)
-                        }
-                        Place::Output { output, walk } => {
-                            let data = buffers.outputs[output].cast_const();
-                            element(layout, &layout.walks[walk], stream, data, row, column)
-                        }
-                        Place::Tile => {
-                            let (first_row, first_column) = buffers.tile_origin;
-                            let stride = buffers.tile_stride * stream.width;
-                            let at = (row - first_row) * stride + (column - first_column) * stream.width;
-                            (buffers.tile.wrapping_add(at).cast_const(), stride as isize)
-                        }
-                        Place::Row(row) => (memory.wrapping_add(row * row_bytes).cast_const(), 0),
-                    };
-                    frame.streams[at] = data.cast_mut();
-                    frame.strides[at] = stride;
-                }
-                // SAFETY: the streams are those that the caller promises, and rows of the scratch memory; the machine has
-                // the instructions.
-                unsafe { function(&raw mut frame, height, width) };
-                row += height;
-            }
-            column += width;
-        }
-    }
-
-    /// How many rows from one on lie evenly in all streams.
-    fn even_rows(&self, layout: &Layout, row: usize, end: usize) -> usize {
-        let even = |stream: &Stream| match stream.place {
-            Place::Input { walk, .. } | Place::Output { walk, .. } => layout.walks[walk].even_rows.is_some(),
-            Place::Tile | Place::Row(_) => true,
-        };
-        let inner = layout.rows.last().copied().unwrap_or(1).max(1);
-        if self.streams.iter().all(even) { end - row } else { (inner - row % inner).min(end - row) }
-    }
-}
-
-/// The address of the element at a row and column, and the bytes from one row to the next.
-fn element(
-    layout: &Layout,
-    walk: &Walk,
-    stream: &Stream,
-    data: *const u8,
-    row: usize,
-    column: usize,
-) -> (*const u8, isize) {
-    let width = stream.width as isize;
-    let at = walk.offset
-        + position(&layout.rows, &walk.rows, row)
-        + position(&layout.columns, &walk.columns, column);
-    let stride = walk.even_rows.or_else(|| walk.rows.last().copied()).unwrap_or(0);
-    (data.wrapping_offset(at * width), stride * width)
 }
 
 /// Whether the machine has what the code needs beyond [`crate::isa::Isa::Avx512`].

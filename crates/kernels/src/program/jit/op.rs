@@ -160,8 +160,8 @@ impl Op {
 /// What is done with a value once it is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Written to a stream at the columns that are computed.
-    Store { stream: usize, format: Format, value: Value },
+    /// Written to a stream at the columns that are computed; what a later phase reads is `kept` in the caches.
+    Store { stream: usize, format: Format, value: Value, kept: bool },
     /// Its first lane written to the frame.
     Keep { slot: usize, value: Value },
     /// Its first lane written to where a stream begins.

@@ -18,9 +18,10 @@ impl Group<'_> {
         let (from, loaded) = self.register(effect.value(), vector)?;
         let assembler = &mut *self.assembler;
         match *effect {
-            Effect::Store { stream, format, .. } => {
+            Effect::Store { stream, format, kept, .. } => {
                 let to = self.place(stream, format, vector);
-                self.store(to, format, from, lanes)?;
+                let past_caches = self.way.streaming && !self.way.masked && !kept;
+                self.store(to, format, from, lanes, past_caches)?;
             }
             Effect::Keep { slot, .. } => {
                 let code = Code::EVEX_Vmovss_m32_k1_xmm;
@@ -40,11 +41,20 @@ impl Group<'_> {
                     let code = Code::EVEX_Vrangeps_zmm_k1z_zmm_zmmm512b32_imm8_sae;
                     assembler.two_with(code, to, to, from, kind.choice(), lanes)?;
                 }
-                if let Some(unordered) = *unordered {
+                // One comparison tells of two vectors.
+                let pairs = self.count.is_multiple_of(2);
+                let partner = match vector {
+                    0 => None,
+                    _ => self.held[effect.value() as usize][vector - 1],
+                };
+                if let Some(unordered) = *unordered
+                    && !(pairs && vector.is_multiple_of(2))
+                {
                     const UNORDERED: u8 = 3;
+                    let other = partner.filter(|_| pairs).unwrap_or(from);
                     let mask = self.registers.mask()?;
                     let code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
-                    assembler.two_with(code, mask, from, from, UNORDERED, lanes)?;
+                    assembler.two_with(code, mask, from, other, UNORDERED, lanes)?;
                     assembler.two(Code::VEX_Korw_kr_kr_kr, unordered, unordered, mask, Lanes::All)?;
                     self.registers.free(mask);
                 }
@@ -56,10 +66,17 @@ impl Group<'_> {
         Ok(())
     }
 
-    fn store(&mut self, to: MemoryOperand, format: Format, from: Register, lanes: Lanes) -> Result<()> {
+    fn store(
+        &mut self,
+        to: MemoryOperand,
+        format: Format,
+        from: Register,
+        lanes: Lanes,
+        past_caches: bool,
+    ) -> Result<()> {
         let assembler = &mut *self.assembler;
         match format {
-            Format::F32 if self.way.streaming && !self.way.masked => {
+            Format::F32 if past_caches => {
                 assembler.store(Code::EVEX_Vmovntps_m512_zmm, to, from, lanes)?;
             }
             Format::F32 => assembler.store(Code::EVEX_Vmovups_zmmm512_k1z_zmm, to, from, lanes)?,
@@ -89,7 +106,7 @@ impl Group<'_> {
 
     /// A mask written as bytes.
     fn store_mask(&mut self, effect: &Effect, vector: usize, lanes: Lanes) -> Result<()> {
-        let Effect::Store { stream, format: Format::Bool, value } = *effect else {
+        let Effect::Store { stream, format: Format::Bool, value, .. } = *effect else {
             return Err(JitError::Unsupported);
         };
         let mask = self.mask(value, vector)?;

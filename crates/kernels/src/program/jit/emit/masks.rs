@@ -27,15 +27,7 @@ impl Group<'_> {
                 other => other,
             };
         }
-        let by = match predicate {
-            Predicate::Equal => 0x00,
-            Predicate::Unordered => 0x03,
-            Predicate::Differs => 0x04,
-            Predicate::Less => 0x11,
-            Predicate::LessOrEqual => 0x12,
-            Predicate::GreaterOrEqual => 0x1d,
-            Predicate::Greater => 0x1e,
-        };
+        let by = super::predicate(predicate);
         let (from, loaded) = self.register(a, vector)?;
         let other = self.source(b, vector);
         let mask = self.registers.mask()?;
@@ -49,7 +41,8 @@ impl Group<'_> {
 
     /// The register of a mask.
     pub(super) fn mask(&self, value: Value, vector: usize) -> Result<Register> {
-        self.held[value as usize][vector].ok_or(JitError::Unsupported)
+        let pinned = self.way.pinned.get(&value).copied();
+        self.held[value as usize][vector].or(pinned).ok_or(JitError::Unsupported)
     }
 
     /// A mask made of two.
@@ -83,7 +76,9 @@ impl Group<'_> {
         vector: usize,
     ) -> Result<Register> {
         let (chosen, own) = match *self.way.body.op(mask) {
-            Op::Compare(predicate, a, b) if self.uses.deferred[mask as usize] => {
+            Op::Compare(predicate, a, b)
+                if self.uses.deferred[mask as usize] && !self.way.pinned.contains_key(&mask) =>
+            {
                 (self.compare(predicate, a, b, vector)?, true)
             }
             _ => (self.mask(mask, vector)?, false),

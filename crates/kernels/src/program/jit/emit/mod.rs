@@ -10,7 +10,7 @@ use iced_x86::{Code, MemoryOperand, Register};
 
 use super::JitError;
 use super::assembler::{Assembler, Lanes, Source};
-use super::op::{Body, Format, Op, Value};
+use super::op::{Body, Format, Op, Predicate, Value};
 use super::registers::Registers;
 
 /// Lanes of a vector.
@@ -111,7 +111,9 @@ impl Uses {
             .map(|(at, op)| match op {
                 Op::Constant(_) | Op::Scalar(_) | Op::First(_) => true,
                 Op::Load(_, Format::F32) => counts[at] == 1 && !way.masked,
-                Op::Compare(..) => counts[at] == 1 && chosen_by[at],
+                Op::Compare(..) => {
+                    counts[at] == 1 && chosen_by[at] || way.pinned.contains_key(&(at as Value))
+                }
                 _ => false,
             })
             .collect();
@@ -137,8 +139,9 @@ pub(super) struct Group<'a> {
     registers: &'a mut Registers,
     /// The register of each value, for each vector of the group.
     held: Vec<[Option<Register>; CHUNK]>,
-    /// The first vector of the group.
+    /// The first vector of the group, and how many there are.
     first: usize,
+    count: usize,
 }
 
 type Result<T> = std::result::Result<T, JitError>;
@@ -154,15 +157,16 @@ pub(super) fn body(
     for first in (0..vectors).step_by(group) {
         let uses = Uses::new(&way);
         let held = vec![[None; CHUNK]; way.body.ops.len()];
-        let mut group_of =
-            Group { way, uses, assembler: &mut *assembler, registers: &mut *registers, held, first };
-        group_of.emit(group.min(vectors - first))?;
+        let count = group.min(vectors - first);
+        let (assembler, registers) = (&mut *assembler, &mut *registers);
+        Group { way, uses, assembler, registers, held, first, count }.emit()?;
     }
     Ok(())
 }
 
 impl Group<'_> {
-    fn emit(&mut self, count: usize) -> Result<()> {
+    fn emit(&mut self) -> Result<()> {
+        let count = self.count;
         for at in 0..self.way.body.ops.len() {
             if !self.uses.needed[at] || self.uses.deferred[at] {
                 continue;
@@ -330,6 +334,19 @@ impl Group<'_> {
 pub(super) fn scalar(slot: usize, broadcast: bool) -> MemoryOperand {
     let at = (super::frame::SCALARS + slot * 4) as i64;
     MemoryOperand::with_base_displ_bcst_seg(FRAME, at, broadcast, Register::None)
+}
+
+/// A comparison as the instruction takes it.
+pub(super) fn predicate(predicate: Predicate) -> u8 {
+    match predicate {
+        Predicate::Equal => 0x00,
+        Predicate::Unordered => 0x03,
+        Predicate::Differs => 0x04,
+        Predicate::Less => 0x11,
+        Predicate::LessOrEqual => 0x12,
+        Predicate::GreaterOrEqual => 0x1d,
+        Predicate::Greater => 0x1e,
+    }
 }
 
 /// Where a uniform value is in memory.
