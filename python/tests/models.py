@@ -49,6 +49,26 @@ class Attention(nn.Module):
         return nn.functional.cross_entropy(self.scores(y.transpose(1, 2).flatten(2)).flatten(0, 1), ids.flatten())
 
 
+class Pair(nn.Module):
+    """Two results."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x + 1, x - 1
+
+
+class Repeated(nn.Module):
+    """A layer that is used twice, and a module with two results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+        self.pair = Pair()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        more, less = self.pair(self.layer(self.layer(x)))
+        return more * less
+
+
 class Nested(nn.Module):
     """Nested arguments, a number, an absent argument, a constant, and outputs that are no tensors."""
 

@@ -63,6 +63,24 @@ def test_activations_are_one_tensor_for_each_node(tmp_path: Path) -> None:
     assert "_native_batch_norm_legit_no_training.0" in activations
 
 
+def test_modules_have_activations_by_their_names(tmp_path: Path) -> None:
+    net, args = models.make_net()
+    traced = trace(net, args, output=tmp_path / "net.pt2", activations=True)
+    by_module = golden(traced.golden, "activations/modules")
+    assert set(by_module) == {"conv", "norm", "out"}
+    assert torch.equal(by_module["conv"], net.conv(*args).detach())
+    assert torch.equal(by_module["out"], golden(traced.golden, "outputs")["out0"])
+    assert "activations/modules.safetensors" in traced.manifest["files"]
+
+
+def test_modules_called_again_and_tuples_have_names_of_their_own(tmp_path: Path) -> None:
+    net = models.Repeated()
+    traced = trace(net, (torch.ones(2, 3),), output=tmp_path / "net.pt2", activations=True)
+    by_module = golden(traced.golden, "activations/modules")
+    assert set(by_module) == {"layer", "layer@2", "pair[0]", "pair[1]"}
+    assert not torch.equal(by_module["layer"], by_module["layer@2"])
+
+
 def test_weights_on_request(tmp_path: Path) -> None:
     net, args = models.make_net()
     traced = trace(net, args, output=tmp_path / "net.pt2", weights=True)

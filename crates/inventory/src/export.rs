@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
+use tempfile::NamedTempFile;
 
 /// The default name of an exported file: `warpt_<what>_<TIMESTAMP>_<RANDOM>.json`.
 #[must_use]
@@ -13,15 +14,19 @@ pub fn default_file_name(what: &str) -> PathBuf {
     PathBuf::from(format!("warpt_{what}_{timestamp}_{}.json", random.to_lowercase()))
 }
 
-/// Writes a file by way of a temporary one beside it, so that a reader or a killed program never leaves half of it.
+/// Writes a file by way of a temporary one beside it, so that a reader, a killed program or a machine that stops never
+/// leaves half of it.
 ///
 /// # Errors
 /// If the folder cannot be written to or has no space; the file is then as it was before.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    write_atomically_with(path, |file| file.write_all(bytes))
+    let file = temporary_beside(path, |file| file.write_all(bytes))?;
+    file.as_file().sync_all()?;
+    file.persist(path).map(drop).map_err(|error| error.error)
 }
 
-/// Writes a file piece by piece, so that it is there whole or as it was before.
+/// Writes a large file piece by piece, so that it is there whole or as it was before. It is not waited for until the disk
+/// has it: what is lost when the machine stops has to be made again.
 ///
 /// # Errors
 /// As [`write_atomically`], and what `write` fails with.
@@ -29,6 +34,14 @@ pub fn write_atomically_with(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
+    let file = temporary_beside(path, write)?;
+    file.persist(path).map(drop).map_err(|error| error.error)
+}
+
+fn temporary_beside(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<NamedTempFile> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -40,9 +53,7 @@ pub fn write_atomically_with(
     write(&mut buffered)?;
     buffered.flush()?;
     drop(buffered);
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    Ok(file)
 }
 
 #[cfg(test)]

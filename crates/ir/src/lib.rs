@@ -61,6 +61,7 @@
 pub mod attr;
 pub mod build;
 mod embed;
+pub mod legalize;
 mod module;
 pub mod nodes;
 mod ops;

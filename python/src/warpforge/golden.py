@@ -33,8 +33,9 @@ class GoldenFolder:
         self._files: dict[str, dict[str, Any]] = {}
 
     def tensors(self, kind: str, tensors: dict[str, torch.Tensor]) -> None:
-        """Writes `kind`.safetensors."""
+        """Writes `kind`.safetensors; a `/` in the kind is a folder inside."""
         path = self.path / f"{kind}.safetensors"
+        path.parent.mkdir(exist_ok=True)
         try:
             # Each gets memory of its own: the format has no views.
             save_file({name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}, path)
@@ -62,7 +63,7 @@ class GoldenFolder:
         return manifest
 
     def _added(self, path: Path) -> None:
-        self._files[path.name] = _fingerprint(path)
+        self._files[path.relative_to(self.path).as_posix()] = _fingerprint(path)
 
 
 def versions() -> dict[str, str]:

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.export import ExportedProgram
 
-from warpforge import eager, nodes, signature
+from warpforge import eager, modules, nodes, signature
 from warpforge.dynamic import DynamicDim
 from warpforge.errors import TraceError
 from warpforge.export import export, loss_only
@@ -56,7 +56,7 @@ def trace(  # noqa: PLR0913 (each is an option of the command)
         The model stays in the mode (`train()` or `eval()`) that it has. Otherwise it is put into `eval()` mode.
     dynamic: dimensions to keep symbolic, such as `batch` or `seq=1:2:512`.
     decompose: run PyTorch's default decompositions, to Core ATen operations.
-    activations: keep the value of every node of the graph.
+    activations: keep the value of every node of the graph by its name, and what every module gave by the module's.
     weights: keep parameters, buffers and constants.
     seed: of the random numbers.
     """
@@ -70,7 +70,8 @@ def trace(  # noqa: PLR0913 (each is an option of the command)
     with loss_only(model.module, name) if train else nullcontext():
         program = export(model, name, dims, train=train, decompose=decompose)
         torch.manual_seed(seed)
-        own, gradients = eager.results(model, program, train)
+        with modules.recorded(model.module) if activations else nullcontext({}) as by_module:
+            own, gradients = eager.results(model, program, train)
     torch.manual_seed(seed)
     values, recorded = nodes.record(program)
     _check_agreement(own | gradients, program, values)
@@ -85,6 +86,7 @@ def trace(  # noqa: PLR0913 (each is an option of the command)
         golden.numbers("losses", {"loss": [own["loss"].item()]})
     if activations:
         golden.tensors("activations", recorded)
+        golden.tensors("activations/modules", by_module)
     if weights:
         golden.tensors("weights", {**program.state_dict, **_tensors(program.constants)})
     manifest = golden.manifest(

@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::json;
 use warpforge::io::safetensors;
 use warpforge_inventory::export::write_atomically_with;
+use warpforge_ir::legalize::legalize;
 use warpforge_ir::print::{Form, printed};
 use warpforge_ir::{Func, Module, verify};
 use warpforge_snakeburger::bytecode::{self, Target, Version};
@@ -66,14 +67,21 @@ pub(crate) fn run(args: &ImportArgs) -> Outcome {
             imported.module
         }
     };
+    let is_artifact = args.output.extension().is_some_and(|extension| extension == "bc");
+    // An artifact has no place for operations of CHLO.
+    let module = if is_artifact { legal(module, &args.output)? } else { module };
     check(&module, &args.model)?;
-    write(&module, &args.output)?;
+    write(&module, &args.output, is_artifact)?;
     report(args, &module, weights)
 }
 
-/// Writes a module in the form that the file's name asks for.
-fn write(module: &Module, path: &Path) -> Result<(), Failure> {
-    let written = if path.extension().is_some_and(|extension| extension == "bc") {
+fn legal(module: Module, path: &Path) -> Result<Module, Failure> {
+    legalize(module).map_err(|error| Failure::not_possible(anyhow!("{}: {error}", path.display())))
+}
+
+/// Writes a module as text or as a portable artifact.
+fn write(module: &Module, path: &Path, is_artifact: bool) -> Result<(), Failure> {
+    let written = if is_artifact {
         let artifact = bytecode::write(module, Target::Version(Version::CURRENT))
             .map_err(|error| Failure::not_possible(anyhow!("{}: {error}", path.display())))?;
         write_atomically_with(path, |file| file.write_all(&artifact))

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 use warpforge_inventory::export;
+use warpforge_ir::legalize::legalize;
 use warpforge_ir::refine::refine;
 use warpforge_ir::{Module, print};
 use warpforge_snakeburger::bytecode::{self, Target, Version};
@@ -39,6 +40,9 @@ pub(crate) struct OptArgs {
     /// With --emit kernels, simple kernels: a thread for each element of a result
     #[arg(long)]
     naive: bool,
+    /// Replace the operations of CHLO, such as `chlo.erf`, by StableHLO's own; bytecode has this done always
+    #[arg(long)]
+    legalize: bool,
     /// With --emit fusion, print JSON for programs
     #[arg(long)]
     json: bool,
@@ -116,6 +120,10 @@ pub(crate) fn run(args: &OptArgs) -> Outcome {
             module = refine(&module, "main", types).map_err(|error| {
                 Failure::bad_input(anyhow!("{}", error.diagnostic().render(&loaded.source)))
             })?;
+        }
+        if args.legalize || args.emit == Emit::Bytecode {
+            module = legalize(module)
+                .map_err(|error| Failure::bad_input(anyhow!("{}: {error}", args.file.display())))?;
         }
         modules.push(module);
     }

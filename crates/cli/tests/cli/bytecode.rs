@@ -87,3 +87,46 @@ fn broken_bytecode_is_bad_input() {
     assert!(done.stderr.contains("2 modules; an artifact holds one"), "{}", done.stderr);
     assert!(!warpt.path("two.bc").exists());
 }
+
+#[test]
+fn what_only_chlo_has_becomes_stablehlo() {
+    let warpt = Warpt::new();
+    let program = "func.func @main(%arg0: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = chlo.erf %arg0 : tensor<3xf32> -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}";
+    std::fs::write(warpt.path("erf.mlir"), program).unwrap();
+    assert!(warpt.run(&["opt", "erf.mlir"]).stdout.contains("chlo.erf"));
+    let legal = warpt.run(&["opt", "erf.mlir", "--legalize"]);
+    assert!(legal.code == 0 && !legal.stdout.contains("chlo."), "{}", legal.stdout);
+    let done = warpt.run(&["opt", "erf.mlir", "--emit", "bytecode", "-o", "erf.mlir.bc"]);
+    assert_eq!((done.code, done.stderr.as_str()), (0, ""));
+    assert_eq!(warpt.run(&["opt", "erf.mlir.bc"]).stdout, legal.stdout);
+    let results = |model: &str| {
+        let run = ["run", model, "--seed", "3", "--tier", "correctness", "--outputs", "o.npy"];
+        assert_eq!(warpt.run(&run).code, 0, "{model}");
+        std::fs::read(warpt.path("o.npy")).unwrap()
+    };
+    let (original, legal) = (results("erf.mlir"), results("erf.mlir.bc"));
+    let numbers = |file: &[u8]| -> Vec<f32> {
+        let data = &file[file.len() - 12..];
+        data.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect()
+    };
+    for (a, b) in numbers(&original).iter().zip(numbers(&legal)) {
+        assert!((a - b).abs() <= 2.0 * f32::EPSILON * a.abs(), "{a} and {b}");
+    }
+}
+
+#[test]
+fn what_cannot_become_stablehlo_is_named() {
+    let warpt = Warpt::new();
+    let program = "func.func @main(%arg0: tensor<3xcomplex<f32>>) -> tensor<3xcomplex<f32>> {
+  %0 = chlo.asin %arg0 : tensor<3xcomplex<f32>> -> tensor<3xcomplex<f32>>
+  return %0 : tensor<3xcomplex<f32>>
+}";
+    std::fs::write(warpt.path("asin.mlir"), program).unwrap();
+    let done = warpt.run(&["opt", "asin.mlir", "--emit", "bytecode", "-o", "asin.mlir.bc"]);
+    assert_eq!(done.code, 2);
+    assert!(done.stderr.contains("StableHLO has nothing for chlo.asin of complex<f32>"), "{}", done.stderr);
+    assert!(!warpt.path("asin.mlir.bc").exists());
+}

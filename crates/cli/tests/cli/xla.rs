@@ -13,18 +13,22 @@ use crate::warpt::Warpt;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/xla.py");
 
-/// The files made of each model, with the shape that its dynamic dimensions are fixed to.
-///
-/// A portable artifact has no place for the error function, which the transformer block has.
-const FILES: [(&str, Option<&str>); 8] = [
+/// The files made of each model, with the shape that its dynamic dimensions are fixed to. Artifacts have functions such as
+/// the transformer block's error function in StableHLO's own operations.
+const FILES: [(&str, Option<&str>); 13] = [
     ("block.mlir", None),
+    ("block.mlir.bc", None),
     ("block_decomposed.mlir", None),
     ("block_dynamic.mlir", Some("ids=2x7")),
+    ("block_dynamic.mlir.bc", Some("ids=2x7")),
     ("block_train.mlir", None),
+    ("block_train.mlir.bc", None),
     ("convolutions.mlir", None),
     ("convolutions.mlir.bc", None),
     ("convolutions_train.mlir", None),
     ("convolutions_train.mlir.bc", None),
+    ("functions.mlir", None),
+    ("functions.mlir.bc", None),
 ];
 
 fn python(python: &str, step: &str, folder: &Path) {

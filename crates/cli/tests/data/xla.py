@@ -51,6 +51,20 @@ class Convolutions(nn.Module):
         return self.out(nn.functional.adaptive_avg_pool2d(nn.functional.hardswish(self.depthwise(x)), 1).flatten(1))
 
 
+class Functions(nn.Module):
+    """Functions that StableHLO has no operation for, on numbers above one."""
+
+    def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+        """One tensor for each function."""
+        inside = 1 / x
+        return [
+            *(function(inside) for function in (torch.acos, torch.asin, torch.atanh, torch.erfinv, torch.tan)),
+            *(function(x) for function in (torch.acosh, torch.asinh, torch.atan, torch.cosh, torch.sinh)),
+            *(function(x) for function in (torch.digamma, torch.erf, torch.erfc, torch.lgamma)),
+            torch.nextafter(x, inside),
+        ]
+
+
 class Loss(nn.Module):
     """The loss of a model."""
 
@@ -72,6 +86,7 @@ def export(folder: Path) -> None:
     trace(Block(), (ids,), output=folder / "block_decomposed.pt2", decompose=True)
     trace(Block(), (ids,), output=folder / "block_dynamic.pt2", dynamic=["batch=0:2:8", "length=1:2:64"])
     trace(Convolutions(), (image,), output=folder / "convolutions.pt2")
+    trace(Functions(), (torch.rand(4, 50) * 3 + 1.01,), output=folder / "functions.pt2")
     trace(Loss(Block()), (ids, label[:2]), output=folder / "block_train.pt2", train=True)
     trace(Loss(Convolutions().train()), (image, label), output=folder / "convolutions_train.pt2", train=True)
 

@@ -21,6 +21,7 @@ mod pointwise;
 mod pooling;
 mod prelude;
 mod random;
+mod recurrent;
 mod reduction;
 mod resize;
 mod sample;
@@ -79,7 +80,7 @@ const FAMILIES: &[&[&[Op]]] = &[
     &[pad::TABLE, patches::TABLE],
     pointwise::TABLES,
     pooling::TABLES,
-    &[random::TABLE],
+    &[random::TABLE, recurrent::TABLE],
     reduction::TABLES,
     &[resize::TABLE, sample::TABLE, special::TABLE, symbolic::TABLE, transform::TABLE],
     view::TABLES,

@@ -6,6 +6,7 @@ use super::{reduced_axes, shaped};
 pub(super) const TABLE: &[Op] = &[
     op("aten.dist.default", dist),
     op("aten.linalg_norm.default", |cx, args| vector_norm(cx, args, "ord")),
+    op("aten.linalg_norm.ord_str", frobenius),
     op("aten.linalg_vector_norm.default", |cx, args| vector_norm(cx, args, "ord")),
     op("aten.norm.Scalar", |cx, args| vector_norm(cx, args, "p")),
     op("aten.norm.ScalarOpt_dim", |cx, args| vector_norm(cx, args, "p")),
@@ -14,20 +15,33 @@ pub(super) const TABLE: &[Op] = &[
 ];
 
 fn vector_norm(cx: &mut Cx<'_>, args: &Args<'_>, order: &str) -> Lowered<Outcome> {
-    let x = args.tensor("self")?;
     let order = args.float_or(order, 2.0)?;
+    over_elements(cx, args, order)
+}
+
+fn over_elements(cx: &mut Cx<'_>, args: &Args<'_>, order: f64) -> Lowered<Outcome> {
+    let x = args.tensor("self")?;
     let dtype = args.opt_dtype("dtype")?.unwrap_or(x.dtype);
-    if args.node.target.contains("linalg_norm") && args.get("ord").is_some() && x.rank() != 1 {
-        return refuse("a norm of matrices");
-    }
     if !dtype.is_float() {
         return refuse(format!("a norm of {dtype}"));
     }
     let axes = reduced_axes(cx, args, "dim", x.rank())?;
     let wide = cx.convert(&x, opmath(dtype))?;
-    let norm = norm_of(cx, &wide, &axes, order)?;
+    // With an order, two dimensions are those of matrices; without one, all elements are one vector.
+    let of_matrices = args.node.target.ends_with("linalg_norm.default") && args.get("ord").is_some();
+    let norm = match axes.as_slice() {
+        &[rows, columns] if of_matrices => matrix_norm(cx, &wide, rows, columns, order)?,
+        _ => norm_of(cx, &wide, &axes, order)?,
+    };
     let norm = shaped(cx, args, &x, &norm, &axes)?;
     one(cx.convert(&norm, dtype)?)
+}
+
+fn frobenius(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    match args.str_or("ord", "fro")? {
+        "fro" => over_elements(cx, args, 2.0),
+        other => refuse(format!("a norm `{other}` of matrices")),
+    }
 }
 
 /// The norm of an order over dimensions.
@@ -56,6 +70,19 @@ pub(in super::super) fn norm_of(cx: &mut Cx<'_>, x: &Tensor, axes: &[usize], ord
     let powers = cx.with_number(OpKind::Power, &size, order)?;
     let total = cx.sum(&powers, axes)?;
     cx.with_number(OpKind::Power, &total, 1.0 / order)
+}
+
+/// The largest or smallest sum of a row or a column.
+fn matrix_norm(cx: &mut Cx<'_>, x: &Tensor, rows: usize, columns: usize, order: f64) -> Lowered<Tensor> {
+    let (summed, left) = match order.abs() {
+        1.0 => (rows, columns),
+        f64::INFINITY => (columns, rows),
+        _ => return refuse(format!("a norm of order {order} of matrices")),
+    };
+    let size = cx.unary(OpKind::Abs, x)?;
+    let sums = cx.sum(&size, &[summed])?;
+    let axes = [left - usize::from(summed < left)];
+    if order > 0.0 { cx.maximum_of(&sums, &axes) } else { cx.minimum_of(&sums, &axes) }
 }
 
 fn dist(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
