@@ -283,6 +283,35 @@ def pooling_gradients(t: Draw) -> list:
 
 
 @operations
+def recurrent_layers(t: Draw) -> list:
+    """Recurrent layers, in one direction and both; the results that the graph keeps whole."""
+    x, results = t(5, 2, 4), []
+    for gates, layers, ways, call in (
+        (4, 2, 2, aten.lstm.input),
+        (3, 2, 1, aten.gru.input),
+        (1, 1, 2, aten.rnn_tanh.input),
+        (1, 1, 1, aten.rnn_relu.input),
+    ):
+        size, params = 3, []
+        for layer in range(layers):
+            for _ in range(ways):
+                inputs = size * ways if layer else 4
+                params += [t(gates * size, inputs), t(gates * size, size), t(gates * size), t(gates * size)]
+        start = [t(layers * ways, 2, size) for _ in range(2 if gates == 4 else 1)]  # noqa: PLR2004 (an LSTM's)
+        results += call(x, start if len(start) > 1 else start[0], params, True, layers, 0.0, False, ways > 1, False)
+    return results
+
+
+@operations
+def norms(t: Draw) -> list:
+    """Norms of vectors and matrices along dimensions."""
+    x, norm = t(3, 4, 5), torch.linalg.norm
+    vectors = [norm(x, ord=order, dim=-1, keepdim=True) for order in (2, 1, 0, 3.5, float("inf"), -float("inf"))]
+    matrices = [norm(x, ord=order, dim=(2, 0)) for order in (1, -1, float("inf"), -float("inf"), "fro")]
+    return [*vectors, *matrices, norm(x), norm(x, dim=1), norm(x[0], ord=1)]
+
+
+@operations
 def resize_gradients(t: Draw) -> list:
     """Gradients of interpolation, up and down."""
     return [
