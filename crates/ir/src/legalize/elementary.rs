@@ -88,11 +88,7 @@ pub(super) fn cosh(cx: &mut Cx<'_, '_>) -> Result<Vec<ValueId>, Refusal> {
 }
 
 /// `f(x) cos y + i g(x) sin y`: sine and cosine of an angle `x + iy` turned by a right one.
-fn complex(
-    cx: &mut Cx<'_, '_>,
-    f: fn(&Expr) -> Expr,
-    g: fn(&Expr) -> Expr,
-) -> Result<Vec<ValueId>, Refusal> {
+fn complex(cx: &mut Cx<'_, '_>, f: fn(&Expr) -> Expr, g: fn(&Expr) -> Expr) -> Result<Vec<ValueId>, Refusal> {
     let operand = cx.operand(0)?;
     let part = cx.element()?.float_part().ok_or_else(|| cx.refused())?;
     let mut wide = |kind| -> Result<Expr, Refusal> {

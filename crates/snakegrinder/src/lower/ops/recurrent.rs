@@ -63,7 +63,13 @@ fn recurrent(cx: &mut Cx<'_>, args: &Args<'_>, cell: Cell) -> Lowered<Outcome> {
     let directions = 1 + usize::from(two_ways);
     let each = if biased { 4 } else { 2 };
     let layers = usize::try_from(layers).unwrap_or(0);
-    if layers.checked_mul(directions * each) != Some(params.len()) || starts.iter().any(|start| start.rank() != 3) {
+    let shaped = |(at, param): (usize, &Tensor)| param.rank() == if at % each < 2 { 2 } else { 1 };
+    if !params.iter().enumerate().all(shaped) {
+        return refuse("a recurrent layer whose weights are no matrices");
+    }
+    if layers.checked_mul(directions * each) != Some(params.len())
+        || starts.iter().any(|start| start.rank() != 3)
+    {
         return refuse("a recurrent layer with projections");
     }
     let mut sequence = if batch_first { cx.transpose(&x, &[1, 0, 2])? } else { x };
