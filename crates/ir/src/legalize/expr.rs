@@ -46,7 +46,7 @@ impl Expr {
     }
 
     fn op<const N: usize>(kind: OpKind, operands: [Self; N]) -> Self {
-        Self(Rc::new(Node::Op(kind, operands.to_vec())))
+        Self(Rc::new(Node::Op(kind, Vec::from(operands))))
     }
 
     functions! {

@@ -32,7 +32,7 @@ mod gamma;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::build::Builder;
-use crate::module::{BlockId, Module, OpId, ValueId};
+use crate::module::{BlockId, Module, OpId, OpRef, ValueId};
 use crate::table::OpKind;
 use cx::{Cx, Refusal};
 use expr::Expr;
@@ -136,7 +136,7 @@ fn blocks_with_chlo(module: &Module) -> Vec<BlockId> {
         if module.block_ops(block).iter().any(|&op| is_chlo(module, op)) {
             found.push(block);
         }
-        let regions = module.ops_in(block).flat_map(|op| op.regions());
+        let regions = module.ops_in(block).flat_map(OpRef::regions);
         pending.extend(regions.flat_map(|&region| module.blocks(region)));
     }
     found
