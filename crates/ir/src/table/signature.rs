@@ -100,7 +100,7 @@ fn default_value(kind: AttrKind, text: &str) -> Option<Attribute> {
         AttrKind::Bool => Attribute::Bool(text.parse().ok()?),
         AttrKind::Str => Attribute::string(text.trim_matches('"')),
         AttrKind::I64s if text == "[]" => Attribute::i64s([]),
-        AttrKind::Array if text == "[]" => Attribute::Array([].into()),
+        AttrKind::Array | AttrKind::Symbols if text == "[]" => Attribute::Array([].into()),
         AttrKind::Dict if text == "{}" => Attribute::Dict(crate::attr::Dict::new()),
         AttrKind::Enum(name) => Attribute::Enum(EnumDialect::StableHlo, EnumValue::parse(name, text)?),
         AttrKind::Accuracy if text == "DEFAULT" => {

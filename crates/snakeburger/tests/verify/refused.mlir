@@ -41,6 +41,14 @@ func.func @f(%a: tensor<3xf32>) {
 
 // -----
 
+// says: the attribute `called_computations` must be
+func.func @f() {
+  stablehlo.custom_call @g() {called_computations = [1]} : () -> ()
+  func.return
+}
+
+// -----
+
 // says: there is no interface 5
 func.func @f() {
   stablehlo.custom_call @g() {api_version = 5 : i32} : () -> ()

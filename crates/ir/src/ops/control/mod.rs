@@ -71,7 +71,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "results*: tensor|axisquant|unranked|token|tuple|buffer|future",
         )
         .attrs(
-            "call_target_name: str, has_side_effect: bool = false, backend_config?: any, api_version: i32 = 1, called_computations: array = [], operand_layouts?: array, result_layouts?: array, output_operand_aliases: array = [], result_tilings?: array",
+            "call_target_name: str, has_side_effect: bool = false, backend_config?: any, api_version: i32 = 1, called_computations: symbols = [], operand_layouts?: array, result_layouts?: array, output_operand_aliases: array = [], result_tilings?: array",
         )
         .text("custom")
         .rule(custom_call).doc("Calls what an implementation knows by a name."),
