@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use warpforge_diag::Diagnostic;
+use warpforge_runtime::profile::Profile;
 use warpforge_runtime::{ErrorKind, Executable, InputType, RunOptions, Session, Target};
 use warpforge_tensor::Tensor;
 
@@ -112,8 +113,18 @@ impl CompiledModel {
     /// When they do not fit, or the run fails.
     pub fn run_in_order(&self, inputs: &[Tensor], options: &RunOptions) -> Result<Outputs> {
         let outcome = self.session.run(inputs, options).map_err(|error| self.placed(error))?;
+        Ok(Outputs::new(self.names(outcome.outputs), outcome.profile))
+    }
+
+    /// Tensors in the order of the model's results with their names.
+    #[must_use]
+    pub fn named(&self, outputs: Vec<Tensor>) -> Outputs {
+        Outputs::new(self.names(outputs), Profile::default())
+    }
+
+    fn names(&self, outputs: Vec<Tensor>) -> Vec<(String, Tensor)> {
         let names = self.model.signature().results.iter().map(|result| result.name.clone());
-        Ok(Outputs::new(names.zip(outcome.outputs).collect(), outcome.profile))
+        names.zip(outputs).collect()
     }
 
     /// An error with the place of the operation that it happened at.

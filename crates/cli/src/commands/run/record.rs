@@ -36,6 +36,12 @@ pub(super) struct Record {
     pub(super) peak_memory_bytes: Option<u64>,
     /// What the peak is of: `executable` where the backend counts, else the whole `process`.
     pub(super) peak_memory_of: &'static str,
+    /// Kernels that a run launches on its device; null where nobody counts.
+    pub(super) kernel_launches: Option<u64>,
+    /// Bytes that those kernels read and write.
+    pub(super) bytes_moved: Option<u64>,
+    /// The most memory of the device that the program holds.
+    pub(super) device_memory_peak_bytes: Option<u64>,
     /// What the reference computed in the backend's stead.
     pub(super) on_reference: Vec<String>,
     /// In the observable tier: what each kernel of the last run took, and what its values were like.
@@ -79,6 +85,7 @@ impl Record {
     ) -> Self {
         let (model, target) = (compiled.model(), compiled.target());
         let counted = executable.peak_memory_bytes();
+        let counters = executable.counters();
         let slots = model.inputs();
         let results = &model.signature().results;
         Self {
@@ -100,6 +107,9 @@ impl Record {
             times_ms: Vec::new(),
             peak_memory_bytes: counted.or_else(memory::process_peak_bytes),
             peak_memory_of: if counted.is_some() { "executable" } else { "process" },
+            kernel_launches: counters.map(|counters| counters.kernel_launches),
+            bytes_moved: counters.map(|counters| counters.bytes_moved),
+            device_memory_peak_bytes: counters.and(counted),
             on_reference: executable.on_reference(),
             kernels: match target.tier {
                 Tier::Observable => kernels(outputs.profile()),

@@ -1,0 +1,366 @@
+//! A program made ready for a device: tasks chosen, memory planned, constants uploaded, kernels compiled.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use warpforge_codegen::{Argument, Dialect, Effort, Kernel, Options, Products as Rounding, Salt};
+use warpforge_fusion::cluster::{Cluster, Clusters, Kind};
+use warpforge_fusion::{Graph, Id};
+use warpforge_ir::TensorType;
+use warpforge_runtime::plan::{Place, Plan, plan};
+use warpforge_runtime::{Program, Tier};
+
+use crate::calibrate;
+use crate::cuda::networks::Networks;
+use crate::driver::{Address, Buffer, Gpu, Stream};
+use crate::error::{GpuError, Result};
+use crate::executable::Made;
+use crate::library::Vendor;
+use crate::lower::{Lowered, Setting, Task, Way, lower};
+use crate::products::{Products, WORKSPACE};
+use crate::salt::Saltings;
+use crate::steps::{Host, Kernels, Launch, Layout, Multiply, Netted, Planned, Step, dialect, scratch_bytes};
+
+/// Every value begins at a multiple of this.
+const LINE: usize = 256;
+
+/// Bytes that convolutions and attention may use while they run.
+const NETWORK_WORKSPACE: usize = 256 << 20;
+
+/// The variable that says how much kernels of the observable tier say about themselves.
+const SALT: &str = "WARPFORGE_SALT";
+
+/// What a program is compiled with.
+pub(crate) struct Request<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) graph: Graph,
+    pub(crate) tier: Tier,
+    pub(crate) rounding: Rounding,
+    /// The vendor's products, where they are at hand.
+    pub(crate) products: Option<Arc<Products>>,
+    /// cuDNN, where it is.
+    pub(crate) networks: Option<Arc<Networks>>,
+}
+
+/// Why a program was not made.
+pub(crate) enum Failure {
+    /// Libraries refused what was asked of them: the outputs of those clusters.
+    Refused(HashSet<Id>),
+    /// Something in it has no form here.
+    Unsupported(String),
+    /// The device or a library failed.
+    Gpu(GpuError),
+}
+
+impl From<GpuError> for Failure {
+    fn from(error: GpuError) -> Self {
+        Failure::Gpu(error)
+    }
+}
+
+/// What the emitter is asked for on a device.
+pub(crate) fn options(gpu: &Gpu, tier: Tier, rounding: Rounding) -> Result<Options> {
+    let vendor = gpu.driver.vendor;
+    let (major, minor) = gpu.properties.capability;
+    let architecture = match vendor {
+        Vendor::Cuda => format!("sm_{major}{minor}"),
+        Vendor::Hip => format!("gfx{major}{minor:x}"),
+    };
+    let mut options = Options::new(dialect(vendor), architecture);
+    options.products = rounding;
+    match tier {
+        Tier::Production => {}
+        Tier::Observable => options.salt = salt()?,
+        Tier::Correctness => options.effort = Effort::Naive,
+    }
+    debug_assert!(options.dialect == Dialect::Cuda || vendor == Vendor::Hip);
+    Ok(options)
+}
+
+fn salt() -> Result<Salt> {
+    match std::env::var(SALT).as_deref() {
+        Err(_) | Ok("timing") => Ok(Salt::Timing),
+        Ok("off") => Ok(Salt::Off),
+        Ok("trace") => Ok(Salt::Trace),
+        Ok(other) => Err(GpuError::Other(format!("{SALT} is `{other}`; there are off, timing and trace"))),
+    }
+}
+
+/// Makes a program ready; what a library refuses gets a generated kernel.
+pub(crate) fn make(gpu: &Arc<Gpu>, request: &Request<'_>) -> std::result::Result<Made, Failure> {
+    let mut refused = HashSet::new();
+    loop {
+        match make_without(gpu, request, &refused) {
+            Err(Failure::Refused(more)) if !more.is_subset(&refused) => refused.extend(more),
+            made => return made,
+        }
+    }
+}
+
+fn make_without(
+    gpu: &Arc<Gpu>,
+    request: &Request<'_>,
+    refused: &HashSet<Id>,
+) -> std::result::Result<Made, Failure> {
+    let options = options(gpu, request.tier, request.rounding)?;
+    let setting = Setting {
+        tier: request.tier,
+        options: &options,
+        products: request.products.is_some(),
+        networks: request.networks.is_some(),
+        refused,
+    };
+    let lowered = lower(request.graph.clone(), &setting).map_err(Failure::Unsupported)?;
+    let Lowered { graph, once, tasks, outputs } = lowered;
+    let clusters = Clusters { clusters: tasks.iter().map(|task| task.cluster.clone()).collect(), outputs };
+    let planned = plan(&graph, &clusters, LINE);
+    let stream = Stream::new(gpu)?;
+    let kernels = Kernels::new(gpu, once.iter().chain(&tasks).flat_map(Task::kernels))?;
+    let memory = Memory::new(gpu, &stream, request.program, &graph, &planned, &once)?;
+    let Memory { mut kept, inputs, given, addresses, passing } = memory;
+    let workspace = gpu.allocate(workspace(once.iter().chain(&tasks)))?;
+    let layout = Layout { addresses, workspace };
+    missing(&graph, &tasks, &layout).map_err(Failure::Unsupported)?;
+    let salted = tasks.iter().flat_map(Task::kernels).filter(|kernel| is_salted(kernel));
+    let mut saltings =
+        Saltings::new(gpu, options.salt, salted.map(|kernel| (kernel.title.clone(), kernel.salt_bytes)))?;
+    if saltings.any() {
+        saltings.set_cost(calibrate::cost(gpu, &stream)?);
+    }
+    let mut builder = Builder {
+        graph: &graph,
+        layout: &layout,
+        kernels: &kernels,
+        stream: &stream,
+        products: request.products.as_ref(),
+        networks: request.networks.as_ref(),
+        saltings: &saltings,
+        salted: 0,
+    };
+    for task in &once {
+        for planned in builder.steps(task)? {
+            planned.step.start(&stream)?;
+        }
+    }
+    stream.synchronise()?;
+    // What only the work done once has read is of no more use.
+    drop(passing);
+    builder.salted = 0;
+    let mut steps = Vec::new();
+    let mut refusals = HashSet::new();
+    for task in &tasks {
+        match builder.steps(task) {
+            Ok(made) => steps.extend(made),
+            Err(error @ (GpuError::Lost { .. } | GpuError::OutOfMemory { .. })) => return Err(error.into()),
+            Err(error) if task.by_library() => {
+                tracing::info!(%error, cluster = task.cluster.output.0, "a library refuses; a generated kernel does it");
+                refusals.insert(task.cluster.output);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if !refusals.is_empty() {
+        return Err(Failure::Refused(refusals));
+    }
+    kept.shrink_to_fit();
+    Ok(Made {
+        program: request.program.clone(),
+        gpu: Arc::clone(gpu),
+        stream,
+        nodes: graph,
+        plan: planned,
+        outputs: clusters.outputs,
+        layout,
+        memory: kept,
+        inputs,
+        given,
+        steps,
+        saltings,
+    })
+}
+
+fn is_salted(kernel: &Kernel) -> bool {
+    kernel.arguments.contains(&Argument::Salt)
+}
+
+impl Task {
+    fn by_library(&self) -> bool {
+        matches!(self.way, Way::Product(_) | Way::Convolution(_) | Way::Attention(_))
+    }
+
+    fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        let emitted = match &self.way {
+            Way::Emitted(emitted) => Some(emitted),
+            _ => None,
+        };
+        emitted.into_iter().flat_map(|emitted| &emitted.kernels)
+    }
+}
+
+/// Bytes that steps need while they run, one at a time.
+fn workspace<'t>(tasks: impl Iterator<Item = &'t Task>) -> usize {
+    let bytes = tasks.map(|task| match &task.way {
+        Way::Emitted(emitted) => usize::try_from(scratch_bytes(emitted)).unwrap_or(usize::MAX),
+        Way::Product(_) => WORKSPACE,
+        Way::Convolution(_) | Way::Attention(_) => NETWORK_WORKSPACE,
+        Way::Host => 0,
+    });
+    bytes.max().unwrap_or(0)
+}
+
+/// Says what a task reads that nothing computes.
+fn missing(graph: &Graph, tasks: &[Task], layout: &Layout) -> std::result::Result<(), String> {
+    let mut read = tasks.iter().flat_map(|task| task.cluster.reads());
+    match read.find(|&id| layout.address(id) == 0 && !graph.node(id).is_empty()) {
+        Some(id) => Err(format!("{} is read, and nothing computes it", graph.node(id).op.name())),
+        None => Ok(()),
+    }
+}
+
+/// All memory of a program.
+struct Memory {
+    kept: Vec<Arc<Buffer>>,
+    inputs: Vec<Buffer>,
+    given: Vec<Buffer>,
+    addresses: Vec<Address>,
+    /// Constants that only the work done once reads.
+    passing: Vec<Arc<Buffer>>,
+}
+
+impl Memory {
+    fn new(
+        gpu: &Arc<Gpu>,
+        stream: &Stream,
+        program: &Program,
+        graph: &Graph,
+        plan: &Plan,
+        once: &[Task],
+    ) -> Result<Self> {
+        let mut made = Self {
+            kept: Vec::new(),
+            inputs: Vec::new(),
+            given: Vec::new(),
+            addresses: vec![0; graph.nodes.len()],
+            passing: Vec::new(),
+        };
+        for (_, ty) in program.inputs() {
+            made.inputs.push(gpu.allocate(input_bytes(ty)?)?);
+        }
+        for &id in &plan.outputs {
+            made.given.push(gpu.allocate(graph.node(id).bytes())?);
+        }
+        let block = Arc::new(gpu.allocate(plan.block)?);
+        let mut constants: HashMap<Id, Arc<Buffer>> = HashMap::new();
+        let mut upload = |id: Id| -> Result<Option<Arc<Buffer>>> {
+            let Some(tensor) = graph.constant(id) else { return Ok(None) };
+            if let Some(known) = constants.get(&id) {
+                return Ok(Some(Arc::clone(known)));
+            }
+            let buffer = Arc::new(gpu.allocate(tensor.bytes().len())?);
+            stream.write(buffer.address(), tensor.bytes())?;
+            constants.insert(id, Arc::clone(&buffer));
+            Ok(Some(buffer))
+        };
+        for &id in &plan.constants {
+            if let Some(buffer) = upload(id)? {
+                made.addresses[id.index()] = buffer.address();
+                made.kept.push(buffer);
+            }
+        }
+        for task in once {
+            for id in task.cluster.reads() {
+                if let Some(buffer) = upload(id)? {
+                    made.addresses[id.index()] = buffer.address();
+                    made.passing.push(buffer);
+                }
+            }
+            let output = task.cluster.output;
+            let buffer = Arc::new(gpu.allocate(graph.node(output).bytes())?);
+            made.addresses[output.index()] = buffer.address();
+            made.kept.push(buffer);
+        }
+        for (&id, &place) in &plan.places {
+            made.addresses[id.index()] = match place {
+                Place::Argument(at) => made.inputs.get(at).map_or(0, Buffer::address),
+                Place::Constant(_) => continue,
+                Place::Block(offset) => block.address() + offset as u64,
+                Place::Output(at) => made.given.get(at).map_or(0, Buffer::address),
+            };
+        }
+        made.kept.push(block);
+        Ok(made)
+    }
+}
+
+/// Bytes of an input, whose sizes are all known.
+fn input_bytes(ty: &TensorType) -> Result<usize> {
+    let unknown = || GpuError::Other(format!("an input is of type {ty}, whose size is not known"));
+    let dims = ty.shape_usize().ok_or_else(unknown)?;
+    let width = ty.element().storage().ok_or_else(unknown)?.byte_width();
+    dims.iter().try_fold(width, |bytes, &dim| bytes.checked_mul(dim)).ok_or_else(unknown)
+}
+
+/// Makes steps of tasks.
+struct Builder<'a> {
+    graph: &'a Graph,
+    layout: &'a Layout,
+    kernels: &'a Kernels,
+    stream: &'a Stream,
+    products: Option<&'a Arc<Products>>,
+    networks: Option<&'a Arc<Networks>>,
+    saltings: &'a Saltings,
+    /// Instrumented kernels so far.
+    salted: usize,
+}
+
+impl Builder<'_> {
+    fn networks(&self) -> Result<&Arc<Networks>> {
+        self.networks.ok_or_else(|| GpuError::Other("no cuDNN".to_owned()))
+    }
+
+    fn steps(&mut self, task: &Task) -> Result<Vec<Planned>> {
+        let Task { cluster, way } = task;
+        let one = |step: Box<dyn Step>, (flops, bytes)| vec![Planned { step, flops, bytes }];
+        Ok(match way {
+            Way::Emitted(emitted) => {
+                let (saltings, salted) = (self.saltings, &mut self.salted);
+                let mut salt = |_: &Kernel| {
+                    *salted += 1;
+                    saltings.address(*salted - 1)
+                };
+                let launches = Launch::all(emitted, self.kernels, self.layout, &mut salt)?;
+                let planned = |(launch, kernel): (Launch, &Kernel)| Planned {
+                    step: Box::new(launch),
+                    flops: kernel.flops,
+                    bytes: kernel.bytes,
+                };
+                launches.into_iter().zip(&emitted.kernels).map(planned).collect()
+            }
+            Way::Product(call) => {
+                let library = self.products.ok_or_else(|| GpuError::Other("no library of products".to_owned()))?;
+                let step = Multiply::new(call, library, self.layout, self.stream)?;
+                one(Box::new(step), cost(self.graph, cluster))
+            }
+            Way::Convolution(call) => {
+                let step = Netted::convolution(call, self.networks()?, self.graph, self.layout, self.stream)?;
+                one(Box::new(step), cost(self.graph, cluster))
+            }
+            Way::Attention(call) => {
+                let step = Netted::attention(call, self.networks()?, self.layout, self.stream)?;
+                one(Box::new(step), cost(self.graph, cluster))
+            }
+            Way::Host => {
+                let Kind::Single(operands) = &cluster.kind else {
+                    return Err(GpuError::Other("only single operations run on the host".to_owned()));
+                };
+                let step = Host::new(self.graph, cluster.output, operands, self.layout)?;
+                one(Box::new(step), cost(self.graph, cluster))
+            }
+        })
+    }
+}
+
+fn cost(graph: &Graph, cluster: &Cluster) -> (u64, u64) {
+    let cost = cluster.cost(graph);
+    (cost.flops, cost.bytes)
+}

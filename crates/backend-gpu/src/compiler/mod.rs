@@ -1,0 +1,187 @@
+//! Sources of kernels to machine code, by the vendor's run-time compiler; compiled once, kept on disk by content.
+
+// The compiler is a foreign library.
+#![allow(unsafe_code)]
+
+mod cache;
+
+use std::ffi::{CString, c_char};
+use std::sync::OnceLock;
+
+use crate::driver::{Handle, Properties};
+use crate::error::{GpuError, Result};
+use crate::library::{Library, Vendor, functions};
+use crate::{cuda, hip};
+
+functions! {
+    /// NVRTC and hiprtc.
+    Functions {
+        version(*mut i32, *mut i32) = "nvrtcVersion", "hiprtcVersion";
+        create(*mut Handle, *const c_char, *const c_char, i32, *const *const c_char, *const *const c_char)
+            = "nvrtcCreateProgram", "hiprtcCreateProgram";
+        compile(Handle, i32, *const *const c_char) = "nvrtcCompileProgram", "hiprtcCompileProgram";
+        code_size(Handle, *mut usize) = "nvrtcGetCUBINSize", "hiprtcGetCodeSize";
+        code(Handle, *mut c_char) = "nvrtcGetCUBIN", "hiprtcGetCode";
+        log_size(Handle, *mut usize) = "nvrtcGetProgramLogSize", "hiprtcGetProgramLogSize";
+        log(Handle, *mut c_char) = "nvrtcGetProgramLog", "hiprtcGetProgramLog";
+        destroy(*mut Handle) = "nvrtcDestroyProgram", "hiprtcDestroyProgram";
+    }
+}
+
+/// A vendor's compiler.
+pub(crate) struct Compiler {
+    vendor: Vendor,
+    functions: Functions,
+    version: (i32, i32),
+    headers: Option<String>,
+}
+
+impl Compiler {
+    /// The compiler of a vendor; opened once a process.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub(crate) fn of(vendor: Vendor) -> Result<&'static Self> {
+        static CUDA: OnceLock<Result<Compiler>> = OnceLock::new();
+        static HIP: OnceLock<Result<Compiler>> = OnceLock::new();
+        let (kept, wanted) = match vendor {
+            Vendor::Cuda => (&CUDA, &cuda::COMPILER),
+            Vendor::Hip => (&HIP, &hip::COMPILER),
+        };
+        let compiler = kept.get_or_init(|| {
+            let library = Library::open(wanted)?;
+            let functions = Functions::load(&library, vendor)?;
+            let headers = library.headers().map(|folder| folder.display().to_string());
+            // The table's functions belong to the library, which therefore stays.
+            std::mem::forget(library);
+            Self::new(vendor, functions, headers)
+        });
+        compiler.as_ref().map_err(Clone::clone)
+    }
+
+    fn new(vendor: Vendor, functions: Functions, headers: Option<String>) -> Result<Self> {
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: the addresses are those of variables.
+        check(unsafe { (functions.version)(&raw mut major, &raw mut minor) }, "version")?;
+        Ok(Self { vendor, functions, version: (major, minor), headers })
+    }
+
+    /// The options for a device.
+    fn options(&self, properties: &Properties) -> Vec<String> {
+        let (major, minor) = properties.capability;
+        let mut options = vec!["--std=c++17".to_owned()];
+        if self.vendor == Vendor::Cuda {
+            // From Hopper on, some instructions are those of one architecture and its letter.
+            let letter = if major >= 9 { "a" } else { "" };
+            options.push(format!("--gpu-architecture=sm_{major}{minor}{letter}"));
+            options.push("-default-device".to_owned());
+            options.extend(self.headers.as_ref().map(|folder| format!("--include-path={folder}")));
+        }
+        options
+    }
+
+    /// Machine code for a device: from the disk, or compiled now.
+    ///
+    /// # Errors
+    ///
+    /// When the source does not compile; source and log are kept and named.
+    pub(crate) fn compile(&self, name: &str, source: &str, properties: &Properties) -> Result<Vec<u8>> {
+        let options = self.options(properties);
+        let stamp = format!("{} {:?} {} {:?}", self.vendor.name(), self.version, properties.name, options);
+        let key = cache::key(&stamp, source);
+        if let Some(code) = cache::load(&key) {
+            return Ok(code);
+        }
+        match self.compile_now(name, source, &options)? {
+            Ok(code) => {
+                cache::keep(&key, &code);
+                Ok(code)
+            }
+            Err(log) => {
+                let (source_file, log_file) = cache::keep_failure(&key, source, &log);
+                let complaint = log.lines().find(|line| line.contains("error")).or_else(|| log.lines().next());
+                let first = complaint.unwrap_or("the compiler says nothing").to_owned();
+                Err(GpuError::Compile { name: name.to_owned(), first, source_file, log_file })
+            }
+        }
+    }
+
+    /// The code, or the log of a failure.
+    fn compile_now(
+        &self,
+        name: &str,
+        source: &str,
+        options: &[String],
+    ) -> Result<std::result::Result<Vec<u8>, String>> {
+        let text = |text: &str| {
+            CString::new(text).map_err(|_| GpuError::Other("a source has a zero byte in it".to_owned()))
+        };
+        let (source, name) = (text(source)?, text(&format!("{name}.cu"))?);
+        let options = options.iter().map(|option| text(option)).collect::<Result<Vec<_>>>()?;
+        let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        let count = i32::try_from(pointers.len()).unwrap_or(0);
+        let functions = &self.functions;
+        let mut program: Handle = std::ptr::null_mut();
+        // SAFETY: texts end in zero; the addresses are those of variables; buffers have the sizes asked for first.
+        unsafe {
+            let none = std::ptr::null();
+            check(
+                (functions.create)(&raw mut program, source.as_ptr(), name.as_ptr(), 0, none, none),
+                "create program",
+            )?;
+            let compiled = (functions.compile)(program, count, pointers.as_ptr());
+            let read = |size: unsafe extern "C" fn(Handle, *mut usize) -> i32,
+                        get: unsafe extern "C" fn(Handle, *mut c_char) -> i32|
+             -> Result<Vec<u8>> {
+                let mut bytes = 0;
+                check(size(program, &raw mut bytes), "size of what the compiler gives")?;
+                let mut data = vec![0u8; bytes];
+                check(get(program, data.as_mut_ptr().cast()), "what the compiler gives")?;
+                Ok(data)
+            };
+            let outcome = if compiled == 0 {
+                read(functions.code_size, functions.code).map(Ok)
+            } else {
+                let log = read(functions.log_size, functions.log).unwrap_or_default();
+                let log = String::from_utf8_lossy(&log).trim_end_matches('\0').to_owned();
+                Ok(Err(if log.is_empty() { format!("the compiler answers {compiled}") } else { log }))
+            };
+            (functions.destroy)(&raw mut program);
+            outcome
+        }
+    }
+}
+
+fn check(code: i32, function: &'static str) -> Result<()> {
+    if code == 0 {
+        return Ok(());
+    }
+    Err(GpuError::Call { function, code, text: "the run-time compiler says no more".to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hopper() -> Properties {
+        Properties { name: "test".to_owned(), capability: (9, 0), multiprocessors: 132, shared_bytes: 232_448 }
+    }
+
+    #[test]
+    fn sources_compile_and_complaints_are_kept() {
+        let compiler = match Compiler::of(Vendor::Cuda) {
+            Ok(compiler) => compiler,
+            Err(reason) => {
+                eprintln!("skipped: {reason}");
+                return;
+            }
+        };
+        let options = compiler.options(&hopper());
+        let good = "extern \"C\" __global__ void twice(float* x) { x[threadIdx.x] *= 2.0f; }";
+        let code = compiler.compile_now("twice", good, &options).unwrap().unwrap();
+        assert_eq!(&code[..4], b"\x7fELF");
+        let log = compiler.compile_now("bad", "void f() { nobody_knows(); }", &options).unwrap().unwrap_err();
+        assert!(log.contains("nobody_knows"), "{log}");
+    }
+}

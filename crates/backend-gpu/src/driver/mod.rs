@@ -1,0 +1,201 @@
+//! The driver of a GPU: devices, memory, streams, events, modules and graphs.
+
+// Every call of the driver is foreign.
+#![allow(unsafe_code)]
+
+mod memory;
+mod module;
+mod stream;
+mod table;
+
+use std::ffi::{CStr, c_char};
+use std::sync::{Arc, Mutex, OnceLock};
+
+pub(crate) use memory::{Buffer, Pinned};
+pub(crate) use module::{Function, Module};
+pub(crate) use stream::{Event, Graph, Stream};
+pub(crate) use table::{Address, Functions, Handle};
+
+use crate::error::{GpuError, Result};
+use crate::library::{Library, Vendor, Wanted};
+use crate::{cuda, hip};
+
+/// A vendor's driver, opened and started.
+#[derive(Clone)]
+pub(crate) struct Driver {
+    pub(crate) vendor: Vendor,
+    pub(crate) functions: Functions,
+    count: u32,
+}
+
+impl Driver {
+    /// The driver of a vendor; opened once a process.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, it is too old, or it does not start.
+    pub(crate) fn of(vendor: Vendor) -> Result<&'static Self> {
+        static CUDA: OnceLock<Result<Driver>> = OnceLock::new();
+        static HIP: OnceLock<Result<Driver>> = OnceLock::new();
+        let (kept, wanted): (_, &Wanted) = match vendor {
+            Vendor::Cuda => (&CUDA, &cuda::DRIVER),
+            Vendor::Hip => (&HIP, &hip::DRIVER),
+        };
+        let driver = kept.get_or_init(|| {
+            let library = Library::open(wanted)?;
+            let functions = Functions::load(&library, vendor)?;
+            // The table's functions belong to the library, which therefore stays.
+            std::mem::forget(library);
+            Self::start(vendor, functions)
+        });
+        driver.as_ref().map_err(Clone::clone)
+    }
+
+    /// Starts a driver by its functions.
+    pub(crate) fn start(vendor: Vendor, functions: Functions) -> Result<Self> {
+        let mut driver = Self { vendor, functions, count: 0 };
+        let (mut version, mut count) = (0, 0);
+        // SAFETY: the addresses are those of variables.
+        unsafe {
+            driver.check((functions.init)(0), "init")?;
+            driver.check((functions.driver_version)(&raw mut version), "driver_version")?;
+            driver.check((functions.device_count)(&raw mut count), "device_count")?;
+        }
+        let needed = if vendor == Vendor::Cuda { cuda::OLDEST } else { hip::OLDEST };
+        if version < needed {
+            let text = |version: i32| match vendor {
+                Vendor::Cuda => format!("{}.{}", version / 1000, version % 1000 / 10),
+                Vendor::Hip => format!("{}.{}", version / 10_000_000, version / 100_000 % 100),
+            };
+            let (found, needed) = (text(version), text(needed));
+            return Err(GpuError::OldDriver { vendor: vendor.name(), found, needed });
+        }
+        driver.count = u32::try_from(count).unwrap_or(0);
+        Ok(driver)
+    }
+
+    /// How many devices it shows.
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Turns a status into a result.
+    pub(crate) fn check(&self, code: i32, function: &'static str) -> Result<()> {
+        if code == 0 {
+            return Ok(());
+        }
+        let mut text: *const c_char = std::ptr::null();
+        // SAFETY: the driver gives the address of a text of its own, or none.
+        let text = unsafe {
+            (self.functions.error_text)(code, &raw mut text);
+            if text.is_null() {
+                "the driver says no more".to_owned()
+            } else {
+                CStr::from_ptr(text).to_string_lossy().into_owned()
+            }
+        };
+        // Errors after which a context is of no more use.
+        const LOST: [i32; 12] = [214, 220, 700, 702, 710, 714, 715, 716, 717, 718, 719, 999];
+        if LOST.contains(&code) {
+            return Err(GpuError::Lost { function, text });
+        }
+        Err(GpuError::Call { function, code, text })
+    }
+}
+
+/// The numbers by which a vendor's driver knows attributes of devices.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Attributes {
+    pub(crate) major: i32,
+    pub(crate) minor: i32,
+    pub(crate) multiprocessors: i32,
+    pub(crate) shared_bytes: i32,
+}
+
+/// What a device is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Properties {
+    /// Its name.
+    pub(crate) name: String,
+    /// Major and minor number of what its processors can do.
+    pub(crate) capability: (u32, u32),
+    /// Its multiprocessors.
+    pub(crate) multiprocessors: u32,
+    /// Bytes of shared memory that a block may ask for.
+    pub(crate) shared_bytes: u32,
+}
+
+/// A device with its context and its pool of memory.
+pub(crate) struct Gpu {
+    pub(crate) driver: Driver,
+    pub(crate) properties: Properties,
+    context: Handle,
+    pool: Mutex<memory::Pool>,
+}
+
+// SAFETY: the driver may be called from any thread; the context is made current before each use.
+unsafe impl Send for Gpu {}
+// SAFETY: as above.
+unsafe impl Sync for Gpu {}
+
+impl Gpu {
+    /// Opens a device.
+    ///
+    /// # Errors
+    ///
+    /// When there is none of that number, or the driver fails.
+    pub(crate) fn open(driver: &Driver, number: u32) -> Result<Arc<Self>> {
+        let no_such = GpuError::NoSuchDevice { number, count: driver.count };
+        let index = i32::try_from(number).map_err(|_| no_such.clone())?;
+        if number >= driver.count {
+            return Err(no_such);
+        }
+        let functions = &driver.functions;
+        let mut device = 0;
+        let mut context = std::ptr::null_mut();
+        let mut name = [0 as c_char; 256];
+        // SAFETY: the addresses are those of variables of these sizes.
+        let name = unsafe {
+            driver.check((functions.device_get)(&raw mut device, index), "device_get")?;
+            driver.check((functions.device_name)(name.as_mut_ptr(), 255, device), "device_name")?;
+            driver.check((functions.context_retain)(&raw mut context, device), "context_retain")?;
+            CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned()
+        };
+        let numbers = if driver.vendor == Vendor::Cuda { cuda::ATTRIBUTES } else { hip::ATTRIBUTES };
+        let attribute = |number: i32| -> Result<u32> {
+            let mut value = 0;
+            // SAFETY: the address is that of a variable.
+            let code = unsafe { (functions.device_attribute)(&raw mut value, number, device) };
+            driver.check(code, "device_attribute")?;
+            Ok(u32::try_from(value).unwrap_or(0))
+        };
+        let properties = Properties {
+            name,
+            capability: (attribute(numbers.major)?, attribute(numbers.minor)?),
+            multiprocessors: attribute(numbers.multiprocessors)?,
+            shared_bytes: attribute(numbers.shared_bytes)?,
+        };
+        let pool = Mutex::default();
+        Ok(Arc::new(Self { driver: driver.clone(), properties, context, pool }))
+    }
+
+    /// Makes the device the calling thread's.
+    pub(crate) fn enter(&self) -> Result<()> {
+        // SAFETY: the context lives as long as the process.
+        self.check(unsafe { (self.driver.functions.context_set)(self.context) }, "context_set")
+    }
+
+    /// Turns a status into a result.
+    pub(crate) fn check(&self, code: i32, function: &'static str) -> Result<()> {
+        self.driver.check(code, function)
+    }
+
+    /// Bytes free and bytes in all.
+    pub(crate) fn memory(&self) -> Result<(usize, usize)> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: the addresses are those of variables.
+        let code = unsafe { (self.driver.functions.memory_info)(&raw mut free, &raw mut total) };
+        self.check(code, "memory_info")?;
+        Ok((free, total))
+    }
+}

@@ -1,0 +1,209 @@
+//! Streams of work, moments in them, and work recorded once and launched as a whole.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Address, Function, Gpu, Handle};
+use crate::error::Result;
+
+/// Not ordered with the legacy default stream.
+const NON_BLOCKING: u32 = 1;
+
+/// Only this thread's calls are watched while work is recorded.
+const THREAD_LOCAL: i32 = 1;
+
+/// Work in order.
+pub(crate) struct Stream {
+    gpu: Arc<Gpu>,
+    handle: Handle,
+}
+
+// SAFETY: streams may be used from any thread.
+unsafe impl Send for Stream {}
+// SAFETY: as above.
+unsafe impl Sync for Stream {}
+
+impl Stream {
+    /// A new stream.
+    pub(crate) fn new(gpu: &Arc<Gpu>) -> Result<Self> {
+        gpu.enter()?;
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the address is that of a variable.
+        let code = unsafe { (gpu.driver.functions.stream_create)(&raw mut handle, NON_BLOCKING) };
+        gpu.check(code, "stream_create")?;
+        Ok(Self { gpu: Arc::clone(gpu), handle })
+    }
+
+    /// What the driver knows it by.
+    pub(crate) fn handle(&self) -> Handle {
+        self.handle
+    }
+
+    /// Waits until all work is done.
+    pub(crate) fn synchronise(&self) -> Result<()> {
+        // SAFETY: the stream lives.
+        let code = unsafe { (self.gpu.driver.functions.stream_synchronise)(self.handle) };
+        self.gpu.check(code, "stream_synchronise")
+    }
+
+    /// Sets bytes on the device.
+    pub(crate) fn fill(&self, address: Address, value: u8, bytes: usize) -> Result<()> {
+        // SAFETY: the plan keeps the range inside a buffer.
+        let code = unsafe { (self.gpu.driver.functions.set_bytes)(address, value, bytes, self.handle) };
+        self.gpu.check(code, "set_bytes")
+    }
+
+    /// Copies bytes of the host to the device; they may be changed when this returns.
+    pub(crate) fn write(&self, to: Address, bytes: &[u8]) -> Result<()> {
+        let from = bytes.as_ptr().cast::<c_void>();
+        // SAFETY: the plan keeps the range inside a buffer, and the copy is over before the slice can go.
+        let code = unsafe { (self.gpu.driver.functions.copy_in)(to, from, bytes.len(), self.handle) };
+        self.gpu.check(code, "copy_in")?;
+        self.synchronise()
+    }
+
+    /// Copies bytes of the device to the host, after all work before.
+    pub(crate) fn read(&self, from: Address, bytes: &mut [u8]) -> Result<()> {
+        let to = bytes.as_mut_ptr().cast::<c_void>();
+        // SAFETY: the plan keeps the range inside a buffer, and the copy is over before the slice can go.
+        let code = unsafe { (self.gpu.driver.functions.copy_out)(to, from, bytes.len(), self.handle) };
+        self.gpu.check(code, "copy_out")?;
+        self.synchronise()
+    }
+
+    /// Launches a kernel whose arguments are all addresses.
+    pub(crate) fn launch(
+        &self,
+        function: &Function,
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared_bytes: u32,
+        arguments: &mut [Address],
+    ) -> Result<()> {
+        let mut pointers: Vec<Handle> =
+            arguments.iter_mut().map(|argument| std::ptr::from_mut(argument).cast()).collect();
+        let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
+        // SAFETY: the kernel takes as many addresses; the driver copies them before it returns.
+        let code = unsafe {
+            (self.gpu.driver.functions.launch)(
+                function.handle(),
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                shared_bytes,
+                self.handle,
+                pointers.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        };
+        self.gpu.check(code, "launch")
+    }
+
+    /// Records what `work` does to this stream instead of doing it.
+    pub(crate) fn record(&self, work: impl FnOnce() -> Result<()>) -> Result<Graph> {
+        let functions = &self.gpu.driver.functions;
+        // SAFETY: the stream lives.
+        self.gpu.check(unsafe { (functions.capture_begin)(self.handle, THREAD_LOCAL) }, "capture_begin")?;
+        let worked = work();
+        let mut graph = std::ptr::null_mut();
+        // SAFETY: the stream lives, and the address is that of a variable. The recording ends in any case.
+        let ended = unsafe { (functions.capture_end)(self.handle, &raw mut graph) };
+        worked?;
+        self.gpu.check(ended, "capture_end")?;
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the graph is the one just recorded; what can be launched does not need it any more.
+        let made = unsafe {
+            let made = (functions.graph_instantiate)(&raw mut handle, graph, 0);
+            (functions.graph_destroy)(graph);
+            made
+        };
+        self.gpu.check(made, "graph_instantiate")?;
+        Ok(Graph { gpu: Arc::clone(&self.gpu), handle })
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if self.gpu.enter().is_ok() {
+            // SAFETY: nobody uses it any more.
+            unsafe { (self.gpu.driver.functions.stream_destroy)(self.handle) };
+        }
+    }
+}
+
+/// Recorded work.
+pub(crate) struct Graph {
+    gpu: Arc<Gpu>,
+    handle: Handle,
+}
+
+// SAFETY: launched from one thread at a time, by whoever holds it.
+unsafe impl Send for Graph {}
+
+impl Graph {
+    /// Does the work.
+    pub(crate) fn launch(&self, stream: &Stream) -> Result<()> {
+        // SAFETY: graph and stream live.
+        let code = unsafe { (self.gpu.driver.functions.graph_launch)(self.handle, stream.handle) };
+        self.gpu.check(code, "graph_launch")
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        if self.gpu.enter().is_ok() {
+            // SAFETY: nobody uses it any more.
+            unsafe { (self.gpu.driver.functions.graph_exec_destroy)(self.handle) };
+        }
+    }
+}
+
+/// A moment in a stream.
+pub(crate) struct Event {
+    gpu: Arc<Gpu>,
+    handle: Handle,
+}
+
+// SAFETY: events may be used from any thread.
+unsafe impl Send for Event {}
+
+impl Event {
+    /// A moment that has not come.
+    pub(crate) fn new(gpu: &Arc<Gpu>) -> Result<Self> {
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the address is that of a variable.
+        gpu.check(unsafe { (gpu.driver.functions.event_create)(&raw mut handle, 0) }, "event_create")?;
+        Ok(Self { gpu: Arc::clone(gpu), handle })
+    }
+
+    /// The moment when all work before this call is done.
+    pub(crate) fn record(&self, stream: &Stream) -> Result<()> {
+        // SAFETY: event and stream live.
+        let code = unsafe { (self.gpu.driver.functions.event_record)(self.handle, stream.handle) };
+        self.gpu.check(code, "event_record")
+    }
+
+    /// The time from an earlier moment to this one; both have come.
+    pub(crate) fn since(&self, earlier: &Event) -> Result<Duration> {
+        let mut milliseconds = 0.0f32;
+        // SAFETY: both events live, and the address is that of a variable.
+        let code = unsafe {
+            (self.gpu.driver.functions.event_elapsed)(&raw mut milliseconds, earlier.handle, self.handle)
+        };
+        self.gpu.check(code, "event_elapsed")?;
+        Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3))
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        if self.gpu.enter().is_ok() {
+            // SAFETY: nobody uses it any more.
+            unsafe { (self.gpu.driver.functions.event_destroy)(self.handle) };
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Compiled programs: steps in order, the memory they run in, and the graph that they are recorded into.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use warpforge_fusion::Graph as Nodes;
+use warpforge_fusion::cluster::Operand;
+use warpforge_runtime::plan::{Place, Plan};
+use warpforge_runtime::profile::{Event as Happening, Profile};
+use warpforge_runtime::{Bound, Counters, ErrorKind, Executable, Outcome, Program, RunOptions};
+use warpforge_tensor::{Blob, Shape, Tensor};
+
+use crate::backend::failed;
+use crate::driver::{Buffer, Event, Gpu, Graph, Pinned, Stream};
+use crate::error::{GpuError, Result};
+use crate::salt::Saltings;
+use crate::steps::{Layout, Planned};
+
+/// What a program is made of.
+pub(crate) struct Made {
+    pub(crate) program: Program,
+    pub(crate) gpu: Arc<Gpu>,
+    pub(crate) stream: Stream,
+    pub(crate) nodes: Nodes,
+    pub(crate) plan: Plan,
+    pub(crate) outputs: Vec<Operand>,
+    pub(crate) layout: Layout,
+    /// Memory that steps know the addresses of.
+    pub(crate) memory: Vec<Arc<Buffer>>,
+    pub(crate) inputs: Vec<Buffer>,
+    pub(crate) given: Vec<Buffer>,
+    pub(crate) steps: Vec<Planned>,
+    pub(crate) saltings: Saltings,
+}
+
+/// A compiled program.
+pub(crate) struct Compiled {
+    made: Made,
+    /// Held while a run uses the memory; the recorded steps, once they are.
+    running: Mutex<Option<Graph>>,
+}
+
+impl Compiled {
+    pub(crate) fn new(made: Made) -> Self {
+        Self { made, running: Mutex::default() }
+    }
+
+    fn failed(&self, error: &GpuError) -> warpforge_runtime::Error {
+        failed(self.made.gpu.driver.vendor, error)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Graph>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn upload(&self, inputs: &[Tensor]) -> Result<()> {
+        let Made { gpu, stream, .. } = &self.made;
+        gpu.enter()?;
+        for (tensor, buffer) in inputs.iter().zip(&self.made.inputs) {
+            if tensor.bytes().len() > buffer.bytes() {
+                return Err(GpuError::Other("an input is larger than its place".to_owned()));
+            }
+            stream.write(buffer.address(), tensor.bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Starts all steps: recorded ones at once, others one after the other.
+    fn start(&self, recorded: &mut Option<Graph>) -> Result<()> {
+        let Made { gpu, stream, steps, .. } = &self.made;
+        gpu.enter()?;
+        if steps.is_empty() {
+            return Ok(());
+        }
+        if !steps.iter().all(|planned| planned.step.recordable()) {
+            return steps.iter().try_for_each(|planned| planned.step.start(stream));
+        }
+        if recorded.is_none() {
+            let all = || steps.iter().try_for_each(|planned| planned.step.start(stream));
+            *recorded = Some(stream.record(all)?);
+        }
+        recorded.as_ref().map_or(Ok(()), |graph| graph.launch(stream))
+    }
+
+    fn results(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        let Made { gpu, stream, nodes, plan, given, .. } = &self.made;
+        let other = |error: warpforge_tensor::Error| GpuError::Other(error.to_string());
+        let mut blobs = Vec::new();
+        for (buffer, &id) in given.iter().zip(&plan.outputs) {
+            let mut pinned = Pinned::new(gpu, nodes.node(id).bytes())?;
+            stream.read(buffer.address(), pinned.bytes_mut())?;
+            blobs.push(Blob::new(pinned));
+        }
+        let tensor = |output: &Operand| {
+            let node = nodes.node(output.value);
+            let shape = |dims: &[usize]| Shape::new(dims).map_err(other);
+            let tensor = match plan.places.get(&output.value) {
+                Some(&Place::Output(at)) => {
+                    Tensor::from_blob(node.element, shape(&node.dims)?, blobs[at].clone()).map_err(other)?
+                }
+                Some(&Place::Argument(at)) => inputs[at].clone(),
+                Some(&Place::Constant(_)) => {
+                    let constant = nodes.constant(output.value);
+                    constant.cloned().ok_or_else(|| GpuError::Other("a constant is missing".to_owned()))?
+                }
+                _ => return Err(GpuError::Other("an output has no place".to_owned())),
+            };
+            tensor.reshaped(shape(&output.view.dims)?).map_err(other)
+        };
+        self.made.outputs.iter().map(tensor).collect()
+    }
+
+    /// Runs step by step with a moment after each.
+    fn profiled(&self) -> Result<Profile> {
+        let Made { gpu, stream, steps, saltings, .. } = &self.made;
+        let mut moments = vec![Event::new(gpu)?];
+        moments[0].record(stream)?;
+        saltings.clear(stream)?;
+        for planned in steps {
+            planned.step.start(stream)?;
+            let moment = Event::new(gpu)?;
+            moment.record(stream)?;
+            moments.push(moment);
+        }
+        stream.synchronise()?;
+        let mut profile = Profile::default();
+        for (planned, pair) in steps.iter().zip(moments.windows(2)) {
+            profile.push(planned.happening(pair[0].since(&moments[0])?, pair[1].since(&pair[0])?));
+        }
+        saltings.read_into(stream, &mut profile)?;
+        Ok(profile)
+    }
+}
+
+impl Executable for Compiled {
+    fn program(&self) -> &Program {
+        &self.made.program
+    }
+
+    fn run(&self, inputs: &[Tensor], options: &RunOptions) -> warpforge_runtime::Result<Outcome> {
+        // Checks the inputs, all of them.
+        self.made.program.arguments(inputs)?;
+        if options.observer.is_some() {
+            let backend = self.made.gpu.driver.vendor.name();
+            return Err(ErrorKind::NotOffered { backend, what: "observe values".to_owned() }.into());
+        }
+        let mut recorded = self.lock();
+        let mut run = || -> Result<Outcome> {
+            self.upload(inputs)?;
+            let profile = if options.profile {
+                self.profiled()?
+            } else {
+                self.start(&mut recorded)?;
+                Profile::default()
+            };
+            Ok(Outcome { outputs: self.results(inputs)?, profile })
+        };
+        run().map_err(|error| self.failed(&error))
+    }
+
+    fn bind(&self, inputs: &[Tensor]) -> warpforge_runtime::Result<Option<Box<dyn Bound + '_>>> {
+        self.made.program.arguments(inputs)?;
+        let recorded = self.lock();
+        let moments = || -> Result<[Event; 2]> {
+            self.upload(inputs)?;
+            Ok([Event::new(&self.made.gpu)?, Event::new(&self.made.gpu)?])
+        };
+        let moments = moments().map_err(|error| self.failed(&error))?;
+        Ok(Some(Box::new(Held { compiled: self, recorded, moments, inputs: inputs.to_vec() })))
+    }
+
+    fn counters(&self) -> Option<Counters> {
+        let steps = &self.made.steps;
+        Some(Counters {
+            kernel_launches: steps.iter().map(|planned| planned.step.launches()).sum(),
+            bytes_moved: steps.iter().map(|planned| planned.bytes).sum(),
+        })
+    }
+
+    fn threads(&self) -> usize {
+        1
+    }
+
+    fn peak_memory_bytes(&self) -> Option<u64> {
+        let own = self.made.inputs.iter().chain(&self.made.given).map(Buffer::bytes);
+        let shared = self.made.memory.iter().map(|buffer| buffer.bytes());
+        let all: usize = own.chain(shared).sum::<usize>() + self.made.layout.workspace.bytes();
+        Some(all as u64)
+    }
+
+    fn on_reference(&self) -> Vec<String> {
+        let steps = self.made.steps.iter().filter(|planned| planned.step.is_reference());
+        steps.map(|planned| planned.step.name()).collect()
+    }
+}
+
+/// A program with its inputs on the device.
+struct Held<'c> {
+    compiled: &'c Compiled,
+    recorded: MutexGuard<'c, Option<Graph>>,
+    moments: [Event; 2],
+    inputs: Vec<Tensor>,
+}
+
+impl Bound for Held<'_> {
+    fn run(&mut self) -> warpforge_runtime::Result<Duration> {
+        let stream = &self.compiled.made.stream;
+        let [begin, end] = &self.moments;
+        let mut run = || {
+            begin.record(stream)?;
+            self.compiled.start(&mut self.recorded)?;
+            end.record(stream)?;
+            stream.synchronise()?;
+            end.since(begin)
+        };
+        run().map_err(|error: GpuError| self.compiled.failed(&error))
+    }
+
+    fn outputs(&mut self) -> warpforge_runtime::Result<Vec<Tensor>> {
+        self.compiled.results(&self.inputs).map_err(|error| self.compiled.failed(&error))
+    }
+}
+
+impl Planned {
+    fn happening(&self, start: Duration, duration: Duration) -> Happening {
+        let seconds = duration.as_secs_f64().max(1e-9);
+        let details = vec![
+            ("flop", self.flops.to_string()),
+            ("bytes", self.bytes.to_string()),
+            ("gflop_per_s", format!("{:.2}", self.flops as f64 / seconds / 1e9)),
+            ("gb_per_s", format!("{:.2}", self.bytes as f64 / seconds / 1e9)),
+            ("on", if self.step.is_reference() { "reference" } else { "device" }.to_owned()),
+        ];
+        Happening { name: self.step.name(), category: "kernel", track: 0, start, duration, details }
+    }
+}

@@ -1,0 +1,24 @@
+//! The GPU engine: clusters become library calls and generated kernels, values stay on the device.
+//!
+//! Nothing of CUDA or ROCm is needed to build it. [`library`] finds the vendors' libraries at run time, `driver` has
+//! devices, memory, streams and graphs by one table of functions that both vendors fill, `compiler` turns generated
+//! sources into machine code. [`Gpus`] is the backend, one for each vendor.
+
+mod backend;
+mod calibrate;
+mod compile;
+mod compiler;
+mod cuda;
+mod driver;
+mod error;
+mod executable;
+mod hip;
+pub mod library;
+mod lower;
+mod products;
+mod salt;
+mod steps;
+
+pub use backend::Gpus;
+pub use error::{GpuError, Result};
+pub use library::Vendor;

@@ -1,0 +1,119 @@
+//! Epilogues that the vendor's libraries have.
+
+use warpforge_fusion::cluster::{Body, BodyOp, Epilogue, Load, Product};
+use warpforge_fusion::{Graph, Id, View};
+use warpforge_ir::OpKind;
+use warpforge_tensor::{ElementType, FloatType};
+
+use crate::products::Activation;
+
+/// What the library of products does to a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fused {
+    /// A value with a number for each column.
+    pub(super) bias: Option<Id>,
+    /// A value like the result that is added.
+    pub(super) residual: Option<Id>,
+    pub(super) activation: Activation,
+    /// Where the result goes.
+    pub(super) output: Id,
+}
+
+impl Fused {
+    /// Nothing.
+    pub(super) fn none(output: Id) -> Self {
+        Self { bias: None, residual: None, activation: Activation::None, output }
+    }
+}
+
+/// A loop over a product's result as the library's own, when it is one.
+pub(super) fn of_library(graph: &Graph, product: &Product, epilogue: &Epilogue, output: Id) -> Option<Fused> {
+    let body = &epilogue.body;
+    let whole = graph.node(output);
+    let operand = graph.node(product.operands[0].value).element;
+    let wide = graph.node(product.node).element;
+    if !is_whole(graph, body, output) || ![operand, wide].contains(&whole.element) {
+        return None;
+    }
+    let mut fused = Fused::none(output);
+    let mut at = converted(body, body.steps.len().checked_sub(1)?)?;
+    if let BodyOp::Elementwise(OpKind::Maximum) = body.steps[at].op {
+        let inputs = &body.steps[at].inputs;
+        let zero = inputs.iter().position(|&input| is_zero(body, input))?;
+        fused.activation = Activation::Relu;
+        at = *inputs.get(1 - zero)?;
+    }
+    let mut terms = vec![at];
+    let mut tile = false;
+    while let Some(at) = terms.pop() {
+        let step = &body.steps[converted(body, at)?];
+        match &step.op {
+            BodyOp::Elementwise(OpKind::Add) => terms.extend(&step.inputs),
+            BodyOp::Load(load) if *load == epilogue.tile && !tile => tile = true,
+            BodyOp::Load(load) => {
+                let load = &body.loads[*load];
+                if is_per_column(graph, epilogue, load) && fused.bias.is_none() {
+                    fused.bias = Some(load.value);
+                } else if is_like_tile(graph, epilogue, load)
+                    && fused.residual.is_none()
+                    && graph.node(load.value).element == whole.element
+                {
+                    fused.residual = Some(load.value);
+                } else {
+                    return None;
+                }
+            }
+            _ => return None,
+        }
+    }
+    // A tile that is added to itself has no such form, and neither has one that is not there.
+    tile.then_some(fused)
+}
+
+/// Whether a loop gives every element of its output, in the order of its domain.
+pub(super) fn is_whole(graph: &Graph, body: &Body, output: Id) -> bool {
+    body.output.is_dense() && body.output.len() == graph.node(output).len()
+}
+
+/// The step behind conversions between types of floats: libraries compute in f32 whatever the operands are.
+pub(super) fn converted(body: &Body, mut at: usize) -> Option<usize> {
+    let float = |element: ElementType| {
+        matches!(element, ElementType::Float(FloatType::F32 | FloatType::Bf16 | FloatType::F16))
+    };
+    while let BodyOp::Elementwise(OpKind::Convert) = body.steps[at].op {
+        let &input = body.steps[at].inputs.first()?;
+        if !float(body.steps[at].element) || !float(body.steps[input].element) {
+            return None;
+        }
+        at = input;
+    }
+    Some(at)
+}
+
+/// Whether a load has one number for each column, from its value's first on.
+pub(super) fn is_per_column(graph: &Graph, epilogue: &Epilogue, load: &Load) -> bool {
+    let View { dims, strides, offset } = &load.view;
+    let columns = View { offset: 0, dims: dims[epilogue.rows..].to_vec(), strides: strides[epilogue.rows..].to_vec() };
+    let rows_repeat = dims[..epilogue.rows].iter().zip(strides).all(|(&dim, &stride)| dim == 1 || stride == 0);
+    *offset == 0 && rows_repeat && columns.is_dense() && graph.node(load.value).len() == columns.len()
+}
+
+/// Whether a load has an element for each of the tile's, in the same order.
+pub(super) fn is_like_tile(graph: &Graph, epilogue: &Epilogue, load: &Load) -> bool {
+    let tile = &epilogue.body.loads[epilogue.tile];
+    load.view == tile.view && graph.node(load.value).len() == graph.node(tile.value).len()
+}
+
+/// The number of a constant step.
+pub(super) fn number(body: &Body, step: usize) -> Option<f64> {
+    match &body.steps[step].op {
+        BodyOp::Constant(tensor) if !tensor.is_empty() => {
+            matches!(tensor.element_type(), ElementType::Float(_)).then(|| tensor.get(0).to_f64())
+        }
+        _ => None,
+    }
+}
+
+fn is_zero(body: &Body, step: usize) -> bool {
+    converted(body, step).and_then(|step| number(body, step)) == Some(0.0)
+}

@@ -1,0 +1,264 @@
+//! Products as the vendor's library takes them.
+
+use warpforge_codegen::{Options, Products as Rounding};
+use warpforge_fusion::cluster::{Kind, Operand, Product, single_stride};
+use warpforge_fusion::graph::Dot;
+use warpforge_fusion::{Graph, Id, Op, View};
+use warpforge_tensor::{ElementType, FloatType};
+
+use super::Task;
+use super::epilogue::Fused;
+use super::operands::Operands;
+use crate::products::{self, Matrix, Sums};
+
+/// Most calls that one product is taken apart into.
+const MOST_CALLS: usize = 64;
+
+/// Bytes that every value's address is a multiple of.
+const ALIGNMENT: u32 = 256;
+
+/// One call of a product, by offsets in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) lhs: usize,
+    pub(crate) rhs: usize,
+    pub(crate) out: usize,
+}
+
+/// A product by the library.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) product: products::Product,
+    pub(crate) lhs: Operand,
+    pub(crate) rhs: Operand,
+    pub(crate) bias: Option<Id>,
+    pub(crate) residual: Option<Id>,
+    pub(crate) output: Id,
+    pub(crate) parts: Vec<Part>,
+}
+
+impl Call {
+    /// A cluster that reads and gives what the call does, for the plan of the memory.
+    pub(super) fn as_single(&self) -> Kind {
+        let other = |&id: &Id| Operand { value: id, view: View::dense(&[]) };
+        let others = self.bias.iter().chain(&self.residual).map(other);
+        Kind::Single([self.lhs.clone(), self.rhs.clone()].into_iter().chain(others).collect())
+    }
+}
+
+/// Whether the library has products of these types.
+pub(super) fn supported(graph: &Graph, product: &Product) -> bool {
+    let of = |operand: &Operand| float(graph.node(operand.value).element);
+    let [lhs, rhs] = &product.operands;
+    let contracted = lhs.view.len() > 0 && rhs.view.len() > 0;
+    let (Some(lhs), Some(rhs), Some(out)) = (of(lhs), of(rhs), float(graph.node(product.node).element)) else {
+        return false;
+    };
+    let fits = match lhs {
+        FloatType::F32 | FloatType::F64 => out == lhs,
+        FloatType::F16 | FloatType::Bf16 => out == lhs || out == FloatType::F32,
+        _ => false,
+    };
+    contracted && fits && lhs == rhs
+}
+
+fn float(element: ElementType) -> Option<FloatType> {
+    match element {
+        ElementType::Float(float) => Some(float),
+        _ => None,
+    }
+}
+
+/// Makes the call of a product, and what brings its operands into a form that the library takes.
+pub(super) fn call(
+    operands: &mut Operands,
+    tasks: &mut Vec<Task>,
+    options: &Options,
+    product: &Product,
+    fused: &Fused,
+) -> Result<Call, String> {
+    let Op::Dot(dot) = operands.graph.node(product.node).op.clone() else { return Err("no product".to_owned()) };
+    let own = operands.graph.node(product.operands[0].value).element;
+    let element = match (own, options.products) {
+        (ElementType::Float(FloatType::F32), Rounding::Bf16) => ElementType::Float(FloatType::Bf16),
+        (ElementType::Float(FloatType::F32), Rounding::F16) => ElementType::Float(FloatType::F16),
+        _ => own,
+    };
+    let mut sides = product.operands.clone();
+    for (at, side) in sides.iter_mut().enumerate() {
+        if element != own || matrix(&operands.graph, side, &dot, at, element).is_none() {
+            *side = operands.dense(tasks, options, side, element)?;
+        }
+    }
+    let mut batches = batches(&sides, &dot);
+    if calls(&batches) > MOST_CALLS {
+        for side in &mut sides {
+            if !side.view.is_dense() {
+                *side = operands.dense(tasks, options, side, element)?;
+            }
+        }
+        batches = self::batches(&sides, &dot);
+    }
+    let [lhs, rhs] = sides;
+    let unsuited = || "an operand of a product has no form that the library takes".to_owned();
+    let (mut left, m, k) = matrix(&operands.graph, &lhs, &dot, 0, element).ok_or_else(unsuited)?;
+    let (mut right, _, n) = matrix(&operands.graph, &rhs, &dot, 1, element).ok_or_else(unsuited)?;
+    let inner = batches.pop().unwrap_or(Batch { size: 1, lhs: 0, rhs: 0 });
+    (left.batch_stride, right.batch_stride) = (inner.lhs, inner.rhs);
+    let out = operands.graph.node(fused.output).element;
+    let bias = match fused.bias {
+        // The library wants it in the result's type.
+        Some(id) if operands.graph.node(id).element != out => {
+            let whole = Operand { value: id, view: View::dense(&operands.graph.node(id).dims) };
+            Some(operands.dense(tasks, options, &whole, out)?.value)
+        }
+        bias => bias,
+    };
+    let width = (element.byte_width(), out.byte_width());
+    let parts = parts(&batches, inner.size * m * n, width);
+    let offset = |view: &View| usize::try_from(view.offset).unwrap_or(0) * width.0;
+    let alignment = |start: usize, stride: usize, of: &dyn Fn(&Part) -> usize| {
+        let all = parts.iter().map(of).chain([start, stride * width.0]);
+        all.fold(ALIGNMENT, |alignment, at| {
+            let at = if at == 0 { ALIGNMENT } else { 1 << at.trailing_zeros().min(8) };
+            alignment.min(at)
+        })
+    };
+    left.alignment = alignment(offset(&lhs.view), left.batch_stride, &|part| part.lhs);
+    right.alignment = alignment(offset(&rhs.view), right.batch_stride, &|part| part.rhs);
+    let sums = match (element, options.products) {
+        (ElementType::Float(FloatType::F64), _) => Sums::F64,
+        (ElementType::Float(FloatType::F32), Rounding::Tf32) => Sums::Tf32,
+        _ => Sums::F32,
+    };
+    let product = products::Product {
+        batch: inner.size,
+        m,
+        n,
+        k,
+        lhs: left,
+        rhs: right,
+        out,
+        sums,
+        bias: bias.map(|_| out),
+        activation: fused.activation,
+        residual: fused.residual.is_some(),
+    };
+    Ok(Call { product, lhs, rhs, bias, residual: fused.residual, output: fused.output, parts })
+}
+
+/// A dimension of batches and how far apart they lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Batch {
+    size: usize,
+    lhs: usize,
+    rhs: usize,
+}
+
+/// The dimensions of batches, neighbours that lie evenly on both sides made one.
+fn batches([lhs, rhs]: &[Operand; 2], dot: &Dot) -> Vec<Batch> {
+    let mut all: Vec<Batch> = Vec::new();
+    let stride = |view: &View, at: usize| usize::try_from(view.strides[at]).unwrap_or(0);
+    for (&left, &right) in dot.lhs_batch.iter().zip(&dot.rhs_batch) {
+        let size = lhs.view.dims[left];
+        if size == 1 {
+            continue;
+        }
+        let next = Batch { size, lhs: stride(&lhs.view, left), rhs: stride(&rhs.view, right) };
+        match all.last_mut() {
+            Some(last) if last.lhs == next.lhs * size && last.rhs == next.rhs * size => {
+                *last = Batch { size: last.size * size, ..next };
+            }
+            _ => all.push(next),
+        }
+    }
+    all
+}
+
+fn calls(batches: &[Batch]) -> usize {
+    batches.iter().rev().skip(1).map(|batch| batch.size).product()
+}
+
+/// The calls for all dimensions of batches but the innermost, whose result has so many elements.
+fn parts(outer: &[Batch], each: usize, (operand, out): (usize, usize)) -> Vec<Part> {
+    let mut parts = vec![Part { lhs: 0, rhs: 0, out: 0 }];
+    for batch in outer {
+        let next = |from: &Part| {
+            let from = *from;
+            (0..batch.size).map(move |index| Part {
+                lhs: from.lhs + index * batch.lhs * operand,
+                rhs: from.rhs + index * batch.rhs * operand,
+                out: 0,
+            })
+        };
+        parts = parts.iter().flat_map(next).collect();
+    }
+    for (at, part) in parts.iter_mut().enumerate() {
+        part.out = at * each * out;
+    }
+    parts
+}
+
+/// An operand as a matrix with its rows and columns, where one of its strides is 1.
+fn matrix(
+    graph: &Graph,
+    operand: &Operand,
+    dot: &Dot,
+    side: usize,
+    element: ElementType,
+) -> Option<(Matrix, usize, usize)> {
+    let view = &operand.view;
+    let (batch, contract) =
+        if side == 0 { (&dot.lhs_batch, &dot.lhs_contract) } else { (&dot.rhs_batch, &dot.rhs_contract) };
+    let free: Vec<usize> =
+        (0..view.dims.len()).filter(|at| !batch.contains(at) && !contract.contains(at)).collect();
+    let (rows, columns) = if side == 0 { (&free, contract) } else { (contract, &free) };
+    let size = |dims: &[usize]| -> usize { dims.iter().map(|&at| view.dims[at]).product() };
+    let (row_count, column_count) = (size(rows), size(columns));
+    let stride = |dims: &[usize]| single_stride(view, dims).and_then(|stride| usize::try_from(stride).ok());
+    let (row_stride, column_stride) = (stride(rows)?, stride(columns)?);
+    let made = |by_columns: bool, stride: usize| Matrix {
+        element,
+        by_columns,
+        stride,
+        batch_stride: 0,
+        alignment: ALIGNMENT,
+    };
+    debug_assert!(graph.node(operand.value).element.byte_width() > 0);
+    let found = if column_count == 1 || column_stride == 1 {
+        let stride = if row_count == 1 { column_count } else { row_stride };
+        (stride >= column_count).then(|| made(false, stride))
+    } else if row_count == 1 || row_stride == 1 {
+        (column_stride >= row_count).then(|| made(true, column_stride))
+    } else {
+        None
+    };
+    found.map(|matrix| (matrix, row_count, column_count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn even_batches_are_one_call_and_others_several() {
+        let dot = Dot {
+            lhs_batch: vec![0, 1],
+            rhs_batch: vec![0, 1],
+            lhs_contract: vec![3],
+            rhs_contract: vec![2],
+        };
+        let operand = |strides: [isize; 4]| Operand {
+            value: Id(0),
+            view: View { offset: 0, dims: vec![2, 3, 4, 5], strides: strides.to_vec() },
+        };
+        let dense = operand([60, 20, 5, 1]);
+        let heads = operand([60, 5, 15, 1]);
+        assert_eq!(batches(&[dense.clone(), dense.clone()], &dot), [Batch { size: 6, lhs: 20, rhs: 20 }]);
+        let apart = batches(&[heads, dense], &dot);
+        assert_eq!(apart.len(), 2);
+        assert_eq!(calls(&apart), 2);
+        let made = parts(&apart[..1], 100, (2, 4));
+        assert_eq!(made, [Part { lhs: 0, rhs: 0, out: 0 }, Part { lhs: 120, rhs: 120, out: 400 }]);
+    }
+}

@@ -1,0 +1,194 @@
+//! Clusters to tasks: which of them a library computes, which a generated kernel, which the host.
+
+mod attention;
+mod conv;
+mod epilogue;
+mod geometry;
+mod narrow;
+mod operands;
+mod split;
+mod unfused;
+
+use std::collections::HashSet;
+
+use warpforge_codegen::{Emitted, Options, Products as Rounding, emit};
+use warpforge_fusion::cluster::{Cluster, Clusters, Kind, clusters};
+use warpforge_fusion::{Graph, Id, Op};
+use warpforge_runtime::Tier;
+
+pub(crate) use attention::{AttentionCall, Heads};
+pub(crate) use conv::{ConvCall, Taken};
+pub(crate) use geometry::Call;
+
+use operands::Operands;
+
+/// How a cluster is computed.
+pub(crate) enum Way {
+    /// By generated kernels.
+    Emitted(Emitted),
+    /// By the vendor's products.
+    Product(Box<Call>),
+    /// By cuDNN's convolutions.
+    Convolution(Box<ConvCall>),
+    /// By cuDNN's attention.
+    Attention(Box<AttentionCall>),
+    /// By the reference on the host.
+    Host,
+}
+
+/// A cluster and how it is computed.
+pub(crate) struct Task {
+    pub(crate) cluster: Cluster,
+    pub(crate) way: Way,
+}
+
+/// What a program becomes.
+pub(crate) struct Lowered {
+    /// The graph, with nodes for what was added.
+    pub(crate) graph: Graph,
+    /// What is done once, to constants.
+    pub(crate) once: Vec<Task>,
+    /// What each run does.
+    pub(crate) tasks: Vec<Task>,
+    /// Where the results are.
+    pub(crate) outputs: Vec<warpforge_fusion::cluster::Operand>,
+}
+
+/// What is asked for and what there is.
+pub(crate) struct Setting<'a> {
+    pub(crate) tier: Tier,
+    pub(crate) options: &'a Options,
+    /// Whether the vendor's products are at hand.
+    pub(crate) products: bool,
+    /// Whether cuDNN is.
+    pub(crate) networks: bool,
+    /// Outputs of clusters that a library was asked for and refused.
+    pub(crate) refused: &'a HashSet<Id>,
+}
+
+/// Chooses how each cluster of a graph is computed.
+///
+/// # Errors
+///
+/// When one can be computed in no way but by the reference as a whole: what it is.
+pub(crate) fn lower(graph: Graph, setting: &Setting<'_>) -> Result<Lowered, String> {
+    let graph = if setting.tier == Tier::Correctness { graph } else { narrow::narrow(&graph) };
+    let Clusters { clusters, outputs } = match setting.tier {
+        Tier::Correctness => unfused::clusters(&graph)?,
+        _ => clusters(&graph),
+    };
+    let mut lowering = Lowering { operands: Operands::new(graph), setting, tasks: Vec::new() };
+    for cluster in clusters {
+        lowering.add(cluster)?;
+    }
+    let Lowering { operands, tasks, .. } = lowering;
+    let (graph, once) = operands.finish();
+    Ok(Lowered { graph, once, tasks, outputs })
+}
+
+struct Lowering<'a> {
+    operands: Operands,
+    setting: &'a Setting<'a>,
+    tasks: Vec<Task>,
+}
+
+impl Lowering<'_> {
+    /// Adds what computes a cluster.
+    fn add(&mut self, cluster: Cluster) -> Result<(), String> {
+        let graph = &self.operands.graph;
+        if results_are_empty(graph, &cluster) {
+            return Ok(());
+        }
+        let libraries = self.setting.tier == Tier::Production && !self.setting.refused.contains(&cluster.output);
+        match &cluster.kind {
+            Kind::Dot(product) if libraries && self.setting.products && geometry::supported(graph, product) => {
+                return self.add_product(&cluster, &product.clone());
+            }
+            Kind::Conv(product) if libraries && self.setting.networks && conv::supported(graph, product) => {
+                return self.add_convolution(&cluster, &product.clone());
+            }
+            Kind::Attention(attention) if libraries && self.setting.networks => {
+                if let Some(call) = attention::call(graph, attention, cluster.output) {
+                    let cluster = Cluster { kind: call.as_single(), ..cluster };
+                    self.tasks.push(Task { cluster, way: Way::Attention(Box::new(call)) });
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        let reason = match emit(graph, &cluster, self.setting.options) {
+            Ok(emitted) => {
+                self.tasks.push(Task { cluster, way: Way::Emitted(emitted) });
+                return Ok(());
+            }
+            Err(reason) => reason,
+        };
+        if let Some(parts) = split::parts(&cluster) {
+            return parts.into_iter().try_for_each(|part| self.add(part));
+        }
+        if matches!(graph.node(cluster.output).op, Op::Reference(_)) {
+            self.tasks.push(Task { cluster, way: Way::Host });
+            return Ok(());
+        }
+        Err(reason.to_string())
+    }
+
+    /// A convolution by cuDNN, what it cannot do to the result by a kernel after it.
+    fn add_convolution(
+        &mut self,
+        cluster: &Cluster,
+        product: &warpforge_fusion::cluster::Product,
+    ) -> Result<(), String> {
+        let options = self.setting.options;
+        let made = conv::call(&mut self.operands, &mut self.tasks, options, product, cluster.output)?;
+        let Some(call) = made else {
+            let parts = split::parts(cluster).ok_or("a convolution cannot be taken from its epilogue")?;
+            return parts.into_iter().try_for_each(|part| self.add(part));
+        };
+        self.tasks.push(Task {
+            cluster: Cluster { kind: call.as_single(), output: cluster.output, nodes: cluster.nodes.clone() },
+            way: Way::Convolution(Box::new(call)),
+        });
+        Ok(())
+    }
+
+    /// A product by the vendor's library, what it cannot do to the result by a kernel after it.
+    fn add_product(
+        &mut self,
+        cluster: &Cluster,
+        product: &warpforge_fusion::cluster::Product,
+    ) -> Result<(), String> {
+        let fused = match &product.epilogue {
+            Some(epilogue) => match epilogue::of_library(&self.operands.graph, product, epilogue, cluster.output) {
+                Some(fused) => fused,
+                None => {
+                    let parts = split::parts(cluster).ok_or("a product cannot be taken from its epilogue")?;
+                    return parts.into_iter().try_for_each(|part| self.add(part));
+                }
+            },
+            None => epilogue::Fused::none(product.node),
+        };
+        let call = geometry::call(&mut self.operands, &mut self.tasks, self.setting.options, product, &fused)?;
+        self.tasks.push(Task {
+            cluster: Cluster { kind: call.as_single(), output: cluster.output, nodes: cluster.nodes.clone() },
+            way: Way::Product(Box::new(call)),
+        });
+        Ok(())
+    }
+}
+
+/// Whether a cluster has nothing to compute.
+fn results_are_empty(graph: &Graph, cluster: &Cluster) -> bool {
+    let empty = |id: Id| graph.node(id).is_empty();
+    !matches!(graph.node(cluster.output).op, Op::Reference(_)) && empty(cluster.output)
+}
+
+/// The rounding of products by a precision's name.
+pub(crate) fn rounding(name: &str) -> Option<Rounding> {
+    Some(match name {
+        "tf32" => Rounding::Tf32,
+        "bf16" => Rounding::Bf16,
+        "f16" => Rounding::F16,
+        _ => return None,
+    })
+}

@@ -1,0 +1,96 @@
+//! Products of numbers that were widened for them: the narrow numbers give the same products, and faster.
+//!
+//! Exporters widen bf16 and f16 before attention. Both operands narrow: products of narrow numbers summed in f32 are what
+//! the wide product computes, exactly. Only the right one narrow, in a product of batches (the weights of attention with
+//! its values): the left one is rounded, as fused attention kernels everywhere do.
+
+use std::collections::HashMap;
+
+use warpforge_fusion::{Graph, Id, Node, Op};
+use warpforge_ir::OpKind;
+use warpforge_tensor::{ElementType, FloatType};
+
+/// Most layouts between a product and what widens its operand.
+const DEEPEST: usize = 16;
+
+/// The graph with narrow products.
+pub(super) fn narrow(graph: &Graph) -> Graph {
+    let mut rewrite = Rewrite { old: graph, nodes: Vec::new(), made: Vec::new(), narrowed: HashMap::new() };
+    for id in graph.ids() {
+        let mut node = graph.node(id).clone();
+        node.inputs = node.inputs.iter().map(|input| rewrite.made[input.index()]).collect();
+        if let Op::Dot(dot) = &node.op
+            && node.element == ElementType::F32
+            && let [lhs, rhs] = graph.node(id).inputs[..]
+            && let Some(right) = rewrite.narrowed(rhs)
+        {
+            let element = rewrite.nodes[right.index()].element;
+            match rewrite.narrowed(lhs) {
+                Some(left) if rewrite.nodes[left.index()].element == element => node.inputs = vec![left, right],
+                None if !dot.lhs_batch.is_empty() && graph.node(lhs).element == ElementType::F32 => {
+                    let dims = graph.node(lhs).dims.clone();
+                    let rounded = rewrite.push(Node {
+                        op: Op::Elementwise(OpKind::Convert),
+                        inputs: vec![node.inputs[0]],
+                        element,
+                        dims,
+                        origin: node.origin,
+                    });
+                    node.inputs = vec![rounded, right];
+                }
+                _ => {}
+            }
+        }
+        let new = rewrite.push(node);
+        rewrite.made.push(new);
+    }
+    let moved = |ids: &[Id]| ids.iter().map(|id| rewrite.made[id.index()]).collect::<Vec<Id>>();
+    let (outputs, effects) = (moved(&graph.outputs), moved(&graph.effects));
+    Graph { nodes: rewrite.nodes, outputs, effects }.pruned()
+}
+
+struct Rewrite<'g> {
+    old: &'g Graph,
+    nodes: Vec<Node>,
+    /// The new place of each old node so far.
+    made: Vec<Id>,
+    narrowed: HashMap<Id, Id>,
+}
+
+impl Rewrite<'_> {
+    fn push(&mut self, node: Node) -> Id {
+        self.nodes.push(node);
+        Id((self.nodes.len() - 1) as u32)
+    }
+
+    /// What a value was before it was widened, in the value's own layout.
+    fn narrowed(&mut self, id: Id) -> Option<Id> {
+        if let Some(&known) = self.narrowed.get(&id) {
+            return Some(known);
+        }
+        let mut layouts = Vec::new();
+        let mut at = id;
+        let source = loop {
+            let node = self.old.node(at);
+            let &input = node.inputs.first()?;
+            match &node.op {
+                Op::Layout(_) if layouts.len() < DEEPEST => layouts.push(at),
+                Op::Elementwise(OpKind::Convert) if is_narrow(self.old.node(input).element) => break input,
+                _ => return None,
+            }
+            at = input;
+        };
+        let element = self.old.node(source).element;
+        let mut made = self.made[source.index()];
+        for at in layouts.into_iter().rev() {
+            let Node { op, dims, origin, .. } = self.old.node(at).clone();
+            made = self.push(Node { op, inputs: vec![made], element, dims, origin });
+        }
+        self.narrowed.insert(id, made);
+        Some(made)
+    }
+}
+
+fn is_narrow(element: ElementType) -> bool {
+    matches!(element, ElementType::Float(FloatType::Bf16 | FloatType::F16))
+}

@@ -1,0 +1,93 @@
+//! Operands as libraries want them: dense, or of another type; constants once, other values in every run.
+
+use std::collections::HashMap;
+
+use warpforge_codegen::{Options, emit};
+use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Cluster, Kind, Operand};
+use warpforge_fusion::{Graph, Id, Node, Op, View};
+use warpforge_ir::OpKind;
+use warpforge_tensor::ElementType;
+
+use super::{Task, Way};
+
+/// The graph with what is added to it.
+pub(crate) struct Operands {
+    pub(crate) graph: Graph,
+    once: Vec<Task>,
+    made: HashMap<(Operand, ElementType), Id>,
+    /// Values that are there before a run: constants and what is made of them.
+    known: Vec<bool>,
+}
+
+impl Operands {
+    pub(super) fn new(graph: Graph) -> Self {
+        let known = graph.nodes.iter().map(|node| matches!(node.op, Op::Constant(_))).collect();
+        Self { graph, once: Vec::new(), made: HashMap::new(), known }
+    }
+
+    pub(super) fn finish(self) -> (Graph, Vec<Task>) {
+        (self.graph, self.once)
+    }
+
+    /// Whether a value is there before a run.
+    pub(crate) fn is_known(&self, id: Id) -> bool {
+        self.known[id.index()]
+    }
+
+    /// A value with the elements of a view, dense and of a type.
+    ///
+    /// # Errors
+    ///
+    /// When there is no kernel for it.
+    pub(crate) fn dense(
+        &mut self,
+        tasks: &mut Vec<Task>,
+        options: &Options,
+        operand: &Operand,
+        element: ElementType,
+    ) -> Result<Operand, String> {
+        let dims = operand.view.dims.clone();
+        let key = (operand.clone(), element);
+        let id = match self.made.get(&key) {
+            Some(&id) => id,
+            None => {
+                let id = self.make(tasks, options, operand, element)?;
+                self.made.insert(key, id);
+                id
+            }
+        };
+        Ok(Operand { value: id, view: View::dense(&dims) })
+    }
+
+    fn make(
+        &mut self,
+        tasks: &mut Vec<Task>,
+        options: &Options,
+        operand: &Operand,
+        element: ElementType,
+    ) -> Result<Id, String> {
+        let own = self.graph.node(operand.value).element;
+        let dims = operand.view.dims.clone();
+        let mut steps = vec![BodyStep { op: BodyOp::Load(0), inputs: Vec::new(), element: own }];
+        if own != element {
+            steps.push(BodyStep { op: BodyOp::Elementwise(OpKind::Convert), inputs: vec![0], element });
+        }
+        let body = Body {
+            folded: vec![false; dims.len()],
+            loads: vec![operand.clone()],
+            steps,
+            output: View::dense(&dims),
+            dims: dims.clone(),
+        };
+        let id = Id(u32::try_from(self.graph.nodes.len()).map_err(|_| "too many values".to_owned())?);
+        let op = Op::Elementwise(OpKind::Convert);
+        self.graph.nodes.push(Node { op, inputs: vec![operand.value], element, dims, origin: None });
+        let known = self.is_known(operand.value);
+        self.known.push(known);
+        let cluster = Cluster { kind: Kind::Loop(body), output: id, nodes: vec![id] };
+        let emitted = emit(&self.graph, &cluster, options).map_err(|error| error.to_string())?;
+        let task = Task { cluster, way: Way::Emitted(emitted) };
+        if known { self.once.push(task) } else { tasks.push(task) }
+        Ok(id)
+    }
+}

@@ -1,0 +1,44 @@
+//! Clusters taken apart where no one kernel computes them.
+
+use warpforge_fusion::Id;
+use warpforge_fusion::cluster::{Attention, Cluster, Epilogue, Kind, Product};
+
+/// The parts of a cluster, in order; nothing where it has none.
+pub(super) fn parts(cluster: &Cluster) -> Option<Vec<Cluster>> {
+    match &cluster.kind {
+        Kind::Dot(product) => Some(product_parts(product, Kind::Dot, &cluster.nodes, cluster.output)),
+        Kind::Conv(product) => Some(product_parts(product, Kind::Conv, &cluster.nodes, cluster.output)),
+        Kind::Attention(attention) => Some(attention_parts(attention, cluster)),
+        Kind::Loop(_) | Kind::Single(_) => None,
+    }
+    .filter(|parts| parts.len() > 1)
+}
+
+fn product_parts(product: &Product, kind: fn(Product) -> Kind, nodes: &[Id], output: Id) -> Vec<Cluster> {
+    let alone = Product { epilogue: None, ..product.clone() };
+    let mut parts = vec![Cluster { kind: kind(alone), output: product.node, nodes: vec![product.node] }];
+    if let Some(epilogue) = &product.epilogue {
+        let rest = nodes.iter().copied().filter(|&id| id != product.node).collect();
+        parts.push(looped(epilogue, rest, output));
+    }
+    parts
+}
+
+fn looped(epilogue: &Epilogue, nodes: Vec<Id>, output: Id) -> Cluster {
+    Cluster { kind: Kind::Loop(epilogue.body.clone()), output, nodes }
+}
+
+fn attention_parts(attention: &Attention, cluster: &Cluster) -> Vec<Cluster> {
+    let Attention { scores, weights, values } = attention;
+    let between = values.operands[0].value;
+    let at = |id: Id| cluster.nodes.iter().position(|&node| node == id);
+    let (first, last) = (at(scores.node), at(between));
+    let (first, last) = (first.map_or(0, |at| at + 1), last.map_or(0, |at| at + 1));
+    let inner = cluster.nodes.get(first..last).unwrap_or_default().to_vec();
+    let rest = cluster.nodes.get(last..).unwrap_or_default();
+    let mut parts = product_parts(scores, Kind::Dot, &[scores.node], scores.node);
+    parts.push(looped(weights, inner, between));
+    // Kept together: the product may take its epilogue along.
+    parts.push(Cluster { kind: Kind::Dot(values.clone()), output: cluster.output, nodes: rest.to_vec() });
+    parts
+}

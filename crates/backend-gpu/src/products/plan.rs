@@ -1,0 +1,351 @@
+//! One product: described, its best algorithm measured, run.
+
+use std::ffi::c_void;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use warpforge_tensor::{ElementType, FloatType};
+
+use super::{Products, WORKSPACE, check};
+use crate::driver::{Address, Event, Handle, Stream};
+use crate::error::{GpuError, Result};
+
+/// Algorithms that are measured.
+const CANDIDATES: usize = 8;
+
+/// Times that each is measured, after one run that is not.
+const RUNS: usize = 3;
+
+/// The epilogues of both libraries.
+const RELU: i32 = 2;
+const BIAS: i32 = 4;
+const PLAIN: i32 = 1;
+
+/// How a matrix of a product lies in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Matrix {
+    /// Its elements.
+    pub(crate) element: ElementType,
+    /// Whether its columns lie side by side rather than its rows' elements.
+    pub(crate) by_columns: bool,
+    /// The distance between rows, or between columns where those lie side by side.
+    pub(crate) stride: usize,
+    /// The distance between the matrices of a batch.
+    pub(crate) batch_stride: usize,
+    /// Bytes that its address is a multiple of.
+    pub(crate) alignment: u32,
+}
+
+/// What is done last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Activation {
+    /// Nothing.
+    None,
+    /// Nothing below zero.
+    Relu,
+}
+
+/// How sums are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Sums {
+    /// In f32, operands as they are.
+    F32,
+    /// In f32, operands of f32 rounded to tf32.
+    Tf32,
+    /// In f64.
+    F64,
+}
+
+/// A product of matrices, row by row in memory: out[m, n] = lhs[m, k] · rhs[k, n].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Product {
+    pub(crate) batch: usize,
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+    pub(crate) lhs: Matrix,
+    pub(crate) rhs: Matrix,
+    /// The elements of the result, which is dense.
+    pub(crate) out: ElementType,
+    pub(crate) sums: Sums,
+    /// Whether a number for each column is added.
+    pub(crate) bias: Option<ElementType>,
+    pub(crate) activation: Activation,
+    /// Whether a matrix like the result is added.
+    pub(crate) residual: bool,
+}
+
+/// Where the matrices of a product are.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Places {
+    pub(crate) lhs: Address,
+    pub(crate) rhs: Address,
+    pub(crate) out: Address,
+    pub(crate) bias: Address,
+    pub(crate) residual: Address,
+    pub(crate) workspace: Address,
+}
+
+/// A product ready to run.
+pub(crate) struct Plan {
+    library: Arc<Products>,
+    double: bool,
+    residual: bool,
+    description: Described,
+    algorithm: Vec<u8>,
+    places: Places,
+}
+
+/// Descriptions that the library keeps: of the product and of A, B and the result.
+struct Described {
+    library: Arc<Products>,
+    product: Handle,
+    layouts: [Handle; 3],
+}
+
+// SAFETY: descriptions are not changed any more, and may be used from any thread.
+unsafe impl Send for Described {}
+// SAFETY: as above.
+unsafe impl Sync for Described {}
+
+impl Plan {
+    /// Describes a product and measures which algorithm is the best for it; what is at the places is overwritten.
+    ///
+    /// # Errors
+    ///
+    /// When the library has none.
+    pub(crate) fn new(library: &Arc<Products>, product: &Product, places: Places, stream: &Stream) -> Result<Self> {
+        let description = Described::new(library, product, places.bias)?;
+        let double = product.sums == Sums::F64;
+        let mut plan = Self {
+            library: Arc::clone(library),
+            double,
+            residual: product.residual,
+            description,
+            algorithm: Vec::new(),
+            places,
+        };
+        let known = library.known.lock().unwrap_or_else(PoisonError::into_inner).get(product).cloned();
+        plan.algorithm = match known {
+            Some(known) => known,
+            None => {
+                let best = plan.best(product, stream)?;
+                library.known.lock().unwrap_or_else(PoisonError::into_inner).insert(*product, best.clone());
+                best
+            }
+        };
+        Ok(plan)
+    }
+
+    /// Starts the product.
+    pub(crate) fn run(&self, stream: &Stream) -> Result<()> {
+        self.run_with(&self.algorithm, stream)
+    }
+
+    fn run_with(&self, algorithm: &[u8], stream: &Stream) -> Result<()> {
+        let (one, zero) = (1.0f32, 0.0f32);
+        let (one_double, zero_double) = (1.0f64, 0.0f64);
+        let (alpha, none): (*const c_void, *const c_void) = if self.double {
+            ((&raw const one_double).cast(), (&raw const zero_double).cast())
+        } else {
+            ((&raw const one).cast(), (&raw const zero).cast())
+        };
+        let Places { lhs, rhs, out, residual, workspace, .. } = self.places;
+        let (beta, added) = if self.residual { (alpha, residual) } else { (none, out) };
+        let [a, b, d] = self.description.layouts;
+        // The library counts by columns: the result transposed is the right operand transposed times the left one.
+        // SAFETY: descriptions and places belong together; scalars are read before the call returns.
+        let code = unsafe {
+            (self.library.functions.multiply)(
+                self.library.handle,
+                self.description.product,
+                alpha,
+                rhs,
+                a,
+                lhs,
+                b,
+                beta,
+                added,
+                d,
+                out,
+                d,
+                algorithm.as_ptr(),
+                workspace,
+                WORKSPACE,
+                stream.handle(),
+            )
+        };
+        check(code, "multiply")
+    }
+
+    /// The fastest of the algorithms that the library thinks well of.
+    fn best(&self, product: &Product, stream: &Stream) -> Result<Vec<u8>> {
+        let candidates = self.candidates(product)?;
+        let gpu = &self.library.gpu;
+        let (begin, end) = (Event::new(gpu)?, Event::new(gpu)?);
+        let mut best: Option<(Duration, &Vec<u8>)> = None;
+        for candidate in &candidates {
+            if self.run_with(candidate, stream).is_err() {
+                continue;
+            }
+            let mut least = Duration::MAX;
+            for _ in 0..RUNS {
+                begin.record(stream)?;
+                self.run_with(candidate, stream)?;
+                end.record(stream)?;
+                stream.synchronise()?;
+                least = least.min(end.since(&begin)?);
+            }
+            if best.is_none_or(|(time, _)| least < time) {
+                best = Some((least, candidate));
+            }
+        }
+        let best = best.ok_or_else(|| GpuError::Other("no algorithm of the library runs this product".to_owned()))?;
+        Ok(best.1.clone())
+    }
+
+    fn candidates(&self, product: &Product) -> Result<Vec<Vec<u8>>> {
+        let library = &self.library;
+        let (functions, numbers) = (&library.functions, &library.numbers);
+        let mut preference = std::ptr::null_mut();
+        // SAFETY: the address is that of a variable.
+        check(unsafe { (functions.preference_create)(&raw mut preference) }, "create a preference")?;
+        let set = |attribute: i32, value: *const c_void, bytes: usize| {
+            // SAFETY: the preference lives, and the value has so many bytes.
+            check(unsafe { (functions.preference_set)(preference, attribute, value, bytes) }, "set a preference")
+        };
+        let mut answers = vec![0u8; CANDIDATES * numbers.answer_bytes];
+        let mut count = 0;
+        let asked = (|| {
+            let workspace = WORKSPACE as u64;
+            set(numbers.most_workspace, (&raw const workspace).cast(), 8)?;
+            if let Some(first) = numbers.alignments {
+                for (attribute, alignment) in (first..).zip([product.rhs.alignment, product.lhs.alignment]) {
+                    set(attribute, (&raw const alignment).cast(), 4)?;
+                }
+            }
+            let [a, b, d] = self.description.layouts;
+            let most = CANDIDATES as i32;
+            // SAFETY: all descriptions live, and there is room for so many answers.
+            let code = unsafe {
+                let (answers, count) = (answers.as_mut_ptr(), &raw mut count);
+                let product = self.description.product;
+                (functions.heuristic)(library.handle, product, a, b, d, d, preference, most, answers, count)
+            };
+            check(code, "ask for algorithms")
+        })();
+        // SAFETY: nobody uses the preference any more.
+        unsafe { (functions.preference_destroy)(preference) };
+        asked?;
+        let found = answers.chunks(numbers.answer_bytes).take(usize::try_from(count).unwrap_or(0));
+        let usable = |answer: &&[u8]| {
+            // The status stands behind the algorithm and the size of its workspace.
+            let status = numbers.algorithm_bytes + 8;
+            answer[status..status + 4] == [0; 4]
+        };
+        Ok(found.filter(usable).map(|answer| answer[..numbers.algorithm_bytes].to_vec()).collect())
+    }
+}
+
+impl Described {
+    fn new(library: &Arc<Products>, product: &Product, bias: Address) -> Result<Self> {
+        let null = std::ptr::null_mut();
+        let mut made = Self { library: Arc::clone(library), product: null, layouts: [null; 3] };
+        let (functions, numbers) = (&library.functions, &library.numbers);
+        let (compute, scale) = match product.sums {
+            Sums::F32 => (numbers.sum_f32, number(ElementType::F32)?),
+            Sums::Tf32 => (numbers.sum_tf32, number(ElementType::F32)?),
+            Sums::F64 => (numbers.sum_f64, number(ElementType::F64)?),
+        };
+        // SAFETY: the address is that of a field.
+        let code = unsafe { (functions.description_create)(&raw mut made.product, compute, scale) };
+        check(code, "describe a product")?;
+        let set = |attribute: i32, value: *const c_void, bytes: usize| {
+            // SAFETY: the description lives, and the value has so many bytes.
+            check(unsafe { (functions.description_set)(made.product, attribute, value, bytes) }, "describe a product")
+        };
+        let operation = |by_columns: bool| if by_columns { numbers.transposed } else { numbers.plain };
+        let (a, b) = (operation(product.rhs.by_columns), operation(product.lhs.by_columns));
+        set(numbers.transpose_a, (&raw const a).cast(), 4)?;
+        set(numbers.transpose_b, (&raw const b).cast(), 4)?;
+        let activation = match product.activation {
+            Activation::None => 0,
+            Activation::Relu => RELU,
+        };
+        let epilogue = match (activation, product.bias) {
+            (0, None) => PLAIN,
+            (activation, None) => activation,
+            (activation, Some(_)) => activation | BIAS,
+        };
+        set(numbers.epilogue, (&raw const epilogue).cast(), 4)?;
+        if let Some(element) = product.bias {
+            let ty = number(element)?;
+            set(numbers.bias_address, (&raw const bias).cast(), 8)?;
+            set(numbers.bias_type, (&raw const ty).cast(), 4)?;
+        }
+        let Product { m, n, k, .. } = *product;
+        let sides = [(product.rhs, n, k), (product.lhs, k, m)];
+        for (at, (matrix, rows, columns)) in sides.into_iter().enumerate() {
+            let (rows, columns) = if matrix.by_columns { (columns, rows) } else { (rows, columns) };
+            let batch = (product.batch, matrix.batch_stride);
+            made.layouts[at] = layout(library, matrix.element, rows, columns, matrix.stride, batch)?;
+        }
+        made.layouts[2] = layout(library, product.out, n, m, n, (product.batch, m * n))?;
+        Ok(made)
+    }
+}
+
+fn layout(
+    library: &Products,
+    element: ElementType,
+    rows: usize,
+    columns: usize,
+    stride: usize,
+    (batch, batch_stride): (usize, usize),
+) -> Result<Handle> {
+    let functions = &library.functions;
+    let mut layout = std::ptr::null_mut();
+    let too_large = |_| GpuError::Other("a matrix is too large".to_owned());
+    let stride = i64::try_from(stride).map_err(too_large)?;
+    // SAFETY: the address is that of a variable.
+    let code = unsafe {
+        (functions.layout_create)(&raw mut layout, number(element)?, rows as u64, columns as u64, stride)
+    };
+    check(code, "describe a matrix")?;
+    if batch > 1 {
+        let count = i32::try_from(batch).map_err(too_large)?;
+        let between = i64::try_from(batch_stride).map_err(too_large)?;
+        let set = |attribute: i32, value: *const c_void, bytes: usize| {
+            // SAFETY: the layout lives, and the value has so many bytes.
+            check(unsafe { (functions.layout_set)(layout, attribute, value, bytes) }, "describe a matrix")
+        };
+        set(library.numbers.batch_count, (&raw const count).cast(), 4)?;
+        set(library.numbers.batch_stride, (&raw const between).cast(), 8)?;
+    }
+    Ok(layout)
+}
+
+/// The number of a type of elements, the same at both vendors.
+fn number(element: ElementType) -> Result<i32> {
+    Ok(match element {
+        ElementType::Float(FloatType::F32) => 0,
+        ElementType::Float(FloatType::F64) => 1,
+        ElementType::Float(FloatType::F16) => 2,
+        ElementType::Float(FloatType::Bf16) => 14,
+        _ => return Err(GpuError::Other(format!("the library has no products of {element}"))),
+    })
+}
+
+impl Drop for Described {
+    fn drop(&mut self) {
+        let functions = &self.library.functions;
+        for layout in self.layouts.into_iter().filter(|layout| !layout.is_null()) {
+            // SAFETY: nobody uses it any more.
+            unsafe { (functions.layout_destroy)(layout) };
+        }
+        if !self.product.is_null() {
+            // SAFETY: as above.
+            unsafe { (functions.description_destroy)(self.product) };
+        }
+    }
+}

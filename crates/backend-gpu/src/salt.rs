@@ -1,0 +1,137 @@
+//! What instrumented kernels leave behind, and what it says in a profile.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use warpforge_codegen::Salt;
+use warpforge_codegen::salt::Record;
+use warpforge_runtime::profile::{Event, Profile};
+
+use crate::driver::{Address, Buffer, Gpu, Stream};
+use crate::error::Result;
+
+/// The track of a profile that blocks are on.
+const TRACK: u32 = 1;
+
+/// Memory for what all kernels of a program leave behind.
+#[derive(Default)]
+pub(crate) struct Saltings {
+    salt: Salt,
+    buffer: Option<Buffer>,
+    /// Each kernel's name, place and bytes.
+    kernels: Vec<(String, usize, usize)>,
+    /// What a block spends on the instrumentation itself.
+    cost: Duration,
+}
+
+impl Saltings {
+    /// Memory for kernels of these names and sizes.
+    pub(crate) fn new(gpu: &Arc<Gpu>, salt: Salt, kernels: impl Iterator<Item = (String, u64)>) -> Result<Self> {
+        let mut made = Self { salt, ..Self::default() };
+        let mut at = 0;
+        for (name, bytes) in kernels {
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            made.kernels.push((name, at, bytes));
+            at += bytes.next_multiple_of(256);
+        }
+        if at > 0 {
+            made.buffer = Some(gpu.allocate(at)?);
+        }
+        Ok(made)
+    }
+
+    /// Sets what a block spends on the instrumentation.
+    pub(crate) fn set_cost(&mut self, cost: Duration) {
+        self.cost = cost;
+    }
+
+    /// Whether anything is left behind.
+    pub(crate) fn any(&self) -> bool {
+        self.buffer.is_some()
+    }
+
+    /// Where a kernel, by its number, leaves what it saw.
+    pub(crate) fn address(&self, kernel: usize) -> Address {
+        let place = self.kernels.get(kernel).map_or(0, |(_, at, _)| *at as u64);
+        self.buffer.as_ref().map_or(0, |buffer| buffer.address() + place)
+    }
+
+    /// Forgets what was left behind.
+    pub(crate) fn clear(&self, stream: &Stream) -> Result<()> {
+        self.buffer.as_ref().map_or(Ok(()), |buffer| stream.fill(buffer.address(), 0, buffer.bytes()))
+    }
+
+    /// Adds an event for each kernel: from the first block's start to the last one's end by the device's clock.
+    pub(crate) fn read_into(&self, stream: &Stream, profile: &mut Profile) -> Result<()> {
+        let Some(buffer) = &self.buffer else { return Ok(()) };
+        let mut bytes = vec![0u8; buffer.bytes()];
+        stream.read(buffer.address(), &mut bytes)?;
+        let all: Vec<(&str, Vec<Record>)> = self
+            .kernels
+            .iter()
+            .map(|(name, at, size)| (name.as_str(), self.salt.records(&bytes[*at..*at + *size])))
+            .collect();
+        let origin = all.iter().flat_map(|(_, records)| records).filter(|one| one.start > 0).map(|one| one.start).min();
+        for (name, records) in all {
+            if let Some(event) = event(name, &records, origin.unwrap_or(0), self.cost) {
+                profile.push(event);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn event(name: &str, records: &[Record], origin: u64, cost: Duration) -> Option<Event> {
+    let ran: Vec<&Record> = records.iter().filter(|record| record.end >= record.start && record.start > 0).collect();
+    let (first, last) = (ran.iter().map(|one| one.start).min()?, ran.iter().map(|one| one.end).max()?);
+    let blocks: u64 = ran.iter().map(|one| one.end - one.start).sum();
+    let mean = Duration::from_nanos(blocks / ran.len() as u64).saturating_sub(cost);
+    let mut processors: Vec<u64> = ran.iter().map(|one| one.processor).collect();
+    processors.sort_unstable();
+    processors.dedup();
+    let mut details = vec![
+        ("blocks", ran.len().to_string()),
+        ("multiprocessors", processors.len().to_string()),
+        ("mean_block_us", format!("{:.3}", mean.as_secs_f64() * 1e6)),
+        ("instrumentation_us", format!("{:.3}", cost.as_secs_f64() * 1e6)),
+    ];
+    let written: Vec<_> = ran.iter().filter_map(|one| one.written).collect();
+    if !written.is_empty() {
+        let least = written.iter().map(|one| one.least).fold(f64::INFINITY, f64::min);
+        let largest = written.iter().map(|one| one.largest).fold(f64::NEG_INFINITY, f64::max);
+        details.extend([
+            ("elements", written.iter().map(|one| one.count).sum::<u64>().to_string()),
+            ("bytes_written", written.iter().map(|one| one.bytes).sum::<u64>().to_string()),
+            ("nan", written.iter().map(|one| one.nan).sum::<u64>().to_string()),
+            ("infinite", written.iter().map(|one| one.infinite).sum::<u64>().to_string()),
+            ("least", least.to_string()),
+            ("largest", largest.to_string()),
+            ("sum", written.iter().map(|one| one.sum).sum::<f64>().to_string()),
+        ]);
+    }
+    Some(Event {
+        name: name.to_owned(),
+        category: "blocks",
+        track: TRACK,
+        start: Duration::from_nanos(first - origin),
+        duration: Duration::from_nanos(last - first).saturating_sub(cost),
+        details,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_become_one_event_without_what_they_cost() {
+        let record = |start, end, processor| Record { start, end, processor, written: None };
+        let none = Record::default();
+        let event = event("k", &[record(1100, 1500, 0), record(1200, 1800, 1), none], 1000, Duration::from_nanos(50));
+        let event = event.unwrap();
+        assert_eq!((event.start, event.duration), (Duration::from_nanos(100), Duration::from_nanos(650)));
+        assert!(event.details.contains(&("blocks", "2".to_owned())));
+        assert!(event.details.contains(&("mean_block_us", "0.450".to_owned())));
+        assert!(super::event("k", &[none], 0, Duration::ZERO).is_none());
+    }
+}

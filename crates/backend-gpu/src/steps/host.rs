@@ -1,0 +1,83 @@
+//! Operations that the reference evaluates on the host: operands are copied out, results back.
+
+use std::sync::Arc;
+
+use warpforge_fusion::cluster::Operand;
+use warpforge_fusion::graph::Part;
+use warpforge_fusion::{Graph, Id, Op};
+use warpforge_interp::{Interpreter, Options, Value};
+use warpforge_runtime::plan::results;
+use warpforge_tensor::{ElementType, Shape, Tensor};
+
+use super::{Layout, Step};
+use crate::driver::{Address, Stream};
+use crate::error::{GpuError, Result};
+
+/// An operation on the reference.
+pub(crate) struct Host {
+    part: Arc<Part>,
+    inputs: Vec<(Address, ElementType, Vec<usize>)>,
+    /// The results that something reads: their positions, addresses and bytes.
+    results: Vec<(usize, Address, usize)>,
+}
+
+impl Host {
+    /// The operation of a node.
+    pub(crate) fn new(graph: &Graph, node: Id, operands: &[Operand], layout: &Layout) -> Result<Self> {
+        let Op::Reference(part) = &graph.node(node).op else {
+            return Err(GpuError::Other(format!("{} cannot run on the host", graph.node(node).op.name())));
+        };
+        let typed = |operand: &Operand| {
+            (layout.address(operand.value), graph.node(operand.value).element, operand.view.dims.clone())
+        };
+        let given = results(graph, node).into_iter().filter_map(|id| match graph.node(id).op {
+            Op::Result(at) => Some((at, layout.address(id), graph.node(id).bytes())),
+            _ => None,
+        });
+        Ok(Self {
+            part: Arc::clone(part),
+            inputs: operands.iter().map(typed).collect(),
+            results: given.collect(),
+        })
+    }
+}
+
+impl Step for Host {
+    fn start(&self, stream: &Stream) -> Result<()> {
+        let other = |error: &dyn std::fmt::Display| GpuError::Other(format!("{}: {error}", self.part.name));
+        let mut values = Vec::new();
+        for (address, element, dims) in &self.inputs {
+            let shape = Shape::new(dims.clone()).map_err(|error| other(&error))?;
+            let mut tensor = Tensor::zeros(*element, shape).map_err(|error| other(&error))?;
+            stream.read(*address, tensor.bytes_mut())?;
+            values.push(Value::Tensor(tensor));
+        }
+        let run = Interpreter::new(&self.part.slice.module, Options::default()).run(&self.part.function, values);
+        let given = run.map_err(|error| other(&error))?;
+        for &(at, address, bytes) in self.results.iter().filter(|result| result.1 != 0) {
+            let value = given.get(at).ok_or_else(|| other(&"a result is missing"))?;
+            let tensor = value.as_tensor().map_err(|error| other(&error))?;
+            if tensor.bytes().len() != bytes {
+                return Err(other(&"a result has another size"));
+            }
+            stream.write(address, tensor.bytes())?;
+        }
+        Ok(())
+    }
+
+    fn recordable(&self) -> bool {
+        false
+    }
+
+    fn is_reference(&self) -> bool {
+        true
+    }
+
+    fn launches(&self) -> u64 {
+        0
+    }
+
+    fn name(&self) -> String {
+        format!("{} (reference)", self.part.name)
+    }
+}

@@ -1,0 +1,93 @@
+//! A generated kernel.
+
+use warpforge_codegen::{Argument, Emitted, Kernel};
+
+use super::{Kernels, Layout, Step};
+use crate::driver::{Address, Function, Stream};
+use crate::error::{GpuError, Result};
+
+/// Scratch memory of a cluster begins at multiples of this.
+const ALIGNMENT: u64 = 256;
+
+/// The launch of a kernel.
+pub(crate) struct Launch {
+    function: Function,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared_bytes: u32,
+    arguments: Vec<Address>,
+    name: String,
+}
+
+impl Launch {
+    /// The launches of a cluster's kernels; `salt` has an address for each kernel that leaves what it saw.
+    pub(crate) fn all(
+        emitted: &Emitted,
+        kernels: &Kernels,
+        layout: &Layout,
+        salt: &mut dyn FnMut(&Kernel) -> Address,
+    ) -> Result<Vec<Self>> {
+        let scratch = places(&emitted.scratch);
+        let base = layout.workspace.address();
+        emitted
+            .kernels
+            .iter()
+            .map(|kernel| {
+                let arguments = kernel.arguments.iter().map(|argument| {
+                    Ok(match argument {
+                        Argument::Value(id) | Argument::Output(id) => layout.address(*id),
+                        Argument::Scratch(at) => {
+                            let missing = || GpuError::Other(format!("{} asks for scratch it did not declare", kernel.name));
+                            base + scratch.get(*at).copied().ok_or_else(missing)?
+                        }
+                        Argument::Salt => salt(kernel),
+                    })
+                });
+                Ok(Self {
+                    function: kernels.function(kernel)?,
+                    grid: kernel.grid,
+                    block: kernel.block,
+                    shared_bytes: kernel.shared_bytes,
+                    arguments: arguments.collect::<Result<_>>()?,
+                    name: kernel.title.clone(),
+                })
+            })
+            .collect()
+    }
+}
+
+/// Where the parts of a cluster's scratch memory begin.
+fn places(sizes: &[u64]) -> Vec<u64> {
+    let mut at = 0;
+    sizes
+        .iter()
+        .map(|size| {
+            let begin = at;
+            at += size.next_multiple_of(ALIGNMENT);
+            begin
+        })
+        .collect()
+}
+
+/// Bytes of scratch memory that a cluster's kernels need.
+pub(crate) fn scratch_bytes(emitted: &Emitted) -> u64 {
+    emitted.scratch.iter().map(|size| size.next_multiple_of(ALIGNMENT)).sum()
+}
+
+impl Step for Launch {
+    fn start(&self, stream: &Stream) -> Result<()> {
+        if self.grid.contains(&0) {
+            return Ok(());
+        }
+        let mut arguments = self.arguments.clone();
+        stream.launch(&self.function, self.grid, self.block, self.shared_bytes, &mut arguments)
+    }
+
+    fn launches(&self) -> u64 {
+        1
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+}

@@ -1,0 +1,62 @@
+//! What a run does, one step after the other on a stream.
+
+mod host;
+mod kernels;
+mod launch;
+mod network;
+mod product;
+
+pub(crate) use host::Host;
+pub(crate) use kernels::{Kernels, dialect};
+pub(crate) use launch::{Launch, scratch_bytes};
+pub(crate) use network::Netted;
+pub(crate) use product::Multiply;
+
+use warpforge_fusion::Id;
+
+use crate::driver::{Address, Buffer, Stream};
+use crate::error::Result;
+
+/// One step.
+pub(crate) trait Step: Send + Sync {
+    /// Puts its work on a stream; does not wait for it, unless it needs the host.
+    fn start(&self, stream: &Stream) -> Result<()>;
+
+    /// Whether the work can be recorded once and launched again: it needs the host for nothing.
+    fn recordable(&self) -> bool {
+        true
+    }
+
+    /// Whether the reference computes it.
+    fn is_reference(&self) -> bool {
+        false
+    }
+
+    /// Kernels that it launches.
+    fn launches(&self) -> u64;
+
+    /// What it is called in profiles.
+    fn name(&self) -> String;
+}
+
+/// A step with what is said about it in profiles.
+pub(crate) struct Planned {
+    pub(crate) step: Box<dyn Step>,
+    pub(crate) flops: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Where values lie on the device: fixed when a program is compiled.
+pub(crate) struct Layout {
+    /// The address of each value, by its node; 0 where it has none.
+    pub(crate) addresses: Vec<Address>,
+    /// For what steps need while they run; one step at a time uses it.
+    pub(crate) workspace: Buffer,
+}
+
+impl Layout {
+    /// The address of a value.
+    pub(crate) fn address(&self, id: Id) -> Address {
+        self.addresses.get(id.index()).copied().unwrap_or(0)
+    }
+}
