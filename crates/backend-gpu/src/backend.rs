@@ -7,7 +7,8 @@ use warpforge_codegen::Products as Rounding;
 use warpforge_fusion::graph::import;
 use warpforge_fusion::simplify::simplify;
 use warpforge_runtime::{
-    Backend, Capabilities, Device, ErrorKind, Executable, OnReference, Precision, Program, Reference, Target, Tier,
+    Backend, Capabilities, Device, ErrorKind, Executable, OnReference, Precision, Program, Reference, Target,
+    Tier,
 };
 
 use crate::compile::{Failure, Request, make};
@@ -158,7 +159,9 @@ impl Backend for Gpus {
             Err(Failure::Unsupported(reason)) => {
                 Err(ErrorKind::Unsupported { backend: self.name(), operations: vec![reason] }.into())
             }
-            Err(Failure::Refused(_)) => Err(device(GpuError::Other("a library refuses what it was not asked".to_owned()))),
+            Err(Failure::Refused(_)) => {
+                Err(device(GpuError::Other("a library refuses what it was not asked".to_owned())))
+            }
             Err(Failure::Gpu(error)) => Err(device(error)),
         }
     }

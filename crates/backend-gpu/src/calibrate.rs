@@ -6,7 +6,6 @@ use std::time::Duration;
 use warpforge_codegen::Salt;
 use warpforge_codegen::prelude::prelude;
 
-use crate::compiler::Compiler;
 use crate::driver::{Gpu, Module, Stream};
 use crate::error::Result;
 use crate::steps::dialect;
@@ -26,7 +25,7 @@ const BLOCKS: u32 = 64;
 pub(crate) fn cost(gpu: &Arc<Gpu>, stream: &Stream) -> Result<Duration> {
     let vendor = gpu.driver.vendor;
     let source = format!("{}{SOURCE}", prelude(dialect(vendor)));
-    let code = Compiler::of(vendor)?.compile("warpforge_nothing", &source, &gpu.properties)?;
+    let code = gpu.compiler()?.compile("warpforge_nothing", &source, &gpu.properties)?;
     let function = Module::load(gpu, &code)?.function("warpforge_nothing", 0)?;
     let bytes = BLOCKS as usize * Salt::Timing.record_bytes();
     let buffer = gpu.allocate(bytes)?;

@@ -337,7 +337,8 @@ impl Builder<'_> {
                 launches.into_iter().zip(&emitted.kernels).map(planned).collect()
             }
             Way::Product(call) => {
-                let library = self.products.ok_or_else(|| GpuError::Other("no library of products".to_owned()))?;
+                let library =
+                    self.products.ok_or_else(|| GpuError::Other("no library of products".to_owned()))?;
                 let step = Multiply::new(call, library, self.layout, self.stream)?;
                 one(Box::new(step), cost(self.graph, cluster))
             }

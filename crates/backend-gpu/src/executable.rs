@@ -234,3 +234,99 @@ impl Planned {
         Happening { name: self.step.name(), category: "kernel", track: 0, start, duration, details }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compile::{Request, make};
+    use crate::fake;
+    use crate::library::Vendor;
+    use warpforge_codegen::Products as Rounding;
+    use warpforge_diag::Source;
+    use warpforge_fusion::graph::import;
+    use warpforge_runtime::{Tier, Weights};
+    use warpforge_snakeburger::text;
+
+    fn compiled(text: &str, vendor: Vendor) -> Compiled {
+        let module = text::parse(&Source::new("m", text), &text::Options::default()).unwrap();
+        let program = Program::new(Arc::new(module), "main", Weights::default()).unwrap();
+        let graph = import(program.module().function("main").unwrap(), &|_| None).unwrap();
+        let gpu = fake::gpu(vendor).unwrap();
+        let products = Some(Arc::new(fake::products(&gpu).unwrap()));
+        let (tier, rounding) = (Tier::Production, Rounding::Model);
+        let request = Request { program: &program, graph, tier, rounding, products, networks: None };
+        let Ok(made) = make(&gpu, &request) else { panic!("not made") };
+        Compiled::new(made)
+    }
+
+    const CHAIN: &str = "func.func @main(%a: tensor<64xf32>, %b: tensor<64xf32>) -> tensor<64xf32> {
+        %0 = stablehlo.multiply %a, %b : tensor<64xf32>
+        %1 = stablehlo.tanh %0 : tensor<64xf32>
+        func.return %1 : tensor<64xf32>\n}";
+
+    const DENSE: &str =
+        "func.func @main(%x: tensor<8x32xf32>, %w: tensor<16x32xf32>, %b: tensor<16xf32>) -> tensor<8x16xf32> {
+        %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1] : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+        %1 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<16xf32>) -> tensor<8x16xf32>
+        %2 = stablehlo.add %0, %1 : tensor<8x16xf32>
+        %z = stablehlo.constant dense<0.0> : tensor<8x16xf32>
+        %3 = stablehlo.maximum %2, %z : tensor<8x16xf32>
+        func.return %3 : tensor<8x16xf32>\n}";
+
+    fn input(dims: &[usize]) -> Tensor {
+        Tensor::from_slice(dims, &vec![1.0f32; dims.iter().product()]).unwrap()
+    }
+
+    #[test]
+    fn work_is_recorded_once_and_inputs_stay_where_they_are() {
+        for vendor in [Vendor::Cuda, Vendor::Hip] {
+            let compiled = compiled(CHAIN, vendor);
+            assert_eq!(compiled.counters().unwrap().kernel_launches, 1);
+            fake::calls();
+            let inputs = [input(&[64]), input(&[64])];
+            let mut bound = compiled.bind(&inputs).unwrap().unwrap();
+            assert_eq!(fake::calls(), ["copy in 256", "copy in 256"]);
+            bound.run().unwrap();
+            let first = fake::calls();
+            assert_eq!(
+                (first[0].as_str(), first[2].as_str(), first[3].as_str()),
+                ("record", "recorded", "launch all")
+            );
+            assert_eq!(bound.run().unwrap(), Duration::from_millis(1));
+            assert_eq!(fake::calls(), ["launch all"]);
+            bound.outputs().unwrap();
+            assert_eq!(fake::calls(), ["copy out 256"]);
+        }
+    }
+
+    #[test]
+    fn a_dense_layer_is_one_call_of_either_vendors_library() {
+        // The numbers of f32 sums, of an operand that is transposed, and of the epilogue with its bias and ReLU.
+        for (vendor, sums, transposed, epilogue) in
+            [(Vendor::Cuda, 68, (3, 1), 7), (Vendor::Hip, 2, (0, 112), 2)]
+        {
+            let compiled = compiled(DENSE, vendor);
+            let calls = fake::calls();
+            assert!(calls.contains(&format!("describe a product: sums {sums}, scale 0")), "{calls:?}");
+            assert!(
+                calls.contains(&format!("product attribute {} = {}", transposed.0, transposed.1)),
+                "{calls:?}"
+            );
+            assert!(calls.contains(&format!("product attribute {epilogue} = 6")), "{calls:?}");
+            assert!(calls.contains(&"matrix of 0: 32 x 16, 32 apart".to_owned()), "{calls:?}");
+            assert!(calls.contains(&"matrix of 0: 32 x 8, 32 apart".to_owned()), "{calls:?}");
+            assert!(calls.contains(&"matrix of 0: 16 x 8, 16 apart".to_owned()), "{calls:?}");
+            let inputs = [input(&[8, 32]), input(&[16, 32]), input(&[16])];
+            compiled.run(&inputs, &RunOptions::default()).unwrap();
+            let calls = fake::calls();
+            assert_eq!(calls.iter().filter(|call| *call == "multiply").count(), 1, "{calls:?}");
+        }
+    }
+
+    #[test]
+    fn more_memory_than_there_is_is_an_error_with_numbers() {
+        let gpu = fake::gpu(Vendor::Cuda).unwrap();
+        let error = gpu.allocate(4 << 30).err().unwrap().to_string();
+        assert!(error.contains("4294967296 bytes are needed, 1048576 of 1073741824 are free"), "{error}");
+    }
+}

@@ -12,9 +12,12 @@ mod cuda;
 mod driver;
 mod error;
 mod executable;
+#[cfg(test)]
+mod fake;
 mod hip;
 pub mod library;
 mod lower;
+pub mod probe;
 mod products;
 mod salt;
 mod steps;

@@ -26,7 +26,11 @@ pub(crate) struct Saltings {
 
 impl Saltings {
     /// Memory for kernels of these names and sizes.
-    pub(crate) fn new(gpu: &Arc<Gpu>, salt: Salt, kernels: impl Iterator<Item = (String, u64)>) -> Result<Self> {
+    pub(crate) fn new(
+        gpu: &Arc<Gpu>,
+        salt: Salt,
+        kernels: impl Iterator<Item = (String, u64)>,
+    ) -> Result<Self> {
         let mut made = Self { salt, ..Self::default() };
         let mut at = 0;
         for (name, bytes) in kernels {
@@ -71,7 +75,12 @@ impl Saltings {
             .iter()
             .map(|(name, at, size)| (name.as_str(), self.salt.records(&bytes[*at..*at + *size])))
             .collect();
-        let origin = all.iter().flat_map(|(_, records)| records).filter(|one| one.start > 0).map(|one| one.start).min();
+        let origin = all
+            .iter()
+            .flat_map(|(_, records)| records)
+            .filter(|one| one.start > 0)
+            .map(|one| one.start)
+            .min();
         for (name, records) in all {
             if let Some(event) = event(name, &records, origin.unwrap_or(0), self.cost) {
                 profile.push(event);
@@ -82,7 +91,8 @@ impl Saltings {
 }
 
 fn event(name: &str, records: &[Record], origin: u64, cost: Duration) -> Option<Event> {
-    let ran: Vec<&Record> = records.iter().filter(|record| record.end >= record.start && record.start > 0).collect();
+    let ran: Vec<&Record> =
+        records.iter().filter(|record| record.end >= record.start && record.start > 0).collect();
     let (first, last) = (ran.iter().map(|one| one.start).min()?, ran.iter().map(|one| one.end).max()?);
     let blocks: u64 = ran.iter().map(|one| one.end - one.start).sum();
     let mean = Duration::from_nanos(blocks / ran.len() as u64).saturating_sub(cost);
@@ -127,7 +137,8 @@ mod tests {
     fn blocks_become_one_event_without_what_they_cost() {
         let record = |start, end, processor| Record { start, end, processor, written: None };
         let none = Record::default();
-        let event = event("k", &[record(1100, 1500, 0), record(1200, 1800, 1), none], 1000, Duration::from_nanos(50));
+        let event =
+            event("k", &[record(1100, 1500, 0), record(1200, 1800, 1), none], 1000, Duration::from_nanos(50));
         let event = event.unwrap();
         assert_eq!((event.start, event.duration), (Duration::from_nanos(100), Duration::from_nanos(650)));
         assert!(event.details.contains(&("blocks", "2".to_owned())));

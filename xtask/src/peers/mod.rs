@@ -1,6 +1,7 @@
 //! `cargo xtask peers`: warpt beside the tools that people would use instead, in one run on one machine.
 
 mod cpu;
+mod gpu;
 mod micro;
 mod page;
 mod table;
@@ -16,6 +17,8 @@ pub(crate) enum Peers {
     Micro(micro::MicroArgs),
     /// Models on the CPU beside PyTorch, ONNX Runtime, OpenVINO and XLA
     Cpu(cpu::CpuArgs),
+    /// Models on a GPU beside PyTorch: as it is, compiled, and compiled into CUDA graphs
+    Gpu(gpu::GpuArgs),
 }
 
 /// Runs the comparison.
@@ -23,5 +26,6 @@ pub(crate) fn run(peers: &Peers) -> anyhow::Result<()> {
     match peers {
         Peers::Micro(args) => micro::run(args),
         Peers::Cpu(args) => cpu::run(args),
+        Peers::Gpu(args) => gpu::run(args),
     }
 }

@@ -6,7 +6,7 @@
 mod cache;
 
 use std::ffi::{CString, c_char};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::driver::{Handle, Properties};
 use crate::error::{GpuError, Result};
@@ -42,25 +42,26 @@ impl Compiler {
     /// # Errors
     ///
     /// When there is none.
-    pub(crate) fn of(vendor: Vendor) -> Result<&'static Self> {
-        static CUDA: OnceLock<Result<Compiler>> = OnceLock::new();
-        static HIP: OnceLock<Result<Compiler>> = OnceLock::new();
+    pub(crate) fn of(vendor: Vendor) -> Result<Arc<Self>> {
+        static CUDA: OnceLock<Result<Arc<Compiler>>> = OnceLock::new();
+        static HIP: OnceLock<Result<Arc<Compiler>>> = OnceLock::new();
         let (kept, wanted) = match vendor {
             Vendor::Cuda => (&CUDA, &cuda::COMPILER),
             Vendor::Hip => (&HIP, &hip::COMPILER),
         };
-        let compiler = kept.get_or_init(|| {
+        let open = || {
             let library = Library::open(wanted)?;
             let functions = Functions::load(&library, vendor)?;
             let headers = library.headers().map(|folder| folder.display().to_string());
             // The table's functions belong to the library, which therefore stays.
             std::mem::forget(library);
-            Self::new(vendor, functions, headers)
-        });
-        compiler.as_ref().map_err(Clone::clone)
+            Self::new(vendor, functions, headers).map(Arc::new)
+        };
+        kept.get_or_init(open).clone()
     }
 
-    fn new(vendor: Vendor, functions: Functions, headers: Option<String>) -> Result<Self> {
+    /// A compiler by its functions.
+    pub(crate) fn new(vendor: Vendor, functions: Functions, headers: Option<String>) -> Result<Self> {
         let (mut major, mut minor) = (0, 0);
         // SAFETY: the addresses are those of variables.
         check(unsafe { (functions.version)(&raw mut major, &raw mut minor) }, "version")?;
@@ -100,7 +101,8 @@ impl Compiler {
             }
             Err(log) => {
                 let (source_file, log_file) = cache::keep_failure(&key, source, &log);
-                let complaint = log.lines().find(|line| line.contains("error")).or_else(|| log.lines().next());
+                let complaint =
+                    log.lines().find(|line| line.contains("error")).or_else(|| log.lines().next());
                 let first = complaint.unwrap_or("the compiler says nothing").to_owned();
                 Err(GpuError::Compile { name: name.to_owned(), first, source_file, log_file })
             }
@@ -165,7 +167,12 @@ mod tests {
     use super::*;
 
     fn hopper() -> Properties {
-        Properties { name: "test".to_owned(), capability: (9, 0), multiprocessors: 132, shared_bytes: 232_448 }
+        Properties {
+            name: "test".to_owned(),
+            capability: (9, 0),
+            multiprocessors: 132,
+            shared_bytes: 232_448,
+        }
     }
 
     #[test]

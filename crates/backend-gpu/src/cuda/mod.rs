@@ -31,12 +31,8 @@ pub(crate) const PRODUCTS: Wanted = Wanted {
 };
 
 /// Convolutions and attention.
-pub(crate) const NETWORKS: Wanted = Wanted {
-    what: "cuDNN",
-    names: &["libcudnn.so.9", "libcudnn.so"],
-    vendor: Vendor::Cuda,
-    driver: false,
-};
+pub(crate) const NETWORKS: Wanted =
+    Wanted { what: "cuDNN", names: &["libcudnn.so.9", "libcudnn.so"], vendor: Vendor::Cuda, driver: false };
 
 /// The oldest driver that will do: CUDA 12.0.
 pub(crate) const OLDEST: i32 = 12_000;

@@ -16,6 +16,7 @@ pub(crate) use module::{Function, Module};
 pub(crate) use stream::{Event, Graph, Stream};
 pub(crate) use table::{Address, Functions, Handle};
 
+use crate::compiler::Compiler;
 use crate::error::{GpuError, Result};
 use crate::library::{Library, Vendor, Wanted};
 use crate::{cuda, hip};
@@ -131,6 +132,7 @@ pub(crate) struct Gpu {
     pub(crate) properties: Properties,
     context: Handle,
     pool: Mutex<memory::Pool>,
+    compiler: OnceLock<Result<Arc<Compiler>>>,
 }
 
 // SAFETY: the driver may be called from any thread; the context is made current before each use.
@@ -176,7 +178,8 @@ impl Gpu {
             shared_bytes: attribute(numbers.shared_bytes)?,
         };
         let pool = Mutex::default();
-        Ok(Arc::new(Self { driver: driver.clone(), properties, context, pool }))
+        let compiler = OnceLock::new();
+        Ok(Arc::new(Self { driver: driver.clone(), properties, context, pool, compiler }))
     }
 
     /// Makes the device the calling thread's.
@@ -188,6 +191,21 @@ impl Gpu {
     /// Turns a status into a result.
     pub(crate) fn check(&self, code: i32, function: &'static str) -> Result<()> {
         self.driver.check(code, function)
+    }
+
+    /// The compiler of kernels for it.
+    ///
+    /// # Errors
+    ///
+    /// When there is none on this machine.
+    pub(crate) fn compiler(&self) -> Result<Arc<Compiler>> {
+        self.compiler.get_or_init(|| Compiler::of(self.driver.vendor)).clone()
+    }
+
+    /// Another compiler than the vendor's.
+    #[cfg(test)]
+    pub(crate) fn use_compiler(&self, compiler: Compiler) {
+        let _ = self.compiler.set(Ok(Arc::new(compiler)));
     }
 
     /// Bytes free and bytes in all.

@@ -57,7 +57,8 @@ impl Module {
 
     /// A kernel by its name, allowed to ask for so much shared memory.
     pub(crate) fn function(self: &Arc<Self>, name: &str, shared_bytes: u32) -> Result<Function> {
-        let text = CString::new(name).map_err(|_| GpuError::Other(format!("`{name}` is no name of a kernel")))?;
+        let text =
+            CString::new(name).map_err(|_| GpuError::Other(format!("`{name}` is no name of a kernel")))?;
         let mut handle = std::ptr::null_mut();
         let functions = &self.gpu.driver.functions;
         // SAFETY: the module lives, the name is a text, and the address is that of a variable.

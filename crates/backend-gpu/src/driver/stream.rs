@@ -54,6 +54,13 @@ impl Stream {
         self.gpu.check(code, "set_bytes")
     }
 
+    /// Copies on the device.
+    pub(crate) fn copy(&self, to: Address, from: Address, bytes: usize) -> Result<()> {
+        // SAFETY: callers keep both ranges inside buffers.
+        let code = unsafe { (self.gpu.driver.functions.copy_within)(to, from, bytes, self.handle) };
+        self.gpu.check(code, "copy_within")
+    }
+
     /// Copies bytes of the host to the device; they may be changed when this returns.
     pub(crate) fn write(&self, to: Address, bytes: &[u8]) -> Result<()> {
         let from = bytes.as_ptr().cast::<c_void>();

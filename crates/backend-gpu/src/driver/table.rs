@@ -27,6 +27,7 @@ functions! {
         allocate_host(*mut Handle, usize) = "cuMemAllocHost_v2", "hipMemAllocHost";
         copy_in(Address, *const c_void, usize, Handle) = "cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync";
         copy_out(*mut c_void, Address, usize, Handle) = "cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync";
+        copy_within(Address, Address, usize, Handle) = "cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync";
         set_bytes(Address, u8, usize, Handle) = "cuMemsetD8Async", "hipMemsetD8Async";
         stream_create(*mut Handle, u32) = "cuStreamCreate", "hipStreamCreateWithFlags";
         stream_destroy(Handle) = "cuStreamDestroy_v2", "hipStreamDestroy";

@@ -44,14 +44,16 @@ pub(super) fn call(graph: &Graph, attention: &Attention, output: Id) -> Option<A
     let Attention { scores, weights, values } = attention;
     let element = graph.node(scores.operands[0].value).element;
     let narrow = matches!(element, ElementType::Float(FloatType::Bf16 | FloatType::F16));
-    let same = [&scores.operands[1], &values.operands[1]].iter().all(|of| graph.node(of.value).element == element);
+    let same =
+        [&scores.operands[1], &values.operands[1]].iter().all(|of| graph.node(of.value).element == element);
     if !narrow || !same || graph.node(output).element != element {
         return None;
     }
     let plain_result = match &values.epilogue {
         Some(Epilogue { body, tile, .. }) => {
             let last = converted(body, body.steps.len().checked_sub(1)?)?;
-            is_whole(graph, body, output) && matches!(body.steps[last].op, BodyOp::Load(load) if load == *tile)
+            is_whole(graph, body, output)
+                && matches!(body.steps[last].op, BodyOp::Load(load) if load == *tile)
         }
         None => false,
     };
@@ -68,7 +70,8 @@ pub(super) fn call(graph: &Graph, attention: &Attention, output: Id) -> Option<A
 
 /// An operand's dimensions as batch, head, row, column.
 fn heads(graph: &Graph, product: &Product, side: usize) -> Option<Heads> {
-    let Op::Dot(Dot { lhs_batch, rhs_batch, lhs_contract, rhs_contract }) = &graph.node(product.node).op else {
+    let Op::Dot(Dot { lhs_batch, rhs_batch, lhs_contract, rhs_contract }) = &graph.node(product.node).op
+    else {
         return None;
     };
     let Operand { value, view } = &product.operands[side];
@@ -115,7 +118,8 @@ fn softmax(weights: &Epilogue) -> Option<f64> {
     if kind(root) == Some(OpKind::Select) && number(body, input(root, 1)?) == Some(0.0) {
         root = input(root, 2)?;
     }
-    let (top, sum) = (kind(root) == Some(OpKind::Divide)).then(|| Some((input(root, 0)?, input(root, 1)?)))??;
+    let (top, sum) =
+        (kind(root) == Some(OpKind::Divide)).then(|| Some((input(root, 0)?, input(root, 1)?)))??;
     if fold(sum) != Some(Fold::Add) || input(sum, 0)? != top || kind(top) != Some(OpKind::Exponential) {
         return None;
     }

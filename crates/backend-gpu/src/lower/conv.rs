@@ -60,7 +60,8 @@ impl ConvCall {
             Taken::Channels(id) | Taken::Like(id) => Some(id),
             _ => None,
         };
-        let others = self.chain.iter().flat_map(|link| [Some(link.of), link.with]).flatten().filter_map(taken);
+        let others =
+            self.chain.iter().flat_map(|link| [Some(link.of), link.with]).flatten().filter_map(taken);
         let all = [self.input, self.weights].into_iter().chain(others);
         Kind::Single(all.map(|value| Operand { value, view: View::dense(&[]) }).collect())
     }
@@ -70,14 +71,17 @@ impl ConvCall {
 pub(super) fn supported(graph: &Graph, product: &Product) -> bool {
     let node = graph.node(product.node);
     let Op::Conv(conv) = &node.op else { return false };
-    let narrow = |element| {
-        matches!(element, ElementType::Float(FloatType::F32 | FloatType::F16 | FloatType::Bf16))
-    };
+    let narrow =
+        |element| matches!(element, ElementType::Float(FloatType::F32 | FloatType::F16 | FloatType::Bf16));
     let [input, weights] = &product.operands;
     let (input, weights) = (graph.node(input.value).element, graph.node(weights.value).element);
     let plain = conv.base_dilation.iter().all(|&dilation| dilation == 1)
         && conv.padding.iter().all(|&(low, high)| low >= 0 && high >= 0);
-    plain && (1..=3).contains(&conv.strides.len()) && input == weights && narrow(input) && narrow(node.element)
+    plain
+        && (1..=3).contains(&conv.strides.len())
+        && input == weights
+        && narrow(input)
+        && narrow(node.element)
 }
 
 /// Makes the call of a convolution; `None` where its epilogue is no chain.
@@ -106,7 +110,8 @@ pub(super) fn call(
     };
     let [input, weights] = &product.operands;
     let input_dims = input.view.dims.clone();
-    let input = if element == own { input.value } else { operands.dense(tasks, options, input, element)?.value };
+    let input =
+        if element == own { input.value } else { operands.dense(tasks, options, input, element)?.value };
     let spatial = conv.strides.len();
     // [spatial…, in, out] becomes [out, spatial…, in].
     let order: Vec<usize> = std::iter::once(spatial + 1).chain(0..=spatial).collect();
@@ -119,7 +124,17 @@ pub(super) fn call(
     let weights = operands.dense(tasks, options, &Operand { value: weights.value, view }, element)?.value;
     let exact = own == ElementType::F32 && options.products == Rounding::Model;
     let windows = windows(&conv);
-    Ok(Some(ConvCall { input, input_dims, weights, weights_dims, output_dims, output, windows, chain, exact }))
+    Ok(Some(ConvCall {
+        input,
+        input_dims,
+        weights,
+        weights_dims,
+        output_dims,
+        output,
+        windows,
+        chain,
+        exact,
+    }))
 }
 
 /// Windows of at least two dimensions.
@@ -177,7 +192,9 @@ fn chain(graph: &Graph, epilogue: &Epilogue, output: Id) -> Option<Vec<Link>> {
                 // Operations on other things than the result are for a kernel of ours.
                 if !matches!(link.of, Taken::Result | Taken::Link(_)) {
                     let commutes = matches!(link.op, Pointwise::Add | Pointwise::Multiply);
-                    let other = link.with.filter(|with| commutes && matches!(with, Taken::Result | Taken::Link(_)))?;
+                    let other = link
+                        .with
+                        .filter(|with| commutes && matches!(with, Taken::Result | Taken::Link(_)))?;
                     chain.push(Link { op: link.op, of: other, with: Some(link.of) });
                 } else {
                     chain.push(link);

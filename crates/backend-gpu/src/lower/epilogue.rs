@@ -93,8 +93,10 @@ pub(super) fn converted(body: &Body, mut at: usize) -> Option<usize> {
 /// Whether a load has one number for each column, from its value's first on.
 pub(super) fn is_per_column(graph: &Graph, epilogue: &Epilogue, load: &Load) -> bool {
     let View { dims, strides, offset } = &load.view;
-    let columns = View { offset: 0, dims: dims[epilogue.rows..].to_vec(), strides: strides[epilogue.rows..].to_vec() };
-    let rows_repeat = dims[..epilogue.rows].iter().zip(strides).all(|(&dim, &stride)| dim == 1 || stride == 0);
+    let columns =
+        View { offset: 0, dims: dims[epilogue.rows..].to_vec(), strides: strides[epilogue.rows..].to_vec() };
+    let rows_repeat =
+        dims[..epilogue.rows].iter().zip(strides).all(|(&dim, &stride)| dim == 1 || stride == 0);
     *offset == 0 && rows_repeat && columns.is_dense() && graph.node(load.value).len() == columns.len()
 }
 

@@ -51,7 +51,8 @@ pub(super) fn supported(graph: &Graph, product: &Product) -> bool {
     let of = |operand: &Operand| float(graph.node(operand.value).element);
     let [lhs, rhs] = &product.operands;
     let contracted = lhs.view.len() > 0 && rhs.view.len() > 0;
-    let (Some(lhs), Some(rhs), Some(out)) = (of(lhs), of(rhs), float(graph.node(product.node).element)) else {
+    let (Some(lhs), Some(rhs), Some(out)) = (of(lhs), of(rhs), float(graph.node(product.node).element))
+    else {
         return false;
     };
     let fits = match lhs {
@@ -77,7 +78,9 @@ pub(super) fn call(
     product: &Product,
     fused: &Fused,
 ) -> Result<Call, String> {
-    let Op::Dot(dot) = operands.graph.node(product.node).op.clone() else { return Err("no product".to_owned()) };
+    let Op::Dot(dot) = operands.graph.node(product.node).op.clone() else {
+        return Err("no product".to_owned());
+    };
     let own = operands.graph.node(product.operands[0].value).element;
     let element = match (own, options.products) {
         (ElementType::Float(FloatType::F32), Rounding::Bf16) => ElementType::Float(FloatType::Bf16),

@@ -99,9 +99,12 @@ impl Lowering<'_> {
         if results_are_empty(graph, &cluster) {
             return Ok(());
         }
-        let libraries = self.setting.tier == Tier::Production && !self.setting.refused.contains(&cluster.output);
+        let libraries =
+            self.setting.tier == Tier::Production && !self.setting.refused.contains(&cluster.output);
         match &cluster.kind {
-            Kind::Dot(product) if libraries && self.setting.products && geometry::supported(graph, product) => {
+            Kind::Dot(product)
+                if libraries && self.setting.products && geometry::supported(graph, product) =>
+            {
                 return self.add_product(&cluster, &product.clone());
             }
             Kind::Conv(product) if libraries && self.setting.networks && conv::supported(graph, product) => {
@@ -159,16 +162,20 @@ impl Lowering<'_> {
         product: &warpforge_fusion::cluster::Product,
     ) -> Result<(), String> {
         let fused = match &product.epilogue {
-            Some(epilogue) => match epilogue::of_library(&self.operands.graph, product, epilogue, cluster.output) {
-                Some(fused) => fused,
-                None => {
-                    let parts = split::parts(cluster).ok_or("a product cannot be taken from its epilogue")?;
-                    return parts.into_iter().try_for_each(|part| self.add(part));
+            Some(epilogue) => {
+                match epilogue::of_library(&self.operands.graph, product, epilogue, cluster.output) {
+                    Some(fused) => fused,
+                    None => {
+                        let parts =
+                            split::parts(cluster).ok_or("a product cannot be taken from its epilogue")?;
+                        return parts.into_iter().try_for_each(|part| self.add(part));
+                    }
                 }
-            },
+            }
             None => epilogue::Fused::none(product.node),
         };
-        let call = geometry::call(&mut self.operands, &mut self.tasks, self.setting.options, product, &fused)?;
+        let call =
+            geometry::call(&mut self.operands, &mut self.tasks, self.setting.options, product, &fused)?;
         self.tasks.push(Task {
             cluster: Cluster { kind: call.as_single(), output: cluster.output, nodes: cluster.nodes.clone() },
             way: Way::Product(Box::new(call)),

@@ -87,7 +87,11 @@ impl Operands {
         let cluster = Cluster { kind: Kind::Loop(body), output: id, nodes: vec![id] };
         let emitted = emit(&self.graph, &cluster, options).map_err(|error| error.to_string())?;
         let task = Task { cluster, way: Way::Emitted(emitted) };
-        if known { self.once.push(task) } else { tasks.push(task) }
+        if known {
+            self.once.push(task)
+        } else {
+            tasks.push(task)
+        }
         Ok(id)
     }
 }

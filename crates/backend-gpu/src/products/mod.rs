@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock};
 
-pub(crate) use plan::{Activation, Matrix, Plan, Places, Product, Sums};
+pub(crate) use plan::{Activation, Matrix, Places, Plan, Product, Sums};
 
 use crate::driver::{Gpu, Handle};
 use crate::error::{GpuError, Result};

@@ -114,7 +114,12 @@ impl Plan {
     /// # Errors
     ///
     /// When the library has none.
-    pub(crate) fn new(library: &Arc<Products>, product: &Product, places: Places, stream: &Stream) -> Result<Self> {
+    pub(crate) fn new(
+        library: &Arc<Products>,
+        product: &Product,
+        places: Places,
+        stream: &Stream,
+    ) -> Result<Self> {
         let description = Described::new(library, product, places.bias)?;
         let double = product.sums == Sums::F64;
         let mut plan = Self {
@@ -200,7 +205,8 @@ impl Plan {
                 best = Some((least, candidate));
             }
         }
-        let best = best.ok_or_else(|| GpuError::Other("no algorithm of the library runs this product".to_owned()))?;
+        let best =
+            best.ok_or_else(|| GpuError::Other("no algorithm of the library runs this product".to_owned()))?;
         Ok(best.1.clone())
     }
 
@@ -212,7 +218,10 @@ impl Plan {
         check(unsafe { (functions.preference_create)(&raw mut preference) }, "create a preference")?;
         let set = |attribute: i32, value: *const c_void, bytes: usize| {
             // SAFETY: the preference lives, and the value has so many bytes.
-            check(unsafe { (functions.preference_set)(preference, attribute, value, bytes) }, "set a preference")
+            check(
+                unsafe { (functions.preference_set)(preference, attribute, value, bytes) },
+                "set a preference",
+            )
         };
         let mut answers = vec![0u8; CANDIDATES * numbers.answer_bytes];
         let mut count = 0;
@@ -262,7 +271,10 @@ impl Described {
         check(code, "describe a product")?;
         let set = |attribute: i32, value: *const c_void, bytes: usize| {
             // SAFETY: the description lives, and the value has so many bytes.
-            check(unsafe { (functions.description_set)(made.product, attribute, value, bytes) }, "describe a product")
+            check(
+                unsafe { (functions.description_set)(made.product, attribute, value, bytes) },
+                "describe a product",
+            )
         };
         let operation = |by_columns: bool| if by_columns { numbers.transposed } else { numbers.plain };
         let (a, b) = (operation(product.rhs.by_columns), operation(product.lhs.by_columns));

@@ -52,7 +52,8 @@ impl Step for Host {
             stream.read(*address, tensor.bytes_mut())?;
             values.push(Value::Tensor(tensor));
         }
-        let run = Interpreter::new(&self.part.slice.module, Options::default()).run(&self.part.function, values);
+        let run =
+            Interpreter::new(&self.part.slice.module, Options::default()).run(&self.part.function, values);
         let given = run.map_err(|error| other(&error))?;
         for &(at, address, bytes) in self.results.iter().filter(|result| result.1 != 0) {
             let value = given.get(at).ok_or_else(|| other(&"a result is missing"))?;

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use warpforge_codegen::{Dialect, Kernel, unit};
 
-use crate::compiler::Compiler;
 use crate::driver::{Function, Gpu, Module};
 use crate::error::{GpuError, Result};
 use crate::library::Vendor;
@@ -40,7 +39,7 @@ impl Kernels {
             return Ok(Self { functions: HashMap::new() });
         }
         let vendor = gpu.driver.vendor;
-        let compiler = Compiler::of(vendor)?;
+        let compiler = gpu.compiler()?;
         let wanted: Vec<&Kernel> = different.into_values().collect();
         let (next, made) = (AtomicUsize::new(0), Mutex::new(HashMap::new()));
         let failure: Mutex<Option<GpuError>> = Mutex::new(None);
@@ -53,7 +52,9 @@ impl Kernels {
                     .and_then(|module| module.function(&kernel.name, kernel.shared_bytes));
                 match loaded {
                     Ok(function) => {
-                        made.lock().unwrap_or_else(PoisonError::into_inner).insert(kernel.name.clone(), function);
+                        made.lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .insert(kernel.name.clone(), function);
                     }
                     Err(error) => {
                         failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);

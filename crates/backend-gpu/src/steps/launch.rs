@@ -37,7 +37,12 @@ impl Launch {
                     Ok(match argument {
                         Argument::Value(id) | Argument::Output(id) => layout.address(*id),
                         Argument::Scratch(at) => {
-                            let missing = || GpuError::Other(format!("{} asks for scratch it did not declare", kernel.name));
+                            let missing = || {
+                                GpuError::Other(format!(
+                                    "{} asks for scratch it did not declare",
+                                    kernel.name
+                                ))
+                            };
                             base + scratch.get(*at).copied().ok_or_else(missing)?
                         }
                         Argument::Salt => salt(kernel),

@@ -68,7 +68,10 @@ impl Netted {
         let plan = network.plan(call.exact, room, stream)?;
         let sizes = |dims: &[usize]| dims.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
         let (inputs, windows, links) = (sizes(&call.input_dims), sizes(&call.weights_dims), call.chain.len());
-        Ok(Self { plan, name: format!("library convolution {windows} over {inputs} {operand} + {links} operations") })
+        Ok(Self {
+            plan,
+            name: format!("library convolution {windows} over {inputs} {operand} + {links} operations"),
+        })
     }
 
     /// Scaled products, softmax, products.
@@ -117,7 +120,8 @@ impl Netted {
         let output = network.tensor(element, &dims, &strides, Place::Memory(layout.address(call.output)))?;
         network.product(weights, value, output)?;
         let plan = network.plan(false, (layout.workspace.address(), layout.workspace.bytes()), stream)?;
-        let name = format!("library attention {batch}x{heads}x{rows}x{columns}, {width} to {given} {element}");
+        let name =
+            format!("library attention {batch}x{heads}x{rows}x{columns}, {width} to {given} {element}");
         Ok(Self { plan, name })
     }
 }

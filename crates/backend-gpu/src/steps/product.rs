@@ -16,7 +16,12 @@ pub(crate) struct Multiply {
 
 impl Multiply {
     /// Describes the product, and measures which algorithm is the best.
-    pub(crate) fn new(call: &Call, library: &Arc<Products>, layout: &Layout, stream: &Stream) -> Result<Self> {
+    pub(crate) fn new(
+        call: &Call,
+        library: &Arc<Products>,
+        layout: &Layout,
+        stream: &Stream,
+    ) -> Result<Self> {
         let offset = |view: &warpforge_fusion::View| {
             u64::try_from(view.offset).unwrap_or(0) * call.product.lhs.element.byte_width() as u64
         };

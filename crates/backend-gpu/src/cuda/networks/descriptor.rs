@@ -50,7 +50,10 @@ impl Descriptor {
     pub(super) fn new(library: &Arc<Networks>, kind: i32) -> Result<Self> {
         let mut handle = std::ptr::null_mut();
         // SAFETY: the address is that of a variable.
-        check(unsafe { (library.functions.descriptor_create)(kind, &raw mut handle) }, "create a descriptor")?;
+        check(
+            unsafe { (library.functions.descriptor_create)(kind, &raw mut handle) },
+            "create a descriptor",
+        )?;
         Ok(Self { library: Arc::clone(library), handle })
     }
 

@@ -111,7 +111,13 @@ impl Network {
     }
 
     /// A convolution.
-    pub(crate) fn convolution(&mut self, input: Value, weights: Value, output: Value, windows: &Windows) -> Result<()> {
+    pub(crate) fn convolution(
+        &mut self,
+        input: Value,
+        weights: Value,
+        output: Value,
+        windows: &Windows,
+    ) -> Result<()> {
         let description = Descriptor::new(&self.library, kind::CONVOLUTION)?;
         description.data_type(100, FLOAT)?;
         description.choice(101, 7, 1)?;
@@ -132,7 +138,13 @@ impl Network {
     }
 
     /// An operation on each element of one tensor or two.
-    pub(crate) fn pointwise(&mut self, op: Pointwise, input: Value, other: Option<Value>, output: Value) -> Result<()> {
+    pub(crate) fn pointwise(
+        &mut self,
+        op: Pointwise,
+        input: Value,
+        other: Option<Value>,
+        output: Value,
+    ) -> Result<()> {
         let description = Descriptor::new(&self.library, kind::POINTWISE)?;
         description.choice(0, 14, op as i32)?;
         description.data_type(1, FLOAT)?;

@@ -143,7 +143,10 @@ impl Plan {
         // SAFETY: handle, plan and places live; the places belong to the plan's tensors.
         unsafe {
             check((functions.set_stream)(*handle, stream.handle()), "give cuDNN a stream")?;
-            check((functions.execute)(*handle, self.plan.handle(), self.places.handle()), "run a plan of cuDNN")
+            check(
+                (functions.execute)(*handle, self.plan.handle(), self.places.handle()),
+                "run a plan of cuDNN",
+            )
         }
     }
 }

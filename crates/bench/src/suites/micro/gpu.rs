@@ -1,8 +1,19 @@
-//! GPU arithmetic and memory. They run on the GPU backend; until a build has one they are skipped, saying so.
+//! GPU arithmetic and memory: products by the vendor's library in each precision, copies in each direction.
+
+use std::time::Instant;
+
+use warpforge_backend_gpu::probe::{CopyProbe, Direction, Numbers, Probe, ProductProbe};
+use warpforge_backend_gpu::{GpuError, Vendor};
 
 use super::spec;
-use crate::benchmark::{Benchmark, BenchmarkError, RunContext};
-use crate::record::{BenchmarkComponent, BenchmarkSpec, Params};
+use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, int};
+use crate::record::{BenchmarkComponent, BenchmarkSpec, ParamValue, Params};
+
+/// Least samples of a metric in a round.
+const LEAST_SAMPLES: usize = 5;
+
+/// Runs before the first sample.
+const WARM_UP: usize = 3;
 
 /// Peak arithmetic rate of the GPU.
 #[derive(Debug)]
@@ -14,39 +25,139 @@ pub(super) struct GpuBandwidth;
 
 impl Benchmark for GpuFlops {
     fn spec(&self) -> BenchmarkSpec {
-        let description = "Peak arithmetic rate of the GPU for each precision it has";
-        spec("gpu_flops", BenchmarkComponent::Gpu, 10, description, Params::new())
+        let params = Params::from([
+            ("device".to_owned(), ParamValue::Int(0)),
+            ("size".to_owned(), ParamValue::Int(8192)),
+        ]);
+        let description =
+            "Products of large matrices in each precision: f64 and f32, and on tensor cores tf32, f16, bf16";
+        spec("gpu_flops", BenchmarkComponent::Gpu, 10, description, params)
     }
 
-    fn prepare(&self, _params: &Params) -> Result<(), BenchmarkError> {
-        Err(no_backend())
+    fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
+        size(params)?;
+        open(params).map(drop)
     }
 
-    fn run(&self, _context: &mut RunContext<'_>) -> Result<(), BenchmarkError> {
-        Err(no_backend())
+    fn run(&self, context: &mut RunContext<'_>) -> Result<(), BenchmarkError> {
+        let size = size(context.params())?;
+        let (probe, vendor) = open(context.params())?;
+        context.plan(Numbers::ALL.len());
+        for numbers in Numbers::ALL {
+            // 64-bit products take longer by an order of magnitude.
+            let size = if numbers == Numbers::F64 { size.div_ceil(2) } else { size };
+            let product = match ProductProbe::new(&probe, numbers, size) {
+                Ok(product) => product,
+                Err(error) => {
+                    context.warn(format!("no {} products: {error}", numbers.name()));
+                    continue;
+                }
+            };
+            let key = MetricKey::more_is_better("gflops", "GFLOP/s").tag("dtype", numbers.name());
+            let tensor_cores = !matches!(numbers, Numbers::F64 | Numbers::F32);
+            let key = key.tag("tensor_cores", tensor_cores).tag("api", vendor.name());
+            let values = samples(context, &key.label(), || product.rate())?;
+            context.record(key, values)?;
+        }
+        Ok(())
     }
 }
 
 impl Benchmark for GpuBandwidth {
     fn spec(&self) -> BenchmarkSpec {
-        let description = "Device memory bandwidth of the GPU and its copies from and to the host";
-        spec("gpu_bandwidth", BenchmarkComponent::Gpu, 10, description, Params::new())
+        let params = Params::from([
+            ("device".to_owned(), ParamValue::Int(0)),
+            ("bytes".to_owned(), ParamValue::Int(1 << 30)),
+        ]);
+        let description =
+            "Copies inside the GPU's memory (bytes read and written), and from and to pinned host memory";
+        spec("gpu_bandwidth", BenchmarkComponent::Gpu, 10, description, params)
     }
 
-    fn prepare(&self, _params: &Params) -> Result<(), BenchmarkError> {
-        Err(no_backend())
+    fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
+        bytes(params)?;
+        open(params).map(drop)
     }
 
-    fn run(&self, _context: &mut RunContext<'_>) -> Result<(), BenchmarkError> {
-        Err(no_backend())
+    fn run(&self, context: &mut RunContext<'_>) -> Result<(), BenchmarkError> {
+        let bytes = bytes(context.params())?;
+        let (probe, vendor) = open(context.params())?;
+        context.plan(Direction::ALL.len());
+        for direction in Direction::ALL {
+            let mut copy = CopyProbe::new(&probe, direction, bytes).map_err(failed)?;
+            let key = MetricKey::more_is_better("bandwidth", "GB/s").tag("copy", direction.name());
+            let key = key.tag("api", vendor.name());
+            let values = samples(context, &key.label(), || copy.rate())?;
+            context.record(key, values)?;
+        }
+        Ok(())
     }
 }
 
-fn no_backend() -> BenchmarkError {
-    let gpus = warpforge_inventory::hardware::gpu_count();
-    BenchmarkError::NotPossible(if gpus == 0 {
-        "no GPU found".to_owned()
-    } else {
-        format!("{gpus} GPU(s) found, but this version of warpt has no GPU backend yet")
-    })
+/// Runs for an equal share of the time.
+fn samples(
+    context: &mut RunContext<'_>,
+    label: &str,
+    mut run: impl FnMut() -> Result<f64, GpuError>,
+) -> Result<Vec<f64>, BenchmarkError> {
+    context.begin(label);
+    let share = context.share();
+    for _ in 0..WARM_UP {
+        run().map_err(failed)?;
+    }
+    let (mut values, begin) = (Vec::new(), Instant::now());
+    while values.len() < LEAST_SAMPLES || begin.elapsed() < share {
+        if context.stopped() {
+            return Err(BenchmarkError::Stopped);
+        }
+        values.push(run().map_err(failed)? / 1e9);
+    }
+    Ok(values)
+}
+
+fn size(params: &Params) -> Result<usize, BenchmarkError> {
+    let size = int(params, "size");
+    let fits = usize::try_from(size).ok().filter(|size| (64..=65536).contains(size));
+    fits.ok_or_else(|| BenchmarkError::BadInput(format!("size is {size}; it is from 64 to 65536")))
+}
+
+fn bytes(params: &Params) -> Result<usize, BenchmarkError> {
+    let bytes = int(params, "bytes");
+    let fits = usize::try_from(bytes).ok().filter(|bytes| (1 << 20..=1 << 36).contains(bytes));
+    fits.ok_or_else(|| BenchmarkError::BadInput(format!("bytes is {bytes}; it is from 1 MiB to 64 GiB")))
+}
+
+/// The GPU of that number: NVIDIA's, else AMD's.
+fn open(params: &Params) -> Result<(Probe, Vendor), BenchmarkError> {
+    let device = int(params, "device");
+    let number = u32::try_from(device)
+        .map_err(|_| BenchmarkError::BadInput(format!("device is {device}, not the number of a GPU")))?;
+    let mut reasons = Vec::new();
+    for vendor in [Vendor::Cuda, Vendor::Hip] {
+        match Probe::open(vendor, number) {
+            Ok(probe) => return Ok((probe, vendor)),
+            Err(error) => reasons.push(error.to_string()),
+        }
+    }
+    Err(BenchmarkError::NotPossible(reasons.join("; ")))
+}
+
+fn failed(error: GpuError) -> BenchmarkError {
+    BenchmarkError::Failed(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nonsense_is_refused_by_name() {
+        let with = |name: &str, value| Params::from([(name.to_owned(), ParamValue::Int(value))]);
+        assert!(size(&with("size", 8192)).is_ok());
+        assert!(size(&with("size", 3)).unwrap_err().to_string().contains("size is 3"));
+        assert!(bytes(&with("bytes", -1)).unwrap_err().to_string().contains("bytes is -1"));
+        assert!(
+            open(&with("device", -1)).err().is_some_and(|error| matches!(error, BenchmarkError::BadInput(_)))
+        );
+    }
 }

@@ -1,0 +1,183 @@
+"""PyTorch's side of `cargo xtask peers gpu`: `python serve.py FOLDER`.
+
+Requests and answers are lines of JSON: `prepare` a workload (export it unless it is there, bring it to the GPU), `warm`
+one way of running it, `time` that way, `check` our outputs, `copy` for the bandwidth of a copy, `forget` all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import statistics
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import workloads
+from safetensors.torch import load_file, save_file
+
+WARM_UP = 5
+
+
+def _median(run: Callable[[], Any], times: int) -> float:
+    for _ in range(WARM_UP):
+        run()
+    torch.cuda.synchronize()
+    found = []
+    for _ in range(times):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        run()
+        end.record()
+        torch.cuda.synchronize()
+        found.append(begin.elapsed_time(end))
+    return statistics.median(found)
+
+
+def _step(module: torch.nn.Module, owner: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    loss = module(*inputs)
+    loss.backward()
+    owner.zero_grad(set_to_none=True)
+    return loss
+
+
+class Peer:
+    """A workload on the GPU and the ways of running it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.made: workloads.Workload | None = None
+        self.ways: dict[str, Callable[[], Any]] = {}
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Does what a request asks for."""
+        match request["do"]:
+            case "prepare":
+                return self._prepare(request["workload"])
+            case "warm":
+                return self._warm(request["way"])
+            case "time":
+                return self._time(request["way"], request["times"])
+            case "check":
+                return self._check(request["workload"])
+            case "copy":
+                return self._copy()
+        self.made, self.ways = None, {}
+        torch._dynamo.reset()  # noqa: SLF001 (there is no public name for it)
+        gc.collect()
+        torch.cuda.empty_cache()
+        return {}
+
+    def _prepare(self, name: str) -> dict[str, Any]:
+        made = workloads.make(name)
+        home = self.folder / name
+        if not (home / "model.pt2").is_file():
+            home.mkdir(parents=True, exist_ok=True)
+            _export(made, home)
+        made.module.to("cuda")
+        made.inputs = tuple(tensor.to("cuda") for tensor in made.inputs)
+        # f32 products stay f32 only where that is what is measured.
+        exact = name == "matmul_4096_f32"
+        torch.backends.cuda.matmul.allow_tf32 = not exact
+        torch.backends.cudnn.allow_tf32 = True
+        self.made = made
+        return {"training": made.training}
+
+    def _warm(self, way: str) -> dict[str, Any]:
+        made = self.made
+        mode = {"eager": None, "compile": "default", "graphs": "reduce-overhead"}[way]
+        module = made.module if mode is None else torch.compile(made.module, mode=mode)
+        run = (lambda: _step(module, made.module, made.inputs)) if made.training else lambda: module(*made.inputs)
+        with self._gradients():
+            run()
+        torch.cuda.synchronize()
+        self.ways[way] = run
+        return {}
+
+    def _time(self, way: str, times: int) -> dict[str, Any]:
+        with self._gradients():
+            return {"median_ms": _median(self.ways[way], times)}
+
+    def _gradients(self) -> contextlib.AbstractContextManager[Any]:
+        return torch.enable_grad() if self.made.training else torch.no_grad()
+
+    def _check(self, name: str) -> dict[str, Any]:
+        """How far ours and PyTorch's are from each other, and each from f64's where that is small enough to compute."""
+        ours = list(load_file(self.folder / name / "ours.safetensors").values())
+        made = self.made
+        with self._gradients():
+            if made.training:
+                loss = made.module(*made.inputs)
+                loss.backward()
+                theirs = [loss, *(parameter.grad for parameter in made.module.parameters())]
+                made.module.zero_grad(set_to_none=True)
+            else:
+                theirs = [made.module(*made.inputs)]
+        shapes = sorted(tuple(tensor.shape) for tensor in theirs if tensor is not None)
+        if sorted(tuple(tensor.shape) for tensor in ours) != shapes:
+            return {"failed": f"{len(ours)} outputs of ours, {len(theirs)} of PyTorch's, or other shapes"}
+        pairs = zip(ours, theirs, strict=True) if not made.training else _matched(ours, theirs)
+        return {"distance": max(_distance(one.to("cuda"), other) for one, other in pairs)}
+
+    def _copy(self) -> dict[str, Any]:
+        source = torch.randn(1 << 29, device="cuda")
+        target = torch.empty_like(source)
+        milliseconds = _median(lambda: target.copy_(source), 20)
+        return {"bytes_per_s": 2 * source.numel() * 4 / milliseconds * 1e3}
+
+
+def _matched(ours: list[torch.Tensor], theirs: list[torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Each of ours with the nearest of PyTorch's that has its shape: gradients come in another order."""
+    left = list(theirs)
+    pairs = []
+    for one in ours:
+        same = [other for other in left if other.shape == one.shape]
+        best = min(same, key=lambda other: _distance(one.to("cuda"), other))
+        left = [other for other in left if other is not best]
+        pairs.append((one, best))
+    return pairs
+
+
+def _distance(one: torch.Tensor, other: torch.Tensor) -> float:
+    one, other = one.double(), other.double()
+    if not torch.equal(one.isnan(), other.isnan()):
+        return float("inf")
+    return ((one - other).norm() / max(other.norm().item(), 1e-30)).item()
+
+
+def _export(made: workloads.Workload, home: Path) -> None:
+    if made.training:
+        from torch.export.experimental import _export_forward_backward  # noqa: PLC0415
+        from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: PLC0415
+
+        # The decomposition of fused attention on CPUs gives wrong gradients; the plain form's are right.
+        with sdpa_kernel(SDPBackend.MATH):
+            program = _export_forward_backward(torch.export.export(made.module, made.inputs))
+    else:
+        with torch.no_grad():
+            program = torch.export.export(made.module, made.inputs)
+    save_file({f"arg{at}": tensor.contiguous() for at, tensor in enumerate(made.inputs)}, home / "inputs.safetensors")
+    torch.export.save(program, home / "model.pt2")
+
+
+def main() -> None:
+    """Answers requests until there are no more."""
+    warnings.filterwarnings("ignore")
+    # What libraries print must not get between the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    peer = Peer(Path(sys.argv[1]))
+    for line in sys.stdin:
+        try:
+            answer = peer.answer(json.loads(line))
+        except Exception as error:  # noqa: BLE001 (any failure is an answer)
+            answer = {"failed": f"{type(error).__name__}: {str(error)[:300]}"}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+main()
