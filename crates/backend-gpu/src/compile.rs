@@ -121,7 +121,7 @@ fn make_without(
     let workspace = gpu.allocate(workspace(once.iter().chain(&tasks)))?;
     let layout = Layout { addresses, workspace };
     missing(&graph, &tasks, &layout).map_err(Failure::Unsupported)?;
-    let salted = tasks.iter().flat_map(Task::kernels).filter(|kernel| is_salted(kernel));
+    let salted = once.iter().chain(&tasks).flat_map(Task::kernels).filter(|kernel| is_salted(kernel));
     let mut saltings =
         Saltings::new(gpu, options.salt, salted.map(|kernel| (kernel.title.clone(), kernel.salt_bytes)))?;
     if saltings.any() {
@@ -145,7 +145,6 @@ fn make_without(
     stream.synchronise()?;
     // What only the work done once has read is of no more use.
     drop(passing);
-    builder.salted = 0;
     let mut steps = Vec::new();
     let mut refusals = HashSet::new();
     for task in &tasks {

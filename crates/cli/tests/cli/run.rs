@@ -80,6 +80,9 @@ fn what_there_is_not_here_is_exit_3_with_what_there_is() {
         let done = warpt.run(&[&["run", "model.mlir", "--seed", "0"], flags.as_slice()].concat());
         assert_eq!(done.code, 3, "{flags:?}");
         assert!(done.stderr.contains("there is cpu at tier production"), "{}", done.stderr);
+        // Either there is no driver, and what was tried is named, or there is no such device.
+        let reasons = ["libcuda.so.1", "libamdhip64.so", "there is no device"];
+        assert!(reasons.iter().any(|reason| done.stderr.contains(reason)), "{}", done.stderr);
     }
     let done = warpt.run(&["run", "model.mlir", "--seed", "0", "--precision", "f4"]);
     assert_eq!(done.code, 3);
