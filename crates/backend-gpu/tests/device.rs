@@ -37,7 +37,7 @@ fn inputs(program: &Program) -> Vec<Tensor> {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 40) as f64 / f64::from(1u32 << 23) - 1.0
     };
-    let tensor = |ty: &warpforge_ir::TensorType| {
+    let mut tensor = |ty: &warpforge_ir::TensorType| {
         let (element, dims) = (ty.element().storage().unwrap(), ty.shape_usize().unwrap());
         let shape = Shape::new(dims).unwrap();
         let values: Vec<Scalar> = (0..shape.num_elements())

@@ -18,11 +18,19 @@ pub(crate) struct Heads {
     pub(crate) strides: [usize; 4],
 }
 
+impl Heads {
+    /// Rows for columns.
+    fn turned(mut self) -> Self {
+        self.dims.swap(2, 3);
+        self.strides.swap(2, 3);
+        self
+    }
+}
+
 /// Attention by cuDNN.
 #[derive(Debug, Clone)]
 pub(crate) struct AttentionCall {
     pub(crate) queries: Heads,
-    /// Transposed: the columns are the keys.
     pub(crate) keys: Heads,
     pub(crate) values: Heads,
     pub(crate) scale: f32,
@@ -59,11 +67,11 @@ pub(super) fn call(graph: &Graph, attention: &Attention, output: Id) -> Option<A
     };
     let scale = softmax(weights)?;
     let queries = heads(graph, scores, 0)?;
-    let keys = heads(graph, scores, 1)?;
+    let keys = heads(graph, scores, 1)?.turned();
     let values = heads(graph, values, 1)?;
     let columns = [queries.dims[3], values.dims[3]];
     let fits = columns.iter().all(|&width| width % 8 == 0 && width <= 128);
-    let side_by_side = queries.strides[3] == 1 && keys.strides[2] == 1 && values.strides[3] == 1;
+    let side_by_side = queries.strides[3] == 1 && keys.strides[3] == 1 && values.strides[3] == 1;
     let found = AttentionCall { queries, keys, values, scale: scale as f32, element, output };
     (plain_result && fits && side_by_side).then_some(found)
 }

@@ -50,7 +50,7 @@ impl Call {
 pub(super) fn supported(graph: &Graph, product: &Product) -> bool {
     let of = |operand: &Operand| float(graph.node(operand.value).element);
     let [lhs, rhs] = &product.operands;
-    let contracted = lhs.view.len() > 0 && rhs.view.len() > 0;
+    let contracted = !lhs.view.is_empty() && !rhs.view.is_empty();
     let (Some(lhs), Some(rhs), Some(out)) = (of(lhs), of(rhs), float(graph.node(product.node).element))
     else {
         return false;

@@ -27,7 +27,7 @@ pub(super) fn narrow(graph: &Graph) -> Graph {
             let element = rewrite.nodes[right.index()].element;
             match rewrite.narrowed(lhs) {
                 Some(left) if rewrite.nodes[left.index()].element == element => {
-                    node.inputs = vec![left, right]
+                    node.inputs = vec![left, right];
                 }
                 None if !dot.lhs_batch.is_empty() && graph.node(lhs).element == ElementType::F32 => {
                     let dims = graph.node(lhs).dims.clone();

@@ -88,9 +88,9 @@ impl Operands {
         let emitted = emit(&self.graph, &cluster, options).map_err(|error| error.to_string())?;
         let task = Task { cluster, way: Way::Emitted(emitted) };
         if known {
-            self.once.push(task)
+            self.once.push(task);
         } else {
-            tasks.push(task)
+            tasks.push(task);
         }
         Ok(id)
     }

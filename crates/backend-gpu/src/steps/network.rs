@@ -6,7 +6,7 @@ use warpforge_fusion::Graph;
 use warpforge_tensor::ElementType;
 
 use super::{Layout, Step};
-use crate::cuda::networks::{Fold, Network, Networks, Place, Plan, Pointwise, Value};
+use crate::cuda::networks::{Network, Networks, Place, Plan, Value};
 use crate::driver::Stream;
 use crate::error::Result;
 use crate::lower::{AttentionCall, ConvCall, Heads, Taken};
@@ -74,7 +74,7 @@ impl Netted {
         })
     }
 
-    /// Scaled products, softmax, products.
+    /// Attention.
     pub(crate) fn attention(
         call: &AttentionCall,
         library: &Arc<Networks>,
@@ -85,7 +85,7 @@ impl Netted {
         let AttentionCall { queries, keys, values, element, .. } = call;
         let element = *element;
         let [batch, heads, rows, width] = queries.dims.map(|size| size as i64);
-        let (columns, given) = (keys.dims[3] as i64, values.dims[3] as i64);
+        let (columns, given) = (keys.dims[2] as i64, values.dims[3] as i64);
         let operand = |network: &mut Network, of: &Heads| {
             let at = layout.address(of.value) + (of.offset * element.byte_width()) as u64;
             let (dims, strides) = (of.dims.map(|size| size as i64), of.strides.map(|stride| stride as i64));
@@ -94,31 +94,11 @@ impl Netted {
         let query = operand(&mut network, queries)?;
         let key = operand(&mut network, keys)?;
         let value = operand(&mut network, values)?;
-        let dense = |[a, b, c, d]: [i64; 4]| ([a, b, c, d], [b * c * d, c * d, d, 1]);
-        let between = |network: &mut Network, element: ElementType, dims: [i64; 4]| {
-            let (dims, strides) = dense(dims);
-            network.tensor(element, &dims, &strides, Place::Between)
-        };
-        let (square, single) = ([batch, heads, rows, columns], [batch, heads, rows, 1]);
-        let f32 = ElementType::F32;
-        let scores = between(&mut network, f32, square)?;
-        network.product(query, key, scores)?;
         let scale = network.number(call.scale, 4)?;
-        let scaled = between(&mut network, f32, square)?;
-        network.pointwise(Pointwise::Multiply, scores, Some(scale), scaled)?;
-        let most = between(&mut network, f32, single)?;
-        network.fold(Fold::Max, scaled, most)?;
-        let shifted = between(&mut network, f32, square)?;
-        network.pointwise(Pointwise::Subtract, scaled, Some(most), shifted)?;
-        let powers = between(&mut network, f32, square)?;
-        network.pointwise(Pointwise::Exp, shifted, None, powers)?;
-        let sum = between(&mut network, f32, single)?;
-        network.fold(Fold::Add, powers, sum)?;
-        let weights = between(&mut network, element, square)?;
-        network.pointwise(Pointwise::Divide, powers, Some(sum), weights)?;
-        let (dims, strides) = dense([batch, heads, rows, given]);
+        let dims = [batch, heads, rows, given];
+        let strides = [heads * rows * given, rows * given, given, 1];
         let output = network.tensor(element, &dims, &strides, Place::Memory(layout.address(call.output)))?;
-        network.product(weights, value, output)?;
+        network.attention([query, key, value], scale, output)?;
         let plan = network.plan(false, (layout.workspace.address(), layout.workspace.bytes()), stream)?;
         let name =
             format!("library attention {batch}x{heads}x{rows}x{columns}, {width} to {given} {element}");

@@ -123,7 +123,7 @@ pub(super) fn figures(rows: &[Row], copy: Option<f64>) -> String {
         let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
         let _ = writeln!(text, "\nGeometric mean of {} ratios: {mean:.3}.", ratios.len());
     }
-    if let (Some(copy), Some(share)) = (copy, copy_share(rows, copy)) {
+    if let Some((copy, share)) = copy.and_then(|copy| Some((copy, copy_share(rows, copy)?))) {
         let gigabytes = copy / 1e9;
         let _ = writeln!(
             text,

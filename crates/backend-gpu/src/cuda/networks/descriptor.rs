@@ -20,10 +20,8 @@ pub(super) mod kind {
     pub(in super::super) const GRAPH: i32 = 15;
     pub(in super::super) const PLACES: i32 = 16;
     pub(in super::super) const TENSOR: i32 = 17;
-    pub(in super::super) const MATMUL: i32 = 18;
-    pub(in super::super) const RUN_MATMUL: i32 = 19;
-    pub(in super::super) const REDUCTION: i32 = 21;
-    pub(in super::super) const RUN_REDUCTION: i32 = 22;
+    /// Since cuDNN 9.13.
+    pub(in super::super) const RUN_ATTENTION: i32 = 41;
 }
 
 /// Types of attributes.
@@ -50,10 +48,8 @@ impl Descriptor {
     pub(super) fn new(library: &Arc<Networks>, kind: i32) -> Result<Self> {
         let mut handle = std::ptr::null_mut();
         // SAFETY: the address is that of a variable.
-        check(
-            unsafe { (library.functions.descriptor_create)(kind, &raw mut handle) },
-            "create a descriptor",
-        )?;
+        let code = unsafe { (library.functions.descriptor_create)(kind, &raw mut handle) };
+        check(code, "create a descriptor")?;
         Ok(Self { library: Arc::clone(library), handle })
     }
 

@@ -18,17 +18,8 @@ const FLOAT: i32 = 0;
 pub(crate) enum Pointwise {
     Add = 0,
     Multiply = 1,
-    Divide = 6,
     Subtract = 9,
-    Exp = 13,
     Relu = 100,
-}
-
-/// Folds over the last dimension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fold {
-    Add = 0,
-    Max = 3,
 }
 
 /// Where the elements of a tensor are.
@@ -159,30 +150,21 @@ impl Network {
         self.add(description, operation)
     }
 
-    /// A product of matrices.
-    pub(crate) fn product(&mut self, lhs: Value, rhs: Value, output: Value) -> Result<()> {
-        let description = Descriptor::new(&self.library, kind::MATMUL)?;
-        description.data_type(1500, FLOAT)?;
-        let description = description.finalise()?;
-        let operation = Descriptor::new(&self.library, kind::RUN_MATMUL)?;
-        operation.descriptors(1520, &[self.handle(lhs)?])?;
-        operation.descriptors(1521, &[self.handle(rhs)?])?;
-        operation.descriptors(1522, &[self.handle(output)?])?;
-        operation.descriptors(1523, &[description.handle()])?;
-        self.add(description, operation)
-    }
-
-    /// A fold to the dimensions of the output.
-    pub(crate) fn fold(&mut self, fold: Fold, input: Value, output: Value) -> Result<()> {
-        let description = Descriptor::new(&self.library, kind::REDUCTION)?;
-        description.choice(1600, 18, fold as i32)?;
-        description.data_type(1601, FLOAT)?;
-        let description = description.finalise()?;
-        let operation = Descriptor::new(&self.library, kind::RUN_REDUCTION)?;
-        operation.descriptors(1610, &[self.handle(input)?])?;
-        operation.descriptors(1611, &[self.handle(output)?])?;
-        operation.descriptors(1612, &[description.handle()])?;
-        self.add(description, operation)
+    /// Attention of scaled scores: batch, head, row and column each.
+    pub(crate) fn attention(
+        &mut self,
+        [queries, keys, values]: [Value; 3],
+        scale: Value,
+        output: Value,
+    ) -> Result<()> {
+        let operation = Descriptor::new(&self.library, kind::RUN_ATTENTION)?;
+        operation.descriptors(2800, &[self.handle(queries)?])?;
+        operation.descriptors(2801, &[self.handle(keys)?])?;
+        operation.descriptors(2802, &[self.handle(values)?])?;
+        operation.descriptors(2803, &[self.handle(output)?])?;
+        operation.descriptors(2805, &[self.handle(scale)?])?;
+        self.operations.push(operation.finalise()?);
+        Ok(())
     }
 
     fn add(&mut self, description: Descriptor, operation: Descriptor) -> Result<()> {

@@ -10,7 +10,7 @@ mod plan;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock};
 
-pub(crate) use graph::{Fold, Network, Place, Pointwise, Value, Windows};
+pub(crate) use graph::{Network, Place, Pointwise, Value, Windows};
 pub(crate) use plan::Plan;
 
 use crate::cuda;

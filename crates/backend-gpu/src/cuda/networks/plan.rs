@@ -19,8 +19,8 @@ const RUNS: usize = 3;
 /// Ways of asking for proposals: the best model, and what always works.
 const ASKED: [i32; 2] = [3, 2];
 
-/// The note of an engine that rounds its operands.
-const ROUNDS: i32 = 1;
+/// The notes of engines whose f32 is less than f32: tensor cores, rounded operands, short sums, FFT and Winograd.
+const INEXACT: [i32; 8] = [0, 1, 2, 3, 5, 6, 7, 8];
 
 /// A graph ready to run.
 pub(crate) struct Plan {
@@ -158,10 +158,10 @@ fn proposals(library: &Arc<Networks>, graph: &Descriptor, mode: i32) -> Result<V
     heuristics.finalise()?.inner(202, kind::CONFIGURATION, PROPOSALS)
 }
 
-/// Whether a proposal rounds operands further than their type does.
+/// Whether a proposal computes with less than its operands' type has.
 fn rounds(proposal: &Descriptor) -> Result<bool> {
     let engines = proposal.inner(300, kind::ENGINE, 1)?;
     let Some(engine) = engines.first() else { return Ok(false) };
     let notes = engine.choices(1303, 11, 16)?;
-    Ok(notes.contains(&ROUNDS))
+    Ok(notes.iter().any(|note| INEXACT.contains(note)))
 }
