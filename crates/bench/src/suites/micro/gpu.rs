@@ -84,7 +84,7 @@ impl Benchmark for GpuBandwidth {
         let (probe, vendor) = open(context.params())?;
         context.plan(Direction::ALL.len());
         for direction in Direction::ALL {
-            let mut copy = CopyProbe::new(&probe, direction, bytes).map_err(failed)?;
+            let mut copy = CopyProbe::new(&probe, direction, bytes)?;
             let key = MetricKey::more_is_better("bandwidth", "GB/s").tag("copy", direction.name());
             let key = key.tag("api", vendor.name());
             let values = samples(context, &key.label(), || copy.rate())?;
@@ -103,14 +103,14 @@ fn samples(
     context.begin(label);
     let share = context.share();
     for _ in 0..WARM_UP {
-        run().map_err(failed)?;
+        run()?;
     }
     let (mut values, begin) = (Vec::new(), Instant::now());
     while values.len() < LEAST_SAMPLES || begin.elapsed() < share {
         if context.stopped() {
             return Err(BenchmarkError::Stopped);
         }
-        values.push(run().map_err(failed)? / 1e9);
+        values.push(run()? / 1e9);
     }
     Ok(values)
 }
@@ -142,8 +142,10 @@ fn open(params: &Params) -> Result<(Probe, Vendor), BenchmarkError> {
     Err(BenchmarkError::NotPossible(reasons.join("; ")))
 }
 
-fn failed(error: GpuError) -> BenchmarkError {
-    BenchmarkError::Failed(error.to_string())
+impl From<GpuError> for BenchmarkError {
+    fn from(error: GpuError) -> Self {
+        Self::Failed(error.to_string())
+    }
 }
 
 #[cfg(test)]
