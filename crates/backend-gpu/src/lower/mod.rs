@@ -120,6 +120,11 @@ impl Lowering<'_> {
             _ => {}
         }
         let reason = match emit(graph, &cluster, self.setting.options) {
+            // No kernel at all is right for what has no elements, which operations of the host do not say of themselves.
+            Ok(emitted) if emitted.kernels.is_empty() && is_host(graph, &cluster) => {
+                self.tasks.push(Task { cluster, way: Way::Host });
+                return Ok(());
+            }
             Ok(emitted) => {
                 self.tasks.push(Task { cluster, way: Way::Emitted(emitted) });
                 return Ok(());
@@ -129,7 +134,7 @@ impl Lowering<'_> {
         if let Some(parts) = split::parts(&cluster) {
             return parts.into_iter().try_for_each(|part| self.add(part));
         }
-        if matches!(graph.node(cluster.output).op, Op::Reference(_)) {
+        if is_host(graph, &cluster) {
             self.tasks.push(Task { cluster, way: Way::Host });
             return Ok(());
         }
@@ -187,7 +192,12 @@ impl Lowering<'_> {
 /// Whether a cluster has nothing to compute.
 fn results_are_empty(graph: &Graph, cluster: &Cluster) -> bool {
     let empty = |id: Id| graph.node(id).is_empty();
-    !matches!(graph.node(cluster.output).op, Op::Reference(_)) && empty(cluster.output)
+    !is_host(graph, cluster) && empty(cluster.output)
+}
+
+/// Whether the reference can compute a cluster on the host.
+fn is_host(graph: &Graph, cluster: &Cluster) -> bool {
+    matches!(graph.node(cluster.output).op, Op::Reference(_))
 }
 
 /// The rounding of products by a precision's name.
