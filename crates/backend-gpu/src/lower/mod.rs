@@ -15,6 +15,7 @@ use warpforge_codegen::{Emitted, Options, Products as Rounding, emit};
 use warpforge_fusion::cluster::{Cluster, Clusters, Kind, clusters};
 use warpforge_fusion::{Graph, Id, Op};
 use warpforge_runtime::Tier;
+use warpforge_tensor::ElementType;
 
 pub(crate) use attention::{AttentionCall, Heads};
 pub(crate) use conv::{ConvCall, Taken};
@@ -118,6 +119,15 @@ impl Lowering<'_> {
                 }
             }
             _ => {}
+        }
+        // Wide attention is faster by the library's products, with the scores in memory, than by a kernel of ours.
+        if let Kind::Attention(attention) = &cluster.kind
+            && libraries
+            && self.setting.products
+            && graph.node(attention.scores.operands[0].value).element == ElementType::F32
+            && let Some(parts) = split::parts(&cluster)
+        {
+            return parts.into_iter().try_for_each(|part| self.add(part));
         }
         let reason = match emit(graph, &cluster, self.setting.options) {
             // No kernel at all is right for what has no elements, which operations of the host do not say of themselves.
