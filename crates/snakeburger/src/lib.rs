@@ -18,6 +18,7 @@
 pub mod bytecode;
 mod elements;
 mod load;
+mod returns;
 pub mod text;
 
 pub use load::{Loaded, load, load_bytecode, load_file};

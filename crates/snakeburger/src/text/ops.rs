@@ -3,10 +3,11 @@
 use warpforge_ir::attr::Dict;
 use warpforge_ir::table::format::Syntax;
 use warpforge_ir::table::normalise_all;
-use warpforge_ir::{BlockId, Func, FunctionType, OpId, OpKind, RegionId, Type, ValueId};
+use warpforge_ir::{BlockId, FunctionType, OpId, OpKind, RegionId, Type, ValueId};
 
 use super::cursor::Parse;
 use super::parser::{Parser, Use};
+use crate::returns;
 
 /// Everything that makes an operation but its results' names.
 pub(super) struct Parts {
@@ -164,18 +165,8 @@ impl<'a> Parser<'a> {
         let span = self.span_from(start);
         let op = self.module.create_op(kind, parts.operands, parts.results, attrs, span);
         self.module.set_regions(op, parts.regions);
-        if let Some(end) = self.foreign_return(op) {
-            self.module.set_kind(end, OpKind::FuncReturn);
-        }
+        returns::settle(&mut self.module, op);
         op
-    }
-
-    /// The `stablehlo.return` that a function ends with, where `func.return` would do the same.
-    fn foreign_return(&self, op: OpId) -> Option<OpId> {
-        let function = Func::new(self.module.op(op))?;
-        let last = self.module.terminator(function.body()?)?;
-        let fits = last.is(OpKind::Return) && last.operand_types().eq(function.result_types());
-        fits.then(|| last.id())
     }
 
     /// Uses of values separated by commas; none when there is none. A comma that no value follows is left.

@@ -12,6 +12,7 @@ use crate::bytecode::error::{Error, Read};
 use crate::bytecode::vhlo::forms::{self, Form};
 use crate::bytecode::vhlo::upgrade;
 use crate::bytecode::wire::{Cursor, Section, has, section, since};
+use crate::returns;
 use crate::text::MAX_DEPTH;
 
 /// What a name of the file stands for.
@@ -157,10 +158,13 @@ impl<'a> Reader<'a> {
         }
         self.module.append_op(place.block, op);
         let defined: Vec<ValueId> = self.module.op(op).results().collect();
-        scope.define(defined, start)?;
+        // The results are numbered before what is inside, and are not there yet for it.
+        let first = scope.reserve(defined.len(), start)?;
         if mask & has::REGIONS != 0 {
             self.regions(op, cursor, scope, place.depth)?;
+            returns::settle(&mut self.module, op);
         }
+        scope.fill(first, defined);
         Ok(())
     }
 
@@ -330,14 +334,23 @@ impl Scope {
     }
 
     fn define(&mut self, values: Vec<ValueId>, at: usize) -> Read<()> {
-        for value in values {
-            let slot = self.values.get_mut(self.next);
-            let slot =
-                slot.ok_or_else(|| Error::malformed(at, "a region defines more values than it says"))?;
-            *slot = Some(value);
-            self.next += 1;
-        }
+        let first = self.reserve(values.len(), at)?;
+        self.fill(first, values);
         Ok(())
+    }
+
+    /// Numbers for so many values that are not there yet; the first of them.
+    fn reserve(&mut self, count: usize, at: usize) -> Read<usize> {
+        let first = self.next;
+        let end = first.checked_add(count).filter(|&end| end <= self.values.len());
+        self.next = end.ok_or_else(|| Error::malformed(at, "a region defines more values than it says"))?;
+        Ok(first)
+    }
+
+    fn fill(&mut self, first: usize, values: Vec<ValueId>) {
+        for (slot, value) in self.values[first..].iter_mut().zip(values) {
+            *slot = Some(value);
+        }
     }
 
     /// Makes room for the values of a region, and returns where those around it go on.
