@@ -33,12 +33,12 @@ pub(super) fn emit(cut: &Cut<'_>) -> Result<Emitted, Unsupported> {
     let (batching, index_batching) =
         (sizes(&numbers.input_batching_dims), sizes(&numbers.scatter_indices_batching_dims));
     let vector_dim = numbers.index_vector_dim as usize;
-    let update_dims = cut.graph.node(updates).dims.clone();
+    let update_dims = cut.dims(2)?;
     // The dimensions of the updates that number the windows, in the order of the indices' dimensions but the vector's.
     let numbered: Vec<usize> = (0..update_dims.len()).filter(|at| !window_dims.contains(at)).collect();
     let index_numbered: Vec<usize> = (0..index_dims.len()).filter(|&at| at != vector_dim).collect();
     let index_strides = dense_strides(&index_dims);
-    let mut element = Element::new(cut.graph, cut.cluster, updates, cut.options);
+    let mut element = Element::over(cut.graph, cut.cluster, updates, update_dims.clone(), cut.options);
     let index = element.index;
     let terms: Vec<String> = index_numbered
         .iter()

@@ -54,6 +54,18 @@ pub(crate) struct Element<'a> {
 
 impl<'a> Element<'a> {
     pub(crate) fn new(graph: &'a Graph, cluster: &'a Cluster, target: Id, options: &'a Options) -> Self {
+        let dims = graph.node(target).dims.clone();
+        Self::over(graph, cluster, target, dims, options)
+    }
+
+    /// The same over a value that an operation sees in other dimensions.
+    pub(crate) fn over(
+        graph: &'a Graph,
+        cluster: &'a Cluster,
+        target: Id,
+        dims: Vec<usize>,
+        options: &'a Options,
+    ) -> Self {
         let node = graph.node(target);
         let most = cluster.reads().iter().map(|&id| graph.node(id).len()).max().unwrap_or(0);
         let index = int(most.max(node.len()));
@@ -61,7 +73,7 @@ impl<'a> Element<'a> {
         draft.salt().begin(&mut draft.text);
         draft.text.line(format!("const {index} n = ({index})WF_BLOCK * {THREADS} + WF_THREAD;"));
         draft.text.open(format!("if (n < {})", node.len()));
-        let space = Space { dims: node.dims.clone(), strides: Vec::new() };
+        let space = Space { dims, strides: Vec::new() };
         space.split(&mut draft.text, "n", "i", index);
         Self { draft, cluster, target, index }
     }

@@ -44,9 +44,11 @@ pub(super) fn value(
     }
     let at = place(&dense_strides(&source.view.dims), "x");
     let condition = if inside.is_empty() { "true".to_owned() } else { inside.join(" && ") };
-    text.line(format!("if ({condition}) value = {}(value, {});", combiner(fold), loaded(&from, &at)));
+    // Rounded at every step, as the reference does.
+    let folded = rounded(of, format!("{}(value, {})", combiner(fold), loaded(&from, &at)))?;
+    text.line(format!("if ({condition}) value = {folded};"));
     for _ in 0..open {
         text.close();
     }
-    rounded(of, "value".to_owned())
+    Ok("value".to_owned())
 }

@@ -65,3 +65,20 @@ fn updates_meet_where_indices_say() {
         check(&text, &cuda(), 1e-2);
     }
 }
+
+#[test]
+fn updates_may_lie_in_other_dimensions_than_they_are_seen_in() {
+    check(
+        "func.func @main(%x: tensor<4x1xf32>, %i: tensor<1xi64>, %v: tensor<f32>) -> tensor<4x1xf32> {
+    %u = stablehlo.reshape %v : (tensor<f32>) -> tensor<1xf32>
+    %r = \"stablehlo.scatter\"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %s = stablehlo.add %a, %b : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+    }) : (tensor<4x1xf32>, tensor<1xi64>, tensor<1xf32>) -> tensor<4x1xf32>
+    return %r : tensor<4x1xf32>
+}",
+        &cuda(),
+        1e-6,
+    );
+}
