@@ -3,7 +3,7 @@
 //! Functions that StableHLO lacks become arithmetic. What a formula gives in binary64 is rounded once to the type of the
 //! operand, so a result in `f32` is within a unit in the last place; only the error function, which is in most
 //! transformers, is computed in `f32` where that is its type. The formulas are in the files named after the functions,
-//! written with [`expr::Expr`].
+//! written with `expr::Expr`.
 //!
 //! ```
 //! use warpforge_ir::build::{BuildError, Builder};
