@@ -19,6 +19,29 @@ pub(crate) trait Around {
     fn step(&self, at: usize) -> String;
 }
 
+/// A body whose loads and indices are written already, and whose steps are `s0`, `s1`, ….
+pub(crate) struct Written {
+    /// The loads, in order.
+    pub(crate) loads: Vec<String>,
+    /// The indices, by their views.
+    pub(crate) iotas: Vec<(View, String)>,
+}
+
+impl Around for Written {
+    fn load(&self, at: usize) -> String {
+        self.loads[at].clone()
+    }
+
+    fn index(&self, view: &View) -> String {
+        let found = self.iotas.iter().find(|(known, _)| known == view);
+        found.map_or_else(|| "0".to_owned(), |(_, at)| at.clone())
+    }
+
+    fn step(&self, at: usize) -> String {
+        format!("s{at}")
+    }
+}
+
 /// The expression of a step that is no reduction.
 pub(crate) fn expression(body: &Body, at: usize, around: &dyn Around) -> Result<String, Unsupported> {
     let step = &body.steps[at];

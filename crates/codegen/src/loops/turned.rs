@@ -9,7 +9,7 @@ use crate::draft::{Draft, Launch};
 use crate::index::{Space, int, reach, sum};
 use crate::kernel::{Emitted, Unsupported};
 use crate::options::Options;
-use crate::steps::{Around, expression, loaded, packed};
+use crate::steps::{Written, expression, loaded, packed};
 use crate::types::{computed, stored};
 
 /// Rows and columns of a tile.
@@ -122,7 +122,7 @@ impl Turned {
                 iotas.push((view.clone(), place));
             }
         }
-        let around = InTile { loads, iotas };
+        let around = Written { loads, iotas };
         for (at, step) in body.steps.iter().enumerate() {
             let value = expression(body, at, &around)?;
             draft.text.line(format!("const {} s{at} = {value};", computed(step.element)?));
@@ -141,27 +141,5 @@ impl Turned {
         let title = format!("{}, turned", title(body));
         let kernel = draft.finish("turned", title, &launch, cluster.cost(graph))?;
         Ok(Emitted { kernels: vec![kernel], scratch: Vec::new() })
-    }
-}
-
-struct InTile {
-    loads: Vec<String>,
-    iotas: Vec<(View, String)>,
-}
-
-impl Around for InTile {
-    fn load(&self, at: usize) -> String {
-        self.loads[at].clone()
-    }
-
-    fn index(&self, view: &View) -> String {
-        self.iotas
-            .iter()
-            .find(|(known, _)| known == view)
-            .map_or_else(|| "0".to_owned(), |(_, at)| at.clone())
-    }
-
-    fn step(&self, at: usize) -> String {
-        format!("s{at}")
     }
 }

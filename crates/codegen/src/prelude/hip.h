@@ -50,28 +50,8 @@ WF_DEVICE int wf_leading_zeros(unsigned long long value) { return value ? __buil
   extern "C" __attribute__((device)) double __ocml_##library##_f64(double);          \
   WF_DEVICE float wf_##name(float x) { return __ocml_##library##_f32(x); }           \
   WF_DEVICE double wf_##name(double x) { return __ocml_##library##_f64(x); }
-WF_MATH(ceil, ceil)
-WF_MATH(floor, floor)
-WF_MATH(round_afz, round)
-WF_MATH(round_even, rint)
-WF_MATH(sqrt, sqrt)
-WF_MATH(rsqrt, rsqrt)
-WF_MATH(cbrt, cbrt)
-WF_MATH(exp, exp)
-WF_MATH(expm1, expm1)
-WF_MATH(log, log)
-WF_MATH(log1p, log1p)
-WF_MATH(tanh, tanh)
-WF_MATH(sin, sin)
-WF_MATH(cos, cos)
-WF_MATH(tan, tan)
-WF_MATH(erf, erf)
-WF_MATH(erfc, erfc)
 #define WF_MATH2(name, library)                                                            \
   extern "C" __attribute__((device)) float __ocml_##library##_f32(float, float);            \
   extern "C" __attribute__((device)) double __ocml_##library##_f64(double, double);         \
   WF_DEVICE float wf_##name(float a, float b) { return __ocml_##library##_f32(a, b); }      \
   WF_DEVICE double wf_##name(double a, double b) { return __ocml_##library##_f64(a, b); }
-WF_MATH2(rem, fmod)
-WF_MATH2(pow, pow)
-WF_MATH2(atan2, atan2)

@@ -9,8 +9,9 @@ const CUDA: &str = include_str!("cuda.h");
 const HIP: &str = include_str!("hip.h");
 /// Tensor cores and copies that do not wait: CUDA alone has them.
 const MMA: &str = include_str!("mma.h");
-/// Arithmetic as StableHLO defines it, conversions, folds of groups of threads, instrumentation.
+/// Functions, arithmetic as StableHLO defines it, conversions, folds of groups of threads, instrumentation.
 const COMMON: &str = concat!(
+    include_str!("math.h"),
     include_str!("common.h"),
     include_str!("groups.h"),
     include_str!("salt.h"),

@@ -8,7 +8,7 @@ use crate::draft::Draft;
 use crate::index::{Space, reach, sum};
 use crate::kernel::Unsupported;
 use crate::loops::views;
-use crate::steps::{Around, expression, loaded, packed};
+use crate::steps::{Written, expression, loaded, packed};
 use crate::types::{computed, rounded, stored};
 
 /// A loop over the elements of a product's result: rows `er…`, columns `ec…`.
@@ -71,7 +71,7 @@ impl<'b> Cells<'b> {
                 iotas.push((view.clone(), self.place(body.loads.len() + 1 + iotas.len(), view)));
             }
         }
-        let around = InEpilogue { loads, iotas };
+        let around = Written { loads, iotas };
         for &at in needed {
             let line = expression(body, at, &around)?;
             draft.text.line(format!("const {} s{at} = {line};", computed(body.steps[at].element)?));
@@ -190,28 +190,6 @@ impl<'p> Store<'p> {
         let element = draft.graph.node(self.output).element;
         salt.wrote(&mut draft.text, &last, element.byte_width());
         packed(element, &last)
-    }
-}
-
-struct InEpilogue {
-    loads: Vec<String>,
-    iotas: Vec<(View, String)>,
-}
-
-impl Around for InEpilogue {
-    fn load(&self, at: usize) -> String {
-        self.loads[at].clone()
-    }
-
-    fn index(&self, view: &View) -> String {
-        self.iotas
-            .iter()
-            .find(|(known, _)| known == view)
-            .map_or_else(|| "0".to_owned(), |(_, at)| at.clone())
-    }
-
-    fn step(&self, at: usize) -> String {
-        format!("s{at}")
     }
 }
 

@@ -115,32 +115,14 @@ inline unsigned wf_processor() { return 7; }
 inline int wf_popcount(unsigned long long value) { return __builtin_popcountll(value); }
 inline int wf_leading_zeros(unsigned long long value) { return value ? __builtin_clzll(value) : 64; }
 
-#define WF_MATH(name, f32, f64)                    \
-  inline float wf_##name(float x) { return f32(x); } \
-  inline double wf_##name(double x) { return f64(x); }
-WF_MATH(ceil, ceilf, ceil)
-WF_MATH(floor, floorf, floor)
-WF_MATH(round_afz, roundf, round)
-WF_MATH(round_even, rintf, rint)
-WF_MATH(sqrt, sqrtf, sqrt)
-WF_MATH(rsqrt, 1.0f / sqrtf, 1.0 / sqrt)
-WF_MATH(cbrt, cbrtf, cbrt)
-WF_MATH(exp, expf, exp)
-WF_MATH(expm1, expm1f, expm1)
-WF_MATH(log, logf, log)
-WF_MATH(log1p, log1pf, log1p)
-WF_MATH(tanh, tanhf, tanh)
-WF_MATH(sin, sinf, sin)
-WF_MATH(cos, cosf, cos)
-WF_MATH(tan, tanf, tan)
-WF_MATH(erf, erff, erf)
-WF_MATH(erfc, erfcf, erfc)
-#define WF_MATH2(name, f32, f64)                                \
-  inline float wf_##name(float a, float b) { return f32(a, b); } \
-  inline double wf_##name(double a, double b) { return f64(a, b); }
-WF_MATH2(rem, fmodf, fmod)
-WF_MATH2(pow, powf, pow)
-WF_MATH2(atan2, atan2f, atan2)
+inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+inline double rsqrt(double x) { return 1.0 / sqrt(x); }
+#define WF_MATH(name, library)                             \
+  inline float wf_##name(float x) { return library##f(x); } \
+  inline double wf_##name(double x) { return library(x); }
+#define WF_MATH2(name, library)                                        \
+  inline float wf_##name(float a, float b) { return library##f(a, b); } \
+  inline double wf_##name(double a, double b) { return library(a, b); }
 
 // Tensor cores, lane by lane; what a lane needs of others lies in these.
 struct wf_bf16;
