@@ -1,5 +1,4 @@
-//! Windows that move over arrays: pooling and any other folding of windows, depthwise convolution, running folds and
-//! the places of extremes.
+//! Windows that move over arrays: pooling and any other folding of windows, depthwise convolution, and running folds.
 //!
 //! As in [`movement`](crate::movement), an operation is planned once and run on many buffers. Arrays are row-major.
 //! Trailing dimensions that windows do not touch, such as the channels of an image, are the lanes that are folded at
@@ -12,7 +11,6 @@ mod axis;
 mod cumulative;
 mod depthwise;
 mod element;
-mod extreme;
 mod lanes;
 mod reduce;
 mod taps;
@@ -23,6 +21,5 @@ pub use axis::WindowAxis;
 pub use cumulative::Cumulative;
 pub use depthwise::Depthwise;
 pub(crate) use element::{Element, for_element};
-pub use extreme::ArgExtreme;
 pub(crate) use lanes::{FoldLanes, fold_lanes};
 pub use reduce::ReduceWindow;

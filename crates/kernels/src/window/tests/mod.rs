@@ -2,7 +2,6 @@
 
 mod cumulative;
 mod depthwise;
-mod extreme;
 mod reduce;
 
 use crate::window::WindowAxis;
