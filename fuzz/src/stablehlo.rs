@@ -65,9 +65,10 @@ fn reads_back(module: &Module) {
         Ok(again) => assert!(print::print(&again) == printed, "the second print differs from the first"),
         Err(error) => panic!("what was printed cannot be read: {error}"),
     }
-    // VHLO has no place for the type of a channel and makes tensors of arrays in attributes that it does not know: what it
-    // gave once it must give again.
     if let Some(once) = through_bytecode(module) {
+        // VHLO has no place for the type of a channel, and makes tensors of arrays in attributes that it does not know.
+        let lossy = printed.contains("channel_handle") || printed.contains("array<");
+        assert!(lossy || print::print(&once) == printed, "bytecode changed the module");
         let twice = through_bytecode(&once).expect("what was read is written again");
         assert!(print::print(&once) == print::print(&twice), "bytecode changes the module each time");
     }
