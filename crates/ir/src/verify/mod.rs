@@ -2,8 +2,8 @@
 //!
 //! Rules, in the order they are held:
 //!
-//! 1. Structure: an operation of a known dialect is in the table. It has the operands, results, regions and attributes that its table entry declares, of the
-//!    classes it declares. A region has one block that ends as it must.
+//! 1. Structure: an operation of a known dialect is in the table. It has the operands, results, regions and attributes
+//!    that its table entry declares, of the classes it declares. A region has one block that ends as it must.
 //! 2. The constraints of the specification, by their labels (`stablehlo.add: C1`), in the family files under `ops/`.
 //!    Result types that can be inferred must agree with those that are given.
 //! 3. Symbols: names are unique, calls fit the functions they name and do not come back to where they started.
