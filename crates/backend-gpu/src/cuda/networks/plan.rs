@@ -40,9 +40,10 @@ impl Plan {
         (workspace, most): (Address, usize),
         stream: &Stream,
     ) -> Result<Self> {
-        let handle = *library.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        // Held until the last proposal is measured: cuDNN reads and writes the handle in each of these calls.
+        let handle = library.handle.lock().unwrap_or_else(PoisonError::into_inner);
         let graph = Descriptor::new(library, kind::GRAPH)?;
-        graph.library_handle(800, handle)?;
+        graph.library_handle(800, *handle)?;
         let handles: Vec<Handle> = operations.iter().map(Descriptor::handle).collect();
         graph.descriptors(801, &handles)?;
         let graph = graph.finalise()?;
@@ -64,8 +65,8 @@ impl Plan {
                 if exact && rounds(&proposal)? {
                     continue;
                 }
-                let tried = Self::of(library, handle, &proposal, places, (workspace, most))
-                    .and_then(|plan| Ok((plan.measure(stream)?, plan)));
+                let tried = Self::of(library, *handle, &proposal, places, (workspace, most))
+                    .and_then(|plan| Ok((plan.measure(*handle, stream)?, plan)));
                 match tried {
                     Ok((time, plan)) => {
                         measured += 1;
@@ -120,15 +121,15 @@ impl Plan {
         Ok(Self { library: Arc::clone(library), plan, places: pack.finalise()?, _numbers: numbers })
     }
 
-    fn measure(&self, stream: &Stream) -> Result<Duration> {
+    fn measure(&self, handle: Handle, stream: &Stream) -> Result<Duration> {
         let gpu = &self.library.gpu;
         let (begin, end) = (Event::new(gpu)?, Event::new(gpu)?);
-        self.run(stream)?;
+        self.run_with(handle, stream)?;
         stream.synchronise()?;
         let mut least = Duration::MAX;
         for _ in 0..RUNS {
             begin.record(stream)?;
-            self.run(stream)?;
+            self.run_with(handle, stream)?;
             end.record(stream)?;
             stream.synchronise()?;
             least = least.min(end.since(&begin)?);
@@ -139,12 +140,17 @@ impl Plan {
     /// Starts the graph.
     pub(crate) fn run(&self, stream: &Stream) -> Result<()> {
         let handle = self.library.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        self.run_with(*handle, stream)
+    }
+
+    /// Starts the graph by a handle that the caller has locked.
+    fn run_with(&self, handle: Handle, stream: &Stream) -> Result<()> {
         let functions = &self.library.functions;
         // SAFETY: handle, plan and places live; the places belong to the plan's tensors.
         unsafe {
-            check((functions.set_stream)(*handle, stream.handle()), "give cuDNN a stream")?;
+            check((functions.set_stream)(handle, stream.handle()), "give cuDNN a stream")?;
             check(
-                (functions.execute)(*handle, self.plan.handle(), self.places.handle()),
+                (functions.execute)(handle, self.plan.handle(), self.places.handle()),
                 "run a plan of cuDNN",
             )
         }
