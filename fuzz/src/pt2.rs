@@ -42,6 +42,7 @@ pub fn graph(data: &[u8]) {
 fn import(file: Vec<u8>) {
     let Ok(archive) = Archive::from_blob(Blob::from(file)) else { return };
     let _ = archive.verify_checksums();
+    let _ = archive.module_values();
     let Ok(imported) = archive.import(&ImportOptions::default()) else { return };
     let errors: Vec<String> = verify(&imported.module)
         .iter()

@@ -57,16 +57,18 @@ class Pair(nn.Module):
 
 
 class Repeated(nn.Module):
-    """A layer that is used twice, and a module with two results."""
+    """A layer that is used twice, a module with two results, and modules that hand their arguments on."""
 
     def __init__(self) -> None:
         super().__init__()
         self.layer = nn.Linear(3, 3)
         self.pair = Pair()
+        self.same = nn.Identity()
+        self.given = nn.Identity()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        more, less = self.pair(self.layer(self.layer(x)))
-        return more * less
+        more, less = self.pair(self.layer(self.layer(self.given(x))))
+        return self.same(more * less) + 1
 
 
 class Nested(nn.Module):

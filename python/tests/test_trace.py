@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from warpforge import Model, TraceError, trace
+from warpforge import Model, Traced, TraceError, trace
 
 
 def golden(path: Path, kind: str) -> dict[str, torch.Tensor]:
@@ -77,8 +77,43 @@ def test_modules_called_again_and_tuples_have_names_of_their_own(tmp_path: Path)
     net = models.Repeated()
     traced = trace(net, (torch.ones(2, 3),), output=tmp_path / "net.pt2", activations=True)
     by_module = golden(traced.golden, "activations/modules")
-    assert set(by_module) == {"layer", "layer@2", "pair[0]", "pair[1]"}
+    assert set(by_module) == {"layer", "layer@2", "pair[0]", "pair[1]", "same", "given"}
     assert not torch.equal(by_module["layer"], by_module["layer@2"])
+
+
+def places(traced: Traced) -> dict[str, dict[str, str]]:
+    """What the archive says about where the modules' values are."""
+    with zipfile.ZipFile(traced.archive) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith("/extra/warpforge_modules.json")]
+        return json.loads(archive.read(name))["modules"]
+
+
+@pytest.mark.parametrize("decompose", [False, True])
+def test_the_archive_says_which_node_gives_a_modules_value(tmp_path: Path, decompose: bool) -> None:
+    net = models.Repeated()
+    traced = trace(net, (torch.ones(2, 3),), output=tmp_path / "net.pt2", activations=True, decompose=decompose)
+    linear = "addmm" if decompose else "linear"
+    assert places(traced) == {
+        "layer": {"node": linear},
+        "layer@2": {"node": f"{linear}_1"},
+        "pair[0]": {"node": "add"},
+        "pair[1]": {"node": "sub"},
+        "same": {"node": "mul"},
+        "given": {"unknown": "the module has no operation of its own in the graph"},
+    }
+
+
+def test_a_training_graphs_archive_says_it_of_its_forward_pass(tmp_path: Path) -> None:
+    made = models.make_loss()
+    model = Model(made["model"], (), made["kwargs"])
+    traced = trace(model, output=tmp_path / "loss.pt2", train=True, activations=True)
+    found = places(traced)
+    assert {name: place["node"] for name, place in found.items()} == {
+        "net.conv": "convolution",
+        "net.norm": "getitem",
+        "net.out": "addmm",
+        "net": "addmm",
+    }
 
 
 def test_weights_on_request(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 use warpforge_tensor::compare::{DecadeHistogram, Mismatch, Report, UlpHistogram, compare_values};
 use warpforge_tensor::{ElementType, Tensor};
 
+use crate::Class;
 use crate::folder::{Folder, Item, Key};
 use crate::report::{Bin, Figures, Point, Status, TensorKind, TensorReport};
 use crate::three_way::three_way;
@@ -28,6 +29,7 @@ impl Pair<'_> {
             step: Some(self.key.step.clone()).filter(|step| !step.is_empty()),
             node: None,
             status: Status::Ignored,
+            reason: None,
             failed: false,
             identical: false,
             golden: kind(self.golden),
@@ -39,7 +41,11 @@ impl Pair<'_> {
         if report.rule.ignore {
             return report;
         }
+        if self.golden.is_some() && self.candidate.is_none() {
+            report.reason = self.skipped(candidate).cloned();
+        }
         (report.status, report.failed) = match (self.golden, self.candidate) {
+            (Some(_), None) if report.reason.is_some() => (Status::Skipped, false),
             (Some(_), None) => (Status::Missing, report.rule.missing == OneSided::Fail),
             (None, _) => (Status::Extra, report.rule.extra == OneSided::Fail),
             (Some(left), Some(right)) => {
@@ -51,6 +57,12 @@ impl Pair<'_> {
             }
         };
         report
+    }
+
+    /// Why the candidate does not have it, where its manifest says so.
+    fn skipped<'c>(&self, candidate: &'c Folder) -> Option<&'c String> {
+        let manifest = candidate.manifest().filter(|_| self.key.class == Class::Activations)?;
+        manifest.skipped.get(&self.key.name)
     }
 }
 

@@ -95,6 +95,8 @@ pub struct Counts {
     pub extra: usize,
     /// Left out by a rule.
     pub ignored: usize,
+    /// Only in the golden run, and the candidate says why.
+    pub skipped: usize,
     /// Elements compared.
     pub elements: u64,
     /// Elements out of tolerance.
@@ -140,6 +142,8 @@ pub enum Status {
     Extra,
     /// Left out by a rule.
     Ignored,
+    /// Only in the golden run, and the candidate says why.
+    Skipped,
 }
 
 impl fmt::Display for Status {
@@ -152,6 +156,7 @@ impl fmt::Display for Status {
             Self::Missing => "missing",
             Self::Extra => "extra",
             Self::Ignored => "ignored",
+            Self::Skipped => "skipped",
         })
     }
 }
@@ -169,6 +174,8 @@ pub struct TensorReport {
     pub node: Option<String>,
     /// How it fared.
     pub status: Status,
+    /// Why it was skipped.
+    pub reason: Option<String>,
     /// Whether that is a mismatch.
     pub failed: bool,
     /// Whether the two are the same to the bit.

@@ -12,6 +12,7 @@ pub(crate) fn counts<'a>(tensors: impl Iterator<Item = &'a TensorReport>) -> Cou
             Status::Missing => counts.missing += 1,
             Status::Extra => counts.extra += 1,
             Status::Ignored => counts.ignored += 1,
+            Status::Skipped => counts.skipped += 1,
             _ => {}
         }
         if let Some(figures) = &report.figures {

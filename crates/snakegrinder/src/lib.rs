@@ -14,6 +14,7 @@
 //! - `graph` is the JSON of `torch.export`, with sizes as expressions of symbols.
 //! - [`lower`] turns each node into StableHLO operations; an operation that cannot be lowered exactly is an error that
 //!   lists all such operations. Its documentation says how to add one.
+//! - `modules` says which value of the graph each module of the Python model returned.
 //!
 //! The module that comes out has one function `@main` whose arguments are parameters, buffers, constants and user inputs
 //! in PyTorch's order, with names and roles ([`warpforge_ir::signature`]). Weights are not part of it: they are tensors
@@ -24,12 +25,14 @@ pub mod archive;
 mod error;
 mod graph;
 pub mod lower;
+mod modules;
 
 use std::path::Path;
 
 pub use archive::Archive;
 pub use error::Error;
 pub use lower::{ImportOptions, Imported};
+pub use modules::ModuleValue;
 
 /// Opens an archive and reads its graph: [`Archive::open`].
 ///

@@ -14,7 +14,7 @@ use warpforge_ir::signature::{ArgumentRole, Signature};
 use warpforge_ir::{Func, Module, TensorType, verify};
 use warpforge_runtime::{CompileOptions, Program, Session, Specialise, Weights, choose};
 use warpforge_snakeburger::{Loaded, load, load_file, text};
-use warpforge_snakegrinder::{Archive, ImportOptions};
+use warpforge_snakegrinder::{Archive, ImportOptions, ModuleValue};
 use warpforge_tensor::Tensor;
 
 use crate::archive::OpenShapes;
@@ -162,6 +162,17 @@ impl Model {
     #[must_use]
     pub fn function(&self) -> Option<Func<'_>> {
         self.module.function(&self.entry)
+    }
+
+    /// What the modules of the Python model returned, by the nodes of the graph that gave it; only an archive says so.
+    ///
+    /// # Errors
+    ///
+    /// When the archive's list of them cannot be read.
+    pub fn module_values(&self) -> Result<Vec<ModuleValue>> {
+        let Some(archive) = &self.archive else { return Ok(Vec::new()) };
+        let path = || self.source.name().to_owned();
+        archive.module_values().map_err(|reason| Error::Import { path: path(), reason })
     }
 
     /// The weights that are bound, by name, in the order of the arguments.

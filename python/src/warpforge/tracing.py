@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.export import ExportedProgram
 
-from warpforge import eager, modules, nodes, signature
+from warpforge import eager, modules, nodes, places, signature
 from warpforge.dynamic import DynamicDim
 from warpforge.errors import TraceError
 from warpforge.export import export, loss_only
@@ -78,7 +78,8 @@ def trace(  # noqa: PLR0913 (each is an option of the command)
 
     archive.parent.mkdir(parents=True, exist_ok=True)
     golden = GoldenFolder(archive.with_suffix(".golden"))
-    torch.export.save(program, archive)
+    by_node = places.find(program, by_module, recorded, _agree)
+    torch.export.save(program, archive, extra_files=places.written(by_node))
     golden.tensors("inputs", signature.inputs(program))
     golden.tensors("outputs", own)
     if train:
@@ -118,13 +119,18 @@ def _resolve(
 def _check_agreement(own: dict[str, torch.Tensor], program: ExportedProgram, values: list[Any]) -> None:
     named, gradients = signature.outputs(program, values)
     for name, value in (named | gradients).items():
-        difference, scale = _difference(own[name], value)
-        if not difference <= RELATIVE_AGREEMENT * scale + ABSOLUTE_AGREEMENT:
+        if not _agree(own[name], value):
+            difference, scale = _difference(own[name], value)
             raise TraceError(
                 f"the exported graph does not compute what the module does: {name} differs by {difference:.2g}, "
                 f"its largest value is {scale:.2g}",
                 "does the model use random numbers or change between two calls? Try eval() mode or dropout=0",
             )
+
+
+def _agree(own: torch.Tensor, exported: torch.Tensor) -> bool:
+    difference, scale = _difference(own, exported)
+    return difference <= RELATIVE_AGREEMENT * scale + ABSOLUTE_AGREEMENT
 
 
 def _difference(own: torch.Tensor, exported: torch.Tensor) -> tuple[float, float]:

@@ -1,5 +1,6 @@
 //! `warpt run --save` and `warpt validate` on what the Python package left of a real training step.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -8,6 +9,7 @@ use warpforge::io::safetensors;
 
 use crate::warpt::{Warpt, finished};
 
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/step.pt2");
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/step.golden");
 
@@ -19,19 +21,24 @@ fn run(warpt: &Warpt, model: &str, weights: &[&str]) {
     assert_eq!(done.code, 0, "{}", done.stderr);
 }
 
+/// Leaves the weights of `w.safetensors` as `other.safetensors` with the first number of one of them changed.
+fn alter(warpt: &Warpt, name: &str) {
+    let mut weights = safetensors::read(&warpt.path("w.safetensors")).unwrap();
+    let weight = weights.get_mut(name).unwrap();
+    let mut bytes = weight.bytes().to_vec();
+    let first = f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) + 0.125;
+    bytes[..4].copy_from_slice(&first.to_le_bytes());
+    *weight = Tensor::from_bytes(weight.element_type(), weight.shape().clone(), &bytes).unwrap();
+    let named = weights.iter().map(|(name, tensor)| (name.as_str(), tensor));
+    safetensors::write(&warpt.path("other.safetensors"), named).unwrap();
+}
+
 /// A home with a run in which a weight of the second layer is not PyTorch's.
 fn perturbed() -> Warpt {
     let warpt = Warpt::new();
     let done = warpt.run(&["import", MODEL, "-o", "step.mlir", "--weights", "w.safetensors"]);
     assert_eq!(done.code, 0, "{}", done.stderr);
-    let mut weights = safetensors::read(&warpt.path("w.safetensors")).unwrap();
-    let second = weights.get_mut("second.weight").unwrap();
-    let mut bytes = second.bytes().to_vec();
-    let first = f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) + 0.125;
-    bytes[..4].copy_from_slice(&first.to_le_bytes());
-    *second = Tensor::from_bytes(second.element_type(), second.shape().clone(), &bytes).unwrap();
-    let named = weights.iter().map(|(name, tensor)| (name.as_str(), tensor));
-    safetensors::write(&warpt.path("other.safetensors"), named).unwrap();
+    alter(&warpt, "second.weight");
     run(&warpt, "step.mlir", &["--weights", "other.safetensors"]);
     warpt
 }
@@ -93,6 +100,83 @@ fn a_wrong_weight_is_found_at_the_first_operation_that_has_it() {
         "FAIL",
     ] {
         assert!(text.contains(expected), "no {expected} in\n{text}");
+    }
+}
+
+/// Runs an encoder with its own weights, or with those of a file, and compares it with PyTorch's run.
+fn encoder(warpt: &Warpt, form: &str, weights: &[&str]) -> Value {
+    let (model, golden) = (format!("{DATA}/{form}.pt2"), format!("{DATA}/{form}.golden"));
+    let inputs = format!("{golden}/inputs.safetensors");
+    let arguments = ["run", &model, "--inputs", &inputs, "--tier", "correctness", "--save", form];
+    let done = warpt.run(&[&arguments, weights].concat());
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    warpt.json(&["validate", "--golden", &golden, "--candidate", form, "--json"])
+}
+
+/// The tensors that go by the names of modules, with their status.
+fn by_module(report: &Value) -> BTreeMap<&str, &str> {
+    let tensors = report["tensors"].as_array().unwrap().iter();
+    let named = tensors.map(|one| (one["name"].as_str().unwrap(), one["status"].as_str().unwrap()));
+    named.filter_map(|(name, status)| Some((name.strip_prefix("modules/")?, status))).collect()
+}
+
+#[test]
+fn what_modules_return_is_compared_by_their_names() {
+    let warpt = Warpt::new();
+    // Decomposed, nothing computes the weights of attention, which the model does not use.
+    for (form, skipped) in
+        [("encoder", &["given"][..]), ("encoder_decomposed", &["attention@2[1]", "attention[1]", "given"])]
+    {
+        // Twice: the folder of an earlier run is replaced.
+        for _ in 0..2 {
+            let report = encoder(&warpt, form, &[]);
+            assert_eq!(
+                (&report["verdict"], &report["counts"]["missing"]),
+                (&json!("PASS"), &json!(0)),
+                "{form}"
+            );
+            let found = by_module(&report);
+            assert_eq!(found.len(), 19, "{found:?}");
+            let others: Vec<&str> =
+                found.iter().filter(|(_, status)| **status != "passed").map(|(name, _)| *name).collect();
+            assert_eq!(others, skipped, "{found:?}");
+            assert!(skipped.iter().all(|name| found[name] == "skipped"), "{found:?}");
+        }
+        let golden = format!("{DATA}/{form}.golden");
+        let text = warpt.run(&["validate", "--golden", &golden, "--candidate", form]).stdout;
+        assert!(
+            text.contains("modules/given (the module has no operation of its own in the graph)"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_wrong_weight_is_found_in_its_module_and_inherited_by_the_later_ones() {
+    let warpt = Warpt::new();
+    for form in ["encoder", "encoder_decomposed"] {
+        let model = format!("{DATA}/{form}.pt2");
+        let done = warpt.run(&["import", &model, "-o", "unused.mlir", "--weights", "w.safetensors"]);
+        assert_eq!(done.code, 0, "{}", done.stderr);
+        alter(&warpt, "feed.2.bias");
+        let report = encoder(&warpt, form, &["--weights", "other.safetensors"]);
+        let first = &report["first_operation"];
+        assert_eq!((&first["module"], &first["source"]), (&json!("feed.2"), &json!("make.py:75")), "{first}");
+        assert_eq!(first["origin"]["verdict"], "arose_here", "{first}");
+        let worst = &first["figures"]["worst"];
+        assert!(worst["golden"] != worst["candidate"], "{worst}");
+        let next = &report["operations"][1];
+        assert_eq!(next["origin"]["verdict"], "inherited", "{next}");
+        let found = by_module(&report);
+        for (name, status) in [
+            ("feed.1", "passed"),
+            ("norm", "passed"),
+            ("feed.2", "out_of_tolerance"),
+            ("feed", "out_of_tolerance"),
+            ("norm@2", "out_of_tolerance"),
+        ] {
+            assert_eq!(found[name], status, "{form}, {name}: {found:?}");
+        }
     }
 }
 

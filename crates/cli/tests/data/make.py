@@ -55,23 +55,47 @@ class Refused(nn.Module):
         return values, torch.linalg.matrix_exp(square)
 
 
-def save(program: torch.export.ExportedProgram, path: Path) -> None:
+class Encoder(nn.Module):
+    """A block of a transformer, used twice: a module that returns a tuple, and ones that hand their argument on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given = nn.Identity()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.norm = nn.LayerNorm(8)
+        self.dropout = nn.Dropout(0.1)
+        self.feed = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Two times the same block."""
+        x = self.given(x)
+        for _ in range(2):
+            mixed, _weights = self.attention(x, x, x)
+            x = self.norm(x + self.dropout(mixed))
+            x = self.norm(x + self.feed(x))
+        return x
+
+
+def save(program: torch.export.ExportedProgram, path: Path, **extra: dict[str, str]) -> None:
     """Saves a program with source lines that do not say where whoever runs this keeps Python's packages."""
     stacks = {node: node.meta.get("stack_trace") for node in program.graph.nodes}
     for node, stack in stacks.items():
         node.meta["stack_trace"] = re.sub(r'File ".*/site-packages/', 'File "site-packages/', stack or "")
-    write(program, path)
+    write(program, path, **extra)
     for node, stack in stacks.items():
         node.meta["stack_trace"] = stack
 
 
 def main() -> None:
     """Writes them all."""
-    for kind in (Linear, Step, Refused):
+    for kind in (Linear, Step, Encoder, Refused):
         kind.forward.__code__ = kind.forward.__code__.replace(co_filename="make.py")
     torch.export.save = save
     torch.manual_seed(0)
     trace(Step(), (torch.randn(5, 4), torch.tensor([0, 2, 1, 1, 0])), output="step.pt2", train=True, activations=True)
+    for form, decompose in (("encoder", False), ("encoder_decomposed", True)):
+        torch.manual_seed(0)
+        trace(Encoder(), (torch.randn(1, 3, 8),), output=f"{form}.pt2", decompose=decompose, activations=True)
     rows = {"x": {0: torch.export.Dim("rows", min=1, max=64)}}
     save(torch.export.export(Linear(), (torch.zeros(2, 3),), dynamic_shapes=rows), Path("linear.pt2"))
     save(torch.export.export(Refused(), (torch.zeros(3, 3),)), Path("refused.pt2"))

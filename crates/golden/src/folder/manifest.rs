@@ -36,6 +36,9 @@ pub struct Manifest {
     /// The nodes of the graph in execution order.
     #[serde(default)]
     pub nodes: Vec<NodeEntry>,
+    /// Activations that the run could not save, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub skipped: BTreeMap<String, String>,
 }
 
 /// The model's file.

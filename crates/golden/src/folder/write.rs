@@ -1,7 +1,7 @@
 //! Writing the folder of a run: tensors and numbers first, the manifest with their hashes last.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 use warpforge_tensor::Tensor;
@@ -30,7 +30,9 @@ impl FolderWriter {
             Some(earlier) => {
                 // The manifest first: without it the folder claims nothing.
                 let listed = earlier.files.keys().map(String::as_str);
-                for name in std::iter::once(manifest::FILE_NAME).chain(listed.filter(|name| is_plain(name))) {
+                for name in
+                    std::iter::once(manifest::FILE_NAME).chain(listed.filter(|name| is_inside(path, name)))
+                {
                     match std::fs::remove_file(path.join(name)) {
                         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error)),
                         _ => {}
@@ -56,7 +58,31 @@ impl FolderWriter {
         class: Class,
         tensors: impl IntoIterator<Item = (&'t str, &'t Tensor)>,
     ) -> Result<(), Error> {
-        let name = format!("{class}.safetensors");
+        self.named(format!("{class}.safetensors"), tensors)
+    }
+
+    /// Writes tensors of a class that go by other names than the rest, to a file in a folder of the class.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn part<'t>(
+        &mut self,
+        class: Class,
+        part: &str,
+        tensors: impl IntoIterator<Item = (&'t str, &'t Tensor)>,
+    ) -> Result<(), Error> {
+        let folder = self.path.join(class.name());
+        let io = |cause| Error::Io { path: folder.display().to_string(), cause };
+        std::fs::create_dir_all(&folder).map_err(io)?;
+        self.named(format!("{class}/{part}.safetensors"), tensors)
+    }
+
+    fn named<'t>(
+        &mut self,
+        name: String,
+        tensors: impl IntoIterator<Item = (&'t str, &'t Tensor)>,
+    ) -> Result<(), Error> {
         let path = self.path.join(&name);
         let unwritable = |cause| Error::Tensors { path: path.display().to_string(), cause };
         let stored: Vec<(&str, Tensor)> = tensors
@@ -107,9 +133,16 @@ impl FolderWriter {
     }
 }
 
-/// Whether a name stays in the folder.
-fn is_plain(name: &str) -> bool {
-    Path::new(name).file_name().is_some_and(|only| only == name)
+/// Whether a name is that of a file in the folder, or in a real folder in it.
+fn is_inside(folder: &Path, name: &str) -> bool {
+    let parts: Vec<Component<'_>> = Path::new(name).components().collect();
+    match parts.as_slice() {
+        [Component::Normal(_)] => true,
+        [Component::Normal(inner), Component::Normal(_)] => {
+            std::fs::symlink_metadata(folder.join(inner)).is_ok_and(|found| found.is_dir())
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -122,6 +155,7 @@ mod tests {
         let mut writer = FolderWriter::create(path)?;
         let tensor = Tensor::from_slice(&[1], &[value]).unwrap();
         writer.tensors(Class::Outputs, [("out0", &tensor)])?;
+        writer.part(Class::Activations, "modules", [("fc", &tensor)])?;
         writer.numbers(Class::Losses, &BTreeMap::from([("loss".to_owned(), vec![0.5, f64::NAN])]))?;
         let node = NodeEntry { name: "relu".to_owned(), ..NodeEntry::default() };
         writer.finish(Manifest { nodes: vec![node], ..Manifest::default() })
@@ -136,6 +170,8 @@ mod tests {
             let read = Folder::open(&path).unwrap();
             let output = read.tensor("", Class::Outputs, "out0").unwrap();
             assert_eq!(output.as_slice::<f32>().unwrap(), [value]);
+            let module = read.tensor("", Class::Activations, "modules/fc").unwrap();
+            assert_eq!(module.as_slice::<f32>().unwrap(), [value]);
             let loss = read.tensor("", Class::Losses, "loss").unwrap();
             assert!(loss.get(0).to_f64() == 0.5 && loss.get(1).is_nan());
             assert_eq!(read.manifest().unwrap().nodes[0].name, "relu");
@@ -157,7 +193,8 @@ mod tests {
         std::fs::write(folder.path().join("keep"), "x").unwrap();
         let path = folder.path().join("run");
         std::fs::create_dir(&path).unwrap();
-        let text = "{\"schema_version\": 1, \"files\": {\"../keep\": {\"sha256\": \"\"}}}";
+        std::os::unix::fs::symlink(folder.path(), path.join("link")).unwrap();
+        let text = "{\"schema_version\": 1, \"files\": {\"../keep\": {\"sha256\": \"\"}, \"link/keep\": {\"sha256\": \"\"}}}";
         std::fs::write(path.join("manifest.json"), text).unwrap();
         write(&path, 1.0).unwrap();
         assert!(folder.path().join("keep").exists());

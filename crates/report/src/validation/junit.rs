@@ -43,9 +43,9 @@ fn status(report: &TensorReport, operation: Option<&Operation>) -> TestCaseStatu
         return status;
     }
     match report.status {
-        Status::Missing | Status::Extra | Status::Ignored => {
+        Status::Missing | Status::Extra | Status::Ignored | Status::Skipped => {
             let mut status = TestCaseStatus::skipped();
-            status.set_message(report.status.to_string());
+            status.set_message(report.reason.clone().unwrap_or_else(|| report.status.to_string()));
             status
         }
         _ => TestCaseStatus::success(),

@@ -298,6 +298,7 @@ fn summary(validation: &Validation) -> String {
         (counts.missing, "missing"),
         (counts.extra, "extra"),
         (counts.ignored, "ignored"),
+        (counts.skipped, "skipped"),
     ];
     parts.extend(
         optional.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
@@ -318,7 +319,10 @@ fn one_sided(validation: &Validation, status: Status) -> Option<String> {
         .tensors
         .iter()
         .filter(|report| report.status == status && !report.failed)
-        .map(|report| format!("{} {}", report.class, report.label()))
+        .map(|report| {
+            let reason = report.reason.iter().map(|reason| format!(" ({reason})")).collect::<String>();
+            format!("{} {}{reason}", report.class, report.label())
+        })
         .collect();
     let few = found.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
     let rest = if found.len() > 5 { format!(" and {} more", found.len() - 5) } else { String::new() };
@@ -327,7 +331,7 @@ fn one_sided(validation: &Validation, status: Status) -> Option<String> {
 
 /// What else a reader should know.
 fn remarks(validation: &Validation) -> Vec<String> {
-    let mut remarks: Vec<String> = [Status::Missing, Status::Extra, Status::Ignored]
+    let mut remarks: Vec<String> = [Status::Missing, Status::Extra, Status::Ignored, Status::Skipped]
         .into_iter()
         .filter_map(|status| one_sided(validation, status))
         .collect();

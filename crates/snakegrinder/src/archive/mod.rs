@@ -62,6 +62,16 @@ impl Archive {
         &self.program.torch_version
     }
 
+    /// Whether there is a member of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.container.member(name).is_some()
+    }
+
+    /// A member that is JSON.
+    pub(crate) fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, Error> {
+        self.container.json(name)
+    }
+
     /// Holds every member against its checksum, the weights included: reads the whole file.
     ///
     /// # Errors

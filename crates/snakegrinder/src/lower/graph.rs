@@ -29,7 +29,8 @@ fn uses(graph: &Graph) -> HashSet<&str> {
     inputs.chain(&graph.outputs).flat_map(names).collect()
 }
 
-fn names(argument: &Argument) -> Vec<&str> {
+/// The names that an argument uses.
+pub(crate) fn names(argument: &Argument) -> Vec<&str> {
     match argument {
         Argument::AsTensor(name) | Argument::AsOptionalTensor(OptionalTensor::AsTensor(name)) => {
             vec![&name.name]
@@ -386,7 +387,7 @@ fn numbers<T>(values: &[T], number: impl Fn(&T) -> Number) -> Value {
 }
 
 /// The names of the tensors that a node gives.
-fn output_names(node: &Node) -> impl Iterator<Item = &str> {
+pub(crate) fn output_names(node: &Node) -> impl Iterator<Item = &str> {
     node.outputs
         .iter()
         .flat_map(|output| match output {
@@ -398,7 +399,7 @@ fn output_names(node: &Node) -> impl Iterator<Item = &str> {
 }
 
 /// The node's name; archives of some versions leave it out where it is the output's name.
-pub(super) fn node_name(node: &Node) -> &str {
+pub(crate) fn node_name(node: &Node) -> &str {
     let output = node.outputs.first().and_then(|output| match output {
         Argument::AsTensor(name) => Some(name.name.as_str()),
         _ => None,

@@ -49,7 +49,7 @@ mod alias;
 mod args;
 mod cx;
 mod finish;
-mod graph;
+pub(crate) mod graph;
 mod ops;
 mod promote;
 mod refusal;

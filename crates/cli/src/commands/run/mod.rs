@@ -141,6 +141,7 @@ fn execute(
                 outputs: &outputs,
                 weights: args.save_weights,
                 nodes: &nodes,
+                modules: save::Modules::of(compiled.model(), &nodes)?,
             };
             let saved = save::save(&run, folder);
             saved.map_err(|error| Failure::not_possible(anyhow::anyhow!("{error}")))?;

@@ -1,9 +1,9 @@
 //! `--save`: the run as a folder that `warpt validate` compares with PyTorch's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use warpforge::{CompiledModel, Outputs, ResultRole, Scalar, Tensor};
+use warpforge::{CompiledModel, Model, ModuleValue, Outputs, ResultRole, Scalar, Tensor};
 use warpforge_golden::folder::{FileEntry, FolderWriter, Manifest, NodeEntry};
 use warpforge_golden::{Class, Error};
 use warpforge_ir::nodes::Nodes;
@@ -21,7 +21,12 @@ pub(super) struct Run<'a> {
     pub(super) weights: bool,
     /// The values of the graph's nodes.
     pub(super) nodes: &'a [(String, Tensor)],
+    /// What the model's modules returned.
+    pub(super) modules: Modules<'a>,
 }
+
+/// The file of activations that go by the names of modules.
+const MODULES: &str = "modules";
 
 /// Writes the folder.
 pub(super) fn save(run: &Run<'_>, folder: &Path) -> Result<(), Error> {
@@ -34,6 +39,11 @@ pub(super) fn save(run: &Run<'_>, folder: &Path) -> Result<(), Error> {
     }
     if !run.nodes.is_empty() {
         writer.tensors(Class::Activations, run.nodes.iter().map(|(name, tensor)| (name.as_str(), tensor)))?;
+    }
+    let modules = &run.modules;
+    if !modules.values.is_empty() {
+        let named = modules.values.iter().map(|(name, tensor)| (name.as_str(), *tensor));
+        writer.part(Class::Activations, MODULES, named)?;
     }
     let mut gradients: Vec<(&str, &Tensor)> = Vec::new();
     let mut outputs: Vec<(&str, &Tensor)> = Vec::new();
@@ -64,8 +74,38 @@ pub(super) fn save(run: &Run<'_>, folder: &Path) -> Result<(), Error> {
         seed: run.seed.and_then(|seed| i64::try_from(seed).ok()),
         archive: file_name.map(|file| FileEntry { file, sha256: None }),
         nodes: nodes(run.executable, run.nodes),
+        skipped: modules.unknown.clone(),
         ..Manifest::default()
     })
+}
+
+/// What the modules of the Python model returned: the values of nodes, by the modules' names.
+pub(super) struct Modules<'a> {
+    values: Vec<(String, &'a Tensor)>,
+    /// Those that no node has, and why.
+    unknown: BTreeMap<String, String>,
+}
+
+impl<'a> Modules<'a> {
+    /// Those that the model's file knows, of a run's nodes.
+    pub(super) fn of(model: &Model, nodes: &'a [(String, Tensor)]) -> Result<Self, warpforge::Error> {
+        let nodes: HashMap<&str, &'a Tensor> =
+            nodes.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+        let mut found = Self { values: Vec::new(), unknown: BTreeMap::new() };
+        for ModuleValue { name, node } in model.module_values()? {
+            let value = node.and_then(|node| {
+                let none = || format!("the run has no value of the node `{node}`");
+                nodes.get(node.as_str()).copied().ok_or_else(none)
+            });
+            match value {
+                Ok(tensor) => found.values.push((name, tensor)),
+                Err(reason) => {
+                    found.unknown.insert(format!("{MODULES}/{name}"), reason);
+                }
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// The nodes in execution order, with the tensors that each gave.
