@@ -9,6 +9,7 @@
 
 pub mod cluster;
 pub mod graph;
+pub mod idiom;
 pub mod report;
 pub mod simplify;
 pub mod view;

@@ -2,6 +2,7 @@
 
 use super::{Attention, Body, Cluster, Clusters, Kind, Product};
 use crate::graph::{Graph, Id, Op};
+use crate::view::Step;
 
 /// Arithmetic and memory traffic.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -49,7 +50,8 @@ impl Cluster {
     /// What the cluster costs when everything it reads and gives goes through memory once.
     #[must_use]
     pub fn cost(&self, graph: &Graph) -> Cost {
-        let read: usize = self.reads().iter().map(|&id| graph.node(id).bytes()).sum();
+        let alone = matches!(self.kind, Kind::Single(_)).then_some(self.output);
+        let read: usize = self.reads().iter().map(|&value| bytes_read(graph, value, alone)).sum();
         let bytes = (read + graph.node(self.output).bytes()) as u64;
         Cost { flops: self.nodes.iter().map(|&id| flops(graph, id)).sum(), bytes }
     }
@@ -72,11 +74,19 @@ pub fn unfused(graph: &Graph) -> (usize, Cost) {
         .filter(runs)
         .map(|id| {
             let node = graph.node(id);
-            let read: usize = node.inputs.iter().map(|&input| graph.node(input).bytes()).sum();
+            let read: usize = node.inputs.iter().map(|&input| bytes_read(graph, input, Some(id))).sum();
             Cost { flops: flops(graph, id), bytes: (read + node.bytes()) as u64 }
         })
         .collect();
     (costs.len(), sum(costs))
+}
+
+/// The bytes of a value that its reader reads: of what it picks elements from, no more than it gives.
+fn bytes_read(graph: &Graph, value: Id, reader: Option<Id>) -> usize {
+    let whole = graph.node(value).bytes();
+    let Some(reader) = reader.map(|id| graph.node(id)) else { return whole };
+    let picks = matches!(reader.op, Op::Gather(..) | Op::Layout(Step::Slice { .. }));
+    if picks && reader.inputs.first() == Some(&value) { whole.min(reader.bytes()) } else { whole }
 }
 
 fn sum(costs: impl IntoIterator<Item = Cost>) -> Cost {
@@ -103,5 +113,30 @@ fn flops(graph: &Graph, id: Id) -> u64 {
             2 * len * weights[..weights.len() - 1].iter().map(|&dim| dim as u64).product::<u64>()
         }
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpforge_diag::Source;
+    use warpforge_snakeburger::text;
+
+    use super::unfused;
+    use crate::cluster::clusters;
+    use crate::graph::import;
+
+    #[test]
+    fn of_a_table_only_the_rows_that_are_picked_are_read() {
+        let module = "func.func @main(%table: tensor<1000x16xf32>, %rows: tensor<4xi64>) -> tensor<4x16xf32> {
+            %0 = \"stablehlo.gather\"(%table, %rows) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],
+                collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, indices_are_sorted = false,
+                slice_sizes = array<i64: 1, 16>}> : (tensor<1000x16xf32>, tensor<4xi64>) -> tensor<4x16xf32>
+            return %0 : tensor<4x16xf32>
+        }";
+        let module = text::parse(&Source::new("m.mlir", module), &text::Options::default()).unwrap();
+        let graph = import(module.function("main").unwrap(), &|_| None).unwrap();
+        let (indices, rows) = (4 * 8, 4 * 16 * 4);
+        assert_eq!(clusters(&graph).cost(&graph).bytes, indices + 2 * rows);
+        assert_eq!(unfused(&graph).1.bytes, indices + 2 * rows);
     }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::cluster::{Cluster, Clusters, Cost, Kind, unfused};
 use crate::graph::{Graph, Id, Op};
+use crate::idiom::{Idiom, idioms};
 
 /// What fusion made of a function.
 #[derive(Debug, Clone, Serialize)]
@@ -41,6 +42,8 @@ pub struct Entry {
     pub number: usize,
     /// What kind of kernel computes it.
     pub kind: &'static str,
+    /// What people call parts of it, such as `softmax`.
+    pub idioms: Vec<&'static str>,
     /// Its operations, in order.
     pub operations: Vec<String>,
     /// The clusters whose results it reads.
@@ -59,6 +62,7 @@ impl Report {
     pub fn new(graph: &Graph, clusters: &Clusters) -> Self {
         let (kernels, cost) = unfused(graph);
         let after = clusters.cost(graph);
+        let named = idioms(graph);
         let mut givers: HashMap<Id, usize> = HashMap::new();
         let mut entries = Vec::new();
         for (number, cluster) in clusters.clusters.iter().enumerate() {
@@ -69,7 +73,7 @@ impl Report {
             let mut reads: Vec<usize> =
                 cluster.reads().into_iter().filter_map(|id| givers.get(&giver(id)).copied()).collect();
             reads.dedup();
-            entries.push(entry(graph, cluster, number, reads));
+            entries.push(entry(graph, cluster, &named, number, reads));
             givers.insert(cluster.output, number);
         }
         let reference = graph.nodes.iter().filter(|node| is_reference(&node.op));
@@ -97,7 +101,7 @@ fn totals(kernels: usize, cost: Cost) -> Totals {
     Totals { kernels, flops: cost.flops, bytes: cost.bytes }
 }
 
-fn entry(graph: &Graph, cluster: &Cluster, number: usize, reads: Vec<usize>) -> Entry {
+fn entry(graph: &Graph, cluster: &Cluster, named: &[Idiom], number: usize, reads: Vec<usize>) -> Entry {
     let cost = cluster.cost(graph);
     let output = graph.node(cluster.output);
     let dims: Vec<String> = output.dims.iter().map(|dim| format!("{dim}x")).collect();
@@ -114,6 +118,11 @@ fn entry(graph: &Graph, cluster: &Cluster, number: usize, reads: Vec<usize>) -> 
     Entry {
         number,
         kind,
+        idioms: named
+            .iter()
+            .filter(|idiom| cluster.nodes.contains(&idiom.result))
+            .map(|idiom| idiom.name)
+            .collect(),
         operations: cluster.nodes.iter().filter(said).map(|&id| graph.node(id).op.name()).collect(),
         reads,
         result: format!("tensor<{}{}>", dims.concat(), output.element),
@@ -128,6 +137,9 @@ impl fmt::Display for Report {
             let reads: Vec<String> = entry.reads.iter().map(|read| format!("#{read}")).collect();
             let from = if reads.is_empty() { String::new() } else { format!(" from {}", reads.join(" ")) };
             writeln!(f, "#{} {} -> {}{from}", entry.number, entry.kind, entry.result)?;
+            if !entry.idioms.is_empty() {
+                writeln!(f, "    {}", counted(&entry.idioms))?;
+            }
             writeln!(f, "    {}", counted(&entry.operations))?;
             writeln!(f, "    {} FLOP, {} bytes", entry.flops, entry.bytes)?;
         }
@@ -143,10 +155,10 @@ impl fmt::Display for Report {
 }
 
 /// Names in their first order, each with how often it occurs.
-fn counted(names: &[String]) -> String {
+fn counted<N: AsRef<str>>(names: &[N]) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
-    for name in names {
-        match counts.iter_mut().find(|(known, _)| known == name) {
+    for name in names.iter().map(AsRef::as_ref) {
+        match counts.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count += 1,
             None => counts.push((name, 1)),
         }

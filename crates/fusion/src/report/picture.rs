@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Entry, Report};
+use super::{Entry, Report, counted};
 
 const BOX: (usize, usize) = (260, 44);
 const GAP: (usize, usize) = (30, 36);
@@ -71,9 +71,13 @@ pub(super) fn svg(report: &Report) -> String {
     out
 }
 
+/// What stands beside the kind: what people call the cluster, else its operation, else how many it has.
 fn words(entry: &Entry) -> String {
-    let count = entry.operations.len();
-    if count == 1 { escaped(&entry.operations[0]) } else { format!("{count} operations") }
+    match (&entry.idioms[..], &entry.operations[..]) {
+        ([], [only]) => escaped(only),
+        ([], operations) => format!("{} operations", operations.len()),
+        (idioms, _) => escaped(&counted(idioms)),
+    }
 }
 
 fn colour(kind: &str) -> &'static str {
