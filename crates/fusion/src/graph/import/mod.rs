@@ -216,7 +216,7 @@ impl Import {
             OpKind::Convolution => convolution(b, op, &given, element, &dims)?,
             OpKind::Gather => {
                 let gather = Op::Gather(op.gather_dims()?.clone(), sizes(op.attr_i64s("slice_sizes")?)?);
-                b.raw(gather, given, element, dims)
+                b.add(gather, given, element, dims)
             }
             _ if is_elementwise(kind) => b.add(Op::Elementwise(kind), given, element, dims),
             _ => return None,
