@@ -59,23 +59,29 @@ impl<'a> Draft<'a> {
         self.pointer(Argument::Output(id), self.graph.node(id).element, false)
     }
 
+    /// The name of the pointer to scratch memory of a type.
+    pub(crate) fn scratch(&mut self, number: usize, ty: &str, reads: bool) -> String {
+        self.parameter(Argument::Scratch(number), ty, reads)
+    }
+
     fn pointer(
         &mut self,
         argument: Argument,
         element: ElementType,
         reads: bool,
     ) -> Result<String, Unsupported> {
-        let at = match self.parameters.iter().position(|(known, _)| *known == argument) {
-            Some(at) => at,
-            None => {
-                let constant = if reads { "const " } else { "" };
-                let number = self.parameters.len();
-                let declared = format!("{constant}{}* WF_RESTRICT p{number}", stored(element)?);
-                self.parameters.push((argument, declared));
-                number
-            }
-        };
-        Ok(format!("p{at}"))
+        Ok(self.parameter(argument, stored(element)?, reads))
+    }
+
+    fn parameter(&mut self, argument: Argument, ty: &str, reads: bool) -> String {
+        let known = self.parameters.iter().position(|(known, _)| *known == argument);
+        let at = known.unwrap_or_else(|| {
+            let constant = if reads { "const " } else { "" };
+            let number = self.parameters.len();
+            self.parameters.push((argument, format!("{constant}{ty}* WF_RESTRICT p{number}")));
+            number
+        });
+        format!("p{at}")
     }
 
     /// The kernel; its body is the text so far.

@@ -1,5 +1,6 @@
 //! Loops without reductions some of whose loads run along another dimension than the result: tiles of these are turned in
-//! shared memory, so that loads and stores both run along neighbours.
+//! shared memory, so that loads and stores both run along neighbours. Whichever of the two a loop's own dimensions follow,
+//! the result's order is taken.
 
 use warpforge_fusion::cluster::{Body, BodyOp, Cluster};
 use warpforge_fusion::{Graph, View};
@@ -33,7 +34,8 @@ pub(super) struct Turned {
 
 /// What there is to turn in a loop.
 pub(super) fn plan(body: &Body) -> Option<Turned> {
-    let all: Vec<usize> = (0..body.dims.len()).collect();
+    let mut all: Vec<usize> = (0..body.dims.len()).collect();
+    all.sort_by_key(|&dim| std::cmp::Reverse(body.output.strides[dim]));
     let space = Space::new(&body.dims, &all, &views(body));
     let last = space.dims.len().checked_sub(1)?;
     if space.dims[last] < LEAST || space.inner(body.loads.len()) != Some(1) {

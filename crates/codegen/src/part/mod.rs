@@ -1,9 +1,12 @@
 //! Operations that the graph has no form for: read from the module they were cut out of.
 
 mod fold;
+mod order;
 mod region;
 mod scatter;
+mod select;
 mod slices;
+mod sort;
 
 use warpforge_fusion::cluster::{Cluster, Operand};
 use warpforge_fusion::graph::Part;
@@ -40,6 +43,8 @@ pub(crate) fn emit(
         Some(OpKind::DynamicUpdateSlice) => slices::update(&cut),
         Some(OpKind::Reduce) => fold::emit(&cut),
         Some(OpKind::Scatter) => scatter::emit(&cut),
+        Some(OpKind::SelectAndScatter) => select::emit(&cut),
+        Some(OpKind::Sort) => sort::emit(&cut),
         _ => Err(unknown()),
     }
 }

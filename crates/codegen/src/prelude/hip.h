@@ -40,6 +40,17 @@ WF_DEVICE unsigned short wf_float_to_bfloat(float value) {
   return (unsigned short)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 WF_DEVICE float wf_reciprocal(float value) { return 1.0f / value; }
+// Copies into shared memory wait here.
+WF_DEVICE void wf_copy16(void* to, const void* from, bool exists) {
+  typedef unsigned wf_four __attribute__((ext_vector_type(4)));
+  *(wf_four*)to = exists ? *(const wf_four*)from : wf_four(0u);
+}
+WF_DEVICE void wf_copy4(void* to, const void* from, bool exists) {
+  *(unsigned*)to = exists ? *(const unsigned*)from : 0u;
+}
+WF_DEVICE void wf_copies_end() {}
+template <int LEFT>
+WF_DEVICE void wf_copies_wait() {}
 WF_DEVICE unsigned long long wf_clock() { return __builtin_readcyclecounter(); }
 WF_DEVICE unsigned wf_processor() { return 0; }
 WF_DEVICE int wf_popcount(unsigned long long value) { return __builtin_popcountll(value); }

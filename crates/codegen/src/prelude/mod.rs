@@ -9,13 +9,14 @@ const CUDA: &str = include_str!("cuda.h");
 const HIP: &str = include_str!("hip.h");
 /// Tensor cores and copies that do not wait: CUDA alone has them.
 const MMA: &str = include_str!("mma.h");
-/// Functions, arithmetic as StableHLO defines it, conversions, folds of groups of threads, instrumentation.
+/// Functions, arithmetic as StableHLO defines it, conversions, folds of groups of threads, instrumentation, merging.
 const COMMON: &str = concat!(
     include_str!("math.h"),
     include_str!("common.h"),
     include_str!("groups.h"),
     include_str!("salt.h"),
-    include_str!("atomic.h")
+    include_str!("atomic.h"),
+    include_str!("order.h")
 );
 
 /// The text before the kernels of a dialect.

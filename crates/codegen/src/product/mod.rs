@@ -4,6 +4,7 @@ mod conv;
 mod epilogue;
 pub(crate) mod geometry;
 mod naive;
+mod staged;
 mod tensor;
 pub(crate) mod tile;
 mod tiled;

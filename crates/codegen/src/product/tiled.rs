@@ -1,4 +1,8 @@
-//! Products in f32: tiles of 128 by 128 in shared memory, eight by eight sums in the registers of each thread.
+//! Products in f32: tiles in shared memory, eight by sixteen sums in the registers of each thread.
+//!
+//! A multiprocessor multiplies as fast as it reads shared memory only where each number that is read serves many sums,
+//! hence so many of them. Tiles come into shared memory while others are multiplied; what is multiplied next is read
+//! into registers before the last of it is.
 
 use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::{Cluster, Kind, Product};
@@ -6,24 +10,54 @@ use warpforge_tensor::{ElementType, FloatType};
 
 use super::epilogue::Store;
 use super::geometry::Geometry;
-use super::{taken, tensor};
+use super::staged::{Operand, Place, Staged};
+use super::tensor;
 use crate::draft::{Draft, Launch};
 use crate::index::{int, sum};
 use crate::kernel::{Emitted, Unsupported};
-use crate::options::Options;
-use crate::steps::loaded;
+use crate::options::{Dialect, Options};
 use crate::text::Text;
-use crate::types::stored;
 
-/// Rows and columns of a tile, and elements that are summed at a time.
+/// Rows of a tile, and elements that are summed at a time.
 const SIDE: usize = 128;
 const DEPTH: usize = 16;
 
-/// From one line of a tile to the next in shared memory.
-const LINE: usize = SIDE + 4;
+/// Sums of a thread: rows and columns, in runs of four.
+const ROWS: usize = 8;
+const COLUMNS: usize = 16;
 
-/// Eight warps, four by two: each has 32 rows and 64 columns, its lanes four by eight.
-const THREADS: usize = 256;
+/// A warp has 64 rows and columns, its lanes eight by four: from one run of a thread's rows or columns to the next.
+const ROWS_APART: usize = 32;
+const COLUMNS_APART: usize = 16;
+
+/// Multiprocessors that large tiles must suffice for.
+const PROCESSORS: usize = 132;
+
+/// How a product is cut into tiles: two warps down, and some across.
+#[derive(Clone, Copy)]
+struct Cut {
+    across: usize,
+    /// Tiles in shared memory: one is multiplied, the others are on their way.
+    stages: usize,
+}
+
+impl Cut {
+    /// Tiles of 256 columns where there is enough to do for them, of 128 elsewhere.
+    fn new(sizes: &Sizes, dialect: Dialect) -> Self {
+        let large =
+            sizes.n > 128 && sizes.batches * sizes.m.div_ceil(SIDE) * sizes.n.div_ceil(256) >= PROCESSORS;
+        // A multiprocessor of the other dialect's devices has 64 KiB of shared memory.
+        Self { across: if large { 4 } else { 2 }, stages: if dialect == Dialect::Hip { 2 } else { 3 } }
+    }
+
+    fn columns(self) -> usize {
+        self.across * 64
+    }
+
+    fn threads(self) -> usize {
+        self.across * 64
+    }
+}
 
 /// Whether products of this type are summed in f32.
 pub(super) fn takes(graph: &Graph, product: &Product, geometry: &Geometry) -> bool {
@@ -32,26 +66,6 @@ pub(super) fn takes(graph: &Graph, product: &Product, geometry: &Geometry) -> bo
     };
     float(graph.node(product.node).element) && float(geometry.lhs.element) && float(geometry.rhs.element)
 }
-
-/// One operand as a kernel reads it: rows of the left, columns of the right, each with the elements that are summed.
-pub(super) struct Operand {
-    pub(super) element: ElementType,
-    pub(super) pointer: String,
-    /// Rows or columns.
-    pub(super) size: usize,
-    /// Whether four elements that are read together lie along the sums.
-    pub(super) by_depth: bool,
-    /// Whether they may be read at once.
-    pub(super) vectors: bool,
-    /// Lines that find out where the element `sum` of `row` is.
-    pub(super) lines: Vec<String>,
-    /// Whether there is such an element, where that is not known otherwise, and its place.
-    pub(super) exists: Option<String>,
-    pub(super) place: String,
-}
-
-/// The names of an operand's first row or column, and of its tile in shared memory.
-const NAMES: [(&str, &str); 2] = [("first", "left"), ("begin", "right")];
 
 /// Sizes of a product in tiles.
 pub(super) struct Sizes {
@@ -82,7 +96,7 @@ pub(super) fn emit(
     }
     let sizes = Sizes { batches: geometry.batches(), m: *m, n: *n, k: *k };
     let title = format!("product {}x{m}x{n}x{k} in tiles", sizes.batches);
-    kernel(draft, cluster, &store, &operands, &sizes, &places.finish(), title)
+    kernel(draft, cluster, &store, &operands, &sizes, (&places.finish(), index), title)
 }
 
 /// An operand with strides.
@@ -103,62 +117,151 @@ fn operand(draft: &mut Draft<'_>, geometry: &Geometry, view: usize) -> Result<Op
         size,
         by_depth,
         vectors,
-        lines: Vec::new(),
-        exists: None,
-        place: format!("{} + row * {along} + sum * {deep}", ["pa", "pb"][view]),
+        place: Place::Strides(["pa", "pb"][view], [along, deep]),
     })
 }
 
-/// The kernel of a product in tiles; `places` are lines before everything else, once for each block.
+/// The kernel of a product in tiles; `places` are lines before everything else, once for each block, and the integer type
+/// of places.
 pub(super) fn kernel(
     mut draft: Draft<'_>,
     cluster: &Cluster,
     store: &Store<'_>,
     operands: &[Operand; 2],
     sizes: &Sizes,
-    places: &str,
+    places: (&str, &'static str),
     title: String,
 ) -> Result<Emitted, Unsupported> {
     let Sizes { batches, m, n, k } = *sizes;
-    let (across, down, deep) = (n.div_ceil(SIDE), m.div_ceil(SIDE), k.div_ceil(DEPTH).max(1));
+    let cut = Cut::new(sizes, draft.options.dialect);
+    let stages = cut.stages;
+    let (across, down, deep) = (n.div_ceil(cut.columns()), m.div_ceil(SIDE), k.div_ceil(DEPTH).max(1));
     let index = int(store.reach(&draft).max(batches * m));
+    let staged = |at: usize, side, first, tiles| Staged {
+        operand: &operands[at],
+        k,
+        side,
+        first,
+        depth: DEPTH,
+        tiles,
+        threads: cut.threads(),
+        index: places.1,
+    };
+    let staged = [staged(0, SIDE, "first", "left"), staged(1, cut.columns(), "begin", "right")];
     draft.salt().begin(&mut draft.text);
     let text = &mut draft.text;
-    text.line(format!("alignas(16) WF_SHARED float left[2][{}], right[2][{}];", DEPTH * LINE, DEPTH * LINE));
+    text.line("WF_DYNAMIC_SHARED(room);");
+    text.line("float* const left = (float*)room;");
+    text.line(format!("float* const right = left + {};", stages * staged[0].size()));
     text.line("const int warp = WF_THREAD / 32, lane = WF_THREAD % 32;");
-    text.line("const int high = warp % 4 * 32 + lane / 8 * 4, wide = warp / 4 * 64 + lane % 8 * 4;");
+    text.line(format!("const int high = warp / {} * 64 + lane / 4 * 4;", cut.across));
+    text.line(format!("const int wide = warp % {} * 64 + lane % 4 * 4;", cut.across));
     text.line(format!("const {index} batch = WF_BLOCK / {};", across * down));
-    tensor::tile_order(text, across, down);
-    places.lines().for_each(|line| text.line(line));
-    text.line("float sums[8][8] = {};");
-    text.line("float next[2][2][4];");
-    fetch(&mut draft, operands, "0", k)?;
-    keep(&mut draft, operands, "0");
-    draft.text.line("wf_sync();");
+    tensor::tile_order(text, [down, across], [SIDE, cut.columns()]);
+    places.0.lines().for_each(|line| text.line(line));
+    for operand in &staged {
+        operand.begin(&mut draft)?;
+    }
+    draft.text.line(format!("float sums[{ROWS}][{COLUMNS}] = {{}};"));
+    draft.text.unrolled("stage", stages - 1);
+    draft.text.open(format!("if (stage < {deep})"));
+    for operand in &staged {
+        operand.fetch(&mut draft, "stage")?;
+        operand.keep(&mut draft, "stage");
+        operand.copy(&mut draft, "stage", "stage");
+    }
+    draft.text.close();
+    draft.text.line("wf_copies_end();");
+    draft.text.close();
+    arrived(&mut draft.text, stages);
+    draft.text.line(format!("wf_vec<float, 4> a[2][{}], b[2][{}];", ROWS / 4, COLUMNS / 4));
+    draft.text.line(format!("int from = 0, to = {};", stages - 1));
+    pick(&mut draft.text, &staged, "0", "0");
+    draft.text.line("#pragma unroll 1");
     draft.text.open(format!("for (int j = 0; j < {deep}; ++j)"));
-    draft.text.open(format!("if (j + 1 < {deep})"));
-    fetch(&mut draft, operands, &format!("(j + 1) * {DEPTH}"), k)?;
+    let ahead = format!("j + {}", stages - 1);
+    draft.text.line(format!("const bool more = {ahead} < {deep};"));
+    draft.text.open("if (more)");
+    for operand in &staged {
+        operand.fetch(&mut draft, &ahead)?;
+    }
     draft.text.close();
-    multiply(&mut draft);
-    draft.text.open(format!("if (j + 1 < {deep})"));
-    keep(&mut draft, operands, "(j + 1) % 2");
+    draft.text.unrolled("d", DEPTH);
+    draft.text.open(format!("if (d == {})", DEPTH - 1));
+    draft.text.open("if (more)");
+    for operand in &staged {
+        operand.keep(&mut draft, "to");
+    }
     draft.text.close();
-    draft.text.line("wf_sync();");
+    arrived(&mut draft.text, stages);
+    for stage in ["from", "to"] {
+        draft.text.line(format!("{stage} = {stage} + 1 == {stages} ? 0 : {stage} + 1;"));
+    }
     draft.text.close();
+    pick(&mut draft.text, &staged, "(d + 1) % 2", &format!("(d + 1) % {DEPTH}"));
+    draft.text.open("if (d == 0)");
+    draft.text.open("if (more)");
+    for operand in &staged {
+        operand.copy(&mut draft, "to", &ahead);
+    }
+    draft.text.close();
+    draft.text.line("wf_copies_end();");
+    draft.text.close();
+    draft.text.unrolled("y", ROWS);
+    draft.text.unrolled("x", COLUMNS);
+    draft.text.line("sums[y][x] += a[d % 2][y / 4].x[y % 4] * b[d % 2][x / 4].x[x % 4];");
+    for _ in 0..4 {
+        draft.text.close();
+    }
+    let mut launch = Launch::new(batches * across * down, cut.threads());
+    launch.resident = if cut.across == 4 { 1 } else { 2 };
+    launch.shared = stages * (staged[0].size() + staged[1].size()) * 4;
+    finish(draft, cluster, store, sizes, index, &launch, title)
+}
+
+/// Lines that wait for the tile that is multiplied next.
+fn arrived(text: &mut Text, stages: usize) {
+    text.line(format!("wf_copies_wait<{}>();", stages - 2));
+    text.line("wf_sync();");
+}
+
+/// Lines that read a thread's part of a line of the tile `from` into registers.
+fn pick(text: &mut Text, staged: &[Staged<'_>; 2], slot: &str, line: &str) {
+    let parts = [("a", "high", ROWS, ROWS_APART), ("b", "wide", COLUMNS, COLUMNS_APART)];
+    for (staged, (name, own, count, apart)) in staged.iter().zip(parts) {
+        text.unrolled("h", count / 4);
+        let at = format!("{} + from * {} + ({line}) * {}", staged.tiles, staged.size(), staged.line());
+        text.line(format!("{name}[{slot}][h] = *(const wf_vec<float, 4>*)({at} + {own} + h * {apart});"));
+        text.close();
+    }
+}
+
+/// What is done to the sums, and the kernel.
+fn finish(
+    mut draft: Draft<'_>,
+    cluster: &Cluster,
+    store: &Store<'_>,
+    sizes: &Sizes,
+    index: &str,
+    launch: &Launch,
+    title: String,
+) -> Result<Emitted, Unsupported> {
+    let Sizes { m, n, .. } = *sizes;
     let text = &mut draft.text;
-    text.unrolled("y", 8);
-    text.line("const int own = first + high + y / 4 * 16 + y % 4;");
+    text.line("wf_copies_wait<0>();");
+    text.unrolled("y", ROWS);
+    text.line(format!("const int own = first + high + y / 4 * {ROWS_APART} + y % 4;"));
     text.open(format!("if (own < {m})"));
     text.line(format!("const {index} row = batch * {m} + own;"));
     store.row(&mut draft, "row", index);
     if store.in_runs(4) {
-        draft.text.unrolled("x", 2);
-        draft.text.line("const int column = begin + wide + x * 32;");
+        draft.text.unrolled("x", COLUMNS / 4);
+        draft.text.line(format!("const int column = begin + wide + x * {COLUMNS_APART};"));
         draft.text.open(format!("if (column < {n})"));
         store.run(&mut draft, "column", 4, "sums[y][x * 4 + e]", index)?;
     } else {
-        draft.text.unrolled("x", 8);
-        draft.text.line("const int column = begin + wide + x / 4 * 32 + x % 4;");
+        draft.text.unrolled("x", COLUMNS);
+        draft.text.line(format!("const int column = begin + wide + x / 4 * {COLUMNS_APART} + x % 4;"));
         draft.text.open(format!("if (column < {n})"));
         store.element(&mut draft, "column", "sums[y][x]", index)?;
     }
@@ -166,102 +269,7 @@ pub(super) fn kernel(
         draft.text.close();
     }
     draft.salt().end(&mut draft.text);
-    let mut launch = Launch::new(batches * across * down, THREADS);
-    launch.resident = 2;
     let cost = cluster.cost(draft.graph);
     let what = if matches!(cluster.kind, Kind::Conv(_)) { "conv" } else { "dot" };
-    Ok(Emitted { kernels: vec![draft.finish(what, title, &launch, cost)?], scratch: Vec::new() })
-}
-
-/// Lines that read a thread's part of the next tiles into registers.
-fn fetch(draft: &mut Draft<'_>, operands: &[Operand; 2], depth: &str, k: usize) -> Result<(), Unsupported> {
-    let products = draft.options.products;
-    for (at, operand) in operands.iter().enumerate() {
-        let Operand { element, pointer, size, lines, place, .. } = operand;
-        let (first, _) = NAMES[at];
-        let text = &mut draft.text;
-        text.unrolled("u", 2);
-        let (line, begin) = spots(operand);
-        text.line(format!("const int line = {line}, element = {begin};"));
-        let (row, sum) = if operand.by_depth { ("line", "element") } else { ("element", "line") };
-        let more = operand.exists.as_ref().map_or_else(String::new, |exists| format!(" && {exists}"));
-        if operand.vectors {
-            text.line(format!("const int row = {first} + {row}, sum = {depth} + {sum};"));
-            lines.iter().for_each(|line| text.line(line));
-            let ty = format!("wf_vec<{}, 4>", stored(*element)?);
-            text.open(format!("if (row < {size} && sum < {k}{more})"));
-            text.line(format!("const {ty} four = *(const {ty}*)({pointer} + {place});"));
-            text.unrolled("e", 4);
-            let value = taken(*element, products, "wf_get(four.x[e])".to_owned());
-            text.line(format!("next[{at}][u][e] = {value};"));
-            text.close();
-            text.close();
-            text.open("else");
-            text.unrolled("e", 4);
-            text.line(format!("next[{at}][u][e] = 0.0f;"));
-            text.close();
-            text.close();
-        } else {
-            text.unrolled("e", 4);
-            let (r, s) = if operand.by_depth { ("", " + e") } else { (" + e", "") };
-            text.line(format!("const int row = {first} + {row}{r}, sum = {depth} + {sum}{s};"));
-            lines.iter().for_each(|line| text.line(line));
-            let value = taken(*element, products, loaded(pointer, place));
-            text.line(format!("next[{at}][u][e] = row < {size} && sum < {k}{more} ? {value} : 0.0f;"));
-            text.close();
-        }
-        text.close();
-    }
-    Ok(())
-}
-
-/// Which line of a tile a thread reads in its turn `u`, and its first element there.
-fn spots(operand: &Operand) -> (String, String) {
-    if operand.by_depth {
-        // 128 lines of 16 elements.
-        ("WF_THREAD / 4 + u * 64".to_owned(), "WF_THREAD % 4 * 4".to_owned())
-    } else {
-        // 16 lines of 128 elements.
-        ("WF_THREAD / 32 + u * 8".to_owned(), "WF_THREAD % 32 * 4".to_owned())
-    }
-}
-
-/// Lines that put what was read into shared memory, summed elements line by line.
-fn keep(draft: &mut Draft<'_>, operands: &[Operand; 2], stage: &str) {
-    for (at, operand) in operands.iter().enumerate() {
-        let text = &mut draft.text;
-        let (line, element) = spots(operand);
-        text.unrolled("u", 2);
-        text.line(format!("const int line = {line}, element = {element};"));
-        let (_, tile) = NAMES[at];
-        if operand.by_depth {
-            text.unrolled("e", 4);
-            text.line(format!("{tile}[{stage}][(element + e) * {LINE} + line] = next[{at}][u][e];"));
-            text.close();
-        } else {
-            text.line("wf_vec<float, 4> four;");
-            text.unrolled("e", 4);
-            text.line(format!("four.x[e] = next[{at}][u][e];"));
-            text.close();
-            text.line(format!("*(wf_vec<float, 4>*)({tile}[{stage}] + line * {LINE} + element) = four;"));
-        }
-        text.close();
-    }
-}
-
-/// Lines that multiply the tiles of a stage.
-fn multiply(draft: &mut Draft<'_>) {
-    let text = &mut draft.text;
-    text.unrolled("d", DEPTH);
-    text.line("wf_vec<float, 4> a[2], b[2];");
-    text.unrolled("h", 2);
-    text.line(format!("a[h] = *(const wf_vec<float, 4>*)(left[j % 2] + d * {LINE} + high + h * 16);"));
-    text.line(format!("b[h] = *(const wf_vec<float, 4>*)(right[j % 2] + d * {LINE} + wide + h * 32);"));
-    text.close();
-    text.unrolled("y", 8);
-    text.unrolled("x", 8);
-    text.line("sums[y][x] += a[y / 4].x[y % 4] * b[x / 4].x[x % 4];");
-    text.close();
-    text.close();
-    text.close();
+    Ok(Emitted { kernels: vec![draft.finish(what, title, launch, cost)?], scratch: Vec::new() })
 }

@@ -7,7 +7,8 @@ use warpforge_fusion::{Graph, Op};
 use warpforge_tensor::{ElementType, FloatType};
 
 use super::epilogue::Store;
-use super::tiled::{Operand, Sizes, kernel};
+use super::staged::{Operand, Place};
+use super::tiled::{Sizes, kernel};
 use crate::draft::Draft;
 use crate::index::{Space, int, place, reach, sum};
 use crate::kernel::{Emitted, Unsupported};
@@ -53,7 +54,7 @@ pub(super) fn emit(
     ];
     let dims: Vec<String> = node.dims.iter().map(ToString::to_string).collect();
     let title = format!("convolution to {} in tiles", dims.join("x"));
-    kernel(draft, cluster, &store, &operands, &sizes, "", title)
+    kernel(draft, cluster, &store, &operands, &sizes, ("", index), title)
 }
 
 /// The windows of the input.
@@ -89,9 +90,11 @@ fn windows(
         size: spots.iter().product(),
         by_depth: true,
         vectors: channels.is_multiple_of(4),
-        lines: text.finish().lines().map(str::to_owned).collect(),
-        exists: (!exists.is_empty()).then(|| exists.join(" && ")),
-        place: sum(&terms),
+        place: Place::Lines(
+            text.finish().lines().map(str::to_owned).collect(),
+            (!exists.is_empty()).then(|| exists.join(" && ")),
+            sum(&terms),
+        ),
     })
 }
 
@@ -125,8 +128,10 @@ fn taps(
         size: outputs,
         by_depth,
         vectors: vectors && four(view.offset),
-        lines: text.finish().lines().map(str::to_owned).collect(),
-        exists: None,
-        place: sum(&[view.offset.to_string(), place(sums, "k"), format!("row * {column}")]),
+        place: Place::Lines(
+            text.finish().lines().map(str::to_owned).collect(),
+            None,
+            sum(&[view.offset.to_string(), place(sums, "k"), format!("row * {column}")]),
+        ),
     })
 }

@@ -1,8 +1,10 @@
 //! Elementwise chains and reductions.
 
 use warpforge_codegen::{Effort, Options, Salt};
+use warpforge_fusion::View;
+use warpforge_fusion::cluster::{BodyOp, Kind};
 
-use crate::case::{Case, cuda, snapshot};
+use crate::case::{Case, close, cuda, snapshot};
 use crate::host::{check, run};
 
 const CHAIN: &str = "func.func @main(%x: tensor<6x64xf32>, %b: tensor<64xf32>) -> tensor<6x64xf32> {
@@ -108,9 +110,7 @@ fn reductions_fold_any_dimensions() {
     }
 }
 
-#[test]
-fn what_runs_along_another_dimension_is_turned() {
-    let text = "func.func @main(%x: tensor<3x40x33xf32>, %b: tensor<33xf32>) -> tensor<3x33x40xf32> {
+const TURNED: &str = "func.func @main(%x: tensor<3x40x33xf32>, %b: tensor<33xf32>) -> tensor<3x33x40xf32> {
     %t = stablehlo.transpose %x, dims = [0, 2, 1] : (tensor<3x40x33xf32>) -> tensor<3x33x40xf32>
     %w = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<33xf32>) -> tensor<3x33x40xf32>
     %s = stablehlo.iota dim = 2 : tensor<3x33x40xf32>
@@ -118,9 +118,39 @@ fn what_runs_along_another_dimension_is_turned() {
     %r = stablehlo.multiply %u, %s : tensor<3x33x40xf32>
     return %r : tensor<3x33x40xf32>
 }";
-    snapshot("turned", text, &cuda());
-    check(text, &cuda(), 1e-6);
-    check(text, &Options { salt: Salt::Trace, ..cuda() }, 1e-6);
+
+#[test]
+fn what_runs_along_another_dimension_is_turned() {
+    snapshot("turned", TURNED, &cuda());
+    check(TURNED, &cuda(), 1e-6);
+    check(TURNED, &Options { salt: Salt::Trace, ..cuda() }, 1e-6);
+}
+
+#[test]
+fn a_result_that_runs_along_another_dimension_is_turned() {
+    let mut case = Case::new(TURNED);
+    // The same loop by the dimensions of what it reads.
+    for cluster in &mut case.clusters.clusters {
+        let Kind::Loop(body) = &mut cluster.kind else { continue };
+        let swap = |view: &mut View| {
+            view.dims.swap(1, 2);
+            view.strides.swap(1, 2);
+        };
+        body.dims.swap(1, 2);
+        body.loads.iter_mut().for_each(|load| swap(&mut load.view));
+        swap(&mut body.output);
+        body.steps.iter_mut().for_each(|step| {
+            if let BodyOp::Iota(view) = &mut step.op {
+                swap(view);
+            }
+        });
+    }
+    let kernels: Vec<_> = case.emitted(&cuda()).into_iter().flat_map(|emitted| emitted.kernels).collect();
+    assert!(kernels.iter().any(|kernel| kernel.title.ends_with("turned")), "{}", kernels[0].title);
+    let inputs = case.inputs();
+    let expected = case.expected(&inputs);
+    let Some(ran) = run(&case, &inputs, &cuda()) else { return };
+    close(&ran.outputs[0], &expected[0], 1e-6).unwrap();
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Operations that the graph has no form for.
 
+use warpforge_codegen::{Options, Salt};
+
 use crate::case::{cuda, snapshot};
 use crate::host::check;
 
@@ -81,4 +83,56 @@ fn updates_may_lie_in_other_dimensions_than_they_are_seen_in() {
         &cuda(),
         1e-6,
     );
+}
+
+/// A sort of keys with the places they came from, by one comparison.
+fn sort(element: &str, dims: &str, axis: usize, direction: &str) -> String {
+    let (keys, places) = (format!("tensor<{dims}x{element}>"), format!("tensor<{dims}xi32>"));
+    format!(
+        "func.func @main(%x: {keys}) -> ({keys}, {places}) {{
+    %i = stablehlo.iota dim = {axis} : {places}
+    %r:2 = \"stablehlo.sort\"(%x, %i) <{{dimension = {axis} : i64, is_stable = true}}> ({{
+    ^bb0(%a: tensor<{element}>, %b: tensor<{element}>, %c: tensor<i32>, %d: tensor<i32>):
+      %p = stablehlo.compare {direction}, %a, %b : (tensor<{element}>, tensor<{element}>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    }}) : ({keys}, {places}) -> ({keys}, {places})
+    return %r#0, %r#1 : {keys}, {places}
+}}"
+    )
+}
+
+#[test]
+fn lines_are_sorted_and_equal_ones_keep_their_order() {
+    both("sort", &sort("f32", "3x37", 1, "LT"));
+    check(&sort("i8", "7x50x3", 1, "GT"), &cuda(), 0.0);
+    check(&sort("bf16", "1000", 0, "LT"), &cuda(), 0.0);
+}
+
+#[test]
+fn long_lines_are_merged_from_parts() {
+    both("sort_long", &sort("i16", "2x2500", 1, "LT"));
+    check(&sort("f64", "1025x2", 0, "GT"), &Options { salt: Salt::Trace, ..cuda() }, 0.0);
+}
+
+#[test]
+fn windows_select_where_sources_go() {
+    let text = |element: &str| {
+        format!(
+            "func.func @main(%x: tensor<2x9x8x3x{element}>, %s: tensor<2x5x4x3x{element}>) -> tensor<2x9x8x3x{element}> {{
+    %zero = stablehlo.constant dense<0.0> : tensor<{element}>
+    %r = \"stablehlo.select_and_scatter\"(%x, %s, %zero) <{{window_dimensions = array<i64: 1, 3, 3, 1>, window_strides = array<i64: 1, 2, 2, 1>, padding = dense<[[0, 0], [1, 1], [1, 0], [0, 0]]> : tensor<4x2xi64>}}> ({{
+    ^bb0(%a: tensor<{element}>, %b: tensor<{element}>):
+      %p = stablehlo.compare GE, %a, %b : (tensor<{element}>, tensor<{element}>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    }}, {{
+    ^bb0(%a: tensor<{element}>, %b: tensor<{element}>):
+      %t = stablehlo.add %a, %b : tensor<{element}>
+      stablehlo.return %t : tensor<{element}>
+    }}) : (tensor<2x9x8x3x{element}>, tensor<2x5x4x3x{element}>, tensor<{element}>) -> tensor<2x9x8x3x{element}>
+    return %r : tensor<2x9x8x3x{element}>
+}}"
+        )
+    };
+    both("select_and_scatter", &text("f32"));
+    check(&text("bf16"), &cuda(), 0.0);
 }

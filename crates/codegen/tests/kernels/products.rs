@@ -65,6 +65,20 @@ fn f32_products_are_tiled() {
     check(&product("f32", 140, 20, 33, true), &cuda(), 1e-5);
     check(&product("f32", 7, 132, 36, true), &cuda(), 1e-5);
     check(BATCHED, &Options { salt: Salt::Trace, ..cuda() }, 1e-5);
+    check(&product("f32", 20, 40, 24, true), &Options { products: Products::Tf32, ..cuda() }, 1e-2);
+}
+
+#[test]
+fn many_f32_products_have_wide_tiles() {
+    for (b, by) in [("66x24x260", 1), ("66x260x24", 2)] {
+        let text = format!(
+            "func.func @main(%a: tensor<66x5x24xf32>, %b: tensor<{b}xf32>) -> tensor<66x5x260xf32> {{
+    %p = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [{by}] : (tensor<66x5x24xf32>, tensor<{b}xf32>) -> tensor<66x5x260xf32>
+    return %p : tensor<66x5x260xf32>
+}}"
+        );
+        check(&text, &cuda(), 1e-5);
+    }
 }
 
 #[test]
