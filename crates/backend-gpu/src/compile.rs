@@ -16,10 +16,12 @@ use crate::driver::{Address, Buffer, Gpu, Stream};
 use crate::error::{GpuError, Result};
 use crate::executable::Made;
 use crate::library::Vendor;
-use crate::lower::{Lowered, Setting, Task, Way, lower};
+use crate::lower::{AttentionCall, Lowered, Setting, Task, Way, lower};
 use crate::products::{Products, WORKSPACE};
 use crate::salt::Saltings;
-use crate::steps::{Host, Kernels, Launch, Layout, Multiply, Netted, Planned, Step, dialect, scratch_bytes};
+use crate::steps::{
+    Host, Kernels, Launch, Layout, Masks, Multiply, Netted, Planned, Seen, Step, dialect, scratch_bytes,
+};
 
 /// Every value begins at a multiple of this.
 const LINE: usize = 256;
@@ -116,7 +118,8 @@ fn make_without(
     let planned = plan(&graph, &clusters, LINE);
     let stream = Stream::new(gpu)?;
     let kernels = Kernels::new(gpu, once.iter().chain(&tasks).flat_map(Task::kernels))?;
-    let memory = Memory::new(gpu, &stream, request.program, &graph, &planned, &once)?;
+    let read: HashSet<Id> = tasks.iter().flat_map(|task| task.cluster.reads()).collect();
+    let memory = Memory::new(gpu, &stream, request.program, &graph, &planned, &once, &read)?;
     let Memory { mut kept, inputs, given, addresses, passing } = memory;
     let workspace = gpu.allocate(workspace(once.iter().chain(&tasks)))?;
     let layout = Layout { addresses, workspace };
@@ -136,31 +139,15 @@ fn make_without(
         networks: request.networks.as_ref(),
         saltings: &saltings,
         salted: 0,
+        masks: Masks::default(),
     };
-    for task in &once {
-        for planned in builder.steps(task)? {
-            planned.step.start(&stream)?;
-        }
+    for planned in builder.all(&once)? {
+        planned.step.start(&stream)?;
     }
     stream.synchronise()?;
+    let steps = builder.all(&tasks)?;
     // What only the work done once has read is of no more use.
     drop(passing);
-    let mut steps = Vec::new();
-    let mut refusals = HashSet::new();
-    for task in &tasks {
-        match builder.steps(task) {
-            Ok(made) => steps.extend(made),
-            Err(error @ (GpuError::Lost { .. } | GpuError::OutOfMemory { .. })) => return Err(error.into()),
-            Err(error) if task.by_library() => {
-                tracing::info!(%error, cluster = task.cluster.output.0, "a library refuses; a generated kernel does it");
-                refusals.insert(task.cluster.output);
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    if !refusals.is_empty() {
-        return Err(Failure::Refused(refusals));
-    }
     kept.shrink_to_fit();
     Ok(Made {
         program: request.program.clone(),
@@ -180,6 +167,18 @@ fn make_without(
 
 fn is_salted(kernel: &Kernel) -> bool {
     kernel.arguments.contains(&Argument::Salt)
+}
+
+impl Way {
+    fn name(&self) -> &'static str {
+        match self {
+            Way::Emitted(_) => "a generated kernel",
+            Way::Product(_) => "a product",
+            Way::Convolution(_) => "a convolution",
+            Way::Attention(_) => "attention",
+            Way::Host => "an operation on the host",
+        }
+    }
 }
 
 impl Task {
@@ -234,6 +233,7 @@ impl Memory {
         graph: &Graph,
         plan: &Plan,
         once: &[Task],
+        read: &HashSet<Id>,
     ) -> Result<Self> {
         let mut made = Self {
             kept: Vec::new(),
@@ -276,7 +276,7 @@ impl Memory {
             let output = task.cluster.output;
             let buffer = Arc::new(gpu.allocate(graph.node(output).bytes())?);
             made.addresses[output.index()] = buffer.address();
-            made.kept.push(buffer);
+            if read.contains(&output) { &mut made.kept } else { &mut made.passing }.push(buffer);
         }
         for (&id, &place) in &plan.places {
             made.addresses[id.index()] = match place {
@@ -310,6 +310,7 @@ struct Builder<'a> {
     saltings: &'a Saltings,
     /// Instrumented kernels so far.
     salted: usize,
+    masks: Masks,
 }
 
 impl Builder<'_> {
@@ -317,8 +318,41 @@ impl Builder<'_> {
         self.networks.ok_or_else(|| GpuError::Other("no cuDNN".to_owned()))
     }
 
+    /// The steps of tasks, or which of them libraries refuse.
+    fn all(&mut self, tasks: &[Task]) -> std::result::Result<Vec<Planned>, Failure> {
+        let mut steps = Vec::new();
+        let mut refusals = HashSet::new();
+        for task in tasks {
+            match self.steps(task) {
+                Ok(made) => steps.extend(made),
+                Err(error @ (GpuError::Lost { .. } | GpuError::OutOfMemory { .. })) => {
+                    return Err(error.into());
+                }
+                Err(error) if task.by_library() => {
+                    let what = task.way.name();
+                    tracing::info!(%error, cluster = task.asked.0, "{what}: the library refuses; generated kernels do it");
+                    refusals.insert(task.asked);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if refusals.is_empty() { Ok(steps) } else { Err(Failure::Refused(refusals)) }
+    }
+
+    fn attention(&mut self, call: &AttentionCall) -> Result<Netted> {
+        let seen = match &call.mask {
+            Some(mask) => self.masks.look(mask, self.graph, self.layout, self.stream)?,
+            None => Seen::All,
+        };
+        if seen == Seen::Other {
+            return Err(GpuError::Other("a mask that is neither causal nor empty".to_owned()));
+        }
+        let causal = seen == Seen::UpToItself;
+        Netted::attention(call, causal, self.networks()?, self.layout, self.stream)
+    }
+
     fn steps(&mut self, task: &Task) -> Result<Vec<Planned>> {
-        let Task { cluster, way } = task;
+        let Task { cluster, way, .. } = task;
         let one = |step: Box<dyn Step>, (flops, bytes)| vec![Planned { step, flops, bytes }];
         Ok(match way {
             Way::Emitted(emitted) => {
@@ -346,7 +380,7 @@ impl Builder<'_> {
                 one(Box::new(step), cost(self.graph, cluster))
             }
             Way::Attention(call) => {
-                let step = Netted::attention(call, self.networks()?, self.layout, self.stream)?;
+                let step = self.attention(call)?;
                 one(Box::new(step), cost(self.graph, cluster))
             }
             Way::Host => {

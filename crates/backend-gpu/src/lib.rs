@@ -21,6 +21,8 @@ pub mod probe;
 mod products;
 mod salt;
 mod steps;
+#[cfg(test)]
+mod tests;
 
 pub use backend::Gpus;
 pub use error::{GpuError, Result};

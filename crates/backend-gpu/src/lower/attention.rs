@@ -1,12 +1,14 @@
-//! Attention as cuDNN takes it: narrow numbers, a scale, a softmax, nothing masked.
+//! Attention as cuDNN takes it: narrow numbers, a scale, a softmax, and a mask that is there before a run.
 
 use warpforge_fusion::cluster::{Attention, BodyOp, Epilogue, Kind, Operand, Product};
 use warpforge_fusion::graph::{Dot, Fold};
+use warpforge_fusion::view::Step;
 use warpforge_fusion::{Graph, Id, Op, View};
 use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, FloatType};
 
 use super::epilogue::{converted, is_whole, number};
+use super::{Task, Way};
 
 /// Where the elements of an operand lie: batch, head, row, column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,35 +22,61 @@ pub(crate) struct Heads {
 
 impl Heads {
     /// Rows for columns.
-    fn turned(mut self) -> Self {
+    pub(crate) fn turned(mut self) -> Self {
         self.dims.swap(2, 3);
         self.strides.swap(2, 3);
         self
     }
 }
 
-/// Attention by cuDNN.
+/// Attention by cuDNN. Keys and values may have fewer heads than queries, each for as many queries side by side.
 #[derive(Debug, Clone)]
 pub(crate) struct AttentionCall {
     pub(crate) queries: Heads,
     pub(crate) keys: Heads,
     pub(crate) values: Heads,
     pub(crate) scale: f32,
+    /// Which scores count, the same for all batches and heads: a row of truth values for each query.
+    pub(crate) mask: Option<Mask>,
     pub(crate) element: ElementType,
-    /// Dense.
     pub(crate) output: Id,
+    /// The distances between its batches, heads, rows and columns.
+    pub(crate) output_strides: [usize; 4],
+}
+
+/// Truth values by row and column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mask {
+    pub(crate) value: Id,
+    pub(crate) offset: usize,
+    pub(crate) dims: [usize; 2],
+    pub(crate) strides: [usize; 2],
 }
 
 impl AttentionCall {
     /// A cluster that reads and gives what the call does, for the plan of the memory.
     pub(super) fn as_single(&self) -> Kind {
-        let all = [self.queries, self.keys, self.values];
-        Kind::Single(all.map(|heads| Operand { value: heads.value, view: View::dense(&[]) }).to_vec())
+        let heads = [self.queries, self.keys, self.values].map(|heads| heads.value);
+        let all = heads.into_iter().chain(self.mask.map(|mask| mask.value));
+        Kind::Single(all.map(|value| Operand { value, view: View::dense(&[]) }).collect())
     }
 }
 
+/// What is known of the values of a graph.
+pub(super) struct Known<'a> {
+    /// Whether each depends on nothing but constants.
+    pub(super) constant: &'a [bool],
+    /// Whether each lies in memory.
+    pub(super) in_memory: &'a [bool],
+}
+
 /// The call of a cluster, where cuDNN may have it.
-pub(super) fn call(graph: &Graph, attention: &Attention, output: Id) -> Option<AttentionCall> {
+pub(super) fn call(
+    graph: &Graph,
+    attention: &Attention,
+    output: Id,
+    known: &Known<'_>,
+) -> Option<AttentionCall> {
     let Attention { scores, weights, values } = attention;
     let element = graph.node(scores.operands[0].value).element;
     let narrow = matches!(element, ElementType::Float(FloatType::Bf16 | FloatType::F16));
@@ -65,15 +93,125 @@ pub(super) fn call(graph: &Graph, attention: &Attention, output: Id) -> Option<A
         }
         None => false,
     };
-    let scale = softmax(weights)?;
+    let Softmax { scale, mask } = softmax(weights)?;
+    let mask = match mask {
+        Some(load) => Some(self::mask(weights, load).filter(|mask| known.constant[mask.value.index()])?),
+        None => None,
+    };
     let queries = heads(graph, scores, 0)?;
-    let keys = heads(graph, scores, 1)?.turned();
-    let values = heads(graph, values, 1)?;
+    let keys = heads(graph, scores, 1)?.turned().without_repeats(graph, known);
+    let values = heads(graph, values, 1)?.without_repeats(graph, known);
+    if keys.dims[1] != values.dims[1] {
+        return None;
+    }
+    let output_strides = dense([queries.dims[0], queries.dims[1], queries.dims[2], values.dims[3]]);
     let columns = [queries.dims[3], values.dims[3]];
     let fits = columns.iter().all(|&width| width % 8 == 0 && width <= 128);
     let side_by_side = queries.strides[3] == 1 && keys.strides[3] == 1 && values.strides[3] == 1;
-    let found = AttentionCall { queries, keys, values, scale: scale as f32, element, output };
+    let scale = scale as f32;
+    let found = AttentionCall { queries, keys, values, scale, mask, element, output, output_strides };
     (plain_result && fits && side_by_side).then_some(found)
+}
+
+fn dense([_, heads, rows, columns]: [usize; 4]) -> [usize; 4] {
+    [heads * rows * columns, rows * columns, columns, 1]
+}
+
+impl Heads {
+    /// Heads that are each there several times in a row, as what they were before they were repeated.
+    fn without_repeats(self, graph: &Graph, known: &Known<'_>) -> Self {
+        self.repeated(graph, known).unwrap_or(self)
+    }
+
+    fn repeated(&self, graph: &Graph, known: &Known<'_>) -> Option<Self> {
+        let [batch, heads, rows, columns] = self.dims;
+        let node = graph.node(self.value);
+        let (Op::Layout(Step::Broadcast { dims, map }), &[source]) = (&node.op, node.inputs.as_slice())
+        else {
+            return None;
+        };
+        let &[_, groups, repeats, _, _] = dims.as_slice() else { return None };
+        let whole = self.offset == 0 && self.strides == dense(self.dims);
+        if !whole
+            || map.as_slice() != [0, 1, 3, 4]
+            || dims.as_slice() != [batch, groups, repeats, rows, columns]
+            || groups * repeats != heads
+        {
+            return None;
+        }
+        let (value, view) = below(graph, source, known)?;
+        let strides: Vec<usize> =
+            view.strides.iter().map(|&stride| usize::try_from(stride).ok()).collect::<Option<_>>()?;
+        Some(Self {
+            value,
+            offset: usize::try_from(view.offset).ok()?,
+            dims: view.dims.try_into().ok()?,
+            strides: strides.try_into().ok()?,
+        })
+    }
+}
+
+/// The value in memory that a value is a view of.
+fn below(graph: &Graph, id: Id, known: &Known<'_>) -> Option<(Id, View)> {
+    let mut steps = Vec::new();
+    let mut at = id;
+    while !known.in_memory[at.index()] {
+        let node = graph.node(at);
+        let (Op::Layout(step), &[input]) = (&node.op, node.inputs.as_slice()) else { return None };
+        steps.push(step);
+        at = input;
+    }
+    let view = View::dense(&graph.node(at).dims).after_all(steps.into_iter().rev())?;
+    Some((at, view))
+}
+
+/// Lets attention write its result in the order that a copy after it would give, where nothing else reads it.
+pub(super) fn turn_results(graph: &Graph, tasks: &mut Vec<Task>, outputs: &[Operand]) {
+    let mut at = 0;
+    while at < tasks.len() {
+        if let Some((copy, output, strides)) = copy_after(graph, tasks, at, outputs) {
+            tasks.remove(copy);
+            if let Way::Attention(call) = &mut tasks[at].way {
+                (call.output, call.output_strides) = (output, strides);
+            }
+            tasks[at].cluster.output = output;
+        }
+        at += 1;
+    }
+}
+
+/// The copy that alone reads the result of attention, where it goes, and the strides that the result has there.
+fn copy_after(
+    graph: &Graph,
+    tasks: &[Task],
+    at: usize,
+    outputs: &[Operand],
+) -> Option<(usize, Id, [usize; 4])> {
+    let Way::Attention(call) = &tasks[at].way else { return None };
+    let mut readers =
+        tasks.iter().enumerate().filter(|(_, task)| task.cluster.reads().contains(&call.output));
+    let (copy, task) = readers.next()?;
+    let read_by_others = readers.next().is_some() || outputs.iter().any(|output| output.value == call.output);
+    let Kind::Loop(body) = &task.cluster.kind else { return None };
+    let only_load = matches!(body.steps.as_slice(), [step] if matches!(step.op, BodyOp::Load(0)));
+    let whole = body.output.is_dense() && body.output.len() == graph.node(call.output).len();
+    if read_by_others || !only_load || !whole || body.loads[0].view.offset != 0 {
+        return None;
+    }
+    let [batch, heads, rows, _] = call.queries.dims;
+    let dims = [batch, heads, rows, call.values.dims[3]];
+    let mut strides = [0; 4];
+    for (dim, from) in dense(dims).into_iter().enumerate() {
+        if dims[dim] == 1 {
+            strides[dim] = dims.iter().product();
+            continue;
+        }
+        let view = &body.loads[0].view;
+        let to = (0..view.dims.len())
+            .find(|&at| view.dims[at] == dims[dim] && view.strides[at] == from as isize)?;
+        strides[dim] = usize::try_from(body.output.strides[to]).ok()?;
+    }
+    (strides[3] == 1).then_some((copy, task.cluster.output, strides))
 }
 
 /// An operand's dimensions as batch, head, row, column.
@@ -109,8 +247,30 @@ fn heads(graph: &Graph, product: &Product, side: usize) -> Option<Heads> {
     })
 }
 
-/// The scale of a loop that is a softmax of scaled scores and nothing else.
-fn softmax(weights: &Epilogue) -> Option<f64> {
+/// What a softmax does to scores.
+struct Softmax {
+    scale: f64,
+    /// The load that says which scores count.
+    mask: Option<usize>,
+}
+
+/// A mask that is the same for all batches and heads.
+fn mask(weights: &Epilogue, load: usize) -> Option<Mask> {
+    let Operand { value, view } = &weights.body.loads[load];
+    let last = view.dims.len().checked_sub(1)?;
+    let row = last.checked_sub(1).filter(|_| weights.rows == last)?;
+    let repeats = |at: usize| view.dims[at] == 1 || view.strides[at] == 0;
+    let size = |stride: isize| usize::try_from(stride).ok();
+    (0..row).all(repeats).then_some(Mask {
+        value: *value,
+        offset: size(view.offset)?,
+        dims: [view.dims[row], view.dims[last]],
+        strides: [size(view.strides[row])?, size(view.strides[last])?],
+    })
+}
+
+/// A loop that is a softmax of scaled scores, some of them left out, and nothing else.
+fn softmax(weights: &Epilogue) -> Option<Softmax> {
     let body = &weights.body;
     let kind = |at: usize| match &body.steps[at].op {
         BodyOp::Elementwise(kind) => Some(*kind),
@@ -135,19 +295,26 @@ fn softmax(weights: &Epilogue) -> Option<f64> {
     if kind(shifted) != Some(OpKind::Subtract) {
         return None;
     }
-    let (scaled, most) = (input(shifted, 0)?, input(shifted, 1)?);
+    let (mut scaled, most) = (input(shifted, 0)?, input(shifted, 1)?);
     if fold(most) != Some(Fold::Max) || input(most, 0)? != scaled {
         return None;
     }
+    let mut mask = None;
+    if kind(scaled) == Some(OpKind::Select) && number(body, input(scaled, 2)?) == Some(f64::NEG_INFINITY) {
+        let BodyOp::Load(load) = body.steps[*body.steps[scaled].inputs.first()?].op else { return None };
+        mask = Some(load);
+        scaled = input(scaled, 1)?;
+    }
     let is_tile = |at: usize| matches!(body.steps[at].op, BodyOp::Load(load) if load == weights.tile);
     if is_tile(scaled) {
-        return Some(1.0);
+        return Some(Softmax { scale: 1.0, mask });
     }
     let (left, right) = (input(scaled, 0)?, input(scaled, 1)?);
-    match kind(scaled)? {
+    let scale = match kind(scaled)? {
         OpKind::Multiply if is_tile(left) => number(body, right),
         OpKind::Multiply if is_tile(right) => number(body, left),
         OpKind::Divide if is_tile(left) => number(body, right).map(|by| 1.0 / by),
         _ => None,
-    }
+    };
+    scale.map(|scale| Softmax { scale, mask })
 }

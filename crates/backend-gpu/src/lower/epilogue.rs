@@ -49,6 +49,8 @@ pub(super) fn of_library(graph: &Graph, product: &Product, epilogue: &Epilogue, 
         let step = &body.steps[converted(body, at)?];
         match &step.op {
             BodyOp::Elementwise(OpKind::Add) => terms.extend(&step.inputs),
+            // A bias of zeros, as models have before they are trained.
+            BodyOp::Constant(_) if is_zero(body, at) => {}
             BodyOp::Load(load) if *load == epilogue.tile && !tile => tile = true,
             BodyOp::Load(load) => {
                 let load = &body.loads[*load];

@@ -11,8 +11,10 @@ use super::epilogue::Fused;
 use super::operands::Operands;
 use crate::products::{self, Matrix, Sums};
 
-/// Most calls that one product is taken apart into.
-const MOST_CALLS: usize = 64;
+/// Most calls that one product is taken apart into: from there on copies of its operands cost less, and where an operand
+/// is the same for many batches, so that copies of it are larger than it is.
+const MOST_CALLS: usize = 2;
+const MOST_CALLS_OF_REPEATED: usize = 64;
 
 /// Bytes that every value's address is a multiple of.
 const ALIGNMENT: u32 = 256;
@@ -94,7 +96,11 @@ pub(super) fn call(
         }
     }
     let mut batches = batches(&sides, &dot);
-    if calls(&batches) > MOST_CALLS {
+    let repeated = |side: &Operand| {
+        side.view.dims.iter().zip(&side.view.strides).any(|(&dim, &stride)| dim > 1 && stride == 0)
+    };
+    let most = if sides.iter().any(repeated) { MOST_CALLS_OF_REPEATED } else { MOST_CALLS };
+    if calls(&batches) > most {
         for side in &mut sides {
             if !side.view.is_dense() {
                 *side = operands.dense(tasks, options, side, element)?;

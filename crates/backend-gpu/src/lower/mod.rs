@@ -7,6 +7,7 @@ mod geometry;
 mod narrow;
 mod operands;
 mod split;
+mod tidy;
 mod unfused;
 
 use std::collections::HashSet;
@@ -17,7 +18,7 @@ use warpforge_fusion::{Graph, Id, Op};
 use warpforge_runtime::Tier;
 use warpforge_tensor::ElementType;
 
-pub(crate) use attention::{AttentionCall, Heads};
+pub(crate) use attention::{AttentionCall, Heads, Mask};
 pub(crate) use conv::{ConvCall, Taken};
 pub(crate) use geometry::Call;
 
@@ -41,6 +42,14 @@ pub(crate) enum Way {
 pub(crate) struct Task {
     pub(crate) cluster: Cluster,
     pub(crate) way: Way,
+    /// The output of the cluster that it was chosen for, which is what a library refuses.
+    pub(crate) asked: Id,
+}
+
+impl Task {
+    fn new(cluster: Cluster, way: Way) -> Self {
+        Self { asked: cluster.output, cluster, way }
+    }
 }
 
 /// What a program becomes.
@@ -82,12 +91,22 @@ pub(crate) fn lower(graph: Graph, setting: &Setting<'_>) -> Result<Lowered, Stri
         Tier::Correctness => unfused::clusters(&graph)?,
         _ => clusters(&graph),
     };
-    let mut lowering = Lowering { operands: Operands::new(graph), setting, tasks: Vec::new() };
+    let constant = tidy::constant(&graph);
+    let mut in_memory: Vec<bool> =
+        graph.nodes.iter().map(|node| matches!(node.op, Op::Argument(_) | Op::Constant(_))).collect();
+    clusters.iter().for_each(|cluster| in_memory[cluster.output.index()] = true);
+    let mut lowering =
+        Lowering { operands: Operands::new(graph), setting, tasks: Vec::new(), constant, in_memory };
     for cluster in clusters {
         lowering.add(cluster)?;
     }
-    let Lowering { operands, tasks, .. } = lowering;
-    let (graph, once) = operands.finish();
+    let Lowering { operands, mut tasks, .. } = lowering;
+    let (graph, mut once) = operands.finish();
+    if setting.tier != Tier::Correctness {
+        attention::turn_results(&graph, &mut tasks, &outputs);
+        tidy::prune(&graph, &mut tasks, &outputs);
+        tidy::hoist(&graph, &mut once, &mut tasks, &outputs);
+    }
     Ok(Lowered { graph, once, tasks, outputs })
 }
 
@@ -95,6 +114,10 @@ struct Lowering<'a> {
     operands: Operands,
     setting: &'a Setting<'a>,
     tasks: Vec<Task>,
+    /// Whether each value of the graph depends on nothing but constants.
+    constant: Vec<bool>,
+    /// Whether each lies in memory.
+    in_memory: Vec<bool>,
 }
 
 impl Lowering<'_> {
@@ -116,9 +139,10 @@ impl Lowering<'_> {
                 return self.add_convolution(&cluster, &product.clone());
             }
             Kind::Attention(attention) if libraries && self.setting.networks => {
-                if let Some(call) = attention::call(graph, attention, cluster.output) {
+                let known = attention::Known { constant: &self.constant, in_memory: &self.in_memory };
+                if let Some(call) = attention::call(graph, attention, cluster.output, &known) {
                     let cluster = Cluster { kind: call.as_single(), ..cluster };
-                    self.tasks.push(Task { cluster, way: Way::Attention(Box::new(call)) });
+                    self.tasks.push(Task::new(cluster, Way::Attention(Box::new(call))));
                     return Ok(());
                 }
             }
@@ -136,11 +160,11 @@ impl Lowering<'_> {
         let reason = match emit(graph, &cluster, self.setting.options) {
             // No kernel at all is right for what has no elements, which operations of the host do not say of themselves.
             Ok(emitted) if emitted.kernels.is_empty() && is_host(graph, &cluster) => {
-                self.tasks.push(Task { cluster, way: Way::Host });
+                self.tasks.push(Task::new(cluster, Way::Host));
                 return Ok(());
             }
             Ok(emitted) => {
-                self.tasks.push(Task { cluster, way: Way::Emitted(emitted) });
+                self.tasks.push(Task::new(cluster, Way::Emitted(emitted)));
                 return Ok(());
             }
             Err(reason) => reason,
@@ -149,7 +173,7 @@ impl Lowering<'_> {
             return parts.into_iter().try_for_each(|part| self.add(part));
         }
         if is_host(graph, &cluster) {
-            self.tasks.push(Task { cluster, way: Way::Host });
+            self.tasks.push(Task::new(cluster, Way::Host));
             return Ok(());
         }
         Err(reason.to_string())
@@ -167,10 +191,9 @@ impl Lowering<'_> {
             let parts = split::parts(cluster).ok_or("a convolution cannot be taken from its epilogue")?;
             return parts.into_iter().try_for_each(|part| self.add(part));
         };
-        self.tasks.push(Task {
-            cluster: Cluster { kind: call.as_single(), output: cluster.output, nodes: cluster.nodes.clone() },
-            way: Way::Convolution(Box::new(call)),
-        });
+        let cluster =
+            Cluster { kind: call.as_single(), output: cluster.output, nodes: cluster.nodes.clone() };
+        self.tasks.push(Task::new(cluster, Way::Convolution(Box::new(call))));
         Ok(())
     }
 
@@ -195,10 +218,9 @@ impl Lowering<'_> {
         };
         let call =
             geometry::call(&mut self.operands, &mut self.tasks, self.setting.options, product, &fused)?;
-        self.tasks.push(Task {
-            cluster: Cluster { kind: call.as_single(), output: cluster.output, nodes: cluster.nodes.clone() },
-            way: Way::Product(Box::new(call)),
-        });
+        let cluster =
+            Cluster { kind: call.as_single(), output: cluster.output, nodes: cluster.nodes.clone() };
+        self.tasks.push(Task::new(cluster, Way::Product(Box::new(call))));
         Ok(())
     }
 }

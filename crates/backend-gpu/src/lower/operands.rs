@@ -86,7 +86,7 @@ impl Operands {
         self.known.push(known);
         let cluster = Cluster { kind: Kind::Loop(body), output: id, nodes: vec![id] };
         let emitted = emit(&self.graph, &cluster, options).map_err(|error| error.to_string())?;
-        let task = Task { cluster, way: Way::Emitted(emitted) };
+        let task = Task::new(cluster, Way::Emitted(emitted));
         if known {
             self.once.push(task);
         } else {

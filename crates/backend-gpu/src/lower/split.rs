@@ -1,7 +1,7 @@
 //! Clusters taken apart where no one kernel computes them.
 
 use warpforge_fusion::Id;
-use warpforge_fusion::cluster::{Attention, Cluster, Epilogue, Kind, Product};
+use warpforge_fusion::cluster::{Attention, Body, Cluster, Epilogue, Kind, Product};
 
 /// The parts of a cluster, in order; nothing where it has none.
 pub(super) fn parts(cluster: &Cluster) -> Option<Vec<Cluster>> {
@@ -25,7 +25,19 @@ fn product_parts(product: &Product, kind: fn(Product) -> Kind, nodes: &[Id], out
 }
 
 fn looped(epilogue: &Epilogue, nodes: Vec<Id>, output: Id) -> Cluster {
-    Cluster { kind: Kind::Loop(epilogue.body.clone()), output, nodes }
+    Cluster { kind: Kind::Loop(in_order_of_output(&epilogue.body)), output, nodes }
+}
+
+/// A loop with the dimensions of its domain in the order in which its results lie in memory: kernels write neighbours
+/// together, and turn what they read in another order.
+fn in_order_of_output(body: &Body) -> Body {
+    if body.has_reductions() {
+        return body.clone();
+    }
+    let view = &body.output;
+    let mut order: Vec<usize> = (0..body.dims.len()).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse((view.strides[at], view.dims[at] == 1)));
+    body.permuted(&order)
 }
 
 fn attention_parts(attention: &Attention, cluster: &Cluster) -> Vec<Cluster> {

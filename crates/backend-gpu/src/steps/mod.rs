@@ -3,12 +3,14 @@
 mod host;
 mod kernels;
 mod launch;
+mod mask;
 mod network;
 mod product;
 
 pub(crate) use host::Host;
 pub(crate) use kernels::{Kernels, dialect};
 pub(crate) use launch::{Launch, scratch_bytes};
+pub(crate) use mask::{Masks, Seen};
 pub(crate) use network::Netted;
 pub(crate) use product::Multiply;
 

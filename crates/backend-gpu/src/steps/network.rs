@@ -8,7 +8,7 @@ use warpforge_tensor::ElementType;
 use super::{Layout, Step};
 use crate::cuda::networks::{Network, Networks, Place, Plan, Value};
 use crate::driver::Stream;
-use crate::error::Result;
+use crate::error::{GpuError, Result};
 use crate::lower::{AttentionCall, ConvCall, Heads, Taken};
 
 /// A graph of cuDNN's operations.
@@ -74,36 +74,78 @@ impl Netted {
         })
     }
 
-    /// Attention.
+    /// Attention; `causal` where a query sees the keys up to its own number alone.
     pub(crate) fn attention(
         call: &AttentionCall,
+        causal: bool,
         library: &Arc<Networks>,
         layout: &Layout,
         stream: &Stream,
     ) -> Result<Self> {
-        let mut network = Network::new(library);
-        let AttentionCall { queries, keys, values, element, .. } = call;
-        let element = *element;
-        let [batch, heads, rows, width] = queries.dims.map(|size| size as i64);
-        let (columns, given) = (keys.dims[2] as i64, values.dims[3] as i64);
-        let operand = |network: &mut Network, of: &Heads| {
-            let at = layout.address(of.value) + (of.offset * element.byte_width()) as u64;
-            let (dims, strides) = (of.dims.map(|size| size as i64), of.strides.map(|stride| stride as i64));
-            network.tensor(element, &dims, &strides, Place::Memory(at))
+        let [batch, heads, rows, width] = call.queries.dims;
+        let (groups, columns, given) = (call.keys.dims[1], call.keys.dims[2], call.values.dims[3]);
+        let plan = match (causal, attention_in_one(call, library, layout, stream)) {
+            (false, Ok(plan)) => plan,
+            (_, Err(error @ GpuError::Lost { .. })) => return Err(error),
+            _ => attention_in_steps(call, causal, library, layout, stream)?,
         };
-        let query = operand(&mut network, queries)?;
-        let key = operand(&mut network, keys)?;
-        let value = operand(&mut network, values)?;
-        let scale = network.number(call.scale, 4)?;
-        let dims = [batch, heads, rows, given];
-        let strides = [heads * rows * given, rows * given, given, 1];
-        let output = network.tensor(element, &dims, &strides, Place::Memory(layout.address(call.output)))?;
-        network.attention([query, key, value], scale, output)?;
-        let plan = network.plan(false, (layout.workspace.address(), layout.workspace.bytes()), stream)?;
-        let name =
-            format!("library attention {batch}x{heads}x{rows}x{columns}, {width} to {given} {element}");
-        Ok(Self { plan, name })
+        let shared = if groups == heads { String::new() } else { format!(" of {groups}") };
+        let masked = if causal { ", causal" } else { "" };
+        let element = call.element;
+        let sizes = format!("{batch}x{heads}{shared}x{rows}x{columns}");
+        Ok(Self { plan, name: format!("library attention {sizes}, {width} to {given} {element}{masked}") })
     }
+}
+
+/// A network's tensor for an operand of attention.
+fn heads(network: &mut Network, of: &Heads, element: ElementType, layout: &Layout) -> Result<Value> {
+    let at = layout.address(of.value) + (of.offset * element.byte_width()) as u64;
+    let (dims, strides) = (of.dims.map(|size| size as i64), of.strides.map(|stride| stride as i64));
+    network.tensor(element, &dims, &strides, Place::Memory(at))
+}
+
+/// A network's tensor for the result of attention.
+fn result(network: &mut Network, call: &AttentionCall, layout: &Layout) -> Result<Value> {
+    let [batch, heads, rows, _] = call.queries.dims;
+    let dims = [batch, heads, rows, call.values.dims[3]].map(|size| size as i64);
+    let strides = call.output_strides.map(|stride| stride as i64);
+    network.tensor(call.element, &dims, &strides, Place::Memory(layout.address(call.output)))
+}
+
+/// cuDNN's own operation, since 9.13; it has no masks.
+fn attention_in_one(
+    call: &AttentionCall,
+    library: &Arc<Networks>,
+    layout: &Layout,
+    stream: &Stream,
+) -> Result<Plan> {
+    let mut network = Network::new(library);
+    let query = heads(&mut network, &call.queries, call.element, layout)?;
+    let key = heads(&mut network, &call.keys, call.element, layout)?;
+    let value = heads(&mut network, &call.values, call.element, layout)?;
+    let scale = network.number(call.scale, 4)?;
+    let output = result(&mut network, call, layout)?;
+    network.attention([query, key, value], scale, output)?;
+    network.plan(false, (layout.workspace.address(), layout.workspace.bytes()), stream)
+}
+
+/// The operations that attention is made of.
+fn attention_in_steps(
+    call: &AttentionCall,
+    causal: bool,
+    library: &Arc<Networks>,
+    layout: &Layout,
+    stream: &Stream,
+) -> Result<Plan> {
+    let mut network = Network::new(library);
+    let query = heads(&mut network, &call.queries, call.element, layout)?;
+    let key = heads(&mut network, &call.keys.turned(), call.element, layout)?;
+    let value = heads(&mut network, &call.values, call.element, layout)?;
+    let output = result(&mut network, call, layout)?;
+    let [batch, of, rows, _] = call.queries.dims.map(|size| size as i64);
+    let scores = [batch, of, rows, call.keys.dims[2] as i64];
+    network.attention_in_steps([query, key, value], (call.scale, causal), (call.element, scores), output)?;
+    network.plan(false, (layout.workspace.address(), layout.workspace.bytes()), stream)
 }
 
 /// Sizes with the channels second, as cuDNN counts them, and strides with the channels side by side.

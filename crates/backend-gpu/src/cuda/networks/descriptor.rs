@@ -20,6 +20,10 @@ pub(super) mod kind {
     pub(in super::super) const GRAPH: i32 = 15;
     pub(in super::super) const PLACES: i32 = 16;
     pub(in super::super) const TENSOR: i32 = 17;
+    pub(in super::super) const PRODUCT: i32 = 18;
+    pub(in super::super) const RUN_PRODUCT: i32 = 19;
+    pub(in super::super) const REDUCTION: i32 = 21;
+    pub(in super::super) const RUN_REDUCTION: i32 = 22;
     /// Since cuDNN 9.13.
     pub(in super::super) const RUN_ATTENTION: i32 = 41;
 }

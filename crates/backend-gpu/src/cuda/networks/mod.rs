@@ -7,9 +7,11 @@ mod descriptor;
 mod graph;
 mod plan;
 
+use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use descriptor::Descriptor;
 pub(crate) use graph::{Network, Place, Pointwise, Value, Windows};
 pub(crate) use plan::Plan;
 
@@ -38,9 +40,11 @@ pub(crate) struct Networks {
     functions: Functions,
     /// One thread at a time may use it.
     handle: Mutex<Handle>,
+    /// The best plan of each graph measured so far, by what the graph is.
+    plans: Mutex<HashMap<String, Arc<Descriptor>>>,
 }
 
-// SAFETY: the handle is behind a lock.
+// SAFETY: the handle is behind a lock, and plans are not changed any more.
 unsafe impl Send for Networks {}
 // SAFETY: as above.
 unsafe impl Sync for Networks {}
@@ -66,12 +70,16 @@ impl Networks {
             std::mem::forget(library);
             Ok(functions)
         });
-        let functions = functions.clone()?;
+        Self::with(gpu, functions.clone()?)
+    }
+
+    /// The library by its functions.
+    pub(crate) fn with(gpu: &Arc<Gpu>, functions: Functions) -> Result<Self> {
         gpu.enter()?;
         let mut handle = std::ptr::null_mut();
         // SAFETY: the address is that of a variable.
         check(unsafe { (functions.create)(&raw mut handle) }, "create a handle of cuDNN")?;
-        Ok(Self { gpu: Arc::clone(gpu), functions, handle: Mutex::new(handle) })
+        Ok(Self { gpu: Arc::clone(gpu), functions, handle: Mutex::new(handle), plans: Mutex::default() })
     }
 }
 

@@ -19,34 +19,43 @@ const RUNS: usize = 3;
 /// Ways of asking for proposals: the best model, and what always works.
 const ASKED: [i32; 2] = [3, 2];
 
+/// How the name of a graph begins whose operands may not be rounded further than their type does.
+pub(super) const EXACT: &str = "exact ";
+
 /// The notes of engines whose f32 is less than f32: tensor cores, rounded operands, short sums, FFT and Winograd.
 const INEXACT: [i32; 8] = [0, 1, 2, 3, 5, 6, 7, 8];
 
 /// A graph ready to run.
 pub(crate) struct Plan {
     library: Arc<Networks>,
-    plan: Descriptor,
+    plan: Arc<Descriptor>,
     places: Descriptor,
     /// Numbers that the places point to.
     _numbers: Box<[f32]>,
 }
 
 impl Plan {
+    /// The fastest plan for a graph that is known by `name`; where one of that name was found before, the same again.
     pub(super) fn new(
         library: &Arc<Networks>,
         operations: &[Descriptor],
+        name: String,
         places: &[(i64, Place)],
-        exact: bool,
-        (workspace, most): (Address, usize),
+        workspace: (Address, usize),
         stream: &Stream,
     ) -> Result<Self> {
-        // Held until the last proposal is measured: cuDNN reads and writes the handle in each of these calls.
-        let handle = library.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = library.plans.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
+        if let Some(known) = known {
+            return Self::with(library, known, places, workspace.0);
+        }
+        // Held to the end: one thread at a time may plan with a handle.
+        let held = library.handle.lock().unwrap_or_else(PoisonError::into_inner);
         let graph = Descriptor::new(library, kind::GRAPH)?;
-        graph.library_handle(800, *handle)?;
+        graph.library_handle(800, *held)?;
         let handles: Vec<Handle> = operations.iter().map(Descriptor::handle).collect();
         graph.descriptors(801, &handles)?;
         let graph = graph.finalise()?;
+        let exact = name.starts_with(EXACT);
         let mut best: Option<(Duration, Self)> = None;
         let mut reason = None;
         for mode in ASKED {
@@ -65,8 +74,8 @@ impl Plan {
                 if exact && rounds(&proposal)? {
                     continue;
                 }
-                let tried = Self::of(library, *handle, &proposal, places, (workspace, most))
-                    .and_then(|plan| Ok((plan.measure(*handle, stream)?, plan)));
+                let tried = Self::of(library, *held, &proposal, places, workspace)
+                    .and_then(|plan| Ok((plan.measure(*held, stream)?, plan)));
                 match tried {
                     Ok((time, plan)) => {
                         measured += 1;
@@ -83,7 +92,10 @@ impl Plan {
             }
         }
         let none = || reason.unwrap_or_else(|| GpuError::Other("cuDNN has no plan for this".to_owned()));
-        best.map(|(_, plan)| plan).ok_or_else(none)
+        let (_, best) = best.ok_or_else(none)?;
+        let mut plans = library.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        plans.insert(name, Arc::clone(&best.plan));
+        Ok(best)
     }
 
     fn of(
@@ -101,6 +113,16 @@ impl Plan {
         if needed > most {
             return Err(GpuError::Other(format!("a plan of cuDNN needs {needed} bytes of workspace")));
         }
+        Self::with(library, Arc::new(plan), places, workspace)
+    }
+
+    /// A plan with where its tensors are.
+    fn with(
+        library: &Arc<Networks>,
+        plan: Arc<Descriptor>,
+        places: &[(i64, Place)],
+        workspace: Address,
+    ) -> Result<Self> {
         let numbers: Box<[f32]> = places
             .iter()
             .map(|(_, place)| if let Place::Number(number) = place { *number } else { 0.0 })
@@ -124,12 +146,12 @@ impl Plan {
     fn measure(&self, handle: Handle, stream: &Stream) -> Result<Duration> {
         let gpu = &self.library.gpu;
         let (begin, end) = (Event::new(gpu)?, Event::new(gpu)?);
-        self.run_with(handle, stream)?;
+        self.run_by(handle, stream)?;
         stream.synchronise()?;
         let mut least = Duration::MAX;
         for _ in 0..RUNS {
             begin.record(stream)?;
-            self.run_with(handle, stream)?;
+            self.run_by(handle, stream)?;
             end.record(stream)?;
             stream.synchronise()?;
             least = least.min(end.since(&begin)?);
@@ -140,11 +162,11 @@ impl Plan {
     /// Starts the graph.
     pub(crate) fn run(&self, stream: &Stream) -> Result<()> {
         let handle = self.library.handle.lock().unwrap_or_else(PoisonError::into_inner);
-        self.run_with(*handle, stream)
+        self.run_by(*handle, stream)
     }
 
-    /// Starts the graph by a handle that the caller has locked.
-    fn run_with(&self, handle: Handle, stream: &Stream) -> Result<()> {
+    /// Starts the graph by a handle that nobody else uses now.
+    fn run_by(&self, handle: Handle, stream: &Stream) -> Result<()> {
         let functions = &self.library.functions;
         // SAFETY: handle, plan and places live; the places belong to the plan's tensors.
         unsafe {

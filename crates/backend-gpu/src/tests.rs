@@ -1,0 +1,184 @@
+//! The host's side of runs, on libraries that only remember what they were asked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use warpforge_runtime::{Executable, Program, RunOptions};
+use warpforge_tensor::{ElementType, FloatType, Shape, Tensor};
+
+use crate::compile::{Request, make};
+use crate::executable::Compiled;
+use crate::fake;
+use crate::library::Vendor;
+use warpforge_codegen::Products as Rounding;
+use warpforge_diag::Source;
+use warpforge_fusion::graph::import;
+use warpforge_fusion::simplify::simplify;
+use warpforge_runtime::{Tier, Weights};
+use warpforge_snakeburger::text;
+
+const BF16: ElementType = ElementType::Float(FloatType::Bf16);
+
+fn compiled(text: &str, vendor: Vendor) -> Compiled {
+    compiled_with(text, vendor, false)
+}
+
+/// A program for a GPU that is none, with cuDNN or without.
+fn compiled_with(text: &str, vendor: Vendor, cudnn: bool) -> Compiled {
+    let module = text::parse(&Source::new("m", text), &text::Options::default()).unwrap();
+    let program = Program::new(Arc::new(module), "main", Weights::default()).unwrap();
+    let graph = simplify(&import(program.module().function("main").unwrap(), &|_| None).unwrap());
+    let gpu = fake::gpu(vendor).unwrap();
+    let products = Some(Arc::new(fake::products(&gpu).unwrap()));
+    let (tier, rounding) = (Tier::Production, Rounding::Model);
+    let networks = cudnn.then(|| Arc::new(fake::networks(&gpu).unwrap()));
+    let request = Request { program: &program, graph, tier, rounding, products, networks };
+    let Ok(made) = make(&gpu, &request) else { panic!("not made") };
+    Compiled::new(made)
+}
+
+const CHAIN: &str = "func.func @main(%a: tensor<64xf32>, %b: tensor<64xf32>) -> tensor<64xf32> {
+    %0 = stablehlo.multiply %a, %b : tensor<64xf32>
+    %1 = stablehlo.tanh %0 : tensor<64xf32>
+    func.return %1 : tensor<64xf32>\n}";
+
+const DENSE: &str =
+    "func.func @main(%x: tensor<8x32xf32>, %w: tensor<16x32xf32>, %b: tensor<16xf32>) -> tensor<8x16xf32> {
+    %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1] : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+    %1 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<16xf32>) -> tensor<8x16xf32>
+    %2 = stablehlo.add %0, %1 : tensor<8x16xf32>
+    %z = stablehlo.constant dense<0.0> : tensor<8x16xf32>
+    %3 = stablehlo.maximum %2, %z : tensor<8x16xf32>
+    func.return %3 : tensor<8x16xf32>\n}";
+
+fn input(dims: &[usize]) -> Tensor {
+    Tensor::from_slice(dims, &vec![1.0f32; dims.iter().product()]).unwrap()
+}
+
+#[test]
+fn work_is_recorded_once_and_inputs_stay_where_they_are() {
+    for vendor in [Vendor::Cuda, Vendor::Hip] {
+        let compiled = compiled(CHAIN, vendor);
+        assert_eq!(compiled.counters().unwrap().kernel_launches, 1);
+        fake::calls();
+        let inputs = [input(&[64]), input(&[64])];
+        let mut bound = compiled.bind(&inputs).unwrap().unwrap();
+        assert_eq!(fake::calls(), ["copy in 256", "copy in 256"]);
+        bound.run().unwrap();
+        let first = fake::calls();
+        assert_eq!(
+            (first[0].as_str(), first[2].as_str(), first[3].as_str()),
+            ("record", "recorded", "launch all")
+        );
+        assert_eq!(bound.run().unwrap(), Duration::from_millis(1));
+        assert_eq!(fake::calls(), ["launch all"]);
+        bound.outputs().unwrap();
+        assert_eq!(fake::calls(), ["copy out 256"]);
+    }
+}
+
+#[test]
+fn a_dense_layer_is_one_call_of_either_vendors_library() {
+    // The numbers of f32 sums, of an operand that is transposed, and of the epilogue with its bias and ReLU.
+    for (vendor, sums, transposed, epilogue) in [(Vendor::Cuda, 68, (3, 1), 7), (Vendor::Hip, 2, (0, 112), 2)]
+    {
+        let compiled = compiled(DENSE, vendor);
+        let calls = fake::calls();
+        assert!(calls.contains(&format!("describe a product: sums {sums}, scale 0")), "{calls:?}");
+        assert!(
+            calls.contains(&format!("product attribute {} = {}", transposed.0, transposed.1)),
+            "{calls:?}"
+        );
+        assert!(calls.contains(&format!("product attribute {epilogue} = 6")), "{calls:?}");
+        assert!(calls.contains(&"matrix of 0: 32 x 16, 32 apart".to_owned()), "{calls:?}");
+        assert!(calls.contains(&"matrix of 0: 32 x 8, 32 apart".to_owned()), "{calls:?}");
+        assert!(calls.contains(&"matrix of 0: 16 x 8, 16 apart".to_owned()), "{calls:?}");
+        let inputs = [input(&[8, 32]), input(&[16, 32]), input(&[16])];
+        compiled.run(&inputs, &RunOptions::default()).unwrap();
+        let calls = fake::calls();
+        assert_eq!(calls.iter().filter(|call| *call == "multiply").count(), 1, "{calls:?}");
+    }
+}
+
+#[test]
+fn more_memory_than_there_is_is_an_error_with_numbers() {
+    let gpu = fake::gpu(Vendor::Cuda).unwrap();
+    let error = gpu.allocate(4 << 30).err().unwrap().to_string();
+    assert!(error.contains("4294967296 bytes are needed, 1048576 of 1073741824 are free"), "{error}");
+}
+
+/// What the steps of a run are called.
+fn steps(compiled: &Compiled, inputs: &[Tensor]) -> Vec<String> {
+    let options = RunOptions { profile: true, observer: None };
+    let outcome = compiled.run(inputs, &options).unwrap();
+    outcome.profile.events.iter().map(|event| event.name.clone()).collect()
+}
+
+/// Attention of four heads that share two heads of keys and values, masked by a constant.
+fn attention(mask: &str) -> String {
+    let (q, k, s) = ("tensor<1x4x2x8xbf16>", "tensor<1x4x2x8xbf16>", "tensor<1x4x2x2xf32>");
+    let (few, each, r) = ("tensor<1x2x2x8xbf16>", "tensor<1x2x2x2x8xbf16>", "tensor<1x4x2xf32>");
+    format!(
+        "func.func @main(%q: {q}, %k0: {few}, %v0: {few}) -> tensor<1x2x4x8xbf16> {{
+    %k1 = stablehlo.broadcast_in_dim %k0, dims = [0, 1, 3, 4] : ({few}) -> {each}
+    %k = stablehlo.reshape %k1 : ({each}) -> {k}
+    %v1 = stablehlo.broadcast_in_dim %v0, dims = [0, 1, 3, 4] : ({few}) -> {each}
+    %v = stablehlo.reshape %v1 : ({each}) -> {k}
+    %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %c = stablehlo.constant dense<0.5> : {s}
+    %m = stablehlo.constant dense<{mask}> : tensor<2x2xi1>
+    %see = stablehlo.broadcast_in_dim %m, dims = [2, 3] : (tensor<2x2xi1>) -> tensor<1x4x2x2xi1>
+    %none = stablehlo.constant dense<0xFF800000> : {s}
+    %p = stablehlo.dot_general %q, %k, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [3] : ({q}, {k}) -> {s}
+    %y = stablehlo.multiply %p, %c : {s}
+    %x = stablehlo.select %see, %y, %none : tensor<1x4x2x2xi1>, {s}
+    %max = stablehlo.reduce(%x init: %least) applies stablehlo.maximum across dimensions = [3] : ({s}, tensor<f32>) -> {r}
+    %mm = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : ({r}) -> {s}
+    %dd = stablehlo.subtract %x, %mm : {s}
+    %e = stablehlo.exponential %dd : {s}
+    %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : ({s}, tensor<f32>) -> {r}
+    %ss = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : ({r}) -> {s}
+    %w = stablehlo.divide %e, %ss : {s}
+    %vw = stablehlo.convert %v : ({k}) -> tensor<1x4x2x8xf32>
+    %o = stablehlo.dot_general %w, %vw, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [2] : ({s}, tensor<1x4x2x8xf32>) -> tensor<1x4x2x8xf32>
+    %on = stablehlo.convert %o : (tensor<1x4x2x8xf32>) -> {q}
+    %r = stablehlo.transpose %on, dims = [0, 2, 1, 3] : ({q}) -> tensor<1x2x4x8xbf16>
+    return %r : tensor<1x2x4x8xbf16>\n}}"
+    )
+}
+
+#[test]
+fn attention_with_a_known_mask_is_one_call_that_takes_shared_keys_and_gives_any_order() {
+    let zeros = |dims: &[usize]| Tensor::zeros(BF16, Shape::new(dims).unwrap()).unwrap();
+    let inputs = [zeros(&[1, 4, 2, 8]), zeros(&[1, 2, 2, 8]), zeros(&[1, 2, 2, 8])];
+    let causal = compiled_with(&attention("[[true, false], [true, true]]"), Vendor::Cuda, true);
+    let calls = fake::calls();
+    assert_eq!(steps(&causal, &inputs), ["library attention 1x4 of 2x2x2, 8 to 8 bf16, causal"]);
+    // Keys are turned and have two heads; indices of rows and columns are compared; the result has its heads inside.
+    for wanted in
+        ["attribute 902 = 1 2 8 2", "attribute 0 = 501", "attribute 0 = 303", "attribute 903 = 64 8 32 1"]
+    {
+        assert!(calls.contains(&wanted.to_owned()), "{wanted}: {calls:?}");
+    }
+    let open = compiled_with(&attention("true"), Vendor::Cuda, true);
+    assert_eq!(steps(&open, &inputs), ["library attention 1x4 of 2x2x2, 8 to 8 bf16"]);
+    let other = compiled_with(&attention("[[true, true], [false, true]]"), Vendor::Cuda, true);
+    assert!(steps(&other, &inputs).iter().all(|step| !step.contains("library attention")));
+}
+
+#[test]
+fn what_is_known_before_a_run_is_computed_before_it() {
+    let compiled = compiled(
+        "func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %i = stablehlo.iota dim = 0 : tensor<8x8xf32>
+    %z = stablehlo.constant dense<0.0> : tensor<f32>
+    %s = stablehlo.slice %i [1:8, 0:8] : (tensor<8x8xf32>) -> tensor<7x8xf32>
+    %p = stablehlo.pad %s, %z, low = [1, 0], high = [0, 0], interior = [0, 0] : (tensor<7x8xf32>, tensor<f32>) -> tensor<8x8xf32>
+    %r = stablehlo.add %x, %p : tensor<8x8xf32>
+    return %r : tensor<8x8xf32>\n}",
+        Vendor::Cuda,
+    );
+    assert!(fake::calls().iter().any(|call| call.starts_with("launch")));
+    assert_eq!(steps(&compiled, &[input(&[8, 8])]).len(), 1);
+}

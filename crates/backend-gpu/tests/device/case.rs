@@ -1,0 +1,142 @@
+//! A program, its inputs, and the comparison of what a GPU gives with what the reference does.
+
+use std::sync::Arc;
+
+use libtest_mimic::Failed;
+use warpforge_backend_gpu::Gpus;
+use warpforge_diag::Source;
+use warpforge_runtime::{
+    Backend, Device, Executable, Precision, Program, Reference, RunOptions, Target, Tier, Weights,
+};
+use warpforge_snakeburger::text;
+use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
+
+/// A program and how near its results must be.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    pub(crate) name: String,
+    text: String,
+    /// Of the largest value of a result.
+    within: f64,
+    precision: Precision,
+    /// Whether some of it may run on the reference.
+    on_host: bool,
+    /// What the engine must call some of its steps in production.
+    steps: Vec<&'static str>,
+}
+
+impl Case {
+    pub(crate) fn new(name: impl Into<String>, text: impl Into<String>, within: f64) -> Self {
+        let (name, text) = (name.into(), text.into());
+        Self { name, text, within, precision: Precision::Model, on_host: false, steps: Vec::new() }
+    }
+
+    /// The same with products rounded to a precision.
+    pub(crate) fn in_precision(mut self, name: &str) -> Self {
+        self.name += &format!("_{name}");
+        self.precision = Precision::Named(name.to_owned());
+        self
+    }
+
+    /// The same, where the reference may run a part.
+    pub(crate) fn on_host(mut self) -> Self {
+        self.on_host = true;
+        self
+    }
+
+    /// The same, with a step in production whose name has this in it.
+    pub(crate) fn with_step(mut self, step: &'static str) -> Self {
+        self.steps.push(step);
+        self
+    }
+
+    fn program(&self) -> Result<Program, Failed> {
+        let source = Source::new(self.name.clone(), self.text.clone());
+        let module = text::parse(&source, &text::Options::default()).map_err(|error| format!("{error:?}"))?;
+        Ok(Program::new(Arc::new(module), "main", Weights::default())?)
+    }
+
+    /// What the reference gives.
+    pub(crate) fn expected(&self) -> Result<Vec<Tensor>, Failed> {
+        let program = self.program()?;
+        let target = Target {
+            device: Device::Cpu,
+            tier: Tier::Correctness,
+            precision: Precision::Model,
+            threads: None,
+        };
+        let reference = Reference.compile(&program, &target)?;
+        Ok(reference.run(&inputs(&program), &RunOptions::default())?.outputs)
+    }
+
+    /// Compiles the program for the first GPU.
+    pub(crate) fn compile(&self, gpus: &Gpus, tier: Tier) -> Result<Box<dyn Executable>, Failed> {
+        let precision = self.precision.clone();
+        let target = Target { device: Device::Cuda(0), tier, precision, threads: None };
+        Ok(gpus.compile(&self.program()?, &target)?)
+    }
+
+    /// Runs the program on the first GPU, three times: step by step, recording, and as recorded.
+    pub(crate) fn agrees(&self, gpus: &Gpus, tier: Tier) -> Result<(), Failed> {
+        let expected = self.expected()?;
+        let executable = self.compile(gpus, tier)?;
+        let on_reference = executable.on_reference();
+        if !self.on_host && !on_reference.is_empty() {
+            return Err(format!("runs on the reference: {}", on_reference.join(", ")).into());
+        }
+        let inputs = inputs(executable.program());
+        for profile in [true, false, false] {
+            let outcome = executable.run(&inputs, &RunOptions { profile, observer: None })?;
+            if profile && tier == Tier::Production {
+                let names: Vec<&str> =
+                    outcome.profile.events.iter().map(|event| event.name.as_str()).collect();
+                for step in &self.steps {
+                    if !names.iter().any(|name| name.contains(step)) {
+                        return Err(format!("no step is `{step}`: {}", names.join("; ")).into());
+                    }
+                }
+            }
+            self.compare(&expected, &outcome.outputs)?;
+        }
+        Ok(())
+    }
+
+    fn compare(&self, expected: &[Tensor], found: &[Tensor]) -> Result<(), Failed> {
+        if expected.len() != found.len() {
+            return Err(format!("{} results, {} expected", found.len(), expected.len()).into());
+        }
+        for (at, (expected, found)) in expected.iter().zip(found).enumerate() {
+            let scale = expected.iter().map(|value| value.to_f64().abs()).fold(0.0, f64::max);
+            for (place, (one, other)) in expected.iter().zip(found.iter()).enumerate() {
+                let (one, other) = (one.to_f64(), other.to_f64());
+                let near = (one - other).abs() <= self.within * scale.max(1.0);
+                if !near && !(one.is_nan() && other.is_nan()) && one != other {
+                    return Err(format!("result {at}, element {place}: {other}, {one} expected").into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Numbers from -1 to 1, integers from -7 to 7, always the same.
+fn inputs(program: &Program) -> Vec<Tensor> {
+    let mut state = 1u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f64 / f64::from(1u32 << 23) - 1.0
+    };
+    let mut tensor = |ty: &warpforge_ir::TensorType| {
+        let (element, dims) = (ty.element().storage().unwrap(), ty.shape_usize().unwrap());
+        let shape = Shape::new(dims).unwrap();
+        let values: Vec<Scalar> = (0..shape.num_elements())
+            .map(|_| match element {
+                ElementType::Float(_) => Scalar::Float(next()),
+                ElementType::Bool => Scalar::Bool(next() > 0.0),
+                _ => Scalar::Int((next() * 8.0) as i128),
+            })
+            .collect();
+        Tensor::from_scalars(element, shape, values).unwrap()
+    };
+    program.inputs().iter().map(|(_, ty)| tensor(ty)).collect()
+}

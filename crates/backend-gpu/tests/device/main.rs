@@ -1,0 +1,51 @@
+//! Programs on a real GPU beside the reference, one test for each program and tier. Where there is no GPU they are
+//! ignored, and the first line says why; that the reference runs them is tested everywhere.
+//!
+//! `compute-sanitizer` runs this program: [docs/gpu.md](../../../../docs/gpu.md).
+
+mod case;
+mod errors;
+mod loops;
+mod networks;
+mod products;
+mod single;
+
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Trial};
+use warpforge_backend_gpu::{Gpus, Vendor};
+use warpforge_runtime::{Backend, Device, Tier};
+
+use case::Case;
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let gpus = Arc::new(Gpus::new(Vendor::Cuda));
+    let missing = gpus.why_not(Device::Cuda(0));
+    if let Some(reason) = &missing {
+        eprintln!("ignored, all that need a GPU: {reason}");
+    }
+    let cases = [loops::cases(), products::cases(), networks::cases(), single::cases()].concat();
+    let mut trials: Vec<Trial> = cases.iter().flat_map(|case| trials(case, &gpus)).collect();
+    trials.extend(errors::trials(&gpus));
+    let trials = trials.into_iter().map(|trial| {
+        let needs_gpu = trial.kind() == NEEDS_GPU;
+        trial.with_ignored_flag(needs_gpu && missing.is_some())
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit();
+}
+
+/// The kind of tests that need a GPU.
+const NEEDS_GPU: &str = "gpu";
+
+fn trials(case: &Case, gpus: &Arc<Gpus>) -> Vec<Trial> {
+    let reference = case.clone();
+    let mut trials =
+        vec![Trial::test(format!("{}/reference", case.name), move || reference.expected().map(drop))];
+    for tier in Tier::ALL {
+        let (case, gpus) = (case.clone(), Arc::clone(gpus));
+        let name = format!("{}/{tier}", case.name);
+        trials.push(Trial::test(name, move || case.agrees(&gpus, tier)).with_kind(NEEDS_GPU));
+    }
+    trials
+}

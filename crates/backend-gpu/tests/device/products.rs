@@ -1,0 +1,81 @@
+//! Matrix products in all types, with what is done to their results.
+
+use crate::case::Case;
+
+pub(crate) fn cases() -> Vec<Case> {
+    let mut all = Vec::new();
+    for (element, within) in [("f32", 1e-5), ("f64", 1e-12), ("bf16", 2e-2), ("f16", 5e-3)] {
+        for (m, n, k) in [(24, 56, 40), (129, 65, 33), (128, 256, 64), (1, 64, 32)] {
+            let name = format!("dense_{element}_{m}x{n}x{k}");
+            let step = if n % 8 == 0 && k % 8 == 0 { "library dot" } else { "" };
+            all.push(Case::new(name, dense(element, [m, n, k], "maximum"), within).with_step(step));
+        }
+        all.push(Case::new(format!("gated_{element}"), dense(element, [40, 48, 64], "tanh"), within));
+        all.push(Case::new(format!("residual_{element}"), residual(element), within));
+    }
+    for (precision, within) in [("tf32", 2e-3), ("bf16", 2e-2), ("f16", 3e-3)] {
+        let text = dense("f32", [64, 72, 80], "maximum");
+        all.push(Case::new("dense", text, within).in_precision(precision));
+    }
+    all.push(Case::new(
+        "batches_in_any_layout",
+        "func.func @main(%x: tensor<3x8x5x16xf32>, %y: tensor<3x5x16x8xf32>) -> tensor<3x5x8x8xf32> {
+    %0 = stablehlo.dot_general %x, %y, batching_dims = [0, 2] x [0, 1], contracting_dims = [3] x [2] : (tensor<3x8x5x16xf32>, tensor<3x5x16x8xf32>) -> tensor<3x5x8x8xf32>
+    return %0 : tensor<3x5x8x8xf32>\n}",
+        1e-5,
+    ));
+    all.push(Case::new(
+        "integers_of_products",
+        "func.func @main(%x: tensor<40x64xi8>, %y: tensor<64x48xi8>) -> tensor<40x48xi32> {
+    %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<40x64xi8>, tensor<64x48xi8>) -> tensor<40x48xi32>
+    return %0 : tensor<40x48xi32>\n}",
+        0.0,
+    ));
+    all.push(Case::new(
+        "nothing_to_sum",
+        "func.func @main(%x: tensor<4x0xf32>, %y: tensor<0x5xf32>) -> tensor<4x5xf32> {
+    %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<4x0xf32>, tensor<0x5xf32>) -> tensor<4x5xf32>
+    return %0 : tensor<4x5xf32>\n}",
+        0.0,
+    ));
+    all
+}
+
+/// A dense layer: weights transposed, a bias, and an activation: the maximum with zero or a function.
+fn dense(element: &str, [m, n, k]: [usize; 3], activation: &str) -> String {
+    let (x, w, b, y) = (
+        format!("tensor<{m}x{k}x{element}>"),
+        format!("tensor<{n}x{k}x{element}>"),
+        format!("tensor<{n}x{element}>"),
+        format!("tensor<{m}x{n}x{element}>"),
+    );
+    let last = match activation {
+        "maximum" => "%z".to_owned(),
+        _ => String::new(),
+    };
+    let last = if last.is_empty() { "%2".to_owned() } else { format!("%2, {last}") };
+    format!(
+        "func.func @main(%x: {x}, %w: {w}, %b: {b}) -> {y} {{
+    %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1] : ({x}, {w}) -> {y}
+    %1 = stablehlo.broadcast_in_dim %b, dims = [1] : ({b}) -> {y}
+    %2 = stablehlo.add %0, %1 : {y}
+    %z = stablehlo.constant dense<0.0> : {y}
+    %3 = stablehlo.{activation} {last} : {y}
+    return %3 : {y}\n}}"
+    )
+}
+
+/// A product that is added to a value like its result.
+fn residual(element: &str) -> String {
+    let (x, w, y) = (
+        format!("tensor<40x64x{element}>"),
+        format!("tensor<64x48x{element}>"),
+        format!("tensor<40x48x{element}>"),
+    );
+    format!(
+        "func.func @main(%x: {x}, %w: {w}, %r: {y}) -> {y} {{
+    %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : ({x}, {w}) -> {y}
+    %1 = stablehlo.add %0, %r : {y}
+    return %1 : {y}\n}}"
+    )
+}
