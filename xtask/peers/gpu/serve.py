@@ -109,25 +109,23 @@ class Peer:
         return torch.enable_grad() if self.made.training else torch.no_grad()
 
     def _check(self, name: str) -> dict[str, Any]:
-        """How far ours and PyTorch's are from each other, and each from f64's where that is small enough to compute."""
-        ours = list(load_file(self.folder / name / "ours.safetensors").values())
+        """How far our outputs are from PyTorch's, as a part of their norm: the largest of all, and which it is."""
+        ours = load_file(self.folder / name / "ours.safetensors")
         made = self.made
         with self._gradients():
             if made.training:
-                loss = made.module(*made.inputs)
-                loss.backward()
-                theirs = [loss, *(parameter.grad for parameter in made.module.parameters())]
-                made.module.zero_grad(set_to_none=True)
+                theirs = _trained(made)
             else:
-                theirs = [made.module(*made.inputs)]
-        shapes = sorted(tuple(tensor.shape) for tensor in theirs if tensor is not None)
-        if sorted(tuple(tensor.shape) for tensor in ours) != shapes:
-            return {"failed": f"{len(ours)} outputs of ours, {len(theirs)} of PyTorch's, or other shapes"}
-        pairs = zip(ours, theirs, strict=True) if not made.training else _matched(ours, theirs)
+                theirs = dict(zip(ours, [made.module(*made.inputs)], strict=True))
+        if {name: one.shape for name, one in ours.items()} != {name: one.shape for name, one in theirs.items()}:
+            missing = sorted(set(theirs) ^ set(ours))[:3]
+            return {"failed": f"{len(ours)} outputs of ours, {len(theirs)} of PyTorch's, such as {missing}"}
         # Gradients that are nothing but rounding count by the size of the others.
-        largest = max(other.double().norm().item() for other in theirs)
+        largest = max(other.double().norm().item() for other in theirs.values())
         least = largest * SMALL if made.training else 0.0
-        return {"distance": max(_distance(one.to("cuda"), other, least) for one, other in pairs)}
+        distances = {name: _distance(one.to("cuda"), theirs[name], least) for name, one in ours.items()}
+        worst = max(distances, key=distances.__getitem__)
+        return {"distance": distances[worst], "worst": worst}
 
     def _copy(self) -> dict[str, Any]:
         source = torch.randn(1 << 29, device="cuda")
@@ -136,16 +134,13 @@ class Peer:
         return {"bytes_per_s": 2 * source.numel() * 4 / milliseconds * 1e3}
 
 
-def _matched(ours: list[torch.Tensor], theirs: list[torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Each of ours with the nearest of PyTorch's that has its shape: gradients come in another order."""
-    left = list(theirs)
-    pairs = []
-    for one in ours:
-        same = [other for other in left if other.shape == one.shape]
-        best = min(same, key=lambda other: _distance(one.to("cuda"), other))
-        left = [other for other in left if other is not best]
-        pairs.append((one, best))
-    return pairs
+def _trained(made: workloads.Workload) -> dict[str, torch.Tensor]:
+    """The loss and the gradient of each parameter, by the names that exported programs give them."""
+    loss = made.module(*made.inputs)
+    loss.backward()
+    gradients = {f"grad.{name}": parameter.grad for name, parameter in made.module.named_parameters()}
+    made.module.zero_grad(set_to_none=True)
+    return {"loss": loss.detach(), **{name: grad for name, grad in gradients.items() if grad is not None}}
 
 
 def _distance(one: torch.Tensor, other: torch.Tensor, least: float = 0.0) -> float:

@@ -7,7 +7,7 @@ use warpforge_fusion::{Graph, Id, Op, View};
 use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::epilogue::{converted, is_whole, number};
+use super::epilogue::{converted, number};
 use super::{Task, Way};
 
 /// Where the elements of an operand lie: batch, head, row, column.
@@ -85,14 +85,11 @@ pub(super) fn call(
     if !narrow || !same || graph.node(output).element != element {
         return None;
     }
-    let plain_result = match &values.epilogue {
-        Some(Epilogue { body, tile, .. }) => {
-            let last = converted(body, body.steps.len().checked_sub(1)?)?;
-            is_whole(graph, body, output)
-                && matches!(body.steps[last].op, BodyOp::Load(load) if load == *tile)
-        }
-        None => false,
-    };
+    let Epilogue { body, tile, .. } = values.epilogue.as_ref()?;
+    let last = converted(body, body.steps.len().checked_sub(1)?)?;
+    let plain_result = body.output.len() == graph.node(output).len()
+        && matches!(body.steps[last].op, BodyOp::Load(load) if load == *tile);
+    let (tile, written) = (&body.loads[*tile].view, &body.output);
     let Softmax { scale, mask } = softmax(weights)?;
     let mask = match mask {
         Some(load) => Some(self::mask(weights, load).filter(|mask| known.constant[mask.value.index()])?),
@@ -104,7 +101,8 @@ pub(super) fn call(
     if keys.dims[1] != values.dims[1] {
         return None;
     }
-    let output_strides = dense([queries.dims[0], queries.dims[1], queries.dims[2], values.dims[3]]);
+    let given = [queries.dims[0], queries.dims[1], queries.dims[2], values.dims[3]];
+    let output_strides = moved(given, tile, written)?;
     let columns = [queries.dims[3], values.dims[3]];
     let fits = columns.iter().all(|&width| width % 8 == 0 && width <= 128);
     let side_by_side = queries.strides[3] == 1 && keys.strides[3] == 1 && values.strides[3] == 1;
@@ -188,6 +186,11 @@ fn copy_after(
     outputs: &[Operand],
 ) -> Option<(usize, Id, [usize; 4])> {
     let Way::Attention(call) = &tasks[at].way else { return None };
+    let [batch, heads, rows, _] = call.queries.dims;
+    let dims = [batch, heads, rows, call.values.dims[3]];
+    if call.output_strides != moved(dims, &View::dense(&dims), &View::dense(&dims))? {
+        return None;
+    }
     let mut readers =
         tasks.iter().enumerate().filter(|(_, task)| task.cluster.reads().contains(&call.output));
     let (copy, task) = readers.next()?;
@@ -195,23 +198,27 @@ fn copy_after(
     let Kind::Loop(body) = &task.cluster.kind else { return None };
     let only_load = matches!(body.steps.as_slice(), [step] if matches!(step.op, BodyOp::Load(0)));
     let whole = body.output.is_dense() && body.output.len() == graph.node(call.output).len();
-    if read_by_others || !only_load || !whole || body.loads[0].view.offset != 0 {
+    if read_by_others || !only_load || !whole {
         return None;
     }
-    let [batch, heads, rows, _] = call.queries.dims;
-    let dims = [batch, heads, rows, call.values.dims[3]];
+    let strides = moved(dims, &body.loads[0].view, &body.output)?;
+    Some((copy, task.cluster.output, strides))
+}
+
+/// The strides of dense batches, heads, rows and columns where a loop that reads them by one view writes them by another;
+/// columns stay side by side.
+fn moved(dims: [usize; 4], read: &View, written: &View) -> Option<[usize; 4]> {
     let mut strides = [0; 4];
     for (dim, from) in dense(dims).into_iter().enumerate() {
         if dims[dim] == 1 {
             strides[dim] = dims.iter().product();
             continue;
         }
-        let view = &body.loads[0].view;
-        let to = (0..view.dims.len())
-            .find(|&at| view.dims[at] == dims[dim] && view.strides[at] == from as isize)?;
-        strides[dim] = usize::try_from(body.output.strides[to]).ok()?;
+        let same = |&at: &usize| read.dims[at] == dims[dim] && read.strides[at] == from as isize;
+        let at = (0..read.dims.len()).find(same)?;
+        strides[dim] = usize::try_from(written.strides[at]).ok()?;
     }
-    (strides[3] == 1).then_some((copy, task.cluster.output, strides))
+    (strides[3] == 1 && read.offset == 0 && written.offset == 0).then_some(strides)
 }
 
 /// An operand's dimensions as batch, head, row, column.

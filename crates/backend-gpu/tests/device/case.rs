@@ -109,8 +109,10 @@ impl Case {
             let scale = expected.iter().map(|value| value.to_f64().abs()).fold(0.0, f64::max);
             for (place, (one, other)) in expected.iter().zip(found.iter()).enumerate() {
                 let (one, other) = (one.to_f64(), other.to_f64());
-                let near = (one - other).abs() <= self.within * scale.max(1.0);
-                if !near && !(one.is_nan() && other.is_nan()) && one != other {
+                let same = one == other || (one.is_nan() && other.is_nan());
+                if !same
+                    && ((one - other).abs() > self.within * scale.max(1.0) || one.is_nan() != other.is_nan())
+                {
                     return Err(format!("result {at}, element {place}: {other}, {one} expected").into());
                 }
             }

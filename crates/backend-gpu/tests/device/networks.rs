@@ -101,7 +101,7 @@ fn attention(element: &str, sizes: &Sizes, masked: Masked) -> String {
                 format!("%j = stablehlo.iota dim = 1 : {index}"),
                 format!("%le = stablehlo.compare LE, %j, %i : ({index}, {index}) -> tensor<{m}x{n}xi1>"),
                 // Something that keeps the mask from being computed inside the loop.
-                format!("%t = stablehlo.constant dense<true> : tensor<i1>"),
+                "%t = stablehlo.constant dense<true> : tensor<i1>".to_owned(),
                 format!(
                     "%low = stablehlo.pad %le, %t, low = [0, 0], high = [1, 1], interior = [0, 0] : (tensor<{m}x{n}xi1>, tensor<i1>) -> tensor<{}x{}xi1>",
                     m + 1,

@@ -162,7 +162,7 @@ fn contest(peer: &mut Peer, warpt: &Path, work: &Path, args: &GpuArgs, workload:
     }
     if row.ran() {
         match peer.ask(&json!({ "do": "check", "workload": name })) {
-            Ok(answer) => row.distance(answer["distance"].as_f64()),
+            Ok(answer) => row.distance(answer["distance"].as_f64(), answer["worst"].as_str()),
             Err(error) => row.problem(format!("not compared: {error}")),
         }
     }

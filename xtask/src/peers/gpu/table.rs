@@ -18,6 +18,8 @@ pub(super) struct Row {
     bytes: Option<f64>,
     on_reference: usize,
     distance: Option<f64>,
+    /// The output that is so far.
+    worst: Option<String>,
     problems: Vec<String>,
     notes: Vec<String>,
 }
@@ -42,8 +44,9 @@ impl Row {
         !self.ours.is_empty()
     }
 
-    pub(super) fn distance(&mut self, distance: Option<f64>) {
+    pub(super) fn distance(&mut self, distance: Option<f64>, worst: Option<&str>) {
         self.distance = distance;
+        self.worst = worst.map(str::to_owned);
     }
 
     pub(super) fn problem(&mut self, what: String) {
@@ -67,8 +70,9 @@ impl Row {
     /// What is wrong with our side, if anything is.
     pub(super) fn wrong(&self) -> Option<String> {
         let far = self.distance.filter(|&distance| distance.is_nan() || distance > self.near);
-        let far = far
-            .map(|distance| format!("outputs are {distance:.1e} from PyTorch's, {:.0e} allowed", self.near));
+        let which = self.worst.as_deref().unwrap_or("outputs");
+        let far =
+            far.map(|distance| format!("{which}: {distance:.1e} from PyTorch's, {:.0e} allowed", self.near));
         let all: Vec<String> = self.problems.iter().cloned().chain(far).collect();
         (!all.is_empty()).then(|| format!("{} ({}): {}", self.name, self.tier, all.join("; ")))
     }
@@ -157,7 +161,7 @@ pub(super) fn json(rows: &[Row], copy: Option<f64>) -> Value {
         json!({
             "workload": row.name, "tier": row.tier, "torch_ms": row.theirs, "ours_ms": row.ours, "ratio": row.ratio(),
             "kernel_launches": row.launches, "bytes_moved": row.bytes, "on_reference": row.on_reference,
-            "distance": row.distance, "problems": row.problems, "notes": row.notes,
+            "distance": row.distance, "worst": row.worst, "problems": row.problems, "notes": row.notes,
         })
     };
     json!({ "copy_bytes_per_s": copy, "workloads": rows.iter().map(row).collect::<Vec<_>>() })
