@@ -16,11 +16,11 @@ use crate::driver::{Address, Buffer, Gpu, Stream};
 use crate::error::{GpuError, Result};
 use crate::executable::Made;
 use crate::library::Vendor;
-use crate::lower::{AttentionCall, Lowered, Setting, Task, Way, lower};
+use crate::lower::{AttentionCall, Lowered, Masking, Seen, Setting, Task, Way, lower};
 use crate::products::{Products, WORKSPACE};
 use crate::salt::Saltings;
 use crate::steps::{
-    Host, Kernels, Launch, Layout, Masks, Multiply, Netted, Planned, Seen, Step, dialect, scratch_bytes,
+    Host, Kernels, Launch, Layout, Masks, Multiply, Netted, Planned, Step, dialect, scratch_bytes,
 };
 
 /// Every value begins at a multiple of this.
@@ -340,9 +340,10 @@ impl Builder<'_> {
     }
 
     fn attention(&mut self, call: &AttentionCall) -> Result<Netted> {
-        let seen = match &call.mask {
-            Some(mask) => self.masks.look(mask, self.graph, self.layout, self.stream)?,
-            None => Seen::All,
+        let seen = match &call.masking {
+            Masking::Known(mask) => self.masks.look(mask, self.graph, self.layout, self.stream)?,
+            Masking::Causal => Seen::UpToItself,
+            Masking::None => Seen::All,
         };
         if seen == Seen::Other {
             return Err(GpuError::Other("a mask that is neither causal nor empty".to_owned()));

@@ -8,6 +8,7 @@ use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, FloatType};
 
 use super::epilogue::{converted, number};
+use super::predicate::{Predicates, Seen};
 use super::{Task, Way};
 
 /// Where the elements of an operand lie: batch, head, row, column.
@@ -36,12 +37,22 @@ pub(crate) struct AttentionCall {
     pub(crate) keys: Heads,
     pub(crate) values: Heads,
     pub(crate) scale: f32,
-    /// Which scores count, the same for all batches and heads: a row of truth values for each query.
-    pub(crate) mask: Option<Mask>,
+    pub(crate) masking: Masking,
     pub(crate) element: ElementType,
     pub(crate) output: Id,
     /// The distances between its batches, heads, rows and columns.
     pub(crate) output_strides: [usize; 4],
+}
+
+/// Which keys a query sees, the same ones in all batches and heads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Masking {
+    /// All.
+    None,
+    /// Those up to its own number.
+    Causal,
+    /// Those that a value says which is there before a run.
+    Known(Mask),
 }
 
 /// Truth values by row and column.
@@ -57,7 +68,11 @@ impl AttentionCall {
     /// A cluster that reads and gives what the call does, for the plan of the memory.
     pub(super) fn as_single(&self) -> Kind {
         let heads = [self.queries, self.keys, self.values].map(|heads| heads.value);
-        let all = heads.into_iter().chain(self.mask.map(|mask| mask.value));
+        let mask = match self.masking {
+            Masking::Known(mask) => Some(mask.value),
+            Masking::None | Masking::Causal => None,
+        };
+        let all = heads.into_iter().chain(mask);
         Kind::Single(all.map(|value| Operand { value, view: View::dense(&[]) }).collect())
     }
 }
@@ -76,6 +91,7 @@ pub(super) fn call(
     attention: &Attention,
     output: Id,
     known: &Known<'_>,
+    predicates: &mut Predicates,
 ) -> Option<AttentionCall> {
     let Attention { scores, weights, values } = attention;
     let element = graph.node(scores.operands[0].value).element;
@@ -91,9 +107,9 @@ pub(super) fn call(
         && matches!(body.steps[last].op, BodyOp::Load(load) if load == *tile);
     let (tile, written) = (&body.loads[*tile].view, &body.output);
     let Softmax { scale, mask } = softmax(weights)?;
-    let mask = match mask {
-        Some(load) => Some(self::mask(weights, load).filter(|mask| known.constant[mask.value.index()])?),
-        None => None,
+    let masking = match mask {
+        Some(step) => masking(graph, weights, step, known, predicates)?,
+        None => Masking::None,
     };
     let queries = heads(graph, scores, 0)?;
     let keys = heads(graph, scores, 1)?.turned().without_repeats(graph, known);
@@ -107,7 +123,7 @@ pub(super) fn call(
     let fits = columns.iter().all(|&width| width % 8 == 0 && width <= 128);
     let side_by_side = queries.strides[3] == 1 && keys.strides[3] == 1 && values.strides[3] == 1;
     let scale = scale as f32;
-    let found = AttentionCall { queries, keys, values, scale, mask, element, output, output_strides };
+    let found = AttentionCall { queries, keys, values, scale, masking, element, output, output_strides };
     (plain_result && fits && side_by_side).then_some(found)
 }
 
@@ -257,8 +273,26 @@ fn heads(graph: &Graph, product: &Product, side: usize) -> Option<Heads> {
 /// What a softmax does to scores.
 struct Softmax {
     scale: f64,
-    /// The load that says which scores count.
+    /// The step that says which scores count.
     mask: Option<usize>,
+}
+
+/// What a step that says which scores count lets through, where that is known before a run.
+fn masking(
+    graph: &Graph,
+    weights: &Epilogue,
+    step: usize,
+    known: &Known<'_>,
+    predicates: &mut Predicates,
+) -> Option<Masking> {
+    match predicates.of(graph, weights, step) {
+        Some(Seen::All) => return Some(Masking::None),
+        Some(Seen::UpToItself) => return Some(Masking::Causal),
+        Some(Seen::Other) => return None,
+        None => {}
+    }
+    let BodyOp::Load(load) = weights.body.steps[step].op else { return None };
+    mask(weights, load).filter(|mask| known.constant[mask.value.index()]).map(Masking::Known)
 }
 
 /// A mask that is the same for all batches and heads.
@@ -308,8 +342,7 @@ fn softmax(weights: &Epilogue) -> Option<Softmax> {
     }
     let mut mask = None;
     if kind(scaled) == Some(OpKind::Select) && number(body, input(scaled, 2)?) == Some(f64::NEG_INFINITY) {
-        let BodyOp::Load(load) = body.steps[*body.steps[scaled].inputs.first()?].op else { return None };
-        mask = Some(load);
+        mask = body.steps[scaled].inputs.first().copied();
         scaled = input(scaled, 1)?;
     }
     let is_tile = |at: usize| matches!(body.steps[at].op, BodyOp::Load(load) if load == weights.tile);

@@ -6,6 +6,7 @@ mod epilogue;
 mod geometry;
 mod narrow;
 mod operands;
+mod predicate;
 mod split;
 mod tidy;
 mod unfused;
@@ -18,11 +19,13 @@ use warpforge_fusion::{Graph, Id, Op};
 use warpforge_runtime::Tier;
 use warpforge_tensor::ElementType;
 
-pub(crate) use attention::{AttentionCall, Heads, Mask};
+pub(crate) use attention::{AttentionCall, Heads, Mask, Masking};
 pub(crate) use conv::{ConvCall, Taken};
 pub(crate) use geometry::Call;
+pub(crate) use predicate::{Seen, seen};
 
 use operands::Operands;
+use predicate::Predicates;
 
 /// How a cluster is computed.
 pub(crate) enum Way {
@@ -95,8 +98,14 @@ pub(crate) fn lower(graph: Graph, setting: &Setting<'_>) -> Result<Lowered, Stri
     let mut in_memory: Vec<bool> =
         graph.nodes.iter().map(|node| matches!(node.op, Op::Argument(_) | Op::Constant(_))).collect();
     clusters.iter().for_each(|cluster| in_memory[cluster.output.index()] = true);
-    let mut lowering =
-        Lowering { operands: Operands::new(graph), setting, tasks: Vec::new(), constant, in_memory };
+    let mut lowering = Lowering {
+        operands: Operands::new(graph),
+        setting,
+        tasks: Vec::new(),
+        constant,
+        in_memory,
+        predicates: Predicates::default(),
+    };
     for cluster in clusters {
         lowering.add(cluster)?;
     }
@@ -118,6 +127,7 @@ struct Lowering<'a> {
     constant: Vec<bool>,
     /// Whether each lies in memory.
     in_memory: Vec<bool>,
+    predicates: Predicates,
 }
 
 impl Lowering<'_> {
@@ -140,7 +150,8 @@ impl Lowering<'_> {
             }
             Kind::Attention(attention) if libraries && self.setting.networks => {
                 let known = attention::Known { constant: &self.constant, in_memory: &self.in_memory };
-                if let Some(call) = attention::call(graph, attention, cluster.output, &known) {
+                let predicates = &mut self.predicates;
+                if let Some(call) = attention::call(graph, attention, cluster.output, &known, predicates) {
                     let cluster = Cluster { kind: call.as_single(), ..cluster };
                     self.tasks.push(Task::new(cluster, Way::Attention(Box::new(call))));
                     return Ok(());

@@ -8,18 +8,7 @@ use warpforge_tensor::ElementType;
 use super::Layout;
 use crate::driver::Stream;
 use crate::error::{GpuError, Result};
-use crate::lower::Mask;
-
-/// What a mask lets through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seen {
-    /// Everything.
-    All,
-    /// A row the columns up to its own number.
-    UpToItself,
-    /// Something else.
-    Other,
-}
+use crate::lower::{Mask, Seen, seen};
 
 /// Masks that were looked at.
 #[derive(Default)]
@@ -52,21 +41,11 @@ impl Masks {
 }
 
 fn look(mask: &Mask, values: &[u8]) -> Seen {
-    let [rows, columns] = mask.dims;
     let at = |row: usize, column: usize| {
         let place = mask.offset + row * mask.strides[0] + column * mask.strides[1];
         values.get(place).is_some_and(|&value| value != 0)
     };
-    let is = |seen: &dyn Fn(usize, usize) -> bool| {
-        (0..rows).all(|row| (0..columns).all(|column| at(row, column) == seen(row, column)))
-    };
-    if is(&|row, column| column <= row) {
-        Seen::UpToItself
-    } else if is(&|_, _| true) {
-        Seen::All
-    } else {
-        Seen::Other
-    }
+    seen(mask.dims, at)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod product;
 pub(crate) use host::Host;
 pub(crate) use kernels::{Kernels, dialect};
 pub(crate) use launch::{Launch, scratch_bytes};
-pub(crate) use mask::{Masks, Seen};
+pub(crate) use mask::Masks;
 pub(crate) use network::Netted;
 pub(crate) use product::Multiply;
 

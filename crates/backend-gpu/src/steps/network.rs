@@ -84,10 +84,11 @@ impl Netted {
     ) -> Result<Self> {
         let [batch, heads, rows, width] = call.queries.dims;
         let (groups, columns, given) = (call.keys.dims[1], call.keys.dims[2], call.values.dims[3]);
-        let plan = match (causal, attention_in_one(call, library, layout, stream)) {
-            (false, Ok(plan)) => plan,
-            (_, Err(error @ GpuError::Lost { .. })) => return Err(error),
-            _ => attention_in_steps(call, causal, library, layout, stream)?,
+        let in_one = if causal { None } else { Some(attention_in_one(call, library, layout, stream)) };
+        let plan = match in_one {
+            Some(Ok(plan)) => plan,
+            Some(Err(error @ GpuError::Lost { .. })) => return Err(error),
+            Some(Err(_)) | None => attention_in_steps(call, causal, library, layout, stream)?,
         };
         let shared = if groups == heads { String::new() } else { format!(" of {groups}") };
         let masked = if causal { ", causal" } else { "" };

@@ -181,9 +181,9 @@ mod tests {
         assert_eq!(row.ratio(), Some(1.5));
         assert_eq!(copy_share(std::slice::from_ref(&row), 4e9), Some(0.5));
         assert_eq!(row.wrong(), None);
-        row.distance(Some(1e-2));
+        row.distance(Some(1e-2), None);
         assert!(row.wrong().unwrap().contains("1.0e-2"));
-        row.distance(Some(f64::NAN));
+        row.distance(Some(f64::NAN), None);
         assert!(row.wrong().is_some());
         let text = figures(&[row], Some(4e9));
         assert!(text.contains("| 1.5000 |") && text.contains("0.500 of that"), "{text}");
