@@ -283,7 +283,8 @@ impl Builder {
         common.cloned()
     }
 
-    fn layout(&mut self, step: Step, input: Id) -> Id {
+    /// A node in another layout.
+    pub fn layout(&mut self, step: Step, input: Id) -> Id {
         let node = self.node(input);
         let (element, own) = (node.element, node.dims.clone());
         let dims = match &step {

@@ -7,7 +7,7 @@ mod see;
 use see::See;
 use warpforge_ir::OpKind;
 
-use crate::graph::{Fold, Graph, Id, Op};
+use crate::graph::{Fold, Graph, Id};
 
 /// A well-known computation, by the node that gives its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub fn idioms(graph: &Graph) -> Vec<Idiom> {
         let fits = PATTERNS.iter().find(|(_, pattern)| pattern(see, result));
         fits.map(|&(name, _)| Idiom { name, result })
     };
-    graph.ids().filter_map(named).collect()
+    graph.ids().filter(|&id| see.through(id) == id).filter_map(named).collect()
 }
 
 /// exp(x - max x) / Σ exp(x - max x)
@@ -158,20 +158,16 @@ fn relu(see: See<'_>, id: Id) -> bool {
     see.with_number(id, OpKind::Maximum).is_some_and(|(_, least)| least == 0.0)
 }
 
-/// x · cos + (-x₂, x₁) · sin, where x₁ and x₂ are the halves of x
+/// x · cos + (-x₂, x₁) · sin, where x₁ and x₂ are the halves of x: the halves in the other order, times -1 and 1
 fn rotary(see: See<'_>, id: Id) -> bool {
     let products = |id: Id| see.both_orders(id, OpKind::Multiply).into_iter().flatten();
     let turned = |id: Id| {
-        let node = see.graph.node(see.through(id));
-        let [first, second] = node.inputs[..] else { return None };
-        let negated = see.apart(first, OpKind::Negate).map(|[of]| of)?;
-        (matches!(node.op, Op::Concat(_)) && see.sliced(negated) == see.sliced(second))
-            .then(|| see.sliced(second))?
+        let signs = |[_, signs]: &[Id; 2]| see.numbers(*signs).is_some_and(|signs| signs == [-1.0, 1.0]);
+        products(id).find(signs).and_then(|[reversed, _]| see.reversed(reversed))
     };
     see.both_orders(id, OpKind::Add).into_iter().flatten().any(|[plain, other]| {
         products(other).any(|[candidate, _]| {
-            turned(candidate)
-                .is_some_and(|value| products(plain).any(|[factor, _]| see.through(factor) == value))
+            turned(candidate).is_some_and(|value| products(plain).any(|[factor, _]| factor == value))
         })
     })
 }

@@ -93,9 +93,15 @@ impl See<'_> {
         (self.number(exponent) == Some(2.0)).then_some(base)
     }
 
-    /// What a slice is cut from.
-    pub(super) fn sliced(self, id: Id) -> Option<Id> {
+    /// What is shown in the reverse order.
+    pub(super) fn reversed(self, id: Id) -> Option<Id> {
         let node = self.graph.node(self.through(id));
-        matches!(node.op, Op::Layout(Step::Slice { .. })).then(|| self.through(node.inputs[0]))
+        matches!(node.op, Op::Layout(Step::Reverse(_))).then(|| self.through(node.inputs[0]))
+    }
+
+    /// The numbers of a small constant.
+    pub(super) fn numbers(self, id: Id) -> Option<Vec<f64>> {
+        let constant = self.graph.constant(self.through(id)).filter(|constant| constant.len() <= 16)?;
+        Some(constant.iter().map(Scalar::to_f64).collect())
     }
 }

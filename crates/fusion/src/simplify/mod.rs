@@ -1,5 +1,6 @@
 //! Changes to a whole graph that need to know who uses what.
 
+mod halves;
 mod scales;
 
 use std::collections::HashMap;
@@ -9,7 +10,7 @@ use crate::graph::{Builder, Graph, Id, Node};
 /// The graph in its best form.
 #[must_use]
 pub fn simplify(graph: &Graph) -> Graph {
-    scales::into_weights(graph)
+    halves::rotations(&scales::into_weights(graph))
 }
 
 /// A graph made anew from another, node by node.
