@@ -7,8 +7,10 @@ use crate::draft::{Draft, Launch};
 use crate::index::int;
 use crate::kernel::{Kernel, Unsupported};
 
-/// Positions that one block orders in shared memory, and its threads.
+/// Positions that one block orders in shared memory, a thread for each.
 const PART: usize = 1024;
+
+/// Threads of a block that merges.
 const THREADS: usize = 256;
 
 /// Lines of values, each of which gets an order of its own.
@@ -66,6 +68,7 @@ impl Lines<'_> {
     fn parts(&self, compare: Writes<'_>, last: Writes<'_>) -> Result<Kernel, Unsupported> {
         let Self { cut, count, length, .. } = self;
         let (index, parts) = (self.index(), length.div_ceil(PART));
+        let threads = length.next_multiple_of(32).min(PART);
         let mut draft = Draft::new(cut.graph, cut.options);
         draft.salt().begin(&mut draft.text);
         draft.text.line(format!("WF_SHARED int order[2][{PART}];"));
@@ -73,7 +76,7 @@ impl Lines<'_> {
         draft.text.line(format!("const int first = WF_BLOCK % {parts} * {PART};"));
         draft.text.line(format!("const int count = {length} - first < {PART} ? {length} - first : {PART};"));
         self.comparison(&mut draft, compare)?;
-        let each = format!("for (int at = WF_THREAD; at < count; at += {THREADS})");
+        let each = format!("for (int at = WF_THREAD; at < count; at += {threads})");
         draft.text.line(format!("{each} order[0][at] = first + at;"));
         draft.text.line("wf_sync();");
         draft.text.line("int now = 0;");
@@ -94,7 +97,7 @@ impl Lines<'_> {
             draft.text.line(format!("{to}[line * {length} + first + at] = own;"));
         }
         draft.text.close();
-        self.finish(draft, &Launch::new(count * parts, THREADS), "parts")
+        self.finish(draft, &Launch::new(count * parts, threads), "parts")
     }
 
     /// The kernel that merges runs of a length.

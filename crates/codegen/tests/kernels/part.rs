@@ -68,6 +68,60 @@ fn updates_meet_where_indices_say() {
     }
 }
 
+/// Sums of updates, `windows` of `size` elements each, in rows that the lowest bits of random numbers say.
+fn embedding(element: &str, rows: usize, windows: usize, size: usize, mask: usize) -> String {
+    let (table, updates) =
+        (format!("tensor<{rows}x{size}x{element}>"), format!("tensor<{windows}x{size}x{element}>"));
+    format!(
+        "func.func @main(%x: {table}, %i: tensor<{windows}x1xi64>, %u: {updates}) -> {table} {{
+    %m = stablehlo.constant dense<{mask}> : tensor<{windows}x1xi64>
+    %j = stablehlo.and %i, %m : tensor<{windows}x1xi64>
+    %r = \"stablehlo.scatter\"(%x, %j, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
+    ^bb0(%a: tensor<{element}>, %b: tensor<{element}>):
+      %s = stablehlo.add %a, %b : tensor<{element}>
+      stablehlo.return %s : tensor<{element}>
+    }}) : ({table}, tensor<{windows}x1xi64>, {updates}) -> {table}
+    return %r : {table}
+}}"
+    )
+}
+
+#[test]
+fn many_updates_are_applied_in_their_order() {
+    // Some rows are outside.
+    snapshot("scatter_ordered", &embedding("f32", 12, 90, 40, 15), &cuda());
+    check(&embedding("f32", 12, 90, 40, 15), &cuda(), 0.0);
+    check(&embedding("bf16", 12, 90, 3, 15), &cuda(), 0.0);
+    check(&embedding("i8", 5, 90, 1, 7), &Options { salt: Salt::Trace, ..cuda() }, 0.0);
+}
+
+#[test]
+fn many_updates_of_one_row_are_shared() {
+    check(&embedding("f32", 2, 1400, 40, 1), &cuda(), 1e-6);
+    check(&embedding("f64", 3, 700, 2, 1), &cuda(), 1e-12);
+}
+
+#[test]
+fn windows_that_overlap_are_applied_as_they_come() {
+    let text = |windows: usize, element: &str| {
+        format!(
+            "func.func @main(%x: tensor<4000x{element}>, %i: tensor<{windows}x1xi64>, %u: tensor<{windows}x3x{element}>) -> tensor<4000x{element}> {{
+    %r = \"stablehlo.scatter\"(%x, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
+    ^bb0(%a: tensor<{element}>, %b: tensor<{element}>):
+      %s = stablehlo.add %a, %b : tensor<{element}>
+      stablehlo.return %s : tensor<{element}>
+    }}) : (tensor<4000x{element}>, tensor<{windows}x1xi64>, tensor<{windows}x3x{element}>) -> tensor<4000x{element}>
+    return %r : tensor<4000x{element}>
+}}"
+        )
+    };
+    check(&text(40, "i32"), &cuda(), 0.0);
+    snapshot("scatter_meeting", &text(5000, "i32"), &cuda());
+    for element in ["i32", "i8", "bf16", "f64"] {
+        check(&text(5000, element), &cuda(), 0.0);
+    }
+}
+
 #[test]
 fn updates_may_lie_in_other_dimensions_than_they_are_seen_in() {
     check(
