@@ -3,7 +3,7 @@
 // The fakes have the signatures of foreign functions.
 #![allow(unsafe_code)]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::Arc;
 
@@ -14,13 +14,30 @@ use crate::error::Result;
 use crate::library::Vendor;
 use crate::products::{self, Products};
 
+/// What the fakes answer otherwise than that all is well.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Trouble {
+    /// The version of the driver.
+    pub(crate) version: Option<i32>,
+    /// What starting a kernel and waiting for it answer.
+    pub(crate) launch: i32,
+    /// What the compiler of kernels answers.
+    pub(crate) compile: i32,
+}
+
 thread_local! {
+    static TROUBLE: Cell<Trouble> = const { Cell::new(Trouble { version: None, launch: 0, compile: 0 }) };
     static CALLS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
 fn note(call: impl Into<String>) -> i32 {
     CALLS.with_borrow_mut(|calls| calls.push(call.into()));
     0
+}
+
+/// What the fakes answer to this thread from now on.
+pub(crate) fn trouble(trouble: Trouble) {
+    TROUBLE.set(trouble);
 }
 
 /// What this thread asked of the fakes since the last look.
@@ -30,7 +47,12 @@ pub(crate) fn calls() -> Vec<String> {
 
 /// A GPU of a vendor that is none: memory is the host's, kernels do nothing.
 pub(crate) fn gpu(vendor: Vendor) -> Result<Arc<Gpu>> {
-    let gpu = Gpu::open(&Driver::start(vendor, driver_functions())?, 0)?;
+    gpu_at(vendor, 0)
+}
+
+/// The GPU of that number; there is one.
+pub(crate) fn gpu_at(vendor: Vendor, number: u32) -> Result<Arc<Gpu>> {
+    let gpu = Gpu::open(&Driver::start(vendor, driver_functions())?, number)?;
     gpu.use_compiler(Compiler::new(vendor, compiler_functions(), None)?);
     Ok(gpu)
 }
@@ -62,7 +84,7 @@ fn driver_functions() -> driver::Functions {
     }
     unsafe extern "C" fn version(to: *mut i32) -> i32 {
         // SAFETY: callers give the address of a variable.
-        unsafe { *to = i32::MAX };
+        unsafe { *to = TROUBLE.get().version.unwrap_or(i32::MAX) };
         0
     }
     unsafe extern "C" fn count(to: *mut i32) -> i32 {
@@ -185,7 +207,8 @@ fn driver_functions() -> driver::Functions {
         // SAFETY: every kernel has an argument, and each is the address of an address.
         let first = unsafe { **arguments.cast::<*const Address>() };
         assert_ne!(first, 0, "an argument has no address");
-        note(format!("launch {gx} blocks of {bx}"))
+        note(format!("launch {gx} blocks of {bx}"));
+        TROUBLE.get().launch
     }
     unsafe extern "C" fn begin(_: Handle, _: i32) -> i32 {
         note("record")
@@ -264,7 +287,7 @@ fn compiler_functions() -> compiler::Functions {
         unsafe { made(to) }
     }
     unsafe extern "C" fn compile(_: Handle, _: i32, _: *const *const c_char) -> i32 {
-        0
+        TROUBLE.get().compile
     }
     unsafe extern "C" fn size(_: Handle, to: *mut usize) -> i32 {
         // SAFETY: as above.

@@ -7,8 +7,9 @@ use warpforge_runtime::{Executable, Program, RunOptions};
 use warpforge_tensor::{ElementType, FloatType, Shape, Tensor};
 
 use crate::compile::{Request, make};
+use crate::error::GpuError;
 use crate::executable::Compiled;
-use crate::fake;
+use crate::fake::{self, Trouble};
 use crate::library::Vendor;
 use warpforge_codegen::Products as Rounding;
 use warpforge_diag::Source;
@@ -179,4 +180,47 @@ fn what_is_known_before_a_run_is_computed_before_it() {
     return %r : tensor<64x64xf32>\n}";
     let compiled = compiled(text, Vendor::Cuda);
     assert_eq!(steps(&compiled, &[input(&[64, 64])]), ["library dot 64x64x64 f32"]);
+}
+
+/// The message of an error.
+fn message<T, E: ToString>(result: std::result::Result<T, E>) -> String {
+    result.err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn devices_that_cannot_be_used_say_why() {
+    fake::trouble(Trouble { version: Some(11_080), ..Trouble::default() });
+    let old = message(fake::gpu(Vendor::Cuda));
+    assert_eq!(old, "the cuda driver supports version 11.8, and 12.0 is needed; update the driver");
+    fake::trouble(Trouble { version: Some(50_700_000), ..Trouble::default() });
+    let old = message(fake::gpu(Vendor::Hip));
+    assert_eq!(old, "the hip driver supports version 5.7, and 6.0 is needed; update the driver");
+    fake::trouble(Trouble::default());
+    assert_eq!(message(fake::gpu_at(Vendor::Cuda, 3)), "there is no device 3: the driver shows 1");
+}
+
+#[test]
+fn a_device_that_is_lost_in_a_run_is_an_error() {
+    let compiled = compiled(CHAIN, Vendor::Cuda);
+    fake::trouble(Trouble { launch: 700, ..Trouble::default() });
+    let lost = message(compiled.run(&[input(&[64]), input(&[64])], &RunOptions::default()));
+    assert_eq!(lost, "cuda: the device is lost (launch: as told); start the program again");
+    fake::trouble(Trouble { launch: 1, ..Trouble::default() });
+    let failed = message(compiled.run(&[input(&[64]), input(&[64])], &RunOptions::default()));
+    assert_eq!(failed, "cuda: launch failed with code 1: as told");
+}
+
+#[test]
+fn a_kernel_that_does_not_compile_is_kept_with_its_log() {
+    let gpu = fake::gpu(Vendor::Cuda).unwrap();
+    fake::trouble(Trouble { compile: 6, ..Trouble::default() });
+    let source = "what only this test compiles";
+    let error = gpu.compiler().unwrap().compile("broken", source, &gpu.properties).unwrap_err();
+    let GpuError::Compile { name, first, source_file, log_file } = error else { panic!("{error}") };
+    assert_eq!((name.as_str(), first.as_str()), ("broken", "code"));
+    assert_eq!(std::fs::read_to_string(&source_file).unwrap(), source);
+    assert_eq!(std::fs::read_to_string(&log_file).unwrap(), "code");
+    for file in [source_file, log_file] {
+        std::fs::remove_file(file).unwrap();
+    }
 }

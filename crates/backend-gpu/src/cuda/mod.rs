@@ -46,6 +46,7 @@ pub(crate) const NUMBERS: Numbers = Numbers {
     sum_f32: 68,
     sum_tf32: 77,
     sum_f64: 70,
+    sum_i32: 72,
     plain: 0,
     transposed: 1,
     transpose_a: 3,

@@ -50,26 +50,32 @@ impl Call {
 
 /// Whether the library has products of these types.
 pub(super) fn supported(graph: &Graph, product: &Product) -> bool {
-    let of = |operand: &Operand| float(graph.node(operand.value).element);
     let [lhs, rhs] = &product.operands;
     let contracted = !lhs.view.is_empty() && !rhs.view.is_empty();
-    let (Some(lhs), Some(rhs), Some(out)) = (of(lhs), of(rhs), float(graph.node(product.node).element))
-    else {
-        return false;
-    };
-    let fits = match lhs {
-        FloatType::F32 | FloatType::F64 => out == lhs,
-        FloatType::F16 | FloatType::Bf16 => out == lhs || out == FloatType::F32,
+    let element = |operand: &Operand| graph.node(operand.value).element;
+    let (left, right, out) = (element(lhs), element(rhs), graph.node(product.node).element);
+    let fits = match (left, right) {
+        (ElementType::Float(one), ElementType::Float(other)) if is_byte(one) && is_byte(other) => {
+            // Two of the wider range have no product.
+            (one, other) != (FloatType::F8E5M2, FloatType::F8E5M2) && out == ElementType::F32
+        }
+        (ElementType::Float(FloatType::F32 | FloatType::F64), _) => left == right && out == left,
+        (ElementType::Float(FloatType::F16 | FloatType::Bf16), _) => {
+            left == right && (out == left || out == ElementType::F32)
+        }
+        (ElementType::I8, ElementType::I8) => out == ElementType::I32,
         _ => false,
     };
-    contracted && fits && lhs == rhs
+    contracted && fits && (!in_bytes(left) || product.epilogue.is_none())
 }
 
-fn float(element: ElementType) -> Option<FloatType> {
-    match element {
-        ElementType::Float(float) => Some(float),
-        _ => None,
-    }
+fn is_byte(float: FloatType) -> bool {
+    matches!(float, FloatType::F8E4M3Fn | FloatType::F8E5M2)
+}
+
+/// Whether products are of single bytes, which the library takes only where the sums run along neighbours on both sides.
+fn in_bytes(element: ElementType) -> bool {
+    element.byte_width() == 1
 }
 
 /// Makes the call of a product, and what brings its operands into a form that the library takes.
@@ -90,8 +96,14 @@ pub(super) fn call(
         _ => own,
     };
     let mut sides = product.operands.clone();
+    if in_bytes(own) {
+        for (at, side) in sides.iter_mut().enumerate() {
+            *side = contracted_last(operands, tasks, options, side, &dot, at)?;
+        }
+    }
     for (at, side) in sides.iter_mut().enumerate() {
-        if element != own || matrix(&operands.graph, side, &dot, at, element).is_none() {
+        let element = if in_bytes(own) { operands.graph.node(side.value).element } else { element };
+        if element != own && !in_bytes(own) || matrix(&operands.graph, side, &dot, at, element).is_none() {
             *side = operands.dense(tasks, options, side, element)?;
         }
     }
@@ -110,8 +122,9 @@ pub(super) fn call(
     }
     let [lhs, rhs] = sides;
     let unsuited = || "an operand of a product has no form that the library takes".to_owned();
+    let of_right = if in_bytes(own) { operands.graph.node(rhs.value).element } else { element };
     let (mut left, m, k) = matrix(&operands.graph, &lhs, &dot, 0, element).ok_or_else(unsuited)?;
-    let (mut right, _, n) = matrix(&operands.graph, &rhs, &dot, 1, element).ok_or_else(unsuited)?;
+    let (mut right, _, n) = matrix(&operands.graph, &rhs, &dot, 1, of_right).ok_or_else(unsuited)?;
     let inner = batches.pop().unwrap_or(Batch { size: 1, lhs: 0, rhs: 0 });
     (left.batch_stride, right.batch_stride) = (inner.lhs, inner.rhs);
     let out = operands.graph.node(fused.output).element;
@@ -137,6 +150,7 @@ pub(super) fn call(
     right.alignment = alignment(offset(&rhs.view), right.batch_stride, &|part| part.rhs);
     let sums = match (element, options.products) {
         (ElementType::Float(FloatType::F64), _) => Sums::F64,
+        (ElementType::I8, _) => Sums::I32,
         (ElementType::Float(FloatType::F32), Rounding::Tf32) => Sums::Tf32,
         _ => Sums::F32,
     };
@@ -154,6 +168,38 @@ pub(super) fn call(
         residual: fused.residual.is_some(),
     };
     Ok(Call { product, lhs, rhs, bias, residual: fused.residual, output: fused.output, parts })
+}
+
+/// An operand whose elements that are summed lie side by side, in its own order of dimensions.
+fn contracted_last(
+    operands: &mut Operands,
+    tasks: &mut Vec<Task>,
+    options: &Options,
+    side: &Operand,
+    dot: &Dot,
+    at: usize,
+) -> Result<Operand, String> {
+    let contract = if at == 0 { &dot.lhs_contract } else { &dot.rhs_contract };
+    let inside = |view: &View| single_stride(view, contract) == Some(1);
+    if inside(&side.view) {
+        return Ok(side.clone());
+    }
+    let rank = side.view.dims.len();
+    let order: Vec<usize> =
+        (0..rank).filter(|dim| !contract.contains(dim)).chain(contract.iter().copied()).collect();
+    let turned = View {
+        offset: side.view.offset,
+        dims: order.iter().map(|&dim| side.view.dims[dim]).collect(),
+        strides: order.iter().map(|&dim| side.view.strides[dim]).collect(),
+    };
+    let element = operands.graph.node(side.value).element;
+    let copy = operands.dense(tasks, options, &Operand { value: side.value, view: turned }, element)?;
+    let mut view = side.view.clone();
+    view.offset = 0;
+    for (place, &dim) in order.iter().enumerate() {
+        view.strides[dim] = copy.view.strides[place];
+    }
+    Ok(Operand { value: copy.value, view })
 }
 
 /// A dimension of batches and how far apart they lie.

@@ -45,10 +45,11 @@ functions! {
 /// The numbers of a vendor's interface.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Numbers {
-    /// How sums are computed: f32, f32 with tf32 operands, f64.
+    /// How sums are computed: f32, f32 with tf32 operands, f64, i32.
     pub(crate) sum_f32: i32,
     pub(crate) sum_tf32: i32,
     pub(crate) sum_f64: i32,
+    pub(crate) sum_i32: i32,
     /// Operands as they are and transposed.
     pub(crate) plain: i32,
     pub(crate) transposed: i32,

@@ -11,7 +11,7 @@ use crate::driver::{Address, Event, Handle, Stream};
 use crate::error::{GpuError, Result};
 
 /// Algorithms that are measured.
-const CANDIDATES: usize = 8;
+const CANDIDATES: usize = 24;
 
 /// Times that each is measured, after one run that is not.
 const RUNS: usize = 3;
@@ -54,6 +54,8 @@ pub(crate) enum Sums {
     Tf32,
     /// In f64.
     F64,
+    /// In i32.
+    I32,
 }
 
 /// A product of matrices, row by row in memory: out[m, n] = lhs[m, k] · rhs[k, n].
@@ -89,7 +91,7 @@ pub(crate) struct Places {
 /// A product ready to run.
 pub(crate) struct Plan {
     library: Arc<Products>,
-    double: bool,
+    sums: Sums,
     residual: bool,
     description: Described,
     algorithm: Vec<u8>,
@@ -121,10 +123,9 @@ impl Plan {
         stream: &Stream,
     ) -> Result<Self> {
         let description = Described::new(library, product, places.bias)?;
-        let double = product.sums == Sums::F64;
         let mut plan = Self {
             library: Arc::clone(library),
-            double,
+            sums: product.sums,
             residual: product.residual,
             description,
             algorithm: Vec::new(),
@@ -148,12 +149,12 @@ impl Plan {
     }
 
     fn run_with(&self, algorithm: &[u8], stream: &Stream) -> Result<()> {
-        let (one, zero) = (1.0f32, 0.0f32);
-        let (one_double, zero_double) = (1.0f64, 0.0f64);
-        let (alpha, none): (*const c_void, *const c_void) = if self.double {
-            ((&raw const one_double).cast(), (&raw const zero_double).cast())
-        } else {
-            ((&raw const one).cast(), (&raw const zero).cast())
+        // Scalars are of the type of the sums.
+        let (floats, doubles, integers) = ([1.0f32, 0.0], [1.0f64, 0.0], [1i32, 0]);
+        let (alpha, none): (*const c_void, *const c_void) = match self.sums {
+            Sums::F32 | Sums::Tf32 => ((&raw const floats[0]).cast(), (&raw const floats[1]).cast()),
+            Sums::F64 => ((&raw const doubles[0]).cast(), (&raw const doubles[1]).cast()),
+            Sums::I32 => ((&raw const integers[0]).cast(), (&raw const integers[1]).cast()),
         };
         let Places { lhs, rhs, out, residual, workspace, .. } = self.places;
         let (beta, added) = if self.residual { (alpha, residual) } else { (none, out) };
@@ -265,6 +266,7 @@ impl Described {
             Sums::F32 => (numbers.sum_f32, number(ElementType::F32)?),
             Sums::Tf32 => (numbers.sum_tf32, number(ElementType::F32)?),
             Sums::F64 => (numbers.sum_f64, number(ElementType::F64)?),
+            Sums::I32 => (numbers.sum_i32, number(ElementType::I32)?),
         };
         // SAFETY: the address is that of a field.
         let code = unsafe { (functions.description_create)(&raw mut made.product, compute, scale) };
@@ -344,6 +346,10 @@ fn number(element: ElementType) -> Result<i32> {
         ElementType::Float(FloatType::F64) => 1,
         ElementType::Float(FloatType::F16) => 2,
         ElementType::Float(FloatType::Bf16) => 14,
+        ElementType::Float(FloatType::F8E4M3Fn) => 28,
+        ElementType::Float(FloatType::F8E5M2) => 29,
+        ElementType::I8 => 3,
+        ElementType::I32 => 10,
         _ => return Err(GpuError::Other(format!("the library has no products of {element}"))),
     })
 }

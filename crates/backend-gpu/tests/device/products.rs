@@ -24,13 +24,23 @@ pub(crate) fn cases() -> Vec<Case> {
     return %0 : tensor<3x5x8x8xf32>\n}",
         1e-5,
     ));
+    for (left, right) in [("f8E4M3FN", "f8E4M3FN"), ("f8E4M3FN", "f8E5M2"), ("f8E5M2", "f8E5M2")] {
+        let text = format!(
+            "func.func @main(%x: tensor<48x64x{left}>, %y: tensor<64x80x{right}>) -> tensor<48x80xf32> {{
+    %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<48x64x{left}>, tensor<64x80x{right}>) -> tensor<48x80xf32>
+    return %0 : tensor<48x80xf32>\n}}"
+        );
+        let case = Case::new(format!("bytes_{left}_{right}"), text, 1e-3).on_host();
+        all.push(if left == right && left == "f8E5M2" { case } else { case.with_step("library dot") });
+    }
     all.push(Case::new(
         "integers_of_products",
         "func.func @main(%x: tensor<40x64xi8>, %y: tensor<64x48xi8>) -> tensor<40x48xi32> {
     %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<40x64xi8>, tensor<64x48xi8>) -> tensor<40x48xi32>
     return %0 : tensor<40x48xi32>\n}",
         0.0,
-    ));
+    )
+    .with_step("library dot"));
     all.push(Case::new(
         "nothing_to_sum",
         "func.func @main(%x: tensor<4x0xf32>, %y: tensor<0x5xf32>) -> tensor<4x5xf32> {
