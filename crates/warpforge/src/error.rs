@@ -1,6 +1,7 @@
 //! What can go wrong on the way from a file to results.
 
 use warpforge_diag::Diagnostics;
+use warpforge_runtime::ErrorKind;
 
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +62,14 @@ pub enum Error {
     /// A tensor cannot be made, read or written.
     #[error(transparent)]
     Tensor(#[from] warpforge_tensor::Error),
+}
+
+impl Error {
+    /// Whether a backend was asked for something that it does not do at all, and would do the rest.
+    #[must_use]
+    pub fn is_not_offered(&self) -> bool {
+        matches!(self, Error::Runtime(error) if matches!(error.kind(), ErrorKind::NotOffered { .. }))
+    }
 }
 
 /// The result of something here.

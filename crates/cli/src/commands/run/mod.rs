@@ -124,8 +124,17 @@ fn execute(
     let watched = args.observe.any() || args.save.is_some();
     if watched {
         args.observe.check_inputs(compiled, inputs)?;
-        let watch = args.observe.watch(compiled, executable, args.save.is_some())?;
-        let outcome = timed(&watch.run_options());
+        let mut watch = args.observe.watch(compiled, executable, args.save.is_some())?;
+        let mut outcome = timed(&watch.run_options());
+        if let Err(error) = &outcome
+            && !args.observe.traces()
+            && error.is_not_offered()
+        {
+            // Inputs, outputs, gradients and losses can be saved from every device.
+            eprintln!("values inside the model are not saved: {error}");
+            watch = args.observe.watch(compiled, executable, false)?;
+            outcome = timed(&watch.run_options());
+        }
         watch.write_trace()?;
         let outputs = outcome?;
         let model = args.model.display().to_string();
