@@ -1,7 +1,9 @@
 //! Values that products and convolutions in bf16 read lie in memory as bf16: half the bytes, and no rounding where they are
 //! read.
 //!
-//! A product rounds its operands to bf16 in any case, so results are the same bit for bit, wherever it is done.
+//! A product rounds its operands to bf16 in any case, so results are the same bit for bit, wherever it is done. What
+//! convolutions give is rounded even where sums of f32 read it, as in residual networks: images are what such models move
+//! most.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,16 +17,19 @@ use warpforge_tensor::ElementType;
 /// each.
 const WORTH_A_COPY: usize = 2;
 
-/// Makes the values of f32 that nothing but the operands of products reads values of bf16, and copies in bf16 of those
-/// that several products read, where products in bf16 read such values as they lie.
+/// Makes the values of f32 that nothing but the operands of products reads values of bf16, and images that loops read too,
+/// and copies in bf16 of those that several products read, where products in bf16 read such values as they lie.
 pub(crate) fn narrow(graph: &mut Graph, clusters: &mut Clusters) {
     if Gemm::new(gemm::Kind::Bf16).reads() != ElementType::BF16 {
         return;
     }
     let mut plain: HashSet<Id> = clusters.outputs.iter().map(|output| output.value).collect();
+    // What only loops read besides products can be read as bf16 too.
+    let mut fixed = plain.clone();
     let mut products: HashMap<Id, usize> = HashMap::new();
     for cluster in &clusters.clusters {
         let rounded = rounded(graph, cluster);
+        fixed.extend(multiplied(cluster).into_iter().filter(|id| !rounded.contains(id)));
         plain.extend(cluster.reads().into_iter().filter(|id| !rounded.contains(id)));
         plain.extend(loaded(cluster));
         for id in rounded {
@@ -42,11 +47,13 @@ pub(crate) fn narrow(graph: &mut Graph, clusters: &mut Clusters) {
         }
         let (value, wide) = (cluster.output, graph.node(cluster.output).element == ElementType::F32);
         let (plainly, often) = (plain.contains(&value), products.get(&value).copied().unwrap_or(0));
-        if wide && !plainly && converts(&cluster) {
+        let is_image = matches!(cluster.kind, Kind::Conv(_)) && !fixed.contains(&value);
+        let narrowed = wide && (!plainly || is_image) && converts(graph, &cluster);
+        if narrowed {
             graph.nodes[value.index()].element = ElementType::BF16;
         }
         all.push(cluster);
-        if wide && plainly && often >= WORTH_A_COPY {
+        if wide && !narrowed && plainly && often >= WORTH_A_COPY {
             let copy = copy(graph, value);
             copies.insert(value, copy.output);
             all.push(copy);
@@ -91,6 +98,19 @@ fn operands<'a>(graph: &Graph, cluster: &'a mut Cluster) -> Vec<&'a mut Operand>
     }
 }
 
+/// The values that a cluster's kernel reads otherwise than in a loop.
+fn multiplied(cluster: &Cluster) -> Vec<Id> {
+    let operands: Vec<&Operand> = match &cluster.kind {
+        Kind::Dot(product) | Kind::Conv(product) => product.operands.iter().collect(),
+        Kind::Attention(attention) => {
+            attention.scores.operands.iter().chain(&attention.values.operands[1..]).collect()
+        }
+        Kind::Single(operands) => operands.iter().collect(),
+        Kind::Loop(_) => Vec::new(),
+    };
+    operands.iter().map(|operand| operand.value).collect()
+}
+
 /// The values that a cluster's kernel rounds to bf16 before it does anything else with them.
 fn rounded(graph: &Graph, cluster: &Cluster) -> Vec<Id> {
     let values: Vec<Id> = operands(graph, &mut cluster.clone()).iter().map(|operand| operand.value).collect();
@@ -109,9 +129,13 @@ fn loaded(cluster: &Cluster) -> Vec<Id> {
     epilogues.into_iter().flatten().flat_map(|epilogue| &epilogue.body.loads).map(|load| load.value).collect()
 }
 
-/// Whether a cluster's kernel can give its result as another type.
-fn converts(cluster: &Cluster) -> bool {
+/// Whether a cluster's kernel can give its result as another type, and at no cost.
+fn converts(graph: &Graph, cluster: &Cluster) -> bool {
     match &cluster.kind {
+        // Elements that only move do so faster as they are.
+        Kind::Loop(body) if body.steps.len() == 1 => {
+            body.loads.iter().all(|load| graph.node(load.value).element == ElementType::BF16)
+        }
         Kind::Loop(_) | Kind::Dot(_) | Kind::Attention(_) => true,
         Kind::Conv(product) => product.epilogue.is_some(),
         Kind::Single(_) => false,

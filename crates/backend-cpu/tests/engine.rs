@@ -94,9 +94,8 @@ fn the_observable_tier_times_tiles_and_looks_at_values() {
     let executable = Cpu::default().compile(&program(text, vec![]), &target(Tier::Observable, 2)).unwrap();
     let inputs = [tensor(&[600, 200], 1), tensor(&[200, 300], 2)];
     let outcome = executable.run(&inputs, &RunOptions::default()).unwrap();
-    let (kernels, tiles): (Vec<_>, Vec<_>) =
-        outcome.profile.events.iter().partition(|event| event.category == "kernel");
-    let [kernel] = kernels[..] else { panic!("{kernels:?}") };
+    let tiles: Vec<_> = outcome.profile.tiles().collect();
+    let [kernel] = &outcome.profile.events[..] else { panic!("{:?}", outcome.profile) };
     let detail = |name: &str| {
         let found = kernel.details.iter().find(|(known, _)| *known == name);
         found.unwrap_or_else(|| panic!("no {name} in {:?}", kernel.details)).1.parse::<f64>().unwrap()

@@ -8,6 +8,7 @@ use warpforge_runtime::profile::{Event, Profile};
 pub fn chrome_trace(profile: &Profile, process: &str) -> String {
     let mut events = vec![json!({"name": "process_name", "ph": "M", "pid": 1, "args": {"name": process}})];
     events.extend(profile.events.iter().map(event));
+    events.extend(profile.tiles().map(|tile| event(&tile)));
     let whole = json!({
         "displayTimeUnit": "ms",
         "otherData": {"dropped_events": profile.dropped},

@@ -22,22 +22,65 @@ pub struct Event {
     pub details: Vec<(&'static str, String)>,
 }
 
+/// A part of an event that one worker did: what there are many of, so it has no text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Its number among the parts of the event.
+    pub number: usize,
+    /// The thread it ran on; see [`Event::track`].
+    pub track: u32,
+    /// When it began, from the beginning of the run.
+    pub start: Duration,
+    /// How long it took.
+    pub duration: Duration,
+}
+
 /// The events of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Profile {
     /// The events in the order in which they ended.
     pub events: Vec<Event>,
-    /// Events beyond [`MOST_EVENTS`], which were not kept.
+    /// The parts of events, by the event's place.
+    pub parts: Vec<(usize, Vec<Part>)>,
+    /// Events and parts beyond [`MOST_EVENTS`], which were not kept.
     pub dropped: u64,
+    /// How many parts there are.
+    kept_parts: usize,
 }
 
 impl Profile {
     /// Notes an event, while there is room.
     pub fn push(&mut self, event: Event) {
-        if self.events.len() < MOST_EVENTS {
+        if self.events.len() + self.kept_parts < MOST_EVENTS {
             self.events.push(event);
         } else {
             self.dropped += 1;
         }
+    }
+
+    /// Notes an event and its parts, while there is room for all of them.
+    pub fn push_with_parts(&mut self, event: Event, parts: Vec<Part>) {
+        if self.events.len() + self.kept_parts + parts.len() < MOST_EVENTS {
+            self.kept_parts += parts.len();
+            self.parts.push((self.events.len(), parts));
+            self.events.push(event);
+        } else {
+            self.dropped += 1 + parts.len() as u64;
+        }
+    }
+
+    /// The parts as events of their own, of category `tile`.
+    pub fn tiles(&self) -> impl Iterator<Item = Event> + '_ {
+        let named = self.parts.iter().filter_map(|(at, parts)| Some((&self.events.get(*at)?.name, parts)));
+        named.flat_map(|(name, parts)| {
+            parts.iter().map(move |part| Event {
+                name: format!("{name} tile"),
+                category: "tile",
+                track: part.track,
+                start: part.start,
+                duration: part.duration,
+                details: vec![("tile", part.number.to_string())],
+            })
+        })
     }
 }

@@ -6,7 +6,7 @@ use warpforge_kernels::block::Block;
 use warpforge_kernels::gemm::{BatchItem, Gemm, Kind, Operand, PackedRhs, Rhs, Shape};
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::epilogue::{Blocks, store};
+use super::epilogue::{Blocks, only_rounds, store};
 use super::{Kernel, KernelError, Memory, Products, Result, Setting};
 
 /// How the operand of a product lies in memory.
@@ -151,6 +151,8 @@ pub(super) struct Dot {
     geometry: Geometry,
     weights: Option<PackedRhs>,
     epilogue: Option<Blocks>,
+    /// Whether nothing but rounding to bf16 is done to the sums, by the product itself.
+    rounded: bool,
     node: Id,
     output: Id,
 }
@@ -162,7 +164,12 @@ impl Dot {
         let gemm = Gemm::new(kind(geometry.lhs.element, setting.products)?);
         let sum = gemm.kind().sum();
         let weights = packed(setting, &gemm, &geometry.rhs, geometry.shape)?;
+        let rounded = product.epilogue.as_ref().is_none_or(only_rounds)
+            && setting.graph.node(output).element == ElementType::BF16
+            && geometry.batch == 1
+            && gemm.rounds();
         let epilogue = match &product.epilogue {
+            _ if rounded => None,
             Some(epilogue) => Some(Blocks::new(setting.graph, epilogue, sum, output)?),
             None if sum != element => {
                 let epilogue = store(setting.graph, product.node, geometry.shape.n);
@@ -170,7 +177,7 @@ impl Dot {
             }
             None => None,
         };
-        Ok(Self { gemm, geometry, weights, epilogue, node: product.node, output })
+        Ok(Self { gemm, geometry, weights, epilogue, rounded, node: product.node, output })
     }
 }
 
@@ -193,6 +200,12 @@ impl Kernel for Dot {
                 Some(packed) => Rhs::Packed(packed),
                 None => Rhs::Strided(rhs.at(memory, at)),
             };
+            if self.rounded {
+                let out = memory.write(self.output);
+                let lhs = lhs.at(memory, 0);
+                self.gemm.rounded_product(memory.pool, *shape, &lhs, right(0), out, shape.n)?;
+                return Ok(());
+            }
             if *batch == 1 {
                 let out = direct.then(|| memory.write(self.output));
                 let each = |block: &Block| sink(0, block);

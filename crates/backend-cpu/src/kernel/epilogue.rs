@@ -4,12 +4,23 @@ use std::cell::RefCell;
 
 use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Epilogue, Load};
 use warpforge_fusion::{Graph, Id, View};
+use warpforge_ir::OpKind;
 use warpforge_kernels::block::Block;
 use warpforge_kernels::program::{Program, Scratch};
 use warpforge_tensor::ElementType;
 
 use super::steps::{Cut, Tile, program};
 use super::{Memory, Result};
+
+/// Whether a loop does nothing to sums of f32 but round them to bf16, as dense as they come.
+pub(super) fn only_rounds(epilogue: &Epilogue) -> bool {
+    let [load, convert] = epilogue.body.steps.as_slice() else { return false };
+    matches!(load.op, BodyOp::Load(at) if at == epilogue.tile)
+        && matches!(load.element, ElementType::F32 | ElementType::BF16)
+        && matches!(convert.op, BodyOp::Elementwise(OpKind::Convert))
+        && convert.element == ElementType::BF16
+        && epilogue.body.output.is_dense()
+}
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::new()) };

@@ -135,10 +135,9 @@ fn parts(graph: &Graph, body: &Body, cut: Cut<'_>, tile: Tile) -> Result<Parts> 
         };
         steps.push(made);
         let mut register = Register(steps.len() - 1);
-        // A tile holds sums in a wider type than the value has.
-        if let (BodyOp::Load(at), Some((number, wide))) = (&step.op, tile.load)
-            && *at == number
-            && wide != step.element
+        // A tile holds sums in a wider type than the value has, memory may hold the value in a narrower one.
+        if let BodyOp::Load(at) = &step.op
+            && inputs.get(*at).is_some_and(|input| input.element != step.element)
         {
             steps.push(Step::Convert(register, step.element));
             register = Register(steps.len() - 1);

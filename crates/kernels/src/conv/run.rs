@@ -183,7 +183,7 @@ impl Convolution {
         let weights = match (&weights.form, &self.fewer) {
             (Form::Groups(weights), _) if weights.len() == self.geometry.groups => weights.as_slice(),
             (Form::Transformed(weights), Some(plan)) if input.element == ElementType::F32 => {
-                let target = Target { out, stride, sink, origin: (0, 0) };
+                let target = Target { out, stride, rounded: false, sink, origin: (0, 0) };
                 let zeros = self.zeros.as_ptr().cast();
                 // SAFETY: as the caller promises.
                 return unsafe { plan.run(&self.gemm, pool, &input, weights, target, zeros) };
@@ -192,7 +192,7 @@ impl Convolution {
         };
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         if let (Some(evenly), [weights]) = (&self.evenly, weights) {
-            let target = Target { out, stride, sink, origin: (0, 0) };
+            let target = Target { out, stride, rounded: false, sink, origin: (0, 0) };
             // SAFETY: as the caller promises.
             if unsafe { evenly.run(&self.gemm, pool, &self.geometry, &input, weights, target)? } {
                 return Ok(());
@@ -293,7 +293,7 @@ impl Convolution {
                 zeros: self.zeros.as_ptr(),
             };
             let out = out.map(|out| out.wrapping_add(group * n * sum));
-            let target = Target { out, stride, sink, origin: (0, group * n) };
+            let target = Target { out, stride, rounded: false, sink, origin: (0, group * n) };
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
             if merged > 1 && run <= columns::MOST && self.gemm.takes_even_rows() {
                 // SAFETY: as the caller promises; where there are tiles there are instructions for words.

@@ -40,6 +40,9 @@ impl Rows for Taps<'_> {
     }
 
     fn addresses(&self, first: usize, count: usize, table: &mut [*const u8]) {
+        if let ([down, across], [row, column]) = (self.lines, self.strides) {
+            return self.of_two_dimensions((down, *row), (across, *column), first, count, table);
+        }
         let image = self.lines.iter().map(|line| line.outputs).product::<usize>().max(1);
         for at in 0..count {
             let (image, pixel) = ((first + at) / image, (first + at) % image);
@@ -50,6 +53,41 @@ impl Rows for Taps<'_> {
 }
 
 impl Taps<'_> {
+    /// The addresses where there are two dimensions, which most images have: nothing is divided but the first pixel's number.
+    fn of_two_dimensions(
+        &self,
+        (down, row): (&Line, usize),
+        (across, column): (&Line, usize),
+        first: usize,
+        count: usize,
+        table: &mut [*const u8],
+    ) {
+        let (lines, pixels) = (down.outputs.max(1), across.outputs.max(1));
+        let (mut image, mut line) = (first / (lines * pixels), first / pixels % lines);
+        let mut pixel = first % pixels;
+        for at in 0..count {
+            let data = self.data.wrapping_add(image * self.batch_stride);
+            let places = across.at(pixel);
+            for (tap, place) in down.at(line).iter().enumerate() {
+                let taps = table[at..].iter_mut().step_by(count).skip(tap * across.window);
+                let line = place.map(|place| data.wrapping_add(place as usize * row));
+                for (address, place) in taps.zip(places) {
+                    *address = match (line, place) {
+                        (Some(line), Some(place)) => line.wrapping_add(*place as usize * column),
+                        _ => self.zeros,
+                    };
+                }
+            }
+            pixel += 1;
+            if pixel == pixels {
+                (pixel, line) = (0, line + 1);
+            }
+            if line == lines {
+                (line, image) = (0, image + 1);
+            }
+        }
+    }
+
     /// Writes the addresses of a pixel's taps to every `pitch`th place of the table.
     fn pixel(&self, lines: &[Line], pixel: usize, data: *const u8, table: &mut [*const u8], pitch: usize) {
         // The innermost two dimensions in one loop each; further ones by calling itself, once for each dimension.

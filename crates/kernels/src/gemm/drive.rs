@@ -17,6 +17,8 @@ pub(crate) struct Target<'a> {
     pub(crate) out: Option<*mut u8>,
     /// The distance of the result's rows, in elements.
     pub(crate) stride: usize,
+    /// Whether the result's elements are the sums rounded to bf16; only tiles of bf16 do that, and no sink sees them.
+    pub(crate) rounded: bool,
     /// Sees every block as soon as it is whole.
     pub(crate) sink: Option<&'a Sink<'a>>,
     /// What the rows and columns of blocks are counted from.

@@ -27,13 +27,10 @@ pub(super) unsafe fn same(part: &Part) {
         // SAFETY: as the caller promises.
         return unsafe { if beside(part) { turned(part) } else { copy_avx512::<bf16, bf16>(part) } };
     }
-    let order = order();
+    const ORDERS: [[u16; 32]; 2] = [order(0, 32), order(PAIRS as u16, 32)];
     // SAFETY: as the caller promises; masked elements are not touched.
     unsafe {
-        let (low, high) = (_mm512_loadu_si512(order.as_ptr().cast()), {
-            let upper = order.map(|place| place + PAIRS as u16);
-            _mm512_loadu_si512(upper.as_ptr().cast())
-        });
+        let [low, high] = [0, 1].map(|half| _mm512_loadu_si512(ORDERS[half].as_ptr().cast()));
         each_pair(part, 2, |upper, lower, column, to| {
             let row = |row: Option<*const u8>, first: usize| match row {
                 Some(row) => {
@@ -65,10 +62,10 @@ pub(super) unsafe fn rounded(part: &Part) {
         return unsafe { copy_avx512::<f32, bf16>(part) };
     }
     // The lower row's elements follow the upper row's sixteen.
-    let order = order().map(|place| if place < 32 { place } else { place - 32 + PAIRS as u16 });
+    const ORDER: [u16; 32] = order(0, PAIRS as u16);
     // SAFETY: as the caller promises; masked elements are not touched.
     unsafe {
-        let order = _mm512_loadu_si512(order.as_ptr().cast());
+        let order = _mm512_loadu_si512(ORDER.as_ptr().cast());
         each_pair(part, 4, |upper, lower, column, to| {
             for half in 0..2 {
                 let first = column + half * PAIRS;
@@ -117,9 +114,16 @@ fn in_pairs(part: &Part) -> bool {
         && part.columns_written.is_multiple_of(PAIRS)
 }
 
-/// Where the elements of the first vector of pairs come from: those of the lower row are counted from 32 on.
-fn order() -> [u16; 32] {
-    std::array::from_fn(|at| (at / 2 + at % 2 * 32) as u16)
+/// Where the elements of a vector of pairs come from, of the columns from `first` on: those of the lower row are counted
+/// from `lower` on.
+const fn order(first: u16, lower: u16) -> [u16; 32] {
+    let mut order = [0; 32];
+    let mut at = 0;
+    while at < order.len() {
+        order[at] = first + at as u16 / 2 + at as u16 % 2 * lower;
+        at += 1;
+    }
+    order
 }
 
 /// Calls `pair` with the addresses of each two rows of elements of so many bytes, a column, and where 32 columns of

@@ -16,11 +16,12 @@ const PIECES: usize = 24;
 /// Bytes of a sum of most products.
 const SUM_BYTES: usize = 4;
 
-/// The rows of a piece of a product of many rows, by the bytes of the right operand. Few rows make wide pieces, whose
-/// left operand is read once and whose sink sees long rows; a panel that comes from far away wants so many rows to be
-/// multiplied with that the next one is fetched meanwhile.
-fn piece_rows(rhs_bytes: usize) -> usize {
+/// The rows of a piece of a product of many rows that vectors compute, by the bytes of the right operand. Few rows make
+/// wide pieces, whose left operand is read once and whose sink sees long rows; a panel that comes from far away wants so
+/// many rows to be multiplied with that the next one is fetched meanwhile.
+pub(super) fn piece_rows(shape: Shape, arrangement: &Arrangement) -> usize {
     const SECOND_LEVEL: usize = 1 << 20;
+    let rhs_bytes = shape.k.saturating_mul(shape.n).saturating_mul(arrangement.format.bytes());
     if rhs_bytes < SECOND_LEVEL { 64 } else { 96 }
 }
 
@@ -37,12 +38,34 @@ pub(crate) struct Cut {
     pub(super) panels: usize,
     m: usize,
     all_panels: usize,
+    /// Which pieces follow each other.
+    order: Order,
+}
+
+/// Which pieces follow each other: those whose common operand is to stay in a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Those that share panels.
+    Panels,
+    /// Those that share rows: kernels fetch panels ahead, and rows only where they are.
+    Rows,
+}
+
+/// What decides how a product is cut, beside its sizes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wishes {
+    /// The rows that a kernel does at once.
+    pub(crate) tile_rows: usize,
+    /// The rows of a piece where there are many.
+    pub(crate) many_rows: usize,
+    /// Which pieces follow each other.
+    pub(crate) order: Order,
 }
 
 impl Cut {
-    /// Cuts a product; `tile_rows` are the rows that a kernel does at once.
-    pub(crate) fn new(shape: Shape, arrangement: &Arrangement, tile_rows: usize) -> Self {
-        let bytes = arrangement.format.bytes();
+    /// Cuts a product.
+    pub(crate) fn new(shape: Shape, arrangement: &Arrangement, wishes: Wishes) -> Self {
+        let Wishes { tile_rows, many_rows, order } = wishes;
         let all_panels = arrangement.panels(shape.n);
         let even = |most: usize| {
             let pieces = shape.m.div_ceil(most).max(1);
@@ -50,14 +73,14 @@ impl Cut {
         };
         let rows = even(match shape.m <= FEW_ROWS {
             true => (shape.m * all_panels / PIECES).max(FEWEST_ROWS),
-            false => piece_rows(shape.k.saturating_mul(shape.n).saturating_mul(bytes)),
+            false => many_rows,
         });
         let row_pieces = shape.m.div_ceil(rows).max(1);
         let width = arrangement.lanes * arrangement.vectors;
         let most_panels = (RESULT_BYTES / (rows * width * SUM_BYTES)).max(1);
         let for_balance = (all_panels * row_pieces / PIECES).max(1);
         let panel_pieces = all_panels.div_ceil(most_panels.min(for_balance)).max(1);
-        Self { rows, panels: all_panels.div_ceil(panel_pieces).max(1), m: shape.m, all_panels }
+        Self { rows, panels: all_panels.div_ceil(panel_pieces).max(1), m: shape.m, all_panels, order }
     }
 
     /// How many pieces there are.
@@ -65,10 +88,14 @@ impl Cut {
         self.m.div_ceil(self.rows) * self.all_panels.div_ceil(self.panels)
     }
 
-    /// The rows and panels of a piece. Pieces that share panels follow each other.
+    /// The rows and panels of a piece.
     pub(super) fn piece(&self, at: usize) -> (Range<usize>, Range<usize>) {
-        let row_pieces = self.m.div_ceil(self.rows);
-        let (row, panel) = (at % row_pieces * self.rows, at / row_pieces * self.panels);
+        let (row_pieces, panel_pieces) = (self.m.div_ceil(self.rows), self.all_panels.div_ceil(self.panels));
+        let (row, panel) = match self.order {
+            Order::Panels => (at % row_pieces, at / row_pieces),
+            Order::Rows => (at / panel_pieces, at % panel_pieces),
+        };
+        let (row, panel) = (row * self.rows, panel * self.panels);
         (row..(row + self.rows).min(self.m), panel..(panel + self.panels).min(self.all_panels))
     }
 }
@@ -125,7 +152,9 @@ mod tests {
             (5, 32000, 512),
             (3, 0, 2),
         ] {
-            let cut = Cut::new(Shape { m, n, k }, &arrangement, 8);
+            let order = if m > n { Order::Rows } else { Order::Panels };
+            let wishes = Wishes { tile_rows: 8, many_rows: 96, order };
+            let cut = Cut::new(Shape { m, n, k }, &arrangement, wishes);
             let mut seen = vec![0; m * arrangement.panels(n)];
             for at in 0..cut.pieces() {
                 let (rows, panels) = cut.piece(at);

@@ -2,12 +2,14 @@
 
 use std::marker::PhantomData;
 
+use warpforge_tensor::ElementType;
+
 use super::drive::{Target, drive};
 use super::kind::{Engine, Kind, choose};
 use super::memory::Store;
 use super::operand::{GemmError, Operand, Rhs, Shape};
 use super::packed::{Arrangement, PackedView};
-use super::plan::Cut;
+use super::plan::{Cut, Order, Wishes, piece_rows};
 use super::rows::{MatrixRows, Rows};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::tiles;
@@ -82,9 +84,9 @@ impl Gemm {
         Ok(())
     }
 
-    /// Bytes of a sum.
-    fn sum_bytes(&self) -> usize {
-        self.kind.sum().byte_width()
+    /// Bytes of an element of a result.
+    fn result_bytes(&self, target: &Target<'_>) -> usize {
+        if target.rounded { ElementType::BF16.byte_width() } else { self.kind.sum().byte_width() }
     }
 
     /// `C = A · B`. Every block, as soon as it is whole, is handed to `sink` by the worker that computed it. `out` is the
@@ -111,7 +113,54 @@ impl Gemm {
         stride: usize,
         sink: Option<&Sink<'_>>,
     ) -> Result<(), GemmError> {
-        let target = Target { out, stride, sink, origin: (0, 0) };
+        let target = Target { out, stride, rounded: false, sink, origin: (0, 0) };
+        // SAFETY: as the caller promises.
+        unsafe { self.to_target(pool, shape, lhs, rhs, target) }
+    }
+
+    /// Whether there is [`Gemm::rounded_product`].
+    #[must_use]
+    pub fn rounds(&self) -> bool {
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        return self.takes_even_rows();
+        #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+        false
+    }
+
+    /// `C = A · B` where C has the sums rounded to bf16. Nothing is computed unless [`Gemm::rounds`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Gemm::product`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Gemm::product`], with a result of bf16.
+    pub unsafe fn rounded_product(
+        &self,
+        pool: &Pool,
+        shape: Shape,
+        lhs: &Operand,
+        rhs: Rhs<'_>,
+        out: *mut u8,
+        stride: usize,
+    ) -> Result<(), GemmError> {
+        let target = Target { out: Some(out), stride, rounded: true, sink: None, origin: (0, 0) };
+        match self.rounds() {
+            // SAFETY: as the caller promises.
+            true => unsafe { self.to_target(pool, shape, lhs, rhs, target) },
+            false => Ok(()),
+        }
+    }
+
+    unsafe fn to_target(
+        &self,
+        pool: &Pool,
+        shape: Shape,
+        lhs: &Operand,
+        rhs: Rhs<'_>,
+        target: Target<'_>,
+    ) -> Result<(), GemmError> {
         // SAFETY: as the caller promises.
         unsafe {
             match rhs {
@@ -148,7 +197,7 @@ impl Gemm {
                     n,
                     memory: PhantomData,
                 };
-                let out = target.out.map(|out| out.add(first * self.sum_bytes()));
+                let out = target.out.map(|out| out.add(first * self.result_bytes(&target)));
                 let origin = (target.origin.0, target.origin.1 + first);
                 self.with_packed(pool, Shape { n, ..shape }, lhs, view, Target { out, origin, ..target })?;
             }
@@ -186,7 +235,7 @@ impl Gemm {
                 let element = self.arrangement.format.element();
                 let data = memory.as_ptr();
                 let rows = MatrixRows { data, stride: stride * bytes, k: shape.k, element };
-                let out = target.out.map(|out| out.add(first * target.stride * self.sum_bytes()));
+                let out = target.out.map(|out| out.add(first * target.stride * self.result_bytes(&target)));
                 let origin = (target.origin.0 + first, target.origin.1);
                 self.rows_product(pool, Shape { m, ..shape }, &rows, rhs, Target { out, origin, ..target })?;
             }
@@ -211,7 +260,9 @@ impl Gemm {
         unsafe {
             match self.engine {
                 Engine::Vectors(family) => {
-                    let cut = Cut::new(shape, &self.arrangement, family.rows);
+                    let many_rows = piece_rows(shape, &self.arrangement);
+                    let wishes = Wishes { tile_rows: family.rows, many_rows, order: Order::Panels };
+                    let cut = Cut::new(shape, &self.arrangement, wishes);
                     drive(pool, &self.store, family, &cut, rows, rhs, target)?;
                 }
                 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

@@ -12,7 +12,7 @@ use crate::block::Block;
 use crate::isa::Isa;
 use crate::pool::Pool;
 
-const SHAPES: [(usize, usize, usize); 17] = [
+const SHAPES: [(usize, usize, usize); 18] = [
     (0, 5, 3),
     (5, 0, 3),
     (5, 3, 0),
@@ -30,6 +30,7 @@ const SHAPES: [(usize, usize, usize); 17] = [
     (64, 17, 769),
     (3, 331, 515),
     (70, 520, 1024),
+    (290, 33, 600),
 ];
 
 /// A matrix of random small numbers that are exact in all types, with its values.
@@ -312,6 +313,28 @@ fn rows_of_bf16_are_read_where_they_lie() {
             gemm.block(&mut scratch, m, k, &lhs.operand(), packed.view(), to, n, true).unwrap();
         }
         assert!(out.iter().zip(&want).all(|(got, want)| f64::from(*got) == 2.0 * want), "{m}x{n}x{k} block");
+    }
+}
+
+#[test]
+fn rounded_products_are_the_nearest_to_the_sums() {
+    let mut random = fastrand::Rng::with_seed(6);
+    let gemm = Gemm::new(Kind::Bf16);
+    for (m, n, k) in [(33, 40, 70), (290, 70, 600), (64, 64, 1100)].into_iter().filter(|_| gemm.rounds()) {
+        let lhs = Matrix::random(&mut random, m, k, ElementType::BF16);
+        let rhs = Matrix::random(&mut random, k, n, ElementType::BF16);
+        let want = expected(&lhs, &rhs, (m, n, k));
+        let mut out = vec![bf16::NAN; m * (n + 3)];
+        // SAFETY: the matrices and the result have these sizes.
+        unsafe {
+            let (right, to) = (Rhs::Strided(rhs.operand()), out.as_mut_ptr().cast());
+            gemm.rounded_product(&pool(2), Shape { m, n, k }, &lhs.operand(), right, to, n + 3).unwrap();
+        }
+        for (got, want) in out.chunks(n + 3).zip(want.chunks(n)) {
+            let want: Vec<bf16> = want.iter().map(|&sum| bf16::from_f32(sum as f32)).collect();
+            assert_eq!(got[..n], want, "{m}x{n}x{k}");
+            assert!(got[n..].iter().all(|beyond| beyond.is_nan()), "{m}x{n}x{k} leaves its columns");
+        }
     }
 }
 

@@ -2,27 +2,31 @@
 
 use std::ops::Range;
 
-use super::kernel::{Call, tile};
 use super::left::{Left, pack_rows};
-use super::{BLOCK_ROWS, Configured, ROW_BYTES, ROWS, Tiles};
+use super::multiply::{BLOCKS_BESIDE, Mode, Place, SUM, multiply};
+use super::{BLOCK_ROWS, ROW_BYTES, Tiles};
 use crate::block::Block;
 use crate::gemm::drive::{Shared, Target};
-use crate::gemm::kernel::fetch;
 use crate::gemm::memory::{MemoryError, Store};
 use crate::gemm::operand::Shape;
 use crate::gemm::packed::PackedView;
-use crate::gemm::plan::Cut;
+use crate::gemm::plan::{Cut, Order, Wishes};
 use crate::gemm::rows::Rows;
 use crate::pool::Pool;
 
-/// Bytes of a sum.
-const SUM: usize = 4;
 /// Bytes of packed rows at a time, so that they are in cache when they are multiplied.
 const PACKED_AT_ONCE: usize = 4 << 20;
-/// Bytes of a right operand that stays in a second-level cache: its panels need not be fetched ahead.
-const NEAR_BYTES: usize = 1 << 20;
-/// Elements of a square of two by two tiles of the result.
-const SQUARE: usize = BLOCK_ROWS * BLOCK_ROWS;
+
+/// The rows of a piece of a product of many rows: they are multiplied with a part of a panel while it is in the first-level
+/// cache, so they are many, unless there would be too few pieces.
+fn piece_rows(shape: Shape) -> usize {
+    const MANY: usize = 1 << 21;
+    if shape.m.saturating_mul(shape.n) < MANY {
+        BLOCKS_BESIDE * BLOCK_ROWS / 2
+    } else {
+        BLOCKS_BESIDE * BLOCK_ROWS
+    }
+}
 
 /// Computes `rows` times the packed operand piece by piece, from the rows as they lie or after they are packed.
 ///
@@ -74,7 +78,9 @@ pub(crate) unsafe fn drive(
             }
         };
         drop(tables);
-        let cut = Cut::new(Shape { m, ..shape }, &rhs.arrangement, BLOCK_ROWS);
+        let shape = Shape { m, ..shape };
+        let wishes = Wishes { tile_rows: BLOCK_ROWS, many_rows: piece_rows(shape), order: Order::Rows };
+        let cut = Cut::new(shape, &rhs.arrangement, wishes);
         let piece = Piece { tiles, steps, rhs, target: &target, first, left };
         // SAFETY: pieces do not overlap; the rest is as the caller promises.
         unsafe { pieces(pool, store, &cut, &piece)? };
@@ -115,10 +121,11 @@ impl Piece<'_> {
     unsafe fn compute(&self, rows: Range<usize>, panels: Range<usize>, room: *mut u8, worker: usize) {
         let (first, last) = (self.rhs.panel(panels.start).0, self.rhs.panel(panels.end - 1).0);
         let columns = first.first..last.first + last.columns;
+        let mode = if self.target.rounded { Mode::Round } else { Mode::Write };
         let (out, stride) = match self.target.out {
             Some(out) => {
                 let at = (self.first + rows.start) * self.target.stride + columns.start;
-                (out.wrapping_add(at * SUM), self.target.stride)
+                (out.wrapping_add(at * mode.bytes()), self.target.stride)
             }
             None => (room, last.first + last.width - columns.start),
         };
@@ -126,7 +133,8 @@ impl Piece<'_> {
         // SAFETY: as the caller promises.
         unsafe {
             let rows = rows.clone();
-            multiply(&configured, &self.left, rows, self.steps, self.rhs, panels, out, stride, false);
+            let place = Place { out, stride, mode };
+            multiply(&configured, &self.left, rows, self.steps, self.rhs, panels, place);
         }
         drop(configured);
         if let Some(sink) = self.target.sink {
@@ -134,89 +142,6 @@ impl Piece<'_> {
             let rows = rows.start + self.first + origin.0..rows.end + self.first + origin.0;
             let columns = columns.start + origin.1..columns.end + origin.1;
             sink(&Block { rows, columns, data: out, stride, worker });
-        }
-    }
-}
-
-/// Multiplies rows with some panels. `out` is the element of the first row and the first panel's first column.
-#[allow(
-    clippy::too_many_arguments,
-    reason = "the loop's invariants; a struct of them would be built for one call"
-)]
-unsafe fn multiply(
-    configured: &Configured,
-    left: &Left,
-    rows: Range<usize>,
-    steps: usize,
-    rhs: PackedView<'_>,
-    panels: Range<usize>,
-    out: *mut u8,
-    stride: usize,
-    accumulate: bool,
-) {
-    let first_column = rhs.panel(panels.start).0.first;
-    let blocks = rows.len().div_ceil(BLOCK_ROWS);
-    let far = rhs.arrangement.bytes(rhs.k, rhs.n).is_none_or(|bytes| bytes > NEAR_BYTES);
-    let mut square = [0u32; SQUARE];
-    for at in panels.clone() {
-        let (panel, data) = rhs.panel(at);
-        let ahead = if far { (steps * ROWS * panel.width * SUM).div_ceil(blocks) } else { 0 };
-        let ahead = ahead.next_multiple_of(ROW_BYTES);
-        let next = rhs.panel((at + 1).min(panels.end - 1)).1;
-        for block in 0..blocks {
-            let row = block * BLOCK_ROWS;
-            let count = BLOCK_ROWS.min(rows.len() - row);
-            let two_rows = count > ROWS;
-            let direct = count.is_multiple_of(ROWS) && panel.columns == panel.width;
-            let out = out.wrapping_add((row * stride + panel.first - first_column) * SUM);
-            let (lhs, lhs_stride, lhs_step) = left.block(rows.start + row);
-            let mut call = Call {
-                lhs,
-                lhs_stride,
-                lhs_step,
-                rhs: data,
-                rhs_stride: panel.width * SUM,
-                steps,
-                out,
-                out_stride: stride * SUM,
-                accumulate,
-            };
-            for line in (0..ahead).step_by(ROW_BYTES) {
-                fetch(next.wrapping_add(block * ahead + line));
-            }
-            // SAFETY: the addresses are good for these rows and columns; where they are not whole tiles, the square
-            // takes the result first.
-            unsafe {
-                if direct {
-                    tile(configured, &call, two_rows);
-                    continue;
-                }
-                let beside = square.as_mut_ptr();
-                if accumulate {
-                    copy_rows(out.cast(), stride, beside, BLOCK_ROWS, count, panel.columns);
-                }
-                (call.out, call.out_stride) = (beside.cast(), BLOCK_ROWS * SUM);
-                tile(configured, &call, two_rows);
-                copy_rows(beside, BLOCK_ROWS, out.cast(), stride, count, panel.columns);
-            }
-        }
-    }
-}
-
-/// Copies a rectangle of sums. The result need not be aligned.
-unsafe fn copy_rows(
-    from: *const u32,
-    from_stride: usize,
-    to: *mut u32,
-    to_stride: usize,
-    rows: usize,
-    columns: usize,
-) {
-    for row in 0..rows {
-        // SAFETY: both have so many rows and columns.
-        unsafe {
-            let (from, to) = (from.add(row * from_stride), to.add(row * to_stride));
-            to.cast::<u8>().copy_from_nonoverlapping(from.cast(), columns * SUM);
         }
     }
 }
@@ -252,6 +177,7 @@ pub(crate) unsafe fn block(
     };
     let configured = tiles.configure();
     let (rows, panels) = (0..shape.m, 0..rhs.panels());
+    let mode = if accumulate { Mode::Add } else { Mode::Write };
     // SAFETY: as the caller promises; what is not read in place has just been packed.
-    unsafe { multiply(&configured, &left, rows, steps, rhs, panels, out, stride, accumulate) };
+    unsafe { multiply(&configured, &left, rows, steps, rhs, panels, Place { out, stride, mode }) };
 }

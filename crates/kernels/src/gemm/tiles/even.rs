@@ -3,15 +3,15 @@
 use std::arch::asm;
 use std::ops::Range;
 
+use super::multiply::{NEAR_BYTES, SUM};
 use super::{Configured, ROW_BYTES, ROWS, Tiles};
 use crate::block::Block;
 use crate::gemm::drive::{Shared, Target};
+use crate::gemm::kernel::fetch;
 use crate::gemm::memory::{MemoryError, Store};
 use crate::gemm::packed::PackedView;
 use crate::pool::Pool;
 
-/// Bytes of a sum.
-const SUM: usize = 4;
 /// Rows of a piece, about.
 const PIECE_ROWS: usize = 128;
 /// How many pieces a product has, about, so that threads finish together.
@@ -137,9 +137,15 @@ unsafe fn piece(
     let rows = even.rows(lines.len());
     let data = even.data.wrapping_add(image * even.image_bytes + lines.start * even.pitch * even.row_bytes);
     let configured = tiles.configure();
+    let far = rhs.arrangement.bytes(rhs.k, rhs.n).is_none_or(|bytes| bytes > NEAR_BYTES);
+    let blocks = rows.div_ceil(2 * ROWS);
     for panel in panels {
         let (panel, rhs) = rhs.panel(panel);
         let out = room.wrapping_add((panel.first - columns.start) * SUM);
+        let bytes = even.taps.len() * even.steps * ROWS * panel.width * SUM;
+        // Each block of rows fetches its part of the next panel.
+        let part = bytes / blocks;
+        let mut next = rhs.wrapping_add(bytes);
         let mut row = 0;
         while row < rows {
             // Whole tiles only: the last begins early enough to be one, and computes a few rows again.
@@ -158,10 +164,17 @@ unsafe fn piece(
                 out_stride: stride * SUM,
                 lhs_stride: even.row_bytes,
                 rhs,
+                ahead: if far { next } else { rhs },
             };
+            let two_columns = panel.width == 2 * ROWS;
+            if far {
+                let fetched = if two && two_columns { even.taps.len() * even.steps * AHEAD } else { 0 };
+                (fetched..part).step_by(ROW_BYTES).for_each(|at| fetch(next.wrapping_add(at)));
+                next = next.wrapping_add(part);
+            }
             row = at + if two { 2 * ROWS } else { ROWS };
             // SAFETY: the addresses are good for whole tiles.
-            unsafe { tile(&configured, &call, even.taps, two, panel.width == 2 * ROWS) };
+            unsafe { tile(&configured, &call, even.taps, two, two_columns) };
         }
     }
     drop(configured);
@@ -210,7 +223,12 @@ struct Call {
     lhs_stride: usize,
     /// The panel.
     rhs: *const u8,
+    /// What comes after the panel: two by two tiles fetch [`AHEAD`] bytes of it in each step.
+    ahead: *const u8,
 }
+
+/// Bytes that a step of two by two tiles fetches ahead.
+const AHEAD: usize = 512;
 
 /// Computes one or two tiles of rows times one or two tiles of columns.
 ///
@@ -253,6 +271,7 @@ macro_rules! kernel {
                     "add {lhs}, 64",
                     "add {lower}, 64",
                     concat!("add {rhs}, ", $panel_step),
+                    "add {ahead}, 512",
                     "dec {steps}",
                     "jnz 3b",
                     "add {taps}, 8",
@@ -272,6 +291,7 @@ macro_rules! kernel {
                     lhs_stride = in(reg) call.lhs_stride,
                     rhs = inout(reg) call.rhs => _,
                     rhs_stride = in(reg) $panel_step / ROWS,
+                    ahead = inout(reg) call.ahead => _,
                     out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
                     out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
                     options(nostack),
@@ -285,11 +305,19 @@ kernel!(
     two_by_two,
     ["tilezero tmm0" "tilezero tmm1" "tilezero tmm2" "tilezero tmm3"],
     [
-        "tileloadd tmm4, [{lhs} + {lhs_stride}]"
+        "prefetcht1 [{ahead}]"
+        "prefetcht1 [{ahead} + 64]"
+        "prefetcht1 [{ahead} + 128]"
+        "prefetcht1 [{ahead} + 192]"
+        "prefetcht1 [{ahead} + 256]"
+        "prefetcht1 [{ahead} + 320]"
+        "prefetcht1 [{ahead} + 384]"
+        "prefetcht1 [{ahead} + 448]"
+        "tileloaddt1 tmm4, [{lhs} + {lhs_stride}]"
         "tileloadd tmm6, [{rhs} + {rhs_stride}]"
         "tileloadd tmm7, [{rhs} + {rhs_stride} + 64]"
         "tdpbf16ps tmm0, tmm4, tmm6"
-        "tileloadd tmm5, [{lower} + {lhs_stride}]"
+        "tileloaddt1 tmm5, [{lower} + {lhs_stride}]"
         "tdpbf16ps tmm1, tmm4, tmm7"
         "tdpbf16ps tmm2, tmm5, tmm6"
         "tdpbf16ps tmm3, tmm5, tmm7"
@@ -327,4 +355,4 @@ kernel!(
     ["tilestored [{lhs} + {steps}], tmm0"]
 );
 
-const _: () = assert!(ROW_BYTES == 64 && ROWS == 16 && size_of::<usize>() == 8);
+const _: () = assert!(AHEAD == 512 && ROW_BYTES == 64 && ROWS == 16 && size_of::<usize>() == 8);

@@ -23,19 +23,26 @@ pub(super) struct Call {
     pub(super) out: *mut u8,
     /// The distance of the result's rows, in bytes.
     pub(super) out_stride: usize,
-    /// Whether the sums begin with what the result holds.
-    pub(super) accumulate: bool,
+    /// What the sums begin with, laid out like the result; null where that is zero.
+    pub(super) from: *const u8,
+    /// The distance of its rows, in bytes.
+    pub(super) from_stride: usize,
+    /// What is multiplied next: [`AHEAD`] bytes from here on are fetched into the second-level cache in each step.
+    pub(super) ahead: *const u8,
 }
+
+/// Bytes that a step fetches ahead.
+pub(super) const AHEAD: usize = 256;
 
 macro_rules! kernels {
     ($two_by_two:ident, $one_by_two:ident, $two_by_one:ident, $one_by_one:ident, $product:literal) => {
+        // Rows of the left operand pass by the first-level cache, where the panel stays for the next rows.
         unsafe fn $two_by_two(call: &Call) {
-            let lower = call.out.wrapping_add(ROWS * call.out_stride);
             let lower_lhs = call.lhs.wrapping_add(ROWS * call.lhs_stride);
             // SAFETY: the tiles are configured, and the addresses are good for whole tiles.
             unsafe {
                 asm!(
-                    "test {accumulate:l}, {accumulate:l}",
+                    "test {from}, {from}",
                     "jnz 3f",
                     "tilezero tmm0",
                     "tilezero tmm1",
@@ -43,35 +50,44 @@ macro_rules! kernels {
                     "tilezero tmm3",
                     "jmp 4f",
                     "3:",
-                    "tileloadd tmm0, [{upper} + {stride}]",
-                    "tileloadd tmm1, [{upper} + {stride} + 64]",
-                    "tileloadd tmm2, [{lower} + {stride}]",
-                    "tileloadd tmm3, [{lower} + {stride} + 64]",
+                    "tileloadd tmm0, [{from} + {from_stride}]",
+                    "tileloadd tmm1, [{from} + {from_stride} + 64]",
+                    "lea {from}, [{from} + {from_stride} * 8]",
+                    "lea {from}, [{from} + {from_stride} * 8]",
+                    "tileloadd tmm2, [{from} + {from_stride}]",
+                    "tileloadd tmm3, [{from} + {from_stride} + 64]",
                     "4:",
                     "test {steps}, {steps}",
                     "jz 5f",
                     "2:",
-                    "tileloadd tmm4, [{lhs} + {lhs_stride}]",
+                    "prefetcht1 [{ahead}]",
+                    "prefetcht1 [{ahead} + 64]",
+                    "prefetcht1 [{ahead} + 128]",
+                    "prefetcht1 [{ahead} + 192]",
+                    "tileloaddt1 tmm4, [{lhs} + {lhs_stride}]",
                     "tileloadd tmm6, [{rhs} + {rhs_stride}]",
                     "tileloadd tmm7, [{rhs} + {rhs_stride} + 64]",
                     concat!($product, " tmm0, tmm4, tmm6"),
-                    "tileloadd tmm5, [{lower_lhs} + {lhs_stride}]",
+                    "tileloaddt1 tmm5, [{lower_lhs} + {lhs_stride}]",
                     concat!($product, " tmm1, tmm4, tmm7"),
                     concat!($product, " tmm2, tmm5, tmm6"),
                     concat!($product, " tmm3, tmm5, tmm7"),
                     "add {lhs}, {lhs_step}",
                     "add {lower_lhs}, {lhs_step}",
                     "add {rhs}, 2048",
+                    "add {ahead}, 256",
                     "dec {steps}",
                     "jnz 2b",
                     "5:",
-                    "tilestored [{upper} + {stride}], tmm0",
-                    "tilestored [{upper} + {stride} + 64], tmm1",
-                    "tilestored [{lower} + {stride}], tmm2",
-                    "tilestored [{lower} + {stride} + 64], tmm3",
-                    accumulate = in(reg) usize::from(call.accumulate),
-                    upper = in(reg) call.out,
-                    lower = in(reg) lower,
+                    "tilestored [{out} + {stride}], tmm0",
+                    "tilestored [{out} + {stride} + 64], tmm1",
+                    "lea {out}, [{out} + {stride} * 8]",
+                    "lea {out}, [{out} + {stride} * 8]",
+                    "tilestored [{out} + {stride}], tmm2",
+                    "tilestored [{out} + {stride} + 64], tmm3",
+                    from = inout(reg) call.from => _,
+                    from_stride = in(reg) call.from_stride,
+                    out = inout(reg) call.out => _,
                     stride = in(reg) call.out_stride,
                     lhs = inout(reg) call.lhs => _,
                     lower_lhs = inout(reg) lower_lhs => _,
@@ -80,6 +96,7 @@ macro_rules! kernels {
                     rhs = inout(reg) call.rhs => _,
                     rhs_stride = in(reg) 128usize,
                     steps = inout(reg) call.steps => _,
+                    ahead = inout(reg) call.ahead => _,
                     out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
                     out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
                     options(nostack),
@@ -91,14 +108,14 @@ macro_rules! kernels {
             // SAFETY: as above.
             unsafe {
                 asm!(
-                    "test {accumulate:l}, {accumulate:l}",
+                    "test {from}, {from}",
                     "jnz 3f",
                     "tilezero tmm0",
                     "tilezero tmm1",
                     "jmp 4f",
                     "3:",
-                    "tileloadd tmm0, [{out} + {stride}]",
-                    "tileloadd tmm1, [{out} + {stride} + 64]",
+                    "tileloadd tmm0, [{from} + {from_stride}]",
+                    "tileloadd tmm1, [{from} + {from_stride} + 64]",
                     "4:",
                     "test {steps}, {steps}",
                     "jz 5f",
@@ -115,7 +132,8 @@ macro_rules! kernels {
                     "5:",
                     "tilestored [{out} + {stride}], tmm0",
                     "tilestored [{out} + {stride} + 64], tmm1",
-                    accumulate = in(reg) usize::from(call.accumulate),
+                    from = in(reg) call.from,
+                    from_stride = in(reg) call.from_stride,
                     out = in(reg) call.out,
                     stride = in(reg) call.out_stride,
                     lhs = inout(reg) call.lhs => _,
@@ -137,6 +155,9 @@ macro_rules! kernels {
                 $one_by_one(&part);
                 part.lhs = part.lhs.wrapping_add(ROWS * part.lhs_stride);
                 part.out = part.out.wrapping_add(ROWS * part.out_stride);
+                if !part.from.is_null() {
+                    part.from = part.from.wrapping_add(ROWS * part.from_stride);
+                }
                 $one_by_one(&part);
             }
         }
@@ -145,12 +166,12 @@ macro_rules! kernels {
             // SAFETY: as above.
             unsafe {
                 asm!(
-                    "test {accumulate:l}, {accumulate:l}",
+                    "test {from}, {from}",
                     "jnz 3f",
                     "tilezero tmm0",
                     "jmp 4f",
                     "3:",
-                    "tileloadd tmm0, [{out} + {stride}]",
+                    "tileloadd tmm0, [{from} + {from_stride}]",
                     "4:",
                     "test {steps}, {steps}",
                     "jz 5f",
@@ -164,7 +185,8 @@ macro_rules! kernels {
                     "jnz 2b",
                     "5:",
                     "tilestored [{out} + {stride}], tmm0",
-                    accumulate = in(reg) usize::from(call.accumulate),
+                    from = in(reg) call.from,
+                    from_stride = in(reg) call.from_stride,
                     out = in(reg) call.out,
                     stride = in(reg) call.out_stride,
                     lhs = inout(reg) call.lhs => _,

@@ -7,6 +7,7 @@ mod drive;
 mod even;
 mod kernel;
 mod left;
+mod multiply;
 mod rows;
 
 use std::arch::asm;
