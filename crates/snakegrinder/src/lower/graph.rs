@@ -111,17 +111,14 @@ impl<'a> Walk<'a> {
                 if op.aliases { outcome } else { outcome.into_iter().map(fresh).collect() }
             }
             Found::InPlace(op) => {
-                let Some(Value::Tensor(Tensor { var: Some(var), .. })) = args.at(0) else {
-                    return refuse("it writes to something that is not a tensor");
-                };
-                let var = *var;
-                let mut outcome = (op.lower)(cx, &args)?;
-                let Some(Value::Tensor(result)) = outcome.first().cloned() else {
-                    return refuse("it writes something that is not a tensor");
-                };
-                cx.write(var, &result)?;
-                outcome[0] = Value::Tensor(cx.read(var)?);
-                outcome
+                let target = args.at(0).cloned();
+                let outcome = (op.lower)(cx, &args)?;
+                written(cx, target.as_ref(), outcome)?
+            }
+            Found::Out(op) => {
+                let target = args.get("out").cloned();
+                let outcome = (op.lower)(cx, &args)?;
+                written(cx, target.as_ref(), outcome)?
             }
         };
         match args.unused().as_slice() {
@@ -349,6 +346,19 @@ impl<'a> Walk<'a> {
             }
         }
     }
+}
+
+/// Writes the first result to a tensor, which is the result then.
+fn written(cx: &mut Cx<'_>, target: Option<&Value>, mut outcome: Outcome) -> Lowered<Outcome> {
+    let Some(Value::Tensor(Tensor { var: Some(var), .. })) = target else {
+        return refuse("it writes to something that is not a tensor");
+    };
+    let Some(Value::Tensor(result)) = outcome.first().cloned() else {
+        return refuse("it writes something that is not a tensor");
+    };
+    cx.write(*var, &result)?;
+    outcome[0] = Value::Tensor(cx.read(*var)?);
+    Ok(outcome)
 }
 
 /// The element type and sizes that the archive records for a tensor.

@@ -3,6 +3,22 @@
 use super::prelude::*;
 
 pub(super) const TABLE: &[Op] = &[
+    view("aten.broadcast_tensors.default", |cx, args| {
+        let tensors = args.tensors("tensors")?;
+        let wide = cx.broadcast_all(&tensors)?;
+        let wide: Vec<Tensor> = tensors.iter().zip(&wide).map(|(x, wide)| cx.frozen_view(x, wide)).collect();
+        Ok(vec![wide.into()])
+    }),
+    op("aten.cartesian_prod.default", |cx, args| {
+        let tensors = args.tensors("tensors")?;
+        if let [only] = tensors.as_slice() {
+            return one(only.clone());
+        }
+        let grids = grids(cx, &tensors, false)?;
+        let columns = grids.iter().map(|grid| cx.reshape(grid, &[grid.numel(), Size::Int(1)]));
+        let columns: Vec<Tensor> = columns.collect::<Lowered<_>>()?;
+        one(cx.concatenate(&columns, 1)?)
+    }),
     op("aten.cat.default", cat),
     op("aten.concat.default", cat),
     op("aten.concatenate.default", cat),
@@ -200,6 +216,11 @@ fn rot90(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
 
 fn meshgrid(cx: &mut Cx<'_>, args: &Args<'_>, swapped: bool) -> Lowered<Outcome> {
     let tensors = args.tensors("tensors")?;
+    Ok(vec![grids(cx, &tensors, swapped)?.into()])
+}
+
+/// Each vector repeated along the dimensions of the others.
+fn grids(cx: &mut Cx<'_>, tensors: &[Tensor], swapped: bool) -> Lowered<Vec<Tensor>> {
     let mut dims: Vec<Size> = tensors.iter().map(Tensor::numel).collect();
     let mut places: Vec<usize> = (0..tensors.len()).collect();
     if swapped && tensors.len() >= 2 {
@@ -210,8 +231,7 @@ fn meshgrid(cx: &mut Cx<'_>, args: &Args<'_>, swapped: bool) -> Lowered<Outcome>
         let flat = cx.reshape(x, &[x.numel()])?;
         cx.broadcast(&flat, &dims, &[place])
     });
-    let grids: Vec<Tensor> = grids.collect::<Lowered<_>>()?;
-    Ok(vec![grids.into()])
+    grids.collect()
 }
 
 fn triangle(cx: &mut Cx<'_>, args: &Args<'_>, how: Cmp) -> Lowered<Outcome> {
@@ -276,4 +296,16 @@ fn channel_shuffle(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     order.swap(1, 2);
     let turned = cx.transpose(&parts, &order)?;
     one(cx.reshape(&turned, &x.dims)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Code::F32, Given::*, evaluated};
+
+    #[test]
+    fn a_product_has_every_pair() {
+        let pair = List(vec![Floats(&[2], vec![1.0, 2.0]), Floats(&[3], vec![5.0, 6.0, 7.0])]);
+        let found = evaluated("aten.cartesian_prod.default", vec![("tensors", pair)], &[(F32, &[6, 2])]);
+        assert_eq!(found, [[1.0, 5.0, 1.0, 6.0, 1.0, 7.0, 2.0, 5.0, 2.0, 6.0, 2.0, 7.0]]);
+    }
 }

@@ -23,7 +23,14 @@ pub(super) const TABLE: &[Op] = &[
     op("aten.fill.Tensor", fill),
     op("aten.full.default", |cx, args| filled(cx, args, "size", None)),
     op("aten.full_like.default", |cx, args| filled_like(cx, args, None)),
-    op("aten.linspace.default", linspace),
+    op("aten.linspace.default", |cx, args| linspace(cx, args, None)),
+    op("aten.linspace.Scalar_Tensor", |cx, args| linspace(cx, args, None)),
+    op("aten.linspace.Tensor_Scalar", |cx, args| linspace(cx, args, None)),
+    op("aten.linspace.Tensor_Tensor", |cx, args| linspace(cx, args, None)),
+    op("aten.logspace.default", logspace),
+    op("aten.logspace.Scalar_Tensor", logspace),
+    op("aten.logspace.Tensor_Scalar", logspace),
+    op("aten.logspace.Tensor_Tensor", logspace),
     op("aten.new_empty.default", |cx, args| new_filled(cx, args, Some(0.0))),
     op("aten.new_empty_strided.default", |cx, args| {
         args.ignore(&["stride"]);
@@ -121,6 +128,14 @@ fn arange(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
         return refuse(format!("a range of {count} elements"));
     }
     let count = count as i64;
+    if dtype.is_int() {
+        // The count is that of the fractions, the numbers are those of whole steps.
+        let dims = [Size::Int(count)];
+        let index = cx.iota(ElementType::I64, &dims, 0)?;
+        let scaled = cx.with_number(OpKind::Multiply, &index, step.trunc() as i64)?;
+        let values = cx.with_number(OpKind::Add, &scaled, start.trunc() as i64)?;
+        return one(cx.convert(&values, dtype)?);
+    }
     // PyTorch computes in double precision and rounds.
     let index = cx.iota(ElementType::F64, &[Size::Int(count)], 0)?;
     let scaled = cx.with_number(OpKind::Multiply, &index, step)?;
@@ -162,14 +177,15 @@ fn iota(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     one(cx.convert(&values, dtype)?)
 }
 
-/// Equal steps, counted from the nearer end.
-fn linspace(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+/// Equal steps, counted from the nearer end; powers of a base where there is one.
+fn linspace(cx: &mut Cx<'_>, args: &Args<'_>, base: Option<f64>) -> Lowered<Outcome> {
     args.placement()?;
-    let (Some(start), Some(end)) = (args.opt_float("start")?, args.opt_float("end")?) else {
-        return refuse("a range with unknown ends");
-    };
-    let steps = args.int("steps")?;
     let dtype = args.opt_dtype("dtype")?.unwrap_or(DEFAULT_FLOAT);
+    let steps = args.int("steps")?;
+    let (start, end) = (args.number("start")?, args.number("end")?);
+    let (Some(start), Some(end)) = (start.as_f64(), end.as_f64()) else {
+        return computed_steps(cx, dtype, &start, &end, steps, base);
+    };
     let count = cx.table_length(&[steps])?;
     let step = if count > 1 { (end - start) / (count - 1) as f64 } else { 0.0 };
     let values = (0..count).map(|at| {
@@ -178,9 +194,50 @@ fn linspace(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
         } else {
             end - step * (count - 1 - at) as f64
         };
+        let value = base.map_or(value, |base| base.powf(value));
         if dtype.is_int() { Scalar::Int(value.trunc() as i128) } else { Scalar::Float(value) }
     });
     one(cx.constant(dtype, &[count], values)?)
+}
+
+fn logspace(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let base = args.float_or("base", 10.0)?;
+    linspace(cx, args, Some(base))
+}
+
+/// As [`linspace`], from numbers that the model computes.
+fn computed_steps(
+    cx: &mut Cx<'_>,
+    dtype: ElementType,
+    start: &Number,
+    end: &Number,
+    steps: i64,
+    base: Option<f64>,
+) -> Lowered<Outcome> {
+    if !dtype.is_float() {
+        return refuse("steps of whole numbers between numbers that the model computes");
+    }
+    let (wide, dims) = (opmath(dtype), [Size::Int(steps)]);
+    let (start, end) = (cx.fill(wide, &dims, start)?, cx.fill(wide, &dims, end)?);
+    let way = cx.sub(&end, &start)?;
+    let step = cx.with_number(OpKind::Divide, &way, (steps - 1).max(1) as f64)?;
+    let index = cx.iota(wide, &dims, 0)?;
+    let done = cx.mul(&step, &index)?;
+    let first = cx.add(&start, &done)?;
+    let last = cx.splat_like(&index, (steps - 1) as f64)?;
+    let left = cx.sub(&last, &index)?;
+    let left = cx.mul(&step, &left)?;
+    let second = cx.sub(&end, &left)?;
+    let near = cx.compare_number(Cmp::Lt, &index, (steps / 2).max(i64::from(steps == 1)) as f64)?;
+    let values = cx.select(&near, &first, &second)?;
+    let values = match base {
+        Some(base) => {
+            let base = cx.splat_like(&values, base)?;
+            cx.binary(OpKind::Power, &base, &values)?
+        }
+        None => values,
+    };
+    one(cx.convert(&values, dtype)?)
 }
 
 fn eye(cx: &mut Cx<'_>, args: &Args<'_>, columns: &str) -> Lowered<Outcome> {
@@ -208,4 +265,32 @@ fn triangle_indices(cx: &mut Cx<'_>, args: &Args<'_>, lower: bool) -> Lowered<Ou
     let values = pairs.iter().map(|pair| pair.0).chain(pairs.iter().map(|pair| pair.1));
     let values: Vec<Scalar> = values.map(|value| Scalar::Int(i128::from(value))).collect();
     one(cx.constant(dtype, &[2, count], values)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::testing::{Code::F32, Code::I64, Given::*, evaluated};
+
+    #[test]
+    fn whole_numbers_of_a_range_with_fractions_have_whole_steps() {
+        let number = |value: f64| Plain(json!({"as_float": value}));
+        let whole = Plain(json!({"as_scalar_type": 5}));
+        let range =
+            vec![("start", number(-0.9)), ("end", number(2.1)), ("step", number(2.0)), ("dtype", whole)];
+        assert_eq!(evaluated("aten.arange.start_step", range, &[(I64, &[2])]), [[0.0, 2.0]]);
+    }
+
+    #[test]
+    fn steps_go_from_end_to_end_known_or_computed() {
+        let number = |value: f64| Plain(json!({"as_float": value}));
+        let steps = || ("steps", Plain(json!({"as_int": 3})));
+        let known = vec![("start", number(0.0)), ("end", number(2.0)), steps()];
+        assert_eq!(evaluated("aten.logspace.default", known, &[(F32, &[3])]), [[1.0, 10.0, 100.0]]);
+        let tensors = || vec![("start", Floats(&[], vec![1.0])), ("end", Floats(&[], vec![4.0])), steps()];
+        assert_eq!(evaluated("aten.linspace.Tensor_Tensor", tensors(), &[(F32, &[3])]), [[1.0, 2.5, 4.0]]);
+        let powers = [tensors(), vec![("base", number(4.0))]].into_iter().flatten().collect();
+        assert_eq!(evaluated("aten.logspace.Tensor_Tensor", powers, &[(F32, &[3])]), [[4.0, 32.0, 256.0]]);
+    }
 }

@@ -9,6 +9,7 @@ mod attention;
 mod backward;
 mod convolution;
 mod creation;
+mod diagonal;
 mod distance;
 pub(super) mod higher_order;
 mod indexing;
@@ -27,6 +28,8 @@ mod resize;
 mod sample;
 mod special;
 mod symbolic;
+#[cfg(test)]
+mod testing;
 mod transform;
 mod view;
 
@@ -71,7 +74,14 @@ fn one(tensor: Tensor) -> Lowered<Outcome> {
 
 /// All families: the tables of each.
 const FAMILIES: &[&[&[Op]]] = &[
-    &[arrange::TABLE, attention::TABLE, convolution::TABLE, creation::TABLE, distance::TABLE],
+    &[
+        arrange::TABLE,
+        attention::TABLE,
+        convolution::TABLE,
+        creation::TABLE,
+        diagonal::TABLE,
+        distance::TABLE,
+    ],
     backward::TABLES,
     indexing::TABLES,
     loss::TABLES,
@@ -99,6 +109,8 @@ pub(super) enum Found {
     Value(Op),
     /// By the entry of the functional operation, and a write to its first argument.
     InPlace(Op),
+    /// By the entry of the functional operation, and a write to its argument `out`.
+    Out(Op),
 }
 
 /// Finds the lowering of a target such as `aten.add.Tensor`.
@@ -108,6 +120,9 @@ pub(super) fn lookup(target: &str) -> Option<Found> {
     }
     let (namespace, rest) = target.split_once('.')?;
     let (base, overload) = rest.split_once('.')?;
+    if overload == "out" {
+        return REGISTRY.get(format!("{namespace}.{base}.default").as_str()).copied().map(Found::Out);
+    }
     let functional = base.strip_suffix('_').filter(|base| !base.ends_with('_') && !base.is_empty())?;
     REGISTRY.get(format!("{namespace}.{functional}.{overload}").as_str()).copied().map(Found::InPlace)
 }
@@ -127,9 +142,19 @@ mod tests {
     }
 
     #[test]
+    fn out_variants_write_to_what_they_are_given() {
+        let numbers = |values: [f32; 2]| testing::Given::Floats(&[2], values.to_vec());
+        let arguments = vec![("self", numbers([1.0, -3.0])), ("out", numbers([0.0, 0.0]))];
+        let found = testing::evaluated("aten.relu.out", arguments, &[(testing::Code::F32, &[2])]);
+        // The result, and the argument that was written to.
+        assert_eq!(found, [[1.0, 0.0], [1.0, 0.0]]);
+    }
+
+    #[test]
     fn in_place_variants_are_found_by_the_functional_one() {
         assert!(matches!(lookup("aten.relu.default"), Some(Found::Value(_))));
         assert!(matches!(lookup("aten.relu_.default"), Some(Found::InPlace(_))));
+        assert!(matches!(lookup("aten.atan2.out"), Some(Found::Out(_))));
         assert!(lookup("aten.no_such_thing.default").is_none());
         assert!(lookup("aten.relu__.default").is_none());
     }

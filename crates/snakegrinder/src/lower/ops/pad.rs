@@ -63,7 +63,14 @@ fn mirrored(cx: &mut Cx<'_>, args: &Args<'_>, mode: Mode) -> Lowered<Outcome> {
     let mut result = x.clone();
     for (axis, before, after) in pairs(args, name, x.rank())? {
         let numbers = cx.known(&[before, after])?;
-        result = mirror_axis(cx, &result, axis, numbers[0], numbers[1], mode)?;
+        let (mut before, mut after) = (numbers[0], numbers[1]);
+        if mode == Mode::Circular {
+            // What is cut off is not there to go around to.
+            let limit = result.dim(axis).sub(&Size::Int((-after).max(0)));
+            result = cx.slice(&result, axis, &Size::Int((-before).max(0)), &limit, 1)?;
+            (before, after) = (before.max(0), after.max(0));
+        }
+        result = mirror_axis(cx, &result, axis, before, after, mode)?;
     }
     one(result)
 }
@@ -117,4 +124,21 @@ fn repeated(cx: &mut Cx<'_>, edge: &Tensor, axis: usize, count: i64) -> Lowered<
     let mut dims = edge.dims.to_vec();
     dims[axis] = Size::Int(count);
     cx.expand_to(edge, &dims)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::testing::{Code::F32, Given::*, evaluated};
+
+    #[test]
+    fn what_is_cut_off_does_not_come_around() {
+        let arguments = vec![
+            ("self", Floats(&[1, 4], vec![1.0, 2.0, 3.0, 4.0])),
+            ("pad", Plain(json!({"as_ints": [-1, 2]}))),
+            ("mode", Plain(json!({"as_string": "circular"}))),
+        ];
+        assert_eq!(evaluated("aten.pad.default", arguments, &[(F32, &[1, 5])]), [[2.0, 3.0, 4.0, 2.0, 3.0]]);
+    }
 }

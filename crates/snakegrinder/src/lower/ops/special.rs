@@ -28,7 +28,6 @@ pub(super) const TABLE: &[Op] = &[
     op("aten.cross.default", cross),
     op("aten.linalg_cross.default", cross),
     op("aten.diff.default", diff),
-    op("aten.diag_embed.default", diag_embed),
     op("aten.heaviside.default", heaviside),
     op("aten.histc.default", histc),
     op("transformers.grouped_mm_fallback.default", |cx, args| {
@@ -112,12 +111,14 @@ fn histc(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
 fn diff(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let x = args.tensor("self")?;
     let axis = cx.axis(args.int_or("dim", -1)?, x.rank())?;
-    let mut parts = Vec::new();
-    parts.extend(args.opt_tensor("prepend")?);
-    parts.push(x);
-    parts.extend(args.opt_tensor("append")?);
+    let (before, after) = (args.opt_tensor("prepend")?, args.opt_tensor("append")?);
+    let times = args.int_or("n", 1)?;
+    if times == 0 {
+        return one(x);
+    }
+    let parts: Vec<Tensor> = before.into_iter().chain([x]).chain(after).collect();
     let mut result = cx.concatenate(&parts, axis)?;
-    for _ in 0..args.int_or("n", 1)?.clamp(0, 64) {
+    for _ in 0..times.clamp(0, 64) {
         let size = result.dim(axis);
         let later = cx.slice(&result, axis, &Size::Int(1), &size, 1)?;
         let earlier = cx.slice(&result, axis, &Size::Int(0), &size.sub(&Size::Int(1)), 1)?;
@@ -154,38 +155,6 @@ fn cross(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     one(cx.sub(&first, &second)?)
 }
 
-/// Vectors as the diagonals of matrices of zeros.
-fn diag_embed(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
-    let x = args.tensor("self")?;
-    let offset = args.int_or("offset", 0)?;
-    let rank = x.rank() + 1;
-    let first = cx.axis(args.int_or("dim1", -2)?, rank)?;
-    let second = cx.axis(args.int_or("dim2", -1)?, rank)?;
-    if x.rank() == 0 || first == second {
-        return refuse("a diagonal of one dimension");
-    }
-    let length = x.dim(x.rank() - 1);
-    let size = length.add(&Size::Int(offset.abs()));
-    let (low, high) = (Size::Int((-offset).max(0)), Size::Int(offset.max(0)));
-    // Along the rows, so that row r holds element r shifted by the offset.
-    let padded = cx.pad_axis(&x, x.rank() - 1, &low, &high, 0, Scalar::zero(x.dtype))?;
-    let mut dims = x.dims[..x.rank() - 1].to_vec();
-    dims.extend([size.clone(), size]);
-    let map: Vec<usize> = (0..x.rank()).collect();
-    let wide = cx.broadcast(&padded, &dims, &map)?;
-    let mask = cx.index_mask(&dims, rank - 2, rank - 1, Cmp::Eq, &Size::Int(offset))?;
-    let zero = cx.splat_like(&wide, Scalar::zero(x.dtype))?;
-    let matrix = cx.select(&mask, &wide, &zero)?;
-    let mut order: Vec<usize> = (0..rank - 2).collect();
-    let places = [(first, rank - 2), (second, rank - 1)];
-    let mut sorted = places;
-    sorted.sort_unstable();
-    for (place, from) in sorted {
-        order.insert(place, from);
-    }
-    one(cx.transpose(&matrix, &order)?)
-}
-
 /// 0 below zero, 1 above, `values` at zero.
 fn heaviside(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let both = cx.broadcast_all(&[args.tensor("self")?, args.tensor("values")?])?;
@@ -195,4 +164,26 @@ fn heaviside(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let step = cx.convert(&positive, x.dtype)?;
     let at_zero = cx.compare_number(Cmp::Eq, x, zero)?;
     one(cx.select(&at_zero, values, &step)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::testing::{Code::F32, Given::*, evaluated};
+
+    #[test]
+    fn differences_of_no_order_are_the_tensor_itself() {
+        for (times, expected) in [(0, vec![1.0, 4.0]), (2, vec![2.0])] {
+            let arguments = vec![
+                ("self", Floats(&[2], vec![1.0, 4.0])),
+                ("n", Plain(json!({"as_int": times}))),
+                ("prepend", Floats(&[1], vec![0.0])),
+            ];
+            assert_eq!(
+                evaluated("aten.diff.default", arguments, &[(F32, &[if times == 0 { 2 } else { 1 }])]),
+                [expected]
+            );
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use warpforge_ir::attr::{GatherDims, ScatterDims};
 
 use super::super::prelude::*;
-use super::rows::{gather, scatter};
+use super::rows::{gather, scatter, wrap_negative};
 
 pub(super) const TABLE: &[Op] = &[
     op("aten.gather.default", |cx, args| {
@@ -46,6 +46,11 @@ pub(in super::super) fn gather_along(
     if x.rank() == 0 {
         return cx.expand_to(x, &index.dims);
     }
+    if index.rank() == 0 && x.rank() == 1 {
+        let index = cx.unsqueeze(index, 0)?;
+        let found = gather_along(cx, x, axis, &index)?;
+        return cx.reshape(&found, &[]);
+    }
     if index.rank() != x.rank() {
         return refuse("an index of another rank");
     }
@@ -72,6 +77,7 @@ fn take_along_dim(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let Some(dim) = args.opt_int("dim")? else {
         let flat = cx.reshape(&x, &[x.numel()])?;
         let places = cx.reshape(&index, &[index.numel()])?;
+        let places = wrap_negative(cx, &places, &x.numel())?;
         return one(gather_along(cx, &flat, 0, &places)?);
     };
     let axis = cx.axis(dim, x.rank())?;
@@ -79,6 +85,7 @@ fn take_along_dim(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
         return refuse("an index of another rank");
     }
     cx.require_axis(&x, axis)?;
+    let index = wrap_negative(cx, &index, &x.dim(axis))?;
     let (mut from, mut to) = (x.dims.to_vec(), index.dims.to_vec());
     from[axis] = Size::Int(1);
     to[axis] = Size::Int(1);
@@ -115,8 +122,16 @@ pub(in super::super) fn scatter_along(
     source: &Operand,
     combine: OpKind,
 ) -> Lowered<Tensor> {
-    if x.rank() == 0 {
-        return refuse("a scatter into a scalar");
+    if x.rank() == 0 || (index.rank() == 0 && x.rank() == 1) {
+        // Numbers count as vectors of one.
+        let line = cx.reshape(x, &[x.numel()])?;
+        let index = cx.reshape(index, &[index.numel()])?;
+        let source = match source {
+            Operand::Tensor(tensor) => Operand::Tensor(cx.reshape(tensor, &[tensor.numel()])?),
+            number => number.clone(),
+        };
+        let changed = scatter_along(cx, &line, 0, &index, &source, combine)?;
+        return cx.reshape(&changed, &x.dims);
     }
     if index.rank() != x.rank() {
         return refuse("an index of another rank");
@@ -192,4 +207,42 @@ fn scatter_reduce(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let count = scatter_along(cx, &own, axis, &index, &each, OpKind::Add)?;
     let count = cx.with_number(OpKind::Maximum, &count, ones)?;
     one(if x.dtype.is_float() { cx.div(&total, &count)? } else { cx.floor_divide(&total, &count)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::super::testing::{Code::F32, Given::*, evaluated};
+
+    #[test]
+    fn numbers_are_gathered_from_and_scattered_to() {
+        let dim = || ("dim", Plain(json!({"as_int": 0})));
+        let row = || ("self", Floats(&[3], vec![4.0, 5.0, 6.0]));
+        let found = evaluated(
+            "aten.gather.default",
+            vec![row(), dim(), ("index", Ints(&[], vec![2]))],
+            &[(F32, &[])],
+        );
+        assert_eq!(found, [[6.0]]);
+        let number = ("self", Floats(&[], vec![4.0]));
+        let added =
+            vec![number, dim(), ("index", Ints(&[2], vec![0, 0])), ("src", Floats(&[2], vec![1.0, 2.0]))];
+        assert_eq!(evaluated("aten.scatter_add.default", added, &[(F32, &[])]), [[7.0]]);
+        let put = vec![row(), dim(), ("index", Ints(&[], vec![1])), ("src", Floats(&[], vec![9.0]))];
+        assert_eq!(evaluated("aten.scatter.src", put, &[(F32, &[3])]), [[4.0, 9.0, 6.0]]);
+    }
+
+    #[test]
+    fn negative_places_count_from_the_end() {
+        for (dim, expected) in [(Some(1), [2.0, 3.0]), (None, [4.0, 3.0])] {
+            let mut arguments = vec![
+                ("self", Floats(&[2, 2], vec![1.0, 2.0, 3.0, 4.0])),
+                ("indices", Ints(&[2, 1], vec![-1, if dim.is_some() { 0 } else { 2 }])),
+            ];
+            arguments.extend(dim.map(|dim| ("dim", Plain(json!({"as_int": dim})))));
+            let shape: &[usize] = if dim.is_some() { &[2, 1] } else { &[2] };
+            assert_eq!(evaluated("aten.take_along_dim.default", arguments, &[(F32, shape)]), [expected]);
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 mod advanced;
 mod along;
+mod bag;
 mod embedding;
 mod rows;
 mod search;
@@ -12,4 +13,4 @@ pub(super) use self::along::{gather_along, scatter_along};
 pub(super) use self::rows::{gather, put_rows, take_rows};
 
 pub(super) const TABLES: &[&[Op]] =
-    &[advanced::TABLE, along::TABLE, embedding::TABLE, rows::TABLE, search::TABLE];
+    &[advanced::TABLE, along::TABLE, bag::TABLE, embedding::TABLE, rows::TABLE, search::TABLE];

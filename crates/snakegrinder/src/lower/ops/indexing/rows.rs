@@ -80,6 +80,10 @@ pub(in super::super) fn gather(
     slice_sizes: &[Size],
     dims: &[Size],
 ) -> Lowered<Tensor> {
+    if dims.iter().any(|size| size.is(0)) {
+        // Nothing is read, so there need be nothing to read from.
+        return cx.splat(x.dtype, dims, Scalar::zero(x.dtype));
+    }
     let numbers = ("dimension_numbers", Attribute::Gather(numbers.into()));
     let ty = value_type(x.dtype, dims);
     let known: Option<Vec<i64>> = slice_sizes.iter().map(Size::as_int).collect();
@@ -126,17 +130,23 @@ pub(in super::super) fn scatter(
 /// Combines slices along `dim` with those of `source` at `index`.
 fn scatter_rows(cx: &mut Cx<'_>, args: &Args<'_>, source: &Tensor, combine: OpKind) -> Lowered<Outcome> {
     let (x, index) = (args.tensor("self")?, args.tensor("index")?);
-    let axis = cx.axis(args.int("dim")?, x.rank())?;
-    if x.rank() == 0 {
-        return refuse("slices of a scalar");
-    }
+    let whole = x.dims.clone();
+    let (x, axis) = line(cx, &x, args.int("dim")?)?;
     let index = cx.reshape(&index, &[index.numel()])?;
     let index = cx.convert(&index, ElementType::I64)?;
     let mut dims = x.dims.to_vec();
     dims[axis] = index.dim(0);
     let source = cx.convert(source, x.dtype)?;
     let source = cx.expand_to(&source, &dims)?;
-    one(put_rows(cx, &x, axis, &index, &source, combine)?)
+    let changed = put_rows(cx, &x, axis, &index, &source, combine)?;
+    one(cx.reshape(&changed, &whole)?)
+}
+
+/// A tensor and its dimension; a number counts as a vector of one.
+fn line(cx: &mut Cx<'_>, x: &Tensor, dim: i64) -> Lowered<(Tensor, usize)> {
+    let axis = cx.axis(dim, x.rank())?;
+    let x = if x.rank() == 0 { cx.unsqueeze(x, 0)? } else { x.clone() };
+    Ok((x, axis))
 }
 
 /// Combines slices along a dimension with those of `source` at indices, which must not be negative.
@@ -160,15 +170,43 @@ pub(in super::super) fn put_rows(
 
 fn index_fill(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let (x, index, value) = (args.tensor("self")?, args.tensor("index")?, args.operand("value")?);
-    let axis = cx.axis(args.int("dim")?, x.rank())?;
-    if x.rank() == 0 {
-        return refuse("slices of a scalar");
-    }
+    let whole = x.dims.clone();
+    let (x, axis) = line(cx, &x, args.int("dim")?)?;
     let index = cx.reshape(&index, &[index.numel()])?;
     let index = wrap_negative(cx, &index, &x.dim(axis))?;
     let mut dims = x.dims.to_vec();
     dims[axis] = index.dim(0);
     let value = cx.as_tensor(&value, x.dtype)?;
     let source = cx.expand_to(&value, &dims)?;
-    one(put_rows(cx, &x, axis, &index, &source, OpKind::Return)?)
+    let changed = put_rows(cx, &x, axis, &index, &source, OpKind::Return)?;
+    one(cx.reshape(&changed, &whole)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::super::testing::{Code::F32, Given::*, evaluated};
+
+    #[test]
+    fn a_number_is_a_row_of_one() {
+        let shared = || {
+            vec![
+                ("self", Floats(&[], vec![4.0])),
+                ("dim", Plain(json!({"as_int": 0}))),
+                ("index", Ints(&[1], vec![0])),
+            ]
+        };
+        let added = [shared(), vec![("source", Floats(&[], vec![3.0]))]].into_iter().flatten().collect();
+        assert_eq!(evaluated("aten.index_add.default", added, &[(F32, &[])]), [[7.0]]);
+        let filled =
+            [shared(), vec![("value", Plain(json!({"as_float": 2.5})))]].into_iter().flatten().collect();
+        assert_eq!(evaluated("aten.index_fill.int_Scalar", filled, &[(F32, &[])]), [[2.5]]);
+    }
+
+    #[test]
+    fn nothing_is_taken_from_nothing() {
+        let arguments = vec![("self", Floats(&[0], vec![])), ("index", Ints(&[0], vec![]))];
+        assert_eq!(evaluated("aten.take.default", arguments, &[(F32, &[0])]), [Vec::<f64>::new()]);
+    }
 }

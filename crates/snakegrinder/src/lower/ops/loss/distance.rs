@@ -44,15 +44,16 @@ fn distance(cx: &mut Cx<'_>, a: &Tensor, b: &Tensor, p: f64, eps: f64) -> Lowere
 fn cosine_similarity(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let (a, b) = pair(cx, &args.tensor("x1")?, &args.tensor("x2")?)?;
     let axis = cx.axis(args.int_or("dim", 1)?, a.rank())?;
+    let axes: &[usize] = if a.rank() == 0 { &[] } else { &[axis] };
     let eps = args.float_or("eps", 1e-8)?;
     let [a, b] = [&a, &b].map(|x| {
-        let length = norm_of(cx, x, &[axis], 2.0)?;
+        let length = norm_of(cx, x, axes, 2.0)?;
         let length = cx.with_number(OpKind::Maximum, &length, eps)?;
-        let length = cx.spread(&length, &x.dims, &[axis])?;
+        let length = cx.spread(&length, &x.dims, axes)?;
         cx.div(x, &length)
     });
     let product = cx.mul(&a?, &b?)?;
-    one(cx.sum(&product, &[axis])?)
+    one(cx.sum(&product, axes)?)
 }
 
 fn margin_ranking_loss(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
@@ -116,4 +117,21 @@ fn cosine_embedding_loss(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let far = cx.select(&unlike, &far, &zero)?;
     let losses = cx.add(&near, &far)?;
     one(reduction.apply(cx, &losses, losses.dtype)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::super::testing::{Code::F32, Given::*, evaluated};
+
+    #[test]
+    fn numbers_point_the_same_way_or_not() {
+        let arguments = vec![
+            ("x1", Floats(&[], vec![2.0])),
+            ("x2", Floats(&[], vec![-3.0])),
+            ("dim", Plain(json!({"as_int": 0}))),
+        ];
+        assert_eq!(evaluated("aten.cosine_similarity.default", arguments, &[(F32, &[])]), [[-1.0]]);
+    }
 }

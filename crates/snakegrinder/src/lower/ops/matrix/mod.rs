@@ -140,7 +140,8 @@ fn outer(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
 fn inner(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let (a, b) = (args.tensor("self")?, args.tensor("other")?);
     if a.rank() == 0 || b.rank() == 0 {
-        return refuse("an inner product of scalars");
+        let both = cx.broadcast_all(&[a, b])?;
+        return one(cx.mul(&both[0], &both[1])?);
     }
     let product = contract(cx, &a, &b, &Pairing::summing(&[a.rank() - 1], &[b.rank() - 1]))?;
     one(cx.convert(&product, a.dtype)?)

@@ -48,7 +48,7 @@ pub(super) const TABLE: &[Op] = &[
 
 /// What becomes of the new running statistics.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keep {
+pub(super) enum Keep {
     /// There are none, or they do not change.
     Nothing,
     /// They are written to the buffers.
@@ -58,7 +58,7 @@ enum Keep {
 }
 
 /// The result, and the statistics that a backward pass would use.
-fn legit(cx: &mut Cx<'_>, args: &Args<'_>, training: bool, keep: Keep) -> Lowered<Outcome> {
+pub(super) fn legit(cx: &mut Cx<'_>, args: &Args<'_>, training: bool, keep: Keep) -> Lowered<Outcome> {
     let (x, weight, bias) = (args.tensor("input")?, args.opt_tensor("weight")?, args.opt_tensor("bias")?);
     let running = (args.opt_tensor("running_mean")?, args.opt_tensor("running_var")?);
     let (momentum, eps) = (args.float_or("momentum", 0.1)?, args.float_or("eps", 1e-5)?);
@@ -113,7 +113,7 @@ fn legit(cx: &mut Cx<'_>, args: &Args<'_>, training: bool, keep: Keep) -> Lowere
 }
 
 /// The variance of the samples as an estimate for all: more by `n / (n - 1)`.
-fn unbiased(cx: &mut Cx<'_>, variance: &Tensor, count: &Size) -> Lowered<Tensor> {
+pub(super) fn unbiased(cx: &mut Cx<'_>, variance: &Tensor, count: &Size) -> Lowered<Tensor> {
     let all = cx.fill(variance.dtype, &variance.dims, &Number::Int(count.clone()))?;
     let fewer = cx.with_number(OpKind::Subtract, &all, 1.0)?;
     let factor = cx.div(&all, &fewer)?;
@@ -121,7 +121,7 @@ fn unbiased(cx: &mut Cx<'_>, variance: &Tensor, count: &Size) -> Lowered<Tensor>
 }
 
 /// `(1 - momentum) * old + momentum * new`, in the old one's type.
-fn moved(cx: &mut Cx<'_>, old: &Tensor, new: &Tensor, momentum: f64) -> Lowered<Tensor> {
+pub(super) fn moved(cx: &mut Cx<'_>, old: &Tensor, new: &Tensor, momentum: f64) -> Lowered<Tensor> {
     let wide = cx.convert(old, new.dtype)?;
     let kept = cx.with_number(OpKind::Multiply, &wide, 1.0 - momentum)?;
     let added = cx.with_number(OpKind::Multiply, new, momentum)?;

@@ -203,7 +203,15 @@ fn logit(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let eps = args.opt_float("eps")?;
     activation(cx, args, |cx, x| {
         let x = match eps {
-            Some(eps) if eps >= 0.0 => between(cx, x, eps, 1.0 - eps)?,
+            // Below the low end counts first, also where it is above the high one.
+            Some(eps) if eps >= 0.0 => {
+                let [low, high] = [eps, 1.0 - eps].map(|end| cx.splat_like(x, end));
+                let (low, high) = (low?, high?);
+                let below = cx.compare(Cmp::Lt, x, &low)?;
+                let above = cx.compare(Cmp::Gt, x, &high)?;
+                let inside = cx.select(&above, &high, x)?;
+                cx.select(&below, &low, &inside)?
+            }
             _ => x.clone(),
         };
         let ones = cx.splat_like(&x, 1.0)?;
@@ -241,4 +249,23 @@ fn prelu(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let below = cx.mul(&x, &weight)?;
     let positive = cx.compare_number(Cmp::Gt, &x, 0.0)?;
     one(cx.select(&positive, &x, &below)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::super::testing::{Code::F32, Given::*, evaluated};
+
+    #[test]
+    fn a_logit_is_of_the_low_end_first() {
+        let eps = |value: f64| {
+            vec![("self", Floats(&[2], vec![0.5, 0.9])), ("eps", Plain(json!({"as_float": value})))]
+        };
+        let found = evaluated("aten.logit.default", eps(0.75), &[(F32, &[2])]);
+        let third = 3f64.ln();
+        assert!((found[0][0] - third).abs() < 1e-6 && (found[0][1] + third).abs() < 1e-6, "{found:?}");
+        let found = evaluated("aten.logit.default", eps(0.25), &[(F32, &[2])]);
+        assert!(found[0][0].abs() < 1e-6 && (found[0][1] - third).abs() < 1e-6, "{found:?}");
+    }
 }

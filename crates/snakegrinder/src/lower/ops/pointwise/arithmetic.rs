@@ -28,7 +28,21 @@ pub(in super::super) const TABLE: &[Op] = &[
     op("aten.hypot.default", |cx, args| pair(cx, args, hypot)),
     op("aten.lerp.Scalar", lerp),
     op("aten.lerp.Tensor", lerp),
+    op("aten.ldexp.Tensor", |cx, args| {
+        inexact_pair(cx, args, |cx, x, power| {
+            let two = cx.splat_like(power, 2.0)?;
+            let factor = cx.binary(OpKind::Power, &two, power)?;
+            cx.mul(x, &factor)
+        })
+    }),
     op("aten.logaddexp.default", |cx, args| inexact_pair(cx, args, logaddexp)),
+    op("aten.logaddexp2.default", |cx, args| {
+        inexact_pair(cx, args, |cx, a, b| {
+            let [a, b] = [a, b].map(|x| cx.with_number(OpKind::Multiply, x, std::f64::consts::LN_2));
+            let sum = logaddexp(cx, &a?, &b?)?;
+            cx.with_number(OpKind::Divide, &sum, std::f64::consts::LN_2)
+        })
+    }),
     op("aten.maximum.default", |cx, args| exact_pair(cx, args, OpKind::Maximum)),
     op("aten.minimum.default", |cx, args| exact_pair(cx, args, OpKind::Minimum)),
     op("aten.mul.Scalar", product),
@@ -336,4 +350,19 @@ fn whole_power(power: f64) -> Option<fn(&mut Cx<'_>, &Tensor) -> Lowered<Tensor>
         });
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::{Code::F32, Given::*, evaluated};
+
+    #[test]
+    fn powers_of_two_are_taken_and_added() {
+        let numbers = || Floats(&[2], vec![3.0, -1.5]);
+        let powers = vec![("self", numbers()), ("other", Ints(&[2], vec![2, -1]))];
+        assert_eq!(evaluated("aten.ldexp.Tensor", powers, &[(F32, &[2])]), [[12.0, -0.75]]);
+        let same = vec![("self", numbers()), ("other", numbers())];
+        let sums = evaluated("aten.logaddexp2.default", same, &[(F32, &[2])]);
+        assert!((sums[0][0] - 4.0).abs() < 1e-6 && (sums[0][1] + 0.5).abs() < 1e-6, "{sums:?}");
+    }
 }

@@ -71,6 +71,7 @@ fn both(cx: &mut Cx<'_>, args: &Args<'_>, which: Extreme) -> Lowered<Outcome> {
     let x = args.tensor("self")?;
     let axes = reduced(cx, &x, args.int("dim")?)?;
     let &[axis] = axes.as_slice() else {
+        args.ignore(&["keepdim"]);
         let zero = cx.splat(ElementType::I64, &[], 0)?;
         return Ok(vec![x.into(), zero.into()]);
     };
@@ -85,7 +86,10 @@ fn place(cx: &mut Cx<'_>, args: &Args<'_>, which: Extreme) -> Lowered<Outcome> {
     match args.opt_int("dim")? {
         Some(dim) => {
             let axes = reduced(cx, &x, dim)?;
-            let &[axis] = axes.as_slice() else { return one(cx.splat(ElementType::I64, &[], 0)?) };
+            let &[axis] = axes.as_slice() else {
+                args.ignore(&["keepdim"]);
+                return one(cx.splat(ElementType::I64, &[], 0)?);
+            };
             let found = value(cx, &x, &axes, which)?;
             let place = first_place(cx, &x, axis, &found)?;
             one(shaped(cx, args, &x, &place, &axes)?)
@@ -105,4 +109,24 @@ fn pairwise(cx: &mut Cx<'_>, args: &Args<'_>, kind: OpKind) -> Lowered<Outcome> 
     let dtype = result_type(&operands)?;
     let unified = cx.unify(&operands, dtype)?;
     one(cx.binary(kind, &unified[0], &unified[1])?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::super::testing::{Code, Code::F32, Given::*, evaluated};
+
+    #[test]
+    fn a_number_has_a_dimension_to_keep() {
+        for target in ["aten.max.dim", "aten.min.dim"] {
+            let keep = Plain(json!({"as_bool": true}));
+            let arguments = vec![
+                ("self", Floats(&[], vec![3.0])),
+                ("dim", Plain(json!({"as_int": 0}))),
+                ("keepdim", keep),
+            ];
+            assert_eq!(evaluated(target, arguments, &[(F32, &[]), (Code::I64, &[])]), [[3.0], [0.0]]);
+        }
+    }
 }

@@ -3,6 +3,7 @@
 mod cumulative;
 mod extreme;
 mod norm;
+mod rank;
 mod softmax;
 mod sort;
 mod sum;
@@ -20,6 +21,7 @@ pub(super) const TABLES: &[&[Op]] = &[
     cumulative::TABLE,
     extreme::TABLE,
     norm::TABLE,
+    rank::TABLE,
     softmax::TABLE,
     sort::TABLE,
     sum::TABLE,

@@ -14,17 +14,6 @@ pub(super) const TABLE: &[Op] = &[
         let k = args.int("k")?;
         ranked(cx, args, move |_| k - 1)
     }),
-    op("aten.median.default", |cx, args| {
-        let x = args.tensor("self")?;
-        let flat = cx.reshape(&x, &[x.numel()])?;
-        let (values, _) = sort_along(cx, &flat, 0, false)?;
-        let count = cx.known(&flat.dims)?[0];
-        let middle = Size::Int((count - 1) / 2);
-        let found = cx.slice(&values, 0, &middle, &middle.add(&Size::Int(1)), 1)?;
-        let found = cx.reshape(&found, &[])?;
-        one(nan_wins(cx, &flat, &[0], &found)?)
-    }),
-    op("aten.median.dim", |cx, args| ranked(cx, args, |count| (count - 1) / 2)),
     op("aten.msort.default", |cx, args| {
         let x = args.tensor("self")?;
         one(sort_along(cx, &x, 0, false)?.0)
@@ -48,7 +37,12 @@ fn sort(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<(Tensor, Tensor)> {
 }
 
 /// The sorted elements along a dimension and the places they had; NaN counts as the largest.
-fn sort_along(cx: &mut Cx<'_>, x: &Tensor, axis: usize, descending: bool) -> Lowered<(Tensor, Tensor)> {
+pub(super) fn sort_along(
+    cx: &mut Cx<'_>,
+    x: &Tensor,
+    axis: usize,
+    descending: bool,
+) -> Lowered<(Tensor, Tensor)> {
     if x.rank() == 0 {
         let zero = cx.splat(ElementType::I64, &[], 0)?;
         return Ok((x.clone(), zero));
@@ -100,10 +94,11 @@ fn topk(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
 }
 
 /// The element of a rank along a dimension, and the place it had.
-fn ranked(cx: &mut Cx<'_>, args: &Args<'_>, rank: impl Fn(i64) -> i64) -> Lowered<Outcome> {
+pub(super) fn ranked(cx: &mut Cx<'_>, args: &Args<'_>, rank: impl Fn(i64) -> i64) -> Lowered<Outcome> {
     let x = args.tensor("self")?;
     let axis = cx.axis(args.int_or("dim", -1)?, x.rank())?;
     if x.rank() == 0 {
+        args.ignore(&["keepdim"]);
         let zero = cx.splat(ElementType::I64, &[], 0)?;
         return Ok(vec![x.into(), zero.into()]);
     }
@@ -119,15 +114,4 @@ fn ranked(cx: &mut Cx<'_>, args: &Args<'_>, rank: impl Fn(i64) -> i64) -> Lowere
     });
     let [values, places] = found;
     Ok(vec![values?.into(), places?.into()])
-}
-
-/// NaN where any element is NaN.
-fn nan_wins(cx: &mut Cx<'_>, x: &Tensor, axes: &[usize], found: &Tensor) -> Lowered<Tensor> {
-    if !x.dtype.is_float() {
-        return Ok(found.clone());
-    }
-    let unknown = cx.is_nan(x)?;
-    let any = cx.reduce(OpKind::Or, &unknown, axes, Scalar::Bool(false))?;
-    let nan = cx.splat_like(found, f64::NAN)?;
-    cx.select(&any, &nan, found)
 }

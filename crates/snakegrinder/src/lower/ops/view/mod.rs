@@ -7,4 +7,6 @@ mod strided;
 
 use super::prelude::Op;
 
+pub(super) use self::parts::diagonal_of;
+
 pub(super) const TABLES: &[&[Op]] = &[convert::TABLE, parts::TABLE, reshape::TABLE, strided::TABLE];

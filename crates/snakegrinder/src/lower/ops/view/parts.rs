@@ -268,7 +268,14 @@ fn diagonal(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     one(cx.frozen_view(&x, &value))
 }
 
-fn diagonal_of(cx: &mut Cx<'_>, x: &Tensor, first: usize, second: usize, offset: i64) -> Lowered<Tensor> {
+/// The diagonals of two dimensions, as the last one.
+pub(in super::super) fn diagonal_of(
+    cx: &mut Cx<'_>,
+    x: &Tensor,
+    first: usize,
+    second: usize,
+    offset: i64,
+) -> Lowered<Tensor> {
     let sizes = cx.known(&[x.dim(first), x.dim(second)])?;
     let (start_first, start_second) = ((-offset).max(0), offset.max(0));
     let length = (sizes[0] - start_first).min(sizes[1] - start_second).max(0);

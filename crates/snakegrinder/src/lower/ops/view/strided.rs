@@ -17,8 +17,14 @@ fn unfold(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let x = args.tensor("self")?;
     let axis = cx.axis(args.int("dimension")?, x.rank())?;
     let (size, step) = (args.int("size")?, args.int("step")?);
-    if x.rank() == 0 || step < 1 || size < 0 {
+    if step < 1 || size < 0 {
         return refuse("windows that do not exist");
+    }
+    if x.rank() == 0 {
+        // A number is a line of one.
+        let line = cx.reshape(&x, &[Size::Int(1)])?;
+        let window = cx.slice(&line, 0, &Size::Int(0), &Size::Int(size.min(1)), 1)?;
+        return one(cx.frozen_view(&x, &window));
     }
     let whole = cx.known(&[x.dim(axis)])?[0];
     let Some(count) = whole.checked_sub(size).filter(|rest| *rest >= 0).map(|rest| rest / step + 1) else {

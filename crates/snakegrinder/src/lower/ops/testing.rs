@@ -1,0 +1,97 @@
+//! One operation at a time, from a graph of one node to the numbers that the reference computes.
+
+#[path = "../../../tests/mutations/archive.rs"]
+mod around;
+#[path = "../../../tests/common/zip.rs"]
+mod zip;
+
+use serde_json::{Value, json};
+use warpforge_interp::{Interpreter, Options, Value as Evaluated};
+use warpforge_tensor::{Blob, Scalar, Tensor};
+
+use crate::{Archive, ImportOptions};
+
+/// An argument of the node.
+pub(super) enum Given {
+    /// Numbers in a shape: an input of the graph.
+    Floats(&'static [usize], Vec<f32>),
+    /// Whole numbers in a shape.
+    Ints(&'static [usize], Vec<i64>),
+    /// Anything else, as an archive has it.
+    Plain(Value),
+    /// Several tensors.
+    List(Vec<Given>),
+}
+
+/// PyTorch's code of an element type.
+#[derive(Clone, Copy)]
+pub(super) enum Code {
+    I64 = 5,
+    F32 = 7,
+    /// A result of integers that nothing uses.
+    Unused = 4,
+}
+
+/// What the operation gives for its arguments: one list of numbers for each result of the given types and shapes.
+///
+/// # Panics
+///
+/// When it is refused, or cannot be evaluated.
+pub(super) fn evaluated(
+    target: &str,
+    arguments: Vec<(&str, Given)>,
+    results: &[(Code, &[usize])],
+) -> Vec<Vec<f64>> {
+    let mut inputs = Vec::new();
+    let named: Vec<Value> = arguments
+        .into_iter()
+        .map(|(name, given)| json!({"name": name, "arg": argument(given, &mut inputs)}))
+        .collect();
+    let output = |at: usize, code: Code| match code {
+        Code::Unused => format!("y{at}_unused_"),
+        _ => format!("y{at}"),
+    };
+    let listed = results.iter().enumerate();
+    let outputs: Vec<Value> =
+        listed.map(|(at, (code, _))| json!({"as_tensor": {"name": output(at, *code)}})).collect();
+    let mut tensors = serde_json::Map::new();
+    for (at, tensor) in inputs.iter().enumerate() {
+        let code = if tensor.element_type().is_float() { Code::F32 } else { Code::I64 };
+        tensors.insert(format!("x{at}"), json!([code as i64, tensor.dims()]));
+    }
+    for (at, (code, dims)) in results.iter().enumerate() {
+        tensors.insert(output(at, *code), json!([*code as i64, dims]));
+    }
+    let target = format!("torch.ops.{target}");
+    let seed = json!({"target": target, "inputs": named, "outputs": outputs, "tensors": tensors});
+    let archive = around::around(&around::program(&seed).to_string());
+    let archive = Archive::from_blob(Blob::from(archive)).expect("a sound archive");
+    let imported = archive.import(&ImportOptions::default()).expect("a lowering");
+    let values = inputs.into_iter().map(Evaluated::Tensor).collect();
+    let found = Interpreter::new(&imported.module, Options::default()).run("main", values).expect("it runs");
+    let numbers = |value: Evaluated| match value {
+        Evaluated::Tensor(tensor) => tensor.iter().map(Scalar::to_f64).collect(),
+        _ => Vec::new(),
+    };
+    found.into_iter().map(numbers).collect()
+}
+
+fn argument(given: Given, inputs: &mut Vec<Tensor>) -> Value {
+    let mut input = |tensor: Tensor| {
+        inputs.push(tensor);
+        json!({"name": format!("x{}", inputs.len() - 1)})
+    };
+    match given {
+        Given::Floats(dims, values) => {
+            json!({"as_tensor": input(Tensor::from_slice(dims, &values).expect("as many numbers"))})
+        }
+        Given::Ints(dims, values) => {
+            json!({"as_tensor": input(Tensor::from_slice(dims, &values).expect("as many numbers"))})
+        }
+        Given::Plain(value) => value,
+        Given::List(all) => {
+            let all = all.into_iter().map(|one| argument(one, inputs)["as_tensor"].clone());
+            json!({"as_tensors": all.collect::<Vec<_>>()})
+        }
+    }
+}
