@@ -224,3 +224,26 @@ fn a_kernel_that_does_not_compile_is_kept_with_its_log() {
         std::fs::remove_file(file).unwrap();
     }
 }
+
+#[test]
+fn products_of_one_value_with_several_weights_are_one() {
+    let text = "func.func @main(%x: tensor<90000x2xf32>) -> (tensor<90000x2xf32>, tensor<90000x2xf32>) {
+    %v = stablehlo.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>
+    %w = stablehlo.constant dense<[[5.0, 6.0], [0.0, 1.0]]> : tensor<2x2xf32>
+    %b = stablehlo.constant dense<[7.0, 8.0]> : tensor<2xf32>
+    %c = stablehlo.constant dense<[9.0, 1.0]> : tensor<2xf32>
+    %0 = stablehlo.dot_general %x, %v, contracting_dims = [1] x [1] : (tensor<90000x2xf32>, tensor<2x2xf32>) -> tensor<90000x2xf32>
+    %1 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1] : (tensor<90000x2xf32>, tensor<2x2xf32>) -> tensor<90000x2xf32>
+    %2 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<2xf32>) -> tensor<90000x2xf32>
+    %3 = stablehlo.broadcast_in_dim %c, dims = [1] : (tensor<2xf32>) -> tensor<90000x2xf32>
+    %4 = stablehlo.add %0, %2 : tensor<90000x2xf32>
+    %5 = stablehlo.add %1, %3 : tensor<90000x2xf32>
+    return %4, %5 : tensor<90000x2xf32>, tensor<90000x2xf32>\n}";
+    let compiled = compiled(text, Vendor::Cuda);
+    let names = steps(&compiled, &[input(&[90000, 2])]);
+    // The sums are so cheap that both loops that copy a part of them compute their own.
+    assert_eq!(
+        names,
+        ["library dot 90000x4x2 f32", "elements of 1 over 90000x2", "elements of 1 over 90000x2"]
+    );
+}

@@ -4,6 +4,7 @@ mod attention;
 mod conv;
 mod epilogue;
 mod geometry;
+mod join;
 mod narrow;
 mod operands;
 mod predicate;
@@ -89,7 +90,11 @@ pub(crate) fn lower(graph: Graph, setting: &Setting<'_>) -> Result<Lowered, Stri
     if graph.nodes.iter().any(|node| matches!(node.element, ElementType::Complex(_))) {
         return Err("no kernels for complex numbers".to_owned());
     }
-    let graph = if setting.tier == Tier::Correctness { graph } else { narrow::narrow(&graph) };
+    let graph = match setting.tier {
+        Tier::Correctness => graph,
+        Tier::Observable => narrow::narrow(&graph),
+        Tier::Production => join::join(&narrow::narrow(&graph)),
+    };
     let Clusters { clusters, outputs } = match setting.tier {
         Tier::Correctness => unfused::clusters(&graph)?,
         _ => clusters(&graph),

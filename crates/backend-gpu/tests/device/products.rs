@@ -41,6 +41,8 @@ pub(crate) fn cases() -> Vec<Case> {
         0.0,
     )
     .with_step("library dot"));
+    all.push(Case::new("joined_f32", joined("f32"), 1e-5).with_step("library dot 4096x48x16"));
+    all.push(Case::new("joined_bf16", joined("bf16"), 2e-2).with_step("library dot 4096x48x16"));
     all.push(Case::new(
         "nothing_to_sum",
         "func.func @main(%x: tensor<4x0xf32>, %y: tensor<0x5xf32>) -> tensor<4x5xf32> {
@@ -87,5 +89,42 @@ fn residual(element: &str) -> String {
     %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : ({x}, {w}) -> {y}
     %1 = stablehlo.add %0, %r : {y}
     return %1 : {y}\n}}"
+    )
+}
+
+/// Three products of one value with weights that are known, each with its bias.
+fn joined(element: &str) -> String {
+    let (x, y) = (format!("tensor<4096x16x{element}>"), format!("tensor<4096x16x{element}>"));
+    let (w, b) = (format!("tensor<16x16x{element}>"), format!("tensor<16x{element}>"));
+    let layer = |name: &str, by: f64| {
+        let rows: Vec<String> = (0..16)
+            .map(|row| {
+                let number =
+                    |column: usize| format!("{:.4}", by * (f64::from(row) - column as f64 / 3.0).sin());
+                format!("[{}]", (0..16).map(number).collect::<Vec<_>>().join(", "))
+            })
+            .collect();
+        let bias: Vec<String> = (0..16).map(|at| format!("{:.2}", by * f64::from(at))).collect();
+        format!(
+            "%w{name} = stablehlo.constant dense<[{}]> : {w}
+    %b{name} = stablehlo.constant dense<[{}]> : {b}
+    %d{name} = stablehlo.dot_general %x, %w{name}, contracting_dims = [1] x [1] : ({x}, {w}) -> {y}
+    %c{name} = stablehlo.broadcast_in_dim %b{name}, dims = [1] : ({b}) -> {y}
+    %s{name} = stablehlo.add %d{name}, %c{name} : {y}",
+            rows.join(", "),
+            bias.join(", ")
+        )
+    };
+    format!(
+        "func.func @main(%x: {x}) -> ({y}, {y}) {{
+    {}
+    {}
+    {}
+    %p = stablehlo.multiply %sq, %sk : {y}
+    %r = stablehlo.subtract %p, %sv : {y}
+    return %r, %sv : {y}, {y}\n}}",
+        layer("q", 1.0),
+        layer("k", 0.5),
+        layer("v", -0.25)
     )
 }
