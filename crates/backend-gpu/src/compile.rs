@@ -354,19 +354,16 @@ impl Builder<'_> {
 
     fn steps(&mut self, task: &Task) -> Result<Vec<Planned>> {
         let Task { cluster, way, .. } = task;
-        let one = |step: Box<dyn Step>, (flops, bytes)| vec![Planned { step, flops, bytes }];
+        let one = |step: Box<dyn Step>, (flops, bytes)| vec![Planned { step, flops, bytes, salted: None }];
         Ok(match way {
             Way::Emitted(emitted) => {
-                let (saltings, salted) = (self.saltings, &mut self.salted);
-                let mut salt = |_: &Kernel| {
-                    *salted += 1;
-                    saltings.address(*salted - 1)
-                };
+                let (saltings, mut numbers) = (self.saltings, self.salted..);
+                let mut salt = |_: &Kernel| numbers.next().map_or(0, |number| saltings.address(number));
                 let launches = Launch::all(emitted, self.kernels, self.layout, &mut salt)?;
-                let planned = |(launch, kernel): (Launch, &Kernel)| Planned {
-                    step: Box::new(launch),
-                    flops: kernel.flops,
-                    bytes: kernel.bytes,
+                let planned = |(launch, kernel): (Launch, &Kernel)| {
+                    let salted = is_salted(kernel).then_some(self.salted);
+                    self.salted += usize::from(salted.is_some());
+                    Planned { step: Box::new(launch), flops: kernel.flops, bytes: kernel.bytes, salted }
                 };
                 launches.into_iter().zip(&emitted.kernels).map(planned).collect()
             }

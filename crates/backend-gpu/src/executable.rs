@@ -13,7 +13,7 @@ use warpforge_tensor::{Blob, Shape, Tensor};
 use crate::backend::failed;
 use crate::driver::{Buffer, Event, Gpu, Graph, Pinned, Stream};
 use crate::error::{GpuError, Result};
-use crate::salt::Saltings;
+use crate::salt::{Saltings, Seen};
 use crate::steps::{Layout, Planned};
 
 /// What a program is made of.
@@ -124,10 +124,14 @@ impl Compiled {
         }
         stream.synchronise()?;
         let mut profile = Profile::default();
+        let seen = saltings.read(stream)?;
         for (planned, pair) in steps.iter().zip(moments.windows(2)) {
-            profile.push(planned.happening(pair[0].since(&moments[0])?, pair[1].since(&pair[0])?));
+            let mut happening = planned.happening(pair[0].since(&moments[0])?, pair[1].since(&pair[0])?);
+            let own = planned.salted.and_then(|number| seen.get(number));
+            happening.details.extend(own.into_iter().flat_map(Seen::details));
+            profile.push(happening);
         }
-        saltings.read_into(stream, &mut profile)?;
+        seen.into_iter().filter_map(|seen| seen.event).for_each(|event| profile.push(event));
         Ok(profile)
     }
 }
@@ -147,7 +151,8 @@ impl Executable for Compiled {
         let mut recorded = self.lock();
         let mut run = || -> Result<Outcome> {
             self.upload(inputs)?;
-            let profile = if options.profile {
+            // Instrumented kernels say what they saw, whether they are asked or not.
+            let profile = if options.profile || self.made.saltings.any() {
                 self.profiled()?
             } else {
                 self.start(&mut recorded)?;

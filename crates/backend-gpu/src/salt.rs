@@ -1,11 +1,12 @@
 //! What instrumented kernels leave behind, and what it says in a profile.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use warpforge_codegen::Salt;
 use warpforge_codegen::salt::Record;
-use warpforge_runtime::profile::{Event, Profile};
+use warpforge_runtime::profile::Event;
 
 use crate::driver::{Address, Buffer, Gpu, Stream};
 use crate::error::Result;
@@ -65,28 +66,34 @@ impl Saltings {
         self.buffer.as_ref().map_or(Ok(()), |buffer| stream.fill(buffer.address(), 0, buffer.bytes()))
     }
 
-    /// Adds an event for each kernel: from the first block's start to the last one's end by the device's clock.
-    pub(crate) fn read_into(&self, stream: &Stream, profile: &mut Profile) -> Result<()> {
-        let Some(buffer) = &self.buffer else { return Ok(()) };
+    /// What all kernels left behind.
+    pub(crate) fn read(&self, stream: &Stream) -> Result<Vec<Seen>> {
+        let Some(buffer) = &self.buffer else { return Ok(Vec::new()) };
         let mut bytes = vec![0u8; buffer.bytes()];
         stream.read(buffer.address(), &mut bytes)?;
-        let all: Vec<(&str, Vec<Record>)> = self
-            .kernels
-            .iter()
-            .map(|(name, at, size)| (name.as_str(), self.salt.records(&bytes[*at..*at + *size])))
-            .collect();
-        let origin = all
-            .iter()
-            .flat_map(|(_, records)| records)
-            .filter(|one| one.start > 0)
-            .map(|one| one.start)
-            .min();
-        for (name, records) in all {
-            if let Some(event) = event(name, &records, origin.unwrap_or(0), self.cost) {
-                profile.push(event);
-            }
-        }
-        Ok(())
+        let records = |at: usize, size: usize| self.salt.records(&bytes[at..at + size]);
+        let all: Vec<Vec<Record>> = self.kernels.iter().map(|&(_, at, size)| records(at, size)).collect();
+        let starts = all.iter().flatten().filter(|one| one.start > 0).map(|one| one.start);
+        let origin = starts.min().unwrap_or(0);
+        let names = self.kernels.iter().map(|(name, ..)| name);
+        Ok(names.zip(&all).map(|(name, records)| Seen::new(name, records, origin, self.cost)).collect())
+    }
+}
+
+/// What a kernel left behind; nothing where it did not run.
+pub(crate) struct Seen {
+    /// From the first block's start to the last one's end by the device's clock.
+    pub(crate) event: Option<Event>,
+}
+
+impl Seen {
+    fn new(name: &str, records: &[Record], origin: u64, cost: Duration) -> Self {
+        Self { event: event(name, records, origin, cost) }
+    }
+
+    /// What is said of the kernel itself.
+    pub(crate) fn details(&self) -> impl Iterator<Item = (&'static str, String)> {
+        self.event.iter().flat_map(|event| event.details.iter().cloned())
     }
 }
 
@@ -94,29 +101,39 @@ fn event(name: &str, records: &[Record], origin: u64, cost: Duration) -> Option<
     let ran: Vec<&Record> =
         records.iter().filter(|record| record.end >= record.start && record.start > 0).collect();
     let (first, last) = (ran.iter().map(|one| one.start).min()?, ran.iter().map(|one| one.end).max()?);
+    let microseconds = |time: Duration| format!("{:.3}", time.as_secs_f64() * 1e6);
+    let less_cost = |nanoseconds: u64| Duration::from_nanos(nanoseconds).saturating_sub(cost);
     let blocks: u64 = ran.iter().map(|one| one.end - one.start).sum();
-    let mean = Duration::from_nanos(blocks / ran.len() as u64).saturating_sub(cost);
-    let mut processors: Vec<u64> = ran.iter().map(|one| one.processor).collect();
-    processors.sort_unstable();
-    processors.dedup();
+    let longest = ran.iter().map(|one| one.end - one.start).max().unwrap_or(0);
+    let mut busy: HashMap<u64, u64> = HashMap::new();
+    for one in &ran {
+        *busy.entry(one.processor).or_default() += one.end - one.start;
+    }
+    let most = busy.values().copied().max().unwrap_or(0).max(1);
+    let balance = blocks as f64 / busy.len() as f64 / most as f64;
     let mut details = vec![
-        ("blocks", ran.len().to_string()),
-        ("multiprocessors", processors.len().to_string()),
-        ("mean_block_us", format!("{:.3}", mean.as_secs_f64() * 1e6)),
-        ("instrumentation_us", format!("{:.3}", cost.as_secs_f64() * 1e6)),
+        ("tiles", ran.len().to_string()),
+        ("longest_tile_us", microseconds(less_cost(longest))),
+        ("mean_tile_us", microseconds(less_cost(blocks / ran.len() as u64))),
+        ("multiprocessors", busy.len().to_string()),
+        ("balance", format!("{balance:.3}")),
+        ("instrumentation_us", microseconds(cost)),
     ];
     let written: Vec<_> = ran.iter().filter_map(|one| one.written).collect();
     if !written.is_empty() {
         let least = written.iter().map(|one| one.least).fold(f64::INFINITY, f64::min);
         let largest = written.iter().map(|one| one.largest).fold(f64::NEG_INFINITY, f64::max);
+        let count: u64 = written.iter().map(|one| one.count).sum();
+        let sum: f64 = written.iter().map(|one| one.sum).sum();
         details.extend([
-            ("elements", written.iter().map(|one| one.count).sum::<u64>().to_string()),
+            ("values", count.to_string()),
+            ("values_seen", count.to_string()),
             ("bytes_written", written.iter().map(|one| one.bytes).sum::<u64>().to_string()),
             ("nan", written.iter().map(|one| one.nan).sum::<u64>().to_string()),
             ("infinite", written.iter().map(|one| one.infinite).sum::<u64>().to_string()),
-            ("least", least.to_string()),
-            ("largest", largest.to_string()),
-            ("sum", written.iter().map(|one| one.sum).sum::<f64>().to_string()),
+            ("min", least.to_string()),
+            ("max", largest.to_string()),
+            ("mean", (sum / count.max(1) as f64).to_string()),
         ]);
     }
     Some(Event {
@@ -124,7 +141,7 @@ fn event(name: &str, records: &[Record], origin: u64, cost: Duration) -> Option<
         category: "blocks",
         track: TRACK,
         start: Duration::from_nanos(first - origin),
-        duration: Duration::from_nanos(last - first).saturating_sub(cost),
+        duration: less_cost(last - first),
         details,
     })
 }
@@ -141,8 +158,11 @@ mod tests {
             event("k", &[record(1100, 1500, 0), record(1200, 1800, 1), none], 1000, Duration::from_nanos(50));
         let event = event.unwrap();
         assert_eq!((event.start, event.duration), (Duration::from_nanos(100), Duration::from_nanos(650)));
-        assert!(event.details.contains(&("blocks", "2".to_owned())));
-        assert!(event.details.contains(&("mean_block_us", "0.450".to_owned())));
+        assert!(event.details.contains(&("tiles", "2".to_owned())));
+        assert!(event.details.contains(&("mean_tile_us", "0.450".to_owned())));
+        assert!(event.details.contains(&("longest_tile_us", "0.550".to_owned())));
+        // One multiprocessor was busy for 400 ns, the other for 600.
+        assert!(event.details.contains(&("balance", "0.833".to_owned())));
         assert!(super::event("k", &[none], 0, Duration::ZERO).is_none());
     }
 }

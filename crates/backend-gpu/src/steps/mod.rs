@@ -46,6 +46,8 @@ pub(crate) struct Planned {
     pub(crate) step: Box<dyn Step>,
     pub(crate) flops: u64,
     pub(crate) bytes: u64,
+    /// Its number among the instrumented kernels.
+    pub(crate) salted: Option<usize>,
 }
 
 /// Where values lie on the device: fixed when a program is compiled.
