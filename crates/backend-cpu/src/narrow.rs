@@ -8,10 +8,11 @@
 use std::collections::{HashMap, HashSet};
 
 use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Cluster, Clusters, Kind, Load, Operand};
+use warpforge_fusion::graph::Fold;
 use warpforge_fusion::{Graph, Id, Node, Op, View};
 use warpforge_ir::OpKind;
 use warpforge_kernels::gemm::{self, Gemm};
-use warpforge_tensor::ElementType;
+use warpforge_tensor::{ElementType, Shape, Tensor};
 
 /// From so many products on that read a value which others want in f32, a copy in bf16 costs less than rounding it for
 /// each.
@@ -29,11 +30,21 @@ pub(crate) fn narrow(graph: &mut Graph, clusters: &mut Clusters) {
     let mut products: HashMap<Id, usize> = HashMap::new();
     for cluster in &clusters.clusters {
         let rounded = rounded(graph, cluster);
-        fixed.extend(multiplied(cluster).into_iter().filter(|id| !rounded.contains(id)));
+        if extremes(graph, cluster).is_none() {
+            fixed.extend(multiplied(cluster).into_iter().filter(|id| !rounded.contains(id)));
+        }
         plain.extend(cluster.reads().into_iter().filter(|id| !rounded.contains(id)));
         plain.extend(loaded(cluster));
         for id in rounded {
             *products.entry(id).or_default() += 1;
+        }
+    }
+    // The largest of some values can be of bf16 as they are, unless somebody wants it as it was.
+    for cluster in clusters.clusters.iter().rev() {
+        if let Some((input, _)) = extremes(graph, cluster)
+            && fixed.contains(&cluster.output)
+        {
+            fixed.insert(input);
         }
     }
     let mut all = Vec::with_capacity(clusters.clusters.len());
@@ -47,6 +58,14 @@ pub(crate) fn narrow(graph: &mut Graph, clusters: &mut Clusters) {
         }
         let (value, wide) = (cluster.output, graph.node(cluster.output).element == ElementType::F32);
         let (plainly, often) = (plain.contains(&value), products.get(&value).copied().unwrap_or(0));
+        let of_image = extremes(graph, &cluster)
+            .filter(|(input, _)| wide && graph.node(*input).element == ElementType::BF16);
+        if let Some((_, op)) = of_image {
+            let node = &mut graph.nodes[value.index()];
+            (node.op, node.element) = (op, ElementType::BF16);
+            all.push(cluster);
+            continue;
+        }
         let is_image = matches!(cluster.kind, Kind::Conv(_)) && !fixed.contains(&value);
         let narrowed = wide && (!plainly || is_image) && converts(graph, &cluster);
         if narrowed {
@@ -60,6 +79,20 @@ pub(crate) fn narrow(graph: &mut Graph, clusters: &mut Clusters) {
         }
     }
     clusters.clusters = all;
+}
+
+/// The value whose windows' largest or least elements of f32 a cluster gives, and the same operation on bf16.
+fn extremes(graph: &Graph, cluster: &Cluster) -> Option<(Id, Op)> {
+    let (Kind::Single(operands), node) = (&cluster.kind, graph.node(cluster.output)) else { return None };
+    let (Op::ReduceWindow(fold @ (Fold::Max | Fold::Min), window, init), [operand]) =
+        (&node.op, operands.as_slice())
+    else {
+        return None;
+    };
+    let bits = init.as_slice::<f32>().ok()?.first()?.to_bits();
+    let narrow = u16::try_from(bits >> 16).ok().filter(|_| bits & 0xffff == 0)?;
+    let init = Tensor::from_bytes(ElementType::BF16, Shape::scalar(), &narrow.to_ne_bytes()).ok()?;
+    Some((operand.value, Op::ReduceWindow(*fold, window.clone(), init)))
 }
 
 /// The loop that makes a copy in bf16 of a value.

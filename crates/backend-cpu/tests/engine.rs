@@ -182,8 +182,8 @@ fn a_convolution_has_its_normalisation_in_its_weights() {
     assert!(convolutions == 1 && names.len() <= 3, "{names:?}");
 }
 
-/// Images between convolutions in bf16 lie in memory as bf16, one that is added later does not; without a precision,
-/// windows of three by three are exact enough.
+/// Images between convolutions in bf16 lie in memory as bf16, those that are added later and their largest pixels too;
+/// without a precision, windows of three by three are exact enough.
 #[test]
 fn convolutions_of_many_channels_in_both_precisions() {
     let conv = |x: &str, w: &str, window: usize, i: usize, o: usize| {
@@ -204,11 +204,19 @@ fn convolutions_of_many_channels_in_both_precisions() {
         %c = {}
         %d = stablehlo.add %c, %b : tensor<2x13x11x64xf32>
         %e = stablehlo.maximum %d, %zero : tensor<2x13x11x64xf32>
+        %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+        %p = \"stablehlo.reduce_window\"(%e, %least) ({{
+            ^bb0(%one: tensor<f32>, %other: tensor<f32>):
+            %m = stablehlo.maximum %one, %other : tensor<f32>
+            stablehlo.return %m : tensor<f32> }})
+            {{window_dimensions = array<i64: 1, 3, 3, 1>,
+            padding = dense<[[0, 0], [1, 1], [1, 1], [0, 0]]> : tensor<4x2xi64>}}
+            : (tensor<2x13x11x64xf32>, tensor<f32>) -> tensor<2x13x11x64xf32>
         %f = {}
         func.return %f : tensor<2x13x11x32xf32> }}",
         conv("%x", "%u", 3, 32, 64),
         conv("%b", "%v", 1, 64, 64),
-        conv("%e", "%w", 3, 64, 32)
+        conv("%p", "%w", 3, 64, 32)
     );
     let weights = vec![
         Some(tensor(&[3, 3, 32, 64], 1)),

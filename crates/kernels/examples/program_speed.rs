@@ -89,8 +89,8 @@ fn copy() -> Program {
     program(&[(COLUMNS, 1)], &[Step::Load(0)], Register(0))
 }
 
-fn gelu() -> Program {
-    program(&[(COLUMNS, 1)], &[Step::Load(0), Step::Unary(UnaryOp::GeluErf, Register(0))], Register(1))
+fn error_function() -> Program {
+    program(&[(COLUMNS, 1)], &[Step::Load(0), Step::Unary(UnaryOp::Erf, Register(0))], Register(1))
 }
 
 fn program(strides: &[(usize, isize)], steps: &[Step], result: Register) -> Program {
@@ -128,7 +128,7 @@ fn main() {
     for (name, program, count) in [
         ("chain", chain(), 2),
         ("layer norm + softmax", norms(), 3),
-        ("gelu", gelu(), 1),
+        ("error function", error_function(), 1),
         ("copy", copy(), 1),
     ] {
         let buffers: Vec<*const u8> = inputs[..count].iter().map(|input| input.as_ptr().cast()).collect();

@@ -1,8 +1,6 @@
-//! The error function and the GELU made of it.
+//! The error function.
 //!
 //! For numbers that are not negative, `erfc z = e^(-z²) t p(t)` with `t = 1 / (1 + z/2)` and a polynomial `p`.
-
-use std::f32::consts::FRAC_1_SQRT_2;
 
 use super::exponential::exp;
 use super::lanes::{Lanes, polynomial};
@@ -30,20 +28,20 @@ fn scaled_complement<V: Lanes>(z: V) -> V {
     t.mul(tail)
 }
 
-/// `e^(-factor x²)`, the square not rounded.
+/// `e^(-x²)`, the square not rounded.
 #[inline(always)]
-fn exp_of_square<V: Lanes>(x: V, factor: f32) -> V {
+fn exp_of_square<V: Lanes>(x: V) -> V {
     let square = x.mul(x);
     let lost = x.mul_add(x, square.neg());
-    let power = exp(square.mul(V::splat(-factor)));
-    power.mul(V::splat(-factor)).mul_add(lost, power)
+    let power = exp(square.neg());
+    power.neg().mul_add(lost, power)
 }
 
 /// `erfc |x|`.
 #[inline(always)]
 fn complement_of_magnitude<V: Lanes>(x: V) -> V {
     let z = V::splat(10.5).min(x.abs());
-    exp_of_square(z, 1.0).mul(scaled_complement(z))
+    exp_of_square(z).mul(scaled_complement(z))
 }
 
 /// The error function.
@@ -64,16 +62,4 @@ pub(crate) fn erf<V: Lanes>(x: V) -> V {
     let inner = x.mul_add(tail, x);
     let outer = V::splat(1.0).sub(complement_of_magnitude(x)).or(x.sign());
     V::select(x.abs().less(V::splat(1.0)), inner, outer)
-}
-
-/// `x (1 + erf(x / √2)) / 2`.
-#[inline(always)]
-pub(crate) fn gelu_erf<V: Lanes>(x: V) -> V {
-    let magnitude = V::splat(14.8).min(x.abs());
-    // Half of erfc(|x| / √2) is the share of a normal distribution beyond |x|. The exponential is multiplied last: alone
-    // with the complement it would leave the normal range before the result does.
-    let half = scaled_complement(magnitude.mul(V::splat(FRAC_1_SQRT_2))).mul(V::splat(0.5));
-    let exp = exp_of_square(magnitude, 0.5);
-    let positive = magnitude.mul(half).neg_mul_add(exp, x);
-    V::select(x.less(V::splat(0.0)), x.mul(half).mul(exp), positive)
 }

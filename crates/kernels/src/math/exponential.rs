@@ -103,17 +103,3 @@ pub(crate) fn tanh<V: Lanes>(x: V) -> V {
     // Next to zero the quotient would lose digits below the normal range.
     V::select(x.abs().less(V::splat(1e-10)), x, tangent)
 }
-
-/// `x / (1 + e^-x)`.
-#[inline(always)]
-pub(crate) fn silu<V: Lanes>(x: V) -> V {
-    x.mul(logistic(x))
-}
-
-/// `x (1 + tanh(√(2/π) (x + 0.044_715 x³))) / 2`, which is `x` times a logistic function of twice the argument.
-#[inline(always)]
-pub(crate) fn gelu_tanh<V: Lanes>(x: V) -> V {
-    const FACTOR: f32 = 1.595_769;
-    let factor = x.mul(x).mul_add(V::splat(FACTOR * 0.044_715), V::splat(FACTOR));
-    x.mul(logistic(x.mul(factor)))
-}

@@ -19,8 +19,8 @@ mod portable;
 pub(crate) mod scalar;
 
 pub(crate) use circular::{cos, sin};
-pub(crate) use error::{erf, gelu_erf};
-pub(crate) use exponential::{exp, expm1, gelu_tanh, logistic, silu, tanh};
+pub(crate) use error::erf;
+pub(crate) use exponential::{exp, expm1, logistic, tanh};
 pub(crate) use lanes::Lanes;
 pub(crate) use logarithm::{log, log1p};
 #[cfg(target_arch = "x86_64")]

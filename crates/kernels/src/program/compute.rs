@@ -118,9 +118,6 @@ pub(super) fn real_function(op: UnaryOp) -> Option<fn(f64) -> f64> {
         UnaryOp::Tan => scalar::tan,
         UnaryOp::Erf => scalar::erf,
         UnaryOp::Erfc => scalar::erfc,
-        UnaryOp::GeluErf => scalar::gelu_erf,
-        UnaryOp::GeluTanh => scalar::gelu_tanh,
-        UnaryOp::Silu => scalar::silu,
         _ => return None,
     })
 }

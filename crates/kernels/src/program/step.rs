@@ -106,17 +106,11 @@ pub enum UnaryOp {
     Erf,
     /// One less the error function.
     Erfc,
-    /// `x (1 + erf(x / √2)) / 2`.
-    GeluErf,
-    /// `x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2`.
-    GeluTanh,
-    /// `x / (1 + e^-x)`.
-    Silu,
 }
 
 impl UnaryOp {
     /// Every function of one value.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 25] = [
         Self::Abs,
         Self::Negate,
         Self::Sign,
@@ -142,9 +136,6 @@ impl UnaryOp {
         Self::Tan,
         Self::Erf,
         Self::Erfc,
-        Self::GeluErf,
-        Self::GeluTanh,
-        Self::Silu,
     ];
 }
 

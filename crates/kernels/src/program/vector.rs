@@ -215,9 +215,6 @@ functions! { Function1:
     Sin(x) = math::sin(x);
     Cos(x) = math::cos(x);
     Erf(x) = math::erf(x);
-    GeluErf(x) = math::gelu_erf(x);
-    GeluTanh(x) = math::gelu_tanh(x);
-    Silu(x) = math::silu(x);
 }
 
 functions! { Function2:
@@ -416,8 +413,7 @@ macro_rules! unary_functions {
 }
 
 unary_functions! {
-    Abs Negate Ceil Floor RoundNearestEven RoundNearestAfz Sqrt Rsqrt Exp Expm1 Log Log1p Logistic Tanh Sin Cos Erf GeluErf
-    GeluTanh Silu
+    Abs Negate Ceil Floor RoundNearestEven RoundNearestAfz Sqrt Rsqrt Exp Expm1 Log Log1p Logistic Tanh Sin Cos Erf
 }
 
 /// The loop of a function of two values, where there is one with vectors.

@@ -18,11 +18,13 @@ pub(crate) type FoldLanes = unsafe fn(&[*const u8], usize, *mut u8);
 pub(crate) fn fold_lanes(fold: Fold, element: ElementType) -> Option<FoldLanes> {
     let fold = if element == ElementType::Bool { fold.of_truths() } else { fold };
     #[cfg(target_arch = "x86_64")]
-    if element == ElementType::F32 && Isa::best() == Isa::Avx512 {
-        match fold {
-            Fold::Sum => return Some(x86::sums),
-            Fold::Maximum => return Some(x86::largest),
-            Fold::Minimum => return Some(x86::smallest),
+    if Isa::best() == Isa::Avx512 {
+        match (fold, element) {
+            (Fold::Sum, ElementType::F32) => return Some(x86::sums),
+            (Fold::Maximum, ElementType::F32) => return Some(x86::largest),
+            (Fold::Minimum, ElementType::F32) => return Some(x86::smallest),
+            (Fold::Maximum, ElementType::BF16) => return Some(x86::largest_of_bf16),
+            (Fold::Minimum, ElementType::BF16) => return Some(x86::smallest_of_bf16),
             _ => {}
         }
     }
@@ -287,6 +289,46 @@ mod x86 {
                 }
             }
         )*};
+    }
+
+    /// Elements of bf16 as f32.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    #[inline]
+    unsafe fn load_bf16(mask: u16, from: *const u8) -> __m512 {
+        // SAFETY: masked elements are not touched.
+        let halves = unsafe { _mm256_maskz_loadu_epi16(mask, from.cast()) };
+        _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(halves)))
+    }
+
+    macro_rules! of_bf16 {
+        ($($name:ident by $fold:ident;)*) => {$(
+            /// # Safety
+            ///
+            /// As for [`super::FoldLanes`]; the processor has AVX-512.
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+            pub(super) unsafe fn $name(sources: &[*const u8], lanes: usize, target: *mut u8) {
+                let Some((&first, rest)) = sources.split_first() else { return };
+                for lane in (0..lanes).step_by(16) {
+                    let left = lanes - lane;
+                    let mask = if left >= 16 { 0xffff } else { (1u16 << left) - 1 };
+                    // SAFETY: masks keep what is beyond the lanes from being touched.
+                    unsafe {
+                        let mut found = load_bf16(mask, first.add(2 * lane));
+                        for &source in rest {
+                            found = $fold(found, load_bf16(mask, source.add(2 * lane)));
+                        }
+                        // One of the elements, so nothing is rounded.
+                        let halves = _mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(_mm512_castps_si512(found)));
+                        _mm256_mask_storeu_epi16(target.add(2 * lane).cast(), mask, halves);
+                    }
+                }
+            }
+        )*};
+    }
+
+    of_bf16! {
+        largest_of_bf16 by larger;
+        smallest_of_bf16 by smaller;
     }
 
     in_registers! {

@@ -12,7 +12,7 @@ use crate::program::{
     Step, UnaryOp,
 };
 
-const UNARY: [UnaryOp; 18] = [
+const UNARY: [UnaryOp; 15] = [
     UnaryOp::Abs,
     UnaryOp::Negate,
     UnaryOp::Ceil,
@@ -28,9 +28,6 @@ const UNARY: [UnaryOp; 18] = [
     UnaryOp::Logistic,
     UnaryOp::Tanh,
     UnaryOp::Erf,
-    UnaryOp::GeluErf,
-    UnaryOp::GeluTanh,
-    UnaryOp::Silu,
 ];
 
 const BINARY: [BinaryOp; 6] = [

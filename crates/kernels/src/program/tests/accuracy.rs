@@ -3,7 +3,7 @@
 use super::*;
 
 /// Functions of binary32 numbers, the range that matters for each, and the units in the last place that it may be off.
-const BOUNDS: [(UnaryOp, f32, f64); 17] = [
+const BOUNDS: [(UnaryOp, f32, f64); 14] = [
     (UnaryOp::Rsqrt, 1e30, 1.5),
     (UnaryOp::Cbrt, 1e30, 0.51),
     (UnaryOp::Exp, 105.0, 1.0),
@@ -17,9 +17,6 @@ const BOUNDS: [(UnaryOp, f32, f64); 17] = [
     (UnaryOp::Tan, 1e5, 0.51),
     (UnaryOp::Erf, 4.0, 1.3),
     (UnaryOp::Erfc, 10.1, 0.51),
-    (UnaryOp::GeluErf, 14.0, 6.5),
-    (UnaryOp::GeluTanh, 10.0, 5.0),
-    (UnaryOp::Silu, 87.0, 2.3),
     (UnaryOp::Sqrt, 1e30, 0.5),
 ];
 
@@ -70,13 +67,6 @@ fn functions_of_binary32_are_within_their_bounds() {
             let mut worst = (0.0, 0.0, 0.0);
             for (&x, &found) in numbers.iter().zip(&found) {
                 let off = distance(found, exact(f64::from(x)));
-                // Rounding the exponential's argument tells the more, the larger that is; and what is below the normal range
-                // of an exponential that is multiplied later is lost.
-                let off = match op {
-                    UnaryOp::GeluTanh => off / (1.0 + f64::from(x).min(0.0).abs().powi(3) / 8.0),
-                    UnaryOp::Silu if x < -87.0 => off / 128.0,
-                    _ => off,
-                };
                 if off > worst.0 {
                     worst = (off, x, found);
                 }

@@ -119,12 +119,6 @@ pub(super) fn real(op: UnaryOp) -> fn(f64) -> f64 {
         UnaryOp::Tan => libm::tan,
         UnaryOp::Erf => libm::erf,
         UnaryOp::Erfc => libm::erfc,
-        UnaryOp::GeluErf => |x| 0.5 * x * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2),
-        // (1 + tanh y) / 2 is 1 / (1 + e^-2y), which keeps its digits where y is far below zero.
-        UnaryOp::GeluTanh => {
-            |x| x / (1.0 + libm::exp(-2.0 * (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x)))
-        }
-        UnaryOp::Silu => |x| x / (1.0 + libm::exp(-x)),
         other => panic!("{other:?} is no function of real numbers"),
     }
 }

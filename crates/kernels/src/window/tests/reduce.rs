@@ -87,6 +87,12 @@ fn random_windows_of_floats() {
         check((f32, Fold::Maximum), &dims, &axes, &data, f32::NEG_INFINITY, larger);
         check((f32, Fold::Maximum), &dims, &axes, &data, -0.0, larger);
         check((f32, Fold::Minimum), &dims, &axes, &data, f32::INFINITY, smaller);
+        let narrow: Vec<bf16> = data.iter().map(|&x| bf16::from_f32(x)).collect();
+        let of_bf16 =
+            |of: fn(f32, f32) -> f32| move |a: bf16, b: bf16| bf16::from_f32(of(a.to_f32(), b.to_f32()));
+        let (most, least) = (of_bf16(larger), of_bf16(smaller));
+        check((ElementType::BF16, Fold::Maximum), &dims, &axes, &narrow, bf16::NEG_INFINITY, most);
+        check((ElementType::BF16, Fold::Minimum), &dims, &axes, &narrow, bf16::INFINITY, least);
         let data: Vec<f32> = data.iter().map(|x| if x.is_finite() { *x } else { 1.0 }).collect();
         for init in [0.0, -0.0, 1.0] {
             check((f32, Fold::Sum), &dims, &axes, &data, init, |a, b| a + b);
