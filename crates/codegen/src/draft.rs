@@ -5,7 +5,7 @@ use warpforge_fusion::cluster::Cost;
 use warpforge_fusion::{Graph, Id};
 use warpforge_tensor::ElementType;
 
-use crate::kernel::{Argument, Kernel, Unsupported};
+use crate::kernel::{Argument, Kernel, Map, Unsupported};
 use crate::options::Options;
 use crate::salt::Salt;
 use crate::text::Text;
@@ -57,6 +57,13 @@ impl<'a> Draft<'a> {
     /// The name of the pointer to a value that is written.
     pub(crate) fn write(&mut self, id: Id) -> Result<String, Unsupported> {
         self.pointer(Argument::Output(id), self.graph.node(id).element, false)
+    }
+
+    /// The name of a map of a value that the copy engine reads.
+    pub(crate) fn map(&mut self, map: Map) -> String {
+        let number = self.parameters.len();
+        self.parameters.push((Argument::Map(map), format!("WF_MAP(p{number})")));
+        format!("p{number}")
     }
 
     /// The name of the pointer to scratch memory of a type.

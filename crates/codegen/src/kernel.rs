@@ -8,11 +8,29 @@ use warpforge_fusion::Id;
 use crate::options::Dialect;
 use crate::prelude::prelude;
 
-/// A parameter of a kernel, a pointer each. Addresses are multiples of 16.
+/// How the copy engine of a device reads a value of two-byte elements: in tiles of 64 neighbours and some lines, whose parts
+/// of 16 bytes are exchanged by the number of the line (`CU_TENSOR_MAP_SWIZZLE_128B`); what lies outside is zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Map {
+    /// The value.
+    pub value: Id,
+    /// Bytes from where the value begins.
+    pub offset: u64,
+    /// Neighbours, lines, and batches.
+    pub dims: [u64; 3],
+    /// Bytes between lines, and between batches.
+    pub strides: [u64; 2],
+    /// Lines of a tile.
+    pub lines: u32,
+}
+
+/// A parameter of a kernel, a pointer each but for maps. Addresses are multiples of 16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Argument {
     /// A value that it reads.
     Value(Id),
+    /// A value that it reads by the copy engine: the 128 bytes of a `CUtensorMap`.
+    Map(Map),
     /// A value that it writes.
     Output(Id),
     /// Memory between kernels of one cluster: the place in [`Emitted::scratch`]. Its contents are not known at first.

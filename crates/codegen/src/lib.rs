@@ -25,7 +25,7 @@ mod text;
 mod types;
 
 pub use emit::emit;
-pub use kernel::{Argument, Emitted, Kernel, Unsupported, unit};
+pub use kernel::{Argument, Emitted, Kernel, Map, Unsupported, unit};
 pub use listing::listing;
 pub use options::{Dialect, Effort, Options, Products};
 pub use salt::Salt;

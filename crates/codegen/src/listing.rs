@@ -52,6 +52,7 @@ fn launch(kernel: &Kernel) -> String {
         .iter()
         .map(|argument| match argument {
             Argument::Value(id) => format!("%{}", id.0),
+            Argument::Map(map) => format!("map of %{}", map.value.0),
             Argument::Output(id) => format!("out %{}", id.0),
             Argument::Scratch(at) => format!("scratch {at}"),
             Argument::Salt => "salt".to_owned(),

@@ -8,7 +8,7 @@ use crate::options::Dialect;
 const CUDA: &str = include_str!("cuda.h");
 const HIP: &str = include_str!("hip.h");
 /// Tensor cores and copies that do not wait: CUDA alone has them.
-const MMA: &str = include_str!("mma.h");
+const MMA: &str = concat!(include_str!("mma.h"), include_str!("hopper.h"));
 /// Functions, arithmetic as StableHLO defines it, conversions, folds of groups of threads, instrumentation, merging.
 const COMMON: &str = concat!(
     include_str!("math.h"),

@@ -3,6 +3,7 @@
 mod conv;
 mod epilogue;
 pub(crate) mod geometry;
+mod hopper;
 mod naive;
 mod staged;
 mod tensor;
@@ -35,6 +36,9 @@ pub(crate) fn dot(
         let geometry = Geometry::new(graph, product)?;
         let narrow = tensor::narrow(&geometry, options.products).filter(|_| options.dialect == Dialect::Cuda);
         if let Some(ty) = narrow.filter(|_| sums_in_f32(graph, product)) {
+            if hopper::takes(&geometry, options) {
+                return hopper::emit(graph, cluster, product, &geometry, ty, options);
+            }
             return tensor::emit(graph, cluster, product, &geometry, ty, options);
         }
         if tiled::takes(graph, product, &geometry) {

@@ -63,7 +63,7 @@ pub(super) fn emit(
     text.line(format!("{ty}* const right = left + {};", STAGES * sizes[0]));
     text.line("const int warp = WF_THREAD / 32, lane = WF_THREAD % 32;");
     text.line(format!("const {index} batch = WF_BLOCK / {};", across * down));
-    tile_order(text, [down, across], [SIDE, SIDE]);
+    tile_order(text, "WF_BLOCK", [down, across], [SIDE, SIDE], GROUP);
     batch.split(text, "batch", "x", index);
     for ((side, view, ..), name) in sides.iter().zip(["pa", "pb"]) {
         let place = sum(&[side.offset.to_string(), batch.place(*view, "x")]);
@@ -125,15 +125,23 @@ pub(super) fn emit(
     Ok(Emitted { kernels: vec![kernel], scratch: Vec::new() })
 }
 
-/// Lines that say which tile a block has, of so many down and across with so many rows and columns: neighbours share rows
+/// Rows of tiles that neighbours share.
+pub(super) const GROUP: usize = 8;
+
+/// Lines that say which tile a number is, of so many down and across with so many rows and columns: neighbours share rows
 /// and columns, so that the cache serves them together.
-pub(super) fn tile_order(text: &mut crate::text::Text, [down, across]: [usize; 2], sides: [usize; 2]) {
-    const GROUP: usize = 8;
-    text.line(format!("const int tile = WF_BLOCK % {};", across * down));
-    text.line(format!("const int group = tile / {} * {GROUP};", GROUP * across));
-    text.line(format!("const int tall = {down} - group < {GROUP} ? {down} - group : {GROUP};"));
-    text.line(format!("const int first = (group + tile % {} % tall) * {};", GROUP * across, sides[0]));
-    text.line(format!("const int begin = tile % {} / tall * {};", GROUP * across, sides[1]));
+pub(super) fn tile_order(
+    text: &mut crate::text::Text,
+    number: &str,
+    [down, across]: [usize; 2],
+    sides: [usize; 2],
+    group: usize,
+) {
+    text.line(format!("const int tile = {number} % {};", across * down));
+    text.line(format!("const int group = tile / {} * {group};", group * across));
+    text.line(format!("const int tall = {down} - group < {group} ? {down} - group : {group};"));
+    text.line(format!("const int first = (group + tile % {} % tall) * {};", group * across, sides[0]));
+    text.line(format!("const int begin = tile % {} / tall * {};", group * across, sides[1]));
 }
 
 /// Lines that store the two neighbouring elements from column `pair` on that a lane has; `value` is that of element `e`.

@@ -157,7 +157,7 @@ pub(super) fn kernel(
     text.line(format!("const int high = warp / {} * 64 + lane / 4 * 4;", cut.across));
     text.line(format!("const int wide = warp % {} * 64 + lane % 4 * 4;", cut.across));
     text.line(format!("const {index} batch = WF_BLOCK / {};", across * down));
-    tensor::tile_order(text, [down, across], [SIDE, cut.columns()]);
+    tensor::tile_order(text, "WF_BLOCK", [down, across], [SIDE, cut.columns()], tensor::GROUP);
     places.0.lines().for_each(|line| text.line(line));
     for operand in &staged {
         operand.begin(&mut draft)?;

@@ -185,3 +185,83 @@ inline void wf_copy4(void* to, const void* from, bool exists) {
 inline void wf_copies_end() {}
 template <int LEFT>
 inline void wf_copies_wait() {}
+
+// The copy engine, barriers that count, and products of four warps.
+struct wf_map {
+  const unsigned char* base;
+  long long dims[3], strides[2];
+  int box[2];
+};
+#define WF_MAP(name) const wf_map name
+struct wf_matrix {
+  const unsigned char* at;
+  int apart;
+};
+struct wf_counted {
+  short count, left;
+  int bytes : 31;
+  unsigned phase : 1;
+};
+inline void wf_counts(wf_counted* barrier) {
+  if (barrier->left != 0 || barrier->bytes != 0) return;
+  barrier->phase ^= 1;
+  barrier->left = barrier->count;
+}
+inline unsigned char* wf_from_1024(unsigned char* room) { return room + (-(size_t)room & 1023); }
+inline void wf_barrier_begin(unsigned long long* barrier, int count) { *(wf_counted*)barrier = {(short)count, (short)count, 0, 0}; }
+inline void wf_barriers_begun() {}
+inline void wf_barrier_expect(unsigned long long* barrier, int bytes) {
+  ((wf_counted*)barrier)->bytes += bytes;
+  --((wf_counted*)barrier)->left;
+}
+inline void wf_barrier_arrive(unsigned long long* barrier) {
+  --((wf_counted*)barrier)->left;
+  wf_counts((wf_counted*)barrier);
+}
+inline void wf_barrier_wait(unsigned long long* barrier, int phase) {
+  while ((int)((wf_counted*)barrier)->phase == phase) wf_next();
+}
+// The parts of a line of 128 bytes are exchanged by the number of the line.
+inline size_t wf_exchanged(size_t at) { return at ^ (at >> 7 & 7) << 4; }
+inline void wf_map_copy(void* to, const wf_map& map, int x, int y, int z, unsigned long long* barrier) {
+  if ((size_t)to % 1024 || (size_t)map.base % 16) { fprintf(stderr, "a tile that is not aligned\n"); exit(9); }
+  for (int line = 0; line < map.box[1]; ++line) {
+    for (int at = 0; at < map.box[0]; ++at) {
+      const bool exists = x + at < map.dims[0] && y + line < map.dims[1] && z < map.dims[2];
+      const unsigned char* from = map.base + (exists ? (x + at) * 2ll + (y + line) * map.strides[0] + z * map.strides[1] : 0);
+      unsigned short* spot = (unsigned short*)wf_exchanged((size_t)to + line * 128 + at * 2);
+      *spot = exists ? *(const unsigned short*)from : 0;
+    }
+  }
+  ((wf_counted*)barrier)->bytes -= map.box[0] * map.box[1] * 2;
+  wf_counts((wf_counted*)barrier);
+}
+template <int COUNT>
+inline void wf_fewer_registers() {}
+template <int COUNT>
+inline void wf_more_registers() {}
+inline wf_matrix wf_matrix_at(const unsigned char* at, int apart) { return {at, apart}; }
+inline void wf_products_begin() {}
+inline void wf_products_end() {}
+static int wf_four_arrived[wf_most / 128], wf_four_turn[wf_most / 128];
+template <int LEFT>
+inline void wf_products_wait() {
+  const int four = wf_current / 128, turn = wf_four_turn[four];
+  if (++wf_four_arrived[four] == 128) { wf_four_arrived[four] = 0; ++wf_four_turn[four]; return; }
+  while (wf_four_turn[four] == turn) wf_next();
+}
+template <int TURNED>
+inline unsigned short wf_element(wf_matrix matrix, int row, int k) {
+  const size_t at = TURNED ? row / 64 * matrix.apart + row % 64 * 2 + k * 128 : row * 128 + k * 2;
+  return *(const unsigned short*)wf_exchanged((size_t)matrix.at + at);
+}
+template <int TURNED_A, int TURNED_B, class T>
+inline void wf_product(float (&sums)[128], wf_matrix a, wf_matrix b, T*) {
+  const int row = wf_current / 32 % 4 * 16 + wf_current % 32 / 4, column = wf_current % 4 * 2;
+  for (int at = 0; at < 128; ++at) {
+    for (int k = 0; k < 16; ++k) {
+      const unsigned x = wf_element<TURNED_A>(a, row + at / 2 % 2 * 8, k), y = wf_element<TURNED_B>(b, column + at / 4 * 8 + at % 2, k);
+      sums[at] += wf_half_of<T>(x, 0) * wf_half_of<T>(y, 0);
+    }
+  }
+}

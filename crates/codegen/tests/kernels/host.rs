@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::Command;
 
-use warpforge_codegen::{Argument, Emitted, Kernel, Options, prelude};
+use warpforge_codegen::{Argument, Emitted, Kernel, Map, Options, prelude};
 use warpforge_fusion::Id;
 use warpforge_fusion::Op;
 use warpforge_tensor::{Shape, Tensor};
@@ -160,6 +160,12 @@ fn launch(text: &mut String, kernel: &Kernel, scratch: usize, number: usize) {
         .iter()
         .map(|argument| match argument {
             Argument::Value(id) | Argument::Output(id) => format!("wf_any{{v{}}}", id.0),
+            Argument::Map(Map { value, offset, dims: [x, y, z], strides: [line, batch], lines }) => {
+                format!(
+                    "wf_map{{v{} + {offset}, {{{x}, {y}, {z}}}, {{{line}, {batch}}}, {{64, {lines}}}}}",
+                    value.0
+                )
+            }
             Argument::Scratch(at) => format!("wf_any{{scratch[{}]}}", scratch + at),
             Argument::Salt => format!("wf_any{{salt[{number}]}}"),
         })

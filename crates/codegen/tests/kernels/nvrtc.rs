@@ -47,14 +47,14 @@ fn library() -> Option<Library> {
     places().into_iter().find_map(|place| unsafe { Library::new(place) }.ok())
 }
 
-/// Compiles kernels for sm_90; where there is no NVRTC it says that it did not.
+/// Compiles kernels for sm_90a; where there is no NVRTC it says that it did not.
 pub(crate) fn compiles<'k>(kernels: impl IntoIterator<Item = &'k Kernel>) {
     let source = unit(Dialect::Cuda, kernels);
     let Some(library) = library() else {
         eprintln!("skipped: NVRTC is not in the loader's places, CUDA_HOME or VIRTUAL_ENV");
         return;
     };
-    if let Err(log) = compile(&library, &source, "sm_90") {
+    if let Err(log) = compile(&library, &source, "sm_90a") {
         panic!("{log}\n{source}");
     }
 }

@@ -1,6 +1,6 @@
 //! Products and convolutions with epilogues.
 
-use warpforge_codegen::{Effort, Options, Products, Salt};
+use warpforge_codegen::{Dialect, Effort, Options, Products, Salt};
 
 use crate::case::{Case, cuda, snapshot};
 use crate::host::check;
@@ -84,11 +84,30 @@ fn many_f32_products_have_wide_tiles() {
 #[test]
 fn narrow_products_run_on_tensor_cores() {
     let text = product("bf16", 128, 128, 64, true);
-    snapshot("dot_tensor", &text, &cuda());
-    check(&text, &cuda(), 2e-2);
-    check(&product("f16", 140, 72, 200, false), &cuda(), 2e-2);
+    let older = Options::new(Dialect::Cuda, "sm_80");
+    snapshot("dot_tensor", &text, &older);
+    check(&text, &older, 2e-2);
+    check(&product("f16", 140, 72, 200, false), &older, 2e-2);
     check(&product("bf16", 9, 133, 41, true), &cuda(), 2e-2);
     check(&product("f32", 20, 40, 24, false), &Options { products: Products::F16, ..cuda() }, 1e-2);
+}
+
+#[test]
+fn narrow_products_of_hopper_come_by_the_copy_engine() {
+    let text = product("bf16", 200, 304, 136, false);
+    snapshot("dot_hopper", &text, &cuda());
+    check(&text, &cuda(), 2e-2);
+    check(&product("f16", 130, 72, 328, true), &Options { salt: Salt::Trace, ..cuda() }, 2e-2);
+    // Both operands run along their other dimension, several at once.
+    let turned = "func.func @main(%a: tensor<3x72x136xbf16>, %b: tensor<3x72x80xbf16>) -> tensor<3x136x80xbf16> {
+    %p = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<3x72x136xbf16>, tensor<3x72x80xbf16>) -> tensor<3x136x80xbf16>
+    return %p : tensor<3x136x80xbf16>
+}";
+    check(turned, &cuda(), 2e-2);
+    for text in [&text, turned] {
+        let titles = |options: &Options| Case::new(text).emitted(options)[0].kernels[0].title.clone();
+        assert!(titles(&cuda()).ends_with("groups of warps"), "{}", titles(&cuda()));
+    }
 }
 
 #[test]
