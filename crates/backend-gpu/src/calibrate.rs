@@ -30,7 +30,7 @@ pub(crate) fn cost(gpu: &Arc<Gpu>, stream: &Stream) -> Result<Duration> {
     let bytes = BLOCKS as usize * Salt::Timing.record_bytes();
     let buffer = gpu.allocate(bytes)?;
     stream.fill(buffer.address(), 0, bytes)?;
-    stream.launch(&function, [BLOCKS, 1, 1], [128, 1, 1], 0, &mut [buffer.address()])?;
+    stream.launch(&function, [BLOCKS, 1, 1], [128, 1, 1], 0, &mut [vec![buffer.address()]])?;
     let mut seen = vec![0; bytes];
     stream.read(buffer.address(), &mut seen)?;
     let mut times: Vec<u64> =

@@ -3,6 +3,7 @@
 // Every call of the driver is foreign.
 #![allow(unsafe_code)]
 
+pub(crate) mod maps;
 mod memory;
 mod module;
 mod stream;

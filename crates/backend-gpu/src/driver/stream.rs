@@ -79,19 +79,19 @@ impl Stream {
         self.synchronise()
     }
 
-    /// Launches a kernel whose arguments are all addresses.
+    /// Launches a kernel; each of its arguments is an address, or the words of a map.
     pub(crate) fn launch(
         &self,
         function: &Function,
         grid: [u32; 3],
         block: [u32; 3],
         shared_bytes: u32,
-        arguments: &mut [Address],
+        arguments: &mut [Vec<u64>],
     ) -> Result<()> {
         let mut pointers: Vec<Handle> =
-            arguments.iter_mut().map(|argument| std::ptr::from_mut(argument).cast()).collect();
+            arguments.iter_mut().map(|argument| argument.as_mut_ptr().cast()).collect();
         let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
-        // SAFETY: the kernel takes as many addresses; the driver copies them before it returns.
+        // SAFETY: the kernel takes as many arguments of these sizes; the driver copies them before it returns.
         let code = unsafe {
             (self.gpu.driver.functions.launch)(
                 function.handle(),

@@ -3,7 +3,7 @@
 use warpforge_codegen::{Argument, Emitted, Kernel};
 
 use super::{Kernels, Layout, Step};
-use crate::driver::{Address, Function, Stream};
+use crate::driver::{Address, Function, Stream, maps};
 use crate::error::{GpuError, Result};
 
 /// Scratch memory of a cluster begins at multiples of this.
@@ -15,7 +15,8 @@ pub(crate) struct Launch {
     grid: [u32; 3],
     block: [u32; 3],
     shared_bytes: u32,
-    arguments: Vec<Address>,
+    /// Words of each argument.
+    arguments: Vec<Vec<u64>>,
     name: String,
 }
 
@@ -34,8 +35,9 @@ impl Launch {
             .iter()
             .map(|kernel| {
                 let arguments = kernel.arguments.iter().map(|argument| {
-                    Ok(match argument {
+                    Ok(vec![match argument {
                         Argument::Value(id) | Argument::Output(id) => layout.address(*id),
+                        Argument::Map(map) => return maps::words(map, layout.address(map.value)),
                         Argument::Scratch(at) => {
                             let missing = || {
                                 GpuError::Other(format!(
@@ -46,7 +48,7 @@ impl Launch {
                             base + scratch.get(*at).copied().ok_or_else(missing)?
                         }
                         Argument::Salt => salt(kernel),
-                    })
+                    }])
                 });
                 Ok(Self {
                     function: kernels.function(kernel)?,
