@@ -236,7 +236,8 @@ impl Staged<'_> {
         if !size.is_multiple_of(self.side) {
             all.push(format!("row < {size}"));
         }
-        if !self.k.is_multiple_of(self.depth) {
+        // Sums of nothing have a tile too, of zeros.
+        if self.k == 0 || !self.k.is_multiple_of(self.depth) {
             all.push(format!("sum < {}", self.k));
         }
         if let Place::Lines(_, exists, _) = &self.operand.place {
