@@ -11,6 +11,7 @@ use warpforge_ir::table::{self, OpDef, Trait};
 use warpforge_ir::{OpKind, OpRef};
 
 use crate::command::root;
+use crate::core_aten;
 
 /// Run by the machine itself, whenever anything runs.
 const RUN_WITH_ANYTHING: [OpKind; 4] = [OpKind::Module, OpKind::Func, OpKind::FuncReturn, OpKind::Return];
@@ -99,7 +100,7 @@ fn page() -> anyhow::Result<String> {
     page += &format!(
         "{all} operations: {ruled} with constraints of their own, {evaluated} evaluated, {tested} tested.\n\n"
     );
-    Ok(page + tables.trim_end() + "\n")
+    Ok(page + &tables + &core_aten::section()?)
 }
 
 fn text(def: &OpDef) -> &'static str {

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod command;
+mod core_aten;
 mod coverage;
 mod differential;
 mod fuzz;

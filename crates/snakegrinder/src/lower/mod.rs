@@ -67,6 +67,12 @@ use warpforge_tensor::Tensor;
 
 use crate::Error;
 
+/// Whether there is a lowering of an operation such as `aten.add.Tensor`, which may still refuse some arguments.
+#[must_use]
+pub fn has_lowering(target: &str) -> bool {
+    ops::lookup(target).is_some() || ops::higher_order::lookup(target).is_some()
+}
+
 /// How to import.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
