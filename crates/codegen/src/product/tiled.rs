@@ -207,8 +207,9 @@ pub(super) fn kernel(
     draft.text.close();
     draft.text.line("wf_copies_end();");
     draft.text.close();
-    draft.text.unrolled("y", ROWS);
+    // Column by column: the compiler then spreads the reads of the next line over the sums of this one.
     draft.text.unrolled("x", COLUMNS);
+    draft.text.unrolled("y", ROWS);
     draft.text.line("sums[y][x] += a[d % 2][y / 4].x[y % 4] * b[d % 2][x / 4].x[x % 4];");
     for _ in 0..4 {
         draft.text.close();
