@@ -247,3 +247,43 @@ fn products_of_one_value_with_several_weights_are_one() {
         ["library dot 90000x4x2 f32", "elements of 1 over 90000x2", "elements of 1 over 90000x2"]
     );
 }
+
+#[test]
+fn products_of_bytes_are_the_librarys_with_sums_along_neighbours() {
+    let of = |left: &str, right: &str, out: &str| {
+        let text = format!(
+            "func.func @main(%x: tensor<16x32x{left}>, %y: tensor<48x32x{right}>) -> tensor<16x48x{out}> {{
+    %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [1] : (tensor<16x32x{left}>, tensor<48x32x{right}>) -> tensor<16x48x{out}>
+    return %0 : tensor<16x48x{out}>\n}}"
+        );
+        fake::calls();
+        let compiled = compiled(&text, Vendor::Cuda);
+        (compiled.on_reference(), fake::calls())
+    };
+    for (left, right, out, sums, types) in
+        [("i8", "i8", "i32", 72, (3, 3)), ("f8E4M3FN", "f8E5M2", "f32", 68, (29, 28))]
+    {
+        let (on_reference, calls) = of(left, right, out);
+        assert!(on_reference.is_empty(), "{on_reference:?}");
+        let scale = if out == "i32" { 10 } else { 0 };
+        for wanted in [
+            format!("describe a product: sums {sums}, scale {scale}"),
+            "product attribute 3 = 1".to_owned(),
+            format!("matrix of {}: 32 x 48, 32 apart", types.0),
+            format!("matrix of {}: 32 x 16, 32 apart", types.1),
+        ] {
+            assert!(calls.contains(&wanted), "{wanted}: {calls:?}");
+        }
+    }
+    assert_eq!(of("f8E5M2", "f8E5M2", "f32").0, ["stablehlo.dot_general (reference)"]);
+}
+
+#[test]
+fn a_product_that_sums_nothing_is_zeros_by_a_kernel() {
+    let text = "func.func @main(%x: tensor<4x0xf32>, %y: tensor<0x5xf32>) -> tensor<4x5xf32> {
+    %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<4x0xf32>, tensor<0x5xf32>) -> tensor<4x5xf32>
+    return %0 : tensor<4x5xf32>\n}";
+    let compiled = compiled(text, Vendor::Cuda);
+    let names = steps(&compiled, &[input(&[4, 0]), input(&[0, 5])]);
+    assert_eq!(names, ["copy over 4x5"]);
+}

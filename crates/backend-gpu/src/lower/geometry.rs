@@ -7,6 +7,7 @@ use warpforge_fusion::{Graph, Id, Op, View};
 use warpforge_tensor::{ElementType, FloatType};
 
 use super::Task;
+use super::bytes;
 use super::epilogue::Fused;
 use super::operands::Operands;
 use crate::products::{self, Matrix, Sums};
@@ -54,27 +55,18 @@ pub(super) fn supported(graph: &Graph, product: &Product) -> bool {
     let contracted = !lhs.view.is_empty() && !rhs.view.is_empty();
     let element = |operand: &Operand| graph.node(operand.value).element;
     let (left, right, out) = (element(lhs), element(rhs), graph.node(product.node).element);
-    let fits = match (left, right) {
-        (ElementType::Float(one), ElementType::Float(other)) if is_byte(one) && is_byte(other) => {
-            // Two of the wider range have no product.
-            (one, other) != (FloatType::F8E5M2, FloatType::F8E5M2) && out == ElementType::F32
-        }
-        (ElementType::Float(FloatType::F32 | FloatType::F64), _) => left == right && out == left,
-        (ElementType::Float(FloatType::F16 | FloatType::Bf16), _) => {
+    let fits = match left {
+        ElementType::Float(FloatType::F32 | FloatType::F64) => left == right && out == left,
+        ElementType::Float(FloatType::F16 | FloatType::Bf16) => {
             left == right && (out == left || out == ElementType::F32)
         }
-        (ElementType::I8, ElementType::I8) => out == ElementType::I32,
-        _ => false,
+        _ => bytes::multiply(left, right, out),
     };
-    contracted && fits && (!in_bytes(left) || product.epilogue.is_none())
-}
-
-fn is_byte(float: FloatType) -> bool {
-    matches!(float, FloatType::F8E4M3Fn | FloatType::F8E5M2)
+    contracted && fits
 }
 
 /// Whether products are of single bytes, which the library takes only where the sums run along neighbours on both sides.
-fn in_bytes(element: ElementType) -> bool {
+pub(super) fn in_bytes(element: ElementType) -> bool {
     element.byte_width() == 1
 }
 

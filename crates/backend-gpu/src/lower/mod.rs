@@ -1,6 +1,7 @@
 //! Clusters to tasks: which of them a library computes, which a generated kernel, which the host.
 
 mod attention;
+mod bytes;
 mod conv;
 mod epilogue;
 mod geometry;
@@ -86,15 +87,27 @@ pub(crate) struct Setting<'a> {
 ///
 /// When one can be computed in no way but by the reference as a whole: what it is.
 pub(crate) fn lower(graph: Graph, setting: &Setting<'_>) -> Result<Lowered, String> {
+    // Where a product of bytes lies so that the library does not take it, all stay with the reference.
+    let library = setting.tier == Tier::Production && setting.products && bytes::any(&graph);
+    match library.then(|| lower_with(graph.clone(), setting, true)) {
+        Some(Ok(lowered)) => Ok(lowered),
+        _ => lower_with(graph, setting, false),
+    }
+}
+
+fn lower_with(graph: Graph, setting: &Setting<'_>, with_bytes: bool) -> Result<Lowered, String> {
     // Kernels of complex numbers are not as near as the reference's at the ends of their range.
     if graph.nodes.iter().any(|node| matches!(node.element, ElementType::Complex(_))) {
         return Err("no kernels for complex numbers".to_owned());
     }
-    let graph = match setting.tier {
+    let mut graph = match setting.tier {
         Tier::Correctness => graph,
         Tier::Observable => narrow::narrow(&graph),
         Tier::Production => join::join(&narrow::narrow(&graph)),
     };
+    if with_bytes {
+        bytes::products(&mut graph, setting.refused);
+    }
     let Clusters { clusters, outputs } = match setting.tier {
         Tier::Correctness => unfused::clusters(&graph)?,
         _ => clusters(&graph),
@@ -141,6 +154,12 @@ impl Lowering<'_> {
         let graph = &self.operands.graph;
         if results_are_empty(graph, &cluster) {
             return Ok(());
+        }
+        if let Kind::Dot(product) | Kind::Conv(product) = &cluster.kind
+            && product.operands.iter().any(|operand| operand.view.is_empty())
+        {
+            let parts = split::parts(&cluster).unwrap_or_else(|| vec![split::nothing(graph, product.node)]);
+            return parts.into_iter().try_for_each(|part| self.add(part));
         }
         let libraries =
             self.setting.tier == Tier::Production && !self.setting.refused.contains(&cluster.output);
@@ -219,7 +238,12 @@ impl Lowering<'_> {
         cluster: &Cluster,
         product: &warpforge_fusion::cluster::Product,
     ) -> Result<(), String> {
+        let bytes = geometry::in_bytes(self.operands.graph.node(product.operands[0].value).element);
         let fused = match &product.epilogue {
+            Some(_) if bytes => {
+                let parts = split::parts(cluster).ok_or("a product cannot be taken from its epilogue")?;
+                return parts.into_iter().try_for_each(|part| self.add(part));
+            }
             Some(epilogue) => {
                 match epilogue::of_library(&self.operands.graph, product, epilogue, cluster.output) {
                     Some(fused) => fused,

@@ -1,7 +1,8 @@
 //! Clusters taken apart where no one kernel computes them.
 
-use warpforge_fusion::Id;
-use warpforge_fusion::cluster::{Attention, Body, Cluster, Epilogue, Kind, Product};
+use warpforge_fusion::cluster::{Attention, Body, BodyOp, BodyStep, Cluster, Epilogue, Kind, Product};
+use warpforge_fusion::{Graph, Id, View};
+use warpforge_tensor::{Shape, Tensor};
 
 /// The parts of a cluster, in order; nothing where it has none.
 pub(super) fn parts(cluster: &Cluster) -> Option<Vec<Cluster>> {
@@ -12,6 +13,22 @@ pub(super) fn parts(cluster: &Cluster) -> Option<Vec<Cluster>> {
         Kind::Loop(_) | Kind::Single(_) => None,
     }
     .filter(|parts| parts.len() > 1)
+}
+
+/// The result of a product that sums nothing: zeros.
+pub(super) fn nothing(graph: &Graph, node: Id) -> Cluster {
+    let (element, dims) = (graph.node(node).element, graph.node(node).dims.clone());
+    let zero = Tensor::zeros(element, Shape::scalar());
+    let steps =
+        zero.into_iter().map(|zero| BodyStep { op: BodyOp::Constant(zero), inputs: Vec::new(), element });
+    let body = Body {
+        folded: vec![false; dims.len()],
+        loads: Vec::new(),
+        steps: steps.collect(),
+        output: View::dense(&dims),
+        dims,
+    };
+    Cluster { kind: Kind::Loop(body), output: node, nodes: vec![node] }
 }
 
 fn product_parts(product: &Product, kind: fn(Product) -> Kind, nodes: &[Id], output: Id) -> Vec<Cluster> {
