@@ -1,5 +1,6 @@
 //! Operations that the graph has no form for: read from the module they were cut out of.
 
+mod dot;
 mod fold;
 mod order;
 mod region;
@@ -39,6 +40,7 @@ pub(crate) fn emit(
     }
     let cut = Cut { graph, cluster, func, op, operands, options };
     match op.kind() {
+        Some(OpKind::DotGeneral) => dot::emit(&cut),
         Some(OpKind::DynamicSlice) => slices::slice(&cut),
         Some(OpKind::DynamicUpdateSlice) => slices::update(&cut),
         Some(OpKind::Reduce) => fold::emit(&cut),

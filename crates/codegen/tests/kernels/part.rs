@@ -31,6 +31,17 @@ fn slices_are_taken_and_put_where_indices_say() {
 }
 
 #[test]
+fn integers_are_multiplied_and_summed() {
+    both(
+        "dot_integers",
+        "func.func @main(%x: tensor<3x5x20xi8>, %y: tensor<20x3x7xi8>) -> tensor<3x5x7xi32> {
+    %r = stablehlo.dot_general %x, %y, batching_dims = [0] x [1], contracting_dims = [2] x [0] : (tensor<3x5x20xi8>, tensor<20x3x7xi8>) -> tensor<3x5x7xi32>
+    return %r : tensor<3x5x7xi32>
+}",
+    );
+}
+
+#[test]
 fn the_place_of_the_largest_is_found() {
     both(
         "argmax",
