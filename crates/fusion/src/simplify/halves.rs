@@ -3,34 +3,55 @@
 //! With the last dimension cut in two, the turned value is the value itself read in another order, times -1 and 1:
 //! one loop over views of `x`.
 
+use std::collections::HashMap;
+
 use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 
 use super::Rewrite;
-use crate::graph::{Graph, Id, Op};
+use crate::graph::{Builder, Graph, Id, Op};
 use crate::view::{Step, View};
 
-/// A node in the layout that some steps give it.
+/// What the halves are multiplied by when they are in the other order.
+const SIGNS: [Scalar; 2] = [Scalar::Float(-1.0), Scalar::Float(1.0)];
+
+/// A node in the layout that some steps give it, converted to one type of floats after the other.
 #[derive(Clone)]
 struct Shown {
     id: Id,
     steps: Vec<Step>,
+    converted: Vec<ElementType>,
 }
 
-/// `value · factor + turned(value) · turned_factor`
+/// A product below layouts and conversions.
+struct Factors {
+    operands: Vec<Shown>,
+    /// What the product is converted to.
+    converted: Vec<ElementType>,
+}
+
+/// `value · factor + turned(value) · turned_factor`, both products converted before they are added
 struct Rotated {
     value: Shown,
     factor: Shown,
+    plain: Vec<ElementType>,
+    /// What the turned value is converted to.
+    turned: Vec<ElementType>,
     turned_factor: Shown,
+    other: Vec<ElementType>,
 }
 
 /// The graph with every rotary embedding as operations on halves.
 pub(super) fn rotations(graph: &Graph) -> Graph {
     let mut rewrite = Rewrite::new(graph);
+    let mut halved: HashMap<Id, Id> = HashMap::new();
     for id in graph.ids() {
-        match rotated(graph, id).and_then(|rotated| in_halves(&mut rewrite, id, &rotated)) {
-            Some(new) => {
-                rewrite.made.insert(id, new);
+        let rotation = rotated(graph, id).and_then(|rotated| in_halves(&mut rewrite, id, &rotated));
+        match rotation.or_else(|| converted(&mut rewrite, id, &halved)) {
+            Some(sum) => {
+                let whole = rewrite.builder.reshape(sum, graph.node(id).dims.clone());
+                rewrite.made.insert(id, whole);
+                halved.insert(id, sum);
             }
             None => {
                 rewrite.copy(id);
@@ -40,21 +61,62 @@ pub(super) fn rotations(graph: &Graph) -> Graph {
     rewrite.finish()
 }
 
+/// What is in halves already converted to another type of floats, in halves as well.
+fn converted(rewrite: &mut Rewrite<'_>, id: Id, halved: &HashMap<Id, Id>) -> Option<Id> {
+    let node = rewrite.old.node(id);
+    let sum = *halved.get(node.inputs.first()?)?;
+    let is_conversion = matches!(node.op, Op::Elementwise(OpKind::Convert)) && node.element.is_float();
+    rewrite.builder.origin = node.origin;
+    is_conversion.then(|| convert(&mut rewrite.builder, sum, &[node.element]))
+}
+
+fn convert(b: &mut Builder, id: Id, types: &[ElementType]) -> Id {
+    types.iter().fold(id, |id, &element| {
+        let dims = b.node(id).dims.clone();
+        b.add(Op::Elementwise(OpKind::Convert), vec![id], element, dims)
+    })
+}
+
 impl Shown {
     fn of(id: Id) -> Self {
-        Self { id, steps: Vec::new() }
+        Self { id, steps: Vec::new(), converted: Vec::new() }
     }
 
-    /// The node below all layouts, and all steps from there on.
-    fn below(&self, graph: &Graph) -> Self {
-        let (mut id, mut steps) = (self.id, Vec::new());
-        while let Op::Layout(step) = &graph.node(id).op {
-            steps.push(step.clone());
+    /// The node below all layouts and conversions between floats, and all that is done from there on; `base` where it comes
+    /// to that.
+    fn below(&self, graph: &Graph, base: Option<Id>) -> Self {
+        let (mut id, mut steps, mut converted) = (self.id, Vec::new(), Vec::new());
+        loop {
+            let node = graph.node(id);
+            match &node.op {
+                _ if Some(id) == base => break,
+                Op::Layout(step) => steps.push(step.clone()),
+                Op::Elementwise(OpKind::Convert)
+                    if node.element.is_float() && graph.node(node.inputs[0]).element.is_float() =>
+                {
+                    converted.push(node.element);
+                }
+                _ => break,
+            }
+            id = node.inputs[0];
+        }
+        let all = |mut inner: Vec<_>, outer: &[Step]| {
+            inner.reverse();
+            inner.extend_from_slice(outer);
+            inner
+        };
+        converted.reverse();
+        converted.extend(&self.converted);
+        Self { id, steps: all(steps, &self.steps), converted }
+    }
+
+    /// The node below all layouts.
+    fn base(&self, graph: &Graph) -> Id {
+        let mut id = self.id;
+        while let Op::Layout(_) = &graph.node(id).op {
             id = graph.node(id).inputs[0];
         }
-        steps.reverse();
-        steps.extend(self.steps.iter().cloned());
-        Self { id, steps }
+        id
     }
 
     /// Where its elements lie in the node.
@@ -62,56 +124,68 @@ impl Shown {
         View::dense(&graph.node(self.id).dims).after_all(&self.steps)
     }
 
-    /// The operands of an operation on elements below all layouts: layouts of a result are those of what it is made from.
-    fn operands(&self, graph: &Graph, kind: OpKind) -> Option<Vec<Self>> {
-        let below = self.below(graph);
-        let node = graph.node(below.id);
-        let shown = |&id: &Id| Self { id, steps: below.steps.clone() };
-        matches!(node.op, Op::Elementwise(of) if of == kind).then(|| node.inputs.iter().map(shown).collect())
+    /// The operands of an operation on elements: layouts of a result are those of what it is made from.
+    fn factors(&self, graph: &Graph, kind: OpKind) -> Option<Factors> {
+        let Self { id, steps, converted } = self.below(graph, None);
+        let node = graph.node(id);
+        let shown = |&id: &Id| Self { steps: steps.clone(), ..Self::of(id) };
+        let operands = node.inputs.iter().map(shown).collect();
+        matches!(node.op, Op::Elementwise(of) if of == kind).then_some(Factors { operands, converted })
     }
+}
 
-    /// Both orders of the operands of an operation of two.
-    fn both_orders(&self, graph: &Graph, kind: OpKind) -> Option<[[Self; 2]; 2]> {
-        let [a, b] = self.operands(graph, kind)?.try_into().ok()?;
-        Some([[a.clone(), b.clone()], [b, a]])
+impl Factors {
+    /// Both orders of two operands.
+    fn both_orders(&self) -> Option<[[&Shown; 2]; 2]> {
+        let [a, b] = self.operands.as_slice() else { return None };
+        Some([[a, b], [b, a]])
     }
 }
 
 fn rotated(graph: &Graph, id: Id) -> Option<Rotated> {
     let node = graph.node(id);
-    let is_sum =
-        matches!(node.op, Op::Elementwise(OpKind::Add)) && matches!(node.element, ElementType::Float(_));
-    if !is_sum {
+    if !matches!(node.op, Op::Elementwise(OpKind::Add)) || !node.element.is_float() {
         return None;
     }
-    Shown::of(id).both_orders(graph, OpKind::Add)?.into_iter().find_map(|[plain, other]| {
-        other.both_orders(graph, OpKind::Multiply)?.into_iter().find_map(|[turned, turned_factor]| {
+    let [a, b] = node.inputs[..] else { return None };
+    [[a, b], [b, a]].into_iter().find_map(|[plain, other]| {
+        let other = Shown::of(other).factors(graph, OpKind::Multiply)?;
+        let plain = Shown::of(plain).factors(graph, OpKind::Multiply)?;
+        other.both_orders()?.into_iter().find_map(|[turned, turned_factor]| {
+            let turned = turned.below(graph, None);
             let [second, first] = halves_turned(graph, &turned)?;
-            let mut factors = plain.both_orders(graph, OpKind::Multiply)?.into_iter();
             let fits = |value: &Shown| are_halves(graph, value, &first, &second) == Some(true);
-            let [value, factor] = factors.find(|[value, _]| fits(value))?;
-            Some(Rotated { value, factor, turned_factor })
+            let [value, factor] = plain.both_orders()?.into_iter().find(|[value, _]| fits(value))?;
+            Some(Rotated {
+                value: value.below(graph, Some(first.base(graph))),
+                factor: factor.clone(),
+                plain: plain.converted.clone(),
+                turned: turned.converted,
+                turned_factor: turned_factor.clone(),
+                other: other.converted.clone(),
+            })
         })
     })
 }
 
 /// The values whose negation and which itself are put one after the other along the last dimension.
-fn halves_turned(graph: &Graph, shown: &Shown) -> Option<[Shown; 2]> {
-    let below = shown.below(graph);
-    let node = graph.node(below.id);
+fn halves_turned(graph: &Graph, turned: &Shown) -> Option<[Shown; 2]> {
+    let node = graph.node(turned.id);
     let &[negated, first] = node.inputs.as_slice() else { return None };
     let last = node.dims.len().checked_sub(1)?;
-    let as_it_is = below.view(graph)? == View::dense(&node.dims);
+    let as_it_is = turned.view(graph)? == View::dense(&node.dims);
     if !as_it_is || !matches!(node.op, Op::Concat(axis) if axis == last) {
         return None;
     }
-    let [second] = Shown::of(negated).operands(graph, OpKind::Negate)?.try_into().ok()?;
-    Some([second, Shown::of(first)])
+    let negation = Shown::of(negated).factors(graph, OpKind::Negate)?;
+    let [second] = <[Shown; 1]>::try_from(negation.operands).ok()?;
+    negation.converted.is_empty().then(|| [second, Shown::of(first)])
 }
 
-/// Whether two nodes are the halves of a value along its last dimension.
+/// Whether two nodes are the halves of a value along its last dimension, before it is converted.
 fn are_halves(graph: &Graph, value: &Shown, first: &Shown, second: &Shown) -> Option<bool> {
-    let [value, first, second] = [value, first, second].map(|shown| shown.below(graph));
+    let base = Some(first.base(graph));
+    let [value, first, second] = [value, first, second].map(|shown| shown.below(graph, base));
     let whole = value.view(graph)?;
     let (size, stride) = (*whole.dims.last()?, *whole.strides.last()?);
     let mut expected = whole;
@@ -119,17 +193,23 @@ fn are_halves(graph: &Graph, value: &Shown, first: &Shown, second: &Shown) -> Op
     let mut beyond = expected.clone();
     beyond.offset += (size / 2) as isize * stride;
     let of_value = value.id == first.id && value.id == second.id;
-    Some(of_value && size % 2 == 0 && first.view(graph)? == expected && second.view(graph)? == beyond)
+    let as_they_are = first.converted.is_empty() && second.converted.is_empty();
+    Some(
+        of_value
+            && as_they_are
+            && size % 2 == 0
+            && first.view(graph)? == expected
+            && second.view(graph)? == beyond,
+    )
 }
 
+/// The sum with its last dimension cut in two.
 fn in_halves(rewrite: &mut Rewrite<'_>, id: Id, rotated: &Rotated) -> Option<Id> {
     let node = rewrite.old.node(id);
-    let (element, dims) = (node.element, node.dims.clone());
+    let dims = &node.dims;
     let axis = dims.len().checked_sub(1)?;
     let mut split = dims[..axis].to_vec();
     split.extend([2, dims[axis] / 2]);
-    let signs = [-1.0, 1.0].map(Scalar::Float);
-    let signs = Tensor::from_scalars(element, Shape::new([2]).ok()?, signs).ok()?;
     let b = &mut rewrite.builder;
     b.origin = node.origin;
     let [value, factor, turned_factor] =
@@ -138,14 +218,18 @@ fn in_halves(rewrite: &mut Rewrite<'_>, id: Id, rotated: &Rotated) -> Option<Id>
             let shown = shown.steps.iter().fold(made, |id, step| b.layout(step.clone(), id));
             b.reshape(shown, split.clone())
         });
+    let turned = b.layout(Step::Reverse(vec![axis]), value);
+    let turned = convert(b, turned, &rotated.turned);
+    let signs = Tensor::from_scalars(b.node(turned).element, Shape::new([2]).ok()?, SIGNS).ok()?;
     let signs = b.constant(signs);
     let signs = b.broadcast(signs, split, &[axis]);
-    let turned = b.layout(Step::Reverse(vec![axis]), value);
     let turned = b.map(OpKind::Multiply, vec![turned, signs]);
-    let plain = b.map(OpKind::Multiply, vec![value, factor]);
     let turned = b.map(OpKind::Multiply, vec![turned, turned_factor]);
-    let sum = b.map(OpKind::Add, vec![plain, turned]);
-    Some(b.reshape(sum, dims))
+    let turned = convert(b, turned, &rotated.other);
+    let value = convert(b, value, &rotated.value.converted);
+    let plain = b.map(OpKind::Multiply, vec![value, factor]);
+    let plain = convert(b, plain, &rotated.plain);
+    Some(b.map(OpKind::Add, vec![plain, turned]))
 }
 
 #[cfg(test)]
@@ -158,9 +242,18 @@ mod tests {
     use crate::report::Report;
     use crate::simplify::simplify;
 
-    /// The kernels of a rotation of heads, whose second half begins where it is told to.
-    fn kernels(second: &str) -> usize {
-        let module = format!(
+    /// The kernels of a module.
+    fn kernels(module: &str) -> usize {
+        let module = text::parse(&Source::new("m.mlir", module), &text::Options::default()).unwrap();
+        let graph = simplify(&import(module.function("main").unwrap(), &|_| None).unwrap());
+        let report = Report::new(&graph, &clusters(&graph));
+        assert!(report.on_reference.is_empty());
+        report.after.kernels
+    }
+
+    /// A rotation of heads whose second half begins where it is told to.
+    fn rotation(second: &str) -> String {
+        format!(
             "func.func @main(%rows: tensor<5x16xf32>, %c: tensor<5x8xf32>, %s: tensor<5x8xf32>) -> tensor<2x5x8xf32> {{
             %0 = stablehlo.reshape %rows : (tensor<5x16xf32>) -> tensor<5x2x8xf32>
             %x = stablehlo.transpose %0, dims = [1, 0, 2] : (tensor<5x2x8xf32>) -> tensor<2x5x8xf32>
@@ -175,18 +268,41 @@ mod tests {
             %out = stablehlo.add %a, %b : tensor<2x5x8xf32>
             return %out : tensor<2x5x8xf32>
         }}"
-        );
-        let module = text::parse(&Source::new("m.mlir", module.as_str()), &text::Options::default()).unwrap();
-        let graph = simplify(&import(module.function("main").unwrap(), &|_| None).unwrap());
-        let report = Report::new(&graph, &clusters(&graph));
-        assert!(report.on_reference.is_empty());
-        report.after.kernels
+        )
+    }
+
+    /// The same in bf16, as export writes it: products in f32, each rounded.
+    fn rounded() -> String {
+        let wide = |name: &str, of: &str| {
+            format!("%{name} = stablehlo.convert {of} : (tensor<2x5x8xbf16>) -> tensor<2x5x8xf32>\n")
+        };
+        let narrow = |name: &str, of: &str| {
+            format!("%{name} = stablehlo.convert {of} : (tensor<2x5x8xf32>) -> tensor<2x5x8xbf16>\n")
+        };
+        let text = rotation("4:8")
+            .replace("f32", "bf16")
+            .replace("%rows: tensor<5x16xbf16>", "%wide: tensor<5x16xf32>");
+        let rows = "{\n%rows = stablehlo.convert %wide : (tensor<5x16xf32>) -> tensor<5x16xbf16>\n";
+        let text = text.replacen("{\n", rows, 1);
+        let (before, after) = text.split_once("%a = ").unwrap();
+        let (_, end) = after.split_once("return").unwrap();
+        let times = |name: &str, x: &str, y: &str| {
+            let wide = wide(&format!("{name}0"), x) + &wide(&format!("{name}1"), y);
+            let product = format!("%{name}2 = stablehlo.multiply %{name}0, %{name}1 : tensor<2x5x8xf32>\n");
+            wide + &product + &narrow(name, &format!("%{name}2"))
+        };
+        let sum =
+            wide("a3", "%a") + &wide("b3", "%b") + "%sum = stablehlo.add %a3, %b3 : tensor<2x5x8xf32>\n";
+        let products = times("a", "%x", "%cos") + &times("b", "%turned", "%sin");
+        format!("{before}{products}{sum}{}return{end}", narrow("out", "%sum"))
     }
 
     #[test]
     fn a_rotation_is_one_kernel() {
-        assert_eq!(kernels("4:8"), 1);
+        assert_eq!(kernels(&rotation("4:8")), 1);
+        // Rounding what is rotated is another's, as a product before it would be.
+        assert_eq!(kernels(&rounded()), 2);
         // Not the second half: put together in memory.
-        assert_eq!(kernels("3:7"), 3);
+        assert_eq!(kernels(&rotation("3:7")), 3);
     }
 }
