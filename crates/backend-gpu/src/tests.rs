@@ -250,20 +250,20 @@ fn products_of_one_value_with_several_weights_are_one() {
 
 #[test]
 fn products_of_bytes_are_the_librarys_with_sums_along_neighbours() {
-    let of = |left: &str, right: &str, out: &str| {
+    let of = |vendor: Vendor, left: &str, right: &str, out: &str| {
         let text = format!(
             "func.func @main(%x: tensor<16x32x{left}>, %y: tensor<48x32x{right}>) -> tensor<16x48x{out}> {{
     %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [1] : (tensor<16x32x{left}>, tensor<48x32x{right}>) -> tensor<16x48x{out}>
     return %0 : tensor<16x48x{out}>\n}}"
         );
         fake::calls();
-        let compiled = compiled(&text, Vendor::Cuda);
+        let compiled = compiled(&text, vendor);
         (compiled.on_reference(), fake::calls())
     };
     for (left, right, out, sums, types) in
         [("i8", "i8", "i32", 72, (3, 3)), ("f8E4M3FN", "f8E5M2", "f32", 68, (29, 28))]
     {
-        let (on_reference, calls) = of(left, right, out);
+        let (on_reference, calls) = of(Vendor::Cuda, left, right, out);
         assert!(on_reference.is_empty(), "{on_reference:?}");
         let scale = if out == "i32" { 10 } else { 0 };
         for wanted in [
@@ -275,7 +275,9 @@ fn products_of_bytes_are_the_librarys_with_sums_along_neighbours() {
             assert!(calls.contains(&wanted), "{wanted}: {calls:?}");
         }
     }
-    assert_eq!(of("f8E5M2", "f8E5M2", "f32").0, ["stablehlo.dot_general (reference)"]);
+    let (_, calls) = of(Vendor::Hip, "i8", "i8", "i32");
+    assert!(calls.contains(&"describe a product: sums 9, scale 10".to_owned()), "{calls:?}");
+    assert_eq!(of(Vendor::Cuda, "f8E5M2", "f8E5M2", "f32").0, ["stablehlo.dot_general (reference)"]);
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub(crate) const NUMBERS: Numbers = Numbers {
     sum_f32: 2,
     sum_tf32: 6,
     sum_f64: 7,
-    sum_i32: 8,
+    sum_i32: 9,
     plain: 111,
     transposed: 112,
     transpose_a: 0,
