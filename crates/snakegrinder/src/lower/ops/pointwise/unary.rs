@@ -19,7 +19,7 @@ pub(in super::super) const TABLE: &[Op] = &[
     op("aten.deg2rad.default", |cx, args| {
         float_unary(cx, args, |cx, x| cx.with_number(OpKind::Multiply, x, std::f64::consts::PI / 180.0))
     }),
-    op("aten.digamma.default", |cx, args| float_unary(cx, args, |cx, x| cx.unary(OpKind::ChloDigamma, x))),
+    op("aten.digamma.default", |cx, args| float_unary(cx, args, digamma)),
     op("aten.erf.default", |cx, args| float_unary(cx, args, |cx, x| cx.unary(OpKind::ChloErf, x))),
     op("aten.erfc.default", |cx, args| float_unary(cx, args, |cx, x| cx.unary(OpKind::ChloErfc, x))),
     op("aten.erfinv.default", |cx, args| float_unary(cx, args, |cx, x| cx.unary(OpKind::ChloErfInv, x))),
@@ -118,6 +118,15 @@ fn sign(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     }
 }
 
+/// The digamma function; at zero it is infinite on the side that the zero's sign says, where CHLO gives NaN.
+fn digamma(cx: &mut Cx<'_>, x: &Tensor) -> Lowered<Tensor> {
+    let value = cx.unary(OpKind::ChloDigamma, x)?;
+    let ones = cx.splat_like(x, -1.0)?;
+    let pole = cx.div(&ones, x)?;
+    let zero = cx.compare_number(Cmp::Eq, x, 0.0)?;
+    cx.select(&zero, &pole, &value)
+}
+
 fn reciprocal(cx: &mut Cx<'_>, x: &Tensor) -> Lowered<Tensor> {
     let ones = cx.splat_like(x, Scalar::one(x.dtype))?;
     cx.div(&ones, x)
@@ -168,4 +177,20 @@ fn round_decimals(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
         let rounded = cx.unary(OpKind::RoundNearestEven, &scaled)?;
         cx.with_number(down, &rounded, scale)
     })?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::{Code::F32, Given::*, evaluated};
+
+    #[test]
+    fn digamma_has_a_pole_on_each_side_of_zero() {
+        let found = evaluated(
+            "aten.digamma.default",
+            vec![("self", Floats(&[3], vec![0.0, -0.0, 1.0]))],
+            &[(F32, &[3])],
+        );
+        assert_eq!(found[0][..2], [f64::NEG_INFINITY, f64::INFINITY]);
+        assert!((found[0][2] + 0.577_215_66).abs() < 1e-6, "{found:?}");
+    }
 }
