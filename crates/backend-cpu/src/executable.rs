@@ -147,8 +147,8 @@ impl Executable for Compiled {
         for (&id, &place) in &self.plan.places {
             addresses[id.index()] = match place {
                 // Arguments and constants are only read: no cluster gives them.
-                Place::Argument(at) => inputs[at].bytes().as_ptr().cast_mut(),
-                Place::Constant(at) => self.constants[at].bytes().as_ptr().cast_mut(),
+                Place::Argument(at) => readable(&inputs[at]).cast_mut(),
+                Place::Constant(at) => readable(&self.constants[at]).cast_mut(),
                 // SAFETY: the plan keeps all values inside the block.
                 Place::Block(offset) => unsafe { block.as_ptr().add(offset) },
                 Place::Output(at) => given[at].as_ptr(),
@@ -247,6 +247,21 @@ impl Step {
             duration,
             details,
         }
+    }
+}
+
+/// A line of cache to read from.
+#[repr(align(64))]
+struct Line([u8; LINE]);
+
+/// What stands for tensors without elements: a loop over rows without columns may look at one all the same.
+static NOTHING: Line = Line([0; LINE]);
+
+/// The address of a tensor, which may be read even if there is nothing in it.
+fn readable(tensor: &Tensor) -> *const u8 {
+    match tensor.bytes() {
+        [] => NOTHING.0.as_ptr(),
+        bytes => bytes.as_ptr(),
     }
 }
 

@@ -113,6 +113,21 @@ fn the_observable_tier_times_tiles_and_looks_at_values() {
     assert!(tiles.iter().all(|tile| tile.start + tile.duration <= kernel.start + kernel.duration));
 }
 
+/// Nothing is where an empty tensor begins.
+#[test]
+fn loops_over_nothing_read_nothing() {
+    let text = "func.func @main(%x: tensor<0x3xf16>, %y: tensor<0xf16>) -> (tensor<0xf16>, tensor<0xi1>) {
+        %0 = stablehlo.reshape %x : (tensor<0x3xf16>) -> tensor<0xf16>
+        %1 = stablehlo.divide %0, %y : tensor<0xf16>
+        %2 = stablehlo.abs %1 : tensor<0xf16>
+        %3 = stablehlo.compare LT, %1, %y : (tensor<0xf16>, tensor<0xf16>) -> tensor<0xi1>
+        func.return %2, %3 : tensor<0xf16>, tensor<0xi1> }";
+    let executable = Cpu::default().compile(&program(text, vec![]), &target(Tier::Production, 2)).unwrap();
+    let empty = |dims: &[usize]| Tensor::zeros(ElementType::F16, Shape::new(dims).unwrap()).unwrap();
+    let outcome = executable.run(&[empty(&[0, 3]), empty(&[0])], &RunOptions::default()).unwrap();
+    assert!(outcome.outputs.iter().all(|output| output.bytes().is_empty()));
+}
+
 #[test]
 fn softmax_is_one_pass() {
     let text = format!(
