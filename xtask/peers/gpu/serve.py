@@ -113,10 +113,7 @@ class Peer:
         ours = load_file(self.folder / name / "ours.safetensors")
         made = self.made
         with self._gradients():
-            if made.training:
-                theirs = _trained(made)
-            else:
-                theirs = dict(zip(ours, [made.module(*made.inputs)], strict=True))
+            theirs = _trained(made) if made.training else dict(zip(ours, [made.module(*made.inputs)], strict=True))
         if {name: one.shape for name, one in ours.items()} != {name: one.shape for name, one in theirs.items()}:
             missing = sorted(set(theirs) ^ set(ours))[:3]
             return {"failed": f"{len(ours)} outputs of ours, {len(theirs)} of PyTorch's, such as {missing}"}
