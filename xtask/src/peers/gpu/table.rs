@@ -83,7 +83,11 @@ impl Row {
         let best = self.best().map_or("–".to_owned(), |(way, time)| format!("{time:.4} ms ({way})"));
         let ratio = self.ratio().map_or("–".to_owned(), |ratio| format!("{ratio:.3}"));
         let mut line = format!("{} {}: PyTorch {best}, ours {ours}, ratio {ratio}", self.name, self.tier);
-        for more in self.problems.iter().chain(&self.notes) {
+        if let Some(distance) = self.distance {
+            line += &format!(", distance {distance:.1e}");
+        }
+        // A run that is cut ends before the table: what is wrong is said here as well.
+        for more in self.wrong().iter().chain(&self.notes) {
             line += &format!("\n  {more}");
         }
         line
@@ -183,6 +187,7 @@ mod tests {
         assert_eq!(row.wrong(), None);
         row.distance(Some(1e-2), None);
         assert!(row.wrong().unwrap().contains("1.0e-2"));
+        assert!(row.line().contains("1.0e-2 from PyTorch's, 1e-3 allowed"), "{}", row.line());
         row.distance(Some(f64::NAN), None);
         assert!(row.wrong().is_some());
         let text = figures(&[row], Some(4e9));
