@@ -50,12 +50,8 @@ impl Compiler {
             Vendor::Hip => (&HIP, &hip::COMPILER),
         };
         let open = || {
-            let library = Library::open(wanted)?;
-            let functions = Functions::load(&library, vendor)?;
-            let headers = library.headers().map(|folder| folder.display().to_string());
-            // The table's functions belong to the library, which therefore stays.
-            std::mem::forget(library);
-            Self::new(vendor, functions, headers).map(Arc::new)
+            let headers = Library::open(wanted)?.headers().map(|folder| folder.display().to_string());
+            Self::new(vendor, Functions::open(wanted)?, headers).map(Arc::new)
         };
         kept.get_or_init(open).clone()
     }

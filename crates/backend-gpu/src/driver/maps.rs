@@ -8,7 +8,7 @@ use warpforge_codegen::Map;
 use super::Address;
 use crate::cuda;
 use crate::error::{GpuError, Result};
-use crate::library::{Library, Vendor, functions};
+use crate::library::functions;
 
 functions! {
     /// The part of NVIDIA's driver that makes maps.
@@ -40,14 +40,7 @@ const PROMOTED: i32 = 3;
 /// When the driver is too old to make maps, or refuses this one.
 pub(crate) fn words(map: &Map, address: Address) -> Result<Vec<u64>> {
     static MAPS: OnceLock<Result<Maps>> = OnceLock::new();
-    let open = || {
-        let library = Library::open(&cuda::DRIVER)?;
-        let maps = Maps::load(&library, Vendor::Cuda)?;
-        // The functions belong to the library, which therefore stays.
-        std::mem::forget(library);
-        Ok(maps)
-    };
-    let maps = MAPS.get_or_init(open).as_ref().map_err(Clone::clone)?;
+    let maps = MAPS.get_or_init(|| Maps::open(&cuda::DRIVER)).as_ref().map_err(Clone::clone)?;
     let (sides, steps) = ([64, map.lines, 1], [1u32; 3]);
     let mut words = Words([0; 16]);
     // SAFETY: the words are aligned as asked for, and the lists have as many numbers as the map has dimensions.

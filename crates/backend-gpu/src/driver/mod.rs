@@ -19,7 +19,7 @@ pub(crate) use table::{Address, Functions, Handle};
 
 use crate::compiler::Compiler;
 use crate::error::{GpuError, Result};
-use crate::library::{Library, Vendor, Wanted};
+use crate::library::{Vendor, Wanted};
 use crate::{cuda, hip};
 
 /// A vendor's driver, opened and started.
@@ -43,13 +43,7 @@ impl Driver {
             Vendor::Cuda => (&CUDA, &cuda::DRIVER),
             Vendor::Hip => (&HIP, &hip::DRIVER),
         };
-        let driver = kept.get_or_init(|| {
-            let library = Library::open(wanted)?;
-            let functions = Functions::load(&library, vendor)?;
-            // The table's functions belong to the library, which therefore stays.
-            std::mem::forget(library);
-            Self::start(vendor, functions)
-        });
+        let driver = kept.get_or_init(|| Self::start(vendor, Functions::open(wanted)?));
         driver.as_ref().map_err(Clone::clone)
     }
 

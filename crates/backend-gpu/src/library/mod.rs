@@ -153,6 +153,11 @@ macro_rules! functions {
         }
 
         impl $name {
+            /// Opens a library, which stays open, and finds all functions in it.
+            pub(crate) fn open(wanted: &crate::library::Wanted) -> crate::error::Result<Self> {
+                Self::load(&crate::library::Library::open(wanted)?, wanted.vendor)
+            }
+
             /// Finds all functions in a library.
             pub(crate) fn load(
                 library: &crate::library::Library,

@@ -13,7 +13,7 @@ pub(crate) use plan::{Activation, Matrix, Places, Plan, Product, Sums};
 
 use crate::driver::{Gpu, Handle};
 use crate::error::{GpuError, Result};
-use crate::library::{Library, Vendor, functions};
+use crate::library::{Vendor, functions};
 use crate::{cuda, hip};
 
 functions! {
@@ -102,13 +102,7 @@ impl Products {
             Vendor::Cuda => (&CUDA, &cuda::PRODUCTS),
             Vendor::Hip => (&HIP, &hip::PRODUCTS),
         };
-        let functions = kept.get_or_init(|| {
-            let library = Library::open(wanted)?;
-            let functions = Functions::load(&library, vendor)?;
-            // The table's functions belong to the library, which therefore stays.
-            std::mem::forget(library);
-            Ok(functions)
-        });
+        let functions = kept.get_or_init(|| Functions::open(wanted));
         Self::with(gpu, functions.clone()?)
     }
 

@@ -18,7 +18,7 @@ pub(crate) use plan::Plan;
 use crate::cuda;
 use crate::driver::{Gpu, Handle};
 use crate::error::{GpuError, Result};
-use crate::library::{Library, Vendor, functions};
+use crate::library::{Library, functions};
 
 functions! {
     /// cuDNN.
@@ -60,15 +60,9 @@ impl Networks {
         let functions = FUNCTIONS.get_or_init(|| {
             // cuDNN asks the loader for libraries that may be known to nobody but us.
             for wanted in [&cuda::PRODUCTS, &cuda::COMPILER] {
-                if let Ok(library) = Library::open(wanted) {
-                    std::mem::forget(library);
-                }
+                let _ = Library::open(wanted);
             }
-            let library = Library::open(&cuda::NETWORKS)?;
-            let functions = Functions::load(&library, Vendor::Cuda)?;
-            // The table's functions belong to the library, which therefore stays.
-            std::mem::forget(library);
-            Ok(functions)
+            Functions::open(&cuda::NETWORKS)
         });
         Self::with(gpu, functions.clone()?)
     }
