@@ -12,6 +12,8 @@ pub mod graph;
 pub mod idiom;
 pub mod report;
 pub mod simplify;
+#[cfg(test)]
+mod testing;
 pub mod view;
 
 pub use graph::{Graph, Id, Node, Op};

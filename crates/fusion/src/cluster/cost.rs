@@ -118,12 +118,9 @@ fn flops(graph: &Graph, id: Id) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use warpforge_diag::Source;
-    use warpforge_snakeburger::text;
-
     use super::unfused;
     use crate::cluster::clusters;
-    use crate::graph::import;
+    use crate::testing::graph;
 
     #[test]
     fn of_a_table_only_the_rows_that_are_picked_are_read() {
@@ -133,8 +130,7 @@ mod tests {
                 slice_sizes = array<i64: 1, 16>}> : (tensor<1000x16xf32>, tensor<4xi64>) -> tensor<4x16xf32>
             return %0 : tensor<4x16xf32>
         }";
-        let module = text::parse(&Source::new("m.mlir", module), &text::Options::default()).unwrap();
-        let graph = import(module.function("main").unwrap(), &|_| None).unwrap();
+        let graph = graph(module);
         let (indices, rows) = (4 * 8, 4 * 16 * 4);
         assert_eq!(clusters(&graph).cost(&graph).bytes, indices + 2 * rows);
         assert_eq!(unfused(&graph).1.bytes, indices + 2 * rows);

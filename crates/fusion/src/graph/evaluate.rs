@@ -96,10 +96,7 @@ fn single(
 
 #[cfg(test)]
 mod tests {
-    use warpforge_diag::Source;
-    use warpforge_snakeburger::text;
-
-    use crate::graph::import;
+    use crate::testing::graph;
 
     /// What export makes of positions and of a mask of packed sequences: a running sum by pads and sums, rows picked.
     #[test]
@@ -116,8 +113,7 @@ mod tests {
                 : (tensor<4xi64>, tensor<2x1xi64>) -> tensor<2xi64>
             return %4 : tensor<2xi64>
         }";
-        let module = text::parse(&Source::new("m.mlir", module), &text::Options::default()).unwrap();
-        let graph = import(module.function("main").unwrap(), &|_| None).unwrap();
+        let graph = graph(module);
         let known = graph.constant(graph.outputs[0]).unwrap();
         assert_eq!(known.as_slice::<i64>().unwrap(), [5, 1]);
     }

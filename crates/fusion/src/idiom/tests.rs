@@ -1,11 +1,8 @@
 //! Every idiom in the forms that PyTorch's export gives, and things that only look like one.
 
-use warpforge_diag::Source;
-use warpforge_snakeburger::text;
-
 use super::idioms;
-use crate::graph::import;
 use crate::simplify::simplify;
+use crate::testing::graph;
 
 /// The names of what is found in a function of `x`, a 4x8 tensor, whose lines are given.
 fn found(lines: &str) -> Vec<&'static str> {
@@ -14,8 +11,7 @@ fn found(lines: &str) -> Vec<&'static str> {
          %zero = stablehlo.constant dense<0.0> : tensor<f32>\n%low = stablehlo.constant dense<0xFF800000> : tensor<f32>\n\
          {lines}\nreturn %out : tensor<4x8xf32>\n}}"
     );
-    let module = text::parse(&Source::new("m.mlir", module.as_str()), &text::Options::default()).unwrap();
-    let graph = simplify(&import(module.function("main").unwrap(), &|_| None).unwrap());
+    let graph = simplify(&graph(&module));
     idioms(&graph).iter().map(|idiom| idiom.name).collect()
 }
 

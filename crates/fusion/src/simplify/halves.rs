@@ -234,18 +234,14 @@ fn in_halves(rewrite: &mut Rewrite<'_>, id: Id, rotated: &Rotated) -> Option<Id>
 
 #[cfg(test)]
 mod tests {
-    use warpforge_diag::Source;
-    use warpforge_snakeburger::text;
-
     use crate::cluster::clusters;
-    use crate::graph::import;
     use crate::report::Report;
     use crate::simplify::simplify;
+    use crate::testing::graph;
 
     /// The kernels of a module.
     fn kernels(module: &str) -> usize {
-        let module = text::parse(&Source::new("m.mlir", module), &text::Options::default()).unwrap();
-        let graph = simplify(&import(module.function("main").unwrap(), &|_| None).unwrap());
+        let graph = simplify(&graph(module));
         let report = Report::new(&graph, &clusters(&graph));
         assert!(report.on_reference.is_empty());
         report.after.kernels

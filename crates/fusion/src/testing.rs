@@ -1,0 +1,12 @@
+//! Graphs of modules that tests write as text.
+
+use warpforge_diag::Source;
+use warpforge_snakeburger::text;
+
+use crate::graph::{Graph, import};
+
+/// The graph of a module's function `@main`, not simplified.
+pub(crate) fn graph(module: &str) -> Graph {
+    let module = text::parse(&Source::new("m.mlir", module), &text::Options::default()).unwrap();
+    import(module.function("main").unwrap(), &|_| None).unwrap()
+}
