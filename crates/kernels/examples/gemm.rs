@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use half::bf16;
-use warpforge_kernels::gemm::{Gemm, Kind, Operand, Rhs, Shape};
+use warpforge_kernels::gemm::{Gemm, Kind, Memory, Operand, Rhs, Shape};
 use warpforge_kernels::pool::Pool;
 use warpforge_tensor::ElementType;
 
@@ -61,36 +61,46 @@ fn measure(pool: &Pool, kind: Kind, shape: Shape) {
         Kind::F32 => (ElementType::F32, 4),
         Kind::I8 => (ElementType::I8, 1),
     };
-    let random = |count: usize| -> Vec<u8> {
+    let random = |count: usize| -> Memory {
         let value = |_| fastrand::f32() - 0.5;
-        match kind {
+        let values: Vec<u8> = match kind {
             Kind::F64 => (0..count).map(value).flat_map(|value| f64::from(value).to_ne_bytes()).collect(),
             Kind::Bf16 => {
                 (0..count).map(value).flat_map(|value| bf16::from_f32(value).to_ne_bytes()).collect()
             }
             Kind::I8 => (0..count).map(value).map(|value| (value * 200.0) as i8 as u8).collect(),
             Kind::F32 => (0..count).map(value).flat_map(f32::to_ne_bytes).collect(),
-        }
+        };
+        let memory = Memory::new(values.len()).expect("memory");
+        // SAFETY: the memory has as many bytes.
+        unsafe { memory.as_ptr().copy_from_nonoverlapping(values.as_ptr(), values.len()) };
+        memory
     };
     let (lhs, rhs) = (random(m * k), random(k * n));
-    let mut out = vec![0u8; m * n * bytes.max(4)];
-    let operand = |data: &[u8], columns| Operand {
+    let out = Memory::new(m * n * bytes.max(4)).expect("memory");
+    let operand = |data: &Memory, columns| Operand {
         data: data.as_ptr(),
         element,
         row_stride: columns,
         column_stride: 1,
     };
     let (lhs, rhs) = (operand(&lhs, k), operand(&rhs, n));
-    // SAFETY: the vectors have these sizes.
+    // SAFETY: the memory has these sizes.
     let packed = unsafe { gemm.pack_rhs(&rhs, k, n, Some(pool)) }.expect("memory");
     let speeds = [Rhs::Packed(&packed), Rhs::Strided(rhs)].map(|rhs| {
         let mut best = Duration::MAX;
         let begin = Instant::now();
         while begin.elapsed() < Duration::from_millis(400) {
             let start = Instant::now();
-            let out = Some(out.as_mut_ptr());
-            // SAFETY: the vectors have these sizes.
-            unsafe { gemm.product(pool, shape, &lhs, rhs, out, n, None) }.expect("product");
+            let out = out.as_ptr();
+            // SAFETY: the memory has these sizes.
+            unsafe {
+                match gemm.rounds() {
+                    true => gemm.rounded_product(pool, shape, &lhs, rhs, out, n),
+                    false => gemm.product(pool, shape, &lhs, rhs, Some(out), n, None),
+                }
+            }
+            .expect("product");
             best = best.min(start.elapsed());
         }
         (2.0 * (m * n * k) as f64 / best.as_secs_f64() / 1e9, best.as_secs_f64() * 1e6)

@@ -88,6 +88,12 @@ impl Cut {
         self.m.div_ceil(self.rows) * self.all_panels.div_ceil(self.panels)
     }
 
+    /// The panels of the pieces of a row.
+    pub(super) fn panel_pieces(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let (all, each) = (self.all_panels, self.panels);
+        (0..all).step_by(each).map(move |first| first..all.min(first + each))
+    }
+
     /// The rows and panels of a piece.
     pub(super) fn piece(&self, at: usize) -> (Range<usize>, Range<usize>) {
         let (row_pieces, panel_pieces) = (self.m.div_ceil(self.rows), self.all_panels.div_ceil(self.panels));

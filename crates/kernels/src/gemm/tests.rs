@@ -339,6 +339,37 @@ fn rounded_products_are_the_nearest_to_the_sums() {
 }
 
 #[test]
+fn large_results_are_right_where_they_are_written_past_the_caches() {
+    let (m, n, k) = (2065, 2072, 33);
+    let mut random = fastrand::Rng::with_seed(8);
+    let gemm = Gemm::new(Kind::Bf16);
+    let mut lhs = Matrix::random(&mut random, m, k, ElementType::F32);
+    while lhs.strides.1 != 1 {
+        lhs = Matrix::random(&mut random, m, k, ElementType::F32);
+    }
+    let rhs = Matrix::random(&mut random, k, n, ElementType::BF16);
+    let want = expected(&lhs, &rhs, (m, n, k));
+    let stride = n.next_multiple_of(32);
+    let memory = Memory::new(m * stride * size_of::<f32>()).unwrap();
+    let (shape, right) = (Shape { m, n, k }, Rhs::Strided(rhs.operand()));
+    // SAFETY: the matrices and the result have these sizes.
+    unsafe {
+        gemm.product(&pool(2), shape, &lhs.operand(), right, Some(memory.as_ptr()), stride, None).unwrap();
+        let sums = std::slice::from_raw_parts(memory.as_ptr().cast::<f32>(), m * stride);
+        for (got, want) in sums.chunks(stride).zip(want.chunks(n)) {
+            assert!(got.iter().zip(want).all(|(got, want)| f64::from(*got) == *want));
+        }
+        if gemm.rounds() {
+            gemm.rounded_product(&pool(2), shape, &lhs.operand(), right, memory.as_ptr(), stride).unwrap();
+            let rounded = std::slice::from_raw_parts(memory.as_ptr().cast::<bf16>(), m * stride);
+            for (got, want) in rounded.chunks(stride).zip(want.chunks(n)) {
+                assert!(got.iter().zip(want).all(|(got, want)| *got == bf16::from_f32(*want as f32)));
+            }
+        }
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_refused() {
     let gemm = Gemm::new(Kind::F32);
     let values = [0f64; 16];

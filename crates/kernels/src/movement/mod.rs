@@ -33,9 +33,11 @@ pub use error::LayoutError;
 pub(crate) use error::check_rank;
 pub use gather::{Gather, GatherSpec};
 pub use keys::Comparison;
-pub(crate) use nest::Loop;
+pub(crate) use nest::{Loop, PAST_CACHES};
 pub use pad::{Edge, Pad};
 pub(crate) use pointer::Shared;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(crate) use prefetch::fence;
 pub use scatter::{Scatter, ScatterSpec, Update};
 pub use sort::{Sort, SortSpec};
 pub(crate) use tile::Tile;

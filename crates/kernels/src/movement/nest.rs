@@ -16,7 +16,7 @@ const BLOCK: (usize, usize) = (64, 256);
 
 /// Bytes of a result from which on it is written past the caches where that is possible: too many to be still there
 /// when they are read.
-const PAST_CACHES: usize = 8 << 20;
+pub(crate) const PAST_CACHES: usize = 8 << 20;
 
 /// One loop: how often, and how many bytes further each time on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

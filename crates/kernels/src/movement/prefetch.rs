@@ -20,7 +20,7 @@ pub(super) fn prefetch<const WRITE: bool>(at: *const u8) {
 }
 
 /// Makes what this thread wrote past the caches visible before anything that it writes later.
-pub(super) fn fence() {
+pub(crate) fn fence() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has the instruction.
     unsafe {

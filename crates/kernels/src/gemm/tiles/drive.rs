@@ -1,10 +1,13 @@
 //! The pieces of a product by tiles on the workers of a pool.
 
 use std::ops::Range;
+use std::ptr::null;
+
+use half::bf16;
 
 use super::left::{Left, pack_rows};
 use super::multiply::{BLOCKS_BESIDE, Mode, Place, SUM, multiply};
-use super::{BLOCK_ROWS, ROW_BYTES, Tiles};
+use super::{BLOCK_ROWS, ROW_BYTES, Tiles, stripes};
 use crate::block::Block;
 use crate::gemm::drive::{Shared, Target};
 use crate::gemm::memory::{MemoryError, Store};
@@ -12,6 +15,7 @@ use crate::gemm::operand::Shape;
 use crate::gemm::packed::PackedView;
 use crate::gemm::plan::{Cut, Order, Wishes};
 use crate::gemm::rows::Rows;
+use crate::movement::PAST_CACHES;
 use crate::pool::Pool;
 
 /// Bytes of packed rows at a time, so that they are in cache when they are multiplied.
@@ -46,6 +50,14 @@ pub(crate) unsafe fn drive(
     let block_bytes = steps * BLOCK_ROWS * ROW_BYTES;
     let table_len = BLOCK_ROWS * lhs.taps();
     let in_place = Left::in_place(tiles, lhs);
+    let past = past_caches(&target, shape);
+    let piece = |first, left| Piece { tiles, steps, rhs, target: &target, past, first, left };
+    let whole = cut(shape, &rhs);
+    if in_place.is_none() && stripes::fit(&whole, shape, steps, pool.threads()) {
+        let piece = piece(0, Left::packed(null(), steps));
+        // SAFETY: as the caller promises.
+        return unsafe { stripes::drive(pool, store, &whole, shape, lhs, &piece) };
+    }
     let blocks = match in_place {
         Some(_) => shape.m.div_ceil(BLOCK_ROWS),
         None => shape.m.div_ceil(BLOCK_ROWS).min((PACKED_AT_ONCE / block_bytes.max(1)).max(4)),
@@ -78,31 +90,40 @@ pub(crate) unsafe fn drive(
             }
         };
         drop(tables);
-        let shape = Shape { m, ..shape };
-        let wishes = Wishes { tile_rows: BLOCK_ROWS, many_rows: piece_rows(shape), order: Order::Rows };
-        let cut = Cut::new(shape, &rhs.arrangement, wishes);
-        let piece = Piece { tiles, steps, rhs, target: &target, first, left };
         // SAFETY: pieces do not overlap; the rest is as the caller promises.
-        unsafe { pieces(pool, store, &cut, &piece)? };
+        unsafe { pieces(pool, store, &cut(Shape { m, ..shape }, &rhs), &piece(first, left))? };
     }
     Ok(())
 }
 
+/// How a product is cut into pieces.
+fn cut(shape: Shape, rhs: &PackedView<'_>) -> Cut {
+    let wishes = Wishes { tile_rows: BLOCK_ROWS, many_rows: piece_rows(shape), order: Order::Rows };
+    Cut::new(shape, &rhs.arrangement, wishes)
+}
+
+/// Whether a result is written past the caches: too large to be found there, and nobody looks at it at once.
+fn past_caches(target: &Target<'_>, shape: Shape) -> bool {
+    let element = if target.rounded { size_of::<bf16>() } else { SUM };
+    target.sink.is_none() && shape.m.saturating_mul(shape.n * element) >= PAST_CACHES
+}
+
 /// What all pieces of a product have in common.
-struct Piece<'a> {
+#[derive(Clone, Copy)]
+pub(super) struct Piece<'a> {
     tiles: Tiles,
-    steps: usize,
+    pub(super) steps: usize,
     rhs: PackedView<'a>,
     target: &'a Target<'a>,
+    /// Whether the result is written past the caches.
+    past: bool,
     /// The row of the result that is the first row of the left operand.
     first: usize,
     left: Left,
 }
 
 unsafe fn pieces(pool: &Pool, store: &Store, cut: &Cut, piece: &Piece<'_>) -> Result<(), MemoryError> {
-    let columns = cut.panels * BLOCK_ROWS;
-    let elements = if piece.target.out.is_some() { 0 } else { cut.rows * columns };
-    let each = (elements * SUM).next_multiple_of(64);
+    let each = piece.room_bytes(cut);
     let memory = store.take(each * pool.threads())?;
     let rooms = Shared(memory.as_ptr());
     pool.run(cut.pieces(), &|at, worker| {
@@ -117,8 +138,25 @@ unsafe fn pieces(pool: &Pool, store: &Store, cut: &Cut, piece: &Piece<'_>) -> Re
 }
 
 impl Piece<'_> {
+    /// Pieces of other rows: the row of the result that is their first.
+    pub(super) fn of_rows(self, first: usize, left: Left) -> Self {
+        Self { first, left, ..self }
+    }
+
+    /// Bytes that [`Piece::compute`] needs for the sums of a piece.
+    pub(super) fn room_bytes(&self, cut: &Cut) -> usize {
+        let elements = if self.target.out.is_some() { 0 } else { cut.rows * cut.panels * BLOCK_ROWS };
+        (elements * SUM).next_multiple_of(ROW_BYTES)
+    }
+
     /// Computes one rectangle of the result and hands it to the sink.
-    unsafe fn compute(&self, rows: Range<usize>, panels: Range<usize>, room: *mut u8, worker: usize) {
+    pub(super) unsafe fn compute(
+        &self,
+        rows: Range<usize>,
+        panels: Range<usize>,
+        room: *mut u8,
+        worker: usize,
+    ) {
         let (first, last) = (self.rhs.panel(panels.start).0, self.rhs.panel(panels.end - 1).0);
         let columns = first.first..last.first + last.columns;
         let mode = if self.target.rounded { Mode::Round } else { Mode::Write };
@@ -133,7 +171,7 @@ impl Piece<'_> {
         // SAFETY: as the caller promises.
         unsafe {
             let rows = rows.clone();
-            let place = Place { out, stride, mode };
+            let place = Place { out, stride, mode, past: self.past };
             multiply(&configured, &self.left, rows, self.steps, self.rhs, panels, place);
         }
         drop(configured);
@@ -179,5 +217,7 @@ pub(crate) unsafe fn block(
     let (rows, panels) = (0..shape.m, 0..rhs.panels());
     let mode = if accumulate { Mode::Add } else { Mode::Write };
     // SAFETY: as the caller promises; what is not read in place has just been packed.
-    unsafe { multiply(&configured, &left, rows, steps, rhs, panels, Place { out, stride, mode }) };
+    unsafe {
+        multiply(&configured, &left, rows, steps, rhs, panels, Place { out, stride, mode, past: false });
+    };
 }

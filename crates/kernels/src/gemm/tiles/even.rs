@@ -315,10 +315,10 @@ kernel!(
         "prefetcht1 [{ahead} + 448]"
         "tileloaddt1 tmm4, [{lhs} + {lhs_stride}]"
         "tileloadd tmm6, [{rhs} + {rhs_stride}]"
-        "tileloadd tmm7, [{rhs} + {rhs_stride} + 64]"
         "tdpbf16ps tmm0, tmm4, tmm6"
-        "tileloaddt1 tmm5, [{lower} + {lhs_stride}]"
+        "tileloadd tmm7, [{rhs} + {rhs_stride} + 64]"
         "tdpbf16ps tmm1, tmm4, tmm7"
+        "tileloaddt1 tmm5, [{lower} + {lhs_stride}]"
         "tdpbf16ps tmm2, tmm5, tmm6"
         "tdpbf16ps tmm3, tmm5, tmm7"
     ],

@@ -27,8 +27,8 @@ pub(super) struct Left {
 unsafe impl Sync for Left {}
 
 impl Left {
-    /// The rows of a matrix that tiles can be loaded from: whole blocks of them, elements of the type that tiles multiply,
-    /// whole steps.
+    /// The rows of a matrix that tiles are best loaded from: elements of the type that tiles multiply, whole steps, each in
+    /// one line of cache. Loads of rows that lie across two lines take twice as long.
     pub(super) fn in_place(tiles: Tiles, rows: &dyn Rows) -> Option<Self> {
         let (data, stride) = rows.matrix()?;
         let element = match tiles.product {
@@ -37,6 +37,8 @@ impl Left {
         };
         let fits = rows.element() == element
             && rows.run().is_multiple_of(tiles.depth())
+            && data.addr().is_multiple_of(ROW_BYTES)
+            && stride.is_multiple_of(ROW_BYTES)
             && !stride.is_multiple_of(PAGE);
         fits.then_some(Self { data, stride, step: ROW_BYTES, block: BLOCK_ROWS * stride, rest: None })
     }

@@ -9,6 +9,7 @@ mod kernel;
 mod left;
 mod multiply;
 mod rows;
+mod stripes;
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};

@@ -1,5 +1,11 @@
 //! Rows times panels: parts of the depth of a panel, each while it is in the first-level cache.
 
+use std::arch::x86_64::{
+    __m256i, __m512, _CMP_UNORD_Q, _mm512_add_epi32, _mm512_and_si512, _mm512_castps_si512,
+    _mm512_castsi256_si512, _mm512_cmp_ps_mask, _mm512_cvtepi32_epi16, _mm512_inserti64x4, _mm512_load_ps,
+    _mm512_load_si512, _mm512_mask_mov_epi32, _mm512_or_si512, _mm512_set1_epi32, _mm512_srli_epi32,
+    _mm512_stream_si512,
+};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr::null_mut;
@@ -12,6 +18,7 @@ use super::{BLOCK_ROWS, Configured, ROW_BYTES, ROWS};
 use crate::gemm::convert::to_bf16;
 use crate::gemm::kernel::fetch;
 use crate::gemm::packed::{PackedView, Panel};
+use crate::movement::fence;
 
 /// Bytes of a sum.
 pub(super) const SUM: usize = 4;
@@ -35,6 +42,8 @@ pub(super) struct Place {
     /// From one row to the next, in elements.
     pub(super) stride: usize,
     pub(super) mode: Mode,
+    /// Whether whole lines are written past the caches.
+    pub(super) past: bool,
 }
 
 /// What happens to sums.
@@ -72,8 +81,9 @@ pub(super) unsafe fn multiply(
     let first_column = rhs.panel(panels.start).0.first;
     let far = rhs.arrangement.bytes(rhs.k, rhs.n).is_none_or(|bytes| bytes > NEAR_BYTES);
     let mut beside = MaybeUninit::<Squares>::uninit();
-    let Place { out, stride, mode } = place;
-    let together = Together { configured, left, steps, far, stride, mode };
+    let Place { out, stride, mode, past } = place;
+    let past = past && lines(out, stride * mode.bytes());
+    let together = Together { configured, left, steps, far, stride, mode, past };
     for at in panels {
         let (panel, data) = rhs.panel(at);
         let out = out.wrapping_add((panel.first - first_column) * mode.bytes());
@@ -85,6 +95,14 @@ pub(super) unsafe fn multiply(
             unsafe { together.multiply(rows, &panel, data, out, beside.as_mut_ptr().cast()) };
         }
     }
+    if past {
+        fence();
+    }
+}
+
+/// Whether all rows begin with a line of cache.
+fn lines(first: *const u8, row_bytes: usize) -> bool {
+    first.addr().is_multiple_of(ROW_BYTES) && row_bytes.is_multiple_of(ROW_BYTES)
 }
 
 /// What blocks of rows that are multiplied with a panel have in common.
@@ -95,6 +113,7 @@ struct Together<'a> {
     far: bool,
     stride: usize,
     mode: Mode,
+    past: bool,
 }
 
 impl Together<'_> {
@@ -120,7 +139,8 @@ impl Together<'_> {
                 let row = block * BLOCK_ROWS;
                 let count = BLOCK_ROWS.min(rows.len() - row);
                 let whole = count.is_multiple_of(ROWS) && panel.columns == panel.width;
-                let in_place = whole && self.mode != Mode::Round;
+                let in_place = whole && self.mode != Mode::Round && !self.past;
+                let past = self.past && panel.columns == BLOCK_ROWS;
                 let out = out.wrapping_add(row * self.stride * self.mode.bytes());
                 let (lhs, lhs_stride, lhs_step) = self.left.block(rows.start + row);
                 let square = (beside.wrapping_add(block * SQUARE), BLOCK_ROWS);
@@ -161,9 +181,11 @@ impl Together<'_> {
                     tile(self.configured, &call, count > ROWS);
                     match self.mode {
                         _ if !last || in_place => {}
+                        Mode::Round if past => round_lines(square.0.cast(), out, self.stride, count),
                         Mode::Round => {
                             round_rows(square.0, square.1, out.cast(), self.stride, count, panel.columns);
                         }
+                        Mode::Write | Mode::Add if past => copy_lines(square.0, out, self.stride, count),
                         Mode::Write | Mode::Add => {
                             copy_rows(square.0, square.1, result.0, result.1, count, panel.columns);
                         }
@@ -192,6 +214,45 @@ unsafe fn copy_rows(
     }
 }
 
+/// Copies rows of a square to rows that begin with a line of cache, past the caches.
+#[target_feature(enable = "avx512f")]
+unsafe fn copy_lines(square: *const u32, to: *mut u8, to_stride: usize, rows: usize) {
+    for row in 0..rows {
+        // SAFETY: both have such a row, which begins with a line.
+        unsafe {
+            let (from, to) = (square.add(row * BLOCK_ROWS), to.add(row * to_stride * SUM));
+            _mm512_stream_si512(to.cast(), _mm512_load_si512(from.cast()));
+            _mm512_stream_si512(to.add(ROW_BYTES).cast(), _mm512_load_si512(from.add(ROWS).cast()));
+        }
+    }
+}
+
+/// The bits of the nearest bf16, ties to even, as [`to_bf16`] has them.
+#[target_feature(enable = "avx512f")]
+fn nearest(values: __m512) -> __m256i {
+    let bits = _mm512_castps_si512(values);
+    let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
+    let rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    let quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x40_0000));
+    let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(values, values);
+    let either = _mm512_mask_mov_epi32(rounded, nan, quiet);
+    _mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(either))
+}
+
+/// Writes rows of a square as the nearest bf16 to rows that begin with a line of cache, past the caches.
+#[target_feature(enable = "avx512f")]
+unsafe fn round_lines(square: *const f32, to: *mut u8, to_stride: usize, rows: usize) {
+    for row in 0..rows {
+        // SAFETY: both have such a row, which begins with a line.
+        unsafe {
+            let from = square.add(row * BLOCK_ROWS);
+            let (low, high) = (nearest(_mm512_load_ps(from)), nearest(_mm512_load_ps(from.add(ROWS))));
+            let line = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+            _mm512_stream_si512(to.add(row * to_stride * size_of::<bf16>()).cast(), line);
+        }
+    }
+}
+
 /// Writes a rectangle of sums of f32 as the nearest bf16.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 unsafe fn round_rows(
@@ -213,6 +274,36 @@ unsafe fn round_rows(
         };
         for (to, &from) in to.iter_mut().zip(from) {
             *to = to_bf16(from);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::arch::x86_64::_mm512_loadu_ps;
+
+    use super::*;
+
+    #[test]
+    fn sixteen_numbers_are_rounded_as_each_of_them() {
+        if !is_x86_feature_detected!("avx512f") {
+            eprintln!("skipped: this processor has no AVX-512");
+            return;
+        }
+        let mut random = fastrand::Rng::with_seed(3);
+        let special = [f32::NAN, f32::INFINITY, f32::MAX, f32::MIN_POSITIVE / 2.0, -0.0, 1.001_953_1];
+        for round in 0..1000 {
+            let mut values: [f32; ROWS] = std::array::from_fn(|_| f32::from_bits(random.u32(..)));
+            if let Some(special) = special.get(round) {
+                values[round] = *special;
+            }
+            let mut got = [0u16; ROWS];
+            // SAFETY: the processor has the instructions; both are 16 numbers.
+            unsafe {
+                let rounded = nearest(_mm512_loadu_ps(values.as_ptr()));
+                got.as_mut_ptr().cast::<__m256i>().write_unaligned(rounded);
+            }
+            assert_eq!(got, values.map(|value| to_bf16(value).to_bits()), "{values:?}");
         }
     }
 }
