@@ -289,7 +289,7 @@ impl<'a> Main<'a, '_> {
         let mut results = Vec::new();
         let mut users = 0;
         for spec in &module.signature.output_specs {
-            let value = self.output(&walk, spec, &mut users)?;
+            let value = self.output(&walk, spec, inputs, &mut users)?;
             results.extend(value);
         }
         results.extend(self.written(&variables)?);
@@ -300,6 +300,7 @@ impl<'a> Main<'a, '_> {
         &mut self,
         walk: &Walk<'a>,
         spec: &OutputSpec,
+        inputs: &[Input<'a>],
         users: &mut usize,
     ) -> Result<Option<ValueId>, Error> {
         let tensor = |name: &str| Argument::AsTensor(crate::graph::schema::Name { name: name.to_owned() });
@@ -307,7 +308,7 @@ impl<'a> Main<'a, '_> {
             OutputSpec::UserOutput { arg } => {
                 let name = format!("out{users}");
                 *users += 1;
-                return self.result(walk, arg, name, ResultRole::Output, None);
+                return self.result(walk, arg, name, ResultRole::Output, None, None);
             }
             OutputSpec::LossOutput { arg } => (arg, "loss".to_owned(), ResultRole::Loss, None),
             OutputSpec::BufferMutation { arg, buffer_name: of }
@@ -323,7 +324,11 @@ impl<'a> Main<'a, '_> {
                 return Err(Error::Graph(format!("the effect token `{}` is not supported", arg.name)));
             }
         };
-        self.result(walk, &tensor(&argument.name), name, role, of)
+        // What is copied into a buffer or input takes the type that it has.
+        let written = of.filter(|_| role == ResultRole::Buffer);
+        let target = written.and_then(|of| inputs.iter().find(|input| input.name == of));
+        let dtype = target.map(|input| input.dtype);
+        self.result(walk, &tensor(&argument.name), name, role, of, dtype)
     }
 
     fn result(
@@ -333,6 +338,7 @@ impl<'a> Main<'a, '_> {
         name: String,
         role: ResultRole,
         of: Option<&String>,
+        dtype: Option<ElementType>,
     ) -> Result<Option<ValueId>, Error> {
         let failed = |Refusal(why): Refusal| Error::Graph(format!("output `{name}`: {why}"));
         let value = walk.value(&mut self.cx, argument).map_err(failed)?;
@@ -341,6 +347,10 @@ impl<'a> Main<'a, '_> {
             Value::Number(number) => self.number(&number).map_err(failed)?,
             // None and strings are no tensors; the numbering of the others keeps its gap.
             _ => return Ok(None),
+        };
+        let tensor = match dtype {
+            Some(dtype) => self.cx.convert(&tensor, dtype).map_err(failed)?,
+            None => tensor,
         };
         let ty = self.cx.b.ty(tensor.id).clone();
         self.outputs.push(Output { name, role, of: of.cloned(), ty });

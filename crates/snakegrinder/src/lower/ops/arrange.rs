@@ -1,6 +1,7 @@
-//! Joining, repeating and reordering.
+//! Joining and reordering.
 
 use super::prelude::*;
+use super::view::at_least;
 
 pub(super) const TABLE: &[Op] = &[
     view("aten.broadcast_tensors.default", |cx, args| {
@@ -22,8 +23,18 @@ pub(super) const TABLE: &[Op] = &[
     op("aten.cat.default", cat),
     op("aten.concat.default", cat),
     op("aten.concatenate.default", cat),
+    op("aten.column_stack.default", |cx, args| {
+        let tensors = args.tensors("tensors")?;
+        let columns = tensors.iter().map(|x| match x.rank() {
+            0 | 1 => cx.reshape(x, &[x.numel(), Size::Int(1)]),
+            _ => Ok(x.clone()),
+        });
+        let columns: Vec<Tensor> = columns.collect::<Lowered<_>>()?;
+        one(joined(cx, &columns, 1)?)
+    }),
     op("aten.channel_shuffle.default", channel_shuffle),
     op("aten.native_channel_shuffle.default", channel_shuffle),
+    op("aten.dstack.default", |cx, args| stacked(cx, args, 3, 2)),
     op("aten.flip.default", |cx, args| {
         let x = args.tensor("self")?;
         let axes = cx.axes(&args.ints("dims")?, x.rank())?;
@@ -52,14 +63,9 @@ pub(super) const TABLE: &[Op] = &[
         let swapped = args.str_or("indexing", "ij")? == "xy";
         meshgrid(cx, args, swapped)
     }),
+    op("aten.pad_sequence.default", pad_sequence),
     op("aten.pixel_shuffle.default", pixel_shuffle),
     op("aten.pixel_unshuffle.default", pixel_unshuffle),
-    op("aten.repeat.default", |cx, args| {
-        let x = args.tensor("self")?;
-        let repeats = args.sizes("repeats")?;
-        one(repeat(cx, &x, &repeats)?)
-    }),
-    op("aten.repeat_interleave.self_int", repeat_interleave),
     op("aten.roll.default", roll),
     op("aten.rot90.default", rot90),
     op("aten.stack.default", |cx, args| {
@@ -69,27 +75,9 @@ pub(super) const TABLE: &[Op] = &[
         let rows: Vec<Tensor> = tensors.iter().map(|x| cx.unsqueeze(x, axis)).collect::<Lowered<_>>()?;
         one(joined(cx, &rows, axis)?)
     }),
-    op("aten.tile.default", |cx, args| {
-        let x = args.tensor("self")?;
-        let mut repeats = args.sizes("dims")?;
-        while repeats.len() < x.rank() {
-            repeats.insert(0, Size::Int(1));
-        }
-        one(repeat(cx, &x, &repeats)?)
-    }),
     op("aten.tril.default", |cx, args| triangle(cx, args, Cmp::Le)),
     op("aten.triu.default", |cx, args| triangle(cx, args, Cmp::Ge)),
-    op("aten.vstack.default", |cx, args| {
-        let tensors = args.tensors("tensors")?;
-        let rows = tensors.iter().map(|x| {
-            let missing = 2usize.saturating_sub(x.rank());
-            let mut dims = vec![Size::Int(1); missing];
-            dims.extend(x.dims.iter().cloned());
-            cx.reshape(x, &dims)
-        });
-        let rows: Vec<Tensor> = rows.collect::<Lowered<_>>()?;
-        one(joined(cx, &rows, 0)?)
-    }),
+    op("aten.vstack.default", |cx, args| stacked(cx, args, 2, 0)),
 ];
 
 /// Concatenates tensors, brought to their common type.
@@ -98,6 +86,13 @@ fn joined(cx: &mut Cx<'_>, tensors: &[Tensor], axis: usize) -> Lowered<Tensor> {
     let dtype = result_type(&operands)?;
     let parts: Vec<Tensor> = tensors.iter().map(|x| cx.convert(x, dtype)).collect::<Lowered<_>>()?;
     cx.concatenate(&parts, axis)
+}
+
+/// Tensors of at least so many dimensions, one behind the other.
+fn stacked(cx: &mut Cx<'_>, args: &Args<'_>, rank: usize, axis: usize) -> Lowered<Outcome> {
+    let tensors = args.tensors("tensors")?;
+    let wide: Vec<Tensor> = tensors.iter().map(|x| at_least(cx, x, rank)).collect::<Lowered<_>>()?;
+    one(joined(cx, &wide, axis)?)
 }
 
 fn cat(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
@@ -113,47 +108,28 @@ fn cat(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     one(cx.concatenate(&parts, axis)?)
 }
 
-/// Each dimension repeated as a whole; new dimensions in front.
-fn repeat(cx: &mut Cx<'_>, x: &Tensor, repeats: &[Size]) -> Lowered<Tensor> {
-    let Some(extra) = repeats.len().checked_sub(x.rank()) else {
-        return refuse("fewer repeats than dimensions");
-    };
-    let mut wide = Vec::new();
-    let mut map = Vec::new();
-    let mut dims = Vec::new();
-    for (at, count) in repeats.iter().enumerate() {
-        wide.push(count.clone());
-        let size = at.checked_sub(extra).map(|own| x.dim(own));
-        if let Some(size) = &size {
-            map.push(wide.len());
-            wide.push(size.clone());
-        }
-        dims.push(count.mul(&size.unwrap_or(Size::Int(1))));
+/// Sequences made as long as the longest, side by side.
+fn pad_sequence(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let sequences = args.tensors("sequences")?;
+    let fill = args.float_or("padding_value", 0.0)?;
+    let (first, left) =
+        (args.bool_or("batch_first", false)?, args.str_or("padding_side", "right")? == "left");
+    let lengths: Vec<Size> = sequences.iter().map(|sequence| sequence.dim(0)).collect();
+    let lengths = cx.known(&lengths)?;
+    let Some(longest) = lengths.iter().copied().max() else { return refuse("no sequences") };
+    let mut rows = Vec::new();
+    for (sequence, length) in sequences.iter().zip(lengths) {
+        let (none, missing) = (Size::Int(0), Size::Int(longest - length));
+        let (before, after) = if left { (&missing, &none) } else { (&none, &missing) };
+        let value = match sequence.dtype {
+            ElementType::Int(_) => Scalar::Int(fill as i128),
+            ElementType::Bool => Scalar::Bool(fill != 0.0),
+            _ => Scalar::Float(fill),
+        };
+        let padded = cx.pad_axis(sequence, 0, before, after, 0, value)?;
+        rows.push(cx.unsqueeze(&padded, usize::from(!first))?);
     }
-    let spread = cx.broadcast(x, &wide, &map)?;
-    cx.reshape(&spread, &dims)
-}
-
-/// Each element repeated in its place.
-fn repeat_interleave(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
-    let x = args.tensor("self")?;
-    let count = args.size("repeats")?;
-    args.ignore(&["output_size"]);
-    let (x, axis) = match args.opt_int("dim")? {
-        Some(dim) => {
-            let axis = cx.axis(dim, x.rank())?;
-            (x, axis)
-        }
-        None => (cx.reshape(&x, &[x.numel()])?, 0),
-    };
-    cx.require_axis(&x, axis)?;
-    let mut wide = x.dims.to_vec();
-    wide.insert(axis + 1, count.clone());
-    let map: Vec<usize> = (0..x.rank()).map(|at| if at <= axis { at } else { at + 1 }).collect();
-    let spread = cx.broadcast(&x, &wide, &map)?;
-    let mut dims = x.dims.to_vec();
-    dims[axis] = dims[axis].mul(&count);
-    one(cx.reshape(&spread, &dims)?)
+    one(joined(cx, &rows, usize::from(!first))?)
 }
 
 fn roll(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
@@ -300,7 +276,29 @@ fn channel_shuffle(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::super::testing::{Code::F32, Given::*, evaluated};
+
+    #[test]
+    fn sequences_are_filled_on_the_side_that_is_asked_for() {
+        for (side, expected) in [("right", [1.0, 2.0, 3.0, 9.0]), ("left", [1.0, 2.0, 9.0, 3.0])] {
+            let arguments = vec![
+                ("sequences", List(vec![Floats(&[2], vec![1.0, 2.0]), Floats(&[1], vec![3.0])])),
+                ("batch_first", Plain(json!({"as_bool": true}))),
+                ("padding_value", Plain(json!({"as_float": 9.0}))),
+                ("padding_side", Plain(json!({"as_string": side}))),
+            ];
+            assert_eq!(evaluated("aten.pad_sequence.default", arguments, &[(F32, &[2, 2])]), [expected]);
+        }
+    }
+
+    #[test]
+    fn layers_are_put_behind_each_other() {
+        let both = List(vec![Floats(&[2], vec![1.0, 2.0]), Floats(&[2], vec![5.0, 6.0])]);
+        let found = evaluated("aten.dstack.default", vec![("tensors", both)], &[(F32, &[1, 2, 2])]);
+        assert_eq!(found, [[1.0, 5.0, 2.0, 6.0]]);
+    }
 
     #[test]
     fn a_product_has_every_pair() {

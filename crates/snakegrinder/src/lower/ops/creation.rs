@@ -4,6 +4,10 @@ use super::prelude::*;
 use crate::lower::promote::DEFAULT_FLOAT;
 
 pub(super) const TABLE: &[Op] = &[
+    op("aten._shape_as_tensor.default", |cx, args| {
+        let x = args.tensor("self")?;
+        one(cx.shape_value(&x.dims)?)
+    }),
     op("aten.arange.default", arange),
     op("aten.arange.start", arange),
     op("aten.arange.start_step", arange),

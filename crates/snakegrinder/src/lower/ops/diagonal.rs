@@ -12,6 +12,11 @@ pub(super) const TABLE: &[Op] = &[
         let offset = args.int_or("offset", 0)?;
         one(embedded(cx, &x, offset, first, second)?)
     }),
+    op("aten.diagflat.default", |cx, args| {
+        let x = args.tensor("self")?;
+        let flat = cx.reshape(&x, &[x.numel()])?;
+        one(embedded(cx, &flat, args.int_or("offset", 0)?, 0, 1)?)
+    }),
     op("aten.diagonal_scatter.default", diagonal_scatter),
 ];
 

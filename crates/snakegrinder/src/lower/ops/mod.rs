@@ -24,6 +24,7 @@ mod prelude;
 mod random;
 mod recurrent;
 mod reduction;
+mod repeat;
 mod resize;
 mod sample;
 mod special;
@@ -32,6 +33,7 @@ mod symbolic;
 mod testing;
 mod transform;
 mod view;
+mod window;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -90,9 +92,9 @@ const FAMILIES: &[&[&[Op]]] = &[
     &[pad::TABLE, patches::TABLE],
     pointwise::TABLES,
     pooling::TABLES,
-    &[random::TABLE, recurrent::TABLE],
+    &[random::TABLE, recurrent::TABLE, repeat::TABLE],
     reduction::TABLES,
-    &[resize::TABLE, sample::TABLE, special::TABLE, symbolic::TABLE, transform::TABLE],
+    &[resize::TABLE, sample::TABLE, special::TABLE, symbolic::TABLE, transform::TABLE, window::TABLE],
     view::TABLES,
 ];
 
@@ -122,6 +124,11 @@ pub(super) fn lookup(target: &str) -> Option<Found> {
     let (base, overload) = rest.split_once('.')?;
     if overload == "out" {
         return REGISTRY.get(format!("{namespace}.{base}.default").as_str()).copied().map(Found::Out);
+    }
+    if let Some(viewed) = base.strip_suffix("_copy") {
+        // The copy of a view shares no memory with what it was taken from.
+        let op = REGISTRY.get(format!("{namespace}.{viewed}.{overload}").as_str()).copied();
+        return op.map(|op| Found::Value(Op { aliases: false, ..op }));
     }
     let functional = base.strip_suffix('_').filter(|base| !base.ends_with('_') && !base.is_empty())?;
     REGISTRY.get(format!("{namespace}.{functional}.{overload}").as_str()).copied().map(Found::InPlace)
@@ -157,5 +164,12 @@ mod tests {
         assert!(matches!(lookup("aten.atan2.out"), Some(Found::Out(_))));
         assert!(lookup("aten.no_such_thing.default").is_none());
         assert!(lookup("aten.relu__.default").is_none());
+    }
+
+    #[test]
+    fn copies_of_views_are_found_by_the_view_and_share_nothing() {
+        assert!(matches!(lookup("aten.slice.Tensor"), Some(Found::Value(Op { aliases: true, .. }))));
+        assert!(matches!(lookup("aten.slice_copy.Tensor"), Some(Found::Value(Op { aliases: false, .. }))));
+        assert!(lookup("aten.no_such_view_copy.default").is_none());
     }
 }

@@ -7,7 +7,7 @@ mod zip;
 
 use serde_json::{Value, json};
 use warpforge_interp::{Interpreter, Options, Value as Evaluated};
-use warpforge_tensor::{Blob, Scalar, Tensor};
+use warpforge_tensor::{Blob, ElementType, Scalar, Shape, Tensor};
 
 use crate::{Archive, ImportOptions};
 
@@ -15,8 +15,12 @@ use crate::{Archive, ImportOptions};
 pub(super) enum Given {
     /// Numbers in a shape: an input of the graph.
     Floats(&'static [usize], Vec<f32>),
+    /// The same, rounded to bf16.
+    Bf16s(&'static [usize], Vec<f32>),
     /// Whole numbers in a shape.
     Ints(&'static [usize], Vec<i64>),
+    /// Truth values in a shape.
+    Bools(&'static [usize], Vec<bool>),
     /// Anything else, as an archive has it.
     Plain(Value),
     /// Several tensors.
@@ -26,10 +30,14 @@ pub(super) enum Given {
 /// PyTorch's code of an element type.
 #[derive(Clone, Copy)]
 pub(super) enum Code {
+    I32 = 4,
     I64 = 5,
     F32 = 7,
+    F64 = 8,
+    Bool = 12,
+    Bf16 = 13,
     /// A result of integers that nothing uses.
-    Unused = 4,
+    Unused = 3,
 }
 
 /// What the operation gives for its arguments: one list of numbers for each result of the given types and shapes.
@@ -56,7 +64,12 @@ pub(super) fn evaluated(
         listed.map(|(at, (code, _))| json!({"as_tensor": {"name": output(at, *code)}})).collect();
     let mut tensors = serde_json::Map::new();
     for (at, tensor) in inputs.iter().enumerate() {
-        let code = if tensor.element_type().is_float() { Code::F32 } else { Code::I64 };
+        let code = match tensor.element_type() {
+            ElementType::BF16 => Code::Bf16,
+            ElementType::Bool => Code::Bool,
+            element if element.is_float() => Code::F32,
+            _ => Code::I64,
+        };
         tensors.insert(format!("x{at}"), json!([code as i64, tensor.dims()]));
     }
     for (at, (code, dims)) in results.iter().enumerate() {
@@ -76,6 +89,11 @@ pub(super) fn evaluated(
     found.into_iter().map(numbers).collect()
 }
 
+fn of_scalars(element: ElementType, dims: &[usize], values: impl Iterator<Item = Scalar>) -> Tensor {
+    let shape = Shape::new(dims).expect("a small shape");
+    Tensor::from_scalars(element, shape, values).expect("as many numbers")
+}
+
 fn argument(given: Given, inputs: &mut Vec<Tensor>) -> Value {
     let mut input = |tensor: Tensor| {
         inputs.push(tensor);
@@ -84,6 +102,14 @@ fn argument(given: Given, inputs: &mut Vec<Tensor>) -> Value {
     match given {
         Given::Floats(dims, values) => {
             json!({"as_tensor": input(Tensor::from_slice(dims, &values).expect("as many numbers"))})
+        }
+        Given::Bf16s(dims, values) => {
+            let values = values.into_iter().map(|value| Scalar::Float(f64::from(value)));
+            json!({"as_tensor": input(of_scalars(ElementType::BF16, dims, values))})
+        }
+        Given::Bools(dims, values) => {
+            let values = values.into_iter().map(Scalar::Bool);
+            json!({"as_tensor": input(of_scalars(ElementType::Bool, dims, values))})
         }
         Given::Ints(dims, values) => {
             json!({"as_tensor": input(Tensor::from_slice(dims, &values).expect("as many numbers"))})

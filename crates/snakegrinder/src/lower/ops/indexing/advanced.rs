@@ -10,6 +10,8 @@ pub(super) const TABLE: &[Op] = &[
     op("aten._unsafe_index.Tensor", index),
     op("aten.index_put.default", index_put),
     op("aten._unsafe_index_put.default", index_put),
+    op("aten._unsafe_masked_index.default", masked_index),
+    op("aten._unsafe_masked_index_put_accumulate.default", masked_index_put),
     op("aten.masked_scatter.default", masked_scatter),
     op("aten.put.default", put),
     op("aten.take.default", take),
@@ -73,19 +75,60 @@ fn indices(cx: &mut Cx<'_>, x: &Tensor, list: &[Option<Tensor>]) -> Lowered<Indi
 
 fn index(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let x = args.tensor("self")?;
-    let found = indices(cx, &x, &args.opt_tensors("indices")?)?;
+    one(read_at(cx, &x, &args.opt_tensors("indices")?)?)
+}
+
+fn read_at(cx: &mut Cx<'_>, x: &Tensor, list: &[Option<Tensor>]) -> Lowered<Tensor> {
+    let found = indices(cx, x, list)?;
     let mut sizes = x.dims.to_vec();
     found.axes.iter().for_each(|&axis| sizes[axis] = Size::Int(1));
     let axes: Vec<i64> = found.axes.iter().map(|&axis| axis as i64).collect();
     let numbers = GatherDims {
-        offset_dims: found.windows(&x),
+        offset_dims: found.windows(x),
         collapsed_slice_dims: axes.clone(),
         start_index_map: axes,
         index_vector_dim: found.shape.len() as i64,
         ..GatherDims::default()
     };
-    let dims = found.result(&x);
-    one(gather(cx, &x, &found.stacked, numbers, &sizes, &dims)?)
+    let dims = found.result(x);
+    gather(cx, x, &found.stacked, numbers, &sizes, &dims)
+}
+
+/// Indices brought inside the dimensions that they index.
+fn within(cx: &mut Cx<'_>, x: &Tensor, list: &[Option<Tensor>]) -> Lowered<Vec<Option<Tensor>>> {
+    let mut inside = Vec::new();
+    for (axis, index) in list.iter().enumerate() {
+        let Some(index) = index else {
+            inside.push(None);
+            continue;
+        };
+        let size = cx.known(&[x.dim(axis)])?[0];
+        let index = cx.convert(index, ElementType::I64)?;
+        let index = cx.with_number(OpKind::Maximum, &index, -size)?;
+        inside.push(Some(cx.with_number(OpKind::Minimum, &index, size - 1)?));
+    }
+    Ok(inside)
+}
+
+/// `x[i, j]` where a mask holds, a number elsewhere; there the indices may be outside.
+fn masked_index(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let (x, mask, fill) = (args.tensor("self")?, args.tensor("mask")?, args.number("fill")?);
+    let list = within(cx, &x, &args.opt_tensors("indices")?)?;
+    let found = read_at(cx, &x, &list)?;
+    let mask = cx.expand_to(&mask, &found.dims)?;
+    let fill = cx.fill(found.dtype, &found.dims, &fill)?;
+    one(cx.select(&mask, &found, &fill)?)
+}
+
+/// `x[i, j] += values` where a mask holds.
+fn masked_index_put(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let (x, mask, values) = (args.tensor("self")?, args.tensor("mask")?, args.tensor("values")?);
+    let list = within(cx, &x, &args.opt_tensors("indices")?)?;
+    let values = cx.convert(&values, x.dtype)?;
+    let mask = cx.expand_to(&mask, &values.dims)?;
+    let nothing = cx.splat_like(&values, Scalar::zero(x.dtype))?;
+    let values = cx.select(&mask, &values, &nothing)?;
+    one(written_at(cx, &x, &list, &values, true)?)
 }
 
 fn index_put(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
@@ -96,12 +139,22 @@ fn index_put(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     if let Some(result) = put_by_mask(cx, &x, &list, &values, accumulate)? {
         return one(result);
     }
-    let found = indices(cx, &x, &list)?;
-    let dims = found.result(&x);
-    let updates = cx.expand_to(&values, &dims)?;
+    one(written_at(cx, &x, &list, &values, accumulate)?)
+}
+
+fn written_at(
+    cx: &mut Cx<'_>,
+    x: &Tensor,
+    list: &[Option<Tensor>],
+    values: &Tensor,
+    accumulate: bool,
+) -> Lowered<Tensor> {
+    let found = indices(cx, x, list)?;
+    let dims = found.result(x);
+    let updates = cx.expand_to(values, &dims)?;
     let axes: Vec<i64> = found.axes.iter().map(|&axis| axis as i64).collect();
     let numbers = ScatterDims {
-        update_window_dims: found.windows(&x),
+        update_window_dims: found.windows(x),
         inserted_window_dims: axes.clone(),
         scatter_dims_to_operand_dims: axes,
         index_vector_dim: found.shape.len() as i64,
@@ -112,7 +165,7 @@ fn index_put(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
         (true, ElementType::Bool) => OpKind::Or,
         (true, _) => OpKind::Add,
     };
-    one(scatter(cx, &x, &found.stacked, &updates, numbers, combine)?)
+    scatter(cx, x, &found.stacked, &updates, numbers, combine)
 }
 
 /// `x[mask] = value` where the value does not depend on how many elements the mask has.
@@ -189,4 +242,28 @@ fn put(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let combine = if accumulate { OpKind::Add } else { OpKind::Return };
     let result = scatter(cx, &flat, &places, &values, numbers, combine)?;
     one(cx.reshape(&result, &x.dims)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::super::testing::{Code::F32, Given::*, evaluated};
+
+    #[test]
+    fn what_a_mask_hides_may_be_indexed_from_outside() {
+        let shared = || {
+            vec![
+                ("self", Floats(&[2], vec![4.0, 5.0])),
+                ("mask", Bools(&[3], vec![true, false, true])),
+                ("indices", List(vec![Ints(&[3], vec![1, 9, -2])])),
+            ]
+        };
+        let read = [shared(), vec![("fill", Plain(json!({"as_int": 7})))]].into_iter().flatten().collect();
+        assert_eq!(evaluated("aten._unsafe_masked_index.default", read, &[(F32, &[3])]), [[5.0, 7.0, 4.0]]);
+        let values = vec![("values", Floats(&[3], vec![1.0, 10.0, 100.0]))];
+        let put = [shared(), values].into_iter().flatten().collect();
+        let target = "aten._unsafe_masked_index_put_accumulate.default";
+        assert_eq!(evaluated(target, put, &[(F32, &[2])]), [[104.0, 6.0]]);
+    }
 }

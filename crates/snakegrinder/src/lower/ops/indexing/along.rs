@@ -12,6 +12,7 @@ pub(super) const TABLE: &[Op] = &[
         let axis = cx.axis(args.int("dim")?, x.rank())?;
         one(gather_along(cx, &x, axis, &index)?)
     }),
+    op("aten.index_reduce.default", index_reduce),
     op("aten.scatter.reduce", |cx, args| {
         let source: Operand = args.tensor("src")?.into();
         scatter_with(cx, args, &source, reduction(args.str_or("reduce", "")?)?)
@@ -178,7 +179,24 @@ fn put_corner(cx: &mut Cx<'_>, x: &Tensor, corner: &Tensor) -> Lowered<Tensor> {
 }
 
 fn scatter_reduce(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
-    let (x, index, source) = (args.tensor("self")?, args.tensor("index")?, args.tensor("src")?);
+    let (index, source) = (args.tensor("index")?, args.tensor("src")?);
+    combined(cx, args, &index, &source)
+}
+
+/// As [`scatter_reduce`], with one index for each slice of the source.
+fn index_reduce(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let (index, source) = (args.tensor("index")?, args.tensor("source")?);
+    let axis = cx.axis(args.int("dim")?, source.rank())?;
+    let index = cx.reshape(&index, &[index.numel()])?;
+    let map: &[usize] = if source.rank() == 0 { &[] } else { &[axis] };
+    let index = if source.rank() == 0 { cx.reshape(&index, &[])? } else { index };
+    let index = cx.broadcast(&index, &source.dims, map)?;
+    combined(cx, args, &index, &source)
+}
+
+/// Elements of the source combined into those of `self` that the index names, by the operation that `reduce` names.
+fn combined(cx: &mut Cx<'_>, args: &Args<'_>, index: &Tensor, source: &Tensor) -> Lowered<Outcome> {
+    let x = args.tensor("self")?;
     let axis = cx.axis(args.int("dim")?, x.rank())?;
     let name = args.str_or("reduce", "")?;
     let include_self = args.bool_or("include_self", true)?;
@@ -195,16 +213,16 @@ fn scatter_reduce(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
             _ => Scalar::zero(x.dtype),
         };
         let neutral: Operand = cx.splat(x.dtype, &index.dims.clone(), neutral)?.into();
-        scatter_along(cx, &x, axis, &index, &neutral, OpKind::Return)?
+        scatter_along(cx, &x, axis, index, &neutral, OpKind::Return)?
     };
-    let total = scatter_along(cx, &start, axis, &index, &source, combine)?;
+    let total = scatter_along(cx, &start, axis, index, &source, combine)?;
     if name != "mean" {
         return one(total);
     }
     let ones = Scalar::one(x.dtype);
     let own = cx.splat_like(&x, if include_self { ones } else { Scalar::zero(x.dtype) })?;
     let each: Operand = cx.splat(x.dtype, &index.dims.clone(), ones)?.into();
-    let count = scatter_along(cx, &own, axis, &index, &each, OpKind::Add)?;
+    let count = scatter_along(cx, &own, axis, index, &each, OpKind::Add)?;
     let count = cx.with_number(OpKind::Maximum, &count, ones)?;
     one(if x.dtype.is_float() { cx.div(&total, &count)? } else { cx.floor_divide(&total, &count)? })
 }
@@ -231,6 +249,20 @@ mod tests {
         assert_eq!(evaluated("aten.scatter_add.default", added, &[(F32, &[])]), [[7.0]]);
         let put = vec![row(), dim(), ("index", Ints(&[], vec![1])), ("src", Floats(&[], vec![9.0]))];
         assert_eq!(evaluated("aten.scatter.src", put, &[(F32, &[3])]), [[4.0, 9.0, 6.0]]);
+    }
+
+    #[test]
+    fn slices_are_combined_by_one_index_each() {
+        let arguments = vec![
+            ("self", Floats(&[2, 2], vec![1.0, 1.0, 5.0, 5.0])),
+            ("dim", Plain(json!({"as_int": 0}))),
+            ("index", Ints(&[2], vec![1, 1])),
+            ("source", Floats(&[2, 2], vec![2.0, 3.0, 4.0, 7.0])),
+            ("reduce", Plain(json!({"as_string": "mean"}))),
+            ("include_self", Plain(json!({"as_bool": false}))),
+        ];
+        let found = evaluated("aten.index_reduce.default", arguments, &[(F32, &[2, 2])]);
+        assert_eq!(found, [[1.0, 1.0, 3.0, 5.0]]);
     }
 
     #[test]

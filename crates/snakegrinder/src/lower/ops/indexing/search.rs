@@ -8,6 +8,7 @@ pub(super) const TABLE: &[Op] = &[
     op("aten.isin.Scalar_Tensor", |cx, args| isin(cx, args, "element", "test_elements")),
     op("aten.isin.Tensor_Scalar", |cx, args| isin(cx, args, "elements", "test_element")),
     op("aten.isin.Tensor_Tensor", |cx, args| isin(cx, args, "elements", "test_elements")),
+    op("aten.searchsorted.Scalar", searchsorted),
     op("aten.searchsorted.Tensor", searchsorted),
 ];
 
@@ -22,7 +23,11 @@ fn bucketize(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
 }
 
 fn searchsorted(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
-    let (sorted, values) = (args.tensor("sorted_sequence")?, args.tensor("self")?);
+    let (sorted, values) = (args.tensor("sorted_sequence")?, args.operand("self")?);
+    let values = match values {
+        Operand::Tensor(tensor) => tensor,
+        Operand::Number(_) => cx.as_tensor(&values, sorted.dtype)?,
+    };
     let side = args.str_or("side", "left")?;
     let right = args.bool_or("right", side == "right")?;
     if args.opt_tensor("sorter")?.is_some() {

@@ -2,29 +2,36 @@
 
 mod contract;
 mod einsum;
+mod solve;
 
 use self::contract::{Pairing, contract};
 use super::prelude::*;
 
 pub(super) use self::contract::{Pairing as DotPairing, contract as dot};
 
-pub(super) const TABLES: &[&[Op]] = &[TABLE, einsum::TABLE];
+pub(super) const TABLES: &[&[Op]] = &[TABLE, einsum::TABLE, solve::TABLE];
 
 const TABLE: &[Op] = &[
+    op("aten._trilinear.default", trilinear),
     op("aten.addbmm.default", addbmm),
     op("aten.addmm.default", |cx, args| plus_product(cx, args, "mat1", "mat2")),
+    op("aten.addmm.dtype", |cx, args| plus_product(cx, args, "mat1", "mat2")),
     op("aten.addmv.default", |cx, args| plus_product(cx, args, "mat", "vec")),
     op("aten.addr.default", addr),
     op("aten.baddbmm.default", |cx, args| plus_product(cx, args, "batch1", "batch2")),
+    op("aten.baddbmm.dtype", |cx, args| plus_product(cx, args, "batch1", "batch2")),
     op("aten.bilinear.default", bilinear),
     op("aten.bmm.default", |cx, args| plain(cx, args, "self", "mat2")),
+    op("aten.bmm.dtype", |cx, args| plain(cx, args, "self", "mat2")),
     op("aten.dot.default", |cx, args| plain(cx, args, "self", "tensor")),
     op("aten.inner.default", inner),
+    op("aten.linalg_multi_dot.default", multi_dot),
     op("aten.linalg_vecdot.default", vecdot),
     op("aten.linear.default", linear),
     op("aten.matmul.default", |cx, args| plain(cx, args, "self", "other")),
     op("aten.linalg_matmul.default", |cx, args| plain(cx, args, "self", "other")),
     op("aten.mm.default", |cx, args| plain(cx, args, "self", "mat2")),
+    op("aten.mm.dtype", |cx, args| plain(cx, args, "self", "mat2")),
     op("aten.mv.default", |cx, args| plain(cx, args, "self", "vec")),
     op("aten.outer.default", outer),
     op("aten.ger.default", outer),
@@ -37,7 +44,8 @@ fn plain(cx: &mut Cx<'_>, args: &Args<'_>, a: &str, b: &str) -> Lowered<Outcome>
         return refuse("vdot of complex numbers");
     }
     let product = matmul(cx, &a, &b)?;
-    one(cx.convert(&product, a.dtype)?)
+    let dtype = args.opt_dtype("out_dtype")?.unwrap_or(a.dtype);
+    one(cx.convert(&product, dtype)?)
 }
 
 /// `matmul`, with sums in the type that PyTorch sums in: the caller rounds.
@@ -101,7 +109,8 @@ fn accumulated(cx: &mut Cx<'_>, args: &Args<'_>, x: &Tensor, product: &Tensor) -
         let part = times(cx, &wide, beta.as_ref())?;
         result = cx.add(&part, &result)?;
     }
-    cx.convert(&result, x.dtype)
+    let dtype = args.opt_dtype("out_dtype")?.unwrap_or(x.dtype);
+    cx.convert(&result, dtype)
 }
 
 fn times(cx: &mut Cx<'_>, x: &Tensor, factor: Option<&Number>) -> Lowered<Tensor> {
@@ -176,4 +185,79 @@ fn bilinear(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
         product = cx.add(&product, &bias)?;
     }
     one(cx.convert(&product, a.dtype)?)
+}
+
+/// The product of three tensors, each with new dimensions, summed over some of them.
+fn trilinear(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    args.ignore(&["unroll_dim"]);
+    let mut operands = Vec::new();
+    for (name, expand) in [("i1", "expand1"), ("i2", "expand2"), ("i3", "expand3")] {
+        let mut x = args.tensor(name)?;
+        let mut added = args.ints(expand)?;
+        let rank = x.rank() + added.len();
+        added.sort_unstable();
+        for axis in cx.axes(&added, rank)? {
+            if axis > x.rank() {
+                return refuse("a new dimension behind one that is not there");
+            }
+            x = cx.unsqueeze(&x, axis)?;
+        }
+        operands.push(x);
+    }
+    let dtype = operands[0].dtype;
+    let operands = operands.iter().map(|x| cx.convert(x, opmath(dtype)));
+    let operands: Vec<Tensor> = operands.collect::<Lowered<_>>()?;
+    let wide = cx.broadcast_all(&operands)?;
+    let product = cx.mul(&wide[0], &wide[1])?;
+    let product = cx.mul(&product, &wide[2])?;
+    let axes = cx.axes(&args.ints("sumdim")?, product.rank())?;
+    let total = cx.sum(&product, &axes)?;
+    one(cx.convert(&total, dtype)?)
+}
+
+/// A chain of products; the first and the last may be vectors.
+fn multi_dot(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let mut tensors = args.tensors("tensors")?.into_iter();
+    let Some(mut product) = tensors.next() else { return refuse("a product of nothing") };
+    for next in tensors {
+        let wide = matmul(cx, &product, &next)?;
+        product = cx.convert(&wide, next.dtype)?;
+    }
+    one(product)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::testing::{Code::F32, Given::*, evaluated};
+
+    #[test]
+    fn three_tensors_are_multiplied_and_summed() {
+        let ints = |values: &[i64]| Plain(json!({"as_ints": values}));
+        let arguments = vec![
+            ("i1", Floats(&[1, 2], vec![1.0, 2.0])),
+            ("i2", Floats(&[2], vec![3.0, 4.0])),
+            ("i3", Floats(&[2], vec![5.0, 6.0])),
+            ("expand1", ints(&[])),
+            ("expand2", ints(&[0])),
+            ("expand3", ints(&[0])),
+            ("sumdim", ints(&[1])),
+        ];
+        // 1·3·5 + 2·4·6
+        assert_eq!(evaluated("aten._trilinear.default", arguments, &[(F32, &[1])]), [[63.0]]);
+    }
+
+    #[test]
+    fn chains_may_begin_and_end_with_vectors() {
+        let chain = List(vec![
+            Floats(&[2], vec![1.0, 2.0]),
+            Floats(&[2, 2], vec![1.0, 0.0, 0.0, 3.0]),
+            Floats(&[2], vec![5.0, 7.0]),
+        ]);
+        assert_eq!(
+            evaluated("aten.linalg_multi_dot.default", vec![("tensors", chain)], &[(F32, &[])]),
+            [[47.0]]
+        );
+    }
 }

@@ -15,7 +15,7 @@ pub(super) const TABLE: &[Op] = &[
     }),
     op("aten._native_batch_norm_legit_functional.default", |cx, args| {
         let training = args.bool_or("training", false)?;
-        legit(cx, args, training, Keep::AsResults)
+        legit(cx, args, training, Keep::AsResults { first: 3 })
     }),
     op("aten._native_batch_norm_legit_no_training.default", |cx, args| legit(cx, args, false, Keep::Nothing)),
     op("aten._batch_norm_no_update.default", |cx, args| {
@@ -29,7 +29,7 @@ pub(super) const TABLE: &[Op] = &[
         Ok(outcome)
     }),
     op("aten._batch_norm_with_update_functional.default", |cx, args| {
-        let mut outcome = legit(cx, args, true, Keep::AsResults)?;
+        let mut outcome = legit(cx, args, true, Keep::AsResults { first: 4 })?;
         outcome.insert(3, cx.splat(ElementType::U8, &[Size::Int(0)], 0)?.into());
         Ok(outcome)
     }),
@@ -53,8 +53,8 @@ pub(super) enum Keep {
     Nothing,
     /// They are written to the buffers.
     InPlace,
-    /// They are results of the node.
-    AsResults,
+    /// They are results of the node, from this one on.
+    AsResults { first: usize },
 }
 
 /// The result, and the statistics that a backward pass would use.
@@ -95,16 +95,17 @@ pub(super) fn legit(cx: &mut Cx<'_>, args: &Args<'_>, training: bool, keep: Keep
     }
     let count = axes.iter().fold(Size::Int(1), |count, &axis| count.mul(&x.dim(axis)));
     let unbiased = unbiased(cx, &variance, &count)?;
-    for (buffer, new) in [(running.0, mean), (running.1, unbiased)] {
+    for (at, (buffer, new)) in [(running.0, mean), (running.1, unbiased)].into_iter().enumerate() {
         let Some(buffer) = buffer else {
-            if keep == Keep::AsResults {
+            if matches!(keep, Keep::AsResults { .. }) {
                 outcome.push(Value::None);
             }
             continue;
         };
         let next = if training { moved(cx, &buffer, &new, momentum)? } else { buffer.fresh() };
         match (keep, buffer.var) {
-            (Keep::AsResults, _) => outcome.push(next.into()),
+            // Rounded as the buffer is, whatever wider type the archive has for it.
+            (Keep::AsResults { first }, _) => outcome.push(as_recorded(cx, args, first + at, &next)?.into()),
             (Keep::InPlace, Some(var)) if training => cx.write(var, &next)?,
             _ => {}
         }
@@ -127,4 +128,33 @@ pub(super) fn moved(cx: &mut Cx<'_>, old: &Tensor, new: &Tensor, momentum: f64) 
     let added = cx.with_number(OpKind::Multiply, new, momentum)?;
     let sum = cx.add(&kept, &added)?;
     cx.convert(&sum, old.dtype)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::super::testing::{Code, Given::*, evaluated};
+
+    #[test]
+    fn running_statistics_are_rounded_as_their_buffers_are() {
+        let arguments = vec![
+            ("input", Bf16s(&[2, 1], vec![1.0, 2.0])),
+            ("running_mean", Bf16s(&[1], vec![1.0])),
+            ("running_var", Bf16s(&[1], vec![1.0])),
+            ("training", Plain(json!({"as_bool": true}))),
+            ("momentum", Plain(json!({"as_float": 0.001}))),
+            ("eps", Plain(json!({"as_float": 0.0}))),
+        ];
+        let results: [(Code, &[usize]); 5] = [
+            (Code::Bf16, &[2, 1]),
+            (Code::F32, &[1]),
+            (Code::F32, &[1]),
+            (Code::F32, &[1]),
+            (Code::F32, &[1]),
+        ];
+        let found = evaluated("aten._native_batch_norm_legit_functional.default", arguments, &results);
+        // 1.0005 and 0.9995 have no place between 1 and its neighbours in bf16.
+        assert_eq!(found, [vec![-1.0, 1.0], vec![1.5], vec![2.0], vec![1.0], vec![1.0]]);
+    }
 }

@@ -18,7 +18,12 @@ pub(in super::super) const TABLE: &[Op] = &[
     op("aten.div.Tensor", divide),
     op("aten.div.Tensor_mode", divide),
     op("aten.divide.Scalar", divide),
+    op("aten.divide.Scalar_mode", divide),
     op("aten.divide.Tensor", divide),
+    op("aten.divide.Tensor_mode", divide),
+    op("aten.float_power.Scalar", float_power),
+    op("aten.float_power.Tensor_Scalar", float_power),
+    op("aten.float_power.Tensor_Tensor", float_power),
     op("aten.floor_divide.Scalar", |cx, args| rounded_division(cx, args, floor_divide)),
     op("aten.floor_divide.default", |cx, args| rounded_division(cx, args, floor_divide)),
     op("aten.fmax.default", |cx, args| pair(cx, args, |cx, a, b| ignoring_nan(cx, a, b, OpKind::Maximum))),
@@ -60,6 +65,9 @@ pub(in super::super) const TABLE: &[Op] = &[
     op("aten.remainder.Tensor", |cx, args| rounded_pair(cx, args, |cx, a, b| cx.floor_remainder(a, b))),
     op("aten.rsub.Scalar", reversed_subtraction),
     op("aten.rsub.Tensor", reversed_subtraction),
+    op("aten.special_xlog1py.default", |cx, args| inexact_pair(cx, args, xlog1py)),
+    op("aten.special_xlog1py.other_scalar", |cx, args| inexact_pair(cx, args, xlog1py)),
+    op("aten.special_xlog1py.self_scalar", |cx, args| inexact_pair(cx, args, xlog1py)),
     op("aten.sub.Scalar", |cx, args| added(cx, args, OpKind::Subtract)),
     op("aten.sub.Tensor", |cx, args| added(cx, args, OpKind::Subtract)),
     op("aten.subtract.Scalar", |cx, args| added(cx, args, OpKind::Subtract)),
@@ -271,7 +279,16 @@ fn logaddexp(cx: &mut Cx<'_>, a: &Tensor, b: &Tensor) -> Lowered<Tensor> {
 
 /// `x * log(y)`, nothing where `x` is zero, NaN where `y` is.
 fn xlogy(cx: &mut Cx<'_>, x: &Tensor, y: &Tensor) -> Lowered<Tensor> {
-    let log = cx.unary(OpKind::Log, y)?;
+    times_logarithm(cx, x, y, OpKind::Log)
+}
+
+/// `x * log(1 + y)`, nothing where `x` is zero, NaN where `y` is.
+fn xlog1py(cx: &mut Cx<'_>, x: &Tensor, y: &Tensor) -> Lowered<Tensor> {
+    times_logarithm(cx, x, y, OpKind::LogPlusOne)
+}
+
+fn times_logarithm(cx: &mut Cx<'_>, x: &Tensor, y: &Tensor, kind: OpKind) -> Lowered<Tensor> {
+    let log = cx.unary(kind, y)?;
     let product = cx.mul(x, &log)?;
     let zero = cx.splat_like(x, 0.0)?;
     let nothing = cx.compare(Cmp::Eq, x, &zero)?;
@@ -335,6 +352,14 @@ fn power(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     one(computed_pair(cx, base, exponent, dtype, |cx, a, b| cx.binary(OpKind::Power, a, b))?)
 }
 
+/// A power computed in doubles, whatever the operands are.
+fn float_power(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let (base, exponent) = operands(args)?;
+    let complex = result_type(&[base.clone(), exponent.clone()])?.is_complex();
+    let dtype = if complex { ElementType::C128 } else { ElementType::F64 };
+    one(computed_pair(cx, base, exponent, dtype, |cx, a, b| cx.binary(OpKind::Power, a, b))?)
+}
+
 /// Powers that PyTorch computes by multiplication.
 fn whole_power(power: f64) -> Option<fn(&mut Cx<'_>, &Tensor) -> Lowered<Tensor>> {
     if power == 1.0 {
@@ -354,13 +379,15 @@ fn whole_power(power: f64) -> Option<fn(&mut Cx<'_>, &Tensor) -> Lowered<Tensor>
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::testing::{Code::F32, Given::*, evaluated};
+    use super::super::super::testing::{Code::*, Given::*, evaluated};
 
     #[test]
     fn powers_of_two_are_taken_and_added() {
         let numbers = || Floats(&[2], vec![3.0, -1.5]);
         let powers = vec![("self", numbers()), ("other", Ints(&[2], vec![2, -1]))];
         assert_eq!(evaluated("aten.ldexp.Tensor", powers, &[(F32, &[2])]), [[12.0, -0.75]]);
+        let powers = vec![("self", Ints(&[2], vec![2, 3])), ("exponent", Ints(&[2], vec![-1, 2]))];
+        assert_eq!(evaluated("aten.float_power.Tensor_Tensor", powers, &[(F64, &[2])]), [[0.5, 9.0]]);
         let same = vec![("self", numbers()), ("other", numbers())];
         let sums = evaluated("aten.logaddexp2.default", same, &[(F32, &[2])]);
         assert!((sums[0][0] - 4.0).abs() < 1e-6 && (sums[0][1] + 0.5).abs() < 1e-6, "{sums:?}");

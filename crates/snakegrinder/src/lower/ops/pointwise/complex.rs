@@ -4,6 +4,7 @@ use super::super::prelude::*;
 use crate::lower::value::value_type;
 
 pub(in super::super) const TABLE: &[Op] = &[
+    op("aten.angle.default", angle),
     op("aten.complex.default", |cx, args| {
         let (real, imaginary) = (args.tensor("real")?, args.tensor("imag")?);
         one(join(cx, &real, &imaginary)?)
@@ -13,6 +14,14 @@ pub(in super::super) const TABLE: &[Op] = &[
     op("aten.conj_physical.default", conj),
     op("aten._conj_physical.default", conj),
     op("aten.imag.default", |cx, args| one(part(cx, &args.tensor("self")?, OpKind::Imag)?)),
+    op("aten.isreal.default", |cx, args| {
+        let x = args.tensor("self")?;
+        if !x.dtype.is_complex() {
+            return one(cx.splat(ElementType::Bool, &x.dims.clone(), true)?);
+        }
+        let imaginary = part(cx, &x, OpKind::Imag)?;
+        one(cx.compare_number(Cmp::Eq, &imaginary, 0.0)?)
+    }),
     op("aten.polar.default", polar),
     op("aten.real.default", |cx, args| one(part(cx, &args.tensor("self")?, OpKind::Real)?)),
     op("aten.resolve_conj.default", |_, args| one(args.tensor("self")?)),
@@ -49,6 +58,21 @@ fn conj(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     one(join(cx, &real, &opposite)?)
 }
 
+/// The angle of a complex number; that of a negative one is half a turn, NaN stays NaN.
+fn angle(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    let x = args.tensor("self")?;
+    if x.dtype.is_complex() {
+        let (real, imaginary) = (part(cx, &x, OpKind::Real)?, part(cx, &x, OpKind::Imag)?);
+        return one(cx.binary(OpKind::Atan2, &imaginary, &real)?);
+    }
+    let x = cx.convert(&x, to_inexact(x.dtype))?;
+    let (half_turn, zero) = (cx.splat_like(&x, std::f64::consts::PI)?, cx.splat_like(&x, 0.0)?);
+    let negative = cx.compare(Cmp::Lt, &x, &zero)?;
+    let turn = cx.select(&negative, &half_turn, &zero)?;
+    let unknown = cx.is_nan(&x)?;
+    one(cx.select(&unknown, &x, &turn)?)
+}
+
 fn polar(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let both = cx.broadcast_all(&[args.tensor("abs")?, args.tensor("angle")?])?;
     let (cosine, sine) = (cx.unary(OpKind::Cosine, &both[1])?, cx.unary(OpKind::Sine, &both[1])?);
@@ -75,4 +99,17 @@ fn view_as_complex(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     });
     let [real, imaginary] = parts;
     one(join(cx, &real?, &imaginary?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::{Code::F32, Given::*, evaluated};
+
+    #[test]
+    fn angles_of_real_numbers_are_none_or_half_a_turn() {
+        let numbers = Floats(&[4], vec![-2.0, -0.0, 3.0, f32::NAN]);
+        let found = evaluated("aten.angle.default", vec![("self", numbers)], &[(F32, &[4])]);
+        assert_eq!(found[0][..3], [f64::from(std::f32::consts::PI), 0.0, 0.0]);
+        assert!(found[0][3].is_nan());
+    }
 }

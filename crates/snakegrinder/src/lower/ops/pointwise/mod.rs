@@ -6,7 +6,9 @@ mod bits;
 mod clamp;
 mod compare;
 mod complex;
+mod exponent;
 mod select;
+mod special;
 mod unary;
 
 use super::prelude::*;
@@ -18,7 +20,9 @@ pub(super) const TABLES: &[&[Op]] = &[
     clamp::TABLE,
     compare::TABLE,
     complex::TABLE,
+    exponent::TABLE,
     select::TABLE,
+    special::TABLE,
     unary::TABLE,
 ];
 

@@ -119,7 +119,7 @@ fn sign(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
 }
 
 /// The digamma function; at zero it is infinite on the side that the zero's sign says, where CHLO gives NaN.
-fn digamma(cx: &mut Cx<'_>, x: &Tensor) -> Lowered<Tensor> {
+pub(super) fn digamma(cx: &mut Cx<'_>, x: &Tensor) -> Lowered<Tensor> {
     let value = cx.unary(OpKind::ChloDigamma, x)?;
     let ones = cx.splat_like(x, -1.0)?;
     let pole = cx.div(&ones, x)?;

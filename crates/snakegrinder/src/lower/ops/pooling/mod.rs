@@ -3,6 +3,7 @@
 mod adaptive;
 mod average;
 mod maximum;
+mod unpool;
 
 use warpforge_ir::Attribute;
 use warpforge_ir::attr::DenseElements;
@@ -14,7 +15,7 @@ use crate::lower::value::value_type;
 pub(super) use self::adaptive::ranges;
 pub(super) use self::average::counts;
 
-pub(super) const TABLES: &[&[Op]] = &[adaptive::TABLE, average::TABLE, maximum::TABLE];
+pub(super) const TABLES: &[&[Op]] = &[adaptive::TABLE, average::TABLE, maximum::TABLE, unpool::TABLE];
 
 /// The windows of a pooling in its spatial dimensions, which are the last ones.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ mod variance;
 use super::prelude::*;
 
 pub(super) use self::cumulative::cumulative_sum;
-pub(super) use self::norm::norm_of;
+pub(super) use self::norm::{norm_of, shortened};
 pub(super) use self::softmax::{Kind as Softmax, softmax_of};
 pub(super) use self::sum::mean_of;
 pub(super) use self::variance::moments;

@@ -12,6 +12,12 @@ pub(super) const TABLE: &[Op] = &[
     op("aten.norm.ScalarOpt_dim", |cx, args| vector_norm(cx, args, "p")),
     op("aten.norm.ScalarOpt_dim_dtype", |cx, args| vector_norm(cx, args, "p")),
     op("aten.norm.ScalarOpt_dtype", |cx, args| vector_norm(cx, args, "p")),
+    op("aten.renorm.default", |cx, args| {
+        let x = args.tensor("self")?;
+        let axis = cx.axis(args.int("dim")?, x.rank())?;
+        let (order, most) = (args.float_or("p", 2.0)?, args.float_or("maxnorm", 0.0)?);
+        one(shortened(cx, &x, axis, order, most)?)
+    }),
 ];
 
 fn vector_norm(cx: &mut Cx<'_>, args: &Args<'_>, order: &str) -> Lowered<Outcome> {
@@ -72,6 +78,30 @@ pub(in super::super) fn norm_of(cx: &mut Cx<'_>, x: &Tensor, axes: &[usize], ord
     cx.with_number(OpKind::Power, &total, 1.0 / order)
 }
 
+/// A tensor whose slices along a dimension are at most so long; longer ones are scaled.
+pub(in super::super) fn shortened(
+    cx: &mut Cx<'_>,
+    x: &Tensor,
+    axis: usize,
+    order: f64,
+    most: f64,
+) -> Lowered<Tensor> {
+    // What PyTorch adds to a length that it divides by.
+    const MARGIN: f64 = 1e-7;
+    cx.require_axis(x, axis)?;
+    let wide = cx.convert(x, opmath(x.dtype))?;
+    let axes: Vec<usize> = (0..x.rank()).filter(|&at| at != axis).collect();
+    let length = norm_of(cx, &wide, &axes, order)?;
+    let long = cx.compare_number(Cmp::Gt, &length, most)?;
+    let divisor = cx.with_number(OpKind::Add, &length, MARGIN)?;
+    let (most, ones) = (cx.splat_like(&length, most)?, cx.splat_like(&length, 1.0)?);
+    let factor = cx.div(&most, &divisor)?;
+    let factor = cx.select(&long, &factor, &ones)?;
+    let factor = cx.spread(&factor, &x.dims, &axes)?;
+    let scaled = cx.mul(&wide, &factor)?;
+    cx.convert(&scaled, x.dtype)
+}
+
 /// The largest or smallest sum of a row or a column.
 fn matrix_norm(cx: &mut Cx<'_>, x: &Tensor, rows: usize, columns: usize, order: f64) -> Lowered<Tensor> {
     let (summed, left) = match order.abs() {
@@ -94,4 +124,24 @@ fn dist(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let axes: Vec<usize> = (0..difference.rank()).collect();
     let norm = norm_of(cx, &difference, &axes, order)?;
     one(cx.convert(&norm, dtype)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::super::testing::{Code::F32, Given::*, evaluated};
+
+    #[test]
+    fn only_what_is_too_long_is_shortened() {
+        let arguments = vec![
+            ("self", Floats(&[2, 2], vec![3.0, 4.0, 0.5, 0.0])),
+            ("p", Plain(json!({"as_int": 2}))),
+            ("dim", Plain(json!({"as_int": 0}))),
+            ("maxnorm", Plain(json!({"as_float": 1.0}))),
+        ];
+        let found = evaluated("aten.renorm.default", arguments, &[(F32, &[2, 2])]);
+        let expected = [0.6, 0.8, 0.5, 0.0];
+        assert!(found[0].iter().zip(expected).all(|(got, want)| (got - want).abs() < 1e-6), "{found:?}");
+    }
 }

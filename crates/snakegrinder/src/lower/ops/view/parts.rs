@@ -5,27 +5,28 @@ use crate::lower::alias::View;
 
 pub(super) const TABLE: &[Op] = &[
     view("aten.chunk.default", chunk),
-    view("aten.diagonal.default", diagonal),
-    op("aten.diagonal_copy.default", diagonal),
+    view("aten.diagonal.default", |cx, args| diagonal(cx, args, "self", (0, 1))),
+    view("aten.dsplit.array", |cx, args| split_along(cx, args, 2)),
+    view("aten.dsplit.int", |cx, args| split_along(cx, args, 2)),
+    view("aten.hsplit.array", |cx, args| split_along(cx, args, 1)),
+    view("aten.hsplit.int", |cx, args| split_along(cx, args, 1)),
+    view("aten.linalg_diagonal.default", |cx, args| diagonal(cx, args, "A", (-2, -1))),
     view("aten.narrow.default", narrow),
     view("aten.select.int", select),
-    op("aten.select_copy.int", select),
     op("aten.select_scatter.default", select_scatter),
     view("aten.slice.Tensor", slice),
-    op("aten.slice_copy.Tensor", slice),
     op("aten.slice_scatter.default", slice_scatter),
     view("aten.split.Tensor", split),
     view("aten.split.sizes", split_with_sizes),
-    op("aten.split_copy.Tensor", split),
     view("aten.split_with_sizes.default", split_with_sizes),
-    op("aten.split_with_sizes_copy.default", split_with_sizes),
     view("aten.tensor_split.indices", tensor_split_indices),
     view("aten.tensor_split.sections", tensor_split_sections),
     view("aten.unbind.int", unbind),
-    op("aten.unbind_copy.int", unbind),
     view("aten.unsafe_chunk.default", chunk),
     op("aten.unsafe_split.Tensor", split),
     op("aten.unsafe_split_with_sizes.default", split_with_sizes),
+    view("aten.vsplit.array", |cx, args| split_along(cx, args, 0)),
+    view("aten.vsplit.int", |cx, args| split_along(cx, args, 0)),
 ];
 
 /// An index counted from the end where it is negative.
@@ -214,29 +215,49 @@ fn split_with_sizes(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     pieces(cx, &x, axis, &lengths)
 }
 
+/// Cut along columns, rows or layers, in equal parts or at indices; columns of a vector are its elements.
+fn split_along(cx: &mut Cx<'_>, args: &Args<'_>, axis: usize) -> Lowered<Outcome> {
+    let x = args.tensor("self")?;
+    let axis = if axis == 1 && x.rank() == 1 { 0 } else { axis };
+    cx.require_axis(&x, axis)?;
+    match args.opt_int("sections")? {
+        Some(sections) => cut_in(cx, &x, axis, sections),
+        None => cut_at(cx, &x, axis, args.sizes("indices")?),
+    }
+}
+
 fn tensor_split_sections(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let x = args.tensor("self")?;
     let axis = cx.axis(args.int_or("dim", 0)?, x.rank())?;
-    let sections = args.int("sections")?;
+    cut_in(cx, &x, axis, args.int("sections")?)
+}
+
+/// So many parts, the first of which are longer by one where they cannot be equal.
+fn cut_in(cx: &mut Cx<'_>, x: &Tensor, axis: usize, sections: i64) -> Lowered<Outcome> {
     let whole = cx.known(&[x.dim(axis)])?[0];
     if !(1..=MOST_PARTS).contains(&sections) {
         return refuse(format!("a split in {sections} parts"));
     }
     let lengths: Vec<Size> =
         (0..sections).map(|at| Size::Int(whole / sections + i64::from(at < whole % sections))).collect();
-    pieces(cx, &x, axis, &lengths)
+    pieces(cx, x, axis, &lengths)
 }
 
 fn tensor_split_indices(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let x = args.tensor("self")?;
     let axis = cx.axis(args.int_or("dim", 0)?, x.rank())?;
-    let mut ends: Vec<Option<Size>> = args.sizes("indices")?.into_iter().map(Some).collect();
+    cut_at(cx, &x, axis, args.sizes("indices")?)
+}
+
+/// Parts that begin at these indices, and what is before the first.
+fn cut_at(cx: &mut Cx<'_>, x: &Tensor, axis: usize, indices: Vec<Size>) -> Lowered<Outcome> {
+    let mut ends: Vec<Option<Size>> = indices.into_iter().map(Some).collect();
     ends.push(None);
     let mut start: Option<Size> = None;
     let mut parts = Vec::new();
     for end in ends {
         let (from, to) = bounds(cx, &x.dim(axis), start, end.clone());
-        parts.push(cx.view(&x, View::Slice { axis, start: from, limit: to, step: 1 })?);
+        parts.push(cx.view(x, View::Slice { axis, start: from, limit: to, step: 1 })?);
         start = end;
     }
     Ok(vec![parts.into()])
@@ -256,11 +277,11 @@ fn unbind(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
 }
 
 /// The elements whose two indices differ by an offset, as the last dimension.
-fn diagonal(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
-    let x = args.tensor("self")?;
+fn diagonal(cx: &mut Cx<'_>, args: &Args<'_>, name: &str, dims: (i64, i64)) -> Lowered<Outcome> {
+    let x = args.tensor(name)?;
     let offset = args.int_or("offset", 0)?;
-    let first = cx.axis(args.int_or("dim1", 0)?, x.rank())?;
-    let second = cx.axis(args.int_or("dim2", 1)?, x.rank())?;
+    let first = cx.axis(args.int_or("dim1", dims.0)?, x.rank())?;
+    let second = cx.axis(args.int_or("dim2", dims.1)?, x.rank())?;
     if first == second {
         return refuse("a diagonal of one dimension");
     }
@@ -298,4 +319,18 @@ pub(in super::super) fn diagonal_of(
         return cx.reduce(OpKind::Or, &kept, &[rank - 1], Scalar::Bool(false));
     }
     cx.sum(&kept, &[rank - 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::super::testing::{Code::F32, Given::*, evaluated};
+
+    #[test]
+    fn the_diagonal_of_a_matrix_is_its_last_two_dimensions() {
+        let matrices = Floats(&[2, 2, 2], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+        let arguments = vec![("A", matrices), ("offset", Plain(json!({"as_int": -1})))];
+        assert_eq!(evaluated("aten.linalg_diagonal.default", arguments, &[(F32, &[2, 1])]), [[3.0, 7.0]]);
+    }
 }

@@ -5,30 +5,30 @@ use crate::lower::alias::View;
 use crate::lower::strides::can_view;
 
 pub(super) const TABLE: &[Op] = &[
+    view("aten.adjoint.default", adjoint),
     view("aten.alias.default", same),
-    op("aten.alias_copy.default", same),
-    view("aten.atleast_1d.default", |cx, args| at_least(cx, args, 1)),
-    view("aten.atleast_2d.default", |cx, args| at_least(cx, args, 2)),
+    view("aten.atleast_1d.Sequence", |cx, args| all_at_least(cx, args, 1)),
+    view("aten.atleast_1d.default", |cx, args| one(at_least(cx, &args.tensor("self")?, 1)?)),
+    view("aten.atleast_2d.Sequence", |cx, args| all_at_least(cx, args, 2)),
+    view("aten.atleast_2d.default", |cx, args| one(at_least(cx, &args.tensor("self")?, 2)?)),
+    view("aten.atleast_3d.Sequence", |cx, args| all_at_least(cx, args, 3)),
+    view("aten.atleast_3d.default", |cx, args| one(at_least(cx, &args.tensor("self")?, 3)?)),
     view("aten.broadcast_to.default", expand),
     view("aten.detach.default", same),
     view("aten.detach_.default", same),
-    op("aten.detach_copy.default", same),
     view("aten.expand.default", expand),
     view("aten.expand_as.default", expand_as),
-    op("aten.expand_copy.default", expand),
     view("aten.flatten.using_ints", flatten),
     view("aten.lift_fresh.default", same),
-    op("aten.lift_fresh_copy.default", same),
     view("aten.mT.default", |cx, args| swap(cx, args, -2, -1)),
-    view("aten.mH.default", |cx, args| swap(cx, args, -2, -1)),
-    view("aten.matrix_H.default", |cx, args| swap(cx, args, -2, -1)),
+    view("aten.mH.default", adjoint),
+    view("aten.matrix_H.default", adjoint),
     view("aten.moveaxis.int", movedim),
     view("aten.moveaxis.intlist", movedim),
     view("aten.movedim.int", movedim),
     view("aten.movedim.intlist", movedim),
     view("aten.numpy_T.default", reversed),
     view("aten.permute.default", permute),
-    op("aten.permute_copy.default", permute),
     view("aten.ravel.default", |cx, args| {
         let x = args.tensor("self")?;
         let dims = [x.numel()];
@@ -58,32 +58,18 @@ pub(super) const TABLE: &[Op] = &[
         let axes = cx.axes(&args.ints("dim")?, x.rank())?;
         squeeze(cx, &x, &axes)
     }),
-    op("aten.squeeze_copy.dim", |cx, args| {
-        let x = args.tensor("self")?;
-        let axis = cx.axis(args.int("dim")?, x.rank())?;
-        squeeze(cx, &x, &[axis])
-    }),
-    op("aten.squeeze_copy.dims", |cx, args| {
-        let x = args.tensor("self")?;
-        let axes = cx.axes(&args.ints("dim")?, x.rank())?;
-        squeeze(cx, &x, &axes)
-    }),
     view("aten.swapaxes.default", |cx, args| swap(cx, args, args.int("axis0")?, args.int("axis1")?)),
     view("aten.swapdims.default", |cx, args| swap(cx, args, args.int("dim0")?, args.int("dim1")?)),
     view("aten.t.default", transpose_matrix),
-    op("aten.t_copy.default", transpose_matrix),
     view("aten.transpose.int", |cx, args| swap(cx, args, args.int("dim0")?, args.int("dim1")?)),
-    op("aten.transpose_copy.int", |cx, args| swap(cx, args, args.int("dim0")?, args.int("dim1")?)),
     view("aten.unflatten.int", unflatten),
     op("aten._unsafe_view.default", view_as_size),
     view("aten.unsqueeze.default", unsqueeze),
-    op("aten.unsqueeze_copy.default", unsqueeze),
     view("aten.view.default", view_as_size),
     view("aten.view_as.default", |cx, args| {
         let (x, other) = (args.tensor("self")?, args.tensor("other")?);
         one(cx.view(&x, View::Reshape(other.dims.to_vec()))?)
     }),
-    op("aten.view_copy.default", view_as_size),
     view("aten._reshape_alias.default", |cx, args| {
         args.ignore(&["stride"]);
         view_as_size(cx, args)
@@ -164,13 +150,22 @@ fn squeeze(cx: &mut Cx<'_>, x: &Tensor, axes: &[usize]) -> Lowered<Outcome> {
     one(cx.view(x, View::Reshape(dims))?)
 }
 
-fn at_least(cx: &mut Cx<'_>, args: &Args<'_>, rank: usize) -> Lowered<Outcome> {
-    let x = args.tensor("self")?;
+/// A tensor of at least so many dimensions: new ones come first, the third one last.
+pub(in super::super) fn at_least(cx: &mut Cx<'_>, x: &Tensor, rank: usize) -> Lowered<Tensor> {
     let mut dims = x.dims.to_vec();
-    while dims.len() < rank {
+    while dims.len() < rank.min(2) {
         dims.insert(0, Size::Int(1));
     }
-    one(cx.view(&x, View::Reshape(dims))?)
+    while dims.len() < rank {
+        dims.push(Size::Int(1));
+    }
+    cx.view(x, View::Reshape(dims))
+}
+
+fn all_at_least(cx: &mut Cx<'_>, args: &Args<'_>, rank: usize) -> Lowered<Outcome> {
+    let tensors = args.tensors("tensors")?;
+    let wide: Vec<Tensor> = tensors.iter().map(|x| at_least(cx, x, rank)).collect::<Lowered<_>>()?;
+    Ok(vec![wide.into()])
 }
 
 fn permute(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
@@ -191,6 +186,14 @@ fn swap(cx: &mut Cx<'_>, args: &Args<'_>, first: i64, second: i64) -> Lowered<Ou
     let mut order: Vec<usize> = (0..x.rank()).collect();
     order.swap(first, second);
     one(cx.view(&x, View::Permute(order))?)
+}
+
+/// The transposed matrices of real numbers; complex ones would also be conjugated.
+fn adjoint(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    if args.tensor("self")?.dtype.is_complex() {
+        return refuse("an adjoint of complex numbers as a view");
+    }
+    swap(cx, args, -2, -1)
 }
 
 fn transpose_matrix(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {

@@ -6,10 +6,8 @@ use crate::graph::schema::SymInt;
 
 pub(super) const TABLE: &[Op] = &[
     view("aten.as_strided.default", as_strided),
-    op("aten.as_strided_copy.default", as_strided),
     op("aten.as_strided_scatter.default", as_strided_scatter),
     view("aten.unfold.default", unfold),
-    op("aten.unfold_copy.default", unfold),
 ];
 
 /// Windows along a dimension, as a new last dimension.
