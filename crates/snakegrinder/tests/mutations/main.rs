@@ -1,6 +1,7 @@
 //! Graphs of every operation, changed at random: whatever comes of it is a module or an error, never a panic.
 //!
-//! `nodes.jsonl` has one node a line, collected from real archives by `collect.py`. `WARPFORGE_MUTATIONS=N` changes each
+//! `nodes.jsonl` has one node a line, collected from real archives by `collect.py`, or written by hand where few models have
+//! the operation. `WARPFORGE_MUTATIONS=N` changes each
 //! of them N times instead of a few, with another random sequence each time where `WARPFORGE_SEED` says which.
 
 mod archive;
