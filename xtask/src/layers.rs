@@ -59,10 +59,12 @@ const UNSAFE: [(&str, &[&str]); 5] = [
     (
         "backend-gpu",
         &[
+            "collectives/mod.rs",
             "compiler/mod.rs",
             "cuda/networks/mod.rs",
             "driver/mod.rs",
-            "fake.rs",
+            "fake/mod.rs",
+            "hip/networks/mod.rs",
             "library/mod.rs",
             "products/mod.rs",
         ],

@@ -4,28 +4,27 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use warpforge_codegen::Products as Rounding;
-use warpforge_fusion::graph::import;
-use warpforge_fusion::simplify::simplify;
 use warpforge_runtime::{
     Backend, Capabilities, Device, ErrorKind, Executable, OnReference, Precision, Program, Reference, Target,
     Tier,
 };
 
-use crate::compile::{Failure, Request, make};
-use crate::cuda::networks::Networks;
+use crate::collectives::Collectives;
+use crate::compile::Failure;
 use crate::driver::{Driver, Gpu};
 use crate::error::{GpuError, Result};
-use crate::executable::Compiled;
 use crate::library::Vendor;
 use crate::lower::rounding;
-use crate::products::Products;
+use crate::networks::Networks;
+use crate::processes::{self, Devices, Site, Wanted};
+use crate::products::Library;
 
 /// The GPUs of a vendor.
 pub struct Gpus {
     vendor: Vendor,
     open: Mutex<HashMap<u32, Arc<Gpu>>>,
-    products: Mutex<HashMap<u32, Option<Arc<Products>>>>,
-    networks: Mutex<HashMap<u32, Option<Arc<Networks>>>>,
+    products: Mutex<HashMap<u32, Option<Library>>>,
+    networks: Mutex<HashMap<u32, Option<Networks>>>,
 }
 
 impl Gpus {
@@ -43,13 +42,13 @@ impl Gpus {
     }
 
     /// The vendor's products on a device; without them generated kernels do their work.
-    fn products(&self, gpu: &Arc<Gpu>, number: u32) -> Option<Arc<Products>> {
+    fn products(&self, gpu: &Arc<Gpu>, number: u32) -> Option<Library> {
         let mut kept = self.products.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept.get(&number) {
             return known.clone();
         }
-        let opened = match Products::of(gpu) {
-            Ok(products) => Some(Arc::new(products)),
+        let opened = match Library::of(gpu) {
+            Ok(products) => Some(products),
             Err(error) => {
                 tracing::warn!(%error, "generated kernels compute all products");
                 None
@@ -59,17 +58,14 @@ impl Gpus {
         opened
     }
 
-    /// cuDNN on a device, where the vendor has it; without it generated kernels do its work.
-    fn networks(&self, gpu: &Arc<Gpu>, number: u32) -> Option<Arc<Networks>> {
-        if self.vendor != Vendor::Cuda {
-            return None;
-        }
+    /// The vendor's convolutions on a device, and its attention; without them generated kernels do their work.
+    fn networks(&self, gpu: &Arc<Gpu>, number: u32) -> Option<Networks> {
         let mut kept = self.networks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept.get(&number) {
             return known.clone();
         }
         let opened = match Networks::of(gpu) {
-            Ok(networks) => Some(Arc::new(networks)),
+            Ok(networks) => Some(networks),
             Err(error) => {
                 tracing::warn!(%error, "generated kernels compute all convolutions and attention");
                 None
@@ -79,10 +75,7 @@ impl Gpus {
         opened
     }
 
-    fn gpu(&self, device: Device) -> Result<Arc<Gpu>> {
-        let number = self
-            .number(device)
-            .ok_or_else(|| GpuError::Other(format!("{device} is not a device of {}", self.vendor.name())))?;
+    fn gpu(&self, number: u32) -> Result<Arc<Gpu>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(gpu) = open.get(&number) {
             return Ok(Arc::clone(gpu));
@@ -93,18 +86,33 @@ impl Gpus {
     }
 }
 
+impl Devices for Gpus {
+    fn count(&self) -> u32 {
+        Driver::of(self.vendor).map_or(0, Driver::count)
+    }
+
+    fn site(&self, number: u32) -> Result<Site> {
+        let gpu = self.gpu(number)?;
+        let (products, networks) = (self.products(&gpu, number), self.networks(&gpu, number));
+        Ok(Site { gpu, products, networks })
+    }
+
+    fn collectives(&self) -> Result<Arc<Collectives>> {
+        Collectives::of(self.vendor)
+    }
+}
+
 impl Backend for Gpus {
     fn name(&self) -> &'static str {
         self.vendor.name()
     }
 
     fn devices(&self) -> Vec<Device> {
-        let count = Driver::of(self.vendor).map_or(0, Driver::count);
         let device = |number| match self.vendor {
             Vendor::Cuda => Device::Cuda(number),
             Vendor::Hip => Device::Hip(number),
         };
-        (0..count).map(device).collect()
+        (0..self.count()).map(device).collect()
     }
 
     fn why_not(&self, device: Device) -> Option<String> {
@@ -125,28 +133,21 @@ impl Backend for Gpus {
 
     fn compile(&self, program: &Program, target: &Target) -> warpforge_runtime::Result<Box<dyn Executable>> {
         let device = |error: GpuError| failed(self.vendor, &error);
-        let gpu = self.gpu(target.device).map_err(device)?;
-        let entry = program.entry();
-        let func = program.module().function(entry).ok_or_else(|| ErrorKind::Entry {
-            entry: entry.to_owned(),
-            reason: "there is no such function".to_owned(),
-        })?;
+        let number = self.number(target.device);
+        let number = number
+            .ok_or_else(|| {
+                GpuError::Other(format!("{} is not a device of {}", target.device, self.vendor.name()))
+            })
+            .map_err(device)?;
+        // A device that cannot be used is named before anything else.
+        self.gpu(number).map_err(device)?;
         let rounding = match &target.precision {
             Precision::Named(name) => rounding(name).unwrap_or_default(),
             _ => Rounding::default(),
         };
-        let made = import(func, &|at| program.weights().get(at).cloned())
-            .map_err(|error| Failure::Unsupported(error.to_string()))
-            .and_then(|graph| {
-                let graph = simplify(&graph);
-                let number = self.number(target.device).unwrap_or(0);
-                let products = self.products(&gpu, number);
-                let networks = self.networks(&gpu, number);
-                make(&gpu, &Request { program, graph, tier: target.tier, rounding, products, networks })
-            });
-        match made {
-            Ok(made) => {
-                let compiled = Compiled::new(made);
+        let wanted = Wanted { program, tier: target.tier, rounding };
+        match processes::compile(self, number, wanted) {
+            Ok(compiled) => {
                 if !compiled.on_reference().is_empty() {
                     // What the reference cannot evaluate either is named now, not in the middle of a run.
                     Reference.compile(program, target)?;

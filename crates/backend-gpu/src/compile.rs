@@ -4,23 +4,26 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use warpforge_codegen::{Argument, Dialect, Effort, Kernel, Options, Products as Rounding, Salt};
-use warpforge_fusion::cluster::{Cluster, Clusters, Kind};
-use warpforge_fusion::{Graph, Id};
+use warpforge_fusion::cluster::{Cluster, Clusters, Kind, Operand};
+use warpforge_fusion::{Graph, Id, Op};
 use warpforge_ir::TensorType;
 use warpforge_runtime::plan::{Place, Plan, plan};
 use warpforge_runtime::{Program, Tier};
 
 use crate::calibrate;
-use crate::cuda::networks::Networks;
+use crate::collectives::Meeting;
 use crate::driver::{Address, Buffer, Gpu, Stream};
 use crate::error::{GpuError, Result};
 use crate::executable::Made;
 use crate::library::Vendor;
 use crate::lower::{AttentionCall, Lowered, Masking, Seen, Setting, Task, Way, lower};
-use crate::products::{Products, WORKSPACE};
+use crate::networks::Networks;
+use crate::processes::Together;
+use crate::products::{Library, WORKSPACE};
 use crate::salt::Saltings;
 use crate::steps::{
-    Host, Kernels, Launch, Layout, Masks, Multiply, Netted, Planned, Step, dialect, scratch_bytes,
+    Exchanged, Host, Kernels, Launch, Layout, Masks, Multiply, Netted, Parallel, Planned, Step, dialect,
+    scratch_bytes,
 };
 
 /// Every value begins at a multiple of this.
@@ -39,9 +42,11 @@ pub(crate) struct Request<'a> {
     pub(crate) tier: Tier,
     pub(crate) rounding: Rounding,
     /// The vendor's products, where they are at hand.
-    pub(crate) products: Option<Arc<Products>>,
-    /// cuDNN, where it is.
-    pub(crate) networks: Option<Arc<Networks>>,
+    pub(crate) products: Option<Library>,
+    /// The vendor's convolutions, where they are.
+    pub(crate) networks: Option<Networks>,
+    /// What is for several processes.
+    pub(crate) together: Together,
 }
 
 /// Why a program was not made.
@@ -108,8 +113,9 @@ fn make_without(
     let setting = Setting {
         tier: request.tier,
         options: &options,
-        products: request.products.is_some(),
-        networks: request.networks.is_some(),
+        products: request.products.as_ref(),
+        networks: request.networks.as_ref().map(Networks::vendor),
+        together: &request.together,
         refused,
     };
     let lowered = lower(request.graph.clone(), &setting).map_err(Failure::Unsupported)?;
@@ -138,6 +144,7 @@ fn make_without(
         products: request.products.as_ref(),
         networks: request.networks.as_ref(),
         saltings: &saltings,
+        together: &request.together,
         salted: 0,
         masks: Masks::default(),
     };
@@ -149,6 +156,7 @@ fn make_without(
     // What only the work done once has read is of no more use.
     drop(passing);
     kept.shrink_to_fit();
+    let meetings = tasks.iter().filter_map(|task| task.meeting(&graph)).collect();
     Ok(Made {
         program: request.program.clone(),
         gpu: Arc::clone(gpu),
@@ -162,6 +170,7 @@ fn make_without(
         given,
         steps,
         saltings,
+        meetings,
     })
 }
 
@@ -176,7 +185,9 @@ impl Way {
             Way::Product(_) => "a product",
             Way::Convolution(_) => "a convolution",
             Way::Attention(_) => "attention",
-            Way::Host => "an operation on the host",
+            Way::Exchange(_) => "an exchange between processes",
+            Way::Grid(_) => "several processes",
+            Way::Host(_) => "an operation on the host",
         }
     }
 }
@@ -184,6 +195,16 @@ impl Way {
 impl Task {
     fn by_library(&self) -> bool {
         matches!(self.way, Way::Product(_) | Way::Convolution(_) | Way::Attention(_))
+    }
+
+    /// Where processes meet for it.
+    fn meeting(&self, graph: &Graph) -> Option<Meeting> {
+        match &self.way {
+            Way::Exchange(exchange) if !exchange.group.is_empty() => {
+                Some((graph.node(self.cluster.output).origin, exchange.group.clone()))
+            }
+            _ => None,
+        }
     }
 
     fn kernels(&self) -> impl Iterator<Item = &Kernel> {
@@ -201,7 +222,7 @@ fn workspace<'t>(tasks: impl Iterator<Item = &'t Task>) -> usize {
         Way::Emitted(emitted) => usize::try_from(scratch_bytes(emitted)).unwrap_or(usize::MAX),
         Way::Product(_) => WORKSPACE,
         Way::Convolution(_) | Way::Attention(_) => NETWORK_WORKSPACE,
-        Way::Host => 0,
+        Way::Exchange(_) | Way::Grid(_) | Way::Host(_) => 0,
     });
     bytes.max().unwrap_or(0)
 }
@@ -305,17 +326,18 @@ struct Builder<'a> {
     layout: &'a Layout,
     kernels: &'a Kernels,
     stream: &'a Stream,
-    products: Option<&'a Arc<Products>>,
-    networks: Option<&'a Arc<Networks>>,
+    products: Option<&'a Library>,
+    networks: Option<&'a Networks>,
     saltings: &'a Saltings,
+    together: &'a Together,
     /// Instrumented kernels so far.
     salted: usize,
     masks: Masks,
 }
 
 impl Builder<'_> {
-    fn networks(&self) -> Result<&Arc<Networks>> {
-        self.networks.ok_or_else(|| GpuError::Other("no cuDNN".to_owned()))
+    fn networks(&self) -> Result<&Networks> {
+        self.networks.ok_or_else(|| GpuError::Other("no library of convolutions".to_owned()))
     }
 
     /// The steps of tasks, or which of them libraries refuse.
@@ -349,7 +371,7 @@ impl Builder<'_> {
             return Err(GpuError::Other("a mask that is neither causal nor empty".to_owned()));
         }
         let causal = seen == Seen::UpToItself;
-        Netted::attention(call, causal, self.networks()?, self.layout, self.stream)
+        Netted::attention(call, causal, self.networks()?.cudnn()?, self.layout, self.stream)
     }
 
     fn steps(&mut self, task: &Task) -> Result<Vec<Planned>> {
@@ -381,14 +403,32 @@ impl Builder<'_> {
                 let step = self.attention(call)?;
                 one(Box::new(step), cost(self.graph, cluster))
             }
-            Way::Host => {
-                let Kind::Single(operands) = &cluster.kind else {
-                    return Err(GpuError::Other("only single operations run on the host".to_owned()));
+            Way::Exchange(exchange) => {
+                let end = self.together.world().end(&exchange.group, exchange.place);
+                let step = Exchanged::new(exchange, end, self.graph, single(cluster)?, self.layout)?;
+                one(Box::new(step), cost(self.graph, cluster))
+            }
+            Way::Grid(processes) => {
+                let Op::Reference(part) = &self.graph.node(cluster.output).op else {
+                    return Err(GpuError::Other("processes are started by one operation".to_owned()));
                 };
-                let step = Host::new(self.graph, cluster.output, operands, self.layout)?;
+                let (graph, layout) = (self.graph, self.layout);
+                let step = Parallel::new(processes, graph, single(cluster)?, &part.operands, layout)?;
+                one(Box::new(step), cost(self.graph, cluster))
+            }
+            Way::Host(why) => {
+                let step = Host::new(self.graph, single(cluster)?, why.clone(), self.layout)?;
                 one(Box::new(step), cost(self.graph, cluster))
             }
         })
+    }
+}
+
+/// The node of a cluster that is one operation, and its operands.
+fn single(cluster: &Cluster) -> Result<(Id, &[Operand])> {
+    match &cluster.kind {
+        Kind::Single(operands) => Ok((cluster.output, operands)),
+        _ => Err(GpuError::Other("only single operations run in this way".to_owned())),
     }
 }
 

@@ -11,6 +11,7 @@ use warpforge_runtime::{Bound, Counters, ErrorKind, Executable, Outcome, Program
 use warpforge_tensor::{Blob, Shape, Tensor};
 
 use crate::backend::failed;
+use crate::collectives::Meeting;
 use crate::driver::{Buffer, Event, Gpu, Graph, Pinned, Stream};
 use crate::error::{GpuError, Result};
 use crate::salt::{Saltings, Seen};
@@ -31,13 +32,24 @@ pub(crate) struct Made {
     pub(crate) given: Vec<Buffer>,
     pub(crate) steps: Vec<Planned>,
     pub(crate) saltings: Saltings,
+    /// Where it meets other processes, in order.
+    pub(crate) meetings: Vec<Meeting>,
 }
 
 /// A compiled program.
 pub(crate) struct Compiled {
+    /// Held while a run uses the memory. Dropped before what connects processes: that waits for recordings to go.
+    running: Mutex<Recording>,
     made: Made,
-    /// Held while a run uses the memory; the recorded steps, once they are.
-    running: Mutex<Option<Graph>>,
+}
+
+/// What runs leave for the next.
+#[derive(Default)]
+struct Recording {
+    /// The steps, once they are recorded.
+    graph: Option<Graph>,
+    /// Whether steps that settle in their first run have had it.
+    settled: bool,
 }
 
 impl Compiled {
@@ -45,11 +57,16 @@ impl Compiled {
         Self { made, running: Mutex::default() }
     }
 
+    /// Drops what is recorded.
+    pub(crate) fn forget_recording(&self) {
+        *self.lock() = Recording::default();
+    }
+
     fn failed(&self, error: &GpuError) -> warpforge_runtime::Error {
         failed(self.made.gpu.driver.vendor, error)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Graph>> {
+    fn lock(&self) -> MutexGuard<'_, Recording> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -66,20 +83,22 @@ impl Compiled {
     }
 
     /// Starts all steps: recorded ones at once, others one after the other.
-    fn start(&self, recorded: &mut Option<Graph>) -> Result<()> {
+    fn start(&self, recording: &mut Recording) -> Result<()> {
         let Made { gpu, stream, steps, .. } = &self.made;
         gpu.enter()?;
         if steps.is_empty() {
             return Ok(());
         }
-        if !steps.iter().all(|planned| planned.step.recordable()) {
-            return steps.iter().try_for_each(|planned| planned.step.start(stream));
+        let all = || steps.iter().try_for_each(|planned| planned.step.start(stream));
+        let unsettled = !recording.settled && steps.iter().any(|planned| planned.step.settles());
+        recording.settled = true;
+        if unsettled || !steps.iter().all(|planned| planned.step.recordable()) {
+            return all();
         }
-        if recorded.is_none() {
-            let all = || steps.iter().try_for_each(|planned| planned.step.start(stream));
-            *recorded = Some(stream.record(all)?);
+        if recording.graph.is_none() {
+            recording.graph = Some(stream.record(all)?);
         }
-        recorded.as_ref().map_or(Ok(()), |graph| graph.launch(stream))
+        recording.graph.as_ref().map_or(Ok(()), |graph| graph.launch(stream))
     }
 
     fn results(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
@@ -148,14 +167,14 @@ impl Executable for Compiled {
             let backend = self.made.gpu.driver.vendor.name();
             return Err(ErrorKind::NotOffered { backend, what: "observe values".to_owned() }.into());
         }
-        let mut recorded = self.lock();
+        let mut recording = self.lock();
         let mut run = || -> Result<Outcome> {
             self.upload(inputs)?;
             // Instrumented kernels say what they saw, whether they are asked or not.
             let profile = if options.profile || self.made.saltings.any() {
                 self.profiled()?
             } else {
-                self.start(&mut recorded)?;
+                self.start(&mut recording)?;
                 Profile::default()
             };
             Ok(Outcome { outputs: self.results(inputs)?, profile })
@@ -165,13 +184,13 @@ impl Executable for Compiled {
 
     fn bind(&self, inputs: &[Tensor]) -> warpforge_runtime::Result<Option<Box<dyn Bound + '_>>> {
         self.made.program.arguments(inputs)?;
-        let recorded = self.lock();
+        let recording = self.lock();
         let moments = || -> Result<[Event; 2]> {
             self.upload(inputs)?;
             Ok([Event::new(&self.made.gpu)?, Event::new(&self.made.gpu)?])
         };
         let moments = moments().map_err(|error| self.failed(&error))?;
-        Ok(Some(Box::new(Held { compiled: self, recorded, moments, inputs: inputs.to_vec() })))
+        Ok(Some(Box::new(Held { compiled: self, recording, moments, inputs: inputs.to_vec() })))
     }
 
     fn counters(&self) -> Option<Counters> {
@@ -194,15 +213,14 @@ impl Executable for Compiled {
     }
 
     fn on_reference(&self) -> Vec<String> {
-        let steps = self.made.steps.iter().filter(|planned| planned.step.is_reference());
-        steps.map(|planned| planned.step.name()).collect()
+        self.made.steps.iter().flat_map(|planned| planned.step.on_reference()).collect()
     }
 }
 
 /// A program with its inputs on the device.
 struct Held<'c> {
     compiled: &'c Compiled,
-    recorded: MutexGuard<'c, Option<Graph>>,
+    recording: MutexGuard<'c, Recording>,
     moments: [Event; 2],
     inputs: Vec<Tensor>,
 }
@@ -213,7 +231,7 @@ impl Bound for Held<'_> {
         let [begin, end] = &self.moments;
         let mut run = || {
             begin.record(stream)?;
-            self.compiled.start(&mut self.recorded)?;
+            self.compiled.start(&mut self.recording)?;
             end.record(stream)?;
             stream.synchronise()?;
             end.since(begin)

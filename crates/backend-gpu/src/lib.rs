@@ -6,6 +6,7 @@
 
 mod backend;
 mod calibrate;
+mod collectives;
 mod compile;
 mod compiler;
 mod cuda;
@@ -17,7 +18,9 @@ mod fake;
 mod hip;
 pub mod library;
 mod lower;
+mod networks;
 pub mod probe;
+mod processes;
 mod products;
 mod salt;
 mod steps;

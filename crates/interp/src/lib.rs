@@ -24,7 +24,8 @@ mod value;
 
 pub use custom_calls::CustomCall;
 pub use error::{Error, ErrorKind, Result};
-pub use machine::Interpreter;
+pub use machine::{Interpreter, ProcessId};
+pub use ops::collective::Grid;
 pub use ops::{is_evaluated, why_unsupported};
 pub use options::{Limits, Observer, Options};
 pub use value::Value;

@@ -34,6 +34,10 @@ pub(crate) const PRODUCTS: Wanted = Wanted {
 pub(crate) const NETWORKS: Wanted =
     Wanted { what: "cuDNN", names: &["libcudnn.so.9", "libcudnn.so"], vendor: Vendor::Cuda, driver: false };
 
+/// What several processes do together.
+pub(crate) const COLLECTIVES: Wanted =
+    Wanted { what: "NCCL", names: &["libnccl.so.2", "libnccl.so"], vendor: Vendor::Cuda, driver: false };
+
 /// The oldest driver that will do: CUDA 12.0.
 pub(crate) const OLDEST: i32 = 12_000;
 

@@ -1,5 +1,7 @@
 //! AMD: the names of its libraries and the numbers of its interfaces.
 
+pub(crate) mod networks;
+
 use crate::driver::Attributes;
 use crate::library::{Vendor, Wanted};
 use crate::products::Numbers;
@@ -27,6 +29,22 @@ pub(crate) const PRODUCTS: Wanted = Wanted {
     vendor: Vendor::Hip,
     driver: false,
 };
+
+/// Matrix products where hipBLASLt is not there or refuses.
+pub(crate) const OLDER_PRODUCTS: Wanted = Wanted {
+    what: "rocBLAS",
+    names: &["librocblas.so.5", "librocblas.so.4", "librocblas.so"],
+    vendor: Vendor::Hip,
+    driver: false,
+};
+
+/// Convolutions.
+pub(crate) const NETWORKS: Wanted =
+    Wanted { what: "MIOpen", names: &["libMIOpen.so.1", "libMIOpen.so"], vendor: Vendor::Hip, driver: false };
+
+/// What several processes do together.
+pub(crate) const COLLECTIVES: Wanted =
+    Wanted { what: "RCCL", names: &["librccl.so.1", "librccl.so"], vendor: Vendor::Hip, driver: false };
 
 /// The oldest runtime that will do: HIP 6.0.
 pub(crate) const OLDEST: i32 = 60_000_000;

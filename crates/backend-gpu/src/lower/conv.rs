@@ -1,4 +1,4 @@
-//! Convolutions as cuDNN takes them: channels last, and a chain of operations on the result.
+//! Convolutions as the vendors' libraries take them: channels last, and a chain of operations on the result.
 
 use warpforge_codegen::{Options, Products as Rounding};
 use warpforge_fusion::cluster::{BodyOp, Epilogue, Kind, Operand, Product};
@@ -10,7 +10,8 @@ use warpforge_tensor::{ElementType, FloatType};
 use super::Task;
 use super::epilogue::{converted, is_like_tile, is_per_column, is_whole, number};
 use super::operands::Operands;
-use crate::cuda::networks::{Pointwise, Windows};
+use crate::library::Vendor;
+use crate::networks::{Pointwise, Windows};
 
 /// What an operation of the chain takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,7 +36,7 @@ pub(crate) struct Link {
     pub(crate) with: Option<Taken>,
 }
 
-/// A convolution by cuDNN.
+/// A convolution by a library.
 #[derive(Debug, Clone)]
 pub(crate) struct ConvCall {
     pub(crate) input: Id,
@@ -67,8 +68,8 @@ impl ConvCall {
     }
 }
 
-/// Whether cuDNN may have this convolution.
-pub(super) fn supported(graph: &Graph, product: &Product) -> bool {
+/// Whether a vendor's library may have this convolution.
+pub(super) fn supported(graph: &Graph, product: &Product, vendor: Vendor, options: &Options) -> bool {
     let node = graph.node(product.node);
     let Op::Conv(conv) = &node.op else { return false };
     let narrow =
@@ -82,6 +83,39 @@ pub(super) fn supported(graph: &Graph, product: &Product) -> bool {
         && input == weights
         && narrow(input)
         && narrow(node.element)
+        && (vendor == Vendor::Cuda || is_for_miopen(conv, (input, node.element), options))
+}
+
+/// MIOpen gives what it takes, and pads both sides alike.
+fn is_for_miopen(conv: &Conv, (input, output): (ElementType, ElementType), options: &Options) -> bool {
+    let rounded = input == ElementType::F32 && matches!(options.products, Rounding::Bf16 | Rounding::F16);
+    input == output && !rounded && conv.padding.iter().all(|&(low, high)| low == high)
+}
+
+/// A convolution that a library is asked for.
+pub(super) struct Asked<'a> {
+    pub(super) product: &'a Product,
+    /// Where the result goes.
+    pub(super) output: Id,
+    /// Whose library.
+    pub(super) vendor: Option<Vendor>,
+}
+
+/// Whether MIOpen's fusion plans have a chain: a number for each channel is added, nothing below zero is left, or both.
+/// Which algorithm a plan takes is not known, so that where f32 must be f32 it has none.
+fn is_fused_by_miopen(graph: &Graph, chain: &[Link], element: ElementType, output: Id, exact: bool) -> bool {
+    let is_bias = |link: &Link| match (link.op, link.of, link.with) {
+        (Pointwise::Add, Taken::Result, Some(Taken::Channels(id))) => graph.node(id).element == element,
+        _ => false,
+    };
+    let is_relu = |link: &Link| link.op == Pointwise::Relu;
+    let known = match chain {
+        [] => return true,
+        [one] => is_bias(one) || is_relu(one),
+        [first, second] => is_bias(first) && is_relu(second),
+        _ => false,
+    };
+    known && !exact && graph.node(output).element == element
 }
 
 /// Makes the call of a convolution; `None` where its epilogue is no chain.
@@ -89,8 +123,7 @@ pub(super) fn call(
     operands: &mut Operands,
     tasks: &mut Vec<Task>,
     options: &Options,
-    product: &Product,
-    output: Id,
+    &Asked { product, output, vendor }: &Asked<'_>,
 ) -> Result<Option<ConvCall>, String> {
     let graph = &operands.graph;
     let Op::Conv(conv) = graph.node(product.node).op.clone() else { return Ok(None) };
@@ -102,6 +135,10 @@ pub(super) fn call(
         },
     };
     let own = graph.node(product.operands[0].value).element;
+    let exact = own == ElementType::F32 && options.products == Rounding::Model;
+    if vendor == Some(Vendor::Hip) && !is_fused_by_miopen(graph, &chain, own, output, exact) {
+        return Ok(None);
+    }
     let output_dims = graph.node(product.node).dims.clone();
     let element = match (own, options.products) {
         (ElementType::Float(FloatType::F32), Rounding::Bf16) => ElementType::Float(FloatType::Bf16),
@@ -122,7 +159,6 @@ pub(super) fn call(
     };
     let weights_dims = view.dims.clone();
     let weights = operands.dense(tasks, options, &Operand { value: weights.value, view }, element)?.value;
-    let exact = own == ElementType::F32 && options.products == Rounding::Model;
     let windows = windows(&conv);
     Ok(Some(ConvCall {
         input,

@@ -24,6 +24,11 @@ impl Fused {
     pub(super) fn none(output: Id) -> Self {
         Self { bias: None, residual: None, activation: Activation::None, output }
     }
+
+    /// Whether nothing is done but that a value like the result is added, which every library has.
+    pub(super) fn is_sum(&self) -> bool {
+        self.bias.is_none() && self.activation == Activation::None
+    }
 }
 
 /// A loop over a product's result as the library's own, when it is one.

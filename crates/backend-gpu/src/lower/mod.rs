@@ -14,6 +14,7 @@ mod tidy;
 mod unfused;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use warpforge_codegen::{Emitted, Options, Products as Rounding, emit};
 use warpforge_fusion::cluster::{Cluster, Clusters, Kind, clusters};
@@ -29,18 +30,28 @@ pub(crate) use predicate::{Seen, seen};
 use operands::Operands;
 use predicate::Predicates;
 
+use crate::collectives::Exchange;
+use crate::library::Vendor;
+use crate::processes::{Shared, Together};
+use crate::products::Library;
+use crate::steps::Processes;
+
 /// How a cluster is computed.
 pub(crate) enum Way {
     /// By generated kernels.
     Emitted(Emitted),
     /// By the vendor's products.
     Product(Box<Call>),
-    /// By cuDNN's convolutions.
+    /// By the vendor's convolutions.
     Convolution(Box<ConvCall>),
     /// By cuDNN's attention.
     Attention(Box<AttentionCall>),
-    /// By the reference on the host.
-    Host,
+    /// By an exchange with other processes.
+    Exchange(Arc<Exchange>),
+    /// By processes on several devices.
+    Grid(Arc<Processes>),
+    /// By the reference on the host; why, where more is known than that nothing else has it.
+    Host(Option<String>),
 }
 
 /// A cluster and how it is computed.
@@ -73,10 +84,12 @@ pub(crate) struct Lowered {
 pub(crate) struct Setting<'a> {
     pub(crate) tier: Tier,
     pub(crate) options: &'a Options,
-    /// Whether the vendor's products are at hand.
-    pub(crate) products: bool,
-    /// Whether cuDNN is.
-    pub(crate) networks: bool,
+    /// The vendor's products, where they are at hand.
+    pub(crate) products: Option<&'a Library>,
+    /// Whose library of convolutions is.
+    pub(crate) networks: Option<Vendor>,
+    /// What is for several processes.
+    pub(crate) together: &'a Together,
     /// Outputs of clusters that a library was asked for and refused.
     pub(crate) refused: &'a HashSet<Id>,
 }
@@ -88,7 +101,7 @@ pub(crate) struct Setting<'a> {
 /// When one can be computed in no way but by the reference as a whole: what it is.
 pub(crate) fn lower(graph: Graph, setting: &Setting<'_>) -> Result<Lowered, String> {
     // Where a product of bytes lies so that the library does not take it, all stay with the reference.
-    let library = setting.tier == Tier::Production && setting.products && bytes::any(&graph);
+    let library = setting.tier == Tier::Production && setting.products.is_some() && bytes::any(&graph);
     match library.then(|| lower_with(graph.clone(), setting, true)) {
         Some(Ok(lowered)) => Ok(lowered),
         _ => lower_with(graph, setting, false),
@@ -152,6 +165,15 @@ impl Lowering<'_> {
     /// Adds what computes a cluster.
     fn add(&mut self, cluster: Cluster) -> Result<(), String> {
         let graph = &self.operands.graph;
+        let way = self.setting.together.of(&graph.node(cluster.output).op).map(|shared| match shared {
+            Shared::Exchange(exchange) => Way::Exchange(Arc::clone(exchange)),
+            Shared::Grid(processes) => Way::Grid(Arc::clone(processes)),
+            Shared::Reference(why) => Way::Host(Some(why.to_owned())),
+        });
+        if let Some(way) = way {
+            self.tasks.push(Task::new(cluster, way));
+            return Ok(());
+        }
         if results_are_empty(graph, &cluster) {
             return Ok(());
         }
@@ -163,16 +185,26 @@ impl Lowering<'_> {
         }
         let libraries =
             self.setting.tier == Tier::Production && !self.setting.refused.contains(&cluster.output);
+        if self.is_asked_again(&cluster)
+            && let Some(parts) = split::parts(&cluster)
+        {
+            return parts.into_iter().try_for_each(|part| self.add(part));
+        }
         match &cluster.kind {
             Kind::Dot(product)
-                if libraries && self.setting.products && geometry::supported(graph, product) =>
+                if libraries && self.setting.products.is_some() && geometry::supported(graph, product) =>
             {
                 return self.add_product(&cluster, &product.clone());
             }
-            Kind::Conv(product) if libraries && self.setting.networks && conv::supported(graph, product) => {
+            Kind::Conv(product)
+                if libraries
+                    && self.setting.networks.is_some_and(|vendor| {
+                        conv::supported(graph, product, vendor, self.setting.options)
+                    }) =>
+            {
                 return self.add_convolution(&cluster, &product.clone());
             }
-            Kind::Attention(attention) if libraries && self.setting.networks => {
+            Kind::Attention(attention) if libraries && self.setting.networks == Some(Vendor::Cuda) => {
                 let known = attention::Known { constant: &self.constant, in_memory: &self.in_memory };
                 let predicates = &mut self.predicates;
                 if let Some(call) = attention::call(graph, attention, cluster.output, &known, predicates) {
@@ -186,7 +218,7 @@ impl Lowering<'_> {
         // Wide attention is faster by the library's products, with the scores in memory, than by a kernel of ours.
         if let Kind::Attention(attention) = &cluster.kind
             && libraries
-            && self.setting.products
+            && self.setting.products.is_some()
             && graph.node(attention.scores.operands[0].value).element == ElementType::F32
             && let Some(parts) = split::parts(&cluster)
         {
@@ -195,7 +227,7 @@ impl Lowering<'_> {
         let reason = match emit(graph, &cluster, self.setting.options) {
             // No kernel at all is right for what has no elements, which operations of the host do not say of themselves.
             Ok(emitted) if emitted.kernels.is_empty() && is_host(graph, &cluster) => {
-                self.tasks.push(Task::new(cluster, Way::Host));
+                self.tasks.push(Task::new(cluster, Way::Host(None)));
                 return Ok(());
             }
             Ok(emitted) => {
@@ -208,20 +240,34 @@ impl Lowering<'_> {
             return parts.into_iter().try_for_each(|part| self.add(part));
         }
         if is_host(graph, &cluster) {
-            self.tasks.push(Task::new(cluster, Way::Host));
+            self.tasks.push(Task::new(cluster, Way::Host(None)));
             return Ok(());
         }
         Err(reason.to_string())
     }
 
-    /// A convolution by cuDNN, what it cannot do to the result by a kernel after it.
+    /// Whether a library that refused a product or a convolution with its epilogue is asked for it without.
+    fn is_asked_again(&self, cluster: &Cluster) -> bool {
+        let Setting { tier, products, networks, refused, .. } = self.setting;
+        let again = match &cluster.kind {
+            Kind::Dot(product) => product.epilogue.is_some() && products.is_some_and(Library::has_second),
+            // MIOpen fuses little of what it computes.
+            Kind::Conv(product) => product.epilogue.is_some() && *networks == Some(Vendor::Hip),
+            _ => false,
+        };
+        again && *tier == Tier::Production && refused.contains(&cluster.output)
+    }
+
+    /// A convolution by the vendor's library, what it cannot do to the result by a kernel after it.
     fn add_convolution(
         &mut self,
         cluster: &Cluster,
         product: &warpforge_fusion::cluster::Product,
     ) -> Result<(), String> {
         let options = self.setting.options;
-        let made = conv::call(&mut self.operands, &mut self.tasks, options, product, cluster.output)?;
+        let vendor = self.setting.networks;
+        let asked = conv::Asked { product, output: cluster.output, vendor };
+        let made = conv::call(&mut self.operands, &mut self.tasks, options, &asked)?;
         let Some(call) = made else {
             let parts = split::parts(cluster).ok_or("a convolution cannot be taken from its epilogue")?;
             return parts.into_iter().try_for_each(|part| self.add(part));
@@ -245,7 +291,9 @@ impl Lowering<'_> {
                 return parts.into_iter().try_for_each(|part| self.add(part));
             }
             Some(epilogue) => {
-                match epilogue::of_library(&self.operands.graph, product, epilogue, cluster.output) {
+                let fused = epilogue::of_library(&self.operands.graph, product, epilogue, cluster.output);
+                let library = self.setting.products;
+                match fused.filter(|fused| fused.is_sum() || library.is_some_and(Library::has_epilogues)) {
                     Some(fused) => fused,
                     None => {
                         let parts =

@@ -31,7 +31,7 @@ pub(super) fn hoist(graph: &Graph, once: &mut Vec<Task>, tasks: &mut Vec<Task>, 
         let node = graph.node(output);
         let given = outputs.iter().any(|given| given.value == output);
         let fits = bytes + node.bytes() <= MOST_BYTES;
-        let plain = !matches!(task.way, Way::Host) && !matches!(node.op, Op::Reference(_));
+        let plain = !matches!(task.way, Way::Host(_)) && !matches!(node.op, Op::Reference(_));
         if plain && fits && !given && task.cluster.reads().iter().all(|&id| is_known(&known, id)) {
             bytes += node.bytes();
             known.insert(output);

@@ -1,14 +1,18 @@
-//! Matrix products by the vendor's library: cuBLASLt or hipBLASLt, whose interfaces are the same but for names and numbers.
+//! Matrix products by the vendor's library: cuBLASLt or hipBLASLt, whose interfaces are the same but for names and numbers;
+//! where hipBLASLt is not there or refuses, rocBLAS.
 
 // The library is foreign.
 #![allow(unsafe_code)]
 
+mod library;
 mod plan;
+pub(crate) mod rocblas;
 
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock};
 
+pub(crate) use library::{Library, Runs};
 pub(crate) use plan::{Activation, Matrix, Places, Plan, Product, Sums};
 
 use crate::driver::{Gpu, Handle};

@@ -16,6 +16,8 @@ use crate::error::{GpuError, Result};
 /// An operation on the reference.
 pub(crate) struct Host {
     part: Arc<Part>,
+    /// Why it is not on the device, where more is known than that nothing there computes it.
+    why: Option<String>,
     inputs: Vec<(Address, ElementType, Vec<usize>)>,
     /// The results that something reads: their positions, addresses and bytes.
     results: Vec<(usize, Address, usize)>,
@@ -23,7 +25,12 @@ pub(crate) struct Host {
 
 impl Host {
     /// The operation of a node.
-    pub(crate) fn new(graph: &Graph, node: Id, operands: &[Operand], layout: &Layout) -> Result<Self> {
+    pub(crate) fn new(
+        graph: &Graph,
+        (node, operands): (Id, &[Operand]),
+        why: Option<String>,
+        layout: &Layout,
+    ) -> Result<Self> {
         let Op::Reference(part) = &graph.node(node).op else {
             return Err(GpuError::Other(format!("{} cannot run on the host", graph.node(node).op.name())));
         };
@@ -36,6 +43,7 @@ impl Host {
         });
         Ok(Self {
             part: Arc::clone(part),
+            why,
             inputs: operands.iter().map(typed).collect(),
             results: given.collect(),
         })
@@ -79,6 +87,7 @@ impl Step for Host {
     }
 
     fn name(&self) -> String {
-        format!("{} (reference)", self.part.name)
+        let why = self.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        format!("{} (reference{why})", self.part.name)
     }
 }

@@ -1,17 +1,21 @@
 //! What a run does, one step after the other on a stream.
 
+mod exchange;
 mod host;
 mod kernels;
 mod launch;
 mod mask;
 mod network;
+mod processes;
 mod product;
 
+pub(crate) use exchange::Exchanged;
 pub(crate) use host::Host;
 pub(crate) use kernels::{Kernels, dialect};
 pub(crate) use launch::{Launch, scratch_bytes};
 pub(crate) use mask::Masks;
 pub(crate) use network::Netted;
+pub(crate) use processes::{Parallel, Processes};
 pub(crate) use product::Multiply;
 
 use warpforge_fusion::Id;
@@ -29,9 +33,19 @@ pub(crate) trait Step: Send + Sync {
         true
     }
 
+    /// Whether its first run does more than others, so that a later one is what can be recorded.
+    fn settles(&self) -> bool {
+        false
+    }
+
     /// Whether the reference computes it.
     fn is_reference(&self) -> bool {
         false
+    }
+
+    /// What of it the reference computes.
+    fn on_reference(&self) -> Vec<String> {
+        if self.is_reference() { vec![self.name()] } else { Vec::new() }
     }
 
     /// Kernels that it launches.

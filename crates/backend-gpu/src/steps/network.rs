@@ -1,4 +1,4 @@
-//! Convolutions and attention by cuDNN.
+//! Convolutions and attention by the vendor's library.
 
 use std::sync::Arc;
 
@@ -6,12 +6,14 @@ use warpforge_fusion::Graph;
 use warpforge_tensor::ElementType;
 
 use super::{Layout, Step};
-use crate::cuda::networks::{Network, Networks, Place, Plan, Value};
+use crate::cuda::networks::{Network, Networks as Cudnn, Place, Plan as CudnnPlan, Value};
 use crate::driver::Stream;
 use crate::error::{GpuError, Result};
+use crate::hip::networks as miopen;
 use crate::lower::{AttentionCall, ConvCall, Heads, Taken};
+use crate::networks::{Networks, Plan, Pointwise};
 
-/// A graph of cuDNN's operations.
+/// A convolution or attention.
 pub(crate) struct Netted {
     plan: Plan,
     name: String,
@@ -21,53 +23,18 @@ impl Netted {
     /// A convolution with its chain.
     pub(crate) fn convolution(
         call: &ConvCall,
-        library: &Arc<Networks>,
+        library: &Networks,
         graph: &Graph,
         layout: &Layout,
         stream: &Stream,
     ) -> Result<Self> {
-        let mut network = Network::new(library);
-        let in_memory = |id| Place::Memory(layout.address(id));
-        let (dims, strides) = channels_last(&call.input_dims);
-        let operand = graph.node(call.input).element;
-        let input = network.tensor(operand, &dims, &strides, in_memory(call.input))?;
-        let (dims, strides) = channels_last(&call.weights_dims);
-        let weights = network.tensor(operand, &dims, &strides, in_memory(call.weights))?;
-        let (dims, strides) = channels_last(&call.output_dims);
-        let given = graph.node(call.output).element;
-        let result = |network: &mut Network, last: bool| {
-            let (element, place) =
-                if last { (given, in_memory(call.output)) } else { (ElementType::F32, Place::Between) };
-            network.tensor(element, &dims, &strides, place)
+        let plan = match library {
+            Networks::Cudnn(library) => Plan::Cudnn(by_cudnn(call, library, graph, layout, stream)?),
+            Networks::Miopen(library) => Plan::Miopen(by_miopen(call, library, graph, layout, stream)?),
         };
-        let first = result(&mut network, call.chain.is_empty())?;
-        network.convolution(input, weights, first, &call.windows)?;
-        let mut links: Vec<Value> = Vec::new();
-        for (at, link) in call.chain.iter().enumerate() {
-            let rank = dims.len();
-            let take = |network: &mut Network, taken: Taken| match taken {
-                Taken::Result => Ok(first),
-                Taken::Link(at) => Ok(links[at]),
-                Taken::Number(number) => network.number(number, rank),
-                Taken::Like(id) => network.tensor(graph.node(id).element, &dims, &strides, in_memory(id)),
-                Taken::Channels(id) => {
-                    let (mut one, channels) = (vec![1; rank], dims[1]);
-                    one[1] = channels;
-                    let mut steps = vec![channels; rank];
-                    steps[1] = 1;
-                    network.tensor(graph.node(id).element, &one, &steps, in_memory(id))
-                }
-            };
-            let of = take(&mut network, link.of)?;
-            let with = link.with.map(|with| take(&mut network, with)).transpose()?;
-            let to = result(&mut network, at + 1 == call.chain.len())?;
-            network.pointwise(link.op, of, with, to)?;
-            links.push(to);
-        }
-        let room = (layout.workspace.address(), layout.workspace.bytes());
-        let plan = network.plan(call.exact, room, stream)?;
         let sizes = |dims: &[usize]| dims.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
         let (inputs, windows, links) = (sizes(&call.input_dims), sizes(&call.weights_dims), call.chain.len());
+        let operand = graph.node(call.input).element;
         Ok(Self {
             plan,
             name: format!("library convolution {windows} over {inputs} {operand} + {links} operations"),
@@ -78,7 +45,7 @@ impl Netted {
     pub(crate) fn attention(
         call: &AttentionCall,
         causal: bool,
-        library: &Arc<Networks>,
+        library: &Arc<Cudnn>,
         layout: &Layout,
         stream: &Stream,
     ) -> Result<Self> {
@@ -94,8 +61,97 @@ impl Netted {
         let masked = if causal { ", causal" } else { "" };
         let element = call.element;
         let sizes = format!("{batch}x{heads}{shared}x{rows}x{columns}");
+        let plan = Plan::Cudnn(plan);
         Ok(Self { plan, name: format!("library attention {sizes}, {width} to {given} {element}{masked}") })
     }
+}
+
+/// A convolution with its chain, as a graph of cuDNN's.
+fn by_cudnn(
+    call: &ConvCall,
+    library: &Arc<Cudnn>,
+    graph: &Graph,
+    layout: &Layout,
+    stream: &Stream,
+) -> Result<CudnnPlan> {
+    let mut network = Network::new(library);
+    let in_memory = |id| Place::Memory(layout.address(id));
+    let (dims, strides) = channels_last(&call.input_dims);
+    let operand = graph.node(call.input).element;
+    let input = network.tensor(operand, &dims, &strides, in_memory(call.input))?;
+    let (dims, strides) = channels_last(&call.weights_dims);
+    let weights = network.tensor(operand, &dims, &strides, in_memory(call.weights))?;
+    let (dims, strides) = channels_last(&call.output_dims);
+    let given = graph.node(call.output).element;
+    let result = |network: &mut Network, last: bool| {
+        let (element, place) =
+            if last { (given, in_memory(call.output)) } else { (ElementType::F32, Place::Between) };
+        network.tensor(element, &dims, &strides, place)
+    };
+    let first = result(&mut network, call.chain.is_empty())?;
+    network.convolution(input, weights, first, &call.windows)?;
+    let mut links: Vec<Value> = Vec::new();
+    for (at, link) in call.chain.iter().enumerate() {
+        let rank = dims.len();
+        let take = |network: &mut Network, taken: Taken| match taken {
+            Taken::Result => Ok(first),
+            Taken::Link(at) => Ok(links[at]),
+            Taken::Number(number) => network.number(number, rank),
+            Taken::Like(id) => network.tensor(graph.node(id).element, &dims, &strides, in_memory(id)),
+            Taken::Channels(id) => {
+                let (mut one, channels) = (vec![1; rank], dims[1]);
+                one[1] = channels;
+                let mut steps = vec![channels; rank];
+                steps[1] = 1;
+                network.tensor(graph.node(id).element, &one, &steps, in_memory(id))
+            }
+        };
+        let of = take(&mut network, link.of)?;
+        let with = link.with.map(|with| take(&mut network, with)).transpose()?;
+        let to = result(&mut network, at + 1 == call.chain.len())?;
+        network.pointwise(link.op, of, with, to)?;
+        links.push(to);
+    }
+    let room = (layout.workspace.address(), layout.workspace.bytes());
+    network.plan(call.exact, room, stream)
+}
+
+/// A convolution by MIOpen, whose chain is a bias, a ReLU, or both.
+fn by_miopen(
+    call: &ConvCall,
+    library: &Arc<miopen::Networks>,
+    graph: &Graph,
+    layout: &Layout,
+    stream: &Stream,
+) -> Result<miopen::Plan> {
+    let shaped = |dims: &[usize]| {
+        let (dims, strides) = channels_last(dims);
+        miopen::Shaped { dims, strides }
+    };
+    let bias = call.chain.iter().find_map(|link| match link.with {
+        Some(Taken::Channels(id)) => Some(id),
+        _ => None,
+    });
+    let channels = |dims: &[usize]| dims.last().copied().unwrap_or(1);
+    let problem = miopen::Problem {
+        element: graph.node(call.input).element,
+        input: shaped(&call.input_dims),
+        weights: shaped(&call.weights_dims),
+        output: shaped(&call.output_dims),
+        windows: call.windows.clone(),
+        groups: channels(&call.input_dims) / channels(&call.weights_dims).max(1),
+        exact: call.exact,
+        bias: bias.is_some(),
+        relu: call.chain.iter().any(|link| link.op == Pointwise::Relu),
+    };
+    let places = miopen::Places {
+        input: layout.address(call.input),
+        weights: layout.address(call.weights),
+        bias: bias.map_or(0, |id| layout.address(id)),
+        output: layout.address(call.output),
+        workspace: (layout.workspace.address(), layout.workspace.bytes()),
+    };
+    miopen::Plan::new(library, &problem, places, stream)
 }
 
 /// A network's tensor for an operand of attention.
@@ -116,10 +172,10 @@ fn result(network: &mut Network, call: &AttentionCall, layout: &Layout) -> Resul
 /// cuDNN's own operation, since 9.13; it has no masks.
 fn attention_in_one(
     call: &AttentionCall,
-    library: &Arc<Networks>,
+    library: &Arc<Cudnn>,
     layout: &Layout,
     stream: &Stream,
-) -> Result<Plan> {
+) -> Result<CudnnPlan> {
     let mut network = Network::new(library);
     let query = heads(&mut network, &call.queries, call.element, layout)?;
     let key = heads(&mut network, &call.keys, call.element, layout)?;
@@ -134,10 +190,10 @@ fn attention_in_one(
 fn attention_in_steps(
     call: &AttentionCall,
     causal: bool,
-    library: &Arc<Networks>,
+    library: &Arc<Cudnn>,
     layout: &Layout,
     stream: &Stream,
-) -> Result<Plan> {
+) -> Result<CudnnPlan> {
     let mut network = Network::new(library);
     let query = heads(&mut network, &call.queries, call.element, layout)?;
     let key = heads(&mut network, &call.keys.turned(), call.element, layout)?;

@@ -1,27 +1,20 @@
 //! A product by the vendor's library.
 
-use std::sync::Arc;
-
 use super::{Layout, Step};
 use crate::driver::Stream;
 use crate::error::Result;
 use crate::lower::Call;
-use crate::products::{Activation, Places, Plan, Products};
+use crate::products::{Activation, Library, Places, Runs};
 
 /// A product, in as many calls as its batches need.
 pub(crate) struct Multiply {
-    plans: Vec<Plan>,
+    plans: Vec<Box<dyn Runs>>,
     name: String,
 }
 
 impl Multiply {
     /// Describes the product, and measures which algorithm is the best.
-    pub(crate) fn new(
-        call: &Call,
-        library: &Arc<Products>,
-        layout: &Layout,
-        stream: &Stream,
-    ) -> Result<Self> {
+    pub(crate) fn new(call: &Call, library: &Library, layout: &Layout, stream: &Stream) -> Result<Self> {
         let offset = |view: &warpforge_fusion::View| {
             u64::try_from(view.offset).unwrap_or(0) * call.product.lhs.element.byte_width() as u64
         };
@@ -36,7 +29,7 @@ impl Multiply {
                 residual: if residual == 0 { 0 } else { residual + part.out as u64 },
                 workspace: layout.workspace.address(),
             };
-            Plan::new(library, &call.product, places, stream)
+            library.plan(&call.product, places, stream)
         });
         Ok(Self { plans: plans.collect::<Result<_>>()?, name: name(call) })
     }

@@ -122,7 +122,7 @@ impl Case {
 }
 
 /// Numbers from -1 to 1, integers from -7 to 7, always the same.
-fn inputs(program: &Program) -> Vec<Tensor> {
+pub(crate) fn inputs(program: &Program) -> Vec<Tensor> {
     let mut state = 1u64;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -4,6 +4,7 @@
 //! `compute-sanitizer` runs this program: [docs/gpu.md](../../../../docs/gpu.md).
 
 mod case;
+mod collectives;
 mod errors;
 mod loops;
 mod networks;
@@ -25,9 +26,11 @@ fn main() {
     if let Some(reason) = &missing {
         eprintln!("ignored, all that need a GPU: {reason}");
     }
-    let cases = [loops::cases(), products::cases(), networks::cases(), single::cases()].concat();
+    let all = [loops::cases(), products::cases(), networks::cases(), single::cases(), collectives::cases()];
+    let cases = all.concat();
     let mut trials: Vec<Trial> = cases.iter().flat_map(|case| trials(case, &gpus)).collect();
     trials.extend(errors::trials(&gpus));
+    trials.push(collectives::too_few(&gpus));
     let trials = trials.into_iter().map(|trial| {
         let needs_gpu = trial.kind() == NEEDS_GPU;
         trial.with_ignored_flag(needs_gpu && missing.is_some())

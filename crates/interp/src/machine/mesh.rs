@@ -10,9 +10,11 @@ use crate::error::{ErrorKind, Result};
 
 /// The place of a process in the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct ProcessId {
-    pub(crate) replica: usize,
-    pub(crate) partition: usize,
+pub struct ProcessId {
+    /// Its replica.
+    pub replica: usize,
+    /// Its partition.
+    pub partition: usize,
 }
 
 /// The grid of processes and what they exchange.

@@ -14,7 +14,7 @@ use warpforge_ir::{BlockId, Func, Module, OpId, OpRef, ValueId};
 use warpforge_tensor::Tensor;
 
 pub(crate) use body::Body;
-pub(crate) use mesh::ProcessId;
+pub use mesh::ProcessId;
 use mesh::{Mesh, Process};
 use plan::{BlockPlan, StepPlan};
 

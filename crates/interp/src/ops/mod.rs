@@ -1,7 +1,7 @@
 //! The evaluators, one file for each family of operations.
 
 mod chlo;
-mod collective;
+pub(crate) mod collective;
 mod contraction;
 mod control;
 mod elementwise;

@@ -7,8 +7,9 @@ use crate::graph::Id;
 use crate::graph::build::Builder;
 use crate::graph::op::{Fold, Op};
 
-/// What a region of two scalars computes, when it is a single operation on them.
-pub(super) fn fold(op: OpRef<'_>) -> Option<Fold> {
+/// What an operation's region of two scalars computes, when it is a single operation on them.
+#[must_use]
+pub fn fold(op: OpRef<'_>) -> Option<Fold> {
     let module: &Module = op.module();
     let block = op.region_block(0)?;
     let &[first, second] = module.arguments(block) else { return None };

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use contraction::{convolution, dot_of, reduce_window, window};
-use fold::{fold, with_initial};
+pub use fold::fold;
+use fold::with_initial;
 use thiserror::Error;
 use warpforge_ir::attr::{ComparisonType, ElementData};
 use warpforge_ir::slice::slice;

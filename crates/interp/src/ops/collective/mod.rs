@@ -1,17 +1,21 @@
 //! What several processes do together: collectives, point-to-point transfers, feeds and identities.
 
+mod grid;
 mod mesh_axes;
 
 use warpforge_ir::OpKind;
-use warpforge_ir::attr::Attribute;
 use warpforge_tensor::{Scalar, Tensor};
+
+use grid::channel_id;
 
 use super::Evaluator;
 use super::shape::{concatenated, sliced};
 use crate::Value;
-use crate::cx::{Cx, missing, one};
+use crate::cx::{Cx, one};
 use crate::error::{Result, invalid, unsupported};
 use crate::machine::ProcessId;
+
+pub use grid::Grid;
 
 pub(super) const OPS: &[(OpKind, Evaluator)] = &[
     (OpKind::AllGather, all_gather),
@@ -30,109 +34,13 @@ pub(super) const OPS: &[(OpKind, Evaluator)] = &[
     (OpKind::Send, send),
 ];
 
-/// Which processes a row of ids names.
-#[derive(Clone, Copy)]
-enum Strategy {
-    /// Replicas, for each partition on its own.
-    CrossReplica,
-    /// Partitions, for each replica on its own.
-    CrossPartition,
-    /// Replicas with all their partitions.
-    CrossReplicaAndPartition,
-    /// Processes, counted through.
-    FlattenedIds,
-}
-
 /// The grid and the current process in it; outside a parallel run, a grid of one.
-struct Grid {
-    replicas: usize,
-    partitions: usize,
-    me: ProcessId,
-}
-
-impl Grid {
-    fn of(cx: &Cx<'_, '_, '_>) -> Self {
-        match &cx.machine.process {
-            Some(process) => {
-                Self { replicas: process.mesh.replicas, partitions: process.mesh.partitions, me: process.id }
-            }
-            None => Self { replicas: 1, partitions: 1, me: ProcessId { replica: 0, partition: 0 } },
-        }
-    }
-
-    /// The processes that a row of ids names from where the current process stands.
-    fn members(&self, row: &[i64], strategy: Strategy) -> Result<Vec<ProcessId>> {
-        // Rows of different lengths are filled up with -1.
-        let ids = row.iter().filter_map(|&id| usize::try_from(id).ok());
-        let members: Vec<ProcessId> = match strategy {
-            Strategy::CrossReplica => ids.map(|replica| ProcessId { replica, ..self.me }).collect(),
-            Strategy::CrossPartition => ids.map(|partition| ProcessId { partition, ..self.me }).collect(),
-            Strategy::CrossReplicaAndPartition => {
-                let ids: Vec<usize> = ids.collect();
-                let grid = (0..self.partitions).flat_map(|p| ids.iter().map(move |&r| (r, p)));
-                grid.map(|(replica, partition)| ProcessId { replica, partition }).collect()
-            }
-            Strategy::FlattenedIds => ids
-                .map(|id| ProcessId { replica: id / self.partitions, partition: id % self.partitions })
-                .collect(),
-        };
-        if members.iter().any(|member| member.replica >= self.replicas || member.partition >= self.partitions)
-        {
-            return Err(invalid(format!(
-                "{row:?} names a process outside the {} x {} grid",
-                self.replicas, self.partitions
-            )));
-        }
-        Ok(members)
-    }
-
-    /// The group of the current process; `None` when it is in none.
-    fn group(&self, rows: &[Vec<i64>], strategy: Strategy) -> Result<Option<Vec<ProcessId>>> {
-        if rows.iter().all(Vec::is_empty) {
-            let count = match strategy {
-                Strategy::CrossPartition => self.partitions,
-                Strategy::FlattenedIds => self.replicas * self.partitions,
-                Strategy::CrossReplica | Strategy::CrossReplicaAndPartition => self.replicas,
-            };
-            return self.members(&(0..count as i64).collect::<Vec<_>>(), strategy).map(Some);
-        }
-        for row in rows {
-            let members = self.members(row, strategy)?;
-            if members.contains(&self.me) {
-                return Ok(Some(members));
-            }
-        }
-        Ok(None)
-    }
-}
-
-fn channel_id(cx: &Cx<'_, '_, '_>) -> i64 {
-    match cx.op.attr("channel_handle") {
-        Some(Attribute::Channel(channel)) => channel.handle,
-        _ => 0,
-    }
-}
-
-/// How reductions and gathers read their groups.
-fn reduction_strategy(cx: &Cx<'_, '_, '_>) -> Result<Strategy> {
-    match (channel_id(cx) > 0, cx.op.attr_bool("use_global_device_ids").unwrap_or(false)) {
-        (false, false) => Ok(Strategy::CrossReplica),
-        (true, false) => Ok(Strategy::CrossReplicaAndPartition),
-        (true, true) => Ok(Strategy::FlattenedIds),
-        (false, true) => Err(invalid("use_global_device_ids needs a channel")),
-    }
-}
-
-/// How the others read theirs.
-fn exchange_strategy(cx: &Cx<'_, '_, '_>) -> Strategy {
-    if channel_id(cx) > 0 { Strategy::CrossPartition } else { Strategy::CrossReplica }
-}
-
-fn rows(cx: &Cx<'_, '_, '_>, name: &str) -> Result<Vec<Vec<i64>>> {
-    if let Some(Attribute::Opaque(text)) = cx.op.attr(name) {
-        return mesh_axes::groups(cx.machine.module, text);
-    }
-    cx.op.attr_rows(name).ok_or_else(|| missing(name))
+fn grid(cx: &Cx<'_, '_, '_>) -> Grid {
+    cx.machine.process.as_ref().map_or(Grid::ALONE, |process| Grid {
+        replicas: process.mesh.replicas,
+        partitions: process.mesh.partitions,
+        me: process.id,
+    })
 }
 
 /// Gives the operands to the group and takes those of all members, in order.
@@ -145,9 +53,9 @@ fn exchange(cx: &mut Cx<'_, '_, '_>, group: &[ProcessId]) -> Result<Vec<Vec<Valu
 }
 
 /// The group that the current process must be in, and its place there.
-fn own_group(cx: &Cx<'_, '_, '_>, strategy: Strategy) -> Result<(Vec<ProcessId>, usize)> {
-    let grid = Grid::of(cx);
-    let group = grid.group(&rows(cx, "replica_groups")?, strategy)?;
+fn own_group(cx: &Cx<'_, '_, '_>) -> Result<(Vec<ProcessId>, usize)> {
+    let grid = grid(cx);
+    let group = grid.group(cx.op)?;
     let group = group.ok_or_else(|| invalid("the process is in none of the replica groups"))?;
     let place = group
         .iter()
@@ -164,7 +72,7 @@ fn tensors_of(values: &[Vec<Value>], operand: usize) -> Result<Vec<Tensor>> {
 }
 
 fn all_gather(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
-    let (group, _) = own_group(cx, reduction_strategy(cx)?)?;
+    let (group, _) = own_group(cx)?;
     let given = exchange(cx, &group)?;
     let gathered = |operand: usize| {
         let parts = tensors_of(&given, operand)?;
@@ -193,7 +101,7 @@ fn folded(cx: &mut Cx<'_, '_, '_>, parts: &[Tensor]) -> Result<Tensor> {
 }
 
 fn all_reduce(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
-    let (group, _) = own_group(cx, reduction_strategy(cx)?)?;
+    let (group, _) = own_group(cx)?;
     let given = exchange(cx, &group)?;
     let mut results = Vec::new();
     for operand in 0..cx.operands.len() {
@@ -203,7 +111,7 @@ fn all_reduce(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
 }
 
 fn cross_replica_sum(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
-    let (group, _) = own_group(cx, Strategy::CrossReplica)?;
+    let (group, _) = own_group(cx)?;
     let parts = tensors_of(&exchange(cx, &group)?, 0)?;
     let element = cx.result_element(0)?;
     let add = crate::scalar::binary(OpKind::Add, element).ok_or_else(|| unsupported("sums of this type"))?;
@@ -232,7 +140,7 @@ fn part(tensor: &Tensor, axis: usize, index: usize, count: usize) -> Result<Tens
 }
 
 fn reduce_scatter(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
-    let (group, place) = own_group(cx, reduction_strategy(cx)?)?;
+    let (group, place) = own_group(cx)?;
     let given = exchange(cx, &group)?;
     let sums = folded(cx, &tensors_of(&given, 0)?)?;
     let axis = cx.axis("scatter_dimension", sums.shape().rank())?;
@@ -240,7 +148,7 @@ fn reduce_scatter(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
 }
 
 fn all_to_all(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
-    let (group, place) = own_group(cx, exchange_strategy(cx))?;
+    let (group, place) = own_group(cx)?;
     let given = exchange(cx, &group)?;
     let count = usize::try_from(cx.i64("split_count")?).unwrap_or(0);
     let exchanged = |operand: usize| {
@@ -283,8 +191,7 @@ fn roots(cx: &Cx<'_, '_, '_>, group: &[ProcessId]) -> Result<Vec<usize>> {
 }
 
 fn collective_broadcast(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
-    let group = Grid::of(cx).group(&rows(cx, "replica_groups")?, exchange_strategy(cx))?;
-    let Some(group) = group else { return zeros(cx) };
+    let Some(group) = grid(cx).group(cx.op)? else { return zeros(cx) };
     let roots = roots(cx, &group)?;
     let given = exchange(cx, &group)?;
     let from_root = |(operand, root): (usize, usize)| {
@@ -294,10 +201,8 @@ fn collective_broadcast(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
 }
 
 fn collective_reduce(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
-    let grid = Grid::of(cx);
-    let global = cx.op.attr_bool("use_global_device_ids").unwrap_or(false);
-    let strategy = if global { reduction_strategy(cx)? } else { exchange_strategy(cx) };
-    let Some(group) = grid.group(&rows(cx, "replica_groups")?, strategy)? else { return zeros(cx) };
+    let grid = grid(cx);
+    let Some(group) = grid.group(cx.op)? else { return zeros(cx) };
     let roots = roots(cx, &group)?;
     let given = exchange(cx, &group)?;
     let mut results = Vec::new();
@@ -311,14 +216,8 @@ fn collective_reduce(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
 }
 
 fn collective_permute(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
-    let (grid, strategy) = (Grid::of(cx), exchange_strategy(cx));
-    let mut pairs = Vec::new();
-    for row in rows(cx, "source_target_pairs")? {
-        match grid.members(&row, strategy)?.as_slice() {
-            &[source, target] => pairs.push((source, target)),
-            _ => return Err(invalid("a pair does not have a source and a target")),
-        }
-    }
+    let grid = grid(cx);
+    let pairs = grid.pairs(cx.op)?;
     let mut involved: Vec<ProcessId> = pairs.iter().flat_map(|&(source, target)| [source, target]).collect();
     involved.sort_unstable();
     involved.dedup();
@@ -338,11 +237,11 @@ fn identity(cx: &Cx<'_, '_, '_>, id: usize) -> Result<Vec<Value>> {
 }
 
 fn replica_id(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
-    identity(cx, Grid::of(cx).me.replica)
+    identity(cx, grid(cx).me.replica)
 }
 
 fn partition_id(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
-    identity(cx, Grid::of(cx).me.partition)
+    identity(cx, grid(cx).me.partition)
 }
 
 fn infeed(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
@@ -360,7 +259,7 @@ fn outfeed(_: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
 }
 
 fn send(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
-    let channel = channel_id(cx);
+    let channel = channel_id(cx.op);
     // The last operand is the token.
     cx.operands.pop();
     let values = std::mem::take(&mut cx.operands);
@@ -372,7 +271,7 @@ fn send(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
 }
 
 fn recv(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
-    let channel = channel_id(cx);
+    let channel = channel_id(cx.op);
     let process =
         cx.machine.process.as_mut().ok_or_else(|| unsupported("receiving outside a parallel run"))?;
     let mut values = process.receive(channel)?;

@@ -1,5 +1,8 @@
 //! The host's side of runs, on libraries that only remember what they were asked.
 
+mod amd;
+mod processes;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +14,7 @@ use crate::error::GpuError;
 use crate::executable::Compiled;
 use crate::fake::{self, Trouble};
 use crate::library::Vendor;
+use crate::processes::Together;
 use warpforge_codegen::Products as Rounding;
 use warpforge_diag::Source;
 use warpforge_fusion::graph::import;
@@ -30,10 +34,11 @@ fn compiled_with(text: &str, vendor: Vendor, cudnn: bool) -> Compiled {
     let program = Program::new(Arc::new(module), "main", Weights::default()).unwrap();
     let graph = simplify(&import(program.module().function("main").unwrap(), &|_| None).unwrap());
     let gpu = fake::gpu(vendor).unwrap();
-    let products = Some(Arc::new(fake::products(&gpu).unwrap()));
+    let products = Some(fake::products(&gpu).unwrap());
     let (tier, rounding) = (Tier::Production, Rounding::Model);
-    let networks = cudnn.then(|| Arc::new(fake::networks(&gpu).unwrap()));
-    let request = Request { program: &program, graph, tier, rounding, products, networks };
+    let networks = cudnn.then(|| fake::networks(&gpu).unwrap());
+    let together = Together::default();
+    let request = Request { program: &program, graph, tier, rounding, products, networks, together };
     let Ok(made) = make(&gpu, &request) else { panic!("not made") };
     Compiled::new(made)
 }

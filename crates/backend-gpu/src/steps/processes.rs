@@ -1,0 +1,148 @@
+//! A program of several processes, each on its own GPU.
+
+use std::sync::{Arc, mpsc};
+
+use warpforge_fusion::cluster::Operand;
+use warpforge_fusion::{Graph, Id, Op};
+use warpforge_interp::ProcessId;
+use warpforge_runtime::plan::results;
+use warpforge_runtime::{Executable, RunOptions};
+use warpforge_tensor::{ElementType, Shape, Tensor};
+
+use super::{Layout, Step};
+use crate::collectives::World;
+use crate::driver::{Address, Stream};
+use crate::error::{GpuError, Result};
+use crate::executable::Compiled;
+
+/// Processes that were compiled together.
+pub(crate) struct Processes {
+    /// Each with its place; replicas first, and of each its partitions.
+    pub(crate) all: Vec<(ProcessId, Compiled)>,
+    pub(crate) world: Arc<World>,
+    pub(crate) name: String,
+}
+
+impl Processes {
+    /// Runs all, each on a thread of its own; inputs and results are those of all, one after the other.
+    pub(crate) fn run(&self, mut inputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
+        let mut each: Vec<Vec<Tensor>> = Vec::new();
+        for (_, compiled) in &self.all {
+            let count = compiled.program().inputs().len();
+            if inputs.len() < count {
+                return Err(GpuError::Other("the processes take more inputs than are given".to_owned()));
+            }
+            let rest = inputs.split_off(count);
+            each.push(std::mem::replace(&mut inputs, rest));
+        }
+        let (tell, told) = mpsc::channel();
+        let mut given: Vec<Option<Vec<Tensor>>> = vec![None; self.all.len()];
+        let mut failure = None;
+        std::thread::scope(|scope| {
+            for (at, ((_, compiled), inputs)) in self.all.iter().zip(&each).enumerate() {
+                let tell = tell.clone();
+                scope.spawn(move || {
+                    let outcome = compiled.run(inputs, &RunOptions::default());
+                    // Who asked is there until all have told.
+                    let _ = tell.send((at, outcome));
+                });
+            }
+            drop(tell);
+            for (at, outcome) in told {
+                match outcome {
+                    Ok(outcome) => given[at] = Some(outcome.outputs),
+                    Err(error) => {
+                        let ProcessId { replica, partition } = self.all[at].0;
+                        // The first failure is the one to report: the others stop because of it.
+                        if failure.is_none() {
+                            failure = Some(format!("replica {replica}, partition {partition}: {error}"));
+                            for end in self.world.ends() {
+                                scope.spawn(move || end.abort());
+                            }
+                        }
+                    }
+                }
+            }
+            if failure.is_some() {
+                self.all.iter().for_each(|(_, compiled)| compiled.forget_recording());
+            }
+        });
+        match failure {
+            Some(failure) => Err(GpuError::Other(failure)),
+            None => Ok(given.into_iter().flatten().flatten().collect()),
+        }
+    }
+}
+
+/// The step that runs processes: their inputs and results pass through the host.
+pub(crate) struct Parallel {
+    processes: Arc<Processes>,
+    inputs: Vec<(Address, ElementType, Vec<usize>)>,
+    /// The results that something reads: their positions, addresses and bytes.
+    results: Vec<(usize, Address, usize)>,
+}
+
+impl Parallel {
+    /// The processes that a node runs; `order` says which of the node's inputs each of theirs is.
+    pub(crate) fn new(
+        processes: &Arc<Processes>,
+        graph: &Graph,
+        (node, operands): (Id, &[Operand]),
+        order: &[usize],
+        layout: &Layout,
+    ) -> Result<Self> {
+        let missing = || GpuError::Other("an operand of the processes is missing".to_owned());
+        let input = |&at: &usize| {
+            let operand = operands.get(at).ok_or_else(missing)?;
+            let element = graph.node(operand.value).element;
+            Ok((layout.address(operand.value), element, operand.view.dims.clone()))
+        };
+        let given = results(graph, node).into_iter().filter_map(|id| match graph.node(id).op {
+            Op::Result(at) => Some((at, layout.address(id), graph.node(id).bytes())),
+            _ => None,
+        });
+        Ok(Self {
+            processes: Arc::clone(processes),
+            inputs: order.iter().map(input).collect::<Result<_>>()?,
+            results: given.collect(),
+        })
+    }
+}
+
+impl Step for Parallel {
+    fn start(&self, stream: &Stream) -> Result<()> {
+        let other = |error: warpforge_tensor::Error| GpuError::Other(error.to_string());
+        let mut inputs = Vec::new();
+        for (address, element, dims) in &self.inputs {
+            let shape = Shape::new(dims.clone()).map_err(other)?;
+            let mut tensor = Tensor::zeros(*element, shape).map_err(other)?;
+            stream.read(*address, tensor.bytes_mut())?;
+            inputs.push(tensor);
+        }
+        let given = self.processes.run(inputs)?;
+        for &(at, address, bytes) in self.results.iter().filter(|result| result.1 != 0) {
+            let tensor = given.get(at).filter(|tensor| tensor.bytes().len() == bytes);
+            let tensor =
+                tensor.ok_or_else(|| GpuError::Other(format!("the processes do not give result {at}")))?;
+            stream.write(address, tensor.bytes())?;
+        }
+        Ok(())
+    }
+
+    fn recordable(&self) -> bool {
+        false
+    }
+
+    fn on_reference(&self) -> Vec<String> {
+        self.processes.all.iter().flat_map(|(_, compiled)| compiled.on_reference()).collect()
+    }
+
+    fn launches(&self) -> u64 {
+        let counters = self.processes.all.iter().filter_map(|(_, compiled)| compiled.counters());
+        counters.map(|counters| counters.kernel_launches).sum()
+    }
+
+    fn name(&self) -> String {
+        self.processes.name.clone()
+    }
+}
