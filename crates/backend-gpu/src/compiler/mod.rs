@@ -165,6 +165,7 @@ mod tests {
     fn hopper() -> Properties {
         Properties {
             name: "test".to_owned(),
+            guid: None,
             capability: (9, 0),
             multiprocessors: 132,
             shared_bytes: 232_448,

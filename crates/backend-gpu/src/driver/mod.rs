@@ -113,12 +113,27 @@ pub(crate) struct Attributes {
 pub(crate) struct Properties {
     /// Its name.
     pub(crate) name: String,
+    /// What the vendor's other tools know it by, where the driver tells.
+    pub(crate) guid: Option<String>,
     /// Major and minor number of what its processors can do.
     pub(crate) capability: (u32, u32),
     /// Its multiprocessors.
     pub(crate) multiprocessors: u32,
     /// Bytes of shared memory that a block may ask for.
     pub(crate) shared_bytes: u32,
+}
+
+/// What the vendor's other tools call a device: NVIDIA's write the bytes as numbers, AMD's are the text of one.
+fn guid(vendor: Vendor, uuid: [u8; 16]) -> String {
+    match vendor {
+        Vendor::Cuda => {
+            let groups = [0..4, 4..6, 6..8, 8..10, 10..16];
+            let text = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+            let groups = groups.map(|group| text(&uuid[group]));
+            format!("GPU-{}", groups.join("-"))
+        }
+        Vendor::Hip => String::from_utf8_lossy(&uuid).trim_end_matches('\0').to_owned(),
+    }
 }
 
 /// A device with its context and its pool of memory.
@@ -166,8 +181,12 @@ impl Gpu {
             driver.check(code, "device_attribute")?;
             Ok(u32::try_from(value).unwrap_or(0))
         };
+        let mut uuid = [0; 16];
+        // SAFETY: the address is that of a variable.
+        let told = unsafe { (functions.device_uuid)(&raw mut uuid, device) } == 0;
         let properties = Properties {
             name,
+            guid: told.then(|| guid(driver.vendor, uuid)),
             capability: (attribute(numbers.major)?, attribute(numbers.minor)?),
             multiprocessors: attribute(numbers.multiprocessors)?,
             shared_bytes: attribute(numbers.shared_bytes)?,
@@ -210,5 +229,17 @@ impl Gpu {
         let code = unsafe { (self.driver.functions.memory_info)(&raw mut free, &raw mut total) };
         self.check(code, "memory_info")?;
         Ok((free, total))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_known_as_other_tools_know_them() {
+        let bytes = std::array::from_fn(|at| at as u8);
+        assert_eq!(guid(Vendor::Cuda, bytes), "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
+        assert_eq!(guid(Vendor::Hip, *b"8f3c0d6e21aa4b57"), "8f3c0d6e21aa4b57");
     }
 }

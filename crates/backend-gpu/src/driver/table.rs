@@ -18,6 +18,7 @@ functions! {
         device_count(*mut i32) = "cuDeviceGetCount", "hipGetDeviceCount";
         device_get(*mut i32, i32) = "cuDeviceGet", "hipDeviceGet";
         device_name(*mut c_char, i32, i32) = "cuDeviceGetName", "hipDeviceGetName";
+        device_uuid(*mut [u8; 16], i32) = "cuDeviceGetUuid", "hipDeviceGetUuid";
         device_attribute(*mut i32, i32, i32) = "cuDeviceGetAttribute", "hipDeviceGetAttribute";
         context_retain(*mut Handle, i32) = "cuDevicePrimaryCtxRetain", "hipDevicePrimaryCtxRetain";
         context_set(Handle) = "cuCtxSetCurrent", "hipCtxSetCurrent";

@@ -152,6 +152,11 @@ pub(super) fn functions() -> Functions {
     unsafe extern "C" fn graph_launch(_: Handle, _: Handle) -> i32 {
         note("launch all")
     }
+    unsafe extern "C" fn uuid(to: *mut [u8; 16], _: i32) -> i32 {
+        // SAFETY: as above.
+        unsafe { *to = [7; 16] };
+        0
+    }
     unsafe extern "C" fn error_text(_: i32, to: *mut *const c_char) -> i32 {
         // SAFETY: as above.
         unsafe { *to = c"as told".as_ptr() };
@@ -163,6 +168,7 @@ pub(super) fn functions() -> Functions {
         device_count: count,
         device_get: device,
         device_name: name,
+        device_uuid: uuid,
         device_attribute: attribute,
         context_retain: retain,
         context_set: enter,

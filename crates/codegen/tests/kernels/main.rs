@@ -7,5 +7,6 @@ mod host;
 mod loops;
 mod nvrtc;
 mod part;
+mod peak;
 mod products;
 mod single;

@@ -8,12 +8,18 @@ use std::path::Path;
 use super::record::GpuUsage;
 
 /// The GPUs of a machine, found once.
-pub(crate) struct GpuSampler {
+pub struct GpuSampler {
     nvidia: Vec<nvidia::Gpu>,
     amd: Vec<amd::Gpu>,
 }
 
 impl GpuSampler {
+    /// The GPUs of this machine.
+    #[must_use]
+    pub fn here() -> Self {
+        Self::new(Path::new("/"))
+    }
+
     /// All GPUs of this machine.
     pub(crate) fn new(root: &Path) -> Self {
         Self { nvidia: nvidia::find(), amd: amd::find(root) }
@@ -25,7 +31,9 @@ impl GpuSampler {
         Self { nvidia: Vec::new(), amd: amd::find(root) }
     }
 
-    pub(crate) fn sample(&self) -> Vec<GpuUsage> {
+    /// What each of them does now.
+    #[must_use]
+    pub fn sample(&self) -> Vec<GpuUsage> {
         let nvidia = self.nvidia.iter().map(nvidia::Gpu::read);
         let amd = self.amd.iter().map(amd::Gpu::read);
         nvidia.chain(amd).zip(0..).map(|(usage, index)| GpuUsage { index, ..usage }).collect()

@@ -1,8 +1,12 @@
-//! GPU arithmetic and memory: products by the vendor's library in each precision, copies in each direction.
+//! GPU arithmetic and memory: products by the vendor's library and multiply-adds of the ordinary units in each precision,
+//! copies in each direction, with power and clock beside them.
+
+mod gauge;
 
 use std::time::Instant;
 
-use warpforge_backend_gpu::probe::{CopyProbe, Direction, Numbers, Probe, ProductProbe};
+use gauge::Gauge;
+use warpforge_backend_gpu::probe::{ChainProbe, CopyProbe, Direction, Numbers, Probe, ProductProbe};
 use warpforge_backend_gpu::{GpuError, Vendor};
 
 use super::spec;
@@ -29,8 +33,8 @@ impl Benchmark for GpuFlops {
             ("device".to_owned(), ParamValue::Int(0)),
             ("size".to_owned(), ParamValue::Int(8192)),
         ]);
-        let description =
-            "Products of large matrices in each precision: f64 and f32, and on tensor cores tf32, f16, bf16";
+        let description = "Products of large matrices in each precision, by tensor cores where there are such, and \
+                           multiply-adds of the ordinary units; power and clock beside them";
         spec("gpu_flops", BenchmarkComponent::Gpu, 10, description, params)
     }
 
@@ -42,25 +46,39 @@ impl Benchmark for GpuFlops {
     fn run(&self, context: &mut RunContext<'_>) -> Result<(), BenchmarkError> {
         let size = size(context.params())?;
         let (probe, vendor) = open(context.params())?;
-        context.plan(Numbers::ALL.len());
+        context.plan(2 * Numbers::ALL.len());
+        let guid = probe.guid();
         for numbers in Numbers::ALL {
+            match ChainProbe::new(&probe, numbers) {
+                Ok(Some(chain)) => {
+                    let key = arithmetic(numbers, "fma", false, vendor);
+                    measure(context, key, guid, || chain.rate())?;
+                }
+                Ok(None) => {}
+                Err(error) => context.warn(format!("no multiply-adds of {}: {error}", numbers.name())),
+            }
             // 64-bit products take longer by an order of magnitude.
             let size = if numbers == Numbers::F64 { size.div_ceil(2) } else { size };
-            let product = match ProductProbe::new(&probe, numbers, size) {
-                Ok(product) => product,
-                Err(error) => {
-                    context.warn(format!("no {} products: {error}", numbers.name()));
-                    continue;
+            match ProductProbe::new(&probe, numbers, size) {
+                Ok(product) => {
+                    let key = arithmetic(numbers, "gemm", product.on_tensor_cores(), vendor);
+                    measure(context, key, guid, || product.rate())?;
                 }
-            };
-            let key = MetricKey::more_is_better("gflops", "GFLOP/s").tag("dtype", numbers.name());
-            let tensor_cores = !matches!(numbers, Numbers::F64 | Numbers::F32);
-            let key = key.tag("tensor_cores", tensor_cores).tag("api", vendor.name());
-            let values = samples(context, &key.label(), || product.rate())?;
-            context.record(key, values)?;
+                Err(error) => context.warn(format!("no products of {}: {error}", numbers.name())),
+            }
         }
         Ok(())
     }
+}
+
+/// The rate of some arithmetic.
+fn arithmetic(numbers: Numbers, kernel: &str, tensor_cores: bool, vendor: Vendor) -> MetricKey {
+    let (name, unit) = if numbers == Numbers::I8 { ("gops", "GOP/s") } else { ("gflops", "GFLOP/s") };
+    MetricKey::more_is_better(name, unit)
+        .tag("dtype", numbers.name())
+        .tag("kernel", kernel)
+        .tag("tensor_cores", tensor_cores)
+        .tag("api", vendor.name())
 }
 
 impl Benchmark for GpuBandwidth {
@@ -87,32 +105,42 @@ impl Benchmark for GpuBandwidth {
             let mut copy = CopyProbe::new(&probe, direction, bytes)?;
             let key = MetricKey::more_is_better("bandwidth", "GB/s").tag("copy", direction.name());
             let key = key.tag("api", vendor.name());
-            let values = samples(context, &key.label(), || copy.rate())?;
-            context.record(key, values)?;
+            measure(context, key, probe.guid(), || copy.rate())?;
         }
         Ok(())
     }
 }
 
-/// Runs for an equal share of the time.
-fn samples(
+/// Runs for an equal share of the time, and records the rate with the power and the clock of the GPU meanwhile.
+fn measure(
     context: &mut RunContext<'_>,
-    label: &str,
+    key: MetricKey,
+    guid: Option<&str>,
     mut run: impl FnMut() -> Result<f64, GpuError>,
-) -> Result<Vec<f64>, BenchmarkError> {
-    context.begin(label);
+) -> Result<(), BenchmarkError> {
+    context.begin(&key.label());
     let share = context.share();
     for _ in 0..WARM_UP {
         run()?;
     }
+    let mut gauge = Gauge::new(guid);
     let (mut values, begin) = (Vec::new(), Instant::now());
     while values.len() < LEAST_SAMPLES || begin.elapsed() < share {
         if context.stopped() {
             return Err(BenchmarkError::Stopped);
         }
         values.push(run()? / 1e9);
+        gauge.look();
     }
-    Ok(values)
+    let power = MetricKey { tags: key.tags.clone(), ..MetricKey::less_is_better("power", "W") };
+    let clock = MetricKey { tags: key.tags.clone(), ..MetricKey::more_is_better("clock", "MHz") };
+    context.record(key, values)?;
+    for (key, values) in [(power, gauge.power), (clock, gauge.clock)] {
+        if !values.is_empty() {
+            context.record(key, values)?;
+        }
+    }
+    Ok(())
 }
 
 fn size(params: &Params) -> Result<usize, BenchmarkError> {
