@@ -128,7 +128,7 @@ impl Backend for Gpus {
 
     fn capabilities(&self, _: Device) -> Capabilities {
         let precisions = ["tf32", "bf16", "f16"].map(str::to_owned).to_vec();
-        Capabilities { tiers: Tier::ALL.to_vec(), precisions, observes_values: false }
+        Capabilities { tiers: Tier::ALL.to_vec(), precisions, observes_values: true }
     }
 
     fn compile(&self, program: &Program, target: &Target) -> warpforge_runtime::Result<Box<dyn Executable>> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use warpforge_codegen::{Argument, Dialect, Effort, Kernel, Options, Products as Rounding, Salt};
 use warpforge_fusion::cluster::{Cluster, Clusters, Kind, Operand};
+use warpforge_fusion::graph::Mark;
 use warpforge_fusion::{Graph, Id, Op};
 use warpforge_ir::TensorType;
 use warpforge_runtime::plan::{Place, Plan, plan};
@@ -39,6 +40,8 @@ const SALT: &str = "WARPFORGE_SALT";
 pub(crate) struct Request<'a> {
     pub(crate) program: &'a Program,
     pub(crate) graph: Graph,
+    /// Where the operations of the program are among the nodes of the graph, where each has its own.
+    pub(crate) marks: Option<Vec<Mark>>,
     pub(crate) tier: Tier,
     pub(crate) rounding: Rounding,
     /// The vendor's products, where they are at hand.
@@ -162,6 +165,7 @@ fn make_without(
         gpu: Arc::clone(gpu),
         stream,
         nodes: graph,
+        marks: request.marks.clone(),
         plan: planned,
         outputs: clusters.outputs,
         layout,
@@ -376,7 +380,9 @@ impl Builder<'_> {
 
     fn steps(&mut self, task: &Task) -> Result<Vec<Planned>> {
         let Task { cluster, way, .. } = task;
-        let one = |step: Box<dyn Step>, (flops, bytes)| vec![Planned { step, flops, bytes, salted: None }];
+        let node = cluster.output;
+        let one =
+            |step: Box<dyn Step>, (flops, bytes)| vec![Planned { step, node, flops, bytes, salted: None }];
         Ok(match way {
             Way::Emitted(emitted) => {
                 let (saltings, mut numbers) = (self.saltings, self.salted..);
@@ -385,7 +391,7 @@ impl Builder<'_> {
                 let planned = |(launch, kernel): (Launch, &Kernel)| {
                     let salted = is_salted(kernel).then_some(self.salted);
                     self.salted += usize::from(salted.is_some());
-                    Planned { step: Box::new(launch), flops: kernel.flops, bytes: kernel.bytes, salted }
+                    Planned { step: Box::new(launch), node, flops: kernel.flops, bytes: kernel.bytes, salted }
                 };
                 launches.into_iter().zip(&emitted.kernels).map(planned).collect()
             }

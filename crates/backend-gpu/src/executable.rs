@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use warpforge_fusion::Graph as Nodes;
 use warpforge_fusion::cluster::Operand;
+use warpforge_fusion::graph::Mark;
 use warpforge_runtime::plan::{Place, Plan};
 use warpforge_runtime::profile::{Event as Happening, Profile};
-use warpforge_runtime::{Bound, Counters, ErrorKind, Executable, Outcome, Program, RunOptions};
+use warpforge_runtime::{Bound, Counters, ErrorKind, Executable, Observer, Outcome, Program, RunOptions};
 use warpforge_tensor::{Blob, Shape, Tensor};
 
 use crate::backend::failed;
@@ -16,6 +17,7 @@ use crate::driver::{Buffer, Event, Gpu, Graph, Pinned, Stream};
 use crate::error::{GpuError, Result};
 use crate::salt::{Saltings, Seen};
 use crate::steps::{Layout, Planned};
+use crate::watch;
 
 /// What a program is made of.
 pub(crate) struct Made {
@@ -23,6 +25,8 @@ pub(crate) struct Made {
     pub(crate) gpu: Arc<Gpu>,
     pub(crate) stream: Stream,
     pub(crate) nodes: Nodes,
+    /// Where the program's operations are among the nodes, where each has its own.
+    pub(crate) marks: Option<Vec<Mark>>,
     pub(crate) plan: Plan,
     pub(crate) outputs: Vec<Operand>,
     pub(crate) layout: Layout,
@@ -129,6 +133,21 @@ impl Compiled {
         self.made.outputs.iter().map(tensor).collect()
     }
 
+    /// Runs step by step, each value shown as soon as it is there. A profile is of a run of its own: showing takes time.
+    fn watched(
+        &self,
+        inputs: &[Tensor],
+        marks: &[Mark],
+        observer: &Arc<dyn Observer>,
+        profile: bool,
+    ) -> warpforge_runtime::Result<Outcome> {
+        let failed = |error: GpuError| self.failed(&error);
+        self.upload(inputs).map_err(failed)?;
+        watch::run(&self.made, marks, inputs, observer)?;
+        let profile = if profile { self.profiled().map_err(failed)? } else { Profile::default() };
+        Ok(Outcome { outputs: self.results(inputs).map_err(failed)?, profile })
+    }
+
     /// Runs step by step with a moment after each.
     fn profiled(&self) -> Result<Profile> {
         let Made { gpu, stream, steps, saltings, .. } = &self.made;
@@ -163,11 +182,19 @@ impl Executable for Compiled {
     fn run(&self, inputs: &[Tensor], options: &RunOptions) -> warpforge_runtime::Result<Outcome> {
         // Checks the inputs, all of them.
         self.made.program.arguments(inputs)?;
-        if options.observer.is_some() {
-            let backend = self.made.gpu.driver.vendor.name();
-            return Err(ErrorKind::NotOffered { backend, what: "observe values".to_owned() }.into());
-        }
+        let watched = match (&options.observer, &self.made.marks) {
+            (None, _) => None,
+            (Some(observer), Some(marks)) => Some((observer, marks)),
+            (Some(_), None) => {
+                let backend = self.made.gpu.driver.vendor.name();
+                let what = "observe values outside the correctness tier, or where processes meet".to_owned();
+                return Err(ErrorKind::NotOffered { backend, what }.into());
+            }
+        };
         let mut recording = self.lock();
+        if let Some((observer, marks)) = watched {
+            return self.watched(inputs, marks, observer, options.profile);
+        }
         let mut run = || -> Result<Outcome> {
             self.upload(inputs)?;
             // Instrumented kernels say what they saw, whether they are asked or not.

@@ -26,6 +26,7 @@ mod salt;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use backend::Gpus;
 pub use error::{GpuError, Result};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use warpforge_codegen::Products as Rounding;
-use warpforge_fusion::graph::{Part, import};
+use warpforge_fusion::graph::{Each, Mark, Part, import, import_each};
 use warpforge_fusion::simplify::simplify;
 use warpforge_fusion::{Graph, Op};
 use warpforge_interp::{Grid, ProcessId};
@@ -12,7 +12,7 @@ use warpforge_ir::attr::Attribute;
 use warpforge_ir::{OpKind, OpRef};
 use warpforge_runtime::{Program, Tier, Weights};
 
-use crate::collectives::{Collectives, Exchange, Exchanges, World, meets, prepare, single};
+use crate::collectives::{Collectives, Exchange, Exchanges, World, any, meets, prepare, single};
 use crate::compile::{Failure, Request, make};
 use crate::driver::Gpu;
 use crate::error::{GpuError, Result};
@@ -98,7 +98,7 @@ pub(crate) fn compile(
     number: u32,
     wanted: Wanted<'_>,
 ) -> std::result::Result<Compiled, Failure> {
-    let (graph, exchanges) = prepared(wanted.program, &Grid::ALONE)?;
+    let Prepared { graph, marks, exchanges } = prepared(wanted.program, wanted.tier, &Grid::ALONE)?;
     let mut grids = Vec::new();
     for node in &graph.nodes {
         if let Op::Reference(part) = &node.op
@@ -121,27 +121,45 @@ pub(crate) fn compile(
         Some(_) => World::new(&devices.collectives(), exchanges.groups(), |_| Some(Arc::clone(&site.gpu)))?,
     };
     let together = Together { exchanges, world: Arc::new(world), grids };
-    Ok(Compiled::new(one(&site, &graph, wanted, together)?))
+    Ok(Compiled::new(one(&site, (graph, marks), wanted, together)?))
 }
 
-fn prepared(program: &Program, grid: &Grid) -> std::result::Result<(Graph, Exchanges), Failure> {
+/// The graph of a process.
+struct Prepared {
+    graph: Graph,
+    /// Where its operations are among the nodes, where each has its own.
+    marks: Option<Vec<Mark>>,
+    exchanges: Exchanges,
+}
+
+fn prepared(program: &Program, tier: Tier, grid: &Grid) -> std::result::Result<Prepared, Failure> {
     let entry = program.entry();
     let func = program.module().function(entry);
     let func = func.ok_or_else(|| Failure::Unsupported(format!("there is no function @{entry}")))?;
-    let graph = import(func, &|at| program.weights().get(at).cloned());
-    let graph = graph.map_err(|error| Failure::Unsupported(error.to_string()))?;
-    prepare(graph, grid).map_err(Failure::Unsupported)
+    let weights = |at: usize| program.weights().get(at).cloned();
+    // Every operation keeps its own nodes, so that every value is there to be seen; collectives change the graph.
+    if tier == Tier::Correctness {
+        let each = import_each(func, &weights).map_err(|error| Failure::Unsupported(error.to_string()))?;
+        let Each { graph, marks } = each;
+        if !any(&graph) {
+            return Ok(Prepared { graph, marks: Some(marks), exchanges: Exchanges::default() });
+        }
+    }
+    let graph = import(func, &weights).map_err(|error| Failure::Unsupported(error.to_string()))?;
+    let (graph, exchanges) = prepare(graph, grid).map_err(Failure::Unsupported)?;
+    Ok(Prepared { graph, marks: None, exchanges })
 }
 
 /// One process, compiled for its GPU.
 fn one(
     site: &Site,
-    graph: &Graph,
+    (graph, marks): (Graph, Option<Vec<Mark>>),
     Wanted { program, tier, rounding }: Wanted<'_>,
     together: Together,
 ) -> std::result::Result<Made, Failure> {
-    let (graph, Site { gpu, products, networks }) = (simplify(graph), site.clone());
-    make(&gpu, &Request { program, graph, tier, rounding, products, networks, together })
+    let graph = if marks.is_some() { graph } else { simplify(&graph) };
+    let Site { gpu, products, networks } = site.clone();
+    make(&gpu, &Request { program, graph, marks, tier, rounding, products, networks, together })
 }
 
 /// The processes of an operation that runs several.
@@ -169,16 +187,17 @@ fn grid(
         let me = ProcessId { replica: at / partitions, partition: at % partitions };
         let program = Program::new(Arc::clone(&module), name, Weights::default())
             .map_err(|error| Failure::Unsupported(error.to_string()))?;
-        let (graph, exchanges) = prepared(&program, &Grid { replicas, partitions, me })?;
+        let made = prepared(&program, wanted.tier, &Grid { replicas, partitions, me })?;
         // One process runs where the program does.
         let device = if count == 1 { number } else { u32::try_from(at).unwrap_or(u32::MAX) };
-        processes.push((me, devices.site(device)?, program, graph, exchanges));
+        processes.push(Process { me, site: devices.site(device)?, program, made });
     }
     let world = world(devices, &processes)?;
     let mut all = Vec::new();
-    for (me, site, program, graph, exchanges) in processes {
+    for Process { me, site, program, made } in processes {
+        let Prepared { graph, marks, exchanges } = made;
         let together = Together { exchanges, world: Arc::clone(&world), grids: Vec::new() };
-        let made = one(&site, &graph, Wanted { program: &program, ..wanted }, together)?;
+        let made = one(&site, (graph, marks), Wanted { program: &program, ..wanted }, together)?;
         all.push((me, made));
     }
     // Processes that would wait for ever are for the reference, which sees it.
@@ -191,11 +210,17 @@ fn grid(
     Ok(Processes { all, world, name })
 }
 
-type Prepared = (ProcessId, Site, Program, Graph, Exchanges);
+/// A process before it is compiled.
+struct Process {
+    me: ProcessId,
+    site: Site,
+    program: Program,
+    made: Prepared,
+}
 
 /// Connects processes, those that meet.
-fn world(devices: &dyn Devices, processes: &[Prepared]) -> std::result::Result<Arc<World>, Failure> {
-    let groups = || processes.iter().flat_map(|process| process.4.groups());
+fn world(devices: &dyn Devices, processes: &[Process]) -> std::result::Result<Arc<World>, Failure> {
+    let groups = || processes.iter().flat_map(|process| process.made.exchanges.groups());
     let Some(largest) = groups().map(|group| group.len()).max() else { return Ok(Arc::default()) };
     let library = devices.collectives();
     if let Err(error @ (GpuError::Missing(_) | GpuError::Symbol { .. })) = &library
@@ -204,7 +229,7 @@ fn world(devices: &dyn Devices, processes: &[Prepared]) -> std::result::Result<A
         return Err(Failure::Unsupported(error.to_string()));
     }
     let gpu = |who: ProcessId| {
-        processes.iter().find(|process| process.0 == who).map(|process| Arc::clone(&process.1.gpu))
+        processes.iter().find(|process| process.me == who).map(|process| Arc::clone(&process.site.gpu))
     };
     Ok(Arc::new(World::new(&library, groups(), gpu)?))
 }

@@ -4,7 +4,8 @@
 //! second leaves another. [`validate()`] holds each tensor of the second against the first by the [`tolerance`] of its
 //! [`Class`] and finds the first operation in execution order that is out of tolerance. With the [`Model`], [`explain()`]
 //! replays operations on the reference to tell whether an error arose there or came with the inputs. The answer is a
-//! [`report::Validation`], which crate `report` renders.
+//! [`report::Validation`], which crate `report` renders. [`beside::Beside`] does without a second run: it computes every
+//! operation of a run that it watches again.
 //!
 //! ```
 //! use warpforge_golden::{Folder, Options, validate};
@@ -27,6 +28,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod beside;
 mod class;
 mod error;
 mod explain;
@@ -36,6 +38,7 @@ mod judge;
 mod order;
 mod replay;
 pub mod report;
+pub mod single;
 mod summary;
 mod three_way;
 pub mod tolerance;

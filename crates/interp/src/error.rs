@@ -54,6 +54,12 @@ pub enum ErrorKind {
 }
 
 impl Error {
+    /// An evaluation that an observer stops at what an operation gave.
+    #[must_use]
+    pub fn stopped(op: OpRef<'_>, reason: String) -> Self {
+        check_failed(reason).at(op)
+    }
+
     /// Why the evaluation stopped.
     #[must_use]
     pub fn kind(&self) -> &ErrorKind {

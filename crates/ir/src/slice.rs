@@ -71,8 +71,9 @@ pub fn part(func: Func<'_>, ops: &[OpId]) -> Option<Slice> {
     Some(Slice { module: copied, inputs, ops: ops.to_vec() })
 }
 
-/// The values from outside an operation that it uses: its operands, and what its regions capture.
-fn uses(op: OpRef<'_>) -> Vec<ValueId> {
+/// The values from outside an operation that it uses: its operands, and what its regions capture; some more than once.
+#[must_use]
+pub fn uses(op: OpRef<'_>) -> Vec<ValueId> {
     let module = op.module();
     let mut used = op.operands().to_vec();
     let mut own = HashSet::new();

@@ -16,7 +16,7 @@ pub struct Capabilities {
     pub tiers: Vec<Tier>,
     /// Names of the precisions besides the module's own.
     pub precisions: Vec<String>,
-    /// Whether [`RunOptions::observer`] sees the values of a run.
+    /// Whether [`RunOptions::observer`] sees the values of a run in the correctness tier.
     pub observes_values: bool,
 }
 

@@ -56,6 +56,7 @@ pub struct CompileOptions {
 pub struct RunOptions {
     /// Collect profile events.
     pub profile: bool,
-    /// Sees every value, where [`Capabilities::observes_values`](crate::Capabilities::observes_values).
+    /// Sees every value in the correctness tier, where
+    /// [`Capabilities::observes_values`](crate::Capabilities::observes_values).
     pub observer: Option<Arc<dyn Observer>>,
 }

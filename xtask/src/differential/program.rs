@@ -5,6 +5,7 @@
 
 use std::fmt::{self, Write as _};
 
+pub(crate) use warpforge_golden::single::Judge;
 use warpforge_tensor::{ElementType, Tensor};
 
 /// A static tensor type.
@@ -41,17 +42,6 @@ impl fmt::Display for Ty {
         }
         write!(f, "{}>", self.element)
     }
-}
-
-/// How close two results of an operation must be.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Judge {
-    /// Equal: integers, and floats that are moved, compared or rounded once.
-    Exact,
-    /// Within so many units in the last place of the larger of result and operands.
-    Ulps(f64),
-    /// The same, of a sum of so many products of operands.
-    Sum(usize),
 }
 
 /// One operation as a function of its own.

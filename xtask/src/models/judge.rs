@@ -16,16 +16,21 @@ const LOSS: Tolerance = Tolerance::Close { rtol: 1e-4, atol: 1e-6 };
 /// A gradient; what is less than the second may be nothing but rounding.
 const GRADIENT: (f64, f64) = (1e-3, 1e-5);
 
-/// Compares the results in a file with those of the golden folder.
-pub(super) fn judge(golden: &Path, results: &Path) -> anyhow::Result<Verdict> {
-    let mut expected = named(safetensors::read(&golden.join("outputs.safetensors"))?, "");
-    let gradients = golden.join("gradients.safetensors");
+/// What PyTorch's run in a golden folder gave, by the names of results.
+pub(super) fn golden(folder: &Path) -> anyhow::Result<BTreeMap<String, Tensor>> {
+    let mut expected = named(safetensors::read(&folder.join("outputs.safetensors"))?, "");
+    let gradients = folder.join("gradients.safetensors");
     if gradients.is_file() {
         expected.extend(named(safetensors::read(&gradients)?, "grad."));
     }
+    Ok(expected)
+}
+
+/// Compares the results in a file with PyTorch's.
+pub(super) fn judge(expected: &BTreeMap<String, Tensor>, results: &Path) -> anyhow::Result<Verdict> {
     let found = safetensors::read(results)?;
     let mut worst = 0.0f64;
-    for (name, expected) in &expected {
+    for (name, expected) in expected {
         let Some(found) = found.get(name) else {
             return Ok(Verdict::Fail { reason: format!("there is no result {name}") });
         };

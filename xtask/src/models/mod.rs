@@ -1,5 +1,6 @@
 //! `cargo xtask models`: PyTorch's models, exported, imported and run, beside what PyTorch computes.
 
+mod device;
 mod judge;
 mod table;
 
@@ -9,11 +10,14 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use warpforge_runtime::Tier;
 
 use crate::command::{cargo, output, root, run};
 use crate::python::{MODELS, environment, target};
-use judge::judge;
+use device::OnDevice;
+use judge::{golden, judge};
 use table::{Row, Verdict};
+use warpforge_tensor::io::safetensors;
 
 /// Arguments of `cargo xtask models`.
 #[derive(Debug, Args)]
@@ -27,29 +31,64 @@ pub(crate) struct ModelsArgs {
     #[arg(long)]
     no_export: bool,
     /// The profile of cargo to build warpt with
-    #[arg(long, default_value = "release")]
+    #[arg(long, default_value = "release", conflicts_with = "warpt")]
     profile: String,
+    /// The warpt to run, where nothing is to be built
+    #[arg(long, value_name = "PROGRAM")]
+    warpt: Option<PathBuf>,
+    /// Where warpt runs; beside a GPU's results stand those of PyTorch on the same GPU
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    device: String,
+    /// The tiers to run with [default: correctness on the CPU, all on a GPU]
+    #[arg(long, value_name = "TIER", value_delimiter = ',')]
+    tier: Vec<Tier>,
+    /// A Python that has PyTorch with the GPU, and safetensors
+    #[arg(long, value_name = "PYTHON", default_value = "python3")]
+    python: PathBuf,
 }
 
-/// Exports the models, runs each with the correctness tier, and prints how far its results are from PyTorch's.
+/// Where and how a model is run.
+struct Runs<'a> {
+    warpt: &'a Path,
+    archives: &'a Path,
+    device: &'a str,
+    tiers: &'a [Tier],
+}
+
+/// Exports the models, runs each, and prints how far its results are from PyTorch's.
 pub(crate) fn run_models(args: &ModelsArgs) -> anyhow::Result<()> {
     let archives = args.archives.clone().unwrap_or_else(|| target().join("models"));
     if !args.no_export {
         export(&archives, &args.names)?;
     }
-    let warpt = build(&args.profile)?;
+    let warpt = match &args.warpt {
+        Some(warpt) => std::path::absolute(warpt)?,
+        None => build(&args.profile)?,
+    };
+    let on_cpu = args.device == "cpu";
+    let tiers = match args.tier.as_slice() {
+        [] if on_cpu => &[Tier::Correctness],
+        [] => Tier::ALL.as_slice(),
+        tiers => tiers,
+    };
+    let runs = Runs { warpt: &warpt, archives: &archives, device: &args.device, tiers };
+    let mut peer = if on_cpu { None } else { Some(OnDevice::start(&args.python)?) };
     let mut rows = Vec::new();
     for archive in find(&archives, &args.names)? {
-        let row = try_model(&warpt, &archives, &archive)?;
-        println!("{row}");
-        rows.push(row);
+        for row in runs.try_model(&archive, peer.as_mut())? {
+            println!("{row}");
+            rows.push(row);
+        }
     }
     println!("{}", table::summary(&rows));
     if rows.is_empty() {
         bail!("there is no MODEL/FORM/model.pt2 in {}", archives.display());
     }
-    if rows.iter().any(|row| !matches!(row.verdict, Verdict::Pass { .. })) {
+    if rows.iter().any(|row| !matches!(row.verdict, Verdict::Pass { .. } | Verdict::Skipped { .. })) {
         bail!("not every model computes what PyTorch computes");
+    }
+    if rows.iter().all(|row| matches!(row.verdict, Verdict::Skipped { .. })) {
+        bail!("nothing was compared");
     }
     Ok(())
 }
@@ -92,26 +131,43 @@ fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn try_model(warpt: &Path, archives: &Path, archive: &Path) -> anyhow::Result<Row> {
-    let folder = archive.parent().unwrap_or(archive);
-    let name = folder.strip_prefix(archives).unwrap_or(folder).display().to_string();
-    let golden = archive.with_extension("golden");
-    let results = tempfile::Builder::new().suffix(".safetensors").tempfile()?;
-    let begin = Instant::now();
-    let ran = output(
-        Command::new(warpt)
-            .arg("run")
-            .arg(archive)
-            .arg("--inputs")
-            .arg(golden.join("inputs.safetensors"))
-            .arg("--outputs")
-            .arg(results.path())
-            .args(["--tier", "correctness"]),
-    );
-    let seconds = begin.elapsed().as_secs_f64();
-    let verdict = match ran {
-        Ok(_) => judge(&golden, results.path())?,
-        Err(error) => Verdict::Refused { message: error.to_string() },
-    };
-    Ok(Row { name, seconds, verdict })
+impl Runs<'_> {
+    /// Runs a model in every tier.
+    fn try_model(&self, archive: &Path, peer: Option<&mut OnDevice>) -> anyhow::Result<Vec<Row>> {
+        let folder = archive.parent().unwrap_or(archive);
+        let name = folder.strip_prefix(self.archives).unwrap_or(folder).display().to_string();
+        let beside = archive.with_extension("golden");
+        let expected = match peer {
+            None => golden(&beside)?,
+            Some(peer) => match peer.run(&std::path::absolute(archive)?)? {
+                Ok(file) => safetensors::read(&file)?,
+                Err(reason) => {
+                    return Ok(vec![Row { name, seconds: 0.0, verdict: Verdict::Skipped { reason } }]);
+                }
+            },
+        };
+        let mut rows = Vec::new();
+        for tier in self.tiers {
+            let results = tempfile::Builder::new().suffix(".safetensors").tempfile()?;
+            let begin = Instant::now();
+            let ran = output(
+                Command::new(self.warpt)
+                    .arg("run")
+                    .arg(archive)
+                    .arg("--inputs")
+                    .arg(beside.join("inputs.safetensors"))
+                    .arg("--outputs")
+                    .arg(results.path())
+                    .args(["--device", self.device, "--tier", tier.name()]),
+            );
+            let seconds = begin.elapsed().as_secs_f64();
+            let verdict = match ran {
+                Ok(_) => judge(&expected, results.path())?,
+                Err(error) => Verdict::Refused { message: error.to_string() },
+            };
+            let name = format!("{name} {} {tier}", self.device);
+            rows.push(Row { name, seconds, verdict });
+        }
+        Ok(rows)
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// One model in one form.
 pub(super) struct Row {
-    /// MODEL/FORM.
+    /// MODEL/FORM, and where it ran.
     pub(super) name: String,
     /// How long reading, compiling and running took.
     pub(super) seconds: f64,
@@ -31,15 +31,21 @@ pub(super) enum Verdict {
         /// What warpt said.
         message: String,
     },
+    /// There is nothing to compare it with.
+    Skipped {
+        /// Why PyTorch gave nothing.
+        reason: String,
+    },
 }
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<50} {:>7.1} s  ", self.name, self.seconds)?;
+        write!(f, "{:<70} {:>7.1} s  ", self.name, self.seconds)?;
         match &self.verdict {
             Verdict::Pass { results, worst } => write!(f, "PASS  {results} results, worst error {worst:.1e}"),
             Verdict::Fail { reason } => write!(f, "FAIL  {reason}"),
             Verdict::Refused { message } => write!(f, "REFUSED  {message}"),
+            Verdict::Skipped { reason } => write!(f, "SKIPPED  PyTorch: {reason}"),
         }
     }
 }
@@ -48,9 +54,10 @@ impl fmt::Display for Row {
 pub(super) fn summary(rows: &[Row]) -> String {
     let count = |wanted: fn(&Verdict) -> bool| rows.iter().filter(|row| wanted(&row.verdict)).count();
     format!(
-        "{} passed, {} failed, {} refused",
+        "{} passed, {} failed, {} refused, {} skipped",
         count(|verdict| matches!(verdict, Verdict::Pass { .. })),
         count(|verdict| matches!(verdict, Verdict::Fail { .. })),
-        count(|verdict| matches!(verdict, Verdict::Refused { .. }))
+        count(|verdict| matches!(verdict, Verdict::Refused { .. })),
+        count(|verdict| matches!(verdict, Verdict::Skipped { .. }))
     )
 }

@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 
 pub(crate) use communicator::Communicator;
 pub(crate) use exchange::{Exchange, Kind};
-pub(crate) use prepare::{Exchanges, prepare, single};
+pub(crate) use prepare::{Exchanges, any, prepare, single};
 pub(crate) use schedule::{Meeting, meets};
 pub(crate) use world::World;
 

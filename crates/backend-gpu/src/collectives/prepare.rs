@@ -32,17 +32,21 @@ impl Exchanges {
     }
 }
 
+/// Whether a graph has collectives.
+pub(crate) fn any(graph: &Graph) -> bool {
+    graph.nodes.iter().any(|node| match &node.op {
+        Op::Reference(part) => has_collective(&part.slice.module),
+        _ => false,
+    })
+}
+
 /// Brings the collectives of a process into the libraries' forms.
 ///
 /// # Errors
 ///
 /// When one of several processes has an operation that only the reference can run: those must run there together.
 pub(crate) fn prepare(graph: Graph, grid: &Grid) -> Result<(Graph, Exchanges), String> {
-    let parts = graph.nodes.iter().filter_map(|node| match &node.op {
-        Op::Reference(part) => Some(part),
-        _ => None,
-    });
-    if !parts.into_iter().any(|part| has_collective(&part.slice.module)) {
+    if !any(&graph) {
         return Ok((graph, Exchanges::default()));
     }
     let mut rewrite = Rewrite {

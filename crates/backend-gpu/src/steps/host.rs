@@ -5,13 +5,14 @@ use std::sync::Arc;
 use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::graph::Part;
 use warpforge_fusion::{Graph, Id, Op};
-use warpforge_interp::{Interpreter, Options, Value};
+use warpforge_interp::{Interpreter, Observer, Options, Value};
 use warpforge_runtime::plan::results;
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
 use super::{Layout, Step};
 use crate::driver::{Address, Stream};
 use crate::error::{GpuError, Result};
+use crate::watch::Watch;
 
 /// An operation on the reference.
 pub(crate) struct Host {
@@ -50,8 +51,8 @@ impl Host {
     }
 }
 
-impl Step for Host {
-    fn start(&self, stream: &Stream) -> Result<()> {
+impl Host {
+    fn compute(&self, stream: &Stream, observer: Option<Arc<dyn Observer>>) -> Result<()> {
         let other = |error: &dyn std::fmt::Display| GpuError::Other(format!("{}: {error}", self.part.name));
         let mut values = Vec::new();
         for (address, element, dims) in &self.inputs {
@@ -60,8 +61,8 @@ impl Step for Host {
             stream.read(*address, tensor.bytes_mut())?;
             values.push(Value::Tensor(tensor));
         }
-        let run =
-            Interpreter::new(&self.part.slice.module, Options::default()).run(&self.part.function, values);
+        let options = Options { observer, ..Options::default() };
+        let run = Interpreter::new(&self.part.slice.module, options).run(&self.part.function, values);
         let given = run.map_err(|error| other(&error))?;
         for &(at, address, bytes) in self.results.iter().filter(|result| result.1 != 0) {
             let value = given.get(at).ok_or_else(|| other(&"a result is missing"))?;
@@ -72,6 +73,16 @@ impl Step for Host {
             stream.write(address, tensor.bytes())?;
         }
         Ok(())
+    }
+}
+
+impl Step for Host {
+    fn start(&self, stream: &Stream) -> Result<()> {
+        self.compute(stream, None)
+    }
+
+    fn start_watched(&self, stream: &Stream, watch: &Arc<Watch>) -> Result<()> {
+        self.compute(stream, Some(watch.inside(&self.part)))
     }
 
     fn recordable(&self) -> bool {

@@ -18,15 +18,23 @@ pub(crate) use network::Netted;
 pub(crate) use processes::{Parallel, Processes};
 pub(crate) use product::Multiply;
 
+use std::sync::Arc;
+
 use warpforge_fusion::Id;
 
 use crate::driver::{Address, Buffer, Stream};
 use crate::error::Result;
+use crate::watch::Watch;
 
 /// One step.
 pub(crate) trait Step: Send + Sync {
     /// Puts its work on a stream; does not wait for it, unless it needs the host.
     fn start(&self, stream: &Stream) -> Result<()>;
+
+    /// The same, and whoever watches is shown what happens inside of it.
+    fn start_watched(&self, stream: &Stream, _: &Arc<Watch>) -> Result<()> {
+        self.start(stream)
+    }
 
     /// Whether the work can be recorded once and launched again: it needs the host for nothing.
     fn recordable(&self) -> bool {
@@ -58,6 +66,8 @@ pub(crate) trait Step: Send + Sync {
 /// A step with what is said about it in profiles.
 pub(crate) struct Planned {
     pub(crate) step: Box<dyn Step>,
+    /// What it gives, or a part of it.
+    pub(crate) node: Id,
     pub(crate) flops: u64,
     pub(crate) bytes: u64,
     /// Its number among the instrumented kernels.

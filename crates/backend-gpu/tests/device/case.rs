@@ -1,12 +1,14 @@
 //! A program, its inputs, and the comparison of what a GPU gives with what the reference does.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use libtest_mimic::Failed;
 use warpforge_backend_gpu::Gpus;
 use warpforge_diag::Source;
+use warpforge_interp::Value;
+use warpforge_ir::{Func, OpRef};
 use warpforge_runtime::{
-    Backend, Device, Executable, Precision, Program, Reference, RunOptions, Target, Tier, Weights,
+    Backend, Device, Executable, Observer, Precision, Program, Reference, RunOptions, Target, Tier, Weights,
 };
 use warpforge_snakeburger::text;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
@@ -59,14 +61,7 @@ impl Case {
     /// What the reference gives.
     pub(crate) fn expected(&self) -> Result<Vec<Tensor>, Failed> {
         let program = self.program()?;
-        let target = Target {
-            device: Device::Cpu,
-            tier: Tier::Correctness,
-            precision: Precision::Model,
-            threads: None,
-        };
-        let reference = Reference.compile(&program, &target)?;
-        Ok(reference.run(&inputs(&program), &RunOptions::default())?.outputs)
+        Ok(reference(&program)?.run(&inputs(&program), &RunOptions::default())?.outputs)
     }
 
     /// Compiles the program for the first GPU.
@@ -98,6 +93,30 @@ impl Case {
             }
             self.compare(&expected, &outcome.outputs)?;
         }
+        if tier == Tier::Correctness { self.agrees_inside(executable.as_ref()) } else { Ok(()) }
+    }
+
+    /// Runs the program once more and looks at what each operation gives.
+    fn agrees_inside(&self, executable: &dyn Executable) -> Result<(), Failed> {
+        let program = executable.program();
+        let (on_device, on_host) = (Arc::new(Values::default()), Arc::new(Values::default()));
+        let run = |executable: &dyn Executable, values: &Arc<Values>| {
+            let options = RunOptions { profile: false, observer: Some(values.clone()) };
+            executable.run(&inputs(program), &options).map(drop)
+        };
+        run(executable, &on_device)?;
+        run(reference(program)?.as_ref(), &on_host)?;
+        let (found, expected) = (on_device.take(), on_host.take());
+        let names = |values: &[(String, Vec<Tensor>)]| -> Vec<String> {
+            values.iter().map(|(name, _)| name.clone()).collect()
+        };
+        if names(&found) != names(&expected) {
+            return Err(format!("seen {:?}, {:?} expected", names(&found), names(&expected)).into());
+        }
+        for ((name, found), (_, expected)) in found.iter().zip(&expected) {
+            self.compare(expected, found)
+                .map_err(|error| format!("{name}: {}", error.message().unwrap_or_default()))?;
+        }
         Ok(())
     }
 
@@ -116,6 +135,35 @@ impl Case {
                     return Err(format!("result {at}, element {place}: {other}, {one} expected").into());
                 }
             }
+        }
+        Ok(())
+    }
+}
+
+/// The program on the reference.
+fn reference(program: &Program) -> Result<Box<dyn Executable>, Failed> {
+    let target =
+        Target { device: Device::Cpu, tier: Tier::Correctness, precision: Precision::Model, threads: None };
+    Ok(Reference.compile(program, &target)?)
+}
+
+/// What each operation of a function gives, in order.
+#[derive(Default)]
+struct Values(Mutex<Vec<(String, Vec<Tensor>)>>);
+
+impl Values {
+    fn take(&self) -> Vec<(String, Vec<Tensor>)> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Observer for Values {
+    fn results(&self, op: OpRef<'_>, results: &[Value]) -> Result<(), String> {
+        // What is inside an operation is a kernel's own business.
+        if op.parent_op().and_then(Func::new).is_some() {
+            let tensors = results.iter().filter_map(|value| value.as_tensor().ok().cloned()).collect();
+            let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.push((op.name().to_owned(), tensors));
         }
         Ok(())
     }

@@ -24,15 +24,27 @@ pub struct Builder {
     known: HashMap<String, Id>,
     /// Where the nodes added now come from.
     pub origin: Option<OpId>,
+    /// Whether nothing is computed while compiling.
+    as_written: bool,
 }
 
 impl Builder {
+    /// A builder that computes nothing while compiling.
+    pub(super) fn as_written() -> Self {
+        Self { as_written: true, ..Self::default() }
+    }
+
     /// The finished graph.
     #[must_use]
     pub fn finish(mut self, outputs: Vec<Id>, effects: Vec<Id>) -> Graph {
         self.graph.outputs = outputs;
         self.graph.effects = effects;
         self.graph.pruned()
+    }
+
+    /// The nodes so far.
+    pub(super) fn into_nodes(self) -> Vec<Node> {
+        self.graph.nodes
     }
 
     /// A node.
@@ -149,7 +161,7 @@ impl Builder {
         let elements: usize = dims.iter().product();
         let is_layout = matches!(op, Op::Layout(Step::Broadcast { .. }));
         let is_leaf = inputs.is_empty() && !matches!(op, Op::Iota(_));
-        if is_layout || is_leaf || elements > FOLDED_ELEMENTS {
+        if self.as_written || is_layout || is_leaf || elements > FOLDED_ELEMENTS {
             return None;
         }
         // What repeats is computed once, and repeated afterwards.

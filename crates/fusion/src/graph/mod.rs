@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 pub use build::Builder;
 pub(crate) use build::inverse;
-pub use import::{NotAGraph, fold, import};
+pub use import::{Each, Mark, NotAGraph, fold, import, import_each};
 pub use op::{Conv, Dot, Fold, Form, Op, Order, Part, Update, Window};
 use warpforge_ir::OpId;
 use warpforge_tensor::{ElementType, Tensor};

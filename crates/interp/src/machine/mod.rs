@@ -186,7 +186,7 @@ impl<'m, 's> Machine<'m, 's> {
             return Err(invalid(format!("computed {found} results where {expected} are declared")).at(op));
         }
         if let Some(observer) = &self.options.observer {
-            observer.results(op, &results).map_err(|text| check_stop(text).at(op))?;
+            observer.results(op, &results).map_err(|text| crate::Error::stopped(op, text))?;
         }
         for (value, result) in op.results().zip(results) {
             self.set(value, result)?;
@@ -296,10 +296,6 @@ impl<'m, 's> Machine<'m, 's> {
 
 fn not_computed(value: ValueId) -> crate::Error {
     invalid(format!("{value:?} is used before it is computed"))
-}
-
-fn check_stop(text: String) -> crate::Error {
-    ErrorKind::CheckFailed(text).into()
 }
 
 /// Runs functions as the processes of a grid, each on its own thread: `programs[replica][partition]` with its inputs.

@@ -16,7 +16,7 @@ use warpforge_tensor::summary::{Summary, summarise};
 
 pub use filter::Filter;
 pub use nodes::NodeValues;
-use places::Places;
+pub use places::{Place, Places};
 
 use crate::{Observer, Value};
 

@@ -8,21 +8,22 @@ use warpforge_ir::{Func, OpId, OpRef};
 
 /// Where an operation is.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Place {
-    pub(super) function: String,
-    /// Counted in the order of the text.
-    pub(super) op_index: usize,
+pub struct Place {
+    /// The function that it is in.
+    pub function: String,
+    /// Its position there, counted in the order of the text.
+    pub op_index: usize,
     /// The line of the module's own text.
-    pub(super) line: Option<usize>,
+    pub line: Option<usize>,
     /// The node of the graph that it was lowered from.
-    pub(super) node: Option<String>,
+    pub node: Option<String>,
     /// The line of the program that the graph was traced from, `file:line`.
-    pub(super) source: Option<String>,
+    pub source: Option<String>,
 }
 
 /// The places of all operations of the functions met so far.
 #[derive(Default)]
-pub(super) struct Places {
+pub struct Places {
     known: HashMap<OpId, Place>,
     /// Offsets of the line ends of the source, once they are needed.
     line_ends: Option<Vec<usize>>,
@@ -30,7 +31,7 @@ pub(super) struct Places {
 
 impl Places {
     /// The place of an operation. A function is looked through once, when the first of its operations comes.
-    pub(super) fn of(&mut self, op: OpRef<'_>, source: Option<&Source>) -> &Place {
+    pub fn of(&mut self, op: OpRef<'_>, source: Option<&Source>) -> &Place {
         if !self.known.contains_key(&op.id()) {
             self.index(outermost(op), source);
         }

@@ -77,12 +77,20 @@ impl Row {
         (!all.is_empty()).then(|| format!("{} ({}): {}", self.name, self.tier, all.join("; ")))
     }
 
+    /// What the host computed of ours, if anything.
+    fn on_host(&self) -> String {
+        if self.on_reference == 0 { String::new() } else { format!(" + {} on the host", self.on_reference) }
+    }
+
     /// One line for people who wait.
     pub(super) fn line(&self) -> String {
         let ours = least(&self.ours).map_or("–".to_owned(), |time| format!("{time:.4} ms"));
         let best = self.best().map_or("–".to_owned(), |(way, time)| format!("{time:.4} ms ({way})"));
         let ratio = self.ratio().map_or("–".to_owned(), |ratio| format!("{ratio:.3}"));
         let mut line = format!("{} {}: PyTorch {best}, ours {ours}, ratio {ratio}", self.name, self.tier);
+        if let Some(launches) = self.launches {
+            line += &format!(", {launches} launches{}", self.on_host());
+        }
         if let Some(distance) = self.distance {
             line += &format!(", distance {distance:.1e}");
         }
@@ -110,11 +118,7 @@ pub(super) fn figures(rows: &[Row], copy: Option<f64>) -> String {
         let tier = if row.tier == "production" { String::new() } else { format!(" ({})", row.tier) };
         let ratio = row.ratio().map_or("–".to_owned(), |ratio| format!("{ratio:.3}"));
         let launches = row.launches.map_or("–".to_owned(), |launches| launches.to_string());
-        let host = if row.on_reference == 0 {
-            String::new()
-        } else {
-            format!(" + {} on the host", row.on_reference)
-        };
+        let host = row.on_host();
         let distance = row.distance.map_or("–".to_owned(), |distance| format!("{distance:.1e}"));
         let _ = writeln!(
             text,
@@ -188,6 +192,7 @@ mod tests {
         row.distance(Some(1e-2), None);
         assert!(row.wrong().unwrap().contains("1.0e-2"));
         assert!(row.line().contains("1.0e-2 from PyTorch's, 1e-3 allowed"), "{}", row.line());
+        assert!(row.line().contains("ratio 1.500, 3 launches, distance 1.0e-2"), "{}", row.line());
         row.distance(Some(f64::NAN), None);
         assert!(row.wrong().is_some());
         let text = figures(&[row], Some(4e9));

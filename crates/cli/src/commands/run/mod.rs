@@ -1,5 +1,6 @@
 //! `warpt run`: a model on given or random inputs.
 
+mod compare;
 mod inputs;
 mod kernels;
 mod observe;
@@ -14,9 +15,10 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use warpforge::{CompileOptions, CompiledModel, Device, Model, Outputs, Precision, RunOptions, Tensor, Tier};
+use warpforge_golden::beside::Compared;
 use warpforge_runtime::Executable;
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Failure, Outcome};
 use crate::term;
 
 /// Arguments of `warpt run`.
@@ -65,7 +67,7 @@ pub(crate) struct RunArgs {
 impl RunArgs {
     /// Whether single values are to be seen, which only the correctness tier shows.
     fn sees_values(&self) -> bool {
-        self.observe.traces() || self.save.is_some()
+        self.observe.sees_values() || self.save.is_some()
     }
 }
 
@@ -91,21 +93,33 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let executable = compiled.prepare(&inputs)?;
     compile += begin.elapsed();
 
-    let (outputs, times) = execute(args, &compiled, executable.as_ref(), &inputs)?;
+    let Ran { outputs, times, compared } = execute(args, &compiled, executable.as_ref(), &inputs)?;
     if let Some(path) = &args.outputs {
         save_outputs(&outputs, path)?;
     }
+    let exit = compare::exit(compared.as_ref());
     let record = record::Record::new(args, &compiled, executable.as_ref(), &inputs, &outputs)
-        .with_times(load, compile, &times);
+        .with_times(load, compile, &times)
+        .with_comparison(compared);
     if args.json {
         term::print_json(&record)?;
     } else {
         term::print(&render::text(&record, term::colour()))?;
     }
-    Ok(Exit::Pass)
+    Ok(exit)
 }
 
-/// Runs as often as asked; the outputs of the last run and the time of each.
+/// What runs gave.
+struct Ran {
+    /// The outputs of the last run.
+    outputs: Outputs,
+    /// The time of each.
+    times: Vec<Duration>,
+    /// The operations beside the reference, where that was asked for.
+    compared: Option<Compared>,
+}
+
+/// Runs as often as asked.
 ///
 /// Watching costs time, so the run that is watched is one of its own, unless there is only one.
 fn execute(
@@ -113,7 +127,7 @@ fn execute(
     compiled: &CompiledModel,
     executable: &dyn Executable,
     inputs: &[Tensor],
-) -> Result<(Outputs, Vec<Duration>), Failure> {
+) -> Result<Ran, Failure> {
     let mut times = Vec::new();
     let mut timed = |options: &RunOptions| -> Result<Outputs, warpforge::Error> {
         let begin = Instant::now();
@@ -121,22 +135,24 @@ fn execute(
         times.push(begin.elapsed());
         Ok(outputs)
     };
+    let mut compared = None;
     let watched = args.observe.any() || args.save.is_some();
     if watched {
         args.observe.check_inputs(compiled, inputs)?;
-        let mut watch = args.observe.watch(compiled, executable, args.save.is_some())?;
+        let mut watch = args.observe.watch(compiled, executable, inputs, args.save.is_some())?;
         let mut outcome = timed(&watch.run_options());
         if let Err(error) = &outcome
-            && !args.observe.traces()
+            && !args.observe.sees_values()
             && error.is_not_offered()
         {
             // Inputs, outputs, gradients and losses can be saved from every device.
             eprintln!("values inside the model are not saved: {error}");
-            watch = args.observe.watch(compiled, executable, false)?;
+            watch = args.observe.watch(compiled, executable, inputs, false)?;
             outcome = timed(&watch.run_options());
         }
         watch.write_trace()?;
         let outputs = outcome?;
+        compared = watch.compared();
         let model = args.model.display().to_string();
         watch.write_profile(outputs.profile().clone(), &model, executable)?;
         if let Some(folder) = &args.save {
@@ -156,7 +172,7 @@ fn execute(
             saved.map_err(|error| Failure::not_possible(anyhow::anyhow!("{error}")))?;
         }
         if args.repeat.get() == 1 {
-            return Ok((outputs, times));
+            return Ok(Ran { outputs, times, compared });
         }
     }
     // A device's own clock, inputs where it reads them: what is repeated is the run, not the transfers.
@@ -169,14 +185,14 @@ fn execute(
             times.push(bound.run().map_err(warpforge::Error::from)?);
         }
         let outputs = bound.outputs().map_err(warpforge::Error::from)?;
-        return Ok((compiled.named(outputs), times));
+        return Ok(Ran { outputs: compiled.named(outputs), times, compared });
     }
     let mut outputs = timed(&RunOptions::default())?;
     for _ in 1..args.repeat.get() {
         outputs = timed(&RunOptions::default())?;
     }
     times.drain(..usize::from(watched));
-    Ok((outputs, times))
+    Ok(Ran { outputs, times, compared })
 }
 
 /// Writes the outputs: one to an npy file, or all to a safetensors file.

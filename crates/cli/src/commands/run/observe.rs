@@ -11,6 +11,7 @@ use warpforge::io::{carrier, safetensors};
 use warpforge::profile::Profile;
 use warpforge::trace::{Filter, NodeValues, Several, Trace, TraceOptions};
 use warpforge::{CompiledModel, Observer, RunOptions, Tensor};
+use warpforge_golden::beside::{Beside, Compared};
 use warpforge_inventory::export;
 use warpforge_report::chrome_trace;
 use warpforge_runtime::Executable;
@@ -36,6 +37,10 @@ pub(crate) struct ObserveArgs {
     /// Stop at the first operation that makes such a value of operands that have none
     #[arg(long, value_name = "WHAT")]
     break_on: Option<BreakOn>,
+    /// Compute every operation again by the reference, on the operands that it had, and fail where
+    /// the results are too far apart
+    #[arg(long)]
+    compare: bool,
 }
 
 /// What to stop at.
@@ -53,15 +58,21 @@ pub(super) struct Watch<'a> {
     args: &'a ObserveArgs,
     trace: Option<Arc<FileTrace>>,
     nodes: Option<Arc<NodeValues>>,
+    beside: Option<Arc<Beside>>,
 }
 
 impl ObserveArgs {
     /// Whether anything is to be shown.
     pub(super) fn any(&self) -> bool {
-        self.profile.is_some() || self.traces()
+        self.profile.is_some() || self.sees_values()
     }
 
-    pub(super) fn traces(&self) -> bool {
+    /// Whether single values are looked at.
+    pub(super) fn sees_values(&self) -> bool {
+        self.traces() || self.compare
+    }
+
+    fn traces(&self) -> bool {
         self.trace.is_some() || self.trace_tensors.is_some() || self.break_on.is_some()
     }
 
@@ -70,12 +81,21 @@ impl ObserveArgs {
         &self,
         compiled: &CompiledModel,
         executable: &dyn Executable,
+        inputs: &[Tensor],
         nodes: bool,
     ) -> Result<Watch<'_>, Failure> {
         let trace = if self.traces() { Some(Arc::new(self.start_trace(compiled)?)) } else { None };
         let program = executable.program();
-        let function = program.module().function(program.entry()).filter(|_| nodes);
-        Ok(Watch { args: self, trace, nodes: function.map(|func| Arc::new(NodeValues::new(func))) })
+        let function = program.module().function(program.entry());
+        let beside = match function.filter(|_| self.compare) {
+            Some(func) => {
+                let arguments = program.arguments(inputs).map_err(warpforge::Error::from)?;
+                Some(Arc::new(Beside::new(func, arguments)))
+            }
+            None => None,
+        };
+        let nodes = function.filter(|_| nodes).map(|func| Arc::new(NodeValues::new(func)));
+        Ok(Watch { args: self, trace, nodes, beside })
     }
 
     fn start_trace(&self, compiled: &CompiledModel) -> Result<FileTrace, Failure> {
@@ -115,6 +135,9 @@ impl Watch<'_> {
         if let Some(nodes) = &self.nodes {
             observers.push(Arc::clone(nodes) as Arc<dyn Observer>);
         }
+        if let Some(beside) = &self.beside {
+            observers.push(Arc::clone(beside) as Arc<dyn Observer>);
+        }
         let observer = (!observers.is_empty()).then(|| Arc::new(Several(observers)) as Arc<dyn Observer>);
         RunOptions { profile: self.args.profile.is_some(), observer }
     }
@@ -122,6 +145,11 @@ impl Watch<'_> {
     /// The values of the graph's nodes, in order.
     pub(super) fn node_values(&self) -> Vec<(String, Tensor)> {
         self.nodes.as_ref().map(|nodes| nodes.take()).unwrap_or_default()
+    }
+
+    /// What came of the operations beside the reference.
+    pub(super) fn compared(&self) -> Option<Compared> {
+        self.beside.as_ref().map(|beside| beside.take())
     }
 
     /// Writes the files of the trace, whether the run ended or was stopped.

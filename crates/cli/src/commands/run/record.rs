@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use warpforge::summary::{Summary, summarise};
 use warpforge::{CompiledModel, Outputs, Tensor, Tier, memory};
+use warpforge_golden::beside::Compared;
 use warpforge_measure::stats;
 use warpforge_runtime::Executable;
 
@@ -47,6 +48,9 @@ pub(super) struct Record {
     /// In the observable tier: what each kernel of the last run took, and what its values were like.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) kernels: Vec<Kernel>,
+    /// With `--compare`: the operations beside the reference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) compared: Option<Compared>,
     pub(super) inputs: Vec<Value>,
     pub(super) outputs: Vec<Value>,
 }
@@ -115,6 +119,7 @@ impl Record {
                 Tier::Observable => kernels(outputs.profile()),
                 _ => Vec::new(),
             },
+            compared: None,
             inputs: slots
                 .iter()
                 .zip(inputs)
@@ -126,6 +131,12 @@ impl Record {
                 .map(|(result, (name, tensor))| Value::new(name, result.role.word(), tensor))
                 .collect(),
         }
+    }
+
+    /// The record with what came of its operations.
+    pub(super) fn with_comparison(mut self, compared: Option<Compared>) -> Self {
+        self.compared = compared;
+        self
     }
 
     /// The record with its times.

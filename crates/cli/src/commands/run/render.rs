@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use warpforge_report::{Align, Style, Table, number};
 
+use super::compare;
 use super::kernels::Kernel;
 use super::record::{Record, Value};
 
@@ -33,6 +34,9 @@ pub(super) fn text(record: &Record, colour: bool) -> String {
         let _ = write!(out, ", peak memory {} (of the {})", number::bytes(bytes), record.peak_memory_of);
     }
     out.push('\n');
+    if let Some(compared) = &record.compared {
+        let _ = write!(out, "\n{}", compare::text(compared, colour));
+    }
     out
 }
 

@@ -1,6 +1,7 @@
 //! A function of a module as a graph.
 
 mod contraction;
+mod each;
 mod fold;
 mod form;
 
@@ -8,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use contraction::{convolution, dot_of, reduce_window, window};
+pub use each::{Each, Mark, import_each};
 pub use fold::fold;
 use fold::with_initial;
 use thiserror::Error;
@@ -91,12 +93,7 @@ impl Import {
     }
 
     fn op(&mut self, func: Func<'_>, op: OpRef<'_>, values: &Values, depth: usize) -> Result<Vec<Id>> {
-        let callee = match op.kind() {
-            Some(OpKind::Call) => op.attr_symbol("callee"),
-            Some(OpKind::Composite) => op.attr_symbol("decomposition"),
-            _ => None,
-        };
-        if let Some(callee) = callee.and_then(|name| op.module().function(name)) {
+        if let Some(callee) = callee(op) {
             let given = inputs(op, values)?;
             return self.body(callee, callee.arguments().iter().copied().zip(given).collect(), depth + 1);
         }
@@ -251,6 +248,16 @@ impl Import {
             })
             .collect()
     }
+}
+
+/// The function that an operation is a call of.
+fn callee(op: OpRef<'_>) -> Option<Func<'_>> {
+    let name = match op.kind()? {
+        OpKind::Call => op.attr_symbol("callee"),
+        OpKind::Composite => op.attr_symbol("decomposition"),
+        _ => None,
+    };
+    op.module().function(name?)
 }
 
 fn inputs(op: OpRef<'_>, values: &Values) -> Result<Vec<Id>> {

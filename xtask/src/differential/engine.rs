@@ -1,18 +1,21 @@
-//! The production tier of the CPU engine, judged as XLA is.
+//! A tier of an engine, judged as XLA is.
 
 use std::sync::Arc;
 
-use warpforge::{CompileOptions, RunOptions, Tier, backends};
+use warpforge::{CompileOptions, Device, RunOptions, Tier, backends};
 use warpforge_runtime::{Program, Weights, choose};
 use warpforge_tensor::Tensor;
 
 use super::Other;
 use super::program::Ty;
 
-/// The production tier.
-pub(crate) struct Production;
+/// A tier of the engine of a device.
+pub(crate) struct Engine {
+    pub(crate) device: Device,
+    pub(crate) tier: Tier,
+}
 
-impl Other for Production {
+impl Other for Engine {
     fn run(
         &mut self,
         module: &str,
@@ -23,7 +26,8 @@ impl Other for Production {
             Ok(module) => module,
             Err(error) => return Ok(Err(error)),
         };
-        let options = CompileOptions { tier: Some(Tier::Production), ..CompileOptions::default() };
+        let options =
+            CompileOptions { device: self.device, tier: Some(self.tier), ..CompileOptions::default() };
         let choice = choose(backends(), &options)?;
         let program = Program::new(Arc::new(module), "main", Weights::default())?;
         let executable = choice.backend.compile(&program, &choice.target)?;

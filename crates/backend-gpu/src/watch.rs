@@ -1,0 +1,345 @@
+//! Runs that are watched: step by step, what each operation gives shown as soon as it is computed. Memory is shared as in
+//! other runs, so that a value is only there until something takes its place.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use warpforge_fusion::graph::{Mark, Part};
+use warpforge_fusion::{Id, Op};
+use warpforge_interp::Value;
+use warpforge_ir::{Func, Module, OpId, OpRef};
+use warpforge_runtime::Observer;
+use warpforge_tensor::{Shape, Tensor};
+
+use crate::backend::failed;
+use crate::error::{GpuError, Result};
+use crate::executable::Made;
+
+/// Runs all steps of a program, its inputs on the device, and shows an observer what each operation gives.
+///
+/// # Errors
+///
+/// When the device fails, or the observer stops the run.
+pub(crate) fn run(
+    made: &Made,
+    marks: &[Mark],
+    inputs: &[Tensor],
+    observer: &Arc<dyn Observer>,
+) -> warpforge_runtime::Result<()> {
+    let failed = |error: GpuError| failed(made.gpu.driver.vendor, &error);
+    let module = Arc::clone(made.program.module());
+    let watch = Arc::new(Watch { module, observer: Arc::clone(observer), stopped: Mutex::default() });
+    let mut values = Values { made, inputs, last: last_mentions(marks), kept: HashMap::new() };
+    let mut steps = made.steps.iter().peekable();
+    made.gpu.enter().map_err(failed)?;
+    for (at, mark) in marks.iter().enumerate() {
+        while let Some(planned) = steps.next_if(|planned| planned.node.index() < mark.nodes) {
+            let started = planned.step.start_watched(&made.stream, &watch);
+            started.map_err(|error| watch.stop().map_or_else(|| failed(error), Into::into))?;
+        }
+        let op = watch.module.op(mark.op);
+        let Some(results) = &mark.results else {
+            observer.begins(op);
+            continue;
+        };
+        let shown: Result<Vec<Value>> =
+            results.iter().map(|&id| values.get(id, at).map(Value::Tensor)).collect();
+        observer
+            .results(op, &shown.map_err(failed)?)
+            .map_err(|reason| warpforge_interp::Error::stopped(op, reason))?;
+        values.forget(at);
+    }
+    Ok(())
+}
+
+/// The last mark that has each value among its results.
+fn last_mentions(marks: &[Mark]) -> HashMap<Id, usize> {
+    let mentions = marks.iter().enumerate();
+    mentions.flat_map(|(at, mark)| mark.results.iter().flatten().map(move |&id| (id, at))).collect()
+}
+
+/// The values of a run, read when they are asked for.
+struct Values<'a> {
+    made: &'a Made,
+    inputs: &'a [Tensor],
+    last: HashMap<Id, usize>,
+    /// Values that are shown again, when their memory may be another's.
+    kept: HashMap<Id, Tensor>,
+}
+
+impl Values<'_> {
+    /// A value at a mark.
+    fn get(&mut self, id: Id, at: usize) -> Result<Tensor> {
+        let known = match &self.made.nodes.node(id).op {
+            Op::Argument(input) => self.inputs.get(*input),
+            Op::Constant(tensor) => Some(tensor),
+            _ => self.kept.get(&id),
+        };
+        if let Some(known) = known {
+            return Ok(known.clone());
+        }
+        let tensor = self.read(id)?;
+        if self.last.get(&id).is_some_and(|&last| last > at) {
+            self.kept.insert(id, tensor.clone());
+        }
+        Ok(tensor)
+    }
+
+    fn read(&self, id: Id) -> Result<Tensor> {
+        let other = |error: warpforge_tensor::Error| GpuError::Other(error.to_string());
+        let node = self.made.nodes.node(id);
+        let mut tensor =
+            Tensor::zeros(node.element, Shape::new(node.dims.clone()).map_err(other)?).map_err(other)?;
+        if node.is_empty() {
+            return Ok(tensor);
+        }
+        let address = self.made.layout.address(id);
+        if address == 0 {
+            return Err(GpuError::Other(format!("{} has no place on the device", node.op.name())));
+        }
+        self.made.stream.read(address, tensor.bytes_mut())?;
+        Ok(tensor)
+    }
+
+    /// Drops what is not shown after a mark.
+    fn forget(&mut self, at: usize) {
+        let last = &self.last;
+        self.kept.retain(|id, _| last.get(id).is_some_and(|&last| last > at));
+    }
+}
+
+/// Who watches a run, and the module whose operations are shown.
+pub(crate) struct Watch {
+    module: Arc<Module>,
+    observer: Arc<dyn Observer>,
+    /// Where and why the observer stopped the run, inside an operation of the host.
+    stopped: Mutex<Option<(OpId, String)>>,
+}
+
+impl Watch {
+    /// An observer of an operation that the reference evaluates: it sees what is in the operation's regions.
+    pub(crate) fn inside(self: &Arc<Self>, part: &Part) -> Arc<dyn Observer> {
+        Arc::new(Inside { originals: originals(&self.module, part), watch: Arc::clone(self) })
+    }
+
+    fn stop(&self) -> Option<warpforge_interp::Error> {
+        let (op, reason) = self.stopped.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(warpforge_interp::Error::stopped(self.module.op(op), reason))
+    }
+}
+
+/// Sees operations of a part that was cut out of the module, and shows those that they are copies of.
+struct Inside {
+    watch: Arc<Watch>,
+    originals: HashMap<OpId, OpId>,
+}
+
+impl Observer for Inside {
+    fn begins(&self, op: OpRef<'_>) {
+        if let Some(&original) = self.originals.get(&op.id()) {
+            self.watch.observer.begins(self.watch.module.op(original));
+        }
+    }
+
+    fn results(&self, op: OpRef<'_>, results: &[Value]) -> std::result::Result<(), String> {
+        let Some(&original) = self.originals.get(&op.id()) else { return Ok(()) };
+        let told = self.watch.observer.results(self.watch.module.op(original), results);
+        if let Err(reason) = &told {
+            let stopped = Some((original, reason.clone()));
+            *self.watch.stopped.lock().unwrap_or_else(PoisonError::into_inner) = stopped;
+        }
+        told
+    }
+}
+
+/// What the operations in the regions of a part, and in the functions that it calls, are copies of.
+fn originals(module: &Module, part: &Part) -> HashMap<OpId, OpId> {
+    let copies = &part.slice.module;
+    let body = copies.function(&part.function).and_then(Func::body);
+    let own = body.into_iter().flat_map(|body| copies.ops_in(body)).zip(&part.slice.ops);
+    let mut pending: Vec<(OpRef<'_>, OpRef<'_>)> = own.map(|(copy, &op)| (copy, module.op(op))).collect();
+    let called = copies.functions().filter(|func| func.name() != part.function);
+    pending.extend(called.filter_map(|func| Some((func.op(), module.function(func.name())?.op()))));
+    let mut originals = HashMap::new();
+    while let Some((copy, original)) = pending.pop() {
+        for (inner, of) in inside(copy).zip(inside(original)) {
+            originals.insert(inner.id(), of.id());
+            pending.push((inner, of));
+        }
+    }
+    originals
+}
+
+/// The operations directly in the regions of another.
+fn inside(op: OpRef<'_>) -> impl Iterator<Item = OpRef<'_>> {
+    let module = op.module();
+    let blocks = op.regions().iter().flat_map(move |&region| module.blocks(region));
+    blocks.flat_map(move |&block| module.ops_in(block))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compile::{Request, make};
+    use crate::executable::Compiled;
+    use crate::fake;
+    use crate::library::Vendor;
+    use crate::processes::Together;
+    use warpforge_codegen::Products as Rounding;
+    use warpforge_diag::Source;
+    use warpforge_fusion::graph::{Each, import, import_each};
+    use warpforge_runtime::{
+        Backend, Device, ErrorKind, Executable, Precision, Program, Reference, RunOptions, Target, Tier,
+        Weights,
+    };
+    use warpforge_snakeburger::text;
+
+    /// Notes every operation with the sizes of its results, and stops at one of a name.
+    #[derive(Default)]
+    struct Notes {
+        seen: Mutex<Vec<(OpId, String, Vec<usize>)>>,
+        stop_at: Option<&'static str>,
+    }
+
+    impl Observer for Notes {
+        fn results(&self, op: OpRef<'_>, results: &[Value]) -> std::result::Result<(), String> {
+            let sizes = results.iter().filter_map(|value| Some(value.as_tensor().ok()?.len())).collect();
+            self.seen.lock().unwrap().push((op.id(), op.name().to_owned(), sizes));
+            if self.stop_at == Some(op.name()) { Err("seen enough".to_owned()) } else { Ok(()) }
+        }
+    }
+
+    fn program(text: &str) -> Program {
+        let module = text::parse(&Source::new("m", text), &text::Options::default()).unwrap();
+        Program::new(Arc::new(module), "main", Weights::default()).unwrap()
+    }
+
+    /// A program for a GPU that is none.
+    fn compiled(program: &Program, vendor: Vendor, tier: Tier) -> Compiled {
+        let func = program.module().function("main").unwrap();
+        let (graph, marks) = match tier {
+            Tier::Correctness => {
+                let Each { graph, marks } = import_each(func, &|_| None).unwrap();
+                (graph, Some(marks))
+            }
+            _ => (import(func, &|_| None).unwrap(), None),
+        };
+        let (rounding, products, networks) = (Rounding::Model, None, None);
+        let together = Together::default();
+        let request = Request { program, graph, marks, tier, rounding, products, networks, together };
+        let Ok(made) = make(&fake::gpu(vendor).unwrap(), &request) else { panic!("not made") };
+        Compiled::new(made)
+    }
+
+    fn watched(notes: &Arc<Notes>) -> RunOptions {
+        RunOptions { profile: false, observer: Some(notes.clone()) }
+    }
+
+    fn reference(program: &Program) -> Box<dyn Executable> {
+        let target = Target {
+            device: Device::Cpu,
+            tier: Tier::Correctness,
+            precision: Precision::Model,
+            threads: None,
+        };
+        Reference.compile(program, &target).unwrap()
+    }
+
+    const CHAIN: &str = "func.func @main(%a: tensor<64xf32>, %b: tensor<64xf32>) -> tensor<64xf32> {
+    %0 = stablehlo.multiply %a, %b : tensor<64xf32>
+    %1 = stablehlo.tanh %0 : tensor<64xf32>
+    func.return %1 : tensor<64xf32>\n}";
+
+    fn inputs() -> [Tensor; 2] {
+        [0, 1].map(|_| Tensor::from_slice(&[64], &[1.0f32; 64]).unwrap())
+    }
+
+    #[test]
+    fn a_value_is_read_as_soon_as_its_kernel_was_started() {
+        for vendor in [Vendor::Cuda, Vendor::Hip] {
+            let compiled = compiled(&program(CHAIN), vendor, Tier::Correctness);
+            assert_eq!(compiled.counters().unwrap().kernel_launches, 2);
+            fake::calls();
+            let notes = Arc::new(Notes::default());
+            compiled.run(&inputs(), &watched(&notes)).unwrap();
+            let calls: Vec<String> = fake::calls()
+                .iter()
+                .map(|call| call.split(' ').take(2).collect::<Vec<_>>().join(" "))
+                .collect();
+            let kernel = |calls: &[String], at: usize| calls[at].starts_with("launch");
+            let copies: Vec<usize> = (0..calls.len()).filter(|&at| calls[at] == "copy out").collect();
+            let launches: Vec<usize> = (0..calls.len()).filter(|&at| kernel(&calls, at)).collect();
+            assert!(!calls.contains(&"record".to_owned()), "{calls:?}");
+            assert_eq!((copies.len(), launches.len()), (3, 2), "{calls:?}");
+            assert!(
+                launches[0] < copies[0] && copies[0] < launches[1] && launches[1] < copies[1],
+                "{calls:?}"
+            );
+        }
+    }
+
+    /// Operations that canonical forms leave out, a loop that the host runs, a call, and a value that nobody uses.
+    const MIXED: &str = "func.func private @twice(%x: tensor<4xi32>) -> tensor<4xi32> {
+    %0 = stablehlo.add %x, %x : tensor<4xi32>
+    return %0 : tensor<4xi32>\n}
+func.func @main(%x: tensor<4xi32>, %n: tensor<i32>) -> (tensor<2x2xi32>, tensor<i32>) {
+    %one = stablehlo.constant dense<1> : tensor<4xi32>
+    %list = stablehlo.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
+    %0 = stablehlo.multiply %x, %one : tensor<4xi32>
+    %1 = stablehlo.reshape %0 : (tensor<4xi32>) -> tensor<4xi32>
+    %2 = stablehlo.add %1, %list : tensor<4xi32>
+    %3 = stablehlo.add %1, %list : tensor<4xi32>
+    %4 = stablehlo.optimization_barrier %2 : tensor<4xi32>
+    %5 = call @twice(%4) : (tensor<4xi32>) -> tensor<4xi32>
+    %6 = stablehlo.while(%i = %n) : tensor<i32>
+     cond {
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %c = stablehlo.compare GT, %i, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    } do {
+      %less = stablehlo.constant dense<1> : tensor<i32>
+      %s = stablehlo.subtract %i, %less : tensor<i32>
+      stablehlo.return %s : tensor<i32>
+    }
+    %7 = stablehlo.reshape %5 : (tensor<4xi32>) -> tensor<2x2xi32>
+    return %7, %6 : tensor<2x2xi32>, tensor<i32>\n}";
+
+    fn mixed_inputs() -> [Tensor; 2] {
+        [Tensor::from_slice(&[4], &[1i32, 2, 3, 4]).unwrap(), Tensor::from_slice(&[], &[3i32]).unwrap()]
+    }
+
+    #[test]
+    fn the_operations_are_those_of_the_reference() {
+        let program = program(MIXED);
+        let (found, expected) = (Arc::new(Notes::default()), Arc::new(Notes::default()));
+        reference(&program).run(&mixed_inputs(), &watched(&expected)).unwrap();
+        let compiled = compiled(&program, Vendor::Cuda, Tier::Correctness);
+        let outcome = compiled.run(&mixed_inputs(), &watched(&found)).unwrap();
+        let (found, expected) = (found.seen.lock().unwrap(), expected.seen.lock().unwrap());
+        assert_eq!(*found, *expected);
+        assert_eq!(found.iter().filter(|(_, name, _)| name == "stablehlo.subtract").count(), 3);
+        // The host's own work is real, whatever the kernels of this device are.
+        assert_eq!(outcome.outputs[1].as_slice::<i32>().unwrap(), [0]);
+    }
+
+    #[test]
+    fn an_observer_stops_the_run_at_its_operation() {
+        let program = program(MIXED);
+        let compiled = compiled(&program, Vendor::Cuda, Tier::Correctness);
+        for name in ["stablehlo.add", "stablehlo.subtract", "stablehlo.while"] {
+            let notes = Arc::new(Notes { stop_at: Some(name), ..Notes::default() });
+            let error = compiled.run(&mixed_inputs(), &watched(&notes)).unwrap_err();
+            let ErrorKind::Evaluation(stopped) = error.kind() else { panic!("{error}") };
+            assert_eq!((stopped.op(), stopped.to_string().contains("seen enough")), (Some(name), true));
+            assert_eq!(notes.seen.lock().unwrap().last().unwrap().1, name);
+        }
+        compiled.run(&mixed_inputs(), &RunOptions::default()).unwrap();
+    }
+
+    #[test]
+    fn other_tiers_show_no_values_and_say_so() {
+        let compiled = compiled(&program(CHAIN), Vendor::Cuda, Tier::Observable);
+        let error = compiled.run(&inputs(), &watched(&Arc::new(Notes::default()))).unwrap_err();
+        assert_eq!(error.to_string(), "cuda cannot observe values outside the correctness tier, or where processes meet");
+    }
+}

@@ -1,0 +1,89 @@
+//! `--compare`: what came of a run's operations beside the reference.
+
+use std::fmt::Write as _;
+
+use warpforge_golden::beside::{Compared, Difference};
+use warpforge_report::{Align, Style, Table};
+
+use crate::exit::Exit;
+
+/// Operations that are shown: the first in order of execution.
+const SHOWN: usize = 12;
+
+/// What the comparison means for the program's exit code.
+pub(super) fn exit(compared: Option<&Compared>) -> Exit {
+    match compared {
+        Some(compared) if compared.out_of_tolerance > 0 => Exit::CheckFailed,
+        Some(Compared { operations: 0, .. }) => Exit::Inconclusive,
+        _ => Exit::Pass,
+    }
+}
+
+/// The comparison for people.
+pub(super) fn text(compared: &Compared, colour: bool) -> String {
+    let Compared { operations, identical, out_of_tolerance, .. } = compared;
+    let within = operations - identical - out_of_tolerance;
+    let mut out = format!(
+        "each operation beside the reference, on the operands that it had: {operations} compared, \
+         {identical} identical, {within} within tolerance, {out_of_tolerance} out of it\n"
+    );
+    if let Some(furthest) = &compared.furthest {
+        let _ = writeln!(
+            out,
+            "furthest within tolerance: {}{}, {:.1e} of its largest value, {} ULP",
+            furthest.op,
+            place(furthest),
+            furthest.of_scale,
+            furthest.max_ulp
+        );
+    }
+    if !compared.differences.is_empty() {
+        let _ = write!(out, "\n{}", differences(&compared.differences).to_text(colour));
+        if *out_of_tolerance > SHOWN {
+            let _ = writeln!(out, "… {} more", out_of_tolerance - SHOWN);
+        }
+    }
+    for reason in compared.not_compared.iter().take(SHOWN) {
+        let _ = writeln!(out, "not compared: {reason}");
+    }
+    if compared.not_compared.len() > SHOWN {
+        let _ = writeln!(out, "not compared: {} more", compared.not_compared.len() - SHOWN);
+    }
+    out
+}
+
+fn place(found: &Difference) -> String {
+    let node = found.node.as_ref().map_or_else(String::new, |node| format!(", node `{node}`"));
+    let source = found.source.as_ref().map_or_else(String::new, |source| format!(", {source}"));
+    format!(" {}{node}{source}", found.name)
+}
+
+fn differences(found: &[Difference]) -> Table {
+    let mut table = Table::new(&[
+        ("out of tolerance", Align::Left),
+        ("value", Align::Left),
+        ("node", Align::Left),
+        ("source", Align::Left),
+        ("differing", Align::Right),
+        ("max abs", Align::Right),
+        ("of scale", Align::Right),
+        ("first", Align::Left),
+    ]);
+    for one in found.iter().take(SHOWN) {
+        let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+        table.row(
+            Style::Bad,
+            [
+                one.op.clone(),
+                one.name.clone(),
+                known(&one.node),
+                known(&one.source),
+                format!("{} of {}", one.differing, one.elements),
+                format!("{:.1e}", one.max_abs),
+                format!("{:.1e}", one.of_scale),
+                known(&one.problem),
+            ],
+        );
+    }
+    table
+}
