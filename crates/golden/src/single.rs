@@ -1,7 +1,7 @@
 //! Whether two results of one operation on the same operands are near enough.
 
 use warpforge_ir::{OpKind, OpRef, TensorType};
-use warpforge_tensor::{FloatFormat, Scalar, Tensor};
+use warpforge_tensor::{ElementType, FloatFormat, Scalar, Tensor};
 
 /// How near two results of an operation must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,7 +43,7 @@ impl Judge {
 fn is_narrow(op: OpRef<'_>) -> bool {
     let element = op.result_tensor(0).and_then(|ty| ty.element().storage());
     element
-        .and_then(|element| element.float_part())
+        .and_then(ElementType::float_part)
         .is_some_and(|float| float.format().mantissa_bits < FloatFormat::F32.mantissa_bits)
 }
 
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use warpforge_diag::Source;
     use warpforge_snakeburger::text;
-    use warpforge_tensor::{ElementType, Shape};
+    use warpforge_tensor::Shape;
 
     #[test]
     fn a_wrong_last_place_is_seen_where_it_must_be_right() {

@@ -113,8 +113,11 @@ impl Case {
         if names(&found) != names(&expected) {
             return Err(format!("seen {:?}, {:?} expected", names(&found), names(&expected)).into());
         }
+        // The reference rounds a sum after every term, kernels at its end: in narrow types that shows before results do.
+        let inside = Case { within: 4.0 * self.within, ..self.clone() };
         for ((name, found), (_, expected)) in found.iter().zip(&expected) {
-            self.compare(expected, found)
+            inside
+                .compare(expected, found)
                 .map_err(|error| format!("{name}: {}", error.message().unwrap_or_default()))?;
         }
         Ok(())
