@@ -340,6 +340,9 @@ func.func @main(%x: tensor<4xi32>, %n: tensor<i32>) -> (tensor<2x2xi32>, tensor<
     fn other_tiers_show_no_values_and_say_so() {
         let compiled = compiled(&program(CHAIN), Vendor::Cuda, Tier::Observable);
         let error = compiled.run(&inputs(), &watched(&Arc::new(Notes::default()))).unwrap_err();
-        assert_eq!(error.to_string(), "cuda cannot observe values outside the correctness tier, or where processes meet");
+        assert_eq!(
+            error.to_string(),
+            "cuda cannot observe values outside the correctness tier, or where processes meet"
+        );
     }
 }

@@ -28,9 +28,10 @@ fn compiled(text: &str, products: impl Fn(&Arc<Gpu>) -> Library) -> Compiled {
     let (products, networks) = (Some(products(&gpu)), Some(fake::networks(&gpu).unwrap()));
     let (tier, rounding, together) = (Tier::Production, Rounding::Model, Together::default());
     fake::calls();
-    let Ok(made) =
-        make(&gpu, &Request { program: &program, graph, tier, rounding, products, networks, together })
-    else {
+    let Ok(made) = make(
+        &gpu,
+        &Request { program: &program, graph, marks: None, tier, rounding, products, networks, together },
+    ) else {
         panic!("not made")
     };
     Compiled::new(made)

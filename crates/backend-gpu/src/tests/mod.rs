@@ -38,7 +38,8 @@ fn compiled_with(text: &str, vendor: Vendor, cudnn: bool) -> Compiled {
     let (tier, rounding) = (Tier::Production, Rounding::Model);
     let networks = cudnn.then(|| fake::networks(&gpu).unwrap());
     let together = Together::default();
-    let request = Request { program: &program, graph, marks: None, tier, rounding, products, networks, together };
+    let request =
+        Request { program: &program, graph, marks: None, tier, rounding, products, networks, together };
     let Ok(made) = make(&gpu, &request) else { panic!("not made") };
     Compiled::new(made)
 }

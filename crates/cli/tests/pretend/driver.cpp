@@ -55,6 +55,7 @@ int cuDriverGetVersion(int* to) { return *to = variable("PRETEND_VERSION", 12080
 int cuDeviceGetCount(int* to) { return *to = variable("PRETEND_DEVICES", 1), 0; }
 int cuDeviceGet(int* to, int number) { return *to = number, 0; }
 int cuDeviceGetName(char* to, int bytes, int) { return strncpy(to, "pretended", bytes), 0; }
+int cuDeviceGetUuid(void* to, int) { return memset(to, 7, 16), 0; }
 int cuDeviceGetAttribute(int* to, int attribute, int) {
   *to = attribute == 75 ? 9 : attribute == 76 ? 0 : attribute == 97 ? 232448 : 4;
   return 0;
