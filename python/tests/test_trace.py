@@ -11,6 +11,7 @@ import models
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch import nn
 
 from warpforge import Model, Traced, TraceError, trace
 
@@ -236,3 +237,21 @@ def test_the_archives_name_must_say_what_it_is(tmp_path: Path) -> None:
     net, args = models.make_net()
     with pytest.raises(TraceError, match=r"does not end in \.pt2"):
         trace(net, args, output=tmp_path / "net.onnx")
+
+
+class Attention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+        self.second = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(self.first(x)).float()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_narrow_types_round_elsewhere_when_decomposed(dtype: torch.dtype, tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    model = Attention().to(dtype)
+    traced = trace(model, (torch.randn(2, 12, 32).to(dtype),), output=tmp_path / "m.pt2", decompose=True)
+    assert load_file(traced.golden / "outputs.safetensors")["out0"].dtype == torch.float32

@@ -51,6 +51,7 @@ for _name, _side in CLASSIFIERS.items():
     add(_name, lambda name=_name, side=_side: _classifier(name, side))
 
 add("resnet18_dynamic", lambda: _classifier("resnet18", 64), dynamic=("batch=0:2:64",))
+add("swin_dynamic", lambda: _classifier("swin_t", 64), dynamic=("batch=0:2:64",))
 
 
 @entry("vit_b_16")

@@ -1,6 +1,7 @@
 //! Shared bytes: owned, or a part of something larger such as a mapped file.
 
 use std::fmt;
+use std::fs::File;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
@@ -9,13 +10,25 @@ use std::sync::Arc;
 pub struct Blob {
     owner: Arc<dyn AsRef<[u8]> + Send + Sync>,
     range: Range<usize>,
+    /// The file that the owner has all bytes of.
+    file: Option<Arc<File>>,
 }
 
 impl Blob {
     /// Takes over what holds the bytes: a vector, a memory map.
     pub fn new(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
         let range = 0..owner.as_ref().len();
-        Self { owner: Arc::new(owner), range }
+        Self { owner: Arc::new(owner), range, file: None }
+    }
+
+    /// Takes over the memory that a whole file is mapped to, and the file, for what can be done without that memory.
+    pub(crate) fn of_file(map: impl AsRef<[u8]> + Send + Sync + 'static, file: File) -> Self {
+        Self { file: Some(Arc::new(file)), ..Self::new(map) }
+    }
+
+    /// The file that these bytes are mapped from, and where they begin in it.
+    pub(crate) fn place_in_file(&self) -> Option<(&File, u64)> {
+        Some((self.file.as_deref()?, self.range.start as u64))
     }
 
     /// A part of these bytes, or `None` when the range is not inside.
@@ -24,7 +37,8 @@ impl Blob {
             return None;
         }
         let start = self.range.start;
-        Some(Self { owner: self.owner.clone(), range: start + range.start..start + range.end })
+        let range = start + range.start..start + range.end;
+        Some(Self { owner: self.owner.clone(), range, file: self.file.clone() })
     }
 }
 

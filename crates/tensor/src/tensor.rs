@@ -165,7 +165,10 @@ impl Tensor {
                 self.0.bytes()
             }
         }
-        Blob::new(Bytes(Arc::clone(&self.data)))
+        match &*self.data {
+            Buffer::Shared { blob, .. } => blob.clone(),
+            Buffer::Own(_) => Blob::new(Bytes(Arc::clone(&self.data))),
+        }
     }
 
     /// The memory: little-endian, row-major, whole bytes per element.

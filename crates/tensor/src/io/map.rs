@@ -24,7 +24,7 @@ pub fn map_file(path: &Path) -> Result<Blob, Error> {
     // files takes on trust (a writer in place is another program's mistake); no value here relies on bytes it has
     // checked before for memory safety: they are only ever read as numbers, at offsets inside the mapping's length.
     let map = unsafe { Mmap::map(&file) }.map_err(io_error(path))?;
-    Ok(Blob::new(map))
+    Ok(Blob::of_file(map, file))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Tensor files.
 
 pub mod carrier;
+mod copy;
 mod map;
 pub mod npy;
 pub mod safetensors;

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, View};
+use safetensors::tensor::{Dtype, Metadata, SafeTensorError, SafeTensors, TensorInfo, View};
 
-use super::{io_error, map_file};
+use super::{copy, io_error, map_file};
 use crate::layout::{from_packed, to_packed};
 use crate::{Blob, ElementType, Error, FloatType, Shape, Tensor};
 
@@ -162,11 +162,51 @@ pub fn write<'a>(path: &Path, tensors: impl IntoIterator<Item = (&'a str, &'a Te
         return (&target).write_all(&bytes).map_err(io_error(path));
     }
     let whole = std::path::absolute(path).map_err(io_error(path))?;
-    safetensors::serialize_to_file(entries, None, &whole).map_err(|error| match error {
-        SafeTensorError::IoError(source) => io_error(path)(source),
-        other => refused(other),
-    })?;
-    std::fs::set_permissions(path, metadata.permissions()).map_err(io_error(path))
+    let folder = whole.parent().unwrap_or(Path::new("/"));
+    let (header, entries) = header(entries)?;
+    let file = tempfile::NamedTempFile::new_in(folder).map_err(io_error(path))?;
+    write_to(file.as_file(), &header, &entries).map_err(io_error(path))?;
+    file.as_file().set_permissions(metadata.permissions()).map_err(io_error(path))?;
+    file.persist(&whole).map(drop).map_err(|error| io_error(path)(error.error))
+}
+
+/// The description at the beginning of a file, and the tensors in the order of their data: those of the widest elements
+/// first, so that each is aligned.
+fn header<'a>(mut entries: Vec<(&'a str, Entry<'a>)>) -> Result<(Vec<u8>, Vec<Entry<'a>>), Error> {
+    // Readers refuse larger ones.
+    const MOST: usize = 100_000_000;
+    entries.sort_by(|(left_name, left), (right_name, right)| {
+        right.dtype.cmp(&left.dtype).then(left_name.cmp(right_name))
+    });
+    let mut offset = 0;
+    let mut infos = Vec::with_capacity(entries.len());
+    for (name, entry) in &entries {
+        let end = offset + entry.data_len();
+        let info =
+            TensorInfo { dtype: entry.dtype, shape: entry.shape().to_vec(), data_offsets: (offset, end) };
+        infos.push(((*name).to_owned(), info));
+        offset = end;
+    }
+    let metadata = Metadata::new(None, infos).map_err(refused)?;
+    let mut text = serde_json::to_vec(&metadata).map_err(|error| malformed(error.to_string()))?;
+    text.resize(text.len().next_multiple_of(size_of::<u64>()), b' ');
+    if text.len() > MOST {
+        return Err(malformed(format!("a description of {} bytes is too long", text.len())));
+    }
+    Ok((text, entries.into_iter().map(|(_, entry)| entry).collect()))
+}
+
+fn write_to(file: &File, header: &[u8], entries: &[Entry<'_>]) -> io::Result<()> {
+    let mut to = BufWriter::with_capacity(1 << 20, file);
+    to.write_all(&(header.len() as u64).to_le_bytes())?;
+    to.write_all(header)?;
+    for entry in entries {
+        match entry.data() {
+            Cow::Owned(packed) => to.write_all(&packed)?,
+            Cow::Borrowed(_) => copy::write(&mut to, &entry.tensor.blob())?,
+        }
+    }
+    to.flush()
 }
 
 #[cfg(test)]
@@ -196,6 +236,28 @@ mod tests {
         write(&path, [("weights", &tensor)]).expect("writable");
         assert!(read(&path).expect("readable")["weights"].identical(&tensor));
         assert!(matches!(read(&folder.path().join("none")), Err(Error::Io { .. })));
+    }
+
+    #[test]
+    fn a_file_has_the_bytes_that_are_encoded() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("a.safetensors");
+        let large = Tensor::from_slice(&[300, 1000], &vec![1.5f32; 300_000]).expect("fits");
+        let packed = Tensor::from_scalars(
+            ElementType::Float(FloatType::F4E2M1Fn),
+            Shape::new([4]).expect("small"),
+            (0..4).map(Scalar::Int),
+        )
+        .expect("fits");
+        let wide = Tensor::from_slice(&[1], &[2.0f64]).expect("fits");
+        let tensors = [("b", &large), ("a", &packed), ("c", &wide)];
+        write(&path, tensors).expect("writable");
+        let encoded = encode(tensors).expect("types of the format");
+        assert!(std::fs::read(&path).expect("readable") == encoded);
+        // What is mapped from a file goes to another one as it is.
+        let (mapped, copy) = (read(&path).expect("readable"), folder.path().join("b.safetensors"));
+        write(&copy, mapped.iter().map(|(name, tensor)| (name.as_str(), tensor))).expect("writable");
+        assert!(std::fs::read(&copy).expect("readable") == encoded);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::super::indexing::{put_rows, take_rows};
 use super::super::prelude::*;
-use crate::graph::schema::SymInt;
+use crate::graph::schema::{SymInt, TensorMeta};
 
 pub(super) const TABLE: &[Op] = &[
     view("aten.as_strided.default", as_strided),
@@ -90,22 +90,33 @@ struct Places {
     dims: Vec<Size>,
 }
 
+/// Whether a tensor has these sizes and strides already, dynamic ones among them; a stride along a dimension of one is
+/// never used.
+fn lies_so(cx: &Cx<'_>, x: &Tensor, meta: &TensorMeta, sizes: &[Size], strides: &[Size]) -> bool {
+    let own = meta.strides.iter().zip(strides);
+    *x.dims == *sizes
+        && [meta.strides.len(), strides.len()] == [sizes.len(); 2]
+        && own
+            .zip(sizes)
+            .all(|((own, asked), size)| size.is(1) || cx.symbols.size(own).is_ok_and(|own| own == *asked))
+}
+
 impl Places {
     /// Reads `size`, `stride` and `storage_offset`; known where the archive records how the tensor lies in memory.
     fn read(cx: &mut Cx<'_>, args: &Args<'_>, x: &Tensor) -> Lowered<Layout> {
-        let (sizes, strides) = (args.ints("size")?, args.ints("stride")?);
         let Some(meta) = args.meta("self") else {
             return refuse("nothing says how its argument lies in memory");
         };
         let SymInt::Int(own_offset) = meta.storage_offset else { return refuse("a dynamic place in memory") };
         let offset = args.opt_int("storage_offset")?.unwrap_or(own_offset);
+        if offset == own_offset && lies_so(cx, x, meta, &args.sizes("size")?, &args.sizes("stride")?) {
+            return Ok(Layout::Same);
+        }
+        let (sizes, strides) = (args.ints("size")?, args.ints("stride")?);
         let Some((own_sizes, own_strides)) = cx.recorded_layout(meta) else {
             return refuse("nothing says how its argument lies in memory");
         };
         cx.known(&x.dims)?;
-        if own_sizes == sizes && own_strides == strides && offset == own_offset {
-            return Ok(Layout::Same);
-        }
         // The tensor's dimensions in the order in which they lie in memory must fill it without gaps.
         let mut order: Vec<usize> = (0..own_sizes.len()).collect();
         order.sort_by_key(|&axis| std::cmp::Reverse((own_strides[axis], own_sizes[axis])));
