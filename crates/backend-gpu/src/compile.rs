@@ -1,6 +1,6 @@
 //! A program made ready for a device: tasks chosen, memory planned, constants uploaded, kernels compiled.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use warpforge_codegen::{Argument, Dialect, Effort, Kernel, Options, Products as Rounding, Salt};
@@ -13,7 +13,7 @@ use warpforge_runtime::{Program, Tier};
 
 use crate::calibrate;
 use crate::collectives::Meeting;
-use crate::driver::{Address, Buffer, Gpu, Stream};
+use crate::driver::{Address, Buffer, Gpu, Stream, Uploads};
 use crate::error::{GpuError, Result};
 use crate::executable::Made;
 use crate::library::Vendor;
@@ -126,10 +126,13 @@ fn make_without(
     let clusters = Clusters { clusters: tasks.iter().map(|task| task.cluster.clone()).collect(), outputs };
     let planned = plan(&graph, &clusters, LINE);
     let stream = Stream::new(gpu)?;
-    let kernels = Kernels::new(gpu, once.iter().chain(&tasks).flat_map(Task::kernels))?;
     let read: HashSet<Id> = tasks.iter().flat_map(|task| task.cluster.reads()).collect();
-    let memory = Memory::new(gpu, &stream, request.program, &graph, &planned, &once, &read)?;
-    let Memory { mut kept, inputs, given, addresses, passing } = memory;
+    let (kernels, memory) = at_once(
+        || Kernels::new(gpu, once.iter().chain(&tasks).flat_map(Task::kernels)),
+        || Memory::new(gpu, &stream, request.program, &graph, &planned, &once, &read),
+    );
+    let kernels = kernels?;
+    let Memory { mut kept, inputs, given, addresses, passing } = memory?;
     let workspace = gpu.allocate(workspace(once.iter().chain(&tasks)))?;
     let layout = Layout { addresses, workspace };
     missing(&graph, &tasks, &layout).map_err(Failure::Unsupported)?;
@@ -175,6 +178,15 @@ fn make_without(
         steps,
         saltings,
         meetings,
+    })
+}
+
+/// Does two things at a time, the second on the thread that asks.
+fn at_once<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B) -> (A, B) {
+    std::thread::scope(|scope| {
+        let one = scope.spawn(one);
+        let other = other();
+        (one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), other)
     })
 }
 
@@ -274,17 +286,8 @@ impl Memory {
             made.given.push(gpu.allocate(graph.node(id).bytes())?);
         }
         let block = Arc::new(gpu.allocate(plan.block)?);
-        let mut constants: HashMap<Id, Arc<Buffer>> = HashMap::new();
-        let mut upload = |id: Id| -> Result<Option<Arc<Buffer>>> {
-            let Some(tensor) = graph.constant(id) else { return Ok(None) };
-            if let Some(known) = constants.get(&id) {
-                return Ok(Some(Arc::clone(known)));
-            }
-            let buffer = Arc::new(gpu.allocate(tensor.bytes().len())?);
-            stream.write(buffer.address(), tensor.bytes())?;
-            constants.insert(id, Arc::clone(&buffer));
-            Ok(Some(buffer))
-        };
+        let mut uploads = Uploads::new(gpu, stream);
+        let mut upload = |id: Id| graph.constant(id).map(|tensor| uploads.upload(tensor)).transpose();
         for &id in &plan.constants {
             if let Some(buffer) = upload(id)? {
                 made.addresses[id.index()] = buffer.address();
@@ -312,6 +315,7 @@ impl Memory {
             };
         }
         made.kept.push(block);
+        uploads.finish()?;
         Ok(made)
     }
 }
@@ -441,4 +445,23 @@ fn single(cluster: &Cluster) -> Result<(Id, &[Operand])> {
 fn cost(graph: &Graph, cluster: &Cluster) -> (u64, u64) {
     let cost = cluster.cost(graph);
     (cost.flops, cost.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    #[test]
+    fn neither_of_two_things_waits_for_the_other() {
+        let ((here, there), (answer, question)) = (channel(), channel());
+        let long = Duration::from_secs(20);
+        // Each ends only when the other has begun.
+        let (one, other) = at_once(
+            move || here.send(1).is_ok() && question.recv_timeout(long) == Ok(2),
+            move || answer.send(2).is_ok() && there.recv_timeout(long) == Ok(1),
+        );
+        assert!(one && other);
+    }
 }

@@ -13,8 +13,9 @@ use warpforge_tensor::{Blob, Shape, Tensor};
 
 use crate::backend::failed;
 use crate::collectives::Meeting;
-use crate::driver::{Buffer, Event, Gpu, Graph, Pinned, Stream};
+use crate::driver::{Buffer, Event, Gpu, Graph, Pinned, Staging, Stream};
 use crate::error::{GpuError, Result};
+use crate::lane::Lane;
 use crate::salt::{Saltings, Seen};
 use crate::steps::{Layout, Planned};
 use crate::watch;
@@ -45,6 +46,8 @@ pub(crate) struct Compiled {
     /// Held while a run uses the memory. Dropped before what connects processes: that waits for recordings to go.
     running: Mutex<Recording>,
     made: Made,
+    /// Ways to the device and back that no run is on.
+    lanes: Mutex<Vec<Lane>>,
 }
 
 /// What runs leave for the next.
@@ -58,7 +61,7 @@ struct Recording {
 
 impl Compiled {
     pub(crate) fn new(made: Made) -> Self {
-        Self { made, running: Mutex::default() }
+        Self { made, running: Mutex::default(), lanes: Mutex::default() }
     }
 
     /// Drops what is recorded.
@@ -74,16 +77,60 @@ impl Compiled {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Brings inputs to where steps read them.
     fn upload(&self, inputs: &[Tensor]) -> Result<()> {
         let Made { gpu, stream, .. } = &self.made;
         gpu.enter()?;
+        let mut staging = Staging::new(gpu)?;
         for (tensor, buffer) in inputs.iter().zip(&self.made.inputs) {
             if tensor.bytes().len() > buffer.bytes() {
                 return Err(GpuError::Other("an input is larger than its place".to_owned()));
             }
-            stream.write(buffer.address(), tensor.bytes())?;
+            staging.write(stream, buffer.address(), tensor.bytes())?;
         }
         Ok(())
+    }
+
+    /// Runs on a lane of its own: only what is between the transfers waits for other runs.
+    fn run_on_lane(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        let lanes = || self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = lanes().pop();
+        let mut lane = match free {
+            Some(lane) => lane,
+            None => Lane::new(&self.made.gpu)?,
+        };
+        let blobs = self.transfer_and_run(&mut lane, inputs)?;
+        lanes().push(lane);
+        self.results(inputs, &blobs)
+    }
+
+    fn transfer_and_run(&self, lane: &mut Lane, inputs: &[Tensor]) -> Result<Vec<Blob>> {
+        let Made { stream, given, .. } = &self.made;
+        let brought = lane.bring(inputs)?;
+        let sizes = self.output_sizes();
+        let taken = lane.room(&sizes)?;
+        let queued = {
+            let mut recording = self.lock();
+            let lengths = inputs.iter().map(|tensor| tensor.bytes().len());
+            let ins = brought.iter().zip(&self.made.inputs).zip(lengths);
+            let outs = given.iter().zip(&taken).zip(sizes.iter().copied());
+            let queued = lane
+                .hand_in(stream, ins.map(|((from, to), bytes)| (from, to, bytes)))
+                .and_then(|()| self.start(&mut recording))
+                .and_then(|()| lane.take_out(stream, outs.map(|((from, to), bytes)| (from, to, bytes))));
+            if queued.is_err() {
+                // What was queued before must not find its memory with others.
+                let _ = stream.synchronise();
+            }
+            queued
+        };
+        queued?;
+        lane.bring_back(&taken, &sizes)
+    }
+
+    /// Bytes of each value that a run gives away.
+    fn output_sizes(&self) -> Vec<usize> {
+        self.made.plan.outputs.iter().map(|&id| self.made.nodes.node(id).bytes()).collect()
     }
 
     /// Starts all steps: recorded ones at once, others one after the other.
@@ -105,15 +152,22 @@ impl Compiled {
         recording.graph.as_ref().map_or(Ok(()), |graph| graph.launch(stream))
     }
 
-    fn results(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-        let Made { gpu, stream, nodes, plan, given, .. } = &self.made;
+    /// Brings outputs from where steps wrote them.
+    fn download(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        let Made { gpu, stream, given, .. } = &self.made;
+        let pinned = self.output_sizes().into_iter().map(|bytes| Pinned::new(gpu, bytes));
+        let mut pinned = pinned.collect::<Result<Vec<_>>>()?;
+        let mut pairs = given.iter().zip(&mut pinned);
+        let started = pairs.try_for_each(|(from, to)| stream.start_read(from.address(), to.bytes_mut()));
+        let ended = stream.synchronise();
+        started.and(ended)?;
+        self.results(inputs, &pinned.into_iter().map(Blob::new).collect::<Vec<_>>())
+    }
+
+    /// The results of a run, whose own values were brought to the host.
+    fn results(&self, inputs: &[Tensor], blobs: &[Blob]) -> Result<Vec<Tensor>> {
+        let Made { nodes, plan, .. } = &self.made;
         let other = |error: warpforge_tensor::Error| GpuError::Other(error.to_string());
-        let mut blobs = Vec::new();
-        for (buffer, &id) in given.iter().zip(&plan.outputs) {
-            let mut pinned = Pinned::new(gpu, nodes.node(id).bytes())?;
-            stream.read(buffer.address(), pinned.bytes_mut())?;
-            blobs.push(Blob::new(pinned));
-        }
         let tensor = |output: &Operand| {
             let node = nodes.node(output.value);
             let shape = |dims: &[usize]| Shape::new(dims).map_err(other);
@@ -142,10 +196,11 @@ impl Compiled {
         profile: bool,
     ) -> warpforge_runtime::Result<Outcome> {
         let failed = |error: GpuError| self.failed(&error);
+        let _running = self.lock();
         self.upload(inputs).map_err(failed)?;
         watch::run(&self.made, marks, inputs, observer)?;
         let profile = if profile { self.profiled().map_err(failed)? } else { Profile::default() };
-        Ok(Outcome { outputs: self.results(inputs).map_err(failed)?, profile })
+        Ok(Outcome { outputs: self.download(inputs).map_err(failed)?, profile })
     }
 
     /// Runs step by step with a moment after each.
@@ -191,20 +246,18 @@ impl Executable for Compiled {
                 return Err(ErrorKind::NotOffered { backend, what }.into());
             }
         };
-        let mut recording = self.lock();
         if let Some((observer, marks)) = watched {
             return self.watched(inputs, marks, observer, options.profile);
         }
-        let mut run = || -> Result<Outcome> {
+        // Instrumented kernels say what they saw, whether they are asked or not.
+        let run = || -> Result<Outcome> {
+            if !options.profile && !self.made.saltings.any() {
+                return Ok(Outcome { outputs: self.run_on_lane(inputs)?, profile: Profile::default() });
+            }
+            let _running = self.lock();
             self.upload(inputs)?;
-            // Instrumented kernels say what they saw, whether they are asked or not.
-            let profile = if options.profile || self.made.saltings.any() {
-                self.profiled()?
-            } else {
-                self.start(&mut recording)?;
-                Profile::default()
-            };
-            Ok(Outcome { outputs: self.results(inputs)?, profile })
+            let profile = self.profiled()?;
+            Ok(Outcome { outputs: self.download(inputs)?, profile })
         };
         run().map_err(|error| self.failed(&error))
     }
@@ -233,7 +286,8 @@ impl Executable for Compiled {
     }
 
     fn peak_memory_bytes(&self) -> Option<u64> {
-        let own = self.made.inputs.iter().chain(&self.made.given).map(Buffer::bytes);
+        // Twice: a run brings its inputs and takes its outputs along in memory of its own.
+        let own = self.made.inputs.iter().chain(&self.made.given).map(|buffer| 2 * buffer.bytes());
         let shared = self.made.memory.iter().map(|buffer| buffer.bytes());
         let all: usize = own.chain(shared).sum::<usize>() + self.made.layout.workspace.bytes();
         Some(all as u64)
@@ -267,7 +321,7 @@ impl Bound for Held<'_> {
     }
 
     fn outputs(&mut self) -> warpforge_runtime::Result<Vec<Tensor>> {
-        self.compiled.results(&self.inputs).map_err(|error| self.compiled.failed(&error))
+        self.compiled.download(&self.inputs).map_err(|error| self.compiled.failed(&error))
     }
 }
 

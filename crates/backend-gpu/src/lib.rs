@@ -16,6 +16,7 @@ mod executable;
 #[cfg(test)]
 mod fake;
 mod hip;
+mod lane;
 pub mod library;
 mod lower;
 mod networks;

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+use warpforge_tensor::Tensor;
+
 use super::{Address, Gpu, Handle};
 use crate::error::{GpuError, Result};
 
@@ -55,7 +57,7 @@ impl Gpu {
                 }
             },
         };
-        Ok(Buffer { gpu: Arc::clone(self), address, size })
+        Ok(Buffer { gpu: Arc::clone(self), address, size, _held: None })
     }
 
     fn fresh(&self, size: usize) -> Result<Option<Address>> {
@@ -83,9 +85,17 @@ pub(crate) struct Buffer {
     gpu: Arc<Gpu>,
     address: Address,
     size: usize,
+    /// What is in it, where that is to live as long.
+    _held: Option<Tensor>,
 }
 
 impl Buffer {
+    /// The same, with a tensor that lives as long as the memory.
+    pub(super) fn holding(mut self, tensor: &Tensor) -> Self {
+        self._held = Some(tensor.clone());
+        self
+    }
+
     /// Where it begins.
     pub(crate) fn address(&self) -> Address {
         self.address

@@ -3,17 +3,21 @@
 // Every call of the driver is foreign.
 #![allow(unsafe_code)]
 
+mod constants;
 pub(crate) mod maps;
 mod memory;
 mod module;
+mod staging;
 mod stream;
 mod table;
 
 use std::ffi::{CStr, c_char};
 use std::sync::{Arc, Mutex, OnceLock};
 
+pub(crate) use constants::Uploads;
 pub(crate) use memory::{Buffer, Pinned};
 pub(crate) use module::{Function, Module};
+pub(crate) use staging::Staging;
 pub(crate) use stream::{Event, Graph, Stream};
 pub(crate) use table::{Address, Functions, Handle};
 
@@ -142,6 +146,7 @@ pub(crate) struct Gpu {
     pub(crate) properties: Properties,
     context: Handle,
     pool: Mutex<memory::Pool>,
+    constants: Mutex<constants::Constants>,
     compiler: OnceLock<Result<Arc<Compiler>>>,
 }
 
@@ -191,9 +196,9 @@ impl Gpu {
             multiprocessors: attribute(numbers.multiprocessors)?,
             shared_bytes: attribute(numbers.shared_bytes)?,
         };
-        let pool = Mutex::default();
+        let (pool, constants) = (Mutex::default(), Mutex::default());
         let compiler = OnceLock::new();
-        Ok(Arc::new(Self { driver: driver.clone(), properties, context, pool, compiler }))
+        Ok(Arc::new(Self { driver: driver.clone(), properties, context, pool, constants, compiler }))
     }
 
     /// Makes the device the calling thread's.

@@ -63,20 +63,37 @@ impl Stream {
 
     /// Copies bytes of the host to the device; they may be changed when this returns.
     pub(crate) fn write(&self, to: Address, bytes: &[u8]) -> Result<()> {
-        let from = bytes.as_ptr().cast::<c_void>();
-        // SAFETY: the plan keeps the range inside a buffer, and the copy is over before the slice can go.
-        let code = unsafe { (self.gpu.driver.functions.copy_in)(to, from, bytes.len(), self.handle) };
-        self.gpu.check(code, "copy_in")?;
+        self.start_write(to, bytes)?;
         self.synchronise()
+    }
+
+    /// Starts to copy bytes of the host to the device. Callers keep them as they are until the stream is past this.
+    pub(super) fn start_write(&self, to: Address, bytes: &[u8]) -> Result<()> {
+        let from = bytes.as_ptr().cast::<c_void>();
+        // SAFETY: the plan keeps the range inside a buffer, and callers wait before the slice goes.
+        let code = unsafe { (self.gpu.driver.functions.copy_in)(to, from, bytes.len(), self.handle) };
+        self.gpu.check(code, "copy_in")
     }
 
     /// Copies bytes of the device to the host, after all work before.
     pub(crate) fn read(&self, from: Address, bytes: &mut [u8]) -> Result<()> {
-        let to = bytes.as_mut_ptr().cast::<c_void>();
-        // SAFETY: the plan keeps the range inside a buffer, and the copy is over before the slice can go.
-        let code = unsafe { (self.gpu.driver.functions.copy_out)(to, from, bytes.len(), self.handle) };
-        self.gpu.check(code, "copy_out")?;
+        self.start_read(from, bytes)?;
         self.synchronise()
+    }
+
+    /// Starts to copy bytes of the device to the host. Callers let nobody at them until the stream is past this.
+    pub(crate) fn start_read(&self, from: Address, bytes: &mut [u8]) -> Result<()> {
+        let to = bytes.as_mut_ptr().cast::<c_void>();
+        // SAFETY: the plan keeps the range inside a buffer, and callers wait before the slice goes.
+        let code = unsafe { (self.gpu.driver.functions.copy_out)(to, from, bytes.len(), self.handle) };
+        self.gpu.check(code, "copy_out")
+    }
+
+    /// Lets the work that comes now wait for a moment in another stream.
+    pub(crate) fn wait(&self, moment: &Event) -> Result<()> {
+        // SAFETY: event and stream live.
+        let code = unsafe { (self.gpu.driver.functions.stream_wait)(self.handle, moment.handle, 0) };
+        self.gpu.check(code, "stream_wait")
     }
 
     /// Launches a kernel; each of its arguments is an address, or the words of a map.
@@ -192,6 +209,13 @@ impl Event {
         // SAFETY: event and stream live.
         let code = unsafe { (self.gpu.driver.functions.event_record)(self.handle, stream.handle) };
         self.gpu.check(code, "event_record")
+    }
+
+    /// Waits until the moment has come.
+    pub(crate) fn synchronise(&self) -> Result<()> {
+        // SAFETY: the event lives.
+        let code = unsafe { (self.gpu.driver.functions.event_synchronise)(self.handle) };
+        self.gpu.check(code, "event_synchronise")
     }
 
     /// The time from an earlier moment to this one; both have come.

@@ -32,10 +32,12 @@ functions! {
         set_bytes(Address, u8, usize, Handle) = "cuMemsetD8Async", "hipMemsetD8Async";
         stream_create(*mut Handle, u32) = "cuStreamCreate", "hipStreamCreateWithFlags";
         stream_destroy(Handle) = "cuStreamDestroy_v2", "hipStreamDestroy";
+        stream_wait(Handle, Handle, u32) = "cuStreamWaitEvent", "hipStreamWaitEvent";
         stream_synchronise(Handle) = "cuStreamSynchronize", "hipStreamSynchronize";
         event_create(*mut Handle, u32) = "cuEventCreate", "hipEventCreateWithFlags";
         event_destroy(Handle) = "cuEventDestroy_v2", "hipEventDestroy";
         event_record(Handle, Handle) = "cuEventRecord", "hipEventRecord";
+        event_synchronise(Handle) = "cuEventSynchronize", "hipEventSynchronize";
         event_elapsed(*mut f32, Handle, Handle) = "cuEventElapsedTime", "hipEventElapsedTime";
         module_load(*mut Handle, *const c_void) = "cuModuleLoadData", "hipModuleLoadData";
         module_unload(Handle) = "cuModuleUnload", "hipModuleUnload";

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
-use super::{TROUBLE, handle, made, note};
+use super::{STREAMS, TROUBLE, handle, made, note};
 use crate::driver::{Address, Functions, Handle};
 
 pub(super) fn functions() -> Functions {
@@ -64,20 +64,20 @@ pub(super) fn functions() -> Functions {
         unsafe { *to = Box::leak(memory).as_mut_ptr().cast() };
         0
     }
-    unsafe extern "C" fn copy_in(to: Address, from: *const c_void, bytes: usize, _: Handle) -> i32 {
+    unsafe extern "C" fn copy_in(to: Address, from: *const c_void, bytes: usize, on: Handle) -> i32 {
         // SAFETY: both sides are memory of the host with so many bytes.
         unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), to as *mut u8, bytes) };
-        note(format!("copy in {bytes}"))
+        note(format!("copy in {bytes} on {}", on as usize))
     }
-    unsafe extern "C" fn copy_out(to: *mut c_void, from: Address, bytes: usize, _: Handle) -> i32 {
+    unsafe extern "C" fn copy_out(to: *mut c_void, from: Address, bytes: usize, on: Handle) -> i32 {
         // SAFETY: as above.
         unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to.cast::<u8>(), bytes) };
-        note(format!("copy out {bytes}"))
+        note(format!("copy out {bytes} on {}", on as usize))
     }
-    unsafe extern "C" fn within(to: Address, from: Address, bytes: usize, _: Handle) -> i32 {
+    unsafe extern "C" fn within(to: Address, from: Address, bytes: usize, on: Handle) -> i32 {
         // SAFETY: as above.
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
-        0
+        note(format!("copy within {bytes} on {}", on as usize))
     }
     unsafe extern "C" fn fill(to: Address, value: u8, bytes: usize, _: Handle) -> i32 {
         // SAFETY: as above.
@@ -87,6 +87,18 @@ pub(super) fn functions() -> Functions {
     unsafe extern "C" fn create(to: *mut Handle, _: u32) -> i32 {
         // SAFETY: callers give the address of a variable.
         unsafe { made(to) }
+    }
+    unsafe extern "C" fn stream(to: *mut Handle, _: u32) -> i32 {
+        STREAMS.set(STREAMS.get() + 1);
+        // SAFETY: as above.
+        unsafe { *to = handle(STREAMS.get()) };
+        0
+    }
+    unsafe extern "C" fn stream_wait(stream: Handle, _: Handle, _: u32) -> i32 {
+        note(format!("{} waits", stream as usize))
+    }
+    unsafe extern "C" fn synchronise(_: Handle) -> i32 {
+        TROUBLE.get().wait
     }
     unsafe extern "C" fn ignore(_: Handle) -> i32 {
         0
@@ -180,12 +192,14 @@ pub(super) fn functions() -> Functions {
         copy_out,
         copy_within: within,
         set_bytes: fill,
-        stream_create: create,
+        stream_create: stream,
         stream_destroy: ignore,
-        stream_synchronise: ignore,
+        stream_wait,
+        stream_synchronise: synchronise,
         event_create: create,
         event_destroy: ignore,
         event_record: pair,
+        event_synchronise: ignore,
         event_elapsed: elapsed,
         module_load: load,
         module_unload: ignore,

@@ -31,8 +31,10 @@ use crate::products::{Library, Products};
 pub(crate) struct Trouble {
     /// The version of the driver.
     pub(crate) version: Option<i32>,
-    /// What starting a kernel and waiting for it answer.
+    /// What starting a kernel answers.
     pub(crate) launch: i32,
+    /// What waiting for the work of a stream answers.
+    pub(crate) wait: i32,
     /// What the compiler of kernels answers.
     pub(crate) compile: i32,
     /// How many devices there are besides the first.
@@ -45,8 +47,17 @@ pub(crate) struct Trouble {
 
 thread_local! {
     static TROUBLE: Cell<Trouble> = const {
-        Cell::new(Trouble { version: None, launch: 0, compile: 0, more_devices: 0, products: 0, fusion: 0 })
+        Cell::new(Trouble {
+            version: None,
+            launch: 0,
+            wait: 0,
+            compile: 0,
+            more_devices: 0,
+            products: 0,
+            fusion: 0,
+        })
     };
+    static STREAMS: Cell<usize> = const { Cell::new(0) };
     static CALLS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -72,6 +83,7 @@ pub(crate) fn gpu(vendor: Vendor) -> Result<Arc<Gpu>> {
 
 /// The GPU of that number; there is one, unless more are asked for.
 pub(crate) fn gpu_at(vendor: Vendor, number: u32) -> Result<Arc<Gpu>> {
+    STREAMS.set(0);
     let gpu = Gpu::open(&Driver::start(vendor, driver::functions())?, number)?;
     gpu.use_compiler(Compiler::new(vendor, compiler::functions(), None)?);
     Ok(gpu)

@@ -70,7 +70,7 @@ fn work_is_recorded_once_and_inputs_stay_where_they_are() {
         fake::calls();
         let inputs = [input(&[64]), input(&[64])];
         let mut bound = compiled.bind(&inputs).unwrap().unwrap();
-        assert_eq!(fake::calls(), ["copy in 256", "copy in 256"]);
+        assert_eq!(fake::calls(), ["copy in 256 on 1", "copy in 256 on 1"]);
         bound.run().unwrap();
         let first = fake::calls();
         assert_eq!(
@@ -80,8 +80,80 @@ fn work_is_recorded_once_and_inputs_stay_where_they_are() {
         assert_eq!(bound.run().unwrap(), Duration::from_millis(1));
         assert_eq!(fake::calls(), ["launch all"]);
         bound.outputs().unwrap();
-        assert_eq!(fake::calls(), ["copy out 256"]);
+        assert_eq!(fake::calls(), ["copy out 256 on 1"]);
     }
+}
+
+#[test]
+fn inputs_and_outputs_travel_on_a_stream_of_their_own() {
+    let compiled = compiled(CHAIN, Vendor::Cuda);
+    let inputs = [input(&[64]), input(&[64])];
+    compiled.run(&inputs, &RunOptions::default()).unwrap();
+    fake::calls();
+    // Nothing is made anew, and what travels does so on stream 2, before and after what computes on stream 1.
+    compiled.run(&inputs, &RunOptions::default()).unwrap();
+    let calls = fake::calls();
+    assert_eq!(
+        calls,
+        [
+            "copy in 256 on 2",
+            "copy in 256 on 2",
+            "1 waits",
+            "copy within 256 on 1",
+            "copy within 256 on 1",
+            "launch all",
+            "copy within 256 on 1",
+            "2 waits",
+            "copy out 256 on 2",
+        ]
+    );
+}
+
+#[test]
+fn large_inputs_travel_in_parts() {
+    let text = CHAIN.replace("64xf32", "2500000xf32");
+    let compiled = compiled(&text, Vendor::Cuda);
+    fake::calls();
+    let values: Vec<f32> = (0..2_500_000).map(|at| at as f32).collect();
+    let inputs = [0, 1].map(|_| Tensor::from_slice(&[2_500_000], &values).unwrap());
+    compiled.run(&inputs, &RunOptions::default()).unwrap();
+    let calls = fake::calls();
+    let parts: Vec<&String> = calls.iter().filter(|call| call.starts_with("copy in")).collect();
+    assert_eq!(parts[..3], ["copy in 4194304 on 2", "copy in 4194304 on 2", "copy in 1611392 on 2"]);
+    assert_eq!(parts.len(), 6);
+}
+
+#[test]
+fn weights_are_uploaded_once_for_all_programs_that_read_them() {
+    let text = |rows: usize| {
+        format!(
+            "func.func @main(%x: tensor<{rows}x64xf32>, %w: tensor<64x64xf32>) -> tensor<{rows}x64xf32> {{
+    %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<{rows}x64xf32>, tensor<64x64xf32>) -> tensor<{rows}x64xf32>
+    return %0 : tensor<{rows}x64xf32>\n}}"
+        )
+    };
+    let values: Vec<f32> = (0..4096).map(|at| at as f32).collect();
+    let weights = Weights::new(vec![None, Some(Tensor::from_slice(&[64, 64], &values).unwrap())]);
+    let gpu = fake::gpu(Vendor::Cuda).unwrap();
+    let compile = |rows: usize| {
+        let module = text::parse(&Source::new("m", text(rows)), &text::Options::default()).unwrap();
+        let program = Program::new(Arc::new(module), "main", weights.clone()).unwrap();
+        let func = program.module().function("main").unwrap();
+        let graph = simplify(&import(func, &|at| weights.get(at).cloned()).unwrap());
+        let (tier, rounding, products, networks) = (Tier::Production, Rounding::Model, None, None);
+        let together = Together::default();
+        let request =
+            Request { program: &program, graph, marks: None, tier, rounding, products, networks, together };
+        let Ok(made) = make(&gpu, &request) else { panic!("not made") };
+        let uploads = fake::calls().iter().filter(|call| call.starts_with("copy in 16384")).count();
+        (Compiled::new(made), uploads)
+    };
+    let (first, uploads) = compile(8);
+    assert_eq!(uploads, 1);
+    let (second, uploads) = compile(16);
+    assert_eq!(uploads, 0);
+    drop((first, second));
+    assert_eq!(compile(24).1, 1, "nobody holds them any more");
 }
 
 #[test]
@@ -214,6 +286,10 @@ fn a_device_that_is_lost_in_a_run_is_an_error() {
     fake::trouble(Trouble { launch: 1, ..Trouble::default() });
     let failed = message(compiled.run(&[input(&[64]), input(&[64])], &RunOptions::default()));
     assert_eq!(failed, "cuda: launch failed with code 1: as told");
+    // Most errors of a kernel are told to whoever waits for it.
+    fake::trouble(Trouble { wait: 719, ..Trouble::default() });
+    let lost = message(compiled.run(&[input(&[64]), input(&[64])], &RunOptions::default()));
+    assert_eq!(lost, "cuda: the device is lost (stream_synchronise: as told); start the program again");
 }
 
 #[test]

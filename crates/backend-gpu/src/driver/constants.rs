@@ -1,0 +1,65 @@
+//! Constants on a device: uploaded once, however many programs read them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
+
+use warpforge_tensor::Tensor;
+
+use super::{Buffer, Gpu, Staging, Stream};
+use crate::error::Result;
+
+/// Where the bytes of a tensor lie on the host, and how many there are. A buffer holds its tensor, so that nothing else lies
+/// there as long as the buffer lives.
+type Key = (usize, usize);
+
+/// The constants that programs hold.
+pub(super) type Constants = HashMap<Key, Weak<Buffer>>;
+
+/// The constants of a program on their way to the device.
+pub(crate) struct Uploads<'a> {
+    gpu: &'a Arc<Gpu>,
+    stream: &'a Stream,
+    staging: Option<Staging>,
+    fresh: HashMap<Key, Arc<Buffer>>,
+}
+
+impl<'a> Uploads<'a> {
+    /// Nothing yet.
+    pub(crate) fn new(gpu: &'a Arc<Gpu>, stream: &'a Stream) -> Self {
+        Self { gpu, stream, staging: None, fresh: HashMap::new() }
+    }
+
+    fn known(&self) -> MutexGuard<'a, Constants> {
+        self.gpu.constants.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The memory of a constant: that of another program, or new memory that it is on its way to.
+    pub(crate) fn upload(&mut self, tensor: &Tensor) -> Result<Arc<Buffer>> {
+        let bytes = tensor.bytes();
+        let key = (bytes.as_ptr() as usize, bytes.len());
+        let shared = self.known().get(&key).and_then(Weak::upgrade);
+        if let Some(known) = self.fresh.get(&key).cloned().or(shared) {
+            return Ok(known);
+        }
+        let buffer = Arc::new(self.gpu.allocate(bytes.len())?.holding(tensor));
+        let staging = match &mut self.staging {
+            Some(staging) => staging,
+            None => self.staging.insert(Staging::new(self.gpu)?),
+        };
+        staging.write(self.stream, buffer.address(), bytes)?;
+        self.fresh.insert(key, Arc::clone(&buffer));
+        Ok(buffer)
+    }
+
+    /// Waits until all are there, and lets other programs read them.
+    pub(crate) fn finish(self) -> Result<()> {
+        if self.fresh.is_empty() {
+            return Ok(());
+        }
+        self.stream.synchronise()?;
+        let mut known = self.known();
+        known.retain(|_, buffer| buffer.strong_count() > 0);
+        known.extend(self.fresh.iter().map(|(&key, buffer)| (key, Arc::downgrade(buffer))));
+        Ok(())
+    }
+}
