@@ -290,7 +290,8 @@ impl Executable for Compiled {
         let own = self.made.inputs.iter().chain(&self.made.given).map(|buffer| 2 * buffer.bytes());
         let shared = self.made.memory.iter().map(|buffer| buffer.bytes());
         let all: usize = own.chain(shared).sum::<usize>() + self.made.layout.workspace.bytes();
-        Some(all as u64)
+        let steps = self.made.steps.iter().map(|planned| planned.step.memory_bytes());
+        Some(all as u64 + steps.max().unwrap_or(0))
     }
 
     fn on_reference(&self) -> Vec<String> {

@@ -65,6 +65,7 @@ mod format;
 mod inputs;
 mod model;
 mod outputs;
+mod processes;
 mod random;
 mod refined;
 

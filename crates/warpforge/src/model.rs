@@ -22,7 +22,7 @@ use crate::backends::backends;
 use crate::bind;
 use crate::compiled::CompiledModel;
 use crate::refined::Refined;
-use crate::{Error, Format, Result, entry};
+use crate::{Error, Format, Result, entry, processes};
 
 /// Locations say which node of a model an operation came from.
 const OPTIONS: text::Options = text::Options { keep_locations: true };
@@ -113,15 +113,17 @@ impl Model {
         Self::new(loaded.module.map_err(Error::Invalid)?, loaded.source, format, entry)
     }
 
-    fn new(module: Module, source: Source, format: Format, entry: Option<&str>) -> Result<Self> {
+    fn new(mut module: Module, source: Source, format: Format, entry: Option<&str>) -> Result<Self> {
         let mut diagnostics = Diagnostics::new(source.clone());
         diagnostics.extend(verify(&module));
         if diagnostics.has_errors() {
             return Err(Error::Invalid(diagnostics));
         }
         let path = || source.name().to_owned();
-        let func = entry::choose(&module, entry).map_err(|reason| Error::Entry { path: path(), reason })?;
-        let (entry, signature) = (func.name().to_owned(), Signature::of(func));
+        let wrong = |reason| Error::Entry { path: path(), reason };
+        let chosen = entry::choose(&module, entry).map_err(wrong)?.name().to_owned();
+        let entry = processes::spread(&mut module, &chosen).unwrap_or(chosen);
+        let signature = module.function(&entry).map(Signature::of).unwrap_or_default();
         let module = Arc::new(module);
         // Says what is wrong with the entry now rather than when it is compiled.
         Program::new(Arc::clone(&module), &entry, Weights::default())?;

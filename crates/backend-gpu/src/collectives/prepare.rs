@@ -8,7 +8,7 @@ use warpforge_fusion::graph::{Builder, Part};
 use warpforge_fusion::{Graph, Id, Node, Op};
 use warpforge_interp::Grid;
 use warpforge_ir::table::{OpDef, Trait};
-use warpforge_ir::{Module, OpKind, OpRef};
+use warpforge_ir::{OpKind, OpRef};
 use warpforge_tensor::{ElementType, Scalar, Tensor};
 
 use super::exchange::{After, Before, Exchange, Kind};
@@ -35,7 +35,7 @@ impl Exchanges {
 /// Whether a graph has collectives.
 pub(crate) fn any(graph: &Graph) -> bool {
     graph.nodes.iter().any(|node| match &node.op {
-        Op::Reference(part) => has_collective(&part.slice.module),
+        Op::Reference(part) => part.slice.module.has(Trait::Collective),
         _ => false,
     })
 }
@@ -116,7 +116,7 @@ impl Rewrite<'_> {
     fn collective(&mut self, part: &Arc<Part>, node: &Node) -> Result<Option<Instead>, String> {
         let Some(op) = single(part).filter(|op| is_collective(*op)) else {
             // The reference knows nothing of other processes while it computes one operation.
-            return match self.grid.processes() > 1 && has_collective(&part.slice.module) {
+            return match self.grid.processes() > 1 && part.slice.module.has(Trait::Collective) {
                 true => Err(format!("{} has a collective inside", part.name)),
                 false => Ok(None),
             };
@@ -207,18 +207,4 @@ pub(crate) fn single(part: &Part) -> Option<OpRef<'_>> {
 
 fn is_collective(op: OpRef<'_>) -> bool {
     op.def().is_some_and(|def| def.is(Trait::Collective))
-}
-
-/// Whether an operation anywhere in a module is one that processes do together.
-fn has_collective(module: &Module) -> bool {
-    let mut pending = vec![module.body()];
-    while let Some(block) = pending.pop() {
-        for op in module.ops_in(block) {
-            if is_collective(op) {
-                return true;
-            }
-            pending.extend(op.regions().iter().flat_map(|&region| module.blocks(region)));
-        }
-    }
-    false
 }

@@ -56,6 +56,11 @@ pub(crate) trait Step: Send + Sync {
         if self.is_reference() { vec![self.name()] } else { Vec::new() }
     }
 
+    /// Bytes that it holds besides the program's own.
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
+
     /// Kernels that it launches.
     fn launches(&self) -> u64;
 

@@ -137,6 +137,11 @@ impl Step for Parallel {
         self.processes.all.iter().flat_map(|(_, compiled)| compiled.on_reference()).collect()
     }
 
+    fn memory_bytes(&self) -> u64 {
+        // Each is on a device of its own.
+        self.processes.all.iter().filter_map(|(_, compiled)| compiled.peak_memory_bytes()).max().unwrap_or(0)
+    }
+
     fn launches(&self) -> u64 {
         let counters = self.processes.all.iter().filter_map(|(_, compiled)| compiled.counters());
         counters.map(|counters| counters.kernel_launches).sum()

@@ -15,7 +15,7 @@ pub use op_ref::OpRef;
 use warpforge_diag::Span;
 
 use crate::attr::{Attribute, Dict};
-use crate::table::OpKind;
+use crate::table::{OpKind, Trait};
 use crate::types::Type;
 
 /// A module: everything is an operation, the module itself included; see [`Module::root`].
@@ -217,6 +217,20 @@ impl Module {
     /// The aliases that kept locations refer to: names and texts, in order.
     pub fn location_aliases(&self) -> &[(String, String)] {
         &self.location_aliases
+    }
+
+    /// Whether an operation anywhere in the module has a property.
+    pub fn has(&self, property: Trait) -> bool {
+        let mut pending = vec![self.body()];
+        while let Some(block) = pending.pop() {
+            for op in self.ops_in(block) {
+                if op.def().is_some_and(|def| def.is(property)) {
+                    return true;
+                }
+                pending.extend(op.regions().iter().flat_map(|&region| self.blocks(region)));
+            }
+        }
+        false
     }
 
     /// The attributes of the module itself, its name left out.
