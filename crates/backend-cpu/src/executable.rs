@@ -305,9 +305,10 @@ fn arithmetic(graph: &Graph, cluster: &Cluster, products: Products) -> &'static 
     let node = match &cluster.kind {
         Kind::Dot(product) | Kind::Conv(product) => product.operands[0].value,
         Kind::Attention(attention) => attention.scores.operands[0].value,
-        Kind::Loop(_) | Kind::Single(_) => cluster.output,
+        Kind::Backward(backward) => backward.scores.operands[0].value,
+        Kind::Loop(_) | Kind::Single(_) | Kind::Call(..) => cluster.output,
     };
-    let is_product = !matches!(cluster.kind, Kind::Loop(_) | Kind::Single(_));
+    let is_product = !matches!(cluster.kind, Kind::Loop(_) | Kind::Single(_) | Kind::Call(..));
     match graph.node(node).element {
         ElementType::Float(FloatType::F64) => "f64",
         ElementType::Float(FloatType::Bf16) if is_product => "bf16",

@@ -127,7 +127,7 @@ fn operands<'a>(graph: &Graph, cluster: &'a mut Cluster) -> Vec<&'a mut Operand>
             Op::Conv(conv) if conv.groups == 1 => product.operands.iter_mut().take(1).collect(),
             _ => Vec::new(),
         },
-        Kind::Loop(_) | Kind::Single(_) => Vec::new(),
+        Kind::Loop(_) | Kind::Single(_) | Kind::Backward(_) | Kind::Call(..) => Vec::new(),
     }
 }
 
@@ -138,8 +138,8 @@ fn multiplied(cluster: &Cluster) -> Vec<Id> {
         Kind::Attention(attention) => {
             attention.scores.operands.iter().chain(&attention.values.operands[1..]).collect()
         }
-        Kind::Single(operands) => operands.iter().collect(),
-        Kind::Loop(_) => Vec::new(),
+        Kind::Single(operands) | Kind::Call(operands, _) => operands.iter().collect(),
+        Kind::Loop(_) | Kind::Backward(_) => Vec::new(),
     };
     operands.iter().map(|operand| operand.value).collect()
 }
@@ -157,7 +157,7 @@ fn loaded(cluster: &Cluster) -> Vec<Id> {
     let epilogues = match &cluster.kind {
         Kind::Dot(product) | Kind::Conv(product) => vec![product.epilogue.as_ref()],
         Kind::Attention(attention) => vec![Some(&attention.weights), attention.values.epilogue.as_ref()],
-        Kind::Loop(_) | Kind::Single(_) => Vec::new(),
+        Kind::Loop(_) | Kind::Single(_) | Kind::Backward(_) | Kind::Call(..) => Vec::new(),
     };
     epilogues.into_iter().flatten().flat_map(|epilogue| &epilogue.body.loads).map(|load| load.value).collect()
 }
@@ -171,6 +171,6 @@ fn converts(graph: &Graph, cluster: &Cluster) -> bool {
         }
         Kind::Loop(_) | Kind::Dot(_) | Kind::Attention(_) => true,
         Kind::Conv(product) => product.epilogue.is_some(),
-        Kind::Single(_) => false,
+        Kind::Single(_) | Kind::Backward(_) | Kind::Call(..) => false,
     }
 }

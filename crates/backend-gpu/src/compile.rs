@@ -17,7 +17,7 @@ use crate::driver::{Address, Buffer, Gpu, Stream, Uploads};
 use crate::error::{GpuError, Result};
 use crate::executable::Made;
 use crate::library::Vendor;
-use crate::lower::{AttentionCall, Lowered, Masking, Seen, Setting, Task, Way, lower};
+use crate::lower::{Asked, AttentionCall, Lowered, Masking, Seen, Setting, Task, Way, lower};
 use crate::networks::Networks;
 use crate::processes::Together;
 use crate::products::{Library, WORKSPACE};
@@ -54,8 +54,8 @@ pub(crate) struct Request<'a> {
 
 /// Why a program was not made.
 pub(crate) enum Failure {
-    /// Libraries refused what was asked of them: the outputs of those clusters.
-    Refused(HashSet<Id>),
+    /// Libraries refused what was asked of them.
+    Refused(HashSet<Asked>),
     /// Something in it has no form here.
     Unsupported(String),
     /// The device or a library failed.
@@ -110,7 +110,7 @@ pub(crate) fn make(gpu: &Arc<Gpu>, request: &Request<'_>) -> std::result::Result
 fn make_without(
     gpu: &Arc<Gpu>,
     request: &Request<'_>,
-    refused: &HashSet<Id>,
+    refused: &HashSet<Asked>,
 ) -> std::result::Result<Made, Failure> {
     let options = options(gpu, request.tier, request.rounding)?;
     let setting = Setting {
@@ -360,7 +360,7 @@ impl Builder<'_> {
                 }
                 Err(error) if task.by_library() => {
                     let what = task.way.name();
-                    tracing::info!(%error, cluster = task.asked.0, "{what}: the library refuses; generated kernels do it");
+                    tracing::info!(%error, asked = ?task.asked, "{what}: the library refuses; it is done in another way");
                     refusals.insert(task.asked);
                 }
                 Err(error) => return Err(error.into()),

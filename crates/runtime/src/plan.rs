@@ -42,7 +42,7 @@ pub fn plan(graph: &Graph, clusters: &Clusters, line: usize) -> Plan {
         for id in cluster.reads() {
             last_use.insert(id, time);
         }
-        for id in results(graph, cluster.output) {
+        for id in cluster.gives().into_iter().flat_map(|id| results(graph, id)) {
             written.push((time, id));
             last_use.entry(id).or_insert(time);
         }

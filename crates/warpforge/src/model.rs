@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use warpforge_diag::{Diagnostics, Source};
 use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::clusters;
+use warpforge_fusion::cluster::{Cluster, clusters, with_gradients};
 use warpforge_fusion::graph::{NotAGraph, import};
 use warpforge_fusion::report::Report;
 use warpforge_fusion::simplify::simplify;
@@ -213,7 +213,8 @@ impl Model {
     /// When the model has values that are no tensors of known sizes: only the reference runs it.
     pub fn fusion(&self) -> std::result::Result<Report, NotAGraph> {
         let graph = self.graph()?;
-        Ok(Report::new(&graph, &clusters(&graph)))
+        // What can be one kernel, whichever engines have it.
+        Ok(Report::new(&graph, &with_gradients(&graph, clusters(&graph), &|_| true)))
     }
 
     /// The source of the kernels that a GPU would run the model with, cluster by cluster.
@@ -223,7 +224,8 @@ impl Model {
     /// When the model has values that are no tensors of known sizes: only the reference runs it.
     pub fn kernels(&self, options: &warpforge_codegen::Options) -> std::result::Result<String, NotAGraph> {
         let graph = self.graph()?;
-        Ok(warpforge_codegen::listing(&graph, &clusters(&graph), options))
+        let takes = |cluster: &Cluster| warpforge_codegen::emit(&graph, cluster, options).is_ok();
+        Ok(warpforge_codegen::listing(&graph, &with_gradients(&graph, clusters(&graph), &takes), options))
     }
 
     fn graph(&self) -> std::result::Result<Graph, NotAGraph> {

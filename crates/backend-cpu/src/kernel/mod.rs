@@ -124,6 +124,9 @@ pub(crate) fn kernel(setting: &Setting<'_>, cluster: &Cluster) -> Result<Box<dyn
         Kind::Attention(attention) => {
             Box::new(attention::Attention::new(setting, attention, cluster.output)?)
         }
+        Kind::Backward(_) | Kind::Call(..) => {
+            return Err(KernelError::Other("a cluster that only another device has kernels for".to_owned()));
+        }
         Kind::Single(operands) => single::kernel(setting.graph, operands, cluster.output)?,
     })
 }

@@ -58,6 +58,8 @@ pub(crate) const NUMBERS: Numbers = Numbers {
     epilogue: 7,
     bias_address: 8,
     bias_type: 26,
+    beside_address: 11,
+    beside_stride: 12,
     batch_count: 5,
     batch_stride: 6,
     most_workspace: 1,

@@ -43,6 +43,8 @@ pub(crate) struct Trouble {
     pub(crate) products: i32,
     /// What MIOpen answers when it is to compile a fusion.
     pub(crate) fusion: i32,
+    /// The number of an epilogue that products do not have.
+    pub(crate) epilogue: Option<i32>,
 }
 
 thread_local! {
@@ -55,6 +57,7 @@ thread_local! {
             more_devices: 0,
             products: 0,
             fusion: 0,
+            epilogue: None,
         })
     };
     static STREAMS: Cell<usize> = const { Cell::new(0) };

@@ -18,7 +18,18 @@ pub(super) fn functions() -> Functions {
     unsafe extern "C" fn set_product(_: Handle, attribute: i32, value: *const c_void, bytes: usize) -> i32 {
         if bytes == 4 {
             // SAFETY: the value has so many bytes.
-            note(format!("product attribute {attribute} = {}", unsafe { *value.cast::<i32>() }));
+            let value = unsafe { *value.cast::<i32>() };
+            note(format!("product attribute {attribute} = {value}"));
+            if TROUBLE.get().epilogue == Some(value) {
+                return 15;
+            }
+        } else {
+            // SAFETY: as above; addresses and distances are of 64 bits.
+            let value = unsafe { *value.cast::<u64>() };
+            note(format!(
+                "product attribute {attribute} is {}",
+                if value == 0 { "nothing" } else { "given" }
+            ));
         }
         0
     }

@@ -66,6 +66,8 @@ pub(crate) const NUMBERS: Numbers = Numbers {
     epilogue: 2,
     bias_address: 3,
     bias_type: 4,
+    beside_address: 10,
+    beside_stride: 11,
     batch_count: 0,
     batch_stride: 1,
     most_workspace: 1,

@@ -7,15 +7,17 @@ use warpforge_fusion::{Graph, Id, Op};
 use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, FloatType};
 
+use super::Asked;
+
 /// Whether a graph has such products.
 pub(super) fn any(graph: &Graph) -> bool {
     graph.ids().any(|id| product(graph, id).is_some())
 }
 
 /// Makes products of bytes nodes like all products, but for those that the library refused. Ids stay as they are.
-pub(super) fn products(graph: &mut Graph, refused: &HashSet<Id>) {
+pub(super) fn products(graph: &mut Graph, refused: &HashSet<Asked>) {
     for id in graph.ids() {
-        if !refused.contains(&id)
+        if !refused.contains(&Asked::Whole(id))
             && let Some((dot, operands)) = product(graph, id)
         {
             let node = &mut graph.nodes[id.index()];

@@ -1,10 +1,11 @@
 //! Epilogues that the vendor's libraries have.
 
 use warpforge_fusion::cluster::{Body, BodyOp, Epilogue, Load, Product};
-use warpforge_fusion::{Graph, Id, View};
+use warpforge_fusion::{Graph, Id, Op, View};
 use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, FloatType};
 
+use super::gelu;
 use crate::products::Activation;
 
 /// What the library of products does to a result.
@@ -14,6 +15,8 @@ pub(super) struct Fused {
     pub(super) bias: Option<Id>,
     /// A value like the result that is added.
     pub(super) residual: Option<Id>,
+    /// A value like the result that the activation takes too.
+    pub(super) beside: Option<Id>,
     pub(super) activation: Activation,
     /// Where the result goes.
     pub(super) output: Id,
@@ -22,7 +25,7 @@ pub(super) struct Fused {
 impl Fused {
     /// Nothing.
     pub(super) fn none(output: Id) -> Self {
-        Self { bias: None, residual: None, activation: Activation::None, output }
+        Self { bias: None, residual: None, beside: None, activation: Activation::None, output }
     }
 
     /// Whether nothing is done but that a value like the result is added, which every library has.
@@ -31,8 +34,14 @@ impl Fused {
     }
 }
 
-/// A loop over a product's result as the library's own, when it is one.
-pub(super) fn of_library(graph: &Graph, product: &Product, epilogue: &Epilogue, output: Id) -> Option<Fused> {
+/// A loop over a product's result as the library's own, when it is one; `gelu` is whether that may be asked for.
+pub(super) fn of_library(
+    graph: &Graph,
+    product: &Product,
+    epilogue: &Epilogue,
+    output: Id,
+    gelu: bool,
+) -> Option<Fused> {
     let body = &epilogue.body;
     let whole = graph.node(output);
     let operand = graph.node(product.operands[0].value).element;
@@ -47,6 +56,24 @@ pub(super) fn of_library(graph: &Graph, product: &Product, epilogue: &Epilogue, 
         let zero = inputs.iter().position(|&input| is_zero(body, input))?;
         fused.activation = Activation::Relu;
         at = *inputs.get(1 - zero)?;
+    } else if gelu && matches!(whole.element, ElementType::Float(FloatType::Bf16 | FloatType::F16)) {
+        if let Some(x) = gelu::of(body, at) {
+            (fused.activation, at) = (Activation::Gelu, x);
+        } else if let Some([given, x]) = gelu::gradient(body, at) {
+            let BodyOp::Load(load) = body.steps[converted(body, x)?].op else { return None };
+            let beside = body.loads[load].value;
+            let columns: usize = body.dims[epilogue.rows..].iter().product();
+            // The library wants lines of a multiple of eight, and the result's type.
+            let fits = is_like_tile(graph, epilogue, &body.loads[load])
+                && graph.node(beside).element == whole.element
+                && matches!(&graph.node(product.node).op, Op::Dot(dot) if dot.lhs_batch.is_empty())
+                && columns.is_multiple_of(8);
+            let only_product =
+                matches!(body.steps[converted(body, given)?].op, BodyOp::Load(load) if load == epilogue.tile);
+            fused.beside = Some(beside);
+            fused.activation = Activation::GeluGradient;
+            return (fits && only_product).then_some(fused);
+        }
     }
     let mut terms = vec![at];
     let mut tile = false;
@@ -56,7 +83,9 @@ pub(super) fn of_library(graph: &Graph, product: &Product, epilogue: &Epilogue, 
             BodyOp::Elementwise(OpKind::Add) => terms.extend(&step.inputs),
             // A bias of zeros, as models have before they are trained.
             BodyOp::Constant(_) if is_zero(body, at) => {}
-            BodyOp::Load(load) if *load == epilogue.tile && !tile => tile = true,
+            // A tile that is added to itself has no such form.
+            BodyOp::Load(load) if *load == epilogue.tile && tile => return None,
+            BodyOp::Load(load) if *load == epilogue.tile => tile = true,
             BodyOp::Load(load) => {
                 let load = &body.loads[*load];
                 if is_per_column(graph, epilogue, load) && fused.bias.is_none() {
@@ -73,7 +102,7 @@ pub(super) fn of_library(graph: &Graph, product: &Product, epilogue: &Epilogue, 
             _ => return None,
         }
     }
-    // A tile that is added to itself has no such form, and neither has one that is not there.
+    // A tile that is not there has no such form either.
     tile.then_some(fused)
 }
 

@@ -10,7 +10,7 @@ use super::Task;
 use super::bytes;
 use super::epilogue::Fused;
 use super::operands::Operands;
-use crate::products::{self, Matrix, Sums};
+use crate::products::{self, Activation, Matrix, Side, Sums};
 
 /// Most calls that one product is taken apart into: from there on copies of its operands cost less, and where an operand
 /// is the same for many batches, so that copies of it are larger than it is.
@@ -36,16 +36,36 @@ pub(crate) struct Call {
     pub(crate) rhs: Operand,
     pub(crate) bias: Option<Id>,
     pub(crate) residual: Option<Id>,
+    /// What the activation takes besides.
+    pub(crate) beside: Option<Id>,
+    /// Where sums of an operand go.
+    pub(crate) sums: Option<Id>,
     pub(crate) output: Id,
     pub(crate) parts: Vec<Part>,
 }
 
 impl Call {
     /// A cluster that reads and gives what the call does, for the plan of the memory.
-    pub(super) fn as_single(&self) -> Kind {
+    pub(super) fn as_kind(&self) -> Kind {
         let other = |&id: &Id| Operand { value: id, view: View::dense(&[]) };
-        let others = self.bias.iter().chain(&self.residual).map(other);
-        Kind::Single([self.lhs.clone(), self.rhs.clone()].into_iter().chain(others).collect())
+        let others = self.bias.iter().chain(&self.residual).chain(&self.beside).map(other);
+        let read = [self.lhs.clone(), self.rhs.clone()].into_iter().chain(others).collect();
+        match self.sums {
+            Some(sums) => Kind::Call(read, vec![self.output, sums]),
+            None => Kind::Single(read),
+        }
+    }
+
+    /// Has the sums of an operand given too, where the library may: of operands that are read as they are, in one call.
+    pub(super) fn sum(&mut self, side: Side, of: Id, sums: Id) -> bool {
+        let product = &mut self.product;
+        let operand = if side == Side::Left { &self.lhs } else { &self.rhs };
+        let plain = product.bias.is_none() && !product.residual && product.activation == Activation::None;
+        let fits = plain && operand.value == of && product.batch == 1 && self.parts.len() == 1;
+        if fits {
+            (product.summed, self.sums) = (Some(side), Some(sums));
+        }
+        fits
     }
 }
 
@@ -158,8 +178,10 @@ pub(super) fn call(
         bias: bias.map(|_| out),
         activation: fused.activation,
         residual: fused.residual.is_some(),
+        summed: None,
     };
-    Ok(Call { product, lhs, rhs, bias, residual: fused.residual, output: fused.output, parts })
+    let Fused { residual, beside, output, .. } = *fused;
+    Ok(Call { product, lhs, rhs, bias, residual, beside, sums: None, output, parts })
 }
 
 /// An operand whose elements that are summed lie side by side, in its own order of dimensions.

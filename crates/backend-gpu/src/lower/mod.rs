@@ -4,20 +4,22 @@ mod attention;
 mod bytes;
 mod conv;
 mod epilogue;
+mod gelu;
 mod geometry;
 mod join;
 mod narrow;
 mod operands;
 mod predicate;
 mod split;
+mod sums;
 mod tidy;
 mod unfused;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use warpforge_codegen::{Emitted, Options, Products as Rounding, emit};
-use warpforge_fusion::cluster::{Cluster, Clusters, Kind, clusters};
+use warpforge_fusion::cluster::{Cluster, Clusters, Kind, clusters, with_gradients};
 use warpforge_fusion::{Graph, Id, Op};
 use warpforge_runtime::Tier;
 use warpforge_tensor::ElementType;
@@ -29,11 +31,12 @@ pub(crate) use predicate::{Seen, seen};
 
 use operands::Operands;
 use predicate::Predicates;
+use sums::Sum;
 
 use crate::collectives::Exchange;
 use crate::library::Vendor;
 use crate::processes::{Shared, Together};
-use crate::products::Library;
+use crate::products::{Activation, Library};
 use crate::steps::Processes;
 
 /// How a cluster is computed.
@@ -58,13 +61,22 @@ pub(crate) enum Way {
 pub(crate) struct Task {
     pub(crate) cluster: Cluster,
     pub(crate) way: Way,
-    /// The output of the cluster that it was chosen for, which is what a library refuses.
-    pub(crate) asked: Id,
+    /// What a library refuses when it refuses this.
+    pub(crate) asked: Asked,
+}
+
+/// What a library is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Asked {
+    /// The cluster with this output.
+    Whole(Id),
+    /// Something that it may do besides, by the output that this gives.
+    More(Id),
 }
 
 impl Task {
     fn new(cluster: Cluster, way: Way) -> Self {
-        Self { asked: cluster.output, cluster, way }
+        Self { asked: Asked::Whole(cluster.output), cluster, way }
     }
 }
 
@@ -90,8 +102,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) networks: Option<Vendor>,
     /// What is for several processes.
     pub(crate) together: &'a Together,
-    /// Outputs of clusters that a library was asked for and refused.
-    pub(crate) refused: &'a HashSet<Id>,
+    /// What a library was asked for and refused.
+    pub(crate) refused: &'a HashSet<Asked>,
 }
 
 /// Chooses how each cluster of a graph is computed.
@@ -123,12 +135,12 @@ fn lower_with(graph: Graph, setting: &Setting<'_>, with_bytes: bool) -> Result<L
     }
     let Clusters { clusters, outputs } = match setting.tier {
         Tier::Correctness => unfused::clusters(&graph)?,
-        _ => clusters(&graph),
+        _ => with_gradients(&graph, clusters(&graph), &|cluster| in_one_piece(&graph, cluster, setting)),
     };
     let constant = tidy::constant(&graph);
     let mut in_memory: Vec<bool> =
         graph.nodes.iter().map(|node| matches!(node.op, Op::Argument(_) | Op::Constant(_))).collect();
-    clusters.iter().for_each(|cluster| in_memory[cluster.output.index()] = true);
+    clusters.iter().flat_map(Cluster::gives).for_each(|given| in_memory[given.index()] = true);
     let mut lowering = Lowering {
         operands: Operands::new(graph),
         setting,
@@ -137,8 +149,19 @@ fn lower_with(graph: Graph, setting: &Setting<'_>, with_bytes: bool) -> Result<L
         in_memory,
         predicates: Predicates::default(),
     };
+    let mut sums = match setting.tier {
+        Tier::Production if setting.products.is_some_and(Library::has_epilogues) => {
+            sums::of_operands(&lowering.operands.graph, &clusters, setting)
+        }
+        _ => HashMap::new(),
+    };
+    let with_products: HashSet<Id> = sums.values().map(|sum| sum.cluster.output).collect();
     for cluster in clusters {
-        lowering.add(cluster)?;
+        match sums.remove(&cluster.output) {
+            Some(sum) => lowering.add_with_sum(cluster, sum)?,
+            None if with_products.contains(&cluster.output) => {}
+            None => lowering.add(cluster)?,
+        }
     }
     let Lowering { operands, mut tasks, .. } = lowering;
     let (graph, mut once) = operands.finish();
@@ -183,8 +206,8 @@ impl Lowering<'_> {
             let parts = split::parts(&cluster).unwrap_or_else(|| vec![split::nothing(graph, product.node)]);
             return parts.into_iter().try_for_each(|part| self.add(part));
         }
-        let libraries =
-            self.setting.tier == Tier::Production && !self.setting.refused.contains(&cluster.output);
+        let libraries = self.setting.tier == Tier::Production
+            && !self.setting.refused.contains(&Asked::Whole(cluster.output));
         if self.is_asked_again(&cluster)
             && let Some(parts) = split::parts(&cluster)
         {
@@ -194,7 +217,7 @@ impl Lowering<'_> {
             Kind::Dot(product)
                 if libraries && self.setting.products.is_some() && geometry::supported(graph, product) =>
             {
-                return self.add_product(&cluster, &product.clone());
+                return self.add_product(&cluster, &product.clone(), None).map(|_| ());
             }
             Kind::Conv(product)
                 if libraries
@@ -215,11 +238,8 @@ impl Lowering<'_> {
             }
             _ => {}
         }
-        // Wide attention is faster by the library's products, with the scores in memory, than by a kernel of ours.
-        if let Kind::Attention(attention) = &cluster.kind
-            && libraries
-            && self.setting.products.is_some()
-            && graph.node(attention.scores.operands[0].value).element == ElementType::F32
+        if libraries
+            && is_wide_attention(graph, &cluster, self.setting)
             && let Some(parts) = split::parts(&cluster)
         {
             return parts.into_iter().try_for_each(|part| self.add(part));
@@ -255,7 +275,7 @@ impl Lowering<'_> {
             Kind::Conv(product) => product.epilogue.is_some() && *networks == Some(Vendor::Hip),
             _ => false,
         };
-        again && *tier == Tier::Production && refused.contains(&cluster.output)
+        again && *tier == Tier::Production && refused.contains(&Asked::Whole(cluster.output))
     }
 
     /// A convolution by the vendor's library, what it cannot do to the result by a kernel after it.
@@ -278,39 +298,87 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A product by the vendor's library, what it cannot do to the result by a kernel after it.
+    /// Adds a product and the sums of one of its operands, together where the library has both.
+    fn add_with_sum(&mut self, cluster: Cluster, sum: Sum) -> Result<(), String> {
+        let graph = &self.operands.graph;
+        let joined = match &cluster.kind {
+            Kind::Dot(product)
+                if geometry::supported(graph, product)
+                    && !self.setting.refused.contains(&Asked::Whole(cluster.output)) =>
+            {
+                self.add_product(&cluster, &product.clone(), Some(&sum))?
+            }
+            _ => {
+                self.add(cluster)?;
+                false
+            }
+        };
+        if joined { Ok(()) } else { self.add(sum.cluster) }
+    }
+
+    /// A product by the vendor's library, what it cannot do to the result by a kernel after it. Says whether it gives the
+    /// sum that is asked for too.
     fn add_product(
         &mut self,
         cluster: &Cluster,
         product: &warpforge_fusion::cluster::Product,
-    ) -> Result<(), String> {
+        sum: Option<&Sum>,
+    ) -> Result<bool, String> {
         let bytes = geometry::in_bytes(self.operands.graph.node(product.operands[0].value).element);
         let fused = match &product.epilogue {
             Some(_) if bytes => {
                 let parts = split::parts(cluster).ok_or("a product cannot be taken from its epilogue")?;
-                return parts.into_iter().try_for_each(|part| self.add(part));
+                return parts.into_iter().try_for_each(|part| self.add(part)).map(|()| false);
             }
             Some(epilogue) => {
-                let fused = epilogue::of_library(&self.operands.graph, product, epilogue, cluster.output);
+                let gelu = !self.setting.refused.contains(&Asked::More(cluster.output));
+                let graph = &self.operands.graph;
+                let fused = epilogue::of_library(graph, product, epilogue, cluster.output, gelu);
                 let library = self.setting.products;
                 match fused.filter(|fused| fused.is_sum() || library.is_some_and(Library::has_epilogues)) {
                     Some(fused) => fused,
                     None => {
                         let parts =
                             split::parts(cluster).ok_or("a product cannot be taken from its epilogue")?;
-                        return parts.into_iter().try_for_each(|part| self.add(part));
+                        return parts.into_iter().try_for_each(|part| self.add(part)).map(|()| false);
                     }
                 }
             }
             None => epilogue::Fused::none(product.node),
         };
-        let call =
+        let mut call =
             geometry::call(&mut self.operands, &mut self.tasks, self.setting.options, product, &fused)?;
-        let cluster =
-            Cluster { kind: call.as_single(), output: cluster.output, nodes: cluster.nodes.clone() };
-        self.tasks.push(Task::new(cluster, Way::Product(Box::new(call))));
-        Ok(())
+        let joined = sum.filter(|sum| call.sum(sum.side, sum.of, sum.cluster.output));
+        let mut nodes = cluster.nodes.clone();
+        nodes.extend(joined.iter().flat_map(|sum| &sum.cluster.nodes));
+        let output = cluster.output;
+        let cluster = Cluster { kind: call.as_kind(), output, nodes };
+        let mut task = Task::new(cluster, Way::Product(Box::new(call)));
+        // Refused, the product is asked for without these.
+        if let Some(sum) = joined {
+            task.asked = Asked::More(sum.cluster.output);
+        } else if matches!(fused.activation, Activation::Gelu | Activation::GeluGradient) {
+            task.asked = Asked::More(output);
+        }
+        self.tasks.push(task);
+        Ok(joined.is_some())
     }
+}
+
+/// Whether the gradients of attention, or attention itself, are computed by kernels of ours that have no scores in memory.
+fn in_one_piece(graph: &Graph, cluster: &Cluster, setting: &Setting<'_>) -> bool {
+    !is_wide_attention(graph, cluster, setting) && emit(graph, cluster, setting.options).is_ok()
+}
+
+/// Whether attention is of f32, and faster by the library's products, with the scores in memory, than by a kernel of ours.
+fn is_wide_attention(graph: &Graph, cluster: &Cluster, setting: &Setting<'_>) -> bool {
+    let queries = match &cluster.kind {
+        Kind::Attention(attention) => &attention.scores.operands[0],
+        Kind::Backward(backward) => &backward.scores.operands[0],
+        _ => return false,
+    };
+    let library = setting.tier == Tier::Production && setting.products.is_some();
+    library && graph.node(queries.value).element == ElementType::F32
 }
 
 /// Whether a cluster has nothing to compute.

@@ -1,8 +1,8 @@
 //! Products of numbers that were widened for them: the narrow numbers give the same products, and faster.
 //!
 //! Exporters widen bf16 and f16 before attention. Both operands narrow: products of narrow numbers summed in f32 are what
-//! the wide product computes, exactly. Only the right one narrow, in a product of batches (the weights of attention with
-//! its values): the left one is rounded, as fused attention kernels everywhere do.
+//! the wide product computes, exactly. Only one narrow, in a product of batches (the weights of attention with its values,
+//! queries with the gradient by the scores): the other one is rounded, as fused attention kernels everywhere do.
 
 use std::collections::HashMap;
 
@@ -15,30 +15,34 @@ const DEEPEST: usize = 16;
 
 /// The graph with narrow products.
 pub(super) fn narrow(graph: &Graph) -> Graph {
-    let mut rewrite = Rewrite { old: graph, nodes: Vec::new(), made: Vec::new(), narrowed: HashMap::new() };
+    let mut rewrite = Rewrite {
+        old: graph,
+        nodes: Vec::new(),
+        made: Vec::new(),
+        narrowed: HashMap::new(),
+        rounded: HashMap::new(),
+    };
     for id in graph.ids() {
         let mut node = graph.node(id).clone();
         node.inputs = node.inputs.iter().map(|input| rewrite.made[input.index()]).collect();
         if let Op::Dot(dot) = &node.op
             && node.element == ElementType::F32
             && let [lhs, rhs] = graph.node(id).inputs[..]
-            && let Some(right) = rewrite.narrowed(rhs)
         {
-            let element = rewrite.nodes[right.index()].element;
-            match rewrite.narrowed(lhs) {
-                Some(left) if rewrite.nodes[left.index()].element == element => {
+            let sides = [rewrite.narrowed(lhs), rewrite.narrowed(rhs)];
+            let element = |rewrite: &Rewrite<'_>, id: Id| rewrite.nodes[id.index()].element;
+            let wide = |id: Id| !dot.lhs_batch.is_empty() && graph.node(id).element == ElementType::F32;
+            match sides {
+                [Some(left), Some(right)] if element(&rewrite, left) == element(&rewrite, right) => {
                     node.inputs = vec![left, right];
                 }
-                None if !dot.lhs_batch.is_empty() && graph.node(lhs).element == ElementType::F32 => {
-                    let dims = graph.node(lhs).dims.clone();
-                    let rounded = rewrite.push(Node {
-                        op: Op::Elementwise(OpKind::Convert),
-                        inputs: vec![node.inputs[0]],
-                        element,
-                        dims,
-                        origin: node.origin,
-                    });
-                    node.inputs = vec![rounded, right];
+                [None, Some(right)] if wide(lhs) => {
+                    let element = element(&rewrite, right);
+                    node.inputs = vec![rewrite.rounded(lhs, element), right];
+                }
+                [Some(left), None] if wide(rhs) => {
+                    let element = element(&rewrite, left);
+                    node.inputs = vec![left, rewrite.rounded(rhs, element)];
                 }
                 _ => {}
             }
@@ -57,12 +61,26 @@ struct Rewrite<'g> {
     /// The new place of each old node so far.
     made: Vec<Id>,
     narrowed: HashMap<Id, Id>,
+    /// Values that were rounded, each once.
+    rounded: HashMap<(Id, ElementType), Id>,
 }
 
 impl Rewrite<'_> {
     fn push(&mut self, node: Node) -> Id {
         self.nodes.push(node);
         Id((self.nodes.len() - 1) as u32)
+    }
+
+    /// A value rounded to a narrow type.
+    fn rounded(&mut self, id: Id, element: ElementType) -> Id {
+        if let Some(&known) = self.rounded.get(&(id, element)) {
+            return known;
+        }
+        let Node { dims, origin, .. } = self.old.node(id).clone();
+        let (op, inputs) = (Op::Elementwise(OpKind::Convert), vec![self.made[id.index()]]);
+        let new = self.push(Node { op, inputs, element, dims, origin });
+        self.rounded.insert((id, element), new);
+        new
     }
 
     /// What a value was before it was widened, in the value's own layout.

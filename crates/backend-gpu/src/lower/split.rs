@@ -10,7 +10,7 @@ pub(super) fn parts(cluster: &Cluster) -> Option<Vec<Cluster>> {
         Kind::Dot(product) => Some(product_parts(product, Kind::Dot, &cluster.nodes, cluster.output)),
         Kind::Conv(product) => Some(product_parts(product, Kind::Conv, &cluster.nodes, cluster.output)),
         Kind::Attention(attention) => Some(attention_parts(attention, cluster)),
-        Kind::Loop(_) | Kind::Single(_) => None,
+        Kind::Loop(_) | Kind::Backward(_) | Kind::Single(_) | Kind::Call(..) => None,
     }
     .filter(|parts| parts.len() > 1)
 }

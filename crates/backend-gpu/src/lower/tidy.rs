@@ -31,7 +31,9 @@ pub(super) fn hoist(graph: &Graph, once: &mut Vec<Task>, tasks: &mut Vec<Task>, 
         let node = graph.node(output);
         let given = outputs.iter().any(|given| given.value == output);
         let fits = bytes + node.bytes() <= MOST_BYTES;
-        let plain = !matches!(task.way, Way::Host(_)) && !matches!(node.op, Op::Reference(_));
+        let plain = !matches!(task.way, Way::Host(_))
+            && !matches!(node.op, Op::Reference(_))
+            && task.cluster.gives().len() == 1;
         if plain && fits && !given && task.cluster.reads().iter().all(|&id| is_known(&known, id)) {
             bytes += node.bytes();
             known.insert(output);
@@ -50,7 +52,7 @@ pub(super) fn prune(graph: &Graph, tasks: &mut Vec<Task>, outputs: &[Operand]) {
     for task in tasks.drain(..).rev() {
         let output = task.cluster.output;
         let many = matches!(graph.node(output).op, Op::Reference(_));
-        if many || read.contains(&output) {
+        if many || task.cluster.gives().iter().any(|given| read.contains(given)) {
             read.extend(task.cluster.reads());
             kept.push(task);
         }

@@ -53,6 +53,7 @@ impl<'p> ProductProbe<'p> {
             bias: None,
             activation: Activation::None,
             residual: false,
+            summed: None,
         };
         let [lhs, rhs, out, workspace] = &memory;
         let places = Places {

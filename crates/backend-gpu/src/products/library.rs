@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::rocblas::Rocblas;
-use super::{Places, Plan, Product, Products};
+use super::{Places, Plan, Product, Products, Side, WORKSPACE};
 use crate::driver::{Gpu, Stream};
 use crate::error::{GpuError, Result};
 use crate::library::Vendor;
@@ -84,5 +84,38 @@ impl Library {
             tracing::info!(%error, "hipBLASLt refuses a product; rocBLAS is asked");
         }
         Ok(Box::new(second.plan(product, places, stream)?))
+    }
+
+    /// Makes a product that gives the sums of an operand too ready, where it takes no longer than one without and a look at
+    /// the operand, which is about what the sums cost by themselves: measured as a copy of it.
+    ///
+    /// # Errors
+    ///
+    /// When it takes longer, or the library does not have it.
+    pub(crate) fn plan_with_sums(
+        &self,
+        product: &Product,
+        side: Side,
+        places: Places,
+        stream: &Stream,
+    ) -> Result<Box<dyn Runs>> {
+        let library = self.first.as_ref().ok_or_else(|| GpuError::Other("no sums of operands".to_owned()))?;
+        let with = Plan::new(library, product, places, stream)?;
+        let alone = Product { summed: None, ..*product };
+        let alone = Plan::new(library, &alone, Places { bias: 0, ..places }, stream)?;
+        let (from, elements, element) = match side {
+            Side::Left => (places.lhs, product.m * product.k, product.lhs.element),
+            Side::Right => (places.rhs, product.k * product.n, product.rhs.element),
+        };
+        let bytes = elements * element.byte_width();
+        let copied = library.time_of_copy(places.workspace, from, bytes.min(WORKSPACE), stream)?;
+        let copied = copied.mul_f64(bytes.div_ceil(WORKSPACE).max(1) as f64);
+        let (took, without) = (with.time(), alone.time());
+        if took > without + copied {
+            return Err(GpuError::Other(format!(
+                "{took:?} with the sums of an operand, {without:?} without"
+            )));
+        }
+        Ok(Box::new(with))
     }
 }

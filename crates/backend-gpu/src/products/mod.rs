@@ -11,11 +11,12 @@ pub(crate) mod rocblas;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 pub(crate) use library::{Library, Runs};
-pub(crate) use plan::{Activation, Matrix, Places, Plan, Product, Sums};
+pub(crate) use plan::{Activation, Matrix, Places, Plan, Product, Side, Sums};
 
-use crate::driver::{Gpu, Handle};
+use crate::driver::{Address, Event, Gpu, Handle, Stream};
 use crate::error::{GpuError, Result};
 use crate::library::{Vendor, functions};
 use crate::{cuda, hip};
@@ -63,6 +64,8 @@ pub(crate) struct Numbers {
     pub(crate) epilogue: i32,
     pub(crate) bias_address: i32,
     pub(crate) bias_type: i32,
+    pub(crate) beside_address: i32,
+    pub(crate) beside_stride: i32,
     /// Attributes of a layout.
     pub(crate) batch_count: i32,
     pub(crate) batch_stride: i32,
@@ -74,6 +77,9 @@ pub(crate) struct Numbers {
     pub(crate) answer_bytes: usize,
 }
 
+/// Times that something is measured, after one run that is not.
+const RUNS: usize = 3;
+
 /// Memory that products may use while they run.
 pub(crate) const WORKSPACE: usize = 64 << 20;
 
@@ -83,8 +89,8 @@ pub(crate) struct Products {
     functions: Functions,
     numbers: Numbers,
     handle: Handle,
-    /// The best algorithm of each product measured so far.
-    known: Mutex<HashMap<Product, Vec<u8>>>,
+    /// The best algorithm of each product measured so far, and what it took.
+    known: Mutex<HashMap<Product, (Vec<u8>, Duration)>>,
 }
 
 // SAFETY: the library's handle may be used from any thread.
@@ -121,6 +127,28 @@ impl Products {
             Vendor::Hip => hip::NUMBERS,
         };
         Ok(Self { gpu: Arc::clone(gpu), functions, numbers, handle, known: Mutex::default() })
+    }
+}
+
+impl Products {
+    /// How long a copy within the device takes.
+    pub(crate) fn time_of_copy(
+        &self,
+        to: Address,
+        from: Address,
+        bytes: usize,
+        stream: &Stream,
+    ) -> Result<Duration> {
+        let (begin, end) = (Event::new(&self.gpu)?, Event::new(&self.gpu)?);
+        let mut least = Duration::MAX;
+        for _ in 0..RUNS {
+            begin.record(stream)?;
+            stream.copy(to, from, bytes)?;
+            end.record(stream)?;
+            stream.synchronise()?;
+            least = least.min(end.since(&begin)?);
+        }
+        Ok(least)
     }
 }
 

@@ -6,20 +6,21 @@ use std::time::Duration;
 
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::{Products, WORKSPACE, check};
+use super::{Products, RUNS, WORKSPACE, check};
 use crate::driver::{Address, Event, Handle, Stream};
 use crate::error::{GpuError, Result};
 
 /// Algorithms that are measured.
 const CANDIDATES: usize = 24;
 
-/// Times that each is measured, after one run that is not.
-const RUNS: usize = 3;
-
 /// The epilogues of both libraries.
 const RELU: i32 = 2;
 const BIAS: i32 = 4;
 const PLAIN: i32 = 1;
+const GELU: i32 = 32;
+const GELU_GRADIENT: i32 = 64 | 128;
+const SUMS_OF_A: i32 = 256;
+const SUMS_OF_B: i32 = 512;
 
 /// How a matrix of a product lies in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,6 +44,10 @@ pub(crate) enum Activation {
     None,
     /// Nothing below zero.
     Relu,
+    /// GELU by the hyperbolic tangent.
+    Gelu,
+    /// The result times the slope of that GELU at another matrix of its type and sizes.
+    GeluGradient,
 }
 
 /// How sums are computed.
@@ -75,6 +80,15 @@ pub(crate) struct Product {
     pub(crate) activation: Activation,
     /// Whether a matrix like the result is added.
     pub(crate) residual: bool,
+    /// Whose sums over k are given too, in the result's type; there is no bias then.
+    pub(crate) summed: Option<Side>,
+}
+
+/// One of the operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Side {
+    Left,
+    Right,
 }
 
 /// Where the matrices of a product are.
@@ -83,8 +97,11 @@ pub(crate) struct Places {
     pub(crate) lhs: Address,
     pub(crate) rhs: Address,
     pub(crate) out: Address,
+    /// The bias, or where sums of an operand go.
     pub(crate) bias: Address,
     pub(crate) residual: Address,
+    /// The other matrix of an activation's gradient.
+    pub(crate) beside: Address,
     pub(crate) workspace: Address,
 }
 
@@ -95,6 +112,7 @@ pub(crate) struct Plan {
     residual: bool,
     description: Described,
     algorithm: Vec<u8>,
+    time: Duration,
     places: Places,
 }
 
@@ -122,17 +140,18 @@ impl Plan {
         places: Places,
         stream: &Stream,
     ) -> Result<Self> {
-        let description = Described::new(library, product, places.bias)?;
+        let description = Described::new(library, product, &places)?;
         let mut plan = Self {
             library: Arc::clone(library),
             sums: product.sums,
             residual: product.residual,
             description,
             algorithm: Vec::new(),
+            time: Duration::ZERO,
             places,
         };
         let known = library.known.lock().unwrap_or_else(PoisonError::into_inner).get(product).cloned();
-        plan.algorithm = match known {
+        (plan.algorithm, plan.time) = match known {
             Some(known) => known,
             None => {
                 let best = plan.best(product, stream)?;
@@ -141,6 +160,11 @@ impl Plan {
             }
         };
         Ok(plan)
+    }
+
+    /// What the product took when its algorithm was measured.
+    pub(crate) fn time(&self) -> Duration {
+        self.time
     }
 
     /// Starts the product.
@@ -185,7 +209,7 @@ impl Plan {
     }
 
     /// The fastest of the algorithms that the library thinks well of.
-    fn best(&self, product: &Product, stream: &Stream) -> Result<Vec<u8>> {
+    fn best(&self, product: &Product, stream: &Stream) -> Result<(Vec<u8>, Duration)> {
         let candidates = self.candidates(product)?;
         let gpu = &self.library.gpu;
         let (begin, end) = (Event::new(gpu)?, Event::new(gpu)?);
@@ -208,7 +232,7 @@ impl Plan {
         }
         let best =
             best.ok_or_else(|| GpuError::Other("no algorithm of the library runs this product".to_owned()))?;
-        Ok(best.1.clone())
+        Ok((best.1.clone(), best.0))
     }
 
     fn candidates(&self, product: &Product) -> Result<Vec<Vec<u8>>> {
@@ -258,7 +282,7 @@ impl Plan {
 }
 
 impl Described {
-    fn new(library: &Arc<Products>, product: &Product, bias: Address) -> Result<Self> {
+    fn new(library: &Arc<Products>, product: &Product, places: &Places) -> Result<Self> {
         let null = std::ptr::null_mut();
         let mut made = Self { library: Arc::clone(library), product: null, layouts: [null; 3] };
         let (functions, numbers) = (&library.functions, &library.numbers);
@@ -285,19 +309,29 @@ impl Described {
         let activation = match product.activation {
             Activation::None => 0,
             Activation::Relu => RELU,
+            Activation::Gelu => GELU,
+            Activation::GeluGradient => GELU_GRADIENT,
         };
-        let epilogue = match (activation, product.bias) {
-            (0, None) => PLAIN,
-            (activation, None) => activation,
-            (activation, Some(_)) => activation | BIAS,
+        // The library's A is the right operand.
+        let epilogue = match (product.summed, activation, product.bias) {
+            (Some(Side::Left), ..) => SUMS_OF_B,
+            (Some(Side::Right), ..) => SUMS_OF_A,
+            (None, 0, None) => PLAIN,
+            (None, activation, None) => activation,
+            (None, activation, Some(_)) => activation | BIAS,
         };
         set(numbers.epilogue, (&raw const epilogue).cast(), 4)?;
-        if let Some(element) = product.bias {
+        if let Some(element) = product.bias.or(product.summed.map(|_| product.out)) {
             let ty = number(element)?;
-            set(numbers.bias_address, (&raw const bias).cast(), 8)?;
+            set(numbers.bias_address, (&raw const places.bias).cast(), 8)?;
             set(numbers.bias_type, (&raw const ty).cast(), 4)?;
         }
         let Product { m, n, k, .. } = *product;
+        if product.activation == Activation::GeluGradient {
+            let stride = n as i64;
+            set(numbers.beside_address, (&raw const places.beside).cast(), 8)?;
+            set(numbers.beside_stride, (&raw const stride).cast(), 8)?;
+        }
         let sides = [(product.rhs, n, k), (product.lhs, k, m)];
         for (at, (matrix, rows, columns)) in sides.into_iter().enumerate() {
             let (rows, columns) = if matrix.by_columns { (columns, rows) } else { (rows, columns) };

@@ -72,7 +72,7 @@ impl Rocblas {
     ///
     /// When it cannot: it has no bias and no activation.
     pub(super) fn plan(self: &Arc<Self>, product: &Product, places: Places, stream: &Stream) -> Result<Plan> {
-        if product.bias.is_some() || product.activation != Activation::None {
+        if product.bias.is_some() || product.activation != Activation::None || product.summed.is_some() {
             return Err(GpuError::Other("rocBLAS does nothing to a result".to_owned()));
         }
         let plan = Plan { library: Arc::clone(self), product: *product, places };

@@ -25,11 +25,15 @@ impl Multiply {
                 lhs: layout.address(call.lhs.value) + offset(&call.lhs.view) + part.lhs as u64,
                 rhs: layout.address(call.rhs.value) + offset(&call.rhs.view) + part.rhs as u64,
                 out: layout.address(call.output) + part.out as u64,
-                bias: of(call.bias),
+                bias: of(call.bias.or(call.sums)),
                 residual: if residual == 0 { 0 } else { residual + part.out as u64 },
+                beside: of(call.beside),
                 workspace: layout.workspace.address(),
             };
-            library.plan(&call.product, places, stream)
+            match call.product.summed {
+                Some(side) => library.plan_with_sums(&call.product, side, places, stream),
+                None => library.plan(&call.product, places, stream),
+            }
         });
         Ok(Self { plans: plans.collect::<Result<_>>()?, name: name(call) })
     }
@@ -48,9 +52,12 @@ fn name(call: &Call) -> String {
     let activation = match product.activation {
         Activation::None => "",
         Activation::Relu => " + relu",
+        Activation::Gelu => " + gelu",
+        Activation::GeluGradient => " * gradient of gelu",
     };
+    let sums = if product.summed.is_some() { " + bias gradient" } else { "" };
     let (m, n, k, element) = (product.m, product.n, product.k, product.lhs.element);
-    format!("library dot {batch}{m}x{n}x{k} {element}{bias}{residual}{activation}")
+    format!("library dot {batch}{m}x{n}x{k} {element}{bias}{residual}{activation}{sums}")
 }
 
 impl Step for Multiply {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use warpforge_runtime::{Executable, Program, RunOptions};
 use warpforge_tensor::{ElementType, FloatType, Shape, Tensor};
 
-use crate::compile::{Request, make};
+use crate::compile::{Failure, Request, make};
 use crate::error::GpuError;
 use crate::executable::Compiled;
 use crate::fake::{self, Trouble};
@@ -21,6 +21,9 @@ use warpforge_fusion::graph::import;
 use warpforge_fusion::simplify::simplify;
 use warpforge_runtime::{Tier, Weights};
 use warpforge_snakeburger::text;
+
+mod backward;
+mod epilogues;
 
 const BF16: ElementType = ElementType::Float(FloatType::Bf16);
 
@@ -40,7 +43,12 @@ fn compiled_with(text: &str, vendor: Vendor, cudnn: bool) -> Compiled {
     let together = Together::default();
     let request =
         Request { program: &program, graph, marks: None, tier, rounding, products, networks, together };
-    let Ok(made) = make(&gpu, &request) else { panic!("not made") };
+    let made = match make(&gpu, &request) {
+        Ok(made) => made,
+        Err(Failure::Unsupported(reason)) => panic!("{reason}"),
+        Err(Failure::Gpu(error)) => panic!("{error}"),
+        Err(Failure::Refused(refused)) => panic!("refused: {refused:?}"),
+    };
     Compiled::new(made)
 }
 

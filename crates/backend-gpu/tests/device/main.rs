@@ -3,8 +3,10 @@
 //!
 //! `compute-sanitizer` runs this program: [docs/gpu.md](../../../../docs/gpu.md).
 
+mod backward;
 mod case;
 mod collectives;
+mod epilogues;
 mod errors;
 mod loops;
 mod networks;
@@ -26,7 +28,15 @@ fn main() {
     if let Some(reason) = &missing {
         eprintln!("ignored, all that need a GPU: {reason}");
     }
-    let all = [loops::cases(), products::cases(), networks::cases(), single::cases(), collectives::cases()];
+    let all = [
+        loops::cases(),
+        products::cases(),
+        epilogues::cases(),
+        networks::cases(),
+        backward::cases(),
+        single::cases(),
+        collectives::cases(),
+    ];
     let cases = all.concat();
     let mut trials: Vec<Trial> = cases.iter().flat_map(|case| trials(case, &gpus)).collect();
     trials.extend(errors::trials(&gpus));

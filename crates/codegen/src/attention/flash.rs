@@ -2,14 +2,15 @@
 
 use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::{Attention, Cluster};
-use warpforge_tensor::{ElementType, FloatType};
+use warpforge_tensor::ElementType;
 
 use super::causal::sees;
+use super::narrow;
 use super::softmax::{Softmax, softmax};
 use crate::draft::{Draft, Launch};
 use crate::index::{int, sum};
 use crate::kernel::{Emitted, Unsupported};
-use crate::options::{Options, Products};
+use crate::options::Options;
 use crate::product::geometry::Geometry;
 use crate::product::tile::{APART, Loaded, Tile};
 use crate::product::{Cells, Store, store_pair};
@@ -75,17 +76,8 @@ pub(super) fn plan<'a>(
     let Some(softmax) = softmax(&attention.weights.body) else { return Ok(None) };
     let scores = Geometry::new(graph, &attention.scores)?;
     let values = Geometry::new(graph, &attention.values)?;
-    let narrow = |element: ElementType| match (element, options.products) {
-        (ElementType::Float(FloatType::Bf16), _) | (ElementType::Float(FloatType::F32), Products::Bf16) => {
-            Some("wf_bf16")
-        }
-        (ElementType::Float(FloatType::F16), _) | (ElementType::Float(FloatType::F32), Products::F16) => {
-            Some("wf_f16")
-        }
-        _ => None,
-    };
-    let types = [scores.lhs.element, scores.rhs.element, values.rhs.element].map(narrow);
-    let Some(ty) = types[0].filter(|_| types[1] == types[0] && types[2] == types[0]) else { return Ok(None) };
+    let elements = [scores.lhs.element, scores.rhs.element, values.rhs.element];
+    let Some(ty) = narrow(&elements, options.products) else { return Ok(None) };
     let fits = scores.k <= WIDEST
         && values.n <= WIDEST
         && scores.k > 0
@@ -288,7 +280,7 @@ impl Flash<'_> {
         draft.text.line(format!("const int column = {column};"));
         let weights = &self.attention.weights;
         let element = self.graph.node(self.attention.scores.node).element;
-        let tile = (weights.tile, crate::types::rounded(element, "s[p][c][h * 2 + e]".to_owned())?);
+        let tile = [(weights.tile, crate::types::rounded(element, "s[p][c][h * 2 + e]".to_owned())?)];
         let value = cells.steps(draft, "column", index, &tile, &self.softmax.needed, self.softmax.scores)?;
         let value = if whole { value } else { format!("key < {n} ? {value} : wf_float(0xff800000u)") };
         draft.text.line(format!("s[p][c][h * 2 + e] = {value};"));

@@ -41,14 +41,14 @@ impl<'b> Cells<'b> {
         sum(&[view.offset.to_string(), self.rows.place(number, "er"), self.columns.place(number, "ec")])
     }
 
-    /// Lines that compute these steps at a column; the load named by `tile` is the expression beside it. Gives the name
-    /// of the wanted step.
+    /// Lines that compute these steps at a column; the loads that are given are the expressions beside their numbers.
+    /// Gives the name of the wanted step.
     pub(crate) fn steps(
         &self,
         draft: &mut Draft<'_>,
         column: &str,
         int: &str,
-        tile: &(usize, String),
+        given: &[(usize, String)],
         needed: &[usize],
         wanted: usize,
     ) -> Result<String, Unsupported> {
@@ -57,11 +57,12 @@ impl<'b> Cells<'b> {
         let mut loads = vec![String::new(); body.loads.len()];
         for &at in needed {
             if let BodyOp::Load(number) = body.steps[at].op {
-                loads[number] = if number == tile.0 {
-                    tile.1.clone()
-                } else {
-                    let pointer = draft.read(body.loads[number].value)?;
-                    loaded(&pointer, &self.place(number, &body.loads[number].view))
+                loads[number] = match given.iter().find(|(known, _)| *known == number) {
+                    Some((_, expression)) => expression.clone(),
+                    None => {
+                        let pointer = draft.read(body.loads[number].value)?;
+                        loaded(&pointer, &self.place(number, &body.loads[number].view))
+                    }
                 };
             }
         }
@@ -185,7 +186,7 @@ impl<'p> Store<'p> {
         let body = &epilogue.body;
         let last = body.steps.len().checked_sub(1).ok_or_else(|| Unsupported::new("an empty epilogue"))?;
         let all: Vec<usize> = (0..body.steps.len()).collect();
-        let tile = (epilogue.tile, rounded(node, value.to_owned())?);
+        let tile = [(epilogue.tile, rounded(node, value.to_owned())?)];
         let last = cells.steps(draft, column, int, &tile, &all, last)?;
         let element = draft.graph.node(self.output).element;
         salt.wrote(&mut draft.text, &last, element.byte_width());

@@ -1,6 +1,7 @@
 //! Emitted kernels: they give on the host what the reference gives, and the compilers of both dialects take them.
 
 mod attention;
+mod backward;
 mod case;
 mod hip;
 mod host;

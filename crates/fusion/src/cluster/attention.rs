@@ -51,7 +51,7 @@ pub(super) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operan
 }
 
 /// Whether the second product takes, batch by batch and row by row, what the first gives.
-fn same_rows(graph: &Graph, scores: Id, values: Id) -> bool {
+pub(super) fn same_rows(graph: &Graph, scores: Id, values: Id) -> bool {
     let (first, second) = (graph.node(scores), graph.node(values));
     let (Op::Dot(one), Op::Dot(two)) = (&first.op, &second.op) else { return false };
     let batch =

@@ -1,6 +1,6 @@
 //! What a cluster costs: arithmetic and memory traffic.
 
-use super::{Attention, Body, Cluster, Clusters, Kind, Product};
+use super::{Attention, Body, Cluster, Clusters, Epilogue, Kind, Product};
 use crate::graph::{Graph, Id, Op};
 use crate::view::Step;
 
@@ -22,11 +22,14 @@ impl Cluster {
             let all = body.loads.iter().enumerate();
             all.filter(|(at, _)| Some(*at) != tile).map(|(_, load)| load.value).collect()
         };
-        let product = |product: &Product, reads: &mut Vec<Id>| {
-            reads.extend(product.operands.iter().map(|operand| operand.value));
-            if let Some(epilogue) = &product.epilogue {
+        let of_epilogue = |epilogue: &Option<Epilogue>, reads: &mut Vec<Id>| {
+            if let Some(epilogue) = epilogue {
                 reads.extend(loads(&epilogue.body, Some(epilogue.tile)));
             }
+        };
+        let product = |product: &Product, reads: &mut Vec<Id>| {
+            reads.extend(product.operands.iter().map(|operand| operand.value));
+            of_epilogue(&product.epilogue, reads);
         };
         match &self.kind {
             Kind::Loop(body) => reads = loads(body, None),
@@ -36,11 +39,21 @@ impl Cluster {
                 product(scores, &mut reads);
                 reads.extend(loads(&weights.body, Some(weights.tile)));
                 reads.push(values.operands[1].value);
-                if let Some(epilogue) = &values.epilogue {
-                    reads.extend(loads(&epilogue.body, Some(epilogue.tile)));
+                of_epilogue(&values.epilogue, &mut reads);
+            }
+            Kind::Backward(backward) => {
+                reads.extend(backward.operands().map(|operand| operand.value));
+                reads.extend(loads(&backward.weights.body, Some(backward.weights.tile)));
+                let shares = backward.by_scores.body.loads[backward.shares].value;
+                let others = loads(&backward.by_scores.body, Some(backward.by_scores.tile));
+                reads.extend(others.into_iter().filter(|&id| id != shares));
+                for gradient in backward.gradients() {
+                    of_epilogue(&gradient.product.epilogue, &mut reads);
                 }
             }
-            Kind::Single(operands) => reads.extend(operands.iter().map(|operand| operand.value)),
+            Kind::Single(operands) | Kind::Call(operands, _) => {
+                reads.extend(operands.iter().map(|operand| operand.value));
+            }
         }
         reads.sort_unstable();
         reads.dedup();
@@ -52,7 +65,8 @@ impl Cluster {
     pub fn cost(&self, graph: &Graph) -> Cost {
         let alone = matches!(self.kind, Kind::Single(_)).then_some(self.output);
         let read: usize = self.reads().iter().map(|&value| bytes_read(graph, value, alone)).sum();
-        let bytes = (read + graph.node(self.output).bytes()) as u64;
+        let given: usize = self.gives().iter().map(|&value| graph.node(value).bytes()).sum();
+        let bytes = (read + given) as u64;
         Cost { flops: self.nodes.iter().map(|&id| flops(graph, id)).sum(), bytes }
     }
 }

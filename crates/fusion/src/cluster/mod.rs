@@ -2,6 +2,7 @@
 
 mod attach;
 mod attention;
+mod backward;
 mod body;
 mod cost;
 mod grow;
@@ -9,6 +10,7 @@ mod operand;
 
 use std::collections::HashMap;
 
+pub use backward::{Backward, Gradient, with_gradients};
 pub use body::{Body, BodyOp, BodyStep, Load};
 pub use cost::{Cost, unfused};
 pub use operand::{Operand, single_stride};
@@ -20,7 +22,7 @@ use crate::graph::{Graph, Id, Op};
 pub struct Cluster {
     /// How.
     pub kind: Kind,
-    /// The value that it gives.
+    /// The value that it gives, or the first of those in [`Cluster::gives`].
     pub output: Id,
     /// All nodes that it computes, in order.
     pub nodes: Vec<Id>,
@@ -37,8 +39,12 @@ pub enum Kind {
     Conv(Product),
     /// Two products with a loop over whole rows between them; what lies between is never in memory as a whole.
     Attention(Box<Attention>),
+    /// The gradients of attention by its queries, keys and values, three values; only [`with_gradients`] makes it.
+    Backward(Box<Backward>),
     /// The node of the output alone, from operands in memory.
     Single(Vec<Operand>),
+    /// Something that a backend computes in its own way: what it reads, and which values it gives. Only backends make it.
+    Call(Vec<Operand>, Vec<Id>),
 }
 
 /// A product or a convolution with its epilogue.

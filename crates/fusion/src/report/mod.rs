@@ -8,7 +8,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::cluster::{Cluster, Clusters, Cost, Kind, unfused};
-use crate::graph::{Graph, Id, Op};
+use crate::graph::{Graph, Id, Node, Op};
 use crate::idiom::{Idiom, idioms};
 
 /// What fusion made of a function.
@@ -48,7 +48,7 @@ pub struct Entry {
     pub operations: Vec<String>,
     /// The clusters whose results it reads.
     pub reads: Vec<usize>,
-    /// The type of its result.
+    /// The type of its result, or of each.
     pub result: String,
     /// Floating-point operations.
     pub flops: u64,
@@ -74,7 +74,7 @@ impl Report {
                 cluster.reads().into_iter().filter_map(|id| givers.get(&giver(id)).copied()).collect();
             reads.dedup();
             entries.push(entry(graph, cluster, &named, number, reads));
-            givers.insert(cluster.output, number);
+            givers.extend(cluster.gives().into_iter().map(|id| (id, number)));
         }
         let reference = graph.nodes.iter().filter(|node| is_reference(&node.op));
         Self {
@@ -104,15 +104,15 @@ fn totals(kernels: usize, cost: Cost) -> Totals {
 fn entry(graph: &Graph, cluster: &Cluster, named: &[Idiom], number: usize, reads: Vec<usize>) -> Entry {
     let cost = cluster.cost(graph);
     let output = graph.node(cluster.output);
-    let dims: Vec<String> = output.dims.iter().map(|dim| format!("{dim}x")).collect();
     let kind = match &cluster.kind {
         Kind::Loop(body) if body.has_reductions() => "rows",
         Kind::Loop(_) => "elements",
         Kind::Dot(_) => "product",
         Kind::Conv(_) => "convolution",
         Kind::Attention(_) => "attention",
+        Kind::Backward(_) => "attention backward",
         Kind::Single(_) if is_reference(&output.op) => "reference",
-        Kind::Single(_) => "single",
+        Kind::Single(_) | Kind::Call(..) => "single",
     };
     let said = |id: &&Id| !matches!(graph.node(**id).op, Op::Constant(_));
     Entry {
@@ -125,10 +125,15 @@ fn entry(graph: &Graph, cluster: &Cluster, named: &[Idiom], number: usize, reads
             .collect(),
         operations: cluster.nodes.iter().filter(said).map(|&id| graph.node(id).op.name()).collect(),
         reads,
-        result: format!("tensor<{}{}>", dims.concat(), output.element),
+        result: cluster.gives().iter().map(|&id| ty(graph.node(id))).collect::<Vec<_>>().join(", "),
         flops: cost.flops,
         bytes: cost.bytes,
     }
+}
+
+fn ty(node: &Node) -> String {
+    let dims: Vec<String> = node.dims.iter().map(|dim| format!("{dim}x")).collect();
+    format!("tensor<{}{}>", dims.concat(), node.element)
 }
 
 impl fmt::Display for Report {
