@@ -1,7 +1,8 @@
 """PyTorch's own results on a GPU: `python on_device.py DEVICE`, a line with an archive's path for each answer.
 
-An answer is a line of JSON. What the archive's graph gives there is written beside the archive, `model.DEVICE.safetensors`,
-by the names that `warpt` has for its outputs. Nothing but PyTorch and safetensors is needed: models come as archives.
+An answer is a line of JSON. What the archive's graph gives there is written beside the archive,
+`model.DEVICE.safetensors`, by the names that `warpt` has for its outputs. Nothing but PyTorch and safetensors is
+needed: models come as archives.
 """
 
 from __future__ import annotations

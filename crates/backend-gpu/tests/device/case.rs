@@ -25,12 +25,22 @@ pub(crate) struct Case {
     on_host: bool,
     /// What the engine must call some of its steps in production.
     steps: Vec<&'static str>,
+    /// Whether values inside it can be seen in the correctness tier.
+    shown: bool,
 }
 
 impl Case {
     pub(crate) fn new(name: impl Into<String>, text: impl Into<String>, within: f64) -> Self {
         let (name, text) = (name.into(), text.into());
-        Self { name, text, within, precision: Precision::Model, on_host: false, steps: Vec::new() }
+        Self {
+            name,
+            text,
+            within,
+            precision: Precision::Model,
+            on_host: false,
+            steps: Vec::new(),
+            shown: true,
+        }
     }
 
     /// The same with products rounded to a precision.
@@ -49,6 +59,12 @@ impl Case {
     /// The same, with a step in production whose name has this in it.
     pub(crate) fn with_step(mut self, step: &'static str) -> Self {
         self.steps.push(step);
+        self
+    }
+
+    /// The same, where no tier shows the values inside.
+    pub(crate) fn unseen(mut self) -> Self {
+        self.shown = false;
         self
     }
 
@@ -93,7 +109,11 @@ impl Case {
             }
             self.compare(&expected, &outcome.outputs)?;
         }
-        if tier == Tier::Correctness { self.agrees_inside(executable.as_ref()) } else { Ok(()) }
+        match (tier, self.shown) {
+            (Tier::Correctness, true) => self.agrees_inside(executable.as_ref()),
+            (Tier::Correctness, false) => refuses_to_show(executable.as_ref()),
+            _ => Ok(()),
+        }
     }
 
     /// Runs the program once more and looks at what each operation gives.
@@ -140,6 +160,16 @@ impl Case {
             }
         }
         Ok(())
+    }
+}
+
+/// A program whose values cannot be seen must say so rather than show none.
+fn refuses_to_show(executable: &dyn Executable) -> Result<(), Failed> {
+    let options = RunOptions { profile: false, observer: Some(Arc::new(Values::default())) };
+    match executable.run(&inputs(executable.program()), &options) {
+        Err(error) if error.to_string().contains("observe values") => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(_) => Err("runs as if its values were seen".into()),
     }
 }
 
