@@ -147,6 +147,8 @@ impl Compiled {
             return all();
         }
         if recording.graph.is_none() {
+            // Libraries look at a stream's past when they are given it, which a recording must not reach into.
+            stream.synchronise()?;
             recording.graph = Some(stream.record(all)?);
         }
         recording.graph.as_ref().map_or(Ok(()), |graph| graph.launch(stream))
