@@ -167,6 +167,7 @@ fn make_without(
         program: request.program.clone(),
         gpu: Arc::clone(gpu),
         stream,
+        networks: request.networks.clone(),
         nodes: graph,
         marks: request.marks.clone(),
         plan: planned,

@@ -16,6 +16,7 @@ use crate::collectives::Meeting;
 use crate::driver::{Buffer, Event, Gpu, Graph, Pinned, Staging, Stream};
 use crate::error::{GpuError, Result};
 use crate::lane::Lane;
+use crate::networks::Networks;
 use crate::salt::{Saltings, Seen};
 use crate::steps::{Layout, Planned};
 use crate::watch;
@@ -25,6 +26,7 @@ pub(crate) struct Made {
     pub(crate) program: Program,
     pub(crate) gpu: Arc<Gpu>,
     pub(crate) stream: Stream,
+    pub(crate) networks: Option<Networks>,
     pub(crate) nodes: Nodes,
     /// Where the program's operations are among the nodes, where each has its own.
     pub(crate) marks: Option<Vec<Mark>>,
@@ -147,9 +149,11 @@ impl Compiled {
             return all();
         }
         if recording.graph.is_none() {
-            // Libraries look at a stream's past when they are given it, which a recording must not reach into.
-            stream.synchronise()?;
-            recording.graph = Some(stream.record(all)?);
+            let record = || stream.record(all);
+            recording.graph = Some(match &self.made.networks {
+                Some(networks) => networks.alone(record)?,
+                None => record()?,
+            });
         }
         recording.graph.as_ref().map_or(Ok(()), |graph| graph.launch(stream))
     }

@@ -40,6 +40,15 @@ impl Networks {
         }
     }
 
+    /// Does some work that is recorded, while no other thread uses a library that would reach into the recording.
+    pub(crate) fn alone<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _held = match self {
+            Self::Cudnn(library) => Some(library.hold()),
+            Self::Miopen(_) => None,
+        };
+        work()
+    }
+
     /// cuDNN, which alone has attention.
     pub(crate) fn cudnn(&self) -> Result<&Arc<cudnn::Networks>> {
         match self {

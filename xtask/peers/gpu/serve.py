@@ -54,6 +54,7 @@ class Peer:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.made: workloads.Workload | None = None
+        self.theirs: list[torch.Tensor] | dict[str, torch.Tensor] = {}
         self.ways: dict[str, Callable[[], Any]] = {}
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -69,7 +70,7 @@ class Peer:
                 return self._check(request["workload"])
             case "copy":
                 return self._copy()
-        self.made, self.ways = None, {}
+        self.made, self.theirs, self.ways = None, {}, {}
         torch._dynamo.reset()
         gc.collect()
         torch.cuda.empty_cache()
@@ -88,6 +89,9 @@ class Peer:
         torch.backends.cuda.matmul.allow_tf32 = not exact
         torch.backends.cudnn.allow_tf32 = True
         self.made = made
+        # Before anything is compiled: the gradients of a module that was are not quite those of one that was not.
+        with self._gradients():
+            self.theirs = _trained(made) if made.training else [made.module(*made.inputs)]
         return {"training": made.training}
 
     def _warm(self, way: str) -> dict[str, Any]:
@@ -111,9 +115,9 @@ class Peer:
     def _check(self, name: str) -> dict[str, Any]:
         """How far our outputs are from PyTorch's, as a part of their norm: the largest of all, and which it is."""
         ours = load_file(self.folder / name / "ours.safetensors")
-        made = self.made
-        with self._gradients():
-            theirs = _trained(made) if made.training else dict(zip(ours, [made.module(*made.inputs)], strict=True))
+        made, theirs = self.made, self.theirs
+        if not made.training:
+            theirs = dict(zip(ours, theirs, strict=True))
         if {name: one.shape for name, one in ours.items()} != {name: one.shape for name, one in theirs.items()}:
             missing = sorted(set(theirs) ^ set(ours))[:3]
             return {"failed": f"{len(ours)} outputs of ours, {len(theirs)} of PyTorch's, such as {missing}"}

@@ -61,8 +61,8 @@ impl Call {
         let product = &mut self.product;
         let operand = if side == Side::Left { &self.lhs } else { &self.rhs };
         let plain = product.bias.is_none() && !product.residual && product.activation == Activation::None;
-        // Operands that are rounded to tf32 for the product are summed as rounded: gradients of biases, whose terms cancel,
-        // would lose too many digits.
+        // Libraries do not say whether operands that a product rounds to tf32 are summed as they are: gradients of biases,
+        // whose terms cancel, would lose too many digits.
         let plain = plain && product.sums != Sums::Tf32;
         let fits = plain && operand.value == of && product.batch == 1 && self.parts.len() == 1;
         if fits {

@@ -11,6 +11,8 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
+
 use descriptor::Descriptor;
 pub(crate) use graph::{Network, Place, Pointwise, Value, Windows};
 pub(crate) use plan::Plan;
@@ -38,8 +40,8 @@ functions! {
 pub(crate) struct Networks {
     pub(crate) gpu: Arc<Gpu>,
     functions: Functions,
-    /// One thread at a time may use it.
-    handle: Mutex<Handle>,
+    /// One thread at a time may use it, several times over while it records.
+    handle: ReentrantMutex<Handle>,
     /// The best plan of each graph measured so far, by what the graph is.
     plans: Mutex<HashMap<String, Arc<Descriptor>>>,
 }
@@ -67,13 +69,19 @@ impl Networks {
         Self::with(gpu, functions.clone()?)
     }
 
+    /// Keeps other threads from the library. Being given another stream, it orders that after the one before, which must not
+    /// be one that is being recorded.
+    pub(crate) fn hold(&self) -> ReentrantMutexGuard<'_, Handle> {
+        self.handle.lock()
+    }
+
     /// The library by its functions.
     pub(crate) fn with(gpu: &Arc<Gpu>, functions: Functions) -> Result<Self> {
         gpu.enter()?;
         let mut handle = std::ptr::null_mut();
         // SAFETY: the address is that of a variable.
         check(unsafe { (functions.create)(&raw mut handle) }, "create a handle of cuDNN")?;
-        Ok(Self { gpu: Arc::clone(gpu), functions, handle: Mutex::new(handle), plans: Mutex::default() })
+        Ok(Self { gpu: Arc::clone(gpu), functions, handle: ReentrantMutex::new(handle), plans: Mutex::default() })
     }
 }
 

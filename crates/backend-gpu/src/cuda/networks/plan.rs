@@ -49,7 +49,7 @@ impl Plan {
             return Self::with(library, known, places, workspace.0);
         }
         // Held to the end: one thread at a time may plan with a handle.
-        let held = library.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = library.hold();
         let graph = Descriptor::new(library, kind::GRAPH)?;
         graph.library_handle(800, *held)?;
         let handles: Vec<Handle> = operations.iter().map(Descriptor::handle).collect();
@@ -161,7 +161,7 @@ impl Plan {
 
     /// Starts the graph.
     pub(crate) fn run(&self, stream: &Stream) -> Result<()> {
-        let handle = self.library.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        let handle = self.library.hold();
         self.run_by(*handle, stream)
     }
 
