@@ -81,7 +81,12 @@ impl Networks {
         let mut handle = std::ptr::null_mut();
         // SAFETY: the address is that of a variable.
         check(unsafe { (functions.create)(&raw mut handle) }, "create a handle of cuDNN")?;
-        Ok(Self { gpu: Arc::clone(gpu), functions, handle: ReentrantMutex::new(handle), plans: Mutex::default() })
+        Ok(Self {
+            gpu: Arc::clone(gpu),
+            functions,
+            handle: ReentrantMutex::new(handle),
+            plans: Mutex::default(),
+        })
     }
 }
 
