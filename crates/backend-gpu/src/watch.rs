@@ -185,6 +185,7 @@ mod tests {
     use crate::fake;
     use crate::library::Vendor;
     use crate::processes::Together;
+    use crate::tests::programs::AS_WRITTEN;
     use warpforge_codegen::Products as Rounding;
     use warpforge_diag::Source;
     use warpforge_fusion::graph::{Each, import, import_each};
@@ -278,39 +279,13 @@ mod tests {
         }
     }
 
-    /// Operations that canonical forms leave out, a loop that the host runs, a call, and a value that nobody uses.
-    const MIXED: &str = "func.func private @twice(%x: tensor<4xi32>) -> tensor<4xi32> {
-    %0 = stablehlo.add %x, %x : tensor<4xi32>
-    return %0 : tensor<4xi32>\n}
-func.func @main(%x: tensor<4xi32>, %n: tensor<i32>) -> (tensor<2x2xi32>, tensor<i32>) {
-    %one = stablehlo.constant dense<1> : tensor<4xi32>
-    %list = stablehlo.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
-    %0 = stablehlo.multiply %x, %one : tensor<4xi32>
-    %1 = stablehlo.reshape %0 : (tensor<4xi32>) -> tensor<4xi32>
-    %2 = stablehlo.add %1, %list : tensor<4xi32>
-    %3 = stablehlo.add %1, %list : tensor<4xi32>
-    %4 = stablehlo.optimization_barrier %2 : tensor<4xi32>
-    %5 = call @twice(%4) : (tensor<4xi32>) -> tensor<4xi32>
-    %6 = stablehlo.while(%i = %n) : tensor<i32>
-     cond {
-      %zero = stablehlo.constant dense<0> : tensor<i32>
-      %c = stablehlo.compare GT, %i, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
-      stablehlo.return %c : tensor<i1>
-    } do {
-      %less = stablehlo.constant dense<1> : tensor<i32>
-      %s = stablehlo.subtract %i, %less : tensor<i32>
-      stablehlo.return %s : tensor<i32>
-    }
-    %7 = stablehlo.reshape %5 : (tensor<4xi32>) -> tensor<2x2xi32>
-    return %7, %6 : tensor<2x2xi32>, tensor<i32>\n}";
-
     fn mixed_inputs() -> [Tensor; 2] {
         [Tensor::from_slice(&[4], &[1i32, 2, 3, 4]).unwrap(), Tensor::from_slice(&[], &[3i32]).unwrap()]
     }
 
     #[test]
     fn the_operations_are_those_of_the_reference() {
-        let program = program(MIXED);
+        let program = program(AS_WRITTEN);
         let (found, expected) = (Arc::new(Notes::default()), Arc::new(Notes::default()));
         reference(&program).run(&mixed_inputs(), &watched(&expected)).unwrap();
         let compiled = compiled(&program, Vendor::Cuda, Tier::Correctness);
@@ -324,7 +299,7 @@ func.func @main(%x: tensor<4xi32>, %n: tensor<i32>) -> (tensor<2x2xi32>, tensor<
 
     #[test]
     fn an_observer_stops_the_run_at_its_operation() {
-        let program = program(MIXED);
+        let program = program(AS_WRITTEN);
         let compiled = compiled(&program, Vendor::Cuda, Tier::Correctness);
         for name in ["stablehlo.add", "stablehlo.subtract", "stablehlo.while"] {
             let notes = Arc::new(Notes { stop_at: Some(name), ..Notes::default() });

@@ -74,12 +74,7 @@ impl Communicator {
         by: Reduction,
         stream: &Stream,
     ) -> Result<()> {
-        let (handle, Reduction { element, operation }) = (self.handle()?, by);
-        // SAFETY: handle and stream live, and the plan keeps both ranges inside buffers.
-        let code = unsafe {
-            (self.library.functions.all_reduce)(from, to, count, element, operation, handle, stream.handle())
-        };
-        check(code, "reduce among all")
+        self.fold(self.library.functions.all_reduce, [from, to], count, by, stream)
     }
 
     /// Folds the elements of all; each gets `count` of them.
@@ -91,20 +86,21 @@ impl Communicator {
         by: Reduction,
         stream: &Stream,
     ) -> Result<()> {
+        self.fold(self.library.functions.reduce_scatter, [from, to], count, by, stream)
+    }
+
+    fn fold(
+        &self,
+        by_library: unsafe extern "C" fn(Address, Address, usize, i32, i32, Handle, Handle) -> i32,
+        [from, to]: [Address; 2],
+        count: usize,
+        by: Reduction,
+        stream: &Stream,
+    ) -> Result<()> {
         let (handle, Reduction { element, operation }) = (self.handle()?, by);
-        // SAFETY: as above.
-        let code = unsafe {
-            (self.library.functions.reduce_scatter)(
-                from,
-                to,
-                count,
-                element,
-                operation,
-                handle,
-                stream.handle(),
-            )
-        };
-        check(code, "reduce and scatter")
+        // SAFETY: handle and stream live, and the plan keeps both ranges inside buffers.
+        let code = unsafe { by_library(from, to, count, element, operation, handle, stream.handle()) };
+        check(code, "reduce among all")
     }
 
     /// Gathers so many bytes of each, for all.

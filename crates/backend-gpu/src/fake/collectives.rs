@@ -312,7 +312,7 @@ pub(crate) fn functions() -> Functions {
     unsafe extern "C" fn group_end() -> i32 {
         run(&GROUP.take().unwrap_or_default())
     }
-    unsafe extern "C" fn all_reduce(
+    unsafe extern "C" fn reduce<const SCATTERED: bool>(
         from: u64,
         to: u64,
         count: usize,
@@ -321,18 +321,7 @@ pub(crate) fn functions() -> Functions {
         end: Handle,
         _: Handle,
     ) -> i32 {
-        ask(end, from, Call::Reduce { to, count, element, operation, scattered: false })
-    }
-    unsafe extern "C" fn reduce_scatter(
-        from: u64,
-        to: u64,
-        count: usize,
-        element: i32,
-        operation: i32,
-        end: Handle,
-        _: Handle,
-    ) -> i32 {
-        ask(end, from, Call::Reduce { to, count, element, operation, scattered: true })
+        ask(end, from, Call::Reduce { to, count, element, operation, scattered: SCATTERED })
     }
     unsafe extern "C" fn all_gather(
         from: u64,
@@ -383,9 +372,9 @@ pub(crate) fn functions() -> Functions {
         abort,
         group_begin,
         group_end,
-        all_reduce,
+        all_reduce: reduce::<false>,
         all_gather,
-        reduce_scatter,
+        reduce_scatter: reduce::<true>,
         broadcast,
         send,
         receive,

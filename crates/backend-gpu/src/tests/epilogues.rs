@@ -3,6 +3,7 @@
 use warpforge_runtime::Executable as _;
 use warpforge_tensor::{Shape, Tensor};
 
+use super::programs::{gelu, gelu_gradient};
 use super::{BF16, compiled, input, steps};
 use crate::fake::{self, Trouble};
 use crate::library::Vendor;
@@ -59,40 +60,8 @@ fn sums_along_the_other_dimension_stay_apart() {
     assert_eq!(names.len(), 2, "{names:?}");
 }
 
-/// Lines that compute GELU by the hyperbolic tangent of `%x`, and leave the tangent in `%tanh`.
-fn bent(ty: &str) -> String {
-    format!(
-        "%cubic = stablehlo.constant dense<0.044715> : {ty}
-    %beta = stablehlo.constant dense<0.7978845608> : {ty}
-    %one = stablehlo.constant dense<1.0> : {ty}
-    %half = stablehlo.constant dense<0.5> : {ty}
-    %square = stablehlo.multiply %x, %x : {ty}
-    %cube = stablehlo.multiply %square, %x : {ty}
-    %bend = stablehlo.multiply %cube, %cubic : {ty}
-    %inner = stablehlo.add %x, %bend : {ty}
-    %scaled = stablehlo.multiply %inner, %beta : {ty}
-    %tanh = stablehlo.tanh %scaled : {ty}
-    %gate = stablehlo.add %tanh, %one : {ty}"
-    )
-}
-
-/// A dense layer of bf16 and GELU.
-fn layer(last: &str) -> String {
-    let (narrow, wide) = ("tensor<8x16xbf16>", "tensor<8x16xf32>");
-    format!(
-        "func.func @main(%a: tensor<8x32xbf16>, %w: tensor<16x32xbf16>, %b: tensor<16xbf16>) -> {narrow} {{
-    %0 = stablehlo.dot_general %a, %w, contracting_dims = [1] x [1] : (tensor<8x32xbf16>, tensor<16x32xbf16>) -> {narrow}
-    %1 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<16xbf16>) -> {narrow}
-    %2 = stablehlo.add %0, %1 : {narrow}
-    %x = stablehlo.convert %2 : ({narrow}) -> {wide}
-    {}
-    {last}
-    %y = stablehlo.multiply %halved, %gate : {wide}
-    %r = stablehlo.convert %y : ({wide}) -> {narrow}
-    return %r : {narrow}\n}}",
-        bent(wide)
-    )
-}
+/// Rows, columns and sums of products with GELU.
+const SIZES: [usize; 3] = [8, 16, 32];
 
 fn zeros(dims: &[usize]) -> Tensor {
     Tensor::zeros(BF16, Shape::new(dims).unwrap()).unwrap()
@@ -101,19 +70,19 @@ fn zeros(dims: &[usize]) -> Tensor {
 #[test]
 fn gelu_by_the_tangent_is_the_librarys_and_nothing_like_it_is() {
     let inputs = [zeros(&[8, 32]), zeros(&[16, 32]), zeros(&[16])];
-    let halved = "%halved = stablehlo.multiply %x, %half : tensor<8x16xf32>";
     for (vendor, attribute, _) in ATTRIBUTES {
-        let compiled = compiled(&layer(halved), vendor);
+        let compiled = compiled(&gelu("bf16", SIZES), vendor);
         let calls = fake::calls();
         assert!(calls.contains(&format!("product attribute {attribute} = 36")), "{calls:?}");
         assert_eq!(steps(&compiled, &inputs), ["library dot 8x16x32 bf16 + bias + gelu"]);
     }
+    let narrow = gelu("bf16", SIZES);
     let others = [
-        layer(halved).replace("0.044715", "0.0447"),
-        layer("%halved = stablehlo.multiply %square, %half : tensor<8x16xf32>"),
-        layer(halved).replace("%tanh = stablehlo.tanh", "%tanh = stablehlo.logistic"),
+        narrow.replace("0.044715", "0.0447"),
+        narrow.replace("%halved = stablehlo.multiply %x", "%halved = stablehlo.multiply %square"),
+        narrow.replace("%tanh = stablehlo.tanh", "%tanh = stablehlo.logistic"),
         // f32 is computed by kernels, which are as near as f32 is.
-        layer(halved).replace("bf16", "f32"),
+        gelu("f32", SIZES),
     ];
     for text in others {
         let compiled = compiled(&text, Vendor::Cuda);
@@ -123,38 +92,11 @@ fn gelu_by_the_tangent_is_the_librarys_and_nothing_like_it_is() {
     }
 }
 
-/// The gradient of a dense layer's input, times the slope of GELU where it was taken.
-fn slope() -> String {
-    let (narrow, wide) = ("tensor<8x16xbf16>", "tensor<8x16xf32>");
-    format!(
-        "func.func @main(%g: tensor<8x32xbf16>, %w: tensor<32x16xbf16>, %before: {narrow}) -> {narrow} {{
-    %0 = stablehlo.dot_general %g, %w, contracting_dims = [1] x [0] : (tensor<8x32xbf16>, tensor<32x16xbf16>) -> {narrow}
-    %given = stablehlo.convert %0 : ({narrow}) -> {wide}
-    %x = stablehlo.convert %before : ({narrow}) -> {wide}
-    {}
-    %left = stablehlo.multiply %gate, %half : {wide}
-    %tangents = stablehlo.multiply %tanh, %tanh : {wide}
-    %steep = stablehlo.subtract %one, %tangents : {wide}
-    %three = stablehlo.constant dense<0.134145> : {wide}
-    %grown = stablehlo.multiply %square, %three : {wide}
-    %more = stablehlo.add %grown, %one : {wide}
-    %wider = stablehlo.multiply %more, %beta : {wide}
-    %halved = stablehlo.multiply %x, %half : {wide}
-    %right = stablehlo.multiply %halved, %steep : {wide}
-    %rights = stablehlo.multiply %right, %wider : {wide}
-    %slope = stablehlo.add %left, %rights : {wide}
-    %y = stablehlo.multiply %given, %slope : {wide}
-    %r = stablehlo.convert %y : ({wide}) -> {narrow}
-    return %r : {narrow}\n}}",
-        bent(wide)
-    )
-}
-
 #[test]
 fn the_gradient_of_gelu_is_the_librarys() {
     let inputs = [zeros(&[8, 32]), zeros(&[32, 16]), zeros(&[8, 16])];
     for (vendor, attribute, beside) in ATTRIBUTES {
-        let compiled = compiled(&slope(), vendor);
+        let compiled = compiled(&gelu_gradient("bf16", SIZES), vendor);
         let calls = fake::calls();
         assert!(calls.contains(&format!("product attribute {attribute} = 192")), "{calls:?}");
         for number in beside {
@@ -163,7 +105,7 @@ fn the_gradient_of_gelu_is_the_librarys() {
         assert_eq!(steps(&compiled, &inputs), ["library dot 8x16x32 bf16 * gradient of gelu"]);
     }
     fake::trouble(Trouble { epilogue: Some(192), ..Trouble::default() });
-    let refused = compiled(&slope(), Vendor::Cuda);
+    let refused = compiled(&gelu_gradient("bf16", SIZES), Vendor::Cuda);
     let names = steps(&refused, &inputs);
     fake::trouble(Trouble::default());
     assert_eq!(names[0], "library dot 8x16x32 bf16");

@@ -1,7 +1,10 @@
 //! The host's side of runs, on libraries that only remember what they were asked.
 
 mod amd;
+mod backward;
+mod epilogues;
 mod processes;
+pub(crate) mod programs;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +24,6 @@ use warpforge_fusion::graph::import;
 use warpforge_fusion::simplify::simplify;
 use warpforge_runtime::{Tier, Weights};
 use warpforge_snakeburger::text;
-
-mod backward;
-mod epilogues;
 
 const BF16: ElementType = ElementType::Float(FloatType::Bf16);
 

@@ -1,6 +1,7 @@
 //! Attention with its gradients, as importers write a training step.
 
 use crate::case::Case;
+use crate::networks::Masked;
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut all = Vec::new();
@@ -19,17 +20,6 @@ pub(crate) fn cases() -> Vec<Case> {
     all
 }
 
-/// Which keys a query sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Masked {
-    /// All.
-    No,
-    /// Those up to its own number.
-    Causal,
-    /// All, with a number from an input added.
-    Given,
-}
-
 struct Sizes {
     batch: usize,
     heads: usize,
@@ -38,7 +28,7 @@ struct Sizes {
     width: usize,
 }
 
-/// Attention and its gradients by queries, keys and values, computed in f32.
+/// Attention and its gradients by queries, keys and values, computed in f32. A mask that is given is added to the scores.
 fn text(element: &str, sizes: &Sizes, masked: Masked) -> String {
     let &Sizes { batch: b, heads: h, rows: m, columns: n, width: d } = sizes;
     let of =

@@ -11,6 +11,8 @@ mod errors;
 mod loops;
 mod networks;
 mod products;
+#[path = "../../src/tests/programs.rs"]
+mod programs;
 mod single;
 
 use std::sync::Arc;

@@ -63,7 +63,7 @@ fn convolution(element: &str, channels_first: bool) -> String {
 
 /// Which keys a query sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Masked {
+pub(crate) enum Masked {
     /// All.
     No,
     /// Those up to its own number.

@@ -1,6 +1,7 @@
 //! Operations that have a kernel of their own, or none.
 
 use crate::case::Case;
+use crate::programs::AS_WRITTEN;
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut all = vec![
@@ -60,30 +61,7 @@ pub(crate) fn cases() -> Vec<Case> {
         .on_host(),
         Case::new(
             "as_written",
-            "func.func private @twice(%x: tensor<4xi32>) -> tensor<4xi32> {
-    %0 = stablehlo.add %x, %x : tensor<4xi32>
-    return %0 : tensor<4xi32>\n}
-func.func @main(%x: tensor<4xi32>, %n: tensor<i32>) -> (tensor<2x2xi32>, tensor<i32>) {
-    %one = stablehlo.constant dense<1> : tensor<4xi32>
-    %list = stablehlo.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
-    %0 = stablehlo.multiply %x, %one : tensor<4xi32>
-    %1 = stablehlo.reshape %0 : (tensor<4xi32>) -> tensor<4xi32>
-    %2 = stablehlo.add %1, %list : tensor<4xi32>
-    %3 = stablehlo.add %1, %list : tensor<4xi32>
-    %4 = stablehlo.optimization_barrier %2 : tensor<4xi32>
-    %5 = call @twice(%4) : (tensor<4xi32>) -> tensor<4xi32>
-    %6 = stablehlo.while(%i = %n) : tensor<i32>
-     cond {
-      %zero = stablehlo.constant dense<0> : tensor<i32>
-      %c = stablehlo.compare GT, %i, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
-      stablehlo.return %c : tensor<i1>
-    } do {
-      %less = stablehlo.constant dense<1> : tensor<i32>
-      %s = stablehlo.subtract %i, %less : tensor<i32>
-      stablehlo.return %s : tensor<i32>
-    }
-    %7 = stablehlo.reshape %5 : (tensor<4xi32>) -> tensor<2x2xi32>
-    return %7, %6 : tensor<2x2xi32>, tensor<i32>\n}",
+            AS_WRITTEN,
             0.0,
         )
         .on_host(),

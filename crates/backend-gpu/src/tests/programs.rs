@@ -1,0 +1,95 @@
+//! Programs that the unit tests give to fakes and `tests/device` to a GPU.
+
+/// Operations that canonical forms leave out, a loop that the host runs, a call, and a value that nobody uses.
+pub(crate) const AS_WRITTEN: &str = "func.func private @twice(%x: tensor<4xi32>) -> tensor<4xi32> {
+    %0 = stablehlo.add %x, %x : tensor<4xi32>
+    return %0 : tensor<4xi32>\n}
+func.func @main(%x: tensor<4xi32>, %n: tensor<i32>) -> (tensor<2x2xi32>, tensor<i32>) {
+    %one = stablehlo.constant dense<1> : tensor<4xi32>
+    %list = stablehlo.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
+    %0 = stablehlo.multiply %x, %one : tensor<4xi32>
+    %1 = stablehlo.reshape %0 : (tensor<4xi32>) -> tensor<4xi32>
+    %2 = stablehlo.add %1, %list : tensor<4xi32>
+    %3 = stablehlo.add %1, %list : tensor<4xi32>
+    %4 = stablehlo.optimization_barrier %2 : tensor<4xi32>
+    %5 = call @twice(%4) : (tensor<4xi32>) -> tensor<4xi32>
+    %6 = stablehlo.while(%i = %n) : tensor<i32>
+     cond {
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %c = stablehlo.compare GT, %i, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    } do {
+      %less = stablehlo.constant dense<1> : tensor<i32>
+      %s = stablehlo.subtract %i, %less : tensor<i32>
+      stablehlo.return %s : tensor<i32>
+    }
+    %7 = stablehlo.reshape %5 : (tensor<4xi32>) -> tensor<2x2xi32>
+    return %7, %6 : tensor<2x2xi32>, tensor<i32>\n}";
+
+/// Lines that bend `%x` for GELU by the hyperbolic tangent: it is half of `%x`, in `%halved`, times `%gate`, which is one more
+/// than `%tanh`.
+fn bent(ty: &str) -> String {
+    format!(
+        "%cubic = stablehlo.constant dense<0.044715> : {ty}
+    %beta = stablehlo.constant dense<0.7978845608> : {ty}
+    %one = stablehlo.constant dense<1.0> : {ty}
+    %half = stablehlo.constant dense<0.5> : {ty}
+    %square = stablehlo.multiply %x, %x : {ty}
+    %cube = stablehlo.multiply %square, %x : {ty}
+    %bend = stablehlo.multiply %cube, %cubic : {ty}
+    %inner = stablehlo.add %x, %bend : {ty}
+    %scaled = stablehlo.multiply %inner, %beta : {ty}
+    %tanh = stablehlo.tanh %scaled : {ty}
+    %gate = stablehlo.add %tanh, %one : {ty}
+    %halved = stablehlo.multiply %x, %half : {ty}"
+    )
+}
+
+/// A dense layer of so many rows, columns and sums, with bias and GELU, which is computed in f32.
+pub(crate) fn gelu(element: &str, [m, n, k]: [usize; 3]) -> String {
+    let (a, w) = (format!("tensor<{m}x{k}x{element}>"), format!("tensor<{n}x{k}x{element}>"));
+    let (b, y, wide) = (
+        format!("tensor<{n}x{element}>"),
+        format!("tensor<{m}x{n}x{element}>"),
+        format!("tensor<{m}x{n}xf32>"),
+    );
+    format!(
+        "func.func @main(%a: {a}, %w: {w}, %b: {b}) -> {y} {{
+    %0 = stablehlo.dot_general %a, %w, contracting_dims = [1] x [1] : ({a}, {w}) -> {y}
+    %1 = stablehlo.broadcast_in_dim %b, dims = [1] : ({b}) -> {y}
+    %2 = stablehlo.add %0, %1 : {y}
+    %x = stablehlo.convert %2 : ({y}) -> {wide}
+    {}
+    %r = stablehlo.multiply %halved, %gate : {wide}
+    %n = stablehlo.convert %r : ({wide}) -> {y}
+    return %n : {y}\n}}",
+        bent(&wide)
+    )
+}
+
+/// The gradient of a dense layer's input, times the slope of GELU where it was taken.
+pub(crate) fn gelu_gradient(element: &str, [m, n, k]: [usize; 3]) -> String {
+    let (g, w) = (format!("tensor<{m}x{k}x{element}>"), format!("tensor<{k}x{n}x{element}>"));
+    let (y, wide) = (format!("tensor<{m}x{n}x{element}>"), format!("tensor<{m}x{n}xf32>"));
+    format!(
+        "func.func @main(%g: {g}, %w: {w}, %before: {y}) -> {y} {{
+    %0 = stablehlo.dot_general %g, %w, contracting_dims = [1] x [0] : ({g}, {w}) -> {y}
+    %given = stablehlo.convert %0 : ({y}) -> {wide}
+    %x = stablehlo.convert %before : ({y}) -> {wide}
+    {}
+    %left = stablehlo.multiply %gate, %half : {wide}
+    %tangents = stablehlo.multiply %tanh, %tanh : {wide}
+    %steep = stablehlo.subtract %one, %tangents : {wide}
+    %three = stablehlo.constant dense<0.134145> : {wide}
+    %grown = stablehlo.multiply %square, %three : {wide}
+    %more = stablehlo.add %grown, %one : {wide}
+    %wider = stablehlo.multiply %more, %beta : {wide}
+    %right = stablehlo.multiply %halved, %steep : {wide}
+    %rights = stablehlo.multiply %right, %wider : {wide}
+    %slope = stablehlo.add %left, %rights : {wide}
+    %r = stablehlo.multiply %given, %slope : {wide}
+    %n = stablehlo.convert %r : ({wide}) -> {y}
+    return %n : {y}\n}}",
+        bent(&wide)
+    )
+}
