@@ -52,6 +52,29 @@ fn outputs_of_one_run_are_inputs_of_the_next() {
 }
 
 #[test]
+fn replicas_have_inputs_and_outputs_of_their_own() {
+    let text = "module attributes {mhlo.num_replicas = 2 : i32} {
+  func.func @main(%x: tensor<2xf32> {warpforge.name = \"x\"}) -> tensor<2xf32> {
+    %0 = \"stablehlo.all_reduce\"(%x) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %s = stablehlo.add %a, %b : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+    }) : (tensor<2xf32>) -> tensor<2xf32>
+    return %0 : tensor<2xf32>
+  }\n}";
+    let record = with_model(text).json(&["run", "model.mlir", "--seed", "1", "--json"]);
+    let names = |of: &str| [0, 1].map(|at| record[of][at]["name"].as_str().unwrap_or_default().to_owned());
+    assert_eq!(
+        (names("inputs"), names("outputs")),
+        (["x@0.0", "x@1.0"].map(String::from), ["out0@0.0", "out0@1.0"].map(String::from))
+    );
+    let mean = |of: &str, at: usize| record[of][at]["mean"].as_f64().unwrap();
+    assert_eq!(record["outputs"][0]["hash"], record["outputs"][1]["hash"]);
+    assert!((mean("outputs", 0) - mean("inputs", 0) - mean("inputs", 1)).abs() < 1e-6, "{record}");
+    assert_eq!(record["on_reference"][0], "interpreter.run_parallel (reference)");
+}
+
+#[test]
 fn a_model_without_inputs_says_what_it_wants() {
     let warpt = with_model(DOUBLE);
     let done = warpt.run(&["run", "model.mlir"]);
