@@ -93,7 +93,7 @@ fn is_for_miopen(conv: &Conv, (input, output): (ElementType, ElementType), optio
 }
 
 /// A convolution that a library is asked for.
-pub(super) struct Asked<'a> {
+pub(super) struct Convolution<'a> {
     pub(super) product: &'a Product,
     /// Where the result goes.
     pub(super) output: Id,
@@ -123,7 +123,7 @@ pub(super) fn call(
     operands: &mut Operands,
     tasks: &mut Vec<Task>,
     options: &Options,
-    &Asked { product, output, vendor }: &Asked<'_>,
+    &Convolution { product, output, vendor }: &Convolution<'_>,
 ) -> Result<Option<ConvCall>, String> {
     let graph = &operands.graph;
     let Op::Conv(conv) = graph.node(product.node).op.clone() else { return Ok(None) };

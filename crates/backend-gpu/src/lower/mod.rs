@@ -286,7 +286,7 @@ impl Lowering<'_> {
     ) -> Result<(), String> {
         let options = self.setting.options;
         let vendor = self.setting.networks;
-        let asked = conv::Asked { product, output: cluster.output, vendor };
+        let asked = conv::Convolution { product, output: cluster.output, vendor };
         let made = conv::call(&mut self.operands, &mut self.tasks, options, &asked)?;
         let Some(call) = made else {
             let parts = split::parts(cluster).ok_or("a convolution cannot be taken from its epilogue")?;
