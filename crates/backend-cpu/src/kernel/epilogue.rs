@@ -9,7 +9,8 @@ use warpforge_kernels::block::Block;
 use warpforge_kernels::program::{Program, Scratch};
 use warpforge_tensor::ElementType;
 
-use super::steps::{Cut, Tile, program};
+use super::attention::Quotient;
+use super::steps::{Cut, Tile, dividend, program};
 use super::{Memory, Result};
 
 /// Whether a loop does nothing to sums of f32 but round them to bf16, as dense as they come.
@@ -36,22 +37,41 @@ pub(super) struct Blocks {
 impl Blocks {
     /// The epilogue of a product whose sums are of a type.
     pub(super) fn new(graph: &Graph, epilogue: &Epilogue, sum: ElementType, output: Id) -> Result<Self> {
-        let tile = Tile { load: Some((epilogue.tile, sum)), result: None };
+        let tile = Tile { load: Some((epilogue.tile, sum)), ..Tile::default() };
+        Self::of(graph, epilogue, tile, output)
+    }
+
+    /// The same for sums that are first divided by a number of their row.
+    pub(super) fn divided(graph: &Graph, epilogue: &Epilogue, sum: ElementType, output: Id) -> Result<Self> {
+        let tile = Tile { load: Some((epilogue.tile, sum)), divided: true, ..Tile::default() };
         Self::of(graph, epilogue, tile, output)
     }
 
     /// A loop that gives its result back into the tile.
     pub(super) fn in_place(graph: &Graph, epilogue: &Epilogue, sum: ElementType, output: Id) -> Result<Self> {
-        let tile = Tile { load: Some((epilogue.tile, sum)), result: Some(sum) };
+        let tile = Tile { load: Some((epilogue.tile, sum)), result: Some(sum), ..Tile::default() };
         Self::of(graph, epilogue, tile, output)
+    }
+
+    /// A loop that gives its dividend back into the tile, and its divisors to whoever divides later.
+    pub(super) fn dividend(
+        graph: &Graph,
+        epilogue: &Epilogue,
+        quotient: &Quotient,
+        sum: ElementType,
+        output: Id,
+    ) -> Result<Self> {
+        let order: Vec<usize> = (0..epilogue.body.dims.len()).collect();
+        let cut = Cut { order: &order, rows: epilogue.rows };
+        let program = dividend(graph, quotient, cut, (epilogue.tile, sum))?;
+        Ok(Self { program, inputs: inputs(epilogue), output })
     }
 
     fn of(graph: &Graph, epilogue: &Epilogue, tile: Tile, output: Id) -> Result<Self> {
         let order: Vec<usize> = (0..epilogue.body.dims.len()).collect();
         let (cut, stored) = (Cut { order: &order, rows: epilogue.rows }, graph.node(output).element);
         let program = program(graph, &epilogue.body, cut, tile, stored)?;
-        let inputs = epilogue.body.loads.iter().map(|load| load.value).collect();
-        Ok(Self { program, inputs, output })
+        Ok(Self { program, inputs: inputs(epilogue), output })
     }
 
     /// Does it to a block.
@@ -60,15 +80,30 @@ impl Blocks {
     ///
     /// As for [`super::Kernel::run`]; the block is the calling worker's own.
     pub(super) unsafe fn run(&self, memory: &Memory<'_>, block: &Block) {
+        // SAFETY: as the caller promises.
+        unsafe { self.run_with(memory, block, None) }
+    }
+
+    /// Does it to a block with the divisors of its rows, which it takes or gives.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Blocks::run`]; there are as many divisors as rows.
+    pub(super) unsafe fn run_with(&self, memory: &Memory<'_>, block: &Block, divisors: Option<*mut u8>) {
         // The tile's own address is never looked at.
-        let inputs: Vec<*const u8> = self.inputs.iter().map(|&id| memory.read(id)).collect();
+        let mut inputs: Vec<*const u8> = self.inputs.iter().map(|&id| memory.read(id)).collect();
+        let mut outputs = vec![memory.write(self.output)];
+        if let Some(divisors) = divisors {
+            inputs.push(divisors.cast_const());
+            outputs.push(divisors);
+        }
         SCRATCH.with_borrow_mut(|scratch| {
             // SAFETY: as the caller promises.
             unsafe {
                 self.program.run_block(
                     scratch,
                     &inputs,
-                    &[memory.write(self.output)],
+                    &outputs,
                     block.rows.clone(),
                     block.columns.clone(),
                     block.data,
@@ -77,6 +112,10 @@ impl Blocks {
             }
         });
     }
+}
+
+fn inputs(epilogue: &Epilogue) -> Vec<Id> {
+    epilogue.body.loads.iter().map(|load| load.value).collect()
 }
 
 /// An epilogue that only stores the result, as another type than the sums have.

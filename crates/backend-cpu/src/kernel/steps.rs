@@ -12,6 +12,7 @@ use warpforge_kernels::program::{
 };
 use warpforge_tensor::ElementType;
 
+use super::attention::Quotient;
 use super::{KernelError, Result};
 
 /// What a program takes from and gives to a tile.
@@ -21,6 +22,9 @@ pub(crate) struct Tile {
     pub(crate) load: Option<(usize, ElementType)>,
     /// Whether the result goes into the tile, as elements of this type.
     pub(crate) result: Option<ElementType>,
+    /// Whether the tile's elements are to be divided by a number of their row, of their type: those numbers lie side by
+    /// side and are the last input.
+    pub(crate) divided: bool,
 }
 
 /// How a loop's dimensions are cut into rows and columns: their order, and how many are rows.
@@ -37,6 +41,16 @@ impl Cut<'_> {
             offset: view.offset,
             rows: strides(&self.order[..self.rows]),
             columns: strides(&self.order[self.rows..]),
+        }
+    }
+
+    /// Numbers that lie side by side, one for each row.
+    fn numbers(&self, dims: &[usize]) -> Access {
+        let sizes: Vec<usize> = self.order[..self.rows].iter().map(|&at| dims[at]).collect();
+        Access {
+            offset: 0,
+            rows: View::dense(&sizes).strides,
+            columns: vec![0; self.order.len() - self.rows],
         }
     }
 
@@ -64,6 +78,24 @@ pub(crate) fn program(
     }
     let sink = if tile.result.is_some() { Sink::Tile } else { Sink::Memory(cut.access(&body.output)) };
     Ok(Program::new(&cut.domain(&body.dims), &inputs, &steps, &[Output { value, sink }])?)
+}
+
+/// A loop whose dividend goes into the tile of which it is made, and whose divisor, one for each row, into the second
+/// output.
+pub(crate) fn dividend(
+    graph: &Graph,
+    quotient: &Quotient,
+    cut: Cut<'_>,
+    tile: (usize, ElementType),
+) -> Result<Program> {
+    let body = &quotient.body;
+    let tile = Tile { load: Some(tile), ..Tile::default() };
+    let Parts { inputs, steps, registers } = parts(graph, body, cut, tile)?;
+    let outputs = [
+        Output { value: registers[quotient.dividend], sink: Sink::Tile },
+        Output { value: registers[quotient.divisor], sink: Sink::Memory(cut.numbers(&body.dims)) },
+    ];
+    Ok(Program::new(&cut.domain(&body.dims), &inputs, &steps, &outputs)?)
 }
 
 /// A loop that ends in its only reduction, as a fold of its rows into one.
@@ -97,6 +129,10 @@ fn parts(graph: &Graph, body: &Body, cut: Cut<'_>, tile: Tile) -> Result<Parts> 
             Some((number, element)) if number == at => Input { element, source: Source::Tile },
             _ => Input { element, source: Source::Memory(cut.access(&load.view)) },
         });
+    }
+    let divisors = inputs.len();
+    if let (Some((_, element)), true) = (tile.load, tile.divided) {
+        inputs.push(Input { element, source: Source::Memory(cut.numbers(&body.dims)) });
     }
     let mut steps: Vec<Step> = Vec::new();
     let mut registers: Vec<Register> = Vec::new();
@@ -135,6 +171,12 @@ fn parts(graph: &Graph, body: &Body, cut: Cut<'_>, tile: Tile) -> Result<Parts> 
         };
         steps.push(made);
         let mut register = Register(steps.len() - 1);
+        if matches!((&step.op, tile.load), (BodyOp::Load(at), Some((tile, _))) if *at == tile) && tile.divided
+        {
+            steps.push(Step::Load(divisors));
+            steps.push(Step::Binary(BinaryOp::Divide, register, Register(steps.len() - 1)));
+            register = Register(steps.len() - 1);
+        }
         // A tile holds sums in a wider type than the value has, memory may hold the value in a narrower one.
         if let BodyOp::Load(at) = &step.op
             && inputs.get(*at).is_some_and(|input| input.element != step.element)

@@ -97,6 +97,7 @@ impl Lanes for Avx2 {
         fn float_to_int(self) = of_bits(_mm256_cvtps_epi32(self.0));
         fn int_to_float(self) = Self(_mm256_cvtepi32_ps(bits(self)));
         fn less(self, other) = Self(_mm256_cmp_ps::<_CMP_LT_OQ>(self.0, other.0));
+        fn not_less(self, other) = Self(_mm256_cmp_ps::<_CMP_NLT_UQ>(self.0, other.0));
         fn equal(self, other) = Self(_mm256_cmp_ps::<_CMP_EQ_OQ>(self.0, other.0));
         fn differs(self, other) = Self(_mm256_cmp_ps::<_CMP_NEQ_UQ>(self.0, other.0));
         fn unordered(self, other) = Self(_mm256_cmp_ps::<_CMP_UNORD_Q>(self.0, other.0));

@@ -98,10 +98,17 @@ impl Lanes for Avx512 {
         fn float_to_int(self) = of_bits(_mm512_cvtps_epi32(self.0));
         fn int_to_float(self) = Self(_mm512_cvtepi32_ps(bits(self)));
         fn less(self, other) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, other.0);
+        fn not_less(self, other) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(self.0, other.0);
         fn equal(self, other) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(self.0, other.0);
         fn differs(self, other) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(self.0, other.0);
         fn unordered(self, other) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(self.0, other.0);
         fn scale(self, exponent) = Self(_mm512_scalef_ps(self.0, exponent.0));
+    }
+
+    #[inline(always)]
+    fn scale_where(self, mask: __mmask16, exponent: Self) -> Self {
+        // SAFETY: vectors of this type are only made in code for processors that have AVX-512.
+        unsafe { Self(_mm512_maskz_scalef_ps(mask, self.0, exponent.0)) }
     }
 
     #[inline(always)]

@@ -29,28 +29,21 @@ fn less_one<V: Lanes>(r: V) -> V {
     r.mul(r).mul_add(tail, r)
 }
 
-/// `e^x` for `x` that is NaN or within [`RANGE`].
+/// `e^x` for `x` that is NaN or at most the upper end of [`RANGE`]; zero for `x` below the lower end. Those are not scaled:
+/// scaling down to what is no normal number takes a hundred times as long as anything else here, and masks are full of
+/// minus infinity.
 #[inline(always)]
 fn exp_within<V: Lanes>(x: V) -> V {
     let (n, r) = reduced(x);
     let power =
         polynomial(r, [1.381_458_8e-3, 8.368_717e-3, 0.041_668_39, 0.166_665_21, 0.499_999_94, 1.0, 1.0]);
-    power.scale(n)
+    power.scale_where(x.not_less(V::splat(RANGE.0)), n)
 }
 
 /// `e^x`.
 #[inline(always)]
 pub(crate) fn exp<V: Lanes>(x: V) -> V {
-    let gone = x.less(V::splat(RANGE.0));
-    let power = exp_within(V::splat(RANGE.1).min(unless_gone(gone, x)));
-    V::select(gone, V::splat(0.0), power)
-}
-
-/// Zero in place of numbers whose power is gone: scaling down to what is no normal number takes a hundred times as long as
-/// anything else here, and masks are full of minus infinity.
-#[inline(always)]
-fn unless_gone<V: Lanes>(gone: V::Mask, x: V) -> V {
-    V::select(gone, V::splat(0.0), x)
+    exp_within(V::splat(RANGE.1).min(x))
 }
 
 /// `e^x - 1`.
@@ -84,9 +77,7 @@ fn over_one_and<V: Lanes>(numerator: V, small: V) -> V {
 /// `e^-|x|`.
 #[inline(always)]
 fn exp_of_negative_magnitude<V: Lanes>(x: V) -> V {
-    let negative = x.or(V::splat(-0.0));
-    let gone = negative.less(V::splat(RANGE.0));
-    V::select(gone, V::splat(0.0), exp_within(unless_gone(gone, negative)))
+    exp_within(x.or(V::splat(-0.0)))
 }
 
 /// The hyperbolic tangent: with `m = e^(-2|x|) - 1`, `-m / (m + 2)`.

@@ -71,6 +71,8 @@ pub(crate) trait Lanes: Copy {
     fn int_to_float(self) -> Self;
 
     fn less(self, other: Self) -> Self::Mask;
+    /// Whether it is not less, or either is NaN.
+    fn not_less(self, other: Self) -> Self::Mask;
     fn equal(self, other: Self) -> Self::Mask;
     /// Whether they are not equal, or either is NaN.
     fn differs(self, other: Self) -> Self::Mask;
@@ -81,6 +83,13 @@ pub(crate) trait Lanes: Copy {
 
     /// `self` times two to the power of `exponent`, an integer of at most 250 either way; of a value near one rounded once.
     fn scale(self, exponent: Self) -> Self;
+
+    /// [`Lanes::scale`] where the mask is set, else zero, whatever the exponent is there.
+    #[inline(always)]
+    fn scale_where(self, mask: Self::Mask, exponent: Self) -> Self {
+        let zero = Self::splat(0.0);
+        Self::select(mask, self.scale(Self::select(mask, exponent, zero)), zero)
+    }
 
     #[inline(always)]
     fn splat_bits(bits: u32) -> Self {

@@ -158,6 +158,11 @@ impl Lanes for f32 {
     }
 
     #[inline(always)]
+    fn not_less(self, other: Self) -> bool {
+        !self.less(other)
+    }
+
+    #[inline(always)]
     fn equal(self, other: Self) -> bool {
         self == other
     }

@@ -79,6 +79,8 @@ pub(super) enum Logic {
 pub(super) enum Predicate {
     Equal,
     Less,
+    /// True of NaN.
+    NotLess,
     LessOrEqual,
     Greater,
     GreaterOrEqual,
@@ -114,6 +116,8 @@ pub(super) enum Op {
     Not(Value),
     /// The second where the mask is set, else the third.
     Select(Value, Value, Value),
+    /// The second times two to the power of the third where the mask is set, else zero.
+    ScaleWhere(Value, Value, Value),
     /// The first divided by a number, the same for all columns, that is given with what it takes to divide quickly.
     Quotient(Value, Divisor),
 }
@@ -136,9 +140,11 @@ impl Op {
             Op::Constant(_) | Op::Scalar(_) | Op::First(_) | Op::Load(..) => (0, [0; 5]),
             Op::Unary(_, a) | Op::Not(a) => (1, [a, 0, 0, 0, 0]),
             Op::Binary(_, a, b) | Op::Compare(_, a, b) | Op::Logic(_, a, b) => (2, [a, b, 0, 0, 0]),
-            Op::MulAdd(a, b, c) | Op::NegMulAdd(a, b, c) | Op::Select(a, b, c) | Op::OrMasked(a, b, c) => {
-                (3, [a, b, c, 0, 0])
-            }
+            Op::MulAdd(a, b, c)
+            | Op::NegMulAdd(a, b, c)
+            | Op::Select(a, b, c)
+            | Op::ScaleWhere(a, b, c)
+            | Op::OrMasked(a, b, c) => (3, [a, b, c, 0, 0]),
             Op::Quotient(a, Divisor { number, reciprocal, range, zero }) => {
                 (5, [a, number, reciprocal, range, zero])
             }

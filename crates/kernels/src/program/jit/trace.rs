@@ -220,6 +220,10 @@ impl Lanes for Traced {
         compare(Predicate::Less, self, other)
     }
 
+    fn not_less(self, other: Self) -> TracedMask {
+        compare(Predicate::NotLess, self, other)
+    }
+
     fn equal(self, other: Self) -> TracedMask {
         compare(Predicate::Equal, self, other)
     }
@@ -243,5 +247,9 @@ impl Lanes for Traced {
 
     fn scale(self, exponent: Self) -> Self {
         binary(Binary::Scale, self, exponent)
+    }
+
+    fn scale_where(self, mask: TracedMask, exponent: Self) -> Self {
+        push(Op::ScaleWhere(mask.0, self.0, exponent.0))
     }
 }

@@ -17,7 +17,7 @@ impl Group<'_> {
         vector: usize,
     ) -> Result<Register> {
         let (mut a, mut b, mut predicate) = (a, b, predicate);
-        if matches!(self.source(a, vector), Source::Memory(_)) {
+        if predicate != Predicate::NotLess && matches!(self.source(a, vector), Source::Memory(_)) {
             (a, b) = (b, a);
             predicate = match predicate {
                 Predicate::Less => Predicate::Greater,
@@ -66,6 +66,44 @@ impl Group<'_> {
         Ok(to)
     }
 
+    /// The register of a mask that is used: its own or, with `true`, one that the caller gives back.
+    fn chosen(&mut self, mask: Value, vector: usize) -> Result<(Register, bool)> {
+        match *self.way.body.op(mask) {
+            Op::Compare(predicate, a, b)
+                if self.uses.deferred[mask as usize] && !self.way.pinned.contains_key(&mask) =>
+            {
+                Ok((self.compare(predicate, a, b, vector)?, true))
+            }
+            _ => Ok((self.mask(mask, vector)?, false)),
+        }
+    }
+
+    /// A vector scaled by powers of two where a mask is set, and zero elsewhere.
+    pub(super) fn scale_where(
+        &mut self,
+        at: usize,
+        mask: Value,
+        x: Value,
+        exponent: Value,
+        vector: usize,
+    ) -> Result<Register> {
+        let (chosen, own) = self.chosen(mask, vector)?;
+        let (from, loaded) = self.register(x, vector)?;
+        let exponent = self.source(exponent, vector);
+        let to = if loaded {
+            self.release(at, vector);
+            from
+        } else {
+            self.result(at, vector)?
+        };
+        let code = Code::EVEX_Vscalefps_zmm_k1z_zmm_zmmm512b32_er;
+        self.assembler.two(code, to, from, exponent, Lanes::Zeroed(chosen))?;
+        if own {
+            self.registers.free(chosen);
+        }
+        Ok(to)
+    }
+
     /// The one or the other, by a mask.
     pub(super) fn select(
         &mut self,
@@ -75,14 +113,7 @@ impl Group<'_> {
         no: Value,
         vector: usize,
     ) -> Result<Register> {
-        let (chosen, own) = match *self.way.body.op(mask) {
-            Op::Compare(predicate, a, b)
-                if self.uses.deferred[mask as usize] && !self.way.pinned.contains_key(&mask) =>
-            {
-                (self.compare(predicate, a, b, vector)?, true)
-            }
-            _ => (self.mask(mask, vector)?, false),
-        };
+        let (chosen, own) = self.chosen(mask, vector)?;
         let to = match (self.source(yes, vector), self.source(no, vector)) {
             // A zero need not be read.
             (Source::Register(from), Source::Memory(_)) if *self.way.body.op(no) == Op::Constant(0) => {

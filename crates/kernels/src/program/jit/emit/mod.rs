@@ -99,7 +99,7 @@ impl Uses {
         let mut chosen_by = vec![false; ops.len()];
         for (op, _) in ops.iter().zip(&needed).filter(|(_, needed)| **needed) {
             op.operands().for_each(|operand| counts[operand as usize] += 1);
-            if let Op::Select(mask, ..) = op {
+            if let Op::Select(mask, ..) | Op::ScaleWhere(mask, ..) = op {
                 chosen_by[*mask as usize] = true;
             }
         }
@@ -294,6 +294,7 @@ impl Group<'_> {
                 Ok(to)
             }
             Op::Select(mask, yes, no) => self.select(at, mask, yes, no, vector),
+            Op::ScaleWhere(mask, x, exponent) => self.scale_where(at, mask, x, exponent, vector),
             Op::Quotient(x, divisor) => self.quotient(at, x, divisor, vector),
         }
     }
@@ -343,6 +344,7 @@ pub(super) fn predicate(predicate: Predicate) -> u8 {
         Predicate::Unordered => 0x03,
         Predicate::Differs => 0x04,
         Predicate::Less => 0x11,
+        Predicate::NotLess => 0x15,
         Predicate::LessOrEqual => 0x12,
         Predicate::GreaterOrEqual => 0x1d,
         Predicate::Greater => 0x1e,

@@ -1,5 +1,7 @@
 //! Two products with a loop over whole rows between them: the scores of a few rows at a time are all there is of them.
 
+mod quotient;
+
 use std::cell::RefCell;
 
 use warpforge_fusion::Id;
@@ -11,6 +13,7 @@ use warpforge_tensor::ElementType;
 use super::dot::{Geometry, Shared, kind};
 use super::epilogue::{Blocks, store};
 use super::{Kernel, KernelError, Memory, Result, Setting};
+pub(super) use quotient::Quotient;
 
 /// Bytes of scores that one worker holds: most of a first-level cache.
 const SCORE_BYTES: usize = 32 << 10;
@@ -21,6 +24,9 @@ const ROWS: (usize, usize) = (16, 64);
 
 /// What the number of rows is a multiple of: rows that one kernel multiplies.
 const ROWS_TOGETHER: usize = 8;
+
+/// Bytes of a line of cache.
+const LINE: usize = 64;
 
 /// Heads for each thread from which on threads that take one head after the other are busy to the end.
 const MANY_HEADS: usize = 8;
@@ -71,12 +77,21 @@ impl Attention {
             return Err(KernelError::Other("two products of attention are of different kinds".to_owned()));
         }
         let sum = gemm.kind().sum();
-        let weights = Blocks::in_place(graph, &attention.weights, sum, attention.values.operands[0].value)?;
-        let epilogue = match &attention.values.epilogue {
-            Some(epilogue) => Blocks::new(graph, epilogue, sum, output)?,
-            None => Blocks::new(graph, &store(graph, attention.values.node, values.shape.n), sum, output)?,
+        let of_weights = attention.values.operands[0].value;
+        // Quotients of integers are rounded before they are multiplied.
+        let quotient = quotient::quotient(&attention.weights)
+            .filter(|quotient| quotient.element() == sum && matches!(sum, ElementType::Float(_)));
+        let weights = match &quotient {
+            Some(quotient) => Blocks::dividend(graph, &attention.weights, quotient, sum, of_weights)?,
+            None => Blocks::in_place(graph, &attention.weights, sum, of_weights)?,
         };
-        let row = scores.shape.n.max(1) * sum.byte_width();
+        let stored = store(graph, attention.values.node, values.shape.n);
+        let epilogue = attention.values.epilogue.as_ref().unwrap_or(&stored);
+        let epilogue = match quotient {
+            Some(_) => Blocks::divided(graph, epilogue, sum, output)?,
+            None => Blocks::new(graph, epilogue, sum, output)?,
+        };
+        let row = (scores.shape.n.max(1) * sum.byte_width()).next_multiple_of(LINE);
         let rows = (SCORE_BYTES / row / ROWS_TOGETHER * ROWS_TOGETHER).clamp(ROWS.0, ROWS.1);
         let (heads, threads) = (scores.batch, setting.pool.threads());
         let head_by_head = heads.is_multiple_of(threads) || heads >= MANY_HEADS * threads;
@@ -100,11 +115,17 @@ impl Attention {
         Ok((keys, values))
     }
 
-    /// Bytes of the tiles of scores and of results.
-    fn tiles(&self) -> (usize, usize) {
-        let bytes = self.element.byte_width();
-        let scores = (self.rows * self.scores.shape.n * bytes).next_multiple_of(64);
-        (scores, (self.rows * self.values.shape.n * bytes).next_multiple_of(64))
+    /// Bytes of the tiles of scores and of results, and of a number for each row.
+    fn tiles(&self) -> [usize; 3] {
+        let column = self.rows * self.element.byte_width();
+        let [scores, results] = self.strides();
+        [scores, results, 1].map(|columns| (column * columns).next_multiple_of(LINE))
+    }
+
+    /// Elements from one row to the next in the tiles of scores and of results: rows begin with lines of cache.
+    fn strides(&self) -> [usize; 2] {
+        let line = LINE / self.element.byte_width();
+        [self.scores.shape.n, self.values.shape.n].map(|columns| columns.next_multiple_of(line))
     }
 
     /// Packs the keys and values of one head.
@@ -130,7 +151,7 @@ impl Attention {
     /// # Safety
     ///
     /// As for [`Kernel::run`]; `packed` holds the packed operands of the head, and there is room for
-    /// [`Attention::tiles`] at `tile`.
+    /// all of [`Attention::tiles`] at `tile`.
     #[allow(clippy::too_many_arguments)] // What a block is takes that many words.
     unsafe fn rows(
         &self,
@@ -145,20 +166,26 @@ impl Attention {
         let (scores, values) = (&self.scores, &self.values);
         let count = self.rows.min(scores.shape.m - first);
         let (keys, width) = (scores.shape.n, values.shape.n);
+        let [scores_stride, stride] = self.strides();
         let at = head * scores.shape.m + first;
         // SAFETY: there is room for both tiles; the rest is as the caller promises.
         unsafe {
-            let result = tile.add(self.tiles().0);
+            let [scores_bytes, result_bytes, _] = self.tiles();
+            let result = tile.add(scores_bytes);
+            // Programs count rows from the first of all.
+            let divisors = Some(result.add(result_bytes).wrapping_sub(at * self.element.byte_width()));
             let mut lhs = scores.lhs.at(memory, head);
             lhs.data = lhs.data.add(first * lhs.row_stride * lhs.element.byte_width());
-            self.gemm.block(scratch, count, scores.shape.k, &lhs, packed.keys, tile, keys, false)?;
-            let block = Block { rows: at..at + count, columns: 0..keys, data: tile, stride: keys, worker };
-            self.weights.run(memory, &block);
-            let lhs = Operand { data: tile, element: self.element, row_stride: keys, column_stride: 1 };
-            self.gemm.block(scratch, count, keys, &lhs, packed.values, result, width, false)?;
+            self.gemm.block(scratch, count, scores.shape.k, &lhs, packed.keys, tile, scores_stride, false)?;
+            let rows = at..at + count;
             let block =
-                Block { rows: at..at + count, columns: 0..width, data: result, stride: width, worker };
-            self.epilogue.run(memory, &block);
+                Block { rows: rows.clone(), columns: 0..keys, data: tile, stride: scores_stride, worker };
+            self.weights.run_with(memory, &block, divisors);
+            let lhs =
+                Operand { data: tile, element: self.element, row_stride: scores_stride, column_stride: 1 };
+            self.gemm.block(scratch, count, keys, &lhs, packed.values, result, stride, false)?;
+            let block = Block { rows, columns: 0..width, data: result, stride, worker };
+            self.epilogue.run_with(memory, &block, divisors);
         }
         Ok(())
     }
@@ -170,11 +197,11 @@ impl Attention {
     /// As for [`Kernel::run`].
     unsafe fn head_by_head(&self, memory: &Memory<'_>) -> Result<()> {
         let (keys_bytes, values_bytes) = self.lengths()?;
-        let (packed_bytes, tiles) = (keys_bytes + values_bytes, self.tiles());
+        let (packed_bytes, tiles) = (keys_bytes + values_bytes, self.tiles().iter().sum::<usize>());
         let failure = Failure::default();
         memory.pool.run(self.scores.batch, &|head, worker| {
             failure.note(ROOM.with_borrow_mut(|room| {
-                let space = room.reserve(packed_bytes + tiles.0 + tiles.1)?;
+                let space = room.reserve(packed_bytes + tiles)?;
                 // SAFETY: the room was made for the packed operands and both tiles; heads do not overlap.
                 unsafe {
                     let packed = self.pack(memory, head, space)?;
@@ -214,12 +241,12 @@ impl Attention {
             }));
         });
         let blocks = self.scores.shape.m.div_ceil(self.rows);
-        let tiles = self.tiles();
+        let tiles = self.tiles().iter().sum();
         memory.pool.run(heads * blocks, &|piece, worker| {
             let (head, first) = (piece / blocks, piece % blocks * self.rows);
             let Some(&packed) = all[head].get() else { return };
             failure.note(ROOM.with_borrow_mut(|room| {
-                let tile = room.reserve(tiles.0 + tiles.1)?;
+                let tile = room.reserve(tiles)?;
                 // SAFETY: as the caller promises; rows do not overlap.
                 unsafe { self.rows(memory, &mut room.scratch, tile, head, first, worker, packed) }
             }));

@@ -1,5 +1,7 @@
 //! Programs on the engine give what the reference gives, in as few kernels as they should.
 
+mod attention;
+
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -135,27 +137,6 @@ fn softmax_is_one_pass() {
         func.return %p : tensor<4x50x50xf32> }}"
     );
     assert_eq!(kernels(&text, vec![], &[tensor(&[4, 50, 50], 1)]).len(), 1);
-}
-
-#[test]
-fn attention_is_one_kernel_that_writes_the_order_it_is_asked_for() {
-    let text = format!(
-        "func.func @main(%q: tensor<4x50x16xf32>, %k: tensor<4x50x16xf32>, %v: tensor<4x50x8xf32>)
-            -> tensor<50x32xf32> {{
-        %raw = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2]
-          : (tensor<4x50x16xf32>, tensor<4x50x16xf32>) -> tensor<4x50x50xf32>
-        %scale = stablehlo.constant dense<0.25> : tensor<4x50x50xf32>
-        %x = stablehlo.multiply %raw, %scale : tensor<4x50x50xf32>
-        {SOFTMAX}
-        %o = stablehlo.dot_general %p, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1]
-          : (tensor<4x50x50xf32>, tensor<4x50x8xf32>) -> tensor<4x50x8xf32>
-        %t = stablehlo.transpose %o, dims = [1, 0, 2] : (tensor<4x50x8xf32>) -> tensor<50x4x8xf32>
-        %r = stablehlo.reshape %t : (tensor<50x4x8xf32>) -> tensor<50x32xf32>
-        func.return %r : tensor<50x32xf32> }}"
-    );
-    let inputs = [tensor(&[4, 50, 16], 1), tensor(&[4, 50, 16], 2), tensor(&[4, 50, 8], 3)];
-    let names = kernels(&text, vec![], &inputs);
-    assert!(names.len() == 1 && names[0].starts_with("attention"), "{names:?}");
 }
 
 #[test]

@@ -1,0 +1,58 @@
+//! Attention, whose weights are divided after the second product.
+
+use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
+
+use crate::{SOFTMAX, kernels, tensor};
+
+/// Attention of four heads over 50 rows: `scores` makes `%x` of `%scaled`, `weights` makes `used` of the softmax `%p`.
+fn attention(arguments: &str, scores: &str, weights: &str, used: &str) -> String {
+    format!(
+        "func.func @main(%q: tensor<4x50x16xf32>, %k: tensor<4x50x16xf32>, %v: tensor<4x50x8xf32>{arguments})
+            -> tensor<50x32xf32> {{
+        %raw = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2]
+          : (tensor<4x50x16xf32>, tensor<4x50x16xf32>) -> tensor<4x50x50xf32>
+        %scale = stablehlo.constant dense<0.25> : tensor<4x50x50xf32>
+        %scaled = stablehlo.multiply %raw, %scale : tensor<4x50x50xf32>
+        {scores}
+        {SOFTMAX}
+        {weights}
+        %o = stablehlo.dot_general {used}, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1]
+          : (tensor<4x50x50xf32>, tensor<4x50x8xf32>) -> tensor<4x50x8xf32>
+        %t = stablehlo.transpose %o, dims = [1, 0, 2] : (tensor<4x50x8xf32>) -> tensor<50x4x8xf32>
+        %r = stablehlo.reshape %t : (tensor<50x4x8xf32>) -> tensor<50x32xf32>
+        func.return %r : tensor<50x32xf32> }}"
+    )
+}
+
+fn operands() -> Vec<Tensor> {
+    vec![tensor(&[4, 50, 16], 1), tensor(&[4, 50, 16], 2), tensor(&[4, 50, 8], 3)]
+}
+
+fn is_one_kernel(text: &str, inputs: &[Tensor]) {
+    let names = kernels(text, vec![], inputs);
+    assert!(names.len() == 1 && names[0].starts_with("attention"), "{names:?}");
+}
+
+#[test]
+fn it_is_one_kernel_that_writes_the_order_it_is_asked_for() {
+    let x = "%x = stablehlo.negate %scaled : tensor<4x50x50xf32>";
+    is_one_kernel(&attention("", x, "", "%p"), &operands());
+}
+
+/// The weights of some rows are zeros in place of quotients by what is no number.
+#[test]
+fn rows_that_see_nothing_are_zeros() {
+    let x = "%x = stablehlo.add %scaled, %mask : tensor<4x50x50xf32>";
+    let w = "
+        %none = stablehlo.broadcast_in_dim %least, dims = [] : (tensor<f32>) -> tensor<4x50xf32>
+        %seen = stablehlo.compare NE, %max, %none : (tensor<4x50xf32>, tensor<4x50xf32>) -> tensor<4x50xi1>
+        %see = stablehlo.broadcast_in_dim %seen, dims = [0, 1] : (tensor<4x50xi1>) -> tensor<4x50x50xi1>
+        %zeros = stablehlo.constant dense<0.0> : tensor<4x50x50xf32>
+        %w = stablehlo.select %see, %p, %zeros : tensor<4x50x50xi1>, tensor<4x50x50xf32>";
+    let mut inputs = operands();
+    // A row of four sees nothing, the others half.
+    let hidden = |at: usize| (at / 50).is_multiple_of(4) || at.is_multiple_of(2);
+    let mask = (0..4 * 50 * 50).map(|at| Scalar::Float(if hidden(at) { f64::NEG_INFINITY } else { 0.0 }));
+    inputs.push(Tensor::from_scalars(ElementType::F32, Shape::new(&[4, 50, 50]).unwrap(), mask).unwrap());
+    is_one_kernel(&attention(", %mask: tensor<4x50x50xf32>", x, w, "%w"), &inputs);
+}
