@@ -45,6 +45,8 @@ pub(crate) struct Trouble {
     pub(crate) fusion: i32,
     /// The number of an epilogue that products do not have.
     pub(crate) epilogue: Option<i32>,
+    /// The number of one with which they take long.
+    pub(crate) slow: Option<i32>,
 }
 
 thread_local! {
@@ -58,8 +60,11 @@ thread_local! {
             products: 0,
             fusion: 0,
             epilogue: None,
+            slow: None,
         })
     };
+    /// The epilogue that was asked for last.
+    static EPILOGUE: Cell<Option<i32>> = const { Cell::new(None) };
     static STREAMS: Cell<usize> = const { Cell::new(0) };
     static CALLS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }

@@ -2,7 +2,8 @@
 
 use std::ffi::c_void;
 
-use super::{TROUBLE, made, note};
+use super::{EPILOGUE, TROUBLE, made, note};
+use crate::cuda;
 use crate::driver::Handle;
 use crate::products::Functions;
 
@@ -20,6 +21,9 @@ pub(super) fn functions() -> Functions {
             // SAFETY: the value has so many bytes.
             let value = unsafe { *value.cast::<i32>() };
             note(format!("product attribute {attribute} = {value}"));
+            if attribute == cuda::NUMBERS.epilogue {
+                EPILOGUE.set(Some(value));
+            }
             if TROUBLE.get().epilogue == Some(value) {
                 return 15;
             }

@@ -6,6 +6,7 @@ use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, FloatType};
 
 use super::gelu;
+use super::relu::{self, Gate};
 use crate::products::Activation;
 
 /// What the library of products does to a result.
@@ -17,6 +18,8 @@ pub(super) struct Fused {
     pub(super) residual: Option<Id>,
     /// A value like the result that the activation takes too.
     pub(super) beside: Option<Id>,
+    /// Where the result passes, for the gradient of ReLU.
+    pub(super) gate: Option<Gate>,
     pub(super) activation: Activation,
     /// Where the result goes.
     pub(super) output: Id,
@@ -25,7 +28,7 @@ pub(super) struct Fused {
 impl Fused {
     /// Nothing.
     pub(super) fn none(output: Id) -> Self {
-        Self { bias: None, residual: None, beside: None, activation: Activation::None, output }
+        Self { bias: None, residual: None, beside: None, gate: None, activation: Activation::None, output }
     }
 
     /// Whether nothing is done but that a value like the result is added, which every library has.
@@ -34,13 +37,22 @@ impl Fused {
     }
 }
 
-/// A loop over a product's result as the library's own, when it is one; `gelu` is whether that may be asked for.
+/// What the library may be asked for besides sums and ReLU.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct More {
+    /// GELU and its gradient.
+    pub(super) gelu: bool,
+    /// The gradient of ReLU.
+    pub(super) relu_gradient: bool,
+}
+
+/// A loop over a product's result as the library's own, when it is one.
 pub(super) fn of_library(
     graph: &Graph,
     product: &Product,
     epilogue: &Epilogue,
     output: Id,
-    gelu: bool,
+    more: More,
 ) -> Option<Fused> {
     let body = &epilogue.body;
     let whole = graph.node(output);
@@ -56,24 +68,13 @@ pub(super) fn of_library(
         let zero = inputs.iter().position(|&input| is_zero(body, input))?;
         fused.activation = Activation::Relu;
         at = *inputs.get(1 - zero)?;
-    } else if gelu && matches!(whole.element, ElementType::Float(FloatType::Bf16 | FloatType::F16)) {
-        if let Some(x) = gelu::of(body, at) {
-            (fused.activation, at) = (Activation::Gelu, x);
-        } else if let Some([given, x]) = gelu::gradient(body, at) {
-            let BodyOp::Load(load) = body.steps[converted(body, x)?].op else { return None };
-            let beside = body.loads[load].value;
-            let columns: usize = body.dims[epilogue.rows..].iter().product();
-            // The library wants lines of a multiple of eight, and the result's type.
-            let fits = is_like_tile(graph, epilogue, &body.loads[load])
-                && graph.node(beside).element == whole.element
-                && matches!(&graph.node(product.node).op, Op::Dot(dot) if dot.lhs_batch.is_empty())
-                && columns.is_multiple_of(8);
-            let only_product =
-                matches!(body.steps[converted(body, given)?].op, BodyOp::Load(load) if load == epilogue.tile);
-            fused.beside = Some(beside);
-            fused.activation = Activation::GeluGradient;
-            return (fits && only_product).then_some(fused);
-        }
+    } else if let Some(fused) = gradient(graph, product, epilogue, fused, at, more) {
+        return Some(fused);
+    } else if more.gelu
+        && is_narrow(whole.element)
+        && let Some(x) = gelu::of(body, at)
+    {
+        (fused.activation, at) = (Activation::Gelu, x);
     }
     let mut terms = vec![at];
     let mut tile = false;
@@ -104,6 +105,48 @@ pub(super) fn of_library(
     }
     // A tile that is not there has no such form either.
     tile.then_some(fused)
+}
+
+/// The result alone, times the slope of an activation elsewhere: what the library has of that for single products.
+fn gradient(
+    graph: &Graph,
+    product: &Product,
+    epilogue: &Epilogue,
+    fused: Fused,
+    at: usize,
+    more: More,
+) -> Option<Fused> {
+    let body = &epilogue.body;
+    let element = graph.node(fused.output).element;
+    let columns: usize = body.dims[epilogue.rows..].iter().product();
+    if !matches!(&graph.node(product.node).op, Op::Dot(dot) if dot.lhs_batch.is_empty()) {
+        return None;
+    }
+    if more.relu_gradient
+        && relu::is_float(element)
+        && columns.is_multiple_of(relu::LINE)
+        && let Some(gate) = relu::gradient(graph, epilogue, at)
+    {
+        return Some(Fused { gate: Some(gate), activation: Activation::ReluGradient, ..fused });
+    }
+    let [given, x] = gelu::gradient(body, at).filter(|_| more.gelu && is_narrow(element))?;
+    let BodyOp::Load(load) = body.steps[converted(body, x)?].op else { return None };
+    let beside = body.loads[load].value;
+    // The library wants lines of a multiple of eight, and the result's type.
+    let fits = is_like_tile(graph, epilogue, &body.loads[load])
+        && graph.node(beside).element == element
+        && columns.is_multiple_of(8);
+    let only_product =
+        matches!(body.steps[converted(body, given)?].op, BodyOp::Load(load) if load == epilogue.tile);
+    (fits && only_product).then_some(Fused {
+        beside: Some(beside),
+        activation: Activation::GeluGradient,
+        ..fused
+    })
+}
+
+fn is_narrow(element: ElementType) -> bool {
+    matches!(element, ElementType::Float(FloatType::Bf16 | FloatType::F16))
 }
 
 /// Whether a loop gives every element of its output, in the order of its domain.
@@ -152,6 +195,7 @@ pub(super) fn number(body: &Body, step: usize) -> Option<f64> {
     }
 }
 
-fn is_zero(body: &Body, step: usize) -> bool {
+/// Whether a step is the number zero.
+pub(super) fn is_zero(body: &Body, step: usize) -> bool {
     converted(body, step).and_then(|step| number(body, step)) == Some(0.0)
 }

@@ -10,6 +10,7 @@ use super::Task;
 use super::bytes;
 use super::epilogue::Fused;
 use super::operands::Operands;
+use super::relu;
 use crate::products::{self, Activation, Matrix, Side, Sums};
 
 /// Most calls that one product is taken apart into: from there on copies of its operands cost less, and where an operand
@@ -183,7 +184,11 @@ pub(super) fn call(
         residual: fused.residual.is_some(),
         summed: None,
     };
-    let Fused { residual, beside, output, .. } = *fused;
+    let Fused { residual, output, .. } = *fused;
+    let beside = match &fused.gate {
+        Some(gate) => Some(relu::bits(operands, tasks, options, gate, [m, n])?),
+        None => fused.beside,
+    };
     Ok(Call { product, lhs, rhs, bias, residual, beside, sums: None, output, parts })
 }
 

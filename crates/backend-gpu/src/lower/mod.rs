@@ -10,6 +10,7 @@ mod join;
 mod narrow;
 mod operands;
 mod predicate;
+mod relu;
 mod split;
 mod sums;
 mod tidy;
@@ -331,10 +332,12 @@ impl Lowering<'_> {
                 return parts.into_iter().try_for_each(|part| self.add(part)).map(|()| false);
             }
             Some(epilogue) => {
-                let gelu = !self.setting.refused.contains(&Asked::More(cluster.output));
-                let graph = &self.operands.graph;
-                let fused = epilogue::of_library(graph, product, epilogue, cluster.output, gelu);
                 let library = self.setting.products;
+                let gelu = !self.setting.refused.contains(&Asked::More(cluster.output));
+                let relu_gradient = gelu && library.is_some_and(Library::has_relu_gradient);
+                let more = epilogue::More { gelu, relu_gradient };
+                let graph = &self.operands.graph;
+                let fused = epilogue::of_library(graph, product, epilogue, cluster.output, more);
                 match fused.filter(|fused| fused.is_sum() || library.is_some_and(Library::has_epilogues)) {
                     Some(fused) => fused,
                     None => {
@@ -357,7 +360,7 @@ impl Lowering<'_> {
         // Refused, the product is asked for without these.
         if let Some(sum) = joined {
             task.asked = Asked::More(sum.cluster.output);
-        } else if matches!(fused.activation, Activation::Gelu | Activation::GeluGradient) {
+        } else if !matches!(fused.activation, Activation::None | Activation::Relu) {
             task.asked = Asked::More(output);
         }
         self.tasks.push(task);

@@ -79,10 +79,26 @@ impl Operands {
             output: View::dense(&dims),
             dims: dims.clone(),
         };
-        let id = Id(u32::try_from(self.graph.nodes.len()).map_err(|_| "too many values".to_owned())?);
         let op = Op::Elementwise(OpKind::Convert);
-        self.graph.nodes.push(Node { op, inputs: vec![operand.value], element, dims, origin: None });
-        let known = self.is_known(operand.value);
+        let node = Node { op, inputs: vec![operand.value], element, dims, origin: None };
+        self.add(tasks, options, node, body)
+    }
+
+    /// Adds a value that a loop gives.
+    ///
+    /// # Errors
+    ///
+    /// When there is no kernel for it.
+    pub(super) fn add(
+        &mut self,
+        tasks: &mut Vec<Task>,
+        options: &Options,
+        node: Node,
+        body: Body,
+    ) -> Result<Id, String> {
+        let id = Id(u32::try_from(self.graph.nodes.len()).map_err(|_| "too many values".to_owned())?);
+        let known = node.inputs.iter().all(|&input| self.is_known(input));
+        self.graph.nodes.push(node);
         self.known.push(known);
         let cluster = Cluster { kind: Kind::Loop(body), output: id, nodes: vec![id] };
         let emitted = emit(&self.graph, &cluster, options).map_err(|error| error.to_string())?;

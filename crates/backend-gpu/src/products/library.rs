@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::rocblas::Rocblas;
-use super::{Places, Plan, Product, Products, Side, WORKSPACE};
-use crate::driver::{Gpu, Stream};
+use super::{Activation, Places, Plan, Product, Products, Side, WORKSPACE};
+use crate::driver::{Address, Gpu, Stream};
 use crate::error::{GpuError, Result};
 use crate::library::Vendor;
 
@@ -58,6 +58,11 @@ impl Library {
         self.first.is_some()
     }
 
+    /// Whether the gradient of ReLU can be had with a product, by bits that say where.
+    pub(crate) fn has_relu_gradient(&self) -> bool {
+        self.first.as_ref().is_some_and(|first| first.vendor() == Vendor::Cuda)
+    }
+
     /// Whether a product without an epilogue may succeed where one with it was refused.
     pub(crate) fn has_second(&self) -> bool {
         self.second.is_some()
@@ -67,8 +72,11 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// When no library has it.
+    /// When no library has it, or a kernel besides a product that does less is faster.
     pub(crate) fn plan(&self, product: &Product, places: Places, stream: &Stream) -> Result<Box<dyn Runs>> {
+        if let Some(extra) = Extra::of(product, &places) {
+            return self.plan_with_extra(product, &extra, places, stream);
+        }
         let refused = match &self.first {
             None => None,
             Some(first) => match Plan::new(first, product, places, stream) {
@@ -86,36 +94,58 @@ impl Library {
         Ok(Box::new(second.plan(product, places, stream)?))
     }
 
-    /// Makes a product that gives the sums of an operand too ready, where it takes no longer than one without and a look at
-    /// the operand, which is about what the sums cost by themselves: measured as a copy of it.
-    ///
-    /// # Errors
-    ///
-    /// When it takes longer, or the library does not have it.
-    pub(crate) fn plan_with_sums(
+    /// Makes a product ready that does what a kernel could do too, where it takes no longer than one without and that kernel.
+    fn plan_with_extra(
         &self,
         product: &Product,
-        side: Side,
+        extra: &Extra,
         places: Places,
         stream: &Stream,
     ) -> Result<Box<dyn Runs>> {
-        let library = self.first.as_ref().ok_or_else(|| GpuError::Other("no sums of operands".to_owned()))?;
+        let library = self.first.as_ref().ok_or_else(|| GpuError::Other(format!("no {}", extra.what)))?;
         let with = Plan::new(library, product, places, stream)?;
-        let alone = Product { summed: None, ..*product };
-        let alone = Plan::new(library, &alone, Places { bias: 0, ..places }, stream)?;
-        let (from, elements, element) = match side {
-            Side::Left => (places.lhs, product.m * product.k, product.lhs.element),
-            Side::Right => (places.rhs, product.k * product.n, product.rhs.element),
-        };
-        let bytes = elements * element.byte_width();
-        let copied = library.time_of_copy(places.workspace, from, bytes.min(WORKSPACE), stream)?;
-        let copied = copied.mul_f64(bytes.div_ceil(WORKSPACE).max(1) as f64);
+        let alone = Plan::new(library, &extra.without, Places { bias: 0, beside: 0, ..places }, stream)?;
+        let copied =
+            library.time_of_copy(places.workspace, extra.from, extra.bytes.min(WORKSPACE), stream)?;
+        let copied = copied.mul_f64(extra.bytes.div_ceil(WORKSPACE).max(1) as f64);
         let (took, without) = (with.time(), alone.time());
         if took > without + copied {
-            return Err(GpuError::Other(format!(
-                "{took:?} with the sums of an operand, {without:?} without"
-            )));
+            return Err(GpuError::Other(format!("{took:?} with the {}, {without:?} without", extra.what)));
         }
         Ok(Box::new(with))
+    }
+}
+
+/// What a product may do that a kernel does as well, for about the time of a copy.
+struct Extra {
+    what: &'static str,
+    /// The product that does not do it.
+    without: Product,
+    /// What is copied.
+    from: Address,
+    bytes: usize,
+}
+
+impl Extra {
+    fn of(product: &Product, places: &Places) -> Option<Self> {
+        let Product { m, n, k, .. } = *product;
+        let (what, from, bytes) = match (product.summed, product.activation) {
+            (Some(Side::Left), _) => {
+                ("sums of an operand", places.lhs, m * k * product.lhs.element.byte_width())
+            }
+            (Some(Side::Right), _) => {
+                ("sums of an operand", places.rhs, k * n * product.rhs.element.byte_width())
+            }
+            // One kernel makes the bits, another has the gradient itself: that reads and writes the result besides.
+            (None, Activation::ReluGradient) => {
+                ("gradient of ReLU", places.out, m * n * product.out.byte_width())
+            }
+            _ => return None,
+        };
+        let activation = match product.activation {
+            Activation::ReluGradient => Activation::None,
+            other => other,
+        };
+        Some(Self { what, without: Product { summed: None, activation, ..*product }, from, bytes })
     }
 }

@@ -131,6 +131,11 @@ impl Products {
 }
 
 impl Products {
+    /// Whose library it is.
+    pub(crate) fn vendor(&self) -> Vendor {
+        self.gpu.driver.vendor
+    }
+
     /// How long a copy within the device takes.
     pub(crate) fn time_of_copy(
         &self,

@@ -17,6 +17,7 @@ const CANDIDATES: usize = 24;
 const RELU: i32 = 2;
 const BIAS: i32 = 4;
 const PLAIN: i32 = 1;
+const RELU_GRADIENT: i32 = 8 | 128;
 const GELU: i32 = 32;
 const GELU_GRADIENT: i32 = 64 | 128;
 const SUMS_OF_A: i32 = 256;
@@ -48,6 +49,8 @@ pub(crate) enum Activation {
     Gelu,
     /// The result times the slope of that GELU at another matrix of its type and sizes.
     GeluGradient,
+    /// The result where the bits of another matrix of its sizes are set, nothing elsewhere; only cuBLASLt's.
+    ReluGradient,
 }
 
 /// How sums are computed.
@@ -311,6 +314,7 @@ impl Described {
             Activation::Relu => RELU,
             Activation::Gelu => GELU,
             Activation::GeluGradient => GELU_GRADIENT,
+            Activation::ReluGradient => RELU_GRADIENT,
         };
         // The library's A is the right operand.
         let epilogue = match (product.summed, activation, product.bias) {
@@ -327,7 +331,8 @@ impl Described {
             set(numbers.bias_type, (&raw const ty).cast(), 4)?;
         }
         let Product { m, n, k, .. } = *product;
-        if product.activation == Activation::GeluGradient {
+        if matches!(product.activation, Activation::GeluGradient | Activation::ReluGradient) {
+            // In numbers, or in bits.
             let stride = n as i64;
             set(numbers.beside_address, (&raw const places.beside).cast(), 8)?;
             set(numbers.beside_stride, (&raw const stride).cast(), 8)?;

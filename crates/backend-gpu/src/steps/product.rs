@@ -30,10 +30,7 @@ impl Multiply {
                 beside: of(call.beside),
                 workspace: layout.workspace.address(),
             };
-            match call.product.summed {
-                Some(side) => library.plan_with_sums(&call.product, side, places, stream),
-                None => library.plan(&call.product, places, stream),
-            }
+            library.plan(&call.product, places, stream)
         });
         Ok(Self { plans: plans.collect::<Result<_>>()?, name: name(call) })
     }
@@ -54,6 +51,7 @@ fn name(call: &Call) -> String {
         Activation::Relu => " + relu",
         Activation::Gelu => " + gelu",
         Activation::GeluGradient => " * gradient of gelu",
+        Activation::ReluGradient => " * gradient of relu",
     };
     let sums = if product.summed.is_some() { " + bias gradient" } else { "" };
     let (m, n, k, element) = (product.m, product.n, product.k, product.lhs.element);

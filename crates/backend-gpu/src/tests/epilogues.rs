@@ -3,7 +3,7 @@
 use warpforge_runtime::Executable as _;
 use warpforge_tensor::{Shape, Tensor};
 
-use super::programs::{gelu, gelu_gradient};
+use super::programs::{Extreme, GATES, gelu, gelu_gradient, relu_gradient, relu_training};
 use super::{BF16, compiled, input, steps};
 use crate::fake::{self, Trouble};
 use crate::library::Vendor;
@@ -41,13 +41,19 @@ fn the_gradient_of_a_bias_comes_with_that_of_the_weights() {
 }
 
 #[test]
-fn sums_that_the_library_refuses_are_a_kernel_beside_its_product() {
-    fake::trouble(Trouble { epilogue: Some(512), ..Trouble::default() });
-    let compiled = compiled(&gradients(LEFT, "tensor<16x32xf32>"), Vendor::Cuda);
-    let names = steps(&compiled, &[input(&[64, 32]), input(&[64, 16])]);
-    fake::trouble(Trouble::default());
-    assert_eq!(names.len(), 2, "{names:?}");
-    assert_eq!(names[0], "library dot 16x32x64 f32");
+fn sums_that_the_library_refuses_or_takes_long_for_are_a_kernel_beside_its_product() {
+    let troubles = [
+        Trouble { epilogue: Some(512), ..Trouble::default() },
+        Trouble { slow: Some(512), ..Trouble::default() },
+    ];
+    for trouble in troubles {
+        fake::trouble(trouble);
+        let compiled = compiled(&gradients(LEFT, "tensor<16x32xf32>"), Vendor::Cuda);
+        let names = steps(&compiled, &[input(&[64, 32]), input(&[64, 16])]);
+        fake::trouble(Trouble::default());
+        assert_eq!(names.len(), 2, "{trouble:?}: {names:?}");
+        assert_eq!(names[0], "library dot 16x32x64 f32");
+    }
 }
 
 #[test]
@@ -110,4 +116,100 @@ fn the_gradient_of_gelu_is_the_librarys() {
     fake::trouble(Trouble::default());
     assert_eq!(names[0], "library dot 8x16x32 bf16");
     assert_eq!(names.len(), 2, "{names:?}");
+}
+
+/// Rows, columns and sums of a layer with ReLU, and the columns of the one after it.
+const TRAINED: [usize; 4] = [8, 128, 32, 16];
+
+/// The epilogues that were asked for, each once.
+fn epilogues(calls: &[String]) -> Vec<i32> {
+    let numbers = calls.iter().filter_map(|call| call.strip_prefix("product attribute 7 = "));
+    let mut found: Vec<i32> = numbers.map(|number| number.parse().unwrap()).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn trained(text: &str, vendor: Vendor, [m, n, k, after]: [usize; 4]) -> (Vec<String>, Vec<String>) {
+    fake::calls();
+    let compiled = compiled(text, vendor);
+    let calls = fake::calls();
+    let inputs = [&[m, k][..], &[k, n], &[n], &[n, after], &[m, after]].map(input);
+    (steps(&compiled, &inputs), calls)
+}
+
+#[test]
+fn the_gradient_of_relu_is_the_librarys_by_bits_of_the_models_comparison() {
+    for gate in GATES {
+        let (names, calls) = trained(&relu_training("f32", TRAINED, gate), Vendor::Cuda, TRAINED);
+        assert_eq!(
+            names,
+            [
+                "library dot 8x128x32 f32 + bias + relu",
+                "library dot 8x16x128 f32",
+                "rows of 5 over 8x16x8",
+                "library dot 8x128x16 f32 * gradient of relu",
+                "library dot 32x128x8 f32 + bias gradient",
+            ],
+            "{gate}"
+        );
+        // The forward product writes no bits: 6 is bias and ReLU, 136 the gradient.
+        assert_eq!(epilogues(&calls), [1, 6, 136, 256]);
+        for wanted in ["product attribute 11 is given", "product attribute 12 is given"] {
+            assert!(calls.contains(&wanted.to_owned()), "{wanted}: {calls:?}");
+        }
+    }
+}
+
+#[test]
+fn the_gradient_of_relu_is_the_librarys_in_all_types_that_it_has() {
+    for element in ["f32", "bf16", "f16"] {
+        for extreme in [Extreme::No, Extreme::Nan, Extreme::Infinite] {
+            fake::calls();
+            compiled(&relu_gradient(element, [8, 128, 32], GATES[0], extreme), Vendor::Cuda);
+            assert_eq!(epilogues(&fake::calls()), [1, 136], "{element} {extreme:?}");
+        }
+    }
+}
+
+#[test]
+fn the_gradient_of_relu_that_the_library_refuses_or_takes_long_for_is_a_kernel() {
+    let text = relu_training("f32", TRAINED, GATES[0]);
+    let troubles = [
+        Trouble { epilogue: Some(136), ..Trouble::default() },
+        Trouble { slow: Some(136), ..Trouble::default() },
+    ];
+    for trouble in troubles {
+        fake::trouble(trouble);
+        let (names, _) = trained(&text, Vendor::Cuda, TRAINED);
+        fake::trouble(Trouble::default());
+        assert_eq!(names[2..4], ["library dot 8x128x16 f32", "elements of 2 over 8x128"], "{trouble:?}");
+    }
+    // hipBLASLt takes something else for it.
+    let (names, _) = trained(&text, Vendor::Hip, TRAINED);
+    assert_eq!(names[2..4], ["library dot 8x128x16 f32", "elements of 2 over 8x128"]);
+}
+
+#[test]
+fn nothing_like_the_gradient_of_relu_is_the_librarys() {
+    let [torch, ..] = GATES;
+    let one = torch.replace("%c =", "%one = stablehlo.constant dense<1.0> : TYPE\n    %c =");
+    let gates = [
+        one.replace("LE, %y, %zero", "LE, %y, %one"),
+        one.replace("%c, %zero, %dy", "%c, %one, %dy"),
+        torch.replace("LE, %y", "LE, %dy"),
+        // Zeros of both signs are told apart.
+        torch.replace("%y, %zero :", "%y, %zero, TOTALORDER :"),
+    ];
+    let mut others: Vec<String> = gates.iter().map(|gate| relu_training("f32", TRAINED, gate)).collect();
+    // Lines of bits that are no multiple of 128, and a type that the library has no gradients of.
+    others.push(relu_training("f32", [8, 120, 32, 16], torch));
+    others.push(relu_training("f64", TRAINED, torch).replace("f32", "f64"));
+    for text in others {
+        fake::calls();
+        let compiled = compiled(&text, Vendor::Cuda);
+        let asked = epilogues(&fake::calls());
+        assert!(asked.contains(&6) && !asked.contains(&136), "{asked:?}: {text}");
+        assert!(compiled.on_reference().is_empty());
+    }
 }

@@ -93,3 +93,73 @@ pub(crate) fn gelu_gradient(element: &str, [m, n, k]: [usize; 3]) -> String {
         bent(&wide)
     )
 }
+
+/// The gradient of ReLU as models have it, from `%y` after it and `%dy`: as PyTorch writes it, the other way round, and with zero
+/// on the left.
+pub(crate) const GATES: [&str; 3] = [
+    "%c = stablehlo.compare LE, %y, %zero : (TYPE, TYPE) -> TRUTH
+    %d = stablehlo.select %c, %zero, %dy : TRUTH, TYPE",
+    "%c = stablehlo.compare GT, %y, %zero : (TYPE, TYPE) -> TRUTH
+    %d = stablehlo.select %c, %dy, %zero : TRUTH, TYPE",
+    "%c = stablehlo.compare LT, %zero, %y : (TYPE, TYPE) -> TRUTH
+    %d = stablehlo.select %c, %dy, %zero : TRUTH, TYPE",
+];
+
+/// What is far from ordinary in a gradient of ReLU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extreme {
+    /// Nothing.
+    No,
+    /// `%y` is NaN in places.
+    Nan,
+    /// `%dy` is infinite or NaN.
+    Infinite,
+}
+
+/// The gradient of a dense layer's input of so many rows, columns and sums, behind the gradient of the ReLU that gave it, and that
+/// ReLU's result.
+pub(crate) fn relu_gradient(element: &str, [m, n, k]: [usize; 3], gate: &str, extreme: Extreme) -> String {
+    let of = |rows: usize, columns: usize| format!("tensor<{rows}x{columns}x{element}>");
+    let (g, w, y) = (of(m, k), of(k, n), of(m, n));
+    let gate = gate.replace("TYPE", &y).replace("TRUTH", &format!("tensor<{m}x{n}xi1>"));
+    let far = if extreme == Extreme::Infinite { 1000.0 } else { 1.0 };
+    let bent = if extreme == Extreme::Nan { "sqrt" } else { "tanh" };
+    format!(
+        "func.func @main(%h: {g}, %w: {w}, %s: {y}) -> ({y}, {y}) {{
+    %zero = stablehlo.constant dense<0.0> : {y}
+    %far = stablehlo.constant dense<{far:?}> : {g}
+    %i = stablehlo.multiply %h, %far : {g}
+    %g = stablehlo.exponential %i : {g}
+    %y = stablehlo.{bent} %s : {y}
+    %dy = stablehlo.dot_general %g, %w, contracting_dims = [1] x [0] : ({g}, {w}) -> {y}
+    {gate}
+    return %d, %y : {y}, {y}\n}}"
+    )
+}
+
+/// A training step of a dense layer of so many rows, columns and sums, with bias and ReLU, and of one after it: the result, and the
+/// gradients of the first layer before its ReLU, by its weights and by its bias.
+pub(crate) fn relu_training(element: &str, [m, n, k, after]: [usize; 4], gate: &str) -> String {
+    let of = |rows: usize, columns: usize| format!("tensor<{rows}x{columns}x{element}>");
+    let (x, w, v, y, r) = (of(m, k), of(k, n), of(n, after), of(m, n), of(m, after));
+    let (b, bw, wide) =
+        (format!("tensor<{n}x{element}>"), format!("tensor<{n}xf32>"), format!("tensor<{m}x{n}xf32>"));
+    let gate = gate.replace("TYPE", &y).replace("TRUTH", &format!("tensor<{m}x{n}xi1>"));
+    format!(
+        "func.func @main(%x: {x}, %w: {w}, %b: {b}, %v: {v}, %g: {r}) -> ({r}, {y}, {w}, {b}) {{
+    %zero = stablehlo.constant dense<0.0> : {y}
+    %none = stablehlo.constant dense<0.0> : tensor<f32>
+    %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : ({x}, {w}) -> {y}
+    %1 = stablehlo.broadcast_in_dim %b, dims = [1] : ({b}) -> {y}
+    %2 = stablehlo.add %0, %1 : {y}
+    %y = stablehlo.maximum %2, %zero : {y}
+    %r = stablehlo.dot_general %y, %v, contracting_dims = [1] x [0] : ({y}, {v}) -> {r}
+    %dy = stablehlo.dot_general %g, %v, contracting_dims = [1] x [1] : ({r}, {v}) -> {y}
+    {gate}
+    %dw = stablehlo.dot_general %x, %d, contracting_dims = [0] x [0] : ({x}, {y}) -> {w}
+    %dl = stablehlo.convert %d : ({y}) -> {wide}
+    %dc = stablehlo.reduce(%dl init: %none) applies stablehlo.add across dimensions = [0] : ({wide}, tensor<f32>) -> {bw}
+    %db = stablehlo.convert %dc : ({bw}) -> {b}
+    return %r, %d, %dw, %db : {r}, {y}, {w}, {b}\n}}"
+    )
+}

@@ -110,6 +110,39 @@ fn reductions_fold_any_dimensions() {
     }
 }
 
+/// Which numbers are not zero or less, a bit each; so many that the bits' places are not folded into a constant.
+fn bits(element: &str) -> String {
+    let dims = "1025x16x8";
+    let (x, truth, bytes) =
+        (format!("tensor<{dims}x{element}>"), format!("tensor<{dims}xi1>"), format!("tensor<{dims}xui8>"));
+    format!(
+        "func.func @main(%x: {x}) -> tensor<1025x16xui8> {{
+    %zero = stablehlo.constant dense<0.0> : {x}
+    %clear = stablehlo.constant dense<0> : {bytes}
+    %one = stablehlo.constant dense<1> : {bytes}
+    %none = stablehlo.constant dense<0> : tensor<ui8>
+    %r = stablehlo.sqrt %x : {x}
+    %c = stablehlo.compare LE, %r, %zero : ({x}, {x}) -> {truth}
+    %i = stablehlo.iota dim = 2 : {bytes}
+    %b = stablehlo.shift_left %one, %i : {bytes}
+    %s = stablehlo.select %c, %clear, %b : {truth}, {bytes}
+    %o = stablehlo.reduce(%s init: %none) applies stablehlo.or across dimensions = [2]
+      : ({bytes}, tensor<ui8>) -> tensor<1025x16xui8>
+    return %o : tensor<1025x16xui8>
+}}"
+    )
+}
+
+#[test]
+fn truth_is_packed_into_bits_of_neighbours() {
+    snapshot("bits", &bits("bf16"), &cuda());
+    for element in ["f32", "bf16", "f16"] {
+        // Roots of numbers below zero are NaN, which is not zero or less.
+        check(&bits(element), &cuda(), 0.0);
+        check(&bits(element).replace("sqrt", "negate"), &cuda(), 0.0);
+    }
+}
+
 const TURNED: &str = "func.func @main(%x: tensor<3x40x33xf32>, %b: tensor<33xf32>) -> tensor<3x33x40xf32> {
     %t = stablehlo.transpose %x, dims = [0, 2, 1] : (tensor<3x40x33xf32>) -> tensor<3x33x40xf32>
     %w = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<33xf32>) -> tensor<3x33x40xf32>
