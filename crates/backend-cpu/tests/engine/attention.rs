@@ -53,6 +53,6 @@ fn rows_that_see_nothing_are_zeros() {
     // A row of four sees nothing, the others half.
     let hidden = |at: usize| (at / 50).is_multiple_of(4) || at.is_multiple_of(2);
     let mask = (0..4 * 50 * 50).map(|at| Scalar::Float(if hidden(at) { f64::NEG_INFINITY } else { 0.0 }));
-    inputs.push(Tensor::from_scalars(ElementType::F32, Shape::new(&[4, 50, 50]).unwrap(), mask).unwrap());
+    inputs.push(Tensor::from_scalars(ElementType::F32, Shape::new([4, 50, 50]).unwrap(), mask).unwrap());
     is_one_kernel(&attention(", %mask: tensor<4x50x50xf32>", x, w, "%w"), &inputs);
 }
