@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Table};
 use super::lanes_by_parts;
 
 /// Eight binary32 numbers.
@@ -114,6 +114,16 @@ impl Lanes for Avx2 {
     fn shift_down<const BY: u32>(self) -> Self {
         // SAFETY: vectors of this type are only made in code for processors that have AVX2.
         unsafe { of_bits(_mm256_sra_epi32(bits(self), _mm_cvtsi32_si128(BY as i32))) }
+    }
+
+    #[inline(always)]
+    fn lookup(self, table: &'static Table) -> Self {
+        let (lower, upper) = table.0.split_at(Self::COUNT);
+        // SAFETY: vectors of this type are only made in code for processors that have AVX2; each half of a table is a vector.
+        let [lower, upper] = [lower, upper]
+            .map(|half| unsafe { Self(_mm256_permutevar8x32_ps(_mm256_load_ps(half.as_ptr()), bits(self))) });
+        // The fourth bit, moved to the top, says which half.
+        Self::select(self.shift_up::<28>(), upper, lower)
     }
 
     #[inline(always)]

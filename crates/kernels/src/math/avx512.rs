@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Table};
 
 /// Sixteen binary32 numbers.
 #[derive(Clone, Copy)]
@@ -109,6 +109,12 @@ impl Lanes for Avx512 {
     fn scale_where(self, mask: __mmask16, exponent: Self) -> Self {
         // SAFETY: vectors of this type are only made in code for processors that have AVX-512.
         unsafe { Self(_mm512_maskz_scalef_ps(mask, self.0, exponent.0)) }
+    }
+
+    #[inline(always)]
+    fn lookup(self, table: &'static Table) -> Self {
+        // SAFETY: vectors of this type are only made in code for processors that have AVX-512; a table has sixteen numbers.
+        unsafe { Self(_mm512_permutexvar_ps(bits(self), _mm512_load_ps(table.0.as_ptr()))) }
     }
 
     #[inline(always)]

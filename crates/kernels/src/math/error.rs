@@ -1,65 +1,116 @@
 //! The error function.
 //!
-//! For numbers that are not negative, `erfc z = e^(-z²) t p(t)` with `t = 1 / (1 + z/2)` and a polynomial `p`.
+//! Magnitudes are cut into sixteen pieces, short where the function bends and long where it is nearly one. In each,
+//! `erf z = z + b + d p(d)` with `d = z - c` and a polynomial `p` of the fourth degree; the numbers of a piece are looked up.
+//! The first pieces have `c = b = 0`, so that small numbers keep all their digits. Elsewhere `c` is a binary32 number of the
+//! piece at which `erf c - c` is next to a multiple `b` of 2^-22 (2^-20 below two), so that neither `b` nor `z + b` nor `d`
+//! loses anything that shows. With those chosen, `p` is the minimax approximation of the relative error whose coefficients
+//! are rounded one after the other, the lowest first, the others being fitted anew each time.
 
-use super::exponential::exp;
-use super::lanes::{Lanes, polynomial};
+use super::lanes::{Lanes, Table};
 
-/// `e^(z²) erfc z`, for `z` between 0 and 10.5.
-#[inline(always)]
-fn scaled_complement<V: Lanes>(z: V) -> V {
-    let t = V::splat(1.0).quick_div(z.mul_add(V::splat(0.5), V::splat(1.0)));
-    let tail = polynomial(
-        t,
-        [
-            0.035_767_324,
-            -0.191_034_73,
-            0.381_423_23,
-            -0.289_597_3,
-            -0.021_955_296,
-            0.035_402_924,
-            0.054_879_1,
-            0.185_594_65,
-            0.245_179_2,
-            0.282_252_4,
-            0.282_088_52,
-        ],
-    );
-    t.mul(tail)
-}
+/// From here on the function is one.
+const END: f32 = 3.937_5;
 
-/// `e^(-x²)`, the square not rounded.
-#[inline(always)]
-fn exp_of_square<V: Lanes>(x: V) -> V {
-    let square = x.mul(x);
-    let lost = x.mul_add(x, square.neg());
-    let power = exp(square.neg());
-    power.neg().mul_add(lost, power)
-}
+/// The piece of a magnitude `z` is the integer next to `z (PIECE.0 + PIECE.1 z)`.
+const PIECE: (f32, f32) = (6.0, -0.524_706_5);
 
-/// `erfc |x|`.
-#[inline(always)]
-fn complement_of_magnitude<V: Lanes>(x: V) -> V {
-    let z = V::splat(10.5).min(x.abs());
-    exp_of_square(z).mul(scaled_complement(z))
+/// Of numbers of this size neighbours are one apart: what is added to it is rounded to an integer, in the lowest bits.
+const ROUNDING: f32 = 8_388_608.0;
+
+/// Of each piece `c`, `b` and the coefficients of `p`, that of the highest power first.
+#[rustfmt::skip]
+const PIECES: [[f32; 7]; 16] = [
+    [0.0, 0.0, 0.109_604_39, 4.859_375e-4, -0.376_150_28, 3.826_899_6e-7, 0.128_379_17],
+    [0.0, 0.0, 0.101_210_46, 5.067_800_6e-3, -0.377_026_9, 7.302_024e-5, 0.128_376_95],
+    [0.344_421_45, 0.029_380_798, 0.054_984_435, 0.158_400_39, -0.254_802_82, -0.345_163_55, 2.158_44e-3],
+    [0.617_446_9, 0.0, 7.859_587e-3, 0.186_505_88, -0.059_912_46, -0.475_804_2, -0.229_300_56],
+    [0.711_800_9, -0.025_909_424, -0.046_230_5, 0.159_852_79, 3.018_256_5e-3, -0.483_919_23, -0.320_146_7],
+    [0.905_977_37, -0.106_084_82, -0.068_081_58, 0.101_801_574, 0.106_192_87, -0.449_889_36, -0.503_421],
+    [1.108_203, -0.225_262_64, -0.063_001_834, 0.033_364_63, 0.160_403_86, -0.366_194_37, -0.669_560_55],
+    [1.320_209_5, -0.382_102_97, -0.038_116_425, -0.020_764_457, 0.163_633_66, -0.260_702_3, -0.802_530_47],
+    [1.542_681_5, -0.571_814_54, -0.010_393_494, -0.046_944_663, 0.130_900_59, -0.161_128_28, -0.895_553_9],
+    [1.777_447_8, -0.789_395_33, 7.853_677_5e-3, -0.046_935_618, 0.084_930_67, -0.085_149_11, -0.952_095_15],
+    [2.027_693_7, -1.031_829_8, 0.013_038_968, -0.032_637_76, 0.044_508_22, -0.037_483_17, -0.981_514_33],
+    [2.296_171_2, -1.297_336_3, 9.730_673e-3, -0.016_791_573, 0.018_424_483, -0.013_294_528, -0.994_21],
+    [2.587_817, -1.588_069_4, 4.731_221e-3, -6.320_405_8e-3, 5.757_535e-3, -3.605_364_4e-3, -0.998_606_6],
+    [2.909_137_7, -1.909_176_6, 1.542_356_1e-3, -1.646_609_3e-3, 1.263_062_1e-3, -6.927_348_4e-4, -0.999_761_76],
+    [3.277_157_3, -2.277_161, 2.770_280_7e-4, -2.578_423_3e-4, 1.672_786e-4, -8.001_827e-5, -0.999_975_56],
+    [3.653_322_5, -2.653_322_7, 1.976_352_2e-5, -2.750_581_6e-5, 1.647_191_9e-5, -6.580_161_4e-6, -0.999_998_2],
+];
+
+static CENTRE: Table = column(0);
+static OFFSET: Table = column(1);
+static COEFFICIENTS: [Table; 5] = [column(2), column(3), column(4), column(5), column(6)];
+
+/// A column of the pieces.
+const fn column(of: usize) -> Table {
+    let mut column = [0.0; PIECES.len()];
+    let mut piece = 0;
+    while piece < PIECES.len() {
+        column[piece] = PIECES[piece][of];
+        piece += 1;
+    }
+    Table(column)
 }
 
 /// The error function.
 #[inline(always)]
 pub(crate) fn erf<V: Lanes>(x: V) -> V {
-    let tail = polynomial(
-        x.mul(x),
-        [
-            7.853_853_5e-5,
-            -8.010_191e-4,
-            5.188_327_3e-3,
-            -0.026_853_811,
-            0.112_835_85,
-            -0.376_126_26,
-            0.128_379_17,
-        ],
-    );
-    let inner = x.mul_add(tail, x);
-    let outer = V::splat(1.0).sub(complement_of_magnitude(x)).or(x.sign());
-    V::select(x.abs().less(V::splat(1.0)), inner, outer)
+    let z = V::splat(END).min(x.abs());
+    let piece = z.mul_add(V::splat(PIECE.1), V::splat(PIECE.0)).mul_add(z, V::splat(ROUNDING));
+    let d = z.sub(piece.lookup(&CENTRE));
+    let nearly = z.add(piece.lookup(&OFFSET));
+    let [highest, others @ ..] = &COEFFICIENTS;
+    let mut rest = piece.lookup(highest);
+    for coefficient in others {
+        rest = rest.mul_add(d, piece.lookup(coefficient));
+    }
+    rest.mul_add(d, nearly).or(x.sign())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The piece that a magnitude is in, as the function finds it.
+    fn piece(z: f32) -> usize {
+        (z * (PIECE.0 + PIECE.1 * z)).round_ties_even() as usize
+    }
+
+    #[test]
+    fn every_piece_is_within_its_bound() {
+        const STEPS: u32 = 200_000;
+        let mut seen = [false; PIECES.len()];
+        for step in 0..=STEPS {
+            let x = END * step as f32 / STEPS as f32;
+            let (found, exact) = (erf(x), libm::erf(f64::from(x)));
+            let nearest = exact as f32;
+            let unit = f64::from(f32::from_bits(nearest.to_bits() + 1)) - f64::from(nearest);
+            let off = (f64::from(found) - exact).abs() / unit;
+            assert!(off <= 0.7, "erf {x:?} is {found:?}, off by {off}");
+            assert_eq!(erf(-x).to_bits(), (-found).to_bits());
+            seen[piece(x)] = true;
+        }
+        assert_eq!(seen, [true; PIECES.len()]);
+    }
+
+    #[test]
+    fn centres_are_where_nothing_is_lost() {
+        for [c, b, ..] in PIECES {
+            let off = libm::erf(f64::from(c)) - f64::from(c) - f64::from(b);
+            assert!(off.abs() < 2f64.powi(-27), "at {c:?}: off by {off:e}");
+            assert_eq!((b * (1 << 22) as f32).fract(), 0.0);
+        }
+    }
+
+    #[test]
+    fn ends_and_what_is_no_number() {
+        for x in [END, 5.0, 1e30, f32::INFINITY] {
+            assert_eq!((erf(x), erf(-x)), (1.0, -1.0));
+        }
+        assert_eq!(erf(0.0f32).to_bits(), 0.0f32.to_bits());
+        assert_eq!(erf(-0.0f32).to_bits(), (-0.0f32).to_bits());
+        assert!(erf(f32::NAN).is_nan());
+    }
 }

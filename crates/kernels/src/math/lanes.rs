@@ -1,5 +1,10 @@
 //! Vectors of binary32 numbers, whatever the instruction set.
 
+/// Numbers that are looked up by the lowest four bits of a position.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Table(pub(crate) [f32; 16]);
+
 /// As many binary32 numbers as a register holds. The functions are only called in code that is compiled for the
 /// instruction set of the implementation, into which they are inlined.
 pub(crate) trait Lanes: Copy {
@@ -70,6 +75,9 @@ pub(crate) trait Lanes: Copy {
     /// The number that a 32-bit integer, given as bits, is.
     fn int_to_float(self) -> Self;
 
+    /// The numbers of a table at the positions that the bits are.
+    fn lookup(self, table: &'static Table) -> Self;
+
     fn less(self, other: Self) -> Self::Mask;
     /// Whether it is not less, or either is NaN.
     fn not_less(self, other: Self) -> Self::Mask;
@@ -112,16 +120,8 @@ pub(crate) trait Lanes: Copy {
         self.xor(Self::splat_bits(0x8000_0000))
     }
 
-    /// The quotient to about half a unit in the last place, where the divisor is between 2^-60 and 2^60 and the quotient
-    /// does not overflow.
-    #[inline(always)]
-    fn quick_div(self, divisor: Self) -> Self {
-        let reciprocal = divisor.good_reciprocal();
-        let quotient = self.mul(reciprocal);
-        quotient.neg_mul_add(divisor, self).mul_add(reciprocal, quotient)
-    }
-
-    /// The quotient by a divisor that has lost a little in rounding.
+    /// The quotient, to about half a unit in the last place, by a divisor that has lost a little in rounding. The divisor is
+    /// between 2^-60 and 2^60 and the quotient does not overflow.
     #[inline(always)]
     fn quick_div_by_sum(self, divisor: Self, lost: Self) -> Self {
         let reciprocal = divisor.good_reciprocal();

@@ -21,7 +21,7 @@ pub(crate) mod scalar;
 pub(crate) use circular::{cos, sin};
 pub(crate) use error::erf;
 pub(crate) use exponential::{exp, expm1, logistic, tanh};
-pub(crate) use lanes::Lanes;
+pub(crate) use lanes::{Lanes, Table};
 pub(crate) use logarithm::{log, log1p};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use {avx2::Avx2, avx512::Avx512};

@@ -1,6 +1,6 @@
 //! Single numbers as vectors of one: what the compiler vectorises by itself, if anything.
 
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Table};
 
 impl Lanes for f32 {
     const COUNT: usize = 1;
@@ -150,6 +150,11 @@ impl Lanes for f32 {
     #[inline(always)]
     fn int_to_float(self) -> Self {
         self.to_bits() as i32 as f32
+    }
+
+    #[inline(always)]
+    fn lookup(self, table: &'static Table) -> Self {
+        table.0[self.to_bits() as usize % table.0.len()]
     }
 
     #[inline(always)]

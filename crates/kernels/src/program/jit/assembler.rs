@@ -2,6 +2,8 @@
 
 use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
 
+use super::emit::LANES;
+
 /// A place in the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Label(usize);
@@ -46,6 +48,8 @@ pub(super) struct Assembler {
     /// Whether instructions go to the seldom ones.
     aside: bool,
     constants: Vec<u32>,
+    /// Where among the constants tables begin.
+    tables: Vec<usize>,
 }
 
 type Result<T> = std::result::Result<T, IcedError>;
@@ -184,6 +188,19 @@ impl Assembler {
             self.constants.len() - 1
         });
         MemoryOperand::with_base_displ_bcst_seg(Register::RIP, (at * 4) as i64, broadcast, Register::None)
+    }
+
+    /// Constants for all lanes of a vector in memory, in one line of the cache.
+    pub(super) fn table(&mut self, table: &[u32; LANES]) -> MemoryOperand {
+        let known = self.tables.iter().find(|&&at| self.constants[at..].starts_with(table));
+        let at = known.copied().unwrap_or_else(|| {
+            let at = self.constants.len().next_multiple_of(LANES);
+            self.constants.resize(at, 0);
+            self.constants.extend(table);
+            self.tables.push(at);
+            at
+        });
+        MemoryOperand::with_base_displ(Register::RIP, (at * 4) as i64)
     }
 
     /// The constants and the code after them, which begins at the offset given with them.

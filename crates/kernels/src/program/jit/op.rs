@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::emit::LANES;
+
 /// The number of an operation, and of its value.
 pub(super) type Value = u32;
 
@@ -108,6 +110,8 @@ pub(super) enum Op {
     NegMulAdd(Value, Value, Value),
     /// The bits of the first, and those that are set in both others.
     OrMasked(Value, Value, Value),
+    /// The bits at the positions in a table that the lowest bits of the lanes are.
+    Lookup([u32; LANES], Value),
     /// A mask.
     Compare(Predicate, Value, Value),
     /// A mask made of two.
@@ -138,7 +142,7 @@ impl Op {
     pub(super) fn operands(&self) -> impl Iterator<Item = Value> + use<> {
         let (count, operands) = match *self {
             Op::Constant(_) | Op::Scalar(_) | Op::First(_) | Op::Load(..) => (0, [0; 5]),
-            Op::Unary(_, a) | Op::Not(a) => (1, [a, 0, 0, 0, 0]),
+            Op::Unary(_, a) | Op::Lookup(_, a) | Op::Not(a) => (1, [a, 0, 0, 0, 0]),
             Op::Binary(_, a, b) | Op::Compare(_, a, b) | Op::Logic(_, a, b) => (2, [a, b, 0, 0, 0]),
             Op::MulAdd(a, b, c)
             | Op::NegMulAdd(a, b, c)

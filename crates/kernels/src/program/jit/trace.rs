@@ -7,7 +7,7 @@
 
 use std::cell::RefCell;
 
-use crate::math::Lanes;
+use crate::math::{Lanes, Table};
 
 use super::op::{Binary, Body, Logic, Op, Predicate, Unary, Value};
 
@@ -214,6 +214,10 @@ impl Lanes for Traced {
 
     fn int_to_float(self) -> Self {
         unary(Unary::IntToFloat, self)
+    }
+
+    fn lookup(self, table: &'static Table) -> Self {
+        push(Op::Lookup(table.0.map(f32::to_bits), self.0))
     }
 
     fn less(self, other: Self) -> TracedMask {

@@ -15,7 +15,7 @@ const BOUNDS: [(UnaryOp, f32, f64); 14] = [
     (UnaryOp::Sin, 1e5, 1.6),
     (UnaryOp::Cos, 1e5, 1.6),
     (UnaryOp::Tan, 1e5, 0.51),
-    (UnaryOp::Erf, 4.0, 1.3),
+    (UnaryOp::Erf, 4.0, 0.7),
     (UnaryOp::Erfc, 10.1, 0.51),
     (UnaryOp::Sqrt, 1e30, 0.5),
 ];

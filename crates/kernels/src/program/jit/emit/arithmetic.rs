@@ -6,7 +6,7 @@ use super::super::JitError;
 use super::super::assembler::{Lanes, Source};
 use super::super::op::{Binary, Divisor, Unary, Value};
 use super::super::registers::{PartOf, part};
-use super::{Group, LEAST_MODERATE, Result};
+use super::{Group, LANES, LEAST_MODERATE, Result};
 
 impl Group<'_> {
     /// A function of one vector.
@@ -182,6 +182,26 @@ impl Group<'_> {
             self.registers.free(second);
         }
         self.release(at, vector);
+        Ok(to)
+    }
+
+    /// What a table has at the positions that a value is.
+    pub(super) fn lookup(
+        &mut self,
+        at: usize,
+        table: &[u32; LANES],
+        x: Value,
+        vector: usize,
+    ) -> Result<Register> {
+        let (positions, loaded) = self.register(x, vector)?;
+        let to = if loaded {
+            self.release(at, vector);
+            positions
+        } else {
+            self.result(at, vector)?
+        };
+        let table = Source::Memory(self.assembler.table(table));
+        self.assembler.two(Code::EVEX_Vpermps_zmm_k1z_zmm_zmmm512b32, to, positions, table, Lanes::All)?;
         Ok(to)
     }
 

@@ -280,6 +280,7 @@ impl Group<'_> {
             Op::MulAdd(a, b, c) => self.mul_add(at, false, [a, b, c], vector),
             Op::NegMulAdd(a, b, c) => self.mul_add(at, true, [a, b, c], vector),
             Op::OrMasked(a, b, c) => self.or_masked(at, [a, b, c], vector),
+            Op::Lookup(table, x) => self.lookup(at, &table, x, vector),
             Op::Compare(predicate, a, b) => {
                 let mask = self.compare(predicate, a, b, vector)?;
                 self.release(at, vector);
