@@ -26,6 +26,7 @@ use crate::steps::{
     Exchanged, Host, Kernels, Launch, Layout, Masks, Multiply, Netted, Parallel, Planned, Step, dialect,
     scratch_bytes,
 };
+use crate::tuning;
 
 /// Every value begins at a multiple of this.
 const LINE: usize = 256;
@@ -79,7 +80,7 @@ pub(crate) fn options(gpu: &Gpu, tier: Tier, rounding: Rounding) -> Result<Optio
     let mut options = Options::new(dialect(vendor), architecture);
     options.products = rounding;
     match tier {
-        Tier::Production => {}
+        Tier::Production => tuning::check()?,
         Tier::Observable => options.salt = salt()?,
         Tier::Correctness => options.effort = Effort::Naive,
     }

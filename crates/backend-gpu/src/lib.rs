@@ -27,6 +27,7 @@ mod salt;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod tuning;
 mod watch;
 
 pub use backend::Gpus;

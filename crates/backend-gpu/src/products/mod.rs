@@ -16,9 +16,10 @@ use std::time::Duration;
 pub(crate) use library::{Library, Runs};
 pub(crate) use plan::{Activation, Matrix, Places, Plan, Product, Side, Sums};
 
-use crate::driver::{Address, Event, Gpu, Handle, Stream};
+use crate::driver::{Address, Gpu, Handle, Stream};
 use crate::error::{GpuError, Result};
 use crate::library::{Vendor, functions};
+use crate::tuning::least_time;
 use crate::{cuda, hip};
 
 functions! {
@@ -76,9 +77,6 @@ pub(crate) struct Numbers {
     pub(crate) algorithm_bytes: usize,
     pub(crate) answer_bytes: usize,
 }
-
-/// Times that something is measured, after one run that is not.
-const RUNS: usize = 3;
 
 /// Memory that products may use while they run.
 pub(crate) const WORKSPACE: usize = 64 << 20;
@@ -144,16 +142,7 @@ impl Products {
         bytes: usize,
         stream: &Stream,
     ) -> Result<Duration> {
-        let (begin, end) = (Event::new(&self.gpu)?, Event::new(&self.gpu)?);
-        let mut least = Duration::MAX;
-        for _ in 0..RUNS {
-            begin.record(stream)?;
-            stream.copy(to, from, bytes)?;
-            end.record(stream)?;
-            stream.synchronise()?;
-            least = least.min(end.since(&begin)?);
-        }
-        Ok(least)
+        least_time(&self.gpu, stream, || stream.copy(to, from, bytes))
     }
 }
 

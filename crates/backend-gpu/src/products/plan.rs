@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::{Products, RUNS, WORKSPACE, check};
-use crate::driver::{Address, Event, Handle, Stream};
+use super::{Products, WORKSPACE, check};
+use crate::driver::{Address, Handle, Stream};
 use crate::error::{GpuError, Result};
+use crate::tuning::least_time;
 
 /// Algorithms that are measured.
 const CANDIDATES: usize = 24;
@@ -214,23 +215,13 @@ impl Plan {
     /// The fastest of the algorithms that the library thinks well of.
     fn best(&self, product: &Product, stream: &Stream) -> Result<(Vec<u8>, Duration)> {
         let candidates = self.candidates(product)?;
-        let gpu = &self.library.gpu;
-        let (begin, end) = (Event::new(gpu)?, Event::new(gpu)?);
         let mut best: Option<(Duration, &Vec<u8>)> = None;
         for candidate in &candidates {
-            if self.run_with(candidate, stream).is_err() {
-                continue;
-            }
-            let mut least = Duration::MAX;
-            for _ in 0..RUNS {
-                begin.record(stream)?;
-                self.run_with(candidate, stream)?;
-                end.record(stream)?;
-                stream.synchronise()?;
-                least = least.min(end.since(&begin)?);
-            }
-            if best.is_none_or(|(time, _)| least < time) {
-                best = Some((least, candidate));
+            match least_time(&self.library.gpu, stream, || self.run_with(candidate, stream)) {
+                Ok(time) if best.is_none_or(|(least, _)| time < least) => best = Some((time, candidate)),
+                Ok(_) => {}
+                Err(error @ (GpuError::Lost { .. } | GpuError::OutOfMemory { .. })) => return Err(error),
+                Err(error) => tracing::debug!(%error, "an algorithm that does not run"),
             }
         }
         let best =

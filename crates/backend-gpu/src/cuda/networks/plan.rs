@@ -6,15 +6,13 @@ use std::time::Duration;
 use super::descriptor::{Descriptor, kind};
 use super::graph::Place;
 use super::{Networks, check};
-use crate::driver::{Address, Event, Handle, Stream};
+use crate::driver::{Address, Handle, Stream};
 use crate::error::{GpuError, Result};
+use crate::tuning::least_time;
 
 /// Proposals that are looked at, and those of them that are measured.
 const PROPOSALS: usize = 24;
 const MEASURED: usize = 8;
-
-/// Times that each is measured, after one run that is not.
-const RUNS: usize = 3;
 
 /// Ways of asking for proposals: the best model, and what always works.
 const ASKED: [i32; 2] = [3, 2];
@@ -144,19 +142,7 @@ impl Plan {
     }
 
     fn measure(&self, handle: Handle, stream: &Stream) -> Result<Duration> {
-        let gpu = &self.library.gpu;
-        let (begin, end) = (Event::new(gpu)?, Event::new(gpu)?);
-        self.run_by(handle, stream)?;
-        stream.synchronise()?;
-        let mut least = Duration::MAX;
-        for _ in 0..RUNS {
-            begin.record(stream)?;
-            self.run_by(handle, stream)?;
-            end.record(stream)?;
-            stream.synchronise()?;
-            least = least.min(end.since(&begin)?);
-        }
-        Ok(least)
+        least_time(&self.library.gpu, stream, || self.run_by(handle, stream))
     }
 
     /// Starts the graph.

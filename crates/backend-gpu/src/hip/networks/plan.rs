@@ -8,15 +8,13 @@ use warpforge_tensor::ElementType;
 use super::descriptor::{Convolution, Tensor};
 use super::fused::Fused;
 use super::{Networks, Solution, check};
-use crate::driver::{Address, Event, Handle, Stream};
+use crate::driver::{Address, Handle, Stream};
 use crate::error::{GpuError, Result};
 use crate::networks::Windows;
+use crate::tuning::least_time;
 
 /// Solutions that are measured.
 const MEASURED: usize = 8;
-
-/// Times that each is measured, after one run that is not.
-const RUNS: usize = 3;
 
 /// The algorithms whose f32 is less than f32: by FFT and by Winograd.
 const INEXACT: [i32; 2] = [2, 3];
@@ -209,20 +207,8 @@ impl Plan {
     }
 
     fn measure(&self, solution: Solution, stream: &Stream) -> Result<Duration> {
-        let gpu = &self.library.gpu;
-        let (begin, end) = (Event::new(gpu)?, Event::new(gpu)?);
-        let run = || self.run_by(solution.number, solution.workspace, stream);
         self.compile(solution.number, stream)?;
-        run()?;
-        stream.synchronise()?;
-        let mut least = Duration::MAX;
-        for _ in 0..RUNS {
-            begin.record(stream)?;
-            run()?;
-            end.record(stream)?;
-            stream.synchronise()?;
-            least = least.min(end.since(&begin)?);
-        }
-        Ok(least)
+        let run = || self.run_by(solution.number, solution.workspace, stream);
+        least_time(&self.library.gpu, stream, run)
     }
 }
