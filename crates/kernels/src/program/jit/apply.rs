@@ -167,13 +167,7 @@ fn rounded(x: Traced, element: ElementType) -> Result<Traced> {
     Ok(match format(element)? {
         Format::F32 => x,
         Format::F16 => push(Op::Unary(Unary::ThroughF16, x.0)),
-        Format::Bf16 => {
-            let upper = Traced::splat_bits(0xffff_0000);
-            let odd = x.shift_down::<16>().and(Traced::splat_bits(1));
-            let nearest = x.add_bits(odd).add_bits(Traced::splat_bits(0x7fff)).and(upper);
-            let quiet = x.and(upper).or(Traced::splat_bits(0x0040_0000));
-            Traced::select(x.unordered(x), quiet, nearest)
-        }
+        Format::Bf16 => push(Op::Unary(Unary::ThroughBf16, x.0)),
         Format::Bool => return Err(JitError::Unsupported),
     })
 }

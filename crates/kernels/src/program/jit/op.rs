@@ -42,6 +42,8 @@ pub(super) enum Unary {
     IntToFloat,
     /// Rounded to binary16 and widened again.
     ThroughF16,
+    /// Rounded to bfloat16 and widened again.
+    ThroughBf16,
 }
 
 /// A function of two vectors.

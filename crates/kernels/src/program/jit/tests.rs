@@ -259,3 +259,42 @@ fn a_tile_is_read_and_written() {
     assert_eq!(found, run(&oracle));
     assert!(found[2 * stride..2 * stride + columns].iter().all(|&bits| bits == 0));
 }
+
+#[test]
+fn numbers_are_rounded_to_bf16() {
+    if !has_avx512() {
+        return;
+    }
+    // Halves of a unit and their neighbours, beside odd and even numbers, infinities and NaN of all signs and sizes.
+    let uppers =
+        (0..=u16::MAX).step_by(97).chain([0, 1, 0x3f80, 0x3f81, 0x7f7f, 0x7f80, 0x7f81, 0x7fc0, 0xff7f]);
+    let lowers = [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
+    let bits = uppers.flat_map(|upper| lowers.map(|lower| u32::from(upper) << 16 | lower));
+    let numbers: Vec<f32> = bits.map(f32::from_bits).collect();
+    let count = numbers.len();
+    let domain = Domain { rows: vec![1], columns: vec![count] };
+    let access = || Access { offset: 0, rows: vec![count as isize], columns: vec![1] };
+    let inputs = [Input { element: ElementType::F32, source: Source::Memory(access()) }];
+    // Once for memory alone, once for what reads it too.
+    let steps = [
+        Step::Load(0),
+        Step::Convert(Register(0), ElementType::BF16),
+        Step::Unary(UnaryOp::Abs, Register(0)),
+        Step::Convert(Register(2), ElementType::BF16),
+        Step::Convert(Register(3), ElementType::F32),
+    ];
+    let outputs = [1, 3, 4].map(|value| Output { value: Register(value), sink: Sink::Memory(access()) });
+    let program = Program::with_isa(Isa::Avx512, &domain, &inputs, &steps, &outputs).unwrap();
+    assert!(program.whole.as_ref().unwrap_or(&program.block).code.is_some());
+    let (mut narrow, mut magnitudes, mut wide) = (vec![0u16; count], vec![0u16; count], vec![0f32; count]);
+    let targets = [narrow.as_mut_ptr().cast(), magnitudes.as_mut_ptr().cast(), wide.as_mut_ptr().cast()];
+    let pool = Pool::new(NonZeroUsize::MIN).unwrap();
+    // SAFETY: all buffers have as many elements as the domain.
+    unsafe { program.run(&pool, &[numbers.as_ptr().cast()], &targets) };
+    for (at, &number) in numbers.iter().enumerate() {
+        assert_eq!(narrow[at], half::bf16::from_f32(number).to_bits(), "{:x}", number.to_bits());
+        let magnitude = half::bf16::from_f32(number.abs());
+        assert_eq!(magnitudes[at], magnitude.to_bits(), "{:x}", number.to_bits());
+        assert_eq!(wide[at].to_bits(), magnitude.to_f32().to_bits(), "{:x}", number.to_bits());
+    }
+}

@@ -4,17 +4,21 @@ use iced_x86::{Code, Register};
 
 use super::super::JitError;
 use super::super::assembler::{Lanes, Source};
-use super::super::op::{Binary, Divisor, Unary, Value};
+use super::super::op::{Binary, Divisor, Predicate, Unary, Value};
 use super::super::registers::{PartOf, part};
 use super::{Group, LANES, LEAST_MODERATE, Result};
 
 impl Group<'_> {
     /// A function of one vector.
     pub(super) fn unary(&mut self, at: usize, op: Unary, x: Value, vector: usize) -> Result<Register> {
+        if op == Unary::ThroughBf16 {
+            return self.round_to_bf16(at, x, vector);
+        }
         let from = self.source(x, vector);
         let to = self.result(at, vector)?;
         let assembler = &mut *self.assembler;
         match op {
+            Unary::ThroughBf16 => {}
             Unary::Sqrt => assembler.one(Code::EVEX_Vsqrtps_zmm_k1z_zmmm512b32_er, to, from, Lanes::All)?,
             Unary::Reciprocal => {
                 assembler.one(Code::EVEX_Vrcp14ps_zmm_k1z_zmmm512b32, to, from, Lanes::All)?;
@@ -48,6 +52,34 @@ impl Group<'_> {
                 assembler.one(Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae, to, half, Lanes::All)?;
             }
         }
+        Ok(to)
+    }
+
+    /// A value rounded to bfloat16: half a unit less a bit is added to what is cut off, and one more where what is left is odd.
+    /// NaN becomes quiet instead. If nothing but narrow stores reads the result, its lower bits are left as they are.
+    fn round_to_bf16(&mut self, at: usize, x: Value, vector: usize) -> Result<Register> {
+        let (from, loaded) = self.register(x, vector)?;
+        let to = self.registers.vector()?;
+        let mask = self.registers.mask()?;
+        let assembler = &mut *self.assembler;
+        let [last, half, one, quiet, upper] = [0x0001_0000, 0x7fff, 1, 0x0040_0000, 0xffff_0000]
+            .map(|bits| Source::Memory(assembler.constant(bits, true)));
+        let add = Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32;
+        assembler.two(Code::EVEX_Vptestmd_kr_k1_zmm_zmmm512b32, mask, from, last, Lanes::All)?;
+        assembler.two(add, to, from, half, Lanes::All)?;
+        assembler.two(add, to, to, one, Lanes::Merged(mask))?;
+        let (compare, unordered) =
+            (Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae, super::predicate(Predicate::Unordered));
+        assembler.two_with(compare, mask, from, from, unordered, Lanes::All)?;
+        assembler.two(Code::EVEX_Vpord_zmm_k1z_zmm_zmmm512b32, to, from, quiet, Lanes::Merged(mask))?;
+        if !self.uses.narrowed[at] {
+            self.assembler.two(Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, to, to, upper, Lanes::All)?;
+        }
+        self.registers.free(mask);
+        if loaded {
+            self.registers.free(from);
+        }
+        self.release(at, vector);
         Ok(to)
     }
 

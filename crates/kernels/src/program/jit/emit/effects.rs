@@ -6,7 +6,18 @@ use super::super::JitError;
 use super::super::assembler::{Lanes, Source};
 use super::super::op::{Effect, Format};
 use super::super::registers::{PartOf, part};
-use super::{Accumulators, FoldKind, Group, LEFT, Result, STREAMS, scalar};
+use super::{Accumulators, FoldKind, Group, LANES, LEFT, Result, STREAMS, scalar};
+
+/// The numbers, two in each, of the upper halves of a vector's lanes; what comes after them is not used.
+const UPPER_HALVES: [u32; LANES] = {
+    let mut places = [0; LANES];
+    let mut lane = 0;
+    while lane < LANES as u32 {
+        places[lane as usize / 2] |= (2 * lane + 1) << (lane % 2 * 16);
+        lane += 1;
+    }
+    places
+};
 
 impl Group<'_> {
     /// Does for one vector what is to be done with a value.
@@ -83,20 +94,18 @@ impl Group<'_> {
             Format::F16 | Format::Bf16 => {
                 let temporary = self.registers.vector()?;
                 let half = part(temporary, PartOf::Half);
-                let (code, narrowed) = match format {
-                    Format::F16 => {
-                        let code = Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae;
-                        self.assembler.one_with(code, half, from, 0)?;
-                        // The narrowed numbers are moved as they are.
-                        (Code::EVEX_Vmovdqu16_ymmm256_k1z_ymm, half)
-                    }
-                    _ => {
-                        let code = Code::EVEX_Vpsrld_zmm_k1z_zmmm512b32_imm8;
-                        self.assembler.one_with(code, temporary, from, 16)?;
-                        (Code::EVEX_Vpmovdw_ymmm256_k1z_zmm, temporary)
-                    }
-                };
-                self.assembler.store(code, to, narrowed, lanes)?;
+                let assembler = &mut *self.assembler;
+                if format == Format::F16 {
+                    let code = Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae;
+                    assembler.one_with(code, half, from, 0)?;
+                } else {
+                    let places = Source::Memory(assembler.table(&UPPER_HALVES));
+                    assembler.one(Code::EVEX_Vmovups_zmm_k1z_zmmm512, temporary, places, Lanes::All)?;
+                    let code = Code::EVEX_Vpermw_zmm_k1z_zmm_zmmm512;
+                    assembler.two(code, temporary, temporary, from, Lanes::All)?;
+                }
+                // The narrowed numbers are moved as they are.
+                assembler.store(Code::EVEX_Vmovdqu16_ymmm256_k1z_ymm, to, half, lanes)?;
                 self.registers.free(temporary);
             }
             Format::Bool => return Err(JitError::Unsupported),

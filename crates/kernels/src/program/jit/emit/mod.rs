@@ -10,7 +10,7 @@ use iced_x86::{Code, MemoryOperand, Register};
 
 use super::JitError;
 use super::assembler::{Assembler, Lanes, Source};
-use super::op::{Body, Format, Op, Predicate, Value};
+use super::op::{Body, Effect, Format, Op, Predicate, Value};
 use super::registers::Registers;
 
 /// Lanes of a vector.
@@ -89,6 +89,8 @@ struct Uses {
     last: Vec<usize>,
     /// Values that are computed where they are used.
     deferred: Vec<bool>,
+    /// Values that are only written to memory as bfloat16.
+    narrowed: Vec<bool>,
 }
 
 impl Uses {
@@ -102,6 +104,11 @@ impl Uses {
             if let Op::Select(mask, ..) | Op::ScaleWhere(mask, ..) = op {
                 chosen_by[*mask as usize] = true;
             }
+        }
+        let mut narrowed: Vec<bool> = counts.iter().map(|&count| count == 0).collect();
+        for effect in effects {
+            let narrow = matches!(effect, Effect::Store { format: Format::Bf16, .. });
+            narrowed[effect.value() as usize] &= narrow;
         }
         // An effect wants its value in a register.
         effects.iter().for_each(|effect| counts[effect.value() as usize] += 2);
@@ -127,7 +134,7 @@ impl Uses {
             }
         }
         effects.iter().for_each(|effect| last[effect.value() as usize] = ops.len());
-        Self { needed, last, deferred }
+        Self { needed, last, deferred, narrowed }
     }
 }
 
