@@ -13,6 +13,11 @@ const FEW_ROWS: usize = 256;
 const RESULT_BYTES: usize = 256 << 10;
 /// How many pieces a product has at least, where it is large enough, so that threads finish together.
 const PIECES: usize = 24;
+/// Bytes of a piece's rows that leave too little of a second-level cache: the rows are read anew for each piece, so that
+/// there are fewer of them.
+const LARGE_LEFT: usize = 1 << 20;
+/// How many pieces such a product has at least.
+const LARGE_PIECES: usize = 8;
 /// Bytes of a sum of most products.
 const SUM_BYTES: usize = 4;
 
@@ -78,7 +83,9 @@ impl Cut {
         let row_pieces = shape.m.div_ceil(rows).max(1);
         let width = arrangement.lanes * arrangement.vectors;
         let most_panels = (RESULT_BYTES / (rows * width * SUM_BYTES)).max(1);
-        let for_balance = (all_panels * row_pieces / PIECES).max(1);
+        let left_bytes = rows.saturating_mul(shape.k).saturating_mul(arrangement.format.bytes());
+        let pieces = if left_bytes > LARGE_LEFT { LARGE_PIECES } else { PIECES };
+        let for_balance = (all_panels * row_pieces / pieces).max(1);
         let panel_pieces = all_panels.div_ceil(most_panels.min(for_balance)).max(1);
         Self { rows, panels: all_panels.div_ceil(panel_pieces).max(1), m: shape.m, all_panels, order }
     }
