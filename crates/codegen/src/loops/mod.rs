@@ -3,6 +3,7 @@
 mod access;
 mod elements;
 mod rows;
+mod shape;
 mod stages;
 mod turned;
 

@@ -4,50 +4,16 @@ use warpforge_fusion::cluster::{Body, BodyOp, Cluster};
 use warpforge_fusion::{Graph, View};
 use warpforge_tensor::ElementType;
 
-use super::access::{Access, Chunk, InChunk, in_vectors, iotas, read, vector_store, width};
+use super::access::{Access, Chunk, InChunk, in_vectors, iotas, read, vector_store};
+use super::shape::{MOST_HELD, Shape};
 use super::stages::Stages;
 use super::{title, views};
 use crate::draft::{Draft, Launch};
 use crate::index::{Space, int, reach, sum};
 use crate::kernel::{Emitted, Unsupported};
-use crate::options::{Effort, Options};
+use crate::options::Options;
 use crate::steps::{expression, packed};
 use crate::types::{combiner, computed, functor, identity, rounded, stored};
-
-/// Values of a row that a thread may hold in registers; most are dead when the next are computed.
-const MOST_HELD: usize = 160;
-
-/// Least threads of a block.
-const LEAST_THREADS: usize = 128;
-
-/// Threads that keep a device busy.
-const BUSY_THREADS: usize = 1 << 16;
-
-/// Rows side by side that a block takes when their elements lie side by side: fewer where there are few.
-const ACROSS: [usize; 3] = [32, 16, 8];
-
-/// Blocks that a device should have.
-const BUSY_BLOCKS: usize = 256;
-
-/// How threads share the work.
-struct Shape {
-    /// Threads of a block.
-    threads: usize,
-    /// Rows side by side: 1, or one of [`ACROSS`] where neighbouring threads read neighbouring rows.
-    across: usize,
-    /// Threads that compute a row together.
-    group: usize,
-    /// Neighbours that a thread takes at once.
-    width: usize,
-    /// Chunks that a thread takes of a row.
-    chunks: usize,
-}
-
-impl Shape {
-    fn rows(&self) -> usize {
-        self.threads / self.group
-    }
-}
 
 /// The kernel of a loop with reductions.
 pub(super) fn emit(
@@ -68,6 +34,8 @@ struct Rows<'a> {
     stages: Stages,
     shape: Shape,
     kept: Vec<usize>,
+    /// Whether all rows of all blocks exist.
+    full: bool,
     /// The integer type of indices.
     index: &'static str,
     draft: Draft<'a>,
@@ -80,15 +48,16 @@ impl<'a> Rows<'a> {
         let (folded, kept): (Vec<usize>, Vec<usize>) = (0..body.dims.len()).partition(|&at| body.folded[at]);
         let rows = Space::new(&body.dims, &kept, &views);
         let columns = Space::new(&body.dims, &folded, &views);
-        let stages = Stages::new(body);
+        let stages = Stages::new(body, options.effort);
         let element = graph.node(cluster.output).element;
-        let shape = shape(graph, body, &rows, &columns, &stages, element, options);
+        let shape = Shape::new(graph, body, &rows, &columns, &stages, element, options);
         let crossing = stages.crossing(body);
         let held = crossing.len() * shape.chunks * shape.width;
         let kept = if held <= MOST_HELD { crossing } else { Vec::new() };
+        let full = rows.len().is_multiple_of(shape.rows());
         let index = int(reach(&views));
         let draft = Draft::new(graph, options);
-        Self { cluster, body, rows, columns, stages, shape, kept, index, draft, element }
+        Self { cluster, body, rows, columns, stages, shape, kept, full, index, draft, element }
     }
 
     fn kernel(mut self) -> Result<crate::kernel::Kernel, Unsupported> {
@@ -97,9 +66,7 @@ impl<'a> Rows<'a> {
         self.row();
         for stage in 0..self.stages.count {
             self.uniform(stage)?;
-            let last = self.body.steps.len() - 1;
-            let ends = stage + 1 == self.stages.count && !self.stages.uniform[last];
-            if ends || !self.stages.folds(self.body, stage).is_empty() {
+            if self.stores(stage) || !self.stages.folds(self.body, stage).is_empty() {
                 self.pass(stage)?;
             }
         }
@@ -123,9 +90,15 @@ impl<'a> Rows<'a> {
         };
         text.line(format!("const int lane = {lane};"));
         text.line(format!("const {index} row = ({index})WF_BLOCK * {here} + {row};"));
-        text.line(format!("const bool inside = row < {};", self.rows.len()));
-        text.open("");
-        self.rows.split(text, "(inside ? row : 0)", "r", index);
+        if self.full {
+            text.open("");
+            self.rows.split(text, "row", "r", index);
+        } else {
+            // Threads beyond the last row compute the first one, so that nothing but the stores depends on it.
+            text.line(format!("const bool inside = row < {};", self.rows.len()));
+            text.open("");
+            self.rows.split(text, "(inside ? row : 0)", "r", index);
+        }
         // The block is left open: its names are used to the end.
         for at in 0..self.body.loads.len() {
             let place = self.base(at, &self.body.loads[at].view.clone());
@@ -133,8 +106,14 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Where a view begins for a thread: the loops over its chunks add numbers that are known when they are compiled,
+    /// unless a row has several dimensions.
     fn base(&self, at: usize, view: &View) -> String {
-        sum(&[view.offset.to_string(), self.rows.place(at, "r")])
+        let first = match self.columns.strides[at][..] {
+            [stride] if stride != 0 => format!("lane * {}", stride * self.shape.width as isize),
+            _ => "0".to_owned(),
+        };
+        sum(&[view.offset.to_string(), self.rows.place(at, "r"), first])
     }
 
     /// Steps with one value for the row that can be computed before a stage.
@@ -164,6 +143,9 @@ impl<'a> Rows<'a> {
                 }
             };
             self.draft.text.line(format!("const {} s{at} = {value};", computed(step.element)?));
+            if let Some(divisor) = self.stages.divisor(self.body, at) {
+                self.draft.text.line(divisor);
+            }
         }
         Ok(())
     }
@@ -171,10 +153,7 @@ impl<'a> Rows<'a> {
     /// One pass over the row.
     fn pass(&mut self, stage: usize) -> Result<(), Unsupported> {
         let Shape { group, width, chunks, .. } = self.shape;
-        let (body, index) = (self.body, self.index);
-        let columns = self.columns.clone();
-        let chunk = Chunk { space: &columns, prefix: "c", width };
-        let needed = self.stages.needed(body, stage, &self.kept);
+        let (body, index, len) = (self.body, self.index, self.columns.len());
         for &at in self.kept.iter().filter(|&&at| self.stages.level[at] == stage) {
             let ty = computed(body.steps[at].element)?;
             self.draft.text.line(format!("{ty} k{at}[{}];", chunks * width));
@@ -185,12 +164,58 @@ impl<'a> Rows<'a> {
             let (ty, from) = (computed(element)?, identity(fold, element)?);
             self.draft.text.line(format!("{ty} a{at} = {from};"));
         }
-        let counts = if self.kept.is_empty() && chunks > 8 { "#pragma unroll 4" } else { "#pragma unroll" };
-        self.draft.text.line(counts);
-        self.draft.text.open(format!("for (int j = 0; j < {chunks}; ++j)"));
-        self.draft.text.line(format!("const {index} n = (({index})j * {group} + lane) * {width};"));
-        self.draft.text.open(format!("if (inside && n < {})", columns.len()));
-        columns.split(&mut self.draft.text, "n", "c", index);
+        let guarded = self.stores(stage) && !self.full;
+        if guarded {
+            self.draft.text.open("if (inside)");
+        }
+        // A condition inside would keep the loads of one chunk from being on their way with those of the next.
+        let whole = self.shape.whole(len);
+        let number = format!("const {index} n = (({index})j * {group} + lane) * {width};");
+        if whole > 0 {
+            let counts =
+                if self.kept.is_empty() && whole > 8 { "#pragma unroll 4" } else { "#pragma unroll" };
+            self.draft.text.line(counts);
+            self.draft.text.open(format!("for (int j = 0; j < {whole}; ++j)"));
+            if self.columns.dims.len() > 1 {
+                self.draft.text.line(&number);
+            }
+            self.chunk(stage)?;
+            self.draft.text.close();
+        }
+        if whole < chunks {
+            self.draft.text.open("");
+            self.draft.text.line(format!("const int j = {whole};"));
+            self.draft.text.line(&number);
+            self.draft.text.open(format!("if (n < {len})"));
+            self.chunk(stage)?;
+            self.draft.text.close();
+            self.draft.text.close();
+        }
+        if guarded {
+            self.draft.text.close();
+        }
+        for at in folds {
+            self.fold(at)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a stage's pass writes the result.
+    fn stores(&self, stage: usize) -> bool {
+        stage + 1 == self.stages.count && !self.stages.uniform[self.body.steps.len() - 1]
+    }
+
+    /// What a pass does with the chunk number `j` of a thread.
+    fn chunk(&mut self, stage: usize) -> Result<(), Unsupported> {
+        let Shape { group, width, .. } = self.shape;
+        let (body, index) = (self.body, self.index);
+        let columns = self.columns.clone();
+        let chunk = Chunk { space: &columns, prefix: "c", width };
+        let needed = self.stages.needed(body, stage, &self.kept);
+        match columns.dims.len() {
+            1 => self.draft.text.line(format!("const {index} c0 = ({index})j * {};", group * width)),
+            _ => columns.split(&mut self.draft.text, "n", "c", index),
+        }
         let mut accesses: Vec<Option<Access>> = vec![None; body.loads.len()];
         for &at in &needed {
             let fresh = !self.kept.contains(&at) || self.stages.level[at] == stage;
@@ -201,7 +226,7 @@ impl<'a> Rows<'a> {
             }
         }
         let last = body.steps.len() - 1;
-        let stores = stage + 1 == self.stages.count && !self.stages.uniform[last];
+        let stores = self.stores(stage);
         let at_output = body.loads.len();
         let place = sum(&[self.base(at_output, &body.output), columns.place(at_output, "c")]);
         let vector = stores && in_vectors(chunk, at_output, &body.output);
@@ -224,13 +249,16 @@ impl<'a> Rows<'a> {
                 self.draft.text.line(format!("const {ty} s{at} = {};", held(at)));
                 continue;
             }
-            let value = expression(body, at, &around)?;
+            let value = match self.stages.quotient(body, at) {
+                Some(quotient) => rounded(body.steps[at].element, quotient)?,
+                None => expression(body, at, &around)?,
+            };
             self.draft.text.line(format!("const {ty} s{at} = {value};"));
             if self.kept.contains(&at) {
                 self.draft.text.line(format!("{} = s{at};", held(at)));
             }
         }
-        for &at in &folds {
+        for at in self.stages.folds(body, stage) {
             let (fold, _) = fold_of(body, at);
             let input = body.steps[at].inputs[0];
             self.draft.text.line(format!("a{at} = {}(a{at}, s{input});", combiner(fold)));
@@ -255,11 +283,6 @@ impl<'a> Rows<'a> {
         } else if width > 1 {
             self.draft.text.close();
         }
-        self.draft.text.close();
-        self.draft.text.close();
-        for at in folds {
-            self.fold(at)?;
-        }
         Ok(())
     }
 
@@ -278,6 +301,9 @@ impl<'a> Rows<'a> {
         };
         let value = rounded(element, value)?;
         text.line(format!("const {ty} s{at} = {value};"));
+        if let Some(divisor) = self.stages.divisor(self.body, at) {
+            self.draft.text.line(divisor);
+        }
         Ok(())
     }
 
@@ -290,7 +316,7 @@ impl<'a> Rows<'a> {
             let value = packed(self.element, &format!("s{last}"))?;
             let salt = self.draft.salt();
             let text = &mut self.draft.text;
-            text.open("if (inside && lane == 0)");
+            text.open(if self.full { "if (lane == 0)" } else { "if (inside && lane == 0)" });
             salt.wrote(text, &format!("s{last}"), self.element.byte_width());
             text.line(format!("{pointer}[{place}] = {value};"));
             text.close();
@@ -305,58 +331,4 @@ fn fold_of(body: &Body, at: usize) -> (warpforge_fusion::graph::Fold, ElementTyp
         BodyOp::Reduce(fold) => (fold, body.steps[at].element),
         _ => (warpforge_fusion::graph::Fold::Add, body.steps[at].element),
     }
-}
-
-/// How threads share the rows.
-fn shape(
-    graph: &Graph,
-    body: &Body,
-    rows: &Space,
-    columns: &Space,
-    stages: &Stages,
-    element: ElementType,
-    options: &Options,
-) -> Shape {
-    let (row_count, len) = (rows.len(), columns.len());
-    if options.effort == Effort::Naive {
-        return Shape { threads: LEAST_THREADS, across: 1, group: 1, width: 1, chunks: len };
-    }
-    let size = |at: usize| graph.node(body.loads[at].value).element.byte_width();
-    let varies = |at: &usize| columns.strides[*at].iter().any(|&stride| stride != 0);
-    let loads: Vec<usize> = (0..body.loads.len()).filter(varies).collect();
-    let beside = loads.iter().filter(|&&at| columns.inner(at) == Some(1)).count();
-    let below = loads.iter().filter(|&&at| rows.inner(at) == Some(1)).count();
-    if below > beside && rows.dims.last().is_some_and(|&last| last >= ACROSS[1]) {
-        let across = ACROSS.into_iter().find(|across| row_count / across >= BUSY_BLOCKS).unwrap_or(ACROSS[2]);
-        let group = len.div_ceil(8).next_power_of_two().clamp(1, 512 / across);
-        let threads = (across * group).max(LEAST_THREADS);
-        let group = threads / across;
-        return Shape { threads, across, group, width: 1, chunks: len.div_ceil(group) };
-    }
-    let mut seen: Vec<(usize, &View, usize)> =
-        loads.iter().map(|&at| (at, &body.loads[at].view, size(at))).collect();
-    let last = body.steps.len() - 1;
-    let mut output = None;
-    if !stages.uniform[last] {
-        seen.push((body.loads.len(), &body.output, element.byte_width()));
-        output = Some(body.loads.len());
-    }
-    let width = width(columns, &seen, output);
-    let pieces = (len / width).max(1);
-    let mut group = if pieces <= 32 {
-        pieces.next_power_of_two()
-    } else if pieces <= 32 * 8 {
-        32
-    } else {
-        (pieces / 4).next_power_of_two().clamp(64, 1024)
-    };
-    while row_count * group < BUSY_THREADS && group < 1024 && group * 2 <= pieces.next_power_of_two() {
-        group *= 2;
-    }
-    let crossing = stages.crossing(body).len();
-    while crossing * pieces.div_ceil(group) * width > MOST_HELD && group < 1024 {
-        group *= 2;
-    }
-    let threads = group.max(LEAST_THREADS);
-    Shape { threads, across: 1, group, width, chunks: pieces.div_ceil(group) }
 }

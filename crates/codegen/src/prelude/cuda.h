@@ -42,6 +42,13 @@ WF_DEVICE unsigned short wf_float_to_bfloat(float value) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
   return bits;
 }
+#define WF_HAS_ROUND_BFLOAT
+WF_DEVICE float wf_round_bfloat(float value) {
+  unsigned bits;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(value), "f"(0.0f));
+  return wf_float(bits);
+}
+WF_DEVICE float wf_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 // Within two units in the last place; 0 where the result would be subnormal.
 WF_DEVICE float wf_reciprocal(float value) { return __fdividef(1.0f, value); }
 #define WF_HAS_MAX_NAN

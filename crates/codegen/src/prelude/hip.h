@@ -39,6 +39,7 @@ WF_DEVICE unsigned short wf_float_to_bfloat(float value) {
   if (value != value) return (unsigned short)((bits >> 16) | 0x40);
   return (unsigned short)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
+WF_DEVICE float wf_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 WF_DEVICE float wf_reciprocal(float value) { return 1.0f / value; }
 // Copies into shared memory wait here.
 WF_DEVICE void wf_copy16(void* to, const void* from, bool exists) {

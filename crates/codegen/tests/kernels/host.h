@@ -109,6 +109,7 @@ inline unsigned short wf_float_to_bfloat(float value) {
   if (value != value) return (unsigned short)((bits >> 16) | 0x40);
   return (unsigned short)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
+inline float wf_fma(float a, float b, float c) { return fmaf(a, b, c); }
 inline float wf_reciprocal(float value) { return 1.0f / value; }
 inline unsigned long long wf_clock() { static unsigned long long now; return ++now; }
 inline unsigned wf_processor() { return 7; }

@@ -10,4 +10,5 @@ mod nvrtc;
 mod part;
 mod peak;
 mod products;
+mod rows;
 mod single;
