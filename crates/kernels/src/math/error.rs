@@ -7,16 +7,13 @@
 //! loses anything that shows. With those chosen, `p` is the minimax approximation of the relative error whose coefficients
 //! are rounded one after the other, the lowest first, the others being fitted anew each time.
 
-use super::lanes::{Lanes, Table};
+use super::lanes::{Lanes, ROUNDING, Table, looked_up_polynomial};
 
 /// From here on the function is one.
 const END: f32 = 3.937_5;
 
 /// The piece of a magnitude `z` is the integer next to `z (PIECE.0 + PIECE.1 z)`.
 const PIECE: (f32, f32) = (6.0, -0.524_706_5);
-
-/// Of numbers of this size neighbours are one apart: what is added to it is rounded to an integer, in the lowest bits.
-const ROUNDING: f32 = 8_388_608.0;
 
 /// Of each piece `c`, `b` and the coefficients of `p`, that of the highest power first.
 #[rustfmt::skip]
@@ -39,20 +36,15 @@ const PIECES: [[f32; 7]; 16] = [
     [3.653_322_5, -2.653_322_7, 1.976_352_2e-5, -2.750_581_6e-5, 1.647_191_9e-5, -6.580_161_4e-6, -0.999_998_2],
 ];
 
-static CENTRE: Table = column(0);
-static OFFSET: Table = column(1);
-static COEFFICIENTS: [Table; 5] = [column(2), column(3), column(4), column(5), column(6)];
-
-/// A column of the pieces.
-const fn column(of: usize) -> Table {
-    let mut column = [0.0; PIECES.len()];
-    let mut piece = 0;
-    while piece < PIECES.len() {
-        column[piece] = PIECES[piece][of];
-        piece += 1;
-    }
-    Table(column)
-}
+static CENTRE: Table = Table::column(&PIECES, 0);
+static OFFSET: Table = Table::column(&PIECES, 1);
+static COEFFICIENTS: [Table; 5] = [
+    Table::column(&PIECES, 2),
+    Table::column(&PIECES, 3),
+    Table::column(&PIECES, 4),
+    Table::column(&PIECES, 5),
+    Table::column(&PIECES, 6),
+];
 
 /// The error function.
 #[inline(always)]
@@ -61,11 +53,7 @@ pub(crate) fn erf<V: Lanes>(x: V) -> V {
     let piece = z.mul_add(V::splat(PIECE.1), V::splat(PIECE.0)).mul_add(z, V::splat(ROUNDING));
     let d = z.sub(piece.lookup(&CENTRE));
     let nearly = z.add(piece.lookup(&OFFSET));
-    let [highest, others @ ..] = &COEFFICIENTS;
-    let mut rest = piece.lookup(highest);
-    for coefficient in others {
-        rest = rest.mul_add(d, piece.lookup(coefficient));
-    }
+    let rest = looked_up_polynomial(piece, d, &COEFFICIENTS);
     rest.mul_add(d, nearly).or(x.sign())
 }
 

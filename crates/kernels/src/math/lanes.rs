@@ -5,6 +5,22 @@
 #[repr(align(64))]
 pub(crate) struct Table(pub(crate) [f32; 16]);
 
+impl Table {
+    /// A column of rows that lie together.
+    pub(super) const fn column<const WIDTH: usize>(rows: &[[f32; WIDTH]; 16], column: usize) -> Self {
+        let mut numbers = [0.0; 16];
+        let mut row = 0;
+        while row < rows.len() {
+            numbers[row] = rows[row][column];
+            row += 1;
+        }
+        Self(numbers)
+    }
+}
+
+/// Of numbers of this size neighbours are one apart: what is added to it is rounded to an integer, in the lowest bits.
+pub(super) const ROUNDING: f32 = 8_388_608.0;
+
 /// As many binary32 numbers as a register holds. The functions are only called in code that is compiled for the
 /// instruction set of the implementation, into which they are inlined.
 pub(crate) trait Lanes: Copy {
@@ -147,6 +163,20 @@ pub(super) fn polynomial<V: Lanes, const N: usize>(x: V, coefficients: [f32; N])
     let mut sum = V::splat(coefficients[0]);
     for &coefficient in &coefficients[1..] {
         sum = sum.mul_add(x, V::splat(coefficient));
+    }
+    sum
+}
+
+/// A polynomial, the coefficient of the highest power first, each looked up.
+#[inline(always)]
+pub(super) fn looked_up_polynomial<V: Lanes, const N: usize>(
+    positions: V,
+    x: V,
+    coefficients: &'static [Table; N],
+) -> V {
+    let mut sum = positions.lookup(&coefficients[0]);
+    for coefficient in &coefficients[1..] {
+        sum = sum.mul_add(x, positions.lookup(coefficient));
     }
     sum
 }

@@ -12,6 +12,7 @@ mod avx512;
 mod circular;
 mod error;
 mod exponential;
+mod gelu;
 mod lanes;
 mod lanes_by_parts;
 mod logarithm;
@@ -21,6 +22,7 @@ pub(crate) mod scalar;
 pub(crate) use circular::{cos, sin};
 pub(crate) use error::erf;
 pub(crate) use exponential::{exp, expm1, logistic, tanh};
+pub(crate) use gelu::gelu;
 pub(crate) use lanes::{Lanes, Table};
 pub(crate) use logarithm::{log, log1p};
 #[cfg(target_arch = "x86_64")]

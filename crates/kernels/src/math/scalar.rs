@@ -14,3 +14,8 @@ pub(crate) fn logistic(x: f64) -> f64 {
     let small = libm::exp(-x.abs());
     if x >= 0.0 { 1.0 / (1.0 + small) } else { small / (1.0 + small) }
 }
+
+/// `x / 2 (1 + erf(x / √2))`.
+pub(crate) fn gelu(x: f64) -> f64 {
+    0.5 * x * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
+}

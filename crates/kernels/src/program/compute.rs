@@ -118,6 +118,7 @@ pub(super) fn real_function(op: UnaryOp) -> Option<fn(f64) -> f64> {
         UnaryOp::Tan => scalar::tan,
         UnaryOp::Erf => scalar::erf,
         UnaryOp::Erfc => scalar::erfc,
+        UnaryOp::Gelu => scalar::gelu,
         _ => return None,
     })
 }

@@ -22,6 +22,7 @@ mod long;
 mod loops;
 mod number;
 mod plan;
+mod recover;
 mod scratch;
 mod slots;
 mod step;
@@ -123,6 +124,10 @@ impl Program {
     ) -> Result<Self, ProgramError> {
         let types = check::types(inputs, steps)?;
         check::places(domain, inputs, steps, outputs, &types)?;
+        if let Some((steps, outputs)) = recover::recovered(steps, outputs, &types) {
+            let recovered = Self::made(isa, compiled, domain, inputs, &steps, &outputs)?;
+            return Ok(Self { types, ..recovered });
+        }
         let plan = |apart| Plan::new(isa, domain, inputs, steps, outputs, &types, apart);
         let compile = |plan: Plan| if compiled { plan.compiled(isa, steps, &types) } else { plan };
         let block = plan(true)?;

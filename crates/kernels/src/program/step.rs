@@ -51,6 +51,17 @@ impl Step {
         };
         operands.into_iter().flatten()
     }
+
+    /// The registers that the step reads, to be changed.
+    pub(crate) fn operands_mut(&mut self) -> impl Iterator<Item = &mut Register> {
+        let operands = match self {
+            Step::Load(_) | Step::Constant(..) | Step::Iota { .. } => [None, None, None],
+            Step::Unary(_, a) | Step::Convert(a, _) | Step::Reduce(_, a) => [Some(a), None, None],
+            Step::Binary(_, a, b) | Step::Compare(_, _, a, b) => [Some(a), Some(b), None],
+            Step::Select(a, b, c) => [Some(a), Some(b), Some(c)],
+        };
+        operands.into_iter().flatten()
+    }
 }
 
 /// A function of one value.
@@ -106,11 +117,13 @@ pub enum UnaryOp {
     Erf,
     /// One less the error function.
     Erfc,
+    /// The Gaussian error linear unit, `x / 2 (1 + erf(x / √2))`.
+    Gelu,
 }
 
 impl UnaryOp {
     /// Every function of one value.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Abs,
         Self::Negate,
         Self::Sign,
@@ -136,6 +149,7 @@ impl UnaryOp {
         Self::Tan,
         Self::Erf,
         Self::Erfc,
+        Self::Gelu,
     ];
 }
 

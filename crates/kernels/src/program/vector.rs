@@ -215,6 +215,7 @@ functions! { Function1:
     Sin(x) = math::sin(x);
     Cos(x) = math::cos(x);
     Erf(x) = math::erf(x);
+    Gelu(x) = math::gelu(x);
 }
 
 functions! { Function2:
@@ -413,7 +414,7 @@ macro_rules! unary_functions {
 }
 
 unary_functions! {
-    Abs Negate Ceil Floor RoundNearestEven RoundNearestAfz Sqrt Rsqrt Exp Expm1 Log Log1p Logistic Tanh Sin Cos Erf
+    Abs Negate Ceil Floor RoundNearestEven RoundNearestAfz Sqrt Rsqrt Exp Expm1 Log Log1p Logistic Tanh Sin Cos Erf Gelu
 }
 
 /// The loop of a function of two values, where there is one with vectors.

@@ -12,7 +12,7 @@ use crate::program::{
     Step, UnaryOp,
 };
 
-const UNARY: [UnaryOp; 15] = [
+const UNARY: [UnaryOp; 16] = [
     UnaryOp::Abs,
     UnaryOp::Negate,
     UnaryOp::Ceil,
@@ -28,6 +28,7 @@ const UNARY: [UnaryOp; 15] = [
     UnaryOp::Logistic,
     UnaryOp::Tanh,
     UnaryOp::Erf,
+    UnaryOp::Gelu,
 ];
 
 const BINARY: [BinaryOp; 6] = [

@@ -119,6 +119,7 @@ pub(super) fn real(op: UnaryOp) -> fn(f64) -> f64 {
         UnaryOp::Tan => libm::tan,
         UnaryOp::Erf => libm::erf,
         UnaryOp::Erfc => libm::erfc,
+        UnaryOp::Gelu => scalar::gelu,
         other => panic!("{other:?} is no function of real numbers"),
     }
 }
