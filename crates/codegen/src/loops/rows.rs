@@ -78,7 +78,7 @@ impl<'a> Rows<'a> {
         self.draft.finish("rows", title, &Launch::new(blocks, threads), cost)
     }
 
-    /// Which row a thread is at, and where its loads begin.
+    /// Which row a thread is at, and where its loads and its result begin.
     fn row(&mut self) {
         let Shape { across, group, .. } = self.shape;
         let (index, here) = (self.index, self.shape.rows());
@@ -100,8 +100,9 @@ impl<'a> Rows<'a> {
             self.rows.split(text, "(inside ? row : 0)", "r", index);
         }
         // The block is left open: its names are used to the end.
-        for at in 0..self.body.loads.len() {
-            let place = self.base(at, &self.body.loads[at].view.clone());
+        let body = self.body;
+        for (at, view) in body.loads.iter().map(|load| &load.view).chain([&body.output]).enumerate() {
+            let place = self.base(at, view);
             self.draft.text.line(format!("const {index} b{at} = {place};"));
         }
     }
@@ -172,8 +173,12 @@ impl<'a> Rows<'a> {
         let whole = self.shape.whole(len);
         let number = format!("const {index} n = (({index})j * {group} + lane) * {width};");
         if whole > 0 {
-            let counts =
-                if self.kept.is_empty() && whole > 8 { "#pragma unroll 4" } else { "#pragma unroll" };
+            let ahead = self.shape.ahead();
+            let counts = if self.kept.is_empty() && whole > 2 * ahead {
+                format!("#pragma unroll {ahead}")
+            } else {
+                "#pragma unroll".to_owned()
+            };
             self.draft.text.line(counts);
             self.draft.text.open(format!("for (int j = 0; j < {whole}; ++j)"));
             if self.columns.dims.len() > 1 {
@@ -228,7 +233,7 @@ impl<'a> Rows<'a> {
         let last = body.steps.len() - 1;
         let stores = self.stores(stage);
         let at_output = body.loads.len();
-        let place = sum(&[self.base(at_output, &body.output), columns.place(at_output, "c")]);
+        let place = sum(&[format!("b{at_output}"), columns.place(at_output, "c")]);
         let vector = stores && in_vectors(chunk, at_output, &body.output);
         if vector {
             self.draft.text.line(format!("wf_vec<{}, {width}> o;", stored(self.element)?));
@@ -312,7 +317,7 @@ impl<'a> Rows<'a> {
         let last = self.body.steps.len() - 1;
         if self.stages.uniform[last] {
             let pointer = self.draft.write(self.cluster.output)?;
-            let place = self.base(self.body.loads.len(), &self.body.output);
+            let place = format!("b{}", self.body.loads.len());
             let value = packed(self.element, &format!("s{last}"))?;
             let salt = self.draft.salt();
             let text = &mut self.draft.text;

@@ -108,6 +108,11 @@ impl Shape {
         self.threads / self.group
     }
 
+    /// Chunks that a thread has on their way at once where they are too many for all.
+    pub(super) fn ahead(&self) -> usize {
+        (4 * CHUNKS / self.width).max(CHUNKS)
+    }
+
     /// The chunks of every thread that lie in a row of a length as a whole; the others may end beyond it.
     pub(super) fn whole(&self, len: usize) -> usize {
         len / (self.group * self.width)
