@@ -23,27 +23,33 @@ pub(crate) fn cases() -> Vec<Case> {
 const OF_RELU: &str = "* gradient of relu";
 
 fn relu_gradients() -> Vec<Case> {
-    // So large that the library's way is the faster one, which is measured.
-    let sizes = [1024, 1024, 64];
+    let sizes = [256, 384, 64];
     let mut all = Vec::new();
     for (gate, name) in GATES.into_iter().zip(["closed", "open", "turned"]) {
         for (element, within) in [("f32", 1e-5), ("bf16", 2e-2), ("f16", 5e-3)] {
             let text = relu_gradient(element, sizes, gate, Extreme::No);
-            all.push(Case::new(format!("relu_gradient_{name}_{element}"), text, within).with_step(OF_RELU));
+            all.push(
+                Case::new(format!("relu_gradient_{name}_{element}"), text, within)
+                    .with_measured_step(OF_RELU),
+            );
         }
         for (extreme, what) in [(Extreme::Nan, "at_nan"), (Extreme::Infinite, "of_infinities")] {
             let text = relu_gradient("f32", sizes, gate, extreme);
-            all.push(Case::new(format!("relu_gradient_{name}_{what}"), text, 1e-5).with_step(OF_RELU));
+            all.push(
+                Case::new(format!("relu_gradient_{name}_{what}"), text, 1e-5).with_measured_step(OF_RELU),
+            );
         }
     }
     let [gate, ..] = GATES;
     let text = relu_gradient("f32", sizes, gate, Extreme::No);
-    all.push(Case::new("relu_gradient", text, 2e-3).in_precision("tf32").with_step(OF_RELU));
+    all.push(Case::new("relu_gradient", text, 2e-3).in_precision("tf32").with_measured_step(OF_RELU));
     // Lines of bits must be multiples of 128.
     let text = relu_gradient("f32", [256, 200, 64], gate, Extreme::No);
     all.push(Case::new("relu_gradient_of_narrow_lines", text, 1e-5));
-    let text = relu_training("f32", [1024, 1024, 64, 48], gate);
-    all.push(Case::new("relu_gradient_in_training", text, 1e-5).with_step("+ relu").with_step(OF_RELU));
+    let text = relu_training("f32", [256, 384, 64, 48], gate);
+    all.push(
+        Case::new("relu_gradient_in_training", text, 1e-5).with_step("+ relu").with_measured_step(OF_RELU),
+    );
     all
 }
 
