@@ -5,10 +5,12 @@ use std::collections::HashMap;
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::JitError;
-use super::assembler::{Assembler, Lanes, Source};
-use super::emit::{self, Accumulators, CHUNK, COLUMN, FRAME, FoldKind, LANES, LEFT, STREAMS, Way};
+use super::assembler::{Assembler, Label, Lanes, Source};
+use super::emit::{
+    self, Accumulators, CHUNK, COLUMN, FRAME, FoldKind, LANES, LEFT, PAIRED_STREAMS, STREAMS, Way,
+};
 use super::frame;
-use super::lower::{Lowered, Phase};
+use super::lower::{Lowered, Phase, Place};
 use super::op::{Body, Op, Value};
 use super::registers::{PartOf, Registers, part};
 
@@ -57,8 +59,13 @@ pub(super) fn compile(lowered: &Lowered, streaming: bool) -> Result<(Vec<u8>, us
 
 /// The loop over the rows.
 fn rows(code: &mut Assembler, lowered: &Lowered, phases: &[Ready<'_>], constants_loaded: bool) -> Result<()> {
-    let next_row = code.label();
+    let (next_row, done) = (code.label(), code.label());
     code.place(next_row);
+    if let [only] = phases
+        && only.pairs()
+    {
+        only.pair(code, next_row, done)?;
+    }
     for phase in phases {
         phase.emit(code, constants_loaded)?;
     }
@@ -68,6 +75,7 @@ fn rows(code: &mut Assembler, lowered: &Lowered, phases: &[Ready<'_>], constants
     }
     code.add(Instruction::with1(Code::Dec_rm64, ROWS)?);
     code.jump(Code::Jne_rel32_64, next_row);
+    code.place(done);
     Ok(())
 }
 
@@ -123,7 +131,62 @@ impl<'a> Ready<'a> {
     }
 
     fn way<'b>(&'b self, pinned: &'b HashMap<Value, Register>, masked: bool) -> Way<'b> {
-        Way { body: &self.phase.columns, pinned, folds: &self.folds, masked, streaming: self.streaming }
+        let (body, streaming) = (&self.phase.columns, self.streaming);
+        Way { body, pinned, folds: &self.folds, masked, paired: false, streaming }
+    }
+
+    /// Whether rows of half a chunk's columns, as the blocks of products by tiles have them, can be computed in pairs: they
+    /// need nothing of their own but where they are.
+    fn pairs(&self) -> bool {
+        let Phase { scalars, columns, folds, after, .. } = self.phase;
+        let streams = &self.lowered.streams;
+        let of_row = |op: &Op| matches!(op, Op::First(_) | Op::Scalar(_));
+        let mut pinned = self.pinned.keys().map(|&value| columns.op(value));
+        streams.iter().any(|stream| stream.place == Place::Tile)
+            && streams.len() <= PAIRED_STREAMS
+            && scalars.effects.is_empty()
+            && after.effects.is_empty()
+            && folds.is_empty()
+            && !columns.ops.iter().any(of_row)
+            && pinned.all(|op| matches!(op, Op::Constant(_)))
+    }
+
+    /// Two rows at a time while there are so many, if they have half a chunk's columns: one row alone has too few vectors to
+    /// compute something else while an operation takes its time.
+    fn pair(&self, code: &mut Assembler, next: Label, done: Label) -> Result<()> {
+        let alone = code.label();
+        code.add(Instruction::with2(Code::Cmp_rm64_imm8, COLUMNS, (CHUNK / 2 * LANES) as i32)?);
+        code.jump(Code::Jne_rel32_64, alone);
+        code.add(Instruction::with2(Code::Cmp_rm64_imm8, ROWS, 2)?);
+        code.jump(Code::Jb_rel32_64, alone);
+        let rows = || (0..self.lowered.streams.len()).map(|at| (at, STREAMS[at], emit::next_row(at)));
+        let stride = |at: usize| MemoryOperand::with_base_displ(FRAME, (frame::STRIDES + 8 * at) as i64);
+        let after = |code: &mut Assembler, at: usize, to: Register, from: Register| -> Result<()> {
+            code.add(Instruction::with2(Code::Mov_r64_rm64, to, from)?);
+            code.add(Instruction::with2(Code::Add_r64_rm64, to, stride(at))?);
+            Ok(())
+        };
+        for (at, row, next) in rows() {
+            after(code, at, next, row)?;
+        }
+        for &at in &self.phase.ahead_of_pairs {
+            code.add(Instruction::with2(Code::Mov_r64_rm64, MOMENT, stride(at))?);
+            let bytes = CHUNK / 2 * LANES * self.lowered.streams[at].width;
+            for row in [STREAMS[at], emit::next_row(at)] {
+                bring_nearer(code, row, (MOMENT, PAIRS_AHEAD * 2), bytes)?;
+            }
+        }
+        code.add(Instruction::with2(Code::Xor_r32_rm32, Register::EAX, Register::EAX)?);
+        let way = Way { paired: true, ..self.way(&self.pinned, false) };
+        emit::body(code, &mut self.free.clone(), way, CHUNK, self.group)?;
+        for (at, row, next) in rows() {
+            after(code, at, row, next)?;
+        }
+        code.add(Instruction::with2(Code::Sub_rm64_imm8, ROWS, 2)?);
+        code.jump(Code::Jne_rel32_64, next);
+        code.jump(Code::Jmp_rel32_64, done);
+        code.place(alone);
+        Ok(())
     }
 
     /// Loads the uniform values that are kept in registers.
@@ -160,18 +223,12 @@ impl<'a> Ready<'a> {
     }
 
     /// Asks for the columns of a turn in a stream's next row.
-    fn bring_nearer(&self, code: &mut Assembler, stream: usize) -> Result<()> {
-        const LINE: usize = 64;
+    fn next_row_nearer(&self, code: &mut Assembler, stream: usize) -> Result<()> {
         let stride = MemoryOperand::with_base_displ(FRAME, (frame::STRIDES + 8 * stream) as i64);
         code.add(Instruction::with2(Code::Mov_r64_rm64, MOMENT, stride)?);
         code.add(Instruction::with2(Code::Add_r64_rm64, MOMENT, STREAMS[stream])?);
         let width = self.lowered.streams[stream].width;
-        for at in (0..CHUNK * LANES * width).step_by(LINE) {
-            let line =
-                MemoryOperand::with_base_index_scale_displ_size(MOMENT, COLUMN, width as u32, at as i64, 1);
-            code.add(Instruction::with1(Code::Prefetcht0_m8, line)?);
-        }
-        Ok(())
+        bring_nearer(code, MOMENT, (COLUMN, width as u32), CHUNK * LANES * width)
     }
 
     /// The loop over the columns.
@@ -193,7 +250,7 @@ impl<'a> Ready<'a> {
         code.jump(Code::Ja_rel32_64, rest);
         code.place(chunks);
         for &stream in &self.phase.ahead {
-            self.bring_nearer(code, stream)?;
+            self.next_row_nearer(code, stream)?;
         }
         emit::body(code, &mut self.free.clone(), self.way(&self.pinned, false), CHUNK, self.group)?;
         code.add(Instruction::with2(Code::Add_rm64_imm8, COLUMN, next as i32)?);
@@ -221,6 +278,19 @@ impl<'a> Ready<'a> {
     }
 }
 
+/// Asks for so many bytes from a place on, which is some times an index after another.
+fn bring_nearer(code: &mut Assembler, from: Register, index: (Register, u32), bytes: usize) -> Result<()> {
+    const LINE: usize = 64;
+    for at in (0..bytes).step_by(LINE) {
+        let line = MemoryOperand::with_base_index_scale_displ_size(from, index.0, index.1, at as i64, 1);
+        code.add(Instruction::with1(Code::Prefetcht0_m8, line)?);
+    }
+    Ok(())
+}
+
+/// How many pairs of rows before they are computed they are asked for.
+const PAIRS_AHEAD: u32 = 2;
+
 /// Most masks of the row that are kept in registers.
 const MASKS_OF_ROW: usize = 1;
 
@@ -232,7 +302,8 @@ fn is_of_row(body: &Body, at: usize) -> bool {
 
 /// Numbers of the row: computed in all lanes of one vector.
 fn single(code: &mut Assembler, registers: &mut Registers, body: &Body) -> Result<()> {
-    let way = Way { body, pinned: &HashMap::new(), folds: &[], masked: false, streaming: false };
+    let pinned = HashMap::new();
+    let way = Way { body, pinned: &pinned, folds: &[], masked: false, paired: false, streaming: false };
     emit::body(code, registers, way, 1, 1)
 }
 

@@ -74,6 +74,8 @@ pub(super) struct Phase {
     pub(super) after: Body,
     /// Streams whose next row is brought nearer meanwhile.
     pub(super) ahead: Vec<usize>,
+    /// Streams whose rows to come are brought nearer where rows are computed in pairs.
+    pub(super) ahead_of_pairs: Vec<usize>,
 }
 
 /// A program in phases.
@@ -225,7 +227,8 @@ impl<'a> Lowering<'a> {
         Ok(needed)
     }
 
-    /// While a row is gone through several times, the phase that computes most has time to bring the next row nearer.
+    /// While a row is gone through several times, the phase that computes most has time to bring the next row nearer. Rows
+    /// of blocks are too short for the processor to see what comes next.
     fn bring_nearer(&mut self) {
         let Lowered { streams, phases, .. } = &mut self.lowered;
         let varies = |stream: &Stream| match stream.place {
@@ -235,10 +238,14 @@ impl<'a> Lowering<'a> {
             }
             _ => false,
         };
-        if phases.len() > 1
-            && let Some(longest) = phases.iter_mut().max_by_key(|phase| phase.columns.ops.len())
-        {
-            longest.ahead = (0..streams.len()).filter(|&at| varies(&streams[at])).collect();
+        let varying = (0..streams.len()).filter(|&at| varies(&streams[at])).collect();
+        match phases.as_mut_slice() {
+            [only] => only.ahead_of_pairs = varying,
+            several => {
+                if let Some(longest) = several.iter_mut().max_by_key(|phase| phase.columns.ops.len()) {
+                    longest.ahead = varying;
+                }
+            }
         }
     }
 
@@ -247,7 +254,7 @@ impl<'a> Lowering<'a> {
         let mut folds = Vec::new();
         let columns = recorded(|| self.columns(phase, last, needed, &mut folds))?;
         let after = if phase == last { recorded(|| self.after())? } else { Body::default() };
-        Ok(Phase { scalars, columns, folds, after, ahead: Vec::new() })
+        Ok(Phase { scalars, columns, folds, after, ..Phase::default() })
     }
 
     /// The numbers of the row that a phase is the first to know.

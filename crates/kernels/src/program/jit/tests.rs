@@ -299,3 +299,56 @@ fn numbers_are_rounded_to_bf16() {
         assert_eq!(wide[at].to_bits(), magnitude.to_f32().to_bits(), "{:x}", number.to_bits());
     }
 }
+
+#[test]
+fn narrow_blocks_are_computed_in_pairs_of_rows() {
+    if !has_avx512() {
+        return;
+    }
+    // silu(tile + bias) * other, in bf16, for any number of rows and for columns on both sides of a pair's.
+    let (rows, columns, stride) = (7, 100, 48);
+    let domain = Domain { rows: vec![rows], columns: vec![columns] };
+    let memory = |row: usize| Access { offset: 0, rows: vec![row as isize], columns: vec![1] };
+    let inputs = [
+        Input { element: ElementType::F32, source: Source::Tile },
+        Input { element: ElementType::F32, source: Source::Memory(memory(0)) },
+        Input { element: ElementType::F32, source: Source::Memory(memory(columns)) },
+    ];
+    let steps = [
+        Step::Load(0),
+        Step::Load(1),
+        Step::Load(2),
+        Step::Binary(BinaryOp::Add, Register(0), Register(1)),
+        Step::Unary(UnaryOp::Logistic, Register(3)),
+        Step::Binary(BinaryOp::Multiply, Register(3), Register(4)),
+        Step::Binary(BinaryOp::Multiply, Register(5), Register(2)),
+        Step::Convert(Register(6), ElementType::BF16),
+    ];
+    let outputs = [
+        Output { value: Register(7), sink: Sink::Memory(memory(columns)) },
+        Output { value: Register(5), sink: Sink::Tile },
+    ];
+    let mut random = fastrand::Rng::with_seed(3);
+    let mut numbers = |count: usize| (0..count).map(|_| number(&mut random)).collect::<Vec<f32>>();
+    let (tile, bias, other) = (numbers(rows * stride), numbers(columns), numbers(rows * columns));
+    let code = Program::with_isa(Isa::Avx512, &domain, &inputs, &steps, &outputs).unwrap();
+    assert!(code.block.code.is_some());
+    let oracle = Program::interpreted(Isa::Avx512, &domain, &inputs, &steps, &outputs).unwrap();
+    for (count, width) in [(7, 32), (6, 32), (2, 32), (1, 32), (5, 31), (5, 33), (4, 48), (3, 16)] {
+        let run = |program: &Program| {
+            let (mut tile, mut result) = (tile.clone(), vec![0u16; rows * columns]);
+            let places = [std::ptr::null(), bias.as_ptr().cast(), other.as_ptr().cast()];
+            let targets = [result.as_mut_ptr().cast(), std::ptr::null_mut()];
+            let (rows, columns) = (rows - count..rows, 40..40 + width);
+            let mut scratch = Scratch::new();
+            // SAFETY: the buffers have all rows and columns, and the tile those of the block.
+            unsafe {
+                let data = tile.as_mut_ptr().cast();
+                program.run_block(&mut scratch, &places, &targets, rows, columns, data, stride);
+            }
+            let bits = |x: f32| if x.is_nan() { f32::NAN.to_bits() } else { x.to_bits() };
+            (tile.into_iter().map(bits).collect::<Vec<u32>>(), result)
+        };
+        assert_eq!(run(&code), run(&oracle), "{count} rows of {width}");
+    }
+}

@@ -42,6 +42,14 @@ pub(super) const STREAMS: [Register; 10] = [
     Register::R15,
 ];
 
+/// Streams that there are registers for twice over.
+pub(super) const PAIRED_STREAMS: usize = STREAMS.len() / 2;
+
+/// Where the next row of a stream is, for rows that are computed in pairs.
+pub(super) fn next_row(stream: usize) -> Register {
+    STREAMS[PAIRED_STREAMS + stream]
+}
+
 /// The bits of the least moderate magnitude: see the divisor's range.
 pub(super) const LEAST_MODERATE: u32 = 0x2180_0000;
 
@@ -78,6 +86,8 @@ pub(super) struct Way<'a> {
     pub(super) folds: &'a [Accumulators],
     /// Whether only the lanes in [`LEFT`] are columns.
     pub(super) masked: bool,
+    /// Whether the second half of a chunk's vectors are the first columns of the next row: see [`next_row`].
+    pub(super) paired: bool,
     /// Whether results pass by the caches.
     pub(super) streaming: bool,
 }
@@ -219,9 +229,12 @@ impl Group<'_> {
     /// Where a stream's elements are.
     fn place(&self, stream: usize, format: Format, vector: usize) -> MemoryOperand {
         let bytes = format.bytes();
-        let displacement = ((self.first + vector) * LANES * bytes) as i64;
-        let none = Register::None;
-        MemoryOperand::new(STREAMS[stream], COLUMN, bytes as u32, displacement, 1, false, none)
+        let (row, vector) = match self.first + vector {
+            of_next if self.way.paired && of_next >= CHUNK / 2 => (next_row(stream), of_next - CHUNK / 2),
+            vector => (STREAMS[stream], vector),
+        };
+        let displacement = (vector * LANES * bytes) as i64;
+        MemoryOperand::new(row, COLUMN, bytes as u32, displacement, 1, false, Register::None)
     }
 
     /// A value as an operand.
