@@ -163,7 +163,10 @@ def _export(made: workloads.Workload, home: Path) -> None:
         with torch.no_grad():
             program = torch.export.export(made.module, made.inputs)
     save_file({f"arg{at}": tensor.contiguous() for at, tensor in enumerate(made.inputs)}, home / "inputs.safetensors")
-    torch.export.save(program, home / "model.pt2")
+    # What is cut off while it is written is not taken for whole the next time.
+    part = home / "part.pt2"
+    torch.export.save(program, part)
+    part.rename(home / "model.pt2")
 
 
 def main() -> None:
