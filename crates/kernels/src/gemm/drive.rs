@@ -163,7 +163,7 @@ pub(crate) unsafe fn multiply(
     let none = taps * run == 0;
     // Sums of nothing are zero, which kernels write when they are given no taps.
     let nothing = none.then_some(super::plan::Stretch { tap: 0, taps: 0, skip: 0, run: 0, row: 0 });
-    let stretches = nothing.into_iter().chain(stretches(taps, run).filter(|_| !none));
+    let stretches = nothing.into_iter().chain(stretches(taps, run, count).filter(|_| !none));
     for stretch in stretches {
         for at in panels.clone() {
             let (panel, data) = rhs.panel(at);

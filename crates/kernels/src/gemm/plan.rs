@@ -27,12 +27,18 @@ const SUM_BYTES: usize = 4;
 pub(super) fn piece_rows(shape: Shape, arrangement: &Arrangement) -> usize {
     const SECOND_LEVEL: usize = 1 << 20;
     let rhs_bytes = shape.k.saturating_mul(shape.n).saturating_mul(arrangement.format.bytes());
-    if rhs_bytes < SECOND_LEVEL { 64 } else { 96 }
+    if rhs_bytes < SECOND_LEVEL { 64 } else { MANY_ROWS }
 }
 
-/// Elements of a row that are multiplied before the next panel is read. With fewer, sums are loaded and stored more often;
-/// with more, the rows of a piece leave the second-level cache before the last panel.
-pub(super) const DEPTH: usize = 384;
+/// The most rows of a piece of a product of many rows.
+const MANY_ROWS: usize = 96;
+
+/// Elements of a row that are multiplied before the next panel is read, in a piece of so many rows. With fewer, sums are
+/// loaded and stored more often; with more, the rows leave the second-level cache before the last panel. Pieces of more rows
+/// than [`MANY_ROWS`] are those of products of few rows, whose panels come from far away and are read once.
+fn depth(rows: usize) -> usize {
+    if rows <= MANY_ROWS { 1024 } else { 384 }
+}
 
 /// The pieces of a product: rectangles of rows and panels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,11 +134,12 @@ pub(super) struct Stretch {
     pub(super) row: usize,
 }
 
-/// The stretches of sums over so many taps of so many elements, in order.
-pub(super) fn stretches(taps: usize, run: usize) -> impl Iterator<Item = Stretch> {
-    let parts = run.div_ceil(DEPTH).max(1);
+/// The stretches of sums over so many taps of so many elements, in order, for a piece of so many rows.
+pub(super) fn stretches(taps: usize, run: usize, rows: usize) -> impl Iterator<Item = Stretch> {
+    let depth = depth(rows);
+    let parts = run.div_ceil(depth).max(1);
     let part = run.div_ceil(parts);
-    let together = if parts == 1 { (DEPTH / run.max(1)).clamp(1, taps.max(1)) } else { 1 };
+    let together = if parts == 1 { (depth / run.max(1)).clamp(1, taps.max(1)) } else { 1 };
     (0..taps).step_by(together).flat_map(move |tap| {
         (0..parts).map(move |at| {
             let skip = at * part;
@@ -185,12 +192,15 @@ mod tests {
     #[test]
     fn stretches_cover_all_rows_in_order() {
         for (taps, run) in [(1, 1), (1, 0), (0, 5), (9, 64), (9, 3), (1, 3072), (9, 700), (49, 3)] {
-            let mut next = 0;
-            for stretch in stretches(taps, run) {
-                assert_eq!(stretch.row, next, "{taps} taps of {run}");
-                next += stretch.taps * stretch.run;
+            for rows in [MANY_ROWS, 128] {
+                let mut next = 0;
+                for stretch in stretches(taps, run, rows) {
+                    assert_eq!(stretch.row, next, "{taps} taps of {run}, {rows} rows");
+                    assert!(stretch.taps * stretch.run <= depth(rows), "{taps} taps of {run}, {rows} rows");
+                    next += stretch.taps * stretch.run;
+                }
+                assert_eq!(next, taps * run);
             }
-            assert_eq!(next, taps * run);
         }
     }
 }
