@@ -38,13 +38,7 @@ const PIECES: [[f32; 7]; 16] = [
 
 static CENTRE: Table = Table::column(&PIECES, 0);
 static OFFSET: Table = Table::column(&PIECES, 1);
-static COEFFICIENTS: [Table; 5] = [
-    Table::column(&PIECES, 2),
-    Table::column(&PIECES, 3),
-    Table::column(&PIECES, 4),
-    Table::column(&PIECES, 5),
-    Table::column(&PIECES, 6),
-];
+static COEFFICIENTS: [Table; 5] = Table::columns(&PIECES, 2);
 
 /// The error function.
 #[inline(always)]

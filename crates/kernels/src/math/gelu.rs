@@ -35,14 +35,7 @@ const PIECES: [[f32; 7]; 16] = [
 ];
 
 static CENTRE: Table = Table::column(&PIECES, 0);
-static COEFFICIENTS: [Table; 6] = [
-    Table::column(&PIECES, 1),
-    Table::column(&PIECES, 2),
-    Table::column(&PIECES, 3),
-    Table::column(&PIECES, 4),
-    Table::column(&PIECES, 5),
-    Table::column(&PIECES, 6),
-];
+static COEFFICIENTS: [Table; 6] = Table::columns(&PIECES, 1);
 
 /// `x / 2 (1 + erf(x / √2))`: to a unit in the last place above zero, and below it to `x` times half a unit in the last place
 /// of one, which is what the sum with one leaves in any case.

@@ -16,6 +16,20 @@ impl Table {
         }
         Self(numbers)
     }
+
+    /// So many columns of rows that lie together, from one on.
+    pub(super) const fn columns<const WIDTH: usize, const COUNT: usize>(
+        rows: &[[f32; WIDTH]; 16],
+        first: usize,
+    ) -> [Self; COUNT] {
+        let mut columns = [const { Self([0.0; 16]) }; COUNT];
+        let mut at = 0;
+        while at < COUNT {
+            columns[at] = Self::column(rows, first + at);
+            at += 1;
+        }
+        columns
+    }
 }
 
 /// Of numbers of this size neighbours are one apart: what is added to it is rounded to an integer, in the lowest bits.

@@ -167,7 +167,7 @@ fn rounded(x: Traced, element: ElementType) -> Result<Traced> {
     Ok(match format(element)? {
         Format::F32 => x,
         Format::F16 => push(Op::Unary(Unary::ThroughF16, x.0)),
-        Format::Bf16 => push(Op::Unary(Unary::ThroughBf16, x.0)),
+        Format::Bf16 => push(Op::ThroughBf16(x.0)),
         Format::Bool => return Err(JitError::Unsupported),
     })
 }

@@ -42,8 +42,6 @@ pub(super) enum Unary {
     IntToFloat,
     /// Rounded to binary16 and widened again.
     ThroughF16,
-    /// Rounded to bfloat16 and widened again.
-    ThroughBf16,
 }
 
 /// A function of two vectors.
@@ -112,6 +110,8 @@ pub(super) enum Op {
     NegMulAdd(Value, Value, Value),
     /// The bits of the first, and those that are set in both others.
     OrMasked(Value, Value, Value),
+    /// Rounded to bfloat16 and widened again.
+    ThroughBf16(Value),
     /// The bits at the positions in a table that the lowest bits of the lanes are.
     Lookup([u32; LANES], Value),
     /// A mask.
@@ -144,7 +144,7 @@ impl Op {
     pub(super) fn operands(&self) -> impl Iterator<Item = Value> + use<> {
         let (count, operands) = match *self {
             Op::Constant(_) | Op::Scalar(_) | Op::First(_) | Op::Load(..) => (0, [0; 5]),
-            Op::Unary(_, a) | Op::Lookup(_, a) | Op::Not(a) => (1, [a, 0, 0, 0, 0]),
+            Op::Unary(_, a) | Op::ThroughBf16(a) | Op::Lookup(_, a) | Op::Not(a) => (1, [a, 0, 0, 0, 0]),
             Op::Binary(_, a, b) | Op::Compare(_, a, b) | Op::Logic(_, a, b) => (2, [a, b, 0, 0, 0]),
             Op::MulAdd(a, b, c)
             | Op::NegMulAdd(a, b, c)

@@ -11,14 +11,10 @@ use super::{Group, LANES, LEAST_MODERATE, Result};
 impl Group<'_> {
     /// A function of one vector.
     pub(super) fn unary(&mut self, at: usize, op: Unary, x: Value, vector: usize) -> Result<Register> {
-        if op == Unary::ThroughBf16 {
-            return self.round_to_bf16(at, x, vector);
-        }
         let from = self.source(x, vector);
         let to = self.result(at, vector)?;
         let assembler = &mut *self.assembler;
         match op {
-            Unary::ThroughBf16 => {}
             Unary::Sqrt => assembler.one(Code::EVEX_Vsqrtps_zmm_k1z_zmmm512b32_er, to, from, Lanes::All)?,
             Unary::Reciprocal => {
                 assembler.one(Code::EVEX_Vrcp14ps_zmm_k1z_zmmm512b32, to, from, Lanes::All)?;
@@ -57,7 +53,7 @@ impl Group<'_> {
 
     /// A value rounded to bfloat16: half a unit less a bit is added to what is cut off, and one more where what is left is odd.
     /// NaN becomes quiet instead. If nothing but narrow stores reads the result, its lower bits are left as they are.
-    fn round_to_bf16(&mut self, at: usize, x: Value, vector: usize) -> Result<Register> {
+    pub(super) fn round_to_bf16(&mut self, at: usize, x: Value, vector: usize) -> Result<Register> {
         let (from, loaded) = self.register(x, vector)?;
         let to = self.registers.vector()?;
         let mask = self.registers.mask()?;
@@ -110,16 +106,10 @@ impl Group<'_> {
             Binary::SubBits => Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32,
             Binary::Scale => Code::EVEX_Vscalefps_zmm_k1z_zmm_zmmm512b32_er,
         };
-        let (from, loaded) = self.register(a, vector)?;
+        let from = self.register(a, vector)?;
         let other = self.source(b, vector);
-        // What was brought into a register for this alone is where the result goes.
-        let to = if loaded {
-            self.release(at, vector);
-            from
-        } else {
-            self.result(at, vector)?
-        };
-        self.assembler.two(code, to, from, other, Lanes::All)?;
+        let to = self.result_of(at, from, vector)?;
+        self.assembler.two(code, to, from.0, other, Lanes::All)?;
         Ok(to)
     }
 
@@ -225,15 +215,10 @@ impl Group<'_> {
         x: Value,
         vector: usize,
     ) -> Result<Register> {
-        let (positions, loaded) = self.register(x, vector)?;
-        let to = if loaded {
-            self.release(at, vector);
-            positions
-        } else {
-            self.result(at, vector)?
-        };
+        let positions = self.register(x, vector)?;
+        let to = self.result_of(at, positions, vector)?;
         let table = Source::Memory(self.assembler.table(table));
-        self.assembler.two(Code::EVEX_Vpermps_zmm_k1z_zmm_zmmm512b32, to, positions, table, Lanes::All)?;
+        self.assembler.two(Code::EVEX_Vpermps_zmm_k1z_zmm_zmmm512b32, to, positions.0, table, Lanes::All)?;
         Ok(to)
     }
 

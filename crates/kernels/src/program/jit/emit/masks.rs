@@ -88,16 +88,11 @@ impl Group<'_> {
         vector: usize,
     ) -> Result<Register> {
         let (chosen, own) = self.chosen(mask, vector)?;
-        let (from, loaded) = self.register(x, vector)?;
+        let from = self.register(x, vector)?;
         let exponent = self.source(exponent, vector);
-        let to = if loaded {
-            self.release(at, vector);
-            from
-        } else {
-            self.result(at, vector)?
-        };
+        let to = self.result_of(at, from, vector)?;
         let code = Code::EVEX_Vscalefps_zmm_k1z_zmm_zmmm512b32_er;
-        self.assembler.two(code, to, from, exponent, Lanes::Zeroed(chosen))?;
+        self.assembler.two(code, to, from.0, exponent, Lanes::Zeroed(chosen))?;
         if own {
             self.registers.free(chosen);
         }
@@ -122,15 +117,10 @@ impl Group<'_> {
                 to
             }
             (from, _) => {
-                let (other, loaded) = self.register(no, vector)?;
-                let to = if loaded {
-                    self.release(at, vector);
-                    other
-                } else {
-                    self.result(at, vector)?
-                };
+                let other = self.register(no, vector)?;
+                let to = self.result_of(at, other, vector)?;
                 let code = Code::EVEX_Vblendmps_zmm_k1z_zmm_zmmm512b32;
-                self.assembler.two(code, to, other, from, Lanes::Merged(chosen))?;
+                self.assembler.two(code, to, other.0, from, Lanes::Merged(chosen))?;
                 to
             }
         };

@@ -226,6 +226,16 @@ impl Group<'_> {
         self.registers.vector()
     }
 
+    /// The same for an operation on a register, as [`Group::register`] gives it: what was brought into one for this alone is
+    /// where the result goes.
+    fn result_of(&mut self, at: usize, (from, loaded): (Register, bool), vector: usize) -> Result<Register> {
+        if !loaded {
+            return self.result(at, vector);
+        }
+        self.release(at, vector);
+        Ok(from)
+    }
+
     /// Where a stream's elements are.
     fn place(&self, stream: usize, format: Format, vector: usize) -> MemoryOperand {
         let bytes = format.bytes();
@@ -300,6 +310,7 @@ impl Group<'_> {
             Op::MulAdd(a, b, c) => self.mul_add(at, false, [a, b, c], vector),
             Op::NegMulAdd(a, b, c) => self.mul_add(at, true, [a, b, c], vector),
             Op::OrMasked(a, b, c) => self.or_masked(at, [a, b, c], vector),
+            Op::ThroughBf16(x) => self.round_to_bf16(at, x, vector),
             Op::Lookup(table, x) => self.lookup(at, &table, x, vector),
             Op::Compare(predicate, a, b) => {
                 let mask = self.compare(predicate, a, b, vector)?;
