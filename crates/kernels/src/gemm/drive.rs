@@ -8,6 +8,7 @@ use super::packed::PackedView;
 use super::plan::{Cut, stretches};
 use super::rows::Rows;
 use crate::block::{Block, Sink};
+use crate::movement::{PAST_CACHES, copy_past};
 use crate::pool::Pool;
 
 /// Where results go.
@@ -38,6 +39,15 @@ pub(crate) struct Room {
 }
 
 impl Room {
+    /// What a piece of a product needs. A result that is too large to be found in the caches is computed in blocks, each
+    /// of which goes past the caches when it is whole: its rows are too far apart to be added to where they lie.
+    pub(crate) fn of(cut: &Cut, taps: usize, family: &Family, target: &Target<'_>) -> Self {
+        let in_place =
+            target.out.is_some() && (target.sink.is_some() || cut.elements() * family.bytes < PAST_CACHES);
+        let columns = cut.panels * family.lanes * family.vectors;
+        Self { addresses: cut.rows * taps, elements: if in_place { 0 } else { cut.rows * columns } }
+    }
+
     /// Bytes of it, a whole number of lines of cache.
     pub(crate) fn bytes(self, element: usize) -> usize {
         self.block_offset() + (self.elements * element).next_multiple_of(64)
@@ -62,9 +72,7 @@ pub(crate) unsafe fn drive(
     rhs: PackedView<'_>,
     target: Target<'_>,
 ) -> Result<(), MemoryError> {
-    let columns = cut.panels * family.lanes * family.vectors;
-    let elements = if target.out.is_some() { 0 } else { cut.rows * columns };
-    let room = Room { addresses: cut.rows * lhs.taps(), elements };
+    let room = Room::of(cut, lhs.taps(), family, &target);
     let each = room.bytes(family.bytes);
     let memory = store.take(each * pool.threads())?;
     let rooms = Shared(memory.as_ptr());
@@ -121,11 +129,11 @@ pub(crate) unsafe fn piece(
     let (table, out, stride) = unsafe {
         let table = std::slice::from_raw_parts_mut(space.cast::<*const u8>(), room.addresses);
         match target.out {
-            Some(out) => {
+            Some(out) if room.elements == 0 => {
                 let at = rows.start * target.stride + columns.start;
                 (table, out.add(at * family.bytes), target.stride)
             }
-            None => (table, space.add(room.block_offset()), (last.first + last.width) - columns.start),
+            _ => (table, space.add(room.block_offset()), (last.first + last.width) - columns.start),
         }
     };
     lhs.addresses(rows.start, count, table);
@@ -135,6 +143,20 @@ pub(crate) unsafe fn piece(
         let shift = |range: Range<usize>, by: usize| range.start + by..range.end + by;
         let (rows, columns) = (shift(rows, target.origin.0), shift(columns, target.origin.1));
         sink(&Block { rows, columns, data: out, stride, worker });
+    } else if let Some(result) = target.out.filter(|_| room.elements > 0) {
+        let at = rows.start * target.stride + columns.start;
+        // SAFETY: the block has just been computed; the target is as the caller says.
+        unsafe {
+            let to = result.add(at * family.bytes);
+            copy_past(
+                out,
+                stride * family.bytes,
+                to,
+                target.stride * family.bytes,
+                count,
+                columns.len() * family.bytes,
+            );
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Left operands as kernels read them.
 
+use std::ops::Range;
+
 use warpforge_tensor::ElementType;
 
 use super::drive::Shared;
@@ -7,8 +9,9 @@ use super::kind::Engine;
 use super::memory::{Lent, MemoryError};
 use super::operand::{GemmError, Operand, Shape};
 use super::pack::{Copy, Part, copier};
-use super::packed::Format;
+use super::packed::{Arrangement, Format};
 use super::product::Gemm;
+use super::rows::MatrixRows;
 use crate::pool::Pool;
 
 impl Gemm {
@@ -63,52 +66,83 @@ impl Gemm {
 
     /// The distance of copied rows, in elements: not a multiple of a page, so that rows do not share the same few places
     /// of a cache.
-    pub(super) fn row_stride(&self, k: usize) -> usize {
+    fn row_stride(&self, k: usize) -> usize {
         let line = 64 / self.arrangement.format.bytes();
         let lines = self.arrangement.rows(k).div_ceil(line);
         (lines + usize::from(lines.is_multiple_of(8))) * line
     }
 
-    /// Copies rows of a left operand so that their elements lie side by side.
-    pub(super) unsafe fn copy_rows(
-        &self,
-        lhs: &Operand,
-        m: usize,
-        k: usize,
-        to: *mut u8,
-        stride: usize,
-        pool: Option<&Pool>,
-    ) -> Result<(), GemmError> {
+    /// How rows of a left operand are copied so that their elements lie side by side.
+    pub(super) fn row_copies(&self, lhs: &Operand, k: usize) -> Result<RowCopy<'_>, GemmError> {
+        let arrangement = &self.arrangement;
+        let copy = copier(arrangement.format, lhs.element, self.isa).ok_or_else(|| self.refuse(lhs))?;
+        let (stride, element) =
+            (self.row_stride(k) * arrangement.format.bytes(), arrangement.format.element());
+        Ok(RowCopy { lhs: *lhs, function: copy, arrangement, k, stride, element })
+    }
+}
+
+/// Copies of rows whose elements lie side by side.
+#[derive(Clone, Copy)]
+pub(super) struct RowCopy<'a> {
+    lhs: Operand,
+    function: Copy,
+    arrangement: &'a Arrangement,
+    /// Elements of a row.
+    pub(super) k: usize,
+    /// From one row of a copy to the next, in bytes.
+    pub(super) stride: usize,
+    /// The type of a copy's elements.
+    pub(super) element: ElementType,
+}
+
+// SAFETY: who makes copies promises that nobody writes to the rows meanwhile.
+unsafe impl Sync for RowCopy<'_> {}
+
+impl RowCopy<'_> {
+    /// Copies some rows.
+    ///
+    /// # Safety
+    ///
+    /// The operand has these rows; `to` has room for them and nobody else uses it.
+    pub(super) unsafe fn copy(&self, rows: Range<usize>, to: *mut u8) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            (self.function)(&Part {
+                source: self.lhs.at(rows.start, 0),
+                row_stride: self.lhs.row_stride,
+                column_stride: self.lhs.column_stride,
+                rows: rows.len(),
+                columns: self.k,
+                rows_written: rows.len(),
+                columns_written: self.arrangement.rows(self.k),
+                first_row: 0,
+                group: 1,
+                target: to,
+                target_stride: self.stride / self.arrangement.format.bytes(),
+            });
+        }
+    }
+
+    /// Copies some rows, by all workers of a pool.
+    ///
+    /// # Safety
+    ///
+    /// As for [`RowCopy::copy`].
+    pub(super) unsafe fn copy_by(&self, pool: &Pool, rows: Range<usize>, to: *mut u8) {
         /// Rows that are copied as one piece.
         const TOGETHER: usize = 16;
-        let copy = copier(self.arrangement.format, lhs.element, self.isa).ok_or_else(|| self.refuse(lhs))?;
         let to = Shared(to);
-        let bytes = self.arrangement.format.bytes();
-        let piece = |at: usize| {
+        pool.run(rows.len().div_ceil(TOGETHER), &|at, _| {
             let first = at * TOGETHER;
-            let rows = TOGETHER.min(m - first);
+            let these = rows.start + first..rows.end.min(rows.start + first + TOGETHER);
             // SAFETY: pieces do not overlap; the rest is as the caller promises.
-            unsafe {
-                copy(&Part {
-                    source: lhs.at(first, 0),
-                    row_stride: lhs.row_stride,
-                    column_stride: lhs.column_stride,
-                    rows,
-                    columns: k,
-                    rows_written: rows,
-                    columns_written: self.arrangement.rows(k),
-                    first_row: 0,
-                    group: 1,
-                    target: to.get().add(first * stride * bytes),
-                    target_stride: stride,
-                });
-            }
-        };
-        let pieces = m.div_ceil(TOGETHER);
-        match pool {
-            Some(pool) => pool.run(pieces, &|at, _| piece(at)),
-            None => (0..pieces).for_each(piece),
-        }
-        Ok(())
+            unsafe { self.copy(these, to.get().add(first * self.stride)) };
+        });
+    }
+
+    /// Copied rows as kernels read them.
+    pub(super) fn rows(&self, data: *const u8) -> MatrixRows {
+        MatrixRows { data, stride: self.stride, k: self.k, element: self.element }
     }
 }

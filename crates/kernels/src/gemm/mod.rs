@@ -24,6 +24,7 @@ mod product;
 mod rhs;
 pub(crate) mod rows;
 mod single;
+mod stripes;
 #[cfg(test)]
 mod tests;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

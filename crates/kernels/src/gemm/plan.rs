@@ -48,6 +48,7 @@ pub(crate) struct Cut {
     /// Panels of a piece.
     pub(super) panels: usize,
     m: usize,
+    n: usize,
     all_panels: usize,
     /// Which pieces follow each other.
     order: Order,
@@ -93,12 +94,34 @@ impl Cut {
         let pieces = if left_bytes > LARGE_LEFT { LARGE_PIECES } else { PIECES };
         let for_balance = (all_panels * row_pieces / pieces).max(1);
         let panel_pieces = all_panels.div_ceil(most_panels.min(for_balance)).max(1);
-        Self { rows, panels: all_panels.div_ceil(panel_pieces).max(1), m: shape.m, all_panels, order }
+        Self {
+            rows,
+            panels: all_panels.div_ceil(panel_pieces).max(1),
+            m: shape.m,
+            n: shape.n,
+            all_panels,
+            order,
+        }
     }
 
     /// How many pieces there are.
     pub(super) fn pieces(&self) -> usize {
         self.m.div_ceil(self.rows) * self.all_panels.div_ceil(self.panels)
+    }
+
+    /// Elements of the result.
+    pub(super) fn elements(&self) -> usize {
+        self.m.saturating_mul(self.n)
+    }
+
+    /// How many pieces there are below each other.
+    pub(super) fn row_pieces(&self) -> usize {
+        self.m.div_ceil(self.rows)
+    }
+
+    /// The rows of the pieces beside each other.
+    pub(super) fn piece_rows(&self, at: usize) -> Range<usize> {
+        at * self.rows..self.m.min((at + 1) * self.rows)
     }
 
     /// The panels of the pieces of a row.

@@ -5,12 +5,14 @@ use std::marker::PhantomData;
 use warpforge_tensor::ElementType;
 
 use super::drive::{Target, drive};
+use super::kernel::Family;
 use super::kind::{Engine, Kind, choose};
 use super::memory::Store;
 use super::operand::{GemmError, Operand, Rhs, Shape};
 use super::packed::{Arrangement, PackedView};
 use super::plan::{Cut, Order, Wishes, piece_rows};
 use super::rows::{MatrixRows, Rows};
+use super::stripes::{self, Stripes};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::tiles;
 use crate::block::Sink;
@@ -217,30 +219,41 @@ impl Gemm {
         if shape.m == 0 || shape.n == 0 {
             return Ok(());
         }
-        let bytes = self.arrangement.format.bytes();
         if self.reads_in_place(lhs) && !self.worth_copying(lhs, shape) {
             let rows = MatrixRows::of(lhs, shape.k);
             // SAFETY: as the caller promises.
             return unsafe { self.rows_product(pool, shape, &rows, rhs, target) };
         }
-        let stride = self.row_stride(shape.k);
-        let at_once = (PACKED_AT_ONCE / (stride * bytes).max(1)).max(64).min(shape.m);
-        let memory = self.store.take(at_once.saturating_mul(stride * bytes))?;
+        let copies = self.row_copies(lhs, shape.k)?;
+        if let Engine::Vectors(family) = self.engine {
+            let cut = self.cut(shape, family);
+            if let Some(stripes) = Stripes::of(&cut, copies.stride, pool.threads()) {
+                // SAFETY: as the caller promises.
+                unsafe { stripes::drive(pool, &self.store, family, &cut, stripes, &copies, rhs, target)? };
+                return Ok(());
+            }
+        }
+        let at_once = (PACKED_AT_ONCE / copies.stride.max(1)).max(64).min(shape.m);
+        let memory = self.store.take(at_once.saturating_mul(copies.stride))?;
         for first in (0..shape.m).step_by(at_once) {
             let m = at_once.min(shape.m - first);
             // SAFETY: as the caller promises; the memory has room for so many rows.
             unsafe {
-                let part = Operand { data: lhs.at(first, 0), ..*lhs };
-                self.copy_rows(&part, m, shape.k, memory.as_ptr(), stride, Some(pool))?;
-                let element = self.arrangement.format.element();
-                let data = memory.as_ptr();
-                let rows = MatrixRows { data, stride: stride * bytes, k: shape.k, element };
+                copies.copy_by(pool, first..first + m, memory.as_ptr());
+                let rows = copies.rows(memory.as_ptr());
                 let out = target.out.map(|out| out.add(first * target.stride * self.result_bytes(&target)));
                 let origin = (target.origin.0 + first, target.origin.1);
                 self.rows_product(pool, Shape { m, ..shape }, &rows, rhs, Target { out, origin, ..target })?;
             }
         }
         Ok(())
+    }
+
+    /// How a product by vectors is cut into pieces.
+    fn cut(&self, shape: Shape, family: &Family) -> Cut {
+        let many_rows = piece_rows(shape, &self.arrangement);
+        let wishes = Wishes { tile_rows: family.rows, many_rows, order: Order::Panels };
+        Cut::new(shape, &self.arrangement, wishes)
     }
 
     /// The product of rows, which are given by their addresses and of a type that kernels read, and a packed operand.
@@ -260,9 +273,7 @@ impl Gemm {
         unsafe {
             match self.engine {
                 Engine::Vectors(family) => {
-                    let many_rows = piece_rows(shape, &self.arrangement);
-                    let wishes = Wishes { tile_rows: family.rows, many_rows, order: Order::Panels };
-                    let cut = Cut::new(shape, &self.arrangement, wishes);
+                    let cut = self.cut(shape, family);
                     drive(pool, &self.store, family, &cut, rows, rhs, target)?;
                 }
                 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

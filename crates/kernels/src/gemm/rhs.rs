@@ -10,12 +10,16 @@ use super::packed::{Arrangement, PackedRhs, PackedView};
 use super::product::Gemm;
 use crate::pool::Pool;
 
-/// How many panels one piece packs at most: whole pages of the source's rows.
+/// How many panels one piece packs at most where elements of a row lie apart.
 const PANELS_TOGETHER: usize = 8;
-/// How many rows of a panel are packed before the next panel's.
-const ROWS_TOGETHER: usize = 32;
-/// How many pieces packing has at least, where there are panels enough.
+/// How many pieces packing has then at least, where there are panels enough.
 const PACKING_PIECES: usize = 8;
+/// How many panels one piece packs at most where rows lie side by side: rows are read as far as they go.
+const PANELS_ALONG: usize = 64;
+/// How many rows such a piece has.
+const ROWS_EACH: usize = 64;
+/// How many rows of all its panels together are packed before the first panel's next ones: what is read is still near.
+const ROWS_TOGETHER: usize = 256;
 
 impl Gemm {
     /// Packs a right operand of `k` rows and `n` columns once for many products.
@@ -112,29 +116,39 @@ impl Gemm {
             copier(self.arrangement.format, first.element, self.isa).ok_or_else(|| self.refuse(first))?;
         let (arrangement, to, k) = (self.arrangement, Shared(to), taps.len() * run);
         let panels = arrangement.panels(n);
-        let together = (panels / PACKING_PIECES).clamp(1, PANELS_TOGETHER);
-        // Where rows lie side by side, those of several panels are read while their pages are at hand.
-        let depth = if first.column_stride == 1 { ROWS_TOGETHER } else { run.max(1) };
+        let along = first.column_stride == 1;
+        // Rows that end within a group of them are followed by those of the next matrix, in their order.
+        let apart = taps.len() == 1 || run.is_multiple_of(arrangement.group);
+        let rows_each = if along && apart { ROWS_EACH } else { k.max(1) };
+        let together = match along {
+            true => PANELS_ALONG.min(panels.max(1)),
+            false => (panels / PACKING_PIECES).clamp(1, PANELS_TOGETHER),
+        };
+        let depth = if along { (ROWS_TOGETHER / together).clamp(8, 32) } else { run.max(1) };
+        let panel_pieces = panels.div_ceil(together);
         let pack = |at: usize| {
-            let panels = at * together..panels.min((at + 1) * together);
-            for (tap, rhs) in taps.iter().enumerate() {
-                for row in (0..run).step_by(depth) {
-                    let rows = depth.min(run - row);
-                    let last = tap + 1 == taps.len() && row + rows == run;
-                    let padding = if last { arrangement.rows(k) - k } else { 0 };
+            let (beside, below) = (at % panel_pieces, at / panel_pieces);
+            let panels = beside * together..panels.min((beside + 1) * together);
+            let rows = below * rows_each..k.min((below + 1) * rows_each);
+            for (tap, rhs) in taps.iter().enumerate().take(rows.end.div_ceil(run)).skip(rows.start / run) {
+                let first = tap * run;
+                let rows = rows.start.saturating_sub(first)..run.min(rows.end - first);
+                for row in rows.clone().step_by(depth) {
+                    let count = depth.min(rows.end - row);
+                    let padding = if first + row + count == k { arrangement.rows(k) - k } else { 0 };
                     for panel in panels.clone() {
                         let panel = arrangement.panel(n, panel);
-                        // SAFETY: panels do not overlap; the rest is as the caller promises.
+                        // SAFETY: pieces do not overlap; the rest is as the caller promises.
                         unsafe {
                             copy(&Part {
                                 source: rhs.at(row, panel.first),
                                 row_stride: rhs.row_stride,
                                 column_stride: rhs.column_stride,
-                                rows,
+                                rows: count,
                                 columns: panel.columns,
-                                rows_written: rows + padding,
+                                rows_written: count + padding,
                                 columns_written: panel.width,
-                                first_row: tap * run + row,
+                                first_row: first + row,
                                 group: arrangement.group,
                                 target: to.get().add(arrangement.offset(k, &panel)),
                                 target_stride: panel.width * arrangement.group,
@@ -144,7 +158,7 @@ impl Gemm {
                 }
             }
         };
-        let pieces = panels.div_ceil(together);
+        let pieces = panel_pieces * k.div_ceil(rows_each);
         match pool {
             Some(pool) => pool.run(pieces, &|at, _| pack(at)),
             None => (0..pieces).for_each(pack),

@@ -49,18 +49,16 @@ impl Gemm {
         if m == 0 || rhs.n == 0 {
             return Ok(());
         }
-        let (bytes, stride_of_copy) = (self.arrangement.format.bytes(), self.row_stride(k));
-        let in_place = self.reads_in_place(lhs);
-        let copy_bytes = if in_place { 0 } else { m.saturating_mul(stride_of_copy * bytes) };
-        let copy_bytes = copy_bytes.next_multiple_of(64);
+        let copy = if self.reads_in_place(lhs) { None } else { Some(self.row_copies(lhs, k)?) };
+        let copy_bytes = copy.map_or(0, |copy| m.saturating_mul(copy.stride)).next_multiple_of(64);
         let room = scratch.room(copy_bytes.saturating_add(self.packed_rows_len(m, k)))?;
-        let rows = if in_place {
-            MatrixRows::of(lhs, k)
-        } else {
-            // SAFETY: as the caller promises; the room begins with that of the copy.
-            unsafe { self.copy_rows(lhs, m, k, room, stride_of_copy, None)? };
-            let element = self.arrangement.format.element();
-            MatrixRows { data: room, stride: stride_of_copy * bytes, k, element }
+        let rows = match copy {
+            None => MatrixRows::of(lhs, k),
+            Some(copy) => {
+                // SAFETY: as the caller promises; the room begins with that of the copy.
+                unsafe { copy.copy(0..m, room) };
+                copy.rows(room)
+            }
         };
         match self.engine {
             Engine::Vectors(family) => {

@@ -12,7 +12,7 @@ use crate::block::Block;
 use crate::isa::Isa;
 use crate::pool::Pool;
 
-const SHAPES: [(usize, usize, usize); 18] = [
+const SHAPES: [(usize, usize, usize); 19] = [
     (0, 5, 3),
     (5, 0, 3),
     (5, 3, 0),
@@ -31,6 +31,7 @@ const SHAPES: [(usize, usize, usize); 18] = [
     (3, 331, 515),
     (70, 520, 1024),
     (290, 33, 600),
+    (1603, 60, 21),
 ];
 
 /// A matrix of random small numbers that are exact in all types, with its values.
@@ -173,7 +174,7 @@ fn sinks_see_every_element_once_and_whole() {
     for gemm in all() {
         let kind = gemm.kind();
         let (sum, size) = (kind.sum(), size_of_element(kind.sum()));
-        for shape in [(70, 130, 20), (1, 5, 3), (300, 64, 700), (9, 9, 0)] {
+        for shape in [(70, 130, 20), (1, 5, 3), (300, 64, 700), (9, 9, 0), (900, 70, 6)] {
             let (m, n, k) = shape;
             let lhs = Matrix::random(&mut random, m, k, elements(kind)[0]);
             let rhs = Matrix::random(&mut random, k, n, elements(kind)[0]);
@@ -212,29 +213,30 @@ fn sinks_see_every_element_once_and_whole() {
 #[test]
 fn bits_do_not_depend_on_the_number_of_threads() {
     let mut random = fastrand::Rng::with_seed(3);
-    let (m, n, k) = (130, 200, 1000);
-    let floats =
-        |random: &mut fastrand::Rng, count| (0..count).map(|_| random.f32() - 0.5).collect::<Vec<_>>();
-    let (lhs, rhs) = (floats(&mut random, m * k), floats(&mut random, k * n));
-    let operand = |data: &[f32], columns| Operand {
-        data: data.as_ptr().cast(),
-        element: ElementType::F32,
-        row_stride: columns,
-        column_stride: 1,
-    };
-    for kind in [Kind::F32, Kind::Bf16] {
-        let gemm = Gemm::new(kind);
-        let results = [1, 2, 3].map(|threads| {
-            let mut out = vec![0f32; m * n];
-            // SAFETY: the matrices and the result have these sizes.
-            unsafe {
-                let (lhs, rhs) = (operand(&lhs, k), Rhs::Strided(operand(&rhs, n)));
-                let out = Some(out.as_mut_ptr().cast());
-                gemm.product(&pool(threads), Shape { m, n, k }, &lhs, rhs, out, n, None).unwrap();
-            }
-            out.into_iter().map(f32::to_bits).collect::<Vec<_>>()
-        });
-        assert!(results.iter().all(|result| *result == results[0]), "{kind:?}");
+    // Of the second product the left operand lies column by column, so that workers copy stripes of its rows.
+    for (m, n, k, turned) in [(130, 200, 1000, false), (1601, 70, 300, true)] {
+        let mut floats = |count| (0..count).map(|_| random.f32() - 0.5).collect::<Vec<_>>();
+        let (lhs, rhs) = (floats(m * k), floats(k * n));
+        let operand = |data: &[f32], row_stride, column_stride| Operand {
+            data: data.as_ptr().cast(),
+            element: ElementType::F32,
+            row_stride,
+            column_stride,
+        };
+        for kind in [Kind::F32, Kind::Bf16] {
+            let gemm = Gemm::new(kind);
+            let results = [1, 2, 3].map(|threads| {
+                let mut out = vec![0f32; m * n];
+                // SAFETY: the matrices and the result have these sizes.
+                unsafe {
+                    let lhs = if turned { operand(&lhs, 1, m) } else { operand(&lhs, k, 1) };
+                    let (rhs, out) = (Rhs::Strided(operand(&rhs, n, 1)), Some(out.as_mut_ptr().cast()));
+                    gemm.product(&pool(threads), Shape { m, n, k }, &lhs, rhs, out, n, None).unwrap();
+                }
+                out.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+            });
+            assert!(results.iter().all(|result| *result == results[0]), "{kind:?}, {m} rows");
+        }
     }
 }
 
@@ -342,28 +344,33 @@ fn rounded_products_are_the_nearest_to_the_sums() {
 fn large_results_are_right_where_they_are_written_past_the_caches() {
     let (m, n, k) = (2065, 2072, 33);
     let mut random = fastrand::Rng::with_seed(8);
-    let gemm = Gemm::new(Kind::Bf16);
     let mut lhs = Matrix::random(&mut random, m, k, ElementType::F32);
     while lhs.strides.1 != 1 {
         lhs = Matrix::random(&mut random, m, k, ElementType::F32);
     }
     let rhs = Matrix::random(&mut random, k, n, ElementType::BF16);
     let want = expected(&lhs, &rhs, (m, n, k));
-    let stride = n.next_multiple_of(32);
-    let memory = Memory::new(m * stride * size_of::<f32>()).unwrap();
     let (shape, right) = (Shape { m, n, k }, Rhs::Strided(rhs.operand()));
-    // SAFETY: the matrices and the result have these sizes.
-    unsafe {
-        gemm.product(&pool(2), shape, &lhs.operand(), right, Some(memory.as_ptr()), stride, None).unwrap();
-        let sums = std::slice::from_raw_parts(memory.as_ptr().cast::<f32>(), m * stride);
-        for (got, want) in sums.chunks(stride).zip(want.chunks(n)) {
-            assert!(got.iter().zip(want).all(|(got, want)| f64::from(*got) == *want));
-        }
-        if gemm.rounds() {
-            gemm.rounded_product(&pool(2), shape, &lhs.operand(), right, memory.as_ptr(), stride).unwrap();
-            let rounded = std::slice::from_raw_parts(memory.as_ptr().cast::<bf16>(), m * stride);
-            for (got, want) in rounded.chunks(stride).zip(want.chunks(n)) {
-                assert!(got.iter().zip(want).all(|(got, want)| *got == bf16::from_f32(*want as f32)));
+    for (gemm, stride) in
+        [(Kind::Bf16, n.next_multiple_of(32)), (Kind::F32, n.next_multiple_of(16)), (Kind::F32, n)]
+            .map(|(kind, stride)| (Gemm::new(kind), stride))
+    {
+        let memory = Memory::new(m * stride * size_of::<f32>()).unwrap();
+        // SAFETY: the matrices and the result have these sizes.
+        unsafe {
+            gemm.product(&pool(2), shape, &lhs.operand(), right, Some(memory.as_ptr()), stride, None)
+                .unwrap();
+            let sums = std::slice::from_raw_parts(memory.as_ptr().cast::<f32>(), m * stride);
+            for (got, want) in sums.chunks(stride).zip(want.chunks(n)) {
+                assert!(got.iter().zip(want).all(|(got, want)| f64::from(*got) == *want));
+            }
+            if gemm.rounds() {
+                gemm.rounded_product(&pool(2), shape, &lhs.operand(), right, memory.as_ptr(), stride)
+                    .unwrap();
+                let rounded = std::slice::from_raw_parts(memory.as_ptr().cast::<bf16>(), m * stride);
+                for (got, want) in rounded.chunks(stride).zip(want.chunks(n)) {
+                    assert!(got.iter().zip(want).all(|(got, want)| *got == bf16::from_f32(*want as f32)));
+                }
             }
         }
     }

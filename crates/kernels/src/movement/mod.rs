@@ -16,6 +16,7 @@ mod gather;
 mod keys;
 mod nest;
 mod pad;
+mod past;
 mod pointer;
 mod prefetch;
 mod scatter;
@@ -35,6 +36,7 @@ pub use gather::{Gather, GatherSpec};
 pub use keys::Comparison;
 pub(crate) use nest::{Loop, PAST_CACHES};
 pub use pad::{Edge, Pad};
+pub(crate) use past::copy_past;
 pub(crate) use pointer::Shared;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub(crate) use prefetch::fence;
