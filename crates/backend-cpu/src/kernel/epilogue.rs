@@ -23,8 +23,16 @@ pub(super) fn only_rounds(epilogue: &Epilogue) -> bool {
         && epilogue.body.output.is_dense()
 }
 
+/// What a worker needs for a block, kept from block to block.
+struct Room {
+    scratch: Scratch,
+    inputs: Vec<*const u8>,
+    outputs: Vec<*mut u8>,
+}
+
 thread_local! {
-    static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::new()) };
+    static ROOM: RefCell<Room> =
+        const { RefCell::new(Room { scratch: Scratch::new(), inputs: Vec::new(), outputs: Vec::new() }) };
 }
 
 /// A loop over blocks.
@@ -90,20 +98,20 @@ impl Blocks {
     ///
     /// As for [`Blocks::run`]; there are as many divisors as rows.
     pub(super) unsafe fn run_with(&self, memory: &Memory<'_>, block: &Block, divisors: Option<*mut u8>) {
-        // The tile's own address is never looked at.
-        let mut inputs: Vec<*const u8> = self.inputs.iter().map(|&id| memory.read(id)).collect();
-        let mut outputs = vec![memory.write(self.output)];
-        if let Some(divisors) = divisors {
-            inputs.push(divisors.cast_const());
-            outputs.push(divisors);
-        }
-        SCRATCH.with_borrow_mut(|scratch| {
+        ROOM.with_borrow_mut(|Room { scratch, inputs, outputs }| {
+            // The tile's own address is never looked at.
+            inputs.clear();
+            inputs.extend(self.inputs.iter().map(|&id| memory.read(id)));
+            inputs.extend(divisors.map(<*mut u8>::cast_const));
+            outputs.clear();
+            outputs.push(memory.write(self.output));
+            outputs.extend(divisors);
             // SAFETY: as the caller promises.
             unsafe {
                 self.program.run_block(
                     scratch,
-                    &inputs,
-                    &outputs,
+                    inputs,
+                    outputs,
                     block.rows.clone(),
                     block.columns.clone(),
                     block.data,
