@@ -139,24 +139,20 @@ pub(crate) unsafe fn piece(
     lhs.addresses(rows.start, count, table);
     // SAFETY: the addresses have just been written; the rest is as the caller promises.
     unsafe { multiply(family, lhs, rhs, table, count, panels, out, stride, false) };
-    if let Some(sink) = target.sink {
-        let shift = |range: Range<usize>, by: usize| range.start + by..range.end + by;
-        let (rows, columns) = (shift(rows, target.origin.0), shift(columns, target.origin.1));
-        sink(&Block { rows, columns, data: out, stride, worker });
-    } else if let Some(result) = target.out.filter(|_| room.elements > 0) {
-        let at = rows.start * target.stride + columns.start;
-        // SAFETY: the block has just been computed; the target is as the caller says.
-        unsafe {
-            let to = result.add(at * family.bytes);
-            copy_past(
-                out,
-                stride * family.bytes,
-                to,
-                target.stride * family.bytes,
-                count,
-                columns.len() * family.bytes,
-            );
+    match (target.sink, target.out) {
+        (Some(sink), _) => {
+            let shift = |range: Range<usize>, by: usize| range.start + by..range.end + by;
+            let (rows, columns) = (shift(rows, target.origin.0), shift(columns, target.origin.1));
+            sink(&Block { rows, columns, data: out, stride, worker });
         }
+        (None, Some(result)) if room.elements > 0 => {
+            let at = (rows.start * target.stride + columns.start) * family.bytes;
+            let [from_stride, to_stride, bytes] =
+                [stride, target.stride, columns.len()].map(|n| n * family.bytes);
+            // SAFETY: the block has just been computed; the target is as the caller says.
+            unsafe { copy_past(out, from_stride, result.add(at), to_stride, count, bytes) };
+        }
+        (None, _) => {}
     }
 }
 

@@ -76,9 +76,8 @@ impl Gemm {
     pub(super) fn row_copies(&self, lhs: &Operand, k: usize) -> Result<RowCopy<'_>, GemmError> {
         let arrangement = &self.arrangement;
         let copy = copier(arrangement.format, lhs.element, self.isa).ok_or_else(|| self.refuse(lhs))?;
-        let (stride, element) =
-            (self.row_stride(k) * arrangement.format.bytes(), arrangement.format.element());
-        Ok(RowCopy { lhs: *lhs, function: copy, arrangement, k, stride, element })
+        let stride = self.row_stride(k) * arrangement.format.bytes();
+        Ok(RowCopy { lhs: *lhs, function: copy, arrangement, k, stride })
     }
 }
 
@@ -88,12 +87,9 @@ pub(super) struct RowCopy<'a> {
     lhs: Operand,
     function: Copy,
     arrangement: &'a Arrangement,
-    /// Elements of a row.
-    pub(super) k: usize,
+    k: usize,
     /// From one row of a copy to the next, in bytes.
     pub(super) stride: usize,
-    /// The type of a copy's elements.
-    pub(super) element: ElementType,
 }
 
 // SAFETY: who makes copies promises that nobody writes to the rows meanwhile.
@@ -143,6 +139,6 @@ impl RowCopy<'_> {
 
     /// Copied rows as kernels read them.
     pub(super) fn rows(&self, data: *const u8) -> MatrixRows {
-        MatrixRows { data, stride: self.stride, k: self.k, element: self.element }
+        MatrixRows { data, stride: self.stride, k: self.k, element: self.arrangement.format.element() }
     }
 }

@@ -106,7 +106,7 @@ impl Cut {
 
     /// How many pieces there are.
     pub(super) fn pieces(&self) -> usize {
-        self.m.div_ceil(self.rows) * self.all_panels.div_ceil(self.panels)
+        self.row_pieces() * self.all_panels.div_ceil(self.panels)
     }
 
     /// Elements of the result.
@@ -132,13 +132,13 @@ impl Cut {
 
     /// The rows and panels of a piece.
     pub(super) fn piece(&self, at: usize) -> (Range<usize>, Range<usize>) {
-        let (row_pieces, panel_pieces) = (self.m.div_ceil(self.rows), self.all_panels.div_ceil(self.panels));
+        let (row_pieces, panel_pieces) = (self.row_pieces(), self.all_panels.div_ceil(self.panels));
         let (row, panel) = match self.order {
             Order::Panels => (at % row_pieces, at / row_pieces),
             Order::Rows => (at / panel_pieces, at % panel_pieces),
         };
-        let (row, panel) = (row * self.rows, panel * self.panels);
-        (row..(row + self.rows).min(self.m), panel..(panel + self.panels).min(self.all_panels))
+        let first = panel * self.panels;
+        (self.piece_rows(row), first..(first + self.panels).min(self.all_panels))
     }
 }
 

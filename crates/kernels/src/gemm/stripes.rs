@@ -10,7 +10,6 @@ use super::lhs::RowCopy;
 use super::memory::{MemoryError, Store};
 use super::packed::PackedView;
 use super::plan::Cut;
-use super::rows::MatrixRows;
 use crate::pool::Pool;
 
 /// Bytes of a stripe at most: half of a second-level cache.
@@ -86,8 +85,8 @@ pub(super) unsafe fn drive(
             if copied[worker].swap(stripe, Ordering::Relaxed) != stripe {
                 lhs.copy(rows.clone(), copy);
             }
-            let first = copy.wrapping_sub(rows.start * lhs.stride);
-            let lhs = MatrixRows { data: first, stride: lhs.stride, k: lhs.k, element: lhs.element };
+            // Rows are counted from the first of all.
+            let lhs = lhs.rows(copy.wrapping_sub(rows.start * lhs.stride));
             for panels in &parts[these] {
                 let space = copy.add(copy_bytes);
                 piece(family, &lhs, rhs, &target, rows.clone(), panels.clone(), room, space, worker);
