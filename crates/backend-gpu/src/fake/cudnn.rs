@@ -19,7 +19,7 @@ pub(super) fn functions() -> Functions {
         0
     }
     unsafe extern "C" fn set(_: Handle, attribute: i32, ty: i32, count: i64, values: *const c_void) -> i32 {
-        // Types of numbers: those of 64 bits are a list, those of 32 bits are one.
+        // Types of numbers: those of 64 bits are a list, those of 32 bits and truths are one.
         let text = match ty {
             // SAFETY: there are so many values of that type.
             3 => unsafe {
@@ -31,6 +31,8 @@ pub(super) fn functions() -> Functions {
             .join(" "),
             // SAFETY: as above.
             1 | 14 | 18 => unsafe { *values.cast::<i32>() }.to_string(),
+            // SAFETY: as above.
+            2 => unsafe { *values.cast::<bool>() }.to_string(),
             _ => return 0,
         };
         note(format!("attribute {attribute} = {text}"))
@@ -43,10 +45,10 @@ pub(super) fn functions() -> Functions {
         count: *mut i64,
         values: *mut c_void,
     ) -> i32 {
-        // One proposal, and no workspace.
+        // One proposal, whose engine has no notes, and no workspace.
         // SAFETY: callers give the address of a variable, and room for at least one value.
         unsafe {
-            *count = 1;
+            *count = i64::from(attribute != 1303);
             if attribute == 402 {
                 *values.cast::<i64>() = 0;
             }

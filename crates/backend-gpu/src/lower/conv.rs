@@ -5,7 +5,7 @@ use warpforge_fusion::cluster::{BodyOp, Epilogue, Kind, Operand, Product};
 use warpforge_fusion::graph::Conv;
 use warpforge_fusion::{Graph, Id, Op, View};
 use warpforge_ir::OpKind;
-use warpforge_tensor::{ElementType, FloatType};
+use warpforge_tensor::{ElementType, FloatType, Tensor};
 
 use super::Task;
 use super::epilogue::{converted, is_like_tile, is_per_column, is_whole, number};
@@ -127,7 +127,7 @@ pub(super) fn call(
 ) -> Result<Option<ConvCall>, String> {
     let graph = &operands.graph;
     let Op::Conv(conv) = graph.node(product.node).op.clone() else { return Ok(None) };
-    let chain = match &product.epilogue {
+    let mut chain = match &product.epilogue {
         None => Vec::new(),
         Some(epilogue) => match chain(graph, epilogue, output) {
             Some(chain) => chain,
@@ -140,6 +140,9 @@ pub(super) fn call(
         return Ok(None);
     }
     let output_dims = graph.node(product.node).dims.clone();
+    if vendor == Some(Vendor::Cuda) && output_dims.last() == Some(&1) {
+        numbers_to_memory(operands, &mut chain)?;
+    }
     let element = match (own, options.products) {
         (ElementType::Float(FloatType::F32), Rounding::Bf16) => ElementType::Float(FloatType::Bf16),
         (ElementType::Float(FloatType::F32), Rounding::F16) => ElementType::Float(FloatType::F16),
@@ -171,6 +174,19 @@ pub(super) fn call(
         chain,
         exact,
     }))
+}
+
+/// Makes constants of the numbers in a chain on a result of one channel, so that they lie on the device. As numbers they lie on
+/// the host, but have the sizes of a bias for one channel, and cuDNN (9.19) takes them for one: a kernel of its engine for a
+/// convolution with bias then reads the host's address on the device.
+fn numbers_to_memory(operands: &mut Operands, chain: &mut [Link]) -> Result<(), String> {
+    for taken in chain.iter_mut().filter_map(|link| link.with.as_mut()) {
+        if let Taken::Number(number) = *taken {
+            let tensor = Tensor::from_slice(&[1], &[number]).map_err(|error| error.to_string())?;
+            *taken = Taken::Channels(operands.constant(tensor)?);
+        }
+    }
+    Ok(())
 }
 
 /// Windows of at least two dimensions.

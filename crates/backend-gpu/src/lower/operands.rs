@@ -6,7 +6,7 @@ use warpforge_codegen::{Options, emit};
 use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Cluster, Kind, Operand};
 use warpforge_fusion::{Graph, Id, Node, Op, View};
 use warpforge_ir::OpKind;
-use warpforge_tensor::ElementType;
+use warpforge_tensor::{ElementType, Tensor};
 
 use super::{Task, Way};
 
@@ -84,6 +84,23 @@ impl Operands {
         self.add(tasks, options, node, body)
     }
 
+    /// Adds a constant.
+    ///
+    /// # Errors
+    ///
+    /// When there are too many values.
+    pub(super) fn constant(&mut self, tensor: Tensor) -> Result<Id, String> {
+        let (element, dims) = (tensor.element_type(), tensor.dims().to_vec());
+        self.push(Node { op: Op::Constant(tensor), inputs: Vec::new(), element, dims, origin: None }, true)
+    }
+
+    fn push(&mut self, node: Node, known: bool) -> Result<Id, String> {
+        let id = Id(u32::try_from(self.graph.nodes.len()).map_err(|_| "too many values".to_owned())?);
+        self.graph.nodes.push(node);
+        self.known.push(known);
+        Ok(id)
+    }
+
     /// Adds a value that a loop gives.
     ///
     /// # Errors
@@ -96,10 +113,8 @@ impl Operands {
         node: Node,
         body: Body,
     ) -> Result<Id, String> {
-        let id = Id(u32::try_from(self.graph.nodes.len()).map_err(|_| "too many values".to_owned())?);
         let known = node.inputs.iter().all(|&input| self.is_known(input));
-        self.graph.nodes.push(node);
-        self.known.push(known);
+        let id = self.push(node, known)?;
         let cluster = Cluster { kind: Kind::Loop(body), output: id, nodes: vec![id] };
         let emitted = emit(&self.graph, &cluster, options).map_err(|error| error.to_string())?;
         let task = Task::new(cluster, Way::Emitted(emitted));

@@ -255,6 +255,21 @@ fn attention_with_a_known_mask_is_one_call_that_takes_shared_keys_and_gives_any_
 }
 
 #[test]
+fn numbers_on_a_result_of_one_channel_lie_on_the_device() {
+    let inputs = |channels| [input(&[2, 64, 64, 32]), input(&[channels, 32, 1, 1])];
+    // Of many channels, cuDNN is given the numbers of the product and the sum on the host.
+    for (channels, on_host) in [(1, 0), (48, 2)] {
+        let text = programs::convolution_with_numbers("f32", channels, &["multiply", "add", "maximum"]);
+        let compiled = compiled_with(&text, Vendor::Cuda, true);
+        let calls = fake::calls();
+        let found = calls.iter().filter(|call| *call == "attribute 908 = true").count();
+        assert_eq!(found, on_host, "{calls:?}");
+        let name = format!("library convolution {channels}x1x1x32 over 2x64x64x32 f32 + 3 operations");
+        assert_eq!(steps(&compiled, &inputs(channels)).last(), Some(&name));
+    }
+}
+
+#[test]
 fn what_is_known_before_a_run_is_computed_before_it() {
     let text = "func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
     %i = stablehlo.iota dim = 0 : tensor<64x64xf32>

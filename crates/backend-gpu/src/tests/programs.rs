@@ -163,3 +163,26 @@ pub(crate) fn relu_training(element: &str, [m, n, k, after]: [usize; 4], gate: &
     return %r, %d, %dw, %db : {r}, {y}, {w}, {b}\n}}"
     )
 }
+
+/// A convolution to so many channels and operations on every result, each with the same number, or zero for `maximum`.
+pub(crate) fn convolution_with_numbers(element: &str, channels: usize, ops: &[&str]) -> String {
+    let (x, w) = (format!("tensor<2x64x64x32x{element}>"), format!("tensor<{channels}x32x1x1x{element}>"));
+    let y = format!("tensor<2x64x64x{channels}x{element}>");
+    let lines: Vec<String> = ops
+        .iter()
+        .enumerate()
+        .map(|(at, &op)| {
+            let number = if op == "maximum" { "zero" } else { "number" };
+            format!("%{} = stablehlo.{op} %{at}, %{number} : {y}\n    ", at + 1)
+        })
+        .collect();
+    format!(
+        "func.func @main(%x: {x}, %w: {w}) -> {y} {{
+    %number = stablehlo.constant dense<0.25> : {y}
+    %zero = stablehlo.constant dense<0.0> : {y}
+    %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[o, i, 0, 1]->[b, 0, 1, f], window = {{}} {{feature_group_count = 1 : i64, batch_group_count = 1 : i64}} : ({x}, {w}) -> {y}
+    {}return %{} : {y}\n}}",
+        lines.concat(),
+        ops.len()
+    )
+}

@@ -1,6 +1,7 @@
 //! Convolutions and attention.
 
 use crate::case::Case;
+use crate::programs::convolution_with_numbers;
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut all = Vec::new();
@@ -22,6 +23,7 @@ pub(crate) fn cases() -> Vec<Case> {
     return %r : tensor<2x5x4x4xf32>\n}",
         1e-5,
     ));
+    all.extend(numbers());
     for (element, within) in [("f32", 1e-5), ("bf16", 3e-2), ("f16", 1e-2)] {
         for (masked, name) in [
             (Masked::No, "attention"),
@@ -38,6 +40,27 @@ pub(crate) fn cases() -> Vec<Case> {
     for (masked, name) in [(Masked::No, "attention"), (Masked::Causal, "causal_attention")] {
         let text = attention("bf16", &shared, masked);
         all.push(Case::new(format!("{name}_of_shared_keys"), text, 3e-2).with_step("8 of 2x"));
+    }
+    all
+}
+
+/// Convolutions with numbers that cuDNN may take for a bias, where there is one channel, or may not.
+fn numbers() -> Vec<Case> {
+    let mut all = Vec::new();
+    for (channels, to) in [(1, "one_channel"), (48, "many_channels")] {
+        let chains: [&[&str]; 5] =
+            [&["add"], &["add", "maximum"], &["multiply"], &["multiply", "add", "maximum"], &["subtract"]];
+        for ops in chains {
+            let (name, text) = (ops.join("_"), convolution_with_numbers("f32", channels, ops));
+            let case = Case::new(format!("convolution_to_{to}_{name}"), text, 1e-5);
+            all.push(case.with_step("library convolution"));
+        }
+        for (element, within) in [("bf16", 2e-2), ("f16", 5e-3)] {
+            let text = convolution_with_numbers(element, channels, &["add", "maximum"]);
+            all.push(Case::new(format!("convolution_to_{to}_{element}"), text, within));
+        }
+        let text = convolution_with_numbers("f32", channels, &["add", "maximum"]);
+        all.push(Case::new(format!("convolution_to_{to}"), text, 3e-3).in_precision("tf32"));
     }
     all
 }
