@@ -41,10 +41,10 @@ pub(crate) struct CpuArgs {
     #[arg(long, value_name = "ENGINE", value_delimiter = ',')]
     engines: Vec<String>,
     /// How often everybody has a turn
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
     /// How long a turn is, in seconds
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 0.4)]
     seconds: f64,
     /// The threads that everybody may use
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
