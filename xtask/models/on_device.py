@@ -78,11 +78,11 @@ def _make_known(archive: Path) -> None:
         for spec in ("in_spec", "out_spec") if call["signature"] else ():
             json.loads(call["signature"][spec], object_hook=lambda part: types.add(part.get("type")))
     for missing in types - {None} - SERIALIZED_TYPE_TO_PYTHON_TYPE.keys():
-        register_pytree_node(type(missing, (), {}), _never, _never, serialized_type_name=missing)
+        register_pytree_node(type(missing, (), {}), _refuse, _refuse, serialized_type_name=missing)
 
 
-def _never(*_: object) -> NoReturn:
-    raise NotImplementedError
+def _refuse(*_: object) -> NoReturn:
+    raise TypeError("a class that stands in for one of transformers has only its name")
 
 
 def _moved(program: ExportedProgram, device: str) -> ExportedProgram:

@@ -43,7 +43,7 @@ impl Room {
     /// of which goes past the caches when it is whole: its rows are too far apart to be added to where they lie.
     pub(crate) fn of(cut: &Cut, taps: usize, family: &Family, target: &Target<'_>) -> Self {
         let in_place =
-            target.out.is_some() && (target.sink.is_some() || cut.elements() * family.bytes < PAST_CACHES);
+            target.out.is_some() && (target.sink.is_some() || cut.elements() < PAST_CACHES / family.bytes);
         let columns = cut.panels * family.lanes * family.vectors;
         Self { addresses: cut.rows * taps, elements: if in_place { 0 } else { cut.rows * columns } }
     }
