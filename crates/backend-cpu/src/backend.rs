@@ -8,8 +8,8 @@ use warpforge_fusion::graph::import;
 use warpforge_fusion::simplify::simplify;
 use warpforge_kernels::pool::Pool;
 use warpforge_runtime::{
-    Backend, Capabilities, Device, ErrorKind, Executable, OnReference, Precision, Program, Reference, Result,
-    Target, Tier,
+    Backend, Capabilities, Device, ErrorKind, Executable, Precision, Program, Reference, ReferenceFallback,
+    Result, Target, Tier,
 };
 
 use crate::executable::Compiled;
@@ -101,13 +101,13 @@ impl Backend for Cpu {
             });
         match (compiled, products) {
             (Ok(compiled), _) => {
-                if !compiled.on_reference().is_empty() {
+                if !compiled.fallbacks().is_empty() {
                     // What the reference cannot evaluate either is named now, not in the middle of a run.
                     Reference.compile(program, target)?;
                 }
                 Ok(Box::new(compiled))
             }
-            (Err(reason), Products::Model) => Ok(Box::new(OnReference::new(program, target, reason)?)),
+            (Err(reason), Products::Model) => Ok(Box::new(ReferenceFallback::new(program, target, reason)?)),
             (Err(reason), _) => {
                 Err(ErrorKind::Unsupported { backend: NAME, operations: vec![reason] }.into())
             }

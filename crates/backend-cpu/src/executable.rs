@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
 use warpforge_fusion::cluster::{Cluster, Clusters, Kind, Operand};
-use warpforge_fusion::{Graph, Id};
+use warpforge_fusion::{Graph, NodeId};
 use warpforge_kernels::gemm::Memory as Block;
 use warpforge_kernels::pool::Pool;
-use warpforge_runtime::plan::{Place, Plan, plan, results};
+use warpforge_runtime::memory_plan::{Allocation, MemoryPlan, plan, results};
 use warpforge_runtime::profile::{Event, Profile};
 use warpforge_runtime::{ErrorKind, Executable, Outcome, Program, Result, RunOptions};
 use warpforge_tensor::{Blob, ElementType, FloatType, Shape, Tensor};
@@ -31,7 +31,7 @@ struct Step {
     /// The numbers that it multiplies.
     arithmetic: &'static str,
     /// What it gives, and of how many thousands of that one is looked at in the observable tier.
-    values: Vec<Id>,
+    values: Vec<NodeId>,
     every: usize,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Compiled {
     program: Program,
     graph: Graph,
     steps: Vec<Step>,
-    plan: Plan,
+    plan: MemoryPlan,
     outputs: Vec<Operand>,
     constants: Vec<Tensor>,
     pool: Arc<Pool>,
@@ -79,14 +79,14 @@ impl Compiled {
         }
         let plan = plan(&graph, &clusters, LINE);
         for cluster in &clusters.clusters {
-            let mut missing = cluster.reads().into_iter().filter(|id| !plan.places.contains_key(id));
+            let mut missing = cluster.reads().into_iter().filter(|id| !plan.allocations.contains_key(id));
             if let Some(id) = missing.next() {
                 let what = graph.node(id).op.name();
                 return Err(KernelError::Other(format!("{what} is read, and nothing computes it")));
             }
         }
         let replaced = replaced(&clusters, &steps);
-        let kept = |id: &Id| match graph.constant(*id) {
+        let kept = |id: &NodeId| match graph.constant(*id) {
             Some(tensor) if !replaced.contains(id) => kernel::aligned(tensor),
             // Nobody looks at it any more.
             _ => Tensor::zeros(ElementType::Bool, Shape::scalar())
@@ -144,14 +144,14 @@ impl Executable for Compiled {
             .map(|&id| self.output_memory(self.graph.node(id).bytes()))
             .collect::<Result<_>>()?;
         let mut addresses = vec![std::ptr::null_mut(); self.graph.nodes.len()];
-        for (&id, &place) in &self.plan.places {
+        for (&id, &place) in &self.plan.allocations {
             addresses[id.index()] = match place {
                 // Arguments and constants are only read: no cluster gives them.
-                Place::Argument(at) => readable(&inputs[at]).cast_mut(),
-                Place::Constant(at) => readable(&self.constants[at]).cast_mut(),
+                Allocation::Argument(at) => readable(&inputs[at]).cast_mut(),
+                Allocation::Constant(at) => readable(&self.constants[at]).cast_mut(),
                 // SAFETY: the plan keeps all values inside the block.
-                Place::Block(offset) => unsafe { block.as_ptr().add(offset) },
-                Place::Output(at) => given[at].as_ptr(),
+                Allocation::Block(offset) => unsafe { block.as_ptr().add(offset) },
+                Allocation::Output(at) => given[at].as_ptr(),
             };
         }
         let memory = Memory { pool: &self.pool, addresses: &addresses };
@@ -193,7 +193,7 @@ impl Executable for Compiled {
         Some((self.plan.block + outputs + constants + kernels) as u64)
     }
 
-    fn on_reference(&self) -> Vec<String> {
+    fn fallbacks(&self) -> Vec<String> {
         let steps = self.steps.iter().filter(|step| step.kernel.is_reference());
         steps.map(|step| step.kernel.name()).collect()
     }
@@ -213,12 +213,12 @@ impl Compiled {
             let node = self.graph.node(output.value);
             let shape = |dims: &[usize]| Shape::new(dims).map_err(Self::failed);
             let own = shape(&node.dims)?;
-            let tensor = match self.plan.places.get(&output.value) {
-                Some(&Place::Output(at)) => {
+            let tensor = match self.plan.allocations.get(&output.value) {
+                Some(&Allocation::Output(at)) => {
                     Tensor::from_blob(node.element, own, blobs[at].clone()).map_err(Self::failed)?
                 }
-                Some(&Place::Argument(at)) => inputs[at].clone(),
-                Some(&Place::Constant(at)) => self.constants[at].clone(),
+                Some(&Allocation::Argument(at)) => inputs[at].clone(),
+                Some(&Allocation::Constant(at)) => self.constants[at].clone(),
                 _ => return Err(Self::failed("an output has no place")),
             };
             tensor.reshaped(shape(&output.view.dims)?).map_err(Self::failed)
@@ -291,9 +291,9 @@ impl Drop for Given {
 }
 
 /// The constants that all clusters which read them have copies of.
-fn replaced(clusters: &Clusters, steps: &[Step]) -> HashSet<Id> {
-    let copies = steps.iter().filter_map(|step| step.kernel.replaces()).collect::<HashSet<Id>>();
-    let mut read: HashSet<Id> = clusters.outputs.iter().map(|output| output.value).collect();
+fn replaced(clusters: &Clusters, steps: &[Step]) -> HashSet<NodeId> {
+    let copies = steps.iter().filter_map(|step| step.kernel.replaces()).collect::<HashSet<NodeId>>();
+    let mut read: HashSet<NodeId> = clusters.outputs.iter().map(|output| output.value).collect();
     for (cluster, step) in clusters.clusters.iter().zip(steps) {
         read.extend(cluster.reads().into_iter().filter(|id| step.kernel.replaces() != Some(*id)));
     }
@@ -305,10 +305,10 @@ fn arithmetic(graph: &Graph, cluster: &Cluster, products: Products) -> &'static 
     let node = match &cluster.kind {
         Kind::Dot(product) | Kind::Conv(product) => product.operands[0].value,
         Kind::Attention(attention) => attention.scores.operands[0].value,
-        Kind::Backward(backward) => backward.scores.operands[0].value,
-        Kind::Loop(_) | Kind::Single(_) | Kind::Call(..) => cluster.output,
+        Kind::AttentionGradient(backward) => backward.scores.operands[0].value,
+        Kind::Loop(_) | Kind::Unfused(_) | Kind::Library(..) => cluster.output,
     };
-    let is_product = !matches!(cluster.kind, Kind::Loop(_) | Kind::Single(_) | Kind::Call(..));
+    let is_product = !matches!(cluster.kind, Kind::Loop(_) | Kind::Unfused(_) | Kind::Library(..));
     match graph.node(node).element {
         ElementType::Float(FloatType::F64) => "f64",
         ElementType::Float(FloatType::Bf16) if is_product => "bf16",

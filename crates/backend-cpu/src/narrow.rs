@@ -8,8 +8,8 @@
 use std::collections::{HashMap, HashSet};
 
 use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Cluster, Clusters, Kind, Load, Operand};
-use warpforge_fusion::graph::Fold;
-use warpforge_fusion::{Graph, Id, Node, Op, View};
+use warpforge_fusion::graph::ReduceKind;
+use warpforge_fusion::{Graph, Node, NodeId, Op, View};
 use warpforge_ir::OpKind;
 use warpforge_kernels::gemm::{self, Gemm};
 use warpforge_tensor::{ElementType, Shape, Tensor};
@@ -24,10 +24,10 @@ pub(crate) fn narrow(graph: &mut Graph, clusters: &mut Clusters) {
     if Gemm::new(gemm::Kind::Bf16).reads() != ElementType::BF16 {
         return;
     }
-    let mut plain: HashSet<Id> = clusters.outputs.iter().map(|output| output.value).collect();
+    let mut plain: HashSet<NodeId> = clusters.outputs.iter().map(|output| output.value).collect();
     // What only loops read besides products can be read as bf16 too.
     let mut fixed = plain.clone();
-    let mut products: HashMap<Id, usize> = HashMap::new();
+    let mut products: HashMap<NodeId, usize> = HashMap::new();
     for cluster in &clusters.clusters {
         let rounded = rounded(graph, cluster);
         if extremes(graph, cluster).is_none() {
@@ -48,7 +48,7 @@ pub(crate) fn narrow(graph: &mut Graph, clusters: &mut Clusters) {
         }
     }
     let mut all = Vec::with_capacity(clusters.clusters.len());
-    let mut copies: HashMap<Id, Id> = HashMap::new();
+    let mut copies: HashMap<NodeId, NodeId> = HashMap::new();
     for mut cluster in std::mem::take(&mut clusters.clusters) {
         let rounds = rounded(graph, &cluster);
         for operand in
@@ -82,9 +82,9 @@ pub(crate) fn narrow(graph: &mut Graph, clusters: &mut Clusters) {
 }
 
 /// The value whose windows' largest or least elements of f32 a cluster gives, and the same operation on bf16.
-fn extremes(graph: &Graph, cluster: &Cluster) -> Option<(Id, Op)> {
-    let (Kind::Single(operands), node) = (&cluster.kind, graph.node(cluster.output)) else { return None };
-    let (Op::ReduceWindow(fold @ (Fold::Max | Fold::Min), window, init), [operand]) =
+fn extremes(graph: &Graph, cluster: &Cluster) -> Option<(NodeId, Op)> {
+    let (Kind::Unfused(operands), node) = (&cluster.kind, graph.node(cluster.output)) else { return None };
+    let (Op::ReduceWindow(fold @ (ReduceKind::Max | ReduceKind::Min), window, init), [operand]) =
         (&node.op, operands.as_slice())
     else {
         return None;
@@ -96,20 +96,20 @@ fn extremes(graph: &Graph, cluster: &Cluster) -> Option<(Id, Op)> {
 }
 
 /// The loop that makes a copy in bf16 of a value.
-fn copy(graph: &mut Graph, value: Id) -> Cluster {
+fn copy(graph: &mut Graph, value: NodeId) -> Cluster {
     let (dims, origin) = (graph.node(value).dims.clone(), graph.node(value).origin);
     let view = View::dense(&dims);
     let load = BodyStep { op: BodyOp::Load(0), inputs: Vec::new(), element: ElementType::F32 };
     let convert = OpKind::Convert;
     let rounded = BodyStep { op: BodyOp::Elementwise(convert), inputs: vec![0], element: ElementType::BF16 };
     let body = Body {
-        folded: vec![false; dims.len()],
+        reduced: vec![false; dims.len()],
         dims: dims.clone(),
         loads: vec![Load { value, view: view.clone() }],
         steps: vec![load, rounded],
         output: view,
     };
-    let output = Id(graph.nodes.len() as u32);
+    let output = NodeId(graph.nodes.len() as u32);
     let op = Op::Elementwise(convert);
     graph.nodes.push(Node { op, inputs: vec![value], element: ElementType::BF16, dims, origin });
     Cluster { kind: Kind::Loop(body), output, nodes: vec![output] }
@@ -127,37 +127,38 @@ fn operands<'a>(graph: &Graph, cluster: &'a mut Cluster) -> Vec<&'a mut Operand>
             Op::Conv(conv) if conv.groups == 1 => product.operands.iter_mut().take(1).collect(),
             _ => Vec::new(),
         },
-        Kind::Loop(_) | Kind::Single(_) | Kind::Backward(_) | Kind::Call(..) => Vec::new(),
+        Kind::Loop(_) | Kind::Unfused(_) | Kind::AttentionGradient(_) | Kind::Library(..) => Vec::new(),
     }
 }
 
 /// The values that a cluster's kernel reads otherwise than in a loop.
-fn multiplied(cluster: &Cluster) -> Vec<Id> {
+fn multiplied(cluster: &Cluster) -> Vec<NodeId> {
     let operands: Vec<&Operand> = match &cluster.kind {
         Kind::Dot(product) | Kind::Conv(product) => product.operands.iter().collect(),
         Kind::Attention(attention) => {
             attention.scores.operands.iter().chain(&attention.values.operands[1..]).collect()
         }
-        Kind::Single(operands) | Kind::Call(operands, _) => operands.iter().collect(),
-        Kind::Loop(_) | Kind::Backward(_) => Vec::new(),
+        Kind::Unfused(operands) | Kind::Library(operands, _) => operands.iter().collect(),
+        Kind::Loop(_) | Kind::AttentionGradient(_) => Vec::new(),
     };
     operands.iter().map(|operand| operand.value).collect()
 }
 
 /// The values that a cluster's kernel rounds to bf16 before it does anything else with them.
-fn rounded(graph: &Graph, cluster: &Cluster) -> Vec<Id> {
-    let values: Vec<Id> = operands(graph, &mut cluster.clone()).iter().map(|operand| operand.value).collect();
+fn rounded(graph: &Graph, cluster: &Cluster) -> Vec<NodeId> {
+    let values: Vec<NodeId> =
+        operands(graph, &mut cluster.clone()).iter().map(|operand| operand.value).collect();
     // Operands of f64, of f16 or of integers are multiplied as they are.
-    let known = |id: &Id| matches!(graph.node(*id).element, ElementType::F32 | ElementType::BF16);
+    let known = |id: &NodeId| matches!(graph.node(*id).element, ElementType::F32 | ElementType::BF16);
     if values.iter().all(known) { values } else { Vec::new() }
 }
 
 /// The values that loops inside a cluster read.
-fn loaded(cluster: &Cluster) -> Vec<Id> {
+fn loaded(cluster: &Cluster) -> Vec<NodeId> {
     let epilogues = match &cluster.kind {
         Kind::Dot(product) | Kind::Conv(product) => vec![product.epilogue.as_ref()],
         Kind::Attention(attention) => vec![Some(&attention.weights), attention.values.epilogue.as_ref()],
-        Kind::Loop(_) | Kind::Single(_) | Kind::Backward(_) | Kind::Call(..) => Vec::new(),
+        Kind::Loop(_) | Kind::Unfused(_) | Kind::AttentionGradient(_) | Kind::Library(..) => Vec::new(),
     };
     epilogues.into_iter().flatten().flat_map(|epilogue| &epilogue.body.loads).map(|load| load.value).collect()
 }
@@ -171,6 +172,6 @@ fn converts(graph: &Graph, cluster: &Cluster) -> bool {
         }
         Kind::Loop(_) | Kind::Dot(_) | Kind::Attention(_) => true,
         Kind::Conv(product) => product.epilogue.is_some(),
-        Kind::Single(_) | Kind::Backward(_) | Kind::Call(..) => false,
+        Kind::Unfused(_) | Kind::AttentionGradient(_) | Kind::Library(..) => false,
     }
 }

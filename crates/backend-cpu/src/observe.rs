@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use warpforge_fusion::{Graph, Id};
+use warpforge_fusion::{Graph, NodeId};
 use warpforge_kernels::pool::Pool;
 use warpforge_kernels::record::{Piece, Recorder, Recording};
 use warpforge_kernels::statistics::{Statistics, statistics};
@@ -56,7 +56,7 @@ impl<'a> Watch<'a> {
         profile: &mut Profile,
         mut event: Event,
         graph: &Graph,
-        values: &[(Id, *mut u8)],
+        values: &[(NodeId, *mut u8)],
         every: usize,
     ) {
         let tiles = self.recorder.take();

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use warpforge_codegen::Products as Rounding;
 use warpforge_runtime::{
-    Backend, Capabilities, Device, ErrorKind, Executable, OnReference, Precision, Program, Reference, Target,
-    Tier,
+    Backend, Capabilities, Device, ErrorKind, Executable, Precision, Program, Reference, ReferenceFallback,
+    Target, Tier,
 };
 
 use crate::collectives::Collectives;
@@ -148,14 +148,14 @@ impl Backend for Gpus {
         let wanted = Wanted { program, tier: target.tier, rounding };
         match processes::compile(self, number, wanted) {
             Ok(compiled) => {
-                if !compiled.on_reference().is_empty() {
+                if !compiled.fallbacks().is_empty() {
                     // What the reference cannot evaluate either is named now, not in the middle of a run.
                     Reference.compile(program, target)?;
                 }
                 Ok(Box::new(compiled))
             }
             Err(Failure::Unsupported(reason)) if rounding == Rounding::Model => {
-                Ok(Box::new(OnReference::new(program, target, reason)?))
+                Ok(Box::new(ReferenceFallback::new(program, target, reason)?))
             }
             Err(Failure::Unsupported(reason)) => {
                 Err(ErrorKind::Unsupported { backend: self.name(), operations: vec![reason] }.into())

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use warpforge_codegen::{Argument, Dialect, Effort, Kernel, Options, Products as Rounding, Salt};
 use warpforge_fusion::cluster::{Cluster, Clusters, Kind, Operand};
-use warpforge_fusion::graph::Mark;
-use warpforge_fusion::{Graph, Id, Op};
+use warpforge_fusion::graph::OpSpan;
+use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_ir::TensorType;
-use warpforge_runtime::plan::{Place, Plan, plan};
+use warpforge_runtime::memory_plan::{Allocation, MemoryPlan, plan};
 use warpforge_runtime::{Program, Tier};
 
 use crate::calibrate;
@@ -42,7 +42,7 @@ pub(crate) struct Request<'a> {
     pub(crate) program: &'a Program,
     pub(crate) graph: Graph,
     /// Where the operations of the program are among the nodes of the graph, where each has its own.
-    pub(crate) marks: Option<Vec<Mark>>,
+    pub(crate) marks: Option<Vec<OpSpan>>,
     pub(crate) tier: Tier,
     pub(crate) rounding: Rounding,
     /// The vendor's products, where they are at hand.
@@ -127,7 +127,7 @@ fn make_without(
     let clusters = Clusters { clusters: tasks.iter().map(|task| task.cluster.clone()).collect(), outputs };
     let planned = plan(&graph, &clusters, LINE);
     let stream = Stream::new(gpu)?;
-    let read: HashSet<Id> = tasks.iter().flat_map(|task| task.cluster.reads()).collect();
+    let read: HashSet<NodeId> = tasks.iter().flat_map(|task| task.cluster.reads()).collect();
     let (kernels, memory) = at_once(
         || Kernels::new(gpu, once.iter().chain(&tasks).flat_map(Task::kernels)),
         || Memory::new(gpu, &stream, request.program, &graph, &planned, &once, &read),
@@ -270,9 +270,9 @@ impl Memory {
         stream: &Stream,
         program: &Program,
         graph: &Graph,
-        plan: &Plan,
+        plan: &MemoryPlan,
         once: &[Task],
-        read: &HashSet<Id>,
+        read: &HashSet<NodeId>,
     ) -> Result<Self> {
         let mut made = Self {
             kept: Vec::new(),
@@ -289,7 +289,7 @@ impl Memory {
         }
         let block = Arc::new(gpu.allocate(plan.block)?);
         let mut uploads = Uploads::new(gpu, stream);
-        let mut upload = |id: Id| graph.constant(id).map(|tensor| uploads.upload(tensor)).transpose();
+        let mut upload = |id: NodeId| graph.constant(id).map(|tensor| uploads.upload(tensor)).transpose();
         for &id in &plan.constants {
             if let Some(buffer) = upload(id)? {
                 made.addresses[id.index()] = buffer.address();
@@ -308,12 +308,12 @@ impl Memory {
             made.addresses[output.index()] = buffer.address();
             if read.contains(&output) { &mut made.kept } else { &mut made.passing }.push(buffer);
         }
-        for (&id, &place) in &plan.places {
+        for (&id, &place) in &plan.allocations {
             made.addresses[id.index()] = match place {
-                Place::Argument(at) => made.inputs.get(at).map_or(0, Buffer::address),
-                Place::Constant(_) => continue,
-                Place::Block(offset) => block.address() + offset as u64,
-                Place::Output(at) => made.given.get(at).map_or(0, Buffer::address),
+                Allocation::Argument(at) => made.inputs.get(at).map_or(0, Buffer::address),
+                Allocation::Constant(_) => continue,
+                Allocation::Block(offset) => block.address() + offset as u64,
+                Allocation::Output(at) => made.given.get(at).map_or(0, Buffer::address),
             };
         }
         made.kept.push(block);
@@ -421,7 +421,7 @@ impl Builder<'_> {
                 one(Box::new(step), cost(self.graph, cluster))
             }
             Way::Grid(processes) => {
-                let Op::Reference(part) = &self.graph.node(cluster.output).op else {
+                let Op::Opaque(part) = &self.graph.node(cluster.output).op else {
                     return Err(GpuError::Other("processes are started by one operation".to_owned()));
                 };
                 let (graph, layout) = (self.graph, self.layout);
@@ -437,9 +437,9 @@ impl Builder<'_> {
 }
 
 /// The node of a cluster that is one operation, and its operands.
-fn single(cluster: &Cluster) -> Result<(Id, &[Operand])> {
+fn single(cluster: &Cluster) -> Result<(NodeId, &[Operand])> {
     match &cluster.kind {
-        Kind::Single(operands) => Ok((cluster.output, operands)),
+        Kind::Unfused(operands) => Ok((cluster.output, operands)),
         _ => Err(GpuError::Other("only single operations run in this way".to_owned())),
     }
 }

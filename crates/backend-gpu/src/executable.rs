@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use warpforge_fusion::Graph as Nodes;
 use warpforge_fusion::cluster::Operand;
-use warpforge_fusion::graph::Mark;
-use warpforge_runtime::plan::{Place, Plan};
+use warpforge_fusion::graph::OpSpan;
+use warpforge_runtime::memory_plan::{Allocation, MemoryPlan};
 use warpforge_runtime::profile::{Event as Happening, Profile};
 use warpforge_runtime::{Bound, Counters, ErrorKind, Executable, Observer, Outcome, Program, RunOptions};
 use warpforge_tensor::{Blob, Shape, Tensor};
@@ -29,8 +29,8 @@ pub(crate) struct Made {
     pub(crate) networks: Option<Networks>,
     pub(crate) nodes: Nodes,
     /// Where the program's operations are among the nodes, where each has its own.
-    pub(crate) marks: Option<Vec<Mark>>,
-    pub(crate) plan: Plan,
+    pub(crate) marks: Option<Vec<OpSpan>>,
+    pub(crate) plan: MemoryPlan,
     pub(crate) outputs: Vec<Operand>,
     pub(crate) layout: Layout,
     /// Memory that steps know the addresses of.
@@ -177,12 +177,12 @@ impl Compiled {
         let tensor = |output: &Operand| {
             let node = nodes.node(output.value);
             let shape = |dims: &[usize]| Shape::new(dims).map_err(other);
-            let tensor = match plan.places.get(&output.value) {
-                Some(&Place::Output(at)) => {
+            let tensor = match plan.allocations.get(&output.value) {
+                Some(&Allocation::Output(at)) => {
                     Tensor::from_blob(node.element, shape(&node.dims)?, blobs[at].clone()).map_err(other)?
                 }
-                Some(&Place::Argument(at)) => inputs[at].clone(),
-                Some(&Place::Constant(_)) => {
+                Some(&Allocation::Argument(at)) => inputs[at].clone(),
+                Some(&Allocation::Constant(_)) => {
                     let constant = nodes.constant(output.value);
                     constant.cloned().ok_or_else(|| GpuError::Other("a constant is missing".to_owned()))?
                 }
@@ -197,7 +197,7 @@ impl Compiled {
     fn watched(
         &self,
         inputs: &[Tensor],
-        marks: &[Mark],
+        marks: &[OpSpan],
         observer: &Arc<dyn Observer>,
         profile: bool,
     ) -> warpforge_runtime::Result<Outcome> {
@@ -300,8 +300,8 @@ impl Executable for Compiled {
         Some(all as u64 + steps.max().unwrap_or(0))
     }
 
-    fn on_reference(&self) -> Vec<String> {
-        self.made.steps.iter().flat_map(|planned| planned.step.on_reference()).collect()
+    fn fallbacks(&self) -> Vec<String> {
+        self.made.steps.iter().flat_map(|planned| planned.step.fallbacks()).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use warpforge_codegen::Products as Rounding;
-use warpforge_fusion::graph::{Each, Mark, Part, import, import_each};
+use warpforge_fusion::graph::{OpByOp, OpSpan, OpaqueOp, import, import_op_by_op};
 use warpforge_fusion::simplify::simplify;
 use warpforge_fusion::{Graph, Op};
 use warpforge_interp::{Grid, ProcessId};
@@ -51,7 +51,7 @@ type Started = std::result::Result<Arc<Processes>, String>;
 pub(crate) struct Together {
     exchanges: Exchanges,
     world: Arc<World>,
-    grids: Vec<(Arc<Part>, Started)>,
+    grids: Vec<(Arc<OpaqueOp>, Started)>,
 }
 
 /// An operation that several processes do.
@@ -67,7 +67,7 @@ pub(crate) enum Shared<'a> {
 impl Together {
     /// What a node of the graph is, when it is for several processes.
     pub(crate) fn of(&self, op: &Op) -> Option<Shared<'_>> {
-        let Op::Reference(part) = op else { return None };
+        let Op::Opaque(part) = op else { return None };
         let exchange = self.exchanges.of(part).map(Shared::Exchange);
         let grid = || self.grids.iter().find(|(known, _)| Arc::ptr_eq(known, part));
         exchange.or_else(|| {
@@ -101,7 +101,7 @@ pub(crate) fn compile(
     let Prepared { graph, marks, exchanges } = prepared(wanted.program, wanted.tier, &Grid::ALONE)?;
     let mut grids = Vec::new();
     for node in &graph.nodes {
-        if let Op::Reference(part) = &node.op
+        if let Op::Opaque(part) = &node.op
             && let Some(op) = single(part).filter(|op| op.is(OpKind::InterpreterRunParallel))
         {
             let made = match grid(devices, number, part, op, wanted) {
@@ -128,7 +128,7 @@ pub(crate) fn compile(
 struct Prepared {
     graph: Graph,
     /// Where its operations are among the nodes, where each has its own.
-    marks: Option<Vec<Mark>>,
+    marks: Option<Vec<OpSpan>>,
     exchanges: Exchanges,
 }
 
@@ -139,8 +139,9 @@ fn prepared(program: &Program, tier: Tier, grid: &Grid) -> std::result::Result<P
     let weights = |at: usize| program.weights().get(at).cloned();
     // Every operation keeps its own nodes, so that every value is there to be seen; collectives change the graph.
     if tier == Tier::Correctness {
-        let each = import_each(func, &weights).map_err(|error| Failure::Unsupported(error.to_string()))?;
-        let Each { graph, marks } = each;
+        let each =
+            import_op_by_op(func, &weights).map_err(|error| Failure::Unsupported(error.to_string()))?;
+        let OpByOp { graph, marks } = each;
         if !any(&graph) {
             return Ok(Prepared { graph, marks: Some(marks), exchanges: Exchanges::default() });
         }
@@ -153,7 +154,7 @@ fn prepared(program: &Program, tier: Tier, grid: &Grid) -> std::result::Result<P
 /// One process, compiled for its GPU.
 fn one(
     site: &Site,
-    (graph, marks): (Graph, Option<Vec<Mark>>),
+    (graph, marks): (Graph, Option<Vec<OpSpan>>),
     Wanted { program, tier, rounding }: Wanted<'_>,
     together: Together,
 ) -> std::result::Result<Made, Failure> {
@@ -166,7 +167,7 @@ fn one(
 fn grid(
     devices: &dyn Devices,
     number: u32,
-    part: &Part,
+    part: &OpaqueOp,
     op: OpRef<'_>,
     wanted: Wanted<'_>,
 ) -> std::result::Result<Processes, Failure> {

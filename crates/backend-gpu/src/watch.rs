@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use warpforge_fusion::graph::{Mark, Part};
-use warpforge_fusion::{Id, Op};
+use warpforge_fusion::graph::{OpSpan, OpaqueOp};
+use warpforge_fusion::{NodeId, Op};
 use warpforge_interp::Value;
 use warpforge_ir::{Func, Module, OpId, OpRef};
 use warpforge_runtime::Observer;
@@ -22,7 +22,7 @@ use crate::executable::Made;
 /// When the device fails, or the observer stops the run.
 pub(crate) fn run(
     made: &Made,
-    marks: &[Mark],
+    marks: &[OpSpan],
     inputs: &[Tensor],
     observer: &Arc<dyn Observer>,
 ) -> warpforge_runtime::Result<()> {
@@ -53,7 +53,7 @@ pub(crate) fn run(
 }
 
 /// The last mark that has each value among its results.
-fn last_mentions(marks: &[Mark]) -> HashMap<Id, usize> {
+fn last_mentions(marks: &[OpSpan]) -> HashMap<NodeId, usize> {
     let mentions = marks.iter().enumerate();
     mentions.flat_map(|(at, mark)| mark.results.iter().flatten().map(move |&id| (id, at))).collect()
 }
@@ -62,14 +62,14 @@ fn last_mentions(marks: &[Mark]) -> HashMap<Id, usize> {
 struct Values<'a> {
     made: &'a Made,
     inputs: &'a [Tensor],
-    last: HashMap<Id, usize>,
+    last: HashMap<NodeId, usize>,
     /// Values that are shown again, when their memory may be another's.
-    kept: HashMap<Id, Tensor>,
+    kept: HashMap<NodeId, Tensor>,
 }
 
 impl Values<'_> {
     /// A value at a mark.
-    fn get(&mut self, id: Id, at: usize) -> Result<Tensor> {
+    fn get(&mut self, id: NodeId, at: usize) -> Result<Tensor> {
         let known = match &self.made.nodes.node(id).op {
             Op::Argument(input) => self.inputs.get(*input),
             Op::Constant(tensor) => Some(tensor),
@@ -85,7 +85,7 @@ impl Values<'_> {
         Ok(tensor)
     }
 
-    fn read(&self, id: Id) -> Result<Tensor> {
+    fn read(&self, id: NodeId) -> Result<Tensor> {
         let other = |error: warpforge_tensor::Error| GpuError::Other(error.to_string());
         let node = self.made.nodes.node(id);
         let mut tensor =
@@ -118,7 +118,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// An observer of an operation that the reference evaluates: it sees what is in the operation's regions.
-    pub(crate) fn inside(self: &Arc<Self>, part: &Part) -> Arc<dyn Observer> {
+    pub(crate) fn inside(self: &Arc<Self>, part: &OpaqueOp) -> Arc<dyn Observer> {
         Arc::new(Inside { originals: originals(&self.module, part), watch: Arc::clone(self) })
     }
 
@@ -153,7 +153,7 @@ impl Observer for Inside {
 }
 
 /// What the operations in the regions of a part, and in the functions that it calls, are copies of.
-fn originals(module: &Module, part: &Part) -> HashMap<OpId, OpId> {
+fn originals(module: &Module, part: &OpaqueOp) -> HashMap<OpId, OpId> {
     let copies = &part.slice.module;
     let body = copies.function(&part.function).and_then(Func::body);
     let own = body.into_iter().flat_map(|body| copies.ops_in(body)).zip(&part.slice.ops);
@@ -188,7 +188,7 @@ mod tests {
     use crate::tests::programs::AS_WRITTEN;
     use warpforge_codegen::Products as Rounding;
     use warpforge_diag::Source;
-    use warpforge_fusion::graph::{Each, import, import_each};
+    use warpforge_fusion::graph::{OpByOp, import, import_op_by_op};
     use warpforge_runtime::{
         Backend, Device, ErrorKind, Executable, Precision, Program, Reference, RunOptions, Target, Tier,
         Weights,
@@ -220,7 +220,7 @@ mod tests {
         let func = program.module().function("main").unwrap();
         let (graph, marks) = match tier {
             Tier::Correctness => {
-                let Each { graph, marks } = import_each(func, &|_| None).unwrap();
+                let OpByOp { graph, marks } = import_op_by_op(func, &|_| None).unwrap();
                 (graph, Some(marks))
             }
             _ => (import(func, &|_| None).unwrap(), None),

@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 use warpforge_fusion::cluster::Cost;
-use warpforge_fusion::{Graph, Id};
+use warpforge_fusion::{Graph, NodeId};
 use warpforge_tensor::ElementType;
 
 use crate::kernel::{Argument, Kernel, Map, Unsupported};
@@ -50,12 +50,12 @@ impl<'a> Draft<'a> {
     }
 
     /// The name of the pointer to a value that is read.
-    pub(crate) fn read(&mut self, id: Id) -> Result<String, Unsupported> {
+    pub(crate) fn read(&mut self, id: NodeId) -> Result<String, Unsupported> {
         self.pointer(Argument::Value(id), self.graph.node(id).element, true)
     }
 
     /// The name of the pointer to a value that is written.
-    pub(crate) fn write(&mut self, id: Id) -> Result<String, Unsupported> {
+    pub(crate) fn write(&mut self, id: NodeId) -> Result<String, Unsupported> {
         self.pointer(Argument::Output(id), self.graph.node(id).element, false)
     }
 

@@ -18,8 +18,8 @@ pub fn emit(graph: &Graph, cluster: &Cluster, options: &Options) -> Result<Emitt
         Kind::Dot(of) => product::dot(graph, cluster, of, options),
         Kind::Conv(of) => product::conv(graph, cluster, of, options),
         Kind::Attention(of) => attention::emit(graph, cluster, of, options),
-        Kind::Backward(of) => attention::emit_backward(graph, cluster, of, options),
-        Kind::Single(operands) => single::emit(graph, cluster, operands, options),
-        Kind::Call(..) => Err(Unsupported::new("what a library computes")),
+        Kind::AttentionGradient(of) => attention::emit_backward(graph, cluster, of, options),
+        Kind::Unfused(operands) => single::emit(graph, cluster, operands, options),
+        Kind::Library(..) => Err(Unsupported::new("what a library computes")),
     }
 }

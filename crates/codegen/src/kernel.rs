@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use thiserror::Error;
-use warpforge_fusion::Id;
+use warpforge_fusion::NodeId;
 
 use crate::options::Dialect;
 use crate::prelude::prelude;
@@ -13,7 +13,7 @@ use crate::prelude::prelude;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Map {
     /// The value.
-    pub value: Id,
+    pub value: NodeId,
     /// Bytes from where the value begins.
     pub offset: u64,
     /// Neighbours, lines, and batches.
@@ -28,11 +28,11 @@ pub struct Map {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Argument {
     /// A value that it reads.
-    Value(Id),
+    Value(NodeId),
     /// A value that it reads by the copy engine: the 128 bytes of a `CUtensorMap`.
     Map(Map),
     /// A value that it writes.
-    Output(Id),
+    Output(NodeId),
     /// Memory between kernels of one cluster: the place in [`Emitted::scratch`]. Its contents are not known at first.
     Scratch(usize),
     /// Where blocks leave what they saw; [`Kernel::salt_bytes`] of it, zeroed.

@@ -1,6 +1,6 @@
 //! Element types as the prelude names them.
 
-use warpforge_fusion::graph::Fold;
+use warpforge_fusion::graph::ReduceKind;
 use warpforge_tensor::{ElementType, FloatType, IntType, Scalar};
 
 use crate::kernel::Unsupported;
@@ -67,7 +67,7 @@ fn float(value: f32) -> String {
 }
 
 /// What a fold begins with.
-pub(crate) fn identity(fold: Fold, element: ElementType) -> Result<String, Unsupported> {
+pub(crate) fn identity(fold: ReduceKind, element: ElementType) -> Result<String, Unsupported> {
     let int = |least: bool| match element {
         ElementType::Int(int) => Scalar::Int(int.clamp(if least { i128::MIN } else { i128::MAX })),
         ElementType::Bool => Scalar::Bool(!least),
@@ -79,11 +79,11 @@ pub(crate) fn identity(fold: Fold, element: ElementType) -> Result<String, Unsup
         _ => Scalar::Float(value as f64),
     };
     let value = match fold {
-        Fold::Add | Fold::Or => number(0),
-        Fold::Multiply => number(1),
-        Fold::Max => int(true),
-        Fold::Min => int(false),
-        Fold::And => match element {
+        ReduceKind::Add | ReduceKind::Or => number(0),
+        ReduceKind::Multiply => number(1),
+        ReduceKind::Max => int(true),
+        ReduceKind::Min => int(false),
+        ReduceKind::And => match element {
             ElementType::Int(int) => Scalar::Int(if int.is_signed() { -1 } else { int.clamp(i128::MAX) }),
             _ => Scalar::Bool(true),
         },
@@ -92,25 +92,25 @@ pub(crate) fn identity(fold: Fold, element: ElementType) -> Result<String, Unsup
 }
 
 /// The function that combines two elements.
-pub(crate) fn combiner(fold: Fold) -> &'static str {
+pub(crate) fn combiner(fold: ReduceKind) -> &'static str {
     match fold {
-        Fold::Add => "wf_add",
-        Fold::Multiply => "wf_mul",
-        Fold::Max => "wf_max",
-        Fold::Min => "wf_min",
-        Fold::And => "wf_and",
-        Fold::Or => "wf_or",
+        ReduceKind::Add => "wf_add",
+        ReduceKind::Multiply => "wf_mul",
+        ReduceKind::Max => "wf_max",
+        ReduceKind::Min => "wf_min",
+        ReduceKind::And => "wf_and",
+        ReduceKind::Or => "wf_or",
     }
 }
 
 /// The same as an object that templates take.
-pub(crate) fn functor(fold: Fold) -> &'static str {
+pub(crate) fn functor(fold: ReduceKind) -> &'static str {
     match fold {
-        Fold::Add => "wf_fold_add()",
-        Fold::Multiply => "wf_fold_mul()",
-        Fold::Max => "wf_fold_max()",
-        Fold::Min => "wf_fold_min()",
-        Fold::And => "wf_fold_and()",
-        Fold::Or => "wf_fold_or()",
+        ReduceKind::Add => "wf_fold_add()",
+        ReduceKind::Multiply => "wf_fold_mul()",
+        ReduceKind::Max => "wf_fold_max()",
+        ReduceKind::Min => "wf_fold_min()",
+        ReduceKind::And => "wf_fold_and()",
+        ReduceKind::Or => "wf_fold_or()",
     }
 }

@@ -9,12 +9,12 @@
 
 pub mod cluster;
 pub mod graph;
-pub mod idiom;
+pub mod pattern;
 pub mod report;
 pub mod simplify;
 #[cfg(test)]
 mod testing;
 pub mod view;
 
-pub use graph::{Graph, Id, Node, Op};
+pub use graph::{Graph, Node, NodeId, Op};
 pub use view::View;

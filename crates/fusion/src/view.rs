@@ -13,7 +13,7 @@ pub struct View {
 
 /// A change of the index: what layout operations do to a view.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum LayoutOp {
     /// Dimension `i` of the result is dimension `permutation[i]`.
     Transpose(Vec<usize>),
     /// The same elements in row-major order in other dimensions.
@@ -72,29 +72,29 @@ impl View {
 
     /// The view after a change of the index, where strides can still describe it.
     #[must_use]
-    pub fn after(&self, step: &Step) -> Option<Self> {
+    pub fn after(&self, step: &LayoutOp) -> Option<Self> {
         Some(match step {
-            Step::Transpose(permutation) => Self {
+            LayoutOp::Transpose(permutation) => Self {
                 offset: self.offset,
                 dims: permutation.iter().map(|&at| self.dims[at]).collect(),
                 strides: permutation.iter().map(|&at| self.strides[at]).collect(),
             },
-            Step::Reshape(dims) => self.reshaped(dims)?,
-            Step::Broadcast { dims, map } => {
+            LayoutOp::Reshape(dims) => self.reshaped(dims)?,
+            LayoutOp::Broadcast { dims, map } => {
                 let mut strides = vec![0; dims.len()];
                 for (&to, &stride) in map.iter().zip(&self.strides) {
                     strides[to] = stride;
                 }
                 Self { offset: self.offset, dims: dims.clone(), strides }
             }
-            Step::Slice { starts, steps, dims } => {
+            LayoutOp::Slice { starts, steps, dims } => {
                 let moved: isize =
                     starts.iter().zip(&self.strides).map(|(&start, stride)| start as isize * stride).sum();
                 let strides =
                     self.strides.iter().zip(steps).map(|(stride, &step)| stride * step as isize).collect();
                 Self { offset: self.offset + moved, dims: dims.clone(), strides }
             }
-            Step::Reverse(axes) => {
+            LayoutOp::Reverse(axes) => {
                 let mut view = self.clone();
                 for &axis in axes {
                     let last = view.dims[axis].saturating_sub(1) as isize;
@@ -108,7 +108,7 @@ impl View {
 
     /// The view after several changes of the index.
     #[must_use]
-    pub fn after_all<'s>(&self, steps: impl IntoIterator<Item = &'s Step>) -> Option<Self> {
+    pub fn after_all<'s>(&self, steps: impl IntoIterator<Item = &'s LayoutOp>) -> Option<Self> {
         steps.into_iter().try_fold(self.clone(), |view, step| view.after(step))
     }
 
@@ -184,34 +184,36 @@ mod tests {
 
     #[test]
     fn a_transposed_matrix_reads_down_the_columns() {
-        let view = View::dense(&[2, 3]).after(&Step::Transpose(vec![1, 0])).unwrap();
+        let view = View::dense(&[2, 3]).after(&LayoutOp::Transpose(vec![1, 0])).unwrap();
         assert_eq!(positions(&view), [0, 3, 1, 4, 2, 5]);
         assert!(!view.is_dense());
-        assert!(view.after(&Step::Reshape(vec![6])).is_none());
+        assert!(view.after(&LayoutOp::Reshape(vec![6])).is_none());
     }
 
     #[test]
     fn heads_split_from_rows_and_merge_again() {
-        let heads = [Step::Reshape(vec![1, 4, 2, 3]), Step::Transpose(vec![0, 2, 1, 3])];
+        let heads = [LayoutOp::Reshape(vec![1, 4, 2, 3]), LayoutOp::Transpose(vec![0, 2, 1, 3])];
         let view = View::dense(&[4, 6]).after_all(&heads).unwrap();
         assert_eq!((view.dims.as_slice(), view.strides.as_slice()), (&[1, 2, 4, 3][..], &[0, 3, 6, 1][..]));
-        let back = [Step::Transpose(vec![0, 2, 1, 3]), Step::Reshape(vec![4, 6])];
+        let back = [LayoutOp::Transpose(vec![0, 2, 1, 3]), LayoutOp::Reshape(vec![4, 6])];
         assert!(view.after_all(&back).unwrap().is_dense());
     }
 
     #[test]
     fn repeated_elements_keep_their_place_when_reshaped() {
-        let broadcast = Step::Broadcast { dims: vec![4, 6], map: vec![1] };
+        let broadcast = LayoutOp::Broadcast { dims: vec![4, 6], map: vec![1] };
         let view = View::dense(&[6]).after(&broadcast).unwrap();
-        let reshaped = view.after(&Step::Reshape(vec![2, 2, 3, 2])).unwrap();
+        let reshaped = view.after(&LayoutOp::Reshape(vec![2, 2, 3, 2])).unwrap();
         assert_eq!(positions(&reshaped), positions(&view));
         assert_eq!(reshaped.strides, [0, 0, 2, 1]);
     }
 
     #[test]
     fn slices_and_reversals_move_the_start() {
-        let steps =
-            [Step::Slice { starts: vec![1, 0], steps: vec![2, 1], dims: vec![2, 2] }, Step::Reverse(vec![1])];
+        let steps = [
+            LayoutOp::Slice { starts: vec![1, 0], steps: vec![2, 1], dims: vec![2, 2] },
+            LayoutOp::Reverse(vec![1]),
+        ];
         let view = View::dense(&[4, 3]).after_all(&steps).unwrap();
         assert_eq!(positions(&view), [4, 3, 10, 9]);
     }

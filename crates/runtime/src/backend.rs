@@ -78,7 +78,7 @@ pub trait Executable: Send + Sync {
     fn peak_memory_bytes(&self) -> Option<u64>;
 
     /// What the reference computes in a faster backend's stead, each with its reason where there is one.
-    fn on_reference(&self) -> Vec<String> {
+    fn fallbacks(&self) -> Vec<String> {
         Vec::new()
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use warpforge_diag::{Diagnostics, Source};
 use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{Cluster, clusters, with_gradients};
-use warpforge_fusion::graph::{NotAGraph, import};
+use warpforge_fusion::cluster::{Cluster, clusters, fuse_attention_gradients};
+use warpforge_fusion::graph::{ImportError, import};
 use warpforge_fusion::report::Report;
 use warpforge_fusion::simplify::simplify;
 use warpforge_ir::signature::{ArgumentRole, Signature};
@@ -211,10 +211,10 @@ impl Model {
     /// # Errors
     ///
     /// When the model has values that are no tensors of known sizes: only the reference runs it.
-    pub fn fusion(&self) -> std::result::Result<Report, NotAGraph> {
+    pub fn fusion(&self) -> std::result::Result<Report, ImportError> {
         let graph = self.graph()?;
         // What can be one kernel, whichever engines have it.
-        Ok(Report::new(&graph, &with_gradients(&graph, clusters(&graph), &|_| true)))
+        Ok(Report::new(&graph, &fuse_attention_gradients(&graph, clusters(&graph), &|_| true)))
     }
 
     /// The source of the kernels that a GPU would run the model with, cluster by cluster.
@@ -222,14 +222,18 @@ impl Model {
     /// # Errors
     ///
     /// When the model has values that are no tensors of known sizes: only the reference runs it.
-    pub fn kernels(&self, options: &warpforge_codegen::Options) -> std::result::Result<String, NotAGraph> {
+    pub fn kernels(&self, options: &warpforge_codegen::Options) -> std::result::Result<String, ImportError> {
         let graph = self.graph()?;
         let takes = |cluster: &Cluster| warpforge_codegen::emit(&graph, cluster, options).is_ok();
-        Ok(warpforge_codegen::listing(&graph, &with_gradients(&graph, clusters(&graph), &takes), options))
+        Ok(warpforge_codegen::listing(
+            &graph,
+            &fuse_attention_gradients(&graph, clusters(&graph), &takes),
+            options,
+        ))
     }
 
-    fn graph(&self) -> std::result::Result<Graph, NotAGraph> {
-        let reason = || NotAGraph { reason: format!("there is no function @{}", self.entry) };
+    fn graph(&self) -> std::result::Result<Graph, ImportError> {
+        let reason = || ImportError { reason: format!("there is no function @{}", self.entry) };
         let func = self.function().ok_or_else(reason)?;
         Ok(simplify(&import(func, &|at| self.weights.get(at).cloned())?))
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use warpforge_fusion::cluster::Product;
-use warpforge_fusion::{Graph, Id, Op, View, graph};
+use warpforge_fusion::cluster::Contraction;
+use warpforge_fusion::{Graph, NodeId, Op, View, graph};
 use warpforge_kernels::block::Block;
 use warpforge_kernels::conv::{Convolution, Dimension, Geometry, Input, PackedWeights, Weights};
 use warpforge_kernels::gemm::Gemm;
@@ -15,7 +15,11 @@ use super::epilogue::{Blocks, store};
 use super::{Kernel, KernelError, Memory, Products, Result, Setting};
 
 /// The kernel of a convolution.
-pub(super) fn kernel(setting: &Setting<'_>, product: &Product, output: Id) -> Result<Box<dyn Kernel>> {
+pub(super) fn kernel(
+    setting: &Setting<'_>,
+    product: &Contraction,
+    output: NodeId,
+) -> Result<Box<dyn Kernel>> {
     let graph = setting.graph;
     let node = graph.node(product.node);
     let Op::Conv(conv) = &node.op else { return Err(KernelError::Other("no convolution".to_owned())) };
@@ -62,21 +66,21 @@ fn seen(tensor: &Tensor, view: &View) -> Result<Tensor> {
 struct Conv {
     convolution: Convolution,
     element: ElementType,
-    input: Id,
+    input: NodeId,
     strides: Vec<usize>,
     batch_stride: usize,
-    weights: Id,
+    weights: NodeId,
     weights_view: View,
     weights_element: ElementType,
     packed: Option<PackedWeights>,
     epilogue: Option<Blocks>,
     columns: usize,
-    output: Id,
+    output: NodeId,
     name: String,
 }
 
 impl Conv {
-    fn new(setting: &Setting<'_>, product: &Product, output: Id, geometry: Geometry) -> Result<Self> {
+    fn new(setting: &Setting<'_>, product: &Contraction, output: NodeId, geometry: Geometry) -> Result<Self> {
         let graph = setting.graph;
         let node = graph.node(product.node);
         let gemm = Arc::new(Gemm::new(kind(node.element, setting.products)?));
@@ -189,7 +193,7 @@ impl Kernel for Conv {
         self.packed.as_ref().map_or(0, PackedWeights::bytes)
     }
 
-    fn replaces(&self) -> Option<Id> {
+    fn replaces(&self) -> Option<NodeId> {
         self.packed.is_some().then_some(self.weights)
     }
 
@@ -202,18 +206,18 @@ impl Kernel for Conv {
 struct Channels {
     depthwise: Depthwise,
     weights: Vec<f32>,
-    constant: Id,
-    input: Id,
+    constant: NodeId,
+    input: NodeId,
     epilogue: Option<Blocks>,
-    output: Id,
+    output: NodeId,
     name: String,
 }
 
 impl Channels {
     fn new(
         graph: &Graph,
-        product: &Product,
-        output: Id,
+        product: &Contraction,
+        output: NodeId,
         geometry: &Geometry,
         input: &[usize],
         weights: &Tensor,
@@ -264,7 +268,7 @@ impl Kernel for Channels {
         self.weights.len() * size_of::<f32>()
     }
 
-    fn replaces(&self) -> Option<Id> {
+    fn replaces(&self) -> Option<NodeId> {
         Some(self.constant)
     }
 

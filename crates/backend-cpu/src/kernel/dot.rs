@@ -1,7 +1,7 @@
 //! Matrix products.
 
-use warpforge_fusion::cluster::{Product, single_stride};
-use warpforge_fusion::{Graph, Id, Op, View};
+use warpforge_fusion::cluster::{Contraction, single_stride};
+use warpforge_fusion::{Graph, NodeId, Op, View};
 use warpforge_kernels::block::Block;
 use warpforge_kernels::gemm::{BatchItem, Gemm, Kind, Operand, PackedRhs, Rhs, Shape};
 use warpforge_tensor::{ElementType, FloatType};
@@ -11,7 +11,7 @@ use super::{Kernel, KernelError, Memory, Products, Result, Setting};
 
 /// How the operand of a product lies in memory.
 pub(super) struct Side {
-    pub(super) value: Id,
+    pub(super) value: NodeId,
     pub(super) element: ElementType,
     offset: usize,
     row_stride: usize,
@@ -55,7 +55,7 @@ pub(super) struct Geometry {
 }
 
 impl Geometry {
-    pub(super) fn new(graph: &Graph, product: &Product) -> Result<Self> {
+    pub(super) fn new(graph: &Graph, product: &Contraction) -> Result<Self> {
         let Op::Dot(dot) = &graph.node(product.node).op else {
             return Err(KernelError::Other("no product".to_owned()));
         };
@@ -153,12 +153,12 @@ pub(super) struct Dot {
     epilogue: Option<Blocks>,
     /// Whether nothing but rounding to bf16 is done to the sums, by the product itself.
     rounded: bool,
-    node: Id,
-    output: Id,
+    node: NodeId,
+    output: NodeId,
 }
 
 impl Dot {
-    pub(super) fn new(setting: &Setting<'_>, product: &Product, output: Id) -> Result<Self> {
+    pub(super) fn new(setting: &Setting<'_>, product: &Contraction, output: NodeId) -> Result<Self> {
         let geometry = Geometry::new(setting.graph, product)?;
         let element = setting.graph.node(product.node).element;
         let gemm = Gemm::new(kind(geometry.lhs.element, setting.products)?);
@@ -244,7 +244,7 @@ impl Kernel for Dot {
         self.weights.as_ref().map_or(0, PackedRhs::bytes)
     }
 
-    fn replaces(&self) -> Option<Id> {
+    fn replaces(&self) -> Option<NodeId> {
         self.weights.is_some().then_some(self.geometry.rhs.value)
     }
 

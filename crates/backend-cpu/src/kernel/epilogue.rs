@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Epilogue, Load};
-use warpforge_fusion::{Graph, Id, View};
+use warpforge_fusion::{Graph, NodeId, View};
 use warpforge_ir::OpKind;
 use warpforge_kernels::block::Block;
 use warpforge_kernels::program::{Program, Scratch};
@@ -38,25 +38,35 @@ thread_local! {
 /// A loop over blocks.
 pub(super) struct Blocks {
     program: Program,
-    inputs: Vec<Id>,
-    output: Id,
+    inputs: Vec<NodeId>,
+    output: NodeId,
 }
 
 impl Blocks {
     /// The epilogue of a product whose sums are of a type.
-    pub(super) fn new(graph: &Graph, epilogue: &Epilogue, sum: ElementType, output: Id) -> Result<Self> {
+    pub(super) fn new(graph: &Graph, epilogue: &Epilogue, sum: ElementType, output: NodeId) -> Result<Self> {
         let tile = Tile { load: Some((epilogue.tile, sum)), ..Tile::default() };
         Self::of(graph, epilogue, tile, output)
     }
 
     /// The same for sums that are first divided by a number of their row.
-    pub(super) fn divided(graph: &Graph, epilogue: &Epilogue, sum: ElementType, output: Id) -> Result<Self> {
+    pub(super) fn divided(
+        graph: &Graph,
+        epilogue: &Epilogue,
+        sum: ElementType,
+        output: NodeId,
+    ) -> Result<Self> {
         let tile = Tile { load: Some((epilogue.tile, sum)), divided: true, ..Tile::default() };
         Self::of(graph, epilogue, tile, output)
     }
 
     /// A loop that gives its result back into the tile.
-    pub(super) fn in_place(graph: &Graph, epilogue: &Epilogue, sum: ElementType, output: Id) -> Result<Self> {
+    pub(super) fn in_place(
+        graph: &Graph,
+        epilogue: &Epilogue,
+        sum: ElementType,
+        output: NodeId,
+    ) -> Result<Self> {
         let tile = Tile { load: Some((epilogue.tile, sum)), result: Some(sum), ..Tile::default() };
         Self::of(graph, epilogue, tile, output)
     }
@@ -67,7 +77,7 @@ impl Blocks {
         epilogue: &Epilogue,
         quotient: &Quotient,
         sum: ElementType,
-        output: Id,
+        output: NodeId,
     ) -> Result<Self> {
         let order: Vec<usize> = (0..epilogue.body.dims.len()).collect();
         let cut = Cut { order: &order, rows: epilogue.rows };
@@ -75,7 +85,7 @@ impl Blocks {
         Ok(Self { program, inputs: inputs(epilogue), output })
     }
 
-    fn of(graph: &Graph, epilogue: &Epilogue, tile: Tile, output: Id) -> Result<Self> {
+    fn of(graph: &Graph, epilogue: &Epilogue, tile: Tile, output: NodeId) -> Result<Self> {
         let order: Vec<usize> = (0..epilogue.body.dims.len()).collect();
         let (cut, stored) = (Cut { order: &order, rows: epilogue.rows }, graph.node(output).element);
         let program = program(graph, &epilogue.body, cut, tile, stored)?;
@@ -122,17 +132,17 @@ impl Blocks {
     }
 }
 
-fn inputs(epilogue: &Epilogue) -> Vec<Id> {
+fn inputs(epilogue: &Epilogue) -> Vec<NodeId> {
     epilogue.body.loads.iter().map(|load| load.value).collect()
 }
 
 /// An epilogue that only stores the result, as another type than the sums have.
-pub(super) fn store(graph: &Graph, node: Id, columns: usize) -> Epilogue {
+pub(super) fn store(graph: &Graph, node: NodeId, columns: usize) -> Epilogue {
     let of = graph.node(node);
     let dims = vec![of.len() / columns.max(1), columns];
     let view = View::dense(&dims);
     let load = Load { value: node, view: view.clone() };
     let step = BodyStep { op: BodyOp::Load(0), inputs: Vec::new(), element: of.element };
-    let body = Body { folded: vec![false; 2], dims, loads: vec![load], steps: vec![step], output: view };
+    let body = Body { reduced: vec![false; 2], dims, loads: vec![load], steps: vec![step], output: view };
     Epilogue { body, tile: 0, rows: 1 }
 }

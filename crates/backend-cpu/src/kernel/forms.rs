@@ -1,21 +1,26 @@
 //! Operations with forms that kernels exist for: scatter, parts at computed places, sort.
 
 use warpforge_fusion::cluster::Operand;
-use warpforge_fusion::graph::{Form, Part, Update};
-use warpforge_fusion::{Graph, Id, Op};
+use warpforge_fusion::graph::{Form, OpaqueOp, Update};
+use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_ir::attr::ScatterDims;
 use warpforge_kernels::gemm::Memory as Block;
 use warpforge_kernels::movement::{
     self, Comparison, Copy, DynamicSlice, Indices, Layout, LayoutError, ScatterSpec, SortSpec,
 };
-use warpforge_runtime::plan::results;
+use warpforge_runtime::memory_plan::results;
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
 use super::steps::fold_of;
 use super::{Kernel, KernelError, Memory, Result};
 
 /// The kernel of an operation that the reference would evaluate otherwise; none where the kernels have no such case.
-pub(super) fn kernel(graph: &Graph, part: &Part, inputs: &[Operand], node: Id) -> Option<Box<dyn Kernel>> {
+pub(super) fn kernel(
+    graph: &Graph,
+    part: &OpaqueOp,
+    inputs: &[Operand],
+    node: NodeId,
+) -> Option<Box<dyn Kernel>> {
     let operands: Vec<&Operand> = part.operands.iter().map(|&at| inputs.get(at)).collect::<Option<_>>()?;
     let given = results(graph, node);
     let result = |wanted: usize| {
@@ -60,7 +65,13 @@ fn whole(element: ElementType, dims: &[usize]) -> std::result::Result<Copy, Layo
     Copy::new(element.byte_width(), dims, &layout, &layout)
 }
 
-fn scatter(graph: &Graph, dims: &ScatterDims, update: Update, operands: [&Operand; 3], output: Id) -> Made {
+fn scatter(
+    graph: &Graph,
+    dims: &ScatterDims,
+    update: Update,
+    operands: [&Operand; 3],
+    output: NodeId,
+) -> Made {
     let [operand, indices, updates] = operands;
     let batching = sizes(&dims.input_batching_dims);
     let spec = ScatterSpec {
@@ -78,7 +89,7 @@ fn scatter(graph: &Graph, dims: &ScatterDims, update: Update, operands: [&Operan
         inserted: sizes(&dims.inserted_window_dims),
         update: match update {
             Update::Set => movement::Update::Set,
-            Update::Fold(fold) => movement::Update::Fold(fold_of(fold)),
+            Update::Reduce(fold) => movement::Update::Fold(fold_of(fold)),
         },
     };
     Ok(Box::new(Scattered {
@@ -93,8 +104,8 @@ struct Scattered {
     copy: Copy,
     scatter: movement::Scatter,
     /// Operand, indices, updates.
-    values: [Id; 3],
-    output: Id,
+    values: [NodeId; 3],
+    output: NodeId,
 }
 
 impl Kernel for Scattered {
@@ -116,7 +127,7 @@ impl Kernel for Scattered {
 
 /// Scalars that say where something begins.
 struct Starts {
-    values: Vec<(Id, ElementType)>,
+    values: Vec<(NodeId, ElementType)>,
 }
 
 impl Starts {
@@ -128,7 +139,7 @@ impl Starts {
     ///
     /// The values may be read.
     unsafe fn read(&self, memory: &Memory<'_>) -> Result<Vec<i64>> {
-        let read = |&(id, element): &(Id, ElementType)| {
+        let read = |&(id, element): &(NodeId, ElementType)| {
             // SAFETY: as the caller promises.
             let bytes = unsafe { std::slice::from_raw_parts(memory.read(id), element.byte_width()) };
             let scalar = Tensor::from_bytes(element, Shape::scalar(), bytes)
@@ -140,7 +151,7 @@ impl Starts {
     }
 }
 
-fn part_of(graph: &Graph, operand: &Operand, starts: &[&Operand], output: Id) -> Made {
+fn part_of(graph: &Graph, operand: &Operand, starts: &[&Operand], output: NodeId) -> Made {
     let node = graph.node(output);
     let part = DynamicSlice::read(node.element.byte_width(), &operand.view.dims, &node.dims)?;
     let starts = Starts::new(graph, starts);
@@ -150,8 +161,8 @@ fn part_of(graph: &Graph, operand: &Operand, starts: &[&Operand], output: Id) ->
 struct Cut {
     part: DynamicSlice,
     starts: Starts,
-    from: Id,
-    output: Id,
+    from: NodeId,
+    output: NodeId,
 }
 
 impl Kernel for Cut {
@@ -169,7 +180,7 @@ impl Kernel for Cut {
     }
 }
 
-fn update_of(graph: &Graph, [operand, update]: [&Operand; 2], starts: &[&Operand], output: Id) -> Made {
+fn update_of(graph: &Graph, [operand, update]: [&Operand; 2], starts: &[&Operand], output: NodeId) -> Made {
     let element = element(graph, operand);
     let (dims, sizes) = (&operand.view.dims, &update.view.dims);
     Ok(Box::new(Updated {
@@ -186,8 +197,8 @@ struct Updated {
     part: DynamicSlice,
     starts: Starts,
     /// Operand and update.
-    values: [Id; 2],
-    output: Id,
+    values: [NodeId; 2],
+    output: NodeId,
 }
 
 impl Kernel for Updated {
@@ -214,7 +225,7 @@ fn sort(
     key: usize,
     comparison: Comparison,
     operands: &[&Operand],
-    results: Vec<Option<Id>>,
+    results: Vec<Option<NodeId>>,
 ) -> Made {
     let by = operands.get(key).ok_or(LayoutError::Sizes("the key is not one of the operands"))?;
     let widths: Vec<usize> = operands.iter().map(|operand| element(graph, operand).byte_width()).collect();
@@ -236,9 +247,9 @@ fn sort(
 
 struct Sorted {
     sort: movement::Sort,
-    operands: Vec<Id>,
+    operands: Vec<NodeId>,
     /// What is wanted of the results, and their bytes.
-    results: Vec<(Option<Id>, usize)>,
+    results: Vec<(Option<NodeId>, usize)>,
 }
 
 impl Kernel for Sorted {

@@ -2,7 +2,7 @@
 
 use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Load};
 use warpforge_fusion::view::dense_strides;
-use warpforge_fusion::{Graph, Id};
+use warpforge_fusion::{Graph, NodeId};
 use warpforge_kernels::movement::{Copy, Layout};
 use warpforge_kernels::program::{ColumnFold, Program};
 
@@ -10,22 +10,23 @@ use super::steps::{Cut, Tile, column_fold, program};
 use super::{Kernel, Memory, Result};
 
 /// The kernel of a loop.
-pub(super) fn kernel(graph: &Graph, body: &Body, output: Id) -> Result<Box<dyn Kernel>> {
+pub(super) fn kernel(graph: &Graph, body: &Body, output: NodeId) -> Result<Box<dyn Kernel>> {
     if let Some(copy) = copy(graph, body, output)? {
         return Ok(Box::new(copy));
     }
-    let (folded, mut order): (Vec<usize>, Vec<usize>) = (0..body.dims.len()).partition(|&at| body.folded[at]);
+    let (reduced, mut order): (Vec<usize>, Vec<usize>) =
+        (0..body.dims.len()).partition(|&at| body.reduced[at]);
     let inputs = body.loads.iter().map(|load| load.value).collect();
     let stored = graph.node(output).element;
     if folds_rows(body) && body.steps.last().is_some_and(|step| step.element == stored) {
-        let across = [folded.as_slice(), &order].concat();
-        // A type whose columns are not folded is read along its rows.
-        if let Ok(fold) = column_fold(graph, body, Cut { order: &across, rows: folded.len() }) {
+        let across = [reduced.as_slice(), &order].concat();
+        // A type whose columns are not reduced is read along its rows.
+        if let Ok(fold) = column_fold(graph, body, Cut { order: &across, rows: reduced.len() }) {
             return Ok(Box::new(Columns { fold, inputs, output, name: name(body) }));
         }
     }
-    let rows = if folded.is_empty() { order.len().saturating_sub(1) } else { order.len() };
-    order.extend(&folded);
+    let rows = if reduced.is_empty() { order.len().saturating_sub(1) } else { order.len() };
+    order.extend(&reduced);
     let program = program(graph, body, Cut { order: &order, rows }, Tile::default(), stored)?;
     Ok(Box::new(Loop { program, inputs, output, name: name(body) }))
 }
@@ -34,9 +35,9 @@ pub(super) fn kernel(graph: &Graph, body: &Body, output: Id) -> Result<Box<dyn K
 fn folds_rows(body: &Body) -> bool {
     let is_reduction = |step: &BodyStep| matches!(step.op, BodyOp::Reduce(_));
     let only = body.steps.iter().filter(|step| is_reduction(step)).count() == 1;
-    let beside = |load: &Load, folded: bool| {
-        let mut strides = load.view.strides.iter().zip(&body.dims).zip(&body.folded);
-        strides.any(|((&stride, &size), &own)| own == folded && size > 1 && stride.abs() == 1)
+    let beside = |load: &Load, reduced: bool| {
+        let mut strides = load.view.strides.iter().zip(&body.dims).zip(&body.reduced);
+        strides.any(|((&stride, &size), &own)| own == reduced && size > 1 && stride.abs() == 1)
     };
     let empty = body.dims.contains(&0);
     !empty
@@ -54,8 +55,8 @@ fn name(body: &Body) -> String {
 
 struct Columns {
     fold: ColumnFold,
-    inputs: Vec<Id>,
-    output: Id,
+    inputs: Vec<NodeId>,
+    output: NodeId,
     name: String,
 }
 
@@ -74,8 +75,8 @@ impl Kernel for Columns {
 
 struct Loop {
     program: Program,
-    inputs: Vec<Id>,
-    output: Id,
+    inputs: Vec<NodeId>,
+    output: NodeId,
     name: String,
 }
 
@@ -93,7 +94,7 @@ impl Kernel for Loop {
 }
 
 /// A loop that only moves elements.
-fn copy(graph: &Graph, body: &Body, output: Id) -> Result<Option<Moved>> {
+fn copy(graph: &Graph, body: &Body, output: NodeId) -> Result<Option<Moved>> {
     let ([step], [load]) = (body.steps.as_slice(), body.loads.as_slice()) else { return Ok(None) };
     if !matches!(step.op, BodyOp::Load(_)) || !body.output.is_dense() || load.view.offset < 0 {
         return Ok(None);
@@ -111,8 +112,8 @@ fn copy(graph: &Graph, body: &Body, output: Id) -> Result<Option<Moved>> {
 
 struct Moved {
     copy: Copy,
-    from: Id,
-    to: Id,
+    from: NodeId,
+    to: NodeId,
 }
 
 impl Kernel for Moved {

@@ -15,7 +15,7 @@ mod steps;
 
 use thiserror::Error;
 use warpforge_fusion::cluster::{Cluster, Kind};
-use warpforge_fusion::{Graph, Id};
+use warpforge_fusion::{Graph, NodeId};
 use warpforge_kernels::conv::ConvError;
 use warpforge_kernels::gemm::{GemmError, MemoryError};
 use warpforge_kernels::movement::LayoutError;
@@ -61,11 +61,11 @@ pub(crate) struct Memory<'a> {
 unsafe impl Sync for Memory<'_> {}
 
 impl Memory<'_> {
-    pub(crate) fn read(&self, id: Id) -> *const u8 {
+    pub(crate) fn read(&self, id: NodeId) -> *const u8 {
         self.addresses[id.index()]
     }
 
-    pub(crate) fn write(&self, id: Id) -> *mut u8 {
+    pub(crate) fn write(&self, id: NodeId) -> *mut u8 {
         self.addresses[id.index()]
     }
 }
@@ -86,7 +86,7 @@ pub(crate) trait Kernel: Send + Sync {
     }
 
     /// The constant that it has a copy of and reads no more.
-    fn replaces(&self) -> Option<Id> {
+    fn replaces(&self) -> Option<NodeId> {
         None
     }
 
@@ -124,10 +124,10 @@ pub(crate) fn kernel(setting: &Setting<'_>, cluster: &Cluster) -> Result<Box<dyn
         Kind::Attention(attention) => {
             Box::new(attention::Attention::new(setting, attention, cluster.output)?)
         }
-        Kind::Backward(_) | Kind::Call(..) => {
+        Kind::AttentionGradient(_) | Kind::Library(..) => {
             return Err(KernelError::Other("a cluster that only another device has kernels for".to_owned()));
         }
-        Kind::Single(operands) => single::kernel(setting.graph, operands, cluster.output)?,
+        Kind::Unfused(operands) => single::kernel(setting.graph, operands, cluster.output)?,
     })
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use warpforge_fusion::cluster::Operand;
-use warpforge_fusion::graph::Part;
-use warpforge_fusion::{Graph, Id, Op};
+use warpforge_fusion::graph::OpaqueOp;
+use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_interp::{Interpreter, Options, Value};
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
@@ -12,22 +12,21 @@ use super::{Kernel, KernelError, Memory, Result};
 
 /// An operation on the reference: its operands are copied out, its results back.
 pub(super) struct Reference {
-    part: Arc<Part>,
-    inputs: Vec<(Id, ElementType, Vec<usize>)>,
+    part: Arc<OpaqueOp>,
+    inputs: Vec<(NodeId, ElementType, Vec<usize>)>,
     /// The results that something reads, with their positions.
-    results: Vec<(usize, Id)>,
+    results: Vec<(usize, NodeId)>,
 }
 
 impl Reference {
-    pub(super) fn new(graph: &Graph, part: &Arc<Part>, inputs: &[Operand], node: Id) -> Self {
+    pub(super) fn new(graph: &Graph, part: &Arc<OpaqueOp>, inputs: &[Operand], node: NodeId) -> Self {
         let typed =
             |operand: &Operand| (operand.value, graph.node(operand.value).element, operand.view.dims.clone());
-        let results = warpforge_runtime::plan::results(graph, node).into_iter().filter_map(|id| match graph
-            .node(id)
-            .op
-        {
-            Op::Result(at) => Some((at, id)),
-            _ => None,
+        let results = warpforge_runtime::memory_plan::results(graph, node).into_iter().filter_map(|id| {
+            match graph.node(id).op {
+                Op::Result(at) => Some((at, id)),
+                _ => None,
+            }
         });
         Self {
             part: Arc::clone(part),

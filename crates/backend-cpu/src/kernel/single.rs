@@ -2,7 +2,7 @@
 
 use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::graph::Window;
-use warpforge_fusion::{Graph, Id, Op};
+use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_kernels::movement::{Concat, Edge, Gather, GatherSpec, Indices, Layout, Pad};
 use warpforge_kernels::window::{Cumulative, ReduceWindow, WindowAxis};
 
@@ -11,9 +11,9 @@ use super::steps::fold_of;
 use super::{Kernel, KernelError, Memory, Result, forms};
 
 /// The kernel of a node that stands alone.
-pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: Id) -> Result<Box<dyn Kernel>> {
+pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: NodeId) -> Result<Box<dyn Kernel>> {
     let node = graph.node(output);
-    let values: Vec<Id> = operands.iter().map(|operand| operand.value).collect();
+    let values: Vec<NodeId> = operands.iter().map(|operand| operand.value).collect();
     let size = node.element.byte_width();
     Ok(match &node.op {
         Op::Concat(axis) => {
@@ -77,7 +77,7 @@ pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: Id) -> Result<
             let windows = ReduceWindow::new(node.element, fold_of(*fold), dims, &axes, init.bytes())?;
             Box::new(Windows { windows, input: values[0], output })
         }
-        Op::Reference(part) => match forms::kernel(graph, part, operands, output) {
+        Op::Opaque(part) => match forms::kernel(graph, part, operands, output) {
             Some(kernel) => kernel,
             None => Box::new(Reference::new(graph, part, operands, output)),
         },
@@ -111,8 +111,8 @@ fn layout(operand: &Operand) -> Result<Layout> {
 
 struct Joined {
     concat: Concat,
-    values: Vec<Id>,
-    output: Id,
+    values: Vec<NodeId>,
+    output: NodeId,
 }
 
 impl Kernel for Joined {
@@ -130,9 +130,9 @@ impl Kernel for Joined {
 
 struct Padded {
     pad: Pad,
-    source: Id,
-    value: Id,
-    output: Id,
+    source: NodeId,
+    value: NodeId,
+    output: NodeId,
 }
 
 impl Kernel for Padded {
@@ -150,9 +150,9 @@ impl Kernel for Padded {
 
 struct Gathered {
     gather: Gather,
-    operand: Id,
-    indices: Id,
-    output: Id,
+    operand: NodeId,
+    indices: NodeId,
+    output: NodeId,
 }
 
 impl Kernel for Gathered {
@@ -170,8 +170,8 @@ impl Kernel for Gathered {
 
 struct Running {
     cumulative: Cumulative,
-    input: Id,
-    output: Id,
+    input: NodeId,
+    output: NodeId,
 }
 
 impl Kernel for Running {
@@ -188,8 +188,8 @@ impl Kernel for Running {
 
 struct Windows {
     windows: ReduceWindow,
-    input: Id,
-    output: Id,
+    input: NodeId,
+    output: NodeId,
 }
 
 impl Kernel for Windows {

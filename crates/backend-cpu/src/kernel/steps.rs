@@ -1,7 +1,7 @@
 //! Loops of clusters as programs of the kernels crate.
 
 use warpforge_fusion::cluster::{Body, BodyOp, BodyStep};
-use warpforge_fusion::graph::Fold;
+use warpforge_fusion::graph::ReduceKind;
 use warpforge_fusion::{Graph, View};
 use warpforge_ir::OpKind;
 use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
@@ -100,13 +100,13 @@ pub(crate) fn dividend(
 
 /// A loop that ends in its only reduction, as a fold of its rows into one.
 pub(crate) fn column_fold(graph: &Graph, body: &Body, cut: Cut<'_>) -> Result<ColumnFold> {
-    let Some((BodyStep { op: BodyOp::Reduce(fold), inputs: folded, .. }, before)) = body.steps.split_last()
+    let Some((BodyStep { op: BodyOp::Reduce(fold), inputs: reduced, .. }, before)) = body.steps.split_last()
     else {
         return Err(KernelError::Other("a loop that does not end in a reduction".to_owned()));
     };
     let before = Body { steps: before.to_vec(), ..body.clone() };
     let Parts { inputs, steps, registers } = parts(graph, &before, cut, Tile::default())?;
-    let value = folded.first().and_then(|&at| registers.get(at).copied());
+    let value = reduced.first().and_then(|&at| registers.get(at).copied());
     let value = value.ok_or_else(|| KernelError::Other("a reduction of nothing".to_owned()))?;
     let access = Access { rows: Vec::new(), ..cut.access(&body.output) };
     let output = ColumnOutput { fold: fold_of(*fold), value, access };
@@ -260,13 +260,13 @@ fn order_of(order: ComparisonType) -> Order {
 }
 
 /// A fold of the graph as one of the kernels.
-pub(super) fn fold_of(fold: Fold) -> fold::Fold {
+pub(super) fn fold_of(fold: ReduceKind) -> fold::Fold {
     match fold {
-        Fold::Add => fold::Fold::Sum,
-        Fold::Multiply => fold::Fold::Product,
-        Fold::Max => fold::Fold::Maximum,
-        Fold::Min => fold::Fold::Minimum,
-        Fold::And => fold::Fold::And,
-        Fold::Or => fold::Fold::Or,
+        ReduceKind::Add => fold::Fold::Sum,
+        ReduceKind::Multiply => fold::Fold::Product,
+        ReduceKind::Max => fold::Fold::Maximum,
+        ReduceKind::Min => fold::Fold::Minimum,
+        ReduceKind::And => fold::Fold::And,
+        ReduceKind::Or => fold::Fold::Or,
     }
 }

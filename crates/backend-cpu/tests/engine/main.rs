@@ -43,7 +43,7 @@ fn kernels(text: &str, weights: Vec<Option<Tensor>>, inputs: &[Tensor]) -> Vec<S
     let mut names = Vec::new();
     for threads in [1, 2, 3] {
         let executable = cpu.compile(&program, &target(Tier::Production, threads)).unwrap();
-        assert!(executable.on_reference().is_empty(), "{:?}", executable.on_reference());
+        assert!(executable.fallbacks().is_empty(), "{:?}", executable.fallbacks());
         for _ in 0..2 {
             let options = RunOptions { profile: true, ..RunOptions::default() };
             let outcome = executable.run(inputs, &options).unwrap();
@@ -443,7 +443,7 @@ fn what_has_no_kernel_runs_on_the_reference_and_is_named() {
         %r = stablehlo.add %c, %c : tensor<8x8xf32>
         func.return %r : tensor<8x8xf32> }";
     let executable = Cpu::default().compile(&program(text, vec![]), &target(Tier::Production, 1)).unwrap();
-    assert_eq!(executable.on_reference(), ["stablehlo.cholesky (reference)"]);
+    assert_eq!(executable.fallbacks(), ["stablehlo.cholesky (reference)"]);
     let identity: Vec<f32> = (0..64).map(|at| f32::from(u8::from(at % 9 == 0))).collect();
     let input = Tensor::from_slice(&[8, 8], &identity).unwrap();
     let outputs = executable.run(&[input], &RunOptions::default()).unwrap().outputs;

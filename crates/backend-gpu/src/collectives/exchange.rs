@@ -1,6 +1,6 @@
 //! One exchange between processes, in a form that the libraries have.
 
-use warpforge_fusion::graph::{Fold, fold};
+use warpforge_fusion::graph::{ReduceKind, reduce_kind};
 use warpforge_interp::{Grid, ProcessId};
 use warpforge_ir::{OpKind, OpRef};
 use warpforge_tensor::{ElementType, FloatType, IntType};
@@ -11,9 +11,9 @@ use super::world::Group;
 /// What is exchanged. The elements of each operand lie side by side, and so do those of each result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// All operands folded, for all.
+    /// All operands reduced, for all.
     Reduce(Reduction),
-    /// All operands folded; each process gets the part of its place.
+    /// All operands reduced; each process gets the part of its place.
     ReduceScatter(Reduction),
     /// All operands one after the other, for all.
     Gather,
@@ -49,8 +49,8 @@ pub(super) enum Before {
 pub(super) enum After {
     /// Nothing.
     Same,
-    /// What came from the members is folded.
-    Fold(Fold),
+    /// What came from the members is reduced.
+    ReduceKind(ReduceKind),
     /// What came from the members is joined along a dimension.
     Join(usize),
 }
@@ -113,13 +113,13 @@ impl Exchange {
             }
             OpKind::CrossReplicaSum | OpKind::AllReduce => match reduction(op).map_err(failed)? {
                 (_, Some(native)) => (Kind::Reduce(native), Before::Same, After::Same),
-                (fold, None) => (Kind::Gather, Before::Same, After::Fold(fold)),
+                (fold, None) => (Kind::Gather, Before::Same, After::ReduceKind(fold)),
             },
             OpKind::ReduceScatter => {
                 let before = Before::Split(axis("scatter_dimension")?);
                 match reduction(op).map_err(failed)? {
                     (_, Some(native)) => (Kind::ReduceScatter(native), before, After::Same),
-                    (fold, None) => (Kind::Shuffle, before, After::Fold(fold)),
+                    (fold, None) => (Kind::Shuffle, before, After::ReduceKind(fold)),
                 }
             }
             _ => return Err(failed("no library has it")),
@@ -150,7 +150,7 @@ fn permute(pairs: &[(ProcessId, ProcessId)], me: ProcessId, short: &str) -> Exch
 }
 
 /// What an operation folds with, and how the libraries have it, where they do.
-fn reduction(op: OpRef<'_>) -> Result<(Fold, Option<Reduction>), &'static str> {
+fn reduction(op: OpRef<'_>) -> Result<(ReduceKind, Option<Reduction>), &'static str> {
     let plain = |ty: &warpforge_ir::Type| ty.as_tensor().and_then(|tensor| tensor.element().plain());
     let element = op.operand_type(0).and_then(plain).ok_or("its elements are not plain numbers")?;
     let same = |ty: &warpforge_ir::Type| plain(ty) == Some(element);
@@ -158,20 +158,20 @@ fn reduction(op: OpRef<'_>) -> Result<(Fold, Option<Reduction>), &'static str> {
         return Err("it changes the type of its elements");
     }
     let fold = match op.kind() {
-        Some(OpKind::CrossReplicaSum) => Fold::Add,
+        Some(OpKind::CrossReplicaSum) => ReduceKind::Add,
         _ => {
             let block = op.region_block(0).ok_or("it has no computation")?;
             if !op.module().arguments(block).iter().all(|&argument| same(op.module().value_type(argument))) {
                 return Err("it computes in another type than that of its elements");
             }
-            fold(op).ok_or("its computation is no single fold")?
+            reduce_kind(op).ok_or("its computation is no single fold")?
         }
     };
     Ok((fold, native(fold, element)))
 }
 
 /// The libraries' numbers for a fold.
-fn native(fold: Fold, element: ElementType) -> Option<Reduction> {
+fn native(fold: ReduceKind, element: ElementType) -> Option<Reduction> {
     const SUM: i32 = 0;
     const PRODUCT: i32 = 1;
     const MOST: i32 = 2;
@@ -181,8 +181,8 @@ fn native(fold: Fold, element: ElementType) -> Option<Reduction> {
         // Truth is a byte of 0 or 1.
         ElementType::Bool => {
             let operation = match fold {
-                Fold::And | Fold::Multiply | Fold::Min => LEAST,
-                Fold::Or | Fold::Add | Fold::Max => MOST,
+                ReduceKind::And | ReduceKind::Multiply | ReduceKind::Min => LEAST,
+                ReduceKind::Or | ReduceKind::Add | ReduceKind::Max => MOST,
             };
             return Some(Reduction { element: BYTE, operation });
         }
@@ -193,7 +193,7 @@ fn native(fold: Fold, element: ElementType) -> Option<Reduction> {
         ElementType::Int(IntType::I64) => 4,
         ElementType::Int(IntType::U64) => 5,
         // The libraries lose NaN when they compare, and our kernels do not.
-        ElementType::Float(_) if matches!(fold, Fold::Max | Fold::Min) => return None,
+        ElementType::Float(_) if matches!(fold, ReduceKind::Max | ReduceKind::Min) => return None,
         ElementType::Float(FloatType::F16) => 6,
         ElementType::Float(FloatType::F32) => 7,
         ElementType::Float(FloatType::F64) => 8,
@@ -201,11 +201,11 @@ fn native(fold: Fold, element: ElementType) -> Option<Reduction> {
         _ => return None,
     };
     let operation = match fold {
-        Fold::Add => SUM,
-        Fold::Multiply => PRODUCT,
-        Fold::Max => MOST,
-        Fold::Min => LEAST,
-        Fold::And | Fold::Or => return None,
+        ReduceKind::Add => SUM,
+        ReduceKind::Multiply => PRODUCT,
+        ReduceKind::Max => MOST,
+        ReduceKind::Min => LEAST,
+        ReduceKind::And | ReduceKind::Or => return None,
     };
     Some(Reduction { element, operation })
 }

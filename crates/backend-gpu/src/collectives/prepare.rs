@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use warpforge_fusion::graph::{Builder, Part};
-use warpforge_fusion::{Graph, Id, Node, Op};
+use warpforge_fusion::graph::{Builder, OpaqueOp};
+use warpforge_fusion::{Graph, Node, NodeId, Op};
 use warpforge_interp::Grid;
 use warpforge_ir::table::{OpDef, Trait};
 use warpforge_ir::{OpKind, OpRef};
@@ -17,12 +17,12 @@ use super::world::Group;
 /// The exchanges of a graph, each known by the operation that was cut out for it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Exchanges {
-    all: Vec<(Arc<Part>, Arc<Exchange>)>,
+    all: Vec<(Arc<OpaqueOp>, Arc<Exchange>)>,
 }
 
 impl Exchanges {
     /// The exchange that an operation is.
-    pub(crate) fn of(&self, part: &Arc<Part>) -> Option<&Arc<Exchange>> {
+    pub(crate) fn of(&self, part: &Arc<OpaqueOp>) -> Option<&Arc<Exchange>> {
         self.all.iter().find(|(known, _)| Arc::ptr_eq(known, part)).map(|(_, exchange)| exchange)
     }
 
@@ -35,7 +35,7 @@ impl Exchanges {
 /// Whether a graph has collectives.
 pub(crate) fn any(graph: &Graph) -> bool {
     graph.nodes.iter().any(|node| match &node.op {
-        Op::Reference(part) => part.slice.module.has(Trait::Collective),
+        Op::Opaque(part) => part.slice.module.has(Trait::Collective),
         _ => false,
     })
 }
@@ -62,7 +62,7 @@ pub(crate) fn prepare(graph: Graph, grid: &Grid) -> Result<(Graph, Exchanges), S
         rewrite.node(id)?;
     }
     let Rewrite { builder, made, exchanges, mut effects, .. } = rewrite;
-    let moved = |ids: &[Id]| ids.iter().map(|id| made[id]).collect::<Vec<Id>>();
+    let moved = |ids: &[NodeId]| ids.iter().map(|id| made[id]).collect::<Vec<NodeId>>();
     effects.extend(moved(&graph.effects));
     Ok((builder.finish(moved(&graph.outputs), effects), exchanges))
 }
@@ -72,25 +72,25 @@ enum Instead {
     /// The numbers of the process.
     Number(usize),
     /// An exchange: its node, and the sizes of its operands.
-    Exchange(Id, Arc<Exchange>, Vec<Vec<usize>>),
+    Exchange(NodeId, Arc<Exchange>, Vec<Vec<usize>>),
 }
 
 struct Rewrite<'a> {
     old: &'a Graph,
     grid: &'a Grid,
     builder: Builder,
-    made: HashMap<Id, Id>,
-    instead: HashMap<Id, Instead>,
+    made: HashMap<NodeId, NodeId>,
+    instead: HashMap<NodeId, Instead>,
     exchanges: Exchanges,
-    effects: Vec<Id>,
+    effects: Vec<NodeId>,
 }
 
 impl Rewrite<'_> {
-    fn node(&mut self, id: Id) -> Result<(), String> {
+    fn node(&mut self, id: NodeId) -> Result<(), String> {
         let node = self.old.node(id).clone();
         self.builder.origin = node.origin;
         let new = match &node.op {
-            Op::Reference(part) => match self.collective(part, &node)? {
+            Op::Opaque(part) => match self.collective(part, &node)? {
                 Some(instead) => {
                     if let Instead::Exchange(new, ..) = &instead {
                         self.made.insert(id, *new);
@@ -107,13 +107,13 @@ impl Rewrite<'_> {
         Ok(())
     }
 
-    fn copy(&mut self, node: Node) -> Id {
+    fn copy(&mut self, node: Node) -> NodeId {
         let inputs = node.inputs.iter().map(|input| self.made[input]).collect();
         self.builder.add(node.op, inputs, node.element, node.dims)
     }
 
     /// What an operation becomes, when processes do it together.
-    fn collective(&mut self, part: &Arc<Part>, node: &Node) -> Result<Option<Instead>, String> {
+    fn collective(&mut self, part: &Arc<OpaqueOp>, node: &Node) -> Result<Option<Instead>, String> {
         let Some(op) = single(part).filter(|op| is_collective(*op)) else {
             // The reference knows nothing of other processes while it computes one operation.
             return match self.grid.processes() > 1 && part.slice.module.has(Trait::Collective) {
@@ -139,13 +139,13 @@ impl Rewrite<'_> {
             operands.push(self.before(&exchange, input)?);
         }
         let sizes = operands.iter().map(|&id| self.builder.node(id).dims.clone()).collect();
-        let new = self.builder.raw(Op::Reference(Arc::clone(part)), operands, ElementType::Bool, vec![0]);
+        let new = self.builder.raw(Op::Opaque(Arc::clone(part)), operands, ElementType::Bool, vec![0]);
         self.effects.push(new);
         self.exchanges.all.push((Arc::clone(part), Arc::clone(&exchange)));
         Ok(Some(Instead::Exchange(new, exchange, sizes)))
     }
 
-    fn before(&mut self, exchange: &Exchange, input: Id) -> Result<Id, String> {
+    fn before(&mut self, exchange: &Exchange, input: NodeId) -> Result<NodeId, String> {
         let Before::Split(axis) = exchange.before else { return Ok(input) };
         let (mut dims, parts) = (self.builder.node(input).dims.clone(), exchange.group.len());
         let whole = dims.get(axis).copied().filter(|size| size.is_multiple_of(parts));
@@ -157,7 +157,7 @@ impl Rewrite<'_> {
         Ok(self.builder.transpose(split, std::iter::once(axis).chain(others).collect()))
     }
 
-    fn result(&mut self, at: usize, node: &Node) -> Result<Id, String> {
+    fn result(&mut self, at: usize, node: &Node) -> Result<NodeId, String> {
         let (new, exchange, sizes) = match &self.instead[&node.inputs[0]] {
             Instead::Number(number) => {
                 let number = Tensor::scalar(node.element, Scalar::Int(*number as i128));
@@ -176,9 +176,9 @@ impl Rewrite<'_> {
         self.effects.push(given);
         let last = match exchange.after {
             After::Same => given,
-            After::Fold(fold) => {
-                let folded = dims.get(1..).unwrap_or_default().to_vec();
-                self.builder.add(Op::Reduce(fold, vec![0]), vec![given], node.element, folded)
+            After::ReduceKind(fold) => {
+                let reduced = dims.get(1..).unwrap_or_default().to_vec();
+                self.builder.add(Op::Reduce(fold, vec![0]), vec![given], node.element, reduced)
             }
             After::Join(axis) => {
                 let fits = axis + 1 < dims.len() && dims.iter().product::<usize>() == node.len();
@@ -198,7 +198,7 @@ impl Rewrite<'_> {
 }
 
 /// The one operation that was cut out.
-pub(crate) fn single(part: &Part) -> Option<OpRef<'_>> {
+pub(crate) fn single(part: &OpaqueOp) -> Option<OpRef<'_>> {
     let module = &part.slice.module;
     let mut ops = module.ops_in(module.function(&part.function)?.body()?);
     let first = ops.next()?;

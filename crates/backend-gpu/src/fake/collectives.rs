@@ -117,7 +117,7 @@ type Coded<T, const N: usize> = (fn([u8; N]) -> T, fn(T) -> [u8; N]);
 type Folds<T> = (fn(T, T) -> T, fn(T, T) -> T);
 
 /// Folds what all gave, element by element, in the order of ranks.
-fn folded(all: &[Vec<u8>], element: i32, operation: i32) -> Option<Vec<u8>> {
+fn reduced(all: &[Vec<u8>], element: i32, operation: i32) -> Option<Vec<u8>> {
     fn fold<const N: usize, T: Copy + PartialOrd>(
         all: &[Vec<u8>],
         operation: i32,
@@ -146,15 +146,15 @@ fn folded(all: &[Vec<u8>], element: i32, operation: i32) -> Option<Vec<u8>> {
         let at = |one: &Vec<u8>, place: usize| -> Option<T> {
             Some(from(one.get(place * N..(place + 1) * N)?.try_into().ok()?))
         };
-        let mut folded = Vec::new();
+        let mut reduced = Vec::new();
         for place in 0..count {
             let mut sum = at(&all[0], place)?;
             for one in &all[1..] {
                 sum = with(sum, at(one, place)?);
             }
-            folded.extend(to(sum));
+            reduced.extend(to(sum));
         }
-        Some(folded)
+        Some(reduced)
     }
     match element {
         1 => fold(all, operation, (u8::from_ne_bytes, u8::to_ne_bytes), (u8::wrapping_add, u8::wrapping_mul)),
@@ -213,10 +213,10 @@ fn take(end: &End, number: u64, call: Call) -> Result<(), i32> {
     };
     match call {
         Call::Reduce { to, count, element, operation, scattered } => {
-            let folded = folded(&all()?, element, operation).ok_or(WRONG)?;
+            let reduced = reduced(&all()?, element, operation).ok_or(WRONG)?;
             let part = count * width(element);
             let begin = if scattered { rank as usize * part } else { 0 };
-            write_at(to, folded.get(begin..begin + part).ok_or(WRONG)?);
+            write_at(to, reduced.get(begin..begin + part).ok_or(WRONG)?);
             Ok(())
         }
         Call::Gather { to, .. } => {

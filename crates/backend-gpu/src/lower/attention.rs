@@ -1,9 +1,9 @@
 //! Attention as cuDNN takes it: narrow numbers, a scale, a softmax, and a mask that is there before a run.
 
-use warpforge_fusion::cluster::{Attention, BodyOp, Epilogue, Kind, Operand, Product};
-use warpforge_fusion::graph::{Dot, Fold};
-use warpforge_fusion::view::Step;
-use warpforge_fusion::{Graph, Id, Op, View};
+use warpforge_fusion::cluster::{Attention, BodyOp, Contraction, Epilogue, Kind, Operand};
+use warpforge_fusion::graph::{Dot, ReduceKind};
+use warpforge_fusion::view::LayoutOp;
+use warpforge_fusion::{Graph, NodeId, Op, View};
 use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, FloatType};
 
@@ -14,7 +14,7 @@ use super::{Task, Way};
 /// Where the elements of an operand lie: batch, head, row, column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Heads {
-    pub(crate) value: Id,
+    pub(crate) value: NodeId,
     /// In elements.
     pub(crate) offset: usize,
     pub(crate) dims: [usize; 4],
@@ -39,7 +39,7 @@ pub(crate) struct AttentionCall {
     pub(crate) scale: f32,
     pub(crate) masking: Masking,
     pub(crate) element: ElementType,
-    pub(crate) output: Id,
+    pub(crate) output: NodeId,
     /// The distances between its batches, heads, rows and columns.
     pub(crate) output_strides: [usize; 4],
 }
@@ -58,7 +58,7 @@ pub(crate) enum Masking {
 /// Truth values by row and column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mask {
-    pub(crate) value: Id,
+    pub(crate) value: NodeId,
     pub(crate) offset: usize,
     pub(crate) dims: [usize; 2],
     pub(crate) strides: [usize; 2],
@@ -73,7 +73,7 @@ impl AttentionCall {
             Masking::None | Masking::Causal => None,
         };
         let all = heads.into_iter().chain(mask);
-        Kind::Single(all.map(|value| Operand { value, view: View::dense(&[]) }).collect())
+        Kind::Unfused(all.map(|value| Operand { value, view: View::dense(&[]) }).collect())
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Known<'a> {
 pub(super) fn call(
     graph: &Graph,
     attention: &Attention,
-    output: Id,
+    output: NodeId,
     known: &Known<'_>,
     predicates: &mut Predicates,
 ) -> Option<AttentionCall> {
@@ -140,7 +140,7 @@ impl Heads {
     fn repeated(&self, graph: &Graph, known: &Known<'_>) -> Option<Self> {
         let [batch, heads, rows, columns] = self.dims;
         let node = graph.node(self.value);
-        let (Op::Layout(Step::Broadcast { dims, map }), &[source]) = (&node.op, node.inputs.as_slice())
+        let (Op::Layout(LayoutOp::Broadcast { dims, map }), &[source]) = (&node.op, node.inputs.as_slice())
         else {
             return None;
         };
@@ -166,7 +166,7 @@ impl Heads {
 }
 
 /// The value in memory that a value is a view of.
-fn below(graph: &Graph, id: Id, known: &Known<'_>) -> Option<(Id, View)> {
+fn below(graph: &Graph, id: NodeId, known: &Known<'_>) -> Option<(NodeId, View)> {
     let mut steps = Vec::new();
     let mut at = id;
     while !known.in_memory[at.index()] {
@@ -200,7 +200,7 @@ fn copy_after(
     tasks: &[Task],
     at: usize,
     outputs: &[Operand],
-) -> Option<(usize, Id, [usize; 4])> {
+) -> Option<(usize, NodeId, [usize; 4])> {
     let Way::Attention(call) = &tasks[at].way else { return None };
     let [batch, heads, rows, _] = call.queries.dims;
     let dims = [batch, heads, rows, call.values.dims[3]];
@@ -238,7 +238,7 @@ fn moved(dims: [usize; 4], read: &View, written: &View) -> Option<[usize; 4]> {
 }
 
 /// An operand's dimensions as batch, head, row, column.
-fn heads(graph: &Graph, product: &Product, side: usize) -> Option<Heads> {
+fn heads(graph: &Graph, product: &Contraction, side: usize) -> Option<Heads> {
     let Op::Dot(Dot { lhs_batch, rhs_batch, lhs_contract, rhs_contract }) = &graph.node(product.node).op
     else {
         return None;
@@ -329,7 +329,7 @@ fn softmax(weights: &Epilogue) -> Option<Softmax> {
     }
     let (top, sum) =
         (kind(root) == Some(OpKind::Divide)).then(|| Some((input(root, 0)?, input(root, 1)?)))??;
-    if fold(sum) != Some(Fold::Add) || input(sum, 0)? != top || kind(top) != Some(OpKind::Exponential) {
+    if fold(sum) != Some(ReduceKind::Add) || input(sum, 0)? != top || kind(top) != Some(OpKind::Exponential) {
         return None;
     }
     let shifted = input(top, 0)?;
@@ -337,7 +337,7 @@ fn softmax(weights: &Epilogue) -> Option<Softmax> {
         return None;
     }
     let (mut scaled, most) = (input(shifted, 0)?, input(shifted, 1)?);
-    if fold(most) != Some(Fold::Max) || input(most, 0)? != scaled {
+    if fold(most) != Some(ReduceKind::Max) || input(most, 0)? != scaled {
         return None;
     }
     let mut mask = None;

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use warpforge_fusion::graph::{Dot, Part};
-use warpforge_fusion::{Graph, Id, Op};
+use warpforge_fusion::graph::{Dot, OpaqueOp};
+use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, FloatType};
 
@@ -27,18 +27,19 @@ pub(super) fn products(graph: &mut Graph, refused: &HashSet<Asked>) {
 }
 
 /// The product that a result of the reference is, where its types are those of bytes.
-fn product(graph: &Graph, id: Id) -> Option<(Dot, Vec<Id>)> {
+fn product(graph: &Graph, id: NodeId) -> Option<(Dot, Vec<NodeId>)> {
     let node = graph.node(id);
     let (Op::Result(0), &[from]) = (&node.op, node.inputs.as_slice()) else { return None };
-    let Op::Reference(part) = &graph.node(from).op else { return None };
+    let Op::Opaque(part) = &graph.node(from).op else { return None };
     let dot = dot(part)?;
     let given = &graph.node(from).inputs;
-    let operands: Vec<Id> = part.operands.iter().map(|&at| given.get(at).copied()).collect::<Option<_>>()?;
+    let operands: Vec<NodeId> =
+        part.operands.iter().map(|&at| given.get(at).copied()).collect::<Option<_>>()?;
     let &[lhs, rhs] = operands.as_slice() else { return None };
     multiply(graph.node(lhs).element, graph.node(rhs).element, node.element).then_some((dot, operands))
 }
 
-fn dot(part: &Part) -> Option<Dot> {
+fn dot(part: &OpaqueOp) -> Option<Dot> {
     let module = &part.slice.module;
     let body = module.function(&part.function)?.body()?;
     let op = module.ops_in(body).find(|op| op.is(OpKind::DotGeneral))?;

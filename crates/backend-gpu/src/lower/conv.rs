@@ -1,9 +1,9 @@
 //! Convolutions as the vendors' libraries take them: channels last, and a chain of operations on the result.
 
 use warpforge_codegen::{Options, Products as Rounding};
-use warpforge_fusion::cluster::{BodyOp, Epilogue, Kind, Operand, Product};
+use warpforge_fusion::cluster::{BodyOp, Contraction, Epilogue, Kind, Operand};
 use warpforge_fusion::graph::Conv;
-use warpforge_fusion::{Graph, Id, Op, View};
+use warpforge_fusion::{Graph, NodeId, Op, View};
 use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, FloatType, Tensor};
 
@@ -21,9 +21,9 @@ pub(crate) enum Taken {
     /// What an earlier operation of the chain gave.
     Link(usize),
     /// A number for each channel.
-    Channels(Id),
+    Channels(NodeId),
     /// An element for each of the result's.
-    Like(Id),
+    Like(NodeId),
     /// A number.
     Number(f32),
 }
@@ -39,15 +39,15 @@ pub(crate) struct Link {
 /// A convolution by a library.
 #[derive(Debug, Clone)]
 pub(crate) struct ConvCall {
-    pub(crate) input: Id,
+    pub(crate) input: NodeId,
     /// Sizes of the input: batch, spatial, channels.
     pub(crate) input_dims: Vec<usize>,
     /// Output channels first, input channels last, dense.
-    pub(crate) weights: Id,
+    pub(crate) weights: NodeId,
     pub(crate) weights_dims: Vec<usize>,
     /// Sizes of the result: batch, spatial, channels.
     pub(crate) output_dims: Vec<usize>,
-    pub(crate) output: Id,
+    pub(crate) output: NodeId,
     pub(crate) windows: Windows,
     pub(crate) chain: Vec<Link>,
     /// Whether operands may not be rounded further than their type does.
@@ -64,12 +64,12 @@ impl ConvCall {
         let others =
             self.chain.iter().flat_map(|link| [Some(link.of), link.with]).flatten().filter_map(taken);
         let all = [self.input, self.weights].into_iter().chain(others);
-        Kind::Single(all.map(|value| Operand { value, view: View::dense(&[]) }).collect())
+        Kind::Unfused(all.map(|value| Operand { value, view: View::dense(&[]) }).collect())
     }
 }
 
 /// Whether a vendor's library may have this convolution.
-pub(super) fn supported(graph: &Graph, product: &Product, vendor: Vendor, options: &Options) -> bool {
+pub(super) fn supported(graph: &Graph, product: &Contraction, vendor: Vendor, options: &Options) -> bool {
     let node = graph.node(product.node);
     let Op::Conv(conv) = &node.op else { return false };
     let narrow =
@@ -94,16 +94,22 @@ fn is_for_miopen(conv: &Conv, (input, output): (ElementType, ElementType), optio
 
 /// A convolution that a library is asked for.
 pub(super) struct Convolution<'a> {
-    pub(super) product: &'a Product,
+    pub(super) product: &'a Contraction,
     /// Where the result goes.
-    pub(super) output: Id,
+    pub(super) output: NodeId,
     /// Whose library.
     pub(super) vendor: Option<Vendor>,
 }
 
 /// Whether MIOpen's fusion plans have a chain: a number for each channel is added, nothing below zero is left, or both.
 /// Which algorithm a plan takes is not known, so that where f32 must be f32 it has none.
-fn is_fused_by_miopen(graph: &Graph, chain: &[Link], element: ElementType, output: Id, exact: bool) -> bool {
+fn is_fused_by_miopen(
+    graph: &Graph,
+    chain: &[Link],
+    element: ElementType,
+    output: NodeId,
+    exact: bool,
+) -> bool {
     let is_bias = |link: &Link| match (link.op, link.of, link.with) {
         (Pointwise::Add, Taken::Result, Some(Taken::Channels(id))) => graph.node(id).element == element,
         _ => false,
@@ -204,7 +210,7 @@ fn windows(conv: &Conv) -> Windows {
 }
 
 /// A loop over a result as a chain of operations, when it is one.
-fn chain(graph: &Graph, epilogue: &Epilogue, output: Id) -> Option<Vec<Link>> {
+fn chain(graph: &Graph, epilogue: &Epilogue, output: NodeId) -> Option<Vec<Link>> {
     let body = &epilogue.body;
     if !is_whole(graph, body, output) {
         return None;

@@ -1,7 +1,7 @@
 //! Epilogues that the vendor's libraries have.
 
-use warpforge_fusion::cluster::{Body, BodyOp, Epilogue, Load, Product};
-use warpforge_fusion::{Graph, Id, Op, View};
+use warpforge_fusion::cluster::{Body, BodyOp, Contraction, Epilogue, Load};
+use warpforge_fusion::{Graph, NodeId, Op, View};
 use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, FloatType};
 
@@ -13,21 +13,21 @@ use crate::products::Activation;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fused {
     /// A value with a number for each column.
-    pub(super) bias: Option<Id>,
+    pub(super) bias: Option<NodeId>,
     /// A value like the result that is added.
-    pub(super) residual: Option<Id>,
+    pub(super) residual: Option<NodeId>,
     /// A value like the result that the activation takes too.
-    pub(super) beside: Option<Id>,
+    pub(super) beside: Option<NodeId>,
     /// Where the result passes, for the gradient of ReLU.
     pub(super) gate: Option<Gate>,
     pub(super) activation: Activation,
     /// Where the result goes.
-    pub(super) output: Id,
+    pub(super) output: NodeId,
 }
 
 impl Fused {
     /// Nothing.
-    pub(super) fn none(output: Id) -> Self {
+    pub(super) fn none(output: NodeId) -> Self {
         Self { bias: None, residual: None, beside: None, gate: None, activation: Activation::None, output }
     }
 
@@ -49,9 +49,9 @@ pub(super) struct More {
 /// A loop over a product's result as the library's own, when it is one.
 pub(super) fn of_library(
     graph: &Graph,
-    product: &Product,
+    product: &Contraction,
     epilogue: &Epilogue,
-    output: Id,
+    output: NodeId,
     more: More,
 ) -> Option<Fused> {
     let body = &epilogue.body;
@@ -110,7 +110,7 @@ pub(super) fn of_library(
 /// The result alone, times the slope of an activation elsewhere: what the library has of that for single products.
 fn gradient(
     graph: &Graph,
-    product: &Product,
+    product: &Contraction,
     epilogue: &Epilogue,
     fused: Fused,
     at: usize,
@@ -150,7 +150,7 @@ fn is_narrow(element: ElementType) -> bool {
 }
 
 /// Whether a loop gives every element of its output, in the order of its domain.
-pub(super) fn is_whole(graph: &Graph, body: &Body, output: Id) -> bool {
+pub(super) fn is_whole(graph: &Graph, body: &Body, output: NodeId) -> bool {
     body.output.is_dense() && body.output.len() == graph.node(output).len()
 }
 

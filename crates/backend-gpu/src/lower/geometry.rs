@@ -1,9 +1,9 @@
 //! Products as the vendor's library takes them.
 
 use warpforge_codegen::{Options, Products as Rounding};
-use warpforge_fusion::cluster::{Kind, Operand, Product, single_stride};
+use warpforge_fusion::cluster::{Contraction, Kind, Operand, single_stride};
 use warpforge_fusion::graph::Dot;
-use warpforge_fusion::{Graph, Id, Op, View};
+use warpforge_fusion::{Graph, NodeId, Op, View};
 use warpforge_tensor::{ElementType, FloatType};
 
 use super::Task;
@@ -35,30 +35,30 @@ pub(crate) struct Call {
     pub(crate) product: products::Product,
     pub(crate) lhs: Operand,
     pub(crate) rhs: Operand,
-    pub(crate) bias: Option<Id>,
-    pub(crate) residual: Option<Id>,
+    pub(crate) bias: Option<NodeId>,
+    pub(crate) residual: Option<NodeId>,
     /// What the activation takes besides.
-    pub(crate) beside: Option<Id>,
+    pub(crate) beside: Option<NodeId>,
     /// Where sums of an operand go.
-    pub(crate) sums: Option<Id>,
-    pub(crate) output: Id,
+    pub(crate) sums: Option<NodeId>,
+    pub(crate) output: NodeId,
     pub(crate) parts: Vec<Part>,
 }
 
 impl Call {
     /// A cluster that reads and gives what the call does, for the plan of the memory.
     pub(super) fn as_kind(&self) -> Kind {
-        let other = |&id: &Id| Operand { value: id, view: View::dense(&[]) };
+        let other = |&id: &NodeId| Operand { value: id, view: View::dense(&[]) };
         let others = self.bias.iter().chain(&self.residual).chain(&self.beside).map(other);
         let read = [self.lhs.clone(), self.rhs.clone()].into_iter().chain(others).collect();
         match self.sums {
-            Some(sums) => Kind::Call(read, vec![self.output, sums]),
-            None => Kind::Single(read),
+            Some(sums) => Kind::Library(read, vec![self.output, sums]),
+            None => Kind::Unfused(read),
         }
     }
 
     /// Has the sums of an operand given too, where the library may: of operands that are read as they are, in one call.
-    pub(super) fn sum(&mut self, side: Side, of: Id, sums: Id) -> bool {
+    pub(super) fn sum(&mut self, side: Side, of: NodeId, sums: NodeId) -> bool {
         let product = &mut self.product;
         let operand = if side == Side::Left { &self.lhs } else { &self.rhs };
         let plain = product.bias.is_none() && !product.residual && product.activation == Activation::None;
@@ -74,7 +74,7 @@ impl Call {
 }
 
 /// Whether the library has products of these types.
-pub(super) fn supported(graph: &Graph, product: &Product) -> bool {
+pub(super) fn supported(graph: &Graph, product: &Contraction) -> bool {
     let [lhs, rhs] = &product.operands;
     let contracted = !lhs.view.is_empty() && !rhs.view.is_empty();
     let element = |operand: &Operand| graph.node(operand.value).element;
@@ -99,7 +99,7 @@ pub(super) fn call(
     operands: &mut Operands,
     tasks: &mut Vec<Task>,
     options: &Options,
-    product: &Product,
+    product: &Contraction,
     fused: &Fused,
 ) -> Result<Call, String> {
     let Op::Dot(dot) = operands.graph.node(product.node).op.clone() else {
@@ -326,7 +326,7 @@ mod tests {
             rhs_contract: vec![2],
         };
         let operand = |strides: [isize; 4]| Operand {
-            value: Id(0),
+            value: NodeId(0),
             view: View { offset: 0, dims: vec![2, 3, 4, 5], strides: strides.to_vec() },
         };
         let dense = operand([60, 20, 5, 1]);

@@ -4,8 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use warpforge_fusion::graph::Dot;
-use warpforge_fusion::view::Step;
-use warpforge_fusion::{Graph, Id, Node, Op};
+use warpforge_fusion::view::LayoutOp;
+use warpforge_fusion::{Graph, Node, NodeId, Op};
 use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
@@ -32,12 +32,12 @@ impl Link {
 
 /// A product with weights, and what follows it.
 struct Member {
-    dot: Id,
-    weights: Id,
+    dot: NodeId,
+    weights: NodeId,
     columns: usize,
     links: Vec<Link>,
     /// The last of the links, or the product.
-    end: Id,
+    end: NodeId,
 }
 
 /// The graph with joined products.
@@ -47,8 +47,8 @@ pub(super) fn join(graph: &Graph) -> Graph {
         return graph.clone();
     }
     let mut nodes: Vec<Node> = Vec::with_capacity(graph.nodes.len());
-    let mut made: Vec<Id> = Vec::with_capacity(graph.nodes.len());
-    let mut slices: HashMap<Id, Id> = HashMap::new();
+    let mut made: Vec<NodeId> = Vec::with_capacity(graph.nodes.len());
+    let mut slices: HashMap<NodeId, NodeId> = HashMap::new();
     for id in graph.ids() {
         if let Some(group) = groups.get(&id) {
             slices.extend(joined(graph, group, &made, &mut nodes));
@@ -61,20 +61,20 @@ pub(super) fn join(graph: &Graph) -> Graph {
         node.inputs = node.inputs.iter().map(|input| made[input.index()]).collect();
         made.push(push(&mut nodes, node));
     }
-    let moved = |ids: &[Id]| ids.iter().map(|id| made[id.index()]).collect::<Vec<Id>>();
+    let moved = |ids: &[NodeId]| ids.iter().map(|id| made[id.index()]).collect::<Vec<NodeId>>();
     let (outputs, effects) = (moved(&graph.outputs), moved(&graph.effects));
     Graph { nodes, outputs, effects }.pruned()
 }
 
-fn push(nodes: &mut Vec<Node>, node: Node) -> Id {
+fn push(nodes: &mut Vec<Node>, node: Node) -> NodeId {
     nodes.push(node);
-    Id((nodes.len() - 1) as u32)
+    NodeId((nodes.len() - 1) as u32)
 }
 
 /// Products that can be joined, by the first of each group.
-fn groups(graph: &Graph) -> HashMap<Id, Vec<Member>> {
+fn groups(graph: &Graph) -> HashMap<NodeId, Vec<Member>> {
     let users = graph.users();
-    let given: HashSet<Id> = graph.outputs.iter().chain(&graph.effects).copied().collect();
+    let given: HashSet<NodeId> = graph.outputs.iter().chain(&graph.effects).copied().collect();
     let mut all: Vec<Vec<Member>> = Vec::new();
     for id in graph.ids() {
         let Some(member) = member(graph, id, &users, &given) else { continue };
@@ -99,7 +99,7 @@ fn groups(graph: &Graph) -> HashMap<Id, Vec<Member>> {
     all.into_iter().filter(fits).map(|group| (group[0].dot, group)).collect()
 }
 
-fn member(graph: &Graph, id: Id, users: &[Vec<Id>], given: &HashSet<Id>) -> Option<Member> {
+fn member(graph: &Graph, id: NodeId, users: &[Vec<NodeId>], given: &HashSet<NodeId>) -> Option<Member> {
     let node = graph.node(id);
     let Op::Dot(Dot { lhs_batch, rhs_contract, .. }) = &node.op else { return None };
     let &[_, weights] = node.inputs.as_slice() else { return None };
@@ -122,13 +122,14 @@ fn member(graph: &Graph, id: Id, users: &[Vec<Id>], given: &HashSet<Id>) -> Opti
 }
 
 /// What a node does to the result of a product, where that can be done to several at once.
-fn link(graph: &Graph, from: Id, user: Id, columns: usize) -> Option<Link> {
+fn link(graph: &Graph, from: NodeId, user: NodeId, columns: usize) -> Option<Link> {
     let node = graph.node(user);
     match (&node.op, node.inputs.as_slice()) {
         (Op::Elementwise(OpKind::Convert), _) => Some(Link::Convert(node.element)),
         (Op::Elementwise(OpKind::Add), &[one, other]) if one != other => {
             let added = graph.node(if one == from { other } else { one });
-            let (Op::Layout(Step::Broadcast { map, .. }), &[source]) = (&added.op, added.inputs.as_slice())
+            let (Op::Layout(LayoutOp::Broadcast { map, .. }), &[source]) =
+                (&added.op, added.inputs.as_slice())
             else {
                 return None;
             };
@@ -154,16 +155,21 @@ fn repeated(number: &Tensor, columns: usize) -> Option<Tensor> {
 }
 
 /// Adds a joined product; where the results of its members are.
-fn joined(graph: &Graph, group: &[Member], made: &[Id], nodes: &mut Vec<Node>) -> HashMap<Id, Id> {
+fn joined(
+    graph: &Graph,
+    group: &[Member],
+    made: &[NodeId],
+    nodes: &mut Vec<Node>,
+) -> HashMap<NodeId, NodeId> {
     try_joined(graph, group, made, nodes).unwrap_or_default()
 }
 
 fn try_joined(
     graph: &Graph,
     group: &[Member],
-    made: &[Id],
+    made: &[NodeId],
     nodes: &mut Vec<Node>,
-) -> Option<HashMap<Id, Id>> {
+) -> Option<HashMap<NodeId, NodeId>> {
     let first = graph.node(group[0].dot);
     let Op::Dot(dot) = &first.op else { return None };
     let origin = first.origin;
@@ -205,7 +211,7 @@ fn try_joined(
             }
             (Link::Bias(_), bias) => {
                 let source = constant(nodes, bias?);
-                let step = Step::Broadcast { dims: dims.clone(), map: vec![dims.len() - 1] };
+                let step = LayoutOp::Broadcast { dims: dims.clone(), map: vec![dims.len() - 1] };
                 let (op, inputs) = (Op::Layout(step), vec![source]);
                 let wide = push(nodes, Node { op, inputs, element, dims: dims.clone(), origin });
                 (OpKind::Add, vec![at, wide])
@@ -220,7 +226,7 @@ fn try_joined(
         *starts.last_mut()? = start;
         let mut sizes = dims.clone();
         *sizes.last_mut()? = member.columns;
-        let op = Op::Layout(Step::Slice { starts, steps: vec![1; dims.len()], dims: sizes.clone() });
+        let op = Op::Layout(LayoutOp::Slice { starts, steps: vec![1; dims.len()], dims: sizes.clone() });
         let slice = push(nodes, Node { op, inputs: vec![at], element, dims: sizes, origin });
         slices.insert(member.end, slice);
         start += member.columns;

@@ -20,8 +20,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use warpforge_codegen::{Emitted, Options, Products as Rounding, emit};
-use warpforge_fusion::cluster::{Cluster, Clusters, Kind, clusters, with_gradients};
-use warpforge_fusion::{Graph, Id, Op};
+use warpforge_fusion::cluster::{Cluster, Clusters, Kind, clusters, fuse_attention_gradients};
+use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_runtime::Tier;
 use warpforge_tensor::ElementType;
 
@@ -70,9 +70,9 @@ pub(crate) struct Task {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Asked {
     /// The cluster with this output.
-    Whole(Id),
+    Whole(NodeId),
     /// Something that it may do besides, by the output that this gives.
-    More(Id),
+    More(NodeId),
 }
 
 impl Task {
@@ -136,12 +136,14 @@ fn lower_with(graph: Graph, setting: &Setting<'_>, with_bytes: bool) -> Result<L
     }
     let Clusters { clusters, outputs } = match setting.tier {
         Tier::Correctness => unfused::clusters(&graph)?,
-        _ => with_gradients(&graph, clusters(&graph), &|cluster| in_one_piece(&graph, cluster, setting)),
+        _ => fuse_attention_gradients(&graph, clusters(&graph), &|cluster| {
+            in_one_piece(&graph, cluster, setting)
+        }),
     };
     let constant = tidy::constant(&graph);
     let mut in_memory: Vec<bool> =
         graph.nodes.iter().map(|node| matches!(node.op, Op::Argument(_) | Op::Constant(_))).collect();
-    clusters.iter().flat_map(Cluster::gives).for_each(|given| in_memory[given.index()] = true);
+    clusters.iter().flat_map(Cluster::results).for_each(|given| in_memory[given.index()] = true);
     let mut lowering = Lowering {
         operands: Operands::new(graph),
         setting,
@@ -156,7 +158,7 @@ fn lower_with(graph: Graph, setting: &Setting<'_>, with_bytes: bool) -> Result<L
         }
         _ => HashMap::new(),
     };
-    let with_products: HashSet<Id> = sums.values().map(|sum| sum.cluster.output).collect();
+    let with_products: HashSet<NodeId> = sums.values().map(|sum| sum.cluster.output).collect();
     for cluster in clusters {
         match sums.remove(&cluster.output) {
             Some(sum) => lowering.add_with_sum(cluster, sum)?,
@@ -283,7 +285,7 @@ impl Lowering<'_> {
     fn add_convolution(
         &mut self,
         cluster: &Cluster,
-        product: &warpforge_fusion::cluster::Product,
+        product: &warpforge_fusion::cluster::Contraction,
     ) -> Result<(), String> {
         let options = self.setting.options;
         let vendor = self.setting.networks;
@@ -322,7 +324,7 @@ impl Lowering<'_> {
     fn add_product(
         &mut self,
         cluster: &Cluster,
-        product: &warpforge_fusion::cluster::Product,
+        product: &warpforge_fusion::cluster::Contraction,
         sum: Option<&Sum>,
     ) -> Result<bool, String> {
         let bytes = geometry::in_bytes(self.operands.graph.node(product.operands[0].value).element);
@@ -377,7 +379,7 @@ fn in_one_piece(graph: &Graph, cluster: &Cluster, setting: &Setting<'_>) -> bool
 fn is_wide_attention(graph: &Graph, cluster: &Cluster, setting: &Setting<'_>) -> bool {
     let queries = match &cluster.kind {
         Kind::Attention(attention) => &attention.scores.operands[0],
-        Kind::Backward(backward) => &backward.scores.operands[0],
+        Kind::AttentionGradient(backward) => &backward.scores.operands[0],
         _ => return false,
     };
     let library = setting.tier == Tier::Production && setting.products.is_some();
@@ -386,13 +388,13 @@ fn is_wide_attention(graph: &Graph, cluster: &Cluster, setting: &Setting<'_>) ->
 
 /// Whether a cluster has nothing to compute.
 fn results_are_empty(graph: &Graph, cluster: &Cluster) -> bool {
-    let empty = |id: Id| graph.node(id).is_empty();
+    let empty = |id: NodeId| graph.node(id).is_empty();
     !is_host(graph, cluster) && empty(cluster.output)
 }
 
 /// Whether the reference can compute a cluster on the host.
 fn is_host(graph: &Graph, cluster: &Cluster) -> bool {
-    matches!(graph.node(cluster.output).op, Op::Reference(_))
+    matches!(graph.node(cluster.output).op, Op::Opaque(_))
 }
 
 /// The rounding of products by a precision's name.

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use warpforge_fusion::{Graph, Id, Node, Op};
+use warpforge_fusion::{Graph, Node, NodeId, Op};
 use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, FloatType};
 
@@ -30,8 +30,8 @@ pub(super) fn narrow(graph: &Graph) -> Graph {
             && let [lhs, rhs] = graph.node(id).inputs[..]
         {
             let sides = [rewrite.narrowed(lhs), rewrite.narrowed(rhs)];
-            let element = |rewrite: &Rewrite<'_>, id: Id| rewrite.nodes[id.index()].element;
-            let wide = |id: Id| !dot.lhs_batch.is_empty() && graph.node(id).element == ElementType::F32;
+            let element = |rewrite: &Rewrite<'_>, id: NodeId| rewrite.nodes[id.index()].element;
+            let wide = |id: NodeId| !dot.lhs_batch.is_empty() && graph.node(id).element == ElementType::F32;
             match sides {
                 [Some(left), Some(right)] if element(&rewrite, left) == element(&rewrite, right) => {
                     node.inputs = vec![left, right];
@@ -50,7 +50,7 @@ pub(super) fn narrow(graph: &Graph) -> Graph {
         let new = rewrite.push(node);
         rewrite.made.push(new);
     }
-    let moved = |ids: &[Id]| ids.iter().map(|id| rewrite.made[id.index()]).collect::<Vec<Id>>();
+    let moved = |ids: &[NodeId]| ids.iter().map(|id| rewrite.made[id.index()]).collect::<Vec<NodeId>>();
     let (outputs, effects) = (moved(&graph.outputs), moved(&graph.effects));
     Graph { nodes: rewrite.nodes, outputs, effects }.pruned()
 }
@@ -59,20 +59,20 @@ struct Rewrite<'g> {
     old: &'g Graph,
     nodes: Vec<Node>,
     /// The new place of each old node so far.
-    made: Vec<Id>,
-    narrowed: HashMap<Id, Id>,
+    made: Vec<NodeId>,
+    narrowed: HashMap<NodeId, NodeId>,
     /// Values that were rounded, each once.
-    rounded: HashMap<(Id, ElementType), Id>,
+    rounded: HashMap<(NodeId, ElementType), NodeId>,
 }
 
 impl Rewrite<'_> {
-    fn push(&mut self, node: Node) -> Id {
+    fn push(&mut self, node: Node) -> NodeId {
         self.nodes.push(node);
-        Id((self.nodes.len() - 1) as u32)
+        NodeId((self.nodes.len() - 1) as u32)
     }
 
     /// A value rounded to a narrow type.
-    fn rounded(&mut self, id: Id, element: ElementType) -> Id {
+    fn rounded(&mut self, id: NodeId, element: ElementType) -> NodeId {
         if let Some(&known) = self.rounded.get(&(id, element)) {
             return known;
         }
@@ -84,7 +84,7 @@ impl Rewrite<'_> {
     }
 
     /// What a value was before it was widened, in the value's own layout.
-    fn narrowed(&mut self, id: Id) -> Option<Id> {
+    fn narrowed(&mut self, id: NodeId) -> Option<NodeId> {
         if let Some(&known) = self.narrowed.get(&id) {
             return Some(known);
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use warpforge_codegen::{Options, emit};
 use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Cluster, Kind, Operand};
-use warpforge_fusion::{Graph, Id, Node, Op, View};
+use warpforge_fusion::{Graph, Node, NodeId, Op, View};
 use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, Tensor};
 
@@ -14,7 +14,7 @@ use super::{Task, Way};
 pub(crate) struct Operands {
     pub(crate) graph: Graph,
     once: Vec<Task>,
-    made: HashMap<(Operand, ElementType), Id>,
+    made: HashMap<(Operand, ElementType), NodeId>,
     /// Values that are there before a run: constants and what is made of them.
     known: Vec<bool>,
 }
@@ -30,7 +30,7 @@ impl Operands {
     }
 
     /// Whether a value is there before a run.
-    pub(crate) fn is_known(&self, id: Id) -> bool {
+    pub(crate) fn is_known(&self, id: NodeId) -> bool {
         self.known[id.index()]
     }
 
@@ -65,7 +65,7 @@ impl Operands {
         options: &Options,
         operand: &Operand,
         element: ElementType,
-    ) -> Result<Id, String> {
+    ) -> Result<NodeId, String> {
         let own = self.graph.node(operand.value).element;
         let dims = operand.view.dims.clone();
         let mut steps = vec![BodyStep { op: BodyOp::Load(0), inputs: Vec::new(), element: own }];
@@ -73,7 +73,7 @@ impl Operands {
             steps.push(BodyStep { op: BodyOp::Elementwise(OpKind::Convert), inputs: vec![0], element });
         }
         let body = Body {
-            folded: vec![false; dims.len()],
+            reduced: vec![false; dims.len()],
             loads: vec![operand.clone()],
             steps,
             output: View::dense(&dims),
@@ -89,13 +89,13 @@ impl Operands {
     /// # Errors
     ///
     /// When there are too many values.
-    pub(super) fn constant(&mut self, tensor: Tensor) -> Result<Id, String> {
+    pub(super) fn constant(&mut self, tensor: Tensor) -> Result<NodeId, String> {
         let (element, dims) = (tensor.element_type(), tensor.dims().to_vec());
         self.push(Node { op: Op::Constant(tensor), inputs: Vec::new(), element, dims, origin: None }, true)
     }
 
-    fn push(&mut self, node: Node, known: bool) -> Result<Id, String> {
-        let id = Id(u32::try_from(self.graph.nodes.len()).map_err(|_| "too many values".to_owned())?);
+    fn push(&mut self, node: Node, known: bool) -> Result<NodeId, String> {
+        let id = NodeId(u32::try_from(self.graph.nodes.len()).map_err(|_| "too many values".to_owned())?);
         self.graph.nodes.push(node);
         self.known.push(known);
         Ok(id)
@@ -112,7 +112,7 @@ impl Operands {
         options: &Options,
         node: Node,
         body: Body,
-    ) -> Result<Id, String> {
+    ) -> Result<NodeId, String> {
         let known = node.inputs.iter().all(|&input| self.is_known(input));
         let id = self.push(node, known)?;
         let cluster = Cluster { kind: Kind::Loop(body), output: id, nodes: vec![id] };

@@ -10,8 +10,8 @@
 
 use warpforge_codegen::Options;
 use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Epilogue, Operand};
-use warpforge_fusion::graph::Fold;
-use warpforge_fusion::{Graph, Id, Node, Op, View};
+use warpforge_fusion::graph::ReduceKind;
+use warpforge_fusion::{Graph, Node, NodeId, Op, View};
 use warpforge_ir::OpKind;
 use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
 use warpforge_tensor::{ElementType, FloatType, Scalar, Shape, Tensor};
@@ -27,7 +27,7 @@ pub(super) const LINE: usize = 128;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Gate {
     /// What is compared with zero, a value that lies as the result does.
-    of: Id,
+    of: NodeId,
     direction: ComparisonDirection,
     order: ComparisonType,
     /// Whether zero stands on the left.
@@ -99,7 +99,7 @@ pub(super) fn bits(
     options: &Options,
     gate: &Gate,
     [rows, columns]: [usize; 2],
-) -> Result<Id, String> {
+) -> Result<NodeId, String> {
     let (element, bytes) = (operands.graph.node(gate.of).element, ElementType::U8);
     let line = columns / 8;
     let dims = vec![rows, line, 8];
@@ -119,15 +119,15 @@ pub(super) fn bits(
     let clear = step(number(bytes, Scalar::Int(0))?, &[], bytes);
     let [yes, no] = if gate.passes { [bit, clear] } else { [clear, bit] };
     let chosen = step(BodyOp::Elementwise(OpKind::Select), &[condition, yes, no], bytes);
-    step(BodyOp::Reduce(Fold::Or), &[chosen], bytes);
+    step(BodyOp::Reduce(ReduceKind::Or), &[chosen], bytes);
     let body = Body {
-        folded: vec![false, false, true],
+        reduced: vec![false, false, true],
         loads: vec![Operand { value: gate.of, view: View::dense(&dims) }],
         steps,
         output: View { offset: 0, dims: dims.clone(), strides: vec![line as isize, 1, 0] },
         dims,
     };
-    let op = Op::Reduce(Fold::Or, vec![2]);
+    let op = Op::Reduce(ReduceKind::Or, vec![2]);
     let node = Node { op, inputs: vec![gate.of], element: bytes, dims: vec![rows, line], origin: None };
     operands.add(tasks, options, node, body)
 }

@@ -1,7 +1,7 @@
 //! Clusters taken apart where no one kernel computes them.
 
-use warpforge_fusion::cluster::{Attention, Body, BodyOp, BodyStep, Cluster, Epilogue, Kind, Product};
-use warpforge_fusion::{Graph, Id, View};
+use warpforge_fusion::cluster::{Attention, Body, BodyOp, BodyStep, Cluster, Contraction, Epilogue, Kind};
+use warpforge_fusion::{Graph, NodeId, View};
 use warpforge_tensor::{Shape, Tensor};
 
 /// The parts of a cluster, in order; nothing where it has none.
@@ -10,19 +10,19 @@ pub(super) fn parts(cluster: &Cluster) -> Option<Vec<Cluster>> {
         Kind::Dot(product) => Some(product_parts(product, Kind::Dot, &cluster.nodes, cluster.output)),
         Kind::Conv(product) => Some(product_parts(product, Kind::Conv, &cluster.nodes, cluster.output)),
         Kind::Attention(attention) => Some(attention_parts(attention, cluster)),
-        Kind::Loop(_) | Kind::Backward(_) | Kind::Single(_) | Kind::Call(..) => None,
+        Kind::Loop(_) | Kind::AttentionGradient(_) | Kind::Unfused(_) | Kind::Library(..) => None,
     }
     .filter(|parts| parts.len() > 1)
 }
 
 /// The result of a product that sums nothing: zeros.
-pub(super) fn nothing(graph: &Graph, node: Id) -> Cluster {
+pub(super) fn nothing(graph: &Graph, node: NodeId) -> Cluster {
     let (element, dims) = (graph.node(node).element, graph.node(node).dims.clone());
     let zero = Tensor::zeros(element, Shape::scalar());
     let steps =
         zero.into_iter().map(|zero| BodyStep { op: BodyOp::Constant(zero), inputs: Vec::new(), element });
     let body = Body {
-        folded: vec![false; dims.len()],
+        reduced: vec![false; dims.len()],
         loads: Vec::new(),
         steps: steps.collect(),
         output: View::dense(&dims),
@@ -31,8 +31,13 @@ pub(super) fn nothing(graph: &Graph, node: Id) -> Cluster {
     Cluster { kind: Kind::Loop(body), output: node, nodes: vec![node] }
 }
 
-fn product_parts(product: &Product, kind: fn(Product) -> Kind, nodes: &[Id], output: Id) -> Vec<Cluster> {
-    let alone = Product { epilogue: None, ..product.clone() };
+fn product_parts(
+    product: &Contraction,
+    kind: fn(Contraction) -> Kind,
+    nodes: &[NodeId],
+    output: NodeId,
+) -> Vec<Cluster> {
+    let alone = Contraction { epilogue: None, ..product.clone() };
     let mut parts = vec![Cluster { kind: kind(alone), output: product.node, nodes: vec![product.node] }];
     if let Some(epilogue) = &product.epilogue {
         let rest = nodes.iter().copied().filter(|&id| id != product.node).collect();
@@ -41,7 +46,7 @@ fn product_parts(product: &Product, kind: fn(Product) -> Kind, nodes: &[Id], out
     parts
 }
 
-fn looped(epilogue: &Epilogue, nodes: Vec<Id>, output: Id) -> Cluster {
+fn looped(epilogue: &Epilogue, nodes: Vec<NodeId>, output: NodeId) -> Cluster {
     Cluster { kind: Kind::Loop(in_order_of_output(&epilogue.body)), output, nodes }
 }
 
@@ -60,7 +65,7 @@ fn in_order_of_output(body: &Body) -> Body {
 fn attention_parts(attention: &Attention, cluster: &Cluster) -> Vec<Cluster> {
     let Attention { scores, weights, values } = attention;
     let between = values.operands[0].value;
-    let at = |id: Id| cluster.nodes.iter().position(|&node| node == id);
+    let at = |id: NodeId| cluster.nodes.iter().position(|&node| node == id);
     let (first, last) = (at(scores.node), at(between));
     let (first, last) = (first.map_or(0, |at| at + 1), last.map_or(0, |at| at + 1));
     let inner = cluster.nodes.get(first..last).unwrap_or_default().to_vec();

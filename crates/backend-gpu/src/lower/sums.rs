@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use warpforge_fusion::cluster::{Body, BodyOp, Cluster, Kind, Operand, Product, single_stride};
-use warpforge_fusion::graph::Fold;
-use warpforge_fusion::{Graph, Id, Op};
+use warpforge_fusion::cluster::{Body, BodyOp, Cluster, Contraction, Kind, Operand, single_stride};
+use warpforge_fusion::graph::ReduceKind;
+use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_tensor::{ElementType, FloatType};
 
 use super::epilogue::converted;
@@ -17,14 +17,18 @@ pub(super) struct Sum {
     /// Which operand.
     pub(super) side: Side,
     /// Its value.
-    pub(super) of: Id,
+    pub(super) of: NodeId,
     /// The cluster that computes them by itself.
     pub(super) cluster: Cluster,
 }
 
 /// Sums that products may give too, by the outputs of the products' clusters.
-pub(super) fn of_operands(graph: &Graph, clusters: &[Cluster], setting: &Setting<'_>) -> HashMap<Id, Sum> {
-    let mut readers: HashMap<Id, Vec<(usize, Side)>> = HashMap::new();
+pub(super) fn of_operands(
+    graph: &Graph,
+    clusters: &[Cluster],
+    setting: &Setting<'_>,
+) -> HashMap<NodeId, Sum> {
+    let mut readers: HashMap<NodeId, Vec<(usize, Side)>> = HashMap::new();
     for (place, cluster) in clusters.iter().enumerate() {
         if let Kind::Dot(product) = &cluster.kind {
             for (operand, side) in product.operands.iter().zip([Side::Left, Side::Right]) {
@@ -32,7 +36,7 @@ pub(super) fn of_operands(graph: &Graph, clusters: &[Cluster], setting: &Setting
             }
         }
     }
-    let mut found: HashMap<Id, Sum> = HashMap::new();
+    let mut found: HashMap<NodeId, Sum> = HashMap::new();
     for (at, cluster) in clusters.iter().enumerate() {
         let Kind::Loop(body) = &cluster.kind else { continue };
         let Some(load) = summed(body).filter(|_| !setting.refused.contains(&Asked::More(cluster.output)))
@@ -60,7 +64,8 @@ pub(super) fn of_operands(graph: &Graph, clusters: &[Cluster], setting: &Setting
 /// What a loop sums, when it does nothing else.
 fn summed(body: &Body) -> Option<&Operand> {
     let last = converted(body, body.steps.len().checked_sub(1)?)?;
-    let (BodyOp::Reduce(Fold::Add), &[input]) = (&body.steps[last].op, body.steps[last].inputs.as_slice())
+    let (BodyOp::Reduce(ReduceKind::Add), &[input]) =
+        (&body.steps[last].op, body.steps[last].inputs.as_slice())
     else {
         return None;
     };
@@ -73,7 +78,7 @@ fn summed(body: &Body) -> Option<&Operand> {
 }
 
 /// Whether a loop over an operand of a product sums it along what the product sums over, and gives the rest in order.
-fn runs_along(graph: &Graph, product: &Product, side: Side, body: &Body, load: &Operand) -> bool {
+fn runs_along(graph: &Graph, product: &Contraction, side: Side, body: &Body, load: &Operand) -> bool {
     let Op::Dot(dot) = &graph.node(product.node).op else { return false };
     let (operand, contract) = match side {
         Side::Left => (&product.operands[0], &dot.lhs_contract),
@@ -81,16 +86,16 @@ fn runs_along(graph: &Graph, product: &Product, side: Side, body: &Body, load: &
     };
     let (view, seen) = (&operand.view, &load.view);
     let free: Vec<usize> = (0..view.dims.len()).filter(|at| !contract.contains(at)).collect();
-    let (folded, kept): (Vec<usize>, Vec<usize>) = (0..body.dims.len()).partition(|&at| body.folded[at]);
+    let (reduced, kept): (Vec<usize>, Vec<usize>) = (0..body.dims.len()).partition(|&at| body.reduced[at]);
     let size = |dims: &[usize], of: &[usize]| -> usize { of.iter().map(|&at| dims[at]).product() };
     let floats = [FloatType::F32, FloatType::Bf16, FloatType::F16].map(ElementType::Float);
     dot.lhs_batch.is_empty()
         && floats.contains(&graph.node(operand.value).element)
         && view.offset == seen.offset
-        && size(&view.dims, contract) == size(&body.dims, &folded)
+        && size(&view.dims, contract) == size(&body.dims, &reduced)
         && size(&view.dims, &free) == size(&body.dims, &kept)
         && size(&body.dims, &kept) > 1
-        && single_stride(view, contract).is_some_and(|stride| single_stride(seen, &folded) == Some(stride))
+        && single_stride(view, contract).is_some_and(|stride| single_stride(seen, &reduced) == Some(stride))
         && single_stride(view, &free).is_some_and(|stride| single_stride(seen, &kept) == Some(stride))
         && single_stride(&body.output, &kept) == Some(1)
         && body.output.offset == 0

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use warpforge_fusion::cluster::Operand;
-use warpforge_fusion::{Graph, Id, Op};
+use warpforge_fusion::{Graph, NodeId, Op};
 
 use super::{Task, Way};
 
@@ -14,7 +14,7 @@ const MOST_BYTES: usize = 1 << 30;
 pub(super) fn constant(graph: &Graph) -> Vec<bool> {
     let mut constant: Vec<bool> = Vec::with_capacity(graph.nodes.len());
     for node in &graph.nodes {
-        let from_outside = matches!(node.op, Op::Argument(_) | Op::Reference(_) | Op::Result(_));
+        let from_outside = matches!(node.op, Op::Argument(_) | Op::Opaque(_) | Op::Result(_));
         constant.push(!from_outside && node.inputs.iter().all(|input| constant[input.index()]));
     }
     constant
@@ -22,8 +22,8 @@ pub(super) fn constant(graph: &Graph) -> Vec<bool> {
 
 /// Moves tasks that read nothing but constants, and what such tasks give, to those that are done once.
 pub(super) fn hoist(graph: &Graph, once: &mut Vec<Task>, tasks: &mut Vec<Task>, outputs: &[Operand]) {
-    let mut known: HashSet<Id> = once.iter().map(|task| task.cluster.output).collect();
-    let is_known = |known: &HashSet<Id>, id: Id| known.contains(&id) || graph.constant(id).is_some();
+    let mut known: HashSet<NodeId> = once.iter().map(|task| task.cluster.output).collect();
+    let is_known = |known: &HashSet<NodeId>, id: NodeId| known.contains(&id) || graph.constant(id).is_some();
     let mut bytes = 0;
     let mut every_run = Vec::with_capacity(tasks.len());
     for task in tasks.drain(..) {
@@ -32,8 +32,8 @@ pub(super) fn hoist(graph: &Graph, once: &mut Vec<Task>, tasks: &mut Vec<Task>, 
         let given = outputs.iter().any(|given| given.value == output);
         let fits = bytes + node.bytes() <= MOST_BYTES;
         let plain = !matches!(task.way, Way::Host(_))
-            && !matches!(node.op, Op::Reference(_))
-            && task.cluster.gives().len() == 1;
+            && !matches!(node.op, Op::Opaque(_))
+            && task.cluster.results().len() == 1;
         if plain && fits && !given && task.cluster.reads().iter().all(|&id| is_known(&known, id)) {
             bytes += node.bytes();
             known.insert(output);
@@ -47,12 +47,12 @@ pub(super) fn hoist(graph: &Graph, once: &mut Vec<Task>, tasks: &mut Vec<Task>, 
 
 /// Leaves out tasks whose results nobody reads.
 pub(super) fn prune(graph: &Graph, tasks: &mut Vec<Task>, outputs: &[Operand]) {
-    let mut read: HashSet<Id> = outputs.iter().map(|output| output.value).collect();
+    let mut read: HashSet<NodeId> = outputs.iter().map(|output| output.value).collect();
     let mut kept = Vec::with_capacity(tasks.len());
     for task in tasks.drain(..).rev() {
         let output = task.cluster.output;
-        let many = matches!(graph.node(output).op, Op::Reference(_));
-        if many || task.cluster.gives().iter().any(|given| read.contains(given)) {
+        let many = matches!(graph.node(output).op, Op::Opaque(_));
+        if many || task.cluster.results().iter().any(|given| read.contains(given)) {
             read.extend(task.cluster.reads());
             kept.push(task);
         }

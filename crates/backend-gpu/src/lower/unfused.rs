@@ -1,7 +1,7 @@
 //! One cluster for each node: the correctness tier, every value in memory.
 
-use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Cluster, Clusters, Kind, Operand, Product};
-use warpforge_fusion::{Graph, Id, Op, View};
+use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Cluster, Clusters, Contraction, Kind, Operand};
+use warpforge_fusion::{Graph, NodeId, Op, View};
 
 /// The clusters of a graph, operation by operation.
 pub(super) fn clusters(graph: &Graph) -> Result<Clusters, String> {
@@ -15,11 +15,11 @@ pub(super) fn clusters(graph: &Graph) -> Result<Clusters, String> {
     Ok(Clusters { clusters, outputs })
 }
 
-fn whole(graph: &Graph, id: Id) -> Operand {
+fn whole(graph: &Graph, id: NodeId) -> Operand {
     Operand { value: id, view: View::dense(&graph.node(id).dims) }
 }
 
-fn kind(graph: &Graph, id: Id) -> Result<Option<Kind>, String> {
+fn kind(graph: &Graph, id: NodeId) -> Result<Option<Kind>, String> {
     let node = graph.node(id);
     let inputs = || node.inputs.iter().map(|&input| whole(graph, input)).collect::<Vec<_>>();
     let both = || -> Result<[Operand; 2], String> {
@@ -44,23 +44,24 @@ fn kind(graph: &Graph, id: Id) -> Result<Option<Kind>, String> {
         Op::Reduce(fold, axes) => {
             let input = whole(graph, node.inputs[0]);
             let mut body = looped(graph, node.inputs[0], BodyOp::Reduce(*fold), std::slice::from_ref(&input));
-            body.folded = (0..input.view.dims.len()).map(|at| axes.contains(&at)).collect();
+            body.reduced = (0..input.view.dims.len()).map(|at| axes.contains(&at)).collect();
             let mut strides = View::dense(&node.dims).strides.into_iter();
-            let kept = body.folded.iter().map(|&folded| if folded { 0 } else { strides.next().unwrap_or(0) });
+            let kept =
+                body.reduced.iter().map(|&reduced| if reduced { 0 } else { strides.next().unwrap_or(0) });
             body.output = View { offset: 0, dims: body.dims.clone(), strides: kept.collect() };
             if let Some(step) = body.steps.last_mut() {
                 step.element = node.element;
             }
             Kind::Loop(body)
         }
-        Op::Dot(_) => Kind::Dot(Product { node: id, operands: both()?, epilogue: None }),
-        Op::Conv(_) => Kind::Conv(Product { node: id, operands: both()?, epilogue: None }),
-        _ => Kind::Single(inputs()),
+        Op::Dot(_) => Kind::Dot(Contraction { node: id, operands: both()?, epilogue: None }),
+        Op::Conv(_) => Kind::Conv(Contraction { node: id, operands: both()?, epilogue: None }),
+        _ => Kind::Unfused(inputs()),
     }))
 }
 
 /// One operation on each element of a node's domain.
-fn looped(graph: &Graph, id: Id, op: BodyOp, inputs: &[Operand]) -> Body {
+fn looped(graph: &Graph, id: NodeId, op: BodyOp, inputs: &[Operand]) -> Body {
     let node = graph.node(id);
     let mut steps: Vec<BodyStep> = inputs
         .iter()
@@ -74,7 +75,7 @@ fn looped(graph: &Graph, id: Id, op: BodyOp, inputs: &[Operand]) -> Body {
     steps.push(BodyStep { op, inputs: (0..inputs.len()).collect(), element: node.element });
     Body {
         dims: node.dims.clone(),
-        folded: vec![false; node.dims.len()],
+        reduced: vec![false; node.dims.len()],
         loads: inputs.to_vec(),
         steps,
         output: View::dense(&node.dims),
@@ -82,11 +83,11 @@ fn looped(graph: &Graph, id: Id, op: BodyOp, inputs: &[Operand]) -> Body {
 }
 
 /// The elements of a view, in order.
-fn copied(graph: &Graph, id: Id, operand: Operand) -> Body {
+fn copied(graph: &Graph, id: NodeId, operand: Operand) -> Body {
     let node = graph.node(id);
     Body {
         dims: node.dims.clone(),
-        folded: vec![false; node.dims.len()],
+        reduced: vec![false; node.dims.len()],
         steps: vec![BodyStep { op: BodyOp::Load(0), inputs: Vec::new(), element: node.element }],
         loads: vec![operand],
         output: View::dense(&node.dims),

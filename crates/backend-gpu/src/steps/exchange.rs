@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use warpforge_fusion::cluster::Operand;
-use warpforge_fusion::{Graph, Id, Op};
-use warpforge_runtime::plan::results;
+use warpforge_fusion::{Graph, NodeId, Op};
+use warpforge_runtime::memory_plan::results;
 
 use super::{Layout, Step};
 use crate::collectives::{Communicator, Exchange, Kind};
@@ -35,7 +35,7 @@ impl Exchanged {
         exchange: &Arc<Exchange>,
         end: Option<Arc<Communicator>>,
         graph: &Graph,
-        (node, operands): (Id, &[Operand]),
+        (node, operands): (NodeId, &[Operand]),
         layout: &Layout,
     ) -> Result<Self> {
         let given = results(graph, node);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use warpforge_fusion::cluster::Operand;
-use warpforge_fusion::graph::Part;
-use warpforge_fusion::{Graph, Id, Op};
+use warpforge_fusion::graph::OpaqueOp;
+use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_interp::{Interpreter, Observer, Options, Value};
-use warpforge_runtime::plan::results;
+use warpforge_runtime::memory_plan::results;
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
 use super::{Layout, Step};
@@ -16,7 +16,7 @@ use crate::watch::Watch;
 
 /// An operation on the reference.
 pub(crate) struct Host {
-    part: Arc<Part>,
+    part: Arc<OpaqueOp>,
     /// Why it is not on the device, where more is known than that nothing there computes it.
     why: Option<String>,
     inputs: Vec<(Address, ElementType, Vec<usize>)>,
@@ -28,11 +28,11 @@ impl Host {
     /// The operation of a node.
     pub(crate) fn new(
         graph: &Graph,
-        (node, operands): (Id, &[Operand]),
+        (node, operands): (NodeId, &[Operand]),
         why: Option<String>,
         layout: &Layout,
     ) -> Result<Self> {
-        let Op::Reference(part) = &graph.node(node).op else {
+        let Op::Opaque(part) = &graph.node(node).op else {
             return Err(GpuError::Other(format!("{} cannot run on the host", graph.node(node).op.name())));
         };
         let typed = |operand: &Operand| {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use warpforge_fusion::{Graph, Id};
+use warpforge_fusion::{Graph, NodeId};
 use warpforge_tensor::ElementType;
 
 use super::Layout;
@@ -13,7 +13,7 @@ use crate::lower::{Mask, Seen, seen};
 /// Masks that were looked at.
 #[derive(Default)]
 pub(crate) struct Masks {
-    known: HashMap<Id, Seen>,
+    known: HashMap<NodeId, Seen>,
 }
 
 impl Masks {
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn masks_are_known_by_what_they_let_through() {
-        let mask = Mask { value: Id(0), offset: 0, dims: [3, 3], strides: [3, 1] };
+        let mask = Mask { value: NodeId(0), offset: 0, dims: [3, 3], strides: [3, 1] };
         assert_eq!(look(&mask, &[1, 0, 0, 1, 1, 0, 1, 1, 1]), Seen::UpToItself);
         assert_eq!(look(&mask, &[1; 9]), Seen::All);
         assert_eq!(look(&mask, &[1, 0, 0, 0, 1, 0, 1, 1, 1]), Seen::Other);

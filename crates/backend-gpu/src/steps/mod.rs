@@ -20,7 +20,7 @@ pub(crate) use product::Multiply;
 
 use std::sync::Arc;
 
-use warpforge_fusion::Id;
+use warpforge_fusion::NodeId;
 
 use crate::driver::{Address, Buffer, Stream};
 use crate::error::Result;
@@ -52,7 +52,7 @@ pub(crate) trait Step: Send + Sync {
     }
 
     /// What of it the reference computes.
-    fn on_reference(&self) -> Vec<String> {
+    fn fallbacks(&self) -> Vec<String> {
         if self.is_reference() { vec![self.name()] } else { Vec::new() }
     }
 
@@ -72,7 +72,7 @@ pub(crate) trait Step: Send + Sync {
 pub(crate) struct Planned {
     pub(crate) step: Box<dyn Step>,
     /// What it gives, or a part of it.
-    pub(crate) node: Id,
+    pub(crate) node: NodeId,
     pub(crate) flops: u64,
     pub(crate) bytes: u64,
     /// Its number among the instrumented kernels.
@@ -89,7 +89,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// The address of a value.
-    pub(crate) fn address(&self, id: Id) -> Address {
+    pub(crate) fn address(&self, id: NodeId) -> Address {
         self.addresses.get(id.index()).copied().unwrap_or(0)
     }
 }

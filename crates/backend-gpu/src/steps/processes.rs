@@ -3,9 +3,9 @@
 use std::sync::{Arc, mpsc};
 
 use warpforge_fusion::cluster::Operand;
-use warpforge_fusion::{Graph, Id, Op};
+use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_interp::ProcessId;
-use warpforge_runtime::plan::results;
+use warpforge_runtime::memory_plan::results;
 use warpforge_runtime::{Executable, RunOptions};
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
@@ -87,7 +87,7 @@ impl Parallel {
     pub(crate) fn new(
         processes: &Arc<Processes>,
         graph: &Graph,
-        (node, operands): (Id, &[Operand]),
+        (node, operands): (NodeId, &[Operand]),
         order: &[usize],
         layout: &Layout,
     ) -> Result<Self> {
@@ -133,8 +133,8 @@ impl Step for Parallel {
         false
     }
 
-    fn on_reference(&self) -> Vec<String> {
-        self.processes.all.iter().flat_map(|(_, compiled)| compiled.on_reference()).collect()
+    fn fallbacks(&self) -> Vec<String> {
+        self.processes.all.iter().flat_map(|(_, compiled)| compiled.fallbacks()).collect()
     }
 
     fn memory_bytes(&self) -> u64 {

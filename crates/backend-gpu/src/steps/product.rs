@@ -18,7 +18,7 @@ impl Multiply {
         let offset = |view: &warpforge_fusion::View| {
             u64::try_from(view.offset).unwrap_or(0) * call.product.lhs.element.byte_width() as u64
         };
-        let of = |id: Option<warpforge_fusion::Id>| id.map_or(0, |id| layout.address(id));
+        let of = |id: Option<warpforge_fusion::NodeId>| id.map_or(0, |id| layout.address(id));
         let plans = call.parts.iter().map(|part| {
             let residual = of(call.residual);
             let places = Places {

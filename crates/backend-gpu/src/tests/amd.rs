@@ -139,7 +139,7 @@ fn what_miopen_does_not_fuse_is_a_convolution_and_a_kernel() {
     in_order(&calls, &["compile the fusion", "compile solution 70", "run solution 70 with 0 bytes"]);
     let steps = steps(&compiled, &inputs(ElementType::Float(FloatType::F16)));
     assert!(steps.contains(&format!("{CONVOLUTION} f16 + 0 operations")), "{steps:?}");
-    assert!(compiled.on_reference().is_empty());
+    assert!(compiled.fallbacks().is_empty());
 }
 
 /// A dense layer by rocBLAS: the weights transposed, the input as it is, sums in f32 (151).

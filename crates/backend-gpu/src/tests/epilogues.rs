@@ -210,6 +210,6 @@ fn nothing_like_the_gradient_of_relu_is_the_librarys() {
         let compiled = compiled(&text, Vendor::Cuda);
         let asked = epilogues(&fake::calls());
         assert!(asked.contains(&6) && !asked.contains(&136), "{asked:?}: {text}");
-        assert!(compiled.on_reference().is_empty());
+        assert!(compiled.fallbacks().is_empty());
     }
 }

@@ -363,13 +363,13 @@ fn products_of_bytes_are_the_librarys_with_sums_along_neighbours() {
         );
         fake::calls();
         let compiled = compiled(&text, vendor);
-        (compiled.on_reference(), fake::calls())
+        (compiled.fallbacks(), fake::calls())
     };
     for (left, right, out, sums, types) in
         [("i8", "i8", "i32", 72, (3, 3)), ("f8E4M3FN", "f8E5M2", "f32", 68, (29, 28))]
     {
-        let (on_reference, calls) = of(Vendor::Cuda, left, right, out);
-        assert!(on_reference.is_empty(), "{on_reference:?}");
+        let (fallbacks, calls) = of(Vendor::Cuda, left, right, out);
+        assert!(fallbacks.is_empty(), "{fallbacks:?}");
         let scale = if out == "i32" { 10 } else { 0 };
         for wanted in [
             format!("describe a product: sums {sums}, scale {scale}"),

@@ -113,8 +113,8 @@ pub(crate) fn too_few(gpus: &Arc<Gpus>) -> Trial {
         let is = if there == 1 { "is" } else { "are" };
         let expected =
             format!("interpreter.run_parallel (reference: needs {count} GPUs, {there} {is} there)");
-        if executable.on_reference() != [expected.clone()] {
-            return Err(format!("{:?}, {expected} expected", executable.on_reference()).into());
+        if executable.fallbacks() != [expected.clone()] {
+            return Err(format!("{:?}, {expected} expected", executable.fallbacks()).into());
         }
         let outcome = executable.run(&inputs(executable.program()), &RunOptions::default())?;
         if outcome.outputs.len() == count { Ok(()) } else { Err("results are missing".into()) }

@@ -62,7 +62,7 @@ fn shows_what_the_cpu_shows(model: &str, on_gpu: &dyn Fn(&Warpt, &[&str]) -> Opt
     assert_eq!(done.code, 0, "{}{}", done.stdout, done.stderr);
     let record = record(&done);
     assert!(record["kernel_launches"].as_u64() > Some(4), "{record}");
-    assert_eq!((&record["on_reference"], &record["compared"]["not_compared"]), (&json!([]), &json!([])));
+    assert_eq!((&record["fallbacks"], &record["compared"]["not_compared"]), (&json!([]), &json!([])));
     assert_eq!(record["compared"]["out_of_tolerance"], 0);
     let arguments = run(&model, &inputs, &flags("cpu", "cpu", "cpu.jsonl"));
     assert_eq!(warpt.run(&arguments).code, 0);

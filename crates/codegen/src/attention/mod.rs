@@ -7,7 +7,7 @@ mod slope;
 mod softmax;
 
 use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{Attention, Backward, Cluster};
+use warpforge_fusion::cluster::{Attention, AttentionGradient, Cluster};
 use warpforge_tensor::{ElementType, FloatType};
 
 use crate::kernel::{Emitted, Unsupported};
@@ -44,7 +44,7 @@ pub(crate) fn emit(
 pub(crate) fn emit_backward(
     graph: &Graph,
     cluster: &Cluster,
-    backward: &Backward,
+    backward: &AttentionGradient,
     options: &Options,
 ) -> Result<Emitted, Unsupported> {
     if options.dialect == Dialect::Cuda

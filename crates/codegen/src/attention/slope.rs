@@ -1,7 +1,7 @@
 //! Recognises the gradient of a softmax in a loop over rows.
 
 use warpforge_fusion::cluster::{Body, BodyOp};
-use warpforge_fusion::graph::Fold;
+use warpforge_fusion::graph::ReduceKind;
 use warpforge_ir::OpKind;
 use warpforge_tensor::ElementType;
 
@@ -21,12 +21,12 @@ pub(super) struct Slope {
 /// What a body is, where `shares` is its load of the weights. The sum is one of f32 and linear in the weights, so that it
 /// may be taken of weights that are not divided by their own sum yet.
 pub(super) fn slope(body: &Body, shares: usize) -> Option<Slope> {
-    let folds = |at: &usize| matches!(body.steps[*at].op, BodyOp::Reduce(_));
-    let mut sums = (0..body.steps.len()).filter(folds);
+    let reduces = |at: &usize| matches!(body.steps[*at].op, BodyOp::Reduce(_));
+    let mut sums = (0..body.steps.len()).filter(reduces);
     let sum = sums.next().filter(|_| sums.next().is_none())?;
     let &[product] = body.steps[sum].inputs.as_slice() else { return None };
     let times = matches!(body.steps[product].op, BodyOp::Elementwise(OpKind::Multiply));
-    let added = matches!(body.steps[sum].op, BodyOp::Reduce(Fold::Add));
+    let added = matches!(body.steps[sum].op, BodyOp::Reduce(ReduceKind::Add));
     let in_f32 = [sum, product].iter().all(|&at| body.steps[at].element == ElementType::F32);
     let &[one, other] = body.steps[product].inputs.as_slice() else { return None };
     let factor = match (is_load(body, one, shares), is_load(body, other, shares)) {

@@ -1,7 +1,7 @@
 //! Recognises a softmax in a loop over rows.
 
 use warpforge_fusion::cluster::{Body, BodyOp};
-use warpforge_fusion::graph::Fold;
+use warpforge_fusion::graph::ReduceKind;
 use warpforge_ir::OpKind;
 use warpforge_ir::attr::ComparisonDirection;
 
@@ -21,7 +21,8 @@ pub(super) fn softmax(body: &Body) -> Option<Softmax> {
     let elementwise =
         |at: usize, kind: OpKind| matches!(body.steps[at].op, BodyOp::Elementwise(known) if known == kind);
     let input = |at: usize, number: usize| body.steps[at].inputs.get(number).copied();
-    let folds = |at: usize, fold: Fold| matches!(body.steps[at].op, BodyOp::Reduce(known) if known == fold);
+    let reduces =
+        |at: usize, fold: ReduceKind| matches!(body.steps[at].op, BodyOp::Reduce(known) if known == fold);
     let number = |at: usize| match &body.steps[at].op {
         BodyOp::Constant(tensor) => Some(tensor.get(0).to_f64()),
         _ => None,
@@ -40,11 +41,12 @@ pub(super) fn softmax(body: &Body) -> Option<Softmax> {
     }
     let (part, total) = (input(at, 0)?, input(at, 1)?);
     let shifted = input(part, 0).filter(|_| elementwise(part, OpKind::Exponential))?;
-    if !folds(total, Fold::Add) || input(total, 0)? != part || !elementwise(shifted, OpKind::Subtract) {
+    if !reduces(total, ReduceKind::Add) || input(total, 0)? != part || !elementwise(shifted, OpKind::Subtract)
+    {
         return None;
     }
     let (scores, top) = (input(shifted, 0)?, input(shifted, 1)?);
-    if !folds(top, Fold::Max) || input(top, 0)? != scores {
+    if !reduces(top, ReduceKind::Max) || input(top, 0)? != scores {
         return None;
     }
     if let Some(guard) = guard {

@@ -45,9 +45,10 @@ struct Rows<'a> {
 impl<'a> Rows<'a> {
     fn new(graph: &'a Graph, cluster: &'a Cluster, body: &'a Body, options: &'a Options) -> Self {
         let views = views(body);
-        let (folded, kept): (Vec<usize>, Vec<usize>) = (0..body.dims.len()).partition(|&at| body.folded[at]);
+        let (reduced, kept): (Vec<usize>, Vec<usize>) =
+            (0..body.dims.len()).partition(|&at| body.reduced[at]);
         let rows = Space::new(&body.dims, &kept, &views);
-        let columns = Space::new(&body.dims, &folded, &views);
+        let columns = Space::new(&body.dims, &reduced, &views);
         let stages = Stages::new(body, options.effort);
         let element = graph.node(cluster.output).element;
         let shape = Shape::new(graph, body, &rows, &columns, &stages, element, options);
@@ -66,7 +67,7 @@ impl<'a> Rows<'a> {
         self.row();
         for stage in 0..self.stages.count {
             self.uniform(stage)?;
-            if self.stores(stage) || !self.stages.folds(self.body, stage).is_empty() {
+            if self.stores(stage) || !self.stages.reduces(self.body, stage).is_empty() {
                 self.pass(stage)?;
             }
         }
@@ -159,9 +160,9 @@ impl<'a> Rows<'a> {
             let ty = computed(body.steps[at].element)?;
             self.draft.text.line(format!("{ty} k{at}[{}];", chunks * width));
         }
-        let folds = self.stages.folds(body, stage);
-        for &at in &folds {
-            let (fold, element) = fold_of(body, at);
+        let reduces = self.stages.reduces(body, stage);
+        for &at in &reduces {
+            let (fold, element) = reduction_of(body, at);
             let (ty, from) = (computed(element)?, identity(fold, element)?);
             self.draft.text.line(format!("{ty} a{at} = {from};"));
         }
@@ -199,7 +200,7 @@ impl<'a> Rows<'a> {
         if guarded {
             self.draft.text.close();
         }
-        for at in folds {
+        for at in reduces {
             self.fold(at)?;
         }
         Ok(())
@@ -263,8 +264,8 @@ impl<'a> Rows<'a> {
                 self.draft.text.line(format!("{} = s{at};", held(at)));
             }
         }
-        for at in self.stages.folds(body, stage) {
-            let (fold, _) = fold_of(body, at);
+        for at in self.stages.reduces(body, stage) {
+            let (fold, _) = reduction_of(body, at);
             let input = body.steps[at].inputs[0];
             self.draft.text.line(format!("a{at} = {}(a{at}, s{input});", combiner(fold)));
         }
@@ -294,7 +295,7 @@ impl<'a> Rows<'a> {
     /// The fold over the threads of a row.
     fn fold(&mut self, at: usize) -> Result<(), Unsupported> {
         let Shape { threads, across, group, .. } = self.shape;
-        let (fold, element) = fold_of(self.body, at);
+        let (fold, element) = reduction_of(self.body, at);
         let ty = computed(element)?;
         let text = &mut self.draft.text;
         let value = if across > 1 {
@@ -331,9 +332,9 @@ impl<'a> Rows<'a> {
     }
 }
 
-fn fold_of(body: &Body, at: usize) -> (warpforge_fusion::graph::Fold, ElementType) {
+fn reduction_of(body: &Body, at: usize) -> (warpforge_fusion::graph::ReduceKind, ElementType) {
     match body.steps[at].op {
         BodyOp::Reduce(fold) => (fold, body.steps[at].element),
-        _ => (warpforge_fusion::graph::Fold::Add, body.steps[at].element),
+        _ => (warpforge_fusion::graph::ReduceKind::Add, body.steps[at].element),
     }
 }

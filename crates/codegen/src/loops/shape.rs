@@ -24,7 +24,7 @@ const ACROSS: [usize; 3] = [32, 16, 8];
 /// Blocks that a device should have.
 const BUSY_BLOCKS: usize = 256;
 
-/// Chunks of a row that a thread should have: they are on their way at once, and what a row costs once, its folds over
+/// Chunks of a row that a thread should have: they are on their way at once, and what a row costs once, its reduces over
 /// threads above all, is shared by that many.
 const CHUNKS: usize = 4;
 

@@ -22,7 +22,7 @@ pub(super) struct Stages {
 impl Stages {
     pub(super) fn new(body: &Body, effort: Effort) -> Self {
         let constant_along = |strides: &[isize]| {
-            body.dims.iter().enumerate().all(|(at, &dim)| !body.folded[at] || dim == 1 || strides[at] == 0)
+            body.dims.iter().enumerate().all(|(at, &dim)| !body.reduced[at] || dim == 1 || strides[at] == 0)
         };
         let mut level: Vec<usize> = Vec::new();
         let mut uniform: Vec<bool> = Vec::new();
@@ -48,7 +48,7 @@ impl Stages {
     /// until then it would take registers from rows that are on their way.
     fn put_off(&mut self, body: &Body) {
         let same_in_rows = |strides: &[isize]| {
-            body.dims.iter().enumerate().all(|(at, &dim)| body.folded[at] || dim == 1 || strides[at] == 0)
+            body.dims.iter().enumerate().all(|(at, &dim)| body.reduced[at] || dim == 1 || strides[at] == 0)
         };
         let mut shared: Vec<bool> = Vec::new();
         for step in &body.steps {
@@ -118,7 +118,7 @@ impl Stages {
     }
 
     /// The reductions that a stage's pass over the row computes.
-    pub(super) fn folds(&self, body: &Body, stage: usize) -> Vec<usize> {
+    pub(super) fn reduces(&self, body: &Body, stage: usize) -> Vec<usize> {
         let is = |at: &usize| matches!(body.steps[*at].op, BodyOp::Reduce(_)) && self.level[*at] == stage + 1;
         (0..body.steps.len()).filter(is).collect()
     }
@@ -144,7 +144,7 @@ impl Stages {
         let mut wanted = vec![false; body.steps.len()];
         let last = body.steps.len() - 1;
         wanted[last] |= stage + 1 == self.count && !self.uniform[last];
-        for at in self.folds(body, stage) {
+        for at in self.reduces(body, stage) {
             body.steps[at].inputs.iter().for_each(|&input| wanted[input] = true);
         }
         for &at in kept {

@@ -1,4 +1,4 @@
-//! Reductions by any region, of several values at once: a thread folds all elements of one result.
+//! Reductions by any region, of several values at once: a thread reduces all elements of one result.
 
 use warpforge_fusion::view::dense_strides;
 

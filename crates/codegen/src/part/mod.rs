@@ -10,8 +10,8 @@ mod slices;
 mod sort;
 
 use warpforge_fusion::cluster::{Cluster, Operand};
-use warpforge_fusion::graph::Part;
-use warpforge_fusion::{Graph, Id, Op};
+use warpforge_fusion::graph::OpaqueOp;
+use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_ir::{Func, OpKind, OpRef, ValueId};
 use warpforge_tensor::ElementType;
 
@@ -23,7 +23,7 @@ use crate::options::Options;
 pub(crate) fn emit(
     graph: &Graph,
     cluster: &Cluster,
-    part: &Part,
+    part: &OpaqueOp,
     operands: &[Operand],
     options: &Options,
 ) -> Result<Emitted, Unsupported> {
@@ -63,7 +63,7 @@ pub(super) struct Cut<'a> {
 
 impl Cut<'_> {
     /// The value that an operand is.
-    pub(super) fn operand(&self, at: usize) -> Result<Id, Unsupported> {
+    pub(super) fn operand(&self, at: usize) -> Result<NodeId, Unsupported> {
         let value: Option<ValueId> = self.op.operand(at);
         let place =
             value.and_then(|value| self.func.arguments().iter().position(|&argument| argument == value));
@@ -80,8 +80,8 @@ impl Cut<'_> {
     }
 
     /// The value of a result, where something reads it.
-    pub(super) fn result(&self, at: usize) -> Option<Id> {
-        let is = |id: &Id| {
+    pub(super) fn result(&self, at: usize) -> Option<NodeId> {
+        let is = |id: &NodeId| {
             let node = self.graph.node(*id);
             node.inputs == [self.cluster.output] && matches!(node.op, Op::Result(number) if number == at)
         };

@@ -72,9 +72,9 @@ pub(super) fn emit(cut: &Cut<'_>) -> Result<Emitted, Unsupported> {
     text.open("if (best == n)");
     let given = loaded(&source, &place(&dense_strides(&counts), "w"));
     text.line(format!("const {} given = {given};", computed(cut.element(1)?)?));
-    let folded = region::emit(text, op.module(), scatter, &["value".to_owned(), "given".to_owned()], "g")?;
-    let folded = folded.first().ok_or_else(|| cut.unknown())?;
-    text.line(format!("value = {};", rounded(sums, folded.clone())?));
+    let reduced = region::emit(text, op.module(), scatter, &["value".to_owned(), "given".to_owned()], "g")?;
+    let reduced = reduced.first().ok_or_else(|| cut.unknown())?;
+    text.line(format!("value = {};", rounded(sums, reduced.clone())?));
     for _ in 0..=rank {
         text.close();
     }

@@ -9,7 +9,7 @@ const CUDA: &str = include_str!("cuda.h");
 const HIP: &str = include_str!("hip.h");
 /// Tensor cores and copies that do not wait: CUDA alone has them.
 const MMA: &str = concat!(include_str!("mma.h"), include_str!("hopper.h"));
-/// Functions, arithmetic as StableHLO defines it, conversions, folds of groups of threads, instrumentation, merging.
+/// Functions, arithmetic as StableHLO defines it, conversions, reduces of groups of threads, instrumentation, merging.
 const COMMON: &str = concat!(
     include_str!("math.h"),
     include_str!("common.h"),

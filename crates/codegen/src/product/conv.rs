@@ -1,6 +1,6 @@
 //! Convolutions of any type, an element of the result for each thread.
 
-use warpforge_fusion::cluster::{Cluster, Product};
+use warpforge_fusion::cluster::{Cluster, Contraction};
 use warpforge_fusion::view::dense_strides;
 use warpforge_fusion::{Graph, Op};
 
@@ -18,7 +18,7 @@ const THREADS: usize = 256;
 pub(super) fn emit(
     graph: &Graph,
     cluster: &Cluster,
-    product: &Product,
+    product: &Contraction,
     options: &Options,
 ) -> Result<Emitted, Unsupported> {
     let node = graph.node(product.node);

@@ -1,7 +1,7 @@
 //! What is done to the elements of a product's result before they are stored.
 
-use warpforge_fusion::cluster::{Body, BodyOp, Product};
-use warpforge_fusion::{Id, View};
+use warpforge_fusion::cluster::{Body, BodyOp, Contraction};
+use warpforge_fusion::{NodeId, View};
 use warpforge_tensor::ElementType;
 
 use crate::draft::Draft;
@@ -83,15 +83,15 @@ impl<'b> Cells<'b> {
 
 /// Stores elements of a product's result: `row` numbers the batch and the rows, `column` the columns.
 pub(crate) struct Store<'p> {
-    product: &'p Product,
-    output: Id,
+    product: &'p Contraction,
+    output: NodeId,
     columns: usize,
     cells: Option<Cells<'p>>,
 }
 
 impl<'p> Store<'p> {
     /// For a product with so many columns.
-    pub(crate) fn new(product: &'p Product, output: Id, columns: usize) -> Self {
+    pub(crate) fn new(product: &'p Contraction, output: NodeId, columns: usize) -> Self {
         let cells = product.epilogue.as_ref().map(|epilogue| Cells::new(&epilogue.body, epilogue.rows));
         Self { product, output, columns, cells }
     }

@@ -1,7 +1,7 @@
 //! Sizes and strides of a matrix product.
 
-use warpforge_fusion::cluster::{Operand, Product, single_stride};
-use warpforge_fusion::{Graph, Id, Op, View};
+use warpforge_fusion::cluster::{Contraction, Operand, single_stride};
+use warpforge_fusion::{Graph, NodeId, Op, View};
 use warpforge_tensor::ElementType;
 
 use crate::index::{Space, reach};
@@ -10,7 +10,7 @@ use crate::kernel::Unsupported;
 /// How an operand lies in memory.
 #[derive(Debug, Clone)]
 pub(crate) struct Side {
-    pub(crate) value: Id,
+    pub(crate) value: NodeId,
     pub(crate) element: ElementType,
     pub(crate) offset: isize,
     /// Between rows: those of the left operand, or the summed ones of the right.
@@ -34,7 +34,7 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    pub(crate) fn new(graph: &Graph, product: &Product) -> Result<Self, Unsupported> {
+    pub(crate) fn new(graph: &Graph, product: &Contraction) -> Result<Self, Unsupported> {
         let Op::Dot(dot) = &graph.node(product.node).op else {
             return Err(Unsupported::new("a product that is none"));
         };

@@ -5,7 +5,7 @@
 //! the last one is stored.
 
 use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{Cluster, Product};
+use warpforge_fusion::cluster::{Cluster, Contraction};
 use warpforge_tensor::ElementType;
 
 use super::epilogue::Store;
@@ -121,7 +121,7 @@ impl Copied {
 pub(super) fn emit(
     graph: &Graph,
     cluster: &Cluster,
-    product: &Product,
+    product: &Contraction,
     geometry: &Geometry,
     ty: &'static str,
     options: &Options,

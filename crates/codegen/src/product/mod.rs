@@ -15,7 +15,7 @@ pub(crate) use epilogue::{Cells, Store};
 pub(crate) use tensor::store_pair;
 
 use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{Cluster, Product};
+use warpforge_fusion::cluster::{Cluster, Contraction};
 use warpforge_tensor::{ElementType, FloatType};
 
 use crate::kernel::{Emitted, Unsupported};
@@ -26,7 +26,7 @@ use geometry::Geometry;
 pub(crate) fn dot(
     graph: &Graph,
     cluster: &Cluster,
-    product: &Product,
+    product: &Contraction,
     options: &Options,
 ) -> Result<Emitted, Unsupported> {
     if graph.node(cluster.output).is_empty() {
@@ -48,7 +48,7 @@ pub(crate) fn dot(
     naive::emit(graph, cluster, product, options)
 }
 
-fn sums_in_f32(graph: &Graph, product: &Product) -> bool {
+fn sums_in_f32(graph: &Graph, product: &Contraction) -> bool {
     let element = graph.node(product.node).element;
     matches!(element, ElementType::Float(FloatType::F32 | FloatType::F16 | FloatType::Bf16))
 }
@@ -57,7 +57,7 @@ fn sums_in_f32(graph: &Graph, product: &Product) -> bool {
 pub(crate) fn conv(
     graph: &Graph,
     cluster: &Cluster,
-    product: &Product,
+    product: &Contraction,
     options: &Options,
 ) -> Result<Emitted, Unsupported> {
     if graph.node(cluster.output).is_empty() {

@@ -1,7 +1,7 @@
 //! Products of any type and any strides, an element of the result for each thread.
 
 use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{Cluster, Product};
+use warpforge_fusion::cluster::{Cluster, Contraction};
 
 use super::epilogue::{Store, sums};
 use super::geometry::Geometry;
@@ -17,7 +17,7 @@ const THREADS: usize = 256;
 pub(super) fn emit(
     graph: &Graph,
     cluster: &Cluster,
-    product: &Product,
+    product: &Contraction,
     options: &Options,
 ) -> Result<Emitted, Unsupported> {
     let geometry = Geometry::new(graph, product)?;

@@ -1,7 +1,7 @@
 //! Products on tensor cores: tiles of 128 by 128, several of them on their way into shared memory at once.
 
 use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{Cluster, Product};
+use warpforge_fusion::cluster::{Cluster, Contraction};
 use warpforge_tensor::{ElementType, FloatType};
 
 use super::epilogue::Store;
@@ -39,7 +39,7 @@ pub(super) fn narrow(geometry: &Geometry, products: Products) -> Option<&'static
 pub(super) fn emit(
     graph: &Graph,
     cluster: &Cluster,
-    product: &Product,
+    product: &Contraction,
     geometry: &Geometry,
     ty: &'static str,
     options: &Options,

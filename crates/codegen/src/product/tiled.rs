@@ -5,7 +5,7 @@
 //! into registers before the last of it is.
 
 use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{Cluster, Kind, Product};
+use warpforge_fusion::cluster::{Cluster, Contraction, Kind};
 use warpforge_tensor::{ElementType, FloatType};
 
 use super::epilogue::Store;
@@ -60,7 +60,7 @@ impl Cut {
 }
 
 /// Whether products of this type are summed in f32.
-pub(super) fn takes(graph: &Graph, product: &Product, geometry: &Geometry) -> bool {
+pub(super) fn takes(graph: &Graph, product: &Contraction, geometry: &Geometry) -> bool {
     let float = |element: ElementType| {
         matches!(element, ElementType::Float(FloatType::F32 | FloatType::F16 | FloatType::Bf16))
     };
@@ -78,7 +78,7 @@ pub(super) struct Sizes {
 pub(super) fn emit(
     graph: &Graph,
     cluster: &Cluster,
-    product: &Product,
+    product: &Contraction,
     geometry: &Geometry,
     options: &Options,
 ) -> Result<Emitted, Unsupported> {

@@ -1,6 +1,6 @@
 //! Convolutions as products in tiles: rows are windows, columns are channels of the result; no window is ever copied.
 
-use warpforge_fusion::cluster::{Cluster, Operand as Value, Product};
+use warpforge_fusion::cluster::{Cluster, Contraction, Operand as Value};
 use warpforge_fusion::graph::Conv;
 use warpforge_fusion::view::dense_strides;
 use warpforge_fusion::{Graph, Op};
@@ -19,7 +19,7 @@ use crate::text::Text;
 const LEAST_CHANNELS: usize = 16;
 
 /// Whether a convolution is one product, summed in f32.
-pub(super) fn takes(graph: &Graph, product: &Product) -> bool {
+pub(super) fn takes(graph: &Graph, product: &Contraction) -> bool {
     let node = graph.node(product.node);
     let Op::Conv(conv) = &node.op else { return false };
     let float = |element: ElementType| {
@@ -33,7 +33,7 @@ pub(super) fn takes(graph: &Graph, product: &Product) -> bool {
 pub(super) fn emit(
     graph: &Graph,
     cluster: &Cluster,
-    product: &Product,
+    product: &Contraction,
     options: &Options,
 ) -> Result<Emitted, Unsupported> {
     let node = graph.node(product.node);

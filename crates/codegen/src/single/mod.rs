@@ -6,7 +6,7 @@ mod pad;
 mod window;
 
 use warpforge_fusion::cluster::{Cluster, Operand};
-use warpforge_fusion::{Graph, Id, Op};
+use warpforge_fusion::{Graph, NodeId, Op};
 
 use crate::draft::{Draft, Launch};
 use crate::index::{Space, int};
@@ -25,7 +25,7 @@ pub(crate) fn emit(
     options: &Options,
 ) -> Result<Emitted, Unsupported> {
     let node = graph.node(cluster.output);
-    if let Op::Reference(part) = &node.op {
+    if let Op::Opaque(part) = &node.op {
         return crate::part::emit(graph, cluster, part, operands, options);
     }
     if node.is_empty() {
@@ -47,13 +47,13 @@ pub(crate) struct Element<'a> {
     pub(crate) draft: Draft<'a>,
     pub(crate) cluster: &'a Cluster,
     /// The value whose elements are numbered.
-    target: Id,
+    target: NodeId,
     /// The integer type of indices.
     pub(crate) index: &'static str,
 }
 
 impl<'a> Element<'a> {
-    pub(crate) fn new(graph: &'a Graph, cluster: &'a Cluster, target: Id, options: &'a Options) -> Self {
+    pub(crate) fn new(graph: &'a Graph, cluster: &'a Cluster, target: NodeId, options: &'a Options) -> Self {
         let dims = graph.node(target).dims.clone();
         Self::over(graph, cluster, target, dims, options)
     }
@@ -62,7 +62,7 @@ impl<'a> Element<'a> {
     pub(crate) fn over(
         graph: &'a Graph,
         cluster: &'a Cluster,
-        target: Id,
+        target: NodeId,
         dims: Vec<usize>,
         options: &'a Options,
     ) -> Self {
@@ -85,7 +85,7 @@ impl<'a> Element<'a> {
     }
 
     /// Lines that store an element of a value.
-    pub(crate) fn store(&mut self, id: Id, place: &str, value: &str) -> Result<(), Unsupported> {
+    pub(crate) fn store(&mut self, id: NodeId, place: &str, value: &str) -> Result<(), Unsupported> {
         let element = self.draft.graph.node(id).element;
         let pointer = self.draft.write(id)?;
         self.draft.salt().wrote(&mut self.draft.text, value, element.byte_width());

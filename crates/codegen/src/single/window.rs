@@ -1,7 +1,7 @@
 //! Folds of windows: pooling, sums along a dimension.
 
 use warpforge_fusion::cluster::Operand;
-use warpforge_fusion::graph::{Fold, Window};
+use warpforge_fusion::graph::{ReduceKind, Window};
 use warpforge_fusion::view::dense_strides;
 use warpforge_tensor::Tensor;
 
@@ -14,7 +14,7 @@ use crate::types::{combiner, computed, literal, rounded};
 pub(super) fn value(
     element: &mut Element<'_>,
     operands: &[Operand],
-    fold: Fold,
+    fold: ReduceKind,
     window: &Window,
     init: &Tensor,
 ) -> Result<String, Unsupported> {
@@ -45,8 +45,8 @@ pub(super) fn value(
     let at = place(&dense_strides(&source.view.dims), "x");
     let condition = if inside.is_empty() { "true".to_owned() } else { inside.join(" && ") };
     // Rounded at every step, as the reference does.
-    let folded = rounded(of, format!("{}(value, {})", combiner(fold), loaded(&from, &at)))?;
-    text.line(format!("if ({condition}) value = {folded};"));
+    let reduced = rounded(of, format!("{}(value, {})", combiner(fold), loaded(&from, &at)))?;
+    text.line(format!("if ({condition}) value = {reduced};"));
     for _ in 0..open {
         text.close();
     }

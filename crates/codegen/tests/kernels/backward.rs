@@ -132,7 +132,7 @@ impl Like {
 fn is_fused(text: &str, options: &Options) {
     let case = Case::new(text);
     let kinds: Vec<&Kind> = case.clusters.clusters.iter().map(|cluster| &cluster.kind).collect();
-    assert!(matches!(kinds[..], [Kind::Attention(_), Kind::Backward(_)]), "{kinds:?}");
+    assert!(matches!(kinds[..], [Kind::Attention(_), Kind::AttentionGradient(_)]), "{kinds:?}");
     let kernels: Vec<usize> = case.emitted(options).iter().map(|emitted| emitted.kernels.len()).collect();
     assert_eq!(kernels, [1, 2]);
 }

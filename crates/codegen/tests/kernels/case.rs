@@ -2,7 +2,7 @@
 
 use warpforge_codegen::{Dialect, Emitted, Options, emit};
 use warpforge_diag::Source;
-use warpforge_fusion::cluster::{Clusters, clusters, with_gradients};
+use warpforge_fusion::cluster::{Clusters, clusters, fuse_attention_gradients};
 use warpforge_fusion::{Graph, graph, simplify};
 use warpforge_interp::{Interpreter, Options as Reference, Value};
 use warpforge_ir::Module;
@@ -30,7 +30,7 @@ impl Case {
         let main = module.function("main").unwrap();
         let graph = graph::import(main, &|_| None).unwrap();
         let graph = simplify::simplify(&graph);
-        let clusters = with_gradients(&graph, clusters(&graph), &|_| true);
+        let clusters = fuse_attention_gradients(&graph, clusters(&graph), &|_| true);
         Self { module, graph, clusters }
     }
 

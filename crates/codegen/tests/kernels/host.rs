@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::process::Command;
 
 use warpforge_codegen::{Argument, Emitted, Kernel, Map, Options, prelude};
-use warpforge_fusion::Id;
+use warpforge_fusion::NodeId;
 use warpforge_fusion::Op;
 use warpforge_tensor::{Shape, Tensor};
 
@@ -143,7 +143,7 @@ fn program_text(case: &Case, emitted: &[Emitted]) -> String {
     }
     text.push_str("  file = fopen(arguments[2], \"wb\");\n");
     for output in &case.clusters.outputs {
-        let Id(id) = output.value;
+        let NodeId(id) = output.value;
         let _ = writeln!(text, "  fwrite(v{id}, 1, {}, file);", graph.node(output.value).bytes());
     }
     let all = emitted.iter().flat_map(|emitted| &emitted.kernels);

@@ -110,7 +110,7 @@ fn reductions_fold_any_dimensions() {
     }
 }
 
-/// Which numbers are not zero or less, a bit each; so many that the bits' places are not folded into a constant.
+/// Which numbers are not zero or less, a bit each; so many that the bits' places are not reduced into a constant.
 fn bits(element: &str) -> String {
     let dims = "1025x16x8";
     let (x, truth, bytes) =

@@ -3,7 +3,7 @@
 use super::body::Body;
 use super::operand::Operand;
 use super::{Cluster, Epilogue, Kind, only_readers};
-use crate::graph::{Graph, Id, Op};
+use crate::graph::{Graph, NodeId, Op};
 use crate::view::merged;
 
 /// Moves every loop that alone takes the result of a product into the product's cluster.
@@ -32,7 +32,7 @@ pub(super) fn attach(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Oper
 }
 
 /// The number of columns of a product's result.
-pub(super) fn columns_of(graph: &Graph, node: Id) -> usize {
+pub(super) fn columns_of(graph: &Graph, node: NodeId) -> usize {
     let product = graph.node(node);
     match &product.op {
         Op::Dot(dot) => {
@@ -46,7 +46,7 @@ pub(super) fn columns_of(graph: &Graph, node: Id) -> usize {
 }
 
 /// A loop as the epilogue of a product: its domain in the order of the product's result.
-pub(super) fn epilogue(graph: &Graph, body: &Body, node: Id, columns: usize) -> Option<Epilogue> {
+pub(super) fn epilogue(graph: &Graph, body: &Body, node: NodeId, columns: usize) -> Option<Epilogue> {
     let mut tiles = body.loads.iter().enumerate().filter(|(_, load)| load.value == node);
     let (tile, _) = tiles.next()?;
     if tiles.next().is_some() || body.has_reductions() {

@@ -3,7 +3,7 @@
 use super::attach::{columns_of, in_order};
 use super::operand::{Operand, single_stride};
 use super::{Attention, Cluster, Kind, only_readers, owners};
-use crate::graph::{Graph, Id, Op};
+use crate::graph::{Graph, NodeId, Op};
 
 /// Moves products whose result only a loop over its rows takes, and that loop, into the product that takes its result.
 pub(super) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operand]) {
@@ -11,7 +11,7 @@ pub(super) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operan
     for at in 0..clusters.len() {
         let Kind::Dot(values) = &clusters[at].kind else { continue };
         let values = values.clone();
-        let alone = |id: Id, by: usize| reader.get(&id) == Some(&by);
+        let alone = |id: NodeId, by: usize| reader.get(&id) == Some(&by);
         let weights = &values.operands[0];
         let Some(&between) = owner.get(&weights.value).filter(|&&place| place != at) else { continue };
         let Kind::Loop(body) = &clusters[between].kind else { continue };
@@ -30,7 +30,7 @@ pub(super) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operan
         }
         let Some(joined) = in_order(graph, body, tile, columns_of(graph, scores.node)) else { continue };
         let rows_first =
-            joined.body.folded.iter().enumerate().all(|(dim, &folded)| folded == (dim >= joined.rows));
+            joined.body.reduced.iter().enumerate().all(|(dim, &reduced)| reduced == (dim >= joined.rows));
         if !rows_first || !joined.body.output.is_dense() || !same_rows(graph, scores.node, values.node) {
             continue;
         }
@@ -40,7 +40,7 @@ pub(super) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operan
             continue;
         }
         let attention = Attention { scores, weights: joined, values };
-        let nodes: Vec<Id> =
+        let nodes: Vec<NodeId> =
             [place, between, at].iter().flat_map(|&part| clusters[part].nodes.clone()).collect();
         clusters[at].kind = Kind::Attention(Box::new(attention));
         clusters[at].nodes = nodes;
@@ -51,11 +51,11 @@ pub(super) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operan
 }
 
 /// Whether the second product takes, batch by batch and row by row, what the first gives.
-pub(super) fn same_rows(graph: &Graph, scores: Id, values: Id) -> bool {
+pub(super) fn same_rows(graph: &Graph, scores: NodeId, values: NodeId) -> bool {
     let (first, second) = (graph.node(scores), graph.node(values));
     let (Op::Dot(one), Op::Dot(two)) = (&first.op, &second.op) else { return false };
     let batch =
-        |id: Id, dims: &[usize]| -> usize { dims.iter().map(|&at| graph.node(id).dims[at]).product() };
+        |id: NodeId, dims: &[usize]| -> usize { dims.iter().map(|&at| graph.node(id).dims[at]).product() };
     let batches = batch(first.inputs[0], &one.lhs_batch);
     let weights = graph.node(second.inputs[0]);
     let leading = (0..two.lhs_batch.len()).collect::<Vec<_>>() == two.lhs_batch;

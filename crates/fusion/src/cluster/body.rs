@@ -5,7 +5,7 @@ use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
 use warpforge_tensor::{ElementType, Tensor};
 
 use super::Operand;
-use crate::graph::Fold;
+use crate::graph::ReduceKind;
 use crate::view::View;
 
 /// A value in memory that a loop reads; the view is over the loop's domain.
@@ -16,13 +16,13 @@ pub type Load = Operand;
 pub struct Body {
     /// The sizes of the domain.
     pub dims: Vec<usize>,
-    /// Which dimensions reductions fold; without reductions none.
-    pub folded: Vec<bool>,
+    /// Which dimensions reductions reduction; without reductions none.
+    pub reduced: Vec<bool>,
     /// What it reads.
     pub loads: Vec<Load>,
     /// The computation, each step from earlier ones.
     pub steps: Vec<BodyStep>,
-    /// Where the value of the last step goes in the output; it does not depend on folded dimensions with stride 0.
+    /// Where the value of the last step goes in the output; it does not depend on reduced dimensions with stride 0.
     pub output: View,
 }
 
@@ -50,8 +50,8 @@ pub enum BodyOp {
     Elementwise(OpKind),
     /// A comparison.
     Compare(ComparisonDirection, ComparisonType),
-    /// Folds over all folded dimensions.
-    Reduce(Fold),
+    /// Folds over all reduced dimensions.
+    Reduce(ReduceKind),
 }
 
 impl Body {
@@ -71,7 +71,7 @@ impl Body {
         };
         self.with(
             order.iter().map(|&at| self.dims[at]).collect(),
-            order.iter().map(|&at| self.folded[at]).collect(),
+            order.iter().map(|&at| self.reduced[at]).collect(),
             |old| Some(view(old)),
         )
         .unwrap_or_else(|| self.clone())
@@ -81,14 +81,14 @@ impl Body {
     /// loops without reductions.
     #[must_use]
     pub fn reshaped(&self, dims: &[usize]) -> Option<Self> {
-        let step = crate::view::Step::Reshape(dims.to_vec());
+        let step = crate::view::LayoutOp::Reshape(dims.to_vec());
         self.with(dims.to_vec(), vec![false; dims.len()], |view| view.after(&step))
     }
 
     fn with(
         &self,
         dims: Vec<usize>,
-        folded: Vec<bool>,
+        reduced: Vec<bool>,
         change: impl Fn(&View) -> Option<View>,
     ) -> Option<Self> {
         let loads = self.loads.iter();
@@ -101,6 +101,6 @@ impl Body {
                 *view = change(view)?;
             }
         }
-        Some(Self { dims, folded, loads, steps, output: change(&self.output)? })
+        Some(Self { dims, reduced, loads, steps, output: change(&self.output)? })
     }
 }

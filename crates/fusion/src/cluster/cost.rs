@@ -1,8 +1,8 @@
 //! What a cluster costs: arithmetic and memory traffic.
 
-use super::{Attention, Body, Cluster, Clusters, Epilogue, Kind, Product};
-use crate::graph::{Graph, Id, Op};
-use crate::view::Step;
+use super::{Attention, Body, Cluster, Clusters, Contraction, Epilogue, Kind};
+use crate::graph::{Graph, NodeId, Op};
+use crate::view::LayoutOp;
 
 /// Arithmetic and memory traffic.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -16,18 +16,18 @@ pub struct Cost {
 impl Cluster {
     /// The values that the cluster reads from memory.
     #[must_use]
-    pub fn reads(&self) -> Vec<Id> {
-        let mut reads: Vec<Id> = Vec::new();
-        let loads = |body: &Body, tile: Option<usize>| -> Vec<Id> {
+    pub fn reads(&self) -> Vec<NodeId> {
+        let mut reads: Vec<NodeId> = Vec::new();
+        let loads = |body: &Body, tile: Option<usize>| -> Vec<NodeId> {
             let all = body.loads.iter().enumerate();
             all.filter(|(at, _)| Some(*at) != tile).map(|(_, load)| load.value).collect()
         };
-        let of_epilogue = |epilogue: &Option<Epilogue>, reads: &mut Vec<Id>| {
+        let of_epilogue = |epilogue: &Option<Epilogue>, reads: &mut Vec<NodeId>| {
             if let Some(epilogue) = epilogue {
                 reads.extend(loads(&epilogue.body, Some(epilogue.tile)));
             }
         };
-        let product = |product: &Product, reads: &mut Vec<Id>| {
+        let product = |product: &Contraction, reads: &mut Vec<NodeId>| {
             reads.extend(product.operands.iter().map(|operand| operand.value));
             of_epilogue(&product.epilogue, reads);
         };
@@ -41,7 +41,7 @@ impl Cluster {
                 reads.push(values.operands[1].value);
                 of_epilogue(&values.epilogue, &mut reads);
             }
-            Kind::Backward(backward) => {
+            Kind::AttentionGradient(backward) => {
                 reads.extend(backward.operands().map(|operand| operand.value));
                 reads.extend(loads(&backward.weights.body, Some(backward.weights.tile)));
                 let shares = backward.by_scores.body.loads[backward.shares].value;
@@ -51,7 +51,7 @@ impl Cluster {
                     of_epilogue(&gradient.product.epilogue, &mut reads);
                 }
             }
-            Kind::Single(operands) | Kind::Call(operands, _) => {
+            Kind::Unfused(operands) | Kind::Library(operands, _) => {
                 reads.extend(operands.iter().map(|operand| operand.value));
             }
         }
@@ -63,9 +63,9 @@ impl Cluster {
     /// What the cluster costs when everything it reads and gives goes through memory once.
     #[must_use]
     pub fn cost(&self, graph: &Graph) -> Cost {
-        let alone = matches!(self.kind, Kind::Single(_)).then_some(self.output);
+        let alone = matches!(self.kind, Kind::Unfused(_)).then_some(self.output);
         let read: usize = self.reads().iter().map(|&value| bytes_read(graph, value, alone)).sum();
-        let given: usize = self.gives().iter().map(|&value| graph.node(value).bytes()).sum();
+        let given: usize = self.results().iter().map(|&value| graph.node(value).bytes()).sum();
         let bytes = (read + given) as u64;
         Cost { flops: self.nodes.iter().map(|&id| flops(graph, id)).sum(), bytes }
     }
@@ -82,7 +82,7 @@ impl Clusters {
 /// What the graph costs with a kernel for each node and every value in memory.
 #[must_use]
 pub fn unfused(graph: &Graph) -> (usize, Cost) {
-    let runs = |id: &Id| !matches!(graph.node(*id).op, Op::Argument(_) | Op::Constant(_) | Op::Result(_));
+    let runs = |id: &NodeId| !matches!(graph.node(*id).op, Op::Argument(_) | Op::Constant(_) | Op::Result(_));
     let costs: Vec<Cost> = graph
         .ids()
         .filter(runs)
@@ -96,10 +96,10 @@ pub fn unfused(graph: &Graph) -> (usize, Cost) {
 }
 
 /// The bytes of a value that its reader reads: of what it picks elements from, no more than it gives.
-fn bytes_read(graph: &Graph, value: Id, reader: Option<Id>) -> usize {
+fn bytes_read(graph: &Graph, value: NodeId, reader: Option<NodeId>) -> usize {
     let whole = graph.node(value).bytes();
     let Some(reader) = reader.map(|id| graph.node(id)) else { return whole };
-    let picks = matches!(reader.op, Op::Gather(..) | Op::Layout(Step::Slice { .. }));
+    let picks = matches!(reader.op, Op::Gather(..) | Op::Layout(LayoutOp::Slice { .. }));
     if picks && reader.inputs.first() == Some(&value) { whole.min(reader.bytes()) } else { whole }
 }
 
@@ -111,7 +111,7 @@ fn sum(costs: impl IntoIterator<Item = Cost>) -> Cost {
 }
 
 /// The floating-point operations of a node.
-fn flops(graph: &Graph, id: Id) -> u64 {
+fn flops(graph: &Graph, id: NodeId) -> u64 {
     let node = graph.node(id);
     let len = node.len() as u64;
     match &node.op {

@@ -4,24 +4,24 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::State;
 use super::body::{Body, BodyOp, BodyStep, Load};
-use crate::graph::{Graph, Id, Node, Op, inverse};
-use crate::view::{Step, View, dense_strides};
+use crate::graph::{Graph, Node, NodeId, Op, inverse};
+use crate::view::{LayoutOp, View, dense_strides};
 use warpforge_ir::OpKind;
 
 /// Most nodes that a loop computes.
 const MOST_NODES: usize = 160;
 
-/// Longest row that reductions inside a loop fold.
+/// Longest row that reductions inside a loop reduction.
 const LONGEST_ROW: usize = 1 << 15;
 
 /// How often a value may be computed again where it repeats, unless it is cheap or the same along a row.
 const MOST_REPEATS: usize = 2;
 
 /// How an index of the domain leads to an index of a node.
-type Path = Vec<Step>;
+type Path = Vec<LayoutOp>;
 
 /// The loop that gives a value, and the nodes it computes.
-pub(super) fn grow(state: &State<'_>, root: Id) -> (Body, Vec<Id>) {
+pub(super) fn grow(state: &State<'_>, root: NodeId) -> (Body, Vec<NodeId>) {
     let mut growth = Growth::new(state, root);
     growth.spread();
     growth.body()
@@ -30,25 +30,25 @@ pub(super) fn grow(state: &State<'_>, root: Id) -> (Body, Vec<Id>) {
 struct Growth<'s, 'g> {
     state: &'s State<'g>,
     graph: &'g Graph,
-    root: Id,
+    root: NodeId,
     dims: Vec<usize>,
-    folded: Vec<bool>,
+    reduced: Vec<bool>,
     root_path: Path,
     /// Nodes that the loop computes.
-    members: HashSet<Id>,
+    members: HashSet<NodeId>,
     /// Nodes reached and not decided about, with their paths.
-    pending: BTreeMap<Id, Vec<Path>>,
+    pending: BTreeMap<NodeId, Vec<Path>>,
 }
 
 impl<'s, 'g> Growth<'s, 'g> {
-    fn new(state: &'s State<'g>, root: Id) -> Self {
+    fn new(state: &'s State<'g>, root: NodeId) -> Self {
         let graph = state.graph;
         let own = graph.node(root).dims.clone();
         let mut growth = Self {
             state,
             graph,
             root,
-            folded: vec![false; own.len()],
+            reduced: vec![false; own.len()],
             dims: own.clone(),
             root_path: Vec::new(),
             members: HashSet::new(),
@@ -58,14 +58,14 @@ impl<'s, 'g> Growth<'s, 'g> {
         if let Some(columns) = growth.row_sizes(root) {
             let map = (0..own.len()).collect();
             growth.dims.extend(&columns);
-            growth.folded.extend(columns.iter().map(|_| true));
-            growth.root_path = vec![Step::Broadcast { dims: growth.dims.clone(), map }];
+            growth.reduced.extend(columns.iter().map(|_| true));
+            growth.root_path = vec![LayoutOp::Broadcast { dims: growth.dims.clone(), map }];
         }
         growth
     }
 
-    /// The sizes that a reduction folds on the way from a value with one element for each of its rows.
-    fn row_sizes(&self, root: Id) -> Option<Vec<usize>> {
+    /// The sizes that a reduction reduces on the way from a value with one element for each of its rows.
+    fn row_sizes(&self, root: NodeId) -> Option<Vec<usize>> {
         let len = self.graph.node(root).len();
         let mut seen = HashSet::new();
         let mut pending = vec![root];
@@ -81,14 +81,14 @@ impl<'s, 'g> Growth<'s, 'g> {
                     return Some(axes.iter().map(|&axis| dims[axis]).collect());
                 }
                 Op::Elementwise(_) | Op::Compare(..) if own => pending.extend(&node.inputs),
-                Op::Layout(Step::Reshape(_)) => pending.extend(&node.inputs),
+                Op::Layout(LayoutOp::Reshape(_)) => pending.extend(&node.inputs),
                 _ => {}
             }
         }
         None
     }
 
-    fn fits_row(&self, reduce: Id) -> bool {
+    fn fits_row(&self, reduce: NodeId) -> bool {
         let node = self.graph.node(reduce);
         let row = self.graph.node(node.inputs[0]).len() / node.len().max(1);
         reduce == self.root || row <= LONGEST_ROW
@@ -109,12 +109,12 @@ impl<'s, 'g> Growth<'s, 'g> {
         }
     }
 
-    fn view(&self, id: Id, path: &Path) -> Option<View> {
+    fn view(&self, id: NodeId, path: &Path) -> Option<View> {
         View::dense(&self.graph.node(id).dims).after_all(path)
     }
 
     /// What a node leads to when the loop computes it; nothing when it reads it from memory.
-    fn inlined(&mut self, id: Id, paths: &[Path]) -> Option<Vec<(Id, Path)>> {
+    fn inlined(&mut self, id: NodeId, paths: &[Path]) -> Option<Vec<(NodeId, Path)>> {
         let node = self.graph.node(id);
         let free = self.members.len() < MOST_NODES;
         match &node.op {
@@ -150,18 +150,18 @@ impl<'s, 'g> Growth<'s, 'g> {
     }
 
     /// Whether nothing but this loop needs a value.
-    fn is_own(&self, id: Id) -> bool {
+    fn is_own(&self, id: NodeId) -> bool {
         !self.state.needed[id.index()]
             && !self.graph.outputs.contains(&id)
             && self.state.real_users[id.index()].iter().all(|user| self.members.contains(user))
     }
 
-    fn same_views(&self, id: Id, paths: &[Path]) -> bool {
+    fn same_views(&self, id: NodeId, paths: &[Path]) -> bool {
         let first = self.view(id, &paths[0]);
         first.is_some() && paths[1..].iter().all(|path| self.view(id, path) == first)
     }
 
-    fn is_worth(&self, node: &Node, id: Id, paths: &[Path]) -> bool {
+    fn is_worth(&self, node: &Node, id: NodeId, paths: &[Path]) -> bool {
         let len: usize = self.dims.iter().product();
         if node.len() * MOST_REPEATS >= len || !is_costly(&node.op) {
             return true;
@@ -172,15 +172,15 @@ impl<'s, 'g> Growth<'s, 'g> {
     }
 
     /// The path to the operand of a reduction that is reached by a path, when the loop's domain is the reduction's.
-    fn below_reduction(&mut self, id: Id, axes: &[usize], path: &Path) -> Option<Path> {
+    fn below_reduction(&mut self, id: NodeId, axes: &[usize], path: &Path) -> Option<Path> {
         let node = self.graph.node(id);
         let source = self.graph.node(node.inputs[0]);
         let view = self.view(id, path)?;
         let repeats = |at: usize| self.dims[at] != 1 && view.strides[at] == 0;
         let rows: Vec<usize>;
         let columns: Vec<usize>;
-        if self.folded.iter().any(|&folded| folded) {
-            (columns, rows) = (0..self.dims.len()).partition(|&at| self.folded[at]);
+        if self.reduced.iter().any(|&reduced| reduced) {
+            (columns, rows) = (0..self.dims.len()).partition(|&at| self.reduced[at]);
         } else {
             (columns, rows) = (0..self.dims.len()).partition(|&at| repeats(at));
         }
@@ -202,27 +202,28 @@ impl<'s, 'g> Growth<'s, 'g> {
         let below = path_below(axes, source, &self.dims, &rows, &columns);
         View::dense(&source.dims).after_all(&below)?;
         for &at in &columns {
-            self.folded[at] = true;
+            self.reduced[at] = true;
         }
         Some(below)
     }
 
     /// The path to the operand of a reduction of the loop.
-    fn path_of_operand(&self, source: Id, axes: &[usize]) -> Path {
-        let (columns, rows): (Vec<usize>, Vec<usize>) = (0..self.dims.len()).partition(|&at| self.folded[at]);
+    fn path_of_operand(&self, source: NodeId, axes: &[usize]) -> Path {
+        let (columns, rows): (Vec<usize>, Vec<usize>) =
+            (0..self.dims.len()).partition(|&at| self.reduced[at]);
         path_below(axes, self.graph.node(source), &self.dims, &rows, &columns)
     }
 
-    fn body(&self) -> (Body, Vec<Id>) {
+    fn body(&self) -> (Body, Vec<NodeId>) {
         let mut lowering =
             Lowering { growth: self, loads: Vec::new(), steps: Vec::new(), known: HashMap::new() };
         lowering.lower(self.root, &self.root_path);
         let (loads, steps) = (lowering.loads, lowering.steps);
         let dense = View::dense(&self.graph.node(self.root).dims);
         let output = dense.after_all(&self.root_path).unwrap_or(dense);
-        let mut nodes: Vec<Id> = self.members.iter().copied().collect();
+        let mut nodes: Vec<NodeId> = self.members.iter().copied().collect();
         nodes.sort_unstable();
-        (Body { dims: self.dims.clone(), folded: self.folded.clone(), loads, steps, output }, nodes)
+        (Body { dims: self.dims.clone(), reduced: self.reduced.clone(), loads, steps, output }, nodes)
     }
 }
 
@@ -232,9 +233,9 @@ fn path_below(axes: &[usize], source: &Node, dims: &[usize], rows: &[usize], col
     let order: Vec<usize> = kept.chain(axes.iter().copied()).collect();
     let back_from: Vec<usize> = rows.iter().chain(columns).copied().collect();
     vec![
-        Step::Transpose(order),
-        Step::Reshape(back_from.iter().map(|&at| dims[at]).collect()),
-        Step::Transpose(inverse(&back_from)),
+        LayoutOp::Transpose(order),
+        LayoutOp::Reshape(back_from.iter().map(|&at| dims[at]).collect()),
+        LayoutOp::Transpose(inverse(&back_from)),
     ]
 }
 
@@ -265,11 +266,11 @@ struct Lowering<'a, 's, 'g> {
     growth: &'a Growth<'s, 'g>,
     loads: Vec<Load>,
     steps: Vec<BodyStep>,
-    known: HashMap<(Id, View), usize>,
+    known: HashMap<(NodeId, View), usize>,
 }
 
 impl Lowering<'_, '_, '_> {
-    fn lower(&mut self, id: Id, path: &Path) -> usize {
+    fn lower(&mut self, id: NodeId, path: &Path) -> usize {
         let node = self.growth.graph.node(id);
         let dense = View::dense(&node.dims);
         let view = dense.after_all(path).unwrap_or(dense);
@@ -302,9 +303,9 @@ impl Lowering<'_, '_, '_> {
                 let inputs = node.inputs.iter().map(|&input| self.lower(input, path)).collect();
                 (BodyOp::Compare(*direction, *order), inputs)
             }
-            Op::Reduce(fold, axes) if is_member => {
+            Op::Reduce(reduction, axes) if is_member => {
                 let path = self.growth.path_of_operand(node.inputs[0], axes);
-                (BodyOp::Reduce(*fold), vec![self.lower(node.inputs[0], &path)])
+                (BodyOp::Reduce(*reduction), vec![self.lower(node.inputs[0], &path)])
             }
             _ => (self.load(id, view.clone()), Vec::new()),
         };
@@ -313,7 +314,7 @@ impl Lowering<'_, '_, '_> {
         self.steps.len() - 1
     }
 
-    fn load(&mut self, id: Id, view: View) -> BodyOp {
+    fn load(&mut self, id: NodeId, view: View) -> BodyOp {
         self.loads.push(Load { value: id, view });
         BodyOp::Load(self.loads.len() - 1)
     }

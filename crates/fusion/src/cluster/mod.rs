@@ -2,7 +2,7 @@
 
 mod attach;
 mod attention;
-mod backward;
+mod attention_gradient;
 mod body;
 mod cost;
 mod grow;
@@ -10,22 +10,22 @@ mod operand;
 
 use std::collections::HashMap;
 
-pub use backward::{Backward, Gradient, with_gradients};
+pub use attention_gradient::{AttentionGradient, Gradient, fuse_attention_gradients};
 pub use body::{Body, BodyOp, BodyStep, Load};
 pub use cost::{Cost, unfused};
 pub use operand::{Operand, single_stride};
 
-use crate::graph::{Graph, Id, Op};
+use crate::graph::{Graph, NodeId, Op};
 
 /// Nodes that one kernel computes.
 #[derive(Debug, Clone)]
 pub struct Cluster {
     /// How.
     pub kind: Kind,
-    /// The value that it gives, or the first of those in [`Cluster::gives`].
-    pub output: Id,
+    /// The value that it gives, or the first of those in [`Cluster::results`].
+    pub output: NodeId,
     /// All nodes that it computes, in order.
-    pub nodes: Vec<Id>,
+    pub nodes: Vec<NodeId>,
 }
 
 /// What kind of kernel computes a cluster.
@@ -34,24 +34,24 @@ pub enum Kind {
     /// Operations on each element of a domain, with reductions over some of its dimensions.
     Loop(Body),
     /// A matrix product and what is done to its result while it is at hand.
-    Dot(Product),
+    Dot(Contraction),
     /// A convolution and what is done to its result.
-    Conv(Product),
+    Conv(Contraction),
     /// Two products with a loop over whole rows between them; what lies between is never in memory as a whole.
     Attention(Box<Attention>),
-    /// The gradients of attention by its queries, keys and values, three values; only [`with_gradients`] makes it.
-    Backward(Box<Backward>),
+    /// The gradients of attention by its queries, keys and values, three values; only [`fuse_attention_gradients`] makes it.
+    AttentionGradient(Box<AttentionGradient>),
     /// The node of the output alone, from operands in memory.
-    Single(Vec<Operand>),
+    Unfused(Vec<Operand>),
     /// Something that a backend computes in its own way: what it reads, and which values it gives. Only backends make it.
-    Call(Vec<Operand>, Vec<Id>),
+    Library(Vec<Operand>, Vec<NodeId>),
 }
 
 /// A product or a convolution with its epilogue.
 #[derive(Debug, Clone)]
-pub struct Product {
+pub struct Contraction {
     /// The node.
-    pub node: Id,
+    pub node: NodeId,
     /// What it takes.
     pub operands: [Operand; 2],
     /// What is done to the result; it is the body's load number [`Epilogue::tile`].
@@ -73,11 +73,11 @@ pub struct Epilogue {
 #[derive(Debug, Clone)]
 pub struct Attention {
     /// The product that gives the scores.
-    pub scores: Product,
+    pub scores: Contraction,
     /// What is done to whole rows of scores.
     pub weights: Epilogue,
     /// The product with the values.
-    pub values: Product,
+    pub values: Contraction,
 }
 
 /// The clusters of a graph, in an order in which they can run.
@@ -114,7 +114,7 @@ struct State<'g> {
     /// Values that must lie in memory.
     needed: Vec<bool>,
     /// For each node the nodes besides layouts that use it, directly or through layouts.
-    real_users: Vec<Vec<Id>>,
+    real_users: Vec<Vec<NodeId>>,
     clusters: Vec<Cluster>,
 }
 
@@ -129,7 +129,7 @@ impl<'g> State<'g> {
     }
 
     /// Makes the cluster that gives a value.
-    fn place(&mut self, id: Id) {
+    fn place(&mut self, id: NodeId) {
         let node = self.graph.node(id);
         let kind = match &node.op {
             Op::Argument(_) | Op::Constant(_) => return,
@@ -143,18 +143,20 @@ impl<'g> State<'g> {
             }
             Op::Dot(dot) => {
                 let operands = self.dot_operands(id, dot);
-                Kind::Dot(Product { node: id, operands, epilogue: None })
+                Kind::Dot(Contraction { node: id, operands, epilogue: None })
             }
             Op::Conv(_) => {
                 let operands = [self.dense_operand(node.inputs[0]), self.weights_operand(node.inputs[1])];
-                Kind::Conv(Product { node: id, operands, epilogue: None })
+                Kind::Conv(Contraction { node: id, operands, epilogue: None })
             }
-            Op::Concat(_) => Kind::Single(node.inputs.iter().map(|&input| self.any_operand(input)).collect()),
+            Op::Concat(_) => {
+                Kind::Unfused(node.inputs.iter().map(|&input| self.any_operand(input)).collect())
+            }
             Op::Pad { .. } => {
-                Kind::Single(vec![self.any_operand(node.inputs[0]), self.dense_operand(node.inputs[1])])
+                Kind::Unfused(vec![self.any_operand(node.inputs[0]), self.dense_operand(node.inputs[1])])
             }
-            Op::ReduceWindow(..) | Op::Gather(..) | Op::Reference(_) => {
-                Kind::Single(node.inputs.iter().map(|&input| self.dense_operand(input)).collect())
+            Op::ReduceWindow(..) | Op::Gather(..) | Op::Opaque(_) => {
+                Kind::Unfused(node.inputs.iter().map(|&input| self.dense_operand(input)).collect())
             }
             Op::Result(_) => {
                 self.needed[node.inputs[0].index()] = true;
@@ -165,8 +167,8 @@ impl<'g> State<'g> {
     }
 }
 
-fn real_users(graph: &Graph) -> Vec<Vec<Id>> {
-    let mut users: Vec<Vec<Id>> = vec![Vec::new(); graph.nodes.len()];
+fn real_users(graph: &Graph) -> Vec<Vec<NodeId>> {
+    let mut users: Vec<Vec<NodeId>> = vec![Vec::new(); graph.nodes.len()];
     for id in graph.ids().rev() {
         let node = graph.node(id);
         let through = match node.op {
@@ -182,7 +184,7 @@ fn real_users(graph: &Graph) -> Vec<Vec<Id>> {
 }
 
 /// Which cluster of a list computes a node.
-fn owners(clusters: &[Cluster]) -> HashMap<Id, usize> {
+fn owners(clusters: &[Cluster]) -> HashMap<NodeId, usize> {
     clusters
         .iter()
         .enumerate()
@@ -191,14 +193,14 @@ fn owners(clusters: &[Cluster]) -> HashMap<Id, usize> {
 }
 
 /// The one cluster that reads each value which exactly one reads; outputs are read by others too.
-fn only_readers(clusters: &[Cluster], outputs: &[Operand]) -> HashMap<Id, usize> {
-    let mut readers: HashMap<Id, Vec<usize>> = HashMap::new();
+fn only_readers(clusters: &[Cluster], outputs: &[Operand]) -> HashMap<NodeId, usize> {
+    let mut readers: HashMap<NodeId, Vec<usize>> = HashMap::new();
     for (at, cluster) in clusters.iter().enumerate() {
         for id in cluster.reads() {
             readers.entry(id).or_default().push(at);
         }
     }
-    let is_output = |id: &Id| outputs.iter().any(|output| output.value == *id);
+    let is_output = |id: &NodeId| outputs.iter().any(|output| output.value == *id);
     let alone = readers.into_iter().filter(|(id, by)| by.len() == 1 && !is_output(id));
     alone.map(|(id, by)| (id, by[0])).collect()
 }

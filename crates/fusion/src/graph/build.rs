@@ -7,9 +7,9 @@ use warpforge_ir::{OpId, OpKind};
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 
 use super::evaluate::evaluate;
-use super::op::{Fold, Op};
-use super::{Graph, Id, Node};
-use crate::view::{Step, View};
+use super::op::{Op, ReduceKind};
+use super::{Graph, Node, NodeId};
+use crate::view::{LayoutOp, View};
 
 /// Constants with up to so many elements are computed while compiling.
 const FOLDED_ELEMENTS: usize = 1 << 17;
@@ -21,7 +21,7 @@ const COMPARED_BYTES: usize = 1 << 10;
 #[derive(Debug, Default)]
 pub struct Builder {
     graph: Graph,
-    known: HashMap<String, Id>,
+    known: HashMap<String, NodeId>,
     /// Where the nodes added now come from.
     pub origin: Option<OpId>,
     /// Whether nothing is computed while compiling.
@@ -36,7 +36,7 @@ impl Builder {
 
     /// The finished graph.
     #[must_use]
-    pub fn finish(mut self, outputs: Vec<Id>, effects: Vec<Id>) -> Graph {
+    pub fn finish(mut self, outputs: Vec<NodeId>, effects: Vec<NodeId>) -> Graph {
         self.graph.outputs = outputs;
         self.graph.effects = effects;
         self.graph.pruned()
@@ -49,23 +49,23 @@ impl Builder {
 
     /// A node.
     #[must_use]
-    pub fn node(&self, id: Id) -> &Node {
+    pub fn node(&self, id: NodeId) -> &Node {
         self.graph.node(id)
     }
 
     /// A node as it is; an equal one that is there already stands for it.
-    pub fn raw(&mut self, op: Op, inputs: Vec<Id>, element: ElementType, dims: Vec<usize>) -> Id {
+    pub fn raw(&mut self, op: Op, inputs: Vec<NodeId>, element: ElementType, dims: Vec<usize>) -> NodeId {
         let key = match &op {
             Op::Constant(tensor) if tensor.bytes().len() <= COMPARED_BYTES => {
                 Some(format!("{element} {dims:?} {:?}", tensor.bytes()))
             }
-            Op::Constant(_) | Op::Reference(_) => None,
+            Op::Constant(_) | Op::Opaque(_) => None,
             _ => Some(format!("{op:?} {inputs:?} {element} {dims:?}")),
         };
         if let Some(&id) = key.as_ref().and_then(|key| self.known.get(key)) {
             return id;
         }
-        let id = Id(u32::try_from(self.graph.nodes.len()).unwrap_or(u32::MAX));
+        let id = NodeId(u32::try_from(self.graph.nodes.len()).unwrap_or(u32::MAX));
         self.graph.nodes.push(Node { op, inputs, element, dims, origin: self.origin });
         if let Some(key) = key {
             self.known.insert(key, id);
@@ -74,7 +74,7 @@ impl Builder {
     }
 
     /// A constant; one that repeats a single element is a broadcast scalar.
-    pub fn constant(&mut self, tensor: Tensor) -> Id {
+    pub fn constant(&mut self, tensor: Tensor) -> NodeId {
         let (element, dims) = (tensor.element_type(), tensor.dims().to_vec());
         let width = element.byte_width();
         let first = tensor.bytes().get(..width);
@@ -89,14 +89,14 @@ impl Builder {
     }
 
     /// A scalar constant repeated.
-    pub fn splat(&mut self, element: ElementType, value: Scalar, dims: Vec<usize>) -> Option<Id> {
+    pub fn splat(&mut self, element: ElementType, value: Scalar, dims: Vec<usize>) -> Option<NodeId> {
         let scalar = self.constant(Tensor::scalar(element, value).ok()?);
         Some(self.broadcast(scalar, dims, &[]))
     }
 
     /// A node in its best form.
-    pub fn add(&mut self, op: Op, inputs: Vec<Id>, element: ElementType, dims: Vec<usize>) -> Id {
-        if let Some(id) = self.folded(&op, &inputs, element, &dims) {
+    pub fn add(&mut self, op: Op, inputs: Vec<NodeId>, element: ElementType, dims: Vec<usize>) -> NodeId {
+        if let Some(id) = self.const_folded(&op, &inputs, element, &dims) {
             return id;
         }
         match op {
@@ -105,47 +105,53 @@ impl Builder {
                 &[input] => self.layout(step, input),
                 _ => self.raw(Op::Layout(step), inputs, element, dims),
             },
-            Op::Reduce(fold, axes) => self.reduce(fold, axes, inputs, element, dims),
+            Op::Reduce(reduction, axes) => self.reduce(reduction, axes, inputs, element, dims),
             _ => self.raw(op, inputs, element, dims),
         }
     }
 
     /// A comparison of two nodes of one shape.
-    pub fn compare(&mut self, direction: ComparisonDirection, order: ComparisonType, a: Id, b: Id) -> Id {
+    pub fn compare(
+        &mut self,
+        direction: ComparisonDirection,
+        order: ComparisonType,
+        a: NodeId,
+        b: NodeId,
+    ) -> NodeId {
         let dims = self.node(a).dims.clone();
         self.add(Op::Compare(direction, order), vec![a, b], ElementType::Bool, dims)
     }
 
     /// An operation on each element of nodes of one shape; the result has the element type of the last.
-    pub fn map(&mut self, kind: OpKind, inputs: Vec<Id>) -> Id {
+    pub fn map(&mut self, kind: OpKind, inputs: Vec<NodeId>) -> NodeId {
         let last = self.node(inputs[inputs.len() - 1]);
         let (element, dims) = (last.element, last.dims.clone());
         self.add(Op::Elementwise(kind), inputs, element, dims)
     }
 
     /// A node in other dimensions.
-    pub fn reshape(&mut self, input: Id, dims: Vec<usize>) -> Id {
-        self.layout(Step::Reshape(dims), input)
+    pub fn reshape(&mut self, input: NodeId, dims: Vec<usize>) -> NodeId {
+        self.layout(LayoutOp::Reshape(dims), input)
     }
 
     /// A node with its dimensions in another order.
-    pub fn transpose(&mut self, input: Id, permutation: Vec<usize>) -> Id {
-        self.layout(Step::Transpose(permutation), input)
+    pub fn transpose(&mut self, input: NodeId, permutation: Vec<usize>) -> NodeId {
+        self.layout(LayoutOp::Transpose(permutation), input)
     }
 
     /// A node repeated; dimensions of size 1 that grow are taken out first.
-    pub fn broadcast(&mut self, input: Id, dims: Vec<usize>, map: &[usize]) -> Id {
+    pub fn broadcast(&mut self, input: NodeId, dims: Vec<usize>, map: &[usize]) -> NodeId {
         let own = self.node(input).dims.clone();
         let grows = |at: usize| own[at] == 1 && dims[map[at]] != 1;
         let kept: Vec<usize> = (0..own.len()).filter(|&at| !grows(at)).collect();
         let squeezed = self.reshape(input, kept.iter().map(|&at| own[at]).collect());
         let map: Vec<usize> = kept.iter().map(|&at| map[at]).collect();
-        self.layout(Step::Broadcast { dims, map }, squeezed)
+        self.layout(LayoutOp::Broadcast { dims, map }, squeezed)
     }
 
     /// The value of a node that is known while compiling, unless it is large.
     #[must_use]
-    pub fn value(&self, id: Id) -> Option<Tensor> {
+    pub fn value(&self, id: NodeId) -> Option<Tensor> {
         let node = self.node(id);
         match &node.op {
             Op::Constant(tensor) => Some(tensor.clone()),
@@ -157,9 +163,15 @@ impl Builder {
         }
     }
 
-    fn folded(&mut self, op: &Op, inputs: &[Id], element: ElementType, dims: &[usize]) -> Option<Id> {
+    fn const_folded(
+        &mut self,
+        op: &Op,
+        inputs: &[NodeId],
+        element: ElementType,
+        dims: &[usize],
+    ) -> Option<NodeId> {
         let elements: usize = dims.iter().product();
-        let is_layout = matches!(op, Op::Layout(Step::Broadcast { .. }));
+        let is_layout = matches!(op, Op::Layout(LayoutOp::Broadcast { .. }));
         let is_leaf = inputs.is_empty() && !matches!(op, Op::Iota(_));
         if self.as_written || is_layout || is_leaf || elements > FOLDED_ELEMENTS {
             return None;
@@ -168,7 +180,7 @@ impl Builder {
         if matches!(op, Op::Elementwise(_) | Op::Compare(..))
             && inputs.iter().all(|&id| self.splat_source(id).is_some())
         {
-            let scalars: Vec<Id> = inputs.iter().filter_map(|&id| self.splat_source(id)).collect();
+            let scalars: Vec<NodeId> = inputs.iter().filter_map(|&id| self.splat_source(id)).collect();
             let tensors: Option<Vec<Tensor>> = scalars.iter().map(|&id| self.value(id)).collect();
             let result = evaluate(op, &tensors?, element, &[])?;
             let scalar = self.constant(result);
@@ -180,24 +192,24 @@ impl Builder {
     }
 
     /// The scalar that a node repeats, itself where it is a scalar.
-    fn splat_source(&self, id: Id) -> Option<Id> {
+    fn splat_source(&self, id: NodeId) -> Option<NodeId> {
         let node = self.node(id);
         match &node.op {
             Op::Constant(tensor) if tensor.dims().is_empty() => Some(id),
-            Op::Layout(Step::Broadcast { map, .. }) if map.is_empty() => Some(node.inputs[0]),
+            Op::Layout(LayoutOp::Broadcast { map, .. }) if map.is_empty() => Some(node.inputs[0]),
             _ => None,
         }
     }
 
     /// The number that a node repeats.
     #[must_use]
-    pub fn number(&self, id: Id) -> Option<f64> {
+    pub fn number(&self, id: NodeId) -> Option<f64> {
         let source = self.splat_source(id)?;
         let tensor = self.graph.constant(source)?;
         matches!(tensor.element_type(), ElementType::Float(_)).then(|| tensor.get(0).to_f64())
     }
 
-    fn elementwise(&mut self, op: Op, inputs: Vec<Id>, element: ElementType, dims: Vec<usize>) -> Id {
+    fn elementwise(&mut self, op: Op, inputs: Vec<NodeId>, element: ElementType, dims: Vec<usize>) -> NodeId {
         if let Some(id) = self.neutral(&op, &inputs, element) {
             return id;
         }
@@ -206,7 +218,7 @@ impl Builder {
         }
         if let Some(permutation) = self.common_transpose(&inputs) {
             let back = inverse(&permutation);
-            let inner: Vec<Id> = inputs.iter().map(|&id| self.transpose(id, back.clone())).collect();
+            let inner: Vec<NodeId> = inputs.iter().map(|&id| self.transpose(id, back.clone())).collect();
             let inner_dims = back.iter().map(|&at| dims[at]).collect();
             let result = self.add(op, inner, element, inner_dims);
             return self.transpose(result, permutation);
@@ -215,7 +227,7 @@ impl Builder {
     }
 
     /// Operations that change nothing.
-    fn neutral(&self, op: &Op, inputs: &[Id], element: ElementType) -> Option<Id> {
+    fn neutral(&self, op: &Op, inputs: &[NodeId], element: ElementType) -> Option<NodeId> {
         let Op::Elementwise(kind) = op else { return None };
         let is = |at: usize, number: f64| self.number(inputs[at]) == Some(number);
         let truth = |at: usize, value: bool| {
@@ -244,16 +256,16 @@ impl Builder {
     fn below_broadcast(
         &mut self,
         op: &Op,
-        inputs: &[Id],
+        inputs: &[NodeId],
         element: ElementType,
         dims: &[usize],
-    ) -> Option<Id> {
+    ) -> Option<NodeId> {
         let mut common: Option<Vec<usize>> = None;
         for &id in inputs {
             let node = self.node(id);
             match &node.op {
-                Op::Layout(Step::Broadcast { map, .. }) if map.is_empty() => {}
-                Op::Layout(Step::Broadcast { map, .. }) => match &common {
+                Op::Layout(LayoutOp::Broadcast { map, .. }) if map.is_empty() => {}
+                Op::Layout(LayoutOp::Broadcast { map, .. }) => match &common {
                     None => common = Some(map.clone()),
                     Some(known) if known == map => {}
                     Some(_) => return None,
@@ -264,10 +276,10 @@ impl Builder {
         }
         let map = common?;
         let inner_dims: Vec<usize> = map.iter().map(|&at| dims[at]).collect();
-        let inner: Vec<Id> = inputs
+        let inner: Vec<NodeId> = inputs
             .iter()
             .map(|&id| match &self.node(id).op {
-                Op::Layout(Step::Broadcast { map, .. }) if !map.is_empty() => self.node(id).inputs[0],
+                Op::Layout(LayoutOp::Broadcast { map, .. }) if !map.is_empty() => self.node(id).inputs[0],
                 _ => {
                     let source = self.splat_source(id).unwrap_or(id);
                     self.broadcast(source, inner_dims.clone(), &[])
@@ -279,16 +291,16 @@ impl Builder {
     }
 
     /// The permutation that all operands come out of, repeated ones left aside.
-    fn common_transpose(&self, inputs: &[Id]) -> Option<Vec<usize>> {
+    fn common_transpose(&self, inputs: &[NodeId]) -> Option<Vec<usize>> {
         let mut common = None;
         for &id in inputs {
             match &self.node(id).op {
-                Op::Layout(Step::Transpose(permutation)) => match common {
+                Op::Layout(LayoutOp::Transpose(permutation)) => match common {
                     None => common = Some(permutation),
                     Some(known) if known == permutation => {}
                     Some(_) => return None,
                 },
-                Op::Layout(Step::Broadcast { .. }) => {}
+                Op::Layout(LayoutOp::Broadcast { .. }) => {}
                 _ => return None,
             }
         }
@@ -296,20 +308,22 @@ impl Builder {
     }
 
     /// A node in another layout.
-    pub fn layout(&mut self, step: Step, input: Id) -> Id {
+    pub fn layout(&mut self, step: LayoutOp, input: NodeId) -> NodeId {
         let node = self.node(input);
         let (element, own) = (node.element, node.dims.clone());
         let dims = match &step {
-            Step::Reshape(dims) | Step::Broadcast { dims, .. } | Step::Slice { dims, .. } => dims.clone(),
-            Step::Transpose(permutation) => permutation.iter().map(|&at| own[at]).collect(),
-            Step::Reverse(_) => own.clone(),
+            LayoutOp::Reshape(dims) | LayoutOp::Broadcast { dims, .. } | LayoutOp::Slice { dims, .. } => {
+                dims.clone()
+            }
+            LayoutOp::Transpose(permutation) => permutation.iter().map(|&at| own[at]).collect(),
+            LayoutOp::Reverse(_) => own.clone(),
         };
         let unchanged = View::dense(&own).after(&step);
         if dims == own && unchanged.as_ref().is_some_and(View::is_dense) {
             return input;
         }
-        if !matches!(step, Step::Broadcast { .. })
-            && let Some(id) = self.folded(&Op::Layout(step.clone()), &[input], element, &dims)
+        if !matches!(step, LayoutOp::Broadcast { .. })
+            && let Some(id) = self.const_folded(&Op::Layout(step.clone()), &[input], element, &dims)
         {
             return id;
         }
@@ -318,55 +332,55 @@ impl Builder {
             _ => return self.raw(Op::Layout(step), vec![input], element, dims),
         };
         match (&inner, &step) {
-            (Step::Reshape(_), Step::Reshape(_)) => return self.reshape(source, dims),
-            (Step::Transpose(first), Step::Transpose(second)) => {
+            (LayoutOp::Reshape(_), LayoutOp::Reshape(_)) => return self.reshape(source, dims),
+            (LayoutOp::Transpose(first), LayoutOp::Transpose(second)) => {
                 let both = second.iter().map(|&at| first[at]).collect();
                 return self.transpose(source, both);
             }
-            (Step::Broadcast { map: first, .. }, Step::Broadcast { map: second, .. }) => {
+            (LayoutOp::Broadcast { map: first, .. }, LayoutOp::Broadcast { map: second, .. }) => {
                 let both = first.iter().map(|&at| second[at]).collect();
-                return self.layout(Step::Broadcast { dims, map: both }, source);
+                return self.layout(LayoutOp::Broadcast { dims, map: both }, source);
             }
             // What repeats is put in order before it repeats.
-            (Step::Broadcast { map, .. }, Step::Transpose(permutation)) => {
+            (LayoutOp::Broadcast { map, .. }, LayoutOp::Transpose(permutation)) => {
                 let place = inverse(permutation);
                 let mut order: Vec<usize> = (0..map.len()).collect();
                 order.sort_by_key(|&at| place[map[at]]);
                 let ordered = self.transpose(source, order.clone());
                 let map = order.iter().map(|&at| place[map[at]]).collect();
-                return self.layout(Step::Broadcast { dims, map }, ordered);
+                return self.layout(LayoutOp::Broadcast { dims, map }, ordered);
             }
-            (Step::Broadcast { map, .. }, _) if map.is_empty() => {
-                return self.layout(Step::Broadcast { dims, map: vec![] }, source);
+            (LayoutOp::Broadcast { map, .. }, _) if map.is_empty() => {
+                return self.layout(LayoutOp::Broadcast { dims, map: vec![] }, source);
             }
             _ => {}
         }
         // A transpose that only moves dimensions of size 1 is a reshape.
-        if let Step::Transpose(_) = step
+        if let LayoutOp::Transpose(_) = step
             && unchanged.is_some_and(|view| view.is_dense())
         {
-            return self.raw(Op::Layout(Step::Reshape(dims.clone())), vec![input], element, dims);
+            return self.raw(Op::Layout(LayoutOp::Reshape(dims.clone())), vec![input], element, dims);
         }
         self.raw(Op::Layout(step), vec![input], element, dims)
     }
 
     fn reduce(
         &mut self,
-        fold: Fold,
+        reduction: ReduceKind,
         axes: Vec<usize>,
-        inputs: Vec<Id>,
+        inputs: Vec<NodeId>,
         element: ElementType,
         dims: Vec<usize>,
-    ) -> Id {
+    ) -> NodeId {
         let [input] = inputs[..] else {
-            return self.raw(Op::Reduce(fold, axes), inputs, element, dims);
+            return self.raw(Op::Reduce(reduction, axes), inputs, element, dims);
         };
         let node = self.node(input);
         if axes.iter().all(|&axis| node.dims[axis] == 1) {
             return self.reshape(input, dims);
         }
         // The order of dimensions that are summed over does not matter, and that of the others can be restored.
-        if let Op::Layout(Step::Transpose(permutation)) = &node.op {
+        if let Op::Layout(LayoutOp::Transpose(permutation)) = &node.op {
             let (permutation, source) = (permutation.clone(), node.inputs[0]);
             let mut inner_axes: Vec<usize> = axes.iter().map(|&axis| permutation[axis]).collect();
             inner_axes.sort_unstable();
@@ -376,11 +390,11 @@ impl Builder {
             sorted.sort_unstable();
             let source_dims = self.node(source).dims.clone();
             let inner_dims = sorted.iter().map(|&at| source_dims[at]).collect();
-            let result = self.raw(Op::Reduce(fold, inner_axes), vec![source], element, inner_dims);
+            let result = self.raw(Op::Reduce(reduction, inner_axes), vec![source], element, inner_dims);
             let order = kept.iter().filter_map(|at| sorted.binary_search(at).ok()).collect();
             return self.transpose(result, order);
         }
-        self.raw(Op::Reduce(fold, axes), inputs, element, dims)
+        self.raw(Op::Reduce(reduction, axes), inputs, element, dims)
     }
 }
 

@@ -9,16 +9,16 @@ use std::collections::HashMap;
 
 pub use build::Builder;
 pub(crate) use build::inverse;
-pub use import::{Each, Mark, NotAGraph, fold, import, import_each};
-pub use op::{Conv, Dot, Fold, Form, Op, Order, Part, Update, Window};
+pub use import::{ImportError, OpByOp, OpSpan, import, import_op_by_op, reduce_kind};
+pub use op::{Conv, Dot, Form, Op, OpaqueOp, Order, ReduceKind, Update, Window};
 use warpforge_ir::OpId;
 use warpforge_tensor::{ElementType, Tensor};
 
 /// The place of a node in its graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Id(pub u32);
+pub struct NodeId(pub u32);
 
-impl Id {
+impl NodeId {
     /// The place as an index.
     #[must_use]
     pub fn index(self) -> usize {
@@ -32,7 +32,7 @@ pub struct Node {
     /// The operation.
     pub op: Op,
     /// What it is computed from: nodes before it.
-    pub inputs: Vec<Id>,
+    pub inputs: Vec<NodeId>,
     /// The type of its elements.
     pub element: ElementType,
     /// Its sizes.
@@ -67,26 +67,26 @@ pub struct Graph {
     /// The nodes; inputs come before their users.
     pub nodes: Vec<Node>,
     /// The results of the function.
-    pub outputs: Vec<Id>,
+    pub outputs: Vec<NodeId>,
     /// Nodes that are run for what they do, in order.
-    pub effects: Vec<Id>,
+    pub effects: Vec<NodeId>,
 }
 
 impl Graph {
     /// A node.
     #[must_use]
-    pub fn node(&self, id: Id) -> &Node {
+    pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
     }
 
     /// The places of all nodes, in order.
-    pub fn ids(&self) -> impl DoubleEndedIterator<Item = Id> + ExactSizeIterator + use<> {
-        (0..u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)).map(Id)
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator + use<> {
+        (0..u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)).map(NodeId)
     }
 
     /// The tensor of a constant.
     #[must_use]
-    pub fn constant(&self, id: Id) -> Option<&Tensor> {
+    pub fn constant(&self, id: NodeId) -> Option<&Tensor> {
         match &self.node(id).op {
             Op::Constant(tensor) => Some(tensor),
             _ => None,
@@ -95,7 +95,7 @@ impl Graph {
 
     /// For each node those that use it, each as often as it does.
     #[must_use]
-    pub fn users(&self) -> Vec<Vec<Id>> {
+    pub fn users(&self) -> Vec<Vec<NodeId>> {
         let mut users = vec![Vec::new(); self.nodes.len()];
         for id in self.ids() {
             for input in &self.node(id).inputs {
@@ -122,11 +122,11 @@ impl Graph {
         for (id, mut node) in self.ids().zip(self.nodes) {
             if live[id.index()] {
                 node.inputs.iter_mut().for_each(|input| *input = places[input]);
-                places.insert(id, Id(nodes.len() as u32));
+                places.insert(id, NodeId(nodes.len() as u32));
                 nodes.push(node);
             }
         }
-        let moved = |ids: Vec<Id>| ids.into_iter().map(|id| places[&id]).collect();
+        let moved = |ids: Vec<NodeId>| ids.into_iter().map(|id| places[&id]).collect();
         Self { outputs: moved(self.outputs), effects: moved(self.effects), nodes }
     }
 }

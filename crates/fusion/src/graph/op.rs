@@ -7,11 +7,11 @@ use warpforge_ir::attr::{ComparisonDirection, ComparisonType, GatherDims, Scatte
 use warpforge_ir::slice::Slice;
 use warpforge_tensor::Tensor;
 
-use crate::view::Step;
+use crate::view::LayoutOp;
 
 /// What a reduction combines elements with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Fold {
+pub enum ReduceKind {
     /// Their sum.
     Add,
     /// Their product.
@@ -26,17 +26,17 @@ pub enum Fold {
     Or,
 }
 
-impl Fold {
+impl ReduceKind {
     /// The operation of two elements.
     #[must_use]
     pub fn kind(self) -> OpKind {
         match self {
-            Fold::Add => OpKind::Add,
-            Fold::Multiply => OpKind::Multiply,
-            Fold::Max => OpKind::Maximum,
-            Fold::Min => OpKind::Minimum,
-            Fold::And => OpKind::And,
-            Fold::Or => OpKind::Or,
+            ReduceKind::Add => OpKind::Add,
+            ReduceKind::Multiply => OpKind::Multiply,
+            ReduceKind::Max => OpKind::Maximum,
+            ReduceKind::Min => OpKind::Minimum,
+            ReduceKind::And => OpKind::And,
+            ReduceKind::Or => OpKind::Or,
         }
     }
 }
@@ -87,7 +87,7 @@ pub struct Window {
 
 /// An operation cut out of its module, which the reference evaluates.
 #[derive(Debug)]
-pub struct Part {
+pub struct OpaqueOp {
     /// What it is called: the operation's name.
     pub name: String,
     /// A module whose one function computes it.
@@ -125,8 +125,8 @@ pub enum Form {
 pub enum Update {
     /// The update takes its place.
     Set,
-    /// Both are folded.
-    Fold(Fold),
+    /// Both are reduced to one.
+    Reduce(ReduceKind),
 }
 
 /// When an element comes before another.
@@ -154,7 +154,7 @@ pub enum Op {
     /// The index along a dimension.
     Iota(usize),
     /// The same elements elsewhere. An operand that repeats has no dimension of size 1 for it.
-    Layout(Step),
+    Layout(LayoutOp),
     /// The second input, a scalar, around and between the elements of the first.
     Pad {
         /// Elements before.
@@ -166,19 +166,19 @@ pub enum Op {
     },
     /// The inputs one after the other along a dimension.
     Concat(usize),
-    /// The elements along these dimensions folded.
-    Reduce(Fold, Vec<usize>),
+    /// The elements along these dimensions reduced.
+    Reduce(ReduceKind, Vec<usize>),
     /// A matrix product.
     Dot(Dot),
     /// A convolution.
     Conv(Conv),
-    /// The elements of each window folded, from an initial value on, a scalar, which padding has too.
-    ReduceWindow(Fold, Window, Tensor),
+    /// The elements of each window reduced, from an initial value on, a scalar, which padding has too.
+    ReduceWindow(ReduceKind, Window, Tensor),
     /// Windows of the first input, of these sizes, where the second says.
     Gather(GatherDims, Vec<usize>),
     /// Something that the reference evaluates, unless a backend has a kernel for its form; its results are [`Op::Result`] nodes.
-    Reference(Arc<Part>),
-    /// A result of a [`Op::Reference`] node.
+    Opaque(Arc<OpaqueOp>),
+    /// A result of a [`Op::Opaque`] node.
     Result(usize),
 }
 
@@ -193,19 +193,19 @@ impl Op {
             Op::Elementwise(kind) => short(kind.name()),
             Op::Compare(direction, _) => format!("compare {direction:?}").to_lowercase(),
             Op::Iota(_) => "iota".to_owned(),
-            Op::Layout(Step::Transpose(_)) => "transpose".to_owned(),
-            Op::Layout(Step::Reshape(_)) => "reshape".to_owned(),
-            Op::Layout(Step::Broadcast { .. }) => "broadcast".to_owned(),
-            Op::Layout(Step::Slice { .. }) => "slice".to_owned(),
-            Op::Layout(Step::Reverse(_)) => "reverse".to_owned(),
+            Op::Layout(LayoutOp::Transpose(_)) => "transpose".to_owned(),
+            Op::Layout(LayoutOp::Reshape(_)) => "reshape".to_owned(),
+            Op::Layout(LayoutOp::Broadcast { .. }) => "broadcast".to_owned(),
+            Op::Layout(LayoutOp::Slice { .. }) => "slice".to_owned(),
+            Op::Layout(LayoutOp::Reverse(_)) => "reverse".to_owned(),
             Op::Pad { .. } => "pad".to_owned(),
             Op::Concat(_) => "concatenate".to_owned(),
-            Op::Reduce(fold, _) => format!("reduce {}", short(fold.kind().name())),
+            Op::Reduce(kind, _) => format!("reduce {}", short(kind.kind().name())),
             Op::Dot(_) => "dot".to_owned(),
             Op::Conv(_) => "convolution".to_owned(),
-            Op::ReduceWindow(fold, ..) => format!("reduce_window {}", short(fold.kind().name())),
+            Op::ReduceWindow(kind, ..) => format!("reduce_window {}", short(kind.kind().name())),
             Op::Gather(..) => "gather".to_owned(),
-            Op::Reference(part) => short(&part.name),
+            Op::Opaque(part) => short(&part.name),
             Op::Result(at) => format!("result {at}"),
         }
     }

@@ -8,8 +8,8 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::cluster::{Cluster, Clusters, Cost, Kind, unfused};
-use crate::graph::{Graph, Id, Node, Op};
-use crate::idiom::{Idiom, idioms};
+use crate::graph::{Graph, Node, NodeId, Op};
+use crate::pattern::{Pattern, patterns};
 
 /// What fusion made of a function.
 #[derive(Debug, Clone, Serialize)]
@@ -21,7 +21,7 @@ pub struct Report {
     /// The clusters, in the order in which they run.
     pub clusters: Vec<Entry>,
     /// Operations that only the reference computes.
-    pub on_reference: Vec<String>,
+    pub fallbacks: Vec<String>,
 }
 
 /// Kernels and what they cost together.
@@ -43,7 +43,7 @@ pub struct Entry {
     /// What kind of kernel computes it.
     pub kind: &'static str,
     /// What people call parts of it, such as `softmax`.
-    pub idioms: Vec<&'static str>,
+    pub patterns: Vec<&'static str>,
     /// Its operations, in order.
     pub operations: Vec<String>,
     /// The clusters whose results it reads.
@@ -62,11 +62,11 @@ impl Report {
     pub fn new(graph: &Graph, clusters: &Clusters) -> Self {
         let (kernels, cost) = unfused(graph);
         let after = clusters.cost(graph);
-        let named = idioms(graph);
-        let mut givers: HashMap<Id, usize> = HashMap::new();
+        let named = patterns(graph);
+        let mut givers: HashMap<NodeId, usize> = HashMap::new();
         let mut entries = Vec::new();
         for (number, cluster) in clusters.clusters.iter().enumerate() {
-            let giver = |id: Id| match graph.node(id).op {
+            let giver = |id: NodeId| match graph.node(id).op {
                 Op::Result(_) => graph.node(id).inputs[0],
                 _ => id,
             };
@@ -74,14 +74,14 @@ impl Report {
                 cluster.reads().into_iter().filter_map(|id| givers.get(&giver(id)).copied()).collect();
             reads.dedup();
             entries.push(entry(graph, cluster, &named, number, reads));
-            givers.extend(cluster.gives().into_iter().map(|id| (id, number)));
+            givers.extend(cluster.results().into_iter().map(|id| (id, number)));
         }
         let reference = graph.nodes.iter().filter(|node| is_reference(&node.op));
         Self {
             before: totals(kernels, cost),
             after: totals(clusters.clusters.len(), after),
             clusters: entries,
-            on_reference: reference.map(|node| node.op.name()).collect(),
+            fallbacks: reference.map(|node| node.op.name()).collect(),
         }
     }
 
@@ -94,14 +94,14 @@ impl Report {
 
 /// Whether no backend has a kernel for an operation.
 fn is_reference(op: &Op) -> bool {
-    matches!(op, Op::Reference(part) if part.form.is_none())
+    matches!(op, Op::Opaque(part) if part.form.is_none())
 }
 
 fn totals(kernels: usize, cost: Cost) -> Totals {
     Totals { kernels, flops: cost.flops, bytes: cost.bytes }
 }
 
-fn entry(graph: &Graph, cluster: &Cluster, named: &[Idiom], number: usize, reads: Vec<usize>) -> Entry {
+fn entry(graph: &Graph, cluster: &Cluster, named: &[Pattern], number: usize, reads: Vec<usize>) -> Entry {
     let cost = cluster.cost(graph);
     let output = graph.node(cluster.output);
     let kind = match &cluster.kind {
@@ -110,22 +110,22 @@ fn entry(graph: &Graph, cluster: &Cluster, named: &[Idiom], number: usize, reads
         Kind::Dot(_) => "product",
         Kind::Conv(_) => "convolution",
         Kind::Attention(_) => "attention",
-        Kind::Backward(_) => "attention backward",
-        Kind::Single(_) if is_reference(&output.op) => "reference",
-        Kind::Single(_) | Kind::Call(..) => "single",
+        Kind::AttentionGradient(_) => "attention backward",
+        Kind::Unfused(_) if is_reference(&output.op) => "reference",
+        Kind::Unfused(_) | Kind::Library(..) => "single",
     };
-    let said = |id: &&Id| !matches!(graph.node(**id).op, Op::Constant(_));
+    let said = |id: &&NodeId| !matches!(graph.node(**id).op, Op::Constant(_));
     Entry {
         number,
         kind,
-        idioms: named
+        patterns: named
             .iter()
-            .filter(|idiom| cluster.nodes.contains(&idiom.result))
-            .map(|idiom| idiom.name)
+            .filter(|pattern| cluster.nodes.contains(&pattern.result))
+            .map(|pattern| pattern.name)
             .collect(),
         operations: cluster.nodes.iter().filter(said).map(|&id| graph.node(id).op.name()).collect(),
         reads,
-        result: cluster.gives().iter().map(|&id| ty(graph.node(id))).collect::<Vec<_>>().join(", "),
+        result: cluster.results().iter().map(|&id| ty(graph.node(id))).collect::<Vec<_>>().join(", "),
         flops: cost.flops,
         bytes: cost.bytes,
     }
@@ -142,8 +142,8 @@ impl fmt::Display for Report {
             let reads: Vec<String> = entry.reads.iter().map(|read| format!("#{read}")).collect();
             let from = if reads.is_empty() { String::new() } else { format!(" from {}", reads.join(" ")) };
             writeln!(f, "#{} {} -> {}{from}", entry.number, entry.kind, entry.result)?;
-            if !entry.idioms.is_empty() {
-                writeln!(f, "    {}", counted(&entry.idioms))?;
+            if !entry.patterns.is_empty() {
+                writeln!(f, "    {}", counted(&entry.patterns))?;
             }
             writeln!(f, "    {}", counted(&entry.operations))?;
             writeln!(f, "    {} FLOP, {} bytes", entry.flops, entry.bytes)?;
@@ -152,8 +152,8 @@ impl fmt::Display for Report {
         writeln!(f, "before: {kernels} kernels, {flops} FLOP, {bytes} bytes moved")?;
         let Totals { kernels, flops, bytes } = self.after;
         writeln!(f, "after:  {kernels} kernels, {flops} FLOP, {bytes} bytes moved")?;
-        if !self.on_reference.is_empty() {
-            writeln!(f, "on the reference: {}", counted(&self.on_reference))?;
+        if !self.fallbacks.is_empty() {
+            writeln!(f, "on the reference: {}", counted(&self.fallbacks))?;
         }
         Ok(())
     }

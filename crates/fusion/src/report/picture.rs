@@ -73,10 +73,10 @@ pub(super) fn svg(report: &Report) -> String {
 
 /// What stands beside the kind: what people call the cluster, else its operation, else how many it has.
 fn words(entry: &Entry) -> String {
-    match (&entry.idioms[..], &entry.operations[..]) {
+    match (&entry.patterns[..], &entry.operations[..]) {
         ([], [only]) => escaped(only),
         ([], operations) => format!("{} operations", operations.len()),
-        (idioms, _) => escaped(&counted(idioms)),
+        (patterns, _) => escaped(&counted(patterns)),
     }
 }
 

@@ -1,23 +1,23 @@
 //! Changes to a whole graph that need to know who uses what.
 
-mod halves;
-mod scales;
+mod batch_norm;
+mod rotary;
 
 use std::collections::HashMap;
 
-use crate::graph::{Builder, Graph, Id, Node};
+use crate::graph::{Builder, Graph, Node, NodeId};
 
 /// The graph in its best form.
 #[must_use]
 pub fn simplify(graph: &Graph) -> Graph {
-    halves::rotations(&scales::into_weights(graph))
+    rotary::canonicalise(&batch_norm::fold_into_weights(graph))
 }
 
 /// A graph made anew from another, node by node.
 struct Rewrite<'g> {
     old: &'g Graph,
     builder: Builder,
-    made: HashMap<Id, Id>,
+    made: HashMap<NodeId, NodeId>,
 }
 
 impl<'g> Rewrite<'g> {
@@ -26,7 +26,7 @@ impl<'g> Rewrite<'g> {
     }
 
     /// The same node in the new graph; its inputs must be there.
-    fn copy(&mut self, id: Id) -> Id {
+    fn copy(&mut self, id: NodeId) -> NodeId {
         let Node { op, inputs, element, dims, origin } = self.old.node(id).clone();
         let inputs = inputs.iter().map(|input| self.made[input]).collect();
         self.builder.origin = origin;
@@ -36,7 +36,7 @@ impl<'g> Rewrite<'g> {
     }
 
     fn finish(self) -> Graph {
-        let moved = |ids: &[Id]| ids.iter().map(|id| self.made[id]).collect::<Vec<Id>>();
+        let moved = |ids: &[NodeId]| ids.iter().map(|id| self.made[id]).collect::<Vec<NodeId>>();
         let (outputs, effects) = (moved(&self.old.outputs), moved(&self.old.effects));
         self.builder.finish(outputs, effects)
     }

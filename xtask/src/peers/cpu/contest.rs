@@ -27,7 +27,7 @@ pub(super) struct Figures {
     /// Until the first result: compiling, and in ours reading the archive.
     pub(super) prepare_s: f64,
     /// What the reference computed in our stead.
-    pub(super) on_reference: Vec<String>,
+    pub(super) fallbacks: Vec<String>,
 }
 
 impl Figures {
@@ -62,7 +62,7 @@ pub(super) fn hold(
                 rounds: Vec::new(),
                 distance,
                 prepare_s: seconds,
-                on_reference: Vec::new(),
+                fallbacks: Vec::new(),
             }),
             Prepared::Absent => Outcome::Absent,
             Prepared::Failed(reason) => Outcome::Failed(reason),
@@ -73,8 +73,8 @@ pub(super) fn hold(
         Ok((run, distance)) => {
             let prepare_s = (run.load_ms + run.compile_ms) / 1e3;
             let one_ms = run.one_ms();
-            let on_reference = run.on_reference;
-            (Outcome::Ran(Figures { rounds: Vec::new(), distance, prepare_s, on_reference }), one_ms)
+            let fallbacks = run.fallbacks;
+            (Outcome::Ran(Figures { rounds: Vec::new(), distance, prepare_s, fallbacks }), one_ms)
         }
         Err(error) => (Outcome::Failed(format!("{error:#}")), 0.0),
     };
@@ -150,7 +150,7 @@ impl Row {
                 "rounds_ms": figures.rounds,
                 "distance": figures.distance,
                 "prepare_s": figures.prepare_s,
-                "on_reference": figures.on_reference,
+                "fallbacks": figures.fallbacks,
             }),
             Outcome::Absent => Value::Null,
             Outcome::Failed(reason) => json!({ "failed": reason }),
@@ -174,7 +174,7 @@ pub(super) mod tests {
     /// An engine that ran so long.
     pub(crate) fn ran(rounds: &[f64]) -> Outcome {
         let rounds = rounds.to_vec();
-        Outcome::Ran(Figures { rounds, distance: 1e-6, prepare_s: 0.5, on_reference: Vec::new() })
+        Outcome::Ran(Figures { rounds, distance: 1e-6, prepare_s: 0.5, fallbacks: Vec::new() })
     }
 
     /// A row of two peers of which one ran.

@@ -35,7 +35,7 @@ pub(super) struct Run {
     pub(super) load_ms: f64,
     pub(super) compile_ms: f64,
     /// What the reference computed because there is no kernel.
-    pub(super) on_reference: Vec<String>,
+    pub(super) fallbacks: Vec<String>,
     /// The names of the outputs, in order.
     outputs: Vec<String>,
 }
@@ -95,7 +95,7 @@ pub(super) fn parse(text: &str) -> anyhow::Result<Run> {
         times_ms: numbers(&record["times_ms"]).context("warpt gives no times")?,
         load_ms: number("load_ms")?,
         compile_ms: number("compile_ms")?,
-        on_reference: strings(&record["on_reference"], None)?,
+        fallbacks: strings(&record["fallbacks"], None)?,
         outputs: strings(&record["outputs"], Some("name"))?,
     })
 }
@@ -139,13 +139,13 @@ mod tests {
 
     #[test]
     fn a_record_is_read() {
-        let text = r#"{"times_ms": [3.0, 1.0, 2.0], "load_ms": 4.0, "compile_ms": 5.0, "on_reference": ["fft"],
+        let text = r#"{"times_ms": [3.0, 1.0, 2.0], "load_ms": 4.0, "compile_ms": 5.0, "fallbacks": ["fft"],
                        "outputs": [{"name": "y"}, {"name": "x"}]}"#;
         let run = parse(text).unwrap();
         assert_eq!(run.one_ms(), 2.0);
         assert_eq!((run.load_ms, run.compile_ms), (4.0, 5.0));
         assert_eq!(run.outputs, ["y", "x"]);
-        assert_eq!(run.on_reference, ["fft"]);
+        assert_eq!(run.fallbacks, ["fft"]);
         assert!(parse("warpt: no").is_err());
         assert!(parse(&text.replace("load_ms", "other")).is_err());
         assert!(parse(&text.replace("[3.0, 1.0, 2.0]", "[]")).is_err());

@@ -60,8 +60,8 @@ fn below(rows: &[Row], wanted: Wanted) -> String {
                     let line = reason.lines().next().unwrap_or_default();
                     let _ = writeln!(out, "\n{}: {engine} failed: {line}", row.workload);
                 }
-                Outcome::Ran(figures) if !figures.on_reference.is_empty() => {
-                    let ops = figures.on_reference.join(", ");
+                Outcome::Ran(figures) if !figures.fallbacks.is_empty() => {
+                    let ops = figures.fallbacks.join(", ");
                     let _ = writeln!(out, "\n{}: on the reference: {ops}", row.workload);
                 }
                 _ => {}
@@ -108,7 +108,7 @@ mod tests {
         let mut rows =
             [row("a", 8.0, Outcome::Failed("no kernel\nmore".to_owned())), row("b", 1.0, ran(&[1.0]))];
         if let Outcome::Ran(figures) = &mut rows[1].ours {
-            figures.on_reference.push("stablehlo.fft".to_owned());
+            figures.fallbacks.push("stablehlo.fft".to_owned());
         }
         let text = table(&rows, None, Wanted { each: None, mean: None });
         assert!(text.contains("| a | **8.00** |  | failed | - | - |"), "{text}");

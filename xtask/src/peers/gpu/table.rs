@@ -16,7 +16,7 @@ pub(super) struct Row {
     ours: Vec<f64>,
     launches: Option<u64>,
     bytes: Option<f64>,
-    on_reference: usize,
+    fallbacks: usize,
     distance: Option<f64>,
     /// The output that is so far.
     worst: Option<String>,
@@ -37,7 +37,7 @@ impl Row {
         self.ours.extend(record["median_ms"].as_f64());
         self.launches = record["kernel_launches"].as_u64();
         self.bytes = record["bytes_moved"].as_f64();
-        self.on_reference = record["on_reference"].as_array().map_or(0, Vec::len);
+        self.fallbacks = record["fallbacks"].as_array().map_or(0, Vec::len);
     }
 
     pub(super) fn ran(&self) -> bool {
@@ -79,7 +79,7 @@ impl Row {
 
     /// What the host computed of ours, if anything.
     fn on_host(&self) -> String {
-        if self.on_reference == 0 { String::new() } else { format!(" + {} on the host", self.on_reference) }
+        if self.fallbacks == 0 { String::new() } else { format!(" + {} on the host", self.fallbacks) }
     }
 
     /// One line for people who wait.
@@ -168,7 +168,7 @@ pub(super) fn json(rows: &[Row], copy: Option<f64>) -> Value {
     let row = |row: &Row| {
         json!({
             "workload": row.name, "tier": row.tier, "torch_ms": row.theirs, "ours_ms": row.ours, "ratio": row.ratio(),
-            "kernel_launches": row.launches, "bytes_moved": row.bytes, "on_reference": row.on_reference,
+            "kernel_launches": row.launches, "bytes_moved": row.bytes, "fallbacks": row.fallbacks,
             "distance": row.distance, "worst": row.worst, "problems": row.problems, "notes": row.notes,
         })
     };
@@ -185,7 +185,7 @@ mod tests {
         row.theirs("eager", Some(4.0));
         row.theirs("compile", Some(2.0));
         row.theirs("compile", Some(1.5));
-        row.ours(&json!({ "median_ms": 1.0, "kernel_launches": 3, "bytes_moved": 2e6, "on_reference": [] }));
+        row.ours(&json!({ "median_ms": 1.0, "kernel_launches": 3, "bytes_moved": 2e6, "fallbacks": [] }));
         assert_eq!(row.ratio(), Some(1.5));
         assert_eq!(copy_share(std::slice::from_ref(&row), 4e9), Some(0.5));
         assert_eq!(row.wrong(), None);

@@ -4,7 +4,7 @@ mod quotient;
 
 use std::cell::RefCell;
 
-use warpforge_fusion::Id;
+use warpforge_fusion::NodeId;
 use warpforge_fusion::cluster;
 use warpforge_kernels::block::Block;
 use warpforge_kernels::gemm::{self, Gemm, Kind, Operand};
@@ -58,7 +58,7 @@ pub(super) struct Attention {
     weights: Blocks,
     values: Geometry,
     epilogue: Blocks,
-    output: Id,
+    output: NodeId,
     rows: usize,
     element: ElementType,
     /// Whether workers take whole heads. A head's results are the same either way.
@@ -68,7 +68,7 @@ pub(super) struct Attention {
 }
 
 impl Attention {
-    pub(super) fn new(setting: &Setting<'_>, attention: &cluster::Attention, output: Id) -> Result<Self> {
+    pub(super) fn new(setting: &Setting<'_>, attention: &cluster::Attention, output: NodeId) -> Result<Self> {
         let graph = setting.graph;
         let scores = Geometry::new(graph, &attention.scores)?;
         let values = Geometry::new(graph, &attention.values)?;

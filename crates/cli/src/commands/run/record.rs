@@ -44,7 +44,7 @@ pub(super) struct Record {
     /// The most memory of the device that the program holds.
     pub(super) device_memory_peak_bytes: Option<u64>,
     /// What the reference computed in the backend's stead.
-    pub(super) on_reference: Vec<String>,
+    pub(super) fallbacks: Vec<String>,
     /// In the observable tier: what each kernel of the last run took, and what its values were like.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) kernels: Vec<Kernel>,
@@ -114,7 +114,7 @@ impl Record {
             kernel_launches: counters.map(|counters| counters.kernel_launches),
             bytes_moved: counters.map(|counters| counters.bytes_moved),
             device_memory_peak_bytes: counters.and(counted),
-            on_reference: executable.on_reference(),
+            fallbacks: executable.fallbacks(),
             kernels: match target.tier {
                 Tier::Observable => kernels(outputs.profile()),
                 _ => Vec::new(),

@@ -8,7 +8,7 @@
 mod text;
 
 use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{Backward, Cluster, Cost};
+use warpforge_fusion::cluster::{AttentionGradient, Cluster, Cost};
 
 use super::causal::sees;
 use super::narrow;
@@ -33,7 +33,7 @@ const ROWS: usize = WARPS * 16;
 pub(super) struct Plan<'a> {
     graph: &'a Graph,
     cluster: &'a Cluster,
-    backward: &'a Backward,
+    backward: &'a AttentionGradient,
     options: &'a Options,
     softmax: Softmax,
     slope: Slope,
@@ -75,7 +75,7 @@ impl Shape {
 pub(super) fn plan<'a>(
     graph: &'a Graph,
     cluster: &'a Cluster,
-    backward: &'a Backward,
+    backward: &'a AttentionGradient,
     options: &'a Options,
 ) -> Result<Option<Plan<'a>>, Unsupported> {
     let known = softmax(&backward.weights.body).zip(slope(&backward.by_scores.body, backward.shares));

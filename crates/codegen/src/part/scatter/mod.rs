@@ -8,7 +8,7 @@ mod meeting;
 mod ordered;
 mod scanned;
 
-use warpforge_fusion::Id;
+use warpforge_fusion::NodeId;
 use warpforge_fusion::view::dense_strides;
 
 use super::Cut;
@@ -47,7 +47,7 @@ pub(super) fn emit(cut: &Cut<'_>) -> Result<Emitted, Unsupported> {
 }
 
 /// The kernel that copies the operand to the result.
-fn copy(cut: &Cut<'_>, target: Id) -> Result<Kernel, Unsupported> {
+fn copy(cut: &Cut<'_>, target: NodeId) -> Result<Kernel, Unsupported> {
     let mut copy = Element::new(cut.graph, cut.cluster, target, cut.options);
     let source = cut.read(&mut copy.draft, 0)?;
     copy.finish(&loaded(&source, "n"))
@@ -67,7 +67,7 @@ struct Along {
 /// Where updates go.
 struct Places<'c> {
     cut: &'c Cut<'c>,
-    target: Id,
+    target: NodeId,
     /// Sizes of the updates.
     dims: Vec<usize>,
     /// The windows; strides are those of the indices and of the updates.
@@ -81,7 +81,7 @@ struct Places<'c> {
 }
 
 impl<'c> Places<'c> {
-    fn new(cut: &'c Cut<'c>, target: Id) -> Result<Self, Unsupported> {
+    fn new(cut: &'c Cut<'c>, target: NodeId) -> Result<Self, Unsupported> {
         let numbers = cut.op.scatter_dims().ok_or_else(|| cut.unknown())?;
         let sizes = |dims: &[i64]| dims.iter().map(|&dim| dim as usize).collect::<Vec<usize>>();
         let (operand, index_dims, dims) = (cut.dims(0)?, cut.dims(1)?, cut.dims(2)?);

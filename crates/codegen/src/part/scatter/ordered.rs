@@ -4,7 +4,7 @@
 //! which are put together in a fixed order.
 
 use warpforge_fusion::Op;
-use warpforge_fusion::graph::{Fold, Form, Update};
+use warpforge_fusion::graph::{Form, ReduceKind, Update};
 use warpforge_fusion::view::dense_strides;
 
 use super::{Places, copy};
@@ -74,10 +74,10 @@ fn keys(places: &Places<'_>) -> Result<Kernel, Unsupported> {
 }
 
 /// The fold that the region is, where it is one.
-fn fold(places: &Places<'_>) -> Option<Fold> {
+fn fold(places: &Places<'_>) -> Option<ReduceKind> {
     match &places.cut.graph.node(places.cut.cluster.output).op {
-        Op::Reference(part) => match part.form {
-            Some(Form::Scatter(_, Update::Fold(fold))) => Some(fold),
+        Op::Opaque(part) => match part.form {
+            Some(Form::Scatter(_, Update::Reduce(fold))) => Some(fold),
             _ => None,
         },
         _ => None,
@@ -143,7 +143,7 @@ fn apply(places: &Places<'_>) -> Result<Kernel, Unsupported> {
     text.line(format!("{to}[key(at) + off] = {};", packed(of, "value")?));
     text.close();
     if let Some(fold) = fold {
-        let folded = |a: &str, b: &str| rounded(of, format!("{}({a}, {b})", combiner(fold)));
+        let reduced = |a: &str, b: &str| rounded(of, format!("{}({a}, {b})", combiner(fold)));
         text.line(format!("WF_SHARED {ty} parts[{THREADS}];"));
         text.open(format!("for (int q = 0; q < {groups}; ++q)"));
         text.line("const int begin = first + q;");
@@ -152,7 +152,7 @@ fn apply(places: &Places<'_>) -> Result<Kernel, Unsupported> {
         text.line(format!("{ty} value = update(begin + group);"));
         text.line(format!(
             "for (int i = begin + group + {groups}; i < ends[q]; i += {groups}) value = {};",
-            folded("value", "update(i)")?
+            reduced("value", "update(i)")?
         ));
         text.line("parts[WF_THREAD] = value;");
         text.close();
@@ -161,7 +161,7 @@ fn apply(places: &Places<'_>) -> Result<Kernel, Unsupported> {
         text.line(format!("{ty} value = {};", loaded(&to, "key(begin) + off")));
         text.line(format!(
             "for (int g = 0; g < {groups}; ++g) value = {};",
-            folded("value", &format!("parts[g * {lanes} + lane]"))?
+            reduced("value", &format!("parts[g * {lanes} + lane]"))?
         ));
         salt.wrote(text, "value", of.byte_width());
         text.line(format!("{to}[key(begin) + off] = {};", packed(of, "value")?));

@@ -4,10 +4,10 @@ use warpforge_ir::OpRef;
 use warpforge_tensor::{ElementType, Tensor};
 
 use super::sizes;
-use crate::graph::Id;
+use crate::graph::NodeId;
 use crate::graph::build::{Builder, inverse};
-use crate::graph::op::{Conv, Dot, Fold, Op, Window};
-use crate::view::Step;
+use crate::graph::op::{Conv, Dot, Op, ReduceKind, Window};
+use crate::view::LayoutOp;
 
 /// The windows of an operation.
 pub(super) fn window(op: OpRef<'_>) -> Option<Window> {
@@ -31,15 +31,15 @@ fn paddings(op: OpRef<'_>, rank: usize) -> Option<Vec<(isize, isize)>> {
 /// Windows in the order of dimensions that the input is stored in.
 pub(super) fn reduce_window(
     b: &mut Builder,
-    (fold, init): (Fold, Tensor),
+    (kind, init): (ReduceKind, Tensor),
     window: Window,
-    input: Id,
+    input: NodeId,
     element: ElementType,
     dims: Vec<usize>,
-) -> Id {
+) -> NodeId {
     let node = b.node(input);
-    let Op::Layout(Step::Transpose(permutation)) = &node.op else {
-        return b.raw(Op::ReduceWindow(fold, window, init), vec![input], element, dims);
+    let Op::Layout(LayoutOp::Transpose(permutation)) = &node.op else {
+        return b.raw(Op::ReduceWindow(kind, window, init), vec![input], element, dims);
     };
     let (permutation, source) = (permutation.clone(), node.inputs[0]);
     let back = inverse(&permutation);
@@ -51,7 +51,7 @@ pub(super) fn reduce_window(
         window_dilation: back.iter().map(|&at| window.window_dilation[at]).collect(),
     };
     let inner = back.iter().map(|&at| dims[at]).collect();
-    let result = b.raw(Op::ReduceWindow(fold, window, init), vec![source], element, inner);
+    let result = b.raw(Op::ReduceWindow(kind, window, init), vec![source], element, inner);
     b.transpose(result, permutation)
 }
 
@@ -59,10 +59,10 @@ pub(super) fn reduce_window(
 pub(super) fn dot_of(
     b: &mut Builder,
     dot: Dot,
-    given: &[Id],
+    given: &[NodeId],
     element: ElementType,
     dims: Vec<usize>,
-) -> Option<Id> {
+) -> Option<NodeId> {
     let &[lhs, rhs] = given else { return None };
     let operand = b.node(lhs).element;
     let same = b.node(rhs).element == operand;
@@ -75,10 +75,10 @@ pub(super) fn dot_of(
 pub(super) fn convolution(
     b: &mut Builder,
     op: OpRef<'_>,
-    given: &[Id],
+    given: &[NodeId],
     element: ElementType,
     dims: &[usize],
-) -> Option<Id> {
+) -> Option<NodeId> {
     let &[input, weights] = given else { return None };
     let numbers = op.conv_dims()?;
     let same = b.node(input).element == element && b.node(weights).element == element;
@@ -113,7 +113,7 @@ pub(super) fn convolution(
     let mut weights = b.transpose(weights, sizes(&spatial_first)?);
     if !reversal.is_empty() {
         let (element, dims) = (b.node(weights).element, b.node(weights).dims.clone());
-        weights = b.add(Op::Layout(Step::Reverse(reversal)), vec![weights], element, dims);
+        weights = b.add(Op::Layout(LayoutOp::Reverse(reversal)), vec![weights], element, dims);
     }
     let output = order(numbers.output_batch, &numbers.output_spatial, numbers.output_feature)?;
     let inner = output.iter().map(|&at| dims[at]).collect();

@@ -3,14 +3,14 @@
 use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
 use warpforge_ir::{Module, OpKind, OpRef, ValueId};
 
-use super::fold::fold;
+use super::reduce::reduce_kind;
 use crate::graph::op::{Form, Order, Update};
 
 /// The form of an operation, where it has one.
 pub(super) fn form(op: OpRef<'_>) -> Option<Form> {
     Some(match op.kind()? {
         OpKind::Scatter if op.operands().len() == 3 => {
-            let update = if gives_the_update(op) { Update::Set } else { Update::Fold(fold(op)?) };
+            let update = if gives_the_update(op) { Update::Set } else { Update::Reduce(reduce_kind(op)?) };
             Form::Scatter(op.scatter_dims()?.clone(), update)
         }
         OpKind::DynamicSlice => Form::DynamicSlice,

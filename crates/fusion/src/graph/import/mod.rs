@@ -1,17 +1,17 @@
 //! A function of a module as a graph.
 
 mod contraction;
-mod each;
-mod fold;
 mod form;
+mod op_by_op;
+mod reduce;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use contraction::{convolution, dot_of, reduce_window, window};
-pub use each::{Each, Mark, import_each};
-pub use fold::fold;
-use fold::with_initial;
+pub use op_by_op::{OpByOp, OpSpan, import_op_by_op};
+pub use reduce::reduce_kind;
+use reduce::with_initial;
 use thiserror::Error;
 use warpforge_ir::attr::{ComparisonType, ElementData};
 use warpforge_ir::slice::slice;
@@ -20,9 +20,9 @@ use warpforge_ir::{Func, OpKind, OpRef, TensorType, Type, ValueId};
 use warpforge_tensor::{ElementType, FloatType, IntType, Shape, Tensor};
 
 use super::build::Builder;
-use super::op::{Dot, Op, Part};
-use super::{Graph, Id};
-use crate::view::Step;
+use super::op::{Dot, Op, OpaqueOp};
+use super::{Graph, NodeId};
+use crate::view::LayoutOp;
 
 /// Deepest nesting of calls.
 const DEEPEST_CALLS: usize = 64;
@@ -30,16 +30,16 @@ const DEEPEST_CALLS: usize = 64;
 /// Why a function is no graph of tensors; the reference runs it as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{reason}")]
-pub struct NotAGraph {
+pub struct ImportError {
     /// What stands in the way.
     pub reason: String,
 }
 
-fn not(reason: impl Into<String>) -> NotAGraph {
-    NotAGraph { reason: reason.into() }
+fn not(reason: impl Into<String>) -> ImportError {
+    ImportError { reason: reason.into() }
 }
 
-type Result<T> = std::result::Result<T, NotAGraph>;
+type Result<T> = std::result::Result<T, ImportError>;
 
 /// The graph of a function. `weights` are the arguments that are known while compiling.
 ///
@@ -69,13 +69,13 @@ pub fn import(func: Func<'_>, weights: &dyn Fn(usize) -> Option<Tensor>) -> Resu
 
 struct Import {
     builder: Builder,
-    effects: Vec<Id>,
+    effects: Vec<NodeId>,
 }
 
-type Values = HashMap<ValueId, Id>;
+type Values = HashMap<ValueId, NodeId>;
 
 impl Import {
-    fn body(&mut self, func: Func<'_>, mut values: Values, depth: usize) -> Result<Vec<Id>> {
+    fn body(&mut self, func: Func<'_>, mut values: Values, depth: usize) -> Result<Vec<NodeId>> {
         let name = func.name();
         let block = func.body().ok_or_else(|| not(format!("@{name} has no body")))?;
         if depth > DEEPEST_CALLS {
@@ -92,7 +92,7 @@ impl Import {
         Err(not(format!("@{name} does not return")))
     }
 
-    fn op(&mut self, func: Func<'_>, op: OpRef<'_>, values: &Values, depth: usize) -> Result<Vec<Id>> {
+    fn op(&mut self, func: Func<'_>, op: OpRef<'_>, values: &Values, depth: usize) -> Result<Vec<NodeId>> {
         if let Some(callee) = callee(op) {
             let given = inputs(op, values)?;
             return self.body(callee, callee.arguments().iter().copied().zip(given).collect(), depth + 1);
@@ -113,7 +113,7 @@ impl Import {
     }
 
     /// An operation that the graph has a form for.
-    fn known(&mut self, op: OpRef<'_>, values: &Values) -> Option<Id> {
+    fn known(&mut self, op: OpRef<'_>, values: &Values) -> Option<NodeId> {
         if op.result_count() != 1 {
             return None;
         }
@@ -154,15 +154,15 @@ impl Import {
             OpKind::Slice => {
                 let steps = sizes(op.attr_i64s("strides")?)?;
                 let starts = sizes(op.attr_i64s("start_indices")?)?;
-                let step = Step::Slice { starts, steps, dims: dims.clone() };
+                let step = LayoutOp::Slice { starts, steps, dims: dims.clone() };
                 b.add(Op::Layout(step), given, element, dims)
             }
             OpKind::Reverse => {
-                let step = Step::Reverse(sizes(op.attr_i64s("dimensions")?)?);
+                let step = LayoutOp::Reverse(sizes(op.attr_i64s("dimensions")?)?);
                 b.add(Op::Layout(step), given, element, dims)
             }
             OpKind::Concatenate => {
-                let given: Vec<Id> = given.into_iter().filter(|&id| !b.node(id).is_empty()).collect();
+                let given: Vec<NodeId> = given.into_iter().filter(|&id| !b.node(id).is_empty()).collect();
                 match given[..] {
                     [one] => one,
                     [] => return None,
@@ -179,21 +179,21 @@ impl Import {
                 b.add(Op::Pad { low, high, interior }, given, element, dims)
             }
             OpKind::Reduce => {
-                let fold = fold(op)?;
+                let kind = reduce_kind(op)?;
                 let [input, init] = given[..] else { return None };
                 let axes = sizes(op.attr_i64s("dimensions")?)?;
                 if b.node(input).is_empty() {
                     return Some(b.broadcast(init, dims, &[]));
                 }
-                let reduced = b.add(Op::Reduce(fold, axes), vec![input], element, dims.clone());
-                with_initial(b, fold, reduced, init, dims)?
+                let reduced = b.add(Op::Reduce(kind, axes), vec![input], element, dims.clone());
+                with_initial(b, kind, reduced, init, dims)?
             }
             OpKind::ReduceWindow => {
-                let fold = fold(op)?;
+                let kind = reduce_kind(op)?;
                 let [input, init] = given[..] else { return None };
                 let Op::Constant(init) = b.node(init).op.clone() else { return None };
                 let window = window(op)?;
-                reduce_window(b, (fold, init), window, input, element, dims)
+                reduce_window(b, (kind, init), window, input, element, dims)
             }
             OpKind::DotGeneral => {
                 let numbers = op.dot_dims()?;
@@ -221,22 +221,22 @@ impl Import {
         })
     }
 
-    fn reference(&mut self, func: Func<'_>, op: OpRef<'_>, values: &Values) -> Result<Vec<Id>> {
+    fn reference(&mut self, func: Func<'_>, op: OpRef<'_>, values: &Values) -> Result<Vec<NodeId>> {
         let wanted: Vec<ValueId> = op.results().collect();
         let name = op.name().to_owned();
         if wanted.is_empty() {
             return Err(not(format!("{name} is run for what it does")));
         }
         let cut = slice(func, &wanted, &|_| true).ok_or_else(|| not(format!("{name} cannot be cut out")))?;
-        let given: Option<Vec<Id>> = cut.inputs.iter().map(|value| values.get(value).copied()).collect();
+        let given: Option<Vec<NodeId>> = cut.inputs.iter().map(|value| values.get(value).copied()).collect();
         let given = given.ok_or_else(|| not(format!("{name} uses a value that is no tensor")))?;
         let place = |value: &ValueId| cut.inputs.iter().position(|input| input == value);
         let operands: Option<Vec<usize>> = op.operands().iter().map(place).collect();
         let plain = op.operand_types().chain(op.result_types()).all(|ty| fast(ty).is_some());
         let form = operands.as_ref().filter(|_| plain).and_then(|_| form::form(op));
         let operands = operands.unwrap_or_default();
-        let part = Part { name, slice: cut, function: func.name().to_owned(), form, operands };
-        let node = self.builder.raw(Op::Reference(Arc::new(part)), given, ElementType::Bool, vec![0]);
+        let part = OpaqueOp { name, slice: cut, function: func.name().to_owned(), form, operands };
+        let node = self.builder.raw(Op::Opaque(Arc::new(part)), given, ElementType::Bool, vec![0]);
         if op.is(OpKind::CustomCall) && op.attr_bool("has_side_effect") == Some(true) {
             self.effects.push(node);
         }
@@ -260,7 +260,7 @@ fn callee(op: OpRef<'_>) -> Option<Func<'_>> {
     op.module().function(name?)
 }
 
-fn inputs(op: OpRef<'_>, values: &Values) -> Result<Vec<Id>> {
+fn inputs(op: OpRef<'_>, values: &Values) -> Result<Vec<NodeId>> {
     let known = |value: &ValueId| {
         values.get(value).copied().ok_or_else(|| not(format!("{} uses an unknown value", op.name())))
     };
@@ -296,7 +296,7 @@ fn signed(values: &[i64]) -> Vec<isize> {
 }
 
 /// A constant; a splat is a scalar that repeats.
-fn constant(b: &mut Builder, op: OpRef<'_>, dims: Vec<usize>) -> Option<Id> {
+fn constant(b: &mut Builder, op: OpRef<'_>, dims: Vec<usize>) -> Option<NodeId> {
     let elements = op.attr_elements("value")?;
     let element = elements.ty().element().plain()?;
     match elements.data() {
@@ -312,7 +312,7 @@ fn constant(b: &mut Builder, op: OpRef<'_>, dims: Vec<usize>) -> Option<Id> {
 }
 
 /// A scalar in these dimensions; anything else as it is.
-fn spread(b: &mut Builder, id: Id, dims: &[usize]) -> Id {
+fn spread(b: &mut Builder, id: NodeId, dims: &[usize]) -> NodeId {
     if b.node(id).dims.is_empty() && !dims.is_empty() { b.broadcast(id, dims.to_vec(), &[]) } else { id }
 }
 

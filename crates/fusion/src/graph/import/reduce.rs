@@ -3,13 +3,13 @@
 use warpforge_ir::{Module, OpKind, OpRef};
 use warpforge_tensor::{ElementType, IntType, Scalar};
 
-use crate::graph::Id;
+use crate::graph::NodeId;
 use crate::graph::build::Builder;
-use crate::graph::op::{Fold, Op};
+use crate::graph::op::{Op, ReduceKind};
 
 /// What an operation's region of two scalars computes, when it is a single operation on them.
 #[must_use]
-pub fn fold(op: OpRef<'_>) -> Option<Fold> {
+pub fn reduce_kind(op: OpRef<'_>) -> Option<ReduceKind> {
     let module: &Module = op.module();
     let block = op.region_block(0)?;
     let &[first, second] = module.arguments(block) else { return None };
@@ -22,34 +22,34 @@ pub fn fold(op: OpRef<'_>) -> Option<Fold> {
         return None;
     }
     Some(match inner.kind()? {
-        OpKind::Add => Fold::Add,
-        OpKind::Multiply => Fold::Multiply,
-        OpKind::Maximum => Fold::Max,
-        OpKind::Minimum => Fold::Min,
-        OpKind::And => Fold::And,
-        OpKind::Or => Fold::Or,
+        OpKind::Add => ReduceKind::Add,
+        OpKind::Multiply => ReduceKind::Multiply,
+        OpKind::Maximum => ReduceKind::Max,
+        OpKind::Minimum => ReduceKind::Min,
+        OpKind::And => ReduceKind::And,
+        OpKind::Or => ReduceKind::Or,
         _ => return None,
     })
 }
 
-/// Whether folding a value with others changes nothing.
-fn is_identity(b: &Builder, fold: Fold, init: Id) -> bool {
+/// Whether combining a value with others changes nothing.
+fn is_identity(b: &Builder, kind: ReduceKind, init: NodeId) -> bool {
     let node = b.node(init);
     let Op::Constant(tensor) = &node.op else { return false };
     if tensor.len() != 1 {
         return false;
     }
     let value = tensor.get(0);
-    match (fold, node.element) {
+    match (kind, node.element) {
         // A sum that starts at +0 is never -0; kernels start there too.
-        (Fold::Add, _) => value == Scalar::zero(node.element),
-        (Fold::Multiply, _) => value == Scalar::one(node.element),
-        (Fold::Max, ElementType::Float(_)) => value == Scalar::Float(f64::NEG_INFINITY),
-        (Fold::Min, ElementType::Float(_)) => value == Scalar::Float(f64::INFINITY),
-        (Fold::Max, ElementType::Int(int)) => value == Scalar::Int(int_range(int).0),
-        (Fold::Min, ElementType::Int(int)) => value == Scalar::Int(int_range(int).1),
-        (Fold::And, ElementType::Bool) => value == Scalar::Bool(true),
-        (Fold::Or, ElementType::Bool) => value == Scalar::Bool(false),
+        (ReduceKind::Add, _) => value == Scalar::zero(node.element),
+        (ReduceKind::Multiply, _) => value == Scalar::one(node.element),
+        (ReduceKind::Max, ElementType::Float(_)) => value == Scalar::Float(f64::NEG_INFINITY),
+        (ReduceKind::Min, ElementType::Float(_)) => value == Scalar::Float(f64::INFINITY),
+        (ReduceKind::Max, ElementType::Int(int)) => value == Scalar::Int(int_range(int).0),
+        (ReduceKind::Min, ElementType::Int(int)) => value == Scalar::Int(int_range(int).1),
+        (ReduceKind::And, ElementType::Bool) => value == Scalar::Bool(true),
+        (ReduceKind::Or, ElementType::Bool) => value == Scalar::Bool(false),
         _ => false,
     }
 }
@@ -63,14 +63,14 @@ fn int_range(int: IntType) -> (i128, i128) {
 /// A reduction from an initial value on.
 pub(super) fn with_initial(
     b: &mut Builder,
-    fold: Fold,
-    reduced: Id,
-    init: Id,
+    kind: ReduceKind,
+    reduced: NodeId,
+    init: NodeId,
     dims: Vec<usize>,
-) -> Option<Id> {
-    if is_identity(b, fold, init) {
+) -> Option<NodeId> {
+    if is_identity(b, kind, init) {
         return Some(reduced);
     }
     let init = b.broadcast(init, dims, &[]);
-    Some(b.map(fold.kind(), vec![init, reduced]))
+    Some(b.map(kind.kind(), vec![init, reduced]))
 }

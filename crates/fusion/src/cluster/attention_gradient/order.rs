@@ -3,16 +3,16 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::cluster::Cluster;
-use crate::graph::{Graph, Id, Op};
+use crate::graph::{Graph, NodeId, Op};
 
 /// The clusters so that each comes after those that it reads from, otherwise as they were; nothing where there is no such
 /// order.
 pub(super) fn by_use(graph: &Graph, clusters: Vec<Cluster>) -> Option<Vec<Cluster>> {
-    let mut givers: HashMap<Id, usize> = HashMap::new();
+    let mut givers: HashMap<NodeId, usize> = HashMap::new();
     for (at, cluster) in clusters.iter().enumerate() {
-        givers.extend(cluster.gives().into_iter().map(|id| (id, at)));
+        givers.extend(cluster.results().into_iter().map(|id| (id, at)));
     }
-    let giver = |id: Id| match graph.node(id).op {
+    let giver = |id: NodeId| match graph.node(id).op {
         Op::Result(_) => graph.node(id).inputs.first().copied().unwrap_or(id),
         _ => id,
     };

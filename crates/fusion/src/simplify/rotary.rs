@@ -9,8 +9,8 @@ use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 
 use super::Rewrite;
-use crate::graph::{Builder, Graph, Id, Op};
-use crate::view::{Step, View};
+use crate::graph::{Builder, Graph, NodeId, Op};
+use crate::view::{LayoutOp, View};
 
 /// What the halves are multiplied by when they are in the other order.
 const SIGNS: [Scalar; 2] = [Scalar::Float(-1.0), Scalar::Float(1.0)];
@@ -18,8 +18,8 @@ const SIGNS: [Scalar; 2] = [Scalar::Float(-1.0), Scalar::Float(1.0)];
 /// A node in the layout that some steps give it, converted to one type of floats after the other.
 #[derive(Clone)]
 struct Shown {
-    id: Id,
-    steps: Vec<Step>,
+    id: NodeId,
+    steps: Vec<LayoutOp>,
     converted: Vec<ElementType>,
 }
 
@@ -42,9 +42,9 @@ struct Rotated {
 }
 
 /// The graph with every rotary embedding as operations on halves.
-pub(super) fn rotations(graph: &Graph) -> Graph {
+pub(super) fn canonicalise(graph: &Graph) -> Graph {
     let mut rewrite = Rewrite::new(graph);
-    let mut halved: HashMap<Id, Id> = HashMap::new();
+    let mut halved: HashMap<NodeId, NodeId> = HashMap::new();
     for id in graph.ids() {
         let rotation = rotated(graph, id).and_then(|rotated| in_halves(&mut rewrite, id, &rotated));
         match rotation.or_else(|| converted(&mut rewrite, id, &halved)) {
@@ -62,7 +62,7 @@ pub(super) fn rotations(graph: &Graph) -> Graph {
 }
 
 /// What is in halves already converted to another type of floats, in halves as well.
-fn converted(rewrite: &mut Rewrite<'_>, id: Id, halved: &HashMap<Id, Id>) -> Option<Id> {
+fn converted(rewrite: &mut Rewrite<'_>, id: NodeId, halved: &HashMap<NodeId, NodeId>) -> Option<NodeId> {
     let node = rewrite.old.node(id);
     let sum = *halved.get(node.inputs.first()?)?;
     let is_conversion = matches!(node.op, Op::Elementwise(OpKind::Convert)) && node.element.is_float();
@@ -70,7 +70,7 @@ fn converted(rewrite: &mut Rewrite<'_>, id: Id, halved: &HashMap<Id, Id>) -> Opt
     is_conversion.then(|| convert(&mut rewrite.builder, sum, &[node.element]))
 }
 
-fn convert(b: &mut Builder, id: Id, types: &[ElementType]) -> Id {
+fn convert(b: &mut Builder, id: NodeId, types: &[ElementType]) -> NodeId {
     types.iter().fold(id, |id, &element| {
         let dims = b.node(id).dims.clone();
         b.add(Op::Elementwise(OpKind::Convert), vec![id], element, dims)
@@ -78,13 +78,13 @@ fn convert(b: &mut Builder, id: Id, types: &[ElementType]) -> Id {
 }
 
 impl Shown {
-    fn of(id: Id) -> Self {
+    fn of(id: NodeId) -> Self {
         Self { id, steps: Vec::new(), converted: Vec::new() }
     }
 
     /// The node below all layouts and conversions between floats, and all that is done from there on; `base` where it comes
     /// to that.
-    fn below(&self, graph: &Graph, base: Option<Id>) -> Self {
+    fn below(&self, graph: &Graph, base: Option<NodeId>) -> Self {
         let (mut id, mut steps, mut converted) = (self.id, Vec::new(), Vec::new());
         loop {
             let node = graph.node(id);
@@ -100,7 +100,7 @@ impl Shown {
             }
             id = node.inputs[0];
         }
-        let all = |mut inner: Vec<_>, outer: &[Step]| {
+        let all = |mut inner: Vec<_>, outer: &[LayoutOp]| {
             inner.reverse();
             inner.extend_from_slice(outer);
             inner
@@ -111,7 +111,7 @@ impl Shown {
     }
 
     /// The node below all layouts.
-    fn base(&self, graph: &Graph) -> Id {
+    fn base(&self, graph: &Graph) -> NodeId {
         let mut id = self.id;
         while let Op::Layout(_) = &graph.node(id).op {
             id = graph.node(id).inputs[0];
@@ -128,7 +128,7 @@ impl Shown {
     fn factors(&self, graph: &Graph, kind: OpKind) -> Option<Factors> {
         let Self { id, steps, converted } = self.below(graph, None);
         let node = graph.node(id);
-        let shown = |&id: &Id| Self { steps: steps.clone(), ..Self::of(id) };
+        let shown = |&id: &NodeId| Self { steps: steps.clone(), ..Self::of(id) };
         let operands = node.inputs.iter().map(shown).collect();
         matches!(node.op, Op::Elementwise(of) if of == kind).then_some(Factors { operands, converted })
     }
@@ -142,7 +142,7 @@ impl Factors {
     }
 }
 
-fn rotated(graph: &Graph, id: Id) -> Option<Rotated> {
+fn rotated(graph: &Graph, id: NodeId) -> Option<Rotated> {
     let node = graph.node(id);
     if !matches!(node.op, Op::Elementwise(OpKind::Add)) || !node.element.is_float() {
         return None;
@@ -204,7 +204,7 @@ fn are_halves(graph: &Graph, value: &Shown, first: &Shown, second: &Shown) -> Op
 }
 
 /// The sum with its last dimension cut in two.
-fn in_halves(rewrite: &mut Rewrite<'_>, id: Id, rotated: &Rotated) -> Option<Id> {
+fn in_halves(rewrite: &mut Rewrite<'_>, id: NodeId, rotated: &Rotated) -> Option<NodeId> {
     let node = rewrite.old.node(id);
     let dims = &node.dims;
     let axis = dims.len().checked_sub(1)?;
@@ -218,7 +218,7 @@ fn in_halves(rewrite: &mut Rewrite<'_>, id: Id, rotated: &Rotated) -> Option<Id>
             let shown = shown.steps.iter().fold(made, |id, step| b.layout(step.clone(), id));
             b.reshape(shown, split.clone())
         });
-    let turned = b.layout(Step::Reverse(vec![axis]), value);
+    let turned = b.layout(LayoutOp::Reverse(vec![axis]), value);
     let turned = convert(b, turned, &rotated.turned);
     let signs = Tensor::from_scalars(b.node(turned).element, Shape::new([2]).ok()?, SIGNS).ok()?;
     let signs = b.constant(signs);
@@ -243,7 +243,7 @@ mod tests {
     fn kernels(module: &str) -> usize {
         let graph = simplify(&graph(module));
         let report = Report::new(&graph, &clusters(&graph));
-        assert!(report.on_reference.is_empty());
+        assert!(report.fallbacks.is_empty());
         report.after.kernels
     }
 

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use warpforge_ir::OpKind;
 use warpforge_tensor::ElementType;
 
-use super::{Backward, Gradient};
+use super::{AttentionGradient, Gradient};
 use crate::cluster::attach::{columns_of, in_order};
 use crate::cluster::attention::same_rows;
 use crate::cluster::operand::single_stride;
 use crate::cluster::{
-    Attention, Body, BodyOp, BodyStep, Cluster, Clusters, Epilogue, Kind, Operand, Product,
+    Attention, Body, BodyOp, BodyStep, Cluster, Clusters, Contraction, Epilogue, Kind, Operand,
 };
-use crate::graph::{Graph, Id, Op};
+use crate::graph::{Graph, NodeId, Op};
 use crate::view::merged;
 
 /// The gradients of one attention.
@@ -32,8 +32,8 @@ pub(super) struct Search<'a> {
     graph: &'a Graph,
     clusters: &'a [Cluster],
     outputs: &'a [Operand],
-    givers: HashMap<Id, usize>,
-    readers: HashMap<Id, Vec<usize>>,
+    givers: HashMap<NodeId, usize>,
+    readers: HashMap<NodeId, Vec<usize>>,
 }
 
 /// Sizes of the scores.
@@ -56,7 +56,7 @@ enum Along {
 /// A product that takes the weights or the gradient by the scores, perhaps rounded.
 struct Use<'a> {
     place: usize,
-    product: &'a Product,
+    product: &'a Contraction,
     side: usize,
     sums: Along,
     /// The type that it was rounded to.
@@ -66,7 +66,7 @@ struct Use<'a> {
 /// How an operand of a product lies: batches, what is not summed over, what is.
 #[derive(PartialEq, Eq)]
 struct Lay {
-    value: Id,
+    value: NodeId,
     offset: isize,
     batches: Vec<(usize, isize)>,
     free: isize,
@@ -76,7 +76,7 @@ struct Lay {
 impl<'a> Search<'a> {
     pub(super) fn new(graph: &'a Graph, all: &'a Clusters) -> Self {
         let clusters = all.clusters.as_slice();
-        let mut readers: HashMap<Id, Vec<usize>> = HashMap::new();
+        let mut readers: HashMap<NodeId, Vec<usize>> = HashMap::new();
         for (at, cluster) in clusters.iter().enumerate() {
             for id in cluster.reads() {
                 readers.entry(id).or_default().push(at);
@@ -129,7 +129,7 @@ impl<'a> Search<'a> {
             side: of.side,
             output: self.clusters[of.place].output,
         });
-        let backward = Backward {
+        let backward = AttentionGradient {
             scores: scores.clone(),
             weights,
             by_weights: by_weights.clone(),
@@ -141,13 +141,14 @@ impl<'a> Search<'a> {
         };
         let output = backward.by_queries.output;
         let last = gradients.iter().map(|of| of.place).max()?;
-        let cluster = Cluster { kind: Kind::Backward(Box::new(backward)), output, nodes: self.nodes(&parts) };
+        let cluster =
+            Cluster { kind: Kind::AttentionGradient(Box::new(backward)), output, nodes: self.nodes(&parts) };
         // The product that took the weights is replaced, not taken away.
         parts.extend(forward.iter().map(|(at, _)| *at));
         Some(Found { cluster, parts, last, forward })
     }
 
-    /// The loop of a cluster that folds its rows.
+    /// The loop of a cluster that reduces its rows.
     fn rows(&self, place: usize) -> Option<&'a Body> {
         match &self.clusters[place].kind {
             Kind::Loop(body) if body.has_reductions() => Some(body),
@@ -155,12 +156,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn is_output(&self, value: Id) -> bool {
+    fn is_output(&self, value: NodeId) -> bool {
         self.outputs.iter().any(|output| output.value == value)
     }
 
     /// The product whose result the loop at a place reads once, and nothing else does.
-    fn product_below(&self, place: usize, body: &Body) -> Option<(usize, usize, &'a Product)> {
+    fn product_below(&self, place: usize, body: &Body) -> Option<(usize, usize, &'a Contraction)> {
         body.loads.iter().enumerate().find_map(|(at, load)| {
             let from = *self.givers.get(&load.value)?;
             let Kind::Dot(product) = &self.clusters[from].kind else { return None };
@@ -171,15 +172,15 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// A loop over the result of a product that folds its columns.
+    /// A loop over the result of a product that reduces its columns.
     fn over_rows(&self, body: &Body, tile: usize, columns: usize) -> Option<Epilogue> {
         let found = in_order(self.graph, body, tile, columns)?;
         let by_columns =
-            found.body.folded.iter().enumerate().all(|(dim, &folded)| folded == (dim >= found.rows));
+            found.body.reduced.iter().enumerate().all(|(dim, &reduced)| reduced == (dim >= found.rows));
         (by_columns && found.body.output.is_dense()).then_some(found)
     }
 
-    fn size_of_rows(&self, product: &Product) -> usize {
+    fn size_of_rows(&self, product: &Contraction) -> usize {
         let Op::Dot(dot) = &self.graph.node(product.node).op else { return 0 };
         let dims = &product.operands[0].view.dims;
         let free = |at: &usize| !dot.lhs_batch.contains(at) && !dot.lhs_contract.contains(at);
@@ -190,7 +191,7 @@ impl<'a> Search<'a> {
     /// Loops that only round are added to `parts`.
     fn uses(
         &self,
-        value: Id,
+        value: NodeId,
         besides: Option<usize>,
         sizes: Sizes,
         parts: &mut Vec<usize>,
@@ -221,7 +222,7 @@ impl<'a> Search<'a> {
     }
 
     /// On which side of a product a dense value of the scores' sizes stands, and along what it is summed.
-    fn role(&self, product: &Product, value: Id, sizes: Sizes) -> Option<(usize, Along)> {
+    fn role(&self, product: &Contraction, value: NodeId, sizes: Sizes) -> Option<(usize, Along)> {
         let epilogue = product.epilogue.iter().flat_map(|epilogue| &epilogue.body.loads);
         let [left, right] = [0, 1].map(|side| product.operands[side].value == value);
         if left == right || epilogue.into_iter().any(|load| load.value == value) {
@@ -244,7 +245,7 @@ impl<'a> Search<'a> {
         (whole && full && offset == 0 && columns > 1).then_some((side, sums))
     }
 
-    fn lay(&self, product: &Product, side: usize) -> Option<Lay> {
+    fn lay(&self, product: &Contraction, side: usize) -> Option<Lay> {
         let Op::Dot(dot) = &self.graph.node(product.node).op else { return None };
         let (batch, contract) =
             if side == 0 { (&dot.lhs_batch, &dot.lhs_contract) } else { (&dot.rhs_batch, &dot.rhs_contract) };
@@ -274,7 +275,7 @@ impl<'a> Search<'a> {
     fn attention(
         &self,
         of: &Use<'_>,
-        scores: &Product,
+        scores: &Contraction,
         weights: &Epilogue,
         parts: &[usize],
     ) -> Option<(usize, Cluster)> {
@@ -301,7 +302,7 @@ impl<'a> Search<'a> {
         fits.then_some((of.place, cluster))
     }
 
-    fn nodes(&self, parts: &[usize]) -> Vec<Id> {
+    fn nodes(&self, parts: &[usize]) -> Vec<NodeId> {
         parts.iter().flat_map(|&part| self.clusters[part].nodes.iter().copied()).collect()
     }
 }

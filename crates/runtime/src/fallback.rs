@@ -5,12 +5,12 @@ use warpforge_tensor::Tensor;
 use crate::{Backend, Executable, Outcome, Program, Reference, Result, RunOptions, Target};
 
 /// A program on the reference.
-pub struct OnReference {
+pub struct ReferenceFallback {
     inner: Box<dyn Executable>,
     reason: String,
 }
 
-impl OnReference {
+impl ReferenceFallback {
     /// Compiles a program for the reference, for a reason.
     ///
     /// # Errors
@@ -21,7 +21,7 @@ impl OnReference {
     }
 }
 
-impl Executable for OnReference {
+impl Executable for ReferenceFallback {
     fn program(&self) -> &Program {
         self.inner.program()
     }
@@ -38,7 +38,7 @@ impl Executable for OnReference {
         self.inner.peak_memory_bytes()
     }
 
-    fn on_reference(&self) -> Vec<String> {
+    fn fallbacks(&self) -> Vec<String> {
         vec![format!("@{}: {}", self.program().entry(), self.reason)]
     }
 }

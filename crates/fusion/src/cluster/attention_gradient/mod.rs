@@ -9,19 +9,19 @@ mod find;
 mod order;
 
 use super::operand::Operand;
-use super::{Cluster, Clusters, Epilogue, Kind, Product};
-use crate::graph::{Graph, Id};
+use super::{Cluster, Clusters, Contraction, Epilogue, Kind};
+use crate::graph::{Graph, NodeId};
 use find::{Found, Search};
 
 /// The gradients of attention.
 #[derive(Debug, Clone)]
-pub struct Backward {
+pub struct AttentionGradient {
     /// The product of queries and keys.
-    pub scores: Product,
+    pub scores: Contraction,
     /// What makes whole rows of scores weights.
     pub weights: Epilogue,
     /// The product of the result's gradient and the values: the gradient by the weights.
-    pub by_weights: Product,
+    pub by_weights: Contraction,
     /// What makes that the gradient by the scores: a loop over whole rows of it, with a sum over each row.
     pub by_scores: Epilogue,
     /// Which load of that loop is the weights.
@@ -38,14 +38,14 @@ pub struct Backward {
 #[derive(Debug, Clone)]
 pub struct Gradient {
     /// The product that gives it.
-    pub product: Product,
+    pub product: Contraction,
     /// Which operand is the weights or the gradient by the scores.
     pub side: usize,
     /// The value that is given.
-    pub output: Id,
+    pub output: NodeId,
 }
 
-impl Backward {
+impl AttentionGradient {
     /// The three gradients.
     #[must_use]
     pub fn gradients(&self) -> [&Gradient; 3] {
@@ -63,7 +63,11 @@ impl Backward {
 /// The clusters with the gradients of attention as one where a backend takes them so; it is asked about each, and about
 /// attention that shared its weights with them.
 #[must_use]
-pub fn with_gradients(graph: &Graph, clusters: Clusters, takes: &dyn Fn(&Cluster) -> bool) -> Clusters {
+pub fn fuse_attention_gradients(
+    graph: &Graph,
+    clusters: Clusters,
+    takes: &dyn Fn(&Cluster) -> bool,
+) -> Clusters {
     // Clusters may change places, and what is run for its effects must not.
     if !graph.effects.is_empty() {
         return clusters;
@@ -97,10 +101,12 @@ pub fn with_gradients(graph: &Graph, clusters: Clusters, takes: &dyn Fn(&Cluster
 impl Cluster {
     /// The values that the cluster gives: one, but for gradients and what backends compute in their own way.
     #[must_use]
-    pub fn gives(&self) -> Vec<Id> {
+    pub fn results(&self) -> Vec<NodeId> {
         match &self.kind {
-            Kind::Backward(backward) => backward.gradients().map(|gradient| gradient.output).to_vec(),
-            Kind::Call(_, given) => given.clone(),
+            Kind::AttentionGradient(backward) => {
+                backward.gradients().map(|gradient| gradient.output).to_vec()
+            }
+            Kind::Library(_, given) => given.clone(),
             _ => vec![self.output],
         }
     }
@@ -108,7 +114,7 @@ impl Cluster {
 
 #[cfg(test)]
 mod tests {
-    use super::with_gradients;
+    use super::fuse_attention_gradients;
     use crate::cluster::{Clusters, Kind, clusters};
     use crate::testing::graph;
 
@@ -160,7 +166,7 @@ mod tests {
             Kind::Loop(_) => "loop",
             Kind::Dot(_) => "product",
             Kind::Attention(_) => "attention",
-            Kind::Backward(_) => "backward",
+            Kind::AttentionGradient(_) => "backward",
             _ => "other",
         };
         clusters.clusters.iter().map(|cluster| kind(&cluster.kind)).collect()
@@ -171,15 +177,15 @@ mod tests {
         let graph = graph(&text(None));
         let apart = clusters(&graph);
         assert!(!kinds(&apart).contains(&"attention"));
-        let joined = with_gradients(&graph, apart.clone(), &|_| true);
+        let joined = fuse_attention_gradients(&graph, apart.clone(), &|_| true);
         assert_eq!(kinds(&joined), ["attention", "backward"]);
-        let given: Vec<_> = joined.clusters.iter().flat_map(super::Cluster::gives).collect();
+        let given: Vec<_> = joined.clusters.iter().flat_map(super::Cluster::results).collect();
         assert_eq!(given, graph.outputs);
         for refused in ["attention", "backward"] {
             let takes = |cluster: &super::Cluster| {
                 matches!(cluster.kind, Kind::Attention(_)) == (refused == "backward")
             };
-            assert_eq!(kinds(&with_gradients(&graph, apart.clone(), &takes)), kinds(&apart));
+            assert_eq!(kinds(&fuse_attention_gradients(&graph, apart.clone(), &takes)), kinds(&apart));
         }
     }
 
@@ -188,7 +194,11 @@ mod tests {
         for more in ["%w", "%dx", "%x", "%dw"] {
             let graph = graph(&text(Some(more)));
             let apart = clusters(&graph);
-            assert_eq!(kinds(&with_gradients(&graph, apart.clone(), &|_| true)), kinds(&apart), "{more}");
+            assert_eq!(
+                kinds(&fuse_attention_gradients(&graph, apart.clone(), &|_| true)),
+                kinds(&apart),
+                "{more}"
+            );
         }
     }
 }

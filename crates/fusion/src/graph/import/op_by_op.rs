@@ -10,26 +10,26 @@ use warpforge_tensor::Tensor;
 use super::{DEEPEST_CALLS, Import, Result, Values, callee, inputs, not, storage};
 use crate::graph::build::Builder;
 use crate::graph::op::Op;
-use crate::graph::{Graph, Id, Node};
+use crate::graph::{Graph, Node, NodeId};
 
 /// A moment of an operation, in the order in which the nodes of a graph are computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mark {
+pub struct OpSpan {
     /// The operation, of the function or of one that it calls.
     pub op: OpId,
     /// How many nodes of the graph are computed by then.
     pub nodes: usize,
     /// What it gives; nothing where it begins. An operation that changes nothing gives a node that others gave before.
-    pub results: Option<Vec<Id>>,
+    pub results: Option<Vec<NodeId>>,
 }
 
 /// A function operation by operation.
 #[derive(Debug, Clone)]
-pub struct Each {
+pub struct OpByOp {
     /// The nodes of all operations, one operation's after the other's.
     pub graph: Graph,
     /// Where each operation begins and ends among them.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<OpSpan>,
 }
 
 /// The graph of a function as it is written. `weights` are the arguments that are known while compiling.
@@ -37,9 +37,9 @@ pub struct Each {
 /// # Errors
 ///
 /// When the function has values that are no tensors of known sizes.
-pub fn import_each(func: Func<'_>, weights: &dyn Fn(usize) -> Option<Tensor>) -> Result<Each> {
+pub fn import_op_by_op(func: Func<'_>, weights: &dyn Fn(usize) -> Option<Tensor>) -> Result<OpByOp> {
     let module = func.op().module();
-    let mut each = Each { graph: Graph::default(), marks: Vec::new() };
+    let mut each = OpByOp { graph: Graph::default(), marks: Vec::new() };
     let mut values = Values::new();
     let mut given = 0;
     for (at, &argument) in func.arguments().iter().enumerate() {
@@ -62,18 +62,18 @@ pub fn import_each(func: Func<'_>, weights: &dyn Fn(usize) -> Option<Tensor>) ->
     Ok(each)
 }
 
-impl Each {
-    fn push(&mut self, node: Node) -> Result<Id> {
+impl OpByOp {
+    fn push(&mut self, node: Node) -> Result<NodeId> {
         let id = u32::try_from(self.graph.nodes.len()).map_err(|_| not("too many values"))?;
         self.graph.nodes.push(node);
-        Ok(Id(id))
+        Ok(NodeId(id))
     }
 
-    fn mark(&mut self, op: OpId, results: Option<Vec<Id>>) {
-        self.marks.push(Mark { op, nodes: self.graph.nodes.len(), results });
+    fn mark(&mut self, op: OpId, results: Option<Vec<NodeId>>) {
+        self.marks.push(OpSpan { op, nodes: self.graph.nodes.len(), results });
     }
 
-    fn body(&mut self, func: Func<'_>, mut values: Values, depth: usize) -> Result<Vec<Id>> {
+    fn body(&mut self, func: Func<'_>, mut values: Values, depth: usize) -> Result<Vec<NodeId>> {
         let name = func.name();
         let block = func.body().ok_or_else(|| not(format!("@{name} has no body")))?;
         if depth > DEEPEST_CALLS {
@@ -99,7 +99,7 @@ impl Each {
     }
 
     /// The nodes of one operation, made as if its operands were a function's arguments.
-    fn alone(&mut self, func: Func<'_>, op: OpRef<'_>, values: &Values, depth: usize) -> Result<Vec<Id>> {
+    fn alone(&mut self, func: Func<'_>, op: OpRef<'_>, values: &Values, depth: usize) -> Result<Vec<NodeId>> {
         let mut import = Import { builder: Builder::as_written(), effects: Vec::new() };
         import.builder.origin = Some(op.id());
         let (mut own, mut known) = (Values::new(), HashMap::new());
@@ -124,7 +124,7 @@ impl Each {
         let needed = needed(&import, &results);
         let effects = import.effects;
         for (at, mut node) in (0..).zip(import.builder.into_nodes()) {
-            let inner = Id(at);
+            let inner = NodeId(at);
             if known.contains_key(&inner) || !needed.contains(&inner) {
                 continue;
             }
@@ -143,8 +143,8 @@ fn starts_at_a_value(op: OpRef<'_>) -> bool {
 }
 
 /// The nodes that results and effects are computed from, themselves among them.
-fn needed(import: &Import, results: &[Id]) -> HashSet<Id> {
-    let mut pending: Vec<Id> = results.iter().chain(&import.effects).copied().collect();
+fn needed(import: &Import, results: &[NodeId]) -> HashSet<NodeId> {
+    let mut pending: Vec<NodeId> = results.iter().chain(&import.effects).copied().collect();
     let mut needed = HashSet::new();
     while let Some(id) = pending.pop() {
         if needed.insert(id) {
@@ -161,9 +161,9 @@ mod tests {
     use warpforge_snakeburger::text;
 
     /// The names of a function's operations with those of the nodes that each gives.
-    fn each(module: &str) -> (Each, Vec<(String, Vec<String>)>) {
+    fn each(module: &str) -> (OpByOp, Vec<(String, Vec<String>)>) {
         let module = text::parse(&Source::new("m", module), &text::Options::default()).unwrap();
-        let each = import_each(module.function("main").unwrap(), &|_| None).unwrap();
+        let each = import_op_by_op(module.function("main").unwrap(), &|_| None).unwrap();
         let ended = each.marks.iter().filter_map(|mark| {
             let given = mark.results.as_ref()?.iter().map(|&id| each.graph.node(id).op.name()).collect();
             Some((module.op(mark.op).name().to_owned(), given))
@@ -192,7 +192,7 @@ mod tests {
             ["broadcast", "iota", "multiply", "multiply", "add", "multiply", "transpose", "negate"]
         );
         // The reshape changes nothing: its value is the second product.
-        let results: Vec<&Vec<Id>> = each.marks.iter().filter_map(|mark| mark.results.as_ref()).collect();
+        let results: Vec<&Vec<NodeId>> = each.marks.iter().filter_map(|mark| mark.results.as_ref()).collect();
         assert_eq!(results[5], results[3]);
         assert_ne!(results[2], results[3]);
         // Each operation begins before its nodes and ends after them.

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use warpforge_fusion::cluster::Clusters;
-use warpforge_fusion::{Graph, Id, Op};
+use warpforge_fusion::{Graph, NodeId, Op};
 
 /// Where a value lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Allocation {
     /// In an input of the run.
     Argument(usize),
     /// Among the constants, by its number there.
@@ -20,13 +20,13 @@ pub enum Place {
 
 /// Where all values lie.
 #[derive(Debug, Clone, Default)]
-pub struct Plan {
+pub struct MemoryPlan {
     /// The place of each value.
-    pub places: HashMap<Id, Place>,
-    /// The values of [`Place::Constant`], in order.
-    pub constants: Vec<Id>,
-    /// The values of [`Place::Output`], in order.
-    pub outputs: Vec<Id>,
+    pub allocations: HashMap<NodeId, Allocation>,
+    /// The values of [`Allocation::Constant`], in order.
+    pub constants: Vec<NodeId>,
+    /// The values of [`Allocation::Output`], in order.
+    pub outputs: Vec<NodeId>,
     /// Bytes of the block.
     pub block: usize,
 }
@@ -34,15 +34,15 @@ pub struct Plan {
 /// Gives every value that clusters read or write its place; in the block they begin at multiples of `line` bytes. Values
 /// that do not live at the same time share memory.
 #[must_use]
-pub fn plan(graph: &Graph, clusters: &Clusters, line: usize) -> Plan {
-    let mut plan = Plan::default();
-    let mut last_use: HashMap<Id, usize> = HashMap::new();
-    let mut written: Vec<(usize, Id)> = Vec::new();
+pub fn plan(graph: &Graph, clusters: &Clusters, line: usize) -> MemoryPlan {
+    let mut plan = MemoryPlan::default();
+    let mut last_use: HashMap<NodeId, usize> = HashMap::new();
+    let mut written: Vec<(usize, NodeId)> = Vec::new();
     for (time, cluster) in clusters.clusters.iter().enumerate() {
         for id in cluster.reads() {
             last_use.insert(id, time);
         }
-        for id in cluster.gives().into_iter().flat_map(|id| results(graph, id)) {
+        for id in cluster.results().into_iter().flat_map(|id| results(graph, id)) {
             written.push((time, id));
             last_use.entry(id).or_insert(time);
         }
@@ -50,40 +50,40 @@ pub fn plan(graph: &Graph, clusters: &Clusters, line: usize) -> Plan {
     for output in &clusters.outputs {
         let given = matches!(graph.node(output.value).op, Op::Argument(_) | Op::Constant(_));
         if !given && !plan.outputs.contains(&output.value) {
-            plan.places.insert(output.value, Place::Output(plan.outputs.len()));
+            plan.allocations.insert(output.value, Allocation::Output(plan.outputs.len()));
             plan.outputs.push(output.value);
         }
     }
     for id in last_use.keys().copied().chain(clusters.outputs.iter().map(|output| output.value)) {
         match graph.node(id).op {
             Op::Argument(at) => {
-                plan.places.insert(id, Place::Argument(at));
+                plan.allocations.insert(id, Allocation::Argument(at));
             }
-            Op::Constant(_) if !plan.places.contains_key(&id) => {
-                plan.places.insert(id, Place::Constant(plan.constants.len()));
+            Op::Constant(_) if !plan.allocations.contains_key(&id) => {
+                plan.allocations.insert(id, Allocation::Constant(plan.constants.len()));
                 plan.constants.push(id);
             }
             _ => {}
         }
     }
-    let mut rooms = Rooms::default();
+    let mut free_list = FreeList::default();
     for (time, id) in written {
-        rooms.end_before(time);
-        plan.places.entry(id).or_insert_with(|| {
-            Place::Block(rooms.take(graph.node(id).bytes().next_multiple_of(line), last_use[&id]))
+        free_list.end_before(time);
+        plan.allocations.entry(id).or_insert_with(|| {
+            Allocation::Block(free_list.take(graph.node(id).bytes().next_multiple_of(line), last_use[&id]))
         });
     }
-    plan.block = rooms.high;
+    plan.block = free_list.high;
     plan
 }
 
 /// The values that a cluster gives: one, or the results of an operation that the reference evaluates.
 #[must_use]
-pub fn results(graph: &Graph, output: Id) -> Vec<Id> {
-    if !matches!(graph.node(output).op, Op::Reference(_)) {
+pub fn results(graph: &Graph, output: NodeId) -> Vec<NodeId> {
+    if !matches!(graph.node(output).op, Op::Opaque(_)) {
         return vec![output];
     }
-    let is_result = |id: &Id| {
+    let is_result = |id: &NodeId| {
         matches!(graph.node(*id).op, Op::Result(_)) && graph.node(*id).inputs.first() == Some(&output)
     };
     graph.ids().filter(is_result).collect()
@@ -91,13 +91,13 @@ pub fn results(graph: &Graph, output: Id) -> Vec<Id> {
 
 /// Parts of the block that are taken, each until a time.
 #[derive(Debug, Default)]
-struct Rooms {
+struct FreeList {
     /// Offset, bytes, last time; by offset.
     taken: Vec<(usize, usize, usize)>,
     high: usize,
 }
 
-impl Rooms {
+impl FreeList {
     fn end_before(&mut self, time: usize) {
         self.taken.retain(|&(_, _, last)| last >= time);
     }
@@ -127,13 +127,13 @@ mod tests {
 
     #[test]
     fn values_of_different_times_share_memory() {
-        let mut rooms = Rooms::default();
-        assert_eq!(rooms.take(128, 1), 0);
-        assert_eq!(rooms.take(64, 2), 128);
-        rooms.end_before(2);
-        assert_eq!(rooms.take(64, 3), 0);
-        assert_eq!(rooms.take(128, 3), 192);
-        assert_eq!(rooms.take(64, 3), 64);
-        assert_eq!(rooms.high, 320);
+        let mut free_list = FreeList::default();
+        assert_eq!(free_list.take(128, 1), 0);
+        assert_eq!(free_list.take(64, 2), 128);
+        free_list.end_before(2);
+        assert_eq!(free_list.take(64, 3), 0);
+        assert_eq!(free_list.take(128, 3), 192);
+        assert_eq!(free_list.take(64, 3), 64);
+        assert_eq!(free_list.high, 320);
     }
 }

@@ -1,6 +1,6 @@
-//! Every idiom in the forms that PyTorch's export gives, and things that only look like one.
+//! Every pattern in the forms that PyTorch's export gives, and things that only look like one.
 
-use super::idioms;
+use super::patterns;
 use crate::simplify::simplify;
 use crate::testing::graph;
 
@@ -12,7 +12,7 @@ fn found(lines: &str) -> Vec<&'static str> {
          {lines}\nreturn %out : tensor<4x8xf32>\n}}"
     );
     let graph = simplify(&graph(&module));
-    idioms(&graph).iter().map(|idiom| idiom.name).collect()
+    patterns(&graph).iter().map(|pattern| pattern.name).collect()
 }
 
 /// A constant that is the same number everywhere.

@@ -6,22 +6,22 @@ use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, Tensor};
 
 use super::Rewrite;
-use crate::graph::{Graph, Id, Op};
-use crate::view::Step;
+use crate::graph::{Graph, NodeId, Op};
+use crate::view::LayoutOp;
 
 /// A convolution followed by a multiplication and an addition for each channel, not made yet.
 #[derive(Clone, Copy)]
 struct Affine {
     /// The convolution in the old graph.
-    conv: Id,
+    conv: NodeId,
     /// A vector of the new graph with a factor for each channel.
-    scale: Option<Id>,
+    scale: Option<NodeId>,
     /// A vector of the new graph with a summand for each channel.
-    shift: Option<Id>,
+    shift: Option<NodeId>,
 }
 
 /// The graph with scales of channels in the weights of the convolutions before them.
-pub(super) fn into_weights(graph: &Graph) -> Graph {
+pub(super) fn fold_into_weights(graph: &Graph) -> Graph {
     let mut users = graph.users();
     for output in graph.outputs.iter().chain(&graph.effects) {
         users[output.index()].push(*output);
@@ -44,12 +44,12 @@ pub(super) fn into_weights(graph: &Graph) -> Graph {
 
 struct Pass<'g> {
     rewrite: Rewrite<'g>,
-    pending: HashMap<Id, Affine>,
+    pending: HashMap<NodeId, Affine>,
 }
 
 impl Pass<'_> {
     /// A node as a convolution with a scale and a shift, when it is one.
-    fn extended(&mut self, id: Id) -> Option<Affine> {
+    fn extended(&mut self, id: NodeId) -> Option<Affine> {
         let old = self.rewrite.old;
         let node = old.node(id);
         match &node.op {
@@ -69,7 +69,7 @@ impl Pass<'_> {
                 self.pending.remove(&b);
                 let b = &mut self.rewrite.builder;
                 b.origin = node.origin;
-                let times = |b: &mut crate::graph::Builder, value: Option<Id>| {
+                let times = |b: &mut crate::graph::Builder, value: Option<NodeId>| {
                     value.map(|value| b.map(OpKind::Multiply, vec![value, vector]))
                 };
                 Some(match kind {
@@ -93,9 +93,9 @@ impl Pass<'_> {
     }
 
     /// A vector that an old node repeats along the channels, in the new graph, when it is a constant.
-    fn vector(&mut self, id: Id, rank: usize, channels: usize) -> Option<Id> {
+    fn vector(&mut self, id: NodeId, rank: usize, channels: usize) -> Option<NodeId> {
         let old = self.rewrite.old;
-        let Op::Layout(Step::Broadcast { map, .. }) = &old.node(id).op else { return None };
+        let Op::Layout(LayoutOp::Broadcast { map, .. }) = &old.node(id).op else { return None };
         let source = old.node(id).inputs[0];
         old.constant(source)?;
         let new = *self.rewrite.made.get(&source)?;
@@ -106,12 +106,12 @@ impl Pass<'_> {
     }
 
     /// The constant that the weights of a convolution are, and which of its dimensions has the output channels.
-    fn weights(&self, conv: Id) -> Option<(Tensor, usize)> {
+    fn weights(&self, conv: NodeId) -> Option<(Tensor, usize)> {
         let old = self.rewrite.old;
         let weights = old.node(old.node(conv).inputs[1]);
         match &weights.op {
             Op::Constant(tensor) => Some((tensor.clone(), weights.dims.len() - 1)),
-            Op::Layout(Step::Transpose(permutation)) => {
+            Op::Layout(LayoutOp::Transpose(permutation)) => {
                 Some((old.constant(weights.inputs[0])?.clone(), *permutation.last()?))
             }
             _ => None,
@@ -119,7 +119,7 @@ impl Pass<'_> {
     }
 
     /// Makes the inputs of a node that are not made yet.
-    fn make_inputs(&mut self, id: Id) {
+    fn make_inputs(&mut self, id: NodeId) {
         for &input in &self.rewrite.old.node(id).inputs {
             if let Some(affine) = self.pending.remove(&input) {
                 self.make(input, affine);
@@ -128,13 +128,13 @@ impl Pass<'_> {
     }
 
     /// Makes the node that is a convolution with a scale and a shift.
-    fn make(&mut self, id: Id, affine: Affine) {
+    fn make(&mut self, id: NodeId, affine: Affine) {
         let new = self.made(affine);
         self.rewrite.made.insert(id, new);
     }
 
     /// The convolution with its scale in the weights, and its shift added.
-    fn made(&mut self, affine: Affine) -> Id {
+    fn made(&mut self, affine: Affine) -> NodeId {
         let old = self.rewrite.old;
         let node = old.node(affine.conv);
         let scaled = affine.scale.and_then(|scale| self.scaled(affine.conv, scale));
@@ -156,7 +156,7 @@ impl Pass<'_> {
     }
 
     /// The weights of a convolution times a vector, in the new graph.
-    fn scaled(&mut self, conv: Id, scale: Id) -> Option<Id> {
+    fn scaled(&mut self, conv: NodeId, scale: NodeId) -> Option<NodeId> {
         let (mut tensor, axis) = self.weights(conv)?;
         let factors = self.rewrite.builder.value(scale)?;
         let factors = factors.as_slice::<f32>().ok()?.to_vec();
@@ -170,7 +170,7 @@ impl Pass<'_> {
         let weights = old.node(old.node(conv).inputs[1]);
         let constant = self.rewrite.builder.constant(tensor);
         Some(match &weights.op {
-            Op::Layout(Step::Transpose(permutation)) => {
+            Op::Layout(LayoutOp::Transpose(permutation)) => {
                 self.rewrite.builder.transpose(constant, permutation.clone())
             }
             _ => constant,
