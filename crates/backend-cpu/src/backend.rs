@@ -3,18 +3,14 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use warpforge_fusion::cluster::clusters;
-use warpforge_fusion::graph::import;
-use warpforge_fusion::simplify::simplify;
+use warpforge_fusion::pipeline::{self, Plan};
 use warpforge_kernels::pool::Pool;
 use warpforge_runtime::{
-    Backend, Capabilities, Device, ErrorKind, Executable, Precision, Program, Reference, ReferenceFallback,
-    Result, Target, Tier,
+    Backend, Capabilities, Device, Error, ErrorKind, Executable, Precision, Program, Reference,
+    ReferenceFallback, Result, Target, Tier,
 };
 
 use crate::executable::Compiled;
-use crate::kernel::Products;
-use crate::narrow::narrow;
 
 /// Its name in records.
 pub(crate) const NAME: &str = "cpu";
@@ -66,51 +62,67 @@ impl Backend for Cpu {
         NAME
     }
 
+    fn serves(&self, device: Device) -> bool {
+        device == Device::Cpu
+    }
+
     fn devices(&self) -> Vec<Device> {
         vec![Device::Cpu]
     }
 
     fn capabilities(&self, _: Device) -> Capabilities {
-        let precisions = vec!["bf16".to_owned()];
+        let precisions = vec![Precision::Model, Precision::Bf16];
         let tiers = vec![Tier::Production, Tier::Observable];
         Capabilities { tiers, precisions, observes_values: false }
     }
 
-    fn compile(&self, program: &Program, target: &Target) -> Result<Box<dyn Executable>> {
-        let pool = self.pool(target.threads)?;
+    fn plan(&self, program: &Program, target: &Target) -> Result<Plan> {
         let entry = program.entry();
         let func = program.module().function(entry).ok_or_else(|| ErrorKind::Entry {
             entry: entry.to_owned(),
             reason: "there is no such function".to_owned(),
         })?;
-        let products = match &target.precision {
-            Precision::Named(name) if name == "bf16" => Products::Bf16,
-            _ => Products::Model,
-        };
+        let device = CpuDevice { precision: target.precision };
+        pipeline::plan(func, &|at| program.weights().get(at).cloned(), &device).map_err(|error| {
+            ErrorKind::Unsupported { backend: NAME, operations: vec![error.to_string()] }.into()
+        })
+    }
+
+    fn compile(&self, program: &Program, target: &Target) -> Result<Box<dyn Executable>> {
+        let pool = self.pool(target.threads)?;
         let observe = target.tier == Tier::Observable;
-        let compiled = import(func, &|at| program.weights().get(at).cloned())
-            .map_err(|error| error.to_string())
-            .and_then(|graph| {
-                let mut graph = simplify(&graph);
-                let mut clusters = clusters(&graph);
-                if products == Products::Bf16 {
-                    narrow(&mut graph, &mut clusters);
-                }
-                Compiled::new(program, graph, clusters, pool, products, observe)
-                    .map_err(|error| error.to_string())
-            });
-        match (compiled, products) {
-            (Ok(compiled), _) => {
+        let compiled = self.plan(program, target).and_then(|plan| {
+            Compiled::new(program, plan, pool, observe).map_err(|error| error.into_runtime())
+        });
+        match compiled.map_err(Error::into_kind) {
+            Ok(compiled) => {
                 if !compiled.fallbacks().is_empty() {
                     // What the reference cannot evaluate either is named now, not in the middle of a run.
                     Reference.compile(program, target)?;
                 }
                 Ok(Box::new(compiled))
             }
-            (Err(reason), Products::Model) => Ok(Box::new(ReferenceFallback::new(program, target, reason)?)),
-            (Err(reason), _) => {
-                Err(ErrorKind::Unsupported { backend: NAME, operations: vec![reason] }.into())
+            // The reference computes as the model says: another precision is refused.
+            Err(ErrorKind::Unsupported { operations, .. }) if target.precision == Precision::Model => {
+                Ok(Box::new(ReferenceFallback::new(program, target, operations.join(", "))?))
             }
+            Err(kind) => Err(kind.into()),
         }
+    }
+}
+
+/// The CPU as the pipeline sees it.
+struct CpuDevice {
+    precision: Precision,
+}
+
+impl pipeline::Device for CpuDevice {
+    fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// Operands are packed, and rounded meanwhile.
+    fn converts_operands(&self) -> bool {
+        true
     }
 }

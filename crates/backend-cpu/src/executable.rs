@@ -7,17 +7,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
-use warpforge_fusion::cluster::{Cluster, Clusters, Kind, Operand};
+use warpforge_fusion::cluster::{Cluster, Clusters, Contraction, Kind, Operand};
+use warpforge_fusion::pipeline::Plan;
 use warpforge_fusion::{Graph, NodeId};
 use warpforge_kernels::gemm::Memory as Block;
 use warpforge_kernels::pool::Pool;
-use warpforge_runtime::memory_plan::{Allocation, MemoryPlan, plan, results};
+use warpforge_runtime::memory_plan::{self, Allocation, MemoryPlan, results};
 use warpforge_runtime::profile::{Event, Profile};
-use warpforge_runtime::{ErrorKind, Executable, Outcome, Program, Result, RunOptions};
+use warpforge_runtime::{ErrorKind, Executable, Fallback, Outcome, Program, Result, RunOptions};
 use warpforge_tensor::{Blob, ElementType, FloatType, Shape, Tensor};
 
 use crate::backend::NAME;
-use crate::kernel::{self, Kernel, KernelError, Memory, Products, Setting};
+use crate::kernel::{self, Kernel, KernelError, Memory, Setting};
 use crate::observe::{self, Watch};
 
 /// Every value begins at a line of cache.
@@ -60,13 +61,12 @@ impl Compiled {
     /// When something in it has no kernel, or there is no memory.
     pub(crate) fn new(
         program: &Program,
-        graph: Graph,
-        clusters: Clusters,
+        plan: Plan,
         pool: Arc<Pool>,
-        products: Products,
         observe: bool,
     ) -> std::result::Result<Self, kernel::KernelError> {
-        let setting = Setting { graph: &graph, pool: &pool, products };
+        let Plan { graph, clusters, .. } = plan;
+        let setting = Setting { graph: &graph, pool: &pool };
         let mut steps = Vec::new();
         for cluster in &clusters.clusters {
             let cost = cluster.cost(&graph);
@@ -74,23 +74,22 @@ impl Compiled {
             let values = results(&graph, cluster.output);
             let given = values.iter().map(|&id| graph.node(id).bytes()).sum();
             let every = observe::every(cost.flops, cost.bytes, given);
-            let arithmetic = arithmetic(&graph, cluster, products);
+            let arithmetic = arithmetic(&graph, cluster);
             steps.push(Step { kernel, flops: cost.flops, bytes: cost.bytes, arithmetic, values, every });
         }
-        let plan = plan(&graph, &clusters, LINE);
+        let plan = memory_plan::plan(&graph, &clusters, LINE);
         for cluster in &clusters.clusters {
             let mut missing = cluster.reads().into_iter().filter(|id| !plan.allocations.contains_key(id));
             if let Some(id) = missing.next() {
                 let what = graph.node(id).op.name();
-                return Err(KernelError::Other(format!("{what} is read, and nothing computes it")));
+                return Err(KernelError::Unsupported(format!("{what} is read, and nothing computes it")));
             }
         }
         let replaced = replaced(&clusters, &steps);
         let kept = |id: &NodeId| match graph.constant(*id) {
             Some(tensor) if !replaced.contains(id) => kernel::aligned(tensor),
             // Nobody looks at it any more.
-            _ => Tensor::zeros(ElementType::Bool, Shape::scalar())
-                .map_err(|error| KernelError::Other(error.to_string())),
+            _ => Tensor::zeros(ElementType::Bool, Shape::scalar()).map_err(KernelError::from),
         };
         let constants = plan.constants.iter().map(kept).collect::<std::result::Result<Vec<_>, _>>()?;
         Ok(Self {
@@ -193,9 +192,11 @@ impl Executable for Compiled {
         Some((self.plan.block + outputs + constants + kernels) as u64)
     }
 
-    fn fallbacks(&self) -> Vec<String> {
+    fn fallbacks(&self) -> Vec<Fallback> {
         let steps = self.steps.iter().filter(|step| step.kernel.is_reference());
-        steps.map(|step| step.kernel.name()).collect()
+        steps
+            .map(|step| Fallback { operation: step.kernel.name(), reason: None, bytes: step.bytes })
+            .collect()
     }
 }
 
@@ -300,20 +301,19 @@ fn replaced(clusters: &Clusters, steps: &[Step]) -> HashSet<NodeId> {
     copies.difference(&read).copied().collect()
 }
 
-/// The numbers that a cluster's operations are done in, as limits of processors are named.
-fn arithmetic(graph: &Graph, cluster: &Cluster, products: Products) -> &'static str {
-    let node = match &cluster.kind {
-        Kind::Dot(product) | Kind::Conv(product) => product.operands[0].value,
-        Kind::Attention(attention) => attention.scores.operands[0].value,
-        Kind::AttentionGradient(backward) => backward.scores.operands[0].value,
-        Kind::Loop(_) | Kind::Unfused(_) | Kind::Library(..) => cluster.output,
+/// The element type that a cluster computes in, as limits of processors are named.
+fn arithmetic(graph: &Graph, cluster: &Cluster) -> &'static str {
+    let multiplied = |contraction: &Contraction| graph.node(contraction.node).inputs[0];
+    let (node, is_contraction) = match &cluster.kind {
+        Kind::Dot(contraction) | Kind::Conv(contraction) => (multiplied(contraction), true),
+        Kind::Attention(attention) => (multiplied(&attention.scores), true),
+        Kind::AttentionGradient(gradient) => (multiplied(&gradient.scores), true),
+        Kind::Loop(_) | Kind::Unfused(_) | Kind::Library(..) => (cluster.output, false),
     };
-    let is_product = !matches!(cluster.kind, Kind::Loop(_) | Kind::Unfused(_) | Kind::Library(..));
     match graph.node(node).element {
         ElementType::Float(FloatType::F64) => "f64",
-        ElementType::Float(FloatType::Bf16) if is_product => "bf16",
-        ElementType::Float(FloatType::F32) if is_product && products == Products::Bf16 => "bf16",
-        ElementType::Int(_) if is_product => "int8",
+        ElementType::Float(FloatType::Bf16) if is_contraction => "bf16",
+        ElementType::Int(_) if is_contraction => "int8",
         _ => "f32",
     }
 }

@@ -7,7 +7,6 @@
 mod backend;
 mod executable;
 mod kernel;
-mod narrow;
 mod observe;
 
 pub use backend::Cpu;

@@ -107,6 +107,10 @@ impl Backend for Gpus {
         self.vendor.name()
     }
 
+    fn serves(&self, device: Device) -> bool {
+        self.number(device).is_some()
+    }
+
     fn devices(&self) -> Vec<Device> {
         let device = |number| match self.vendor {
             Vendor::Cuda => Device::Cuda(number),
@@ -127,7 +131,7 @@ impl Backend for Gpus {
     }
 
     fn capabilities(&self, _: Device) -> Capabilities {
-        let precisions = ["tf32", "bf16", "f16"].map(str::to_owned).to_vec();
+        let precisions = Precision::ALL.to_vec();
         Capabilities { tiers: Tier::ALL.to_vec(), precisions, observes_values: true }
     }
 
@@ -141,10 +145,7 @@ impl Backend for Gpus {
             .map_err(device)?;
         // A device that cannot be used is named before anything else.
         self.gpu(number).map_err(device)?;
-        let rounding = match &target.precision {
-            Precision::Named(name) => rounding(name).unwrap_or_default(),
-            _ => Rounding::default(),
-        };
+        let rounding = rounding(target.precision);
         let wanted = Wanted { program, tier: target.tier, rounding };
         match processes::compile(self, number, wanted) {
             Ok(compiled) => {

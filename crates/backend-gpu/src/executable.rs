@@ -8,7 +8,9 @@ use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::graph::OpSpan;
 use warpforge_runtime::memory_plan::{Allocation, MemoryPlan};
 use warpforge_runtime::profile::{Event as Happening, Profile};
-use warpforge_runtime::{Bound, Counters, ErrorKind, Executable, Observer, Outcome, Program, RunOptions};
+use warpforge_runtime::{
+    Bound, Counters, ErrorKind, Executable, Fallback, Observer, Outcome, Program, RunOptions,
+};
 use warpforge_tensor::{Blob, Shape, Tensor};
 
 use crate::backend::failed;
@@ -300,7 +302,7 @@ impl Executable for Compiled {
         Some(all as u64 + steps.max().unwrap_or(0))
     }
 
-    fn fallbacks(&self) -> Vec<String> {
+    fn fallbacks(&self) -> Vec<Fallback> {
         self.made.steps.iter().flat_map(|planned| planned.step.fallbacks()).collect()
     }
 }

@@ -242,6 +242,7 @@ mod tests {
             tier: Tier::Correctness,
             precision: Precision::Model,
             threads: None,
+            no_fallback: false,
         };
         Reference.compile(program, &target).unwrap()
     }

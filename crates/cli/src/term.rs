@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use warpforge_runtime::Fallback;
+
 use crate::exit::Failure;
 
 /// Whether to colour what goes to standard output.
@@ -29,6 +31,13 @@ pub(crate) fn write(bytes: &[u8]) -> Result<(), Failure> {
 pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(Failure::not_possible)?;
     print(&(text + "\n"))
+}
+
+/// Says on standard error what runs on the reference interpreter, and what it costs, in one line.
+pub(crate) fn warn_of_fallbacks(fallbacks: &[Fallback]) {
+    if let Some(summary) = Fallback::summary(fallbacks) {
+        eprintln!("warpt: {summary}; --no-fallback refuses it");
+    }
 }
 
 /// Parses a number of seconds for clap.

@@ -10,6 +10,8 @@
 pub mod cluster;
 pub mod graph;
 pub mod pattern;
+pub mod pipeline;
+pub mod precision;
 pub mod report;
 pub mod simplify;
 #[cfg(test)]
@@ -17,4 +19,5 @@ mod testing;
 pub mod view;
 
 pub use graph::{Graph, Node, NodeId, Op};
+pub use precision::Precision;
 pub use view::View;

@@ -2,20 +2,22 @@
 
 use std::time::Duration;
 
+use warpforge_fusion::pipeline::Plan;
 use warpforge_tensor::Tensor;
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
+use crate::fallback::Fallback;
 use crate::profile::Profile;
 use crate::registry::Target;
-use crate::{Device, Program, RunOptions, Tier};
+use crate::{Device, Precision, Program, RunOptions, Tier};
 
 /// What a backend can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
     /// The tiers it has, the fastest first.
     pub tiers: Vec<Tier>,
-    /// Names of the precisions besides the module's own.
-    pub precisions: Vec<String>,
+    /// The precisions that it computes in.
+    pub precisions: Vec<Precision>,
     /// Whether [`RunOptions::observer`] sees the values of a run in the correctness tier.
     pub observes_values: bool,
 }
@@ -24,6 +26,9 @@ pub struct Capabilities {
 pub trait Backend: Send + Sync {
     /// Its name in records: one word.
     fn name(&self) -> &'static str;
+
+    /// Whether it is for devices of this kind, on this machine or another.
+    fn serves(&self, device: Device) -> bool;
 
     /// The devices of this machine that it can run on.
     fn devices(&self) -> Vec<Device>;
@@ -36,11 +41,22 @@ pub trait Backend: Send + Sync {
     /// What it can do on one of its devices.
     fn capabilities(&self, device: Device) -> Capabilities;
 
-    /// Compiles a program.
+    /// What [`Backend::compile`] makes kernels of: the graph of the program and its clusters.
     ///
     /// # Errors
     ///
-    /// When the program has an operation that the backend cannot run, all of them named; or when the device fails.
+    /// When the program is no graph of tensors, or the backend does not cluster.
+    fn plan(&self, _: &Program, _: &Target) -> Result<Plan> {
+        Err(ErrorKind::NotOffered { backend: self.name(), what: "fuse operations".to_owned() }.into())
+    }
+
+    /// Compiles a program. Operations without a kernel fall back to the reference interpreter, and are reported by
+    /// [`Executable::fallbacks`].
+    ///
+    /// # Errors
+    ///
+    /// When the program has an operation that not even the reference interpreter can run, all of them named; or when the
+    /// device fails or has no memory.
     fn compile(&self, program: &Program, target: &Target) -> Result<Box<dyn Executable>>;
 }
 
@@ -77,8 +93,8 @@ pub trait Executable: Send + Sync {
     /// The most bytes that a run holds on its device, weights included, where the backend plans or counts them.
     fn peak_memory_bytes(&self) -> Option<u64>;
 
-    /// What the reference computes in a faster backend's stead, each with its reason where there is one.
-    fn fallbacks(&self) -> Vec<String> {
+    /// The operations that the reference interpreter runs because the backend has no kernel for them.
+    fn fallbacks(&self) -> Vec<Fallback> {
         Vec::new()
     }
 }

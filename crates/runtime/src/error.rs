@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Device, Tier};
+use crate::{Device, Precision, Tier};
 
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
@@ -28,14 +28,23 @@ pub enum ErrorKind {
         reasons: Vec<String>,
     },
     /// The backend cannot compute in this precision.
-    #[error("{backend} cannot compute in precision `{precision}`; it has {}", known.join(", "))]
+    #[error("{backend} cannot compute in precision `{precision}`; it has {}", names(known))]
     Precision {
         /// The backend.
         backend: &'static str,
         /// The precision asked for.
-        precision: String,
+        precision: Precision,
         /// The precisions that it has.
-        known: Vec<String>,
+        known: Vec<Precision>,
+    },
+    /// Only the reference interpreter runs some operations, and that was refused.
+    #[error(
+        "only the reference interpreter runs:{}\nrun without --no-fallback to allow it",
+        lines(operations)
+    )]
+    Fallback {
+        /// Each operation with its reason.
+        operations: Vec<String>,
     },
     /// The backend cannot do something that the run asks for.
     #[error("{backend} cannot {what}")]
@@ -141,6 +150,10 @@ fn listed(offers: &[Offer]) -> String {
         return "none at all".to_owned();
     }
     offers.iter().map(Offer::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn names(precisions: &[Precision]) -> String {
+    precisions.iter().map(Precision::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// One indented line each.

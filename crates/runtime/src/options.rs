@@ -1,42 +1,12 @@
 //! How to compile and how to run.
 
-use std::convert::Infallible;
-use std::fmt;
 use std::num::NonZeroUsize;
-use std::str::FromStr;
 use std::sync::Arc;
 
+use warpforge_fusion::Precision;
 use warpforge_interp::Observer;
 
 use crate::{Device, Tier};
-
-/// In which number formats a program computes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Precision {
-    /// As the module says.
-    #[default]
-    Model,
-    /// Another one, by the name that a backend may know it by: `bf16`, `tf32`, …
-    Named(String),
-}
-
-impl fmt::Display for Precision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Precision::Model => f.write_str("model"),
-            Precision::Named(name) => f.write_str(name),
-        }
-    }
-}
-
-impl FromStr for Precision {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(if text == "model" { Precision::Model } else { Precision::Named(text.to_owned()) })
-    }
-}
 
 /// How to compile.
 #[derive(Debug, Clone, Default)]
@@ -45,10 +15,12 @@ pub struct CompileOptions {
     pub device: Device,
     /// How; the best tier that the device has when left out.
     pub tier: Option<Tier>,
-    /// In which number formats.
+    /// The element type that contractions multiply in.
     pub precision: Precision,
     /// The most host threads that a run may use; left out, the backend decides.
     pub threads: Option<NonZeroUsize>,
+    /// Refuse a program with operations that only the reference interpreter runs.
+    pub no_fallback: bool,
 }
 
 /// How to run once.

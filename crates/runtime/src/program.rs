@@ -99,6 +99,17 @@ impl Program {
         &self.module
     }
 
+    /// The bytes of all inputs, weights and results whose sizes are known.
+    #[must_use]
+    pub fn io_bytes(&self) -> u64 {
+        let types = self.inputs.iter().map(|(_, ty)| ty).chain(&self.outputs);
+        let bytes = |ty: &TensorType| {
+            let len = ty.shape_usize()?.iter().map(|&dim| dim as u64).product::<u64>();
+            Some(len * ty.element().storage()?.byte_width() as u64)
+        };
+        types.filter_map(bytes).sum::<u64>() + self.weights.bytes()
+    }
+
     /// The entry function's name.
     #[must_use]
     pub fn entry(&self) -> &str {

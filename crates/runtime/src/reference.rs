@@ -13,7 +13,7 @@ use warpforge_tensor::Tensor;
 use crate::error::{ErrorKind, Result};
 use crate::profile::{Event, Profile};
 use crate::registry::Target;
-use crate::{Backend, Capabilities, Device, Executable, Outcome, Program, RunOptions, Tier};
+use crate::{Backend, Capabilities, Device, Executable, Outcome, Precision, Program, RunOptions, Tier};
 
 /// Its name in records.
 const NAME: &str = "reference";
@@ -27,12 +27,20 @@ impl Backend for Reference {
         NAME
     }
 
+    fn serves(&self, device: Device) -> bool {
+        device == Device::Cpu
+    }
+
     fn devices(&self) -> Vec<Device> {
         vec![Device::Cpu]
     }
 
     fn capabilities(&self, _: Device) -> Capabilities {
-        Capabilities { tiers: vec![Tier::Correctness], precisions: Vec::new(), observes_values: true }
+        Capabilities {
+            tiers: vec![Tier::Correctness],
+            precisions: vec![Precision::Model],
+            observes_values: true,
+        }
     }
 
     /// Nothing is prepared: the operations are looked through for what could not be evaluated.

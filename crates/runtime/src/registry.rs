@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::error::{ErrorKind, Offer, Result};
-use crate::{Backend, CompileOptions, Device, Precision, Tier};
+use crate::{Backend, CompileOptions, Device, Executable, Precision, Program, Tier};
 
 /// What a program is compiled for: [`CompileOptions`] with nothing left open.
 #[derive(Debug, Clone)]
@@ -13,10 +13,12 @@ pub struct Target {
     pub device: Device,
     /// The tier.
     pub tier: Tier,
-    /// The number formats.
+    /// The element type that contractions multiply in.
     pub precision: Precision,
     /// The most host threads that a run may use.
     pub threads: Option<NonZeroUsize>,
+    /// Refuse a program with operations that only the reference interpreter runs.
+    pub no_fallback: bool,
 }
 
 /// A backend and what it is to compile for.
@@ -26,6 +28,23 @@ pub struct Choice {
     pub backend: Arc<dyn Backend>,
     /// The target.
     pub target: Target,
+}
+
+impl Choice {
+    /// Compiles a program, and refuses fallbacks where the target does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Backend::compile`]; and where [`Target::no_fallback`], when the reference interpreter runs a part of the program.
+    pub fn compile(&self, program: &Program) -> Result<Box<dyn Executable>> {
+        let executable = self.backend.compile(program, &self.target)?;
+        let fallbacks = executable.fallbacks();
+        if self.target.no_fallback && !fallbacks.is_empty() {
+            let operations = fallbacks.iter().map(ToString::to_string).collect();
+            return Err(ErrorKind::Fallback { operations }.into());
+        }
+        Ok(executable)
+    }
 }
 
 /// Every device and tier that the backends have on this machine, the fastest tier of a device first.
@@ -60,27 +79,43 @@ pub fn choose(backends: &[Arc<dyn Backend>], options: &CompileOptions) -> Result
     };
     let offer = all.iter().find(wanted).ok_or_else(unavailable)?;
     let backend = backends.iter().find(|backend| backend.name() == offer.backend).ok_or_else(unavailable)?;
-    if let Precision::Named(name) = &options.precision {
-        let mut known = backend.capabilities(offer.device).precisions;
-        if !known.contains(name) {
-            known.insert(0, Precision::Model.to_string());
-            let (backend, precision) = (offer.backend, name.clone());
-            return Err(ErrorKind::Precision { backend, precision, known }.into());
-        }
-    }
-    let target = Target {
-        device: offer.device,
-        tier: offer.tier,
-        precision: options.precision.clone(),
-        threads: options.threads,
+    choice(backend, options, offer.tier)
+}
+
+/// The backend that plans for what is asked, whether or not the device is on this machine.
+///
+/// # Errors
+///
+/// When no backend is for such a device at the tier, or the one that is cannot compute in the precision.
+pub fn planner(backends: &[Arc<dyn Backend>], options: &CompileOptions) -> Result<Choice> {
+    let tier = |backend: &Arc<dyn Backend>| {
+        let tiers = backend.capabilities(options.device).tiers;
+        options.tier.filter(|tier| tiers.contains(tier)).or(match options.tier {
+            None => tiers.first().copied(),
+            Some(_) => None,
+        })
     };
+    let mut serving = backends.iter().filter(|backend| backend.serves(options.device));
+    match serving.find_map(|backend| Some((backend, tier(backend)?))) {
+        Some((backend, tier)) => choice(backend, options, tier),
+        None => choose(backends, options),
+    }
+}
+
+fn choice(backend: &Arc<dyn Backend>, options: &CompileOptions, tier: Tier) -> Result<Choice> {
+    let &CompileOptions { device, precision, threads, no_fallback, .. } = options;
+    let known = backend.capabilities(device).precisions;
+    if !known.contains(&precision) {
+        return Err(ErrorKind::Precision { backend: backend.name(), precision, known }.into());
+    }
+    let target = Target { device, tier, precision, threads, no_fallback };
     Ok(Choice { backend: Arc::clone(backend), target })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Capabilities, Executable, Program, Reference};
+    use crate::{Capabilities, Reference};
 
     /// A backend that is chosen and never compiles.
     struct Fast;
@@ -90,13 +125,21 @@ mod tests {
             "fast"
         }
 
+        fn serves(&self, device: Device) -> bool {
+            self.devices().contains(&device)
+        }
+
         fn devices(&self) -> Vec<Device> {
             vec![Device::Cpu, Device::Cuda(1)]
         }
 
         fn capabilities(&self, _: Device) -> Capabilities {
             let tiers = vec![Tier::Production, Tier::Observable];
-            Capabilities { tiers, precisions: vec!["bf16".to_owned()], observes_values: false }
+            Capabilities {
+                tiers,
+                precisions: vec![Precision::Model, Precision::Bf16],
+                observes_values: false,
+            }
         }
 
         fn compile(&self, _: &Program, _: &Target) -> Result<Box<dyn Executable>> {
@@ -108,7 +151,7 @@ mod tests {
         let both: Vec<Arc<dyn Backend>> = vec![Arc::new(Reference), Arc::new(Fast)];
         let device = device.parse().unwrap();
         let precision = precision.parse().unwrap();
-        choose(&both, &CompileOptions { device, tier, precision, threads: None })
+        choose(&both, &CompileOptions { device, tier, precision, ..CompileOptions::default() })
             .map(|choice| (choice.backend.name(), choice.target.tier))
     }
 

@@ -84,8 +84,7 @@ impl Session {
         // Compiled without the lock: a slow compilation for one shape does not hold up runs of another. Two threads
         // may compile the same program; both results are good, and the later one is kept.
         let program = self.source.specialise(inputs)?;
-        let executable: Arc<dyn Executable> =
-            Arc::from(self.choice.backend.compile(&program, &self.choice.target)?);
+        let executable: Arc<dyn Executable> = Arc::from(self.choice.compile(&program)?);
         lock().insert(inputs.to_vec(), Arc::clone(&executable));
         Ok(executable)
     }

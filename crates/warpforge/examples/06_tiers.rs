@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let precision = args.next().map_or(Ok(Default::default()), |text| text.parse())?;
     let model = Model::load(&path)?;
     if repeat == 1 {
-        println!("{}", model.fusion()?);
+        println!("{}", model.plan(&CompileOptions::default())?.report());
     }
     let slots = model.inputs();
     let inputs: Vec<Tensor> =

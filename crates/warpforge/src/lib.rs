@@ -77,6 +77,7 @@ pub use inputs::Inputs;
 pub use model::{Model, Slot};
 pub use outputs::Outputs;
 pub use random::seeded;
+pub use warpforge_fusion::pipeline::Plan;
 pub use warpforge_fusion::report::Report as FusionReport;
 pub use warpforge_interp::trace;
 pub use warpforge_ir::signature::{ArgumentRole, ResultRole};

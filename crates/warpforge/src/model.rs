@@ -5,14 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use warpforge_diag::{Diagnostics, Source};
-use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{Cluster, clusters, fuse_attention_gradients};
-use warpforge_fusion::graph::{ImportError, import};
-use warpforge_fusion::report::Report;
-use warpforge_fusion::simplify::simplify;
+use warpforge_fusion::pipeline::Plan;
 use warpforge_ir::signature::{ArgumentRole, Signature};
 use warpforge_ir::{Func, Module, TensorType, verify};
-use warpforge_runtime::{CompileOptions, Program, Session, Specialise, Weights, choose};
+use warpforge_runtime::{CompileOptions, Program, Session, Specialise, Weights, choose, planner};
 use warpforge_snakeburger::{Loaded, load, load_file, text};
 use warpforge_snakegrinder::{Archive, ImportOptions, ModuleValue};
 use warpforge_tensor::Tensor;
@@ -206,36 +202,17 @@ impl Model {
         Ok(())
     }
 
-    /// What fusion makes of the model: its clusters, and what they cost.
+    /// What a device would run: the graph of the model and its clusters, as its backend plans them. The device need not be on
+    /// this machine.
     ///
     /// # Errors
     ///
-    /// When the model has values that are no tensors of known sizes: only the reference runs it.
-    pub fn fusion(&self) -> std::result::Result<Report, ImportError> {
-        let graph = self.graph()?;
-        // What can be one kernel, whichever engines have it.
-        Ok(Report::new(&graph, &fuse_attention_gradients(&graph, clusters(&graph), &|_| true)))
-    }
-
-    /// The source of the kernels that a GPU would run the model with, cluster by cluster.
-    ///
-    /// # Errors
-    ///
-    /// When the model has values that are no tensors of known sizes: only the reference runs it.
-    pub fn kernels(&self, options: &warpforge_codegen::Options) -> std::result::Result<String, ImportError> {
-        let graph = self.graph()?;
-        let takes = |cluster: &Cluster| warpforge_codegen::emit(&graph, cluster, options).is_ok();
-        Ok(warpforge_codegen::listing(
-            &graph,
-            &fuse_attention_gradients(&graph, clusters(&graph), &takes),
-            options,
-        ))
-    }
-
-    fn graph(&self) -> std::result::Result<Graph, ImportError> {
-        let reason = || ImportError { reason: format!("there is no function @{}", self.entry) };
-        let func = self.function().ok_or_else(reason)?;
-        Ok(simplify(&import(func, &|at| self.weights.get(at).cloned())?))
+    /// When no backend is for such a device, or the model has values that are no tensors of known sizes: only the reference
+    /// interpreter runs it.
+    pub fn plan(&self, options: &CompileOptions) -> Result<Plan> {
+        let program = Program::new(Arc::clone(&self.module), &self.entry, self.weights.clone())?;
+        let choice = planner(backends(), options)?;
+        Ok(choice.backend.plan(&program, &choice.target)?)
     }
 
     /// Compiles for a device and a tier. A model whose shapes are all known is compiled now, another when it first

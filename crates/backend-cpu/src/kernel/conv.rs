@@ -6,13 +6,13 @@ use warpforge_fusion::cluster::Contraction;
 use warpforge_fusion::{Graph, NodeId, Op, View, graph};
 use warpforge_kernels::block::Block;
 use warpforge_kernels::conv::{Convolution, Dimension, Geometry, Input, PackedWeights, Weights};
-use warpforge_kernels::gemm::Gemm;
+use warpforge_kernels::gemm::{Gemm, Kind};
 use warpforge_kernels::window::{Depthwise, WindowAxis};
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
 use super::dot::kind;
 use super::epilogue::{Blocks, store};
-use super::{Kernel, KernelError, Memory, Products, Result, Setting};
+use super::{Kernel, KernelError, Memory, Result, Setting};
 
 /// The kernel of a convolution.
 pub(super) fn kernel(
@@ -22,7 +22,7 @@ pub(super) fn kernel(
 ) -> Result<Box<dyn Kernel>> {
     let graph = setting.graph;
     let node = graph.node(product.node);
-    let Op::Conv(conv) = &node.op else { return Err(KernelError::Other("no convolution".to_owned())) };
+    let Op::Conv(conv) = &node.op else { return Err(KernelError::Unsupported("no convolution".to_owned())) };
     let input = graph.node(node.inputs[0]).dims.clone();
     let weights = &product.operands[1];
     let geometry = geometry(conv, &input, &weights.view.dims);
@@ -57,9 +57,8 @@ fn geometry(conv: &graph::Conv, input: &[usize], weights: &[usize]) -> Geometry 
 
 /// The part of a tensor that a view shows, dense.
 fn seen(tensor: &Tensor, view: &View) -> Result<Tensor> {
-    let other = |error: warpforge_tensor::Error| KernelError::Other(error.to_string());
     let start = usize::try_from(view.offset).unwrap_or(0);
-    tensor.strided(Shape::new(view.dims.clone()).map_err(other)?, start, &view.strides).map_err(other)
+    Ok(tensor.strided(Shape::new(view.dims.clone())?, start, &view.strides)?)
 }
 
 /// A convolution as a matrix product.
@@ -83,14 +82,14 @@ impl Conv {
     fn new(setting: &Setting<'_>, product: &Contraction, output: NodeId, geometry: Geometry) -> Result<Self> {
         let graph = setting.graph;
         let node = graph.node(product.node);
-        let gemm = Arc::new(Gemm::new(kind(node.element, setting.products)?));
+        let gemm = Arc::new(Gemm::new(kind(graph.node(node.inputs[0]).element)?));
         let sum = gemm.kind().sum();
         let [input, weights] = &product.operands;
         let dims = &input.view.dims;
         let dense = View::dense(dims).strides;
         let strides: Vec<usize> = dense[1..dims.len() - 1].iter().map(|&stride| stride as usize).collect();
         let columns = geometry.outputs;
-        let name = name(&geometry, setting.products);
+        let name = name(&geometry, gemm.kind());
         let convolution = Convolution::new(gemm, geometry)?;
         let epilogue = match &product.epilogue {
             Some(epilogue) => Some(Blocks::new(graph, epilogue, sum, output)?),
@@ -143,11 +142,11 @@ impl Conv {
     }
 }
 
-fn name(geometry: &Geometry, products: Products) -> String {
+fn name(geometry: &Geometry, gemm: Kind) -> String {
     let sizes = |size: &dyn Fn(&Dimension) -> usize| {
         geometry.dimensions.iter().map(|dimension| size(dimension).to_string()).collect::<Vec<_>>().join("x")
     };
-    let kind = if products == Products::Bf16 { " bf16" } else { "" };
+    let kind = if gemm == Kind::Bf16 { " bf16" } else { "" };
     let (window, input) = (sizes(&|dimension| dimension.window), sizes(&|dimension| dimension.input));
     format!(
         "convolution{kind} {window} over {}x{input}, {} to {}",
@@ -235,12 +234,12 @@ impl Channels {
             })
             .collect();
         let depthwise = Depthwise::new(input, &axes, geometry.outputs / geometry.channels)?;
-        let values = weights.as_slice::<f32>().map_err(|error| KernelError::Other(error.to_string()))?;
+        let values = weights.as_slice::<f32>()?;
         let weights = depthwise.pack(values)?;
         let epilogue = product.epilogue.as_ref();
         let epilogue =
             epilogue.map(|epilogue| Blocks::new(graph, epilogue, ElementType::F32, output)).transpose()?;
-        let name = format!("depthwise {}", name(geometry, Products::Model));
+        let name = format!("depthwise {}", name(geometry, Kind::F32));
         let constant = product.operands[1].value;
         Ok(Self { depthwise, weights, constant, input: product.operands[0].value, epilogue, output, name })
     }

@@ -7,7 +7,7 @@ use warpforge_kernels::gemm::{BatchItem, Gemm, Kind, Operand, PackedRhs, Rhs, Sh
 use warpforge_tensor::{ElementType, FloatType};
 
 use super::epilogue::{Blocks, only_rounds, store};
-use super::{Kernel, KernelError, Memory, Products, Result, Setting};
+use super::{Kernel, KernelError, Memory, Result, Setting};
 
 /// How the operand of a product lies in memory.
 pub(super) struct Side {
@@ -52,12 +52,14 @@ pub(super) struct Geometry {
     pub(super) shape: Shape,
     pub(super) lhs: Side,
     pub(super) rhs: Side,
+    /// The type of the elements that are multiplied.
+    pub(super) element: ElementType,
 }
 
 impl Geometry {
     pub(super) fn new(graph: &Graph, product: &Contraction) -> Result<Self> {
         let Op::Dot(dot) = &graph.node(product.node).op else {
-            return Err(KernelError::Other("no product".to_owned()));
+            return Err(KernelError::Unsupported("no product".to_owned()));
         };
         let [lhs, rhs] = &product.operands;
         let free = |view: &View, batch: &[usize], contract: &[usize]| -> Vec<usize> {
@@ -74,7 +76,9 @@ impl Geometry {
             k: size(&lhs.view, &dot.lhs_contract),
         };
         let batch = size(&lhs.view, &dot.lhs_batch);
+        let element = graph.node(graph.node(product.node).inputs[0]).element;
         Ok(Self {
+            element,
             batch,
             shape,
             lhs: side(graph, lhs, &dot.lhs_batch, &rows, &dot.lhs_contract)?,
@@ -93,7 +97,7 @@ fn side(
     let view = &operand.view;
     let stride = |dims: &[usize]| {
         let stride = single_stride(view, dims).and_then(|stride| usize::try_from(stride).ok());
-        stride.ok_or_else(|| KernelError::Other("an operand has no single stride".to_owned()))
+        stride.ok_or_else(|| KernelError::Unsupported("an operand has no single stride".to_owned()))
     };
     let mut batches = vec![0usize];
     for &at in batch {
@@ -113,15 +117,13 @@ fn side(
     })
 }
 
-/// The kind of product for values of a type.
-pub(super) fn kind(element: ElementType, products: Products) -> Result<Kind> {
-    match (element, products) {
-        (ElementType::Float(FloatType::F64), _) => Ok(Kind::F64),
-        (ElementType::Float(FloatType::F32), Products::Bf16) | (ElementType::Float(FloatType::Bf16), _) => {
-            Ok(Kind::Bf16)
-        }
-        (ElementType::Float(FloatType::F32 | FloatType::F16), _) => Ok(Kind::F32),
-        _ => Err(KernelError::Other(format!("there is no product of {element}"))),
+/// The kind of GEMM that multiplies elements of a type. Operands that lie in memory in a wider type are converted while they are packed.
+pub(super) fn kind(element: ElementType) -> Result<Kind> {
+    match element {
+        ElementType::Float(FloatType::F64) => Ok(Kind::F64),
+        ElementType::Float(FloatType::Bf16) => Ok(Kind::Bf16),
+        ElementType::Float(FloatType::F32 | FloatType::F16) => Ok(Kind::F32),
+        _ => Err(KernelError::Unsupported(format!("there is no product of {element}"))),
     }
 }
 
@@ -161,7 +163,7 @@ impl Dot {
     pub(super) fn new(setting: &Setting<'_>, product: &Contraction, output: NodeId) -> Result<Self> {
         let geometry = Geometry::new(setting.graph, product)?;
         let element = setting.graph.node(product.node).element;
-        let gemm = Gemm::new(kind(geometry.lhs.element, setting.products)?);
+        let gemm = Gemm::new(kind(geometry.element)?);
         let sum = gemm.kind().sum();
         let weights = packed(setting, &gemm, &geometry.rhs, geometry.shape)?;
         let rounded = product.epilogue.as_ref().is_none_or(only_rounds)
@@ -183,7 +185,7 @@ impl Dot {
 
 impl Kernel for Dot {
     unsafe fn run(&self, memory: &Memory<'_>) -> Result<()> {
-        let Geometry { batch, shape, lhs, rhs } = &self.geometry;
+        let Geometry { batch, shape, lhs, rhs, .. } = &self.geometry;
         let sum = self.gemm.kind().sum().byte_width();
         let sink = |at: usize, block: &Block| {
             if let Some(epilogue) = &self.epilogue {

@@ -12,7 +12,7 @@ use warpforge_runtime::memory_plan::results;
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
 use super::steps::fold_of;
-use super::{Kernel, KernelError, Memory, Result};
+use super::{Kernel, Memory, Result};
 
 /// The kernel of an operation that the reference would evaluate otherwise; none where the kernels have no such case.
 pub(super) fn kernel(
@@ -142,8 +142,7 @@ impl Starts {
         let read = |&(id, element): &(NodeId, ElementType)| {
             // SAFETY: as the caller promises.
             let bytes = unsafe { std::slice::from_raw_parts(memory.read(id), element.byte_width()) };
-            let scalar = Tensor::from_bytes(element, Shape::scalar(), bytes)
-                .map_err(|error| KernelError::Other(error.to_string()))?;
+            let scalar = Tensor::from_bytes(element, Shape::scalar(), bytes)?;
             // What is too large for a place is beyond every array.
             Ok(i64::try_from(scalar.get(0).to_i128()).unwrap_or(i64::MAX))
         };

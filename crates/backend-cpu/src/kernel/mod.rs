@@ -21,6 +21,9 @@ use warpforge_kernels::gemm::{GemmError, MemoryError};
 use warpforge_kernels::movement::LayoutError;
 use warpforge_kernels::pool::Pool;
 use warpforge_kernels::program::ProgramError;
+use warpforge_runtime::ErrorKind;
+
+use crate::backend::NAME;
 
 /// Why a cluster has no kernel, or its kernel failed.
 #[derive(Debug, Error)]
@@ -43,9 +46,28 @@ pub(crate) enum KernelError {
     /// The reference stopped.
     #[error(transparent)]
     Reference(#[from] warpforge_interp::Error),
-    /// Something else does not fit.
+    /// There is no kernel for it.
     #[error("{0}")]
-    Other(String),
+    Unsupported(String),
+    /// A tensor cannot be made.
+    #[error(transparent)]
+    Tensor(#[from] warpforge_tensor::Error),
+}
+
+impl KernelError {
+    /// Why a program cannot be compiled. Only what is unsupported may fall back to the reference.
+    pub(crate) fn into_runtime(self) -> warpforge_runtime::Error {
+        match self {
+            KernelError::Memory(_)
+            | KernelError::Gemm(GemmError::Memory(_))
+            | KernelError::Conv(ConvError::Gemm(GemmError::Memory(_)))
+            | KernelError::Tensor(_)
+            | KernelError::Reference(_) => {
+                ErrorKind::Failed { backend: NAME, reason: self.to_string() }.into()
+            }
+            _ => ErrorKind::Unsupported { backend: NAME, operations: vec![self.to_string()] }.into(),
+        }
+    }
 }
 
 pub(crate) type Result<T> = std::result::Result<T, KernelError>;
@@ -99,20 +121,10 @@ pub(crate) trait Kernel: Send + Sync {
     }
 }
 
-/// In which numbers products are computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Products {
-    /// As the module says.
-    Model,
-    /// f32 operands rounded to bf16, sums in f32.
-    Bf16,
-}
-
 /// What kernels are made from.
 pub(crate) struct Setting<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) pool: &'a Pool,
-    pub(crate) products: Products,
 }
 
 /// Makes the kernel of a cluster.
@@ -125,7 +137,9 @@ pub(crate) fn kernel(setting: &Setting<'_>, cluster: &Cluster) -> Result<Box<dyn
             Box::new(attention::Attention::new(setting, attention, cluster.output)?)
         }
         Kind::AttentionGradient(_) | Kind::Library(..) => {
-            return Err(KernelError::Other("a cluster that only another device has kernels for".to_owned()));
+            return Err(KernelError::Unsupported(
+                "a cluster that only another device has kernels for".to_owned(),
+            ));
         }
         Kind::Unfused(operands) => single::kernel(setting.graph, operands, cluster.output)?,
     })
@@ -138,5 +152,5 @@ pub(crate) fn aligned(tensor: &warpforge_tensor::Tensor) -> Result<warpforge_ten
         return Ok(tensor.clone());
     }
     let copy = warpforge_tensor::Tensor::from_bytes(element, tensor.shape().clone(), tensor.bytes());
-    copy.map_err(|error| KernelError::Other(error.to_string()))
+    Ok(copy?)
 }

@@ -44,16 +44,17 @@ impl Kernel for Reference {
             module.function(&self.part.function).map(|func| func.arguments().len()).unwrap_or_default();
         debug_assert_eq!(types, self.inputs.len());
         for (id, element, dims) in &self.inputs {
-            let shape = Shape::new(dims.clone()).map_err(|error| KernelError::Other(error.to_string()))?;
+            let shape = Shape::new(dims.clone())?;
             let bytes = shape.num_elements() * element.byte_width();
             // SAFETY: as the caller promises: the value's address is good for its size.
             let bytes = unsafe { std::slice::from_raw_parts(memory.read(*id), bytes) };
             let tensor = Tensor::from_bytes(*element, shape, bytes);
-            values.push(Value::Tensor(tensor.map_err(|error| KernelError::Other(error.to_string()))?));
+            values.push(Value::Tensor(tensor?));
         }
         let given = Interpreter::new(module, Options::default()).run(&self.part.function, values)?;
         for &(at, id) in &self.results {
-            let value = given.get(at).ok_or_else(|| KernelError::Other("a result is missing".to_owned()))?;
+            let value =
+                given.get(at).ok_or_else(|| KernelError::Unsupported("a result is missing".to_owned()))?;
             let bytes = value.as_tensor()?.bytes();
             // SAFETY: as the caller promises: the result's address is good for its size, which is the tensor's.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.write(id), bytes.len()) };
@@ -62,7 +63,7 @@ impl Kernel for Reference {
     }
 
     fn name(&self) -> String {
-        format!("{} (reference)", self.part.name)
+        self.part.name.clone()
     }
 
     fn is_reference(&self) -> bool {

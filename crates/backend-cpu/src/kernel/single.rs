@@ -31,7 +31,7 @@ pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: NodeId) -> Res
                 .map(|((&low, &high), &interior)| Edge { low: low as i64, high: high as i64, interior })
                 .collect();
             let [source, _] = operands else {
-                return Err(KernelError::Other("a pad has two operands".to_owned()));
+                return Err(KernelError::Unsupported("a pad has two operands".to_owned()));
             };
             let pad = Pad::new(size, &source.view.dims, &layout(source)?, &edges)?;
             Box::new(Padded { pad, source: values[0], value: values[1], output })
@@ -81,7 +81,7 @@ pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: NodeId) -> Res
             Some(kernel) => kernel,
             None => Box::new(Reference::new(graph, part, operands, output)),
         },
-        op => return Err(KernelError::Other(format!("there is no kernel for {}", op.name()))),
+        op => return Err(KernelError::Unsupported(format!("there is no kernel for {}", op.name()))),
     })
 }
 
@@ -105,7 +105,7 @@ fn running(dims: &[usize], window: &Window) -> Option<(usize, bool)> {
 
 fn layout(operand: &Operand) -> Result<Layout> {
     let offset = usize::try_from(operand.view.offset);
-    let offset = offset.map_err(|_| KernelError::Other("a view begins before its value".to_owned()))?;
+    let offset = offset.map_err(|_| KernelError::Unsupported("a view begins before its value".to_owned()))?;
     Ok(Layout { offset, strides: operand.view.strides.clone() })
 }
 

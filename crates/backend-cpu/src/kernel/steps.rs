@@ -69,7 +69,7 @@ pub(crate) fn program(
     stored: ElementType,
 ) -> Result<Program> {
     let Parts { inputs, mut steps, registers } = parts(graph, body, cut, tile)?;
-    let mut value = *registers.last().ok_or_else(|| KernelError::Other("an empty loop".to_owned()))?;
+    let mut value = *registers.last().ok_or_else(|| KernelError::Unsupported("an empty loop".to_owned()))?;
     let given = body.steps.last().map(|step| step.element);
     let wanted = tile.result.unwrap_or(stored);
     if Some(wanted) != given {
@@ -102,12 +102,12 @@ pub(crate) fn dividend(
 pub(crate) fn column_fold(graph: &Graph, body: &Body, cut: Cut<'_>) -> Result<ColumnFold> {
     let Some((BodyStep { op: BodyOp::Reduce(fold), inputs: reduced, .. }, before)) = body.steps.split_last()
     else {
-        return Err(KernelError::Other("a loop that does not end in a reduction".to_owned()));
+        return Err(KernelError::Unsupported("a loop that does not end in a reduction".to_owned()));
     };
     let before = Body { steps: before.to_vec(), ..body.clone() };
     let Parts { inputs, steps, registers } = parts(graph, &before, cut, Tile::default())?;
     let value = reduced.first().and_then(|&at| registers.get(at).copied());
-    let value = value.ok_or_else(|| KernelError::Other("a reduction of nothing".to_owned()))?;
+    let value = value.ok_or_else(|| KernelError::Unsupported("a reduction of nothing".to_owned()))?;
     let access = Access { rows: Vec::new(), ..cut.access(&body.output) };
     let output = ColumnOutput { fold: fold_of(*fold), value, access };
     Ok(ColumnFold::new(&cut.domain(&body.dims), &inputs, &steps, &[output])?)
@@ -141,7 +141,7 @@ fn parts(graph: &Graph, body: &Body, cut: Cut<'_>, tile: Tile) -> Result<Parts> 
             let step = step
                 .inputs
                 .get(at)
-                .ok_or_else(|| KernelError::Other("a step lacks an operand".to_owned()))?;
+                .ok_or_else(|| KernelError::Unsupported("a step lacks an operand".to_owned()))?;
             Ok::<Register, KernelError>(registers[*step])
         };
         let made = match &step.op {
@@ -162,7 +162,7 @@ fn parts(graph: &Graph, body: &Body, cut: Cut<'_>, tile: Tile) -> Result<Parts> 
             BodyOp::Elementwise(kind) => match (unary(*kind), binary(*kind)) {
                 (Some(op), _) => Step::Unary(op, input(0)?),
                 (_, Some(op)) => Step::Binary(op, input(0)?, input(1)?),
-                _ => return Err(KernelError::Other(format!("there is no kernel for {}", kind.name()))),
+                _ => return Err(KernelError::Unsupported(format!("there is no kernel for {}", kind.name()))),
             },
             BodyOp::Compare(direction, order) => {
                 Step::Compare(direction_of(*direction), order_of(*order), input(0)?, input(1)?)

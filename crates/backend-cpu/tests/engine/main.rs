@@ -18,7 +18,13 @@ fn program(text: &str, weights: Vec<Option<Tensor>>) -> Program {
 }
 
 fn target(tier: Tier, threads: usize) -> Target {
-    Target { device: Device::Cpu, tier, precision: Precision::Model, threads: NonZeroUsize::new(threads) }
+    Target {
+        device: Device::Cpu,
+        tier,
+        precision: Precision::Model,
+        threads: NonZeroUsize::new(threads),
+        no_fallback: false,
+    }
 }
 
 /// Numbers between -1 and 1 that look random.
@@ -228,7 +234,7 @@ fn convolutions_of_many_channels_in_both_precisions() {
     };
     let expected = run(&Reference, &target(Tier::Correctness, 1));
     let scale = expected.iter().map(|value| value.to_f64().abs()).fold(0.0, f64::max);
-    for (precision, bound) in [(Precision::Model, 1e-5), (Precision::Named("bf16".to_owned()), 1e-2)] {
+    for (precision, bound) in [(Precision::Model, 1e-5), (Precision::Bf16, 1e-2)] {
         let on = |threads| Target { precision: precision.clone(), ..target(Tier::Production, threads) };
         let ours = run(&Cpu::default(), &on(2));
         for (ours, theirs) in ours.iter().zip(expected.iter()) {
@@ -299,7 +305,7 @@ fn values_between_products_in_bf16_take_half_the_memory() {
         %b = stablehlo.convert %n : (tensor<256x4096xf32>) -> tensor<256x4096xbf16>
         %h = stablehlo.convert %b : (tensor<256x4096xbf16>) -> tensor<256x4096xf32>",
     );
-    let target = Target { precision: Precision::Named("bf16".to_owned()), ..target(Tier::Production, 2) };
+    let target = Target { precision: Precision::Bf16, ..target(Tier::Production, 2) };
     let weights = vec![Some(tensor(&[32, 4096], 1)), Some(tensor(&[4096, 16], 2)), None];
     let outputs = [plain, explicit].map(|text| {
         let executable = Cpu::default().compile(&program(&text, weights.clone()), &target).unwrap();
@@ -421,7 +427,7 @@ fn a_value_that_several_products_in_bf16_read_is_rounded_once() {
     };
     let explicit = "%n = stablehlo.convert %t : (tensor<40x32xf32>) -> tensor<40x32xbf16>
         %r = stablehlo.convert %n : (tensor<40x32xbf16>) -> tensor<40x32xf32>";
-    let target = Target { precision: Precision::Named("bf16".to_owned()), ..target(Tier::Production, 2) };
+    let target = Target { precision: Precision::Bf16, ..target(Tier::Production, 2) };
     let weights = vec![Some(tensor(&[32, 48], 1)), Some(tensor(&[32, 48], 2)), None];
     let runs = [text("", "%t"), text(explicit, "%r")].map(|text| {
         let executable = Cpu::default().compile(&program(&text, weights.clone()), &target).unwrap();
@@ -443,7 +449,7 @@ fn what_has_no_kernel_runs_on_the_reference_and_is_named() {
         %r = stablehlo.add %c, %c : tensor<8x8xf32>
         func.return %r : tensor<8x8xf32> }";
     let executable = Cpu::default().compile(&program(text, vec![]), &target(Tier::Production, 1)).unwrap();
-    assert_eq!(executable.fallbacks(), ["stablehlo.cholesky (reference)"]);
+    assert_eq!(executable.fallbacks()[0].to_string(), "stablehlo.cholesky");
     let identity: Vec<f32> = (0..64).map(|at| f32::from(u8::from(at % 9 == 0))).collect();
     let input = Tensor::from_slice(&[8, 8], &identity).unwrap();
     let outputs = executable.run(&[input], &RunOptions::default()).unwrap().outputs;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use warpforge_codegen::{Emitted, Options, Products as Rounding, emit};
 use warpforge_fusion::cluster::{Cluster, Clusters, Kind, clusters, fuse_attention_gradients};
 use warpforge_fusion::{Graph, NodeId, Op};
-use warpforge_runtime::Tier;
+use warpforge_runtime::{Precision, Tier};
 use warpforge_tensor::ElementType;
 
 pub(crate) use attention::{AttentionCall, Heads, Mask, Masking};
@@ -136,7 +136,7 @@ fn lower_with(graph: Graph, setting: &Setting<'_>, with_bytes: bool) -> Result<L
     }
     let Clusters { clusters, outputs } = match setting.tier {
         Tier::Correctness => unfused::clusters(&graph)?,
-        _ => fuse_attention_gradients(&graph, clusters(&graph), &|cluster| {
+        _ => fuse_attention_gradients(&graph, clusters(&graph, false), &|cluster| {
             in_one_piece(&graph, cluster, setting)
         }),
     };
@@ -397,12 +397,12 @@ fn is_host(graph: &Graph, cluster: &Cluster) -> bool {
     matches!(graph.node(cluster.output).op, Op::Opaque(_))
 }
 
-/// The rounding of products by a precision's name.
-pub(crate) fn rounding(name: &str) -> Option<Rounding> {
-    Some(match name {
-        "tf32" => Rounding::Tf32,
-        "bf16" => Rounding::Bf16,
-        "f16" => Rounding::F16,
-        _ => return None,
-    })
+/// The rounding of products by a precision.
+pub(crate) fn rounding(precision: Precision) -> Rounding {
+    match precision {
+        Precision::Model => Rounding::Model,
+        Precision::Tf32 => Rounding::Tf32,
+        Precision::Bf16 => Rounding::Bf16,
+        Precision::F16 => Rounding::F16,
+    }
 }

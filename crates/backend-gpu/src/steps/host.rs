@@ -6,6 +6,7 @@ use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::graph::OpaqueOp;
 use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_interp::{Interpreter, Observer, Options, Value};
+use warpforge_runtime::Fallback;
 use warpforge_runtime::memory_plan::results;
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
@@ -91,6 +92,16 @@ impl Step for Host {
 
     fn is_reference(&self) -> bool {
         true
+    }
+
+    fn fallbacks(&self) -> Vec<Fallback> {
+        let read = |(_, element, dims): &(Address, ElementType, Vec<usize>)| {
+            dims.iter().product::<usize>() * element.byte_width()
+        };
+        let read: usize = self.inputs.iter().map(read).sum();
+        let written: usize = self.results.iter().map(|&(_, _, bytes)| bytes).sum();
+        let bytes = (read + written) as u64;
+        vec![Fallback { operation: self.part.name.clone(), reason: self.why.clone(), bytes }]
     }
 
     fn launches(&self) -> u64 {

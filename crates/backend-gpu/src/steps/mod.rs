@@ -25,6 +25,7 @@ use warpforge_fusion::NodeId;
 use crate::driver::{Address, Buffer, Stream};
 use crate::error::Result;
 use crate::watch::Watch;
+use warpforge_runtime::Fallback;
 
 /// One step.
 pub(crate) trait Step: Send + Sync {
@@ -51,9 +52,9 @@ pub(crate) trait Step: Send + Sync {
         false
     }
 
-    /// What of it the reference computes.
-    fn fallbacks(&self) -> Vec<String> {
-        if self.is_reference() { vec![self.name()] } else { Vec::new() }
+    /// What of it falls back to the reference interpreter.
+    fn fallbacks(&self) -> Vec<Fallback> {
+        Vec::new()
     }
 
     /// Bytes that it holds besides the program's own.

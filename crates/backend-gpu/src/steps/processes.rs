@@ -6,7 +6,7 @@ use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_interp::ProcessId;
 use warpforge_runtime::memory_plan::results;
-use warpforge_runtime::{Executable, RunOptions};
+use warpforge_runtime::{Executable, Fallback, RunOptions};
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
 use super::{Layout, Step};
@@ -133,7 +133,7 @@ impl Step for Parallel {
         false
     }
 
-    fn fallbacks(&self) -> Vec<String> {
+    fn fallbacks(&self) -> Vec<Fallback> {
         self.processes.all.iter().flat_map(|(_, compiled)| compiled.fallbacks()).collect()
     }
 

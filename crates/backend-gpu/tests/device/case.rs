@@ -8,7 +8,8 @@ use warpforge_diag::Source;
 use warpforge_interp::Value;
 use warpforge_ir::{Func, OpRef};
 use warpforge_runtime::{
-    Backend, Device, Executable, Observer, Precision, Program, Reference, RunOptions, Target, Tier, Weights,
+    Backend, Device, Executable, Fallback, Observer, Precision, Program, Reference, RunOptions, Target, Tier,
+    Weights,
 };
 use warpforge_snakeburger::text;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
@@ -46,7 +47,7 @@ impl Case {
     /// The same with products rounded to a precision.
     pub(crate) fn in_precision(mut self, name: &str) -> Self {
         self.name += &format!("_{name}");
-        self.precision = Precision::Named(name.to_owned());
+        self.precision = name.parse().expect("a precision");
         self
     }
 
@@ -89,7 +90,7 @@ impl Case {
     /// Compiles the program for the first GPU.
     pub(crate) fn compile(&self, gpus: &Gpus, tier: Tier) -> Result<Box<dyn Executable>, Failed> {
         let precision = self.precision.clone();
-        let target = Target { device: Device::Cuda(0), tier, precision, threads: None };
+        let target = Target { device: Device::Cuda(0), tier, precision, threads: None, no_fallback: false };
         Ok(gpus.compile(&self.program()?, &target)?)
     }
 
@@ -99,7 +100,7 @@ impl Case {
         let executable = self.compile(gpus, tier)?;
         let fallbacks = executable.fallbacks();
         if !self.on_host && !fallbacks.is_empty() {
-            return Err(format!("runs on the reference: {}", fallbacks.join(", ")).into());
+            return Err(Fallback::summary(&fallbacks).unwrap_or_default().into());
         }
         let inputs = inputs(executable.program());
         for profile in [true, false, false] {
@@ -181,8 +182,13 @@ fn refuses_to_show(executable: &dyn Executable) -> Result<(), Failed> {
 
 /// The program on the reference.
 fn reference(program: &Program) -> Result<Box<dyn Executable>, Failed> {
-    let target =
-        Target { device: Device::Cpu, tier: Tier::Correctness, precision: Precision::Model, threads: None };
+    let target = Target {
+        device: Device::Cpu,
+        tier: Tier::Correctness,
+        precision: Precision::Model,
+        threads: None,
+        no_fallback: false,
+    };
     Ok(Reference.compile(program, &target)?)
 }
 

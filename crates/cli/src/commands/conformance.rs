@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::anyhow;
 use clap::Args;
 use warpforge::{CompileOptions, Device, Tensor, Tier};
 use warpforge_interp::conformance::{Case, Engine, Judge, Status, Summary, run_folder};
 use warpforge_report::{Align, Style, Table};
-use warpforge_runtime::{Choice, Program, RunOptions, Weights};
+use warpforge_runtime::{Choice, Fallback, Program, RunOptions, Weights};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::term;
@@ -29,6 +29,9 @@ pub(crate) struct ConformanceArgs {
     /// How to run: production, observable or correctness
     #[arg(long, value_name = "TIER", default_value = "correctness")]
     tier: Tier,
+    /// Fail files with operations that only the reference interpreter runs
+    #[arg(long)]
+    no_fallback: bool,
     /// Files to run at a time [default: one a processor]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -37,8 +40,11 @@ pub(crate) struct ConformanceArgs {
     json: bool,
 }
 
-/// A backend that files are run on.
-struct Chosen(Choice);
+/// A backend that files are run on, and what fell back to the reference interpreter.
+struct Chosen {
+    choice: Choice,
+    fallbacks: Mutex<Vec<Fallback>>,
+}
 
 impl Engine for Chosen {
     fn run(
@@ -47,30 +53,41 @@ impl Engine for Chosen {
         function: &str,
         inputs: Vec<Tensor>,
     ) -> Result<Vec<Tensor>, String> {
-        let Choice { backend, target } = &self.0;
         let program = Program::new(Arc::new(module), function, Weights::default());
-        let outcome = program
-            .and_then(|program| backend.compile(&program, target))
-            .and_then(|executable| executable.run(&inputs, &RunOptions::default()));
+        let outcome = program.and_then(|program| self.choice.compile(&program)).and_then(|executable| {
+            let mut fallbacks = self.fallbacks.lock().unwrap_or_else(PoisonError::into_inner);
+            fallbacks.extend(executable.fallbacks());
+            drop(fallbacks);
+            executable.run(&inputs, &RunOptions::default())
+        });
         outcome.map(|outcome| outcome.outputs).map_err(|error| error.to_string())
     }
 }
 
 /// Runs every file below the folder.
 pub(crate) fn run(args: &ConformanceArgs) -> Outcome {
-    let options = CompileOptions { device: args.device, tier: Some(args.tier), ..CompileOptions::default() };
+    let options = CompileOptions {
+        device: args.device,
+        tier: Some(args.tier),
+        no_fallback: args.no_fallback,
+        ..CompileOptions::default()
+    };
     let choice =
         warpforge_runtime::choose(warpforge::backends(), &options).map_err(warpforge::Error::from)?;
-    let engine: Option<Arc<dyn Engine>> = match choice.target.tier {
+    let chosen = match choice.target.tier {
         Tier::Correctness if choice.target.device == Device::Cpu => None,
-        _ => Some(Arc::new(Chosen(choice))),
+        _ => Some(Arc::new(Chosen { choice, fallbacks: Mutex::default() })),
     };
+    let engine = chosen.clone().map(|chosen| chosen as Arc<dyn Engine>);
     let judge = Judge { engine, ..Judge::default() };
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let summary = run_folder(&args.dir, &judge, threads)
         .map_err(|error| Failure::bad_input(anyhow!("{}: {error}", args.dir.display())))?;
     if summary.cases.is_empty() {
         return Err(Failure::bad_input(anyhow!("{}: no .mlir files there", args.dir.display())));
+    }
+    if let Some(chosen) = chosen {
+        term::warn_of_fallbacks(&chosen.fallbacks.lock().unwrap_or_else(PoisonError::into_inner));
     }
     if args.json {
         term::print_json(&summary)?;

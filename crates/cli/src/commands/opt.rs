@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
+use warpforge::{CompileOptions, Device, Plan, Precision, Tier};
 use warpforge_inventory::export;
 use warpforge_ir::legalize::legalize;
 use warpforge_ir::refine::refine;
@@ -31,15 +32,19 @@ pub(crate) struct OptArgs {
     /// Refine the shapes of `@main` for inputs of these types, such as `tensor<2x3xf32>,tensor<i32>`
     #[arg(long, value_name = "TYPES")]
     refine: Option<String>,
-    /// With --emit kernels, the dialect
-    #[arg(long, value_enum, default_value_t = Dialect::Cuda)]
-    dialect: Dialect,
+    /// With --emit fusion or kernels, the device to plan for, on this machine or not: `cpu`, `cuda` or `hip`
+    /// [default: cpu for fusion, cuda for kernels]
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<Device>,
+    /// With --emit fusion or kernels, the tier: production, observable or correctness [default: the fastest that the device has]
+    #[arg(long, value_name = "TIER")]
+    tier: Option<Tier>,
+    /// With --emit fusion or kernels, the precision of contractions: model, tf32, bf16 or f16
+    #[arg(long, value_name = "PRECISION", default_value_t)]
+    precision: Precision,
     /// With --emit kernels, what the kernels say about themselves
     #[arg(long, value_enum, default_value_t = Salt::Off)]
     salt: Salt,
-    /// With --emit kernels, simple kernels: a thread for each element of a result
-    #[arg(long)]
-    naive: bool,
     /// Replace the operations of CHLO, such as `chlo.erf`, by StableHLO's own; bytecode has this done always
     #[arg(long)]
     legalize: bool,
@@ -64,15 +69,6 @@ enum Emit {
     Fusion,
     /// The source of the kernels that a GPU runs the model with, each with its cluster
     Kernels,
-}
-
-/// A dialect of C++ for devices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Dialect {
-    /// NVIDIA's
-    Cuda,
-    /// AMD's
-    Hip,
 }
 
 /// What kernels say about themselves.
@@ -152,11 +148,16 @@ fn printed(modules: &[Module], form: print::Form) -> Vec<u8> {
     texts.join("\n// -----\n\n").into_bytes()
 }
 
-fn fusion(args: &OptArgs) -> Result<Vec<u8>, Failure> {
+/// The plan of the model for a device.
+fn plan(args: &OptArgs, device: Device) -> Result<Plan, Failure> {
+    let CompileOptions { threads, no_fallback, .. } = CompileOptions::default();
+    let options = CompileOptions { device, tier: args.tier, precision: args.precision, threads, no_fallback };
     let model = warpforge::Model::load(&args.file)?;
-    let report = model.fusion().map_err(|error| {
-        Failure::bad_input(anyhow!("{}: no graph of tensors: {error}", args.file.display()))
-    })?;
+    model.plan(&options).map_err(|error| Failure::bad_input(anyhow!("{}: {error}", args.file.display())))
+}
+
+fn fusion(args: &OptArgs) -> Result<Vec<u8>, Failure> {
+    let report = plan(args, args.device.unwrap_or(Device::Cpu))?.report();
     let ending = args.output.as_ref().and_then(|path| path.extension()).and_then(|ending| ending.to_str());
     Ok(match ending {
         Some("svg") => report.picture().into_bytes(),
@@ -169,9 +170,14 @@ fn fusion(args: &OptArgs) -> Result<Vec<u8>, Failure> {
 
 fn kernels(args: &OptArgs) -> Result<Vec<u8>, Failure> {
     use warpforge_codegen as codegen;
-    let (dialect, architecture) = match args.dialect {
-        Dialect::Cuda => (codegen::Dialect::Cuda, "sm_90"),
-        Dialect::Hip => (codegen::Dialect::Hip, "gfx942"),
+    let device = args.device.unwrap_or(Device::Cuda(0));
+    let (dialect, architecture) = match device {
+        Device::Cuda(_) => (codegen::Dialect::Cuda, "sm_90"),
+        Device::Hip(_) => (codegen::Dialect::Hip, "gfx942"),
+        other => {
+            let reason = format!("--emit kernels writes the source of kernels for a GPU; {other} has none");
+            return Err(Failure::bad_input(anyhow!("{reason}: use --device cuda or hip")));
+        }
     };
     let mut options = codegen::Options::new(dialect, architecture);
     options.salt = match args.salt {
@@ -179,14 +185,11 @@ fn kernels(args: &OptArgs) -> Result<Vec<u8>, Failure> {
         Salt::Timing => codegen::Salt::Timing,
         Salt::Trace => codegen::Salt::Trace,
     };
-    if args.naive {
+    if args.tier == Some(Tier::Correctness) {
         options.effort = codegen::Effort::Naive;
     }
-    let model = warpforge::Model::load(&args.file)?;
-    let text = model.kernels(&options).map_err(|error| {
-        Failure::bad_input(anyhow!("{}: no graph of tensors: {error}", args.file.display()))
-    })?;
-    Ok(text.into_bytes())
+    let Plan { graph, clusters, .. } = plan(args, device)?;
+    Ok(codegen::listing(&graph, &clusters, &options).into_bytes())
 }
 
 fn artifact(args: &OptArgs, modules: &[Module]) -> Result<Vec<u8>, Failure> {

@@ -71,7 +71,7 @@ fn replicas_have_inputs_and_outputs_of_their_own() {
     let mean = |of: &str, at: usize| record[of][at]["mean"].as_f64().unwrap();
     assert_eq!(record["outputs"][0]["hash"], record["outputs"][1]["hash"]);
     assert!((mean("outputs", 0) - mean("inputs", 0) - mean("inputs", 1)).abs() < 1e-6, "{record}");
-    assert_eq!(record["fallbacks"][0], "interpreter.run_parallel (reference)");
+    assert_eq!(record["fallbacks"][0], "interpreter.run_parallel");
 }
 
 #[test]

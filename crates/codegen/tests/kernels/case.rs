@@ -30,7 +30,7 @@ impl Case {
         let main = module.function("main").unwrap();
         let graph = graph::import(main, &|_| None).unwrap();
         let graph = simplify::simplify(&graph);
-        let clusters = fuse_attention_gradients(&graph, clusters(&graph), &|_| true);
+        let clusters = fuse_attention_gradients(&graph, clusters(&graph, false), &|_| true);
         Self { module, graph, clusters }
     }
 

@@ -146,7 +146,7 @@ mod tests {
         }";
         let graph = graph(module);
         let (indices, rows) = (4 * 8, 4 * 16 * 4);
-        assert_eq!(clusters(&graph).cost(&graph).bytes, indices + 2 * rows);
+        assert_eq!(clusters(&graph, false).cost(&graph).bytes, indices + 2 * rows);
         assert_eq!(unfused(&graph).1.bytes, indices + 2 * rows);
     }
 }

@@ -6,6 +6,7 @@ mod attention_gradient;
 mod body;
 mod cost;
 mod grow;
+mod op_by_op;
 mod operand;
 
 use std::collections::HashMap;
@@ -13,6 +14,7 @@ use std::collections::HashMap;
 pub use attention_gradient::{AttentionGradient, Gradient, fuse_attention_gradients};
 pub use body::{Body, BodyOp, BodyStep, Load};
 pub use cost::{Cost, unfused};
+pub use op_by_op::op_by_op;
 pub use operand::{Operand, single_stride};
 
 use crate::graph::{Graph, NodeId, Op};
@@ -89,10 +91,11 @@ pub struct Clusters {
     pub outputs: Vec<Operand>,
 }
 
-/// Groups the nodes of a graph.
+/// Groups the nodes of a graph. Where `converts_operands`, contractions read an operand before its conversion if the conversion
+/// would need a kernel of its own.
 #[must_use]
-pub fn clusters(graph: &Graph) -> Clusters {
-    let mut state = State::new(graph);
+pub fn clusters(graph: &Graph, converts_operands: bool) -> Clusters {
+    let mut state = State::new(graph, converts_operands);
     let outputs: Vec<Operand> = graph.outputs.iter().map(|&id| state.dense_operand(id)).collect();
     for &id in &graph.effects {
         state.needed[id.index()] = true;
@@ -115,15 +118,18 @@ struct State<'g> {
     needed: Vec<bool>,
     /// For each node the nodes besides layouts that use it, directly or through layouts.
     real_users: Vec<Vec<NodeId>>,
+    /// Whether contractions convert operands while they read them.
+    converts_operands: bool,
     clusters: Vec<Cluster>,
 }
 
 impl<'g> State<'g> {
-    fn new(graph: &'g Graph) -> Self {
+    fn new(graph: &'g Graph, converts_operands: bool) -> Self {
         Self {
             graph,
             needed: vec![false; graph.nodes.len()],
-            real_users: real_users(graph),
+            real_users: graph.users_through_layouts(),
+            converts_operands,
             clusters: Vec::new(),
         }
     }
@@ -146,7 +152,7 @@ impl<'g> State<'g> {
                 Kind::Dot(Contraction { node: id, operands, epilogue: None })
             }
             Op::Conv(_) => {
-                let operands = [self.dense_operand(node.inputs[0]), self.weights_operand(node.inputs[1])];
+                let operands = [self.image_operand(node.inputs[0]), self.weights_operand(node.inputs[1])];
                 Kind::Conv(Contraction { node: id, operands, epilogue: None })
             }
             Op::Concat(_) => {
@@ -165,22 +171,6 @@ impl<'g> State<'g> {
         };
         self.clusters.push(Cluster { kind, output: id, nodes: vec![id] });
     }
-}
-
-fn real_users(graph: &Graph) -> Vec<Vec<NodeId>> {
-    let mut users: Vec<Vec<NodeId>> = vec![Vec::new(); graph.nodes.len()];
-    for id in graph.ids().rev() {
-        let node = graph.node(id);
-        let through = match node.op {
-            Op::Layout(_) => users[id.index()].clone(),
-            _ => vec![id],
-        };
-        for input in &node.inputs {
-            let known = &mut users[input.index()];
-            known.extend(through.iter().copied().filter(|user| !known.contains(user)).collect::<Vec<_>>());
-        }
-    }
-    users
 }
 
 /// Which cluster of a list computes a node.

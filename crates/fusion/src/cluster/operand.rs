@@ -1,5 +1,8 @@
 //! Operands in memory, seen through the layouts that lead to them.
 
+use warpforge_ir::OpKind;
+use warpforge_tensor::ElementType;
+
 use super::State;
 use crate::graph::{Dot, NodeId, Op};
 use crate::view::{LayoutOp, View, merged};
@@ -14,8 +17,8 @@ pub struct Operand {
 }
 
 impl State<'_> {
-    /// The value that layouts lead to, as deep as `accept` takes the view. It will be in memory.
-    fn operand(&mut self, id: NodeId, accept: impl Fn(&Operand) -> bool) -> Operand {
+    /// The value that layouts lead to, as deep as `accept` takes the view.
+    fn operand(&self, id: NodeId, accept: impl Fn(&Operand) -> bool) -> Operand {
         let graph = self.graph;
         let mut best = Operand { value: id, view: View::dense(&graph.node(id).dims) };
         let mut steps: Vec<&LayoutOp> = Vec::new();
@@ -30,26 +33,75 @@ impl State<'_> {
                 best = deeper;
             }
         }
-        self.needed[best.value.index()] = true;
         best
+    }
+
+    fn in_memory(&mut self, operand: Operand) -> Operand {
+        self.needed[operand.value.index()] = true;
+        operand
+    }
+
+    /// The operand of a contraction: before its conversion, where the contraction does that while it reads.
+    fn contracted(&mut self, mut operand: Operand) -> Operand {
+        if let Some(wide) = self.before_conversion(operand.value) {
+            operand.value = wide;
+        }
+        self.in_memory(operand)
+    }
+
+    /// What a conversion to a narrower float converts, where no kernel but one of its own could do it and only one contraction
+    /// reads it. Constants are converted while they are packed.
+    fn before_conversion(&self, id: NodeId) -> Option<NodeId> {
+        let (graph, node) = (self.graph, self.graph.node(id));
+        let (Op::Elementwise(OpKind::Convert), &[wide]) = (&node.op, node.inputs.as_slice()) else {
+            return None;
+        };
+        let from = graph.node(wide);
+        let narrows =
+            from.element == ElementType::F32 && matches!(node.element, ElementType::BF16 | ElementType::F16);
+        if !self.converts_operands || !narrows || graph.outputs.contains(&id) {
+            return None;
+        }
+        if matches!(from.op, Op::Constant(_)) {
+            return Some(wide);
+        }
+        let produced = matches!(
+            from.op,
+            Op::Elementwise(_) | Op::Compare(..) | Op::Iota(_) | Op::Reduce(..) | Op::Dot(_) | Op::Conv(_)
+        );
+        let by_producer = produced && self.real_users[wide.index()] == [id];
+        (!by_producer && self.real_users[id.index()].len() == 1).then_some(wide)
     }
 
     /// A value that kernels read whole and in row-major order.
     pub(super) fn dense_operand(&mut self, id: NodeId) -> Operand {
-        let graph = self.graph;
-        let len = graph.node(id).len();
-        self.operand(id, |seen| seen.view.is_dense() && graph.node(seen.value).len() == len)
+        let operand = self.dense(id);
+        self.in_memory(operand)
+    }
+
+    fn dense(&self, id: NodeId) -> Operand {
+        let len = self.graph.node(id).len();
+        self.operand(id, |seen| seen.view.is_dense() && self.graph.node(seen.value).len() == len)
+    }
+
+    /// The image of a convolution, read as [`State::dense_operand`] is.
+    pub(super) fn image_operand(&mut self, id: NodeId) -> Operand {
+        let operand = self.dense(id);
+        self.contracted(operand)
     }
 
     /// A value that kernels read with any strides.
     pub(super) fn any_operand(&mut self, id: NodeId) -> Operand {
-        self.operand(id, |_| true)
+        let operand = self.operand(id, |_| true);
+        self.in_memory(operand)
     }
 
     /// The weights of a convolution: windows may be read backwards, channels not.
     pub(super) fn weights_operand(&mut self, id: NodeId) -> Operand {
         let channels = self.graph.node(id).dims.len() - 2..;
-        self.operand(id, |seen| seen.view.strides[channels.clone()].iter().all(|&stride| stride >= 0))
+        let operand =
+            self.operand(id, |seen| seen.view.strides[channels.clone()].iter().all(|&stride| stride >= 0));
+        self.contracted(operand)
     }
 
     /// The operands of a product: rows and columns each with one stride.
@@ -61,11 +113,12 @@ impl State<'_> {
             let rank = self.graph.node(inputs[side]).dims.len();
             let free: Vec<usize> =
                 (0..rank).filter(|at| !batch.contains(at) && !contract.contains(at)).collect();
-            self.operand(inputs[side], |seen| {
+            let operand = self.operand(inputs[side], |seen| {
                 single_stride(&seen.view, contract).is_some()
                     && single_stride(&seen.view, &free).is_some()
                     && seen.view.strides.iter().all(|&stride| stride >= 0)
-            })
+            });
+            self.contracted(operand)
         })
     }
 }

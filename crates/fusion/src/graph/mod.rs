@@ -105,6 +105,25 @@ impl Graph {
         users
     }
 
+    /// For each node the nodes besides layouts that use it, directly or through layouts, each once.
+    #[must_use]
+    pub fn users_through_layouts(&self) -> Vec<Vec<NodeId>> {
+        let mut users: Vec<Vec<NodeId>> = vec![Vec::new(); self.nodes.len()];
+        for id in self.ids().rev() {
+            let node = self.node(id);
+            let through = match node.op {
+                Op::Layout(_) => users[id.index()].clone(),
+                _ => vec![id],
+            };
+            for input in &node.inputs {
+                let known = &mut users[input.index()];
+                known
+                    .extend(through.iter().copied().filter(|user| !known.contains(user)).collect::<Vec<_>>());
+            }
+        }
+        users
+    }
+
     /// The graph without the nodes that nothing needs.
     #[must_use]
     pub fn pruned(self) -> Self {

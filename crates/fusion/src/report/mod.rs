@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::cluster::{Cluster, Clusters, Cost, Kind, unfused};
 use crate::graph::{Graph, Node, NodeId, Op};
-use crate::pattern::{Pattern, patterns};
+use crate::pattern::Pattern;
 
 /// What fusion made of a function.
 #[derive(Debug, Clone, Serialize)]
@@ -59,10 +59,9 @@ pub struct Entry {
 impl Report {
     /// The report of a graph and its clusters.
     #[must_use]
-    pub fn new(graph: &Graph, clusters: &Clusters) -> Self {
+    pub fn new(graph: &Graph, clusters: &Clusters, patterns: &[Pattern]) -> Self {
         let (kernels, cost) = unfused(graph);
         let after = clusters.cost(graph);
-        let named = patterns(graph);
         let mut givers: HashMap<NodeId, usize> = HashMap::new();
         let mut entries = Vec::new();
         for (number, cluster) in clusters.clusters.iter().enumerate() {
@@ -73,7 +72,7 @@ impl Report {
             let mut reads: Vec<usize> =
                 cluster.reads().into_iter().filter_map(|id| givers.get(&giver(id)).copied()).collect();
             reads.dedup();
-            entries.push(entry(graph, cluster, &named, number, reads));
+            entries.push(entry(graph, cluster, patterns, number, reads));
             givers.extend(cluster.results().into_iter().map(|id| (id, number)));
         }
         let reference = graph.nodes.iter().filter(|node| is_reference(&node.op));
@@ -105,14 +104,14 @@ fn entry(graph: &Graph, cluster: &Cluster, named: &[Pattern], number: usize, rea
     let cost = cluster.cost(graph);
     let output = graph.node(cluster.output);
     let kind = match &cluster.kind {
-        Kind::Loop(body) if body.has_reductions() => "rows",
-        Kind::Loop(_) => "elements",
-        Kind::Dot(_) => "product",
+        Kind::Loop(body) if body.has_reductions() => "row loop",
+        Kind::Loop(_) => "loop",
+        Kind::Dot(_) => "matmul",
         Kind::Conv(_) => "convolution",
         Kind::Attention(_) => "attention",
-        Kind::AttentionGradient(_) => "attention backward",
-        Kind::Unfused(_) if is_reference(&output.op) => "reference",
-        Kind::Unfused(_) | Kind::Library(..) => "single",
+        Kind::AttentionGradient(_) => "attention gradient",
+        Kind::Unfused(_) if is_reference(&output.op) => "fallback",
+        Kind::Unfused(_) | Kind::Library(..) => "unfused",
     };
     let said = |id: &&NodeId| !matches!(graph.node(**id).op, Op::Constant(_));
     Entry {
@@ -153,7 +152,7 @@ impl fmt::Display for Report {
         let Totals { kernels, flops, bytes } = self.after;
         writeln!(f, "after:  {kernels} kernels, {flops} FLOP, {bytes} bytes moved")?;
         if !self.fallbacks.is_empty() {
-            writeln!(f, "on the reference: {}", counted(&self.fallbacks))?;
+            writeln!(f, "on the reference interpreter: {}", counted(&self.fallbacks))?;
         }
         Ok(())
     }

@@ -235,6 +235,7 @@ fn in_halves(rewrite: &mut Rewrite<'_>, id: NodeId, rotated: &Rotated) -> Option
 #[cfg(test)]
 mod tests {
     use crate::cluster::clusters;
+    use crate::pattern::patterns;
     use crate::report::Report;
     use crate::simplify::simplify;
     use crate::testing::graph;
@@ -242,7 +243,7 @@ mod tests {
     /// The kernels of a module.
     fn kernels(module: &str) -> usize {
         let graph = simplify(&graph(module));
-        let report = Report::new(&graph, &clusters(&graph));
+        let report = Report::new(&graph, &clusters(&graph, false), &patterns(&graph));
         assert!(report.fallbacks.is_empty());
         report.after.kernels
     }

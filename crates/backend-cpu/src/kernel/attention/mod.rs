@@ -5,7 +5,8 @@ mod quotient;
 use std::cell::RefCell;
 
 use warpforge_fusion::NodeId;
-use warpforge_fusion::cluster;
+use warpforge_fusion::cluster::{self, BodyOp};
+use warpforge_ir::OpKind;
 use warpforge_kernels::block::Block;
 use warpforge_kernels::gemm::{self, Gemm, Kind, Operand};
 use warpforge_tensor::ElementType;
@@ -47,7 +48,10 @@ impl Room {
         if self.memory.as_ref().is_none_or(|memory| memory.len() < bytes) {
             self.memory = Some(gemm::Memory::new(bytes)?);
         }
-        self.memory.as_ref().map(gemm::Memory::as_ptr).ok_or_else(|| KernelError::Other("no room".to_owned()))
+        self.memory
+            .as_ref()
+            .map(gemm::Memory::as_ptr)
+            .ok_or_else(|| KernelError::Unsupported("no room".to_owned()))
     }
 }
 
@@ -72,18 +76,21 @@ impl Attention {
         let graph = setting.graph;
         let scores = Geometry::new(graph, &attention.scores)?;
         let values = Geometry::new(graph, &attention.values)?;
-        let gemm = Gemm::new(kind(scores.lhs.element, setting.products)?);
-        if kind(values.rhs.element, setting.products)? != gemm.kind() {
-            return Err(KernelError::Other("two products of attention are of different kinds".to_owned()));
+        let gemm = Gemm::new(kind(scores.element)?);
+        if kind(values.element)? != gemm.kind() {
+            return Err(KernelError::Unsupported(
+                "two products of attention are of different kinds".to_owned(),
+            ));
         }
         let sum = gemm.kind().sum();
         let of_weights = attention.values.operands[0].value;
         // Quotients of integers are rounded before they are multiplied.
-        let quotient = quotient::quotient(&attention.weights)
+        let rows = unrounded(&attention.weights, values.element);
+        let quotient = quotient::quotient(&rows)
             .filter(|quotient| quotient.element() == sum && matches!(sum, ElementType::Float(_)));
         let weights = match &quotient {
-            Some(quotient) => Blocks::dividend(graph, &attention.weights, quotient, sum, of_weights)?,
-            None => Blocks::in_place(graph, &attention.weights, sum, of_weights)?,
+            Some(quotient) => Blocks::dividend(graph, &rows, quotient, sum, of_weights)?,
+            None => Blocks::in_place(graph, &rows, sum, of_weights)?,
         };
         let stored = store(graph, attention.values.node, values.shape.n);
         let epilogue = attention.values.epilogue.as_ref().unwrap_or(&stored);
@@ -255,6 +262,21 @@ impl Attention {
         *self.packed.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(room);
         failure.outcome()
     }
+}
+
+/// The loop over rows of scores without a last rounding to the type that the second GEMM packs its operand in.
+fn unrounded(weights: &cluster::Epilogue, packed: ElementType) -> cluster::Epilogue {
+    let mut unrounded = weights.clone();
+    let steps = &mut unrounded.body.steps;
+    if let Some(last) = steps.last()
+        && matches!(last.op, BodyOp::Elementwise(OpKind::Convert))
+        && last.element == packed
+        && last.inputs == [steps.len().wrapping_sub(2)]
+        && steps[steps.len() - 2].element == ElementType::F32
+    {
+        steps.pop();
+    }
+    unrounded
 }
 
 /// The first error of many workers.

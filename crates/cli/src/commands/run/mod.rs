@@ -38,9 +38,12 @@ pub(crate) struct RunArgs {
     /// has, or correctness where single values are traced or saved]
     #[arg(long, value_name = "TIER")]
     tier: Option<Tier>,
-    /// The number formats to compute in
-    #[arg(long, value_name = "PRECISION", default_value = "model")]
+    /// What contractions multiply f32 operands as: model, tf32, bf16 or f16
+    #[arg(long, value_name = "PRECISION", default_value_t)]
     precision: Precision,
+    /// Refuse a model with operations that only the reference interpreter runs
+    #[arg(long)]
+    no_fallback: bool,
     /// The most threads to use [default: as many as the backend likes]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -81,8 +84,9 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let options = CompileOptions {
         device: args.device,
         tier: args.tier.or_else(|| args.sees_values().then_some(Tier::Correctness)),
-        precision: args.precision.clone(),
+        precision: args.precision,
         threads: args.threads,
+        no_fallback: args.no_fallback,
     };
     let begin = Instant::now();
     let compiled = model.compile(&options)?;
@@ -92,6 +96,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let begin = Instant::now();
     let executable = compiled.prepare(&inputs)?;
     compile += begin.elapsed();
+    term::warn_of_fallbacks(&executable.fallbacks());
 
     let Ran { outputs, times, compared } = execute(args, &compiled, executable.as_ref(), &inputs)?;
     if let Some(path) = &args.outputs {

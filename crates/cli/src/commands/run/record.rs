@@ -43,7 +43,7 @@ pub(super) struct Record {
     pub(super) bytes_moved: Option<u64>,
     /// The most memory of the device that the program holds.
     pub(super) device_memory_peak_bytes: Option<u64>,
-    /// What the reference computed in the backend's stead.
+    /// What fell back to the reference interpreter.
     pub(super) fallbacks: Vec<String>,
     /// In the observable tier: what each kernel of the last run took, and what its values were like.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -114,7 +114,7 @@ impl Record {
             kernel_launches: counters.map(|counters| counters.kernel_launches),
             bytes_moved: counters.map(|counters| counters.bytes_moved),
             device_memory_peak_bytes: counters.and(counted),
-            fallbacks: executable.fallbacks(),
+            fallbacks: executable.fallbacks().iter().map(ToString::to_string).collect(),
             kernels: match target.tier {
                 Tier::Observable => kernels(outputs.profile()),
                 _ => Vec::new(),

@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn gradients_are_one_cluster_and_attention_one_of_its_own_where_both_are_taken() {
         let graph = graph(&text(None));
-        let apart = clusters(&graph);
+        let apart = clusters(&graph, false);
         assert!(!kinds(&apart).contains(&"attention"));
         let joined = fuse_attention_gradients(&graph, apart.clone(), &|_| true);
         assert_eq!(kinds(&joined), ["attention", "backward"]);
@@ -193,7 +193,7 @@ mod tests {
     fn weights_that_somebody_else_needs_stay_in_memory() {
         for more in ["%w", "%dx", "%x", "%dw"] {
             let graph = graph(&text(Some(more)));
-            let apart = clusters(&graph);
+            let apart = clusters(&graph, false);
             assert_eq!(
                 kinds(&fuse_attention_gradients(&graph, apart.clone(), &|_| true)),
                 kinds(&apart),

@@ -1,0 +1,129 @@
+//! The one way from a function to clusters: import, simplify, precision, cluster.
+//!
+//! [`plan`] takes a function, its weights and what a device can do. Engines compile the [`Plan`] that it gives, and
+//! `warpt opt` shows it: what is shown is what runs.
+
+use warpforge_ir::Func;
+use warpforge_tensor::Tensor;
+
+use crate::cluster::{Cluster, Clusters, clusters, fuse_attention_gradients, op_by_op};
+use crate::graph::{Graph, ImportError, OpByOp, OpSpan, import, import_op_by_op};
+use crate::pattern::{Pattern, patterns};
+use crate::precision::{Precision, narrow_contractions, read_before_widening};
+use crate::report::Report;
+use crate::simplify::simplify;
+
+/// The arguments of a function that are known while compiling, by position.
+pub type Weights<'a> = dyn Fn(usize) -> Option<Tensor> + 'a;
+
+/// What a device can do, as far as the plan depends on it.
+pub trait Device {
+    /// The precision that contractions compute in.
+    fn precision(&self) -> Precision;
+
+    /// Whether every operation of the module keeps a kernel of its own, so that every value can be seen.
+    fn is_op_by_op(&self) -> bool {
+        false
+    }
+
+    /// Whether contractions convert f32 operands to a narrower type while they read them.
+    fn converts_operands(&self) -> bool {
+        false
+    }
+
+    /// Rewrites operations that a device has in forms of its own, such as collectives, before anything else.
+    ///
+    /// # Errors
+    ///
+    /// When the graph has something that the device cannot run: what it is.
+    fn legalise(&self, graph: Graph) -> Result<Graph, String> {
+        Ok(graph)
+    }
+
+    /// Rewrites a simplified graph for the device, before it is clustered.
+    fn rewrite(&self, graph: Graph) -> Graph {
+        graph
+    }
+
+    /// Whether the device has one kernel for a cluster that only some devices fuse.
+    fn fuses(&self, _graph: &Graph, _cluster: &Cluster) -> bool {
+        false
+    }
+}
+
+/// A graph before it is clustered.
+#[derive(Debug, Clone)]
+pub struct Imported {
+    /// The graph.
+    pub graph: Graph,
+    /// Where the operations of the module are among the nodes, where each has its own.
+    pub spans: Option<Vec<OpSpan>>,
+}
+
+/// What a device runs: a graph and its clusters.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The graph.
+    pub graph: Graph,
+    /// Its clusters, in the order in which they run.
+    pub clusters: Clusters,
+    /// Where the operations of the module are among the nodes, where each has its own.
+    pub spans: Option<Vec<OpSpan>>,
+    /// The well-known computations in it.
+    pub patterns: Vec<Pattern>,
+}
+
+/// The plan of a function on a device.
+///
+/// # Errors
+///
+/// When the function has values that are no tensors of known sizes, or something that the device cannot run.
+pub fn plan(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Result<Plan, ImportError> {
+    cluster(load(func, weights, device)?, device)
+}
+
+/// The first half of [`plan`]: the graph of a function in the device's own operations.
+///
+/// # Errors
+///
+/// As [`plan`].
+pub fn load(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Result<Imported, ImportError> {
+    if device.is_op_by_op() {
+        let OpByOp { graph, marks } = import_op_by_op(func, weights)?;
+        return Ok(Imported { graph, spans: Some(marks) });
+    }
+    let graph = device.legalise(import(func, weights)?).map_err(|reason| ImportError { reason })?;
+    Ok(Imported { graph, spans: None })
+}
+
+/// The second half of [`plan`]: simplifies the graph, decides the precision of its contractions and clusters it.
+///
+/// # Errors
+///
+/// When a layout cannot be described by strides, op by op.
+pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportError> {
+    let Imported { mut graph, mut spans } = imported;
+    if spans.is_none() {
+        graph = device.rewrite(read_before_widening(&simplify(&graph)));
+    }
+    if let Some(element) = device.precision().operand_element() {
+        graph = narrow_contractions(&graph, element, spans.as_deref_mut());
+    }
+    let clusters = if spans.is_some() {
+        op_by_op(&graph).map_err(|reason| ImportError { reason })?
+    } else {
+        graph = graph.pruned();
+        let apart = clusters(&graph, device.converts_operands());
+        fuse_attention_gradients(&graph, apart, &|cluster| device.fuses(&graph, cluster))
+    };
+    let patterns = patterns(&graph);
+    Ok(Plan { graph, clusters, spans, patterns })
+}
+
+impl Plan {
+    /// The plan for people.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        Report::new(&self.graph, &self.clusters, &self.patterns)
+    }
+}

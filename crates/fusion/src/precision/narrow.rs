@@ -1,0 +1,151 @@
+//! Rounds the f32 operands of contractions to a narrower element type.
+//!
+//! Grouped convolutions are left as they are: they are bound by memory, and their kernels multiply in f32.
+//!
+//! Activations that an ungrouped convolution reads are rounded where they are produced, for all their readers: residual networks are
+//! bound by moving them. Other values keep f32 for the readers that are no contractions.
+
+use std::collections::{HashMap, HashSet};
+
+use warpforge_ir::OpKind;
+use warpforge_tensor::{ElementType, Tensor};
+
+use super::rewrite::{Rewrite, below_layouts};
+use crate::graph::{Graph, Node, NodeId, Op, OpSpan, ReduceKind};
+
+/// The graph whose contractions read operands of type `element` instead of f32. `spans` follow the nodes.
+pub(crate) fn narrow_contractions(
+    graph: &Graph,
+    element: ElementType,
+    spans: Option<&mut [OpSpan]>,
+) -> Graph {
+    // Op by op, every value is seen as the module has it: no value is rounded for other readers.
+    let shared = if spans.is_some() { HashSet::new() } else { rounded_for_all(graph, element) };
+    let mut narrowing = Narrowing { rewrite: Rewrite::new(graph), element, narrow: HashMap::new() };
+    for id in graph.ids() {
+        narrowing.visit(id, shared.contains(&id));
+    }
+    narrowing.rewrite.finish(spans)
+}
+
+/// Whether the operands of a node are rounded.
+fn is_narrowed(graph: &Graph, node: &Node) -> bool {
+    let contraction = match &node.op {
+        Op::Dot(_) => true,
+        Op::Conv(conv) => conv.groups == 1,
+        _ => false,
+    };
+    contraction
+        && node.element == ElementType::F32
+        && node.inputs.iter().all(|&input| graph.node(input).element == ElementType::F32)
+}
+
+fn source(graph: &Graph, id: NodeId) -> NodeId {
+    below_layouts(graph, id).0
+}
+
+/// The values that are rounded where they are produced: what convolutions read, where every other reader can take the rounded value.
+fn rounded_for_all(graph: &Graph, element: ElementType) -> HashSet<NodeId> {
+    let mut wanted = HashSet::new();
+    for id in graph.ids().rev() {
+        let node = graph.node(id);
+        let reads_image = matches!(node.op, Op::Conv(_)) && is_narrowed(graph, node);
+        let pools_image = wanted.contains(&id) && pooled(node, element).is_some();
+        if reads_image || pools_image {
+            wanted.insert(source(graph, node.inputs[0]));
+        }
+    }
+    let users = graph.users_through_layouts();
+    let mut rounded = HashSet::new();
+    for id in graph.ids().filter(|id| wanted.contains(id)) {
+        let node = graph.node(id);
+        let produced = match &node.op {
+            Op::Elementwise(_) | Op::Dot(_) | Op::Conv(_) | Op::Reduce(..) => true,
+            Op::ReduceWindow(..) => rounded.contains(&source(graph, node.inputs[0])),
+            _ => false,
+        };
+        let readable = users[id.index()].iter().all(|&user| {
+            let reader = graph.node(user);
+            match &reader.op {
+                Op::Elementwise(_) | Op::Compare(..) | Op::Reduce(..) => true,
+                Op::Dot(_) | Op::Conv(_) => is_narrowed(graph, reader),
+                Op::ReduceWindow(..) => wanted.contains(&user) && pooled(reader, element).is_some(),
+                _ => false,
+            }
+        });
+        let is_output = graph.outputs.iter().any(|&output| source(graph, output) == id);
+        if node.element == ElementType::F32 && produced && readable && !is_output {
+            rounded.insert(id);
+        }
+    }
+    rounded
+}
+
+/// A maximum or minimum over windows of f32 as one over a narrower type, which gives the same rounded values.
+fn pooled(node: &Node, element: ElementType) -> Option<Op> {
+    let Op::ReduceWindow(kind @ (ReduceKind::Max | ReduceKind::Min), window, init) = &node.op else {
+        return None;
+    };
+    let value = init.get(0);
+    let narrow = Tensor::scalar(element, value).ok()?;
+    let exact = narrow.get(0).to_f64() == value.to_f64();
+    exact.then(|| Op::ReduceWindow(*kind, window.clone(), narrow))
+}
+
+/// The rewrite of a graph, and what was rounded so far.
+struct Narrowing<'g> {
+    rewrite: Rewrite<'g>,
+    element: ElementType,
+    /// Rounded values, by the old node.
+    narrow: HashMap<NodeId, NodeId>,
+}
+
+impl Narrowing<'_> {
+    fn visit(&mut self, id: NodeId, for_all: bool) {
+        let mut node = self.rewrite.next(id);
+        let old = self.rewrite.old.node(id);
+        if is_narrowed(self.rewrite.old, old) {
+            node.inputs = old.inputs.iter().map(|&input| self.rounded(input)).collect();
+        }
+        let narrow = match pooled(old, self.element).filter(|_| for_all) {
+            Some(op) => {
+                let inputs = vec![self.rounded(old.inputs[0])];
+                self.rewrite.push(Node { op, inputs, element: self.element, ..node })
+            }
+            None => {
+                let new = self.rewrite.push(node);
+                if !for_all {
+                    self.rewrite.end(new);
+                    return;
+                }
+                self.rewrite.convert(new, self.element)
+            }
+        };
+        self.narrow.insert(id, narrow);
+        let wide = self.rewrite.convert(narrow, ElementType::F32);
+        self.rewrite.end(wide);
+    }
+
+    /// A value rounded, in its own layout. The conversion stands below the layouts, where the producer can do it.
+    fn rounded(&mut self, id: NodeId) -> NodeId {
+        if let Some(&known) = self.narrow.get(&id) {
+            return known;
+        }
+        let graph = self.rewrite.old;
+        let (source, layouts) = below_layouts(graph, id);
+        let node = graph.node(source);
+        let narrow = match self.narrow.get(&source) {
+            Some(&known) => known,
+            None => match (&node.op, node.inputs.as_slice()) {
+                (Op::Elementwise(OpKind::Convert), &[from]) if graph.node(from).element == self.element => {
+                    self.rewrite.moved(from)
+                }
+                _ => self.rewrite.convert(self.rewrite.moved(source), self.element),
+            },
+        };
+        self.narrow.insert(source, narrow);
+        let narrow = self.rewrite.relayout(&layouts, narrow);
+        self.narrow.insert(id, narrow);
+        narrow
+    }
+}

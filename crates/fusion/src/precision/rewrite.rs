@@ -1,0 +1,90 @@
+//! A graph made anew node by node, with conversions added. Nodes keep their order, so spans of operations can follow.
+
+use warpforge_ir::OpKind;
+use warpforge_tensor::ElementType;
+
+use crate::graph::{Graph, Node, NodeId, Op, OpSpan};
+
+/// The nodes so far.
+pub(super) struct Rewrite<'g> {
+    pub(super) old: &'g Graph,
+    nodes: Vec<Node>,
+    /// The new node of each old one so far.
+    moved: Vec<NodeId>,
+    /// How many new nodes there were before each old one.
+    starts: Vec<usize>,
+}
+
+impl<'g> Rewrite<'g> {
+    pub(super) fn new(old: &'g Graph) -> Self {
+        Self { old, nodes: Vec::new(), moved: Vec::new(), starts: Vec::new() }
+    }
+
+    /// Begins with the next old node: a copy of it that reads the new nodes of its inputs.
+    pub(super) fn next(&mut self, id: NodeId) -> Node {
+        self.starts.push(self.nodes.len());
+        let mut node = self.old.node(id).clone();
+        node.inputs.iter_mut().for_each(|input| *input = self.moved[input.index()]);
+        node
+    }
+
+    /// Ends it: the new node that stands for it.
+    pub(super) fn end(&mut self, new: NodeId) {
+        self.moved.push(new);
+    }
+
+    /// The new node that stands for an old one.
+    pub(super) fn moved(&self, id: NodeId) -> NodeId {
+        self.moved[id.index()]
+    }
+
+    /// The element type of a new node.
+    pub(super) fn element(&self, id: NodeId) -> ElementType {
+        self.nodes[id.index()].element
+    }
+
+    pub(super) fn push(&mut self, node: Node) -> NodeId {
+        self.nodes.push(node);
+        NodeId((self.nodes.len() - 1) as u32)
+    }
+
+    /// A new node converted.
+    pub(super) fn convert(&mut self, of: NodeId, element: ElementType) -> NodeId {
+        let Node { dims, origin, .. } = self.nodes[of.index()].clone();
+        self.push(Node { op: Op::Elementwise(OpKind::Convert), inputs: vec![of], element, dims, origin })
+    }
+
+    /// The layouts of old nodes, from the outermost on, applied to a new node.
+    pub(super) fn relayout(&mut self, layouts: &[NodeId], mut new: NodeId) -> NodeId {
+        let element = self.element(new);
+        for &at in layouts.iter().rev() {
+            let Node { op, dims, origin, .. } = self.old.node(at).clone();
+            new = self.push(Node { op, inputs: vec![new], element, dims, origin });
+        }
+        new
+    }
+
+    /// The new graph; `spans` follow their nodes.
+    pub(super) fn finish(mut self, spans: Option<&mut [OpSpan]>) -> Graph {
+        self.starts.push(self.nodes.len());
+        let moved = |ids: &[NodeId]| ids.iter().map(|id| self.moved[id.index()]).collect::<Vec<NodeId>>();
+        for span in spans.into_iter().flatten() {
+            span.nodes = self.starts[span.nodes];
+            if let Some(results) = &mut span.results {
+                *results = moved(results);
+            }
+        }
+        let (outputs, effects) = (moved(&self.old.outputs), moved(&self.old.effects));
+        Graph { nodes: self.nodes, outputs, effects }
+    }
+}
+
+/// The value that layouts lead to, and the layouts, the outermost first.
+pub(super) fn below_layouts(graph: &Graph, mut id: NodeId) -> (NodeId, Vec<NodeId>) {
+    let mut layouts = Vec::new();
+    while let Op::Layout(_) = graph.node(id).op {
+        layouts.push(id);
+        id = graph.node(id).inputs[0];
+    }
+    (id, layouts)
+}
