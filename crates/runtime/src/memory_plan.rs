@@ -1,4 +1,4 @@
-//! Where values lie while a program runs: one block of memory that they share, each in its time. The same on every device.
+//! Memory planning: one block of memory that values share, each during its own lifetime. The same on every device.
 
 use std::collections::HashMap;
 
@@ -104,6 +104,10 @@ impl FreeList {
 
     /// The smallest gap that is large enough, or new memory at the end.
     fn take(&mut self, bytes: usize, last: usize) -> usize {
+        // An empty value takes no place, and must not stand between those that do.
+        if bytes == 0 {
+            return 0;
+        }
         let mut best: Option<(usize, usize)> = None;
         let mut end = 0;
         for &(offset, size, _) in &self.taken {
@@ -123,6 +127,10 @@ impl FreeList {
 
 #[cfg(test)]
 mod tests {
+    use warpforge_fusion::cluster::{Cluster, Kind, Operand};
+    use warpforge_fusion::{Node, View};
+    use warpforge_tensor::ElementType;
+
     use super::*;
 
     #[test]
@@ -135,5 +143,79 @@ mod tests {
         assert_eq!(free_list.take(128, 3), 192);
         assert_eq!(free_list.take(64, 3), 64);
         assert_eq!(free_list.high, 320);
+    }
+
+    /// A random graph of values that each read some before them, a cluster for each value, and some of them as outputs.
+    fn random(rng: &mut fastrand::Rng) -> (Graph, Clusters) {
+        let dense =
+            |graph: &Graph, value: NodeId| Operand { value, view: View::dense(&graph.node(value).dims) };
+        let mut graph = Graph::default();
+        let mut clusters = Vec::new();
+        let arguments = rng.usize(1..4);
+        let count = arguments + rng.usize(1..40);
+        for at in 0..count {
+            let id = NodeId(at as u32);
+            let dims = vec![rng.usize(0..400)];
+            let (op, inputs) = match at < arguments {
+                true => (Op::Argument(at), Vec::new()),
+                false => {
+                    let reads = rng.usize(1..4);
+                    let read = |_| NodeId(rng.usize(0..at) as u32);
+                    (Op::Concat(0), (0..reads).map(read).collect::<Vec<_>>())
+                }
+            };
+            let operands = inputs.iter().map(|&input| dense(&graph, input)).collect();
+            graph.nodes.push(Node { op, inputs, element: ElementType::F32, dims, origin: None });
+            if at >= arguments {
+                clusters.push(Cluster { kind: Kind::Unfused(operands), output: id, nodes: vec![id] });
+            }
+        }
+        let given = rng.usize(1..4);
+        let outputs: Vec<NodeId> = (0..given).map(|_| NodeId(rng.usize(0..count) as u32)).collect();
+        let outputs = outputs.iter().map(|&id| dense(&graph, id)).collect();
+        (graph, Clusters { clusters, outputs })
+    }
+
+    /// Every two values whose bytes overlap in the block are alive at different times: checked for all pairs, from the clusters alone.
+    #[test]
+    fn no_two_values_that_live_at_the_same_time_overlap() {
+        const LINE: usize = 64;
+        let mut rng = fastrand::Rng::with_seed(7);
+        let mut shared = 0;
+        for _ in 0..500 {
+            let (graph, clusters) = random(&mut rng);
+            let plan = plan(&graph, &clusters, LINE);
+            let written = |id: NodeId| clusters.clusters.iter().position(|cluster| cluster.output == id);
+            let read_last =
+                |id: NodeId| clusters.clusters.iter().rposition(|cluster| cluster.reads().contains(&id));
+            let mut blocks = Vec::new();
+            for id in graph.ids() {
+                let is_output = clusters.outputs.iter().any(|output| output.value == id);
+                match plan.allocations.get(&id) {
+                    Some(&Allocation::Block(offset)) => {
+                        assert!(!is_output, "an output lies in the shared block");
+                        assert!(offset % LINE == 0 && offset + graph.node(id).bytes() <= plan.block);
+                        let from = written(id).unwrap();
+                        let bytes = offset..offset + graph.node(id).bytes();
+                        blocks.push((bytes, from..=read_last(id).unwrap_or(from)));
+                    }
+                    Some(&Allocation::Output(at)) => assert_eq!((plan.outputs[at], is_output), (id, true)),
+                    Some(&Allocation::Argument(at)) => {
+                        assert_eq!(graph.node(id).op.name(), format!("argument {at}"))
+                    }
+                    Some(Allocation::Constant(_)) => unreachable!("there are no constants"),
+                    None => assert!(written(id).is_none() && read_last(id).is_none(), "a value has no place"),
+                }
+            }
+            for (at, (bytes, alive)) in blocks.iter().enumerate() {
+                for (other, later) in &blocks[at + 1..] {
+                    let overlap = bytes.start < other.end && other.start < bytes.end;
+                    let together = alive.start() <= later.end() && later.start() <= alive.end();
+                    assert!(!(overlap && together), "{bytes:?} {alive:?} and {other:?} {later:?}");
+                    shared += usize::from(overlap);
+                }
+            }
+        }
+        assert!(shared > 1000, "memory is hardly shared: {shared} pairs");
     }
 }

@@ -82,11 +82,11 @@ fn words(entry: &Entry) -> String {
 
 fn colour(kind: &str) -> &'static str {
     match kind {
-        "product" | "convolution" => "#cfe2f3",
+        "matmul" | "convolution" => "#cfe2f3",
         "attention" => "#d9d2e9",
-        "rows" => "#d9ead3",
-        "elements" => "#fff2cc",
-        "reference" => "#f4cccc",
+        "row loop" => "#d9ead3",
+        "loop" => "#fff2cc",
+        "fallback" => "#f4cccc",
         _ => "#eeeeee",
     }
 }

@@ -82,7 +82,8 @@ fn check(path: &Path) -> Result<(), Failed> {
         Some(at) => whole[..at].trim_end(),
         None => whole.trim_end(),
     };
-    let devices: Vec<&str> = source.lines().filter_map(|line| line.strip_prefix(HEADER)).map(str::trim).collect();
+    let devices: Vec<&str> =
+        source.lines().filter_map(|line| line.strip_prefix(HEADER)).map(str::trim).collect();
     if devices.is_empty() {
         return Err(format!("no line begins with `{HEADER}`").into());
     }
@@ -92,7 +93,8 @@ fn check(path: &Path) -> Result<(), Failed> {
     let mut text = format!("{source}\n");
     for device in devices {
         let plan = pipeline::plan(func, &|_| None, &Described::parse(device)?)?;
-        let _ = writeln!(text, "\n{RESULT} {}", if device.is_empty() { "the model as it is" } else { device });
+        let _ =
+            writeln!(text, "\n{RESULT} {}", if device.is_empty() { "the model as it is" } else { device });
         for line in plan.report().to_string().lines() {
             let _ = writeln!(text, "// {line}");
         }
