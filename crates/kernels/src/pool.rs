@@ -8,7 +8,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle, Thread};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -65,22 +65,63 @@ impl Pool {
             .map(|set| (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
             .unwrap_or_default();
         let cpu_of = |worker: usize| (threads.get() <= cpus.len()).then(|| cpus[worker]);
+        Self::start(others, cpu_of, |_| ())
+    }
+
+    /// A pool with one worker on each of these processors, worker `i` on `cpus[i]`. Worker 0 is the calling thread, which
+    /// is on `cpus[0]` during [`Pool::enter`] only. For measurements, which choose their processors.
+    ///
+    /// # Errors
+    ///
+    /// When `cpus` is empty, or a thread cannot be started or pinned to its processor.
+    pub fn pinned(cpus: &[usize]) -> io::Result<Self> {
+        let Some((&home, others)) = cpus.split_first() else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a pool needs at least one processor"));
+        };
+        let refused = |cpu: usize, error: io::Error| {
+            io::Error::new(error.kind(), format!("cannot use processor {cpu}: {error}"))
+        };
+        let before = sched_getaffinity(None)?;
+        pin(home).map_err(|error| refused(home, error))?;
+        sched_setaffinity(None, &before)?;
+        let (sender, outcomes) = mpsc::channel();
+        let pool = Self::start(
+            others.len(),
+            |worker| cpus.get(worker).copied(),
+            move |outcome| {
+                // Nobody listens any more if a thread before this one failed.
+                let _ = sender.send(outcome);
+            },
+        )?;
+        for (cpu, outcome) in outcomes.iter().take(others.len()) {
+            outcome.map_err(|error| refused(cpu, error))?;
+        }
+        Ok(pool)
+    }
+
+    /// A pool of so many workers beside the caller, on the processors that `cpu_of` gives them. Each worker with a
+    /// processor passes the outcome of pinning it to `pinned`.
+    fn start(
+        others: usize,
+        cpu_of: impl Fn(usize) -> Option<usize>,
+        pinned: impl FnOnce((usize, io::Result<()>)) + Clone + Send + 'static,
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             generation: AtomicU64::new(0),
             job: Mutex::new(None),
             next: AtomicUsize::new(0),
             inside: AtomicUsize::new(0),
-            asleep: (0..threads.get()).map(|_| AtomicBool::new(false)).collect(),
+            asleep: (0..=others).map(|_| AtomicBool::new(false)).collect(),
             panic: Mutex::new(None),
             leave: AtomicBool::new(false),
         });
         let mut pool =
             Self { shared, workers: Vec::with_capacity(others), home: cpu_of(0), turn: Mutex::new(()) };
         for worker in 1..=others {
-            let (shared, cpu) = (Arc::clone(&pool.shared), cpu_of(worker));
+            let (shared, cpu, pinned) = (Arc::clone(&pool.shared), cpu_of(worker), pinned.clone());
             let body = move || {
                 if let Some(cpu) = cpu {
-                    pin(cpu);
+                    pinned((cpu, pin(cpu)));
                 }
                 shared.serve(worker);
             };
@@ -101,7 +142,8 @@ impl Pool {
     pub fn enter(&self) -> Entered {
         let before = self.home.and_then(|cpu| {
             let before = sched_getaffinity(None).ok()?;
-            pin(cpu);
+            // Nothing is wrong with the results if the system refuses.
+            let _ = pin(cpu);
             Some(before)
         });
         Entered { before }
@@ -246,11 +288,13 @@ impl Shared {
     }
 }
 
-fn pin(cpu: usize) {
+fn pin(cpu: usize) -> io::Result<()> {
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no such processor"));
+    }
     let mut set = CpuSet::new();
     set.set(cpu);
-    // Nothing is wrong with the results if the system refuses.
-    let _ = sched_setaffinity(None, &set);
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -297,6 +341,36 @@ mod tests {
             });
             assert_eq!(sum.into_inner(), 45);
         }
+    }
+
+    #[test]
+    fn workers_are_on_the_processors_they_are_given() {
+        let allowed = sched_getaffinity(None).unwrap();
+        let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect();
+        // More workers than some machines have processors: sharing one must work too.
+        let cpus = [cpus[0], cpus[cpus.len() - 1], cpus[0]];
+        let pool = Pool::pinned(&cpus).unwrap();
+        let _entered = pool.enter();
+        let all = std::sync::Barrier::new(cpus.len());
+        pool.run(cpus.len(), &|_, worker| {
+            all.wait();
+            let set = sched_getaffinity(None).unwrap();
+            assert!(set.is_set(cpus[worker]) && set.count() == 1, "worker {worker}");
+        });
+    }
+
+    #[test]
+    fn processors_that_do_not_exist_are_refused() {
+        let last = CpuSet::MAX_CPU - 1;
+        let allowed = sched_getaffinity(None).unwrap();
+        let first = (0..CpuSet::MAX_CPU).find(|&cpu| allowed.is_set(cpu)).unwrap();
+        for cpus in [&[usize::MAX][..], &[first, usize::MAX], &[first, last]] {
+            let error = Pool::pinned(cpus).err().unwrap().to_string();
+            assert!(error.contains(&cpus[cpus.len() - 1].to_string()), "{error}");
+        }
+        assert!(Pool::pinned(&[]).is_err());
+        let after = sched_getaffinity(None).unwrap();
+        assert_eq!(after.count(), allowed.count(), "the caller keeps its processors");
     }
 
     #[test]

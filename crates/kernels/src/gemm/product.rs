@@ -53,6 +53,18 @@ impl Gemm {
         self.kind
     }
 
+    /// The name of the instructions that multiply elements of this kind as they are: `amx`, `avx512`, `avx2` or
+    /// `portable`. None where they are widened to a type that there are instructions for.
+    #[must_use]
+    pub fn instructions(&self) -> Option<&'static str> {
+        match (self.engine, self.kind) {
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            (Engine::Tiles(_), _) => Some("amx"),
+            (Engine::Vectors(_), Kind::F32 | Kind::F64) => Some(self.isa.name()),
+            (Engine::Vectors(_), Kind::Bf16 | Kind::I8) => None,
+        }
+    }
+
     /// The instructions that they use.
     pub(crate) fn isa(&self) -> Isa {
         self.isa

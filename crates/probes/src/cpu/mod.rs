@@ -1,7 +1,7 @@
-//! Arithmetic: peak rates of the widest instructions the processor has, and matrix products.
+//! Arithmetic: peak rates of the widest instructions the processor has, and the engine's GEMM.
 //!
-//! [`peaks`] lists the register-only loops that this processor can run, [`gemms`] the matrix products. Which those
-//! are is found at run time; what is listed can be run.
+//! [`peaks`] lists the register-only loops that this processor can run, [`gemms`] the element types that the engine
+//! multiplies natively. Both are found at run time; what is listed can be run.
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
@@ -12,10 +12,10 @@ mod register;
 
 use std::fmt;
 
-pub use gemm::{Gemm, Product, Shape, gemms};
-pub use peak::{PeakKernel, peaks};
+pub use gemm::{Gemm, Product, ProductError, Shape, gemms};
+pub use peak::{KnownPeak, PeakKernel, known_peaks, peaks};
 
-/// A type of number that a rate is measured for.
+/// An element type that a rate is measured for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dtype {
     /// 64-bit floating point.
@@ -40,6 +40,17 @@ impl Dtype {
             Self::F32 => "f32",
             Self::Bf16 => "bf16",
             Self::Int8 => "int8",
+        }
+    }
+
+    /// Bytes of an element.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::F64 => 8,
+            Self::F32 => 4,
+            Self::Bf16 => 2,
+            Self::Int8 => 1,
         }
     }
 

@@ -9,8 +9,9 @@ use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
 use super::drive::{BLOCK_ALIGNMENT, Once, Operation, drive};
-use super::mapping::{Buffer, cached_pages};
+use super::page_cache::cached_pages;
 use super::{DiskError, queue};
+use crate::memory::{Mapping, Pages};
 
 /// Room that must be left on the file system beside the file.
 const MARGIN_BYTES: u64 = 64 << 20;
@@ -84,8 +85,18 @@ impl ScratchFile {
         self.bytes
     }
 
+    /// How many bytes of the file the page cache holds.
+    ///
+    /// # Errors
+    /// If the system does not tell.
+    pub fn cached_bytes(&self) -> io::Result<u64> {
+        let pages = cached_pages(&self.file, usize::try_from(self.bytes).map_err(io::Error::other)?)?;
+        Ok((pages * rustix::param::page_size()) as u64)
+    }
+
     /// The open file.
-    pub(super) fn handle(&self) -> &File {
+    #[must_use]
+    pub fn handle(&self) -> &File {
         &self.file
     }
 
@@ -114,7 +125,8 @@ impl ScratchFile {
                 return not_direct(&format!("the disk takes no blocks smaller than {unit} bytes"));
             }
         }
-        let block = Buffer::new(BLOCK_ALIGNMENT).map_err(|cause| self.error("get memory", cause))?;
+        let block = Mapping::new(BLOCK_ALIGNMENT, Pages::Default)
+            .map_err(|cause| self.error("get memory", io::Error::other(cause)))?;
         match self.file.write_all_at(&block, 0) {
             Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
                 return not_direct("the file system refuses a direct write of 4096 bytes");

@@ -6,8 +6,8 @@
 mod drive;
 mod error;
 mod file;
-mod mapping;
 mod meter;
+mod page_cache;
 mod queue;
 #[cfg(test)]
 mod tests;

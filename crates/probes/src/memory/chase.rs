@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use super::{Buffer, MemoryError, Pages};
+use super::{Mapping, MemoryError, Pages};
 
 /// Loads in one turn of the loop.
 const UNROLLED: u64 = 8;
@@ -18,7 +18,7 @@ struct Link(*const Link);
 /// Cache lines linked to one cycle in random order. It grows, so that a curve over many sizes links each line once.
 #[derive(Debug)]
 pub struct Chase {
-    buffer: Buffer,
+    mapping: Mapping,
     line_bytes: usize,
     /// The lines in the cycle.
     lines: usize,
@@ -37,9 +37,9 @@ impl Chase {
         if most_bytes < 2 * line_bytes {
             return Err(MemoryError::TooSmall { bytes: most_bytes, least: 2 * line_bytes });
         }
-        let buffer = Buffer::new(most_bytes, pages)?;
+        let mapping = Mapping::new(most_bytes, pages)?;
         // The seed is fixed: the order is random to the processor, and the same in every run.
-        Ok(Self { buffer, line_bytes, lines: 0, at: 0, random: fastrand::Rng::with_seed(0x5a77_0105) })
+        Ok(Self { mapping, line_bytes, lines: 0, at: 0, random: fastrand::Rng::with_seed(0x5a77_0105) })
     }
 
     /// Adds lines until the cycle covers this many bytes, or all there are. It never shrinks.
@@ -47,7 +47,7 @@ impl Chase {
     /// Each new line is put in behind a line chosen at random, which gives every cycle over the lines the same chance,
     /// as Sattolo's shuffle of all lines would.
     pub fn grow_to(&mut self, bytes: usize) {
-        let wanted = bytes.min(self.buffer.bytes()) / self.line_bytes;
+        let wanted = bytes.min(self.mapping.bytes()) / self.line_bytes;
         for line in self.lines..wanted {
             if line == 0 {
                 self.write(0, Link(self.place(0)));
@@ -73,10 +73,10 @@ impl Chase {
         self.lines
     }
 
-    /// Which part of the memory touched so far lies in huge pages, as [`Buffer::huge_share`].
+    /// Which part of the memory touched so far lies in huge pages, as [`Mapping::huge_share`].
     #[must_use]
     pub fn huge_share(&self) -> Option<f64> {
-        self.buffer.huge_share()
+        self.mapping.huge_share()
     }
 
     /// Reads every line once in order of address, which brings in what the caches can hold much faster than a turn of
@@ -92,7 +92,7 @@ impl Chase {
     /// If the cycle has not been grown yet.
     pub fn run(&mut self, loads: u64) -> Duration {
         assert!(self.lines > 0, "there is nothing to chase");
-        let base = self.buffer.start().as_ptr() as usize;
+        let base = self.mapping.start().as_ptr() as usize;
         let mut address = self.place(self.at);
         let begin = Instant::now();
         // SAFETY: `address` is that of a line of the cycle, and each of those holds the address of another one: `grow_to`
@@ -115,20 +115,20 @@ impl Chase {
 
     /// What a line holds.
     fn read(&self, line: usize) -> Link {
-        // SAFETY: `place` gives an aligned address within the buffer; the system zeroes what nobody has written.
+        // SAFETY: `place` gives an aligned address within the mapping; the system zeroes what nobody has written.
         unsafe { self.place(line).read() }
     }
 
     fn write(&mut self, line: usize, link: Link) {
-        // SAFETY: `place` gives an aligned address within the buffer, and `self` is borrowed exclusively.
+        // SAFETY: `place` gives an aligned address within the mapping, and `self` is borrowed exclusively.
         unsafe { self.place(line).cast_mut().write(link) }
     }
 
     /// Where a line keeps its link.
     fn place(&self, line: usize) -> *const Link {
-        assert!(line < self.buffer.bytes() / self.line_bytes, "there is no line {line}");
-        // SAFETY: the line lies within the buffer.
-        unsafe { self.buffer.start().as_ptr().add(line * self.line_bytes) }.cast::<Link>().cast_const()
+        assert!(line < self.mapping.bytes() / self.line_bytes, "there is no line {line}");
+        // SAFETY: the line lies within the mapping.
+        unsafe { self.mapping.start().as_ptr().add(line * self.line_bytes) }.cast::<Link>().cast_const()
     }
 }
 

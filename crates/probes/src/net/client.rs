@@ -17,6 +17,9 @@ const WARM_UP: f64 = 0.2;
 /// Rates taken in one measurement.
 const SLICES: u32 = 8;
 
+/// Round trips after the warm-up that a median needs.
+const FEWEST_ROUND_TRIPS: u64 = 2;
+
 /// Bytes of a message that goes there and back.
 const ROUND_TRIP_BYTES: usize = 64;
 
@@ -84,8 +87,8 @@ pub fn check(addresses: &[SocketAddr]) -> Result<SocketAddr, NetError> {
     outcome
 }
 
-/// Bytes a second of payload over all connections, a value for each slice of the time. Empty if `stop` said so before
-/// the first slice was over.
+/// Bytes a second of payload over all connections, a value for each slice of the time. A machine too busy to take even
+/// one slice gives one value, over the whole time. Empty if `stop` said so before the first slice was over.
 ///
 /// # Errors
 /// If the server does not answer, falls silent, or counts other than this side.
@@ -120,7 +123,8 @@ pub fn measure_throughput(
                 NetError::System { what: "start a thread for a connection", cause }
             })?);
         }
-        let rates = watch(&moved, time, &|| stop() || threads.iter().any(ScopedJoinHandle::is_finished));
+        let begin = Instant::now();
+        let mut rates = watch(&moved, time, &|| stop() || threads.iter().any(ScopedJoinHandle::is_finished));
         let stopped = stop();
         if stopped {
             abandon(&connections, &halt);
@@ -131,6 +135,9 @@ pub fn measure_throughput(
             if !stopped {
                 outcome?;
             }
+        }
+        if rates.is_empty() && !stopped {
+            rates.push(moved.load(Ordering::Relaxed) as f64 / begin.elapsed().as_secs_f64());
         }
         Ok(rates)
     })
@@ -201,7 +208,8 @@ fn wait_until(due: Instant, over: &dyn Fn() -> bool) -> bool {
     }
 }
 
-/// How long small messages take to the server and back, one after the other.
+/// How long small messages take to the server and back, one after the other, for some time. It goes on until there are
+/// enough for a median, unless `stop` says so.
 ///
 /// # Errors
 /// If the server does not answer or falls silent.
@@ -213,7 +221,7 @@ pub fn measure_round_trips(
 ) -> Result<Latencies, NetError> {
     let request = Request { service: Service::Return, block_bytes: ROUND_TRIP_BYTES as u32, time };
     let stream = open(address, request)?;
-    let halt = AtomicBool::new(false);
+    let (over, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
     // A thread of its own, so that the caller's keeps its processors.
     thread::scope(|scope| {
         let body = || {
@@ -221,26 +229,35 @@ pub fn measure_round_trips(
                 // As for throughput.
                 let _ = affinity::pin_to(cpu);
             }
-            exchange(&stream, time, &halt)
+            let enough = |count| over.load(Ordering::Acquire) && count >= FEWEST_ROUND_TRIPS;
+            exchange(&stream, time, &|count| stopped.load(Ordering::Acquire) || enough(count))
         };
         let thread = thread::Builder::new().name("net-client".to_owned()).spawn_scoped(scope, body);
         let thread =
             thread.map_err(|cause| NetError::System { what: "start a thread for a connection", cause })?;
         wait_until(Instant::now() + time, &|| stop() || thread.is_finished());
-        halt.store(true, Ordering::Release);
+        over.store(true, Ordering::Release);
+        while !thread.is_finished() && !stop() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        stopped.store(true, Ordering::Release);
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
-/// Sends messages and waits for each to come back.
-fn exchange(mut stream: &TcpStream, time: Duration, halt: &AtomicBool) -> Result<Latencies, NetError> {
+/// Sends messages and waits for each to come back, until `over` says so of their number after the warm-up.
+fn exchange(
+    mut stream: &TcpStream,
+    time: Duration,
+    over: &dyn Fn(u64) -> bool,
+) -> Result<Latencies, NetError> {
     let lost = NetError::lost("exchanging messages");
     stream.set_nodelay(true).map_err(&lost)?;
     let start = Instant::now();
     let warm = start + time.mul_f64(WARM_UP);
     let mut latencies = Latencies::new();
     let mut message = [0; ROUND_TRIP_BYTES];
-    while !halt.load(Ordering::Acquire) {
+    while !over(latencies.count()) {
         fastrand::fill(&mut message);
         let mut echo = [0; ROUND_TRIP_BYTES];
         let sent = Instant::now();

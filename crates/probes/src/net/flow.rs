@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::NetError;
 use super::wire::{PATIENCE, SUMMARY_BYTES, Summary};
 
-/// Sends blocks for some time, or until `halt` says so, then the summary, and closes this direction. `moved` grows
+/// Sends blocks for some time, at least one, or until `halt` says so, then the summary, and closes this direction. `moved` grows
 /// with every block.
 pub(super) fn send(
     mut stream: &TcpStream,
@@ -23,7 +23,8 @@ pub(super) fn send(
     fastrand::fill(&mut block);
     let start = Instant::now();
     let mut payload_bytes = 0;
-    while start.elapsed() < time && !halt() {
+    // At least one block, however busy the machine is.
+    while (payload_bytes == 0 || start.elapsed() < time) && !halt() {
         stream.write_all(&block).map_err(&lost)?;
         payload_bytes += block_bytes as u64;
         moved.fetch_add(block_bytes as u64, Ordering::Relaxed);

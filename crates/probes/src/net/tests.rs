@@ -1,7 +1,7 @@
 //! Both sides together, and guests that do not behave.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -197,12 +197,4 @@ fn a_stopped_measurement_ends_and_the_server_goes_on() {
     let none = measure_round_trips(server.address(), Duration::from_secs(3000), None, &|| true).unwrap();
     assert_eq!(none.percentile(0.5), None);
     assert!(check(&[server.address()]).is_ok());
-}
-
-#[test]
-fn version_six_addresses_work() {
-    match Server::bind((Ipv6Addr::LOCALHOST, 0).into()) {
-        Ok(server) => assert!(server.address().is_ipv6() && server.address().port() != 0),
-        Err(error) => eprintln!("skipped: {error}"),
-    }
 }

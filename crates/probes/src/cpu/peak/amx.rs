@@ -5,8 +5,8 @@
 
 use std::arch::asm;
 
-use super::PeakKernel;
 use super::chain::bf16;
+use super::{KnownPeak, PeakKernel};
 use crate::cpu::Dtype;
 use crate::cpu::amx::{ROW_BYTES, ROWS, Tiles};
 use crate::cpu::bf16::Bf16;
@@ -117,79 +117,68 @@ fn run_int8(iterations: u64) -> f64 {
     chains.checksum()
 }
 
-/// The kernels that this processor and this kernel allow.
-pub(super) fn kernels() -> impl Iterator<Item = PeakKernel> {
-    let kernel = |dtype, elements_per_row: usize, run| PeakKernel {
-        dtype,
-        isa: "amx",
-        ops_per_iteration: PRODUCTS * 2 * (SUMS * elements_per_row) as u64,
-        run,
-    };
-    [
-        Tiles::with_bf16().map(|_| kernel(Dtype::Bf16, 32, run_bf16 as fn(u64) -> f64)),
-        Tiles::with_int8().map(|_| kernel(Dtype::Int8, 64, run_int8)),
-    ]
-    .into_iter()
-    .flatten()
+/// Whether the accumulators are the sums of products made one element at a time. `GROUP` consecutive rows of the right
+/// operand lie interleaved, as the instructions want them.
+fn agrees<E: Copy, A: Copy + Into<f64>, const N: usize, const GROUP: usize>(
+    before: &TileChains<E, A, N>,
+    after: &TileChains<E, A, N>,
+    iterations: u64,
+    value: impl Fn(E) -> f64,
+) -> bool {
+    let depth = N / ROWS;
+    (0..4 * SUMS).all(|at| {
+        let (tile, row, column) = (at / SUMS, at % SUMS / 16, at % 16);
+        let mut sum = 0.0;
+        for k in 0..depth {
+            let left = value(before.left[0][row * depth + k]) + value(before.left[1][row * depth + k]);
+            sum += left * value(before.right[tile % 2][k / GROUP * depth + column * GROUP + k % GROUP]);
+        }
+        let expected = before.acc[tile][row * 16 + column].into() + iterations as f64 * sum;
+        after.acc[tile][row * 16 + column].into() == expected
+    })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn verify_bf16() -> bool {
+    let Some(tiles) = Tiles::with_bf16() else { return false };
+    [0, 1, 3].into_iter().all(|iterations| {
+        let mut random = fastrand::Rng::with_seed(3);
+        let mut chains = Bf16Tiles::ordinary(|| bf16(&mut random));
+        chains.left[1] = [(); 512].map(|()| bf16(&mut random));
+        chains.acc = [[(); SUMS]; 4].map(|sums| sums.map(|()| bf16(&mut random).to_f32()));
+        let before = chains.clone();
+        tiles_bf16(tiles, &mut chains, iterations);
+        agrees::<_, _, 512, 2>(&before, &chains, iterations, |element| element.to_f32().into())
+    })
+}
 
-    /// Compares the accumulators with products made one number at a time. `GROUP` consecutive rows of the right
-    /// operand lie interleaved, as the instructions want them.
-    fn check<E: Copy, A: Copy + Into<f64>, const N: usize, const GROUP: usize>(
-        before: &TileChains<E, A, N>,
-        after: &TileChains<E, A, N>,
-        iterations: u64,
-        value: impl Fn(E) -> f64,
-    ) {
-        let depth = N / ROWS;
-        for tile in 0..4 {
-            for (row, column) in (0..16).flat_map(|row| (0..16).map(move |column| (row, column))) {
-                let mut sum = 0.0;
-                for k in 0..depth {
-                    let left =
-                        value(before.left[0][row * depth + k]) + value(before.left[1][row * depth + k]);
-                    sum +=
-                        left * value(before.right[tile % 2][k / GROUP * depth + column * GROUP + k % GROUP]);
-                }
-                let expected = before.acc[tile][row * 16 + column].into() + iterations as f64 * sum;
-                assert_eq!(after.acc[tile][row * 16 + column].into(), expected, "{tile} {row} {column}");
-            }
-        }
-    }
+fn verify_int8() -> bool {
+    let Some(tiles) = Tiles::with_int8() else { return false };
+    [0, 1, 3].into_iter().all(|iterations| {
+        let mut random = fastrand::Rng::with_seed(3);
+        let mut chains = Int8Tiles::ordinary(|| random.i8(-127..=127));
+        chains.left[1] = [(); 1024].map(|()| random.i8(..));
+        chains.acc = [[(); SUMS]; 4].map(|sums| sums.map(|()| random.i32(-1000..1000)));
+        let before = chains.clone();
+        tiles_int8(tiles, &mut chains, iterations);
+        agrees::<_, _, 1024, 4>(&before, &chains, iterations, f64::from)
+    })
+}
 
-    #[test]
-    fn tiles_multiply_bf16() {
-        let Some(tiles) = Tiles::with_bf16() else {
-            return eprintln!("not checked, the processor cannot run it: AMX bf16");
-        };
-        for iterations in [0, 1, 3] {
-            let mut random = fastrand::Rng::with_seed(3);
-            let mut chains = Bf16Tiles::ordinary(|| bf16(&mut random));
-            chains.left[1] = [(); 512].map(|()| bf16(&mut random));
-            chains.acc = [[(); SUMS]; 4].map(|sums| sums.map(|()| bf16(&mut random).to_f32()));
-            let before = chains.clone();
-            tiles_bf16(tiles, &mut chains, iterations);
-            check::<_, _, 512, 2>(&before, &chains, iterations, |element| element.to_f32().into());
-        }
-    }
-
-    #[test]
-    fn tiles_multiply_int8() {
-        let Some(tiles) = Tiles::with_int8() else {
-            return eprintln!("not checked, the processor cannot run it: AMX int8");
-        };
-        for iterations in [0, 1, 3] {
-            let mut random = fastrand::Rng::with_seed(3);
-            let mut chains = Int8Tiles::ordinary(|| random.i8(-127..=127));
-            chains.left[1] = [(); 1024].map(|()| random.i8(..));
-            chains.acc = [[(); SUMS]; 4].map(|sums| sums.map(|()| random.i32(-1000..1000)));
-            let before = chains.clone();
-            tiles_int8(tiles, &mut chains, iterations);
-            check::<_, _, 1024, 4>(&before, &chains, iterations, f64::from);
-        }
-    }
+/// The kernels, present where the processor and the operating system allow them.
+pub(super) fn kernels() -> [KnownPeak; 2] {
+    let known = |tiles: Option<Tiles>, dtype, elements_per_row: usize, run, verify| KnownPeak {
+        dtype,
+        isa: "amx",
+        kernel: tiles.map(|_| PeakKernel {
+            dtype,
+            isa: "amx",
+            ops_per_iteration: PRODUCTS * 2 * (SUMS * elements_per_row) as u64,
+            run,
+            verify,
+        }),
+    };
+    [
+        known(Tiles::with_bf16(), Dtype::Bf16, 32, run_bf16 as fn(u64) -> f64, verify_bf16 as fn() -> bool),
+        known(Tiles::with_int8(), Dtype::Int8, 64, run_int8, verify_int8),
+    ]
 }

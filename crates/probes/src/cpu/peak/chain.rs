@@ -142,19 +142,19 @@ macro_rules! chain_kernel {
 pub(super) use chain_kernel;
 
 /// Runs a kernel for a few iterations on data whose two steps do not undo each other, and compares every lane with
-/// the same steps made one number at a time. An instruction that did nothing, or something else, shows.
-#[cfg(test)]
-pub(super) fn check<P, Q, A, const V: usize, const L: usize, const CHAINS: usize>(
+/// the same steps made one element at a time. An instruction that did nothing, or something else, shows.
+pub(super) fn verify<P, Q, A, const V: usize, const L: usize, const CHAINS: usize>(
     kernel: impl Fn(&mut Chains<P, Q, A, V, L, CHAINS>, u64),
     step: impl Fn(&mut [A; L], &[P; V], &[Q; V]),
-) where
+) -> bool
+where
     Chains<P, Q, A, V, L, CHAINS>: Ordinary,
     P: Copy,
     Q: Copy,
-    A: Copy + PartialEq + std::fmt::Debug,
+    A: Copy + PartialEq,
 {
     let mut random = fastrand::Rng::with_seed(7);
-    for iterations in [0, 1, 2, 5] {
+    [0, 1, 2, 5].into_iter().all(|iterations| {
         let mut ours: Chains<P, Q, A, V, L, CHAINS> = Ordinary::ordinary(&mut random);
         let other: Chains<P, Q, A, V, L, CHAINS> = Ordinary::ordinary(&mut random);
         (ours.p[1], ours.q[1]) = (other.p[0], other.q[0]);
@@ -166,6 +166,45 @@ pub(super) fn check<P, Q, A, const V: usize, const L: usize, const CHAINS: usize
             }
         }
         kernel(&mut ours, iterations);
-        assert_eq!(ours.acc, expected, "after {iterations} iterations");
+        ours.acc == expected
+    })
+}
+
+/// A step of a fused multiply-add, one element at a time.
+pub(super) fn fma<T: MulAdd, const L: usize>(x: &mut [T; L], p: &[T; L], q: &[T; L]) {
+    for (x, (&p, &q)) in x.iter_mut().zip(p.iter().zip(q)) {
+        *x = x.mul_add(p, q);
+    }
+}
+
+/// Floating point with a fused multiply-add.
+pub(super) trait MulAdd: Copy {
+    /// `self * factor + addend`, rounded once.
+    fn mul_add(self, factor: Self, addend: Self) -> Self;
+}
+
+impl MulAdd for f32 {
+    fn mul_add(self, factor: Self, addend: Self) -> Self {
+        f32::mul_add(self, factor, addend)
+    }
+}
+
+impl MulAdd for f64 {
+    fn mul_add(self, factor: Self, addend: Self) -> Self {
+        f64::mul_add(self, factor, addend)
+    }
+}
+
+/// A step of a dot product of `V / L` elements for each accumulator, one element at a time.
+pub(super) fn dot<P: Copy, Q: Copy, A: std::ops::AddAssign, const V: usize, const L: usize>(
+    x: &mut [A; L],
+    p: &[P; V],
+    q: &[Q; V],
+    product: impl Fn(P, Q) -> A,
+    sum: impl Fn(&mut dyn Iterator<Item = A>) -> A,
+) {
+    let group = V / L;
+    for (at, x) in x.iter_mut().enumerate() {
+        *x += sum(&mut (group * at..group * (at + 1)).map(|i| product(p[i], q[i])));
     }
 }

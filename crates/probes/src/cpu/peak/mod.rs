@@ -18,10 +18,11 @@ pub struct PeakKernel {
     isa: &'static str,
     ops_per_iteration: u64,
     run: fn(u64) -> f64,
+    verify: fn() -> bool,
 }
 
 impl PeakKernel {
-    /// The type of number it multiplies.
+    /// The element type it multiplies.
     #[must_use]
     pub fn dtype(&self) -> Dtype {
         self.dtype
@@ -44,22 +45,45 @@ impl PeakKernel {
     pub fn run(&self, iterations: u64) -> f64 {
         (self.run)(iterations)
     }
+
+    /// Whether a few iterations compute, in every lane, what scalar code computes.
+    #[must_use]
+    pub fn verify(&self) -> bool {
+        (self.verify)()
+    }
+}
+
+/// A loop that this program has: its element type, its instructions, and the loop where the processor can run it.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownPeak {
+    /// The element type.
+    pub dtype: Dtype,
+    /// The instructions, as in [`PeakKernel::isa`].
+    pub isa: &'static str,
+    /// The loop; none where the processor lacks the instructions or the system does not permit them.
+    pub kernel: Option<PeakKernel>,
+}
+
+/// Every loop for this architecture, the widest instructions of each [`Dtype`] before its narrower ones.
+#[must_use]
+pub fn known_peaks() -> Vec<KnownPeak> {
+    let mut known = Vec::new();
+    #[cfg(target_arch = "x86_64")]
+    {
+        known.extend(amx::kernels());
+        known.extend(x86::kernels());
+    }
+    #[cfg(target_arch = "aarch64")]
+    known.extend(aarch64::kernels());
+    known.extend(portable::kernels());
+    known
 }
 
 /// The loops that this processor can run, the widest instructions of each [`Dtype`] before its narrower ones. A type
 /// that the processor has no instructions for is absent.
 #[must_use]
 pub fn peaks() -> Vec<PeakKernel> {
-    let mut kernels = Vec::new();
-    #[cfg(target_arch = "x86_64")]
-    {
-        kernels.extend(amx::kernels());
-        kernels.extend(x86::kernels());
-    }
-    #[cfg(target_arch = "aarch64")]
-    kernels.extend(aarch64::kernels());
-    kernels.extend(portable::kernels());
-    kernels
+    known_peaks().into_iter().filter_map(|known| known.kernel).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Kernels for any processor: multiply, then add, as the compiler makes it of plain code.
 
-use super::PeakKernel;
-use super::chain::{Fma, run};
+use super::chain::{Fma, run, verify};
+use super::{KnownPeak, PeakKernel};
 use crate::cpu::Dtype;
 
 /// Chains enough to fill the pipelines of a processor with two units of four cycles, few enough for 16 registers.
@@ -28,34 +28,25 @@ macro_rules! portable {
 portable!(portable_f32, f32);
 portable!(portable_f64, f64);
 
-/// The portable kernels.
-pub(super) fn kernels() -> Vec<PeakKernel> {
-    let ops_per_iteration = 2 * 2 * 4 * CHAINS as u64;
-    let isa = "portable";
-    vec![
-        PeakKernel {
-            dtype: Dtype::F64,
-            isa,
-            ops_per_iteration,
-            run: |n| run(|chains| portable_f64(chains, n)),
-        },
-        PeakKernel {
-            dtype: Dtype::F32,
-            isa,
-            ops_per_iteration,
-            run: |n| run(|chains| portable_f32(chains, n)),
-        },
-    ]
+macro_rules! kernel {
+    ($dtype:ident, $function:ident) => {
+        KnownPeak {
+            dtype: Dtype::$dtype,
+            isa: "portable",
+            kernel: Some(PeakKernel {
+                dtype: Dtype::$dtype,
+                isa: "portable",
+                ops_per_iteration: 2 * 2 * 4 * CHAINS as u64,
+                run: |iterations| run(|chains| $function(chains, iterations)),
+                verify: || {
+                    verify($function, |x, p, q| *x = std::array::from_fn(|lane| x[lane] * p[lane] + q[lane]))
+                },
+            }),
+        }
+    };
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cpu::peak::chain::check;
-
-    #[test]
-    fn multiplies_and_adds() {
-        check(portable_f32, |x, p, q| *x = std::array::from_fn(|lane| x[lane] * p[lane] + q[lane]));
-        check(portable_f64, |x, p, q| *x = std::array::from_fn(|lane| x[lane] * p[lane] + q[lane]));
-    }
+/// The portable kernels.
+pub(super) fn kernels() -> [KnownPeak; 2] {
+    [kernel!(F64, portable_f64), kernel!(F32, portable_f32)]
 }

@@ -6,9 +6,10 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::PeakKernel;
-use super::chain::{Bf16Dot, Chains, Fma, chain_kernel, run};
+use super::chain::{Bf16Dot, Chains, Fma, chain_kernel, dot, fma, run, verify};
+use super::{KnownPeak, PeakKernel};
 use crate::cpu::Dtype;
+use crate::cpu::bf16::Bf16;
 
 /// Chains of a kernel with 16 registers: two units of 4 or 5 cycles want 8 to 10, the four operands take the rest.
 const CHAINS_16: usize = 12;
@@ -81,79 +82,49 @@ fn dot_by_three_instructions(mut x: __m256i, p: __m256i, q: __m256i) -> __m256i 
     x
 }
 
-/// A kernel's row in the table below: absent unless the processor has the features.
+fn int8<const V: usize, const L: usize>(x: &mut [i32; L], p: &[u8; V], q: &[i8; V]) {
+    dot(x, p, q, |p, q| i32::from(p) * i32::from(q), |products| products.sum());
+}
+
+fn bf16(x: &mut [f32; 16], p: &[Bf16; 32], q: &[Bf16; 32]) {
+    dot(x, p, q, |p, q| p.to_f32() * q.to_f32(), |products| products.sum());
+}
+
+/// A kernel's row in the table below, with the scalar code that it is verified against.
 macro_rules! kernel {
-    ($dtype:ident, $isa:literal, [$($feature:tt),+], $function:ident, $chains:expr, $ops_per_step:expr) => {
-        ($(is_x86_feature_detected!($feature))&&+).then(|| PeakKernel {
+    ($dtype:ident, $isa:literal, [$($feature:tt),+], $function:ident, $chains:expr, $ops_per_step:expr, $step:expr) => {
+        KnownPeak {
             dtype: Dtype::$dtype,
             isa: $isa,
-            ops_per_iteration: 2 * $chains as u64 * $ops_per_step,
-            run: |iterations| {
-                run(|chains| {
-                    // SAFETY: this function is reachable only where the processor has the features.
-                    unsafe { $function(chains, iterations) }
-                })
-            },
-        })
+            kernel: ($(is_x86_feature_detected!($feature))&&+).then(|| PeakKernel {
+                dtype: Dtype::$dtype,
+                isa: $isa,
+                ops_per_iteration: 2 * $chains as u64 * $ops_per_step,
+                run: |iterations| {
+                    run(|chains| {
+                        // SAFETY: this function is reachable only where the processor has the features.
+                        unsafe { $function(chains, iterations) }
+                    })
+                },
+                verify: || {
+                    // SAFETY: as above.
+                    verify(|chains, iterations| unsafe { $function(chains, iterations) }, $step)
+                },
+            }),
+        }
     };
 }
 
-/// The kernels that this processor can run, the widest of a type first.
-pub(super) fn kernels() -> impl Iterator<Item = PeakKernel> {
+/// The kernels for this architecture, the widest of a type first.
+pub(super) fn kernels() -> [KnownPeak; 8] {
     [
-        kernel!(F64, "avx512", ["avx512f"], avx512_f64, CHAINS_32, 16),
-        kernel!(F64, "avx2", ["avx2", "fma"], avx2_f64, CHAINS_16, 8),
-        kernel!(F32, "avx512", ["avx512f"], avx512_f32, CHAINS_32, 32),
-        kernel!(F32, "avx2", ["avx2", "fma"], avx2_f32, CHAINS_16, 16),
-        kernel!(Bf16, "avx512_bf16", ["avx512f", "avx512bf16"], avx512_bf16, CHAINS_32, 64),
-        kernel!(Int8, "avx512_vnni", ["avx512f", "avx512vnni"], avx512_vnni, CHAINS_32, 128),
-        kernel!(Int8, "avx_vnni", ["avxvnni"], avx_vnni, CHAINS_16, 64),
-        kernel!(Int8, "avx2", ["avx2"], avx2_int8, 8, 64),
+        kernel!(F64, "avx512", ["avx512f"], avx512_f64, CHAINS_32, 16, fma),
+        kernel!(F64, "avx2", ["avx2", "fma"], avx2_f64, CHAINS_16, 8, fma),
+        kernel!(F32, "avx512", ["avx512f"], avx512_f32, CHAINS_32, 32, fma),
+        kernel!(F32, "avx2", ["avx2", "fma"], avx2_f32, CHAINS_16, 16, fma),
+        kernel!(Bf16, "avx512_bf16", ["avx512f", "avx512bf16"], avx512_bf16, CHAINS_32, 64, bf16),
+        kernel!(Int8, "avx512_vnni", ["avx512f", "avx512vnni"], avx512_vnni, CHAINS_32, 128, int8),
+        kernel!(Int8, "avx_vnni", ["avxvnni"], avx_vnni, CHAINS_16, 64, int8),
+        kernel!(Int8, "avx2", ["avx2"], avx2_int8, 8, 64, int8),
     ]
-    .into_iter()
-    .flatten()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cpu::bf16::Bf16;
-    use crate::cpu::peak::chain::check;
-
-    fn int8<const V: usize, const L: usize>(x: &mut [i32; L], p: &[u8; V], q: &[i8; V]) {
-        for (at, x) in x.iter_mut().enumerate() {
-            *x += (4 * at..4 * at + 4).map(|i| i32::from(p[i]) * i32::from(q[i])).sum::<i32>();
-        }
-    }
-
-    fn bf16(x: &mut [f32; 16], p: &[Bf16; 32], q: &[Bf16; 32]) {
-        for (at, x) in x.iter_mut().enumerate() {
-            *x += (2 * at..2 * at + 2).map(|i| p[i].to_f32() * q[i].to_f32()).sum::<f32>();
-        }
-    }
-
-    macro_rules! check_if {
-        ([$($feature:tt),+], $function:ident, $step:expr) => {
-            if $(is_x86_feature_detected!($feature))&&+ {
-                // SAFETY: the processor has the features.
-                check(|chains, iterations| unsafe { $function(chains, iterations) }, $step);
-            } else {
-                eprintln!("not checked, the processor cannot run it: {}", stringify!($function));
-            }
-        };
-    }
-
-    #[test]
-    fn kernels_compute_what_they_say() {
-        check_if!(["avx512f"], avx512_f32, |x, p, q| *x = std::array::from_fn(|i| x[i].mul_add(p[i], q[i])));
-        check_if!(["avx512f"], avx512_f64, |x, p, q| *x = std::array::from_fn(|i| x[i].mul_add(p[i], q[i])));
-        check_if!(["avx2", "fma"], avx2_f32, |x, p, q| *x =
-            std::array::from_fn(|i| x[i].mul_add(p[i], q[i])));
-        check_if!(["avx2", "fma"], avx2_f64, |x, p, q| *x =
-            std::array::from_fn(|i| x[i].mul_add(p[i], q[i])));
-        check_if!(["avx512f", "avx512bf16"], avx512_bf16, bf16);
-        check_if!(["avx512f", "avx512vnni"], avx512_vnni, int8);
-        check_if!(["avxvnni"], avx_vnni, int8);
-        check_if!(["avx2"], avx2_int8, int8);
-    }
 }

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io;
 
 use super::Operation;
-use super::mapping::Buffer;
+use crate::memory::{Mapping, Pages};
 use threads::Threads;
 use uring::Uring;
 
@@ -71,10 +71,10 @@ pub(super) fn open(
 }
 
 /// Blocks filled with random data, so that no layer below can compress them.
-fn random_blocks(count: usize, bytes: usize) -> io::Result<Vec<Buffer>> {
+fn random_blocks(count: usize, bytes: usize) -> io::Result<Vec<Mapping>> {
     (0..count)
         .map(|_| {
-            let mut block = Buffer::new(bytes)?;
+            let mut block = Mapping::new(bytes, Pages::Default).map_err(io::Error::other)?;
             fastrand::fill(&mut block);
             Ok(block)
         })
@@ -98,14 +98,10 @@ mod tests {
 
     const BLOCK: usize = 4096;
 
-    /// Both engines on the same file.
-    fn engines(file: &File, depth: usize) -> Vec<Box<dyn Queue>> {
-        let mut engines: Vec<Box<dyn Queue>> = vec![Box::new(Threads::new(file, depth, BLOCK).unwrap())];
-        match Uring::new(file, depth, BLOCK) {
-            Ok(queue) => engines.push(Box::new(queue)),
-            Err(error) => eprintln!("skipped: io_uring cannot be used here ({error})"),
-        }
-        engines
+    /// The fallback and the engine that this system is given, on the same file. `tests/hardware.rs` reports a system
+    /// without io_uring.
+    fn engines(file: &File, depth: usize) -> [Box<dyn Queue>; 2] {
+        [Box::new(Threads::new(file, depth, BLOCK).unwrap()), open(file, depth, BLOCK).unwrap().0]
     }
 
     fn finish(queue: &mut dyn Queue, mut in_flight: usize) -> io::Result<()> {

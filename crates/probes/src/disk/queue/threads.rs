@@ -9,23 +9,23 @@ use std::thread::{self, JoinHandle};
 
 use super::{Engine, Queue, random_blocks, whole};
 use crate::disk::Operation;
-use crate::disk::mapping::Buffer;
+use crate::memory::Mapping;
 
 /// A transfer that a thread carries out, with the block it owns meanwhile.
 struct Job {
-    block: Buffer,
+    block: Mapping,
     operation: Operation,
     offset: u64,
 }
 
 /// What a thread says when it is done: the slot, its block, how it went.
-type Done = (usize, Buffer, io::Result<()>);
+type Done = (usize, Mapping, io::Result<()>);
 
 /// A thread for each slot. A queue of depth 1 has none: the caller would only wait for it.
 pub(super) struct Threads {
     file: Arc<File>,
     /// The blocks of idle slots.
-    blocks: Vec<Option<Buffer>>,
+    blocks: Vec<Option<Mapping>>,
     workers: Vec<(Sender<Job>, JoinHandle<()>)>,
     report: Sender<Done>,
     done: Receiver<Done>,

@@ -11,13 +11,13 @@ use io_uring::{IoUring, Probe, opcode, types};
 
 use super::{Engine, Queue, random_blocks, whole};
 use crate::disk::Operation;
-use crate::disk::mapping::Buffer;
+use crate::memory::Mapping;
 
 /// A ring, and the blocks that the kernel works on.
 pub(super) struct Uring {
     ring: IoUring,
     file: File,
-    blocks: Vec<Buffer>,
+    blocks: Vec<Mapping>,
     in_flight: Vec<bool>,
 }
 

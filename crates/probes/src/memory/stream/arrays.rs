@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 use super::kernel::Routine;
-use crate::memory::{Buffer, MemoryError, Pages};
+use crate::memory::{Mapping, MemoryError, Pages};
 use crate::team::Team;
 
 /// A thread's part of an array is a whole number of these, so that no two threads write to one cache line or to a pair
@@ -18,7 +18,7 @@ const PART_ELEMENTS: usize = PART_BYTES / size_of::<f64>();
 /// Three arrays of doubles, `a`, `b` and `c`, one after the other in memory.
 #[derive(Debug)]
 pub struct Arrays {
-    buffer: Buffer,
+    mapping: Mapping,
     /// Elements of one array.
     elements: usize,
     /// The most threads that the sections are long enough for.
@@ -56,8 +56,8 @@ impl Arrays {
             return Err(MemoryError::TooSmall { bytes: bytes_per_thread, least: 3 * PART_BYTES });
         }
         let elements = per_thread.saturating_mul(team.size());
-        let buffer = Buffer::new(elements.saturating_mul(3 * size_of::<f64>()), pages)?;
-        let mut arrays = Self { buffer, elements, most_threads: team.size(), sections: 1, next: 0 };
+        let mapping = Mapping::new(elements.saturating_mul(3 * size_of::<f64>()), pages)?;
+        let mut arrays = Self { mapping, elements, most_threads: team.size(), sections: 1, next: 0 };
         arrays.each_part(team, 1, |[a, b, c], _| {
             a.fill(1.0);
             b.fill(2.0);
@@ -70,13 +70,13 @@ impl Arrays {
     /// The bytes of the three arrays together.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.buffer.bytes()
+        self.mapping.bytes()
     }
 
-    /// Which part of the memory lies in huge pages, as [`Buffer::huge_share`].
+    /// Which part of the memory lies in huge pages, as [`Mapping::huge_share`].
     #[must_use]
     pub fn huge_share(&self) -> Option<f64> {
-        self.buffer.huge_share()
+        self.mapping.huge_share()
     }
 
     /// The elements that the team's threads process together in one iteration.
@@ -109,7 +109,7 @@ impl Arrays {
     ) -> Duration {
         let (elements, sections, first_section) = (self.elements, self.sections, self.next);
         let (part, section) = (elements / team.size(), self.section_elements(team));
-        let base = Shared(self.buffer.start().cast::<f64>());
+        let base = Shared(self.mapping.start().cast::<f64>());
         let took = team.run(|rank| {
             let base = &base;
             let mut current = first_section;
@@ -117,7 +117,7 @@ impl Arrays {
                 let begin = rank * part + current * section;
                 let slices = [0, 1, 2].map(|array| {
                     // SAFETY: `begin + section` is at most `(rank + 1) * part`, which is at most `elements`, so this
-                    // lies within one of the buffer's three arrays, which the system has zeroed. Ranks have disjoint
+                    // lies within one of the mapping's three arrays, which the system has zeroed. Ranks have disjoint
                     // parts, a rank makes one set of slices at a time, and `self` is borrowed exclusively.
                     unsafe {
                         let start = base.0.add(array * elements + begin);
@@ -145,9 +145,9 @@ mod tests {
     }
 
     fn values(arrays: &Arrays) -> [Vec<f64>; 3] {
-        // SAFETY: the buffer holds three arrays of `elements` initialised doubles, and nobody writes to them.
+        // SAFETY: the mapping holds three arrays of `elements` initialised doubles, and nobody writes to them.
         [0, 1, 2].map(|array| unsafe {
-            let start = arrays.buffer.start().cast::<f64>().add(array * arrays.elements);
+            let start = arrays.mapping.start().cast::<f64>().add(array * arrays.elements);
             std::slice::from_raw_parts(start.as_ptr(), arrays.elements).to_vec()
         })
     }

@@ -1,11 +1,11 @@
-//! `cpu_flops`: the rate of arithmetic in registers and in matrix products, by one core and by all.
+//! `cpu_flops`: the rate of arithmetic in registers and in the engine's GEMM, by one core and by all.
 
 mod settings;
 
 use std::time::{Duration, Instant};
 
 use warpforge_measure::sink;
-use warpforge_probes::cpu::{Dtype, Gemm, PeakKernel, Shape, gemms, peaks};
+use warpforge_probes::cpu::{Dtype, Gemm, PeakKernel, ProductError, Shape, gemms, peaks};
 use warpforge_probes::team::Team;
 
 use self::settings::{Kernel, Settings};
@@ -35,7 +35,7 @@ impl Benchmark for CpuFlops {
             BenchmarkComponent::Cpu,
             10,
             "Arithmetic rate of one core and of all, for each precision by the widest instructions present: peak in \
-             registers, and matrix products",
+             registers, and the engine's GEMM",
             params,
         )
     }
@@ -89,13 +89,19 @@ fn loads(settings: &Settings, context: &mut RunContext<'_>) -> Vec<Load> {
             match load {
                 Some(load) => loads.push(load),
                 None => context.warn(format!(
-                    "{kernel_name} of {dtype_name} was not measured: this processor has no instructions for it that \
-                     warpt uses"
+                    "{kernel_name} of {dtype_name} was not measured: warpt uses no instructions of this processor \
+                     that multiply {dtype_name}"
                 )),
             }
         }
     }
     loads
+}
+
+impl From<ProductError> for BenchmarkError {
+    fn from(error: ProductError) -> Self {
+        Self::Failed(error.to_string())
+    }
 }
 
 /// The threads that measure together.
@@ -171,15 +177,30 @@ impl Scope {
         let size = settings.gemm_size;
         // A handicap makes the matrices deeper than what is counted.
         let k = settings.with_handicap(size as u64) as usize;
-        let mut product = gemm.product(Shape { m: size, n: size, k }, self.team.size())?;
+        let mut product = gemm.product(Shape { m: size, n: size, k })?;
+        // Gets the memory that operands are packed into, so that the runs below have it.
+        product.run(&mut self.team)?;
         let ops = 2.0 * (size as f64).powi(3);
         let key = self.key(Kernel::Gemm, gemm.dtype(), gemm.isa()).tag("size", size);
+        let mut failed: Option<ProductError> = None;
         let team = &mut self.team;
         context.measure(
             key,
             |seconds| ops / seconds / 1e9,
-            |iterations| on_team(team, |team| (0..iterations).map(|_| product.run(team)).sum()),
-        )
+            |iterations| {
+                on_team(team, |team| {
+                    let mut total = Duration::ZERO;
+                    for _ in 0..iterations {
+                        match product.run(team) {
+                            Ok(took) => total += took,
+                            Err(error) => failed = Some(error),
+                        }
+                    }
+                    total
+                })
+            },
+        )?;
+        failed.map_or(Ok(()), |error| Err(error.into()))
     }
 
     fn key(&self, kernel: Kernel, dtype: Dtype, isa: &str) -> MetricKey {

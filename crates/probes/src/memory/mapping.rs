@@ -1,8 +1,10 @@
-//! Anonymous memory from the system, aligned to pages, not touched before its user does.
+//! Anonymous page mappings. Measurements need them beside the engine's aligned mapping: the size of the pages is a
+//! parameter, and a page belongs to the thread that first touches it.
 
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::ptr::NonNull;
 
@@ -56,22 +58,22 @@ impl Pages {
     }
 }
 
-/// Memory of its own, zeroed by the system when first touched, given back when dropped.
+/// Memory of its own, zeroed by the system when first touched, unmapped when dropped.
 #[derive(Debug)]
-pub struct Buffer {
+pub struct Mapping {
     mapping: NonNull<c_void>,
     mapped_bytes: usize,
-    /// Where the buffer starts: the mapping's first huge page boundary, or its start for a small buffer.
+    /// The mapping's first huge page boundary, or its start where it is small.
     start: NonNull<u8>,
     bytes: usize,
 }
 
 // SAFETY: the mapping belongs to this value alone, and addresses are valid in every thread.
-unsafe impl Send for Buffer {}
-// SAFETY: a shared buffer gives out its address and size only; whoever dereferences it answers for that.
-unsafe impl Sync for Buffer {}
+unsafe impl Send for Mapping {}
+// SAFETY: shared access reads only; whoever writes through the address sees to it that nobody reads meanwhile.
+unsafe impl Sync for Mapping {}
 
-impl Buffer {
+impl Mapping {
     /// Memory of this size. Nothing is touched yet, so each page will lie near the thread that first writes to it.
     ///
     /// # Errors
@@ -95,16 +97,16 @@ impl Buffer {
         debug_assert!(ahead <= slack);
         // SAFETY: `ahead` is at most `slack`, so the start is within the mapping.
         let start = unsafe { mapping.cast::<u8>().add(ahead) };
-        let buffer = Self { mapping, mapped_bytes, start, bytes };
+        let whole = Self { mapping, mapped_bytes, start, bytes };
         if pages == Pages::Huge {
-            buffer.ask_for_huge_pages();
+            whole.ask_for_huge_pages();
         }
-        Ok(buffer)
+        Ok(whole)
     }
 
     /// Whether they are given is for the system to say, and for [`Self::huge_share`] to find out.
     fn ask_for_huge_pages(&self) {
-        // SAFETY: the range is this buffer's own mapping, and the advice does not change what it holds.
+        // SAFETY: the range is this mapping's own mapping, and the advice does not change what it holds.
         let _ = unsafe { madvise(self.mapping.as_ptr(), self.mapped_bytes, Advice::LinuxHugepage) };
     }
 
@@ -128,7 +130,24 @@ impl Buffer {
     }
 }
 
-impl Drop for Buffer {
+impl Deref for Mapping {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the range is inside the mapping, which is readable, zeroed by the system and lives as long as `self`.
+        // Whoever writes through `start` sees to it that no such slice exists meanwhile.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
+    }
+}
+
+impl DerefMut for Mapping {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as for `deref`; it is writable, and the exclusive borrow makes this the only view.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+}
+
+impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: this is the mapping made in `new`, and no reference into it outlives its owner. An error would mean
         // that it is not mapped, and leaves nothing to do.
@@ -136,7 +155,7 @@ impl Drop for Buffer {
     }
 }
 
-/// [`Buffer::huge_share`] for the mapping around an address, from the text of `/proc/self/smaps`.
+/// [`Mapping::huge_share`] for the mapping around an address, from the text of `/proc/self/smaps`.
 fn huge_share(maps: &str, address: usize) -> Option<f64> {
     let holds_address = |line: &str| {
         let range = line.split_ascii_whitespace().next()?;
@@ -165,25 +184,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buffer_is_aligned_zeroed_and_writable_to_its_last_byte() {
+    fn a_mapping_is_aligned_zeroed_and_writable_to_its_last_byte() {
         for bytes in [4096, 5000, HUGE_PAGE, 3 * HUGE_PAGE + 4096] {
             for pages in Pages::ALL {
-                let buffer = Buffer::new(bytes, pages).unwrap();
+                let mut mapping = Mapping::new(bytes, pages).unwrap();
                 let alignment = if bytes >= HUGE_PAGE { HUGE_PAGE } else { 4096 };
-                assert_eq!(buffer.start().as_ptr() as usize % alignment, 0);
-                // SAFETY: the buffer is this long, zeroed by the system, and nothing else refers to it.
-                let slice =
-                    unsafe { std::slice::from_raw_parts_mut(buffer.start().as_ptr(), buffer.bytes()) };
-                assert!(slice.iter().all(|&byte| byte == 0));
-                slice[bytes - 1] = 1;
+                assert_eq!(mapping.start().as_ptr() as usize % alignment, 0);
+                assert!(mapping.len() == bytes && mapping.iter().all(|&byte| byte == 0));
+                mapping[bytes - 1] = 1;
+                assert_eq!(mapping.last(), Some(&1));
             }
         }
     }
 
     #[test]
     fn more_than_the_system_has_is_an_error() {
-        assert!(matches!(Buffer::new(usize::MAX, Pages::Huge), Err(MemoryError::Refused { .. })));
-        let error = Buffer::new(1 << 60, Pages::Default).unwrap_err().to_string();
+        assert!(Mapping::new(0, Pages::Default).is_err());
+        assert!(matches!(Mapping::new(usize::MAX, Pages::Huge), Err(MemoryError::Refused { .. })));
+        let error = Mapping::new(1 << 60, Pages::Default).unwrap_err().to_string();
         assert!(error.contains(&(1_u64 << 60).to_string()), "{error}");
     }
 
