@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Context as _;
+use warpforge_measure::stats;
 
 /// Named figures of one side.
 pub(super) type Figures = BTreeMap<String, f64>;
@@ -81,10 +82,8 @@ impl Contest<'_> {
 }
 
 fn median(runs: &[Figures], label: &str) -> Option<f64> {
-    let mut values = runs.iter().map(|run| run.get(label).copied()).collect::<Option<Vec<_>>>()?;
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    Some(if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 })
+    let values = runs.iter().map(|run| run.get(label).copied()).collect::<Option<Vec<_>>>()?;
+    stats::median(&values)
 }
 
 /// The table as Markdown, and whether every bound holds.

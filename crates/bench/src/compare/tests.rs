@@ -8,7 +8,7 @@ use warpforge_measure::stats;
 use super::*;
 use crate::record::{
     BenchmarkId, BenchmarkKind, BenchmarkMetric, BenchmarkRunResult, BenchmarkSpec, Conditions,
-    MetricStatistics, ParamValue, Tags, Verdict,
+    MetricStatistics, ParamValue, Spread, Tags, Verdict,
 };
 
 /// A metric of which less is better. Only its rounds are told: a comparison reads nothing else.
@@ -21,16 +21,18 @@ pub(super) fn metric(name: &str, rounds: Vec<Vec<f64>>) -> BenchmarkMetric {
         higher_is_better: false,
         tags: None,
         statistics: Some(MetricStatistics {
-            sample_count: rounds.iter().map(Vec::len).sum(),
-            round_count: rounds.len(),
-            mean: f64::NAN,
-            mad: f64::NAN,
-            min: f64::NAN,
-            max: f64::NAN,
-            ci_low: f64::NAN,
-            ci_high: f64::NAN,
-            confidence: 0.95,
-            outliers: stats::Outliers::default(),
+            spread: Spread {
+                sample_count: rounds.iter().map(Vec::len).sum(),
+                round_count: rounds.len(),
+                mean: f64::NAN,
+                mad: f64::NAN,
+                min: f64::NAN,
+                max: f64::NAN,
+                ci_low: f64::NAN,
+                ci_high: f64::NAN,
+                confidence: 0.95,
+                outliers: stats::Outliers::default(),
+            },
             rounds,
             core_speeds: vec![],
         }),

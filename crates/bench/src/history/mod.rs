@@ -183,7 +183,7 @@ fn save(connection: &mut Connection, run: &BenchmarkSuiteRun, record: &str) -> r
     )?;
     for result in &run.benchmarks {
         for metric in &result.metrics {
-            let interval = metric.statistics.as_ref().map(|s| (s.ci_low, s.ci_high));
+            let interval = metric.statistics.as_ref().map(|s| (s.spread.ci_low, s.spread.ci_high));
             insert.execute(params![
                 run.run_id,
                 result.spec.id.name,

@@ -1,10 +1,10 @@
-//! A single number that a run gave, with the samples behind it.
+//! A single figure of a run, with the samples behind it.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use warpforge_measure::stats::Outliers;
+pub use warpforge_measure::stats::{Outliers, Spread};
 
 /// What distinguishes metrics of one name within a benchmark, such as `threads` or `dtype`.
 pub type Tags = BTreeMap<String, String>;
@@ -27,29 +27,12 @@ pub struct BenchmarkMetric {
     pub statistics: Option<MetricStatistics>,
 }
 
-/// How the samples behind a metric are spread.
+/// The samples behind a metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricStatistics {
-    /// Samples over all rounds.
-    pub sample_count: usize,
-    /// Fresh processes that the samples come from.
-    pub round_count: usize,
-    /// Arithmetic mean of all samples.
-    pub mean: f64,
-    /// Median absolute deviation of all samples from their median.
-    pub mad: f64,
-    /// The smallest sample.
-    pub min: f64,
-    /// The largest sample.
-    pub max: f64,
-    /// Lower end of the bootstrap confidence interval of `value`.
-    pub ci_low: f64,
-    /// Upper end of the bootstrap confidence interval of `value`.
-    pub ci_high: f64,
-    /// The interval's confidence level, such as 0.95.
-    pub confidence: f64,
-    /// Samples far from the rest; they stay in every figure above.
-    pub outliers: Outliers,
+    /// How they lie around the metric's value.
+    #[serde(flatten)]
+    pub spread: Spread,
     /// The samples of each round, in the order in which they were taken.
     pub rounds: Vec<Vec<f64>>,
     /// How fast the core ran around each sample, in dependent multiplications a nanosecond; empty if not known.

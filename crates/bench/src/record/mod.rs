@@ -8,7 +8,7 @@ mod spec;
 
 pub use conditions::Conditions;
 pub use file::{RecordError, read, read_str, write};
-pub use metric::{BenchmarkMetric, MetricStatistics, Outliers, Tags};
+pub use metric::{BenchmarkMetric, MetricStatistics, Outliers, Spread, Tags};
 pub use run::{BenchmarkRunResult, BenchmarkSuiteRun, Verdict};
 pub use spec::{BenchmarkComponent, BenchmarkId, BenchmarkKind, BenchmarkSpec, ParamValue, Params};
 

@@ -15,9 +15,9 @@ pub use bootstrap::{RESAMPLES, median_interval, rounds_interval};
 pub use interval::{Interval, order_interval};
 pub use median_error::median_standard_error;
 pub use outliers::Outliers;
-pub use quantile::{mad, mean, median, quantile};
+pub use quantile::{geometric_mean, mad, mean, median, quantile};
 pub use ratio::{LogRatio, NoRatio};
-pub use summary::{CONFIDENCE, Summary};
+pub use summary::{CONFIDENCE, Spread, Summary};
 
 #[cfg(test)]
 mod simulation;

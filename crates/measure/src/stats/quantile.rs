@@ -62,6 +62,15 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     Some(values.iter().map(|value| value / count).sum())
 }
 
+/// The geometric mean, which is the one for ratios. `None` if there are no values or one is not positive.
+#[must_use]
+pub fn geometric_mean(values: &[f64]) -> Option<f64> {
+    if values.iter().any(|&value| value <= 0.0) {
+        return None;
+    }
+    mean(&values.iter().map(|value| value.ln()).collect::<Vec<_>>()).map(f64::exp)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +85,7 @@ mod tests {
         assert_eq!(quantile(&values, 1.0), Some(10.0));
         assert_eq!(mad(&values), Some(3.0));
         assert_eq!(mean(&values), Some(5.25));
+        assert!((geometric_mean(&[0.5, 2.0, 8.0]).unwrap() - 2.0).abs() < 1e-12);
     }
 
     #[test]
@@ -92,6 +102,9 @@ mod tests {
     fn odd_data_is_none_or_itself() {
         assert_eq!(median(&[]), None);
         assert_eq!(mean(&[]), None);
+        assert_eq!(geometric_mean(&[]), None);
+        assert_eq!(geometric_mean(&[1.0, 0.0]), None);
+        assert_eq!(geometric_mean(&[1.0, f64::NAN]), None);
         assert_eq!(median(&[1.0, f64::NAN]), None);
         assert_eq!(mad(&[f64::INFINITY]), None);
         assert_eq!(quantile(&[1.0], 1.5), None);

@@ -1,15 +1,24 @@
-//! What a record says about the samples behind a number.
+//! What a record says about the samples behind a figure.
+
+use serde::{Deserialize, Serialize};
 
 use super::{Outliers, mad, mean, median, rounds_interval};
 
 /// The confidence level of every interval that is written down.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Samples in rounds, a round being a fresh process, boiled down.
+/// Samples in rounds, a round being a fresh process: their central value and their spread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     /// The median of the rounds' medians.
     pub value: f64,
+    /// How the samples lie around it.
+    pub spread: Spread,
+}
+
+/// How samples lie around their central value.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
     /// Samples over all rounds.
     pub sample_count: usize,
     /// Rounds that have samples.
@@ -22,11 +31,11 @@ pub struct Summary {
     pub min: f64,
     /// The largest sample.
     pub max: f64,
-    /// Lower end of the interval of `value`.
+    /// Lower end of the bootstrap confidence interval of the central value.
     pub ci_low: f64,
-    /// Upper end of the interval of `value`.
+    /// Upper end of that interval.
     pub ci_high: f64,
-    /// The interval's confidence level.
+    /// The interval's confidence level, such as 0.95.
     pub confidence: f64,
     /// Samples far from the rest; they stay in every figure above.
     pub outliers: Outliers,
@@ -39,8 +48,7 @@ impl Summary {
         let all = rounds.concat();
         let medians: Vec<f64> = rounds.iter().filter_map(|round| median(round)).collect();
         let interval = rounds_interval(rounds, CONFIDENCE)?;
-        Some(Self {
-            value: median(&medians)?,
+        let spread = Spread {
             sample_count: all.len(),
             round_count: medians.len(),
             mean: mean(&all)?,
@@ -51,7 +59,8 @@ impl Summary {
             ci_high: interval.high,
             confidence: CONFIDENCE,
             outliers: Outliers::of(&all),
-        })
+        };
+        Some(Self { value: median(&medians)?, spread })
     }
 }
 
@@ -63,9 +72,10 @@ mod tests {
     fn the_value_is_the_median_of_the_rounds() {
         let rounds = [vec![1.0, 2.0, 3.0], vec![], vec![10.0; 9], vec![4.0, 5.0, 6.0, 7.0]];
         let summary = Summary::of_rounds(&rounds).unwrap();
-        assert_eq!((summary.value, summary.round_count, summary.sample_count), (5.5, 3, 16));
-        assert_eq!((summary.min, summary.max), (1.0, 10.0));
-        assert!(summary.ci_low <= 5.5 && 5.5 <= summary.ci_high);
+        let Spread { round_count, sample_count, min, max, ci_low, ci_high, .. } = summary.spread;
+        assert_eq!((summary.value, round_count, sample_count), (5.5, 3, 16));
+        assert_eq!((min, max), (1.0, 10.0));
+        assert!(ci_low <= 5.5 && 5.5 <= ci_high);
     }
 
     #[test]
@@ -74,6 +84,7 @@ mod tests {
         assert_eq!(Summary::of_rounds(&[vec![]]), None);
         assert_eq!(Summary::of_rounds(&[vec![1.0], vec![f64::NAN, 2.0]]), None);
         let one = Summary::of_rounds(&[vec![2.0]]).unwrap();
-        assert_eq!((one.value, one.mad, one.ci_low, one.ci_high), (2.0, 0.0, 2.0, 2.0));
+        assert_eq!((one.value, one.spread.mad), (2.0, 0.0));
+        assert_eq!((one.spread.ci_low, one.spread.ci_high), (2.0, 2.0));
     }
 }

@@ -1,6 +1,6 @@
 //! A run as comma-separated values.
 
-use warpforge_bench::record::BenchmarkSuiteRun;
+use warpforge_bench::record::{BenchmarkSuiteRun, Spread};
 
 use super::verdict;
 use crate::RenderError;
@@ -34,10 +34,8 @@ pub fn csv(run: &BenchmarkSuiteRun) -> Result<String, RenderError> {
     writer.write_record(HEADER).map_err(failed)?;
     for result in &run.benchmarks {
         for metric in &result.metrics {
-            let statistics = metric.statistics.as_ref();
-            let number = |get: fn(&warpforge_bench::record::MetricStatistics) -> f64| {
-                statistics.map(|s| get(s).to_string()).unwrap_or_default()
-            };
+            let spread = metric.statistics.as_ref().map(|statistics| statistics.spread);
+            let number = |get: fn(Spread) -> f64| spread.map(|s| get(s).to_string()).unwrap_or_default();
             let tags = metric.tags.iter().flatten().map(|(name, value)| format!("{name}={value}"));
             let record: [String; HEADER.len()] = [
                 result.spec.id.suite.clone(),
@@ -53,8 +51,8 @@ pub fn csv(run: &BenchmarkSuiteRun) -> Result<String, RenderError> {
                 number(|s| s.mad),
                 number(|s| s.min),
                 number(|s| s.max),
-                statistics.map(|s| s.sample_count.to_string()).unwrap_or_default(),
-                statistics.map(|s| s.round_count.to_string()).unwrap_or_default(),
+                spread.map(|s| s.sample_count.to_string()).unwrap_or_default(),
+                spread.map(|s| s.round_count.to_string()).unwrap_or_default(),
                 verdict(result),
             ];
             writer.write_record(record).map_err(failed)?;

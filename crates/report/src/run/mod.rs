@@ -30,8 +30,10 @@ pub fn table(run: &BenchmarkSuiteRun) -> Table {
                 id.clone(),
                 label(metric),
                 with_unit(metric.value, &metric.unit),
-                statistics.map(|s| interval(s.ci_low, s.ci_high)).unwrap_or_default(),
-                statistics.map(|s| format!("{} in {}", s.sample_count, s.round_count)).unwrap_or_default(),
+                statistics.map(|s| interval(s.spread.ci_low, s.spread.ci_high)).unwrap_or_default(),
+                statistics
+                    .map(|s| format!("{} in {}", s.spread.sample_count, s.spread.round_count))
+                    .unwrap_or_default(),
                 verdict(result),
             ];
             table.row(style(result), cells);

@@ -116,7 +116,10 @@ fn value(metric: &BenchmarkMetric) -> String {
     let number = significant(metric.value, 4);
     match &metric.statistics {
         Some(s) if metric.value != 0.0 => {
-            format!("{number} ±{:.1} %", (s.ci_high - s.ci_low) / 2.0 / metric.value.abs() * 100.0)
+            format!(
+                "{number} ±{:.1} %",
+                (s.spread.ci_high - s.spread.ci_low) / 2.0 / metric.value.abs() * 100.0
+            )
         }
         _ => number,
     }

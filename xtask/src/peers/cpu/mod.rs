@@ -8,10 +8,10 @@ mod memory;
 mod ours;
 mod parts;
 mod peer;
+mod plot;
 mod roofline;
 mod scaling;
 mod stats;
-mod svg;
 mod tables;
 
 use std::path::PathBuf;

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::Stage;
 use super::contest::{Outcome, hold};
 use super::peer::Peer;
+use super::plot::{Line, Panel, picture};
 use super::stats::figure;
-use super::svg::{Line, Panel, picture};
 
 const LENGTHS: [usize; 6] = [64, 128, 256, 512, 1024, 2048];
 const BATCHES: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];

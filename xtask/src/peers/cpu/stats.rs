@@ -1,21 +1,10 @@
-//! Medians and means.
+//! Figures of a table.
 
-/// The middle of some values; the mean of the two in the middle of an even number. None gives NaN.
+use warpforge_measure::stats;
+
+/// The median of some values; of none, NaN.
 pub(super) fn median(values: &[f64]) -> f64 {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match (values.get(middle), values.len() % 2) {
-        (Some(value), 1) => *value,
-        (Some(value), _) => (values[middle - 1] + value) / 2.0,
-        (None, _) => f64::NAN,
-    }
-}
-
-/// The geometric mean of ratios, if there are any.
-pub(super) fn geometric_mean(ratios: &[f64]) -> Option<f64> {
-    let sum: f64 = ratios.iter().map(|ratio| ratio.ln()).sum();
-    (!ratios.is_empty()).then(|| (sum / ratios.len() as f64).exp())
+    stats::median(values).unwrap_or(f64::NAN)
 }
 
 /// A number with three digits that count.
@@ -27,15 +16,6 @@ pub(super) fn figure(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_middle_and_the_mean() {
-        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
-        assert!(median(&[]).is_nan());
-        assert!((geometric_mean(&[0.5, 2.0, 8.0]).unwrap() - 2.0).abs() < 1e-12);
-        assert_eq!(geometric_mean(&[]), None);
-    }
 
     #[test]
     fn figures_have_three_digits() {

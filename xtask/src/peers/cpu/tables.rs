@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use warpforge_measure::stats::geometric_mean;
+
 use super::contest::{Outcome, Row};
 use super::roofline::Roof;
-use super::stats::{figure, geometric_mean};
+use super::stats::figure;
 
 /// What is wanted of ratios.
 #[derive(Debug, Clone, Copy)]

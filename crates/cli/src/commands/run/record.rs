@@ -147,9 +147,9 @@ impl Record {
         self.runs = times.len();
         if let Some(summary) = stats::Summary::of_rounds(std::slice::from_ref(&self.times_ms)) {
             self.median_ms = Some(summary.value);
-            self.min_ms = Some(summary.min);
-            self.max_ms = Some(summary.max);
-            self.mean_ms = Some(summary.mean);
+            self.min_ms = Some(summary.spread.min);
+            self.max_ms = Some(summary.spread.max);
+            self.mean_ms = Some(summary.spread.mean);
         }
         self
     }

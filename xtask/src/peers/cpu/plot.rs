@@ -1,6 +1,6 @@
 //! Lines over logarithmic axes, as an SVG picture.
 
-use std::fmt::Write as _;
+use warpforge_svg::{Anchor, Document};
 
 use super::stats::figure;
 
@@ -25,22 +25,18 @@ const MARGINS: [f64; 4] = [58.0, 34.0, 14.0, 46.0];
 /// Colours that most people can tell apart, on white and on black.
 const COLOURS: [&str; 4] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7"];
 
+const GRID: &str = "#ddd";
+
 /// The panels side by side.
 pub(super) fn picture(panels: &[Panel<'_>]) -> String {
-    let width = WIDTH * panels.len() as f64;
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {HEIGHT}\" font-family=\"sans-serif\" \
-         font-size=\"11\">\n<rect width=\"{width}\" height=\"{HEIGHT}\" fill=\"white\"/>\n"
-    );
+    let mut picture = Document::new(WIDTH * panels.len() as f64, HEIGHT, 11);
     for (index, panel) in panels.iter().enumerate() {
-        let _ = writeln!(out, "<g transform=\"translate({} 0)\">", WIDTH * index as f64);
-        draw(panel, &mut out);
-        out += "</g>\n";
+        picture.translated((WIDTH * index as f64, 0.0), |picture| draw(panel, picture));
     }
-    out + "</svg>\n"
+    picture.finish()
 }
 
-/// From numbers to places: each doubling is as wide as the next.
+/// A logarithmic axis: from values to coordinates.
 struct Scale {
     low: f64,
     high: f64,
@@ -69,7 +65,7 @@ impl Scale {
     }
 }
 
-fn draw(panel: &Panel<'_>, out: &mut String) {
+fn draw(panel: &Panel<'_>, picture: &mut Document) {
     let [left, top, right, bottom] = MARGINS;
     let (right, bottom) = (WIDTH - right, HEIGHT - bottom);
     let points = || panel.lines.iter().flat_map(|line| &line.points);
@@ -79,61 +75,33 @@ fn draw(panel: &Panel<'_>, out: &mut String) {
     let across = Scale::around(points().map(|point| point.0), 2.0, left, right);
     let up = Scale::around(points().map(|point| point.1), 10.0, bottom, top);
     let middle = f64::midpoint(left, right);
-    let mut text = |x: f64, y: f64, anchor: &str, words: &str| {
-        let _ = writeln!(
-            out,
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
-            escape(words)
-        );
-    };
-    text(middle, 18.0, "middle", panel.title);
-    text(middle, HEIGHT - 10.0, "middle", panel.across);
-    text(left, top - 6.0, "end", panel.up);
+    picture.text((middle, 18.0), Anchor::Middle, panel.title);
+    picture.text((middle, HEIGHT - 10.0), Anchor::Middle, panel.across);
+    picture.text((left, top - 6.0), Anchor::End, panel.up);
     for tick in across.ticks(2.0) {
-        text(across.place(tick), bottom + 16.0, "middle", &tick.to_string());
+        let x = across.place(tick);
+        picture.text((x, bottom + 16.0), Anchor::Middle, &tick.to_string());
+        picture.line((x, bottom), (x, top), GRID, 0.6);
     }
     for tick in up.ticks(10.0) {
-        text(
-            left - 6.0,
-            up.place(tick) + 4.0,
-            "end",
-            &if tick >= 1.0 { tick.to_string() } else { figure(tick) },
-        );
-    }
-    for (index, line) in panel.lines.iter().enumerate() {
-        text(left + 36.0, top + 14.0 + 15.0 * index as f64, "start", &line.name);
-    }
-    let mut stroke = |from: (f64, f64), to: (f64, f64), colour: &str, width: f64| {
-        let _ = writeln!(
-            out,
-            "<path d=\"M{:.1} {:.1}L{:.1} {:.1}\" stroke=\"{colour}\" stroke-width=\"{width}\"/>",
-            from.0, from.1, to.0, to.1
-        );
-    };
-    for tick in across.ticks(2.0) {
-        stroke((across.place(tick), bottom), (across.place(tick), top), "#ddd", 0.6);
-    }
-    for tick in up.ticks(10.0) {
-        stroke((left, up.place(tick)), (right, up.place(tick)), "#ddd", 0.6);
+        let y = up.place(tick);
+        let label = if tick >= 1.0 { tick.to_string() } else { figure(tick) };
+        picture.text((left - 6.0, y + 4.0), Anchor::End, &label);
+        picture.line((left, y), (right, y), GRID, 0.6);
     }
     for (index, (line, colour)) in panel.lines.iter().zip(COLOURS.iter().cycle()).enumerate() {
         let key = top + 10.0 + 15.0 * index as f64;
-        stroke((left + 8.0, key), (left + 30.0, key), colour, 2.0);
-        for pair in line.points.windows(2) {
-            let place = |point: (f64, f64)| (across.place(point.0), up.place(point.1));
-            stroke(place(pair[0]), place(pair[1]), colour, 1.8);
+        picture.line((left + 8.0, key), (left + 30.0, key), colour, 2.0);
+        picture.text((left + 36.0, key + 4.0), Anchor::Start, &line.name);
+        let places: Vec<_> =
+            line.points.iter().map(|point| (across.place(point.0), up.place(point.1))).collect();
+        for pair in places.windows(2) {
+            picture.line(pair[0], pair[1], colour, 1.8);
+        }
+        for place in places {
+            picture.circle(place, 2.6, colour);
         }
     }
-    for (line, colour) in panel.lines.iter().zip(COLOURS.iter().cycle()) {
-        for point in &line.points {
-            let (x, y) = (across.place(point.0), up.place(point.1));
-            let _ = writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.6\" fill=\"{colour}\"/>");
-        }
-    }
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]
