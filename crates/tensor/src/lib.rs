@@ -8,6 +8,7 @@ mod blob;
 mod buffer;
 pub mod compare;
 pub mod element;
+pub mod elementwise;
 mod error;
 pub mod io;
 pub mod layout;

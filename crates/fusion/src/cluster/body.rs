@@ -1,7 +1,7 @@
 //! The loop of a cluster: what is computed at every index of a domain.
 
-use warpforge_ir::OpKind;
 use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Tensor};
 
 use super::Operand;
@@ -47,7 +47,7 @@ pub enum BodyOp {
     /// offset + Σ index · stride.
     Iota(View),
     /// An operation.
-    Elementwise(OpKind),
+    Elementwise(Function),
     /// A comparison.
     Compare(ComparisonDirection, ComparisonType),
     /// Folds over all reduced dimensions.

@@ -6,7 +6,6 @@ use super::State;
 use super::body::{Body, BodyOp, BodyStep, Load};
 use crate::graph::{Graph, Node, NodeId, Op, inverse};
 use crate::view::{LayoutOp, View, dense_strides};
-use warpforge_ir::OpKind;
 
 /// Most nodes that a loop computes.
 const MOST_NODES: usize = 160;
@@ -241,25 +240,11 @@ fn path_below(axes: &[usize], source: &Node, dims: &[usize], rows: &[usize], col
 
 /// Whether computing it again costs much more than reading it.
 fn is_costly(op: &Op) -> bool {
-    use OpKind::*;
-    !matches!(
-        op,
-        Op::Compare(..)
-            | Op::Elementwise(
-                Abs | Add
-                    | And
-                    | Convert
-                    | Maximum
-                    | Minimum
-                    | Multiply
-                    | Negate
-                    | Not
-                    | Or
-                    | Select
-                    | Subtract
-                    | Xor
-            )
-    )
+    match op {
+        Op::Compare(..) => false,
+        Op::Elementwise(function) => !function.is_cheap(),
+        _ => true,
+    }
 }
 
 struct Lowering<'a, 's, 'g> {

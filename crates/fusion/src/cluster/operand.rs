@@ -1,7 +1,7 @@
 //! Operands in memory, seen through the layouts that lead to them.
 
-use warpforge_ir::OpKind;
 use warpforge_tensor::ElementType;
+use warpforge_tensor::elementwise::Function;
 
 use super::State;
 use crate::graph::{Dot, NodeId, Op};
@@ -53,7 +53,7 @@ impl State<'_> {
     /// reads it. Constants are converted while they are packed.
     fn before_conversion(&self, id: NodeId) -> Option<NodeId> {
         let (graph, node) = (self.graph, self.graph.node(id));
-        let (Op::Elementwise(OpKind::Convert), &[wide]) = (&node.op, node.inputs.as_slice()) else {
+        let (Op::Elementwise(Function::Convert), &[wide]) = (&node.op, node.inputs.as_slice()) else {
             return None;
         };
         let from = graph.node(wide);

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use warpforge_ir::OpId;
 use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
-use warpforge_ir::{OpId, OpKind};
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 
 use super::evaluate::evaluate;
@@ -123,10 +124,10 @@ impl Builder {
     }
 
     /// An operation on each element of nodes of one shape; the result has the element type of the last.
-    pub fn map(&mut self, kind: OpKind, inputs: Vec<NodeId>) -> NodeId {
+    pub fn map(&mut self, function: Function, inputs: Vec<NodeId>) -> NodeId {
         let last = self.node(inputs[inputs.len() - 1]);
         let (element, dims) = (last.element, last.dims.clone());
-        self.add(Op::Elementwise(kind), inputs, element, dims)
+        self.add(Op::Elementwise(function), inputs, element, dims)
     }
 
     /// A node in other dimensions.
@@ -237,17 +238,17 @@ impl Builder {
                 .then_some(())
         };
         match kind {
-            OpKind::Convert if self.node(inputs[0]).element == element => Some(inputs[0]),
-            OpKind::Multiply if is(1, 1.0) => Some(inputs[0]),
-            OpKind::Multiply if is(0, 1.0) => Some(inputs[1]),
-            OpKind::Divide if is(1, 1.0) => Some(inputs[0]),
+            Function::Convert if self.node(inputs[0]).element == element => Some(inputs[0]),
+            Function::Multiply if is(1, 1.0) => Some(inputs[0]),
+            Function::Multiply if is(0, 1.0) => Some(inputs[1]),
+            Function::Divide if is(1, 1.0) => Some(inputs[0]),
             // Adding -0 changes nothing; adding +0 turns -0 into +0, and is kept.
-            OpKind::And if truth(0, true).is_some() => Some(inputs[1]),
-            OpKind::And if truth(1, true).is_some() => Some(inputs[0]),
-            OpKind::Or if truth(0, false).is_some() => Some(inputs[1]),
-            OpKind::Or if truth(1, false).is_some() => Some(inputs[0]),
-            OpKind::Select if truth(0, true).is_some() => Some(inputs[1]),
-            OpKind::Select if truth(0, false).is_some() => Some(inputs[2]),
+            Function::And if truth(0, true).is_some() => Some(inputs[1]),
+            Function::And if truth(1, true).is_some() => Some(inputs[0]),
+            Function::Or if truth(0, false).is_some() => Some(inputs[1]),
+            Function::Or if truth(1, false).is_some() => Some(inputs[0]),
+            Function::Select if truth(0, true).is_some() => Some(inputs[1]),
+            Function::Select if truth(0, false).is_some() => Some(inputs[2]),
             _ => None,
         }
     }

@@ -26,7 +26,9 @@ pub(super) fn evaluate(op: &Op, inputs: &[Tensor], element: ElementType, dims: &
             attrs.set("iota_dimension", Attribute::i64(*dimension as i64));
             single(OpKind::Iota, attrs, inputs, element, dims)
         }
-        Op::Elementwise(kind) => single(*kind, Dict::new(), inputs, element, dims),
+        Op::Elementwise(function) => {
+            single(OpKind::from_name(function.op_name()?)?, Dict::new(), inputs, element, dims)
+        }
         Op::Compare(direction, order) => {
             let mut attrs = Dict::new();
             attrs.set("comparison_direction", Attribute::enumeration(*direction));

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use warpforge_ir::OpKind;
 use warpforge_ir::attr::{ComparisonDirection, ComparisonType, GatherDims, ScatterDims};
 use warpforge_ir::slice::Slice;
 use warpforge_tensor::Tensor;
+use warpforge_tensor::elementwise::Function;
 
 use crate::view::LayoutOp;
 
@@ -27,16 +27,16 @@ pub enum ReduceKind {
 }
 
 impl ReduceKind {
-    /// The operation of two elements.
+    /// The function of two elements.
     #[must_use]
-    pub fn kind(self) -> OpKind {
+    pub fn function(self) -> Function {
         match self {
-            ReduceKind::Add => OpKind::Add,
-            ReduceKind::Multiply => OpKind::Multiply,
-            ReduceKind::Max => OpKind::Maximum,
-            ReduceKind::Min => OpKind::Minimum,
-            ReduceKind::And => OpKind::And,
-            ReduceKind::Or => OpKind::Or,
+            ReduceKind::Add => Function::Add,
+            ReduceKind::Multiply => Function::Multiply,
+            ReduceKind::Max => Function::Maximum,
+            ReduceKind::Min => Function::Minimum,
+            ReduceKind::And => Function::And,
+            ReduceKind::Or => Function::Or,
         }
     }
 }
@@ -148,7 +148,7 @@ pub enum Op {
     /// Known when compiling: a weight or a constant.
     Constant(Tensor),
     /// An operation on each element. All inputs have the sizes of the result.
-    Elementwise(OpKind),
+    Elementwise(Function),
     /// A comparison of each element.
     Compare(ComparisonDirection, ComparisonType),
     /// The index along a dimension.
@@ -190,7 +190,7 @@ impl Op {
         match self {
             Op::Argument(at) => format!("argument {at}"),
             Op::Constant(_) => "constant".to_owned(),
-            Op::Elementwise(kind) => short(kind.name()),
+            Op::Elementwise(function) => function.name().to_owned(),
             Op::Compare(direction, _) => format!("compare {direction:?}").to_lowercase(),
             Op::Iota(_) => "iota".to_owned(),
             Op::Layout(LayoutOp::Transpose(_)) => "transpose".to_owned(),
@@ -200,10 +200,10 @@ impl Op {
             Op::Layout(LayoutOp::Reverse(_)) => "reverse".to_owned(),
             Op::Pad { .. } => "pad".to_owned(),
             Op::Concat(_) => "concatenate".to_owned(),
-            Op::Reduce(kind, _) => format!("reduce {}", short(kind.kind().name())),
+            Op::Reduce(kind, _) => format!("reduce {}", kind.function().name()),
             Op::Dot(_) => "dot".to_owned(),
             Op::Conv(_) => "convolution".to_owned(),
-            Op::ReduceWindow(kind, ..) => format!("reduce_window {}", short(kind.kind().name())),
+            Op::ReduceWindow(kind, ..) => format!("reduce_window {}", kind.function().name()),
             Op::Gather(..) => "gather".to_owned(),
             Op::Opaque(part) => short(&part.name),
             Op::Result(at) => format!("result {at}"),

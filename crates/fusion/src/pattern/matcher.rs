@@ -1,7 +1,7 @@
 //! A graph seen through what does not matter to an pattern: layouts, and conversions between floats.
 
-use warpforge_ir::OpKind;
 use warpforge_tensor::Scalar;
+use warpforge_tensor::elementwise::Function;
 
 use crate::graph::{Graph, NodeId, Op, ReduceKind};
 use crate::view::LayoutOp;
@@ -21,7 +21,7 @@ impl Matcher<'_> {
                 Op::Layout(LayoutOp::Transpose(_) | LayoutOp::Reshape(_) | LayoutOp::Broadcast { .. }) => {
                     true
                 }
-                Op::Elementwise(OpKind::Convert) => {
+                Op::Elementwise(Function::Convert) => {
                     node.element.is_float() && self.graph.node(node.inputs[0]).element.is_float()
                 }
                 _ => false,
@@ -33,8 +33,13 @@ impl Matcher<'_> {
         }
     }
 
+    /// Whether a node is a function.
+    pub(super) fn is(self, id: NodeId, function: Function) -> bool {
+        matches!(self.graph.node(id).op, Op::Elementwise(of) if of == function)
+    }
+
     /// The operands of an operation of a kind, seen through.
-    pub(super) fn apart<const N: usize>(self, id: NodeId, kind: OpKind) -> Option<[NodeId; N]> {
+    pub(super) fn apart<const N: usize>(self, id: NodeId, kind: Function) -> Option<[NodeId; N]> {
         let node = self.graph.node(self.through(id));
         if !matches!(node.op, Op::Elementwise(of) if of == kind) {
             return None;
@@ -44,12 +49,12 @@ impl Matcher<'_> {
     }
 
     /// The two operands of an operation for which their order does not matter, in both orders.
-    pub(super) fn both_orders(self, id: NodeId, kind: OpKind) -> Option<[[NodeId; 2]; 2]> {
+    pub(super) fn both_orders(self, id: NodeId, kind: Function) -> Option<[[NodeId; 2]; 2]> {
         self.apart(id, kind).map(|[one, other]| [[one, other], [other, one]])
     }
 
     /// The operand of an operation whose other operand is the same number everywhere, and the number.
-    pub(super) fn with_number(self, id: NodeId, kind: OpKind) -> Option<(NodeId, f64)> {
+    pub(super) fn with_number(self, id: NodeId, kind: Function) -> Option<(NodeId, f64)> {
         let orders = self.both_orders(id, kind)?;
         orders.into_iter().find_map(|[value, number]| Some((value, self.number(number)?)))
     }
@@ -78,20 +83,20 @@ impl Matcher<'_> {
 
     /// What a mean is of, and whether over the last dimension among others.
     pub(super) fn mean_of(self, id: NodeId) -> Option<(NodeId, bool)> {
-        let divided = self.apart(id, OpKind::Divide).filter(|&[_, count]| self.number(count).is_some());
+        let divided = self.apart(id, Function::Divide).filter(|&[_, count]| self.number(count).is_some());
         let sum = match divided {
             Some([sum, _]) => sum,
-            None => self.with_number(id, OpKind::Multiply)?.0,
+            None => self.with_number(id, Function::Multiply)?.0,
         };
         self.reduction_of(sum, ReduceKind::Add)
     }
 
     /// What a square is of.
     pub(super) fn square_of(self, id: NodeId) -> Option<NodeId> {
-        if let Some([one, other]) = self.apart(id, OpKind::Multiply) {
+        if let Some([one, other]) = self.apart(id, Function::Multiply) {
             return (one == other).then_some(one);
         }
-        let [base, exponent] = self.apart(id, OpKind::Power)?;
+        let [base, exponent] = self.apart(id, Function::Power)?;
         (self.number(exponent) == Some(2.0)).then_some(base)
     }
 

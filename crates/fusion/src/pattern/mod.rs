@@ -5,7 +5,7 @@
 mod matcher;
 
 use matcher::Matcher;
-use warpforge_ir::OpKind;
+use warpforge_tensor::elementwise::Function;
 
 use crate::graph::{Graph, NodeId, ReduceKind};
 
@@ -47,26 +47,26 @@ pub fn patterns(graph: &Graph) -> Vec<Pattern> {
 
 /// exp(x - max x) / Σ exp(x - max x)
 fn softmax(m: Matcher<'_>, id: NodeId) -> bool {
-    let Some([weights, total]) = m.apart(id, OpKind::Divide) else { return false };
-    let Some([shifted]) = m.apart(weights, OpKind::Exponential) else { return false };
+    let Some([weights, total]) = m.apart(id, Function::Divide) else { return false };
+    let Some([shifted]) = m.apart(weights, Function::Exponential) else { return false };
     m.sum_of(total) == Some(weights) && less_maximum(m, shifted)
 }
 
 /// y - log Σ exp y, where y = x - max x
 fn log_softmax(m: Matcher<'_>, id: NodeId) -> bool {
-    let Some([shifted, total]) = m.apart(id, OpKind::Subtract) else { return false };
+    let Some([shifted, total]) = m.apart(id, Function::Subtract) else { return false };
     let exponential = m
-        .apart(total, OpKind::Log)
+        .apart(total, Function::Log)
         .and_then(|[total]| m.sum_of(total))
-        .and_then(|summed| m.apart(summed, OpKind::Exponential));
+        .and_then(|summed| m.apart(summed, Function::Exponential));
     exponential == Some([shifted]) && less_maximum(m, shifted)
 }
 
 /// x - max x
 fn less_maximum(m: Matcher<'_>, id: NodeId) -> bool {
-    let Some([value, maximum]) = m.apart(id, OpKind::Subtract) else { return false };
+    let Some([value, maximum]) = m.apart(id, Function::Subtract) else { return false };
     // A row of nothing but -inf is guarded against by a comparison around its maximum.
-    let guarded = m.apart(maximum, OpKind::Select).map_or(maximum, |[_, yes, no]| {
+    let guarded = m.apart(maximum, Function::Select).map_or(maximum, |[_, yes, no]| {
         if m.reduction_of(yes, ReduceKind::Max).is_some() { yes } else { no }
     });
     m.reduction_of(guarded, ReduceKind::Max).is_some_and(|(folded, _)| folded == value)
@@ -89,57 +89,59 @@ fn rms_norm(m: Matcher<'_>, id: NodeId) -> bool {
 
 /// What is divided by the root of the mean of its own squares, and whether the mean is over the last dimension.
 fn normalised(m: Matcher<'_>, id: NodeId) -> Option<(NodeId, bool)> {
-    let scaled = m.both_orders(id, OpKind::Multiply).into_iter().flatten();
-    let scaled = scaled.filter_map(|[value, scale]| Some((value, m.apart::<1>(scale, OpKind::Rsqrt)?[0])));
-    let divided = m.apart(id, OpKind::Divide).into_iter();
-    let divided = divided.filter_map(|[value, root]| Some((value, m.apart::<1>(root, OpKind::Sqrt)?[0])));
+    let scaled = m.both_orders(id, Function::Multiply).into_iter().flatten();
+    let scaled = scaled.filter_map(|[value, scale]| Some((value, m.apart::<1>(scale, Function::Rsqrt)?[0])));
+    let divided = m.apart(id, Function::Divide).into_iter();
+    let divided = divided.filter_map(|[value, root]| Some((value, m.apart::<1>(root, Function::Sqrt)?[0])));
     scaled.chain(divided).find_map(|(value, shifted)| {
-        let mean = m.with_number(shifted, OpKind::Add).map_or(shifted, |(mean, _)| mean);
+        let mean = m.with_number(shifted, Function::Add).map_or(shifted, |(mean, _)| mean);
         let (squares, last) = m.mean_of(mean)?;
         (m.square_of(squares)? == value).then_some((value, last))
     })
 }
 
 fn less_mean(m: Matcher<'_>, id: NodeId) -> bool {
-    let Some([value, mean]) = m.apart(id, OpKind::Subtract) else { return false };
+    let Some([value, mean]) = m.apart(id, Function::Subtract) else { return false };
     m.mean_of(mean).is_some_and(|(summed, _)| summed == value)
 }
 
 /// x / 2 · (1 + erf(x / √2)), the factors in any order
 fn gelu(m: Matcher<'_>, id: NodeId) -> bool {
-    gate_of(m, id, |gate| {
-        let [scaled] = m.apart(gate, OpKind::ChloErf)?;
-        let (value, factor) = m.with_number(scaled, OpKind::Multiply)?;
-        near(factor, std::f64::consts::FRAC_1_SQRT_2).then_some(value)
-    })
+    m.is(id, Function::Gelu)
+        || gate_of(m, id, |gate| {
+            let [scaled] = m.apart(gate, Function::Erf)?;
+            let (value, factor) = m.with_number(scaled, Function::Multiply)?;
+            near(factor, std::f64::consts::FRAC_1_SQRT_2).then_some(value)
+        })
 }
 
 /// x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))
 fn gelu_tanh(m: Matcher<'_>, id: NodeId) -> bool {
-    gate_of(m, id, |gate| {
-        let [inner] = m.apart(gate, OpKind::Tanh)?;
-        let (sum, factor) = m.with_number(inner, OpKind::Multiply)?;
-        if !near(factor, (2.0 / std::f64::consts::PI).sqrt()) {
-            return None;
-        }
-        m.both_orders(sum, OpKind::Add)?.into_iter().find_map(|[value, cubed]| {
-            let (_, factor) = m.with_number(cubed, OpKind::Multiply)?;
-            near(factor, 0.044_715).then_some(value)
+    m.is(id, Function::GeluTanh)
+        || gate_of(m, id, |gate| {
+            let [inner] = m.apart(gate, Function::Tanh)?;
+            let (sum, factor) = m.with_number(inner, Function::Multiply)?;
+            if !near(factor, (2.0 / std::f64::consts::PI).sqrt()) {
+                return None;
+            }
+            m.both_orders(sum, Function::Add)?.into_iter().find_map(|[value, cubed]| {
+                let (_, factor) = m.with_number(cubed, Function::Multiply)?;
+                near(factor, 0.044_715).then_some(value)
+            })
         })
-    })
 }
 
 /// Whether a node is a value times half of one more than a gate of the same value.
 fn gate_of(m: Matcher<'_>, id: NodeId, gated: impl Fn(NodeId) -> Option<NodeId>) -> bool {
     let opened = |sum: NodeId| {
-        m.with_number(sum, OpKind::Add).filter(|&(_, one)| near(one, 1.0)).map(|(gate, _)| gate)
+        m.with_number(sum, Function::Add).filter(|&(_, one)| near(one, 1.0)).map(|(gate, _)| gate)
     };
     let halved = |id: NodeId| {
-        m.with_number(id, OpKind::Multiply).filter(|&(_, half)| near(half, 0.5)).map(|(of, _)| of)
+        m.with_number(id, Function::Multiply).filter(|&(_, half)| near(half, 0.5)).map(|(of, _)| of)
     };
     // The half belongs to the value, to the gate or to their product.
     let product = halved(id).unwrap_or(id);
-    let Some(orders) = m.both_orders(product, OpKind::Multiply) else { return false };
+    let Some(orders) = m.both_orders(product, Function::Multiply) else { return false };
     orders.into_iter().any(|[value, gate]| {
         let half = usize::from(product != id)
             + usize::from(halved(value).is_some())
@@ -151,23 +153,23 @@ fn gate_of(m: Matcher<'_>, id: NodeId, gated: impl Fn(NodeId) -> Option<NodeId>)
 
 /// x · logistic x
 fn silu(m: Matcher<'_>, id: NodeId) -> bool {
-    let orders = m.both_orders(id, OpKind::Multiply).into_iter().flatten();
-    orders.into_iter().any(|[value, gate]| m.apart(gate, OpKind::Logistic) == Some([value]))
+    let orders = m.both_orders(id, Function::Multiply).into_iter().flatten();
+    orders.into_iter().any(|[value, gate]| m.apart(gate, Function::Logistic) == Some([value]))
 }
 
 /// max(x, 0)
 fn relu(m: Matcher<'_>, id: NodeId) -> bool {
-    m.with_number(id, OpKind::Maximum).is_some_and(|(_, least)| least == 0.0)
+    m.with_number(id, Function::Maximum).is_some_and(|(_, least)| least == 0.0)
 }
 
 /// x · cos + (-x₂, x₁) · sin, where x₁ and x₂ are the halves of x: the halves in the other order, times -1 and 1
 fn rotary(m: Matcher<'_>, id: NodeId) -> bool {
-    let products = |id: NodeId| m.both_orders(id, OpKind::Multiply).into_iter().flatten();
+    let products = |id: NodeId| m.both_orders(id, Function::Multiply).into_iter().flatten();
     let turned = |id: NodeId| {
         let signs = |[_, signs]: &[NodeId; 2]| m.numbers(*signs).is_some_and(|signs| signs == [-1.0, 1.0]);
         products(id).find(signs).and_then(|[reversed, _]| m.reversed(reversed))
     };
-    m.both_orders(id, OpKind::Add).into_iter().flatten().any(|[plain, other]| {
+    m.both_orders(id, Function::Add).into_iter().flatten().any(|[plain, other]| {
         products(other).any(|[candidate, _]| {
             turned(candidate).is_some_and(|value| products(plain).any(|[factor, _]| factor == value))
         })

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use warpforge_ir::OpKind;
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Tensor};
 
 use super::rewrite::{Rewrite, below_layouts};
@@ -137,7 +137,7 @@ impl Narrowing<'_> {
         let narrow = match self.narrow.get(&source) {
             Some(&known) => known,
             None => match (&node.op, node.inputs.as_slice()) {
-                (Op::Elementwise(OpKind::Convert), &[from]) if graph.node(from).element == self.element => {
+                (Op::Elementwise(Function::Convert), &[from]) if graph.node(from).element == self.element => {
                     self.rewrite.moved(from)
                 }
                 _ => self.rewrite.convert(self.rewrite.moved(source), self.element),

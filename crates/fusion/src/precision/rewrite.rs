@@ -1,7 +1,7 @@
 //! A graph made anew node by node, with conversions added. Nodes keep their order, so spans of operations can follow.
 
-use warpforge_ir::OpKind;
 use warpforge_tensor::ElementType;
+use warpforge_tensor::elementwise::Function;
 
 use crate::graph::{Graph, Node, NodeId, Op, OpSpan};
 
@@ -51,7 +51,7 @@ impl<'g> Rewrite<'g> {
     /// A new node converted.
     pub(super) fn convert(&mut self, of: NodeId, element: ElementType) -> NodeId {
         let Node { dims, origin, .. } = self.nodes[of.index()].clone();
-        self.push(Node { op: Op::Elementwise(OpKind::Convert), inputs: vec![of], element, dims, origin })
+        self.push(Node { op: Op::Elementwise(Function::Convert), inputs: vec![of], element, dims, origin })
     }
 
     /// The layouts of old nodes, from the outermost on, applied to a new node.

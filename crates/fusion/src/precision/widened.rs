@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use warpforge_ir::OpKind;
 use warpforge_tensor::ElementType;
+use warpforge_tensor::elementwise::Function;
 
 use super::rewrite::{Rewrite, below_layouts};
 use crate::graph::{Graph, NodeId, Op};
@@ -49,7 +49,7 @@ fn widened_from(graph: &Graph, id: NodeId) -> Option<ElementType> {
     let (source, _) = below_layouts(graph, id);
     let node = graph.node(source);
     let from = graph.node(*node.inputs.first()?).element;
-    let widens = matches!(node.op, Op::Elementwise(OpKind::Convert)) && node.element == ElementType::F32;
+    let widens = matches!(node.op, Op::Elementwise(Function::Convert)) && node.element == ElementType::F32;
     (widens && matches!(from, ElementType::BF16 | ElementType::F16)).then_some(from)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use warpforge_ir::OpKind;
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Tensor};
 
 use super::Rewrite;
@@ -57,11 +57,11 @@ impl Pass<'_> {
                 self.make_inputs(id);
                 Some(Affine { conv: id, scale: None, shift: None })
             }
-            Op::Elementwise(kind @ (OpKind::Add | OpKind::Subtract | OpKind::Multiply)) => {
+            Op::Elementwise(kind @ (Function::Add | Function::Subtract | Function::Multiply)) => {
                 let &[a, b] = node.inputs.as_slice() else { return None };
                 let (inner, vector) = match (self.pending.get(&a), self.pending.get(&b)) {
                     (Some(affine), None) => (*affine, b),
-                    (None, Some(affine)) if *kind != OpKind::Subtract => (*affine, a),
+                    (None, Some(affine)) if *kind != Function::Subtract => (*affine, a),
                     _ => return None,
                 };
                 let vector = self.vector(vector, node.dims.len(), *node.dims.last()?)?;
@@ -70,17 +70,17 @@ impl Pass<'_> {
                 let b = &mut self.rewrite.builder;
                 b.origin = node.origin;
                 let times = |b: &mut crate::graph::Builder, value: Option<NodeId>| {
-                    value.map(|value| b.map(OpKind::Multiply, vec![value, vector]))
+                    value.map(|value| b.map(Function::Multiply, vec![value, vector]))
                 };
                 Some(match kind {
-                    OpKind::Multiply => Affine {
+                    Function::Multiply => Affine {
                         conv: inner.conv,
                         scale: Some(times(b, inner.scale).unwrap_or(vector)),
                         shift: times(b, inner.shift),
                     },
                     _ => {
                         let sum = match (kind, inner.shift) {
-                            (OpKind::Subtract, None) => b.map(OpKind::Negate, vec![vector]),
+                            (Function::Subtract, None) => b.map(Function::Negate, vec![vector]),
                             (_, None) => vector,
                             (kind, Some(shift)) => b.map(*kind, vec![shift, vector]),
                         };
@@ -146,11 +146,11 @@ impl Pass<'_> {
         let last = node.dims.len() - 1;
         if let (None, Some(scale)) = (scaled, affine.scale) {
             let scale = b.broadcast(scale, node.dims.clone(), &[last]);
-            result = b.map(OpKind::Multiply, vec![result, scale]);
+            result = b.map(Function::Multiply, vec![result, scale]);
         }
         if let Some(shift) = affine.shift {
             let shift = b.broadcast(shift, node.dims.clone(), &[last]);
-            result = b.map(OpKind::Add, vec![result, shift]);
+            result = b.map(Function::Add, vec![result, shift]);
         }
         result
     }

@@ -1,16 +1,19 @@
 //! Changes to a whole graph that need to know who uses what.
 
 mod batch_norm;
+mod gelu;
 mod rotary;
 
 use std::collections::HashMap;
 
-use crate::graph::{Builder, Graph, Node, NodeId};
+use warpforge_tensor::elementwise::Function;
+
+use crate::graph::{Builder, Graph, Node, NodeId, Op};
 
 /// The graph in its best form.
 #[must_use]
 pub fn simplify(graph: &Graph) -> Graph {
-    rotary::canonicalise(&batch_norm::fold_into_weights(graph))
+    gelu::join(&rotary::canonicalise(&batch_norm::fold_into_weights(graph)))
 }
 
 /// A graph made anew from another, node by node.
@@ -33,6 +36,15 @@ impl<'g> Rewrite<'g> {
         let new = self.builder.add(op, inputs, element, dims);
         self.made.insert(id, new);
         new
+    }
+
+    /// A function of nodes of the old graph in a node's place.
+    fn elementwise(&mut self, id: NodeId, function: Function, operands: &[NodeId]) {
+        let Node { element, dims, origin, .. } = self.old.node(id).clone();
+        let inputs = operands.iter().map(|operand| self.made[operand]).collect();
+        self.builder.origin = origin;
+        let new = self.builder.add(Op::Elementwise(function), inputs, element, dims);
+        self.made.insert(id, new);
     }
 
     fn finish(self) -> Graph {

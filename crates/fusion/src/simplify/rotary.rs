@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use warpforge_ir::OpKind;
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 
 use super::Rewrite;
@@ -65,7 +65,7 @@ pub(super) fn canonicalise(graph: &Graph) -> Graph {
 fn converted(rewrite: &mut Rewrite<'_>, id: NodeId, halved: &HashMap<NodeId, NodeId>) -> Option<NodeId> {
     let node = rewrite.old.node(id);
     let sum = *halved.get(node.inputs.first()?)?;
-    let is_conversion = matches!(node.op, Op::Elementwise(OpKind::Convert)) && node.element.is_float();
+    let is_conversion = matches!(node.op, Op::Elementwise(Function::Convert)) && node.element.is_float();
     rewrite.builder.origin = node.origin;
     is_conversion.then(|| convert(&mut rewrite.builder, sum, &[node.element]))
 }
@@ -73,7 +73,7 @@ fn converted(rewrite: &mut Rewrite<'_>, id: NodeId, halved: &HashMap<NodeId, Nod
 fn convert(b: &mut Builder, id: NodeId, types: &[ElementType]) -> NodeId {
     types.iter().fold(id, |id, &element| {
         let dims = b.node(id).dims.clone();
-        b.add(Op::Elementwise(OpKind::Convert), vec![id], element, dims)
+        b.add(Op::Elementwise(Function::Convert), vec![id], element, dims)
     })
 }
 
@@ -91,7 +91,7 @@ impl Shown {
             match &node.op {
                 _ if Some(id) == base => break,
                 Op::Layout(step) => steps.push(step.clone()),
-                Op::Elementwise(OpKind::Convert)
+                Op::Elementwise(Function::Convert)
                     if node.element.is_float() && graph.node(node.inputs[0]).element.is_float() =>
                 {
                     converted.push(node.element);
@@ -125,7 +125,7 @@ impl Shown {
     }
 
     /// The operands of an operation on elements: layouts of a result are those of what it is made from.
-    fn factors(&self, graph: &Graph, kind: OpKind) -> Option<Factors> {
+    fn factors(&self, graph: &Graph, kind: Function) -> Option<Factors> {
         let Self { id, steps, converted } = self.below(graph, None);
         let node = graph.node(id);
         let shown = |&id: &NodeId| Self { steps: steps.clone(), ..Self::of(id) };
@@ -144,13 +144,13 @@ impl Factors {
 
 fn rotated(graph: &Graph, id: NodeId) -> Option<Rotated> {
     let node = graph.node(id);
-    if !matches!(node.op, Op::Elementwise(OpKind::Add)) || !node.element.is_float() {
+    if !matches!(node.op, Op::Elementwise(Function::Add)) || !node.element.is_float() {
         return None;
     }
     let [a, b] = node.inputs[..] else { return None };
     [[a, b], [b, a]].into_iter().find_map(|[plain, other]| {
-        let other = Shown::of(other).factors(graph, OpKind::Multiply)?;
-        let plain = Shown::of(plain).factors(graph, OpKind::Multiply)?;
+        let other = Shown::of(other).factors(graph, Function::Multiply)?;
+        let plain = Shown::of(plain).factors(graph, Function::Multiply)?;
         other.both_orders()?.into_iter().find_map(|[turned, turned_factor]| {
             let turned = turned.below(graph, None);
             let [second, first] = halves_turned(graph, &turned)?;
@@ -177,7 +177,7 @@ fn halves_turned(graph: &Graph, turned: &Shown) -> Option<[Shown; 2]> {
     if !as_it_is || !matches!(node.op, Op::Concat(axis) if axis == last) {
         return None;
     }
-    let negation = Shown::of(negated).factors(graph, OpKind::Negate)?;
+    let negation = Shown::of(negated).factors(graph, Function::Negate)?;
     let [second] = <[Shown; 1]>::try_from(negation.operands).ok()?;
     negation.converted.is_empty().then(|| [second, Shown::of(first)])
 }
@@ -223,13 +223,13 @@ fn in_halves(rewrite: &mut Rewrite<'_>, id: NodeId, rotated: &Rotated) -> Option
     let signs = Tensor::from_scalars(b.node(turned).element, Shape::new([2]).ok()?, SIGNS).ok()?;
     let signs = b.constant(signs);
     let signs = b.broadcast(signs, split, &[axis]);
-    let turned = b.map(OpKind::Multiply, vec![turned, signs]);
-    let turned = b.map(OpKind::Multiply, vec![turned, turned_factor]);
+    let turned = b.map(Function::Multiply, vec![turned, signs]);
+    let turned = b.map(Function::Multiply, vec![turned, turned_factor]);
     let turned = convert(b, turned, &rotated.other);
     let value = convert(b, value, &rotated.value.converted);
-    let plain = b.map(OpKind::Multiply, vec![value, factor]);
+    let plain = b.map(Function::Multiply, vec![value, factor]);
     let plain = convert(b, plain, &rotated.plain);
-    Some(b.map(OpKind::Add, vec![plain, turned]))
+    Some(b.map(Function::Add, vec![plain, turned]))
 }
 
 #[cfg(test)]

@@ -34,32 +34,32 @@ func.func @main(%q: tensor<2x8x16xf32>, %k: tensor<2x8x16xf32>, %v: tensor<2x8x1
 // after:  1 kernels, 8960 FLOP, 4096 bytes moved
 
 // clusters of op_by_op
-// #0 product -> tensor<2x8x8xf32>
+// #0 matmul -> tensor<2x8x8xf32>
 //     dot
 //     4096 FLOP, 2560 bytes
-// #1 rows -> tensor<2x8xf32> from #0
+// #1 row loop -> tensor<2x8xf32> from #0
 //     reduce maximum
 //     128 FLOP, 576 bytes
-// #2 elements -> tensor<2x8x8xf32> from #1
+// #2 loop -> tensor<2x8x8xf32> from #1
 //     broadcast
 //     0 FLOP, 576 bytes
-// #3 elements -> tensor<2x8x8xf32> from #0 #2
+// #3 loop -> tensor<2x8x8xf32> from #0 #2
 //     subtract
 //     128 FLOP, 1536 bytes
-// #4 elements -> tensor<2x8x8xf32> from #3
+// #4 loop -> tensor<2x8x8xf32> from #3
 //     exponential
 //     128 FLOP, 1024 bytes
-// #5 rows -> tensor<2x8xf32> from #4
+// #5 row loop -> tensor<2x8xf32> from #4
 //     reduce add
 //     128 FLOP, 576 bytes
-// #6 elements -> tensor<2x8x8xf32> from #5
+// #6 loop -> tensor<2x8x8xf32> from #5
 //     broadcast
 //     0 FLOP, 576 bytes
-// #7 elements -> tensor<2x8x8xf32> from #4 #6
+// #7 loop -> tensor<2x8x8xf32> from #4 #6
 //     softmax
 //     divide
 //     128 FLOP, 1536 bytes
-// #8 product -> tensor<2x8x16xf32> from #7
+// #8 matmul -> tensor<2x8x16xf32> from #7
 //     dot
 //     4096 FLOP, 2560 bytes
 // before: 9 kernels, 8832 FLOP, 11520 bytes moved

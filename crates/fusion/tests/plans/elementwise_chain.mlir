@@ -9,7 +9,7 @@ func.func @main(%x: tensor<64x32xf32>, %b: tensor<32xf32>) -> tensor<64x32xf32> 
 }
 
 // clusters of the model as it is
-// #0 elements -> tensor<64x32xf32>
+// #0 loop -> tensor<64x32xf32>
 //     broadcast, add, tanh, multiply
 //     6144 FLOP, 16512 bytes
 // before: 4 kernels, 6144 FLOP, 73856 bytes moved

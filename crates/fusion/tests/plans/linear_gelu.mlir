@@ -19,31 +19,31 @@ func.func @main(%x: tensor<16x32xf32>, %w: tensor<32x64xf32>, %b: tensor<64xf32>
 }
 
 // clusters of the model as it is
-// #0 product -> tensor<16x64xf32>
+// #0 matmul -> tensor<16x64xf32>
 //     GELU
-//     dot, broadcast x4, add x2, multiply x3, erf
-//     71680 FLOP, 14592 bytes
-// before: 11 kernels, 71680 FLOP, 100620 bytes moved
-// after:  1 kernels, 71680 FLOP, 14592 bytes moved
+//     dot, broadcast, add, gelu
+//     67584 FLOP, 14592 bytes
+// before: 4 kernels, 67584 FLOP, 39168 bytes moved
+// after:  1 kernels, 67584 FLOP, 14592 bytes moved
 
 // clusters of precision=bf16 converts_operands
-// #0 product -> tensor<16x64xf32>
+// #0 matmul -> tensor<16x64xf32>
 //     GELU
-//     dot, broadcast x4, add x2, multiply x3, erf
-//     71680 FLOP, 14592 bytes
-// before: 13 kernels, 74240 FLOP, 110860 bytes moved
-// after:  1 kernels, 71680 FLOP, 14592 bytes moved
+//     dot, broadcast, add, gelu
+//     67584 FLOP, 14592 bytes
+// before: 6 kernels, 70144 FLOP, 49408 bytes moved
+// after:  1 kernels, 67584 FLOP, 14592 bytes moved
 
 // clusters of precision=bf16
-// #0 elements -> tensor<16x32xbf16>
+// #0 loop -> tensor<16x32xbf16>
 //     convert
 //     512 FLOP, 3072 bytes
-// #1 elements -> tensor<32x64xbf16>
+// #1 loop -> tensor<32x64xbf16>
 //     convert
 //     2048 FLOP, 12288 bytes
-// #2 product -> tensor<16x64xf32> from #0 #1
+// #2 matmul -> tensor<16x64xf32> from #0 #1
 //     GELU
-//     dot, broadcast x4, add x2, multiply x3, erf
-//     71680 FLOP, 9472 bytes
-// before: 13 kernels, 74240 FLOP, 110860 bytes moved
-// after:  3 kernels, 74240 FLOP, 24832 bytes moved
+//     dot, broadcast, add, gelu
+//     67584 FLOP, 9472 bytes
+// before: 6 kernels, 70144 FLOP, 49408 bytes moved
+// after:  3 kernels, 70144 FLOP, 24832 bytes moved

@@ -22,7 +22,7 @@ func.func @main(%x: tensor<1x8x8x4xf32>, %k: tensor<3x3x4x4xf32>) -> tensor<1x4x
 //     ReLU
 //     convolution, broadcast, maximum
 //     18688 FLOP, 2624 bytes
-// #1 single -> tensor<1x4x4x4xf32> from #0
+// #1 unfused -> tensor<1x4x4x4xf32> from #0
 //     reduce_window maximum
 //     256 FLOP, 1280 bytes
 // #2 convolution -> tensor<1x4x4x4xf32> from #1
@@ -32,14 +32,14 @@ func.func @main(%x: tensor<1x8x8x4xf32>, %k: tensor<3x3x4x4xf32>) -> tensor<1x4x
 // after:  3 kernels, 23616 FLOP, 4992 bytes moved
 
 // clusters of precision=bf16 converts_operands
-// #0 elements -> tensor<3x3x4x4xbf16>
+// #0 loop -> tensor<3x3x4x4xbf16>
 //     convert
 //     144 FLOP, 864 bytes
 // #1 convolution -> tensor<1x8x8x4xbf16> from #0
 //     ReLU
 //     convolution, broadcast, maximum, convert
 //     18944 FLOP, 1824 bytes
-// #2 single -> tensor<1x4x4x4xbf16> from #1
+// #2 unfused -> tensor<1x4x4x4xbf16> from #1
 //     reduce_window maximum
 //     256 FLOP, 640 bytes
 // #3 convolution -> tensor<1x4x4x4xf32> from #0 #2

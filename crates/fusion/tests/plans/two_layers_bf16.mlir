@@ -12,25 +12,25 @@ func.func @main(%x: tensor<16x32xf32>, %v: tensor<32x32xf32>, %w: tensor<32x32xf
 }
 
 // clusters of precision=bf16 converts_operands
-// #0 elements -> tensor<32x32xbf16>
+// #0 loop -> tensor<32x32xbf16>
 //     convert
 //     1024 FLOP, 6144 bytes
-// #1 product -> tensor<16x32xbf16> from #0
+// #1 matmul -> tensor<16x32xbf16> from #0
 //     dot, tanh, convert
 //     33792 FLOP, 5120 bytes
-// #2 elements -> tensor<32x32xbf16>
+// #2 loop -> tensor<32x32xbf16>
 //     convert
 //     1024 FLOP, 6144 bytes
-// #3 product -> tensor<16x32xf32> from #1 #2
+// #3 matmul -> tensor<16x32xf32> from #1 #2
 //     dot, exponential
 //     33280 FLOP, 5120 bytes
-// #4 elements -> tensor<16x32xbf16> from #3
+// #4 loop -> tensor<16x32xbf16> from #3
 //     convert
 //     512 FLOP, 3072 bytes
-// #5 product -> tensor<16x32xf32> from #2 #4
+// #5 matmul -> tensor<16x32xf32> from #2 #4
 //     dot
 //     32768 FLOP, 5120 bytes
-// #6 product -> tensor<16x32xf32> from #0 #3 #4
+// #6 matmul -> tensor<16x32xf32> from #0 #3 #4
 //     dot, add
 //     33280 FLOP, 7168 bytes
 // before: 12 kernels, 136192 FLOP, 56320 bytes moved

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use warpforge_ir::OpKind;
 use warpforge_tensor::ElementType;
+use warpforge_tensor::elementwise::Function;
 
 use super::{AttentionGradient, Gradient};
 use crate::cluster::attach::{columns_of, in_order};
@@ -289,7 +289,7 @@ impl<'a> Search<'a> {
         let mut weights = weights.clone();
         if let Some(element) = of.rounded {
             let last = weights.body.steps.len().checked_sub(1)?;
-            let op = BodyOp::Elementwise(OpKind::Convert);
+            let op = BodyOp::Elementwise(Function::Convert);
             weights.body.steps.push(BodyStep { op, inputs: vec![last], element });
         }
         let mut nodes = self.nodes(&parts[..2]);
@@ -311,7 +311,7 @@ impl<'a> Search<'a> {
 fn rounding(body: &Body) -> Option<ElementType> {
     let ([load], [read, convert]) = (body.loads.as_slice(), body.steps.as_slice()) else { return None };
     let only = matches!(read.op, BodyOp::Load(0))
-        && matches!(convert.op, BodyOp::Elementwise(OpKind::Convert))
+        && matches!(convert.op, BodyOp::Elementwise(Function::Convert))
         && read.element.is_float()
         && convert.element.is_float();
     (only && load.view.is_dense() && body.output.is_dense() && load.view.len() == body.output.len())

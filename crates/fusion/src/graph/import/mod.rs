@@ -17,6 +17,7 @@ use warpforge_ir::attr::{ComparisonType, ElementData};
 use warpforge_ir::slice::slice;
 use warpforge_ir::table::OpDef;
 use warpforge_ir::{Func, OpKind, OpRef, TensorType, Type, ValueId};
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType, IntType, Shape, Tensor};
 
 use super::build::Builder;
@@ -138,13 +139,13 @@ impl Import {
             OpKind::Clamp => {
                 let [low, value, high] = given[..] else { return None };
                 let [low, high] = [low, high].map(|bound| spread(b, bound, &dims));
-                let raised = b.map(OpKind::Maximum, vec![value, low]);
-                b.map(OpKind::Minimum, vec![raised, high])
+                let raised = b.map(Function::Maximum, vec![value, low]);
+                b.map(Function::Minimum, vec![raised, high])
             }
             OpKind::Select => {
                 let [condition, yes, no] = given[..] else { return None };
                 let condition = spread(b, condition, &dims);
-                b.add(Op::Elementwise(kind), vec![condition, yes, no], element, dims)
+                b.add(Op::Elementwise(Function::Select), vec![condition, yes, no], element, dims)
             }
             OpKind::Reshape => b.reshape(*given.first()?, dims),
             OpKind::Transpose => b.transpose(*given.first()?, sizes(op.attr_i64s("permutation")?)?),
@@ -216,8 +217,7 @@ impl Import {
                 let gather = Op::Gather(op.gather_dims()?.clone(), sizes(op.attr_i64s("slice_sizes")?)?);
                 b.add(gather, given, element, dims)
             }
-            _ if is_elementwise(kind) => b.add(Op::Elementwise(kind), given, element, dims),
-            _ => return None,
+            _ => b.add(Op::Elementwise(Function::of_op(kind.name())?), given, element, dims),
         })
     }
 
@@ -314,52 +314,4 @@ fn constant(b: &mut Builder, op: OpRef<'_>, dims: Vec<usize>) -> Option<NodeId> 
 /// A scalar in these dimensions; anything else as it is.
 fn spread(b: &mut Builder, id: NodeId, dims: &[usize]) -> NodeId {
     if b.node(id).dims.is_empty() && !dims.is_empty() { b.broadcast(id, dims.to_vec(), &[]) } else { id }
-}
-
-/// Operations on each element that kernels of backends may have.
-fn is_elementwise(kind: OpKind) -> bool {
-    use OpKind::*;
-    matches!(
-        kind,
-        Abs | Add
-            | And
-            | Atan2
-            | Cbrt
-            | Ceil
-            | Convert
-            | Cosine
-            | CountLeadingZeros
-            | Divide
-            | Exponential
-            | ExponentialMinusOne
-            | Floor
-            | IsFinite
-            | Log
-            | LogPlusOne
-            | Logistic
-            | Maximum
-            | Minimum
-            | Multiply
-            | Negate
-            | Not
-            | Or
-            | Popcnt
-            | Power
-            | Remainder
-            | RoundNearestAfz
-            | RoundNearestEven
-            | Rsqrt
-            | ShiftLeft
-            | ShiftRightArithmetic
-            | ShiftRightLogical
-            | Sign
-            | Sine
-            | Sqrt
-            | Subtract
-            | Tan
-            | Tanh
-            | Xor
-            | ChloErf
-            | ChloErfc
-    )
 }

@@ -72,5 +72,5 @@ pub(super) fn with_initial(
         return Some(reduced);
     }
     let init = b.broadcast(init, dims, &[]);
-    Some(b.map(kind.kind(), vec![init, reduced]))
+    Some(b.map(kind.function(), vec![init, reduced]))
 }
