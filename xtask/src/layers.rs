@@ -59,14 +59,14 @@ const UNSAFE: [(&str, &[&str]); 5] = [
     (
         "backend-gpu",
         &[
+            "blas/mod.rs",
             "collectives/mod.rs",
             "compiler/mod.rs",
-            "cuda/networks/mod.rs",
+            "cuda/cudnn/mod.rs",
             "driver/mod.rs",
             "fake/mod.rs",
-            "hip/networks/mod.rs",
+            "hip/miopen/mod.rs",
             "library/mod.rs",
-            "products/mod.rs",
         ],
     ),
     ("kernels", &[]),

@@ -1,37 +1,37 @@
-//! The backend: what the engine can do, and how it compiles.
+//! The backend: capabilities and compilation.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use warpforge_codegen::Products as Rounding;
+use warpforge_codegen::ComputePrecision;
 use warpforge_runtime::{
     Backend, Capabilities, Device, ErrorKind, Executable, Precision, Program, Reference, ReferenceFallback,
     Target, Tier,
 };
 
-use crate::collectives::Collectives;
-use crate::compile::Failure;
+use crate::blas::Blas;
+use crate::collectives::CollectiveLibrary;
+use crate::compile::CompileError;
+use crate::dnn::DnnLibrary;
 use crate::driver::{Driver, Gpu};
 use crate::error::{GpuError, Result};
 use crate::library::Vendor;
-use crate::lower::rounding;
-use crate::networks::Networks;
-use crate::processes::{self, Devices, Site, Wanted};
-use crate::products::Library;
+use crate::lower::compute_precision;
+use crate::processes::{self, CompileOptions, DeviceContext, Devices};
 
 /// The GPUs of a vendor.
 pub struct Gpus {
     vendor: Vendor,
     open: Mutex<HashMap<u32, Arc<Gpu>>>,
-    products: Mutex<HashMap<u32, Option<Library>>>,
-    networks: Mutex<HashMap<u32, Option<Networks>>>,
+    blas: Mutex<HashMap<u32, Option<Blas>>>,
+    dnn: Mutex<HashMap<u32, Option<DnnLibrary>>>,
 }
 
 impl Gpus {
-    /// The backend of a vendor's GPUs. Nothing is opened before it is asked.
+    /// The backend of a vendor's GPUs. Libraries are opened on first use.
     #[must_use]
     pub fn new(vendor: Vendor) -> Self {
-        Self { vendor, open: Mutex::default(), products: Mutex::default(), networks: Mutex::default() }
+        Self { vendor, open: Mutex::default(), blas: Mutex::default(), dnn: Mutex::default() }
     }
 
     fn number(&self, device: Device) -> Option<u32> {
@@ -41,16 +41,16 @@ impl Gpus {
         }
     }
 
-    /// The vendor's products on a device; without them generated kernels do their work.
-    fn products(&self, gpu: &Arc<Gpu>, number: u32) -> Option<Library> {
-        let mut kept = self.products.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The BLAS of a device; without it generated kernels compute all GEMMs.
+    fn blas(&self, gpu: &Arc<Gpu>, number: u32) -> Option<Blas> {
+        let mut kept = self.blas.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept.get(&number) {
             return known.clone();
         }
-        let opened = match Library::of(gpu) {
-            Ok(products) => Some(products),
+        let opened = match Blas::of(gpu) {
+            Ok(blas) => Some(blas),
             Err(error) => {
-                tracing::warn!(%error, "generated kernels compute all products");
+                tracing::warn!(%error, "generated kernels compute all blas");
                 None
             }
         };
@@ -58,14 +58,14 @@ impl Gpus {
         opened
     }
 
-    /// The vendor's convolutions on a device, and its attention; without them generated kernels do their work.
-    fn networks(&self, gpu: &Arc<Gpu>, number: u32) -> Option<Networks> {
-        let mut kept = self.networks.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The DNN library of a device; without it generated kernels compute convolutions and attention.
+    fn dnn(&self, gpu: &Arc<Gpu>, number: u32) -> Option<DnnLibrary> {
+        let mut kept = self.dnn.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept.get(&number) {
             return known.clone();
         }
-        let opened = match Networks::of(gpu) {
-            Ok(networks) => Some(networks),
+        let opened = match DnnLibrary::of(gpu) {
+            Ok(dnn) => Some(dnn),
             Err(error) => {
                 tracing::warn!(%error, "generated kernels compute all convolutions and attention");
                 None
@@ -91,14 +91,14 @@ impl Devices for Gpus {
         Driver::of(self.vendor).map_or(0, Driver::count)
     }
 
-    fn site(&self, number: u32) -> Result<Site> {
+    fn context(&self, number: u32) -> Result<DeviceContext> {
         let gpu = self.gpu(number)?;
-        let (products, networks) = (self.products(&gpu, number), self.networks(&gpu, number));
-        Ok(Site { gpu, products, networks })
+        let (blas, dnn) = (self.blas(&gpu, number), self.dnn(&gpu, number));
+        Ok(DeviceContext { gpu, blas, dnn })
     }
 
-    fn collectives(&self) -> Result<Arc<Collectives>> {
-        Collectives::of(self.vendor)
+    fn collectives(&self) -> Result<Arc<CollectiveLibrary>> {
+        CollectiveLibrary::of(self.vendor)
     }
 }
 
@@ -143,33 +143,33 @@ impl Backend for Gpus {
                 GpuError::Other(format!("{} is not a device of {}", target.device, self.vendor.name()))
             })
             .map_err(device)?;
-        // A device that cannot be used is named before anything else.
+        // An unusable device is reported before any other error.
         self.gpu(number).map_err(device)?;
-        let rounding = rounding(target.precision);
-        let wanted = Wanted { program, tier: target.tier, rounding };
-        match processes::compile(self, number, wanted) {
+        let precision = compute_precision(target.precision);
+        let options = CompileOptions { program, tier: target.tier, precision };
+        match processes::compile(self, number, options) {
             Ok(compiled) => {
                 if !compiled.fallbacks().is_empty() {
-                    // What the reference cannot evaluate either is named now, not in the middle of a run.
+                    // Operations that the reference does not support are reported now, not in the middle of a run.
                     Reference.compile(program, target)?;
                 }
                 Ok(Box::new(compiled))
             }
-            Err(Failure::Unsupported(reason)) if rounding == Rounding::Model => {
+            Err(CompileError::Unsupported(reason)) if precision == ComputePrecision::Model => {
                 Ok(Box::new(ReferenceFallback::new(program, target, reason)?))
             }
-            Err(Failure::Unsupported(reason)) => {
+            Err(CompileError::Unsupported(reason)) => {
                 Err(ErrorKind::Unsupported { backend: self.name(), operations: vec![reason] }.into())
             }
-            Err(Failure::Refused(_)) => {
-                Err(device(GpuError::Other("a library refuses what it was not asked".to_owned())))
+            Err(CompileError::Refused(_)) => {
+                Err(device(GpuError::Other("a library refuses what it was not query".to_owned())))
             }
-            Err(Failure::Gpu(error)) => Err(device(error)),
+            Err(CompileError::Gpu(error)) => Err(device(error)),
         }
     }
 }
 
-/// An error of the device as one of the runtime.
+/// A device error as a runtime error.
 pub(crate) fn failed(vendor: Vendor, error: &GpuError) -> warpforge_runtime::Error {
     ErrorKind::Failed { backend: vendor.name(), reason: error.to_string() }.into()
 }

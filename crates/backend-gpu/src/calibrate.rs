@@ -1,4 +1,4 @@
-//! What the instrumentation itself costs: a kernel that does nothing else.
+//! Calibrates the instrumentation: the cost of an empty instrumented kernel.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::driver::{Gpu, Module, Stream};
 use crate::error::Result;
 use crate::steps::dialect;
 
-/// A block that only says when it began and ended.
+/// A kernel that only records its start and end.
 const SOURCE: &str = "
 extern \"C\" __global__ void warpforge_nothing(unsigned long long* salt) {
   const unsigned long long salt_start = wf_clock();
@@ -18,10 +18,10 @@ extern \"C\" __global__ void warpforge_nothing(unsigned long long* salt) {
 }
 ";
 
-/// Blocks that are looked at.
+/// Blocks of the calibration kernel.
 const BLOCKS: u32 = 64;
 
-/// The median time between a block's two looks at the clock with nothing between them.
+/// The median time between the two clock reads of a block.
 pub(crate) fn cost(gpu: &Arc<Gpu>, stream: &Stream) -> Result<Duration> {
     let vendor = gpu.driver.vendor;
     let source = format!("{}{SOURCE}", prelude(dialect(vendor)));

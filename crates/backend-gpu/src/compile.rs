@@ -1,9 +1,9 @@
-//! A program made ready for a device: tasks chosen, memory planned, constants uploaded, kernels compiled.
+//! Compilation for a device: lowering, memory planning, upload of constants, compilation of kernels.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use warpforge_codegen::{Argument, Dialect, Effort, Kernel, Options, Products as Rounding, Salt};
+use warpforge_codegen::{Argument, ComputePrecision, Dialect, Effort, Kernel, Options, Salt};
 use warpforge_fusion::cluster::{Cluster, Clusters, Kind, Operand};
 use warpforge_fusion::graph::OpSpan;
 use warpforge_fusion::{Graph, NodeId, Op};
@@ -11,66 +11,68 @@ use warpforge_ir::TensorType;
 use warpforge_runtime::memory_plan::{Allocation, MemoryPlan, plan};
 use warpforge_runtime::{Program, Tier};
 
+use crate::blas::{Blas, WORKSPACE};
 use crate::calibrate;
-use crate::collectives::Meeting;
+use crate::collectives::CollectiveCall;
+use crate::dnn::DnnLibrary;
 use crate::driver::{Address, Buffer, Gpu, Stream, Uploads};
 use crate::error::{GpuError, Result};
-use crate::executable::Made;
+use crate::executable::CompiledProgram;
 use crate::library::Vendor;
-use crate::lower::{Asked, AttentionCall, Lowered, Masking, Seen, Setting, Task, Way, lower};
-use crate::networks::Networks;
-use crate::processes::Together;
-use crate::products::{Library, WORKSPACE};
-use crate::salt::Saltings;
+use crate::lower::{
+    AttentionCall, LibraryQuery, Lowered, Lowering, LoweringContext, MaskKind, Masking, Task, lower,
+};
+use crate::processes::ProcessGroup;
+use crate::salt::SaltBuffers;
 use crate::steps::{
-    Exchanged, Host, Kernels, Launch, Layout, Masks, Multiply, Netted, Parallel, Planned, Step, dialect,
-    scratch_bytes,
+    CollectiveStep, DeviceLayout, DnnStep, ExecutionStep, GemmStep, HostStep, KernelStep, LoadedKernels,
+    Masks, PlannedStep, ProcessGroupStep, dialect, scratch_bytes,
 };
 use crate::tuning;
 
-/// Every value begins at a multiple of this.
-const LINE: usize = 256;
+/// Alignment of values in bytes.
+const ALIGNMENT: usize = 256;
 
-/// Bytes that convolutions and attention may use while they run.
-const NETWORK_WORKSPACE: usize = 256 << 20;
+/// Bytes of workspace for convolutions and attention.
+const DNN_WORKSPACE: usize = 256 << 20;
 
-/// The variable that says how much kernels of the observable tier say about themselves.
+/// The environment variable of the instrumentation level in the observable tier.
 const SALT: &str = "WARPFORGE_SALT";
 
-/// What a program is compiled with.
-pub(crate) struct Request<'a> {
+/// Inputs of a compilation.
+pub(crate) struct CompileRequest<'a> {
     pub(crate) program: &'a Program,
     pub(crate) graph: Graph,
-    /// Where the operations of the program are among the nodes of the graph, where each has its own.
+    /// The graph nodes of each operation, where operations keep their own nodes.
     pub(crate) marks: Option<Vec<OpSpan>>,
     pub(crate) tier: Tier,
-    pub(crate) rounding: Rounding,
-    /// The vendor's products, where they are at hand.
-    pub(crate) products: Option<Library>,
-    /// The vendor's convolutions, where they are.
-    pub(crate) networks: Option<Networks>,
-    /// What is for several processes.
-    pub(crate) together: Together,
+    pub(crate) precision: ComputePrecision,
+    /// The BLAS, if available.
+    pub(crate) blas: Option<Blas>,
+    /// The DNN library, if available.
+    pub(crate) dnn: Option<DnnLibrary>,
+    /// Collectives and process grids.
+    pub(crate) group: ProcessGroup,
 }
 
-/// Why a program was not made.
-pub(crate) enum Failure {
-    /// Libraries refused what was asked of them.
-    Refused(HashSet<Asked>),
-    /// Something in it has no form here.
+/// Why compilation failed.
+pub(crate) enum CompileError {
+    /// Libraries refused these queries.
+    Refused(HashSet<LibraryQuery>),
+    /// Something has no lowering.
     Unsupported(String),
     /// The device or a library failed.
     Gpu(GpuError),
 }
 
-impl From<GpuError> for Failure {
+impl From<GpuError> for CompileError {
     fn from(error: GpuError) -> Self {
-        Failure::Gpu(error)
+        CompileError::Gpu(error)
     }
 }
 
-/// What the emitter is asked for on a device.
-pub(crate) fn options(gpu: &Gpu, tier: Tier, rounding: Rounding) -> Result<Options> {
+/// Emitter options for a device.
+pub(crate) fn options(gpu: &Gpu, tier: Tier, precision: ComputePrecision) -> Result<Options> {
     let vendor = gpu.driver.vendor;
     let (major, minor) = gpu.properties.capability;
     let architecture = match vendor {
@@ -78,7 +80,7 @@ pub(crate) fn options(gpu: &Gpu, tier: Tier, rounding: Rounding) -> Result<Optio
         Vendor::Hip => format!("gfx{major}{minor:x}"),
     };
     let mut options = Options::new(dialect(vendor), architecture);
-    options.products = rounding;
+    options.compute_precision = precision;
     match tier {
         Tier::Production => tuning::check()?,
         Tier::Observable => options.salt = salt()?,
@@ -97,94 +99,97 @@ fn salt() -> Result<Salt> {
     }
 }
 
-/// Makes a program ready; what a library refuses gets a generated kernel.
-pub(crate) fn make(gpu: &Arc<Gpu>, request: &Request<'_>) -> std::result::Result<Made, Failure> {
+/// Compiles a program. Queries that a library refuses are lowered to generated kernels.
+pub(crate) fn build(
+    gpu: &Arc<Gpu>,
+    request: &CompileRequest<'_>,
+) -> std::result::Result<CompiledProgram, CompileError> {
     let mut refused = HashSet::new();
     loop {
-        match make_without(gpu, request, &refused) {
-            Err(Failure::Refused(more)) if !more.is_subset(&refused) => refused.extend(more),
+        match build_without(gpu, request, &refused) {
+            Err(CompileError::Refused(more)) if !more.is_subset(&refused) => refused.extend(more),
             made => return made,
         }
     }
 }
 
-fn make_without(
+fn build_without(
     gpu: &Arc<Gpu>,
-    request: &Request<'_>,
-    refused: &HashSet<Asked>,
-) -> std::result::Result<Made, Failure> {
-    let options = options(gpu, request.tier, request.rounding)?;
-    let setting = Setting {
+    request: &CompileRequest<'_>,
+    refused: &HashSet<LibraryQuery>,
+) -> std::result::Result<CompiledProgram, CompileError> {
+    let options = options(gpu, request.tier, request.precision)?;
+    let context = LoweringContext {
         tier: request.tier,
         options: &options,
-        products: request.products.as_ref(),
-        networks: request.networks.as_ref().map(Networks::vendor),
-        together: &request.together,
+        blas: request.blas.as_ref(),
+        dnn: request.dnn.as_ref().map(DnnLibrary::vendor),
+        group: &request.group,
         refused,
     };
-    let lowered = lower(request.graph.clone(), &setting).map_err(Failure::Unsupported)?;
-    let Lowered { graph, once, tasks, outputs } = lowered;
+    let lowered = lower(request.graph.clone(), &context).map_err(CompileError::Unsupported)?;
+    let Lowered { graph, setup, tasks, outputs } = lowered;
     let clusters = Clusters { clusters: tasks.iter().map(|task| task.cluster.clone()).collect(), outputs };
-    let planned = plan(&graph, &clusters, LINE);
+    let planned = plan(&graph, &clusters, ALIGNMENT);
     let stream = Stream::new(gpu)?;
     let read: HashSet<NodeId> = tasks.iter().flat_map(|task| task.cluster.reads()).collect();
-    let (kernels, memory) = at_once(
-        || Kernels::new(gpu, once.iter().chain(&tasks).flat_map(Task::kernels)),
-        || Memory::new(gpu, &stream, request.program, &graph, &planned, &once, &read),
+    let (kernels, memory) = run_concurrently(
+        || LoadedKernels::new(gpu, setup.iter().chain(&tasks).flat_map(Task::kernels)),
+        || DeviceMemory::new(gpu, &stream, request.program, &graph, &planned, &setup, &read),
     );
     let kernels = kernels?;
-    let Memory { mut kept, inputs, given, addresses, passing } = memory?;
-    let workspace = gpu.allocate(workspace(once.iter().chain(&tasks)))?;
-    let layout = Layout { addresses, workspace };
-    missing(&graph, &tasks, &layout).map_err(Failure::Unsupported)?;
-    let salted = once.iter().chain(&tasks).flat_map(Task::kernels).filter(|kernel| is_salted(kernel));
-    let mut saltings =
-        Saltings::new(gpu, options.salt, salted.map(|kernel| (kernel.title.clone(), kernel.salt_bytes)))?;
-    if saltings.any() {
-        saltings.set_cost(calibrate::cost(gpu, &stream)?);
+    let DeviceMemory { mut buffers, inputs, outputs: output_buffers, addresses, setup_only } = memory?;
+    let workspace = gpu.allocate(workspace(setup.iter().chain(&tasks)))?;
+    let layout = DeviceLayout { addresses, workspace };
+    missing(&graph, &tasks, &layout).map_err(CompileError::Unsupported)?;
+    let salted = setup.iter().chain(&tasks).flat_map(Task::kernels).filter(|kernel| is_salted(kernel));
+    let mut salt_buffers =
+        SaltBuffers::new(gpu, options.salt, salted.map(|kernel| (kernel.title.clone(), kernel.salt_bytes)))?;
+    if salt_buffers.any() {
+        salt_buffers.set_cost(calibrate::cost(gpu, &stream)?);
     }
-    let mut builder = Builder {
+    let mut builder = StepBuilder {
         graph: &graph,
         layout: &layout,
         kernels: &kernels,
         stream: &stream,
-        products: request.products.as_ref(),
-        networks: request.networks.as_ref(),
-        saltings: &saltings,
-        together: &request.together,
+        blas: request.blas.as_ref(),
+        dnn: request.dnn.as_ref(),
+        salt_buffers: &salt_buffers,
+        group: &request.group,
         salted: 0,
         masks: Masks::default(),
     };
-    for planned in builder.all(&once)? {
+    for planned in builder.all(&setup)? {
         planned.step.start(&stream)?;
     }
     stream.synchronise()?;
     let steps = builder.all(&tasks)?;
-    // What only the work done once has read is of no more use.
-    drop(passing);
-    kept.shrink_to_fit();
-    let meetings = tasks.iter().filter_map(|task| task.meeting(&graph)).collect();
-    Ok(Made {
+    // Buffers that only the setup tasks read are freed.
+    drop(setup_only);
+    buffers.shrink_to_fit();
+    let collective_calls = tasks.iter().filter_map(|task| task.collective_call(&graph)).collect();
+    Ok(CompiledProgram {
         program: request.program.clone(),
         gpu: Arc::clone(gpu),
         stream,
-        networks: request.networks.clone(),
+        dnn: request.dnn.clone(),
         nodes: graph,
         marks: request.marks.clone(),
         plan: planned,
         outputs: clusters.outputs,
         layout,
-        memory: kept,
+        memory: buffers,
         inputs,
-        given,
+        output_buffers,
         steps,
-        saltings,
-        meetings,
+        salt_buffers,
+        collective_calls,
     })
 }
 
-/// Does two things at a time, the second on the thread that asks.
-fn at_once<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B) -> (A, B) {
+/// Runs two closures concurrently, the second on this thread.
+fn run_concurrently<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B) -> (A, B) {
     std::thread::scope(|scope| {
         let one = scope.spawn(one);
         let other = other();
@@ -196,57 +201,57 @@ fn is_salted(kernel: &Kernel) -> bool {
     kernel.arguments.contains(&Argument::Salt)
 }
 
-impl Way {
+impl Lowering {
     fn name(&self) -> &'static str {
         match self {
-            Way::Emitted(_) => "a generated kernel",
-            Way::Product(_) => "a product",
-            Way::Convolution(_) => "a convolution",
-            Way::Attention(_) => "attention",
-            Way::Exchange(_) => "an exchange between processes",
-            Way::Grid(_) => "several processes",
-            Way::Host(_) => "an operation on the host",
+            Lowering::Emitted(_) => "a generated kernel",
+            Lowering::Gemm(_) => "a GEMM",
+            Lowering::Convolution(_) => "a convolution",
+            Lowering::Attention(_) => "attention",
+            Lowering::Collective(_) => "an collective between processes",
+            Lowering::Grid(_) => "several processes",
+            Lowering::Host(_) => "an operation on the host",
         }
     }
 }
 
 impl Task {
     fn by_library(&self) -> bool {
-        matches!(self.way, Way::Product(_) | Way::Convolution(_) | Way::Attention(_))
+        matches!(self.lowering, Lowering::Gemm(_) | Lowering::Convolution(_) | Lowering::Attention(_))
     }
 
-    /// Where processes meet for it.
-    fn meeting(&self, graph: &Graph) -> Option<Meeting> {
-        match &self.way {
-            Way::Exchange(exchange) if !exchange.group.is_empty() => {
-                Some((graph.node(self.cluster.output).origin, exchange.group.clone()))
+    /// The collective call of a task.
+    fn collective_call(&self, graph: &Graph) -> Option<CollectiveCall> {
+        match &self.lowering {
+            Lowering::Collective(collective) if !collective.group.is_empty() => {
+                Some((graph.node(self.cluster.output).origin, collective.group.clone()))
             }
             _ => None,
         }
     }
 
     fn kernels(&self) -> impl Iterator<Item = &Kernel> {
-        let emitted = match &self.way {
-            Way::Emitted(emitted) => Some(emitted),
+        let emitted = match &self.lowering {
+            Lowering::Emitted(emitted) => Some(emitted),
             _ => None,
         };
         emitted.into_iter().flat_map(|emitted| &emitted.kernels)
     }
 }
 
-/// Bytes that steps need while they run, one at a time.
+/// Bytes of workspace; steps run one at a time.
 fn workspace<'t>(tasks: impl Iterator<Item = &'t Task>) -> usize {
-    let bytes = tasks.map(|task| match &task.way {
-        Way::Emitted(emitted) => usize::try_from(scratch_bytes(emitted)).unwrap_or(usize::MAX),
-        Way::Product(_) => WORKSPACE,
-        Way::Convolution(_) | Way::Attention(_) => NETWORK_WORKSPACE,
-        Way::Exchange(_) | Way::Grid(_) | Way::Host(_) => 0,
+    let bytes = tasks.map(|task| match &task.lowering {
+        Lowering::Emitted(emitted) => usize::try_from(scratch_bytes(emitted)).unwrap_or(usize::MAX),
+        Lowering::Gemm(_) => WORKSPACE,
+        Lowering::Convolution(_) | Lowering::Attention(_) => DNN_WORKSPACE,
+        Lowering::Collective(_) | Lowering::Grid(_) | Lowering::Host(_) => 0,
     });
     bytes.max().unwrap_or(0)
 }
 
-/// Says what a task reads that nothing computes.
-fn missing(graph: &Graph, tasks: &[Task], layout: &Layout) -> std::result::Result<(), String> {
+/// Reports a value that is read but never computed.
+fn missing(graph: &Graph, tasks: &[Task], layout: &DeviceLayout) -> std::result::Result<(), String> {
     let mut read = tasks.iter().flat_map(|task| task.cluster.reads());
     match read.find(|&id| layout.address(id) == 0 && !graph.node(id).is_empty()) {
         Some(id) => Err(format!("{} is read, and nothing computes it", graph.node(id).op.name())),
@@ -254,38 +259,38 @@ fn missing(graph: &Graph, tasks: &[Task], layout: &Layout) -> std::result::Resul
     }
 }
 
-/// All memory of a program.
-struct Memory {
-    kept: Vec<Arc<Buffer>>,
+/// The device memory of a program.
+struct DeviceMemory {
+    buffers: Vec<Arc<Buffer>>,
     inputs: Vec<Buffer>,
-    given: Vec<Buffer>,
+    outputs: Vec<Buffer>,
     addresses: Vec<Address>,
-    /// Constants that only the work done once reads.
-    passing: Vec<Arc<Buffer>>,
+    /// Constants that only setup tasks read.
+    setup_only: Vec<Arc<Buffer>>,
 }
 
-impl Memory {
+impl DeviceMemory {
     fn new(
         gpu: &Arc<Gpu>,
         stream: &Stream,
         program: &Program,
         graph: &Graph,
         plan: &MemoryPlan,
-        once: &[Task],
+        setup: &[Task],
         read: &HashSet<NodeId>,
     ) -> Result<Self> {
         let mut made = Self {
-            kept: Vec::new(),
+            buffers: Vec::new(),
             inputs: Vec::new(),
-            given: Vec::new(),
+            outputs: Vec::new(),
             addresses: vec![0; graph.nodes.len()],
-            passing: Vec::new(),
+            setup_only: Vec::new(),
         };
         for (_, ty) in program.inputs() {
             made.inputs.push(gpu.allocate(input_bytes(ty)?)?);
         }
         for &id in &plan.outputs {
-            made.given.push(gpu.allocate(graph.node(id).bytes())?);
+            made.outputs.push(gpu.allocate(graph.node(id).bytes())?);
         }
         let block = Arc::new(gpu.allocate(plan.block)?);
         let mut uploads = Uploads::new(gpu, stream);
@@ -293,36 +298,36 @@ impl Memory {
         for &id in &plan.constants {
             if let Some(buffer) = upload(id)? {
                 made.addresses[id.index()] = buffer.address();
-                made.kept.push(buffer);
+                made.buffers.push(buffer);
             }
         }
-        for task in once {
+        for task in setup {
             for id in task.cluster.reads() {
                 if let Some(buffer) = upload(id)? {
                     made.addresses[id.index()] = buffer.address();
-                    made.passing.push(buffer);
+                    made.setup_only.push(buffer);
                 }
             }
             let output = task.cluster.output;
             let buffer = Arc::new(gpu.allocate(graph.node(output).bytes())?);
             made.addresses[output.index()] = buffer.address();
-            if read.contains(&output) { &mut made.kept } else { &mut made.passing }.push(buffer);
+            if read.contains(&output) { &mut made.buffers } else { &mut made.setup_only }.push(buffer);
         }
         for (&id, &place) in &plan.allocations {
             made.addresses[id.index()] = match place {
                 Allocation::Argument(at) => made.inputs.get(at).map_or(0, Buffer::address),
                 Allocation::Constant(_) => continue,
                 Allocation::Block(offset) => block.address() + offset as u64,
-                Allocation::Output(at) => made.given.get(at).map_or(0, Buffer::address),
+                Allocation::Output(at) => made.outputs.get(at).map_or(0, Buffer::address),
             };
         }
-        made.kept.push(block);
+        made.buffers.push(block);
         uploads.finish()?;
         Ok(made)
     }
 }
 
-/// Bytes of an input, whose sizes are all known.
+/// Bytes of an input with a static shape.
 fn input_bytes(ty: &TensorType) -> Result<usize> {
     let unknown = || GpuError::Other(format!("an input is of type {ty}, whose size is not known"));
     let dims = ty.shape_usize().ok_or_else(unknown)?;
@@ -330,28 +335,28 @@ fn input_bytes(ty: &TensorType) -> Result<usize> {
     dims.iter().try_fold(width, |bytes, &dim| bytes.checked_mul(dim)).ok_or_else(unknown)
 }
 
-/// Makes steps of tasks.
-struct Builder<'a> {
+/// Builds execution steps from tasks.
+struct StepBuilder<'a> {
     graph: &'a Graph,
-    layout: &'a Layout,
-    kernels: &'a Kernels,
+    layout: &'a DeviceLayout,
+    kernels: &'a LoadedKernels,
     stream: &'a Stream,
-    products: Option<&'a Library>,
-    networks: Option<&'a Networks>,
-    saltings: &'a Saltings,
-    together: &'a Together,
+    blas: Option<&'a Blas>,
+    dnn: Option<&'a DnnLibrary>,
+    salt_buffers: &'a SaltBuffers,
+    group: &'a ProcessGroup,
     /// Instrumented kernels so far.
     salted: usize,
     masks: Masks,
 }
 
-impl Builder<'_> {
-    fn networks(&self) -> Result<&Networks> {
-        self.networks.ok_or_else(|| GpuError::Other("no library of convolutions".to_owned()))
+impl StepBuilder<'_> {
+    fn dnn(&self) -> Result<&DnnLibrary> {
+        self.dnn.ok_or_else(|| GpuError::Other("no DNN library".to_owned()))
     }
 
-    /// The steps of tasks, or which of them libraries refuse.
-    fn all(&mut self, tasks: &[Task]) -> std::result::Result<Vec<Planned>, Failure> {
+    /// The steps of tasks, or the queries that libraries refused.
+    fn all(&mut self, tasks: &[Task]) -> std::result::Result<Vec<PlannedStep>, CompileError> {
         let mut steps = Vec::new();
         let mut refusals = HashSet::new();
         for task in tasks {
@@ -361,86 +366,104 @@ impl Builder<'_> {
                     return Err(error.into());
                 }
                 Err(error) if task.by_library() => {
-                    let what = task.way.name();
-                    tracing::info!(%error, asked = ?task.asked, "{what}: the library refuses; it is done in another way");
-                    refusals.insert(task.asked);
+                    let what = task.lowering.name();
+                    tracing::info!(%error, query = ?task.query, "{what}: the library refuses; it is done in another lowering");
+                    refusals.insert(task.query);
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        if refusals.is_empty() { Ok(steps) } else { Err(Failure::Refused(refusals)) }
+        if refusals.is_empty() { Ok(steps) } else { Err(CompileError::Refused(refusals)) }
     }
 
-    fn attention(&mut self, call: &AttentionCall) -> Result<Netted> {
-        let seen = match &call.masking {
-            Masking::Known(mask) => self.masks.look(mask, self.graph, self.layout, self.stream)?,
-            Masking::Causal => Seen::UpToItself,
-            Masking::None => Seen::All,
+    fn attention(&mut self, call: &AttentionCall) -> Result<DnnStep> {
+        let kind = match &call.masking {
+            Masking::Known(mask) => self.masks.classify(mask, self.graph, self.layout, self.stream)?,
+            Masking::Causal => MaskKind::Causal,
+            Masking::None => MaskKind::All,
         };
-        if seen == Seen::Other {
+        if kind == MaskKind::Other {
             return Err(GpuError::Other("a mask that is neither causal nor empty".to_owned()));
         }
-        let causal = seen == Seen::UpToItself;
-        Netted::attention(call, causal, self.networks()?.cudnn()?, self.layout, self.stream)
+        let causal = kind == MaskKind::Causal;
+        DnnStep::attention(call, causal, self.dnn()?.cudnn()?, self.layout, self.stream)
     }
 
-    fn steps(&mut self, task: &Task) -> Result<Vec<Planned>> {
-        let Task { cluster, way, .. } = task;
+    fn steps(&mut self, task: &Task) -> Result<Vec<PlannedStep>> {
+        let Task { cluster, lowering, .. } = task;
         let node = cluster.output;
-        let one =
-            |step: Box<dyn Step>, (flops, bytes)| vec![Planned { step, node, flops, bytes, salted: None }];
-        Ok(match way {
-            Way::Emitted(emitted) => {
-                let (saltings, mut numbers) = (self.saltings, self.salted..);
-                let mut salt = |_: &Kernel| numbers.next().map_or(0, |number| saltings.address(number));
-                let launches = Launch::all(emitted, self.kernels, self.layout, &mut salt)?;
-                let planned = |(launch, kernel): (Launch, &Kernel)| {
+        let one = |step: Box<dyn ExecutionStep>, (flops, bytes)| {
+            vec![PlannedStep { step, node, flops, bytes, salted: None }]
+        };
+        Ok(match lowering {
+            Lowering::Emitted(emitted) => {
+                let (salt_buffers, mut numbers) = (self.salt_buffers, self.salted..);
+                let mut salt = |_: &Kernel| numbers.next().map_or(0, |number| salt_buffers.address(number));
+                let launches = KernelStep::all(emitted, self.kernels, self.layout, &mut salt)?;
+                let planned = |(launch, kernel): (KernelStep, &Kernel)| {
                     let salted = is_salted(kernel).then_some(self.salted);
                     self.salted += usize::from(salted.is_some());
-                    Planned { step: Box::new(launch), node, flops: kernel.flops, bytes: kernel.bytes, salted }
+                    PlannedStep {
+                        step: Box::new(launch),
+                        node,
+                        flops: kernel.flops,
+                        bytes: kernel.bytes,
+                        salted,
+                    }
                 };
                 launches.into_iter().zip(&emitted.kernels).map(planned).collect()
             }
-            Way::Product(call) => {
-                let library =
-                    self.products.ok_or_else(|| GpuError::Other("no library of products".to_owned()))?;
-                let step = Multiply::new(call, library, self.layout, self.stream)?;
+            Lowering::Gemm(call) => {
+                let library = self.blas.ok_or_else(|| GpuError::Other("no library of blas".to_owned()))?;
+                let step = GemmStep::new(call, library, self.layout, self.stream)?;
                 one(Box::new(step), cost(self.graph, cluster))
             }
-            Way::Convolution(call) => {
-                let step = Netted::convolution(call, self.networks()?, self.graph, self.layout, self.stream)?;
+            Lowering::Convolution(call) => {
+                let step = DnnStep::convolution(call, self.dnn()?, self.graph, self.layout, self.stream)?;
                 one(Box::new(step), cost(self.graph, cluster))
             }
-            Way::Attention(call) => {
+            Lowering::Attention(call) => {
                 let step = self.attention(call)?;
                 one(Box::new(step), cost(self.graph, cluster))
             }
-            Way::Exchange(exchange) => {
-                let end = self.together.world().end(&exchange.group, exchange.place);
-                let step = Exchanged::new(exchange, end, self.graph, single(cluster)?, self.layout)?;
+            Lowering::Collective(collective) => {
+                let communicator = self.group.communicators().get(&collective.group, collective.rank);
+                let step = CollectiveStep::new(
+                    collective,
+                    communicator,
+                    self.graph,
+                    unfused_operands(cluster)?,
+                    self.layout,
+                )?;
                 one(Box::new(step), cost(self.graph, cluster))
             }
-            Way::Grid(processes) => {
-                let Op::Opaque(part) = &self.graph.node(cluster.output).op else {
+            Lowering::Grid(processes) => {
+                let Op::Opaque(op) = &self.graph.node(cluster.output).op else {
                     return Err(GpuError::Other("processes are started by one operation".to_owned()));
                 };
                 let (graph, layout) = (self.graph, self.layout);
-                let step = Parallel::new(processes, graph, single(cluster)?, &part.operands, layout)?;
+                let step = ProcessGroupStep::new(
+                    processes,
+                    graph,
+                    unfused_operands(cluster)?,
+                    &op.operands,
+                    layout,
+                )?;
                 one(Box::new(step), cost(self.graph, cluster))
             }
-            Way::Host(why) => {
-                let step = Host::new(self.graph, single(cluster)?, why.clone(), self.layout)?;
+            Lowering::Host(why) => {
+                let step = HostStep::new(self.graph, unfused_operands(cluster)?, why.clone(), self.layout)?;
                 one(Box::new(step), cost(self.graph, cluster))
             }
         })
     }
 }
 
-/// The node of a cluster that is one operation, and its operands.
-fn single(cluster: &Cluster) -> Result<(NodeId, &[Operand])> {
+/// The node and operands of an unfused cluster.
+fn unfused_operands(cluster: &Cluster) -> Result<(NodeId, &[Operand])> {
     match &cluster.kind {
         Kind::Unfused(operands) => Ok((cluster.output, operands)),
-        _ => Err(GpuError::Other("only single operations run in this way".to_owned())),
+        _ => Err(GpuError::Other("only single operations run in this lowering".to_owned())),
     }
 }
 
@@ -456,11 +479,11 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn neither_of_two_things_waits_for_the_other() {
+    fn both_closures_run_concurrently() {
         let ((here, there), (answer, question)) = (channel(), channel());
         let long = Duration::from_secs(20);
-        // Each ends only when the other has begun.
-        let (one, other) = at_once(
+        // Each returns only after the other has started.
+        let (one, other) = run_concurrently(
             move || here.send(1).is_ok() && question.recv_timeout(long) == Ok(2),
             move || answer.send(2).is_ok() && there.recv_timeout(long) == Ok(1),
         );

@@ -1,4 +1,4 @@
-//! What can go wrong between a program and a GPU.
+//! GPU errors.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use crate::library::Missing;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum GpuError {
-    /// A library is not on this machine.
+    /// A library is not installed.
     #[error(transparent)]
     Missing(#[from] Missing),
-    /// A library is there and lacks a function: it is too old or something else.
+    /// A library lacks a function: too old or a different library.
     #[error("{library} has no function {symbol}; it is too old or another library of that name")]
     Symbol {
         /// The file that was opened.
@@ -19,32 +19,32 @@ pub enum GpuError {
         /// The function.
         symbol: &'static str,
     },
-    /// The driver is older than what it must serve.
+    /// The driver is too old.
     #[error("the {vendor} driver supports version {found}, and {needed} is needed; update the driver")]
     OldDriver {
-        /// Whose driver.
+        /// The vendor.
         vendor: &'static str,
-        /// What it supports.
+        /// The version found.
         found: String,
-        /// What is needed.
+        /// The version needed.
         needed: String,
     },
-    /// There is no device of that number.
+    /// No such device.
     #[error("there is no device {number}: the driver shows {count}")]
     NoSuchDevice {
-        /// The number asked for.
+        /// The requested index.
         number: u32,
-        /// How many there are.
+        /// The number of devices.
         count: u32,
     },
-    /// The device has not so much memory left.
+    /// Out of device memory.
     #[error("out of device memory: {needed} bytes are needed, {free} of {total} are free")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Bytes requested.
         needed: usize,
-        /// Bytes that are free.
+        /// Bytes free.
         free: usize,
-        /// Bytes that the device has.
+        /// Bytes in total.
         total: usize,
     },
     /// A generated kernel does not compile.
@@ -52,19 +52,19 @@ pub enum GpuError {
     Compile {
         /// The kernel.
         name: String,
-        /// The first complaint of the compiler.
+        /// The first error of the compiler.
         first: String,
         /// Where the source was kept.
         source_file: PathBuf,
         /// Where the compiler's log was kept.
         log_file: PathBuf,
     },
-    /// The device does not answer any more, or a kernel broke it for this process.
+    /// The context is unusable in this process.
     #[error("the device is lost ({function}: {text}); start the program again")]
     Lost {
-        /// The call that said so.
+        /// The failing call.
         function: &'static str,
-        /// The driver's words.
+        /// The driver's message.
         text: String,
     },
     /// A call failed.
@@ -72,15 +72,15 @@ pub enum GpuError {
     Call {
         /// The function.
         function: &'static str,
-        /// What it answered.
+        /// The status.
         code: i32,
-        /// The library's words.
+        /// The library's message.
         text: String,
     },
-    /// Something else does not fit.
+    /// Any other error.
     #[error("{0}")]
     Other(String),
 }
 
-/// The result of something here.
+/// A GPU result.
 pub type Result<T> = std::result::Result<T, GpuError>;

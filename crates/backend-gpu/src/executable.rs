@@ -1,4 +1,4 @@
-//! Compiled programs: steps in order, the memory they run in, and the graph that they are recorded into.
+//! Compiled programs: steps, their memory, and the captured graph.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,68 +7,69 @@ use warpforge_fusion::Graph as Nodes;
 use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::graph::OpSpan;
 use warpforge_runtime::memory_plan::{Allocation, MemoryPlan};
-use warpforge_runtime::profile::{Event as Happening, Profile};
+use warpforge_runtime::profile::{Event as ProfileEvent, Profile};
 use warpforge_runtime::{
     Bound, Counters, ErrorKind, Executable, Fallback, Observer, Outcome, Program, RunOptions,
 };
 use warpforge_tensor::{Blob, Shape, Tensor};
 
 use crate::backend::failed;
-use crate::collectives::Meeting;
+use crate::collectives::CollectiveCall;
+use crate::copy_stream::CopyStream;
+use crate::dnn::DnnLibrary;
 use crate::driver::{Buffer, Event, Gpu, Graph, Pinned, Staging, Stream};
 use crate::error::{GpuError, Result};
-use crate::lane::Lane;
-use crate::networks::Networks;
-use crate::salt::{Saltings, Seen};
-use crate::steps::{Layout, Planned};
-use crate::watch;
+use crate::observe;
+use crate::salt::{SaltBuffers, SaltSummary};
+use crate::steps::{DeviceLayout, PlannedStep};
 
-/// What a program is made of.
-pub(crate) struct Made {
+/// The parts of a compiled program.
+pub(crate) struct CompiledProgram {
     pub(crate) program: Program,
     pub(crate) gpu: Arc<Gpu>,
     pub(crate) stream: Stream,
-    pub(crate) networks: Option<Networks>,
+    pub(crate) dnn: Option<DnnLibrary>,
     pub(crate) nodes: Nodes,
-    /// Where the program's operations are among the nodes, where each has its own.
+    /// The graph nodes of each operation, where operations keep their own nodes.
     pub(crate) marks: Option<Vec<OpSpan>>,
     pub(crate) plan: MemoryPlan,
     pub(crate) outputs: Vec<Operand>,
-    pub(crate) layout: Layout,
-    /// Memory that steps know the addresses of.
+    pub(crate) layout: DeviceLayout,
+    /// Buffers that steps refer to by address.
     pub(crate) memory: Vec<Arc<Buffer>>,
     pub(crate) inputs: Vec<Buffer>,
-    pub(crate) given: Vec<Buffer>,
-    pub(crate) steps: Vec<Planned>,
-    pub(crate) saltings: Saltings,
-    /// Where it meets other processes, in order.
-    pub(crate) meetings: Vec<Meeting>,
+    pub(crate) output_buffers: Vec<Buffer>,
+    pub(crate) steps: Vec<PlannedStep>,
+    pub(crate) salt_buffers: SaltBuffers,
+    /// Collective calls, in order.
+    pub(crate) collective_calls: Vec<CollectiveCall>,
 }
 
 /// A compiled program.
-pub(crate) struct Compiled {
-    /// Held while a run uses the memory. Dropped before what connects processes: that waits for recordings to go.
+pub(crate) struct GpuExecutable {
+    /// Locked while a run uses the memory. Dropped before the communicators, which wait for captured graphs to be
+    /// destroyed.
     running: Mutex<Recording>,
-    made: Made,
-    /// Ways to the device and back that no run is on.
-    lanes: Mutex<Vec<Lane>>,
+    made: CompiledProgram,
+    /// Idle copy streams.
+    copy_streams: Mutex<Vec<CopyStream>>,
 }
 
-/// What runs leave for the next.
+/// State between runs.
 #[derive(Default)]
 struct Recording {
-    /// The steps, once they are recorded.
+    /// The captured steps.
     graph: Option<Graph>,
-    /// Whether steps that settle in their first run have had it.
-    settled: bool,
+    /// Whether steps with a warm-up have run.
+    warmed_up: bool,
 }
 
-impl Compiled {
-    pub(crate) fn new(made: Made) -> Self {
-        Self { made, running: Mutex::default(), lanes: Mutex::default() }
+impl GpuExecutable {
+    pub(crate) fn new(made: CompiledProgram) -> Self {
+        Self { made, running: Mutex::default(), copy_streams: Mutex::default() }
     }
 
-    /// Drops what is recorded.
+    /// Drops the captured graph.
     pub(crate) fn forget_recording(&self) {
         *self.lock() = Recording::default();
     }
@@ -81,9 +82,9 @@ impl Compiled {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Brings inputs to where steps read them.
+    /// Uploads inputs to the addresses of the steps.
     fn upload(&self, inputs: &[Tensor]) -> Result<()> {
-        let Made { gpu, stream, .. } = &self.made;
+        let CompiledProgram { gpu, stream, .. } = &self.made;
         gpu.enter()?;
         let mut staging = Staging::new(gpu)?;
         for (tensor, buffer) in inputs.iter().zip(&self.made.inputs) {
@@ -95,86 +96,88 @@ impl Compiled {
         Ok(())
     }
 
-    /// Runs on a lane of its own: only what is between the transfers waits for other runs.
-    fn run_on_lane(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-        let lanes = || self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = lanes().pop();
-        let mut lane = match free {
-            Some(lane) => lane,
-            None => Lane::new(&self.made.gpu)?,
+    /// Runs with a copy stream: only the part between the transfers excludes other runs.
+    fn run_on_copy_stream(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        let copy_streams = || self.copy_streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = copy_streams().pop();
+        let mut copy_stream = match free {
+            Some(copy_stream) => copy_stream,
+            None => CopyStream::new(&self.made.gpu)?,
         };
-        let blobs = self.transfer_and_run(&mut lane, inputs)?;
-        lanes().push(lane);
+        let blobs = self.transfer_and_run(&mut copy_stream, inputs)?;
+        copy_streams().push(copy_stream);
         self.results(inputs, &blobs)
     }
 
-    fn transfer_and_run(&self, lane: &mut Lane, inputs: &[Tensor]) -> Result<Vec<Blob>> {
-        let Made { stream, given, .. } = &self.made;
-        let brought = lane.bring(inputs)?;
+    fn transfer_and_run(&self, copy_stream: &mut CopyStream, inputs: &[Tensor]) -> Result<Vec<Blob>> {
+        let CompiledProgram { stream, output_buffers, .. } = &self.made;
+        let brought = copy_stream.upload(inputs)?;
         let sizes = self.output_sizes();
-        let taken = lane.room(&sizes)?;
+        let taken = copy_stream.allocate(&sizes)?;
         let queued = {
             let mut recording = self.lock();
             let lengths = inputs.iter().map(|tensor| tensor.bytes().len());
             let ins = brought.iter().zip(&self.made.inputs).zip(lengths);
-            let outs = given.iter().zip(&taken).zip(sizes.iter().copied());
-            let queued = lane
-                .hand_in(stream, ins.map(|((from, to), bytes)| (from, to, bytes)))
+            let outs = output_buffers.iter().zip(&taken).zip(sizes.iter().copied());
+            let queued = copy_stream
+                .copy_inputs(stream, ins.map(|((from, to), bytes)| (from, to, bytes)))
                 .and_then(|()| self.start(&mut recording))
-                .and_then(|()| lane.take_out(stream, outs.map(|((from, to), bytes)| (from, to, bytes))));
+                .and_then(|()| {
+                    copy_stream.copy_outputs(stream, outs.map(|((from, to), bytes)| (from, to, bytes)))
+                });
             if queued.is_err() {
-                // What was queued before must not find its memory with others.
+                // Queued work must finish before its buffers are reused.
                 let _ = stream.synchronise();
             }
             queued
         };
         queued?;
-        lane.bring_back(&taken, &sizes)
+        copy_stream.download(&taken, &sizes)
     }
 
-    /// Bytes of each value that a run gives away.
+    /// Bytes of each output buffer.
     fn output_sizes(&self) -> Vec<usize> {
         self.made.plan.outputs.iter().map(|&id| self.made.nodes.node(id).bytes()).collect()
     }
 
-    /// Starts all steps: recorded ones at once, others one after the other.
+    /// Starts all steps: as a captured graph if possible, otherwise one by one.
     fn start(&self, recording: &mut Recording) -> Result<()> {
-        let Made { gpu, stream, steps, .. } = &self.made;
+        let CompiledProgram { gpu, stream, steps, .. } = &self.made;
         gpu.enter()?;
         if steps.is_empty() {
             return Ok(());
         }
         let all = || steps.iter().try_for_each(|planned| planned.step.start(stream));
-        let unsettled = !recording.settled && steps.iter().any(|planned| planned.step.settles());
-        recording.settled = true;
-        if unsettled || !steps.iter().all(|planned| planned.step.recordable()) {
+        let needs_warmup = !recording.warmed_up && steps.iter().any(|planned| planned.step.has_warmup());
+        recording.warmed_up = true;
+        if needs_warmup || !steps.iter().all(|planned| planned.step.is_capturable()) {
             return all();
         }
         if recording.graph.is_none() {
             let record = || stream.record(all);
-            recording.graph = Some(match &self.made.networks {
-                Some(networks) => networks.alone(record)?,
+            recording.graph = Some(match &self.made.dnn {
+                Some(dnn) => dnn.exclusively(record)?,
                 None => record()?,
             });
         }
         recording.graph.as_ref().map_or(Ok(()), |graph| graph.launch(stream))
     }
 
-    /// Brings outputs from where steps wrote them.
+    /// Downloads outputs from the addresses of the steps.
     fn download(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-        let Made { gpu, stream, given, .. } = &self.made;
+        let CompiledProgram { gpu, stream, output_buffers, .. } = &self.made;
         let pinned = self.output_sizes().into_iter().map(|bytes| Pinned::new(gpu, bytes));
         let mut pinned = pinned.collect::<Result<Vec<_>>>()?;
-        let mut pairs = given.iter().zip(&mut pinned);
+        let mut pairs = output_buffers.iter().zip(&mut pinned);
         let started = pairs.try_for_each(|(from, to)| stream.start_read(from.address(), to.bytes_mut()));
         let ended = stream.synchronise();
         started.and(ended)?;
         self.results(inputs, &pinned.into_iter().map(Blob::new).collect::<Vec<_>>())
     }
 
-    /// The results of a run, whose own values were brought to the host.
+    /// The results of a run, from downloaded outputs.
     fn results(&self, inputs: &[Tensor], blobs: &[Blob]) -> Result<Vec<Tensor>> {
-        let Made { nodes, plan, .. } = &self.made;
+        let CompiledProgram { nodes, plan, .. } = &self.made;
         let other = |error: warpforge_tensor::Error| GpuError::Other(error.to_string());
         let tensor = |output: &Operand| {
             let node = nodes.node(output.value);
@@ -195,8 +198,8 @@ impl Compiled {
         self.made.outputs.iter().map(tensor).collect()
     }
 
-    /// Runs step by step, each value shown as soon as it is there. A profile is of a run of its own: showing takes time.
-    fn watched(
+    /// Runs step by step and shows each value. A profile comes from a separate run, because observation takes time.
+    fn observed(
         &self,
         inputs: &[Tensor],
         marks: &[OpSpan],
@@ -206,46 +209,47 @@ impl Compiled {
         let failed = |error: GpuError| self.failed(&error);
         let _running = self.lock();
         self.upload(inputs).map_err(failed)?;
-        watch::run(&self.made, marks, inputs, observer)?;
+        observe::run(&self.made, marks, inputs, observer)?;
         let profile = if profile { self.profiled().map_err(failed)? } else { Profile::default() };
         Ok(Outcome { outputs: self.download(inputs).map_err(failed)?, profile })
     }
 
-    /// Runs step by step with a moment after each.
+    /// Runs step by step with an event after each.
     fn profiled(&self) -> Result<Profile> {
-        let Made { gpu, stream, steps, saltings, .. } = &self.made;
-        let mut moments = vec![Event::new(gpu)?];
-        moments[0].record(stream)?;
-        saltings.clear(stream)?;
+        let CompiledProgram { gpu, stream, steps, salt_buffers, .. } = &self.made;
+        let mut events = vec![Event::new(gpu)?];
+        events[0].record(stream)?;
+        salt_buffers.clear(stream)?;
         for planned in steps {
             planned.step.start(stream)?;
-            let moment = Event::new(gpu)?;
-            moment.record(stream)?;
-            moments.push(moment);
+            let event = Event::new(gpu)?;
+            event.record(stream)?;
+            events.push(event);
         }
         stream.synchronise()?;
         let mut profile = Profile::default();
-        let seen = saltings.read(stream)?;
-        for (planned, pair) in steps.iter().zip(moments.windows(2)) {
-            let mut happening = planned.happening(pair[0].since(&moments[0])?, pair[1].since(&pair[0])?);
+        let seen = salt_buffers.read(stream)?;
+        for (planned, pair) in steps.iter().zip(events.windows(2)) {
+            let mut profile_event =
+                planned.profile_event(pair[0].since(&events[0])?, pair[1].since(&pair[0])?);
             let own = planned.salted.and_then(|number| seen.get(number));
-            happening.details.extend(own.into_iter().flat_map(Seen::details));
-            profile.push(happening);
+            profile_event.details.extend(own.into_iter().flat_map(SaltSummary::details));
+            profile.push(profile_event);
         }
         seen.into_iter().filter_map(|seen| seen.event).for_each(|event| profile.push(event));
         Ok(profile)
     }
 }
 
-impl Executable for Compiled {
+impl Executable for GpuExecutable {
     fn program(&self) -> &Program {
         &self.made.program
     }
 
     fn run(&self, inputs: &[Tensor], options: &RunOptions) -> warpforge_runtime::Result<Outcome> {
-        // Checks the inputs, all of them.
+        // Validates the inputs.
         self.made.program.arguments(inputs)?;
-        let watched = match (&options.observer, &self.made.marks) {
+        let observed = match (&options.observer, &self.made.marks) {
             (None, _) => None,
             (Some(observer), Some(marks)) => Some((observer, marks)),
             (Some(_), None) => {
@@ -254,13 +258,16 @@ impl Executable for Compiled {
                 return Err(ErrorKind::NotOffered { backend, what }.into());
             }
         };
-        if let Some((observer, marks)) = watched {
-            return self.watched(inputs, marks, observer, options.profile);
+        if let Some((observer, marks)) = observed {
+            return self.observed(inputs, marks, observer, options.profile);
         }
-        // Instrumented kernels say what they saw, whether they are asked or not.
+        // Instrumented kernels are always profiled.
         let run = || -> Result<Outcome> {
-            if !options.profile && !self.made.saltings.any() {
-                return Ok(Outcome { outputs: self.run_on_lane(inputs)?, profile: Profile::default() });
+            if !options.profile && !self.made.salt_buffers.any() {
+                return Ok(Outcome {
+                    outputs: self.run_on_copy_stream(inputs)?,
+                    profile: Profile::default(),
+                });
             }
             let _running = self.lock();
             self.upload(inputs)?;
@@ -273,12 +280,12 @@ impl Executable for Compiled {
     fn bind(&self, inputs: &[Tensor]) -> warpforge_runtime::Result<Option<Box<dyn Bound + '_>>> {
         self.made.program.arguments(inputs)?;
         let recording = self.lock();
-        let moments = || -> Result<[Event; 2]> {
+        let events = || -> Result<[Event; 2]> {
             self.upload(inputs)?;
             Ok([Event::new(&self.made.gpu)?, Event::new(&self.made.gpu)?])
         };
-        let moments = moments().map_err(|error| self.failed(&error))?;
-        Ok(Some(Box::new(Held { compiled: self, recording, moments, inputs: inputs.to_vec() })))
+        let events = events().map_err(|error| self.failed(&error))?;
+        Ok(Some(Box::new(BoundRun { compiled: self, recording, events, inputs: inputs.to_vec() })))
     }
 
     fn counters(&self) -> Option<Counters> {
@@ -294,8 +301,8 @@ impl Executable for Compiled {
     }
 
     fn peak_memory_bytes(&self) -> Option<u64> {
-        // Twice: a run brings its inputs and takes its outputs along in memory of its own.
-        let own = self.made.inputs.iter().chain(&self.made.given).map(|buffer| 2 * buffer.bytes());
+        // Twice: a run has input and output buffers of its own.
+        let own = self.made.inputs.iter().chain(&self.made.output_buffers).map(|buffer| 2 * buffer.bytes());
         let shared = self.made.memory.iter().map(|buffer| buffer.bytes());
         let all: usize = own.chain(shared).sum::<usize>() + self.made.layout.workspace.bytes();
         let steps = self.made.steps.iter().map(|planned| planned.step.memory_bytes());
@@ -308,17 +315,17 @@ impl Executable for Compiled {
 }
 
 /// A program with its inputs on the device.
-struct Held<'c> {
-    compiled: &'c Compiled,
+struct BoundRun<'c> {
+    compiled: &'c GpuExecutable,
     recording: MutexGuard<'c, Recording>,
-    moments: [Event; 2],
+    events: [Event; 2],
     inputs: Vec<Tensor>,
 }
 
-impl Bound for Held<'_> {
+impl Bound for BoundRun<'_> {
     fn run(&mut self) -> warpforge_runtime::Result<Duration> {
         let stream = &self.compiled.made.stream;
-        let [begin, end] = &self.moments;
+        let [begin, end] = &self.events;
         let mut run = || {
             begin.record(stream)?;
             self.compiled.start(&mut self.recording)?;
@@ -334,8 +341,8 @@ impl Bound for Held<'_> {
     }
 }
 
-impl Planned {
-    fn happening(&self, start: Duration, duration: Duration) -> Happening {
+impl PlannedStep {
+    fn profile_event(&self, start: Duration, duration: Duration) -> ProfileEvent {
         let seconds = duration.as_secs_f64().max(1e-9);
         let details = vec![
             ("flop", self.flops.to_string()),
@@ -344,6 +351,6 @@ impl Planned {
             ("gb_per_s", format!("{:.2}", self.bytes as f64 / seconds / 1e9)),
             ("on", if self.step.is_reference() { "reference" } else { "device" }.to_owned()),
         ];
-        Happening { name: self.step.name(), category: "kernel", track: 0, start, duration, details }
+        ProfileEvent { name: self.step.name(), category: "kernel", track: 0, start, duration, details }
     }
 }

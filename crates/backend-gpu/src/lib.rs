@@ -1,34 +1,34 @@
-//! The GPU engine: clusters become library calls and generated kernels, values stay on the device.
+//! The GPU engine: clusters become library calls and generated kernels; values stay on the device.
 //!
-//! Nothing of CUDA or ROCm is needed to build it. [`library`] finds the vendors' libraries at run time, `driver` has
-//! devices, memory, streams and graphs by one table of functions that both vendors fill, `compiler` turns generated
-//! sources into machine code. [`Gpus`] is the backend, one for each vendor.
+//! Building it needs neither CUDA nor ROCm. [`library`] loads the vendors' libraries at run time, `driver` wraps
+//! devices, memory, streams and graphs behind one function table for both vendors, `compiler` compiles generated
+//! sources. [`Gpus`] is the backend of one vendor.
 
 mod backend;
+mod blas;
 mod calibrate;
 mod collectives;
 mod compile;
 mod compiler;
+mod copy_stream;
 mod cuda;
+mod dnn;
 mod driver;
 mod error;
 mod executable;
 #[cfg(test)]
 mod fake;
 mod hip;
-mod lane;
 pub mod library;
 mod lower;
-mod networks;
+mod observe;
 pub mod probe;
 mod processes;
-mod products;
 mod salt;
 mod steps;
 #[cfg(test)]
 mod tests;
 mod tuning;
-mod watch;
 
 pub use backend::Gpus;
 pub use error::{GpuError, Result};

@@ -1,9 +1,9 @@
-//! From a program to what runs: a process on its own, or a grid of them, each on a GPU of its own.
+//! Compiles a program for one process or for a grid of processes with a GPU each.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use warpforge_codegen::Products as Rounding;
+use warpforge_codegen::ComputePrecision;
 use warpforge_fusion::graph::{OpByOp, OpSpan, OpaqueOp, import, import_op_by_op};
 use warpforge_fusion::simplify::simplify;
 use warpforge_fusion::{Graph, Op};
@@ -12,23 +12,26 @@ use warpforge_ir::attr::Attribute;
 use warpforge_ir::{OpKind, OpRef};
 use warpforge_runtime::{Program, Tier, Weights};
 
-use crate::collectives::{Collectives, Exchange, Exchanges, World, any, meets, prepare, single};
-use crate::compile::{Failure, Request, make};
+use crate::blas::Blas;
+use crate::collectives::{
+    Collective, CollectiveLibrary, CollectiveOps, Communicators, has_collectives, is_deadlock_free,
+    lower_collectives, single_op,
+};
+use crate::compile::{CompileError, CompileRequest, build};
+use crate::dnn::DnnLibrary;
 use crate::driver::Gpu;
 use crate::error::{GpuError, Result};
-use crate::executable::{Compiled, Made};
-use crate::networks::Networks;
-use crate::products::Library;
-use crate::steps::Processes;
+use crate::executable::{CompiledProgram, GpuExecutable};
+use crate::steps::CompiledProcesses;
 
-/// A GPU and the libraries for it.
+/// A GPU and its libraries.
 #[derive(Clone)]
-pub(crate) struct Site {
+pub(crate) struct DeviceContext {
     pub(crate) gpu: Arc<Gpu>,
-    /// The vendor's products, where they are at hand.
-    pub(crate) products: Option<Library>,
-    /// The vendor's convolutions, where they are.
-    pub(crate) networks: Option<Networks>,
+    /// The BLAS, if available.
+    pub(crate) blas: Option<Blas>,
+    /// The DNN library, if available.
+    pub(crate) dnn: Option<DnnLibrary>,
 }
 
 /// The GPUs of a vendor.
@@ -36,77 +39,78 @@ pub(crate) trait Devices {
     /// How many there are.
     fn count(&self) -> u32;
 
-    /// One of them, opened.
-    fn site(&self, number: u32) -> Result<Site>;
+    /// Opens a device.
+    fn context(&self, number: u32) -> Result<DeviceContext>;
 
-    /// The library of collectives.
-    fn collectives(&self) -> Result<Arc<Collectives>>;
+    /// The collective library.
+    fn collectives(&self) -> Result<Arc<CollectiveLibrary>>;
 }
 
-/// Processes that an operation starts, or why the reference does.
-type Started = std::result::Result<Arc<Processes>, String>;
+/// The processes that an operation starts, or why the reference runs them.
+type Started = std::result::Result<Arc<CompiledProcesses>, String>;
 
-/// What a process shares with others.
+/// Collectives and process grids of a program.
 #[derive(Default)]
-pub(crate) struct Together {
-    exchanges: Exchanges,
-    world: Arc<World>,
+pub(crate) struct ProcessGroup {
+    collectives: CollectiveOps,
+    communicators: Arc<Communicators>,
     grids: Vec<(Arc<OpaqueOp>, Started)>,
 }
 
-/// An operation that several processes do.
-pub(crate) enum Shared<'a> {
-    /// The process takes part.
-    Exchange(&'a Arc<Exchange>),
-    /// The process starts others and waits for them.
-    Grid(&'a Arc<Processes>),
-    /// The reference does it, for a reason.
+/// An operation that involves several processes.
+pub(crate) enum GroupOp<'a> {
+    /// A collective of this process.
+    Collective(&'a Arc<Collective>),
+    /// A grid that this process starts and waits for.
+    Grid(&'a Arc<CompiledProcesses>),
+    /// Left to the reference, with the reason.
     Reference(&'a str),
 }
 
-impl Together {
-    /// What a node of the graph is, when it is for several processes.
-    pub(crate) fn of(&self, op: &Op) -> Option<Shared<'_>> {
+impl ProcessGroup {
+    /// The group operation of a node.
+    pub(crate) fn of(&self, op: &Op) -> Option<GroupOp<'_>> {
         let Op::Opaque(part) = op else { return None };
-        let exchange = self.exchanges.of(part).map(Shared::Exchange);
+        let collective = self.collectives.of(part).map(GroupOp::Collective);
         let grid = || self.grids.iter().find(|(known, _)| Arc::ptr_eq(known, part));
-        exchange.or_else(|| {
+        collective.or_else(|| {
             Some(match &grid()?.1 {
-                Ok(processes) => Shared::Grid(processes),
-                Err(reason) => Shared::Reference(reason),
+                Ok(processes) => GroupOp::Grid(processes),
+                Err(reason) => GroupOp::Reference(reason),
             })
         })
     }
 
-    /// What connects the processes.
-    pub(crate) fn world(&self) -> &World {
-        &self.world
+    /// The communicators.
+    pub(crate) fn communicators(&self) -> &Communicators {
+        &self.communicators
     }
 }
 
-/// A program and how it is wanted.
+/// A program and its compile options.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct CompileOptions<'a> {
     pub(crate) program: &'a Program,
     pub(crate) tier: Tier,
-    pub(crate) rounding: Rounding,
+    pub(crate) precision: ComputePrecision,
 }
 
-/// Compiles a program for a device; grids of processes in it run on as many devices as they need.
+/// Compiles a program for a device; grids of processes use further devices.
 pub(crate) fn compile(
     devices: &dyn Devices,
     number: u32,
-    wanted: Wanted<'_>,
-) -> std::result::Result<Compiled, Failure> {
-    let Prepared { graph, marks, exchanges } = prepared(wanted.program, wanted.tier, &Grid::ALONE)?;
+    options: CompileOptions<'_>,
+) -> std::result::Result<GpuExecutable, CompileError> {
+    let ImportedProgram { graph, marks, collectives } =
+        import_program(options.program, options.tier, &Grid::ALONE)?;
     let mut grids = Vec::new();
     for node in &graph.nodes {
         if let Op::Opaque(part) = &node.op
-            && let Some(op) = single(part).filter(|op| op.is(OpKind::InterpreterRunParallel))
+            && let Some(op) = single_op(part).filter(|op| op.is(OpKind::InterpreterRunParallel))
         {
-            let made = match grid(devices, number, part, op, wanted) {
+            let made = match grid(devices, number, part, op, options) {
                 Ok(processes) => Ok(Arc::new(processes)),
-                Err(Failure::Unsupported(reason)) => {
+                Err(CompileError::Unsupported(reason)) => {
                     tracing::warn!(reason, "the reference runs the processes of a program");
                     Err(reason)
                 }
@@ -115,63 +119,70 @@ pub(crate) fn compile(
             grids.push((Arc::clone(part), made));
         }
     }
-    let site = devices.site(number)?;
-    let world = match exchanges.groups().next() {
-        None => World::default(),
-        Some(_) => World::new(&devices.collectives(), exchanges.groups(), |_| Some(Arc::clone(&site.gpu)))?,
+    let context = devices.context(number)?;
+    let communicators = match collectives.groups().next() {
+        None => Communicators::default(),
+        Some(_) => Communicators::new(&devices.collectives(), collectives.groups(), |_| {
+            Some(Arc::clone(&context.gpu))
+        })?,
     };
-    let together = Together { exchanges, world: Arc::new(world), grids };
-    Ok(Compiled::new(one(&site, (graph, marks), wanted, together)?))
+    let group = ProcessGroup { collectives, communicators: Arc::new(communicators), grids };
+    Ok(GpuExecutable::new(compile_process(&context, (graph, marks), options, group)?))
 }
 
-/// The graph of a process.
-struct Prepared {
+/// An imported program.
+struct ImportedProgram {
     graph: Graph,
-    /// Where its operations are among the nodes, where each has its own.
+    /// The graph nodes of each operation, where operations keep their own nodes.
     marks: Option<Vec<OpSpan>>,
-    exchanges: Exchanges,
+    collectives: CollectiveOps,
 }
 
-fn prepared(program: &Program, tier: Tier, grid: &Grid) -> std::result::Result<Prepared, Failure> {
+fn import_program(
+    program: &Program,
+    tier: Tier,
+    grid: &Grid,
+) -> std::result::Result<ImportedProgram, CompileError> {
     let entry = program.entry();
     let func = program.module().function(entry);
-    let func = func.ok_or_else(|| Failure::Unsupported(format!("there is no function @{entry}")))?;
+    let func = func.ok_or_else(|| CompileError::Unsupported(format!("there is no function @{entry}")))?;
     let weights = |at: usize| program.weights().get(at).cloned();
-    // Every operation keeps its own nodes, so that every value is there to be seen; collectives change the graph.
+    // Operations keep their own nodes, so that every value can be observed; lowering of collectives changes the
+    // graph.
     if tier == Tier::Correctness {
         let each =
-            import_op_by_op(func, &weights).map_err(|error| Failure::Unsupported(error.to_string()))?;
+            import_op_by_op(func, &weights).map_err(|error| CompileError::Unsupported(error.to_string()))?;
         let OpByOp { graph, marks } = each;
-        if !any(&graph) {
-            return Ok(Prepared { graph, marks: Some(marks), exchanges: Exchanges::default() });
+        if !has_collectives(&graph) {
+            return Ok(ImportedProgram { graph, marks: Some(marks), collectives: CollectiveOps::default() });
         }
     }
-    let graph = import(func, &weights).map_err(|error| Failure::Unsupported(error.to_string()))?;
-    let (graph, exchanges) = prepare(graph, grid).map_err(Failure::Unsupported)?;
-    Ok(Prepared { graph, marks: None, exchanges })
+    let graph = import(func, &weights).map_err(|error| CompileError::Unsupported(error.to_string()))?;
+    let (graph, collectives) = lower_collectives(graph, grid).map_err(CompileError::Unsupported)?;
+    Ok(ImportedProgram { graph, marks: None, collectives })
 }
 
-/// One process, compiled for its GPU.
-fn one(
-    site: &Site,
+/// Compiles one process.
+fn compile_process(
+    context: &DeviceContext,
     (graph, marks): (Graph, Option<Vec<OpSpan>>),
-    Wanted { program, tier, rounding }: Wanted<'_>,
-    together: Together,
-) -> std::result::Result<Made, Failure> {
+    CompileOptions { program, tier, precision }: CompileOptions<'_>,
+    group: ProcessGroup,
+) -> std::result::Result<CompiledProgram, CompileError> {
     let graph = if marks.is_some() { graph } else { simplify(&graph) };
-    let Site { gpu, products, networks } = site.clone();
-    make(&gpu, &Request { program, graph, marks, tier, rounding, products, networks, together })
+    let DeviceContext { gpu, blas, dnn } = context.clone();
+    build(&gpu, &CompileRequest { program, graph, marks, tier, precision, blas, dnn, group })
 }
 
-/// The processes of an operation that runs several.
+/// Compiles the processes of an operation that runs a grid.
 fn grid(
     devices: &dyn Devices,
     number: u32,
     part: &OpaqueOp,
     op: OpRef<'_>,
-    wanted: Wanted<'_>,
-) -> std::result::Result<Processes, Failure> {
-    let unsupported = |reason: &str| Failure::Unsupported(reason.to_owned());
+    options: CompileOptions<'_>,
+) -> std::result::Result<CompiledProcesses, CompileError> {
+    let unsupported = |reason: &str| CompileError::Unsupported(reason.to_owned());
     let names = names(op).ok_or_else(|| unsupported("its programs cannot be read"))?;
     let (replicas, partitions) = (names.len(), names.first().map_or(0, Vec::len));
     if partitions == 0 || names.iter().any(|row| row.len() != partitions) {
@@ -180,62 +191,73 @@ fn grid(
     let (count, there) = (replicas * partitions, devices.count());
     if count > there as usize {
         let is = if there == 1 { "is" } else { "are" };
-        return Err(Failure::Unsupported(format!("needs {count} GPUs, {there} {is} there")));
+        return Err(CompileError::Unsupported(format!("needs {count} GPUs, {there} {is} there")));
     }
     let module = Arc::new(part.slice.module.clone());
     let mut processes = Vec::new();
     for (at, name) in names.iter().flatten().enumerate() {
         let me = ProcessId { replica: at / partitions, partition: at % partitions };
         let program = Program::new(Arc::clone(&module), name, Weights::default())
-            .map_err(|error| Failure::Unsupported(error.to_string()))?;
-        let made = prepared(&program, wanted.tier, &Grid { replicas, partitions, me })?;
-        // One process runs where the program does.
+            .map_err(|error| CompileError::Unsupported(error.to_string()))?;
+        let made = import_program(&program, options.tier, &Grid { replicas, partitions, me })?;
+        // A single process runs on the program's device.
         let device = if count == 1 { number } else { u32::try_from(at).unwrap_or(u32::MAX) };
-        processes.push(Process { me, site: devices.site(device)?, program, made });
+        processes.push(Process { me, context: devices.context(device)?, program, made });
     }
-    let world = world(devices, &processes)?;
+    let communicators = communicators(devices, &processes)?;
     let mut all = Vec::new();
-    for Process { me, site, program, made } in processes {
-        let Prepared { graph, marks, exchanges } = made;
-        let together = Together { exchanges, world: Arc::clone(&world), grids: Vec::new() };
-        let made = one(&site, (graph, marks), Wanted { program: &program, ..wanted }, together)?;
+    for Process { me, context, program, made } in processes {
+        let ImportedProgram { graph, marks, collectives } = made;
+        let group =
+            ProcessGroup { collectives, communicators: Arc::clone(&communicators), grids: Vec::new() };
+        let made = compile_process(
+            &context,
+            (graph, marks),
+            CompileOptions { program: &program, ..options },
+            group,
+        )?;
         all.push((me, made));
     }
-    // Processes that would wait for ever are for the reference, which sees it.
-    if !meets(all.iter().map(|(me, made)| (*me, VecDeque::from(made.meetings.clone()))).collect()) {
+    // Deadlocking programs are left to the reference, which detects them.
+    if !is_deadlock_free(
+        all.iter().map(|(me, made)| (*me, VecDeque::from(made.collective_calls.clone()))).collect(),
+    ) {
         return Err(unsupported("its processes do not meet at their collectives"));
     }
     let gpus = if count == 1 { "GPU" } else { "GPUs" };
     let name = format!("{replicas} x {partitions} processes on {count} {gpus}");
-    let all = all.into_iter().map(|(me, made)| (me, Compiled::new(made))).collect();
-    Ok(Processes { all, world, name })
+    let all = all.into_iter().map(|(me, made)| (me, GpuExecutable::new(made))).collect();
+    Ok(CompiledProcesses { all, communicators, name })
 }
 
-/// A process before it is compiled.
+/// A process before compilation.
 struct Process {
     me: ProcessId,
-    site: Site,
+    context: DeviceContext,
     program: Program,
-    made: Prepared,
+    made: ImportedProgram,
 }
 
-/// Connects processes, those that meet.
-fn world(devices: &dyn Devices, processes: &[Process]) -> std::result::Result<Arc<World>, Failure> {
-    let groups = || processes.iter().flat_map(|process| process.made.exchanges.groups());
+/// Connects the processes.
+fn communicators(
+    devices: &dyn Devices,
+    processes: &[Process],
+) -> std::result::Result<Arc<Communicators>, CompileError> {
+    let groups = || processes.iter().flat_map(|process| process.made.collectives.groups());
     let Some(largest) = groups().map(|group| group.len()).max() else { return Ok(Arc::default()) };
     let library = devices.collectives();
     if let Err(error @ (GpuError::Missing(_) | GpuError::Symbol { .. })) = &library
         && largest > 1
     {
-        return Err(Failure::Unsupported(error.to_string()));
+        return Err(CompileError::Unsupported(error.to_string()));
     }
     let gpu = |who: ProcessId| {
-        processes.iter().find(|process| process.me == who).map(|process| Arc::clone(&process.site.gpu))
+        processes.iter().find(|process| process.me == who).map(|process| Arc::clone(&process.context.gpu))
     };
-    Ok(Arc::new(World::new(&library, groups(), gpu)?))
+    Ok(Arc::new(Communicators::new(&library, groups(), gpu)?))
 }
 
-/// The functions that processes run, by replica and partition.
+/// The functions of the processes, by replica and partition.
 fn names(op: OpRef<'_>) -> Option<Vec<Vec<String>>> {
     let name =
         |attribute: &Attribute| attribute.as_symbol().or_else(|| attribute.as_str()).map(str::to_owned);

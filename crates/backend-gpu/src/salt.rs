@@ -1,4 +1,4 @@
-//! What instrumented kernels leave behind, and what it says in a profile.
+//! Instrumentation buffers and their summary in profiles.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use warpforge_runtime::profile::Event;
 use crate::driver::{Address, Buffer, Gpu, Stream};
 use crate::error::Result;
 
-/// The track of a profile that blocks are on.
+/// The profile track of blocks.
 const TRACK: u32 = 1;
 
-/// Memory for what all kernels of a program leave behind.
+/// The instrumentation buffers of a program.
 #[derive(Default)]
-pub(crate) struct Saltings {
+pub(crate) struct SaltBuffers {
     salt: Salt,
     buffer: Option<Buffer>,
-    /// Each kernel's name, place and bytes.
+    /// Name, offset and size of each kernel's buffer.
     kernels: Vec<(String, usize, usize)>,
-    /// What a block spends on the instrumentation itself.
+    /// The cost of the instrumentation per block.
     cost: Duration,
 }
 
-impl Saltings {
-    /// Memory for kernels of these names and sizes.
+impl SaltBuffers {
+    /// Allocates buffers for these kernels.
     pub(crate) fn new(
         gpu: &Arc<Gpu>,
         salt: Salt,
@@ -45,29 +45,29 @@ impl Saltings {
         Ok(made)
     }
 
-    /// Sets what a block spends on the instrumentation.
+    /// Sets the calibrated cost.
     pub(crate) fn set_cost(&mut self, cost: Duration) {
         self.cost = cost;
     }
 
-    /// Whether anything is left behind.
+    /// Whether any kernel is instrumented.
     pub(crate) fn any(&self) -> bool {
         self.buffer.is_some()
     }
 
-    /// Where a kernel, by its number, leaves what it saw.
+    /// The buffer address of a kernel.
     pub(crate) fn address(&self, kernel: usize) -> Address {
         let place = self.kernels.get(kernel).map_or(0, |(_, at, _)| *at as u64);
         self.buffer.as_ref().map_or(0, |buffer| buffer.address() + place)
     }
 
-    /// Forgets what was left behind.
+    /// Clears the buffers.
     pub(crate) fn clear(&self, stream: &Stream) -> Result<()> {
         self.buffer.as_ref().map_or(Ok(()), |buffer| stream.fill(buffer.address(), 0, buffer.bytes()))
     }
 
-    /// What all kernels left behind.
-    pub(crate) fn read(&self, stream: &Stream) -> Result<Vec<Seen>> {
+    /// Reads the summaries of all kernels.
+    pub(crate) fn read(&self, stream: &Stream) -> Result<Vec<SaltSummary>> {
         let Some(buffer) = &self.buffer else { return Ok(Vec::new()) };
         let mut bytes = vec![0u8; buffer.bytes()];
         stream.read(buffer.address(), &mut bytes)?;
@@ -76,22 +76,25 @@ impl Saltings {
         let starts = all.iter().flatten().filter(|one| one.start > 0).map(|one| one.start);
         let origin = starts.min().unwrap_or(0);
         let names = self.kernels.iter().map(|(name, ..)| name);
-        Ok(names.zip(&all).map(|(name, records)| Seen::new(name, records, origin, self.cost)).collect())
+        Ok(names
+            .zip(&all)
+            .map(|(name, records)| SaltSummary::new(name, records, origin, self.cost))
+            .collect())
     }
 }
 
-/// What a kernel left behind; nothing where it did not run.
-pub(crate) struct Seen {
-    /// From the first block's start to the last one's end by the device's clock.
+/// The summary of a kernel; empty if it did not run.
+pub(crate) struct SaltSummary {
+    /// From the first block's start to the last block's end, by the device clock.
     pub(crate) event: Option<Event>,
 }
 
-impl Seen {
+impl SaltSummary {
     fn new(name: &str, records: &[Record], origin: u64, cost: Duration) -> Self {
         Self { event: event(name, records, origin, cost) }
     }
 
-    /// What is said of the kernel itself.
+    /// Details for the kernel's profile event.
     pub(crate) fn details(&self) -> impl Iterator<Item = (&'static str, String)> {
         self.event.iter().flat_map(|event| event.details.iter().cloned())
     }
@@ -151,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_become_one_event_without_what_they_cost() {
+    fn blocks_become_one_event_less_instrumentation_cost() {
         let record = |start, end, processor| Record { start, end, processor, written: None };
         let none = Record::default();
         let event =
@@ -161,7 +164,7 @@ mod tests {
         assert!(event.details.contains(&("tiles", "2".to_owned())));
         assert!(event.details.contains(&("mean_tile_us", "0.450".to_owned())));
         assert!(event.details.contains(&("longest_tile_us", "0.550".to_owned())));
-        // One multiprocessor was busy for 400 ns, the other for 600.
+        // One multiprocessor is busy for 400 ns, the other for 600.
         assert!(event.details.contains(&("balance", "0.833".to_owned())));
         assert!(super::event("k", &[none], 0, Duration::ZERO).is_none());
     }

@@ -1,4 +1,4 @@
-//! Which of several ways is the fastest: each is run a few times while a program is compiled.
+//! Measures alternatives at compile time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use crate::driver::{Event, Gpu, Stream};
 use crate::error::{GpuError, Result};
 
-/// The variable that says whether ways are measured.
+/// The environment variable that enables measuring.
 const TUNING: &str = "WARPFORGE_TUNING";
 
-/// Times that a way is measured, after one run that is not.
+/// Measured runs, after a warm-up.
 const RUNS: usize = 3;
 
-/// The least time of a few runs, after one that is not measured. With tuning off that is all, and every way takes no time:
-/// then the first is taken that runs.
+/// The least time of a few runs, after a warm-up. With tuning off it is zero, so the first alternative that runs is
+/// chosen.
 pub(crate) fn least_time(gpu: &Arc<Gpu>, stream: &Stream, run: impl Fn() -> Result<()>) -> Result<Duration> {
     run()?;
     stream.synchronise()?;
@@ -32,7 +32,7 @@ pub(crate) fn least_time(gpu: &Arc<Gpu>, stream: &Stream, run: impl Fn() -> Resu
     Ok(least)
 }
 
-/// Whether the variable says something that is understood.
+/// Checks the value of the variable.
 pub(crate) fn check() -> Result<()> {
     is_tuned().map(drop)
 }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tuning_is_on_unless_it_is_turned_off() {
+    fn tuning_is_on_by_default() {
         assert!(is_on(None).unwrap() && is_on(Some("on")).unwrap() && !is_on(Some("off")).unwrap());
         let error = is_on(Some("fast")).unwrap_err().to_string();
         assert!(error.contains("WARPFORGE_TUNING is `fast`; there are on and off"), "{error}");

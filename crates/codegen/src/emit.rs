@@ -1,25 +1,25 @@
-//! From a cluster to its kernels.
+//! Emits the kernels of a cluster.
 
 use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::{Cluster, Kind};
 
 use crate::kernel::{Emitted, Unsupported};
 use crate::options::Options;
-use crate::{attention, loops, product, single};
+use crate::{attention, gemm, loops, unfused};
 
-/// The kernels of a cluster. A cluster whose result has no elements has none.
+/// The kernels of a cluster. An empty result has none.
 ///
 /// # Errors
 ///
-/// When something in it has no kernel; the backend then has another way, or says so.
+/// When an operation in it has no kernel; the backend then chooses another lowering or reports it.
 pub fn emit(graph: &Graph, cluster: &Cluster, options: &Options) -> Result<Emitted, Unsupported> {
     match &cluster.kind {
         Kind::Loop(body) => loops::emit(graph, cluster, body, options),
-        Kind::Dot(of) => product::dot(graph, cluster, of, options),
-        Kind::Conv(of) => product::conv(graph, cluster, of, options),
+        Kind::Dot(of) => gemm::dot(graph, cluster, of, options),
+        Kind::Conv(of) => gemm::conv(graph, cluster, of, options),
         Kind::Attention(of) => attention::emit(graph, cluster, of, options),
-        Kind::AttentionGradient(of) => attention::emit_backward(graph, cluster, of, options),
-        Kind::Unfused(operands) => single::emit(graph, cluster, operands, options),
+        Kind::AttentionGradient(of) => attention::emit_gradient(graph, cluster, of, options),
+        Kind::Unfused(operands) => unfused::emit(graph, cluster, operands, options),
         Kind::Library(..) => Err(Unsupported::new("what a library computes")),
     }
 }

@@ -1,20 +1,20 @@
-//! Indices and places: which element of a value stands where, as expressions.
+//! Index expressions.
 
 use warpforge_fusion::View;
 
 use crate::text::Text;
 
-/// A domain with neighbouring dimensions made one where all views allow it.
+/// A domain with adjacent dimensions merged where all views allow it.
 #[derive(Debug, Clone)]
-pub(crate) struct Space {
-    /// The sizes; none is 1.
+pub(crate) struct IndexSpace {
+    /// The sizes, none of them 1.
     pub(crate) dims: Vec<usize>,
-    /// For each view given, its strides.
+    /// The strides of each view.
     pub(crate) strides: Vec<Vec<isize>>,
 }
 
-impl Space {
-    /// These dimensions of a domain, seen by views over the whole domain.
+impl IndexSpace {
+    /// These dimensions of a domain, with the strides of views over the whole domain.
     pub(crate) fn new(dims: &[usize], kept: &[usize], views: &[&View]) -> Self {
         let mut space = Self { dims: Vec::new(), strides: vec![Vec::new(); views.len()] };
         for &at in kept.iter().filter(|&&at| dims[at] != 1) {
@@ -45,7 +45,7 @@ impl Space {
         self.dims.iter().product()
     }
 
-    /// Lines that take a number apart into `{prefix}0`, `{prefix}1`, …, the last dimension the fastest.
+    /// Emits the split of a linear index into `{prefix}0`, `{prefix}1`, …, last dimension fastest.
     pub(crate) fn split(&self, text: &mut Text, number: &str, prefix: &str, int: &str) {
         let mut rest = number.to_owned();
         for (at, dim) in self.dims.iter().enumerate().rev() {
@@ -60,17 +60,17 @@ impl Space {
         }
     }
 
-    /// The distance that the indices `{prefix}0`, … move a view.
-    pub(crate) fn place(&self, view: usize, prefix: &str) -> String {
-        place(&self.strides[view], prefix)
+    /// The linear index of a view at `{prefix}0`, ….
+    pub(crate) fn linear_index(&self, view: usize, prefix: &str) -> String {
+        linear_index(&self.strides[view], prefix)
     }
 
-    /// How a view moves along the last dimension; nothing where there is no dimension.
+    /// The stride of a view along the last dimension; none without dimensions.
     pub(crate) fn inner(&self, view: usize) -> Option<isize> {
         self.strides[view].last().copied()
     }
 
-    /// Whether so many neighbours along the last dimension lie side by side in a view, aligned together.
+    /// Whether groups of `count` elements along the last dimension are contiguous and aligned in a view.
     pub(crate) fn vectors(&self, view: usize, count: usize) -> bool {
         let count = count as isize;
         match self.strides[view].split_last() {
@@ -81,7 +81,7 @@ impl Space {
 }
 
 /// Σ index · stride; the empty sum is 0.
-pub(crate) fn place(strides: &[isize], prefix: &str) -> String {
+pub(crate) fn linear_index(strides: &[isize], prefix: &str) -> String {
     let terms: Vec<String> = strides
         .iter()
         .enumerate()
@@ -95,19 +95,19 @@ pub(crate) fn place(strides: &[isize], prefix: &str) -> String {
     if terms.is_empty() { "0".to_owned() } else { terms.join(" + ") }
 }
 
-/// A sum of expressions without its zeros.
+/// A sum of expressions without zero terms.
 pub(crate) fn sum<S: AsRef<str>>(terms: &[S]) -> String {
     let terms: Vec<&str> = terms.iter().map(AsRef::as_ref).filter(|term| *term != "0").collect();
     if terms.is_empty() { "0".to_owned() } else { terms.join(" + ") }
 }
 
-/// The integer type for numbers up to a bound.
-pub(crate) fn int(most: usize) -> &'static str {
+/// The integer type for indices up to a bound.
+pub(crate) fn index_type(most: usize) -> &'static str {
     if most < (1 << 31) { "int" } else { "long long" }
 }
 
-/// The farthest that any of these views reaches.
-pub(crate) fn reach(views: &[&View]) -> usize {
+/// The largest index that any of these views reaches.
+pub(crate) fn max_index(views: &[&View]) -> usize {
     let of = |view: &View| {
         let far: usize = view
             .dims

@@ -1,4 +1,4 @@
-//! What the emitter gives.
+//! The output of the emitter.
 
 use std::collections::HashSet;
 
@@ -8,15 +8,15 @@ use warpforge_fusion::NodeId;
 use crate::options::Dialect;
 use crate::prelude::prelude;
 
-/// How the copy engine of a device reads a value of two-byte elements: in tiles of 64 neighbours and some lines, whose parts
-/// of 16 bytes are exchanged by the number of the line (`CU_TENSOR_MAP_SWIZZLE_128B`); what lies outside is zero.
+/// A TMA descriptor of a value of two-byte elements: tiles of 64 elements by some lines, with a 128-byte swizzle
+/// (`CU_TENSOR_MAP_SWIZZLE_128B`) and zeros out of bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Map {
+pub struct TensorMap {
     /// The value.
     pub value: NodeId,
-    /// Bytes from where the value begins.
+    /// Byte offset from the start of the value.
     pub offset: u64,
-    /// Neighbours, lines, and batches.
+    /// Elements per line, lines, and batches.
     pub dims: [u64; 3],
     /// Bytes between lines, and between batches.
     pub strides: [u64; 2],
@@ -24,53 +24,52 @@ pub struct Map {
     pub lines: u32,
 }
 
-/// A parameter of a kernel, a pointer each but for maps. Addresses are multiples of 16.
+/// A kernel parameter: a pointer, or a tensor map. Addresses are multiples of 16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Argument {
     /// A value that it reads.
     Value(NodeId),
-    /// A value that it reads by the copy engine: the 128 bytes of a `CUtensorMap`.
-    Map(Map),
+    /// A value that it reads by TMA: the 128 bytes of a `CUtensorMap`.
+    TensorMap(TensorMap),
     /// A value that it writes.
     Output(NodeId),
-    /// Memory between kernels of one cluster: the place in [`Emitted::scratch`]. Its contents are not known at first.
+    /// Scratch memory shared by the kernels of one cluster: the index in [`Emitted::scratch`]. Uninitialised.
     Scratch(usize),
-    /// Where blocks leave what they saw; [`Kernel::salt_bytes`] of it, zeroed.
+    /// The instrumentation buffer: [`Kernel::salt_bytes`] bytes, zeroed.
     Salt,
 }
 
-/// One kernel: its text and how it is launched.
+/// A kernel: its source and launch configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
-    /// The name of the function; equal names have equal text.
+    /// The name of the function; equal names have equal sources.
     pub name: String,
-    /// The text, without the prelude.
+    /// The source, without the prelude.
     pub source: String,
     /// Blocks.
     pub grid: [u32; 3],
-    /// Threads of a block.
+    /// Threads per block.
     pub block: [u32; 3],
-    /// Bytes of shared memory given at launch, besides what the text declares; a device may have to be asked for more than
-    /// 48 KiB.
+    /// Bytes of dynamic shared memory. More than 48 KiB may have to be enabled on the device.
     pub shared_bytes: u32,
-    /// What it is given, in order.
+    /// The arguments, in order.
     pub arguments: Vec<Argument>,
     /// Floating-point operations, as the cost model counts them.
     pub flops: u64,
     /// Bytes read and written, each value once.
     pub bytes: u64,
-    /// Bytes that instrumentation writes; 0 without.
+    /// Bytes that the instrumentation writes; 0 without.
     pub salt_bytes: u64,
-    /// What it does, for people.
+    /// A readable description.
     pub title: String,
 }
 
-/// The kernels of a cluster, run one after the other.
+/// The kernels of a cluster, launched in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Emitted {
     /// The kernels.
     pub kernels: Vec<Kernel>,
-    /// Sizes in bytes of memory that they need between them.
+    /// Sizes in bytes of their scratch buffers.
     pub scratch: Vec<u64>,
 }
 
@@ -78,7 +77,7 @@ pub struct Emitted {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("no kernel for {what}")]
 pub struct Unsupported {
-    /// What has none.
+    /// The unsupported operation.
     pub what: String,
 }
 
@@ -88,7 +87,7 @@ impl Unsupported {
     }
 }
 
-/// One text for many kernels: the prelude and each different kernel once.
+/// One translation unit for several kernels: the prelude and each distinct kernel once.
 #[must_use]
 pub fn unit<'k>(dialect: Dialect, kernels: impl IntoIterator<Item = &'k Kernel>) -> String {
     let mut text = prelude(dialect).to_owned();

@@ -1,4 +1,4 @@
-//! All kernels of a program as one text that a compiler takes, with what each is for.
+//! Lists all kernels of a program as one translation unit with comments.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use crate::kernel::{Argument, Kernel};
 use crate::options::Options;
 use crate::prelude::prelude;
 
-/// The prelude, then cluster by cluster its kernels; clusters that have none say why.
+/// The prelude, then the kernels of each cluster, or the reason that there are none.
 #[must_use]
 pub fn listing(graph: &Graph, clusters: &Clusters, options: &Options) -> String {
     let mut text = prelude(options.dialect).to_owned();
@@ -52,7 +52,7 @@ fn launch(kernel: &Kernel) -> String {
         .iter()
         .map(|argument| match argument {
             Argument::Value(id) => format!("%{}", id.0),
-            Argument::Map(map) => format!("map of %{}", map.value.0),
+            Argument::TensorMap(map) => format!("map of %{}", map.value.0),
             Argument::Output(id) => format!("out %{}", id.0),
             Argument::Scratch(at) => format!("scratch {at}"),
             Argument::Salt => "salt".to_owned(),

@@ -1,8 +1,8 @@
-//! What is asked of the emitter.
+//! Emitter options.
 
 use crate::salt::Salt;
 
-/// A dialect of C++ for devices.
+/// A device dialect of C++.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// CUDA C++ as NVRTC takes it, without headers.
@@ -11,42 +11,42 @@ pub enum Dialect {
     Hip,
 }
 
-/// In which numbers products of f32 are computed.
+/// Compute precision of f32 GEMMs and convolutions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Products {
-    /// As the model says.
+pub enum ComputePrecision {
+    /// As in the model.
     #[default]
     Model,
     /// f32 operands rounded to tf32.
     Tf32,
-    /// f32 operands rounded to bf16, sums in f32.
+    /// f32 operands rounded to bf16, accumulated in f32.
     Bf16,
-    /// f32 operands rounded to f16, sums in f32.
+    /// f32 operands rounded to f16, accumulated in f32.
     F16,
 }
 
-/// How much is done for speed.
+/// Optimisation effort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Effort {
-    /// Tiled products, tensor cores, vectorised access.
+    /// Tiling, tensor cores, vectorised access.
     #[default]
     Fast,
-    /// One thread for each element of a result, nothing shared.
+    /// One thread per output element.
     Naive,
 }
 
-/// What is asked of the emitter.
+/// Emitter options.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Options {
     /// The dialect.
     pub dialect: Dialect,
     /// The instrumentation.
     pub salt: Salt,
-    /// What the kernels will run on, such as `sm_90` or `gfx942`.
+    /// The target architecture, such as `sm_90` or `gfx942`.
     pub architecture: String,
-    /// The numbers of products.
-    pub products: Products,
-    /// How much is done for speed.
+    /// The compute precision of GEMMs.
+    pub compute_precision: ComputePrecision,
+    /// The optimisation effort.
     pub effort: Effort,
 }
 
@@ -59,7 +59,7 @@ impl Options {
             dialect,
             salt: Salt::Off,
             architecture,
-            products: Products::default(),
+            compute_precision: ComputePrecision::default(),
             effort: Effort::default(),
         }
     }

@@ -1,16 +1,16 @@
-//! Kernels that do nothing but keep the ordinary arithmetic units busy: chains of multiply-adds in registers, for measuring.
+//! Peak-throughput kernels: chains of multiply-adds in registers.
 
 use crate::kernel::Kernel;
 use crate::options::Dialect;
 
-/// Threads of a block.
+/// Threads per block.
 const THREADS: u32 = 256;
-/// Chains of a thread, so that one need not wait for itself.
+/// Independent chains per thread, to hide latency.
 const CHAINS: u32 = 8;
-/// Links of a chain.
-const TURNS: u32 = 1 << 16;
+/// Multiply-adds per chain.
+const ITERATIONS: u32 = 1 << 16;
 
-/// What the units compute with.
+/// The arithmetic units that are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Units {
     /// 64-bit floats.
@@ -19,14 +19,14 @@ pub enum Units {
     F32,
     /// Pairs of 16-bit floats.
     F16,
-    /// Pairs of the upper halves of 32-bit floats.
+    /// Pairs of bf16.
     Bf16,
-    /// Fours of 8-bit integers, summed in 32 bits.
+    /// Four-element dot products of 8-bit integers, accumulated in 32 bits.
     I8,
 }
 
 impl Units {
-    /// The type of a link, what makes the next one of it, and how many operations that is.
+    /// The register type, the multiply-add statement, and its operations.
     fn link(self, dialect: Dialect) -> Option<(&'static str, &'static str, u32)> {
         Some(match (self, dialect) {
             (Self::F64, Dialect::Cuda) => ("double", "x[i] = fma(x[i], a, b);", 2),
@@ -43,14 +43,14 @@ impl Units {
             (Self::I8, Dialect::Cuda) => {
                 ("int", "asm(\"dp4a.s32.s32 %0, %1, %2, %0;\" : \"+r\"(x[i]) : \"r\"(a), \"r\"(b));", 8)
             }
-            // Not all of the vendor's devices have instructions for these.
+            // Not all AMD devices have instructions for these.
             (Self::Bf16 | Self::I8, Dialect::Hip) => return None,
         })
     }
 }
 
-/// A kernel for so many threads, or a few more; none where a dialect has no instructions for the numbers. It takes the address of a number
-/// below one, of up to 8 bytes, for each thread.
+/// A kernel for at least this number of threads; none where the dialect lacks the instruction. Its argument is an
+/// array of values below one, 8 bytes per thread.
 #[must_use]
 pub fn peak(dialect: Dialect, units: Units, threads: u32) -> Option<Kernel> {
     let blocks = threads.div_ceil(THREADS);
@@ -69,7 +69,7 @@ pub fn peak(dialect: Dialect, units: Units, threads: u32) -> Option<Kernel> {
 #pragma unroll
   for (int i = 0; i < {CHAINS}; ++i) x[i] = a + ({element})i;
 #pragma unroll 8
-  for (int turn = 0; turn < {TURNS}; ++turn) {{
+  for (int turn = 0; turn < {ITERATIONS}; ++turn) {{
 #pragma unroll
     for (int i = 0; i < {CHAINS}; ++i) {{
       {link}
@@ -81,7 +81,7 @@ pub fn peak(dialect: Dialect, units: Units, threads: u32) -> Option<Kernel> {
 }}
 "
     );
-    let links = u64::from(blocks * THREADS) * u64::from(CHAINS) * u64::from(TURNS);
+    let links = u64::from(blocks * THREADS) * u64::from(CHAINS) * u64::from(ITERATIONS);
     Some(Kernel {
         name,
         source,

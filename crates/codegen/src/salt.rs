@@ -1,49 +1,49 @@
-//! Instrumentation of kernels: what each block leaves behind about itself.
+//! Instrumentation of kernels.
 //!
-//! `Off` adds nothing to the text of a kernel. `Timing` adds when each block began and ended and where it ran. `Trace`
-//! adds what it wrote: least, largest, sum, and how many numbers were NaN or infinite.
+//! `Off` leaves the source unchanged. `Timing` records start, end and multiprocessor of each block. `Trace` adds
+//! statistics of the values it wrote.
 
 use crate::text::Text;
 
-/// How much a kernel says about itself.
+/// Instrumentation level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Salt {
-    /// Nothing: the text is the same as if there were no instrumentation.
+    /// None; the source is unchanged.
     #[default]
     Off,
-    /// When each block began and ended.
+    /// Start and end of each block.
     Timing,
-    /// And statistics of the values it wrote.
+    /// Timing, and statistics of the written values.
     Trace,
 }
 
-/// What one block said.
+/// The record of one block.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Record {
-    /// Nanoseconds of the device's clock when the block began.
+    /// Start, in nanoseconds of the device clock.
     pub start: u64,
-    /// And when it ended.
+    /// End.
     pub end: u64,
     /// The multiprocessor it ran on.
     pub processor: u64,
-    /// What it wrote, with [`Salt::Trace`].
+    /// Statistics of written values, with [`Salt::Trace`].
     pub written: Option<Written>,
 }
 
-/// What a block wrote.
+/// Statistics of the values that a block wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Written {
     /// Elements.
     pub count: u64,
-    /// Those that were NaN.
+    /// NaNs.
     pub nan: u64,
-    /// Those that were infinite.
+    /// Infinities.
     pub infinite: u64,
-    /// The least finite one.
+    /// Least finite value.
     pub least: f64,
-    /// The largest finite one.
+    /// Largest finite value.
     pub largest: f64,
-    /// The sum of the finite ones.
+    /// Sum of finite values.
     pub sum: f64,
     /// Bytes.
     pub bytes: u64,
@@ -60,7 +60,7 @@ impl Salt {
         }
     }
 
-    /// What blocks wrote, in the order of their numbers. Incomplete records at the end are left out.
+    /// Parses records, in block order. An incomplete record at the end is dropped.
     #[must_use]
     pub fn records(self, bytes: &[u8]) -> Vec<Record> {
         if self == Self::Off {
@@ -88,7 +88,7 @@ impl Salt {
         bytes.chunks_exact(self.record_bytes()).map(record).collect()
     }
 
-    /// At the beginning of a kernel.
+    /// Emitted at the start of a kernel.
     pub(crate) fn begin(self, text: &mut Text) {
         match self {
             Self::Off => {}
@@ -100,14 +100,14 @@ impl Salt {
         }
     }
 
-    /// Where an element is written.
+    /// Emitted at each store.
     pub(crate) fn wrote(self, text: &mut Text, value: &str, bytes: usize) {
         if self == Self::Trace {
             text.line(format!("salt_seen.add((double)({value}), {bytes});"));
         }
     }
 
-    /// At the end of a kernel, which all threads of a block reach.
+    /// Emitted at the end of a kernel, in uniform control flow.
     pub(crate) fn end(self, text: &mut Text) {
         match self {
             Self::Off => {}

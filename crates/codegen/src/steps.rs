@@ -1,4 +1,4 @@
-//! Steps of a loop's body as expressions: the one place where an operation becomes code.
+//! Translates body steps to expressions.
 
 use warpforge_fusion::View;
 use warpforge_fusion::cluster::{Body, BodyOp};
@@ -7,27 +7,27 @@ use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
 use warpforge_tensor::ElementType;
 
 use crate::kernel::Unsupported;
-use crate::types::{computed, literal, rounded, stored};
+use crate::types::{compute_type, literal, rounded, storage_type};
 
-/// What surrounds a step: how its loads, indices and earlier steps are written.
-pub(crate) trait Around {
-    /// A load, as a number to compute with.
+/// How the loads, iotas and earlier steps of a step are written.
+pub(crate) trait StepContext {
+    /// A load, in the compute type.
     fn load(&self, at: usize) -> String;
-    /// An index, as an integer.
+    /// An iota, as an integer.
     fn index(&self, view: &View) -> String;
     /// An earlier step.
     fn step(&self, at: usize) -> String;
 }
 
-/// A body whose loads and indices are written already, and whose steps are `s0`, `s1`, ….
+/// Loads and iotas as expressions; steps are named `s0`, `s1`, ….
 pub(crate) struct Written {
     /// The loads, in order.
     pub(crate) loads: Vec<String>,
-    /// The indices, by their views.
+    /// The iotas, by view.
     pub(crate) iotas: Vec<(View, String)>,
 }
 
-impl Around for Written {
+impl StepContext for Written {
     fn load(&self, at: usize) -> String {
         self.loads[at].clone()
     }
@@ -42,27 +42,27 @@ impl Around for Written {
     }
 }
 
-/// The expression of a step that is no reduction.
-pub(crate) fn expression(body: &Body, at: usize, around: &dyn Around) -> Result<String, Unsupported> {
+/// The expression of a step other than a reduction.
+pub(crate) fn expression(body: &Body, at: usize, context: &dyn StepContext) -> Result<String, Unsupported> {
     let step = &body.steps[at];
     let input = |number: usize| {
         let input = step.inputs.get(number).ok_or_else(|| Unsupported::new("a step without its operands"))?;
-        Ok::<(String, ElementType), Unsupported>((around.step(*input), body.steps[*input].element))
+        Ok::<(String, ElementType), Unsupported>((context.step(*input), body.steps[*input].element))
     };
     let value = match &step.op {
-        BodyOp::Load(load) => return Ok(around.load(*load)),
+        BodyOp::Load(load) => return Ok(context.load(*load)),
         BodyOp::Constant(tensor) => return literal(step.element, tensor.get(0)),
         BodyOp::Iota(view) => {
-            format!("wf_convert<{}>((long long)({}))", computed(step.element)?, around.index(view))
+            format!("wf_convert<{}>((long long)({}))", compute_type(step.element)?, context.index(view))
         }
         BodyOp::Elementwise(OpKind::Convert) => {
             let (value, from) = input(0)?;
             if step.element == ElementType::Bool {
                 format!("({value} != 0)")
             } else if from == ElementType::Bool {
-                format!("({})({value} ? 1 : 0)", computed(step.element)?)
+                format!("({})({value} ? 1 : 0)", compute_type(step.element)?)
             } else {
-                format!("wf_convert<{}>({value})", computed(step.element)?)
+                format!("wf_convert<{}>({value})", compute_type(step.element)?)
             }
         }
         BodyOp::Elementwise(OpKind::Select) => {
@@ -79,11 +79,11 @@ pub(crate) fn expression(body: &Body, at: usize, around: &dyn Around) -> Result<
         }
         BodyOp::Reduce(_) => return Err(Unsupported::new("a reduction inside an element")),
     };
-    // A type that is computed with as another one is rounded after each step.
+    // Types that are computed in a wider type are rounded after each step.
     if keeps_type(&step.op) { Ok(value) } else { rounded(step.element, value) }
 }
 
-/// Whether the result of an operation on numbers that a narrow type holds is one that it holds.
+/// Whether an operation on values of a narrow type gives a value of that type exactly.
 fn keeps_type(op: &BodyOp) -> bool {
     use OpKind::*;
     matches!(op, BodyOp::Elementwise(Abs | Negate | Sign | Maximum | Minimum | IsFinite | Ceil | Floor))
@@ -112,18 +112,18 @@ pub(crate) fn comparison(
     }
 }
 
-/// An element of a pointer, as a number to compute with.
-pub(crate) fn loaded(pointer: &str, place: &str) -> String {
+/// An element load, in the compute type.
+pub(crate) fn load_expr(pointer: &str, place: &str) -> String {
     format!("wf_get({pointer}[{place}])")
 }
 
-/// A number as it is stored.
-pub(crate) fn packed(element: ElementType, value: &str) -> Result<String, Unsupported> {
-    let (stored, computed) = (stored(element)?, computed(element)?);
+/// A value in its storage type.
+pub(crate) fn store_expr(element: ElementType, value: &str) -> Result<String, Unsupported> {
+    let (stored, computed) = (storage_type(element)?, compute_type(element)?);
     Ok(if stored == computed { value.to_owned() } else { format!("wf_put<{stored}>({value})") })
 }
 
-/// The function of the prelude for an operation on one element.
+/// The prelude function of a unary operation.
 pub(crate) fn unary(kind: OpKind) -> Option<&'static str> {
     Some(match kind {
         OpKind::Abs => "wf_abs",
@@ -155,7 +155,7 @@ pub(crate) fn unary(kind: OpKind) -> Option<&'static str> {
     })
 }
 
-/// The function of the prelude for an operation on two elements.
+/// The prelude function of a binary operation.
 pub(crate) fn binary(kind: OpKind) -> Option<&'static str> {
     Some(match kind {
         OpKind::Add => "wf_add",

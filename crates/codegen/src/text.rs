@@ -1,6 +1,6 @@
-//! Text with indentation.
+//! Source text with indentation.
 
-/// Lines of code.
+/// Lines of source.
 #[derive(Debug, Default)]
 pub(crate) struct Text {
     text: String,
@@ -35,7 +35,7 @@ impl Text {
         self.line("}");
     }
 
-    /// All lines.
+    /// The text.
     pub(crate) fn finish(self) -> String {
         self.text
     }

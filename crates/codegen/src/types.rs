@@ -1,21 +1,21 @@
-//! Element types as the prelude names them.
+//! Element types in generated code.
 
 use warpforge_fusion::graph::ReduceKind;
 use warpforge_tensor::{ElementType, FloatType, IntType, Scalar};
 
 use crate::kernel::Unsupported;
 
-/// How an element lies in memory.
-pub(crate) fn stored(element: ElementType) -> Result<&'static str, Unsupported> {
+/// The storage type of an element.
+pub(crate) fn storage_type(element: ElementType) -> Result<&'static str, Unsupported> {
     Ok(match element {
         ElementType::Float(FloatType::F16) => "wf_f16",
         ElementType::Float(FloatType::Bf16) => "wf_bf16",
-        _ => computed(element)?,
+        _ => compute_type(element)?,
     })
 }
 
-/// How an element is computed with.
-pub(crate) fn computed(element: ElementType) -> Result<&'static str, Unsupported> {
+/// The compute type of an element.
+pub(crate) fn compute_type(element: ElementType) -> Result<&'static str, Unsupported> {
     Ok(match element {
         ElementType::Bool => "bool",
         ElementType::Float(FloatType::F64) => "double",
@@ -32,13 +32,13 @@ pub(crate) fn computed(element: ElementType) -> Result<&'static str, Unsupported
     })
 }
 
-/// An expression rounded to what an element of the type can hold; types that are computed with as they are stay.
+/// An expression rounded to the storage type, where that is narrower than the compute type.
 pub(crate) fn rounded(element: ElementType, expression: String) -> Result<String, Unsupported> {
-    let (stored, computed) = (stored(element)?, computed(element)?);
+    let (stored, computed) = (storage_type(element)?, compute_type(element)?);
     Ok(if stored == computed { expression } else { format!("wf_round<{stored}>({expression})") })
 }
 
-/// A number.
+/// A literal.
 pub(crate) fn literal(element: ElementType, value: Scalar) -> Result<String, Unsupported> {
     Ok(match (element, value) {
         (ElementType::Bool, value) => value.is_true().to_string(),
@@ -47,7 +47,7 @@ pub(crate) fn literal(element: ElementType, value: Scalar) -> Result<String, Uns
         }
         (ElementType::Float(_), value) => float(value.to_f64() as f32),
         (ElementType::Int(_), value) => {
-            let name = computed(element)?;
+            let name = compute_type(element)?;
             match value.to_i128() {
                 number if number == i128::from(i64::MIN) => format!("({name})(-{}ll - 1ll)", i64::MAX),
                 number if number > i128::from(i64::MAX) => format!("({name}){number}ull"),
@@ -66,8 +66,8 @@ fn float(value: f32) -> String {
     format!("wf_float(0x{:08x}u)", value.to_bits())
 }
 
-/// What a fold begins with.
-pub(crate) fn identity(fold: ReduceKind, element: ElementType) -> Result<String, Unsupported> {
+/// The identity element of a reduction.
+pub(crate) fn identity(kind: ReduceKind, element: ElementType) -> Result<String, Unsupported> {
     let int = |least: bool| match element {
         ElementType::Int(int) => Scalar::Int(int.clamp(if least { i128::MIN } else { i128::MAX })),
         ElementType::Bool => Scalar::Bool(!least),
@@ -78,7 +78,7 @@ pub(crate) fn identity(fold: ReduceKind, element: ElementType) -> Result<String,
         ElementType::Int(int) => Scalar::Int(int.clamp(i128::from(value))),
         _ => Scalar::Float(value as f64),
     };
-    let value = match fold {
+    let value = match kind {
         ReduceKind::Add | ReduceKind::Or => number(0),
         ReduceKind::Multiply => number(1),
         ReduceKind::Max => int(true),
@@ -92,8 +92,8 @@ pub(crate) fn identity(fold: ReduceKind, element: ElementType) -> Result<String,
 }
 
 /// The function that combines two elements.
-pub(crate) fn combiner(fold: ReduceKind) -> &'static str {
-    match fold {
+pub(crate) fn combine_fn(kind: ReduceKind) -> &'static str {
+    match kind {
         ReduceKind::Add => "wf_add",
         ReduceKind::Multiply => "wf_mul",
         ReduceKind::Max => "wf_max",
@@ -103,14 +103,14 @@ pub(crate) fn combiner(fold: ReduceKind) -> &'static str {
     }
 }
 
-/// The same as an object that templates take.
-pub(crate) fn functor(fold: ReduceKind) -> &'static str {
-    match fold {
-        ReduceKind::Add => "wf_fold_add()",
-        ReduceKind::Multiply => "wf_fold_mul()",
-        ReduceKind::Max => "wf_fold_max()",
-        ReduceKind::Min => "wf_fold_min()",
-        ReduceKind::And => "wf_fold_and()",
-        ReduceKind::Or => "wf_fold_or()",
+/// The function object of a reduction.
+pub(crate) fn reducer(kind: ReduceKind) -> &'static str {
+    match kind {
+        ReduceKind::Add => "wf_reduce_add()",
+        ReduceKind::Multiply => "wf_reduce_mul()",
+        ReduceKind::Max => "wf_reduce_max()",
+        ReduceKind::Min => "wf_reduce_min()",
+        ReduceKind::And => "wf_reduce_and()",
+        ReduceKind::Or => "wf_reduce_or()",
     }
 }

@@ -1,18 +1,18 @@
-//! The processes of a group, each with its end of what connects them.
+//! Communicators of process groups.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Collectives, UniqueId, check};
+use super::{CollectiveLibrary, UniqueId, check};
 use crate::driver::{Address, Gpu, Handle, Stream};
 use crate::error::{GpuError, Result};
 
-/// One process's end of a group.
+/// The communicator of one rank.
 pub(crate) struct Communicator {
-    library: Arc<Collectives>,
+    library: Arc<CollectiveLibrary>,
     gpu: Arc<Gpu>,
     handle: Handle,
-    /// The handle is of no more use.
+    /// Whether the handle has been aborted.
     aborted: AtomicBool,
 }
 
@@ -22,12 +22,12 @@ unsafe impl Send for Communicator {}
 unsafe impl Sync for Communicator {}
 
 impl Communicator {
-    /// Connects processes on these GPUs, in their order.
+    /// Connects the processes on these GPUs, in rank order.
     ///
     /// # Errors
     ///
-    /// When the library cannot connect them.
-    pub(super) fn connect(library: &Arc<Collectives>, gpus: &[Arc<Gpu>]) -> Result<Vec<Arc<Self>>> {
+    /// When the library fails to connect them.
+    pub(super) fn connect(library: &Arc<CollectiveLibrary>, gpus: &[Arc<Gpu>]) -> Result<Vec<Arc<Self>>> {
         let functions = &library.functions;
         let count = i32::try_from(gpus.len())
             .map_err(|_| GpuError::Other(format!("a group of {} processes is too large", gpus.len())))?;
@@ -35,7 +35,7 @@ impl Communicator {
         // SAFETY: the address is that of a variable.
         check(unsafe { (functions.unique_id)(&raw mut id) }, "make a communicator")?;
         let mut handles = vec![std::ptr::null_mut(); gpus.len()];
-        // One thread connects all: the library starts when the calls of all ranks are there.
+        // One thread connects all ranks: initialisation completes when all ranks have called it.
         grouped(library, || {
             for ((handle, gpu), rank) in handles.iter_mut().zip(gpus).zip(0..) {
                 gpu.enter()?;
@@ -45,27 +45,27 @@ impl Communicator {
             }
             Ok(())
         })?;
-        let ends = handles.into_iter().zip(gpus).map(|(handle, gpu)| Self {
+        let all = handles.into_iter().zip(gpus).map(|(handle, gpu)| Self {
             library: Arc::clone(library),
             gpu: Arc::clone(gpu),
             handle,
             aborted: AtomicBool::new(false),
         });
-        Ok(ends.map(Arc::new).collect())
+        Ok(all.map(Arc::new).collect())
     }
 
-    /// Whether what is enqueued can be recorded.
-    pub(crate) fn is_recordable(&self) -> bool {
-        self.library.is_recordable()
+    /// Whether its calls can be captured into a graph.
+    pub(crate) fn is_capturable(&self) -> bool {
+        self.library.is_capturable()
     }
 
-    /// Enqueues what `work` does as one.
-    pub(crate) fn together(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    /// Enqueues several calls as one group.
+    pub(crate) fn grouped_calls(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
         self.handle()?;
         grouped(&self.library, work)
     }
 
-    /// Folds `count` elements of all, for all.
+    /// All-reduces `count` elements.
     pub(crate) fn all_reduce(
         &self,
         from: Address,
@@ -74,10 +74,10 @@ impl Communicator {
         by: Reduction,
         stream: &Stream,
     ) -> Result<()> {
-        self.fold(self.library.functions.all_reduce, [from, to], count, by, stream)
+        self.reduce(self.library.functions.all_reduce, [from, to], count, by, stream)
     }
 
-    /// Folds the elements of all; each gets `count` of them.
+    /// Reduce-scatters; each rank gets `count` elements.
     pub(crate) fn reduce_scatter(
         &self,
         from: Address,
@@ -86,10 +86,10 @@ impl Communicator {
         by: Reduction,
         stream: &Stream,
     ) -> Result<()> {
-        self.fold(self.library.functions.reduce_scatter, [from, to], count, by, stream)
+        self.reduce(self.library.functions.reduce_scatter, [from, to], count, by, stream)
     }
 
-    fn fold(
+    fn reduce(
         &self,
         by_library: unsafe extern "C" fn(Address, Address, usize, i32, i32, Handle, Handle) -> i32,
         [from, to]: [Address; 2],
@@ -103,7 +103,7 @@ impl Communicator {
         check(code, "reduce among all")
     }
 
-    /// Gathers so many bytes of each, for all.
+    /// All-gathers this number of bytes per rank.
     pub(crate) fn all_gather(&self, from: Address, to: Address, bytes: usize, stream: &Stream) -> Result<()> {
         let handle = self.handle()?;
         // SAFETY: as above.
@@ -112,7 +112,7 @@ impl Communicator {
         check(code, "gather for all")
     }
 
-    /// Gives bytes of one to all.
+    /// Broadcasts bytes.
     pub(crate) fn broadcast(
         &self,
         from: Address,
@@ -121,7 +121,7 @@ impl Communicator {
         root: usize,
         stream: &Stream,
     ) -> Result<()> {
-        let (handle, root) = (self.handle()?, rank(root)?);
+        let (handle, root) = (self.handle()?, rank_number(root)?);
         // SAFETY: as above.
         let code = unsafe {
             (self.library.functions.broadcast)(from, to, bytes, BYTE, root, handle, stream.handle())
@@ -129,25 +129,25 @@ impl Communicator {
         check(code, "broadcast")
     }
 
-    /// Sends bytes to another.
+    /// Sends bytes to a rank.
     pub(crate) fn send(&self, from: Address, bytes: usize, peer: usize, stream: &Stream) -> Result<()> {
-        let (handle, peer) = (self.handle()?, rank(peer)?);
+        let (handle, peer) = (self.handle()?, rank_number(peer)?);
         // SAFETY: as above.
         let code = unsafe { (self.library.functions.send)(from, bytes, BYTE, peer, handle, stream.handle()) };
         check(code, "send")
     }
 
-    /// Receives bytes from another.
+    /// Receives bytes from a rank.
     pub(crate) fn receive(&self, to: Address, bytes: usize, peer: usize, stream: &Stream) -> Result<()> {
-        let (handle, peer) = (self.handle()?, rank(peer)?);
+        let (handle, peer) = (self.handle()?, rank_number(peer)?);
         // SAFETY: as above.
         let code =
             unsafe { (self.library.functions.receive)(to, bytes, BYTE, peer, handle, stream.handle()) };
         check(code, "receive")
     }
 
-    /// Ends what waits for others that will not come; nothing can be exchanged any more. Returns when nothing is
-    /// recorded any more that would exchange something.
+    /// Aborts pending calls; the communicator cannot be used afterwards. Returns when no captured graph uses it any
+    /// more.
     pub(crate) fn abort(&self) {
         if !self.aborted.swap(true, Ordering::AcqRel) {
             // SAFETY: the handle is not used after this: every other use looks at `aborted` first.
@@ -175,22 +175,22 @@ impl Drop for Communicator {
     }
 }
 
-/// Bytes, by the library's number for their type.
+/// The data-type code of bytes.
 const BYTE: i32 = 1;
 
-/// The numbers of a type of elements and of an operation on them.
+/// The library's codes of an element type and a reduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Reduction {
     pub(super) element: i32,
     pub(super) operation: i32,
 }
 
-fn rank(place: usize) -> Result<i32> {
-    i32::try_from(place).map_err(|_| GpuError::Other(format!("there is no process {place}")))
+fn rank_number(rank: usize) -> Result<i32> {
+    i32::try_from(rank).map_err(|_| GpuError::Other(format!("there is no process {rank}")))
 }
 
-/// Calls that belong together; the group ends in any case.
-fn grouped(library: &Collectives, work: impl FnOnce() -> Result<()>) -> Result<()> {
+/// Groups calls; the group is ended on every path.
+fn grouped(library: &CollectiveLibrary, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let functions = &library.functions;
     // SAFETY: the functions take nothing; a group is ended by the thread that began it.
     check(unsafe { (functions.group_begin)() }, "begin a group of calls")?;

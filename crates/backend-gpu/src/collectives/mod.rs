@@ -1,32 +1,32 @@
-//! What several processes do together, each on its GPU: by NCCL or RCCL, whose interfaces are the same.
+//! Collectives between processes on their GPUs, by NCCL or RCCL, which share an interface.
 //!
-//! [`prepare`] brings the collectives of a process's graph into the few forms that the libraries have ([`Exchange`]) and
-//! leaves layouts and folds around them to generated kernels. [`World`] has the communicators of a grid. What a
-//! process does at an exchange is a step like others on its stream.
+//! [`lower_collectives`] lowers the collectives of a graph to the few forms of the libraries ([`Collective`]) and
+//! leaves layouts and reductions to generated kernels. [`Communicators`] holds the communicators of a grid. A
+//! collective is an execution step on a stream.
 
-// The library is foreign.
+// Calls a foreign library.
 #![allow(unsafe_code)]
 
+mod collective;
 mod communicator;
-mod exchange;
-mod prepare;
+mod communicators;
+mod lower;
 mod schedule;
-mod world;
 
 use std::sync::{Arc, OnceLock};
 
+pub(crate) use collective::{Collective, CollectiveKind};
 pub(crate) use communicator::Communicator;
-pub(crate) use exchange::{Exchange, Kind};
-pub(crate) use prepare::{Exchanges, any, prepare, single};
-pub(crate) use schedule::{Meeting, meets};
-pub(crate) use world::World;
+pub(crate) use communicators::Communicators;
+pub(crate) use lower::{CollectiveOps, has_collectives, lower_collectives, single_op};
+pub(crate) use schedule::{CollectiveCall, is_deadlock_free};
 
 use crate::driver::{Address, Handle};
 use crate::error::{GpuError, Result};
 use crate::library::{Vendor, functions};
 use crate::{cuda, hip};
 
-/// What ranks of a communicator know each other by.
+/// The identifier that ranks of a communicator share.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct UniqueId(pub(crate) [u8; 128]);
@@ -50,32 +50,32 @@ functions! {
     }
 }
 
-/// The oldest version whose calls can be recorded with the kernels around them: 2.11.
+/// The first version whose calls can be captured into graphs: 2.11.
 const RECORDABLE: i32 = 21_100;
 
-/// A vendor's library of collectives.
-pub(crate) struct Collectives {
+/// NCCL or RCCL.
+pub(crate) struct CollectiveLibrary {
     functions: Functions,
     version: i32,
 }
 
-impl Collectives {
-    /// The library of a vendor; opened once a process.
+impl CollectiveLibrary {
+    /// The library of a vendor, opened once per process.
     ///
     /// # Errors
     ///
-    /// When there is none on this machine.
+    /// When it is not installed.
     pub(crate) fn of(vendor: Vendor) -> Result<Arc<Self>> {
-        static CUDA: OnceLock<Result<Arc<Collectives>>> = OnceLock::new();
-        static HIP: OnceLock<Result<Arc<Collectives>>> = OnceLock::new();
-        let (kept, wanted) = match vendor {
+        static CUDA: OnceLock<Result<Arc<CollectiveLibrary>>> = OnceLock::new();
+        static HIP: OnceLock<Result<Arc<CollectiveLibrary>>> = OnceLock::new();
+        let (kept, spec) = match vendor {
             Vendor::Cuda => (&CUDA, &cuda::COLLECTIVES),
             Vendor::Hip => (&HIP, &hip::COLLECTIVES),
         };
-        kept.get_or_init(|| Self::with(Functions::open(wanted)?)).clone()
+        kept.get_or_init(|| Self::with(Functions::open(spec)?)).clone()
     }
 
-    /// The library by its functions.
+    /// Wraps loaded functions.
     pub(crate) fn with(functions: Functions) -> Result<Arc<Self>> {
         let mut version = 0;
         // SAFETY: the address is that of a variable.
@@ -83,13 +83,13 @@ impl Collectives {
         Ok(Arc::new(Self { functions, version }))
     }
 
-    /// Whether its calls can be recorded.
-    fn is_recordable(&self) -> bool {
+    /// Whether its calls can be captured.
+    fn is_capturable(&self) -> bool {
         self.version >= RECORDABLE
     }
 }
 
-/// Turns a status into a result.
+/// Converts a status to a result.
 fn check(code: i32, function: &'static str) -> Result<()> {
     if code == 0 {
         return Ok(());

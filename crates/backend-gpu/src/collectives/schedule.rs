@@ -1,27 +1,28 @@
-//! Whether processes meet: each waits at its exchanges, in its order, for the others of the group.
+//! Deadlock check: each process blocks at its collectives, in order, until the rest of the group arrives.
 
 use std::collections::VecDeque;
 
 use warpforge_interp::ProcessId;
 use warpforge_ir::OpId;
 
-use super::world::Group;
+use super::communicators::Group;
 
-/// An exchange as the others know it: the operation, and who takes part.
-pub(crate) type Meeting = (Option<OpId>, Group);
+/// A collective call as other processes identify it: operation and group.
+pub(crate) type CollectiveCall = (Option<OpId>, Group);
 
-/// Whether all processes come to their ends; without that, libraries would wait for ever.
-pub(crate) fn meets(mut processes: Vec<(ProcessId, VecDeque<Meeting>)>) -> bool {
+/// Whether all processes finish. Otherwise the library would block forever.
+pub(crate) fn is_deadlock_free(mut processes: Vec<(ProcessId, VecDeque<CollectiveCall>)>) -> bool {
     loop {
-        let next = |processes: &[(ProcessId, VecDeque<Meeting>)], who: ProcessId| {
+        let next = |processes: &[(ProcessId, VecDeque<CollectiveCall>)], who: ProcessId| {
             processes
                 .iter()
                 .find(|(process, _)| *process == who)
                 .and_then(|(_, queue)| queue.front().cloned())
         };
-        let ready = processes.iter().filter_map(|(_, queue)| queue.front()).find(|meeting| {
-            meeting.1.iter().all(|&member| next(&processes, member).as_ref() == Some(*meeting))
-        });
+        let ready = processes
+            .iter()
+            .filter_map(|(_, queue)| queue.front())
+            .find(|call| call.1.iter().all(|&member| next(&processes, member).as_ref() == Some(*call)));
         let Some((_, group)) = ready.cloned() else {
             return processes.iter().all(|(_, queue)| queue.is_empty());
         };
@@ -43,11 +44,11 @@ mod tests {
         let queue = |groups: &[&[usize]]| {
             groups.iter().map(|group| (None, group.iter().map(|&at| process(at)).collect())).collect()
         };
-        meets(lists.iter().enumerate().map(|(at, groups)| (process(at), queue(groups))).collect())
+        is_deadlock_free(lists.iter().enumerate().map(|(at, groups)| (process(at), queue(groups))).collect())
     }
 
     #[test]
-    fn those_who_come_in_one_order_meet() {
+    fn consistent_orders_are_deadlock_free() {
         assert!(of(&[&[], &[]]));
         assert!(of(&[&[&[0, 1], &[0]], &[&[0, 1]]]));
         assert!(of(&[&[&[0, 1], &[0, 2]], &[&[0, 1]], &[&[0, 2]]]));
@@ -55,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_wait_for_each_other_do_not() {
+    fn circular_waits_deadlock() {
         assert!(!of(&[&[&[0, 1]], &[]]));
         assert!(!of(&[&[&[0, 1], &[1, 0]], &[&[1, 0], &[0, 1]]]));
         assert!(!of(&[&[&[0, 1]], &[&[1, 2]], &[&[2, 0]]]));

@@ -1,6 +1,6 @@
-//! Sources of kernels to machine code, by the vendor's run-time compiler; compiled once, kept on disk by content.
+//! Compiles kernel sources with the vendor's run-time compiler, with an on-disk cache.
 
-// The compiler is a foreign library.
+// Calls a foreign library.
 #![allow(unsafe_code)]
 
 mod cache;
@@ -37,26 +37,26 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    /// The compiler of a vendor; opened once a process.
+    /// The compiler of a vendor, opened once per process.
     ///
     /// # Errors
     ///
-    /// When there is none.
+    /// When it is not installed.
     pub(crate) fn of(vendor: Vendor) -> Result<Arc<Self>> {
         static CUDA: OnceLock<Result<Arc<Compiler>>> = OnceLock::new();
         static HIP: OnceLock<Result<Arc<Compiler>>> = OnceLock::new();
-        let (kept, wanted) = match vendor {
+        let (kept, spec) = match vendor {
             Vendor::Cuda => (&CUDA, &cuda::COMPILER),
             Vendor::Hip => (&HIP, &hip::COMPILER),
         };
         let open = || {
-            let headers = Library::open(wanted)?.headers().map(|folder| folder.display().to_string());
-            Self::new(vendor, Functions::open(wanted)?, headers).map(Arc::new)
+            let headers = Library::open(spec)?.headers().map(|folder| folder.display().to_string());
+            Self::new(vendor, Functions::open(spec)?, headers).map(Arc::new)
         };
         kept.get_or_init(open).clone()
     }
 
-    /// A compiler by its functions.
+    /// Wraps loaded functions.
     pub(crate) fn new(vendor: Vendor, functions: Functions, headers: Option<String>) -> Result<Self> {
         let (mut major, mut minor) = (0, 0);
         // SAFETY: the addresses are those of variables.
@@ -69,7 +69,7 @@ impl Compiler {
         let (major, minor) = properties.capability;
         let mut options = vec!["--std=c++17".to_owned()];
         if self.vendor == Vendor::Cuda {
-            // From Hopper on, some instructions are those of one architecture and its letter.
+            // From Hopper on, some instructions need the architecture-specific target.
             let letter = if major >= 9 { "a" } else { "" };
             options.push(format!("--gpu-architecture=sm_{major}{minor}{letter}"));
             options.push("-default-device".to_owned());
@@ -78,11 +78,11 @@ impl Compiler {
         options
     }
 
-    /// Machine code for a device: from the disk, or compiled now.
+    /// Machine code for a device, cached or compiled.
     ///
     /// # Errors
     ///
-    /// When the source does not compile; source and log are kept and named.
+    /// When compilation fails; source and log are kept.
     pub(crate) fn compile(&self, name: &str, source: &str, properties: &Properties) -> Result<Vec<u8>> {
         let options = self.options(properties);
         let stamp = format!("{} {:?} {} {:?}", self.vendor.name(), self.version, properties.name, options);
@@ -105,7 +105,7 @@ impl Compiler {
         }
     }
 
-    /// The code, or the log of a failure.
+    /// The machine code, or the compiler log.
     fn compile_now(
         &self,
         name: &str,
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_compile_and_complaints_are_kept() {
+    fn sources_compile_and_errors_are_logged() {
         let compiler = match Compiler::of(Vendor::Cuda) {
             Ok(compiler) => compiler,
             Err(reason) => {

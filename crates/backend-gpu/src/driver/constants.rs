@@ -1,4 +1,4 @@
-//! Constants on a device: uploaded once, however many programs read them.
+//! Device constants, uploaded once and shared between programs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError, Weak};
@@ -8,14 +8,13 @@ use warpforge_tensor::Tensor;
 use super::{Buffer, Gpu, Staging, Stream};
 use crate::error::Result;
 
-/// Where the bytes of a tensor lie on the host, and how many there are. A buffer holds its tensor, so that nothing else lies
-/// there as long as the buffer lives.
+/// Host address and size of a tensor's bytes. A buffer keeps its tensor alive, so the address stays unique.
 type Key = (usize, usize);
 
-/// The constants that programs hold.
+/// Constants in use.
 pub(super) type Constants = HashMap<Key, Weak<Buffer>>;
 
-/// The constants of a program on their way to the device.
+/// Uploads of a program's constants.
 pub(crate) struct Uploads<'a> {
     gpu: &'a Arc<Gpu>,
     stream: &'a Stream,
@@ -33,7 +32,7 @@ impl<'a> Uploads<'a> {
         self.gpu.constants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The memory of a constant: that of another program, or new memory that it is on its way to.
+    /// The buffer of a constant, shared or newly uploaded.
     pub(crate) fn upload(&mut self, tensor: &Tensor) -> Result<Arc<Buffer>> {
         let bytes = tensor.bytes();
         let key = (bytes.as_ptr() as usize, bytes.len());
@@ -51,7 +50,7 @@ impl<'a> Uploads<'a> {
         Ok(buffer)
     }
 
-    /// Waits until all are there, and lets other programs read them.
+    /// Waits for the uploads and shares them with other programs.
     pub(crate) fn finish(self) -> Result<()> {
         if self.fresh.is_empty() {
             return Ok(());

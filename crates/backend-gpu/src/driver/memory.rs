@@ -1,4 +1,4 @@
-//! Memory on the device, from a pool, and memory of the host that the device copies from and to quickly.
+//! Pooled device memory and pinned host memory.
 
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -8,20 +8,20 @@ use warpforge_tensor::Tensor;
 use super::{Address, Gpu, Handle};
 use crate::error::{GpuError, Result};
 
-/// Small requests are rounded up to this.
+/// Rounding unit of small allocations.
 const SMALL: usize = 512;
 
-/// Large ones, from here on, to this.
+/// Threshold and rounding unit of large allocations.
 const LARGE: usize = 2 << 20;
 
-/// The status of a request for more memory than there is; the same number at both vendors.
+/// Out-of-memory status, equal for both vendors.
 const OUT_OF_MEMORY: i32 = 2;
 
-/// Memory that was given back and waits for the next who wants as much.
+/// Freed allocations, by size.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     spare: HashMap<usize, Vec<Address>>,
-    /// The same for memory of the host that the device copies from and to.
+    /// Freed pinned allocations, by size.
     pinned: HashMap<usize, Vec<usize>>,
 }
 
@@ -30,11 +30,11 @@ impl Gpu {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Memory for so many bytes; what is in it is left from others.
+    /// Allocates uninitialised memory.
     ///
     /// # Errors
     ///
-    /// When there is not so much: the error has what was needed and what is free.
+    /// When out of memory.
     pub(crate) fn allocate(self: &Arc<Self>, bytes: usize) -> Result<Buffer> {
         let unit = if bytes >= LARGE { LARGE } else { SMALL };
         let size = bytes.max(1).checked_next_multiple_of(unit);
@@ -80,28 +80,28 @@ impl Gpu {
     }
 }
 
-/// Memory on a device; back to the pool when dropped.
+/// Device memory; returned to the pool when dropped.
 pub(crate) struct Buffer {
     gpu: Arc<Gpu>,
     address: Address,
     size: usize,
-    /// What is in it, where that is to live as long.
+    /// The tensor that it holds, kept alive.
     _held: Option<Tensor>,
 }
 
 impl Buffer {
-    /// The same, with a tensor that lives as long as the memory.
+    /// Keeps a tensor alive with the buffer.
     pub(super) fn holding(mut self, tensor: &Tensor) -> Self {
         self._held = Some(tensor.clone());
         self
     }
 
-    /// Where it begins.
+    /// The address.
     pub(crate) fn address(&self) -> Address {
         self.address
     }
 
-    /// How many bytes it has.
+    /// The size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.size
     }
@@ -113,8 +113,7 @@ impl Drop for Buffer {
     }
 }
 
-/// Memory of the host that stays where it is, so that the device can copy without the processor's help; back to the
-/// pool when dropped.
+/// Pinned host memory; returned to the pool when dropped.
 pub(crate) struct Pinned {
     gpu: Arc<Gpu>,
     data: usize,
@@ -122,7 +121,7 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
-    /// So many bytes.
+    /// Allocates pinned memory.
     pub(crate) fn new(gpu: &Arc<Gpu>, bytes: usize) -> Result<Self> {
         let spare = gpu.pool().pinned.get_mut(&bytes).and_then(Vec::pop);
         let data = match spare {

@@ -1,32 +1,32 @@
 //! The driver of a GPU: devices, memory, streams, events, modules and graphs.
 
-// Every call of the driver is foreign.
+// Calls the driver.
 #![allow(unsafe_code)]
 
 mod constants;
-pub(crate) mod maps;
+mod functions;
 mod memory;
 mod module;
 mod staging;
 mod stream;
-mod table;
+pub(crate) mod tensor_map;
 
 use std::ffi::{CStr, c_char};
 use std::sync::{Arc, Mutex, OnceLock};
 
 pub(crate) use constants::Uploads;
+pub(crate) use functions::{Address, Functions, Handle};
 pub(crate) use memory::{Buffer, Pinned};
 pub(crate) use module::{Function, Module};
 pub(crate) use staging::Staging;
 pub(crate) use stream::{Event, Graph, Stream};
-pub(crate) use table::{Address, Functions, Handle};
 
 use crate::compiler::Compiler;
 use crate::error::{GpuError, Result};
-use crate::library::{Vendor, Wanted};
+use crate::library::{LibrarySpec, Vendor};
 use crate::{cuda, hip};
 
-/// A vendor's driver, opened and started.
+/// An initialised driver.
 #[derive(Clone)]
 pub(crate) struct Driver {
     pub(crate) vendor: Vendor,
@@ -35,23 +35,23 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// The driver of a vendor; opened once a process.
+    /// The driver of a vendor, initialised once per process.
     ///
     /// # Errors
     ///
-    /// When there is none, it is too old, or it does not start.
+    /// When it is missing, too old or fails to initialise.
     pub(crate) fn of(vendor: Vendor) -> Result<&'static Self> {
         static CUDA: OnceLock<Result<Driver>> = OnceLock::new();
         static HIP: OnceLock<Result<Driver>> = OnceLock::new();
-        let (kept, wanted): (_, &Wanted) = match vendor {
+        let (kept, spec): (_, &LibrarySpec) = match vendor {
             Vendor::Cuda => (&CUDA, &cuda::DRIVER),
             Vendor::Hip => (&HIP, &hip::DRIVER),
         };
-        let driver = kept.get_or_init(|| Self::start(vendor, Functions::open(wanted)?));
+        let driver = kept.get_or_init(|| Self::start(vendor, Functions::open(spec)?));
         driver.as_ref().map_err(Clone::clone)
     }
 
-    /// Starts a driver by its functions.
+    /// Initialises a driver.
     pub(crate) fn start(vendor: Vendor, functions: Functions) -> Result<Self> {
         let mut driver = Self { vendor, functions, count: 0 };
         let (mut version, mut count) = (0, 0);
@@ -74,12 +74,12 @@ impl Driver {
         Ok(driver)
     }
 
-    /// How many devices it shows.
+    /// The number of devices.
     pub(crate) fn count(&self) -> u32 {
         self.count
     }
 
-    /// Turns a status into a result.
+    /// Converts a status to a result.
     pub(crate) fn check(&self, code: i32, function: &'static str) -> Result<()> {
         if code == 0 {
             return Ok(());
@@ -94,7 +94,7 @@ impl Driver {
                 CStr::from_ptr(text).to_string_lossy().into_owned()
             }
         };
-        // Errors after which a context is of no more use.
+        // Errors that make a context unusable.
         const LOST: [i32; 12] = [214, 220, 700, 702, 710, 714, 715, 716, 717, 718, 719, 999];
         if LOST.contains(&code) {
             return Err(GpuError::Lost { function, text });
@@ -103,7 +103,7 @@ impl Driver {
     }
 }
 
-/// The numbers by which a vendor's driver knows attributes of devices.
+/// Driver constants of device attributes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attributes {
     pub(crate) major: i32,
@@ -112,22 +112,22 @@ pub(crate) struct Attributes {
     pub(crate) shared_bytes: i32,
 }
 
-/// What a device is.
+/// Device properties.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Properties {
     /// Its name.
     pub(crate) name: String,
-    /// What the vendor's other tools know it by, where the driver tells.
+    /// The identifier that the vendor's management tools use, if available.
     pub(crate) guid: Option<String>,
-    /// Major and minor number of what its processors can do.
+    /// Compute capability.
     pub(crate) capability: (u32, u32),
     /// Its multiprocessors.
     pub(crate) multiprocessors: u32,
-    /// Bytes of shared memory that a block may ask for.
+    /// Maximum dynamic shared memory per block in bytes.
     pub(crate) shared_bytes: u32,
 }
 
-/// What the vendor's other tools call a device: NVIDIA's write the bytes as numbers, AMD's are the text of one.
+/// The identifier in the vendor's format: NVIDIA formats the bytes, AMD's are text.
 fn guid(vendor: Vendor, uuid: [u8; 16]) -> String {
     match vendor {
         Vendor::Cuda => {
@@ -140,7 +140,7 @@ fn guid(vendor: Vendor, uuid: [u8; 16]) -> String {
     }
 }
 
-/// A device with its context and its pool of memory.
+/// A device with its context and memory pool.
 pub(crate) struct Gpu {
     pub(crate) driver: Driver,
     pub(crate) properties: Properties,
@@ -160,7 +160,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// When there is none of that number, or the driver fails.
+    /// When there is no such device, or the driver fails.
     pub(crate) fn open(driver: &Driver, number: u32) -> Result<Arc<Self>> {
         let no_such = GpuError::NoSuchDevice { number, count: driver.count };
         let index = i32::try_from(number).map_err(|_| no_such.clone())?;
@@ -201,33 +201,33 @@ impl Gpu {
         Ok(Arc::new(Self { driver: driver.clone(), properties, context, pool, constants, compiler }))
     }
 
-    /// Makes the device the calling thread's.
+    /// Makes the context current on this thread.
     pub(crate) fn enter(&self) -> Result<()> {
         // SAFETY: the context lives as long as the process.
         self.check(unsafe { (self.driver.functions.context_set)(self.context) }, "context_set")
     }
 
-    /// Turns a status into a result.
+    /// Converts a status to a result.
     pub(crate) fn check(&self, code: i32, function: &'static str) -> Result<()> {
         self.driver.check(code, function)
     }
 
-    /// The compiler of kernels for it.
+    /// The run-time compiler.
     ///
     /// # Errors
     ///
-    /// When there is none on this machine.
+    /// When it is not installed.
     pub(crate) fn compiler(&self) -> Result<Arc<Compiler>> {
         self.compiler.get_or_init(|| Compiler::of(self.driver.vendor)).clone()
     }
 
-    /// Another compiler than the vendor's.
+    /// Replaces the compiler.
     #[cfg(test)]
     pub(crate) fn use_compiler(&self, compiler: Compiler) {
         let _ = self.compiler.set(Ok(Arc::new(compiler)));
     }
 
-    /// Bytes free and bytes in all.
+    /// Free and total bytes.
     pub(crate) fn memory(&self) -> Result<(usize, usize)> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: the addresses are those of variables.
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_are_known_as_other_tools_know_them() {
+    fn device_identifiers_match_vendor_tools() {
         let bytes = std::array::from_fn(|at| at as u8);
         assert_eq!(guid(Vendor::Cuda, bytes), "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
         assert_eq!(guid(Vendor::Hip, *b"8f3c0d6e21aa4b57"), "8f3c0d6e21aa4b57");

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use super::{Gpu, Handle};
 use crate::error::{GpuError, Result};
 
-/// The attribute of a function that says how much shared memory a launch may ask for; the same number at both vendors.
-const MOST_SHARED: i32 = 8;
+/// The function attribute of the maximum dynamic shared memory, equal for both vendors.
+const MAX_DYNAMIC_SHARED: i32 = 8;
 
-/// What a launch may ask for without being allowed to.
-const SHARED_FOR_ALL: u32 = 48 << 10;
+/// Dynamic shared memory that needs no attribute.
+const DEFAULT_SHARED: u32 = 48 << 10;
 
-/// Kernels that were compiled together.
+/// A loaded module.
 pub(crate) struct Module {
     gpu: Arc<Gpu>,
     handle: Handle,
@@ -27,7 +27,7 @@ unsafe impl Sync for Module {}
 #[derive(Clone)]
 pub(crate) struct Function {
     handle: Handle,
-    /// Functions live as long as their module.
+    /// Keeps the module alive.
     _module: Arc<Module>,
 }
 
@@ -37,7 +37,7 @@ unsafe impl Send for Function {}
 unsafe impl Sync for Function {}
 
 impl Function {
-    /// What the driver knows it by.
+    /// The driver handle.
     pub(crate) fn handle(&self) -> Handle {
         self.handle
     }
@@ -55,7 +55,7 @@ impl Module {
         Ok(Arc::new(Self { gpu: Arc::clone(gpu), handle }))
     }
 
-    /// A kernel by its name, allowed to ask for so much shared memory.
+    /// A kernel by name, with this much dynamic shared memory enabled.
     pub(crate) fn function(self: &Arc<Self>, name: &str, shared_bytes: u32) -> Result<Function> {
         let text =
             CString::new(name).map_err(|_| GpuError::Other(format!("`{name}` is no name of a kernel")))?;
@@ -64,10 +64,10 @@ impl Module {
         // SAFETY: the module lives, the name is a text, and the address is that of a variable.
         let status = unsafe { (functions.module_function)(&raw mut handle, self.handle, text.as_ptr()) };
         self.gpu.check(status, "module_function")?;
-        if shared_bytes > SHARED_FOR_ALL {
+        if shared_bytes > DEFAULT_SHARED {
             let most = i32::try_from(shared_bytes).unwrap_or(i32::MAX);
             // SAFETY: the function is the one just found.
-            let status = unsafe { (functions.function_attribute)(handle, MOST_SHARED, most) };
+            let status = unsafe { (functions.function_attribute)(handle, MAX_DYNAMIC_SHARED, most) };
             self.gpu.check(status, "function_attribute")?;
         }
         Ok(Function { handle, _module: Arc::clone(self) })

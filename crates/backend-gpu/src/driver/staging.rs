@@ -1,30 +1,29 @@
-//! Bytes of the host on their way to the device: copied into pinned memory part by part, so that the device takes one part
-//! while the host fills the next, and the host goes on while the device takes the last.
+//! Double-buffered uploads through pinned memory.
 
 use std::sync::Arc;
 
 use super::{Address, Event, Gpu, Pinned, Stream};
 use crate::error::Result;
 
-/// Bytes of a part.
-const PART: usize = 4 << 20;
+/// Bytes per staging buffer.
+const BUFFER_BYTES: usize = 4 << 20;
 
-/// Two parts of pinned memory that are filled in turn.
+/// Two staging buffers, used alternately.
 pub(crate) struct Staging {
-    parts: [Part; 2],
+    buffers: [StagingBuffer; 2],
     next: usize,
 }
 
-struct Part {
+struct StagingBuffer {
     pinned: Pinned,
-    /// When the device has taken what is in it.
+    /// When the device has read it.
     taken: Event,
     busy: bool,
 }
 
-impl Part {
+impl StagingBuffer {
     fn new(gpu: &Arc<Gpu>) -> Result<Self> {
-        Ok(Self { pinned: Pinned::new(gpu, PART)?, taken: Event::new(gpu)?, busy: false })
+        Ok(Self { pinned: Pinned::new(gpu, BUFFER_BYTES)?, taken: Event::new(gpu)?, busy: false })
     }
 
     fn wait(&mut self) -> Result<()> {
@@ -33,25 +32,24 @@ impl Part {
 }
 
 impl Staging {
-    /// Memory from the pool.
+    /// Allocates the staging buffers.
     pub(crate) fn new(gpu: &Arc<Gpu>) -> Result<Self> {
-        Ok(Self { parts: [Part::new(gpu)?, Part::new(gpu)?], next: 0 })
+        Ok(Self { buffers: [StagingBuffer::new(gpu)?, StagingBuffer::new(gpu)?], next: 0 })
     }
 
-    /// Copies bytes to the device in the order of a stream's work. They may be changed when this returns, whether or not
-    /// they have arrived.
+    /// Enqueues an upload on a stream. The source may be changed when this returns.
     pub(crate) fn write(&mut self, stream: &Stream, to: Address, bytes: &[u8]) -> Result<()> {
         let mut at = to;
-        for piece in bytes.chunks(PART) {
-            let part = &mut self.parts[self.next % 2];
+        for piece in bytes.chunks(BUFFER_BYTES) {
+            let buffer = &mut self.buffers[self.next % 2];
             self.next += 1;
-            part.wait()?;
-            let place = &mut part.pinned.bytes_mut()[..piece.len()];
-            place.copy_from_slice(piece);
-            // The part is neither written nor given back before the device has taken it.
-            part.busy = true;
-            stream.start_write(at, place)?;
-            part.taken.record(stream)?;
+            buffer.wait()?;
+            let target = &mut buffer.pinned.bytes_mut()[..piece.len()];
+            target.copy_from_slice(piece);
+            // The buffer is reused or freed only after the device has read it.
+            buffer.busy = true;
+            stream.start_write(at, target)?;
+            buffer.taken.record(stream)?;
             at += piece.len() as u64;
         }
         Ok(())
@@ -60,9 +58,9 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        for part in &mut self.parts {
-            // A device that fails takes nothing any more.
-            let _ = part.wait();
+        for buffer in &mut self.buffers {
+            // A failed device reads nothing any more.
+            let _ = buffer.wait();
         }
     }
 }

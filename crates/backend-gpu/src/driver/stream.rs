@@ -1,4 +1,4 @@
-//! Streams of work, moments in them, and work recorded once and launched as a whole.
+//! Streams, events and captured graphs.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::error::Result;
 /// Not ordered with the legacy default stream.
 const NON_BLOCKING: u32 = 1;
 
-/// Only this thread's calls are watched while work is recorded.
+/// Capture checks only this thread's calls.
 const THREAD_LOCAL: i32 = 1;
 
-/// Work in order.
+/// A stream.
 pub(crate) struct Stream {
     gpu: Arc<Gpu>,
     handle: Handle,
@@ -35,39 +35,39 @@ impl Stream {
         Ok(Self { gpu: Arc::clone(gpu), handle })
     }
 
-    /// What the driver knows it by.
+    /// The driver handle.
     pub(crate) fn handle(&self) -> Handle {
         self.handle
     }
 
-    /// Waits until all work is done.
+    /// Waits for all work.
     pub(crate) fn synchronise(&self) -> Result<()> {
         // SAFETY: the stream lives.
         let code = unsafe { (self.gpu.driver.functions.stream_synchronise)(self.handle) };
         self.gpu.check(code, "stream_synchronise")
     }
 
-    /// Sets bytes on the device.
+    /// Enqueues a memset.
     pub(crate) fn fill(&self, address: Address, value: u8, bytes: usize) -> Result<()> {
         // SAFETY: the plan keeps the range inside a buffer.
         let code = unsafe { (self.gpu.driver.functions.set_bytes)(address, value, bytes, self.handle) };
         self.gpu.check(code, "set_bytes")
     }
 
-    /// Copies on the device.
+    /// Enqueues a device-to-device copy.
     pub(crate) fn copy(&self, to: Address, from: Address, bytes: usize) -> Result<()> {
         // SAFETY: callers keep both ranges inside buffers.
         let code = unsafe { (self.gpu.driver.functions.copy_within)(to, from, bytes, self.handle) };
         self.gpu.check(code, "copy_within")
     }
 
-    /// Copies bytes of the host to the device; they may be changed when this returns.
+    /// Uploads bytes synchronously.
     pub(crate) fn write(&self, to: Address, bytes: &[u8]) -> Result<()> {
         self.start_write(to, bytes)?;
         self.synchronise()
     }
 
-    /// Starts to copy bytes of the host to the device. Callers keep them as they are until the stream is past this.
+    /// Starts an upload. The source must stay unchanged until it completes.
     pub(super) fn start_write(&self, to: Address, bytes: &[u8]) -> Result<()> {
         let from = bytes.as_ptr().cast::<c_void>();
         // SAFETY: the plan keeps the range inside a buffer, and callers wait before the slice goes.
@@ -75,13 +75,13 @@ impl Stream {
         self.gpu.check(code, "copy_in")
     }
 
-    /// Copies bytes of the device to the host, after all work before.
+    /// Downloads bytes synchronously.
     pub(crate) fn read(&self, from: Address, bytes: &mut [u8]) -> Result<()> {
         self.start_read(from, bytes)?;
         self.synchronise()
     }
 
-    /// Starts to copy bytes of the device to the host. Callers let nobody at them until the stream is past this.
+    /// Starts a download. The target must not be accessed until it completes.
     pub(crate) fn start_read(&self, from: Address, bytes: &mut [u8]) -> Result<()> {
         let to = bytes.as_mut_ptr().cast::<c_void>();
         // SAFETY: the plan keeps the range inside a buffer, and callers wait before the slice goes.
@@ -89,14 +89,14 @@ impl Stream {
         self.gpu.check(code, "copy_out")
     }
 
-    /// Lets the work that comes now wait for a moment in another stream.
+    /// Makes later work wait for an event of another stream.
     pub(crate) fn wait(&self, moment: &Event) -> Result<()> {
         // SAFETY: event and stream live.
         let code = unsafe { (self.gpu.driver.functions.stream_wait)(self.handle, moment.handle, 0) };
         self.gpu.check(code, "stream_wait")
     }
 
-    /// Launches a kernel; each of its arguments is an address, or the words of a map.
+    /// Launches a kernel; each argument is an address or an encoded tensor map.
     pub(crate) fn launch(
         &self,
         function: &Function,
@@ -127,7 +127,7 @@ impl Stream {
         self.gpu.check(code, "launch")
     }
 
-    /// Records what `work` does to this stream instead of doing it.
+    /// Captures the work of a closure into a graph.
     pub(crate) fn record(&self, work: impl FnOnce() -> Result<()>) -> Result<Graph> {
         let functions = &self.gpu.driver.functions;
         // SAFETY: the stream lives.
@@ -159,7 +159,7 @@ impl Drop for Stream {
     }
 }
 
-/// Recorded work.
+/// A captured graph.
 pub(crate) struct Graph {
     gpu: Arc<Gpu>,
     handle: Handle,
@@ -169,7 +169,7 @@ pub(crate) struct Graph {
 unsafe impl Send for Graph {}
 
 impl Graph {
-    /// Does the work.
+    /// Launches the graph.
     pub(crate) fn launch(&self, stream: &Stream) -> Result<()> {
         // SAFETY: graph and stream live.
         let code = unsafe { (self.gpu.driver.functions.graph_launch)(self.handle, stream.handle) };
@@ -186,7 +186,7 @@ impl Drop for Graph {
     }
 }
 
-/// A moment in a stream.
+/// An event.
 pub(crate) struct Event {
     gpu: Arc<Gpu>,
     handle: Handle,
@@ -196,7 +196,7 @@ pub(crate) struct Event {
 unsafe impl Send for Event {}
 
 impl Event {
-    /// A moment that has not come.
+    /// A new event.
     pub(crate) fn new(gpu: &Arc<Gpu>) -> Result<Self> {
         let mut handle = std::ptr::null_mut();
         // SAFETY: the address is that of a variable.
@@ -204,21 +204,21 @@ impl Event {
         Ok(Self { gpu: Arc::clone(gpu), handle })
     }
 
-    /// The moment when all work before this call is done.
+    /// Records the event after all work so far.
     pub(crate) fn record(&self, stream: &Stream) -> Result<()> {
         // SAFETY: event and stream live.
         let code = unsafe { (self.gpu.driver.functions.event_record)(self.handle, stream.handle) };
         self.gpu.check(code, "event_record")
     }
 
-    /// Waits until the moment has come.
+    /// Waits for the event.
     pub(crate) fn synchronise(&self) -> Result<()> {
         // SAFETY: the event lives.
         let code = unsafe { (self.gpu.driver.functions.event_synchronise)(self.handle) };
         self.gpu.check(code, "event_synchronise")
     }
 
-    /// The time from an earlier moment to this one; both have come.
+    /// The elapsed time since an earlier event; both have completed.
     pub(crate) fn since(&self, earlier: &Event) -> Result<Duration> {
         let mut milliseconds = 0.0f32;
         // SAFETY: both events live, and the address is that of a variable.

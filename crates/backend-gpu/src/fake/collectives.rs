@@ -1,4 +1,4 @@
-//! A library of collectives whose ranks are threads and whose devices' memory is the host's: it computes.
+//! A fake collective library for tests: ranks are threads, device memory is host memory, and results are computed.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -12,7 +12,7 @@ use crate::driver::{Address, Handle};
 /// Rank 1 of a group fails to reduce so many elements.
 pub(crate) const UNLUCKY: usize = 13;
 
-/// What the library answers to those whose peers are gone, and to wrong arguments.
+/// Status for missing peers and for invalid arguments.
 const GONE: i32 = 6;
 const WRONG: i32 = 4;
 
@@ -26,9 +26,9 @@ struct Clique {
 
 #[derive(Default)]
 struct State {
-    /// What each rank gave to each collective, by the collective's number.
+    /// The operands of each rank, by collective.
     given: HashMap<u64, HashMap<i32, Vec<u8>>>,
-    /// What is under way from a rank to another.
+    /// Messages in flight between ranks.
     sent: HashMap<(i32, i32), VecDeque<Vec<u8>>>,
     aborted: bool,
     told: Vec<(i32, String)>,
@@ -39,7 +39,7 @@ impl Clique {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until something is there.
+    /// Waits for a condition.
     fn wait<T>(&self, mut there: impl FnMut(&mut State) -> Option<T>) -> Result<T, i32> {
         let mut state = self.lock();
         loop {
@@ -54,14 +54,14 @@ impl Clique {
     }
 }
 
-/// One rank's end.
+/// One rank.
 struct End {
     clique: Arc<Clique>,
     rank: i32,
     collectives: AtomicU64,
 }
 
-/// What a rank asks for.
+/// A call.
 #[derive(Clone, Copy)]
 enum Call {
     Reduce { to: Address, count: usize, element: i32, operation: i32, scattered: bool },
@@ -78,7 +78,7 @@ thread_local! {
 
 static CLIQUES: Mutex<Vec<(u64, Arc<Clique>)>> = Mutex::new(Vec::new());
 
-/// What ranks asked of each communicator that this thread has made, rank by rank.
+/// The calls of each communicator of this thread, by rank.
 pub(crate) fn told() -> Vec<Vec<String>> {
     MADE.take()
         .iter()
@@ -90,7 +90,7 @@ pub(crate) fn told() -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Bytes of an element by its number.
+/// Bytes of an element type.
 fn width(element: i32) -> usize {
     match element {
         0 | 1 => 1,
@@ -110,13 +110,13 @@ fn write_at(address: Address, bytes: &[u8]) {
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len()) };
 }
 
-/// Numbers from bytes and back.
+/// Decoding and encoding of a number.
 type Coded<T, const N: usize> = (fn([u8; N]) -> T, fn(T) -> [u8; N]);
 
-/// Sums and products.
+/// Addition and multiplication.
 type Folds<T> = (fn(T, T) -> T, fn(T, T) -> T);
 
-/// Folds what all gave, element by element, in the order of ranks.
+/// Reduces all operands elementwise, in rank order.
 fn reduced(all: &[Vec<u8>], element: i32, operation: i32) -> Option<Vec<u8>> {
     fn fold<const N: usize, T: Copy + PartialOrd>(
         all: &[Vec<u8>],
@@ -175,7 +175,7 @@ fn reduced(all: &[Vec<u8>], element: i32, operation: i32) -> Option<Vec<u8>> {
     }
 }
 
-/// Gives away what a call gives; the number of the collective.
+/// Contributes the operand of a call; returns the number of the collective.
 fn give(end: &End, from: Address, call: Call) -> u64 {
     let size = end.clique.size;
     let (what, bytes) = match call {
@@ -202,7 +202,7 @@ fn give(end: &End, from: Address, call: Call) -> u64 {
     number
 }
 
-/// Takes what a call gets.
+/// Receives the result of a call.
 fn take(end: &End, number: u64, call: Call) -> Result<(), i32> {
     let (size, rank) = (end.clique.size, end.rank);
     let all = || {
@@ -239,13 +239,13 @@ fn take(end: &End, number: u64, call: Call) -> Result<(), i32> {
     }
 }
 
-/// The end that a handle stands for.
+/// The rank of a handle.
 fn end_of(handle: usize) -> &'static End {
     // SAFETY: handles are ends that were given away and never taken back: tests are short.
     unsafe { &*(handle as *const End) }
 }
 
-/// Calls that are asked for together: all give before anyone takes.
+/// Runs grouped calls: all contribute before any receives.
 fn run(calls: &[(usize, Address, Call)]) -> i32 {
     let unlucky = |call: &Call| matches!(call, Call::Reduce { count: UNLUCKY, .. });
     if calls.iter().any(|(end, _, call)| end_of(*end).rank == 1 && unlucky(call)) {

@@ -1,4 +1,4 @@
-//! A compiler of kernels that is none.
+//! A fake run-time compiler for tests.
 
 use std::ffi::c_char;
 

@@ -1,9 +1,9 @@
-//! cuDNN that is none.
+//! Fake cuDNN for tests.
 
 use std::ffi::c_void;
 
 use super::{made, note};
-use crate::cuda::networks::Functions;
+use crate::cuda::cudnn::Functions;
 use crate::driver::Handle;
 
 pub(super) fn functions() -> Functions {
@@ -19,7 +19,7 @@ pub(super) fn functions() -> Functions {
         0
     }
     unsafe extern "C" fn set(_: Handle, attribute: i32, ty: i32, count: i64, values: *const c_void) -> i32 {
-        // Types of numbers: those of 64 bits are a list, those of 32 bits and truths are one.
+        // 64-bit attributes are lists, 32-bit ones and booleans single values.
         let text = match ty {
             // SAFETY: there are so many values of that type.
             3 => unsafe {
@@ -45,8 +45,8 @@ pub(super) fn functions() -> Functions {
         count: *mut i64,
         values: *mut c_void,
     ) -> i32 {
-        // One proposal, whose engine has no notes, and no workspace.
-        // SAFETY: callers give the address of a variable, and room for at least one value.
+        // One candidate without notes and workspace.
+        // SAFETY: callers give the address of a variable, and space for at least one value.
         unsafe {
             *count = i64::from(attribute != 1303);
             if attribute == 402 {

@@ -1,4 +1,4 @@
-//! A driver that is none: memory is the host's, kernels do nothing.
+//! A fake driver for tests: device memory is host memory, kernels do nothing.
 
 use std::ffi::{CStr, c_char, c_void};
 

@@ -1,10 +1,10 @@
-//! MIOpen that is none.
+//! Fake MIOpen for tests.
 
 use std::ffi::c_void;
 
 use super::{TROUBLE, made, note};
 use crate::driver::Handle;
-use crate::hip::networks::{Functions, Solution};
+use crate::hip::miopen::{Functions, Solution};
 
 fn listed(values: *const i32, count: i32) -> String {
     // SAFETY: callers give so many numbers.
@@ -65,7 +65,7 @@ pub(super) fn functions() -> Functions {
         count: *mut usize,
         to: *mut Solution,
     ) -> i32 {
-        // By Winograd, with more workspace than there is, one that does not compile, and one that does.
+        // Winograd; a workspace that is too large; one that does not compile; one that does.
         let known = [(3, 0, 70), (1, usize::MAX, 71), (0, 0, 72), (5, 1024, 73)];
         assert!(most >= known.len());
         for (at, (algorithm, workspace, number)) in known.into_iter().enumerate() {

@@ -1,51 +1,51 @@
-//! Libraries that do nothing but remember what they were asked: the host's side without a GPU.
+//! Fake libraries that log their calls, to test the host side without a GPU.
 
 // The fakes have the signatures of foreign functions.
 #![allow(unsafe_code)]
 
+mod blas;
 pub(crate) mod collectives;
 mod compiler;
 mod cudnn;
 mod driver;
 mod miopen;
-mod products;
 mod rocblas;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use crate::collectives::Collectives;
+use crate::blas::rocblas::Rocblas;
+use crate::blas::{Blas, BlasLt};
+use crate::collectives::CollectiveLibrary;
 use crate::compiler::Compiler;
-use crate::cuda::networks as cuda_networks;
+use crate::cuda::cudnn as cudnn_api;
+use crate::dnn::DnnLibrary;
 use crate::driver::{Driver, Gpu, Handle};
 use crate::error::Result;
-use crate::hip::networks as hip_networks;
+use crate::hip::miopen as miopen_api;
 use crate::library::Vendor;
-use crate::networks::Networks;
-use crate::processes::{Devices, Site};
-use crate::products::rocblas::Rocblas;
-use crate::products::{Library, Products};
+use crate::processes::{DeviceContext, Devices};
 
-/// What the fakes answer otherwise than that all is well.
+/// Injected failures.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Trouble {
     /// The version of the driver.
     pub(crate) version: Option<i32>,
-    /// What starting a kernel answers.
+    /// Status of a kernel launch.
     pub(crate) launch: i32,
-    /// What waiting for the work of a stream answers.
+    /// Status of a stream synchronisation.
     pub(crate) wait: i32,
-    /// What the compiler of kernels answers.
+    /// Status of a compilation.
     pub(crate) compile: i32,
-    /// How many devices there are besides the first.
+    /// Devices besides the first.
     pub(crate) more_devices: i32,
-    /// What hipBLASLt answers when it is asked for algorithms.
-    pub(crate) products: i32,
-    /// What MIOpen answers when it is to compile a fusion.
+    /// Status of the hipBLASLt heuristic.
+    pub(crate) blas: i32,
+    /// Status of a MIOpen fusion compilation.
     pub(crate) fusion: i32,
-    /// The number of an epilogue that products do not have.
+    /// An unsupported epilogue.
     pub(crate) epilogue: Option<i32>,
-    /// The number of one with which they take long.
+    /// A slow epilogue.
     pub(crate) slow: Option<i32>,
 }
 
@@ -57,13 +57,13 @@ thread_local! {
             wait: 0,
             compile: 0,
             more_devices: 0,
-            products: 0,
+            blas: 0,
             fusion: 0,
             epilogue: None,
             slow: None,
         })
     };
-    /// The epilogue that was asked for last.
+    /// The last epilogue.
     static EPILOGUE: Cell<Option<i32>> = const { Cell::new(None) };
     static STREAMS: Cell<usize> = const { Cell::new(0) };
     static CALLS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
@@ -74,22 +74,22 @@ fn note(call: impl Into<String>) -> i32 {
     0
 }
 
-/// What the fakes answer to this thread from now on.
+/// Injects failures for this thread.
 pub(crate) fn trouble(trouble: Trouble) {
     TROUBLE.set(trouble);
 }
 
-/// What this thread asked of the fakes since the last look.
+/// The calls of this thread since the last query.
 pub(crate) fn calls() -> Vec<String> {
     CALLS.take()
 }
 
-/// A GPU of a vendor that is none: memory is the host's, kernels do nothing.
+/// A fake GPU of a vendor.
 pub(crate) fn gpu(vendor: Vendor) -> Result<Arc<Gpu>> {
     gpu_at(vendor, 0)
 }
 
-/// The GPU of that number; there is one, unless more are asked for.
+/// A fake GPU by index.
 pub(crate) fn gpu_at(vendor: Vendor, number: u32) -> Result<Arc<Gpu>> {
     STREAMS.set(0);
     let gpu = Gpu::open(&Driver::start(vendor, driver::functions())?, number)?;
@@ -97,48 +97,48 @@ pub(crate) fn gpu_at(vendor: Vendor, number: u32) -> Result<Arc<Gpu>> {
     Ok(gpu)
 }
 
-/// cuDNN or MIOpen that is none.
-pub(crate) fn networks(gpu: &Arc<Gpu>) -> Result<Networks> {
+/// Fake cuDNN or MIOpen.
+pub(crate) fn dnn(gpu: &Arc<Gpu>) -> Result<DnnLibrary> {
     Ok(match gpu.driver.vendor {
-        Vendor::Cuda => Networks::Cudnn(Arc::new(cuda_networks::Networks::with(gpu, cudnn::functions())?)),
-        Vendor::Hip => Networks::Miopen(Arc::new(hip_networks::Networks::with(gpu, miopen::functions())?)),
+        Vendor::Cuda => DnnLibrary::Cudnn(Arc::new(cudnn_api::Cudnn::with(gpu, cudnn::functions())?)),
+        Vendor::Hip => DnnLibrary::Miopen(Arc::new(miopen_api::Miopen::with(gpu, miopen::functions())?)),
     })
 }
 
-/// cuBLASLt or hipBLASLt that is none.
-pub(crate) fn products(gpu: &Arc<Gpu>) -> Result<Library> {
-    Ok(Library { first: Some(Arc::new(Products::with(gpu, products::functions())?)), second: None })
+/// Fake cuBLASLt or hipBLASLt.
+pub(crate) fn blas(gpu: &Arc<Gpu>) -> Result<Blas> {
+    Ok(Blas { blas_lt: Some(Arc::new(BlasLt::with(gpu, blas::functions())?)), rocblas: None })
 }
 
-/// rocBLAS that is none, alone or behind hipBLASLt.
-pub(crate) fn rocblas(gpu: &Arc<Gpu>, behind: bool) -> Result<Library> {
-    let first = if behind { products(gpu)?.first } else { None };
-    Ok(Library { first, second: Some(Arc::new(Rocblas::with(gpu, rocblas::functions())?)) })
+/// Fake rocBLAS, alone or with hipBLASLt.
+pub(crate) fn rocblas(gpu: &Arc<Gpu>, behind: bool) -> Result<Blas> {
+    let blas_lt = if behind { blas(gpu)?.blas_lt } else { None };
+    Ok(Blas { blas_lt, rocblas: Some(Arc::new(Rocblas::with(gpu, rocblas::functions())?)) })
 }
 
 fn handle(number: usize) -> Handle {
     number as Handle
 }
 
-/// Writes a handle for something that was made.
+/// Writes a new handle.
 unsafe extern "C" fn made(to: *mut Handle) -> i32 {
     // SAFETY: callers give the address of a variable.
     unsafe { *to = handle(1) };
     0
 }
 
-/// GPUs of a vendor that are none, with its libraries.
+/// Fake GPUs of a vendor with its libraries.
 pub(crate) struct Fakes {
     pub(crate) vendor: Vendor,
     pub(crate) count: u32,
-    /// The library of collectives.
-    pub(crate) collectives: Result<Arc<Collectives>>,
+    /// The collective library.
+    pub(crate) collectives: Result<Arc<CollectiveLibrary>>,
 }
 
 impl Fakes {
-    /// So many of them, with a library of collectives.
+    /// Fake GPUs with a collective library.
     pub(crate) fn new(vendor: Vendor, count: u32) -> Self {
-        Self { vendor, count, collectives: Collectives::with(collectives::functions()) }
+        Self { vendor, count, collectives: CollectiveLibrary::with(collectives::functions()) }
     }
 }
 
@@ -147,14 +147,14 @@ impl Devices for Fakes {
         self.count
     }
 
-    fn site(&self, number: u32) -> Result<Site> {
+    fn context(&self, number: u32) -> Result<DeviceContext> {
         trouble(Trouble { more_devices: i32::try_from(self.count).unwrap_or(1) - 1, ..TROUBLE.get() });
         let gpu = gpu_at(self.vendor, number)?;
-        let products = Some(products(&gpu)?);
-        Ok(Site { gpu, products, networks: None })
+        let blas = Some(blas(&gpu)?);
+        Ok(DeviceContext { gpu, blas, dnn: None })
     }
 
-    fn collectives(&self) -> Result<Arc<Collectives>> {
+    fn collectives(&self) -> Result<Arc<CollectiveLibrary>> {
         self.collectives.clone()
     }
 }

@@ -1,10 +1,10 @@
-//! rocBLAS that is none.
+//! Fake rocBLAS for tests.
 
 use std::ffi::c_void;
 
 use super::{made, note};
+use crate::blas::rocblas::Functions;
 use crate::driver::Handle;
-use crate::products::rocblas::Functions;
 
 pub(super) fn functions() -> Functions {
     unsafe extern "C" fn set_stream(_: Handle, _: Handle) -> i32 {

@@ -1,9 +1,9 @@
-//! Libraries opened at run time: by which names, in which places, and what to say when one is not there.
+//! Libraries that are loaded at run time: names, search path, and errors.
 
 // Functions of foreign libraries are looked up by name.
 #![allow(unsafe_code)]
 
-mod places;
+mod search_path;
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -13,17 +13,17 @@ use libloading::os::unix::{Library as Opened, RTLD_LOCAL, RTLD_NOW};
 
 use crate::error::{GpuError, Result};
 
-/// Whose GPUs.
+/// A GPU vendor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Vendor {
-    /// NVIDIA, by CUDA.
+    /// NVIDIA, CUDA.
     Cuda,
-    /// AMD, by HIP.
+    /// AMD, HIP.
     Hip,
 }
 
 impl Vendor {
-    /// The word for its devices.
+    /// The device prefix.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,70 +33,70 @@ impl Vendor {
     }
 }
 
-/// A library that is not on this machine: what it was looked for by, and where.
+/// A library that was not found, with the names and directories tried.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Missing {
     /// What the library is for.
     pub what: &'static str,
     /// The names tried.
     pub names: Vec<String>,
-    /// The places tried.
-    pub places: Vec<String>,
+    /// The directories tried.
+    pub searched: Vec<String>,
 }
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, names, places } = self;
-        write!(f, "no {what} here: tried {} in {}", names.join(", "), places.join(", "))
+        let Self { what, names, searched } = self;
+        write!(f, "no {what} here: tried {} in {}", names.join(", "), searched.join(", "))
     }
 }
 
-/// A library by its possible names.
+/// A library to load.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct LibrarySpec {
     /// What it is for.
     pub(crate) what: &'static str,
     /// File names, the best first.
     pub(crate) names: &'static [&'static str],
-    /// Whose.
+    /// The vendor.
     pub(crate) vendor: Vendor,
-    /// Whether it comes with the driver: then only the loader knows where it is.
+    /// Whether it belongs to the driver and is found by the loader alone.
     pub(crate) driver: bool,
 }
 
-/// A library that was found. It stays open while the process lives: drivers do not bear being closed.
+/// A loaded library. It is never unloaded: drivers do not support that.
 pub(crate) struct Library {
     opened: std::mem::ManuallyDrop<Opened>,
     path: PathBuf,
 }
 
 impl Library {
-    /// Opens a library.
+    /// Loads a library.
     ///
     /// # Errors
     ///
-    /// When it is in none of the places.
-    pub(crate) fn open(wanted: &Wanted) -> std::result::Result<Self, Missing> {
-        Self::open_in(wanted, &if wanted.driver { Vec::new() } else { places::folders(wanted.vendor) })
+    /// When it is not found.
+    pub(crate) fn open(spec: &LibrarySpec) -> std::result::Result<Self, Missing> {
+        Self::open_in(spec, &if spec.driver { Vec::new() } else { search_path::folders(spec.vendor) })
     }
 
-    fn open_in(wanted: &Wanted, folders: &[PathBuf]) -> std::result::Result<Self, Missing> {
-        // Folders first: a library of an environment that was chosen beats one that happens to be installed.
+    fn open_in(spec: &LibrarySpec, folders: &[PathBuf]) -> std::result::Result<Self, Missing> {
+        // Directories first: a selected environment takes precedence over an installed library.
         for folder in folders {
-            for name in wanted.names {
+            for name in spec.names {
                 let path = folder.join(name);
                 if let Some(found) = path.is_file().then(|| Self::at(path.as_os_str())).flatten() {
                     return Ok(found);
                 }
             }
         }
-        if let Some(found) = wanted.names.iter().find_map(|name| Self::at(OsStr::new(name))) {
+        if let Some(found) = spec.names.iter().find_map(|name| Self::at(OsStr::new(name))) {
             return Ok(found);
         }
-        let mut places = vec!["the loader's path".to_owned()];
-        places.extend(folders.iter().map(|folder| folder.display().to_string()));
-        let names = wanted.names.iter().map(|&name| name.to_owned()).collect();
-        Err(Missing { what: wanted.what, names, places })
+        let mut searched = vec!["the loader's path".to_owned()];
+        searched.extend(folders.iter().map(|folder| folder.display().to_string()));
+        let names = spec.names.iter().map(|&name| name.to_owned()).collect();
+        Err(Missing { what: spec.what, names, searched })
     }
 
     fn at(path: &OsStr) -> Option<Self> {
@@ -130,15 +130,14 @@ impl Library {
         found.map(|function| *function).map_err(missing)
     }
 
-    /// The folder of headers beside the library's folder, where there is one.
+    /// The `include` directory of its installation, if there is one.
     pub(crate) fn headers(&self) -> Option<PathBuf> {
         let folder = self.path.parent()?.parent()?.join("include");
         folder.is_dir().then_some(folder)
     }
 }
 
-/// Declares a table of foreign functions, each with its name at both vendors, or at the one that has it. All return a
-/// status.
+/// Declares a table of foreign functions with their names per vendor. All return a status.
 macro_rules! functions {
     ($(#[$doc:meta])* $name:ident { $( $(#[$field_doc:meta])* $field:ident($($arg:ty),* $(,)?) = $only:literal; )* }) => {
         crate::library::functions! {
@@ -153,12 +152,12 @@ macro_rules! functions {
         }
 
         impl $name {
-            /// Opens a library, which stays open, and finds all functions in it.
-            pub(crate) fn open(wanted: &crate::library::Wanted) -> crate::error::Result<Self> {
-                Self::load(&crate::library::Library::open(wanted)?, wanted.vendor)
+            /// Loads a library and resolves all functions.
+            pub(crate) fn open(spec: &crate::library::LibrarySpec) -> crate::error::Result<Self> {
+                Self::load(&crate::library::Library::open(spec)?, spec.vendor)
             }
 
-            /// Finds all functions in a library.
+            /// Resolves all functions of a library.
             pub(crate) fn load(
                 library: &crate::library::Library,
                 vendor: crate::library::Vendor,
@@ -183,7 +182,7 @@ pub(crate) use functions;
 mod tests {
     use super::*;
 
-    const NONE: Wanted = Wanted {
+    const NONE: LibrarySpec = LibrarySpec {
         what: "library of nobody",
         names: &["libnobody_has_this.so.1", "libnobody_has_this.so"],
         vendor: Vendor::Cuda,
@@ -191,7 +190,7 @@ mod tests {
     };
 
     #[test]
-    fn a_missing_library_says_what_was_tried() {
+    fn a_missing_library_lists_what_was_tried() {
         let missing = Library::open_in(&NONE, &[PathBuf::from("/nowhere/lib")]).err().unwrap();
         assert_eq!(
             missing.to_string(),
@@ -201,15 +200,15 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_library_is_passed_over() {
+    fn a_file_that_is_not_a_library_is_skipped() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("libnobody_has_this.so"), "text").unwrap();
         assert!(Library::open_in(&NONE, &[folder.path().to_owned()]).is_err());
     }
 
     #[test]
-    fn a_function_that_is_not_there_is_named() {
-        let libm = Wanted { names: &["libm.so.6"], ..NONE };
+    fn a_missing_function_is_named() {
+        let libm = LibrarySpec { names: &["libm.so.6"], ..NONE };
         let library = Library::open_in(&libm, &[]).unwrap();
         // SAFETY: the function is never called.
         let found = unsafe { library.function::<extern "C" fn()>("no_such_function") };

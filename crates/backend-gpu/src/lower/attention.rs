@@ -1,4 +1,4 @@
-//! Attention as cuDNN takes it: narrow numbers, a scale, a softmax, and a mask that is there before a run.
+//! Attention by cuDNN: 16-bit operands, a scale, a softmax and a constant mask.
 
 use warpforge_fusion::cluster::{Attention, BodyOp, Contraction, Epilogue, Kind, Operand};
 use warpforge_fusion::graph::{Dot, ReduceKind};
@@ -7,11 +7,11 @@ use warpforge_fusion::{Graph, NodeId, Op, View};
 use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::epilogue::{converted, number};
-use super::predicate::{Predicates, Seen};
-use super::{Task, Way};
+use super::epilogue::{constant_value, converted};
+use super::mask::{MaskAnalysis, MaskKind};
+use super::{Lowering, Task};
 
-/// Where the elements of an operand lie: batch, head, row, column.
+/// The layout of an operand: batch, head, row, column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Heads {
     pub(crate) value: NodeId,
@@ -22,15 +22,15 @@ pub(crate) struct Heads {
 }
 
 impl Heads {
-    /// Rows for columns.
-    pub(crate) fn turned(mut self) -> Self {
+    /// Swaps rows and columns.
+    pub(crate) fn transposed(mut self) -> Self {
         self.dims.swap(2, 3);
         self.strides.swap(2, 3);
         self
     }
 }
 
-/// Attention by cuDNN. Keys and values may have fewer heads than queries, each for as many queries side by side.
+/// A cuDNN attention call. Keys and values may have fewer heads than queries (grouped-query attention).
 #[derive(Debug, Clone)]
 pub(crate) struct AttentionCall {
     pub(crate) queries: Heads,
@@ -40,22 +40,22 @@ pub(crate) struct AttentionCall {
     pub(crate) masking: Masking,
     pub(crate) element: ElementType,
     pub(crate) output: NodeId,
-    /// The distances between its batches, heads, rows and columns.
+    /// Strides of batch, head, row and column.
     pub(crate) output_strides: [usize; 4],
 }
 
-/// Which keys a query sees, the same ones in all batches and heads.
+/// The mask, equal for all batches and heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Masking {
-    /// All.
+    /// No mask.
     None,
-    /// Those up to its own number.
+    /// Causal.
     Causal,
-    /// Those that a value says which is there before a run.
+    /// A constant boolean value.
     Known(Mask),
 }
 
-/// Truth values by row and column.
+/// A boolean matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mask {
     pub(crate) value: NodeId,
@@ -65,8 +65,8 @@ pub(crate) struct Mask {
 }
 
 impl AttentionCall {
-    /// A cluster that reads and gives what the call does, for the plan of the memory.
-    pub(super) fn as_single(&self) -> Kind {
+    /// A cluster with the operands and output of the call, for memory planning.
+    pub(super) fn as_unfused(&self) -> Kind {
         let heads = [self.queries, self.keys, self.values].map(|heads| heads.value);
         let mask = match self.masking {
             Masking::Known(mask) => Some(mask.value),
@@ -77,21 +77,21 @@ impl AttentionCall {
     }
 }
 
-/// What is known of the values of a graph.
-pub(super) struct Known<'a> {
-    /// Whether each depends on nothing but constants.
+/// Properties of graph values.
+pub(super) struct ValueInfo<'a> {
+    /// Whether each value depends on constants only.
     pub(super) constant: &'a [bool],
-    /// Whether each lies in memory.
+    /// Whether each value is materialised.
     pub(super) in_memory: &'a [bool],
 }
 
-/// The call of a cluster, where cuDNN may have it.
+/// The call of a cluster, where cuDNN may support it.
 pub(super) fn call(
     graph: &Graph,
     attention: &Attention,
     output: NodeId,
-    known: &Known<'_>,
-    predicates: &mut Predicates,
+    known: &ValueInfo<'_>,
+    masks: &mut MaskAnalysis,
 ) -> Option<AttentionCall> {
     let Attention { scores, weights, values } = attention;
     let element = graph.node(scores.operands[0].value).element;
@@ -108,23 +108,23 @@ pub(super) fn call(
     let (tile, written) = (&body.loads[*tile].view, &body.output);
     let Softmax { scale, mask } = softmax(weights)?;
     let masking = match mask {
-        Some(step) => masking(graph, weights, step, known, predicates)?,
+        Some(step) => masking(graph, weights, step, known, masks)?,
         None => Masking::None,
     };
     let queries = heads(graph, scores, 0)?;
-    let keys = heads(graph, scores, 1)?.turned().without_repeats(graph, known);
+    let keys = heads(graph, scores, 1)?.transposed().without_repeats(graph, known);
     let values = heads(graph, values, 1)?.without_repeats(graph, known);
     if keys.dims[1] != values.dims[1] {
         return None;
     }
     let given = [queries.dims[0], queries.dims[1], queries.dims[2], values.dims[3]];
-    let output_strides = moved(given, tile, written)?;
+    let output_strides = permuted_strides(given, tile, written)?;
     let columns = [queries.dims[3], values.dims[3]];
     let fits = columns.iter().all(|&width| width % 8 == 0 && width <= 128);
-    let side_by_side = queries.strides[3] == 1 && keys.strides[3] == 1 && values.strides[3] == 1;
+    let contiguous = queries.strides[3] == 1 && keys.strides[3] == 1 && values.strides[3] == 1;
     let scale = scale as f32;
     let found = AttentionCall { queries, keys, values, scale, masking, element, output, output_strides };
-    (plain_result && fits && side_by_side).then_some(found)
+    (plain_result && fits && contiguous).then_some(found)
 }
 
 fn dense([_, heads, rows, columns]: [usize; 4]) -> [usize; 4] {
@@ -132,12 +132,12 @@ fn dense([_, heads, rows, columns]: [usize; 4]) -> [usize; 4] {
 }
 
 impl Heads {
-    /// Heads that are each there several times in a row, as what they were before they were repeated.
-    fn without_repeats(self, graph: &Graph, known: &Known<'_>) -> Self {
+    /// Removes a broadcast of heads.
+    fn without_repeats(self, graph: &Graph, known: &ValueInfo<'_>) -> Self {
         self.repeated(graph, known).unwrap_or(self)
     }
 
-    fn repeated(&self, graph: &Graph, known: &Known<'_>) -> Option<Self> {
+    fn repeated(&self, graph: &Graph, known: &ValueInfo<'_>) -> Option<Self> {
         let [batch, heads, rows, columns] = self.dims;
         let node = graph.node(self.value);
         let (Op::Layout(LayoutOp::Broadcast { dims, map }), &[source]) = (&node.op, node.inputs.as_slice())
@@ -153,7 +153,7 @@ impl Heads {
         {
             return None;
         }
-        let (value, view) = below(graph, source, known)?;
+        let (value, view) = view_source(graph, source, known)?;
         let strides: Vec<usize> =
             view.strides.iter().map(|&stride| usize::try_from(stride).ok()).collect::<Option<_>>()?;
         Some(Self {
@@ -165,8 +165,8 @@ impl Heads {
     }
 }
 
-/// The value in memory that a value is a view of.
-fn below(graph: &Graph, id: NodeId, known: &Known<'_>) -> Option<(NodeId, View)> {
+/// The materialised value that a value is a view of.
+fn view_source(graph: &Graph, id: NodeId, known: &ValueInfo<'_>) -> Option<(NodeId, View)> {
     let mut steps = Vec::new();
     let mut at = id;
     while !known.in_memory[at.index()] {
@@ -179,13 +179,13 @@ fn below(graph: &Graph, id: NodeId, known: &Known<'_>) -> Option<(NodeId, View)>
     Some((at, view))
 }
 
-/// Lets attention write its result in the order that a copy after it would give, where nothing else reads it.
-pub(super) fn turn_results(graph: &Graph, tasks: &mut Vec<Task>, outputs: &[Operand]) {
+/// Lets attention write its output in the layout of a following copy, where that is its only use.
+pub(super) fn fuse_output_copies(graph: &Graph, tasks: &mut Vec<Task>, outputs: &[Operand]) {
     let mut at = 0;
     while at < tasks.len() {
         if let Some((copy, output, strides)) = copy_after(graph, tasks, at, outputs) {
             tasks.remove(copy);
-            if let Way::Attention(call) = &mut tasks[at].way {
+            if let Lowering::Attention(call) = &mut tasks[at].lowering {
                 (call.output, call.output_strides) = (output, strides);
             }
             tasks[at].cluster.output = output;
@@ -194,17 +194,17 @@ pub(super) fn turn_results(graph: &Graph, tasks: &mut Vec<Task>, outputs: &[Oper
     }
 }
 
-/// The copy that alone reads the result of attention, where it goes, and the strides that the result has there.
+/// The copy that is the only use of an attention output, its output, and its strides.
 fn copy_after(
     graph: &Graph,
     tasks: &[Task],
     at: usize,
     outputs: &[Operand],
 ) -> Option<(usize, NodeId, [usize; 4])> {
-    let Way::Attention(call) = &tasks[at].way else { return None };
+    let Lowering::Attention(call) = &tasks[at].lowering else { return None };
     let [batch, heads, rows, _] = call.queries.dims;
     let dims = [batch, heads, rows, call.values.dims[3]];
-    if call.output_strides != moved(dims, &View::dense(&dims), &View::dense(&dims))? {
+    if call.output_strides != permuted_strides(dims, &View::dense(&dims), &View::dense(&dims))? {
         return None;
     }
     let mut readers =
@@ -217,13 +217,13 @@ fn copy_after(
     if read_by_others || !only_load || !whole {
         return None;
     }
-    let strides = moved(dims, &body.loads[0].view, &body.output)?;
+    let strides = permuted_strides(dims, &body.loads[0].view, &body.output)?;
     Some((copy, task.cluster.output, strides))
 }
 
-/// The strides of dense batches, heads, rows and columns where a loop that reads them by one view writes them by another;
-/// columns stay side by side.
-fn moved(dims: [usize; 4], read: &View, written: &View) -> Option<[usize; 4]> {
+/// Output strides where a loop reads dense batch, head, row, column by one view and writes by another; columns stay
+/// contiguous.
+fn permuted_strides(dims: [usize; 4], read: &View, written: &View) -> Option<[usize; 4]> {
     let mut strides = [0; 4];
     for (dim, from) in dense(dims).into_iter().enumerate() {
         if dims[dim] == 1 {
@@ -238,12 +238,12 @@ fn moved(dims: [usize; 4], read: &View, written: &View) -> Option<[usize; 4]> {
 }
 
 /// An operand's dimensions as batch, head, row, column.
-fn heads(graph: &Graph, product: &Contraction, side: usize) -> Option<Heads> {
-    let Op::Dot(Dot { lhs_batch, rhs_batch, lhs_contract, rhs_contract }) = &graph.node(product.node).op
+fn heads(graph: &Graph, contraction: &Contraction, side: usize) -> Option<Heads> {
+    let Op::Dot(Dot { lhs_batch, rhs_batch, lhs_contract, rhs_contract }) = &graph.node(contraction.node).op
     else {
         return None;
     };
-    let Operand { value, view } = &product.operands[side];
+    let Operand { value, view } = &contraction.operands[side];
     let (batch, contract) = if side == 0 { (lhs_batch, lhs_contract) } else { (rhs_batch, rhs_contract) };
     let free: Vec<usize> =
         (0..view.dims.len()).filter(|at| !batch.contains(at) && !contract.contains(at)).collect();
@@ -265,30 +265,30 @@ fn heads(graph: &Graph, product: &Contraction, side: usize) -> Option<Heads> {
         value: *value,
         offset: usize::try_from(view.offset).ok()?,
         dims: all.map(|(size, _)| size),
-        // A dimension of one element has any stride.
+        // A dimension of size one may have any stride.
         strides: all.map(|(size, stride)| if size == 1 && stride == 0 { whole } else { stride }),
     })
 }
 
-/// What a softmax does to scores.
+/// A matched softmax.
 struct Softmax {
     scale: f64,
-    /// The step that says which scores count.
+    /// The step of the mask.
     mask: Option<usize>,
 }
 
-/// What a step that says which scores count lets through, where that is known before a run.
+/// The mask of a step, where it is known at compile time.
 fn masking(
     graph: &Graph,
     weights: &Epilogue,
     step: usize,
-    known: &Known<'_>,
-    predicates: &mut Predicates,
+    known: &ValueInfo<'_>,
+    masks: &mut MaskAnalysis,
 ) -> Option<Masking> {
-    match predicates.of(graph, weights, step) {
-        Some(Seen::All) => return Some(Masking::None),
-        Some(Seen::UpToItself) => return Some(Masking::Causal),
-        Some(Seen::Other) => return None,
+    match masks.of(graph, weights, step) {
+        Some(MaskKind::All) => return Some(Masking::None),
+        Some(MaskKind::Causal) => return Some(Masking::Causal),
+        Some(MaskKind::Other) => return None,
         None => {}
     }
     let BodyOp::Load(load) = weights.body.steps[step].op else { return None };
@@ -310,26 +310,27 @@ fn mask(weights: &Epilogue, load: usize) -> Option<Mask> {
     })
 }
 
-/// A loop that is a softmax of scaled scores, some of them left out, and nothing else.
+/// Matches a softmax of scaled and masked scores.
 fn softmax(weights: &Epilogue) -> Option<Softmax> {
     let body = &weights.body;
     let kind = |at: usize| match &body.steps[at].op {
         BodyOp::Elementwise(kind) => Some(*kind),
         _ => None,
     };
-    let fold = |at: usize| match &body.steps[at].op {
-        BodyOp::Reduce(fold) => Some(*fold),
+    let reduce = |at: usize| match &body.steps[at].op {
+        BodyOp::Reduce(kind) => Some(*kind),
         _ => None,
     };
     let input = |at: usize, which: usize| converted(body, *body.steps[at].inputs.get(which)?);
     let mut root = converted(body, body.steps.len().checked_sub(1)?)?;
-    // Rows with nothing in them give zeros; without a mask there are none.
-    if kind(root) == Some(OpKind::Select) && number(body, input(root, 1)?) == Some(0.0) {
+    // A guard for fully masked rows; without a mask there are none.
+    if kind(root) == Some(OpKind::Select) && constant_value(body, input(root, 1)?) == Some(0.0) {
         root = input(root, 2)?;
     }
     let (top, sum) =
         (kind(root) == Some(OpKind::Divide)).then(|| Some((input(root, 0)?, input(root, 1)?)))??;
-    if fold(sum) != Some(ReduceKind::Add) || input(sum, 0)? != top || kind(top) != Some(OpKind::Exponential) {
+    if reduce(sum) != Some(ReduceKind::Add) || input(sum, 0)? != top || kind(top) != Some(OpKind::Exponential)
+    {
         return None;
     }
     let shifted = input(top, 0)?;
@@ -337,11 +338,13 @@ fn softmax(weights: &Epilogue) -> Option<Softmax> {
         return None;
     }
     let (mut scaled, most) = (input(shifted, 0)?, input(shifted, 1)?);
-    if fold(most) != Some(ReduceKind::Max) || input(most, 0)? != scaled {
+    if reduce(most) != Some(ReduceKind::Max) || input(most, 0)? != scaled {
         return None;
     }
     let mut mask = None;
-    if kind(scaled) == Some(OpKind::Select) && number(body, input(scaled, 2)?) == Some(f64::NEG_INFINITY) {
+    if kind(scaled) == Some(OpKind::Select)
+        && constant_value(body, input(scaled, 2)?) == Some(f64::NEG_INFINITY)
+    {
         mask = body.steps[scaled].inputs.first().copied();
         scaled = input(scaled, 1)?;
     }
@@ -351,9 +354,9 @@ fn softmax(weights: &Epilogue) -> Option<Softmax> {
     }
     let (left, right) = (input(scaled, 0)?, input(scaled, 1)?);
     let scale = match kind(scaled)? {
-        OpKind::Multiply if is_tile(left) => number(body, right),
-        OpKind::Multiply if is_tile(right) => number(body, left),
-        OpKind::Divide if is_tile(left) => number(body, right).map(|by| 1.0 / by),
+        OpKind::Multiply if is_tile(left) => constant_value(body, right),
+        OpKind::Multiply if is_tile(right) => constant_value(body, left),
+        OpKind::Divide if is_tile(left) => constant_value(body, right).map(|by| 1.0 / by),
         _ => None,
     };
     scale.map(|scale| Softmax { scale, mask })

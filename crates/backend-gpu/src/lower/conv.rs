@@ -1,6 +1,6 @@
-//! Convolutions as the vendors' libraries take them: channels last, and a chain of operations on the result.
+//! Convolutions by the DNN library: channels last, with a chain of pointwise operations.
 
-use warpforge_codegen::{Options, Products as Rounding};
+use warpforge_codegen::{ComputePrecision, Options};
 use warpforge_fusion::cluster::{BodyOp, Contraction, Epilogue, Kind, Operand};
 use warpforge_fusion::graph::Conv;
 use warpforge_fusion::{Graph, NodeId, Op, View};
@@ -8,57 +8,57 @@ use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, FloatType, Tensor};
 
 use super::Task;
-use super::epilogue::{converted, is_like_tile, is_per_column, is_whole, number};
+use super::epilogue::{constant_value, converted, is_like_tile, is_per_column, is_whole};
 use super::operands::Operands;
+use crate::dnn::{ConvWindow, Pointwise};
 use crate::library::Vendor;
-use crate::networks::{Pointwise, Windows};
 
-/// What an operation of the chain takes.
+/// An operand of a chain operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Taken {
+pub(crate) enum ChainOperand {
     /// The convolution's result.
     Result,
-    /// What an earlier operation of the chain gave.
-    Link(usize),
-    /// A number for each channel.
-    Channels(NodeId),
-    /// An element for each of the result's.
-    Like(NodeId),
-    /// A number.
-    Number(f32),
+    /// The result of an earlier chain operation.
+    Op(usize),
+    /// One element per channel.
+    PerChannel(NodeId),
+    /// A tensor of the result's shape.
+    Full(NodeId),
+    /// A scalar.
+    Scalar(f32),
 }
 
-/// An operation of the chain.
+/// A chain operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Link {
+pub(crate) struct ChainOp {
     pub(crate) op: Pointwise,
-    pub(crate) of: Taken,
-    pub(crate) with: Option<Taken>,
+    pub(crate) of: ChainOperand,
+    pub(crate) with: Option<ChainOperand>,
 }
 
-/// A convolution by a library.
+/// A convolution call.
 #[derive(Debug, Clone)]
 pub(crate) struct ConvCall {
     pub(crate) input: NodeId,
-    /// Sizes of the input: batch, spatial, channels.
+    /// Input shape: batch, spatial, channels.
     pub(crate) input_dims: Vec<usize>,
     /// Output channels first, input channels last, dense.
     pub(crate) weights: NodeId,
     pub(crate) weights_dims: Vec<usize>,
-    /// Sizes of the result: batch, spatial, channels.
+    /// Output shape: batch, spatial, channels.
     pub(crate) output_dims: Vec<usize>,
     pub(crate) output: NodeId,
-    pub(crate) windows: Windows,
-    pub(crate) chain: Vec<Link>,
-    /// Whether operands may not be rounded further than their type does.
+    pub(crate) window: ConvWindow,
+    pub(crate) chain: Vec<ChainOp>,
+    /// Whether operands must not be rounded below their type.
     pub(crate) exact: bool,
 }
 
 impl ConvCall {
-    /// A cluster that reads and gives what the call does, for the plan of the memory.
-    pub(super) fn as_single(&self) -> Kind {
-        let taken = |taken: Taken| match taken {
-            Taken::Channels(id) | Taken::Like(id) => Some(id),
+    /// A cluster with the operands and output of the call, for memory planning.
+    pub(super) fn as_unfused(&self) -> Kind {
+        let taken = |taken: ChainOperand| match taken {
+            ChainOperand::PerChannel(id) | ChainOperand::Full(id) => Some(id),
             _ => None,
         };
         let others =
@@ -68,13 +68,13 @@ impl ConvCall {
     }
 }
 
-/// Whether a vendor's library may have this convolution.
-pub(super) fn supported(graph: &Graph, product: &Contraction, vendor: Vendor, options: &Options) -> bool {
-    let node = graph.node(product.node);
+/// Whether a vendor's library may support this convolution.
+pub(super) fn supported(graph: &Graph, contraction: &Contraction, vendor: Vendor, options: &Options) -> bool {
+    let node = graph.node(contraction.node);
     let Op::Conv(conv) = &node.op else { return false };
     let narrow =
         |element| matches!(element, ElementType::Float(FloatType::F32 | FloatType::F16 | FloatType::Bf16));
-    let [input, weights] = &product.operands;
+    let [input, weights] = &contraction.operands;
     let (input, weights) = (graph.node(input.value).element, graph.node(weights.value).element);
     let plain = conv.base_dilation.iter().all(|&dilation| dilation == 1)
         && conv.padding.iter().all(|&(low, high)| low >= 0 && high >= 0);
@@ -86,35 +86,38 @@ pub(super) fn supported(graph: &Graph, product: &Contraction, vendor: Vendor, op
         && (vendor == Vendor::Cuda || is_for_miopen(conv, (input, node.element), options))
 }
 
-/// MIOpen gives what it takes, and pads both sides alike.
+/// MIOpen has equal input and output types and symmetric padding.
 fn is_for_miopen(conv: &Conv, (input, output): (ElementType, ElementType), options: &Options) -> bool {
-    let rounded = input == ElementType::F32 && matches!(options.products, Rounding::Bf16 | Rounding::F16);
+    let rounded = input == ElementType::F32
+        && matches!(options.compute_precision, ComputePrecision::Bf16 | ComputePrecision::F16);
     input == output && !rounded && conv.padding.iter().all(|&(low, high)| low == high)
 }
 
-/// A convolution that a library is asked for.
-pub(super) struct Convolution<'a> {
-    pub(super) product: &'a Contraction,
-    /// Where the result goes.
+/// A convolution query.
+pub(super) struct ConvQuery<'a> {
+    pub(super) contraction: &'a Contraction,
+    /// The output.
     pub(super) output: NodeId,
-    /// Whose library.
+    /// The vendor.
     pub(super) vendor: Option<Vendor>,
 }
 
-/// Whether MIOpen's fusion plans have a chain: a number for each channel is added, nothing below zero is left, or both.
-/// Which algorithm a plan takes is not known, so that where f32 must be f32 it has none.
+/// Whether MIOpen fusion plans support a chain: bias, ReLU, or both. The algorithm of a plan is unknown, so exact f32
+/// excludes them.
 fn is_fused_by_miopen(
     graph: &Graph,
-    chain: &[Link],
+    chain: &[ChainOp],
     element: ElementType,
     output: NodeId,
     exact: bool,
 ) -> bool {
-    let is_bias = |link: &Link| match (link.op, link.of, link.with) {
-        (Pointwise::Add, Taken::Result, Some(Taken::Channels(id))) => graph.node(id).element == element,
+    let is_bias = |link: &ChainOp| match (link.op, link.of, link.with) {
+        (Pointwise::Add, ChainOperand::Result, Some(ChainOperand::PerChannel(id))) => {
+            graph.node(id).element == element
+        }
         _ => false,
     };
-    let is_relu = |link: &Link| link.op == Pointwise::Relu;
+    let is_relu = |link: &ChainOp| link.op == Pointwise::Relu;
     let known = match chain {
         [] => return true,
         [one] => is_bias(one) || is_relu(one),
@@ -124,37 +127,37 @@ fn is_fused_by_miopen(
     known && !exact && graph.node(output).element == element
 }
 
-/// Makes the call of a convolution; `None` where its epilogue is no chain.
+/// The call of a convolution; `None` where its epilogue is not a chain.
 pub(super) fn call(
     operands: &mut Operands,
     tasks: &mut Vec<Task>,
     options: &Options,
-    &Convolution { product, output, vendor }: &Convolution<'_>,
+    &ConvQuery { contraction, output, vendor }: &ConvQuery<'_>,
 ) -> Result<Option<ConvCall>, String> {
     let graph = &operands.graph;
-    let Op::Conv(conv) = graph.node(product.node).op.clone() else { return Ok(None) };
-    let mut chain = match &product.epilogue {
+    let Op::Conv(conv) = graph.node(contraction.node).op.clone() else { return Ok(None) };
+    let mut chain = match &contraction.epilogue {
         None => Vec::new(),
         Some(epilogue) => match chain(graph, epilogue, output) {
             Some(chain) => chain,
             None => return Ok(None),
         },
     };
-    let own = graph.node(product.operands[0].value).element;
-    let exact = own == ElementType::F32 && options.products == Rounding::Model;
+    let own = graph.node(contraction.operands[0].value).element;
+    let exact = own == ElementType::F32 && options.compute_precision == ComputePrecision::Model;
     if vendor == Some(Vendor::Hip) && !is_fused_by_miopen(graph, &chain, own, output, exact) {
         return Ok(None);
     }
-    let output_dims = graph.node(product.node).dims.clone();
+    let output_dims = graph.node(contraction.node).dims.clone();
     if vendor == Some(Vendor::Cuda) && output_dims.last() == Some(&1) {
-        numbers_to_memory(operands, &mut chain)?;
+        scalars_to_memory(operands, &mut chain)?;
     }
-    let element = match (own, options.products) {
-        (ElementType::Float(FloatType::F32), Rounding::Bf16) => ElementType::Float(FloatType::Bf16),
-        (ElementType::Float(FloatType::F32), Rounding::F16) => ElementType::Float(FloatType::F16),
+    let element = match (own, options.compute_precision) {
+        (ElementType::Float(FloatType::F32), ComputePrecision::Bf16) => ElementType::Float(FloatType::Bf16),
+        (ElementType::Float(FloatType::F32), ComputePrecision::F16) => ElementType::Float(FloatType::F16),
         _ => own,
     };
-    let [input, weights] = &product.operands;
+    let [input, weights] = &contraction.operands;
     let input_dims = input.view.dims.clone();
     let input =
         if element == own { input.value } else { operands.dense(tasks, options, input, element)?.value };
@@ -168,40 +171,29 @@ pub(super) fn call(
     };
     let weights_dims = view.dims.clone();
     let weights = operands.dense(tasks, options, &Operand { value: weights.value, view }, element)?.value;
-    let windows = windows(&conv);
-    Ok(Some(ConvCall {
-        input,
-        input_dims,
-        weights,
-        weights_dims,
-        output_dims,
-        output,
-        windows,
-        chain,
-        exact,
-    }))
+    let window = window(&conv);
+    Ok(Some(ConvCall { input, input_dims, weights, weights_dims, output_dims, output, window, chain, exact }))
 }
 
-/// Makes constants of the numbers in a chain on a result of one channel, so that they lie on the device. As numbers they lie on
-/// the host, but have the sizes of a bias for one channel, and cuDNN (9.19) takes them for one: a kernel of its engine for a
-/// convolution with bias then reads the host's address on the device.
-fn numbers_to_memory(operands: &mut Operands, chain: &mut [Link]) -> Result<(), String> {
+/// Turns host scalars in a chain on a single-channel result into device constants. With one channel they have the
+/// shape of a bias, and cuDNN 9.19 reads the host address on the device.
+fn scalars_to_memory(operands: &mut Operands, chain: &mut [ChainOp]) -> Result<(), String> {
     for taken in chain.iter_mut().filter_map(|link| link.with.as_mut()) {
-        if let Taken::Number(number) = *taken {
+        if let ChainOperand::Scalar(number) = *taken {
             let tensor = Tensor::from_slice(&[1], &[number]).map_err(|error| error.to_string())?;
-            *taken = Taken::Channels(operands.constant(tensor)?);
+            *taken = ChainOperand::PerChannel(operands.constant(tensor)?);
         }
     }
     Ok(())
 }
 
-/// Windows of at least two dimensions.
-fn windows(conv: &Conv) -> Windows {
+/// Windows with at least two spatial dimensions.
+fn window(conv: &Conv) -> ConvWindow {
     let padded = |fill: i64, values: Vec<i64>| -> Vec<i64> {
         let missing = 2usize.saturating_sub(values.len());
         std::iter::repeat_n(fill, missing).chain(values).collect()
     };
-    Windows {
+    ConvWindow {
         strides: padded(1, conv.strides.iter().map(|&stride| stride as i64).collect()),
         before: padded(0, conv.padding.iter().map(|&(low, _)| low as i64).collect()),
         after: padded(0, conv.padding.iter().map(|&(_, high)| high as i64).collect()),
@@ -209,59 +201,59 @@ fn windows(conv: &Conv) -> Windows {
     }
 }
 
-/// A loop over a result as a chain of operations, when it is one.
-fn chain(graph: &Graph, epilogue: &Epilogue, output: NodeId) -> Option<Vec<Link>> {
+/// An epilogue as a chain of pointwise operations.
+fn chain(graph: &Graph, epilogue: &Epilogue, output: NodeId) -> Option<Vec<ChainOp>> {
     let body = &epilogue.body;
     if !is_whole(graph, body, output) {
         return None;
     }
     let mut chain = Vec::new();
-    let mut taken: Vec<Option<Taken>> = Vec::new();
+    let mut taken: Vec<Option<ChainOperand>> = Vec::new();
     for (at, step) in body.steps.iter().enumerate() {
         let input = |which: usize| taken[*step.inputs.get(which)?];
         let given = match &step.op {
-            BodyOp::Load(load) if *load == epilogue.tile => Some(Taken::Result),
+            BodyOp::Load(load) if *load == epilogue.tile => Some(ChainOperand::Result),
             BodyOp::Load(load) => {
                 let load = &body.loads[*load];
                 if is_like_tile(graph, epilogue, load) {
-                    Some(Taken::Like(load.value))
+                    Some(ChainOperand::Full(load.value))
                 } else if is_per_column(graph, epilogue, load) {
-                    Some(Taken::Channels(load.value))
+                    Some(ChainOperand::PerChannel(load.value))
                 } else {
                     return None;
                 }
             }
-            BodyOp::Constant(_) => number(body, at).map(|number| Taken::Number(number as f32)),
+            BodyOp::Constant(_) => constant_value(body, at).map(|number| ChainOperand::Scalar(number as f32)),
             BodyOp::Elementwise(OpKind::Convert) => {
                 converted(body, at)?;
                 input(0)
             }
             BodyOp::Elementwise(kind) => {
                 let (of, with) = (input(0)?, input(1)?);
-                let zero = |one: Taken| one == Taken::Number(0.0);
+                let zero = |one: ChainOperand| one == ChainOperand::Scalar(0.0);
                 let link = match kind {
-                    OpKind::Add => Link { op: Pointwise::Add, of, with: Some(with) },
-                    OpKind::Subtract => Link { op: Pointwise::Subtract, of, with: Some(with) },
-                    OpKind::Multiply => Link { op: Pointwise::Multiply, of, with: Some(with) },
-                    OpKind::Maximum if zero(with) => Link { op: Pointwise::Relu, of, with: None },
-                    OpKind::Maximum if zero(of) => Link { op: Pointwise::Relu, of: with, with: None },
+                    OpKind::Add => ChainOp { op: Pointwise::Add, of, with: Some(with) },
+                    OpKind::Subtract => ChainOp { op: Pointwise::Subtract, of, with: Some(with) },
+                    OpKind::Multiply => ChainOp { op: Pointwise::Multiply, of, with: Some(with) },
+                    OpKind::Maximum if zero(with) => ChainOp { op: Pointwise::Relu, of, with: None },
+                    OpKind::Maximum if zero(of) => ChainOp { op: Pointwise::Relu, of: with, with: None },
                     _ => return None,
                 };
-                // Operations on other things than the result are for a kernel of ours.
-                if !matches!(link.of, Taken::Result | Taken::Link(_)) {
+                // Operations that do not involve the result are left to a generated kernel.
+                if !matches!(link.of, ChainOperand::Result | ChainOperand::Op(_)) {
                     let commutes = matches!(link.op, Pointwise::Add | Pointwise::Multiply);
-                    let other = link
-                        .with
-                        .filter(|with| commutes && matches!(with, Taken::Result | Taken::Link(_)))?;
-                    chain.push(Link { op: link.op, of: other, with: Some(link.of) });
+                    let other = link.with.filter(|with| {
+                        commutes && matches!(with, ChainOperand::Result | ChainOperand::Op(_))
+                    })?;
+                    chain.push(ChainOp { op: link.op, of: other, with: Some(link.of) });
                 } else {
                     chain.push(link);
                 }
-                Some(Taken::Link(chain.len() - 1))
+                Some(ChainOperand::Op(chain.len() - 1))
             }
             _ => return None,
         };
         taken.push(given);
     }
-    matches!(taken.last(), Some(Some(Taken::Link(last))) if *last + 1 == chain.len()).then_some(chain)
+    matches!(taken.last(), Some(Some(ChainOperand::Op(last))) if *last + 1 == chain.len()).then_some(chain)
 }

@@ -1,4 +1,4 @@
-//! Epilogues that the vendor's libraries have.
+//! Epilogues of the BLAS libraries.
 
 use warpforge_fusion::cluster::{Body, BodyOp, Contraction, Epilogue, Load};
 use warpforge_fusion::{Graph, NodeId, Op, View};
@@ -6,71 +6,71 @@ use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, FloatType};
 
 use super::gelu;
-use super::relu::{self, Gate};
-use crate::products::Activation;
+use super::relu::{self, ReluMask};
+use crate::blas::Activation;
 
-/// What the library of products does to a result.
+/// A GEMM epilogue of a BLAS library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fused {
-    /// A value with a number for each column.
+pub(super) struct LibraryEpilogue {
+    /// A value with one element per column.
     pub(super) bias: Option<NodeId>,
-    /// A value like the result that is added.
+    /// An added value of the result's shape.
     pub(super) residual: Option<NodeId>,
-    /// A value like the result that the activation takes too.
-    pub(super) beside: Option<NodeId>,
-    /// Where the result passes, for the gradient of ReLU.
-    pub(super) gate: Option<Gate>,
+    /// The auxiliary input of an activation gradient.
+    pub(super) aux: Option<NodeId>,
+    /// The bit mask of a ReLU gradient.
+    pub(super) relu_mask: Option<ReluMask>,
     pub(super) activation: Activation,
-    /// Where the result goes.
+    /// The output.
     pub(super) output: NodeId,
 }
 
-impl Fused {
-    /// Nothing.
+impl LibraryEpilogue {
+    /// No epilogue.
     pub(super) fn none(output: NodeId) -> Self {
-        Self { bias: None, residual: None, beside: None, gate: None, activation: Activation::None, output }
+        Self { bias: None, residual: None, aux: None, relu_mask: None, activation: Activation::None, output }
     }
 
-    /// Whether nothing is done but that a value like the result is added, which every library has.
+    /// Whether at most a residual is added, which every library supports.
     pub(super) fn is_sum(&self) -> bool {
         self.bias.is_none() && self.activation == Activation::None
     }
 }
 
-/// What the library may be asked for besides sums and ReLU.
+/// Optional epilogues that the library may refuse.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct More {
+pub(super) struct OptionalEpilogues {
     /// GELU and its gradient.
     pub(super) gelu: bool,
     /// The gradient of ReLU.
     pub(super) relu_gradient: bool,
 }
 
-/// A loop over a product's result as the library's own, when it is one.
-pub(super) fn of_library(
+/// Matches an epilogue loop that the library supports.
+pub(super) fn match_library(
     graph: &Graph,
-    product: &Contraction,
+    contraction: &Contraction,
     epilogue: &Epilogue,
     output: NodeId,
-    more: More,
-) -> Option<Fused> {
+    optional: OptionalEpilogues,
+) -> Option<LibraryEpilogue> {
     let body = &epilogue.body;
     let whole = graph.node(output);
-    let operand = graph.node(product.operands[0].value).element;
-    let wide = graph.node(product.node).element;
+    let operand = graph.node(contraction.operands[0].value).element;
+    let wide = graph.node(contraction.node).element;
     if !is_whole(graph, body, output) || ![operand, wide].contains(&whole.element) {
         return None;
     }
-    let mut fused = Fused::none(output);
+    let mut fused = LibraryEpilogue::none(output);
     let mut at = converted(body, body.steps.len().checked_sub(1)?)?;
     if let BodyOp::Elementwise(OpKind::Maximum) = body.steps[at].op {
         let inputs = &body.steps[at].inputs;
         let zero = inputs.iter().position(|&input| is_zero(body, input))?;
         fused.activation = Activation::Relu;
         at = *inputs.get(1 - zero)?;
-    } else if let Some(fused) = gradient(graph, product, epilogue, fused, at, more) {
+    } else if let Some(fused) = gradient(graph, contraction, epilogue, fused, at, optional) {
         return Some(fused);
-    } else if more.gelu
+    } else if optional.gelu
         && is_narrow(whole.element)
         && let Some(x) = gelu::of(body, at)
     {
@@ -82,9 +82,9 @@ pub(super) fn of_library(
         let step = &body.steps[converted(body, at)?];
         match &step.op {
             BodyOp::Elementwise(OpKind::Add) => terms.extend(&step.inputs),
-            // A bias of zeros, as models have before they are trained.
+            // A zero bias, as in untrained models.
             BodyOp::Constant(_) if is_zero(body, at) => {}
-            // A tile that is added to itself has no such form.
+            // Twice the tile is not supported.
             BodyOp::Load(load) if *load == epilogue.tile && tile => return None,
             BodyOp::Load(load) if *load == epilogue.tile => tile = true,
             BodyOp::Load(load) => {
@@ -103,43 +103,47 @@ pub(super) fn of_library(
             _ => return None,
         }
     }
-    // A tile that is not there has no such form either.
+    // The tile must be part of the sum.
     tile.then_some(fused)
 }
 
-/// The result alone, times the slope of an activation elsewhere: what the library has of that for single products.
+/// The result times the derivative of an activation, for unbatched GEMMs.
 fn gradient(
     graph: &Graph,
-    product: &Contraction,
+    contraction: &Contraction,
     epilogue: &Epilogue,
-    fused: Fused,
+    fused: LibraryEpilogue,
     at: usize,
-    more: More,
-) -> Option<Fused> {
+    optional: OptionalEpilogues,
+) -> Option<LibraryEpilogue> {
     let body = &epilogue.body;
     let element = graph.node(fused.output).element;
     let columns: usize = body.dims[epilogue.rows..].iter().product();
-    if !matches!(&graph.node(product.node).op, Op::Dot(dot) if dot.lhs_batch.is_empty()) {
+    if !matches!(&graph.node(contraction.node).op, Op::Dot(dot) if dot.lhs_batch.is_empty()) {
         return None;
     }
-    if more.relu_gradient
+    if optional.relu_gradient
         && relu::is_float(element)
         && columns.is_multiple_of(relu::LINE)
-        && let Some(gate) = relu::gradient(graph, epilogue, at)
+        && let Some(relu_mask) = relu::gradient(graph, epilogue, at)
     {
-        return Some(Fused { gate: Some(gate), activation: Activation::ReluGradient, ..fused });
+        return Some(LibraryEpilogue {
+            relu_mask: Some(relu_mask),
+            activation: Activation::ReluGradient,
+            ..fused
+        });
     }
-    let [given, x] = gelu::gradient(body, at).filter(|_| more.gelu && is_narrow(element))?;
+    let [given, x] = gelu::gradient(body, at).filter(|_| optional.gelu && is_narrow(element))?;
     let BodyOp::Load(load) = body.steps[converted(body, x)?].op else { return None };
-    let beside = body.loads[load].value;
-    // The library wants lines of a multiple of eight, and the result's type.
+    let aux = body.loads[load].value;
+    // The library needs a multiple of eight columns and the result's type.
     let fits = is_like_tile(graph, epilogue, &body.loads[load])
-        && graph.node(beside).element == element
+        && graph.node(aux).element == element
         && columns.is_multiple_of(8);
     let only_product =
         matches!(body.steps[converted(body, given)?].op, BodyOp::Load(load) if load == epilogue.tile);
-    (fits && only_product).then_some(Fused {
-        beside: Some(beside),
+    (fits && only_product).then_some(LibraryEpilogue {
+        aux: Some(aux),
         activation: Activation::GeluGradient,
         ..fused
     })
@@ -149,12 +153,12 @@ fn is_narrow(element: ElementType) -> bool {
     matches!(element, ElementType::Float(FloatType::Bf16 | FloatType::F16))
 }
 
-/// Whether a loop gives every element of its output, in the order of its domain.
+/// Whether a loop writes its whole output in order.
 pub(super) fn is_whole(graph: &Graph, body: &Body, output: NodeId) -> bool {
     body.output.is_dense() && body.output.len() == graph.node(output).len()
 }
 
-/// The step behind conversions between types of floats: libraries compute in f32 whatever the operands are.
+/// The step before float conversions: libraries compute in f32.
 pub(super) fn converted(body: &Body, mut at: usize) -> Option<usize> {
     let float = |element: ElementType| {
         matches!(element, ElementType::Float(FloatType::F32 | FloatType::Bf16 | FloatType::F16))
@@ -169,7 +173,7 @@ pub(super) fn converted(body: &Body, mut at: usize) -> Option<usize> {
     Some(at)
 }
 
-/// Whether a load has one number for each column, from its value's first on.
+/// Whether a load has one element per column.
 pub(super) fn is_per_column(graph: &Graph, epilogue: &Epilogue, load: &Load) -> bool {
     let View { dims, strides, offset } = &load.view;
     let columns =
@@ -179,14 +183,14 @@ pub(super) fn is_per_column(graph: &Graph, epilogue: &Epilogue, load: &Load) -> 
     *offset == 0 && rows_repeat && columns.is_dense() && graph.node(load.value).len() == columns.len()
 }
 
-/// Whether a load has an element for each of the tile's, in the same order.
+/// Whether a load has the shape and order of the tile.
 pub(super) fn is_like_tile(graph: &Graph, epilogue: &Epilogue, load: &Load) -> bool {
     let tile = &epilogue.body.loads[epilogue.tile];
     load.view == tile.view && graph.node(load.value).len() == graph.node(tile.value).len()
 }
 
-/// The number of a constant step.
-pub(super) fn number(body: &Body, step: usize) -> Option<f64> {
+/// The value of a constant step.
+pub(super) fn constant_value(body: &Body, step: usize) -> Option<f64> {
     match &body.steps[step].op {
         BodyOp::Constant(tensor) if !tensor.is_empty() => {
             matches!(tensor.element_type(), ElementType::Float(_)).then(|| tensor.get(0).to_f64())
@@ -195,7 +199,7 @@ pub(super) fn number(body: &Body, step: usize) -> Option<f64> {
     }
 }
 
-/// Whether a step is the number zero.
+/// Whether a step is the constant zero.
 pub(super) fn is_zero(body: &Body, step: usize) -> bool {
-    converted(body, step).and_then(|step| number(body, step)) == Some(0.0)
+    converted(body, step).and_then(|step| constant_value(body, step)) == Some(0.0)
 }

@@ -1,260 +1,262 @@
-//! Clusters to tasks: which of them a library computes, which a generated kernel, which the host.
+//! Lowering: chooses for each cluster a library call, generated kernels or the host.
 
 mod attention;
-mod bytes;
+mod bias_gradient;
+mod byte_gemm;
 mod conv;
+mod dce;
 mod epilogue;
 mod gelu;
-mod geometry;
-mod join;
-mod narrow;
+mod gemm;
+mod hoist;
+mod mask;
+mod merge_gemms;
+mod narrow_operands;
 mod operands;
-mod predicate;
 mod relu;
 mod split;
-mod sums;
-mod tidy;
 mod unfused;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use warpforge_codegen::{Emitted, Options, Products as Rounding, emit};
+use warpforge_codegen::{ComputePrecision, Emitted, Options, emit};
 use warpforge_fusion::cluster::{Cluster, Clusters, Kind, clusters, fuse_attention_gradients};
 use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_runtime::{Precision, Tier};
 use warpforge_tensor::ElementType;
 
 pub(crate) use attention::{AttentionCall, Heads, Mask, Masking};
-pub(crate) use conv::{ConvCall, Taken};
-pub(crate) use geometry::Call;
-pub(crate) use predicate::{Seen, seen};
+pub(crate) use conv::{ChainOperand, ConvCall};
+pub(crate) use gemm::GemmCall;
+pub(crate) use mask::{MaskKind, mask_kind};
 
+use bias_gradient::BiasGradient;
+use mask::MaskAnalysis;
 use operands::Operands;
-use predicate::Predicates;
-use sums::Sum;
 
-use crate::collectives::Exchange;
+use crate::blas::{Activation, Blas};
+use crate::collectives::Collective;
 use crate::library::Vendor;
-use crate::processes::{Shared, Together};
-use crate::products::{Activation, Library};
-use crate::steps::Processes;
+use crate::processes::{GroupOp, ProcessGroup};
+use crate::steps::CompiledProcesses;
 
-/// How a cluster is computed.
-pub(crate) enum Way {
-    /// By generated kernels.
+/// The lowering of a cluster.
+pub(crate) enum Lowering {
+    /// Generated kernels.
     Emitted(Emitted),
-    /// By the vendor's products.
-    Product(Box<Call>),
-    /// By the vendor's convolutions.
+    /// A BLAS call.
+    Gemm(Box<GemmCall>),
+    /// A DNN library call.
     Convolution(Box<ConvCall>),
-    /// By cuDNN's attention.
+    /// A cuDNN attention call.
     Attention(Box<AttentionCall>),
-    /// By an exchange with other processes.
-    Exchange(Arc<Exchange>),
-    /// By processes on several devices.
-    Grid(Arc<Processes>),
-    /// By the reference on the host; why, where more is known than that nothing else has it.
+    /// A collective.
+    Collective(Arc<Collective>),
+    /// A grid of processes on several devices.
+    Grid(Arc<CompiledProcesses>),
+    /// The reference on the host, with the reason where one is known.
     Host(Option<String>),
 }
 
-/// A cluster and how it is computed.
+/// A cluster and its lowering.
 pub(crate) struct Task {
     pub(crate) cluster: Cluster,
-    pub(crate) way: Way,
-    /// What a library refuses when it refuses this.
-    pub(crate) asked: Asked,
+    pub(crate) lowering: Lowering,
+    /// The query that fails if a library refuses this task.
+    pub(crate) query: LibraryQuery,
 }
 
-/// What a library is asked for.
+/// What a library is asked to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Asked {
+pub(crate) enum LibraryQuery {
     /// The cluster with this output.
-    Whole(NodeId),
-    /// Something that it may do besides, by the output that this gives.
-    More(NodeId),
+    Cluster(NodeId),
+    /// Optional work besides the cluster, by its output.
+    Extra(NodeId),
 }
 
 impl Task {
-    fn new(cluster: Cluster, way: Way) -> Self {
-        Self { asked: Asked::Whole(cluster.output), cluster, way }
+    fn new(cluster: Cluster, lowering: Lowering) -> Self {
+        Self { query: LibraryQuery::Cluster(cluster.output), cluster, lowering }
     }
 }
 
-/// What a program becomes.
+/// A lowered program.
 pub(crate) struct Lowered {
-    /// The graph, with nodes for what was added.
+    /// The graph, with added nodes.
     pub(crate) graph: Graph,
-    /// What is done once, to constants.
-    pub(crate) once: Vec<Task>,
-    /// What each run does.
+    /// Tasks that run once, on constants.
+    pub(crate) setup: Vec<Task>,
+    /// Tasks of each run.
     pub(crate) tasks: Vec<Task>,
-    /// Where the results are.
+    /// The results.
     pub(crate) outputs: Vec<warpforge_fusion::cluster::Operand>,
 }
 
-/// What is asked for and what there is.
-pub(crate) struct Setting<'a> {
+/// Options and available libraries.
+pub(crate) struct LoweringContext<'a> {
     pub(crate) tier: Tier,
     pub(crate) options: &'a Options,
-    /// The vendor's products, where they are at hand.
-    pub(crate) products: Option<&'a Library>,
-    /// Whose library of convolutions is.
-    pub(crate) networks: Option<Vendor>,
-    /// What is for several processes.
-    pub(crate) together: &'a Together,
-    /// What a library was asked for and refused.
-    pub(crate) refused: &'a HashSet<Asked>,
+    /// The BLAS, if available.
+    pub(crate) blas: Option<&'a Blas>,
+    /// The vendor of the DNN library, if available.
+    pub(crate) dnn: Option<Vendor>,
+    /// Collectives and process grids.
+    pub(crate) group: &'a ProcessGroup,
+    /// Queries that a library refused.
+    pub(crate) refused: &'a HashSet<LibraryQuery>,
 }
 
-/// Chooses how each cluster of a graph is computed.
+/// Lowers all clusters of a graph.
 ///
 /// # Errors
 ///
-/// When one can be computed in no way but by the reference as a whole: what it is.
-pub(crate) fn lower(graph: Graph, setting: &Setting<'_>) -> Result<Lowered, String> {
-    // Where a product of bytes lies so that the library does not take it, all stay with the reference.
-    let library = setting.tier == Tier::Production && setting.products.is_some() && bytes::any(&graph);
-    match library.then(|| lower_with(graph.clone(), setting, true)) {
+/// When a cluster has no lowering.
+pub(crate) fn lower(graph: Graph, context: &LoweringContext<'_>) -> Result<Lowered, String> {
+    // If the library does not support the layout of an 8-bit GEMM, all of them stay with the reference.
+    let library = context.tier == Tier::Production && context.blas.is_some() && byte_gemm::any(&graph);
+    match library.then(|| lower_with(graph.clone(), context, true)) {
         Some(Ok(lowered)) => Ok(lowered),
-        _ => lower_with(graph, setting, false),
+        _ => lower_with(graph, context, false),
     }
 }
 
-fn lower_with(graph: Graph, setting: &Setting<'_>, with_bytes: bool) -> Result<Lowered, String> {
-    // Kernels of complex numbers are not as near as the reference's at the ends of their range.
+fn lower_with(graph: Graph, context: &LoweringContext<'_>, with_byte_gemms: bool) -> Result<Lowered, String> {
+    // Generated kernels for complex numbers are less accurate than the reference at extreme values.
     if graph.nodes.iter().any(|node| matches!(node.element, ElementType::Complex(_))) {
         return Err("no kernels for complex numbers".to_owned());
     }
-    let mut graph = match setting.tier {
+    let mut graph = match context.tier {
         Tier::Correctness => graph,
-        Tier::Observable => narrow::narrow(&graph),
-        Tier::Production => join::join(&narrow::narrow(&graph)),
+        Tier::Observable => narrow_operands::narrow_operands(&graph),
+        Tier::Production => merge_gemms::merge_gemms(&narrow_operands::narrow_operands(&graph)),
     };
-    if with_bytes {
-        bytes::products(&mut graph, setting.refused);
+    if with_byte_gemms {
+        byte_gemm::rewrite(&mut graph, context.refused);
     }
-    let Clusters { clusters, outputs } = match setting.tier {
+    let Clusters { clusters, outputs } = match context.tier {
         Tier::Correctness => unfused::clusters(&graph)?,
         _ => fuse_attention_gradients(&graph, clusters(&graph, false), &|cluster| {
-            in_one_piece(&graph, cluster, setting)
+            is_emitted_fused(&graph, cluster, context)
         }),
     };
-    let constant = tidy::constant(&graph);
+    let constant = hoist::constant_values(&graph);
     let mut in_memory: Vec<bool> =
         graph.nodes.iter().map(|node| matches!(node.op, Op::Argument(_) | Op::Constant(_))).collect();
     clusters.iter().flat_map(Cluster::results).for_each(|given| in_memory[given.index()] = true);
-    let mut lowering = Lowering {
+    let mut lowerer = Lowerer {
         operands: Operands::new(graph),
-        setting,
+        context,
         tasks: Vec::new(),
         constant,
         in_memory,
-        predicates: Predicates::default(),
+        masks: MaskAnalysis::default(),
     };
-    let mut sums = match setting.tier {
-        Tier::Production if setting.products.is_some_and(Library::has_epilogues) => {
-            sums::of_operands(&lowering.operands.graph, &clusters, setting)
+    let mut gradients = match context.tier {
+        Tier::Production if context.blas.is_some_and(Blas::has_epilogues) => {
+            bias_gradient::find(&lowerer.operands.graph, &clusters, context)
         }
         _ => HashMap::new(),
     };
-    let with_products: HashSet<NodeId> = sums.values().map(|sum| sum.cluster.output).collect();
+    let fused_into_gemms: HashSet<NodeId> =
+        gradients.values().map(|gradient| gradient.cluster.output).collect();
     for cluster in clusters {
-        match sums.remove(&cluster.output) {
-            Some(sum) => lowering.add_with_sum(cluster, sum)?,
-            None if with_products.contains(&cluster.output) => {}
-            None => lowering.add(cluster)?,
+        match gradients.remove(&cluster.output) {
+            Some(gradient) => lowerer.add_with_bias_gradient(cluster, gradient)?,
+            None if fused_into_gemms.contains(&cluster.output) => {}
+            None => lowerer.add(cluster)?,
         }
     }
-    let Lowering { operands, mut tasks, .. } = lowering;
-    let (graph, mut once) = operands.finish();
-    if setting.tier != Tier::Correctness {
-        attention::turn_results(&graph, &mut tasks, &outputs);
-        tidy::prune(&graph, &mut tasks, &outputs);
-        tidy::hoist(&graph, &mut once, &mut tasks, &outputs);
+    let Lowerer { operands, mut tasks, .. } = lowerer;
+    let (graph, mut setup) = operands.finish();
+    if context.tier != Tier::Correctness {
+        attention::fuse_output_copies(&graph, &mut tasks, &outputs);
+        dce::eliminate_dead_tasks(&graph, &mut tasks, &outputs);
+        hoist::hoist_constants(&graph, &mut setup, &mut tasks, &outputs);
     }
-    Ok(Lowered { graph, once, tasks, outputs })
+    Ok(Lowered { graph, setup, tasks, outputs })
 }
 
-struct Lowering<'a> {
+struct Lowerer<'a> {
     operands: Operands,
-    setting: &'a Setting<'a>,
+    context: &'a LoweringContext<'a>,
     tasks: Vec<Task>,
     /// Whether each value of the graph depends on nothing but constants.
     constant: Vec<bool>,
-    /// Whether each lies in memory.
+    /// Whether each value is materialised.
     in_memory: Vec<bool>,
-    predicates: Predicates,
+    masks: MaskAnalysis,
 }
 
-impl Lowering<'_> {
-    /// Adds what computes a cluster.
+impl Lowerer<'_> {
+    /// Lowers a cluster.
     fn add(&mut self, cluster: Cluster) -> Result<(), String> {
         let graph = &self.operands.graph;
-        let way = self.setting.together.of(&graph.node(cluster.output).op).map(|shared| match shared {
-            Shared::Exchange(exchange) => Way::Exchange(Arc::clone(exchange)),
-            Shared::Grid(processes) => Way::Grid(Arc::clone(processes)),
-            Shared::Reference(why) => Way::Host(Some(why.to_owned())),
+        let lowering = self.context.group.of(&graph.node(cluster.output).op).map(|shared| match shared {
+            GroupOp::Collective(collective) => Lowering::Collective(Arc::clone(collective)),
+            GroupOp::Grid(processes) => Lowering::Grid(Arc::clone(processes)),
+            GroupOp::Reference(why) => Lowering::Host(Some(why.to_owned())),
         });
-        if let Some(way) = way {
-            self.tasks.push(Task::new(cluster, way));
+        if let Some(lowering) = lowering {
+            self.tasks.push(Task::new(cluster, lowering));
             return Ok(());
         }
-        if results_are_empty(graph, &cluster) {
+        if is_empty(graph, &cluster) {
             return Ok(());
         }
-        if let Kind::Dot(product) | Kind::Conv(product) = &cluster.kind
-            && product.operands.iter().any(|operand| operand.view.is_empty())
+        if let Kind::Dot(contraction) | Kind::Conv(contraction) = &cluster.kind
+            && contraction.operands.iter().any(|operand| operand.view.is_empty())
         {
-            let parts = split::parts(&cluster).unwrap_or_else(|| vec![split::nothing(graph, product.node)]);
+            let parts = split::parts(&cluster).unwrap_or_else(|| vec![split::zeros(graph, contraction.node)]);
             return parts.into_iter().try_for_each(|part| self.add(part));
         }
-        let libraries = self.setting.tier == Tier::Production
-            && !self.setting.refused.contains(&Asked::Whole(cluster.output));
-        if self.is_asked_again(&cluster)
+        let libraries = self.context.tier == Tier::Production
+            && !self.context.refused.contains(&LibraryQuery::Cluster(cluster.output));
+        if self.retries_without_epilogue(&cluster)
             && let Some(parts) = split::parts(&cluster)
         {
             return parts.into_iter().try_for_each(|part| self.add(part));
         }
         match &cluster.kind {
-            Kind::Dot(product)
-                if libraries && self.setting.products.is_some() && geometry::supported(graph, product) =>
+            Kind::Dot(contraction)
+                if libraries && self.context.blas.is_some() && gemm::supported(graph, contraction) =>
             {
-                return self.add_product(&cluster, &product.clone(), None).map(|_| ());
+                return self.add_gemm(&cluster, &contraction.clone(), None).map(|_| ());
             }
-            Kind::Conv(product)
+            Kind::Conv(contraction)
                 if libraries
-                    && self.setting.networks.is_some_and(|vendor| {
-                        conv::supported(graph, product, vendor, self.setting.options)
+                    && self.context.dnn.is_some_and(|vendor| {
+                        conv::supported(graph, contraction, vendor, self.context.options)
                     }) =>
             {
-                return self.add_convolution(&cluster, &product.clone());
+                return self.add_convolution(&cluster, &contraction.clone());
             }
-            Kind::Attention(attention) if libraries && self.setting.networks == Some(Vendor::Cuda) => {
-                let known = attention::Known { constant: &self.constant, in_memory: &self.in_memory };
-                let predicates = &mut self.predicates;
-                if let Some(call) = attention::call(graph, attention, cluster.output, &known, predicates) {
-                    let cluster = Cluster { kind: call.as_single(), ..cluster };
-                    self.tasks.push(Task::new(cluster, Way::Attention(Box::new(call))));
+            Kind::Attention(attention) if libraries && self.context.dnn == Some(Vendor::Cuda) => {
+                let values = attention::ValueInfo { constant: &self.constant, in_memory: &self.in_memory };
+                let masks = &mut self.masks;
+                if let Some(call) = attention::call(graph, attention, cluster.output, &values, masks) {
+                    let cluster = Cluster { kind: call.as_unfused(), ..cluster };
+                    self.tasks.push(Task::new(cluster, Lowering::Attention(Box::new(call))));
                     return Ok(());
                 }
             }
             _ => {}
         }
         if libraries
-            && is_wide_attention(graph, &cluster, self.setting)
+            && is_f32_attention(graph, &cluster, self.context)
             && let Some(parts) = split::parts(&cluster)
         {
             return parts.into_iter().try_for_each(|part| self.add(part));
         }
-        let reason = match emit(graph, &cluster, self.setting.options) {
-            // No kernel at all is right for what has no elements, which operations of the host do not say of themselves.
-            Ok(emitted) if emitted.kernels.is_empty() && is_host(graph, &cluster) => {
-                self.tasks.push(Task::new(cluster, Way::Host(None)));
+        let reason = match emit(graph, &cluster, self.context.options) {
+            // An opaque operation without kernels is not empty: it runs on the host.
+            Ok(emitted) if emitted.kernels.is_empty() && is_opaque(graph, &cluster) => {
+                self.tasks.push(Task::new(cluster, Lowering::Host(None)));
                 return Ok(());
             }
             Ok(emitted) => {
-                self.tasks.push(Task::new(cluster, Way::Emitted(emitted)));
+                self.tasks.push(Task::new(cluster, Lowering::Emitted(emitted)));
                 return Ok(());
             }
             Err(reason) => reason,
@@ -262,147 +264,148 @@ impl Lowering<'_> {
         if let Some(parts) = split::parts(&cluster) {
             return parts.into_iter().try_for_each(|part| self.add(part));
         }
-        if is_host(graph, &cluster) {
-            self.tasks.push(Task::new(cluster, Way::Host(None)));
+        if is_opaque(graph, &cluster) {
+            self.tasks.push(Task::new(cluster, Lowering::Host(None)));
             return Ok(());
         }
         Err(reason.to_string())
     }
 
-    /// Whether a library that refused a product or a convolution with its epilogue is asked for it without.
-    fn is_asked_again(&self, cluster: &Cluster) -> bool {
-        let Setting { tier, products, networks, refused, .. } = self.setting;
+    /// Whether a refused GEMM or convolution is tried again without its epilogue.
+    fn retries_without_epilogue(&self, cluster: &Cluster) -> bool {
+        let LoweringContext { tier, blas, dnn, refused, .. } = self.context;
         let again = match &cluster.kind {
-            Kind::Dot(product) => product.epilogue.is_some() && products.is_some_and(Library::has_second),
-            // MIOpen fuses little of what it computes.
-            Kind::Conv(product) => product.epilogue.is_some() && *networks == Some(Vendor::Hip),
+            Kind::Dot(contraction) => contraction.epilogue.is_some() && blas.is_some_and(Blas::has_rocblas),
+            // MIOpen fuses few epilogues.
+            Kind::Conv(contraction) => contraction.epilogue.is_some() && *dnn == Some(Vendor::Hip),
             _ => false,
         };
-        again && *tier == Tier::Production && refused.contains(&Asked::Whole(cluster.output))
+        again && *tier == Tier::Production && refused.contains(&LibraryQuery::Cluster(cluster.output))
     }
 
-    /// A convolution by the vendor's library, what it cannot do to the result by a kernel after it.
+    /// Lowers a convolution to the DNN library; unsupported epilogues become kernels.
     fn add_convolution(
         &mut self,
         cluster: &Cluster,
-        product: &warpforge_fusion::cluster::Contraction,
+        contraction: &warpforge_fusion::cluster::Contraction,
     ) -> Result<(), String> {
-        let options = self.setting.options;
-        let vendor = self.setting.networks;
-        let asked = conv::Convolution { product, output: cluster.output, vendor };
-        let made = conv::call(&mut self.operands, &mut self.tasks, options, &asked)?;
+        let options = self.context.options;
+        let vendor = self.context.dnn;
+        let query = conv::ConvQuery { contraction, output: cluster.output, vendor };
+        let made = conv::call(&mut self.operands, &mut self.tasks, options, &query)?;
         let Some(call) = made else {
             let parts = split::parts(cluster).ok_or("a convolution cannot be taken from its epilogue")?;
             return parts.into_iter().try_for_each(|part| self.add(part));
         };
         let cluster =
-            Cluster { kind: call.as_single(), output: cluster.output, nodes: cluster.nodes.clone() };
-        self.tasks.push(Task::new(cluster, Way::Convolution(Box::new(call))));
+            Cluster { kind: call.as_unfused(), output: cluster.output, nodes: cluster.nodes.clone() };
+        self.tasks.push(Task::new(cluster, Lowering::Convolution(Box::new(call))));
         Ok(())
     }
 
-    /// Adds a product and the sums of one of its operands, together where the library has both.
-    fn add_with_sum(&mut self, cluster: Cluster, sum: Sum) -> Result<(), String> {
+    /// Lowers a GEMM with a bias gradient, in one call if the library supports it.
+    fn add_with_bias_gradient(&mut self, cluster: Cluster, gradient: BiasGradient) -> Result<(), String> {
         let graph = &self.operands.graph;
         let joined = match &cluster.kind {
-            Kind::Dot(product)
-                if geometry::supported(graph, product)
-                    && !self.setting.refused.contains(&Asked::Whole(cluster.output)) =>
+            Kind::Dot(contraction)
+                if gemm::supported(graph, contraction)
+                    && !self.context.refused.contains(&LibraryQuery::Cluster(cluster.output)) =>
             {
-                self.add_product(&cluster, &product.clone(), Some(&sum))?
+                self.add_gemm(&cluster, &contraction.clone(), Some(&gradient))?
             }
             _ => {
                 self.add(cluster)?;
                 false
             }
         };
-        if joined { Ok(()) } else { self.add(sum.cluster) }
+        if joined { Ok(()) } else { self.add(gradient.cluster) }
     }
 
-    /// A product by the vendor's library, what it cannot do to the result by a kernel after it. Says whether it gives the
-    /// sum that is asked for too.
-    fn add_product(
+    /// Lowers a GEMM to the BLAS; unsupported epilogues become kernels. Returns whether it includes the bias
+    /// gradient.
+    fn add_gemm(
         &mut self,
         cluster: &Cluster,
-        product: &warpforge_fusion::cluster::Contraction,
-        sum: Option<&Sum>,
+        contraction: &warpforge_fusion::cluster::Contraction,
+        gradient: Option<&BiasGradient>,
     ) -> Result<bool, String> {
-        let bytes = geometry::in_bytes(self.operands.graph.node(product.operands[0].value).element);
-        let fused = match &product.epilogue {
+        let bytes = gemm::is_byte(self.operands.graph.node(contraction.operands[0].value).element);
+        let fused = match &contraction.epilogue {
             Some(_) if bytes => {
-                let parts = split::parts(cluster).ok_or("a product cannot be taken from its epilogue")?;
+                let parts = split::parts(cluster).ok_or("a contraction cannot be taken from its epilogue")?;
                 return parts.into_iter().try_for_each(|part| self.add(part)).map(|()| false);
             }
             Some(epilogue) => {
-                let library = self.setting.products;
-                let gelu = !self.setting.refused.contains(&Asked::More(cluster.output));
-                let relu_gradient = gelu && library.is_some_and(Library::has_relu_gradient);
-                let more = epilogue::More { gelu, relu_gradient };
+                let library = self.context.blas;
+                let gelu = !self.context.refused.contains(&LibraryQuery::Extra(cluster.output));
+                let relu_gradient = gelu && library.is_some_and(Blas::has_relu_gradient);
+                let optional = epilogue::OptionalEpilogues { gelu, relu_gradient };
                 let graph = &self.operands.graph;
-                let fused = epilogue::of_library(graph, product, epilogue, cluster.output, more);
-                match fused.filter(|fused| fused.is_sum() || library.is_some_and(Library::has_epilogues)) {
+                let fused = epilogue::match_library(graph, contraction, epilogue, cluster.output, optional);
+                match fused.filter(|fused| fused.is_sum() || library.is_some_and(Blas::has_epilogues)) {
                     Some(fused) => fused,
                     None => {
                         let parts =
-                            split::parts(cluster).ok_or("a product cannot be taken from its epilogue")?;
+                            split::parts(cluster).ok_or("a contraction cannot be taken from its epilogue")?;
                         return parts.into_iter().try_for_each(|part| self.add(part)).map(|()| false);
                     }
                 }
             }
-            None => epilogue::Fused::none(product.node),
+            None => epilogue::LibraryEpilogue::none(contraction.node),
         };
         let mut call =
-            geometry::call(&mut self.operands, &mut self.tasks, self.setting.options, product, &fused)?;
-        let joined = sum.filter(|sum| call.sum(sum.side, sum.of, sum.cluster.output));
+            gemm::call(&mut self.operands, &mut self.tasks, self.context.options, contraction, &fused)?;
+        let joined = gradient
+            .filter(|gradient| call.add_bias_gradient(gradient.side, gradient.of, gradient.cluster.output));
         let mut nodes = cluster.nodes.clone();
-        nodes.extend(joined.iter().flat_map(|sum| &sum.cluster.nodes));
+        nodes.extend(joined.iter().flat_map(|gradient| &gradient.cluster.nodes));
         let output = cluster.output;
         let cluster = Cluster { kind: call.as_kind(), output, nodes };
-        let mut task = Task::new(cluster, Way::Product(Box::new(call)));
-        // Refused, the product is asked for without these.
-        if let Some(sum) = joined {
-            task.asked = Asked::More(sum.cluster.output);
+        let mut task = Task::new(cluster, Lowering::Gemm(Box::new(call)));
+        // If refused, the GEMM is tried without these.
+        if let Some(gradient) = joined {
+            task.query = LibraryQuery::Extra(gradient.cluster.output);
         } else if !matches!(fused.activation, Activation::None | Activation::Relu) {
-            task.asked = Asked::More(output);
+            task.query = LibraryQuery::Extra(output);
         }
         self.tasks.push(task);
         Ok(joined.is_some())
     }
 }
 
-/// Whether the gradients of attention, or attention itself, are computed by kernels of ours that have no scores in memory.
-fn in_one_piece(graph: &Graph, cluster: &Cluster, setting: &Setting<'_>) -> bool {
-    !is_wide_attention(graph, cluster, setting) && emit(graph, cluster, setting.options).is_ok()
+/// Whether attention or its gradients have a fused kernel.
+fn is_emitted_fused(graph: &Graph, cluster: &Cluster, context: &LoweringContext<'_>) -> bool {
+    !is_f32_attention(graph, cluster, context) && emit(graph, cluster, context.options).is_ok()
 }
 
-/// Whether attention is of f32, and faster by the library's products, with the scores in memory, than by a kernel of ours.
-fn is_wide_attention(graph: &Graph, cluster: &Cluster, setting: &Setting<'_>) -> bool {
+/// Whether this is f32 attention, for which separate BLAS GEMMs are faster than a fused kernel.
+fn is_f32_attention(graph: &Graph, cluster: &Cluster, context: &LoweringContext<'_>) -> bool {
     let queries = match &cluster.kind {
         Kind::Attention(attention) => &attention.scores.operands[0],
         Kind::AttentionGradient(backward) => &backward.scores.operands[0],
         _ => return false,
     };
-    let library = setting.tier == Tier::Production && setting.products.is_some();
+    let library = context.tier == Tier::Production && context.blas.is_some();
     library && graph.node(queries.value).element == ElementType::F32
 }
 
-/// Whether a cluster has nothing to compute.
-fn results_are_empty(graph: &Graph, cluster: &Cluster) -> bool {
+/// Whether a cluster has no elements to compute.
+fn is_empty(graph: &Graph, cluster: &Cluster) -> bool {
     let empty = |id: NodeId| graph.node(id).is_empty();
-    !is_host(graph, cluster) && empty(cluster.output)
+    !is_opaque(graph, cluster) && empty(cluster.output)
 }
 
-/// Whether the reference can compute a cluster on the host.
-fn is_host(graph: &Graph, cluster: &Cluster) -> bool {
+/// Whether a cluster is an opaque operation, which the reference can evaluate.
+fn is_opaque(graph: &Graph, cluster: &Cluster) -> bool {
     matches!(graph.node(cluster.output).op, Op::Opaque(_))
 }
 
-/// The rounding of products by a precision.
-pub(crate) fn rounding(precision: Precision) -> Rounding {
+/// The compute precision of the kernels.
+pub(crate) fn compute_precision(precision: Precision) -> ComputePrecision {
     match precision {
-        Precision::Model => Rounding::Model,
-        Precision::Tf32 => Rounding::Tf32,
-        Precision::Bf16 => Rounding::Bf16,
-        Precision::F16 => Rounding::F16,
+        Precision::Model => ComputePrecision::Model,
+        Precision::Tf32 => ComputePrecision::Tf32,
+        Precision::Bf16 => ComputePrecision::Bf16,
+        Precision::F16 => ComputePrecision::F16,
     }
 }

@@ -1,4 +1,4 @@
-//! Operands as libraries want them: dense, or of another type; constants once, other values in every run.
+//! Operand copies for libraries: dense or converted; of constants once, of other values in each run.
 
 use std::collections::HashMap;
 
@@ -8,33 +8,33 @@ use warpforge_fusion::{Graph, Node, NodeId, Op, View};
 use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, Tensor};
 
-use super::{Task, Way};
+use super::{Lowering, Task};
 
-/// The graph with what is added to it.
+/// The graph, extended with copies.
 pub(crate) struct Operands {
     pub(crate) graph: Graph,
-    once: Vec<Task>,
-    made: HashMap<(Operand, ElementType), NodeId>,
-    /// Values that are there before a run: constants and what is made of them.
-    known: Vec<bool>,
+    setup: Vec<Task>,
+    copies: HashMap<(Operand, ElementType), NodeId>,
+    /// Values that are constant.
+    constant: Vec<bool>,
 }
 
 impl Operands {
     pub(super) fn new(graph: Graph) -> Self {
-        let known = graph.nodes.iter().map(|node| matches!(node.op, Op::Constant(_))).collect();
-        Self { graph, once: Vec::new(), made: HashMap::new(), known }
+        let constant = graph.nodes.iter().map(|node| matches!(node.op, Op::Constant(_))).collect();
+        Self { graph, setup: Vec::new(), copies: HashMap::new(), constant }
     }
 
     pub(super) fn finish(self) -> (Graph, Vec<Task>) {
-        (self.graph, self.once)
+        (self.graph, self.setup)
     }
 
-    /// Whether a value is there before a run.
-    pub(crate) fn is_known(&self, id: NodeId) -> bool {
-        self.known[id.index()]
+    /// Whether a value is constant.
+    pub(crate) fn is_constant(&self, id: NodeId) -> bool {
+        self.constant[id.index()]
     }
 
-    /// A value with the elements of a view, dense and of a type.
+    /// A dense copy of a view in an element type.
     ///
     /// # Errors
     ///
@@ -48,18 +48,18 @@ impl Operands {
     ) -> Result<Operand, String> {
         let dims = operand.view.dims.clone();
         let key = (operand.clone(), element);
-        let id = match self.made.get(&key) {
+        let id = match self.copies.get(&key) {
             Some(&id) => id,
             None => {
-                let id = self.make(tasks, options, operand, element)?;
-                self.made.insert(key, id);
+                let id = self.copy(tasks, options, operand, element)?;
+                self.copies.insert(key, id);
                 id
             }
         };
         Ok(Operand { value: id, view: View::dense(&dims) })
     }
 
-    fn make(
+    fn copy(
         &mut self,
         tasks: &mut Vec<Task>,
         options: &Options,
@@ -94,14 +94,14 @@ impl Operands {
         self.push(Node { op: Op::Constant(tensor), inputs: Vec::new(), element, dims, origin: None }, true)
     }
 
-    fn push(&mut self, node: Node, known: bool) -> Result<NodeId, String> {
+    fn push(&mut self, node: Node, constant: bool) -> Result<NodeId, String> {
         let id = NodeId(u32::try_from(self.graph.nodes.len()).map_err(|_| "too many values".to_owned())?);
         self.graph.nodes.push(node);
-        self.known.push(known);
+        self.constant.push(constant);
         Ok(id)
     }
 
-    /// Adds a value that a loop gives.
+    /// Adds a value computed by a loop.
     ///
     /// # Errors
     ///
@@ -113,13 +113,13 @@ impl Operands {
         node: Node,
         body: Body,
     ) -> Result<NodeId, String> {
-        let known = node.inputs.iter().all(|&input| self.is_known(input));
-        let id = self.push(node, known)?;
+        let constant = node.inputs.iter().all(|&input| self.is_constant(input));
+        let id = self.push(node, constant)?;
         let cluster = Cluster { kind: Kind::Loop(body), output: id, nodes: vec![id] };
         let emitted = emit(&self.graph, &cluster, options).map_err(|error| error.to_string())?;
-        let task = Task::new(cluster, Way::Emitted(emitted));
-        if known {
-            self.once.push(task);
+        let task = Task::new(cluster, Lowering::Emitted(emitted));
+        if constant {
+            self.setup.push(task);
         } else {
             tasks.push(task);
         }

@@ -1,22 +1,26 @@
-//! Clusters taken apart where no one kernel computes them.
+//! Splits clusters that no single kernel computes.
 
 use warpforge_fusion::cluster::{Attention, Body, BodyOp, BodyStep, Cluster, Contraction, Epilogue, Kind};
 use warpforge_fusion::{Graph, NodeId, View};
 use warpforge_tensor::{Shape, Tensor};
 
-/// The parts of a cluster, in order; nothing where it has none.
+/// The parts of a cluster, in order; none where it cannot be split.
 pub(super) fn parts(cluster: &Cluster) -> Option<Vec<Cluster>> {
     match &cluster.kind {
-        Kind::Dot(product) => Some(product_parts(product, Kind::Dot, &cluster.nodes, cluster.output)),
-        Kind::Conv(product) => Some(product_parts(product, Kind::Conv, &cluster.nodes, cluster.output)),
+        Kind::Dot(contraction) => {
+            Some(contraction_parts(contraction, Kind::Dot, &cluster.nodes, cluster.output))
+        }
+        Kind::Conv(contraction) => {
+            Some(contraction_parts(contraction, Kind::Conv, &cluster.nodes, cluster.output))
+        }
         Kind::Attention(attention) => Some(attention_parts(attention, cluster)),
         Kind::Loop(_) | Kind::AttentionGradient(_) | Kind::Unfused(_) | Kind::Library(..) => None,
     }
     .filter(|parts| parts.len() > 1)
 }
 
-/// The result of a product that sums nothing: zeros.
-pub(super) fn nothing(graph: &Graph, node: NodeId) -> Cluster {
+/// The result of a contraction over an empty K: zeros.
+pub(super) fn zeros(graph: &Graph, node: NodeId) -> Cluster {
     let (element, dims) = (graph.node(node).element, graph.node(node).dims.clone());
     let zero = Tensor::zeros(element, Shape::scalar());
     let steps =
@@ -31,27 +35,27 @@ pub(super) fn nothing(graph: &Graph, node: NodeId) -> Cluster {
     Cluster { kind: Kind::Loop(body), output: node, nodes: vec![node] }
 }
 
-fn product_parts(
-    product: &Contraction,
+fn contraction_parts(
+    contraction: &Contraction,
     kind: fn(Contraction) -> Kind,
     nodes: &[NodeId],
     output: NodeId,
 ) -> Vec<Cluster> {
-    let alone = Contraction { epilogue: None, ..product.clone() };
-    let mut parts = vec![Cluster { kind: kind(alone), output: product.node, nodes: vec![product.node] }];
-    if let Some(epilogue) = &product.epilogue {
-        let rest = nodes.iter().copied().filter(|&id| id != product.node).collect();
-        parts.push(looped(epilogue, rest, output));
+    let alone = Contraction { epilogue: None, ..contraction.clone() };
+    let mut parts =
+        vec![Cluster { kind: kind(alone), output: contraction.node, nodes: vec![contraction.node] }];
+    if let Some(epilogue) = &contraction.epilogue {
+        let rest = nodes.iter().copied().filter(|&id| id != contraction.node).collect();
+        parts.push(as_loop(epilogue, rest, output));
     }
     parts
 }
 
-fn looped(epilogue: &Epilogue, nodes: Vec<NodeId>, output: NodeId) -> Cluster {
+fn as_loop(epilogue: &Epilogue, nodes: Vec<NodeId>, output: NodeId) -> Cluster {
     Cluster { kind: Kind::Loop(in_order_of_output(&epilogue.body)), output, nodes }
 }
 
-/// A loop with the dimensions of its domain in the order in which its results lie in memory: kernels write neighbours
-/// together, and turn what they read in another order.
+/// A loop with its dimensions in the order of the output's memory layout, so that stores are coalesced.
 fn in_order_of_output(body: &Body) -> Body {
     if body.has_reductions() {
         return body.clone();
@@ -70,9 +74,9 @@ fn attention_parts(attention: &Attention, cluster: &Cluster) -> Vec<Cluster> {
     let (first, last) = (first.map_or(0, |at| at + 1), last.map_or(0, |at| at + 1));
     let inner = cluster.nodes.get(first..last).unwrap_or_default().to_vec();
     let rest = cluster.nodes.get(last..).unwrap_or_default();
-    let mut parts = product_parts(scores, Kind::Dot, &[scores.node], scores.node);
-    parts.push(looped(weights, inner, between));
-    // Kept together: the product may take its epilogue along.
+    let mut parts = contraction_parts(scores, Kind::Dot, &[scores.node], scores.node);
+    parts.push(as_loop(weights, inner, between));
+    // Kept together: the GEMM may fuse its epilogue.
     parts.push(Cluster { kind: Kind::Dot(values.clone()), output: cluster.output, nodes: rest.to_vec() });
     parts
 }

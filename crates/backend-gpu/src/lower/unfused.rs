@@ -1,9 +1,9 @@
-//! One cluster for each node: the correctness tier, every value in memory.
+//! One cluster per node, for the correctness tier.
 
 use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Cluster, Clusters, Contraction, Kind, Operand};
 use warpforge_fusion::{Graph, NodeId, Op, View};
 
-/// The clusters of a graph, operation by operation.
+/// The clusters of a graph.
 pub(super) fn clusters(graph: &Graph) -> Result<Clusters, String> {
     let mut clusters = Vec::new();
     for id in graph.ids() {
@@ -37,13 +37,13 @@ fn kind(graph: &Graph, id: NodeId) -> Result<Option<Kind>, String> {
         }
         Op::Layout(step) => {
             let mut operand = whole(graph, node.inputs[0]);
-            let seen = operand.view.after(step);
-            operand.view = seen.ok_or_else(|| format!("{} has no strides", node.op.name()))?;
+            let view = operand.view.after(step);
+            operand.view = view.ok_or_else(|| format!("{} has no strides", node.op.name()))?;
             Kind::Loop(copied(graph, id, operand))
         }
-        Op::Reduce(fold, axes) => {
+        Op::Reduce(kind, axes) => {
             let input = whole(graph, node.inputs[0]);
-            let mut body = looped(graph, node.inputs[0], BodyOp::Reduce(*fold), std::slice::from_ref(&input));
+            let mut body = looped(graph, node.inputs[0], BodyOp::Reduce(*kind), std::slice::from_ref(&input));
             body.reduced = (0..input.view.dims.len()).map(|at| axes.contains(&at)).collect();
             let mut strides = View::dense(&node.dims).strides.into_iter();
             let kept =
@@ -60,7 +60,7 @@ fn kind(graph: &Graph, id: NodeId) -> Result<Option<Kind>, String> {
     }))
 }
 
-/// One operation on each element of a node's domain.
+/// A loop of one operation over a node's domain.
 fn looped(graph: &Graph, id: NodeId, op: BodyOp, inputs: &[Operand]) -> Body {
     let node = graph.node(id);
     let mut steps: Vec<BodyStep> = inputs
@@ -82,7 +82,7 @@ fn looped(graph: &Graph, id: NodeId, op: BodyOp, inputs: &[Operand]) -> Body {
     }
 }
 
-/// The elements of a view, in order.
+/// A copy of a view.
 fn copied(graph: &Graph, id: NodeId, operand: Operand) -> Body {
     let node = graph.node(id);
     Body {

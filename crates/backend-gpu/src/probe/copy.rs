@@ -3,18 +3,18 @@
 use warpforge_tensor::ElementType;
 
 use super::Probe;
-use super::numbers::pattern;
+use super::format::pattern;
 use crate::driver::{Buffer, Pinned};
 use crate::error::Result;
 
-/// From where to where bytes are copied.
+/// The direction of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// From the host's memory to the device's.
+    /// Host to device.
     In,
-    /// From the device's memory to the host's.
+    /// Device to host.
     Out,
-    /// Inside the device's memory.
+    /// Device to device.
     Within,
 }
 
@@ -22,7 +22,7 @@ impl Direction {
     /// All of them.
     pub const ALL: [Direction; 3] = [Direction::In, Direction::Out, Direction::Within];
 
-    /// The word for it.
+    /// The name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,22 +43,22 @@ pub struct CopyProbe<'p> {
 }
 
 impl<'p> CopyProbe<'p> {
-    /// Memory for copies of so many bytes.
+    /// Allocates buffers of this size.
     ///
     /// # Errors
     ///
-    /// When there is not so much.
+    /// When out of memory.
     pub fn new(probe: &'p Probe, direction: Direction, bytes: usize) -> Result<Self> {
         let pattern = pattern(ElementType::F32);
         let device = [probe.filled(bytes, &pattern)?, probe.gpu.allocate(bytes)?];
         let host_bytes = if direction == Direction::Within { 1 } else { bytes };
         let mut host = Pinned::new(&probe.gpu, host_bytes)?;
-        // Touched, so that the pages are there.
+        // Touches the pages.
         host.bytes_mut().fill(1);
         Ok(Self { probe, direction, device, host, bytes })
     }
 
-    /// Copies once: bytes each second; a copy on the device reads and writes, and both count.
+    /// Copies once and returns bytes per second; a device-to-device copy counts reads and writes.
     ///
     /// # Errors
     ///

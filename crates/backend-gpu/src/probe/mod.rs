@@ -1,28 +1,27 @@
-//! What a GPU can do at most: products in each precision, multiply-adds of its ordinary units, copies on the device and
-//! from and to the host.
+//! Peak throughput of a GPU: GEMMs in each format, multiply-adds without tensor cores, copies.
 
-mod chain;
 mod copy;
-mod numbers;
-mod product;
+mod fma;
+mod format;
+mod gemm;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use chain::ChainProbe;
 pub use copy::{CopyProbe, Direction};
-pub use numbers::Numbers;
-pub use product::ProductProbe;
+pub use fma::FmaProbe;
+pub use format::NumericFormat;
+pub use gemm::GemmProbe;
 
 use crate::driver::{Buffer, Driver, Event, Gpu, Stream};
 use crate::error::Result;
 use crate::library::Vendor;
 
-/// A GPU whose limits are measured.
+/// A GPU under measurement.
 pub struct Probe {
     gpu: Arc<Gpu>,
     stream: Stream,
-    moments: [Event; 2],
+    events: [Event; 2],
 }
 
 impl Probe {
@@ -34,8 +33,8 @@ impl Probe {
     pub fn open(vendor: Vendor, number: u32) -> Result<Self> {
         let gpu = Gpu::open(Driver::of(vendor)?, number)?;
         let stream = Stream::new(&gpu)?;
-        let moments = [Event::new(&gpu)?, Event::new(&gpu)?];
-        Ok(Self { gpu, stream, moments })
+        let events = [Event::new(&gpu)?, Event::new(&gpu)?];
+        Ok(Self { gpu, stream, events })
     }
 
     /// The device's name.
@@ -44,14 +43,14 @@ impl Probe {
         &self.gpu.properties.name
     }
 
-    /// What the vendor's management library and sysfs know the device by, where the driver tells.
+    /// The identifier that the vendor's management library and sysfs use, if available.
     #[must_use]
     pub fn guid(&self) -> Option<&str> {
         self.gpu.properties.guid.as_deref()
     }
 
     fn timed(&self, work: impl FnOnce() -> Result<()>) -> Result<Duration> {
-        let [begin, end] = &self.moments;
+        let [begin, end] = &self.events;
         self.gpu.enter()?;
         begin.record(&self.stream)?;
         work()?;
@@ -75,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_measured_where_there_is_a_gpu() {
+    fn peak_rates_are_measured() {
         let probe = match Probe::open(Vendor::Cuda, 0) {
             Ok(probe) => probe,
             Err(reason) => {
@@ -85,10 +84,10 @@ mod tests {
         };
         let mut copy = CopyProbe::new(&probe, Direction::Within, 64 << 20).unwrap();
         assert!(copy.rate().unwrap() > 1e9);
-        for numbers in [Numbers::F32, Numbers::I8] {
-            let product = ProductProbe::new(&probe, numbers, 512).unwrap();
-            assert!(product.rate().unwrap() > 1e9);
-            let chain = ChainProbe::new(&probe, numbers).unwrap().unwrap();
+        for format in [NumericFormat::F32, NumericFormat::I8] {
+            let gemm = GemmProbe::new(&probe, format, 512).unwrap();
+            assert!(gemm.rate().unwrap() > 1e9);
+            let chain = FmaProbe::new(&probe, format).unwrap().unwrap();
             assert!(chain.rate().unwrap() > 1e9);
         }
     }

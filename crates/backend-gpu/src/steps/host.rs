@@ -1,4 +1,4 @@
-//! Operations that the reference evaluates on the host: operands are copied out, results back.
+//! Operations that the reference evaluates on the host, with copies of operands and results.
 
 use std::sync::Arc;
 
@@ -10,30 +10,30 @@ use warpforge_runtime::Fallback;
 use warpforge_runtime::memory_plan::results;
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
-use super::{Layout, Step};
+use super::{DeviceLayout, ExecutionStep};
 use crate::driver::{Address, Stream};
 use crate::error::{GpuError, Result};
-use crate::watch::Watch;
+use crate::observe::RunObserver;
 
-/// An operation on the reference.
-pub(crate) struct Host {
-    part: Arc<OpaqueOp>,
-    /// Why it is not on the device, where more is known than that nothing there computes it.
-    why: Option<String>,
+/// A host step.
+pub(crate) struct HostStep {
+    op: Arc<OpaqueOp>,
+    /// Why it is not on the device, if known.
+    reason: Option<String>,
     inputs: Vec<(Address, ElementType, Vec<usize>)>,
-    /// The results that something reads: their positions, addresses and bytes.
+    /// Position, address and size of the results that are used.
     results: Vec<(usize, Address, usize)>,
 }
 
-impl Host {
+impl HostStep {
     /// The operation of a node.
     pub(crate) fn new(
         graph: &Graph,
         (node, operands): (NodeId, &[Operand]),
-        why: Option<String>,
-        layout: &Layout,
+        reason: Option<String>,
+        layout: &DeviceLayout,
     ) -> Result<Self> {
-        let Op::Opaque(part) = &graph.node(node).op else {
+        let Op::Opaque(op) = &graph.node(node).op else {
             return Err(GpuError::Other(format!("{} cannot run on the host", graph.node(node).op.name())));
         };
         let typed = |operand: &Operand| {
@@ -44,17 +44,17 @@ impl Host {
             _ => None,
         });
         Ok(Self {
-            part: Arc::clone(part),
-            why,
+            op: Arc::clone(op),
+            reason,
             inputs: operands.iter().map(typed).collect(),
             results: given.collect(),
         })
     }
 }
 
-impl Host {
+impl HostStep {
     fn compute(&self, stream: &Stream, observer: Option<Arc<dyn Observer>>) -> Result<()> {
-        let other = |error: &dyn std::fmt::Display| GpuError::Other(format!("{}: {error}", self.part.name));
+        let other = |error: &dyn std::fmt::Display| GpuError::Other(format!("{}: {error}", self.op.name));
         let mut values = Vec::new();
         for (address, element, dims) in &self.inputs {
             let shape = Shape::new(dims.clone()).map_err(|error| other(&error))?;
@@ -63,7 +63,7 @@ impl Host {
             values.push(Value::Tensor(tensor));
         }
         let options = Options { observer, ..Options::default() };
-        let run = Interpreter::new(&self.part.slice.module, options).run(&self.part.function, values);
+        let run = Interpreter::new(&self.op.slice.module, options).run(&self.op.function, values);
         let given = run.map_err(|error| other(&error))?;
         for &(at, address, bytes) in self.results.iter().filter(|result| result.1 != 0) {
             let value = given.get(at).ok_or_else(|| other(&"a result is missing"))?;
@@ -77,16 +77,16 @@ impl Host {
     }
 }
 
-impl Step for Host {
+impl ExecutionStep for HostStep {
     fn start(&self, stream: &Stream) -> Result<()> {
         self.compute(stream, None)
     }
 
-    fn start_watched(&self, stream: &Stream, watch: &Arc<Watch>) -> Result<()> {
-        self.compute(stream, Some(watch.inside(&self.part)))
+    fn start_observed(&self, stream: &Stream, observer: &Arc<RunObserver>) -> Result<()> {
+        self.compute(stream, Some(observer.inside(&self.op)))
     }
 
-    fn recordable(&self) -> bool {
+    fn is_capturable(&self) -> bool {
         false
     }
 
@@ -109,7 +109,7 @@ impl Step for Host {
     }
 
     fn name(&self) -> String {
-        let why = self.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-        format!("{} (reference{why})", self.part.name)
+        let reason = self.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+        format!("{} (reference{reason})", self.op.name)
     }
 }

@@ -1,4 +1,4 @@
-//! The generated kernels of a program: each different one compiled and loaded once.
+//! The generated kernels of a program, each compiled and loaded once.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -19,13 +19,13 @@ pub(crate) fn dialect(vendor: Vendor) -> Dialect {
     }
 }
 
-/// Kernels by their names.
-pub(crate) struct Kernels {
+/// Loaded kernels, by name.
+pub(crate) struct LoadedKernels {
     functions: HashMap<String, Function>,
 }
 
-impl Kernels {
-    /// Compiles and loads kernels, several at a time.
+impl LoadedKernels {
+    /// Compiles and loads kernels in parallel.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl Kernels {
         }
     }
 
-    /// A kernel that was compiled.
+    /// A loaded kernel.
     pub(crate) fn function(&self, kernel: &Kernel) -> Result<Function> {
         let found = self.functions.get(&kernel.name).cloned();
         found.ok_or_else(|| GpuError::Other(format!("{} was not compiled", kernel.name)))

@@ -1,30 +1,30 @@
-//! Masks that are there before a run, looked at: which of them need not be read again.
+//! Constant attention masks, read and classified at compile time.
 
 use std::collections::HashMap;
 
 use warpforge_fusion::{Graph, NodeId};
 use warpforge_tensor::ElementType;
 
-use super::Layout;
+use super::DeviceLayout;
 use crate::driver::Stream;
 use crate::error::{GpuError, Result};
-use crate::lower::{Mask, Seen, seen};
+use crate::lower::{Mask, MaskKind, mask_kind};
 
-/// Masks that were looked at.
+/// Classified masks.
 #[derive(Default)]
 pub(crate) struct Masks {
-    known: HashMap<NodeId, Seen>,
+    known: HashMap<NodeId, MaskKind>,
 }
 
 impl Masks {
-    /// Reads a mask from the device, where what computes it once has run.
-    pub(crate) fn look(
+    /// Reads a mask from the device, after the setup tasks.
+    pub(crate) fn classify(
         &mut self,
         mask: &Mask,
         graph: &Graph,
-        layout: &Layout,
+        layout: &DeviceLayout,
         stream: &Stream,
-    ) -> Result<Seen> {
+    ) -> Result<MaskKind> {
         if let Some(&known) = self.known.get(&mask.value) {
             return Ok(known);
         }
@@ -34,18 +34,18 @@ impl Masks {
         }
         let mut values = vec![0u8; node.bytes()];
         stream.read(layout.address(mask.value), &mut values)?;
-        let seen = look(mask, &values);
-        self.known.insert(mask.value, seen);
-        Ok(seen)
+        let kind = classify(mask, &values);
+        self.known.insert(mask.value, kind);
+        Ok(kind)
     }
 }
 
-fn look(mask: &Mask, values: &[u8]) -> Seen {
+fn classify(mask: &Mask, values: &[u8]) -> MaskKind {
     let at = |row: usize, column: usize| {
-        let place = mask.offset + row * mask.strides[0] + column * mask.strides[1];
-        values.get(place).is_some_and(|&value| value != 0)
+        let index = mask.offset + row * mask.strides[0] + column * mask.strides[1];
+        values.get(index).is_some_and(|&value| value != 0)
     };
-    seen(mask.dims, at)
+    mask_kind(mask.dims, at)
 }
 
 #[cfg(test)]
@@ -53,14 +53,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn masks_are_known_by_what_they_let_through() {
+    fn device_masks_are_classified() {
         let mask = Mask { value: NodeId(0), offset: 0, dims: [3, 3], strides: [3, 1] };
-        assert_eq!(look(&mask, &[1, 0, 0, 1, 1, 0, 1, 1, 1]), Seen::UpToItself);
-        assert_eq!(look(&mask, &[1; 9]), Seen::All);
-        assert_eq!(look(&mask, &[1, 0, 0, 0, 1, 0, 1, 1, 1]), Seen::Other);
-        // A mask that ends before its last element lets nothing through there.
-        assert_eq!(look(&mask, &[1; 8]), Seen::Other);
-        let turned = Mask { strides: [1, 3], ..mask };
-        assert_eq!(look(&turned, &[1, 1, 1, 0, 1, 1, 0, 0, 1]), Seen::UpToItself);
+        assert_eq!(classify(&mask, &[1, 0, 0, 1, 1, 0, 1, 1, 1]), MaskKind::Causal);
+        assert_eq!(classify(&mask, &[1; 9]), MaskKind::All);
+        assert_eq!(classify(&mask, &[1, 0, 0, 0, 1, 0, 1, 1, 1]), MaskKind::Other);
+        // Elements out of bounds are masked.
+        assert_eq!(classify(&mask, &[1; 8]), MaskKind::Other);
+        let transposed = Mask { strides: [1, 3], ..mask };
+        assert_eq!(classify(&transposed, &[1, 1, 1, 0, 1, 1, 0, 0, 1]), MaskKind::Causal);
     }
 }

@@ -1,22 +1,22 @@
-//! What a run does, one step after the other on a stream.
+//! Execution steps on a stream.
 
-mod exchange;
+mod collective;
+mod dnn;
+mod gemm;
 mod host;
+mod kernel;
 mod kernels;
-mod launch;
 mod mask;
-mod network;
 mod processes;
-mod product;
 
-pub(crate) use exchange::Exchanged;
-pub(crate) use host::Host;
-pub(crate) use kernels::{Kernels, dialect};
-pub(crate) use launch::{Launch, scratch_bytes};
+pub(crate) use collective::CollectiveStep;
+pub(crate) use dnn::DnnStep;
+pub(crate) use gemm::GemmStep;
+pub(crate) use host::HostStep;
+pub(crate) use kernel::{KernelStep, scratch_bytes};
+pub(crate) use kernels::{LoadedKernels, dialect};
 pub(crate) use mask::Masks;
-pub(crate) use network::Netted;
-pub(crate) use processes::{Parallel, Processes};
-pub(crate) use product::Multiply;
+pub(crate) use processes::{CompiledProcesses, ProcessGroupStep};
 
 use std::sync::Arc;
 
@@ -24,30 +24,30 @@ use warpforge_fusion::NodeId;
 
 use crate::driver::{Address, Buffer, Stream};
 use crate::error::Result;
-use crate::watch::Watch;
+use crate::observe::RunObserver;
 use warpforge_runtime::Fallback;
 
-/// One step.
-pub(crate) trait Step: Send + Sync {
-    /// Puts its work on a stream; does not wait for it, unless it needs the host.
+/// An execution step.
+pub(crate) trait ExecutionStep: Send + Sync {
+    /// Enqueues its work; blocks only if it needs the host.
     fn start(&self, stream: &Stream) -> Result<()>;
 
-    /// The same, and whoever watches is shown what happens inside of it.
-    fn start_watched(&self, stream: &Stream, _: &Arc<Watch>) -> Result<()> {
+    /// Runs it with an observer of nested operations.
+    fn start_observed(&self, stream: &Stream, _: &Arc<RunObserver>) -> Result<()> {
         self.start(stream)
     }
 
-    /// Whether the work can be recorded once and launched again: it needs the host for nothing.
-    fn recordable(&self) -> bool {
+    /// Whether it can be captured into a graph.
+    fn is_capturable(&self) -> bool {
         true
     }
 
-    /// Whether its first run does more than others, so that a later one is what can be recorded.
-    fn settles(&self) -> bool {
+    /// Whether its first run differs and must not be captured.
+    fn has_warmup(&self) -> bool {
         false
     }
 
-    /// Whether the reference computes it.
+    /// Whether the reference evaluates it.
     fn is_reference(&self) -> bool {
         false
     }
@@ -57,7 +57,7 @@ pub(crate) trait Step: Send + Sync {
         Vec::new()
     }
 
-    /// Bytes that it holds besides the program's own.
+    /// Device memory that it owns.
     fn memory_bytes(&self) -> u64 {
         0
     }
@@ -65,30 +65,30 @@ pub(crate) trait Step: Send + Sync {
     /// Kernels that it launches.
     fn launches(&self) -> u64;
 
-    /// What it is called in profiles.
+    /// The name in profiles.
     fn name(&self) -> String;
 }
 
-/// A step with what is said about it in profiles.
-pub(crate) struct Planned {
-    pub(crate) step: Box<dyn Step>,
-    /// What it gives, or a part of it.
+/// A step with its profile data.
+pub(crate) struct PlannedStep {
+    pub(crate) step: Box<dyn ExecutionStep>,
+    /// The output node, or one of several.
     pub(crate) node: NodeId,
     pub(crate) flops: u64,
     pub(crate) bytes: u64,
-    /// Its number among the instrumented kernels.
+    /// Its index among instrumented kernels.
     pub(crate) salted: Option<usize>,
 }
 
-/// Where values lie on the device: fixed when a program is compiled.
-pub(crate) struct Layout {
-    /// The address of each value, by its node; 0 where it has none.
+/// Device addresses of values, fixed at compile time.
+pub(crate) struct DeviceLayout {
+    /// The address of each node; 0 for none.
     pub(crate) addresses: Vec<Address>,
-    /// For what steps need while they run; one step at a time uses it.
+    /// Workspace, used by one step at a time.
     pub(crate) workspace: Buffer,
 }
 
-impl Layout {
+impl DeviceLayout {
     /// The address of a value.
     pub(crate) fn address(&self, id: NodeId) -> Address {
         self.addresses.get(id.index()).copied().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! A program of several processes, each on its own GPU.
+//! Grids of processes, each on its own GPU.
 
 use std::sync::{Arc, mpsc};
 
@@ -9,22 +9,22 @@ use warpforge_runtime::memory_plan::results;
 use warpforge_runtime::{Executable, Fallback, RunOptions};
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
-use super::{Layout, Step};
-use crate::collectives::World;
+use super::{DeviceLayout, ExecutionStep};
+use crate::collectives::Communicators;
 use crate::driver::{Address, Stream};
 use crate::error::{GpuError, Result};
-use crate::executable::Compiled;
+use crate::executable::GpuExecutable;
 
-/// Processes that were compiled together.
-pub(crate) struct Processes {
-    /// Each with its place; replicas first, and of each its partitions.
-    pub(crate) all: Vec<(ProcessId, Compiled)>,
-    pub(crate) world: Arc<World>,
+/// Compiled processes of a grid.
+pub(crate) struct CompiledProcesses {
+    /// Executables with their ids, in replica-major order.
+    pub(crate) all: Vec<(ProcessId, GpuExecutable)>,
+    pub(crate) communicators: Arc<Communicators>,
     pub(crate) name: String,
 }
 
-impl Processes {
-    /// Runs all, each on a thread of its own; inputs and results are those of all, one after the other.
+impl CompiledProcesses {
+    /// Runs each process on its own thread; inputs and results are concatenated.
     pub(crate) fn run(&self, mut inputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
         let mut each: Vec<Vec<Tensor>> = Vec::new();
         for (_, compiled) in &self.all {
@@ -35,29 +35,29 @@ impl Processes {
             let rest = inputs.split_off(count);
             each.push(std::mem::replace(&mut inputs, rest));
         }
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let mut given: Vec<Option<Vec<Tensor>>> = vec![None; self.all.len()];
         let mut failure = None;
         std::thread::scope(|scope| {
             for (at, ((_, compiled), inputs)) in self.all.iter().zip(&each).enumerate() {
-                let tell = tell.clone();
+                let sender = sender.clone();
                 scope.spawn(move || {
                     let outcome = compiled.run(inputs, &RunOptions::default());
-                    // Who asked is there until all have told.
-                    let _ = tell.send((at, outcome));
+                    // The receiver lives until all senders have sent.
+                    let _ = sender.send((at, outcome));
                 });
             }
-            drop(tell);
-            for (at, outcome) in told {
+            drop(sender);
+            for (at, outcome) in receiver {
                 match outcome {
                     Ok(outcome) => given[at] = Some(outcome.outputs),
                     Err(error) => {
                         let ProcessId { replica, partition } = self.all[at].0;
-                        // The first failure is the one to report: the others stop because of it.
+                        // Only the first failure is reported; the others follow from it.
                         if failure.is_none() {
                             failure = Some(format!("replica {replica}, partition {partition}: {error}"));
-                            for end in self.world.ends() {
-                                scope.spawn(move || end.abort());
+                            for communicator in self.communicators.all() {
+                                scope.spawn(move || communicator.abort());
                             }
                         }
                     }
@@ -74,22 +74,22 @@ impl Processes {
     }
 }
 
-/// The step that runs processes: their inputs and results pass through the host.
-pub(crate) struct Parallel {
-    processes: Arc<Processes>,
+/// The step that runs a grid; inputs and results pass through the host.
+pub(crate) struct ProcessGroupStep {
+    processes: Arc<CompiledProcesses>,
     inputs: Vec<(Address, ElementType, Vec<usize>)>,
-    /// The results that something reads: their positions, addresses and bytes.
+    /// Position, address and size of the results that are used.
     results: Vec<(usize, Address, usize)>,
 }
 
-impl Parallel {
-    /// The processes that a node runs; `order` says which of the node's inputs each of theirs is.
+impl ProcessGroupStep {
+    /// The grid of a node; `order` maps its inputs.
     pub(crate) fn new(
-        processes: &Arc<Processes>,
+        processes: &Arc<CompiledProcesses>,
         graph: &Graph,
         (node, operands): (NodeId, &[Operand]),
         order: &[usize],
-        layout: &Layout,
+        layout: &DeviceLayout,
     ) -> Result<Self> {
         let missing = || GpuError::Other("an operand of the processes is missing".to_owned());
         let input = |&at: &usize| {
@@ -109,7 +109,7 @@ impl Parallel {
     }
 }
 
-impl Step for Parallel {
+impl ExecutionStep for ProcessGroupStep {
     fn start(&self, stream: &Stream) -> Result<()> {
         let other = |error: warpforge_tensor::Error| GpuError::Other(error.to_string());
         let mut inputs = Vec::new();
@@ -129,7 +129,7 @@ impl Step for Parallel {
         Ok(())
     }
 
-    fn recordable(&self) -> bool {
+    fn is_capturable(&self) -> bool {
         false
     }
 
@@ -138,7 +138,7 @@ impl Step for Parallel {
     }
 
     fn memory_bytes(&self) -> u64 {
-        // Each is on a device of its own.
+        // Each process has its own device.
         self.processes.all.iter().filter_map(|(_, compiled)| compiled.peak_memory_bytes()).max().unwrap_or(0)
     }
 

@@ -1,8 +1,8 @@
-//! What AMD's libraries are asked, by libraries that only remember it.
+//! Calls of AMD's libraries, recorded by fakes.
 
 use std::sync::Arc;
 
-use warpforge_codegen::Products as Rounding;
+use warpforge_codegen::ComputePrecision;
 use warpforge_diag::Source;
 use warpforge_fusion::graph::import;
 use warpforge_fusion::simplify::simplify;
@@ -11,34 +11,34 @@ use warpforge_snakeburger::text;
 use warpforge_tensor::{ElementType, FloatType, Shape, Tensor};
 
 use super::{DENSE, input, steps};
-use crate::compile::{Request, make};
+use crate::blas::Blas;
+use crate::compile::{CompileRequest, build};
 use crate::driver::Gpu;
-use crate::executable::Compiled;
+use crate::executable::GpuExecutable;
 use crate::fake::{self, Trouble};
 use crate::library::Vendor;
-use crate::processes::Together;
-use crate::products::Library;
+use crate::processes::ProcessGroup;
 
-/// A program for an AMD GPU that is none, with MIOpen and these products.
-fn compiled(text: &str, products: impl Fn(&Arc<Gpu>) -> Library) -> Compiled {
+/// A program for a fake AMD GPU with MIOpen and this BLAS.
+fn compiled(text: &str, blas: impl Fn(&Arc<Gpu>) -> Blas) -> GpuExecutable {
     let module = text::parse(&Source::new("m", text), &text::Options::default()).unwrap();
     let program = Program::new(Arc::new(module), "main", Weights::default()).unwrap();
     let graph = simplify(&import(program.module().function("main").unwrap(), &|_| None).unwrap());
     let gpu = fake::gpu(Vendor::Hip).unwrap();
-    let (products, networks) = (Some(products(&gpu)), Some(fake::networks(&gpu).unwrap()));
-    let (tier, rounding, together) = (Tier::Production, Rounding::Model, Together::default());
+    let (blas, dnn) = (Some(blas(&gpu)), Some(fake::dnn(&gpu).unwrap()));
+    let (tier, precision, group) = (Tier::Production, ComputePrecision::Model, ProcessGroup::default());
     fake::calls();
-    let Ok(made) = make(
+    let Ok(made) = build(
         &gpu,
-        &Request { program: &program, graph, marks: None, tier, rounding, products, networks, together },
+        &CompileRequest { program: &program, graph, marks: None, tier, precision, blas, dnn, group },
     ) else {
         panic!("not made")
     };
-    Compiled::new(made)
+    GpuExecutable::new(made)
 }
 
-fn lt(gpu: &Arc<Gpu>) -> Library {
-    fake::products(gpu).unwrap()
+fn lt(gpu: &Arc<Gpu>) -> Blas {
+    fake::blas(gpu).unwrap()
 }
 
 /// A convolution in two groups with bias and ReLU, channels last.
@@ -64,7 +64,7 @@ fn inputs(element: ElementType) -> Vec<Tensor> {
     vec![zeros(&[2, 9, 8, 6]), zeros(&[3, 3, 3, 4]), zeros(&[4])]
 }
 
-/// That each of these was asked, in this order.
+/// Asserts that these calls happened in order.
 fn in_order(calls: &[String], wanted: &[&str]) {
     let mut rest = calls.iter();
     for one in wanted {
@@ -75,10 +75,10 @@ fn in_order(calls: &[String], wanted: &[&str]) {
 const CONVOLUTION: &str = "library convolution 4x3x3x3 over 2x9x8x6";
 
 #[test]
-fn a_convolution_is_described_to_miopen_and_its_fastest_exact_solution_kept() {
+fn miopen_convolutions_use_the_fastest_exact_solution() {
     let compiled = compiled(&convolution("f32"), lt);
     let calls = fake::calls();
-    // Types: 1 is f32. Sizes with the channels second, strides with the channels side by side.
+    // Type 1 is f32. NCHW shapes with channels-last strides.
     in_order(
         &calls,
         &[
@@ -92,12 +92,12 @@ fn a_convolution_is_described_to_miopen_and_its_fastest_exact_solution_kept() {
             "run solution 73 with 1024 bytes",
         ],
     );
-    // By Winograd, or with more workspace than there is: not tried.
+    // Winograd and solutions with too much workspace are not tried.
     assert!(
         !calls.iter().any(|call| call.contains("solution 70") || call.contains("solution 71")),
         "{calls:#?}"
     );
-    // Where f32 is to be f32 a kernel does what follows.
+    // With exact f32, the epilogue is a separate kernel.
     let steps = steps(&compiled, &inputs(ElementType::F32));
     assert!(steps.contains(&format!("{CONVOLUTION} f32 + 0 operations")), "{steps:?}");
     assert!(!calls.iter().any(|call| call.contains("fus")), "{calls:#?}");
@@ -106,7 +106,7 @@ fn a_convolution_is_described_to_miopen_and_its_fastest_exact_solution_kept() {
 }
 
 #[test]
-fn bias_and_relu_are_one_with_a_convolution_where_miopen_fuses_them() {
+fn miopen_fuses_bias_and_relu() {
     // 0 is f16, 5 bf16.
     for (element, ty, number) in [("f16", FloatType::F16, 0), ("bf16", FloatType::Bf16, 5)] {
         let compiled = compiled(&convolution(element), lt);
@@ -130,19 +130,19 @@ fn bias_and_relu_are_one_with_a_convolution_where_miopen_fuses_them() {
 }
 
 #[test]
-fn what_miopen_does_not_fuse_is_a_convolution_and_a_kernel() {
+fn unfused_miopen_epilogues_are_a_kernel() {
     fake::trouble(Trouble { fusion: 8, ..Trouble::default() });
     let compiled = compiled(&convolution("f16"), lt);
     let calls = fake::calls();
     fake::trouble(Trouble::default());
-    // Here solutions that round are allowed.
+    // Inexact solutions are allowed here.
     in_order(&calls, &["compile the fusion", "compile solution 70", "run solution 70 with 0 bytes"]);
     let steps = steps(&compiled, &inputs(ElementType::Float(FloatType::F16)));
     assert!(steps.contains(&format!("{CONVOLUTION} f16 + 0 operations")), "{steps:?}");
     assert!(compiled.fallbacks().is_empty());
 }
 
-/// A dense layer by rocBLAS: the weights transposed, the input as it is, sums in f32 (151).
+/// A dense layer by rocBLAS: weights transposed, f32 accumulation (151).
 const BY_ROCBLAS: &str =
     "rocBLAS: 1 x 16 x 8 x 32 in 151, beta 0: 112 of 151 32 0, 111 of 151 32 0, gives 151 16 128";
 
@@ -151,7 +151,7 @@ fn dense_inputs() -> [Tensor; 3] {
 }
 
 #[test]
-fn without_hipblaslt_products_are_rocblas_and_a_kernel_adds_the_bias() {
+fn without_hipblaslt_gemms_use_rocblas_and_a_bias_kernel() {
     let compiled = compiled(DENSE, |gpu| fake::rocblas(gpu, false).unwrap());
     let calls = fake::calls();
     assert!(calls.contains(&BY_ROCBLAS.to_owned()), "{calls:#?}");
@@ -165,21 +165,21 @@ fn without_hipblaslt_products_are_rocblas_and_a_kernel_adds_the_bias() {
 }
 
 #[test]
-fn what_hipblaslt_refuses_rocblas_is_asked() {
-    fake::trouble(Trouble { products: 15, ..Trouble::default() });
+fn rocblas_computes_what_hipblaslt_refuses() {
+    fake::trouble(Trouble { blas: 15, ..Trouble::default() });
     let compiled = compiled(DENSE, |gpu| fake::rocblas(gpu, true).unwrap());
     let calls = fake::calls();
     fake::trouble(Trouble::default());
     assert!(calls.contains(&BY_ROCBLAS.to_owned()), "{calls:#?}");
     assert_eq!(steps(&compiled, &dense_inputs())[0], "library dot 8x16x32 f32");
-    // Where hipBLASLt does not refuse, it has the whole layer.
+    // hipBLASLt computes the whole layer.
     let whole = self::compiled(DENSE, |gpu| fake::rocblas(gpu, true).unwrap());
     assert!(!fake::calls().iter().any(|call| call.contains("rocBLAS")));
     assert_eq!(steps(&whole, &dense_inputs()), ["library dot 8x16x32 f32 + bias + relu"]);
 }
 
 #[test]
-fn sums_with_a_matrix_are_rocblas_own_and_batches_too() {
+fn rocblas_adds_residuals_and_supports_batches() {
     let text = "func.func @main(%x: tensor<4x8x32xbf16>, %y: tensor<4x32x16xbf16>, %z: tensor<4x8x16xf32>) -> tensor<4x8x16xf32> {
     %0 = stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<4x8x32xbf16>, tensor<4x32x16xbf16>) -> tensor<4x8x16xf32>
     %1 = stablehlo.add %0, %z : tensor<4x8x16xf32>

@@ -1,4 +1,4 @@
-//! What the vendors' libraries do to the results of products, and besides.
+//! Epilogues of the BLAS libraries.
 
 use warpforge_runtime::Executable as _;
 use warpforge_tensor::{Shape, Tensor};
@@ -8,10 +8,10 @@ use super::{BF16, compiled, input, steps};
 use crate::fake::{self, Trouble};
 use crate::library::Vendor;
 
-/// The number of the attribute that says the epilogue, and of the two about another matrix.
+/// Attribute codes of the epilogue and of the auxiliary matrix.
 const ATTRIBUTES: [(Vendor, i32, [i32; 2]); 2] = [(Vendor::Cuda, 7, [11, 12]), (Vendor::Hip, 2, [10, 11])];
 
-/// The gradients of a dense layer by its weights and its bias, the gradient of its result left or right.
+/// Weight and bias gradients of a dense layer, with the output gradient on the left or right.
 fn gradients(product: &str, result: &str) -> String {
     format!(
         "func.func @main(%x: tensor<64x32xf32>, %g: tensor<64x16xf32>) -> ({result}, tensor<16xf32>) {{
@@ -26,7 +26,7 @@ const LEFT: &str = "%g, %x, contracting_dims = [0] x [0] : (tensor<64x16xf32>, t
 const RIGHT: &str = "%x, %g, contracting_dims = [0] x [0] : (tensor<64x32xf32>, tensor<64x16xf32>)";
 
 #[test]
-fn the_gradient_of_a_bias_comes_with_that_of_the_weights() {
+fn bias_and_weight_gradients_are_one_call() {
     let inputs = [input(&[64, 32]), input(&[64, 16])];
     for (vendor, attribute, _) in ATTRIBUTES {
         for (product, result, epilogue, sizes) in
@@ -34,14 +34,14 @@ fn the_gradient_of_a_bias_comes_with_that_of_the_weights() {
         {
             let compiled = compiled(&gradients(product, result), vendor);
             let calls = fake::calls();
-            assert!(calls.contains(&format!("product attribute {attribute} = {epilogue}")), "{calls:?}");
+            assert!(calls.contains(&format!("matmul attribute {attribute} = {epilogue}")), "{calls:?}");
             assert_eq!(steps(&compiled, &inputs), [format!("library dot {sizes} f32 + bias gradient")]);
         }
     }
 }
 
 #[test]
-fn sums_that_the_library_refuses_or_takes_long_for_are_a_kernel_beside_its_product() {
+fn refused_or_slow_bias_gradients_are_a_kernel() {
     let troubles = [
         Trouble { epilogue: Some(512), ..Trouble::default() },
         Trouble { slow: Some(512), ..Trouble::default() },
@@ -57,7 +57,7 @@ fn sums_that_the_library_refuses_or_takes_long_for_are_a_kernel_beside_its_produ
 }
 
 #[test]
-fn sums_along_the_other_dimension_stay_apart() {
+fn sums_over_other_dimensions_are_not_fused() {
     let text = gradients(LEFT, "tensor<16x32xf32>")
         .replace("across dimensions = [0]", "across dimensions = [1]")
         .replace("tensor<16xf32>", "tensor<64xf32>");
@@ -66,7 +66,7 @@ fn sums_along_the_other_dimension_stay_apart() {
     assert_eq!(names.len(), 2, "{names:?}");
 }
 
-/// Rows, columns and sums of products with GELU.
+/// M, N and K of GEMMs with GELU.
 const SIZES: [usize; 3] = [8, 16, 32];
 
 fn zeros(dims: &[usize]) -> Tensor {
@@ -74,12 +74,12 @@ fn zeros(dims: &[usize]) -> Tensor {
 }
 
 #[test]
-fn gelu_by_the_tangent_is_the_librarys_and_nothing_like_it_is() {
+fn only_tanh_gelu_is_a_blas_epilogue() {
     let inputs = [zeros(&[8, 32]), zeros(&[16, 32]), zeros(&[16])];
     for (vendor, attribute, _) in ATTRIBUTES {
         let compiled = compiled(&gelu("bf16", SIZES), vendor);
         let calls = fake::calls();
-        assert!(calls.contains(&format!("product attribute {attribute} = 36")), "{calls:?}");
+        assert!(calls.contains(&format!("matmul attribute {attribute} = 36")), "{calls:?}");
         assert_eq!(steps(&compiled, &inputs), ["library dot 8x16x32 bf16 + bias + gelu"]);
     }
     let narrow = gelu("bf16", SIZES);
@@ -87,26 +87,26 @@ fn gelu_by_the_tangent_is_the_librarys_and_nothing_like_it_is() {
         narrow.replace("0.044715", "0.0447"),
         narrow.replace("%halved = stablehlo.multiply %x", "%halved = stablehlo.multiply %square"),
         narrow.replace("%tanh = stablehlo.tanh", "%tanh = stablehlo.logistic"),
-        // f32 is computed by kernels, which are as near as f32 is.
+        // f32 GELU is computed by generated kernels.
         gelu("f32", SIZES),
     ];
     for text in others {
         let compiled = compiled(&text, Vendor::Cuda);
         let calls = fake::calls();
-        assert!(!calls.contains(&"product attribute 7 = 36".to_owned()), "{calls:?}");
+        assert!(!calls.contains(&"matmul attribute 7 = 36".to_owned()), "{calls:?}");
         assert_eq!(compiled.counters().unwrap().kernel_launches, 2);
     }
 }
 
 #[test]
-fn the_gradient_of_gelu_is_the_librarys() {
+fn gelu_gradient_is_a_blas_epilogue() {
     let inputs = [zeros(&[8, 32]), zeros(&[32, 16]), zeros(&[8, 16])];
-    for (vendor, attribute, beside) in ATTRIBUTES {
+    for (vendor, attribute, aux) in ATTRIBUTES {
         let compiled = compiled(&gelu_gradient("bf16", SIZES), vendor);
         let calls = fake::calls();
-        assert!(calls.contains(&format!("product attribute {attribute} = 192")), "{calls:?}");
-        for number in beside {
-            assert!(calls.contains(&format!("product attribute {number} is given")), "{calls:?}");
+        assert!(calls.contains(&format!("matmul attribute {attribute} = 192")), "{calls:?}");
+        for number in aux {
+            assert!(calls.contains(&format!("matmul attribute {number} is given")), "{calls:?}");
         }
         assert_eq!(steps(&compiled, &inputs), ["library dot 8x16x32 bf16 * gradient of gelu"]);
     }
@@ -118,12 +118,12 @@ fn the_gradient_of_gelu_is_the_librarys() {
     assert_eq!(names.len(), 2, "{names:?}");
 }
 
-/// Rows, columns and sums of a layer with ReLU, and the columns of the one after it.
+/// M, N and K of a layer with ReLU, and N of the next.
 const TRAINED: [usize; 4] = [8, 128, 32, 16];
 
-/// The epilogues that were asked for, each once.
+/// The distinct epilogues of the calls.
 fn epilogues(calls: &[String]) -> Vec<i32> {
-    let numbers = calls.iter().filter_map(|call| call.strip_prefix("product attribute 7 = "));
+    let numbers = calls.iter().filter_map(|call| call.strip_prefix("matmul attribute 7 = "));
     let mut found: Vec<i32> = numbers.map(|number| number.parse().unwrap()).collect();
     found.sort_unstable();
     found.dedup();
@@ -139,7 +139,7 @@ fn trained(text: &str, vendor: Vendor, [m, n, k, after]: [usize; 4]) -> (Vec<Str
 }
 
 #[test]
-fn the_gradient_of_relu_is_the_librarys_by_bits_of_the_models_comparison() {
+fn relu_gradient_is_a_blas_epilogue_with_a_bit_mask() {
     for gate in GATES {
         let (names, calls) = trained(&relu_training("f32", TRAINED, gate), Vendor::Cuda, TRAINED);
         assert_eq!(
@@ -153,16 +153,16 @@ fn the_gradient_of_relu_is_the_librarys_by_bits_of_the_models_comparison() {
             ],
             "{gate}"
         );
-        // The forward product writes no bits: 6 is bias and ReLU, 136 the gradient.
+        // The forward GEMM writes no mask: 6 is bias and ReLU, 136 the gradient.
         assert_eq!(epilogues(&calls), [1, 6, 136, 256]);
-        for wanted in ["product attribute 11 is given", "product attribute 12 is given"] {
+        for wanted in ["matmul attribute 11 is given", "matmul attribute 12 is given"] {
             assert!(calls.contains(&wanted.to_owned()), "{wanted}: {calls:?}");
         }
     }
 }
 
 #[test]
-fn the_gradient_of_relu_is_the_librarys_in_all_types_that_it_has() {
+fn relu_gradient_epilogue_in_all_supported_types() {
     for element in ["f32", "bf16", "f16"] {
         for extreme in [Extreme::No, Extreme::Nan, Extreme::Infinite] {
             fake::calls();
@@ -173,7 +173,7 @@ fn the_gradient_of_relu_is_the_librarys_in_all_types_that_it_has() {
 }
 
 #[test]
-fn the_gradient_of_relu_that_the_library_refuses_or_takes_long_for_is_a_kernel() {
+fn refused_or_slow_relu_gradients_are_a_kernel() {
     let text = relu_training("f32", TRAINED, GATES[0]);
     let troubles = [
         Trouble { epilogue: Some(136), ..Trouble::default() },
@@ -185,31 +185,31 @@ fn the_gradient_of_relu_that_the_library_refuses_or_takes_long_for_is_a_kernel()
         fake::trouble(Trouble::default());
         assert_eq!(names[2..4], ["library dot 8x128x16 f32", "elements of 2 over 8x128"], "{trouble:?}");
     }
-    // hipBLASLt takes something else for it.
+    // hipBLASLt uses another interface.
     let (names, _) = trained(&text, Vendor::Hip, TRAINED);
     assert_eq!(names[2..4], ["library dot 8x128x16 f32", "elements of 2 over 8x128"]);
 }
 
 #[test]
-fn nothing_like_the_gradient_of_relu_is_the_librarys() {
+fn near_misses_of_the_relu_gradient_are_not_fused() {
     let [torch, ..] = GATES;
     let one = torch.replace("%c =", "%one = stablehlo.constant dense<1.0> : TYPE\n    %c =");
     let gates = [
         one.replace("LE, %y, %zero", "LE, %y, %one"),
         one.replace("%c, %zero, %dy", "%c, %one, %dy"),
         torch.replace("LE, %y", "LE, %dy"),
-        // Zeros of both signs are told apart.
+        // The total order distinguishes zeros.
         torch.replace("%y, %zero :", "%y, %zero, TOTALORDER :"),
     ];
     let mut others: Vec<String> = gates.iter().map(|gate| relu_training("f32", TRAINED, gate)).collect();
-    // Lines of bits that are no multiple of 128, and a type that the library has no gradients of.
+    // Columns that are not a multiple of 128, and an unsupported type.
     others.push(relu_training("f32", [8, 120, 32, 16], torch));
     others.push(relu_training("f64", TRAINED, torch).replace("f32", "f64"));
     for text in others {
         fake::calls();
         let compiled = compiled(&text, Vendor::Cuda);
-        let asked = epilogues(&fake::calls());
-        assert!(asked.contains(&6) && !asked.contains(&136), "{asked:?}: {text}");
+        let query = epilogues(&fake::calls());
+        assert!(query.contains(&6) && !query.contains(&136), "{query:?}: {text}");
         assert!(compiled.fallbacks().is_empty());
     }
 }

@@ -1,7 +1,7 @@
-//! The host's side of runs, on libraries that only remember what they were asked.
+//! The host side of runs, with fake libraries.
 
 mod amd;
-mod backward;
+mod attention_gradient;
 mod epilogues;
 mod processes;
 pub(crate) mod programs;
@@ -12,13 +12,13 @@ use std::time::Duration;
 use warpforge_runtime::{Executable, Program, RunOptions};
 use warpforge_tensor::{ElementType, FloatType, Shape, Tensor};
 
-use crate::compile::{Failure, Request, make};
+use crate::compile::{CompileError, CompileRequest, build};
 use crate::error::GpuError;
-use crate::executable::Compiled;
+use crate::executable::GpuExecutable;
 use crate::fake::{self, Trouble};
 use crate::library::Vendor;
-use crate::processes::Together;
-use warpforge_codegen::Products as Rounding;
+use crate::processes::ProcessGroup;
+use warpforge_codegen::ComputePrecision;
 use warpforge_diag::Source;
 use warpforge_fusion::graph::import;
 use warpforge_fusion::simplify::simplify;
@@ -27,29 +27,28 @@ use warpforge_snakeburger::text;
 
 const BF16: ElementType = ElementType::Float(FloatType::Bf16);
 
-fn compiled(text: &str, vendor: Vendor) -> Compiled {
+fn compiled(text: &str, vendor: Vendor) -> GpuExecutable {
     compiled_with(text, vendor, false)
 }
 
-/// A program for a GPU that is none, with cuDNN or without.
-fn compiled_with(text: &str, vendor: Vendor, cudnn: bool) -> Compiled {
+/// A program for a fake GPU, with or without cuDNN.
+fn compiled_with(text: &str, vendor: Vendor, cudnn: bool) -> GpuExecutable {
     let module = text::parse(&Source::new("m", text), &text::Options::default()).unwrap();
     let program = Program::new(Arc::new(module), "main", Weights::default()).unwrap();
     let graph = simplify(&import(program.module().function("main").unwrap(), &|_| None).unwrap());
     let gpu = fake::gpu(vendor).unwrap();
-    let products = Some(fake::products(&gpu).unwrap());
-    let (tier, rounding) = (Tier::Production, Rounding::Model);
-    let networks = cudnn.then(|| fake::networks(&gpu).unwrap());
-    let together = Together::default();
-    let request =
-        Request { program: &program, graph, marks: None, tier, rounding, products, networks, together };
-    let made = match make(&gpu, &request) {
+    let blas = Some(fake::blas(&gpu).unwrap());
+    let (tier, precision) = (Tier::Production, ComputePrecision::Model);
+    let dnn = cudnn.then(|| fake::dnn(&gpu).unwrap());
+    let group = ProcessGroup::default();
+    let request = CompileRequest { program: &program, graph, marks: None, tier, precision, blas, dnn, group };
+    let made = match build(&gpu, &request) {
         Ok(made) => made,
-        Err(Failure::Unsupported(reason)) => panic!("{reason}"),
-        Err(Failure::Gpu(error)) => panic!("{error}"),
-        Err(Failure::Refused(refused)) => panic!("refused: {refused:?}"),
+        Err(CompileError::Unsupported(reason)) => panic!("{reason}"),
+        Err(CompileError::Gpu(error)) => panic!("{error}"),
+        Err(CompileError::Refused(refused)) => panic!("refused: {refused:?}"),
     };
-    Compiled::new(made)
+    GpuExecutable::new(made)
 }
 
 const CHAIN: &str = "func.func @main(%a: tensor<64xf32>, %b: tensor<64xf32>) -> tensor<64xf32> {
@@ -71,7 +70,7 @@ fn input(dims: &[usize]) -> Tensor {
 }
 
 #[test]
-fn work_is_recorded_once_and_inputs_stay_where_they_are() {
+fn graphs_are_captured_once_and_inputs_stay_bound() {
     for vendor in [Vendor::Cuda, Vendor::Hip] {
         let compiled = compiled(CHAIN, vendor);
         assert_eq!(compiled.counters().unwrap().kernel_launches, 1);
@@ -93,12 +92,12 @@ fn work_is_recorded_once_and_inputs_stay_where_they_are() {
 }
 
 #[test]
-fn inputs_and_outputs_travel_on_a_stream_of_their_own() {
+fn transfers_use_a_copy_stream() {
     let compiled = compiled(CHAIN, Vendor::Cuda);
     let inputs = [input(&[64]), input(&[64])];
     compiled.run(&inputs, &RunOptions::default()).unwrap();
     fake::calls();
-    // Nothing is made anew, and what travels does so on stream 2, before and after what computes on stream 1.
+    // No buffers are allocated again; copies run on stream 2, kernels on stream 1.
     compiled.run(&inputs, &RunOptions::default()).unwrap();
     let calls = fake::calls();
     assert_eq!(
@@ -118,7 +117,7 @@ fn inputs_and_outputs_travel_on_a_stream_of_their_own() {
 }
 
 #[test]
-fn large_inputs_travel_in_parts() {
+fn large_inputs_are_staged() {
     let text = CHAIN.replace("64xf32", "2500000xf32");
     let compiled = compiled(&text, Vendor::Cuda);
     fake::calls();
@@ -132,7 +131,7 @@ fn large_inputs_travel_in_parts() {
 }
 
 #[test]
-fn weights_are_uploaded_once_for_all_programs_that_read_them() {
+fn weights_are_shared_between_programs() {
     let text = |rows: usize| {
         format!(
             "func.func @main(%x: tensor<{rows}x64xf32>, %w: tensor<64x64xf32>) -> tensor<{rows}x64xf32> {{
@@ -148,13 +147,13 @@ fn weights_are_uploaded_once_for_all_programs_that_read_them() {
         let program = Program::new(Arc::new(module), "main", weights.clone()).unwrap();
         let func = program.module().function("main").unwrap();
         let graph = simplify(&import(func, &|at| weights.get(at).cloned()).unwrap());
-        let (tier, rounding, products, networks) = (Tier::Production, Rounding::Model, None, None);
-        let together = Together::default();
+        let (tier, precision, blas, dnn) = (Tier::Production, ComputePrecision::Model, None, None);
+        let group = ProcessGroup::default();
         let request =
-            Request { program: &program, graph, marks: None, tier, rounding, products, networks, together };
-        let Ok(made) = make(&gpu, &request) else { panic!("not made") };
+            CompileRequest { program: &program, graph, marks: None, tier, precision, blas, dnn, group };
+        let Ok(made) = build(&gpu, &request) else { panic!("not made") };
         let uploads = fake::calls().iter().filter(|call| call.starts_with("copy in 16384")).count();
-        (Compiled::new(made), uploads)
+        (GpuExecutable::new(made), uploads)
     };
     let (first, uploads) = compile(8);
     assert_eq!(uploads, 1);
@@ -165,18 +164,18 @@ fn weights_are_uploaded_once_for_all_programs_that_read_them() {
 }
 
 #[test]
-fn a_dense_layer_is_one_call_of_either_vendors_library() {
-    // The numbers of f32 sums, of an operand that is transposed, and of the epilogue with its bias and ReLU.
+fn a_dense_layer_is_one_blas_call() {
+    // Codes of f32 compute, of a transposed operand, and of the bias and ReLU epilogue.
     for (vendor, sums, transposed, epilogue) in [(Vendor::Cuda, 68, (3, 1), 7), (Vendor::Hip, 2, (0, 112), 2)]
     {
         let compiled = compiled(DENSE, vendor);
         let calls = fake::calls();
         assert!(calls.contains(&format!("describe a product: sums {sums}, scale 0")), "{calls:?}");
         assert!(
-            calls.contains(&format!("product attribute {} = {}", transposed.0, transposed.1)),
+            calls.contains(&format!("matmul attribute {} = {}", transposed.0, transposed.1)),
             "{calls:?}"
         );
-        assert!(calls.contains(&format!("product attribute {epilogue} = 6")), "{calls:?}");
+        assert!(calls.contains(&format!("matmul attribute {epilogue} = 6")), "{calls:?}");
         assert!(calls.contains(&"matrix of 0: 32 x 16, 32 apart".to_owned()), "{calls:?}");
         assert!(calls.contains(&"matrix of 0: 32 x 8, 32 apart".to_owned()), "{calls:?}");
         assert!(calls.contains(&"matrix of 0: 16 x 8, 16 apart".to_owned()), "{calls:?}");
@@ -188,20 +187,20 @@ fn a_dense_layer_is_one_call_of_either_vendors_library() {
 }
 
 #[test]
-fn more_memory_than_there_is_is_an_error_with_numbers() {
+fn out_of_memory_reports_sizes() {
     let gpu = fake::gpu(Vendor::Cuda).unwrap();
     let error = gpu.allocate(4 << 30).err().unwrap().to_string();
     assert!(error.contains("4294967296 bytes are needed, 1048576 of 1073741824 are free"), "{error}");
 }
 
-/// What the steps of a run are called.
-fn steps(compiled: &Compiled, inputs: &[Tensor]) -> Vec<String> {
+/// The names of the steps.
+fn steps(compiled: &GpuExecutable, inputs: &[Tensor]) -> Vec<String> {
     let options = RunOptions { profile: true, observer: None };
     let outcome = compiled.run(inputs, &options).unwrap();
     outcome.profile.events.iter().map(|event| event.name.clone()).collect()
 }
 
-/// Attention of four heads that share two heads of keys and values, masked by a constant.
+/// Grouped-query attention of four heads with two key-value heads and a constant mask.
 fn attention(mask: &str) -> String {
     let (q, k, s) = ("tensor<1x4x2x8xbf16>", "tensor<1x4x2x8xbf16>", "tensor<1x4x2x2xf32>");
     let (few, each, r) = ("tensor<1x2x2x8xbf16>", "tensor<1x2x2x2x8xbf16>", "tensor<1x4x2xf32>");
@@ -236,13 +235,13 @@ fn attention(mask: &str) -> String {
 }
 
 #[test]
-fn attention_with_a_known_mask_is_one_call_that_takes_shared_keys_and_gives_any_order() {
+fn grouped_query_attention_with_a_constant_mask_is_one_cudnn_call() {
     let zeros = |dims: &[usize]| Tensor::zeros(BF16, Shape::new(dims).unwrap()).unwrap();
     let inputs = [zeros(&[1, 4, 2, 8]), zeros(&[1, 2, 2, 8]), zeros(&[1, 2, 2, 8])];
     let causal = compiled_with(&attention("[[true, false], [true, true]]"), Vendor::Cuda, true);
     let calls = fake::calls();
     assert_eq!(steps(&causal, &inputs), ["library attention 1x4 of 2x2x2, 8 to 8 bf16, causal"]);
-    // Keys are turned and have two heads; indices of rows and columns are compared; the result has its heads inside.
+    // Keys are transposed and have two heads; row and column indices are compared; the output has its heads inside.
     for wanted in
         ["attribute 902 = 1 2 8 2", "attribute 0 = 501", "attribute 0 = 303", "attribute 903 = 64 8 32 1"]
     {
@@ -255,9 +254,9 @@ fn attention_with_a_known_mask_is_one_call_that_takes_shared_keys_and_gives_any_
 }
 
 #[test]
-fn numbers_on_a_result_of_one_channel_lie_on_the_device() {
+fn scalars_on_a_single_channel_result_are_device_constants() {
     let inputs = |channels| [input(&[2, 64, 64, 32]), input(&[channels, 32, 1, 1])];
-    // Of many channels, cuDNN is given the numbers of the product and the sum on the host.
+    // With many channels, scalars of the chain are on the host.
     for (channels, on_host) in [(1, 0), (48, 2)] {
         let text = programs::convolution_with_numbers("f32", channels, &["multiply", "add", "maximum"]);
         let compiled = compiled_with(&text, Vendor::Cuda, true);
@@ -270,7 +269,7 @@ fn numbers_on_a_result_of_one_channel_lie_on_the_device() {
 }
 
 #[test]
-fn what_is_known_before_a_run_is_computed_before_it() {
+fn constant_tasks_run_once() {
     let text = "func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
     %i = stablehlo.iota dim = 0 : tensor<64x64xf32>
     %z = stablehlo.constant dense<0.0> : tensor<f32>
@@ -289,7 +288,7 @@ fn message<T, E: ToString>(result: std::result::Result<T, E>) -> String {
 }
 
 #[test]
-fn devices_that_cannot_be_used_say_why() {
+fn unusable_devices_report_the_reason() {
     fake::trouble(Trouble { version: Some(11_080), ..Trouble::default() });
     let old = message(fake::gpu(Vendor::Cuda));
     assert_eq!(old, "the cuda driver supports version 11.8, and 12.0 is needed; update the driver");
@@ -301,7 +300,7 @@ fn devices_that_cannot_be_used_say_why() {
 }
 
 #[test]
-fn a_device_that_is_lost_in_a_run_is_an_error() {
+fn a_lost_device_is_an_error() {
     let compiled = compiled(CHAIN, Vendor::Cuda);
     fake::trouble(Trouble { launch: 700, ..Trouble::default() });
     let lost = message(compiled.run(&[input(&[64]), input(&[64])], &RunOptions::default()));
@@ -309,14 +308,14 @@ fn a_device_that_is_lost_in_a_run_is_an_error() {
     fake::trouble(Trouble { launch: 1, ..Trouble::default() });
     let failed = message(compiled.run(&[input(&[64]), input(&[64])], &RunOptions::default()));
     assert_eq!(failed, "cuda: launch failed with code 1: as told");
-    // Most errors of a kernel are told to whoever waits for it.
+    // Most kernel errors are reported by synchronisation.
     fake::trouble(Trouble { wait: 719, ..Trouble::default() });
     let lost = message(compiled.run(&[input(&[64]), input(&[64])], &RunOptions::default()));
     assert_eq!(lost, "cuda: the device is lost (stream_synchronise: as told); start the program again");
 }
 
 #[test]
-fn a_kernel_that_does_not_compile_is_kept_with_its_log() {
+fn a_failing_kernel_is_kept_with_its_log() {
     let gpu = fake::gpu(Vendor::Cuda).unwrap();
     fake::trouble(Trouble { compile: 6, ..Trouble::default() });
     let source = "what only this test compiles";
@@ -331,7 +330,7 @@ fn a_kernel_that_does_not_compile_is_kept_with_its_log() {
 }
 
 #[test]
-fn products_of_one_value_with_several_weights_are_one() {
+fn gemms_of_one_value_with_several_weights_are_merged() {
     let text = "func.func @main(%x: tensor<90000x2xf32>) -> (tensor<90000x2xf32>, tensor<90000x2xf32>) {
     %v = stablehlo.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>
     %w = stablehlo.constant dense<[[5.0, 6.0], [0.0, 1.0]]> : tensor<2x2xf32>
@@ -346,7 +345,7 @@ fn products_of_one_value_with_several_weights_are_one() {
     return %4, %5 : tensor<90000x2xf32>, tensor<90000x2xf32>\n}";
     let compiled = compiled(text, Vendor::Cuda);
     let names = steps(&compiled, &[input(&[90000, 2])]);
-    // The sums are so cheap that both loops that copy a part of them compute their own.
+    // The additions are so cheap that both copies recompute them.
     assert_eq!(
         names,
         ["library dot 90000x4x2 f32", "elements of 1 over 90000x2", "elements of 1 over 90000x2"]
@@ -354,7 +353,7 @@ fn products_of_one_value_with_several_weights_are_one() {
 }
 
 #[test]
-fn products_of_bytes_are_the_librarys_with_sums_along_neighbours() {
+fn byte_gemms_use_the_blas_with_contiguous_k() {
     let of = |vendor: Vendor, left: &str, right: &str, out: &str| {
         let text = format!(
             "func.func @main(%x: tensor<16x32x{left}>, %y: tensor<48x32x{right}>) -> tensor<16x48x{out}> {{
@@ -374,7 +373,7 @@ fn products_of_bytes_are_the_librarys_with_sums_along_neighbours() {
         let scale = if out == "i32" { 10 } else { 0 };
         for wanted in [
             format!("describe a product: sums {sums}, scale {scale}"),
-            "product attribute 3 = 1".to_owned(),
+            "matmul attribute 3 = 1".to_owned(),
             format!("matrix of {}: 32 x 48, 32 apart", types.0),
             format!("matrix of {}: 32 x 16, 32 apart", types.1),
         ] {
@@ -387,7 +386,7 @@ fn products_of_bytes_are_the_librarys_with_sums_along_neighbours() {
 }
 
 #[test]
-fn a_product_that_sums_nothing_is_zeros_by_a_kernel() {
+fn an_empty_contraction_is_a_kernel_of_zeros() {
     let text = "func.func @main(%x: tensor<4x0xf32>, %y: tensor<0x5xf32>) -> tensor<4x5xf32> {
     %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<4x0xf32>, tensor<0x5xf32>) -> tensor<4x5xf32>
     return %0 : tensor<4x5xf32>\n}";

@@ -1,8 +1,8 @@
-//! Programs of several processes, on libraries that only pretend to have GPUs: exchanges are computed, kernels are not.
+//! Programs of several processes on fake GPUs: collectives are computed, kernels are not.
 
 use std::sync::Arc;
 
-use warpforge_codegen::Products as Rounding;
+use warpforge_codegen::ComputePrecision;
 use warpforge_diag::Source;
 use warpforge_runtime::{
     Backend, Device, Executable, Precision, Program, Reference, RunOptions, Target, Tier, Weights,
@@ -11,12 +11,12 @@ use warpforge_snakeburger::text;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 
 use super::steps;
-use crate::compile::Failure;
-use crate::executable::Compiled;
+use crate::compile::CompileError;
+use crate::executable::GpuExecutable;
 use crate::fake::collectives::{UNLUCKY, told};
 use crate::fake::{self, Fakes};
 use crate::library::{Missing, Vendor};
-use crate::processes::{self, Wanted};
+use crate::processes::{self, CompileOptions};
 
 /// A program that runs `@p` in each process of a grid.
 fn parallel(
@@ -56,17 +56,17 @@ fn program(text: &str) -> Program {
     Program::new(Arc::new(module), "main", Weights::default()).unwrap()
 }
 
-fn compiled(text: &str, devices: &Fakes) -> Compiled {
-    let (program, tier, rounding) = (program(text), Tier::Production, Rounding::Model);
-    match processes::compile(devices, 0, Wanted { program: &program, tier, rounding }) {
+fn compiled(text: &str, devices: &Fakes) -> GpuExecutable {
+    let (program, tier, precision) = (program(text), Tier::Production, ComputePrecision::Model);
+    match processes::compile(devices, 0, CompileOptions { program: &program, tier, precision }) {
         Ok(compiled) => compiled,
-        Err(Failure::Unsupported(reason)) => panic!("{reason}"),
-        Err(Failure::Gpu(error)) => panic!("{error}"),
-        Err(Failure::Refused(_)) => panic!("refused"),
+        Err(CompileError::Unsupported(reason)) => panic!("{reason}"),
+        Err(CompileError::Gpu(error)) => panic!("{error}"),
+        Err(CompileError::Refused(_)) => panic!("refused"),
     }
 }
 
-/// Numbers that differ from each other.
+/// Distinct values.
 fn inputs(program: &Program) -> Vec<Tensor> {
     let mut next = 0;
     let mut tensor = |ty: &warpforge_ir::TensorType| {
@@ -103,7 +103,7 @@ fn reference(program: &Program, inputs: &[Tensor]) -> Vec<Tensor> {
     Reference.compile(program, &target).unwrap().run(inputs, &RunOptions::default()).unwrap().outputs
 }
 
-/// Runs a program on as many GPUs as it has processes; what they asked of each communicator.
+/// Runs a program on one GPU per process; returns the calls of each communicator.
 fn agrees(text: &str, vendor: Vendor, count: u32) -> Vec<Vec<String>> {
     told();
     let compiled = compiled(text, &Fakes::new(vendor, count));
@@ -120,7 +120,7 @@ fn agrees(text: &str, vendor: Vendor, count: u32) -> Vec<Vec<String>> {
 
 const VENDORS: [Vendor; 2] = [Vendor::Cuda, Vendor::Hip];
 
-/// A reduction with this computation.
+/// An all-reduce with this computation.
 fn all_reduce(kind: &str, ty: &str, element: &str, attributes: &str) -> String {
     format!(
         "func.func @p(%a: {ty}) -> {ty} {{
@@ -136,9 +136,9 @@ fn all_reduce(kind: &str, ty: &str, element: &str, attributes: &str) -> String {
 const CHANNEL: &str = "channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>";
 
 #[test]
-fn reductions_among_two_are_what_the_reference_computes() {
+fn all_reduce_matches_the_reference() {
     let both = "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>";
-    // The libraries' numbers: types 1 (bytes), 2 (i32), 7 (f32); sums 0, products 1, the most 2, the least 3.
+    // Codes: types 1 (byte), 2 (i32), 7 (f32); sum 0, product 1, max 2, min 3.
     for (kind, element, call) in [
         ("add", "f32", "all_reduce 4 of 7 by 0"),
         ("multiply", "i32", "all_reduce 4 of 2 by 1"),
@@ -157,7 +157,7 @@ fn reductions_among_two_are_what_the_reference_computes() {
 }
 
 #[test]
-fn communicators_are_made_once_for_each_group() {
+fn communicators_are_created_once_per_group() {
     let ty = "tensor<4xi32>";
     let pairs = all_reduce("add", ty, "i32", "replica_groups = dense<[[0, 2], [3, 1]]> : tensor<2x2xi64>");
     fake::calls();
@@ -175,10 +175,10 @@ fn communicators_are_made_once_for_each_group() {
 }
 
 #[test]
-fn groups_are_read_as_the_reference_reads_them() {
+fn replica_groups_match_the_reference() {
     let ty = "tensor<2xi32>";
     for (groups, flattened) in [
-        // Replicas of each partition; replicas with all partitions; processes counted through.
+        // Replicas of each partition; replicas with all partitions; flattened ids.
         (String::from("replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>"), vec![2, 2]),
         (format!("replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, {CHANNEL}"), vec![4]),
         (format!("replica_groups = dense<[[0], [1]]> : tensor<2x1xi64>, {CHANNEL}"), vec![2, 2]),
@@ -198,7 +198,7 @@ fn groups_are_read_as_the_reference_reads_them() {
 }
 
 #[test]
-fn what_is_gathered_scattered_and_sent_around_arrives() {
+fn gather_scatter_all_to_all_and_permute_match_the_reference() {
     let ty = "tensor<2x3xi32>";
     let groups = "replica_groups = dense<[[1, 0]]> : tensor<1x2xi64>";
     let function = format!(
@@ -236,7 +236,7 @@ fn what_is_gathered_scattered_and_sent_around_arrives() {
 }
 
 #[test]
-fn processes_know_who_they_are_and_sources_go_in_a_circle() {
+fn replica_ids_and_cyclic_permutes() {
     let ty = "tensor<3xf32>";
     let function = format!(
         "func.func @p(%a: {ty}) -> (tensor<ui32>, tensor<ui32>, {ty}) {{
@@ -251,9 +251,9 @@ fn processes_know_who_they_are_and_sources_go_in_a_circle() {
 }
 
 #[test]
-fn what_the_libraries_lack_is_gathered_and_folded_by_a_kernel() {
+fn unsupported_reductions_gather_and_reduce_in_a_kernel() {
     let both = "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>";
-    // Bits, and comparisons of floats: the libraries lose NaN.
+    // Bitwise operations, and float comparisons, in which the libraries drop NaN.
     for (kind, element) in
         [("and", "i32"), ("or", "i32"), ("maximum", "f32"), ("minimum", "bf16"), ("add", "i16")]
     {
@@ -264,13 +264,13 @@ fn what_the_libraries_lack_is_gathered_and_folded_by_a_kernel() {
         assert_eq!(compiled.fallbacks(), []);
         compiled.run(&inputs(compiled.program()), &RunOptions::default()).unwrap();
         assert!(told()[0][0].starts_with("0: all_gather"));
-        // An exchange and a kernel for each process.
+        // A collective and a kernel per process.
         assert_eq!(compiled.counters().unwrap().kernel_launches, 4);
     }
 }
 
 #[test]
-fn too_few_gpus_are_said_and_the_reference_runs_the_program() {
+fn too_few_gpus_fall_back_to_the_reference() {
     let ty = "tensor<4xi32>";
     let function = all_reduce("add", ty, "i32", "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>");
     let text = parallel(&function, (2, 1), &[ty], &[ty]);
@@ -282,9 +282,12 @@ fn too_few_gpus_are_said_and_the_reference_runs_the_program() {
 }
 
 #[test]
-fn a_missing_library_is_said_and_not_needed_by_a_process_on_its_own() {
-    let missing =
-        Missing { what: "NCCL", names: vec!["libnccl.so.2".to_owned()], places: vec!["nowhere".to_owned()] };
+fn a_single_process_needs_no_collective_library() {
+    let missing = Missing {
+        what: "NCCL",
+        names: vec!["libnccl.so.2".to_owned()],
+        searched: vec!["nowhere".to_owned()],
+    };
     let without =
         |count| Fakes { collectives: Err(missing.clone().into()), ..Fakes::new(Vendor::Cuda, count) };
     let ty = "tensor<4xi32>";
@@ -307,12 +310,13 @@ fn a_missing_library_is_said_and_not_needed_by_a_process_on_its_own() {
 }
 
 #[test]
-fn a_process_that_fails_ends_the_others() {
+fn a_failing_process_aborts_the_others() {
     let ty = format!("tensor<{UNLUCKY}xi32>");
     let function = all_reduce("add", &ty, "i32", "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>");
     let compiled = compiled(&parallel(&function, (2, 1), &[&ty], &[&ty]), &Fakes::new(Vendor::Cuda, 2));
     let inputs = inputs(compiled.program());
-    let failed = |compiled: &Compiled| compiled.run(&inputs, &RunOptions::default()).unwrap_err().to_string();
+    let failed =
+        |compiled: &GpuExecutable| compiled.run(&inputs, &RunOptions::default()).unwrap_err().to_string();
     let first = failed(&compiled);
     assert!(
         first.contains("replica 1, partition 0: cuda: end a group of calls failed with code 1"),
@@ -323,7 +327,7 @@ fn a_process_that_fails_ends_the_others() {
 }
 
 #[test]
-fn what_only_the_reference_can_run_is_run_there_by_all() {
+fn unsupported_operations_move_all_processes_to_the_reference() {
     let ty = "tensor<2xi32>";
     let groups = "replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>";
     let odd = all_reduce("subtract", ty, "i32", groups);
@@ -340,7 +344,7 @@ fn what_only_the_reference_can_run_is_run_there_by_all() {
     return %r : {ty}\n}}"
     );
     for (function, reason) in [
-        (odd, "all_reduce: its computation is no single fold"),
+        (odd, "all_reduce: its computation is not a single reduction"),
         (inside, "stablehlo.if has a collective inside"),
     ] {
         let compiled = compiled(&parallel(&function, (2, 1), &[ty], &[ty]), &Fakes::new(Vendor::Cuda, 2));

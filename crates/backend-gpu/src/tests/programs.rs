@@ -1,6 +1,6 @@
-//! Programs that the unit tests give to fakes and `tests/device` to a GPU.
+//! Programs for unit tests with fakes and for `tests/device`.
 
-/// Operations that canonical forms leave out, a loop that the host runs, a call, and a value that nobody uses.
+/// Operations that canonicalisation removes, a host loop, a call, and an unused value.
 pub(crate) const AS_WRITTEN: &str = "func.func private @twice(%x: tensor<4xi32>) -> tensor<4xi32> {
     %0 = stablehlo.add %x, %x : tensor<4xi32>
     return %0 : tensor<4xi32>\n}
@@ -26,8 +26,7 @@ func.func @main(%x: tensor<4xi32>, %n: tensor<i32>) -> (tensor<2x2xi32>, tensor<
     %7 = stablehlo.reshape %5 : (tensor<4xi32>) -> tensor<2x2xi32>
     return %7, %6 : tensor<2x2xi32>, tensor<i32>\n}";
 
-/// Lines that bend `%x` for GELU by the hyperbolic tangent: it is half of `%x`, in `%halved`, times `%gate`, which is one more
-/// than `%tanh`.
+/// Emits the tanh approximation of GELU of `%x`: `%halved` times `%gate`, which is 1 + `%tanh`.
 fn bent(ty: &str) -> String {
     format!(
         "%cubic = stablehlo.constant dense<0.044715> : {ty}
@@ -45,7 +44,7 @@ fn bent(ty: &str) -> String {
     )
 }
 
-/// A dense layer of so many rows, columns and sums, with bias and GELU, which is computed in f32.
+/// A dense layer of size m, n, k with bias and GELU, computed in f32.
 pub(crate) fn gelu(element: &str, [m, n, k]: [usize; 3]) -> String {
     let (a, w) = (format!("tensor<{m}x{k}x{element}>"), format!("tensor<{n}x{k}x{element}>"));
     let (b, y, wide) = (
@@ -67,7 +66,7 @@ pub(crate) fn gelu(element: &str, [m, n, k]: [usize; 3]) -> String {
     )
 }
 
-/// The gradient of a dense layer's input, times the slope of GELU where it was taken.
+/// The input gradient of a dense layer, times the derivative of GELU.
 pub(crate) fn gelu_gradient(element: &str, [m, n, k]: [usize; 3]) -> String {
     let (g, w) = (format!("tensor<{m}x{k}x{element}>"), format!("tensor<{k}x{n}x{element}>"));
     let (y, wide) = (format!("tensor<{m}x{n}x{element}>"), format!("tensor<{m}x{n}xf32>"));
@@ -94,8 +93,7 @@ pub(crate) fn gelu_gradient(element: &str, [m, n, k]: [usize; 3]) -> String {
     )
 }
 
-/// The gradient of ReLU as models have it, from `%y` after it and `%dy`: as PyTorch writes it, the other way round, and with zero
-/// on the left.
+/// Forms of the ReLU gradient of `%y` and `%dy`: PyTorch's, with swapped branches, with zero on the left.
 pub(crate) const GATES: [&str; 3] = [
     "%c = stablehlo.compare LE, %y, %zero : (TYPE, TYPE) -> TRUTH
     %d = stablehlo.select %c, %zero, %dy : TRUTH, TYPE",
@@ -105,19 +103,18 @@ pub(crate) const GATES: [&str; 3] = [
     %d = stablehlo.select %c, %dy, %zero : TRUTH, TYPE",
 ];
 
-/// What is far from ordinary in a gradient of ReLU.
+/// Special values in a ReLU gradient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extreme {
-    /// Nothing.
+    /// None.
     No,
-    /// `%y` is NaN in places.
+    /// `%y` has NaNs.
     Nan,
-    /// `%dy` is infinite or NaN.
+    /// `%dy` has infinities or NaNs.
     Infinite,
 }
 
-/// The gradient of a dense layer's input of so many rows, columns and sums, behind the gradient of the ReLU that gave it, and that
-/// ReLU's result.
+/// The input gradient of a dense layer of size m, n, k, masked by the gradient of the preceding ReLU.
 pub(crate) fn relu_gradient(element: &str, [m, n, k]: [usize; 3], gate: &str, extreme: Extreme) -> String {
     let of = |rows: usize, columns: usize| format!("tensor<{rows}x{columns}x{element}>");
     let (g, w, y) = (of(m, k), of(k, n), of(m, n));
@@ -137,8 +134,7 @@ pub(crate) fn relu_gradient(element: &str, [m, n, k]: [usize; 3], gate: &str, ex
     )
 }
 
-/// A training step of a dense layer of so many rows, columns and sums, with bias and ReLU, and of one after it: the result, and the
-/// gradients of the first layer before its ReLU, by its weights and by its bias.
+/// A training step of two dense layers with bias and ReLU: the result, and the gradients of the first layer.
 pub(crate) fn relu_training(element: &str, [m, n, k, after]: [usize; 4], gate: &str) -> String {
     let of = |rows: usize, columns: usize| format!("tensor<{rows}x{columns}x{element}>");
     let (x, w, v, y, r) = (of(m, k), of(k, n), of(n, after), of(m, n), of(m, after));
@@ -164,7 +160,7 @@ pub(crate) fn relu_training(element: &str, [m, n, k, after]: [usize; 4], gate: &
     )
 }
 
-/// A convolution to so many channels and operations on every result, each with the same number, or zero for `maximum`.
+/// A convolution with pointwise scalar operations on its result.
 pub(crate) fn convolution_with_numbers(element: &str, channels: usize, ops: &[&str]) -> String {
     let (x, w) = (format!("tensor<2x64x64x32x{element}>"), format!("tensor<{channels}x32x1x1x{element}>"));
     let y = format!("tensor<2x64x64x{channels}x{element}>");

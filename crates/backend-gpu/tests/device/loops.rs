@@ -24,7 +24,7 @@ pub(crate) fn cases() -> Vec<Case> {
             1e-5,
         ),
         Case::new(
-            "turned",
+            "transposed",
             "func.func @main(%a: tensor<3x70x45xf32>, %b: tensor<3x45x70xf32>) -> tensor<3x45x70xf32> {
     %0 = stablehlo.transpose %a, dims = [0, 2, 1] : (tensor<3x70x45xf32>) -> tensor<3x45x70xf32>
     %1 = stablehlo.add %0, %b : tensor<3x45x70xf32>

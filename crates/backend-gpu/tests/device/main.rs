@@ -3,17 +3,17 @@
 //!
 //! `compute-sanitizer` runs this program: [docs/gpu.md](../../../../docs/gpu.md).
 
-mod backward;
+mod attention_gradient;
 mod case;
 mod collectives;
+mod dnn;
 mod epilogues;
 mod errors;
+mod gemm;
 mod loops;
-mod networks;
-mod products;
 #[path = "../../src/tests/programs.rs"]
 mod programs;
-mod single;
+mod unfused;
 
 use std::sync::Arc;
 
@@ -32,11 +32,11 @@ fn main() {
     }
     let all = [
         loops::cases(),
-        products::cases(),
+        gemm::cases(),
         epilogues::cases(),
-        networks::cases(),
-        backward::cases(),
-        single::cases(),
+        dnn::cases(),
+        attention_gradient::cases(),
+        unfused::cases(),
         collectives::cases(),
     ];
     let cases = all.concat();

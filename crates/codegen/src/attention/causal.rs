@@ -1,4 +1,4 @@
-//! Recognises masks by which a query sees only keys up to some place.
+//! Recognises causal masks: a query attends to the keys up to an offset from its own index.
 
 use warpforge_fusion::cluster::{Body, BodyOp};
 use warpforge_ir::OpKind;
@@ -12,9 +12,9 @@ struct Line {
     constant: isize,
 }
 
-/// How far beyond its own number a row sees columns, where a step is minus infinity for all others. `rows` is how many
-/// dimensions of the body are those of rows; the last one numbers the rows of a product.
-pub(super) fn sees(body: &Body, rows: usize, step: usize) -> Option<isize> {
+/// The offset between a row and the last column that it attends to, where a step is minus infinity for all later
+/// columns. `rows` is the number of row dimensions of the body; the last of them indexes the rows of the GEMM.
+pub(super) fn causal_offset(body: &Body, rows: usize, step: usize) -> Option<isize> {
     if rows == 0 || body.dims.len() != rows + 1 {
         return None;
     }
@@ -45,7 +45,7 @@ pub(super) fn sees(body: &Body, rows: usize, step: usize) -> Option<isize> {
     }
 }
 
-/// A step as a line; steps are few and each is seen once a path.
+/// A step as an affine function of row and column. Bodies are small, so shared steps are visited again.
 fn line(body: &Body, rows: usize, step: usize) -> Option<Line> {
     let of = &body.steps[step];
     match (&of.op, of.inputs.as_slice()) {

@@ -1,24 +1,24 @@
-//! Attention in one kernel: scores of a tile of keys at a time, on tensor cores, the softmax corrected as tiles come.
+//! FlashAttention in one kernel: scores of one tile of keys at a time on tensor cores, with an online softmax.
 
 use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::{Attention, Cluster};
 use warpforge_tensor::ElementType;
 
-use super::causal::sees;
+use super::causal::causal_offset;
 use super::narrow;
 use super::softmax::{Softmax, softmax};
-use crate::draft::{Draft, Launch};
-use crate::index::{int, sum};
+use crate::builder::{KernelBuilder, Launch};
+use crate::gemm::geometry::Geometry;
+use crate::gemm::tile::{Loaded, PADDING, Tile};
+use crate::gemm::{EpilogueLoop, Store, store_pair};
+use crate::index::{index_type, sum};
 use crate::kernel::{Emitted, Unsupported};
 use crate::options::Options;
-use crate::product::geometry::Geometry;
-use crate::product::tile::{APART, Loaded, Tile};
-use crate::product::{Cells, Store, store_pair};
 
-/// Widest heads.
-const WIDEST: usize = 256;
+/// Largest head size.
+const MAX_HEAD: usize = 256;
 
-/// What the kernel is made of.
+/// An attention kernel.
 pub(super) struct Flash<'a> {
     graph: &'a Graph,
     cluster: &'a Cluster,
@@ -27,20 +27,20 @@ pub(super) struct Flash<'a> {
     softmax: Softmax,
     scores: Geometry,
     values: Geometry,
-    /// The type that tensor cores take.
+    /// The element type of the tensor-core operands.
     ty: &'static str,
     shape: Shape,
 }
 
-/// How the work is cut.
+/// The tiling.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     warps: usize,
-    /// Pieces of sixteen rows that a warp has.
+    /// Fragments of sixteen rows per warp.
     pieces: usize,
-    /// Keys of a tile.
+    /// Keys per tile.
     keys: usize,
-    /// Widths of queries and keys, and of values, in whole pieces of sixteen.
+    /// Head sizes of queries and keys, and of values, rounded up to multiples of sixteen.
     head: usize,
     width: usize,
 }
@@ -61,12 +61,12 @@ impl Shape {
     }
 
     fn shared(&self) -> usize {
-        let keys = 2 * self.keys * (self.head + APART + self.width + APART);
-        2 * (keys + self.rows() * (self.head + APART))
+        let keys = 2 * self.keys * (self.head + PADDING + self.width + PADDING);
+        2 * (keys + self.rows() * (self.head + PADDING))
     }
 }
 
-/// The plan of a kernel, where attention is a softmax between products that tensor cores take.
+/// Plans the kernel, where attention is a softmax between GEMMs that tensor cores support.
 pub(super) fn plan<'a>(
     graph: &'a Graph,
     cluster: &'a Cluster,
@@ -77,9 +77,9 @@ pub(super) fn plan<'a>(
     let scores = Geometry::new(graph, &attention.scores)?;
     let values = Geometry::new(graph, &attention.values)?;
     let elements = [scores.lhs.element, scores.rhs.element, values.rhs.element];
-    let Some(ty) = narrow(&elements, options.products) else { return Ok(None) };
-    let fits = scores.k <= WIDEST
-        && values.n <= WIDEST
+    let Some(ty) = narrow(&elements, options.compute_precision) else { return Ok(None) };
+    let fits = scores.k <= MAX_HEAD
+        && values.n <= MAX_HEAD
         && scores.k > 0
         && values.k == scores.n
         && values.m == scores.m
@@ -94,45 +94,50 @@ impl Flash<'_> {
         let (rows, ty) = (self.shape.rows(), self.ty);
         let (m, n) = (self.scores.m, self.scores.n);
         let (threads, tiles, steps) = (warps * 32, m.div_ceil(rows), n.div_ceil(keys));
-        let mut draft = Draft::new(self.graph, self.options);
+        let mut builder = KernelBuilder::new(self.graph, self.options);
         let store = Store::new(&self.attention.values, self.cluster.output, self.values.n);
-        let cells = Cells::new(&self.attention.weights.body, self.attention.weights.rows);
-        let far = self.scores.reach.max(self.values.reach).max(store.reach(&draft)).max(cells.reach());
-        let index = int(far);
+        let body_loop = EpilogueLoop::new(&self.attention.weights.body, self.attention.weights.rows);
+        let far = self
+            .scores
+            .max_index
+            .max(self.values.max_index)
+            .max(store.max_index(&builder))
+            .max(body_loop.max_index());
+        let index = index_type(far);
         let pointers = [
-            draft.read(self.scores.lhs.value)?,
-            draft.read(self.scores.rhs.value)?,
-            draft.read(self.values.rhs.value)?,
+            builder.read(self.scores.lhs.value)?,
+            builder.read(self.scores.rhs.value)?,
+            builder.read(self.values.rhs.value)?,
         ];
-        draft.salt().begin(&mut draft.text);
-        let text = &mut draft.text;
+        builder.salt().begin(&mut builder.text);
+        let text = &mut builder.text;
         text.line("WF_DYNAMIC_SHARED(room);");
         text.line(format!("{ty}* const queries = ({ty}*)room;"));
-        text.line(format!("{ty}* const keys = queries + {};", rows * (head + APART)));
-        text.line(format!("{ty}* const values = keys + {};", 2 * keys * (head + APART)));
+        text.line(format!("{ty}* const keys = queries + {};", rows * (head + PADDING)));
+        text.line(format!("{ty}* const values = keys + {};", 2 * keys * (head + PADDING)));
         text.line("const int warp = WF_THREAD / 32, lane = WF_THREAD % 32;");
         let weights = &self.attention.weights;
-        let ahead = sees(&weights.body, weights.rows, self.softmax.scores)
+        let causal = causal_offset(&weights.body, weights.rows, self.softmax.scores)
             .filter(|_| weights.body.dims.get(weights.rows - 1) == Some(&m));
-        match ahead {
-            // The last rows see most: they begin first.
+        match causal {
+            // The last rows attend to the most keys: they are scheduled first.
             Some(_) => text.line(format!("const int first = ({} - WF_BLOCK % {tiles}) * {rows};", tiles - 1)),
             None => text.line(format!("const int first = WF_BLOCK % {tiles} * {rows};")),
         }
-        match ahead {
-            Some(ahead) => {
-                text.line(format!("const int seen = (first + {} + ({ahead})) / {keys} + 1;", rows - 1));
+        match causal {
+            Some(causal) => {
+                text.line(format!("const int seen = (first + {} + ({causal})) / {keys} + 1;", rows - 1));
                 text.line(format!("const int steps = seen < 1 ? 1 : seen < {steps} ? seen : {steps};"));
             }
             None => text.line(format!("const int steps = {steps};")),
         }
         text.line(format!("const {index} batch = WF_BLOCK / {tiles};"));
-        let places =
+        let operands =
             [(&self.scores, 0, "pq", "x"), (&self.scores, 1, "pk", "y"), (&self.values, 1, "pv", "z")];
-        for (geometry, side, name, prefix) in places {
+        for (geometry, side, name, prefix) in operands {
             geometry.batch.split(text, "batch", prefix, index);
             let offset = if side == 0 { geometry.lhs.offset } else { geometry.rhs.offset };
-            let place = sum(&[offset.to_string(), geometry.batch.place(side, prefix)]);
+            let place = sum(&[offset.to_string(), geometry.batch.linear_index(side, prefix)]);
             text.line(format!("const {index} {name} = {place};"));
         }
         let (q, k, v) = (&self.scores.lhs, &self.scores.rhs, &self.values.rhs);
@@ -162,7 +167,7 @@ impl Flash<'_> {
                 size: self.values.n,
             },
         ];
-        let load = |draft: &mut Draft<'_>, which: usize, from: &str, stage: &str| {
+        let load = |builder: &mut KernelBuilder<'_>, which: usize, from: &str, stage: &str| {
             let (name, place, padded, count, limit) = match which {
                 0 => ("queries", "pq", head, rows, m),
                 1 => ("keys", "pk", head, keys, n),
@@ -171,7 +176,7 @@ impl Flash<'_> {
             let to = if which == 0 {
                 name.to_owned()
             } else {
-                format!("({name} + ({stage}) * {})", keys * (padded + APART))
+                format!("({name} + ({stage}) * {})", keys * (padded + PADDING))
             };
             let tile = Loaded {
                 pointer: &pointers[which],
@@ -185,12 +190,12 @@ impl Flash<'_> {
                 threads,
                 ty,
             };
-            tiles_of[which].emit(draft, &tile);
+            tiles_of[which].emit(builder, &tile);
         };
-        load(&mut draft, 0, "first", "0");
-        load(&mut draft, 1, "0", "0");
-        load(&mut draft, 2, "0", "0");
-        let text = &mut draft.text;
+        load(&mut builder, 0, "first", "0");
+        load(&mut builder, 1, "0", "0");
+        load(&mut builder, 2, "0", "0");
+        let text = &mut builder.text;
         text.line("wf_copies_end();");
         text.line(format!("float o[{pieces}][{}][4] = {{}};", width / 8));
         text.line(format!("float top[{pieces}][2], total[{pieces}][2] = {{}};"));
@@ -204,7 +209,7 @@ impl Flash<'_> {
         text.unrolled("d", head / 16);
         text.line(format!(
             "wf_load_matrices<false>(q[p][d], queries + ((warp * {pieces} + p) * 16 + lane % 16) * {} + d * 16 + lane / 16 * 8);",
-            head + APART
+            head + PADDING
         ));
         text.close();
         text.close();
@@ -214,37 +219,37 @@ impl Flash<'_> {
         text.line("wf_sync();");
         text.close();
         text.open("if (j + 1 < steps)");
-        load(&mut draft, 1, &format!("(j + 1) * {keys}"), "(j + 1) % 2");
-        load(&mut draft, 2, &format!("(j + 1) * {keys}"), "(j + 1) % 2");
-        draft.text.line("wf_copies_end();");
-        draft.text.close();
-        self.products(&mut draft);
-        self.steps(&mut draft, &cells, index)?;
-        self.online(&mut draft);
-        self.weighted(&mut draft);
-        draft.text.close();
-        self.finish(&mut draft, &store, index)?;
-        draft.salt().end(&mut draft.text);
+        load(&mut builder, 1, &format!("(j + 1) * {keys}"), "(j + 1) % 2");
+        load(&mut builder, 2, &format!("(j + 1) * {keys}"), "(j + 1) % 2");
+        builder.text.line("wf_copies_end();");
+        builder.text.close();
+        self.scores(&mut builder);
+        self.steps(&mut builder, &body_loop, index)?;
+        self.online(&mut builder);
+        self.weighted(&mut builder);
+        builder.text.close();
+        self.finish(&mut builder, &store, index)?;
+        builder.salt().end(&mut builder.text);
         let mut launch = Launch::new(self.scores.batches() * tiles, threads);
         launch.shared = self.shape.shared();
         let title =
             format!("attention {}x{m}x{n}, {} to {}", self.scores.batches(), self.scores.k, self.values.n);
-        let kernel = draft.finish("attention", title, &launch, self.cluster.cost(self.graph))?;
+        let kernel = builder.finish("attention", title, &launch, self.cluster.cost(self.graph))?;
         Ok(Emitted { kernels: vec![kernel], scratch: Vec::new() })
     }
 
     /// The scores of a tile of keys.
-    fn products(&self, draft: &mut Draft<'_>) {
+    fn scores(&self, builder: &mut KernelBuilder<'_>) {
         let Shape { pieces, keys, head, .. } = self.shape;
-        let (text, ty) = (&mut draft.text, self.ty);
+        let (text, ty) = (&mut builder.text, self.ty);
         text.line(format!("float s[{pieces}][{}][4] = {{}};", keys / 8));
-        text.line(format!("const {ty}* const tile = keys + j % 2 * {};", keys * (head + APART)));
+        text.line(format!("const {ty}* const tile = keys + j % 2 * {};", keys * (head + PADDING)));
         text.unrolled("d", head / 16);
         text.unrolled("c", keys / 16);
         text.line("unsigned b[4];");
         text.line(format!(
             "wf_load_matrices<false>(b, tile + (c * 16 + lane / 16 * 8 + lane % 8) * {} + d * 16 + lane / 8 % 2 * 8);",
-            head + APART
+            head + PADDING
         ));
         text.unrolled("p", pieces);
         text.line(format!("wf_mma(s[p][2 * c], q[p][d], b[0], b[1], ({ty}*)0);"));
@@ -254,8 +259,13 @@ impl Flash<'_> {
         text.close();
     }
 
-    /// What is done to each score before the softmax, and minus infinity where there is no key.
-    fn steps(&self, draft: &mut Draft<'_>, cells: &Cells<'_>, index: &str) -> Result<(), Unsupported> {
+    /// The elementwise steps before the softmax; minus infinity for keys out of range.
+    fn steps(
+        &self,
+        builder: &mut KernelBuilder<'_>,
+        body_loop: &EpilogueLoop<'_>,
+        index: &str,
+    ) -> Result<(), Unsupported> {
         let Shape { pieces, keys, .. } = self.shape;
         let (m, n) = (self.scores.m, self.scores.n);
         let plain = self.softmax.needed.len() == 1;
@@ -263,37 +273,38 @@ impl Flash<'_> {
         if plain && whole && self.graph.node(self.attention.scores.node).element == ElementType::F32 {
             return Ok(());
         }
-        draft.text.unrolled("p", pieces);
-        draft.text.unrolled("h", 2);
-        draft.text.line(format!("const int own = first + (warp * {pieces} + p) * 16 + lane / 4 + h * 8;"));
+        builder.text.unrolled("p", pieces);
+        builder.text.unrolled("h", 2);
+        builder.text.line(format!("const int own = first + (warp * {pieces} + p) * 16 + lane / 4 + h * 8;"));
         let row = if m.is_multiple_of(self.shape.rows()) {
             "own".to_owned()
         } else {
             format!("(own < {m} ? own : {})", m - 1)
         };
-        draft.text.line(format!("const {index} row = batch * {m} + {row};"));
-        cells.row(draft, "row", index);
-        draft.text.unrolled("c", keys / 8);
-        draft.text.unrolled("e", 2);
-        draft.text.line(format!("const int key = j * {keys} + c * 8 + lane % 4 * 2 + e;"));
+        builder.text.line(format!("const {index} row = batch * {m} + {row};"));
+        body_loop.row(builder, "row", index);
+        builder.text.unrolled("c", keys / 8);
+        builder.text.unrolled("e", 2);
+        builder.text.line(format!("const int key = j * {keys} + c * 8 + lane % 4 * 2 + e;"));
         let column = if whole { "key".to_owned() } else { format!("(key < {n} ? key : {})", n - 1) };
-        draft.text.line(format!("const int column = {column};"));
+        builder.text.line(format!("const int column = {column};"));
         let weights = &self.attention.weights;
         let element = self.graph.node(self.attention.scores.node).element;
         let tile = [(weights.tile, crate::types::rounded(element, "s[p][c][h * 2 + e]".to_owned())?)];
-        let value = cells.steps(draft, "column", index, &tile, &self.softmax.needed, self.softmax.scores)?;
+        let value =
+            body_loop.steps(builder, "column", index, &tile, &self.softmax.needed, self.softmax.scores)?;
         let value = if whole { value } else { format!("key < {n} ? {value} : wf_float(0xff800000u)") };
-        draft.text.line(format!("s[p][c][h * 2 + e] = {value};"));
+        builder.text.line(format!("s[p][c][h * 2 + e] = {value};"));
         for _ in 0..4 {
-            draft.text.close();
+            builder.text.close();
         }
         Ok(())
     }
 
-    /// The softmax so far, corrected for what this tile brings.
-    fn online(&self, draft: &mut Draft<'_>) {
+    /// The online softmax update for this tile.
+    fn online(&self, builder: &mut KernelBuilder<'_>) {
         let Shape { pieces, keys, width, .. } = self.shape;
-        let text = &mut draft.text;
+        let text = &mut builder.text;
         text.unrolled("p", pieces);
         text.unrolled("h", 2);
         text.line("float now = top[p][h];");
@@ -322,11 +333,11 @@ impl Flash<'_> {
         text.close();
     }
 
-    /// The values of a tile of keys, by their weights.
-    fn weighted(&self, draft: &mut Draft<'_>) {
+    /// Accumulates the values of a tile of keys, weighted.
+    fn weighted(&self, builder: &mut KernelBuilder<'_>) {
         let Shape { pieces, keys, width, .. } = self.shape;
-        let (text, ty) = (&mut draft.text, self.ty);
-        text.line(format!("const {ty}* const shown = values + j % 2 * {};", keys * (width + APART)));
+        let (text, ty) = (&mut builder.text, self.ty);
+        text.line(format!("const {ty}* const shown = values + j % 2 * {};", keys * (width + PADDING)));
         text.unrolled("k", keys / 16);
         text.line(format!("unsigned a[{pieces}][4];"));
         text.unrolled("p", pieces);
@@ -340,7 +351,7 @@ impl Flash<'_> {
         text.line("unsigned b[4];");
         text.line(format!(
             "wf_load_matrices<true>(b, shown + (k * 16 + lane % 16) * {} + c * 16 + lane / 16 * 8);",
-            width + APART
+            width + PADDING
         ));
         text.unrolled("p", pieces);
         text.line(format!("wf_mma(o[p][2 * c], a[p], b[0], b[1], ({ty}*)0);"));
@@ -350,26 +361,31 @@ impl Flash<'_> {
         text.close();
     }
 
-    /// The sums are brought together, and the rows stored.
-    fn finish(&self, draft: &mut Draft<'_>, store: &Store<'_>, index: &str) -> Result<(), Unsupported> {
+    /// Reduces the sums over the warp and stores the rows.
+    fn finish(
+        &self,
+        builder: &mut KernelBuilder<'_>,
+        store: &Store<'_>,
+        index: &str,
+    ) -> Result<(), Unsupported> {
         let Shape { pieces, width, .. } = self.shape;
         let m = self.scores.m;
-        draft.text.unrolled("p", pieces);
-        draft.text.unrolled("h", 2);
-        draft.text.line("float all = total[p][h];");
-        draft.text.line("all += wf_shuffle(all, 1);");
-        draft.text.line("all += wf_shuffle(all, 2);");
+        builder.text.unrolled("p", pieces);
+        builder.text.unrolled("h", 2);
+        builder.text.line("float all = total[p][h];");
+        builder.text.line("all += wf_shuffle(all, 1);");
+        builder.text.line("all += wf_shuffle(all, 2);");
         let share = if self.softmax.safe { "all == 0.0f ? 0.0f : 1.0f / all" } else { "1.0f / all" };
-        draft.text.line(format!("const float share = {share};"));
-        draft.text.line(format!("const int own = first + (warp * {pieces} + p) * 16 + lane / 4 + h * 8;"));
-        draft.text.open(format!("if (own < {m})"));
-        draft.text.line(format!("const {index} row = batch * {m} + own;"));
-        store.row(draft, "row", index);
-        draft.text.unrolled("c", width / 8);
-        draft.text.line("const int pair = c * 8 + lane % 4 * 2;");
-        store_pair(draft, store, self.values.n, "o[p][c][h * 2 + e] * share", index)?;
+        builder.text.line(format!("const float share = {share};"));
+        builder.text.line(format!("const int own = first + (warp * {pieces} + p) * 16 + lane / 4 + h * 8;"));
+        builder.text.open(format!("if (own < {m})"));
+        builder.text.line(format!("const {index} row = batch * {m} + own;"));
+        store.row(builder, "row", index);
+        builder.text.unrolled("c", width / 8);
+        builder.text.line("const int pair = c * 8 + lane % 4 * 2;");
+        store_pair(builder, store, self.values.n, "o[p][c][h * 2 + e] * share", index)?;
         for _ in 0..4 {
-            draft.text.close();
+            builder.text.close();
         }
         Ok(())
     }

@@ -1,23 +1,23 @@
-//! Attention: two products with a softmax over whole rows between them; and its gradients.
+//! Attention, two GEMMs with a softmax over rows between them, and its gradients.
 
-mod backward;
 mod causal;
 mod flash;
-mod slope;
+mod gradient;
 mod softmax;
+mod softmax_gradient;
 
 use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::{Attention, AttentionGradient, Cluster};
 use warpforge_tensor::{ElementType, FloatType};
 
 use crate::kernel::{Emitted, Unsupported};
-use crate::options::{Dialect, Effort, Options, Products};
+use crate::options::{ComputePrecision, Dialect, Effort, Options};
 
-/// The kernel of attention, one that never has the scores in memory.
+/// The kernel of attention. Scores are never written to memory.
 ///
 /// # Errors
 ///
-/// When it cannot be: two products and a loop, each on its own, then give the same.
+/// When no fused kernel supports it. The two GEMMs and the loop can then be emitted separately.
 pub(crate) fn emit(
     graph: &Graph,
     cluster: &Cluster,
@@ -36,35 +36,33 @@ pub(crate) fn emit(
     Err(Unsupported::new("attention in one piece"))
 }
 
-/// The kernels of attention's gradients; none has a matrix of the scores' size in memory.
+/// The kernels of the attention gradients. No matrix of the size of the scores is written to memory.
 ///
 /// # Errors
 ///
-/// When there are none: products and loops, each on its own, then give the same.
-pub(crate) fn emit_backward(
+/// When no fused kernel supports it. The GEMMs and loops can then be emitted separately.
+pub(crate) fn emit_gradient(
     graph: &Graph,
     cluster: &Cluster,
-    backward: &AttentionGradient,
+    attention: &AttentionGradient,
     options: &Options,
 ) -> Result<Emitted, Unsupported> {
     if options.dialect == Dialect::Cuda
         && options.effort == Effort::Fast
-        && let Some(plan) = backward::plan(graph, cluster, backward, options)?
+        && let Some(plan) = gradient::plan(graph, cluster, attention, options)?
     {
         return plan.emit();
     }
     Err(Unsupported::new("gradients of attention in one piece"))
 }
 
-/// The type that tensor cores take operands of these types in, when it is one for all.
-fn narrow(elements: &[ElementType], products: Products) -> Option<&'static str> {
-    let taken = |element: &ElementType| match (element, products) {
-        (ElementType::Float(FloatType::Bf16), _) | (ElementType::Float(FloatType::F32), Products::Bf16) => {
-            Some("wf_bf16")
-        }
-        (ElementType::Float(FloatType::F16), _) | (ElementType::Float(FloatType::F32), Products::F16) => {
-            Some("wf_f16")
-        }
+/// The common tensor-core element type of operands of these types.
+fn narrow(elements: &[ElementType], compute_precision: ComputePrecision) -> Option<&'static str> {
+    let taken = |element: &ElementType| match (element, compute_precision) {
+        (ElementType::Float(FloatType::Bf16), _)
+        | (ElementType::Float(FloatType::F32), ComputePrecision::Bf16) => Some("wf_bf16"),
+        (ElementType::Float(FloatType::F16), _)
+        | (ElementType::Float(FloatType::F32), ComputePrecision::F16) => Some("wf_f16"),
         _ => None,
     };
     let first = taken(elements.first()?)?;

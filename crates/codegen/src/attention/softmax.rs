@@ -8,21 +8,21 @@ use warpforge_ir::attr::ComparisonDirection;
 /// A softmax over rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Softmax {
-    /// The step whose rows it is taken of.
+    /// The step whose softmax is taken.
     pub(super) scores: usize,
-    /// The steps that this one needs.
+    /// The steps that it depends on.
     pub(super) needed: Vec<usize>,
-    /// Whether rows of minus infinity alone give zeros.
+    /// Whether rows of minus infinity give zeros.
     pub(super) safe: bool,
 }
 
-/// The softmax that a body is, when it is one of something that no reduction is needed for.
+/// Matches a body that is a softmax of a value that depends on no reduction.
 pub(super) fn softmax(body: &Body) -> Option<Softmax> {
     let elementwise =
         |at: usize, kind: OpKind| matches!(body.steps[at].op, BodyOp::Elementwise(known) if known == kind);
     let input = |at: usize, number: usize| body.steps[at].inputs.get(number).copied();
     let reduces =
-        |at: usize, fold: ReduceKind| matches!(body.steps[at].op, BodyOp::Reduce(known) if known == fold);
+        |at: usize, kind: ReduceKind| matches!(body.steps[at].op, BodyOp::Reduce(known) if known == kind);
     let number = |at: usize| match &body.steps[at].op {
         BodyOp::Constant(tensor) => Some(tensor.get(0).to_f64()),
         _ => None,

@@ -1,43 +1,42 @@
-//! How a loop reaches its loads: several neighbours at once, one for all, or one by one.
+//! How a loop accesses its loads: as vectors, broadcast, or element by element.
 
 use warpforge_fusion::View;
 use warpforge_fusion::cluster::{Body, BodyOp};
 use warpforge_tensor::ElementType;
 
-use crate::draft::Draft;
-use crate::index::{Space, sum};
+use crate::builder::KernelBuilder;
+use crate::index::{IndexSpace, sum};
 use crate::kernel::Unsupported;
-use crate::steps::{Around, loaded};
-use crate::types::{computed, stored};
+use crate::steps::{StepContext, load_expr};
+use crate::types::{compute_type, storage_type};
 
-/// Bytes that a thread loads at once.
+/// Bytes per vector load.
 const VECTOR_BYTES: usize = 16;
 
-/// A way to the elements of a load.
+/// Access to the elements of a load.
 #[derive(Debug, Clone)]
 pub(super) enum Access {
-    /// Read at once into a variable of this name.
+    /// A vector load into a variable of this name.
     Vector(String),
-    /// The same for all neighbours, in a variable of this name.
-    Once(String),
-    /// Element by element: the pointer, where it begins, the distance between neighbours.
-    Each(String, String, isize),
+    /// One element for the whole chunk, in a variable of this name.
+    Broadcast(String),
+    /// Element by element: pointer, base index and stride.
+    Strided(String, String, isize),
 }
 
-/// The chunk of neighbours along the last dimension that a thread computes.
+/// The contiguous elements along the last dimension that a thread computes at a time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chunk<'s> {
     /// The space of the last dimension.
-    pub(super) space: &'s Space,
+    pub(super) space: &'s IndexSpace,
     /// The names of its indices.
     pub(super) prefix: &'static str,
-    /// How many neighbours.
+    /// Elements per chunk.
     pub(super) width: usize,
 }
 
-/// How many neighbours a thread takes at once, where the views given allow it: each is that of a load or of the output,
-/// with the size of its elements.
-pub(super) fn width(space: &Space, seen: &[(usize, &View, usize)], output: Option<usize>) -> usize {
+/// The vector width of a chunk. `seen` are the views of loads and output, with their index and element size.
+pub(super) fn width(space: &IndexSpace, seen: &[(usize, &View, usize)], output: Option<usize>) -> usize {
     let Some(&last) = space.dims.last() else { return 1 };
     let fits = |at: usize, view: &View, outer: &dyn Fn(&View) -> bool, width: usize| {
         space.vectors(at, width) && view.offset % width as isize == 0 && outer(view)
@@ -63,7 +62,7 @@ pub(super) fn width(space: &Space, seen: &[(usize, &View, usize)], output: Optio
     1
 }
 
-/// Whether a load is read in chunks.
+/// Whether a load is vectorised.
 pub(super) fn in_vectors(chunk: Chunk<'_>, at: usize, view: &View) -> bool {
     let width = chunk.width as isize;
     chunk.width > 1
@@ -72,49 +71,53 @@ pub(super) fn in_vectors(chunk: Chunk<'_>, at: usize, view: &View) -> bool {
         && view.strides.iter().all(|&stride| stride == 1 || stride % width == 0)
 }
 
-/// Writes the loads of a chunk and says how their elements are reached. `base` is where each load begins.
+/// Emits the load of a chunk and returns its access. `base` is the base index.
 pub(super) fn read(
-    draft: &mut Draft<'_>,
+    builder: &mut KernelBuilder<'_>,
     body: &Body,
     load: usize,
     chunk: Chunk<'_>,
     base: &str,
 ) -> Result<Access, Unsupported> {
     let operand = &body.loads[load];
-    let element = draft.graph.node(operand.value).element;
-    let pointer = draft.read(operand.value)?;
-    let place = sum(&[base.to_owned(), chunk.space.place(load, chunk.prefix)]);
+    let element = builder.graph.node(operand.value).element;
+    let pointer = builder.read(operand.value)?;
+    let place = sum(&[base.to_owned(), chunk.space.linear_index(load, chunk.prefix)]);
     let inner = chunk.space.inner(load).unwrap_or(0);
     if chunk.width == 1 || inner == 0 {
         let name = format!("l{load}");
-        draft.text.line(format!("const {} {name} = {};", computed(element)?, loaded(&pointer, &place)));
-        return Ok(Access::Once(name));
+        builder.text.line(format!(
+            "const {} {name} = {};",
+            compute_type(element)?,
+            load_expr(&pointer, &place)
+        ));
+        return Ok(Access::Broadcast(name));
     }
     if in_vectors(chunk, load, &operand.view) {
         let name = format!("q{load}");
-        let vector = format!("wf_vec<{}, {}>", stored(element)?, chunk.width);
-        draft.text.line(format!("const {vector} {name} = *(const {vector}*)({pointer} + {place});"));
+        let vector = format!("wf_vec<{}, {}>", storage_type(element)?, chunk.width);
+        builder.text.line(format!("const {vector} {name} = *(const {vector}*)({pointer} + {place});"));
         return Ok(Access::Vector(name));
     }
-    Ok(Access::Each(pointer, place, inner))
+    Ok(Access::Strided(pointer, place, inner))
 }
 
-/// What surrounds the steps of a chunk; `v` numbers its neighbours.
-pub(super) struct InChunk<'a> {
+/// Step context of a chunk; `v` is the element.
+pub(super) struct ChunkContext<'a> {
     pub(super) chunk: Chunk<'a>,
     pub(super) accesses: &'a [Option<Access>],
-    /// Where the indices of the body begin, by the order of the body's iotas.
+    /// Base indices of the body's iotas, in order.
     pub(super) iotas: &'a [(View, String)],
     pub(super) names: &'a dyn Fn(usize) -> String,
 }
 
-impl Around for InChunk<'_> {
+impl StepContext for ChunkContext<'_> {
     fn load(&self, at: usize) -> String {
         match &self.accesses[at] {
             Some(Access::Vector(name)) => format!("wf_get({name}.x[v])"),
-            Some(Access::Once(name)) => name.clone(),
-            Some(Access::Each(pointer, place, stride)) => {
-                loaded(pointer, &sum(&[place.clone(), format!("v * {stride}")]))
+            Some(Access::Broadcast(name)) => name.clone(),
+            Some(Access::Strided(pointer, place, stride)) => {
+                load_expr(pointer, &sum(&[place.clone(), format!("v * {stride}")]))
             }
             None => format!("l{at}"),
         }
@@ -127,7 +130,7 @@ impl Around for InChunk<'_> {
         let number = self.chunk.space.strides.len() - self.iotas.len() + at;
         let inner = self.chunk.space.inner(number).unwrap_or(0);
         let step = if self.chunk.width == 1 || inner == 0 { "0".to_owned() } else { format!("v * {inner}") };
-        sum(&[self.iotas[at].1.clone(), self.chunk.space.place(number, self.chunk.prefix), step])
+        sum(&[self.iotas[at].1.clone(), self.chunk.space.linear_index(number, self.chunk.prefix), step])
     }
 
     fn step(&self, at: usize) -> String {
@@ -135,7 +138,7 @@ impl Around for InChunk<'_> {
     }
 }
 
-/// The iotas of a body, with where they begin.
+/// The iotas of a body with their base indices.
 pub(super) fn iotas(body: &Body, base: &dyn Fn(usize, &View) -> String) -> Vec<(View, String)> {
     let views = body.steps.iter().filter_map(|step| match &step.op {
         BodyOp::Iota(view) => Some(view.clone()),
@@ -145,7 +148,7 @@ pub(super) fn iotas(body: &Body, base: &dyn Fn(usize, &View) -> String) -> Vec<(
     views.enumerate().map(|(at, view)| (view.clone(), base(first + at, &view))).collect()
 }
 
-/// A pointer to elements of a value that are written at once.
+/// A vector store.
 pub(super) fn vector_store(
     pointer: &str,
     element: ElementType,
@@ -153,5 +156,5 @@ pub(super) fn vector_store(
     place: &str,
     value: &str,
 ) -> Result<String, Unsupported> {
-    Ok(format!("*(wf_vec<{}, {width}>*)({pointer} + {place}) = {value};", stored(element)?))
+    Ok(format!("*(wf_vec<{}, {width}>*)({pointer} + {place}) = {value};", storage_type(element)?))
 }

@@ -1,11 +1,11 @@
-//! Loops: chains of elementwise operations, reductions with what surrounds them, copies.
+//! Loops: elementwise chains, reductions with their prologues and epilogues, copies.
 
 mod access;
-mod elements;
+mod elementwise;
+mod mapping;
 mod rows;
-mod shape;
 mod stages;
-mod turned;
+mod transposed;
 
 use warpforge_fusion::Graph;
 use warpforge_fusion::View;
@@ -26,18 +26,18 @@ pub(crate) fn emit(
     }
     if options.effort == Effort::Fast
         && !body.has_reductions()
-        && let Some(turned) = turned::plan(body)
+        && let Some(transposed) = transposed::plan(body)
     {
-        return turned.emit(graph, cluster, body, options);
+        return transposed.emit(graph, cluster, body, options);
     }
     if body.has_reductions() {
         rows::emit(graph, cluster, body, options)
     } else {
-        elements::emit(graph, cluster, body, options)
+        elementwise::emit(graph, cluster, body, options)
     }
 }
 
-/// All views of a body: of its loads, of its output, of its indices.
+/// All views of a body: loads, output, iotas.
 pub(crate) fn views(body: &Body) -> Vec<&View> {
     let iotas = body.steps.iter().filter_map(|step| match &step.op {
         BodyOp::Iota(view) => Some(view),
@@ -46,7 +46,7 @@ pub(crate) fn views(body: &Body) -> Vec<&View> {
     body.loads.iter().map(|load| &load.view).chain([&body.output]).chain(iotas).collect()
 }
 
-/// What a loop is called.
+/// The title of a loop.
 fn title(body: &Body) -> String {
     let steps = body.steps.iter().filter(|step| !matches!(step.op, BodyOp::Load(_) | BodyOp::Constant(_)));
     let dims: Vec<String> = body.dims.iter().map(ToString::to_string).collect();

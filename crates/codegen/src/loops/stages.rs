@@ -1,21 +1,21 @@
-//! Which steps of a loop with reductions are computed when, and which once for a row.
+//! Schedules the steps of a loop with reductions into stages.
 
 use warpforge_fusion::cluster::{Body, BodyOp};
 use warpforge_ir::OpKind;
 use warpforge_tensor::ElementType;
 
 use crate::options::Effort;
-use crate::types::{computed, stored};
+use crate::types::{compute_type, storage_type};
 
-/// What is known about the steps of a body.
+/// The schedule of a body's steps.
 pub(super) struct Stages {
-    /// The stage that a step is first computed in: how many reductions, one after the other, it waits for, or more.
+    /// The first stage that computes a step: at least the number of reductions that it depends on in sequence.
     pub(super) level: Vec<usize>,
-    /// Whether a step has one value for a whole row.
+    /// Whether a step has one value per row.
     pub(super) uniform: Vec<bool>,
-    /// Stages: the largest level and one.
+    /// The number of stages.
     pub(super) count: usize,
-    /// Without effort, divisions are divisions.
+    /// Naive kernels use plain divisions.
     effort: Effort,
 }
 
@@ -40,13 +40,13 @@ impl Stages {
         }
         let count = level.iter().max().map_or(1, |most| most + 1);
         let mut stages = Self { level, uniform, count, effort };
-        stages.put_off(body);
+        stages.sink_row_invariants(body);
         stages
     }
 
-    /// What is the same in all rows (a norm's weights) is computed where it is used first: it comes from near caches, and
-    /// until then it would take registers from rows that are on their way.
-    fn put_off(&mut self, body: &Body) {
+    /// Steps that are equal in all rows (the weights of a norm) are computed at their first use: they are cached, and
+    /// earlier they would occupy registers.
+    fn sink_row_invariants(&mut self, body: &Body) {
         let same_in_rows = |strides: &[isize]| {
             body.dims.iter().enumerate().all(|(at, &dim)| body.reduced[at] || dim == 1 || strides[at] == 0)
         };
@@ -74,7 +74,7 @@ impl Stages {
         }
     }
 
-    /// The stage whose pass takes the inputs of a step.
+    /// The stage that reads the inputs of a step.
     fn stage(&self, body: &Body, at: usize) -> usize {
         match body.steps[at].op {
             BodyOp::Reduce(_) => self.level[at] - 1,
@@ -82,14 +82,13 @@ impl Stages {
         }
     }
 
-    /// What divisions of elements by a step with one value for a row need of it, computed once.
+    /// Emits the precomputed divisor of a row-uniform step that elements are divided by.
     pub(super) fn divisor(&self, body: &Body, at: usize) -> Option<String> {
         let divides = |by: usize| self.divided(body, by).is_some_and(|(_, divisor)| divisor == at);
         (0..body.steps.len()).any(divides).then(|| format!("const wf_divisor d{at}(s{at});"))
     }
 
-    /// The dividend and divisor of a step that divides each element by one value for the row; constants are left to the
-    /// compiler.
+    /// Dividend and divisor of a division by a row-uniform value. Constants are left to the compiler.
     fn divided(&self, body: &Body, at: usize) -> Option<(usize, usize)> {
         let step = &body.steps[at];
         let [a, by] = step.inputs[..] else { return None };
@@ -100,12 +99,13 @@ impl Stages {
         (known && one && !self.uniform[a]).then_some((a, by))
     }
 
-    /// The quotient of an element and a value for the row; one that is only kept in fewer bits is computed with fewer steps.
+    /// The quotient of an element and a row-uniform value. Results that are only stored in a narrow type use a
+    /// shorter sequence.
     pub(super) fn quotient(&self, body: &Body, at: usize) -> Option<String> {
         let (a, by) = self.divided(body, at)?;
         let narrow = |at: usize| {
             let element = body.steps[at].element;
-            is_float(element) && stored(element).is_ok_and(|ty| ty != "float")
+            is_float(element) && storage_type(element).is_ok_and(|ty| ty != "float")
         };
         let mut users =
             (0..body.steps.len()).filter(|&user| body.steps[user].inputs.contains(&at)).peekable();
@@ -123,7 +123,7 @@ impl Stages {
         (0..body.steps.len()).filter(is).collect()
     }
 
-    /// The steps, one value for each element, whose values later stages use too.
+    /// Per-element steps whose values later stages use.
     pub(super) fn crossing(&self, body: &Body) -> Vec<usize> {
         let mut crosses = vec![false; body.steps.len()];
         for (at, step) in body.steps.iter().enumerate() {
@@ -138,8 +138,7 @@ impl Stages {
         (0..body.steps.len()).filter(|&at| crosses[at]).collect()
     }
 
-    /// The steps, one value for each element, that a stage computes or takes from earlier ones, in order; `kept` are
-    /// not computed again after their own stage.
+    /// Per-element steps that a stage computes or reuses, in order; `kept` are not recomputed after their own stage.
     pub(super) fn needed(&self, body: &Body, stage: usize, kept: &[usize]) -> Vec<usize> {
         let mut wanted = vec![false; body.steps.len()];
         let last = body.steps.len() - 1;
@@ -160,7 +159,7 @@ impl Stages {
     }
 }
 
-/// Whether numbers of a type are computed with as `float`.
+/// Whether a type is computed as `float`.
 fn is_float(element: ElementType) -> bool {
-    computed(element).is_ok_and(|ty| ty == "float")
+    compute_type(element).is_ok_and(|ty| ty == "float")
 }

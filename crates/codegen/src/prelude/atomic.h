@@ -1,5 +1,5 @@
 
-// Exchanges that succeed only where nothing changed meanwhile, for elements of any size.
+// Compare-and-swap for elements of any size.
 template <class T>
 WF_DEVICE bool wf_same(T a, T b) {
   const unsigned char *x = (const unsigned char*)&a, *y = (const unsigned char*)&b;
@@ -18,7 +18,7 @@ template <int BYTES>
 struct wf_exchanger {
   template <class T>
   static WF_DEVICE T exchange_if(T* spot, T expected, T wanted) {
-    // Narrow elements are exchanged with the whole word that they lie in; only a change of their own bits counts.
+    // Narrow elements are swapped with the word that contains them.
     const unsigned long long address = (unsigned long long)spot;
     unsigned* const word = (unsigned*)(address & ~3ull);
     const int place = (int)((address & 3ull) / sizeof(T));

@@ -1,4 +1,4 @@
-// Types of elements that are stored narrower than they are computed with.
+// Element types that are stored narrower than they are computed.
 struct wf_f16 {
   unsigned short bits;
 };
@@ -60,9 +60,8 @@ WF_FLOAT(double, long long, 0x7fffffffffffffffll)
 WF_DEVICE float wf_logistic(float a) { return wf_reciprocal(1.0f + wf_exp(-a)); }
 WF_DEVICE double wf_logistic(double a) { return 1.0 / (1.0 + wf_exp(-a)); }
 
-// A number that many are divided by, scaled to lie between a half and one so that no step overflows or loses bits before
-// the quotient itself does. A quotient is exact where it is a number, and correct to the last place but for one in many;
-// near the smallest numbers it is off by a few of them.
+// A divisor that many elements share, scaled to [0.5, 1) so that no step overflows or loses bits before the quotient
+// does. Quotients are correctly rounded but for rare errors in the last place; subnormal ones are off by a few units.
 struct wf_divisor {
   float scale, by, inverse;
   WF_DEVICE explicit wf_divisor(float value) {
@@ -72,12 +71,12 @@ struct wf_divisor {
     inverse = wf_reciprocal(by);
   }
 };
-// Within two units in the last place.
+// Within two ULPs.
 WF_DEVICE float wf_div_near(float a, const wf_divisor& divisor) { return a * divisor.scale * divisor.inverse; }
 WF_DEVICE float wf_div(float a, const wf_divisor& divisor) {
   const float scaled = a * divisor.scale, near = scaled * divisor.inverse;
   const float rest = wf_fma(-divisor.by, near, scaled);
-  // Neither zero nor infinite nor NaN; where it is, the first quotient stands, with its sign.
+  // For zero, infinite or NaN the first quotient is returned.
   return wf_bits(rest) * 2u - 1u < 0xfeffffffu ? wf_fma(rest, divisor.inverse, near) : near;
 }
 #ifndef WF_HAS_MAX_NAN
@@ -130,7 +129,7 @@ WF_INTEGER(unsigned int, unsigned int, 32, false)
 WF_INTEGER(long long, unsigned long long, 64, true)
 WF_INTEGER(unsigned long long, unsigned long long, 64, false)
 
-// Truth values: a sum is an or, a product an and.
+// Booleans: addition is or, multiplication is and.
 WF_DEVICE bool wf_add(bool a, bool b) { return a || b; }
 WF_DEVICE bool wf_sub(bool a, bool b) { return a != b; }
 WF_DEVICE bool wf_mul(bool a, bool b) { return a && b; }
@@ -144,7 +143,7 @@ WF_DEVICE bool wf_or(bool a, bool b) { return a || b; }
 WF_DEVICE bool wf_xor(bool a, bool b) { return a != b; }
 WF_DEVICE bool wf_not(bool a) { return !a; }
 
-// Conversions: floating point is cut towards zero and saturates, NaN is 0, integers wrap around.
+// Conversions: floats truncate and saturate, NaN is 0, integers wrap around.
 template <class T>
 struct wf_bounds;
 #define WF_BOUNDS(T, LEAST, MOST)                      \
@@ -191,13 +190,13 @@ WF_CUTS(long long)
 WF_CUTS(unsigned long long)
 template <class T, class F>
 WF_DEVICE T wf_convert(F value) { return wf_converter<T, F>::convert(value); }
-// An index brought into 0..=most.
+// An index clamped to 0..=most.
 template <class T>
 WF_DEVICE long long wf_clamp(T value, long long most) {
   const long long wide = (long long)value;
   return value > (T)0 ? (wide < 0 || wide > most ? most : wide) : 0;
 }
-// A number with the ten bits of mantissa that tensor cores take.
+// A float rounded to the ten mantissa bits of tf32.
 WF_DEVICE float wf_tf32(float value) {
   return value - value != 0 ? value : wf_float((wf_bits(value) + 0x1000u) & 0xffffe000u);
 }

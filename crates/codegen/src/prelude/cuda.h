@@ -49,7 +49,7 @@ WF_DEVICE float wf_round_bfloat(float value) {
   return wf_float(bits);
 }
 WF_DEVICE float wf_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-// Within two units in the last place; 0 where the result would be subnormal.
+// Within two ULPs; 0 where the result would be subnormal.
 WF_DEVICE float wf_reciprocal(float value) { return __fdividef(1.0f, value); }
 #define WF_HAS_MAX_NAN
 WF_DEVICE float wf_max(float a, float b) {

@@ -41,7 +41,7 @@ WF_DEVICE unsigned short wf_float_to_bfloat(float value) {
 }
 WF_DEVICE float wf_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 WF_DEVICE float wf_reciprocal(float value) { return 1.0f / value; }
-// Copies into shared memory wait here.
+// Copies into shared memory are synchronous.
 WF_DEVICE void wf_copy16(void* to, const void* from, bool exists) {
   typedef unsigned wf_four __attribute__((ext_vector_type(4)));
   *(wf_four*)to = exists ? *(const wf_four*)from : wf_four(0u);

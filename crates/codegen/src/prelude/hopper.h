@@ -1,11 +1,10 @@
 
-// From sm_90a on: tiles that the copy engine brings, counted by barriers in shared memory, and products of 64 by 256 that
-// four warps compute together from shared memory. A line of a tile has 128 bytes; its parts of 16 are exchanged by the
-// number of the line.
-struct alignas(64) wf_map {
+// sm_90a: TMA copies counted by mbarriers, and wgmma of 64 by 256 from shared memory. Tile lines have 128 bytes with
+// a 128-byte swizzle.
+struct alignas(64) wf_tensor_map {
   unsigned long long words[16];
 };
-#define WF_MAP(name) const __grid_constant__ wf_map name
+#define WF_TENSOR_MAP(name) const __grid_constant__ wf_tensor_map name
 typedef unsigned long long wf_matrix;
 WF_DEVICE unsigned char* wf_from_1024(unsigned char* room) { return room + (-wf_address(room) & 1023); }
 WF_DEVICE void wf_barrier_begin(unsigned long long* barrier, int count) {
@@ -22,7 +21,7 @@ WF_DEVICE void wf_barrier_wait(unsigned long long* barrier, int phase) {
   asm volatile("{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra done;\nbra again;\ndone:\n}"
                ::"r"(wf_address(barrier)), "r"(phase) : "memory");
 }
-WF_DEVICE void wf_map_copy(void* to, const wf_map& map, int x, int y, int z, unsigned long long* barrier) {
+WF_DEVICE void wf_tensor_map_copy(void* to, const wf_tensor_map& map, int x, int y, int z, unsigned long long* barrier) {
   asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];"
                ::"r"(wf_address(to)), "l"(&map), "r"(x), "r"(y), "r"(z), "r"(wf_address(barrier)) : "memory");
 }
@@ -30,17 +29,18 @@ template <int COUNT>
 WF_DEVICE void wf_fewer_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT)); }
 template <int COUNT>
 WF_DEVICE void wf_more_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT)); }
-// Lines of the other dimension lie `apart` from 64 to 64 where a matrix is turned; every eight lines have 1024 bytes.
+// `apart` is the distance between blocks of 64 in the other dimension for transposed operands; eight lines have 1024
+// bytes.
 WF_DEVICE wf_matrix wf_matrix_at(const unsigned char* at, int apart) {
   return (wf_matrix)((wf_address(at) & 0x3ffff) >> 4) | (wf_matrix)(apart >> 4) << 16 | 64ull << 32 | 1ull << 62;
 }
-WF_DEVICE void wf_products_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-WF_DEVICE void wf_products_end() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+WF_DEVICE void wf_wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+WF_DEVICE void wf_wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int LEFT>
-WF_DEVICE void wf_products_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory"); }
+WF_DEVICE void wf_wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory"); }
 #define WF_PRODUCT(type, name) \
   template <int TURNED_A, int TURNED_B> \
-  WF_DEVICE void wf_product(float (&s)[128], wf_matrix a, wf_matrix b, type*) { \
+  WF_DEVICE void wf_wgmma(float (&s)[128], wf_matrix a, wf_matrix b, type*) { \
     asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32." name "." name " {" \
                  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
                  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, " \

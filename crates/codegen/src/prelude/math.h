@@ -1,4 +1,4 @@
-// The functions that a dialect has a library for; its part says how WF_MATH and WF_MATH2 call it.
+// Library functions; the dialect defines how WF_MATH and WF_MATH2 call them.
 WF_MATH(ceil, ceil)
 WF_MATH(floor, floor)
 WF_MATH(round_afz, round)

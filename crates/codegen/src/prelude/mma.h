@@ -1,5 +1,5 @@
 
-// Tensor cores: products of 16x16 and 16x8 with sums in f32, loads of their operands, copies that do not wait.
+// Tensor cores: mma with f32 accumulation, fragment loads, asynchronous copies.
 WF_DEVICE unsigned wf_address(const void* pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
 template <bool TRANSPOSED>
 WF_DEVICE void wf_load_matrices(unsigned (&to)[4], const void* row) {
@@ -36,7 +36,7 @@ WF_DEVICE float wf_exp2(float value) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
   return result;
 }
-// Sixteen bytes into shared memory; zeros where they do not exist.
+// Copies sixteen bytes into shared memory; zeros out of bounds.
 WF_DEVICE void wf_copy16(void* to, const void* from, bool exists) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(wf_address(to)), "l"(from), "r"(exists ? 16 : 0));
 }

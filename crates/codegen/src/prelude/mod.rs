@@ -1,25 +1,25 @@
-//! What every kernel's text stands on: one common part and a small one for each dialect.
+//! The prelude of generated kernels: a common part and one per dialect.
 
 use std::sync::OnceLock;
 
 use crate::options::Dialect;
 
-/// What the common part needs from a dialect: qualifiers, indices, barriers, shuffles, conversions, functions.
+/// Dialect part: qualifiers, indices, barriers, shuffles, conversions, math functions.
 const CUDA: &str = include_str!("cuda.h");
 const HIP: &str = include_str!("hip.h");
-/// Tensor cores and copies that do not wait: CUDA alone has them.
+/// Tensor cores and asynchronous copies, CUDA only.
 const MMA: &str = concat!(include_str!("mma.h"), include_str!("hopper.h"));
-/// Functions, arithmetic as StableHLO defines it, conversions, reduces of groups of threads, instrumentation, merging.
+/// Math functions, arithmetic as StableHLO defines it, conversions, group reductions, instrumentation, merging.
 const COMMON: &str = concat!(
     include_str!("math.h"),
     include_str!("common.h"),
     include_str!("groups.h"),
     include_str!("salt.h"),
     include_str!("atomic.h"),
-    include_str!("order.h")
+    include_str!("merge.h")
 );
 
-/// The text before the kernels of a dialect.
+/// The prelude of a dialect.
 #[must_use]
 pub fn prelude(dialect: Dialect) -> &'static str {
     static TEXTS: OnceLock<[String; 2]> = OnceLock::new();
@@ -30,7 +30,7 @@ pub fn prelude(dialect: Dialect) -> &'static str {
     }
 }
 
-/// The common part alone; with a part of their own, tests run kernels on the host.
+/// The common part. Tests combine it with a host part to run kernels on the CPU.
 #[must_use]
 pub fn common() -> &'static str {
     COMMON

@@ -1,5 +1,5 @@
 
-// Instrumentation: what a block leaves behind.
+// Instrumentation.
 struct wf_statistics {
   unsigned long long count = 0, nan = 0, infinite = 0, bytes = 0;
   double least = wf_double(0x7ff0000000000000ull), largest = wf_double(0xfff0000000000000ull), sum = 0;
@@ -25,7 +25,7 @@ WF_DEVICE void wf_salt_timing(unsigned long long* salt, unsigned long long start
     salt[WF_BLOCK * 4ll + 2] = wf_processor();
   }
 }
-// The statistics of one warp after the other are folded through shared memory, so that no atomics are needed.
+// Warp statistics are combined through shared memory, without atomics.
 WF_DEVICE void wf_salt_trace(unsigned long long* salt, unsigned long long start, wf_statistics seen) {
   WF_SHARED unsigned long long counts[32][4];
   WF_SHARED double numbers[32][3];

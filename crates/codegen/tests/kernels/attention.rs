@@ -1,6 +1,6 @@
 //! Attention in one kernel and in three.
 
-use warpforge_codegen::{Dialect, Effort, Options, Products, Salt, emit};
+use warpforge_codegen::{ComputePrecision, Dialect, Effort, Options, Salt, emit};
 
 use crate::case::{Case, cuda, snapshot};
 use crate::host::check;
@@ -51,7 +51,7 @@ fn kernels(text: &str, options: &Options) -> usize {
 }
 
 #[test]
-fn narrow_attention_is_one_kernel() {
+fn attention_of_16_bit_types_is_one_kernel() {
     let text = attention("bf16", [1, 2, 70, 100, 64], true);
     assert_eq!(kernels(&text, &cuda()), 1);
     snapshot("attention", &text, &cuda());
@@ -70,7 +70,7 @@ fn narrow_attention_is_one_kernel() {
 }
 
 #[test]
-fn keys_that_no_query_of_a_tile_sees_are_left_out() {
+fn fully_masked_key_tiles_are_skipped() {
     let scores = "tensor<1x1x400x400xf32>";
     let mask = format!(
         "%i = stablehlo.iota dim = 2 : tensor<1x1x400x400xi32>
@@ -88,15 +88,15 @@ fn keys_that_no_query_of_a_tile_sees_are_left_out() {
 }
 
 #[test]
-fn f32_attention_is_one_kernel_where_its_products_may_be_narrow() {
+fn f32_attention_is_one_kernel_with_16_bit_compute_precision() {
     let text = attention("f32", [2, 1, 33, 50, 24], true);
-    let narrow = Options { products: Products::F16, ..cuda() };
+    let narrow = Options { compute_precision: ComputePrecision::F16, ..cuda() };
     assert_eq!(kernels(&text, &narrow), 1);
     check(&text, &narrow, 5e-3);
 }
 
 #[test]
-fn other_attention_is_refused() {
+fn unsupported_attention_is_refused() {
     let case = Case::new(&attention("f32", [1, 2, 12, 20, 8], true));
     let naive = Options { effort: Effort::Naive, ..cuda() };
     for options in [naive, cuda(), Options::new(Dialect::Hip, "gfx942")] {

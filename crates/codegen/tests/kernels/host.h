@@ -188,12 +188,12 @@ template <int LEFT>
 inline void wf_copies_wait() {}
 
 // The copy engine, barriers that count, and products of four warps.
-struct wf_map {
+struct wf_tensor_map {
   const unsigned char* base;
   long long dims[3], strides[2];
   int box[2];
 };
-#define WF_MAP(name) const wf_map name
+#define WF_TENSOR_MAP(name) const wf_tensor_map name
 struct wf_matrix {
   const unsigned char* at;
   int apart;
@@ -224,7 +224,7 @@ inline void wf_barrier_wait(unsigned long long* barrier, int phase) {
 }
 // The parts of a line of 128 bytes are exchanged by the number of the line.
 inline size_t wf_exchanged(size_t at) { return at ^ (at >> 7 & 7) << 4; }
-inline void wf_map_copy(void* to, const wf_map& map, int x, int y, int z, unsigned long long* barrier) {
+inline void wf_tensor_map_copy(void* to, const wf_tensor_map& map, int x, int y, int z, unsigned long long* barrier) {
   if ((size_t)to % 1024 || (size_t)map.base % 16) { fprintf(stderr, "a tile that is not aligned\n"); exit(9); }
   for (int line = 0; line < map.box[1]; ++line) {
     for (int at = 0; at < map.box[0]; ++at) {
@@ -242,11 +242,11 @@ inline void wf_fewer_registers() {}
 template <int COUNT>
 inline void wf_more_registers() {}
 inline wf_matrix wf_matrix_at(const unsigned char* at, int apart) { return {at, apart}; }
-inline void wf_products_begin() {}
-inline void wf_products_end() {}
+inline void wf_wgmma_fence() {}
+inline void wf_wgmma_commit() {}
 static int wf_four_arrived[wf_most / 128], wf_four_turn[wf_most / 128];
 template <int LEFT>
-inline void wf_products_wait() {
+inline void wf_wgmma_wait() {
   const int four = wf_current / 128, turn = wf_four_turn[four];
   if (++wf_four_arrived[four] == 128) { wf_four_arrived[four] = 0; ++wf_four_turn[four]; return; }
   while (wf_four_turn[four] == turn) wf_next();
@@ -257,7 +257,7 @@ inline unsigned short wf_element(wf_matrix matrix, int row, int k) {
   return *(const unsigned short*)wf_exchanged((size_t)matrix.at + at);
 }
 template <int TURNED_A, int TURNED_B, class T>
-inline void wf_product(float (&sums)[128], wf_matrix a, wf_matrix b, T*) {
+inline void wf_wgmma(float (&sums)[128], wf_matrix a, wf_matrix b, T*) {
   const int row = wf_current / 32 % 4 * 16 + wf_current % 32 / 4, column = wf_current % 4 * 2;
   for (int at = 0; at < 128; ++at) {
     for (int k = 0; k < 16; ++k) {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::Command;
 
-use warpforge_codegen::{Argument, Emitted, Kernel, Map, Options, prelude};
+use warpforge_codegen::{Argument, Emitted, Kernel, Options, TensorMap, prelude};
 use warpforge_fusion::NodeId;
 use warpforge_fusion::Op;
 use warpforge_tensor::{Shape, Tensor};
@@ -160,9 +160,9 @@ fn launch(text: &mut String, kernel: &Kernel, scratch: usize, number: usize) {
         .iter()
         .map(|argument| match argument {
             Argument::Value(id) | Argument::Output(id) => format!("wf_any{{v{}}}", id.0),
-            Argument::Map(Map { value, offset, dims: [x, y, z], strides: [line, batch], lines }) => {
+            Argument::TensorMap(TensorMap { value, offset, dims: [x, y, z], strides: [line, batch], lines }) => {
                 format!(
-                    "wf_map{{v{} + {offset}, {{{x}, {y}, {z}}}, {{{line}, {batch}}}, {{64, {lines}}}}}",
+                    "wf_tensor_map{{v{} + {offset}, {{{x}, {y}, {z}}}, {{{line}, {batch}}}, {{64, {lines}}}}}",
                     value.0
                 )
             }

@@ -54,13 +54,13 @@ fn sum(dims: &str, axes: &str, result: &str) -> String {
 }
 
 #[test]
-fn a_chain_reads_and_writes_vectors() {
+fn an_elementwise_chain_is_vectorised() {
     snapshot("chain", CHAIN, &cuda());
     check(CHAIN, &cuda(), 1e-6);
 }
 
 #[test]
-fn a_chain_may_be_naive_or_salted() {
+fn an_elementwise_chain_may_be_naive_or_instrumented() {
     let naive = Options { effort: Effort::Naive, ..cuda() };
     check(CHAIN, &naive, 1e-6);
     let trace = Options { salt: Salt::Trace, ..cuda() };
@@ -97,7 +97,7 @@ fn softmax_is_one_kernel() {
 }
 
 #[test]
-fn reductions_fold_any_dimensions() {
+fn reductions_over_any_dimensions() {
     snapshot("column_sum", &sum("200x64", "0", "64x"), &cuda());
     for (dims, axes, result) in [
         ("200x64", "0", "64x"),
@@ -134,7 +134,7 @@ fn bits(element: &str) -> String {
 }
 
 #[test]
-fn truth_is_packed_into_bits_of_neighbours() {
+fn booleans_are_packed_into_bits() {
     snapshot("bits", &bits("bf16"), &cuda());
     for element in ["f32", "bf16", "f16"] {
         // Roots of numbers below zero are NaN, which is not zero or less.
@@ -143,7 +143,8 @@ fn truth_is_packed_into_bits_of_neighbours() {
     }
 }
 
-const TURNED: &str = "func.func @main(%x: tensor<3x40x33xf32>, %b: tensor<33xf32>) -> tensor<3x33x40xf32> {
+const TRANSPOSED: &str =
+    "func.func @main(%x: tensor<3x40x33xf32>, %b: tensor<33xf32>) -> tensor<3x33x40xf32> {
     %t = stablehlo.transpose %x, dims = [0, 2, 1] : (tensor<3x40x33xf32>) -> tensor<3x33x40xf32>
     %w = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<33xf32>) -> tensor<3x33x40xf32>
     %s = stablehlo.iota dim = 2 : tensor<3x33x40xf32>
@@ -153,15 +154,15 @@ const TURNED: &str = "func.func @main(%x: tensor<3x40x33xf32>, %b: tensor<33xf32
 }";
 
 #[test]
-fn what_runs_along_another_dimension_is_turned() {
-    snapshot("turned", TURNED, &cuda());
-    check(TURNED, &cuda(), 1e-6);
-    check(TURNED, &Options { salt: Salt::Trace, ..cuda() }, 1e-6);
+fn transposed_loads_go_through_shared_memory() {
+    snapshot("transposed", TRANSPOSED, &cuda());
+    check(TRANSPOSED, &cuda(), 1e-6);
+    check(TRANSPOSED, &Options { salt: Salt::Trace, ..cuda() }, 1e-6);
 }
 
 #[test]
-fn a_result_that_runs_along_another_dimension_is_turned() {
-    let mut case = Case::new(TURNED);
+fn transposed_outputs_go_through_shared_memory() {
+    let mut case = Case::new(TRANSPOSED);
     // The same loop by the dimensions of what it reads.
     for cluster in &mut case.clusters.clusters {
         let Kind::Loop(body) = &mut cluster.kind else { continue };
@@ -179,7 +180,7 @@ fn a_result_that_runs_along_another_dimension_is_turned() {
         });
     }
     let kernels: Vec<_> = case.emitted(&cuda()).into_iter().flat_map(|emitted| emitted.kernels).collect();
-    assert!(kernels.iter().any(|kernel| kernel.title.ends_with("turned")), "{}", kernels[0].title);
+    assert!(kernels.iter().any(|kernel| kernel.title.ends_with("transposed")), "{}", kernels[0].title);
     let inputs = case.inputs();
     let expected = case.expected(&inputs);
     let Some(ran) = run(&case, &inputs, &cuda()) else { return };
@@ -187,7 +188,7 @@ fn a_result_that_runs_along_another_dimension_is_turned() {
 }
 
 #[test]
-fn operations_are_what_stablehlo_says() {
+fn elementwise_operations_match_the_reference() {
     let mut steps = String::from(
         "func.func @main(%x: tensor<300xf32>, %y: tensor<300xf32>, %i: tensor<300xi8>, %j: tensor<300xi8>, %u: tensor<300xui32>) -> (",
     );

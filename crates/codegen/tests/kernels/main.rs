@@ -1,14 +1,14 @@
 //! Emitted kernels: they give on the host what the reference gives, and the compilers of both dialects take them.
 
 mod attention;
-mod backward;
+mod attention_gradient;
 mod case;
+mod gemm;
 mod hip;
 mod host;
 mod loops;
 mod nvrtc;
-mod part;
+mod opaque;
 mod peak;
-mod products;
 mod rows;
-mod single;
+mod unfused;

@@ -7,7 +7,7 @@ use crate::{hip, nvrtc};
 const ALL: [Units; 5] = [Units::F64, Units::F32, Units::F16, Units::Bf16, Units::I8];
 
 #[test]
-fn chains_compile_and_count_their_operations() {
+fn fma_chains_compile_and_count_operations() {
     let kernels =
         |dialect| ALL.into_iter().filter_map(move |units| peak(dialect, units, 1024)).collect::<Vec<_>>();
     let (cuda, hip) = (kernels(Dialect::Cuda), kernels(Dialect::Hip));

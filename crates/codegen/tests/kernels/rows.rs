@@ -38,17 +38,17 @@ fn norm(element: &str, rows: usize, columns: usize) -> String {
 }
 
 #[test]
-fn weights_are_read_where_they_are_used() {
+fn row_invariant_weights_are_loaded_at_first_use() {
     let text = norm("bf16", 37, 200);
     snapshot("norm", &text, &cuda());
     let kernels: Vec<_> = Case::new(&text).emitted(&cuda()).into_iter().flat_map(|one| one.kernels).collect();
     assert_eq!(kernels.len(), 1);
     let source = &kernels[0].source;
-    assert!(source.find("q1 = ") > source.rfind("wf_group_fold"), "{source}");
+    assert!(source.find("q1 = ") > source.rfind("wf_group_reduce"), "{source}");
 }
 
 #[test]
-fn rows_of_any_number_and_length_are_shared() {
+fn rows_of_any_count_and_length() {
     for (rows, columns) in [(1, 1), (5, 8), (37, 200), (3, 1023), (130, 64), (2, 4100), (1, 30000)] {
         check(&norm("f32", rows, columns), &cuda(), 2e-6);
         check(&norm("bf16", rows, columns), &cuda(), 1e-2);
@@ -56,7 +56,7 @@ fn rows_of_any_number_and_length_are_shared() {
 }
 
 #[test]
-fn quotients_by_a_value_of_the_row_are_those_of_ieee() {
+fn row_uniform_divisions_are_correctly_rounded() {
     let text = "func.func @main(%x: tensor<9x8xf32>, %y: tensor<9x8xf32>) -> tensor<9x8xf32> {
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
     %sum = stablehlo.reduce(%y init: %zero) applies stablehlo.add across dimensions = [1]
@@ -90,7 +90,7 @@ fn quotients_by_a_value_of_the_row_are_those_of_ieee() {
 }
 
 #[test]
-fn only_quotients_that_are_kept_in_fewer_bits_may_be_near() {
+fn only_narrow_quotients_may_be_approximate() {
     for (element, near) in [("f32", false), ("bf16", true), ("f16", true), ("f64", false), ("i32", false)] {
         let text = format!(
             "func.func @main(%x: tensor<9x8xf32>) -> tensor<9x8x{element}> {{

@@ -6,7 +6,7 @@ mod gauge;
 use std::time::Instant;
 
 use gauge::Gauge;
-use warpforge_backend_gpu::probe::{ChainProbe, CopyProbe, Direction, Numbers, Probe, ProductProbe};
+use warpforge_backend_gpu::probe::{CopyProbe, Direction, FmaProbe, GemmProbe, NumericFormat, Probe};
 use warpforge_backend_gpu::{GpuError, Vendor};
 
 use super::spec;
@@ -46,10 +46,10 @@ impl Benchmark for GpuFlops {
     fn run(&self, context: &mut RunContext<'_>) -> Result<(), BenchmarkError> {
         let size = size(context.params())?;
         let (probe, vendor) = open(context.params())?;
-        context.plan(2 * Numbers::ALL.len());
+        context.plan(2 * NumericFormat::ALL.len());
         let guid = probe.guid();
-        for numbers in Numbers::ALL {
-            match ChainProbe::new(&probe, numbers) {
+        for numbers in NumericFormat::ALL {
+            match FmaProbe::new(&probe, numbers) {
                 Ok(Some(chain)) => {
                     let key = arithmetic(numbers, "fma", false, vendor);
                     measure(context, key, guid, || chain.rate())?;
@@ -58,8 +58,8 @@ impl Benchmark for GpuFlops {
                 Err(error) => context.warn(format!("no multiply-adds of {}: {error}", numbers.name())),
             }
             // 64-bit products take longer by an order of magnitude.
-            let size = if numbers == Numbers::F64 { size.div_ceil(2) } else { size };
-            match ProductProbe::new(&probe, numbers, size) {
+            let size = if numbers == NumericFormat::F64 { size.div_ceil(2) } else { size };
+            match GemmProbe::new(&probe, numbers, size) {
                 Ok(product) => {
                     let key = arithmetic(numbers, "gemm", product.on_tensor_cores(), vendor);
                     measure(context, key, guid, || product.rate())?;
@@ -72,8 +72,8 @@ impl Benchmark for GpuFlops {
 }
 
 /// The rate of some arithmetic.
-fn arithmetic(numbers: Numbers, kernel: &str, tensor_cores: bool, vendor: Vendor) -> MetricKey {
-    let (name, unit) = if numbers == Numbers::I8 { ("gops", "GOP/s") } else { ("gflops", "GFLOP/s") };
+fn arithmetic(numbers: NumericFormat, kernel: &str, tensor_cores: bool, vendor: Vendor) -> MetricKey {
+    let (name, unit) = if numbers == NumericFormat::I8 { ("gops", "GOP/s") } else { ("gflops", "GFLOP/s") };
     MetricKey::more_is_better(name, unit)
         .tag("dtype", numbers.name())
         .tag("kernel", kernel)

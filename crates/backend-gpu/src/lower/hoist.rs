@@ -1,0 +1,51 @@
+//! Constant hoisting: tasks that depend on constants only run once.
+
+use std::collections::HashSet;
+
+use warpforge_fusion::cluster::Operand;
+use warpforge_fusion::{Graph, NodeId, Op};
+
+use super::{Lowering, Task};
+
+/// Most bytes of hoisted values.
+const MAX_HOISTED_BYTES: usize = 1 << 30;
+
+/// Whether each value depends on nothing but constants.
+pub(super) fn constant_values(graph: &Graph) -> Vec<bool> {
+    let mut constant: Vec<bool> = Vec::with_capacity(graph.nodes.len());
+    for node in &graph.nodes {
+        let from_outside = matches!(node.op, Op::Argument(_) | Op::Opaque(_) | Op::Result(_));
+        constant.push(!from_outside && node.inputs.iter().all(|input| constant[input.index()]));
+    }
+    constant
+}
+
+/// Moves tasks that depend on constants only to the setup tasks.
+pub(super) fn hoist_constants(
+    graph: &Graph,
+    setup: &mut Vec<Task>,
+    tasks: &mut Vec<Task>,
+    outputs: &[Operand],
+) {
+    let mut known: HashSet<NodeId> = setup.iter().map(|task| task.cluster.output).collect();
+    let is_known = |known: &HashSet<NodeId>, id: NodeId| known.contains(&id) || graph.constant(id).is_some();
+    let mut bytes = 0;
+    let mut every_run = Vec::with_capacity(tasks.len());
+    for task in tasks.drain(..) {
+        let output = task.cluster.output;
+        let node = graph.node(output);
+        let given = outputs.iter().any(|given| given.value == output);
+        let fits = bytes + node.bytes() <= MAX_HOISTED_BYTES;
+        let plain = !matches!(task.lowering, Lowering::Host(_))
+            && !matches!(node.op, Op::Opaque(_))
+            && task.cluster.results().len() == 1;
+        if plain && fits && !given && task.cluster.reads().iter().all(|&id| is_known(&known, id)) {
+            bytes += node.bytes();
+            known.insert(output);
+            setup.push(task);
+        } else {
+            every_run.push(task);
+        }
+    }
+    *tasks = every_run;
+}

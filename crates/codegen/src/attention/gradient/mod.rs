@@ -1,0 +1,149 @@
+//! The gradients of attention in two kernels, one tile of scores at a time on tensor cores.
+//!
+//! The first kernel has resident tiles of queries and makes two passes over the keys: one for the row statistics
+//! (log-sum-exp, and the sum of weights times their gradients), one for the gradient of the queries. The second has
+//! resident tiles of keys, streams the queries and reads the row statistics of the first. There are no atomics and no
+//! dependencies between blocks, so results are deterministic.
+
+mod kernel;
+
+use warpforge_fusion::Graph;
+use warpforge_fusion::cluster::{AttentionGradient, Cluster, Cost};
+
+use super::causal::causal_offset;
+use super::narrow;
+use super::softmax::{Softmax, softmax};
+use super::softmax_gradient::{SoftmaxGradient, softmax_gradient};
+use crate::gemm::geometry::Geometry;
+use crate::gemm::tile::PADDING;
+use crate::kernel::{Emitted, Kernel, Unsupported};
+use crate::options::Options;
+use kernel::GradientKernel;
+
+/// Largest head size.
+const MAX_HEAD: usize = 128;
+
+/// Warps per block, sixteen rows each.
+const WARPS: usize = 4;
+
+/// Rows per block.
+const ROWS: usize = WARPS * 16;
+
+/// The plan of both kernels.
+pub(super) struct AttentionGradientPlan<'a> {
+    graph: &'a Graph,
+    cluster: &'a Cluster,
+    attention: &'a AttentionGradient,
+    options: &'a Options,
+    softmax: Softmax,
+    softmax_gradient: SoftmaxGradient,
+    /// Queries times keys.
+    scores: Geometry,
+    /// The output gradient times values.
+    by_weights: Geometry,
+    /// The element type of the tensor-core operands.
+    ty: &'static str,
+    shape: Shape,
+    /// The causal offset, where the mask is causal.
+    causal: Option<isize>,
+}
+
+/// The tiling.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    /// Rows of a streamed tile.
+    passing: usize,
+    /// Head sizes of queries and keys, and of values, rounded up to multiples of sixteen.
+    head: usize,
+    width: usize,
+}
+
+impl Shape {
+    fn new(head: usize, width: usize) -> Self {
+        let (head, width) = (head.next_multiple_of(16), width.next_multiple_of(16));
+        Self { passing: if head.max(width) <= 64 { 64 } else { 32 }, head, width }
+    }
+
+    /// Bytes of shared memory: resident tiles, double-buffered streamed tiles, and row statistics.
+    fn shared(&self) -> usize {
+        let line = self.head + PADDING + self.width + PADDING;
+        2 * (ROWS + 2 * self.passing) * line + 4 * 2 * 2 * self.passing
+    }
+}
+
+/// Plans the kernels, where the loops are a softmax and its gradient between GEMMs that tensor cores support.
+pub(super) fn plan<'a>(
+    graph: &'a Graph,
+    cluster: &'a Cluster,
+    attention: &'a AttentionGradient,
+    options: &'a Options,
+) -> Result<Option<AttentionGradientPlan<'a>>, Unsupported> {
+    let known =
+        softmax(&attention.weights.body).zip(softmax_gradient(&attention.by_scores.body, attention.shares));
+    let Some((softmax, softmax_gradient)) = known else { return Ok(None) };
+    let scores = Geometry::new(graph, &attention.scores)?;
+    let by_weights = Geometry::new(graph, &attention.by_weights)?;
+    let sides = [&scores.lhs, &scores.rhs, &by_weights.lhs, &by_weights.rhs];
+    let Some(ty) = narrow(&sides.map(|side| side.element), options.compute_precision) else {
+        return Ok(None);
+    };
+    let fits = (1..=MAX_HEAD).contains(&scores.k)
+        && (1..=MAX_HEAD).contains(&by_weights.k)
+        && (by_weights.m, by_weights.n, by_weights.batches()) == (scores.m, scores.n, scores.batches())
+        && scores.m * scores.n > 0;
+    let weights = &attention.weights;
+    let causal = causal_offset(&weights.body, weights.rows, softmax.scores)
+        .filter(|_| weights.body.dims.get(weights.rows - 1) == Some(&scores.m));
+    let shape = Shape::new(scores.k, by_weights.k);
+    Ok(fits.then_some(AttentionGradientPlan {
+        graph,
+        cluster,
+        attention,
+        options,
+        softmax,
+        softmax_gradient,
+        scores,
+        by_weights,
+        ty,
+        shape,
+        causal,
+    }))
+}
+
+impl AttentionGradientPlan<'_> {
+    /// Emits both kernels; row statistics are passed in scratch memory.
+    pub(super) fn emit(&self) -> Result<Emitted, Unsupported> {
+        let row_statistics = (self.scores.batches() * self.scores.m * 4) as u64;
+        let kernels: Result<Vec<Kernel>, Unsupported> =
+            [false, true].into_iter().map(|by_keys| GradientKernel::new(self, by_keys).emit()).collect();
+        Ok(Emitted { kernels: kernels?, scratch: vec![row_statistics; 2] })
+    }
+
+    /// The share of the cluster's cost: each GEMM once, reads in both kernels.
+    fn cost(&self, by_keys: bool) -> Cost {
+        let whole = self.cluster.cost(self.graph);
+        let pairs = self.scores.batches() * self.scores.m * self.scores.n;
+        let last = 2 * (pairs * (self.scores.k + self.by_weights.k)) as u64;
+        let given =
+            self.attention.gradients().map(|gradient| self.graph.node(gradient.output).bytes() as u64);
+        let [queries, keys, values] = given;
+        let read = whole.bytes.saturating_sub(queries + keys + values);
+        if by_keys {
+            Cost { flops: last, bytes: read + keys + values }
+        } else {
+            Cost { flops: whole.flops.saturating_sub(last), bytes: read + queries }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Shape;
+
+    #[test]
+    fn tiles_fit_into_the_shared_memory_of_the_smallest_devices_that_are_meant() {
+        // sm_86 has 99 KiB of shared memory per block.
+        let fits = |head: usize, width: usize| Shape::new(head, width).shared() <= 99 << 10;
+        assert!(fits(64, 64) && fits(128, 128) && fits(8, 128));
+    }
+}

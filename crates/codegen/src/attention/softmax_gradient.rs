@@ -1,0 +1,72 @@
+//! Recognises the gradient of a softmax in a loop over rows.
+
+use warpforge_fusion::cluster::{Body, BodyOp};
+use warpforge_fusion::graph::ReduceKind;
+use warpforge_ir::OpKind;
+use warpforge_tensor::ElementType;
+
+/// A loop that sums weights times a factor over each row and computes each element from that sum.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SoftmaxGradient {
+    /// The step that the weights are multiplied by.
+    pub(super) factor: usize,
+    /// The steps that the factor depends on.
+    pub(super) factor_steps: Vec<usize>,
+    /// The sum.
+    pub(super) sum: usize,
+    /// The steps that the output depends on, without the sum and the steps only it depends on.
+    pub(super) output_steps: Vec<usize>,
+}
+
+/// Matches a body whose load `shares` are the weights. The sum is in f32 and linear in the weights, so it can be
+/// taken of weights that are not normalised yet.
+pub(super) fn softmax_gradient(body: &Body, shares: usize) -> Option<SoftmaxGradient> {
+    let reduces = |at: &usize| matches!(body.steps[*at].op, BodyOp::Reduce(_));
+    let mut sums = (0..body.steps.len()).filter(reduces);
+    let sum = sums.next().filter(|_| sums.next().is_none())?;
+    let &[contraction] = body.steps[sum].inputs.as_slice() else { return None };
+    let times = matches!(body.steps[contraction].op, BodyOp::Elementwise(OpKind::Multiply));
+    let added = matches!(body.steps[sum].op, BodyOp::Reduce(ReduceKind::Add));
+    let in_f32 = [sum, contraction].iter().all(|&at| body.steps[at].element == ElementType::F32);
+    let &[one, other] = body.steps[contraction].inputs.as_slice() else { return None };
+    let factor = match (is_load(body, one, shares), is_load(body, other, shares)) {
+        (true, false) => other,
+        (false, true) => one,
+        _ => return None,
+    };
+    let factor_steps = needed(body, factor, sum);
+    let alone =
+        !factor_steps.iter().any(|&at| matches!(body.steps[at].op, BodyOp::Load(load) if load == shares));
+    let last = body.steps.len().checked_sub(1).filter(|&last| last != sum)?;
+    (times && added && in_f32 && alone && !factor_steps.contains(&sum)).then(|| SoftmaxGradient {
+        factor,
+        factor_steps,
+        sum,
+        output_steps: needed(body, last, sum).into_iter().filter(|&at| at != sum).collect(),
+    })
+}
+
+/// Whether a step is this load, or a float conversion of it.
+fn is_load(body: &Body, mut at: usize, load: usize) -> bool {
+    while let (BodyOp::Elementwise(OpKind::Convert), &[input]) =
+        (&body.steps[at].op, body.steps[at].inputs.as_slice())
+    {
+        if !body.steps[at].element.is_float() {
+            return false;
+        }
+        at = input;
+    }
+    matches!(body.steps[at].op, BodyOp::Load(known) if known == load)
+}
+
+/// The steps that a step depends on, itself included, in order. Dependencies of `stop` are not followed.
+fn needed(body: &Body, step: usize, stop: usize) -> Vec<usize> {
+    let mut wanted = vec![false; body.steps.len()];
+    wanted[step] = true;
+    for at in (0..=step).rev().filter(|&at| at != stop) {
+        if wanted[at] {
+            body.steps[at].inputs.iter().for_each(|&input| wanted[input] = true);
+        }
+    }
+    (0..body.steps.len()).filter(|&at| wanted[at]).collect()
+}

@@ -1,0 +1,81 @@
+//! GEMMs and convolutions with their epilogues.
+
+mod conv_naive;
+mod epilogue;
+pub(crate) mod geometry;
+mod hopper;
+mod implicit;
+mod naive;
+mod staged;
+mod tensor_core;
+pub(crate) mod tile;
+mod tiled;
+
+pub(crate) use epilogue::{EpilogueLoop, Store};
+pub(crate) use tensor_core::store_pair;
+
+use warpforge_fusion::Graph;
+use warpforge_fusion::cluster::{Cluster, Contraction};
+use warpforge_tensor::{ElementType, FloatType};
+
+use crate::kernel::{Emitted, Unsupported};
+use crate::options::{ComputePrecision, Dialect, Effort, Options};
+use geometry::Geometry;
+
+/// The kernels of a GEMM.
+pub(crate) fn dot(
+    graph: &Graph,
+    cluster: &Cluster,
+    contraction: &Contraction,
+    options: &Options,
+) -> Result<Emitted, Unsupported> {
+    if graph.node(cluster.output).is_empty() {
+        return Ok(Emitted::default());
+    }
+    if options.effort == Effort::Fast {
+        let geometry = Geometry::new(graph, contraction)?;
+        let narrow = tensor_core::narrow(&geometry, options.compute_precision)
+            .filter(|_| options.dialect == Dialect::Cuda);
+        if let Some(ty) = narrow.filter(|_| accumulates_in_f32(graph, contraction)) {
+            if hopper::supports(&geometry, options) {
+                return hopper::emit(graph, cluster, contraction, &geometry, ty, options);
+            }
+            return tensor_core::emit(graph, cluster, contraction, &geometry, ty, options);
+        }
+        if tiled::supports(graph, contraction, &geometry) {
+            return tiled::emit(graph, cluster, contraction, &geometry, options);
+        }
+    }
+    naive::emit(graph, cluster, contraction, options)
+}
+
+fn accumulates_in_f32(graph: &Graph, contraction: &Contraction) -> bool {
+    let element = graph.node(contraction.node).element;
+    matches!(element, ElementType::Float(FloatType::F32 | FloatType::F16 | FloatType::Bf16))
+}
+
+/// The kernels of a convolution.
+pub(crate) fn conv(
+    graph: &Graph,
+    cluster: &Cluster,
+    contraction: &Contraction,
+    options: &Options,
+) -> Result<Emitted, Unsupported> {
+    if graph.node(cluster.output).is_empty() {
+        return Ok(Emitted::default());
+    }
+    if options.effort == Effort::Fast && implicit::supports(graph, contraction) {
+        return implicit::emit(graph, cluster, contraction, options);
+    }
+    conv_naive::emit(graph, cluster, contraction, options)
+}
+
+/// An operand element rounded to the compute precision.
+fn rounded_operand(element: ElementType, compute_precision: ComputePrecision, value: String) -> String {
+    match (element, compute_precision) {
+        (ElementType::Float(FloatType::F32), ComputePrecision::Tf32) => format!("wf_tf32({value})"),
+        (ElementType::Float(FloatType::F32), ComputePrecision::Bf16) => format!("wf_round<wf_bf16>({value})"),
+        (ElementType::Float(FloatType::F32), ComputePrecision::F16) => format!("wf_round<wf_f16>({value})"),
+        _ => value,
+    }
+}

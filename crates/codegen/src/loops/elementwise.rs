@@ -1,0 +1,113 @@
+//! Elementwise loops: each thread computes a chunk of contiguous output elements.
+
+use warpforge_fusion::Graph;
+use warpforge_fusion::cluster::{Body, BodyOp, Cluster};
+
+use super::access::{Access, Chunk, ChunkContext, in_vectors, iotas, read, vector_store, width};
+use super::{title, views};
+use crate::builder::{KernelBuilder, Launch};
+use crate::index::{IndexSpace, index_type, max_index, sum};
+use crate::kernel::{Emitted, Unsupported};
+use crate::options::{Effort, Options};
+use crate::steps::{expression, store_expr};
+use crate::types::{compute_type, storage_type};
+
+/// Threads per block.
+const THREADS: usize = 256;
+
+/// Number of blocks from which on a thread computes two chunks, to keep more loads in flight.
+const MANY_BLOCKS: usize = 4096;
+
+/// An elementwise kernel.
+pub(super) fn emit(
+    graph: &Graph,
+    cluster: &Cluster,
+    body: &Body,
+    options: &Options,
+) -> Result<Emitted, Unsupported> {
+    let views = views(body);
+    let all: Vec<usize> = (0..body.dims.len()).collect();
+    let space = IndexSpace::new(&body.dims, &all, &views);
+    let output = graph.node(cluster.output).element;
+    let at_output = body.loads.len();
+    let mut seen: Vec<(usize, &warpforge_fusion::View, usize)> = body
+        .loads
+        .iter()
+        .enumerate()
+        .map(|(at, load)| (at, &load.view, graph.node(load.value).element.byte_width()))
+        .collect();
+    seen.push((at_output, &body.output, output.byte_width()));
+    let width = match options.effort {
+        Effort::Fast => width(&space, &seen, Some(at_output)),
+        Effort::Naive => 1,
+    };
+    let chunk = Chunk { space: &space, prefix: "i", width };
+    let len = space.len();
+    let index = index_type(max_index(&views));
+    let chunks = len / width;
+    let repeats = match chunks.div_ceil(THREADS) {
+        blocks if blocks >= MANY_BLOCKS && options.effort == Effort::Fast => 2,
+        _ => 1,
+    };
+
+    let mut builder = KernelBuilder::new(graph, options);
+    let salt = builder.salt();
+    salt.begin(&mut builder.text);
+    if repeats > 1 {
+        builder.text.unrolled("u", repeats);
+    } else {
+        builder.text.line("const int u = 0;");
+        builder.text.open("");
+    }
+    let thread = format!("(({index})WF_BLOCK * {repeats} + u) * {THREADS} + WF_THREAD");
+    builder.text.line(format!("const {index} n = ({thread}) * {width};"));
+    builder.text.open(format!("if (n < {len})"));
+    space.split(&mut builder.text, "n", "i", index);
+    let mut accesses: Vec<Option<Access>> = Vec::new();
+    for at in 0..body.loads.len() {
+        let base = body.loads[at].view.offset.to_string();
+        accesses.push(Some(read(&mut builder, body, at, chunk, &base)?));
+    }
+    let iotas = iotas(body, &|_, view| view.offset.to_string());
+    let pointer = builder.write(cluster.output)?;
+    let place = sum(&[body.output.offset.to_string(), space.linear_index(at_output, "i")]);
+    let stores_vector = in_vectors(chunk, at_output, &body.output);
+    let text = &mut builder.text;
+    if stores_vector {
+        text.line(format!("wf_vec<{}, {width}> r;", storage_type(output)?));
+    }
+    if width > 1 {
+        text.unrolled("v", width);
+    }
+    let names = |at: usize| format!("s{at}");
+    let context = ChunkContext { chunk, accesses: &accesses, iotas: &iotas, names: &names };
+    for (at, step) in body.steps.iter().enumerate() {
+        let value = expression(body, at, &context)?;
+        text.line(format!("const {} s{at} = {value};", compute_type(step.element)?));
+    }
+    let last = body.steps.len().checked_sub(1).ok_or_else(|| Unsupported::new("an empty loop"))?;
+    let value = store_expr(output, &format!("s{last}"))?;
+    salt.wrote(text, &format!("s{last}"), output.byte_width());
+    if stores_vector {
+        text.line(format!("r.x[v] = {value};"));
+    } else {
+        text.line(format!("{pointer}[{place}] = {value};"));
+    }
+    if width > 1 {
+        text.close();
+    }
+    if stores_vector {
+        text.line(vector_store(&pointer, output, width, &place, "r")?);
+    }
+    text.close();
+    text.close();
+    salt.end(text);
+    let blocks = chunks.div_ceil(THREADS * repeats);
+    let what = if matches!(body.steps.as_slice(), [only] if matches!(only.op, BodyOp::Load(_))) {
+        "copy"
+    } else {
+        "elements"
+    };
+    let kernel = builder.finish(what, title(body), &Launch::new(blocks, THREADS), cluster.cost(graph))?;
+    Ok(Emitted { kernels: vec![kernel], scratch: Vec::new() })
+}

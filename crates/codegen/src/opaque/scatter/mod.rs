@@ -1,0 +1,149 @@
+//! Scatter.
+//!
+//! Colliding updates are applied in order, so that results are deterministic: few windows are scanned by every output
+//! element, many are sorted by target. Many windows that may overlap partially are applied with atomics.
+
+mod atomic;
+mod scan;
+mod sorted;
+
+use warpforge_fusion::NodeId;
+use warpforge_fusion::view::dense_strides;
+
+use super::OpaqueKernel;
+use crate::index::{IndexSpace, sum};
+use crate::kernel::{Emitted, Kernel, Unsupported};
+use crate::steps::load_expr;
+use crate::unfused::ElementKernel;
+
+/// Most windows that every output element scans.
+const MAX_SCANNED_WINDOWS: usize = 16;
+
+/// Most output elements times windows that are scanned where windows may overlap partially.
+const MAX_SCANNED: usize = 1 << 24;
+
+pub(super) fn emit(opaque: &OpaqueKernel<'_>) -> Result<Emitted, Unsupported> {
+    if opaque.op.result_count() != 1 {
+        return Err(Unsupported::new("a scatter of several values"));
+    }
+    let Some(target) = opaque.result(0).filter(|&id| !opaque.graph.node(id).is_empty()) else {
+        return Ok(Emitted::default());
+    };
+    let updates = opaque.operand(2)?;
+    if opaque.graph.node(updates).is_empty() {
+        return Ok(Emitted { kernels: vec![copy(opaque, target)?], scratch: Vec::new() });
+    }
+    let geometry = ScatterGeometry::new(opaque, target)?;
+    let windows = geometry.windows.len();
+    let looks = windows.saturating_mul(opaque.graph.node(target).len());
+    if windows <= MAX_SCANNED_WINDOWS || (!geometry.disjoint_windows() && looks <= MAX_SCANNED) {
+        scan::emit(&geometry)
+    } else if geometry.disjoint_windows() {
+        sorted::emit(&geometry)
+    } else {
+        atomic::emit(&geometry)
+    }
+}
+
+/// The kernel that copies the operand to the output.
+fn copy(opaque: &OpaqueKernel<'_>, target: NodeId) -> Result<Kernel, Unsupported> {
+    let mut copy = ElementKernel::new(opaque.graph, opaque.cluster, target, opaque.options);
+    let source = opaque.read(&mut copy.builder, 0)?;
+    copy.finish(&load_expr(&source, "n"))
+}
+
+/// A dimension of the operand.
+struct OperandDim {
+    size: usize,
+    /// The component of the index vector.
+    start: Option<usize>,
+    /// The batch dimension.
+    batch: Option<usize>,
+    /// The update window dimension, where the window is not of size one.
+    window: Option<usize>,
+}
+
+/// Scatter dimensions.
+struct ScatterGeometry<'c> {
+    opaque: &'c OpaqueKernel<'c>,
+    target: NodeId,
+    /// The shape of the updates.
+    dims: Vec<usize>,
+    /// The windows; view 0 are the indices, view 1 the updates.
+    windows: IndexSpace,
+    /// Update dimensions that enumerate windows, and those inside a window.
+    numbered: Vec<usize>,
+    inner: Vec<usize>,
+    /// Stride between components of an index vector.
+    step: isize,
+    along: Vec<OperandDim>,
+}
+
+impl<'c> ScatterGeometry<'c> {
+    fn new(opaque: &'c OpaqueKernel<'c>, target: NodeId) -> Result<Self, Unsupported> {
+        let numbers = opaque.op.scatter_dims().ok_or_else(|| opaque.unsupported())?;
+        let sizes = |dims: &[i64]| dims.iter().map(|&dim| dim as usize).collect::<Vec<usize>>();
+        let (operand, index_dims, dims) = (opaque.dims(0)?, opaque.dims(1)?, opaque.dims(2)?);
+        let inner = sizes(&numbers.update_window_dims);
+        let inserted = sizes(&numbers.inserted_window_dims);
+        let (batching, index_batching) =
+            (sizes(&numbers.input_batching_dims), sizes(&numbers.scatter_indices_batching_dims));
+        let vector = numbers.index_vector_dim as usize;
+        // Windows are enumerated in the order of the index dimensions without the index vector.
+        let numbered: Vec<usize> = (0..dims.len()).filter(|at| !inner.contains(at)).collect();
+        let index_numbered: Vec<usize> = (0..index_dims.len()).filter(|&at| at != vector).collect();
+        if numbered.len() != index_numbered.len() {
+            return Err(opaque.unsupported());
+        }
+        let (index_strides, strides) = (dense_strides(&index_dims), dense_strides(&dims));
+        let mut runs = inner.iter().copied();
+        let mut along = Vec::new();
+        for (dim, &size) in operand.iter().enumerate() {
+            let start = numbers.scatter_dims_to_operand_dims.iter().position(|&to| to as usize == dim);
+            let batch = match batching.iter().position(|&batched| batched == dim) {
+                Some(at) => {
+                    let known = index_numbered.iter().position(|&known| known == index_batching[at]);
+                    Some(known.ok_or_else(|| opaque.unsupported())?)
+                }
+                None => None,
+            };
+            let window = match inserted.contains(&dim) || batch.is_some() {
+                true => None,
+                false => Some(runs.next().ok_or_else(|| opaque.unsupported())?),
+            };
+            along.push(OperandDim { size, start, batch, window });
+        }
+        let windows = IndexSpace {
+            dims: numbered.iter().map(|&at| dims[at]).collect(),
+            strides: vec![
+                index_numbered.iter().map(|&at| index_strides[at]).collect(),
+                numbered.iter().map(|&at| strides[at]).collect(),
+            ],
+        };
+        let step = index_strides.get(vector).copied().unwrap_or(0);
+        Ok(Self { opaque, target, dims, windows, numbered, inner, step, along })
+    }
+
+    /// Whether any two windows are either equal or disjoint.
+    fn disjoint_windows(&self) -> bool {
+        let one = |along: &OperandDim| along.window.is_none_or(|window| self.dims[window] == 1);
+        self.windows.len() < 1 << 30 && self.along.iter().all(|along| along.start.is_none() || one(along))
+    }
+
+    /// The start of a window along an operand dimension. `base` is the position of its indices, `n0`, … its
+    /// coordinates.
+    fn window_start(&self, along: &OperandDim, indices: &str, base: &str) -> String {
+        let start = along.start.map(|at| {
+            let place = sum(&[base.to_owned(), (at as isize * self.step).to_string()]);
+            format!("(long long)({})", load_expr(indices, &place))
+        });
+        let parts: Vec<String> = start.into_iter().chain(along.batch.map(|at| format!("n{at}"))).collect();
+        sum(&parts)
+    }
+
+    /// Strides of the operand.
+    fn strides(&self) -> Vec<isize> {
+        let dims: Vec<usize> = self.along.iter().map(|along| along.size).collect();
+        dense_strides(&dims)
+    }
+}

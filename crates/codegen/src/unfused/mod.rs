@@ -1,0 +1,111 @@
+//! Operations that form a cluster of their own: one thread per output element.
+
+mod concat;
+mod gather;
+mod pad;
+mod reduce_window;
+
+use warpforge_fusion::cluster::{Cluster, Operand};
+use warpforge_fusion::{Graph, NodeId, Op};
+
+use crate::builder::{KernelBuilder, Launch};
+use crate::index::{IndexSpace, index_type};
+use crate::kernel::{Emitted, Kernel, Unsupported};
+use crate::options::Options;
+use crate::steps::store_expr;
+
+/// Threads per block.
+const THREADS: usize = 256;
+
+/// The kernel of an unfused operation.
+pub(crate) fn emit(
+    graph: &Graph,
+    cluster: &Cluster,
+    operands: &[Operand],
+    options: &Options,
+) -> Result<Emitted, Unsupported> {
+    let node = graph.node(cluster.output);
+    if let Op::Opaque(op) = &node.op {
+        return crate::opaque::emit(graph, cluster, op, operands, options);
+    }
+    if node.is_empty() {
+        return Ok(Emitted::default());
+    }
+    let mut element = ElementKernel::new(graph, cluster, cluster.output, options);
+    let value = match &node.op {
+        Op::Concat(axis) => concat::value(&mut element, operands, *axis)?,
+        Op::Pad { low, interior, .. } => pad::value(&mut element, operands, low, interior)?,
+        Op::Gather(numbers, window) => gather::value(&mut element, operands, numbers, window)?,
+        Op::ReduceWindow(kind, window, init) => {
+            reduce_window::value(&mut element, operands, *kind, window, init)?
+        }
+        op => return Err(Unsupported::new(op.name())),
+    };
+    Ok(Emitted { kernels: vec![element.finish(&value)?], scratch: Vec::new() })
+}
+
+/// A kernel with one thread per element of a value; indices are `i0`, `i1`, ….
+pub(crate) struct ElementKernel<'a> {
+    pub(crate) builder: KernelBuilder<'a>,
+    pub(crate) cluster: &'a Cluster,
+    /// The value that is enumerated.
+    target: NodeId,
+    /// The integer type of indices.
+    pub(crate) index: &'static str,
+}
+
+impl<'a> ElementKernel<'a> {
+    pub(crate) fn new(graph: &'a Graph, cluster: &'a Cluster, target: NodeId, options: &'a Options) -> Self {
+        let dims = graph.node(target).dims.clone();
+        Self::with_dims(graph, cluster, target, dims, options)
+    }
+
+    /// The same with other dimensions for the value.
+    pub(crate) fn with_dims(
+        graph: &'a Graph,
+        cluster: &'a Cluster,
+        target: NodeId,
+        dims: Vec<usize>,
+        options: &'a Options,
+    ) -> Self {
+        let node = graph.node(target);
+        let most = cluster.reads().iter().map(|&id| graph.node(id).len()).max().unwrap_or(0);
+        let index = index_type(most.max(node.len()));
+        let mut builder = KernelBuilder::new(graph, options);
+        builder.salt().begin(&mut builder.text);
+        builder.text.line(format!("const {index} n = ({index})WF_BLOCK * {THREADS} + WF_THREAD;"));
+        builder.text.open(format!("if (n < {})", node.len()));
+        let space = IndexSpace { dims, strides: Vec::new() };
+        space.split(&mut builder.text, "n", "i", index);
+        Self { builder, cluster, target, index }
+    }
+
+    /// Stores the element and finishes the kernel.
+    pub(crate) fn finish(mut self, value: &str) -> Result<Kernel, Unsupported> {
+        self.store(self.target, "n", value)?;
+        self.done()
+    }
+
+    /// Emits the store of an element.
+    pub(crate) fn store(&mut self, id: NodeId, place: &str, value: &str) -> Result<(), Unsupported> {
+        let element = self.builder.graph.node(id).element;
+        let pointer = self.builder.write(id)?;
+        self.builder.salt().wrote(&mut self.builder.text, value, element.byte_width());
+        self.builder.text.line(format!("{pointer}[{place}] = {};", store_expr(element, value)?));
+        Ok(())
+    }
+
+    /// Finishes the kernel.
+    pub(crate) fn done(mut self) -> Result<Kernel, Unsupported> {
+        let graph = self.builder.graph;
+        self.builder.text.close();
+        self.builder.salt().end(&mut self.builder.text);
+        let node = graph.node(self.target);
+        let launch = Launch::new(node.len().div_ceil(THREADS), THREADS);
+        let dims: Vec<String> = node.dims.iter().map(ToString::to_string).collect();
+        let name = graph.node(self.cluster.output).op.name();
+        let title = format!("{name} to {}", dims.join("x"));
+        let what = name.split_whitespace().next().unwrap_or("unfused").to_owned();
+        self.builder.finish(&what, title, &launch, self.cluster.cost(graph))
+    }
+}
