@@ -2,9 +2,9 @@
 
 use warpforge_fusion::View;
 use warpforge_fusion::cluster::{Body, BodyOp};
-use warpforge_ir::OpKind;
 use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
 use warpforge_tensor::ElementType;
+use warpforge_tensor::elementwise::Function;
 
 use crate::kernel::Unsupported;
 use crate::types::{compute_type, literal, rounded, storage_type};
@@ -55,7 +55,7 @@ pub(crate) fn expression(body: &Body, at: usize, context: &dyn StepContext) -> R
         BodyOp::Iota(view) => {
             format!("wf_convert<{}>((long long)({}))", compute_type(step.element)?, context.index(view))
         }
-        BodyOp::Elementwise(OpKind::Convert) => {
+        BodyOp::Elementwise(Function::Convert) => {
             let (value, from) = input(0)?;
             if step.element == ElementType::Bool {
                 format!("({value} != 0)")
@@ -65,14 +65,14 @@ pub(crate) fn expression(body: &Body, at: usize, context: &dyn StepContext) -> R
                 format!("wf_convert<{}>({value})", compute_type(step.element)?)
             }
         }
-        BodyOp::Elementwise(OpKind::Select) => {
+        BodyOp::Elementwise(Function::Select) => {
             return Ok(format!("({} ? {} : {})", input(0)?.0, input(1)?.0, input(2)?.0));
         }
-        BodyOp::Elementwise(kind) => match (unary(*kind), binary(*kind)) {
-            (Some(name), _) => format!("{name}({})", input(0)?.0),
-            (_, Some(name)) => format!("{name}({}, {})", input(0)?.0, input(1)?.0),
-            _ => return Err(Unsupported::new(kind.name())),
-        },
+        BodyOp::Elementwise(function) => {
+            let operands: Vec<String> =
+                (0..step.inputs.len()).map(|at| Ok(input(at)?.0)).collect::<Result<_, Unsupported>>()?;
+            call(*function, &operands)?
+        }
         BodyOp::Compare(direction, order) => {
             let ((a, element), (b, _)) = (input(0)?, input(1)?);
             return Ok(comparison(*direction, *order, element, &a, &b));
@@ -80,13 +80,8 @@ pub(crate) fn expression(body: &Body, at: usize, context: &dyn StepContext) -> R
         BodyOp::Reduce(_) => return Err(Unsupported::new("a reduction inside an element")),
     };
     // Types that are computed in a wider type are rounded after each step.
-    if keeps_type(&step.op) { Ok(value) } else { rounded(step.element, value) }
-}
-
-/// Whether an operation on values of a narrow type gives a value of that type exactly.
-fn keeps_type(op: &BodyOp) -> bool {
-    use OpKind::*;
-    matches!(op, BodyOp::Elementwise(Abs | Negate | Sign | Maximum | Minimum | IsFinite | Ceil | Floor))
+    let exact = matches!(step.op, BodyOp::Elementwise(function) if function.is_exact());
+    if exact { Ok(value) } else { rounded(step.element, value) }
 }
 
 /// A comparison of two expressions of a type.
@@ -123,56 +118,10 @@ pub(crate) fn store_expr(element: ElementType, value: &str) -> Result<String, Un
     Ok(if stored == computed { value.to_owned() } else { format!("wf_put<{stored}>({value})") })
 }
 
-/// The prelude function of a unary operation.
-pub(crate) fn unary(kind: OpKind) -> Option<&'static str> {
-    Some(match kind {
-        OpKind::Abs => "wf_abs",
-        OpKind::Negate => "wf_neg",
-        OpKind::Sign => "wf_sign",
-        OpKind::Not => "wf_not",
-        OpKind::Popcnt => "wf_popcnt",
-        OpKind::CountLeadingZeros => "wf_clz",
-        OpKind::IsFinite => "wf_isfinite",
-        OpKind::Ceil => "wf_ceil",
-        OpKind::Floor => "wf_floor",
-        OpKind::RoundNearestAfz => "wf_round_afz",
-        OpKind::RoundNearestEven => "wf_round_even",
-        OpKind::Sqrt => "wf_sqrt",
-        OpKind::Rsqrt => "wf_rsqrt",
-        OpKind::Cbrt => "wf_cbrt",
-        OpKind::Exponential => "wf_exp",
-        OpKind::ExponentialMinusOne => "wf_expm1",
-        OpKind::Log => "wf_log",
-        OpKind::LogPlusOne => "wf_log1p",
-        OpKind::Logistic => "wf_logistic",
-        OpKind::Tanh => "wf_tanh",
-        OpKind::Sine => "wf_sin",
-        OpKind::Cosine => "wf_cos",
-        OpKind::Tan => "wf_tan",
-        OpKind::ChloErf => "wf_erf",
-        OpKind::ChloErfc => "wf_erfc",
-        _ => return None,
-    })
-}
-
-/// The prelude function of a binary operation.
-pub(crate) fn binary(kind: OpKind) -> Option<&'static str> {
-    Some(match kind {
-        OpKind::Add => "wf_add",
-        OpKind::Subtract => "wf_sub",
-        OpKind::Multiply => "wf_mul",
-        OpKind::Divide => "wf_div",
-        OpKind::Remainder => "wf_rem",
-        OpKind::Maximum => "wf_max",
-        OpKind::Minimum => "wf_min",
-        OpKind::Power => "wf_pow",
-        OpKind::Atan2 => "wf_atan2",
-        OpKind::And => "wf_and",
-        OpKind::Or => "wf_or",
-        OpKind::Xor => "wf_xor",
-        OpKind::ShiftLeft => "wf_shl",
-        OpKind::ShiftRightLogical => "wf_shr",
-        OpKind::ShiftRightArithmetic => "wf_sar",
-        _ => return None,
-    })
+/// A call of the prelude's function, by the name that the table of elementwise functions gives it.
+pub(crate) fn call(function: Function, operands: &[String]) -> Result<String, Unsupported> {
+    if function.arity() != operands.len() {
+        return Err(Unsupported::new(format!("{} of {} operands", function.name(), operands.len())));
+    }
+    Ok(format!("wf_{}({})", function.mnemonic(), operands.join(", ")))
 }

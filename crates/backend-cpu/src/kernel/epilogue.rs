@@ -4,10 +4,10 @@ use std::cell::RefCell;
 
 use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Epilogue, Load};
 use warpforge_fusion::{Graph, NodeId, View};
-use warpforge_ir::OpKind;
 use warpforge_kernels::block::Block;
 use warpforge_kernels::program::{Program, Scratch};
 use warpforge_tensor::ElementType;
+use warpforge_tensor::elementwise::Function;
 
 use super::attention::Quotient;
 use super::steps::{Cut, Tile, dividend, program};
@@ -18,7 +18,7 @@ pub(super) fn only_rounds(epilogue: &Epilogue) -> bool {
     let [load, convert] = epilogue.body.steps.as_slice() else { return false };
     matches!(load.op, BodyOp::Load(at) if at == epilogue.tile)
         && matches!(load.element, ElementType::F32 | ElementType::BF16)
-        && matches!(convert.op, BodyOp::Elementwise(OpKind::Convert))
+        && matches!(convert.op, BodyOp::Elementwise(Function::Convert))
         && convert.element == ElementType::BF16
         && epilogue.body.output.is_dense()
 }

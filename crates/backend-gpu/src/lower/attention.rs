@@ -4,7 +4,7 @@ use warpforge_fusion::cluster::{Attention, BodyOp, Contraction, Epilogue, Kind, 
 use warpforge_fusion::graph::{Dot, ReduceKind};
 use warpforge_fusion::view::LayoutOp;
 use warpforge_fusion::{Graph, NodeId, Op, View};
-use warpforge_ir::OpKind;
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType};
 
 use super::epilogue::{constant_value, converted};
@@ -324,17 +324,19 @@ fn softmax(weights: &Epilogue) -> Option<Softmax> {
     let input = |at: usize, which: usize| converted(body, *body.steps[at].inputs.get(which)?);
     let mut root = converted(body, body.steps.len().checked_sub(1)?)?;
     // A guard for fully masked rows; without a mask there are none.
-    if kind(root) == Some(OpKind::Select) && constant_value(body, input(root, 1)?) == Some(0.0) {
+    if kind(root) == Some(Function::Select) && constant_value(body, input(root, 1)?) == Some(0.0) {
         root = input(root, 2)?;
     }
     let (top, sum) =
-        (kind(root) == Some(OpKind::Divide)).then(|| Some((input(root, 0)?, input(root, 1)?)))??;
-    if reduce(sum) != Some(ReduceKind::Add) || input(sum, 0)? != top || kind(top) != Some(OpKind::Exponential)
+        (kind(root) == Some(Function::Divide)).then(|| Some((input(root, 0)?, input(root, 1)?)))??;
+    if reduce(sum) != Some(ReduceKind::Add)
+        || input(sum, 0)? != top
+        || kind(top) != Some(Function::Exponential)
     {
         return None;
     }
     let shifted = input(top, 0)?;
-    if kind(shifted) != Some(OpKind::Subtract) {
+    if kind(shifted) != Some(Function::Subtract) {
         return None;
     }
     let (mut scaled, most) = (input(shifted, 0)?, input(shifted, 1)?);
@@ -342,7 +344,7 @@ fn softmax(weights: &Epilogue) -> Option<Softmax> {
         return None;
     }
     let mut mask = None;
-    if kind(scaled) == Some(OpKind::Select)
+    if kind(scaled) == Some(Function::Select)
         && constant_value(body, input(scaled, 2)?) == Some(f64::NEG_INFINITY)
     {
         mask = body.steps[scaled].inputs.first().copied();
@@ -354,9 +356,9 @@ fn softmax(weights: &Epilogue) -> Option<Softmax> {
     }
     let (left, right) = (input(scaled, 0)?, input(scaled, 1)?);
     let scale = match kind(scaled)? {
-        OpKind::Multiply if is_tile(left) => constant_value(body, right),
-        OpKind::Multiply if is_tile(right) => constant_value(body, left),
-        OpKind::Divide if is_tile(left) => constant_value(body, right).map(|by| 1.0 / by),
+        Function::Multiply if is_tile(left) => constant_value(body, right),
+        Function::Multiply if is_tile(right) => constant_value(body, left),
+        Function::Divide if is_tile(left) => constant_value(body, right).map(|by| 1.0 / by),
         _ => None,
     };
     scale.map(|scale| Softmax { scale, mask })

@@ -4,7 +4,7 @@ use warpforge_codegen::{ComputePrecision, Options};
 use warpforge_fusion::cluster::{BodyOp, Contraction, Epilogue, Kind, Operand};
 use warpforge_fusion::graph::Conv;
 use warpforge_fusion::{Graph, NodeId, Op, View};
-use warpforge_ir::OpKind;
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType, Tensor};
 
 use super::Task;
@@ -224,7 +224,7 @@ fn chain(graph: &Graph, epilogue: &Epilogue, output: NodeId) -> Option<Vec<Chain
                 }
             }
             BodyOp::Constant(_) => constant_value(body, at).map(|number| ChainOperand::Scalar(number as f32)),
-            BodyOp::Elementwise(OpKind::Convert) => {
+            BodyOp::Elementwise(Function::Convert) => {
                 converted(body, at)?;
                 input(0)
             }
@@ -232,11 +232,11 @@ fn chain(graph: &Graph, epilogue: &Epilogue, output: NodeId) -> Option<Vec<Chain
                 let (of, with) = (input(0)?, input(1)?);
                 let zero = |one: ChainOperand| one == ChainOperand::Scalar(0.0);
                 let link = match kind {
-                    OpKind::Add => ChainOp { op: Pointwise::Add, of, with: Some(with) },
-                    OpKind::Subtract => ChainOp { op: Pointwise::Subtract, of, with: Some(with) },
-                    OpKind::Multiply => ChainOp { op: Pointwise::Multiply, of, with: Some(with) },
-                    OpKind::Maximum if zero(with) => ChainOp { op: Pointwise::Relu, of, with: None },
-                    OpKind::Maximum if zero(of) => ChainOp { op: Pointwise::Relu, of: with, with: None },
+                    Function::Add => ChainOp { op: Pointwise::Add, of, with: Some(with) },
+                    Function::Subtract => ChainOp { op: Pointwise::Subtract, of, with: Some(with) },
+                    Function::Multiply => ChainOp { op: Pointwise::Multiply, of, with: Some(with) },
+                    Function::Maximum if zero(with) => ChainOp { op: Pointwise::Relu, of, with: None },
+                    Function::Maximum if zero(of) => ChainOp { op: Pointwise::Relu, of: with, with: None },
                     _ => return None,
                 };
                 // Operations that do not involve the result are left to a generated kernel.

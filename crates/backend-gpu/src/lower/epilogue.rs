@@ -2,10 +2,9 @@
 
 use warpforge_fusion::cluster::{Body, BodyOp, Contraction, Epilogue, Load};
 use warpforge_fusion::{Graph, NodeId, Op, View};
-use warpforge_ir::OpKind;
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::gelu;
 use super::relu::{self, ReluMask};
 use crate::blas::Activation;
 
@@ -63,7 +62,7 @@ pub(super) fn match_library(
     }
     let mut fused = LibraryEpilogue::none(output);
     let mut at = converted(body, body.steps.len().checked_sub(1)?)?;
-    if let BodyOp::Elementwise(OpKind::Maximum) = body.steps[at].op {
+    if let BodyOp::Elementwise(Function::Maximum) = body.steps[at].op {
         let inputs = &body.steps[at].inputs;
         let zero = inputs.iter().position(|&input| is_zero(body, input))?;
         fused.activation = Activation::Relu;
@@ -72,7 +71,7 @@ pub(super) fn match_library(
         return Some(fused);
     } else if optional.gelu
         && is_narrow(whole.element)
-        && let Some(x) = gelu::of(body, at)
+        && let Some([x]) = operands(body, at, Function::GeluTanh)
     {
         (fused.activation, at) = (Activation::Gelu, x);
     }
@@ -81,7 +80,7 @@ pub(super) fn match_library(
     while let Some(at) = terms.pop() {
         let step = &body.steps[converted(body, at)?];
         match &step.op {
-            BodyOp::Elementwise(OpKind::Add) => terms.extend(&step.inputs),
+            BodyOp::Elementwise(Function::Add) => terms.extend(&step.inputs),
             // A zero bias, as in untrained models.
             BodyOp::Constant(_) if is_zero(body, at) => {}
             // Twice the tile is not supported.
@@ -105,6 +104,14 @@ pub(super) fn match_library(
     }
     // The tile must be part of the sum.
     tile.then_some(fused)
+}
+
+/// The operands of a step, where it is this function of f32.
+fn operands<const N: usize>(body: &Body, at: usize, function: Function) -> Option<[usize; N]> {
+    let step = &body.steps[at];
+    let is = matches!(step.op, BodyOp::Elementwise(known) if known == function)
+        && step.element == ElementType::F32;
+    step.inputs.clone().try_into().ok().filter(|_| is)
 }
 
 /// The result times the derivative of an activation, for unbatched GEMMs.
@@ -133,7 +140,8 @@ fn gradient(
             ..fused
         });
     }
-    let [given, x] = gelu::gradient(body, at).filter(|_| optional.gelu && is_narrow(element))?;
+    let [given, x] =
+        operands(body, at, Function::GeluTanhGradient).filter(|_| optional.gelu && is_narrow(element))?;
     let BodyOp::Load(load) = body.steps[converted(body, x)?].op else { return None };
     let aux = body.loads[load].value;
     // The library needs a multiple of eight columns and the result's type.
@@ -163,7 +171,7 @@ pub(super) fn converted(body: &Body, mut at: usize) -> Option<usize> {
     let float = |element: ElementType| {
         matches!(element, ElementType::Float(FloatType::F32 | FloatType::Bf16 | FloatType::F16))
     };
-    while let BodyOp::Elementwise(OpKind::Convert) = body.steps[at].op {
+    while let BodyOp::Elementwise(Function::Convert) = body.steps[at].op {
         let &input = body.steps[at].inputs.first()?;
         if !float(body.steps[at].element) || !float(body.steps[input].element) {
             return None;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use warpforge_fusion::cluster::{Body, BodyOp, Epilogue};
 use warpforge_fusion::{Graph, View};
-use warpforge_ir::OpKind;
 use warpforge_ir::attr::ComparisonDirection;
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Tensor};
 
 /// The kind of a mask.
@@ -110,12 +110,14 @@ impl MaskProgram {
                     let load = &body.loads[*load];
                     MaskOp::Element(graph.constant(load.value)?.clone(), line(&load.view, row)?)
                 }
-                BodyOp::Elementwise(OpKind::Add) => MaskOp::Add(input(0)?, input(1)?),
-                BodyOp::Elementwise(OpKind::Subtract) => MaskOp::Subtract(input(0)?, input(1)?),
-                BodyOp::Elementwise(OpKind::And) => MaskOp::And(input(0)?, input(1)?),
-                BodyOp::Elementwise(OpKind::Or) => MaskOp::Or(input(0)?, input(1)?),
-                BodyOp::Elementwise(OpKind::Not) if of.element == ElementType::Bool => MaskOp::Not(input(0)?),
-                BodyOp::Elementwise(OpKind::Convert) => MaskOp::Same(input(0)?),
+                BodyOp::Elementwise(Function::Add) => MaskOp::Add(input(0)?, input(1)?),
+                BodyOp::Elementwise(Function::Subtract) => MaskOp::Subtract(input(0)?, input(1)?),
+                BodyOp::Elementwise(Function::And) => MaskOp::And(input(0)?, input(1)?),
+                BodyOp::Elementwise(Function::Or) => MaskOp::Or(input(0)?, input(1)?),
+                BodyOp::Elementwise(Function::Not) if of.element == ElementType::Bool => {
+                    MaskOp::Not(input(0)?)
+                }
+                BodyOp::Elementwise(Function::Convert) => MaskOp::Same(input(0)?),
                 BodyOp::Compare(direction, _) => MaskOp::Compare(*direction, input(0)?, input(1)?),
                 _ => return None,
             };

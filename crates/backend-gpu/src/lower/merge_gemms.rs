@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use warpforge_fusion::graph::Dot;
 use warpforge_fusion::view::LayoutOp;
 use warpforge_fusion::{Graph, Node, NodeId, Op};
-use warpforge_ir::OpKind;
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
 /// Most columns of a merged GEMM; wider ones occupy the device alone.
@@ -125,8 +125,8 @@ fn member(graph: &Graph, id: NodeId, users: &[Vec<NodeId>], outputs: &HashSet<No
 fn post_op(graph: &Graph, from: NodeId, user: NodeId, columns: usize) -> Option<PostOp> {
     let node = graph.node(user);
     match (&node.op, node.inputs.as_slice()) {
-        (Op::Elementwise(OpKind::Convert), _) => Some(PostOp::Convert(node.element)),
-        (Op::Elementwise(OpKind::Add), &[one, other]) if one != other => {
+        (Op::Elementwise(Function::Convert), _) => Some(PostOp::Convert(node.element)),
+        (Op::Elementwise(Function::Add), &[one, other]) if one != other => {
             let added = graph.node(if one == from { other } else { one });
             let (Op::Layout(LayoutOp::Broadcast { map, .. }), &[source]) =
                 (&added.op, added.inputs.as_slice())
@@ -207,14 +207,14 @@ fn try_merged(
         let (op, inputs) = match (post_op, bias) {
             (PostOp::Convert(to), _) => {
                 element = *to;
-                (OpKind::Convert, vec![at])
+                (Function::Convert, vec![at])
             }
             (PostOp::Bias(_), bias) => {
                 let source = constant(nodes, bias?);
                 let step = LayoutOp::Broadcast { dims: dims.clone(), map: vec![dims.len() - 1] };
                 let (op, inputs) = (Op::Layout(step), vec![source]);
                 let wide = push(nodes, Node { op, inputs, element, dims: dims.clone(), origin });
-                (OpKind::Add, vec![at, wide])
+                (Function::Add, vec![at, wide])
             }
         };
         at = push(nodes, Node { op: Op::Elementwise(op), inputs, element, dims: dims.clone(), origin });

@@ -6,7 +6,6 @@ mod byte_gemm;
 mod conv;
 mod dce;
 mod epilogue;
-mod gelu;
 mod gemm;
 mod hoist;
 mod mask;

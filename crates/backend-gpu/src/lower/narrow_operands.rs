@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use warpforge_fusion::{Graph, Node, NodeId, Op};
-use warpforge_ir::OpKind;
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType};
 
 /// Most layout operations between a GEMM and the conversion.
@@ -77,7 +77,7 @@ impl Rewrite<'_> {
             return known;
         }
         let Node { dims, origin, .. } = self.old.node(id).clone();
-        let (op, inputs) = (Op::Elementwise(OpKind::Convert), vec![self.made[id.index()]]);
+        let (op, inputs) = (Op::Elementwise(Function::Convert), vec![self.made[id.index()]]);
         let new = self.push(Node { op, inputs, element, dims, origin });
         self.rounded.insert((id, element), new);
         new
@@ -95,7 +95,7 @@ impl Rewrite<'_> {
             let &input = node.inputs.first()?;
             match &node.op {
                 Op::Layout(_) if layouts.len() < MAX_LAYOUTS => layouts.push(at),
-                Op::Elementwise(OpKind::Convert) if is_narrow(self.old.node(input).element) => break input,
+                Op::Elementwise(Function::Convert) if is_narrow(self.old.node(input).element) => break input,
                 _ => return None,
             }
             at = input;

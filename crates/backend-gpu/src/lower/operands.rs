@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use warpforge_codegen::{Options, emit};
 use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Cluster, Kind, Operand};
 use warpforge_fusion::{Graph, Node, NodeId, Op, View};
-use warpforge_ir::OpKind;
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Tensor};
 
 use super::{Lowering, Task};
@@ -70,7 +70,7 @@ impl Operands {
         let dims = operand.view.dims.clone();
         let mut steps = vec![BodyStep { op: BodyOp::Load(0), inputs: Vec::new(), element: own }];
         if own != element {
-            steps.push(BodyStep { op: BodyOp::Elementwise(OpKind::Convert), inputs: vec![0], element });
+            steps.push(BodyStep { op: BodyOp::Elementwise(Function::Convert), inputs: vec![0], element });
         }
         let body = Body {
             reduced: vec![false; dims.len()],
@@ -79,7 +79,7 @@ impl Operands {
             output: View::dense(&dims),
             dims: dims.clone(),
         };
-        let op = Op::Elementwise(OpKind::Convert);
+        let op = Op::Elementwise(Function::Convert);
         let node = Node { op, inputs: vec![operand.value], element, dims, origin: None };
         self.add(tasks, options, node, body)
     }

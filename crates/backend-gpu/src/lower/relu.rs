@@ -11,8 +11,8 @@ use warpforge_codegen::Options;
 use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Epilogue, Operand};
 use warpforge_fusion::graph::ReduceKind;
 use warpforge_fusion::{Graph, Node, NodeId, Op, View};
-use warpforge_ir::OpKind;
 use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType, Scalar, Shape, Tensor};
 
 use super::Task;
@@ -38,7 +38,7 @@ pub(super) struct ReluMask {
 /// Matches an epilogue that masks the GEMM result.
 pub(super) fn gradient(graph: &Graph, epilogue: &Epilogue, at: usize) -> Option<ReluMask> {
     let body = &epilogue.body;
-    let (BodyOp::Elementwise(OpKind::Select), &[condition, yes, no]) =
+    let (BodyOp::Elementwise(Function::Select), &[condition, yes, no]) =
         (&body.steps[at].op, body.steps[at].inputs.as_slice())
     else {
         return None;
@@ -72,7 +72,7 @@ pub(super) fn gradient(graph: &Graph, epilogue: &Epilogue, at: usize) -> Option<
 
 /// The step before conversions to f32, which compares with zero alike.
 fn as_stored(body: &Body, mut at: usize) -> usize {
-    while let (BodyOp::Elementwise(OpKind::Convert), &[input]) =
+    while let (BodyOp::Elementwise(Function::Convert), &[input]) =
         (&body.steps[at].op, body.steps[at].inputs.as_slice())
         && body.steps[at].element == ElementType::F32
         && is_float(body.steps[input].element)
@@ -114,10 +114,10 @@ pub(super) fn bits(
     let along = View { offset: 0, dims: dims.clone(), strides: vec![0, 0, 1] };
     let bit_index = step(BodyOp::Iota(along), &[], bytes);
     let one = step(constant(bytes, Scalar::Int(1))?, &[], bytes);
-    let bit = step(BodyOp::Elementwise(OpKind::ShiftLeft), &[one, bit_index], bytes);
+    let bit = step(BodyOp::Elementwise(Function::ShiftLeft), &[one, bit_index], bytes);
     let clear = step(constant(bytes, Scalar::Int(0))?, &[], bytes);
     let [yes, no] = if mask.passes { [bit, clear] } else { [clear, bit] };
-    let chosen = step(BodyOp::Elementwise(OpKind::Select), &[condition, yes, no], bytes);
+    let chosen = step(BodyOp::Elementwise(Function::Select), &[condition, yes, no], bytes);
     step(BodyOp::Reduce(ReduceKind::Or), &[chosen], bytes);
     let body = Body {
         reduced: vec![false, false, true],

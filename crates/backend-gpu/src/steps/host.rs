@@ -101,7 +101,7 @@ impl ExecutionStep for HostStep {
         let read: usize = self.inputs.iter().map(read).sum();
         let written: usize = self.results.iter().map(|&(_, _, bytes)| bytes).sum();
         let bytes = (read + written) as u64;
-        vec![Fallback { operation: self.part.name.clone(), reason: self.why.clone(), bytes }]
+        vec![Fallback { operation: self.op.name.clone(), reason: self.reason.clone(), bytes }]
     }
 
     fn launches(&self) -> u64 {

@@ -88,7 +88,7 @@ fn inputs(program: &Program) -> Vec<Tensor> {
 }
 
 /// The fallbacks of a program, as they are said.
-fn said(compiled: &Compiled) -> Vec<String> {
+fn said(compiled: &dyn Executable) -> Vec<String> {
     compiled.fallbacks().iter().map(ToString::to_string).collect()
 }
 

@@ -1,8 +1,8 @@
 //! Recognises causal masks: a query attends to the keys up to an offset from its own index.
 
 use warpforge_fusion::cluster::{Body, BodyOp};
-use warpforge_ir::OpKind;
 use warpforge_ir::attr::ComparisonDirection;
+use warpforge_tensor::elementwise::Function;
 
 /// row · r + column · c + k.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(super) fn causal_offset(body: &Body, rows: usize, step: usize) -> Option<isi
         return None;
     }
     let step = &body.steps[step];
-    let (BodyOp::Elementwise(OpKind::Select), &[visible, _, other]) = (&step.op, step.inputs.as_slice())
+    let (BodyOp::Elementwise(Function::Select), &[visible, _, other]) = (&step.op, step.inputs.as_slice())
     else {
         return None;
     };
@@ -60,10 +60,12 @@ fn line(body: &Body, rows: usize, step: usize) -> Option<Line> {
         (BodyOp::Constant(tensor), _) if of.element.is_int() => {
             Some(Line { row: 0, column: 0, constant: isize::try_from(tensor.get(0).to_i128()).ok()? })
         }
-        (BodyOp::Elementwise(OpKind::Convert), &[input]) if of.element.is_int() => line(body, rows, input),
-        (BodyOp::Elementwise(kind @ (OpKind::Add | OpKind::Subtract)), &[a, b]) if of.element.is_int() => {
+        (BodyOp::Elementwise(Function::Convert), &[input]) if of.element.is_int() => line(body, rows, input),
+        (BodyOp::Elementwise(kind @ (Function::Add | Function::Subtract)), &[a, b])
+            if of.element.is_int() =>
+        {
             let (a, b) = (line(body, rows, a)?, line(body, rows, b)?);
-            let sign = if *kind == OpKind::Add { 1 } else { -1 };
+            let sign = if *kind == Function::Add { 1 } else { -1 };
             Some(Line {
                 row: a.row + sign * b.row,
                 column: a.column + sign * b.column,

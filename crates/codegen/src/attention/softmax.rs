@@ -2,8 +2,8 @@
 
 use warpforge_fusion::cluster::{Body, BodyOp};
 use warpforge_fusion::graph::ReduceKind;
-use warpforge_ir::OpKind;
 use warpforge_ir::attr::ComparisonDirection;
+use warpforge_tensor::elementwise::Function;
 
 /// A softmax over rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(super) struct Softmax {
 /// Matches a body that is a softmax of a value that depends on no reduction.
 pub(super) fn softmax(body: &Body) -> Option<Softmax> {
     let elementwise =
-        |at: usize, kind: OpKind| matches!(body.steps[at].op, BodyOp::Elementwise(known) if known == kind);
+        |at: usize, kind: Function| matches!(body.steps[at].op, BodyOp::Elementwise(known) if known == kind);
     let input = |at: usize, number: usize| body.steps[at].inputs.get(number).copied();
     let reduces =
         |at: usize, kind: ReduceKind| matches!(body.steps[at].op, BodyOp::Reduce(known) if known == kind);
@@ -29,10 +29,10 @@ pub(super) fn softmax(body: &Body) -> Option<Softmax> {
     };
     let mut at = body.steps.len().checked_sub(1)?;
     let mut guard = None;
-    while !elementwise(at, OpKind::Divide) {
-        if elementwise(at, OpKind::Convert) && body.steps[at].element.is_float() {
+    while !elementwise(at, Function::Divide) {
+        if elementwise(at, Function::Convert) && body.steps[at].element.is_float() {
             at = input(at, 0)?;
-        } else if elementwise(at, OpKind::Select) && guard.is_none() && number(input(at, 1)?) == Some(0.0) {
+        } else if elementwise(at, Function::Select) && guard.is_none() && number(input(at, 1)?) == Some(0.0) {
             guard = Some(input(at, 0)?);
             at = input(at, 2)?;
         } else {
@@ -40,8 +40,10 @@ pub(super) fn softmax(body: &Body) -> Option<Softmax> {
         }
     }
     let (part, total) = (input(at, 0)?, input(at, 1)?);
-    let shifted = input(part, 0).filter(|_| elementwise(part, OpKind::Exponential))?;
-    if !reduces(total, ReduceKind::Add) || input(total, 0)? != part || !elementwise(shifted, OpKind::Subtract)
+    let shifted = input(part, 0).filter(|_| elementwise(part, Function::Exponential))?;
+    if !reduces(total, ReduceKind::Add)
+        || input(total, 0)? != part
+        || !elementwise(shifted, Function::Subtract)
     {
         return None;
     }

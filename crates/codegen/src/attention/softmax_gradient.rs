@@ -2,8 +2,8 @@
 
 use warpforge_fusion::cluster::{Body, BodyOp};
 use warpforge_fusion::graph::ReduceKind;
-use warpforge_ir::OpKind;
 use warpforge_tensor::ElementType;
+use warpforge_tensor::elementwise::Function;
 
 /// A loop that sums weights times a factor over each row and computes each element from that sum.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) fn softmax_gradient(body: &Body, shares: usize) -> Option<SoftmaxGrad
     let mut sums = (0..body.steps.len()).filter(reduces);
     let sum = sums.next().filter(|_| sums.next().is_none())?;
     let &[contraction] = body.steps[sum].inputs.as_slice() else { return None };
-    let times = matches!(body.steps[contraction].op, BodyOp::Elementwise(OpKind::Multiply));
+    let times = matches!(body.steps[contraction].op, BodyOp::Elementwise(Function::Multiply));
     let added = matches!(body.steps[sum].op, BodyOp::Reduce(ReduceKind::Add));
     let in_f32 = [sum, contraction].iter().all(|&at| body.steps[at].element == ElementType::F32);
     let &[one, other] = body.steps[contraction].inputs.as_slice() else { return None };
@@ -48,7 +48,7 @@ pub(super) fn softmax_gradient(body: &Body, shares: usize) -> Option<SoftmaxGrad
 
 /// Whether a step is this load, or a float conversion of it.
 fn is_load(body: &Body, mut at: usize, load: usize) -> bool {
-    while let (BodyOp::Elementwise(OpKind::Convert), &[input]) =
+    while let (BodyOp::Elementwise(Function::Convert), &[input]) =
         (&body.steps[at].op, body.steps[at].inputs.as_slice())
     {
         if !body.steps[at].element.is_float() {

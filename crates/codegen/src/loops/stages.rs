@@ -1,8 +1,8 @@
 //! Schedules the steps of a loop with reductions into stages.
 
 use warpforge_fusion::cluster::{Body, BodyOp};
-use warpforge_ir::OpKind;
 use warpforge_tensor::ElementType;
+use warpforge_tensor::elementwise::Function;
 
 use crate::options::Effort;
 use crate::types::{compute_type, storage_type};
@@ -93,7 +93,7 @@ impl Stages {
         let step = &body.steps[at];
         let [a, by] = step.inputs[..] else { return None };
         let known = self.effort == Effort::Fast
-            && matches!(step.op, BodyOp::Elementwise(OpKind::Divide))
+            && matches!(step.op, BodyOp::Elementwise(Function::Divide))
             && is_float(step.element);
         let one = self.uniform[by] && !matches!(body.steps[by].op, BodyOp::Constant(_));
         (known && one && !self.uniform[a]).then_some((a, by))
@@ -111,7 +111,7 @@ impl Stages {
             (0..body.steps.len()).filter(|&user| body.steps[user].inputs.contains(&at)).peekable();
         let narrowed = users.peek().is_some()
             && users.all(|user| {
-                matches!(body.steps[user].op, BodyOp::Elementwise(OpKind::Convert)) && narrow(user)
+                matches!(body.steps[user].op, BodyOp::Elementwise(Function::Convert)) && narrow(user)
             });
         let name = if narrow(at) || narrowed { "wf_div_near" } else { "wf_div" };
         Some(format!("{name}(s{a}, d{by})"))

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use warpforge_ir::attr::{ComparisonType, ElementData};
 use warpforge_ir::{BlockId, Module, OpKind, OpRef, Type, ValueId};
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
 use crate::kernel::Unsupported;
-use crate::steps::{binary, comparison, unary};
+use crate::steps::{call, comparison};
 use crate::text::Text;
 use crate::types::{compute_type, literal, rounded};
 
@@ -67,9 +68,7 @@ fn scalar(op: OpRef<'_>, operands: &[String]) -> Result<String, Unsupported> {
         (OpKind::Select, [condition, yes, no]) => return Ok(format!("({condition} ? {yes} : {no})")),
         (OpKind::Convert, [value]) if result == ElementType::Bool => format!("({value} != 0)"),
         (OpKind::Convert, [value]) => format!("wf_convert<{}>({value})", compute_type(result)?),
-        (kind, [a]) => format!("{}({a})", unary(kind).ok_or_else(unsupported)?),
-        (kind, [a, b]) => format!("{}({a}, {b})", binary(kind).ok_or_else(unsupported)?),
-        _ => return Err(unsupported()),
+        (kind, operands) => call(Function::of_op(kind.name()).ok_or_else(unsupported)?, operands)?,
     };
     rounded(result, value)
 }

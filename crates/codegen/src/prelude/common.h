@@ -60,6 +60,15 @@ WF_FLOAT(double, long long, 0x7fffffffffffffffll)
 WF_DEVICE float wf_logistic(float a) { return wf_reciprocal(1.0f + wf_exp(-a)); }
 WF_DEVICE double wf_logistic(double a) { return 1.0 / (1.0 + wf_exp(-a)); }
 
+// GELU by the error function, by the hyperbolic tangent, and the gradient of the latter.
+WF_DEVICE float wf_gelu(float x) { return 0.5f * x * (1.0f + wf_erf(x * 0.707106781f)); }
+WF_DEVICE float wf_gelu_tangent(float x) { return wf_tanh(0.797884561f * (x + 0.044715f * x * x * x)); }
+WF_DEVICE float wf_gelu_tanh(float x) { return 0.5f * x * (1.0f + wf_gelu_tangent(x)); }
+WF_DEVICE float wf_gelu_tanh_gradient(float given, float x) {
+  const float t = wf_gelu_tangent(x);
+  return given * (0.5f * (1.0f + t) + 0.398942280f * x * (1.0f - t * t) * (1.0f + 0.134145f * x * x));
+}
+
 // A divisor that many elements share, scaled to [0.5, 1) so that no step overflows or loses bits before the quotient
 // does. Quotients are correctly rounded but for rare errors in the last place; subnormal ones are off by a few units.
 struct wf_divisor {

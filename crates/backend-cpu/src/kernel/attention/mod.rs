@@ -6,10 +6,10 @@ use std::cell::RefCell;
 
 use warpforge_fusion::NodeId;
 use warpforge_fusion::cluster::{self, BodyOp};
-use warpforge_ir::OpKind;
 use warpforge_kernels::block::Block;
 use warpforge_kernels::gemm::{self, Gemm, Kind, Operand};
 use warpforge_tensor::ElementType;
+use warpforge_tensor::elementwise::Function;
 
 use super::dot::{Geometry, Shared, kind};
 use super::epilogue::{Blocks, store};
@@ -269,7 +269,7 @@ fn unrounded(weights: &cluster::Epilogue, packed: ElementType) -> cluster::Epilo
     let mut unrounded = weights.clone();
     let steps = &mut unrounded.body.steps;
     if let Some(last) = steps.last()
-        && matches!(last.op, BodyOp::Elementwise(OpKind::Convert))
+        && matches!(last.op, BodyOp::Elementwise(Function::Convert))
         && last.element == packed
         && last.inputs == [steps.len().wrapping_sub(2)]
         && steps[steps.len() - 2].element == ElementType::F32

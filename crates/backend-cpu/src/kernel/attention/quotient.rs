@@ -1,7 +1,7 @@
 //! Weights that are quotients by a number of their row: rows of the result have fewer columns to divide than the weights.
 
 use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Epilogue};
-use warpforge_ir::OpKind;
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Scalar, Tensor};
 
 /// A loop over rows whose result would be the quotient of two of its steps.
@@ -30,7 +30,7 @@ pub(super) fn quotient(weights: &Epilogue) -> Option<Quotient> {
     let last = body.steps.len().checked_sub(1)?;
     let element = body.steps[last].element;
     let division = |at: usize| match (&body.steps[at].op, &body.steps[at].inputs[..]) {
-        (BodyOp::Elementwise(OpKind::Divide), &[dividend, divisor])
+        (BodyOp::Elementwise(Function::Divide), &[dividend, divisor])
             if varies[dividend] && !varies[divisor] =>
         {
             Some([dividend, divisor])
@@ -40,7 +40,7 @@ pub(super) fn quotient(weights: &Epilogue) -> Option<Quotient> {
     if let Some([dividend, divisor]) = division(last) {
         return Some(needed(body, dividend, divisor));
     }
-    let (&BodyOp::Elementwise(OpKind::Select), &[chosen, then, otherwise]) =
+    let (&BodyOp::Elementwise(Function::Select), &[chosen, then, otherwise]) =
         (&body.steps[last].op, &body.steps[last].inputs[..])
     else {
         return None;
@@ -57,7 +57,7 @@ pub(super) fn quotient(weights: &Epilogue) -> Option<Quotient> {
     let one = last + 1;
     let mut select = |number: usize, other: usize| {
         let inputs = if zero_first { vec![chosen, other, number] } else { vec![chosen, number, other] };
-        body.steps.push(BodyStep { op: BodyOp::Elementwise(OpKind::Select), inputs, element });
+        body.steps.push(BodyStep { op: BodyOp::Elementwise(Function::Select), inputs, element });
         body.steps.len() - 1
     };
     let (dividend, divisor) = (select(dividend, zero), select(divisor, one));
