@@ -1,4 +1,4 @@
-//! The backend: what the engine can do, and how it compiles.
+//! The CPU backend: capabilities, thread pools and compilation.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,21 +10,18 @@ use warpforge_runtime::{
     ReferenceFallback, Result, Target, Tier,
 };
 
-use crate::executable::Compiled;
+use crate::executable::{CpuExecutable, NAME};
 
-/// Its name in records.
-pub(crate) const NAME: &str = "cpu";
-
-/// The variable that says how many threads to use where nobody else does.
+/// Environment variable with the number of threads, used where the target names none.
 const THREADS: &str = "WARPFORGE_NUM_THREADS";
 
-/// Most threads that a pool has.
-const MOST_THREADS: usize = 512;
+/// The maximum number of threads of a pool.
+const MAX_THREADS: usize = 512;
 
 /// The CPU engine.
 #[derive(Default)]
 pub struct Cpu {
-    /// The pool made last: programs with as many threads share it.
+    /// The last pool; executables with the same number of threads share it.
     pool: Mutex<Weak<Pool>>,
 }
 
@@ -39,8 +36,8 @@ impl Cpu {
                 Err(_) => std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             },
         };
-        if threads.get() > MOST_THREADS {
-            let reason = format!("{threads} threads are more than the {MOST_THREADS} that a run may use");
+        if threads.get() > MAX_THREADS {
+            let reason = format!("{threads} threads are more than the {MAX_THREADS} that a run may use");
             return Err(ErrorKind::Threads(reason).into());
         }
         let mut known = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,7 +89,14 @@ impl Backend for Cpu {
         let pool = self.pool(target.threads)?;
         let observe = target.tier == Tier::Observable;
         let compiled = self.plan(program, target).and_then(|plan| {
-            Compiled::new(program, plan, pool, observe).map_err(|error| error.into_runtime())
+            CpuExecutable::new(program, plan, pool, observe).map_err(|error| {
+                let reason = error.to_string();
+                match error.is_unsupported() {
+                    true => ErrorKind::Unsupported { backend: NAME, operations: vec![reason] },
+                    false => ErrorKind::Failed { backend: NAME, reason },
+                }
+                .into()
+            })
         });
         match compiled.map_err(Error::into_kind) {
             Ok(compiled) => {

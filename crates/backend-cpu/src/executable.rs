@@ -1,6 +1,6 @@
-//! Compiled programs: kernels in order, and the memory they run in.
+//! Executables: kernels in order, and the memory that they run in.
 
-// The addresses of values are computed from the plan.
+// Addresses of values are computed from the memory plan.
 #![allow(unsafe_code)]
 
 use std::collections::{HashMap, HashSet};
@@ -10,55 +10,57 @@ use std::time::Instant;
 use warpforge_fusion::cluster::{Cluster, Clusters, Contraction, Kind, Operand};
 use warpforge_fusion::pipeline::Plan;
 use warpforge_fusion::{Graph, NodeId};
-use warpforge_kernels::gemm::Memory as Block;
+use warpforge_kernels::buffer::AlignedBuffer;
 use warpforge_kernels::pool::Pool;
 use warpforge_runtime::memory_plan::{self, Allocation, MemoryPlan, results};
 use warpforge_runtime::profile::{Event, Profile};
 use warpforge_runtime::{ErrorKind, Executable, Fallback, Outcome, Program, Result, RunOptions};
 use warpforge_tensor::{Blob, ElementType, FloatType, Shape, Tensor};
 
-use crate::backend::NAME;
-use crate::kernel::{self, Kernel, KernelError, Memory, Setting};
-use crate::observe::{self, Watch};
+use crate::kernel::{self, CompileContext, Kernel, KernelError, ValueBuffers};
+use crate::observer::{self, Observer};
 
-/// Every value begins at a line of cache.
+/// The name of the backend in reports.
+pub(crate) const NAME: &str = "cpu";
+
+/// Alignment of every value: a cache line.
 const LINE: usize = 64;
 
-/// A kernel and what is said about it in profiles.
-struct Step {
+/// A kernel and its costs as profiles report them.
+struct KernelLaunch {
     kernel: Box<dyn Kernel>,
     flops: u64,
     bytes: u64,
-    /// The numbers that it multiplies.
+    /// The arithmetic type of its operations.
     arithmetic: &'static str,
-    /// What it gives, and of how many thousands of that one is looked at in the observable tier.
+    /// The values that it writes, and the interval at which the observable tier samples them.
     values: Vec<NodeId>,
-    every: usize,
+    sampling_interval: usize,
 }
 
-/// A compiled program.
-pub(crate) struct Compiled {
+/// A program compiled for the CPU.
+pub(crate) struct CpuExecutable {
     program: Program,
     graph: Graph,
-    steps: Vec<Step>,
+    launches: Vec<KernelLaunch>,
     plan: MemoryPlan,
     outputs: Vec<Operand>,
     constants: Vec<Tensor>,
     pool: Arc<Pool>,
-    /// Whether tiles are timed and values looked at.
+    /// Whether tiles are timed and values sampled.
     observe: bool,
-    /// Blocks of memory that no run uses now.
-    blocks: Mutex<Vec<Block>>,
-    /// Memory of outputs that nobody holds any more, by size.
-    spare: Arc<Mutex<HashMap<usize, Vec<Block>>>>,
+    /// Workspaces that no run uses at the moment.
+    blocks: Mutex<Vec<AlignedBuffer>>,
+    /// Free output buffers, by size.
+    spare: Arc<Mutex<HashMap<usize, Vec<AlignedBuffer>>>>,
 }
 
-impl Compiled {
-    /// Makes the kernels of a graph.
+impl CpuExecutable {
+    /// Creates the kernels of a graph.
     ///
     /// # Errors
     ///
-    /// When something in it has no kernel, or there is no memory.
+    /// When an operation has no kernel, or memory cannot be allocated.
     pub(crate) fn new(
         program: &Program,
         plan: Plan,
@@ -66,35 +68,43 @@ impl Compiled {
         observe: bool,
     ) -> std::result::Result<Self, kernel::KernelError> {
         let Plan { graph, clusters, .. } = plan;
-        let setting = Setting { graph: &graph, pool: &pool };
-        let mut steps = Vec::new();
+        let context = CompileContext { graph: &graph, pool: &pool };
+        let mut launches = Vec::new();
         for cluster in &clusters.clusters {
             let cost = cluster.cost(&graph);
-            let kernel = kernel::kernel(&setting, cluster)?;
+            let kernel = kernel::kernel(&context, cluster)?;
             let values = results(&graph, cluster.output);
             let given = values.iter().map(|&id| graph.node(id).bytes()).sum();
-            let every = observe::every(cost.flops, cost.bytes, given);
+            let sampling_interval = observer::sampling_interval(cost.flops, cost.bytes, given);
             let arithmetic = arithmetic(&graph, cluster);
-            steps.push(Step { kernel, flops: cost.flops, bytes: cost.bytes, arithmetic, values, every });
+            launches.push(KernelLaunch {
+                kernel,
+                flops: cost.flops,
+                bytes: cost.bytes,
+                arithmetic,
+                values,
+                sampling_interval,
+            });
         }
         let plan = memory_plan::plan(&graph, &clusters, LINE);
         for cluster in &clusters.clusters {
             let mut missing = cluster.reads().into_iter().filter(|id| !plan.allocations.contains_key(id));
             if let Some(id) = missing.next() {
                 let what = graph.node(id).op.name();
-                return Err(KernelError::Unsupported(format!("{what} is read, and nothing computes it")));
+                return Err(KernelError::Unsupported(format!("{what} is read but never computed")));
             }
         }
-        let replaced = replaced(&clusters, &steps);
+        let replaced = replaced(&clusters, &launches);
         let kept = |id: &NodeId| match graph.constant(*id) {
             Some(tensor) if !replaced.contains(id) => kernel::aligned(tensor),
-            // Nobody looks at it any more.
-            _ => Tensor::zeros(ElementType::Bool, Shape::scalar()).map_err(KernelError::from),
+            // No kernel reads it.
+            _ => Tensor::zeros(ElementType::Bool, Shape::scalar())
+                .map_err(KernelError::from),
         };
         let constants = plan.constants.iter().map(kept).collect::<std::result::Result<Vec<_>, _>>()?;
         Ok(Self {
             program: program.clone(),
-            steps,
+            launches,
             plan,
             outputs: clusters.outputs,
             constants,
@@ -110,21 +120,21 @@ impl Compiled {
         ErrorKind::Failed { backend: NAME, reason: reason.to_string() }.into()
     }
 
-    /// Memory for an output: some that an earlier output left, or new.
-    fn output_memory(&self, bytes: usize) -> Result<Block> {
+    /// A buffer for an output: a recycled one, or a new one.
+    fn output_memory(&self, bytes: usize) -> Result<AlignedBuffer> {
         let spare =
             self.spare.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&bytes).and_then(Vec::pop);
-        spare.map_or_else(|| Block::new(bytes).map_err(Self::failed), Ok)
+        spare.map_or_else(|| AlignedBuffer::new(bytes).map_err(Self::failed), Ok)
     }
 }
 
-impl Executable for Compiled {
+impl Executable for CpuExecutable {
     fn program(&self) -> &Program {
         &self.program
     }
 
     fn run(&self, inputs: &[Tensor], options: &RunOptions) -> Result<Outcome> {
-        // Checks the inputs, all of them.
+        // Validates all inputs.
         self.program.arguments(inputs)?;
         if options.observer.is_some() {
             return Err(ErrorKind::NotOffered { backend: NAME, what: "observe values".to_owned() }.into());
@@ -135,8 +145,8 @@ impl Executable for Compiled {
             .collect::<std::result::Result<_, _>>()
             .map_err(Self::failed)?;
         let block = self.blocks.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let block = block.map_or_else(|| Block::new(self.plan.block).map_err(Self::failed), Ok)?;
-        let given: Vec<Block> = self
+        let block = block.map_or_else(|| AlignedBuffer::new(self.plan.block).map_err(Self::failed), Ok)?;
+        let given: Vec<AlignedBuffer> = self
             .plan
             .outputs
             .iter()
@@ -145,7 +155,7 @@ impl Executable for Compiled {
         let mut addresses = vec![std::ptr::null_mut(); self.graph.nodes.len()];
         for (&id, &place) in &self.plan.allocations {
             addresses[id.index()] = match place {
-                // Arguments and constants are only read: no cluster gives them.
+                // Arguments and constants are read-only: no cluster writes them.
                 Allocation::Argument(at) => readable(&inputs[at]).cast_mut(),
                 Allocation::Constant(at) => readable(&self.constants[at]).cast_mut(),
                 // SAFETY: the plan keeps all values inside the block.
@@ -153,24 +163,26 @@ impl Executable for Compiled {
                 Allocation::Output(at) => given[at].as_ptr(),
             };
         }
-        let memory = Memory { pool: &self.pool, addresses: &addresses };
+        let buffers = ValueBuffers { pool: &self.pool, addresses: &addresses };
         let mut profile = Profile::default();
         let entered = self.pool.enter();
         let origin = Instant::now();
-        let watch = self.observe.then(|| Watch::new(&self.pool, origin));
-        for step in &self.steps {
+        let observer = self.observe.then(|| Observer::new(&self.pool, origin));
+        for launch in &self.launches {
             let begun = (options.profile || self.observe).then(Instant::now);
-            let tiles = watch.as_ref().map(Watch::tiles);
-            // SAFETY: every value has its place, which nobody else uses during this run.
-            unsafe { step.kernel.run(&memory) }.map_err(Self::failed)?;
+            let tiles = observer.as_ref().map(Observer::tiles);
+            // SAFETY: every value has its own allocation, which nothing else uses during this run.
+            unsafe { launch.kernel.run(&buffers) }.map_err(Self::failed)?;
             drop(tiles);
             let Some(begun) = begun else { continue };
-            let event = step.event(origin, begun);
-            match &watch {
-                Some(watch) => {
-                    let values: Vec<_> = step.values.iter().map(|&id| (id, memory.write(id))).collect();
+            let event = launch.event(origin, begun);
+            match &observer {
+                Some(observer) => {
+                    let values: Vec<_> = launch.values.iter().map(|&id| (id, buffers.write(id))).collect();
                     // SAFETY: as above; the kernel has written its values.
-                    unsafe { watch.note(&mut profile, event, &self.graph, &values, step.every) };
+                    unsafe {
+                        observer.note(&mut profile, event, &self.graph, &values, launch.sampling_interval)
+                    };
                 }
                 None => profile.push(event),
             }
@@ -188,26 +200,29 @@ impl Executable for Compiled {
     fn peak_memory_bytes(&self) -> Option<u64> {
         let outputs: usize = self.plan.outputs.iter().map(|&id| self.graph.node(id).bytes()).sum();
         let constants: usize = self.constants.iter().map(|tensor| tensor.bytes().len()).sum();
-        let kernels: usize = self.steps.iter().map(|step| step.kernel.bytes()).sum();
+        let kernels: usize = self.launches.iter().map(|launch| launch.kernel.bytes()).sum();
         Some((self.plan.block + outputs + constants + kernels) as u64)
     }
 
     fn fallbacks(&self) -> Vec<Fallback> {
-        let steps = self.steps.iter().filter(|step| step.kernel.is_reference());
-        steps
-            .map(|step| Fallback { operation: step.kernel.name(), reason: None, bytes: step.bytes })
-            .collect()
+        let launches = self.launches.iter().filter(|launch| launch.kernel.is_reference());
+        let fallback = |launch: &KernelLaunch| Fallback {
+            operation: launch.kernel.name(),
+            reason: None,
+            bytes: launch.bytes,
+        };
+        launches.map(fallback).collect()
     }
 }
 
-impl Compiled {
-    fn results(&self, inputs: &[Tensor], given: Vec<Block>) -> Result<Vec<Tensor>> {
+impl CpuExecutable {
+    fn results(&self, inputs: &[Tensor], given: Vec<AlignedBuffer>) -> Result<Vec<Tensor>> {
         let blobs: Vec<Blob> = given
             .into_iter()
             .zip(&self.plan.outputs)
             .map(|(block, &id)| {
                 let bytes = self.graph.node(id).bytes();
-                Blob::new(Given { block: Some(block), bytes, home: Arc::downgrade(&self.spare) })
+                Blob::new(OutputBuffer { block: Some(block), bytes, home: Arc::downgrade(&self.spare) })
             })
             .collect();
         let tensor = |output: &Operand| {
@@ -220,7 +235,7 @@ impl Compiled {
                 }
                 Some(&Allocation::Argument(at)) => inputs[at].clone(),
                 Some(&Allocation::Constant(at)) => self.constants[at].clone(),
-                _ => return Err(Self::failed("an output has no place")),
+                _ => return Err(Self::failed("an output has no allocation")),
             };
             tensor.reshaped(shape(&output.view.dims)?).map_err(Self::failed)
         };
@@ -228,7 +243,7 @@ impl Compiled {
     }
 }
 
-impl Step {
+impl KernelLaunch {
     fn event(&self, origin: Instant, begun: Instant) -> Event {
         let duration = begun.elapsed();
         let seconds = duration.as_secs_f64().max(1e-9);
@@ -251,14 +266,14 @@ impl Step {
     }
 }
 
-/// A line of cache to read from.
+/// A cache line to read from.
 #[repr(align(64))]
 struct Line([u8; LINE]);
 
-/// What stands for tensors without elements: a loop over rows without columns may look at one all the same.
+/// Data of empty tensors: a loop over rows without columns may still form an address of an element.
 static NOTHING: Line = Line([0; LINE]);
 
-/// The address of a tensor, which may be read even if there is nothing in it.
+/// The address of a tensor; readable even if the tensor is empty.
 fn readable(tensor: &Tensor) -> *const u8 {
     match tensor.bytes() {
         [] => NOTHING.0.as_ptr(),
@@ -266,24 +281,24 @@ fn readable(tensor: &Tensor) -> *const u8 {
     }
 }
 
-/// The memory of an output; it goes back when nobody holds the output any more.
-struct Given {
-    block: Option<Block>,
+/// An output buffer that returns to the free list when the last tensor that shares it is dropped.
+struct OutputBuffer {
+    block: Option<AlignedBuffer>,
     bytes: usize,
-    home: Weak<Mutex<HashMap<usize, Vec<Block>>>>,
+    home: Weak<Mutex<HashMap<usize, Vec<AlignedBuffer>>>>,
 }
 
-impl AsRef<[u8]> for Given {
+impl AsRef<[u8]> for OutputBuffer {
     fn as_ref(&self) -> &[u8] {
         match &self.block {
-            // SAFETY: the block has so many bytes, and the run has written all of them.
+            // SAFETY: the buffer has that many bytes, and the run has written all of them.
             Some(block) => unsafe { std::slice::from_raw_parts(block.as_ptr(), self.bytes) },
             None => &[],
         }
     }
 }
 
-impl Drop for Given {
+impl Drop for OutputBuffer {
     fn drop(&mut self) {
         if let (Some(home), Some(block)) = (self.home.upgrade(), self.block.take()) {
             home.lock().unwrap_or_else(PoisonError::into_inner).entry(self.bytes).or_default().push(block);
@@ -291,17 +306,17 @@ impl Drop for Given {
     }
 }
 
-/// The constants that all clusters which read them have copies of.
-fn replaced(clusters: &Clusters, steps: &[Step]) -> HashSet<NodeId> {
-    let copies = steps.iter().filter_map(|step| step.kernel.replaces()).collect::<HashSet<NodeId>>();
+/// Constants of which every cluster that reads them has a packed copy.
+fn replaced(clusters: &Clusters, launches: &[KernelLaunch]) -> HashSet<NodeId> {
+    let copies = launches.iter().filter_map(|launch| launch.kernel.replaces()).collect::<HashSet<NodeId>>();
     let mut read: HashSet<NodeId> = clusters.outputs.iter().map(|output| output.value).collect();
-    for (cluster, step) in clusters.clusters.iter().zip(steps) {
-        read.extend(cluster.reads().into_iter().filter(|id| step.kernel.replaces() != Some(*id)));
+    for (cluster, launch) in clusters.clusters.iter().zip(launches) {
+        read.extend(cluster.reads().into_iter().filter(|id| launch.kernel.replaces() != Some(*id)));
     }
     copies.difference(&read).copied().collect()
 }
 
-/// The element type that a cluster computes in, as limits of processors are named.
+/// The arithmetic type of a cluster, as peak rates of processors are named.
 fn arithmetic(graph: &Graph, cluster: &Cluster) -> &'static str {
     let multiplied = |contraction: &Contraction| graph.node(contraction.node).inputs[0];
     let (node, is_contraction) = match &cluster.kind {
@@ -315,13 +330,5 @@ fn arithmetic(graph: &Graph, cluster: &Cluster) -> &'static str {
         ElementType::Float(FloatType::Bf16) if is_contraction => "bf16",
         ElementType::Int(_) if is_contraction => "int8",
         _ => "f32",
-    }
-}
-
-/// How a type of element lies in memory.
-pub(crate) fn alignment(element: ElementType) -> usize {
-    match element {
-        ElementType::Complex(part) => part.format().bits() as usize / 8,
-        _ => element.byte_width(),
     }
 }

@@ -1,12 +1,12 @@
-//! The CPU engine: clusters become kernels, memory is planned, runs are profiled.
+//! The CPU backend.
 //!
-//! [`Cpu`] is the backend. It compiles a program in four steps: the function becomes a graph and the graph clusters (crate
-//! `fusion`); each cluster becomes a kernel (`kernel`) with its weights packed; values get their places in one block of
-//! memory (`warpforge_runtime::plan`); and `executable` runs the kernels one after the other on the threads of a pool.
+//! [`Cpu`] compiles a program in four steps: the function is imported into a graph and clustered (crate `fusion`); each
+//! cluster becomes a kernel (`kernel`) with packed weights; a memory plan assigns every value an offset in one
+//! workspace (`warpforge_runtime::memory_plan`); and `executable` runs the kernels in order on a thread pool.
 
 mod backend;
 mod executable;
 mod kernel;
-mod observe;
+mod observer;
 
 pub use backend::Cpu;

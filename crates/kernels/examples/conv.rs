@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use warpforge_kernels::conv::{Convolution, Dimension, Geometry, Input, Weights};
-use warpforge_kernels::gemm::{Gemm, Kind};
+use warpforge_kernels::gemm::{ComputeType, Gemm};
 use warpforge_kernels::pool::Pool;
 use warpforge_tensor::ElementType;
 
@@ -44,10 +44,11 @@ const LAYERS: [(usize, usize, usize, usize, usize, usize); 23] = [
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let threads = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(2);
-    let kind = if arguments.next().as_deref() == Some("bf16") { Kind::Bf16 } else { Kind::F32 };
+    let compute_type =
+        if arguments.next().as_deref() == Some("bf16") { ComputeType::Bf16 } else { ComputeType::F32 };
     let pool = Pool::new(NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN)).expect("threads");
     let _entered = pool.enter();
-    let gemm = Arc::new(Gemm::new(kind));
+    let gemm = Arc::new(Gemm::new(compute_type));
     let (mut operations, mut seconds) = (0.0, 0.0);
     for (size, channels, outputs, window, stride, times) in LAYERS {
         let padding = window as i64 / 2;

@@ -1,4 +1,4 @@
-//! How fast matrix products are: the best of many repetitions, for the shapes of common models.
+//! How fast GEMMs are: the best of many repetitions, for the shapes of common models.
 //!
 //! `cargo run --release -p warpforge-kernels --example gemm -- [THREADS] [f32|bf16|f64|i8] [MxNxK …]`
 
@@ -9,7 +9,8 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use half::bf16;
-use warpforge_kernels::gemm::{Gemm, Kind, Memory, Operand, Rhs, Shape};
+use warpforge_kernels::buffer::AlignedBuffer;
+use warpforge_kernels::gemm::{ComputeType, Gemm, Operand, Rhs, Shape};
 use warpforge_kernels::pool::Pool;
 use warpforge_tensor::ElementType;
 
@@ -33,52 +34,54 @@ const SHAPES: [&str; 14] = [
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let threads = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(2);
-    let kind = match arguments.next().as_deref() {
-        Some("bf16") => Kind::Bf16,
-        Some("f64") => Kind::F64,
-        Some("i8") => Kind::I8,
-        _ => Kind::F32,
+    let compute_type = match arguments.next().as_deref() {
+        Some("bf16") => ComputeType::Bf16,
+        Some("f64") => ComputeType::F64,
+        Some("i8") => ComputeType::I8,
+        _ => ComputeType::F32,
     };
     let named: Vec<String> = arguments.collect();
     let shapes: Vec<&str> =
         if named.is_empty() { SHAPES.to_vec() } else { named.iter().map(String::as_str).collect() };
     let pool = Pool::new(NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN)).expect("threads");
     let _entered = pool.enter();
-    println!("{kind:?}, {threads} threads: packed operand, then both operands as they lie in memory");
+    println!("{compute_type:?}, {threads} threads: packed operand, then both operands as they lie in memory");
     for text in shapes {
         let sizes: Vec<usize> = text.split('x').filter_map(|size| size.parse().ok()).collect();
         let [m, n, k] = sizes[..] else { continue };
-        measure(&pool, kind, Shape { m, n, k });
+        measure(&pool, compute_type, Shape { m, n, k });
     }
 }
 
-fn measure(pool: &Pool, kind: Kind, shape: Shape) {
+fn measure(pool: &Pool, compute_type: ComputeType, shape: Shape) {
     let Shape { m, n, k } = shape;
-    let gemm = Gemm::new(kind);
-    let (element, bytes) = match kind {
-        Kind::F64 => (ElementType::F64, 8),
-        Kind::Bf16 => (ElementType::BF16, 2),
-        Kind::F32 => (ElementType::F32, 4),
-        Kind::I8 => (ElementType::I8, 1),
+    let gemm = Gemm::new(compute_type);
+    let (element, bytes) = match compute_type {
+        ComputeType::F64 => (ElementType::F64, 8),
+        ComputeType::Bf16 => (ElementType::BF16, 2),
+        ComputeType::F32 => (ElementType::F32, 4),
+        ComputeType::I8 => (ElementType::I8, 1),
     };
-    let random = |count: usize| -> Memory {
+    let random = |count: usize| -> AlignedBuffer {
         let value = |_| fastrand::f32() - 0.5;
-        let values: Vec<u8> = match kind {
-            Kind::F64 => (0..count).map(value).flat_map(|value| f64::from(value).to_ne_bytes()).collect(),
-            Kind::Bf16 => {
+        let values: Vec<u8> = match compute_type {
+            ComputeType::F64 => {
+                (0..count).map(value).flat_map(|value| f64::from(value).to_ne_bytes()).collect()
+            }
+            ComputeType::Bf16 => {
                 (0..count).map(value).flat_map(|value| bf16::from_f32(value).to_ne_bytes()).collect()
             }
-            Kind::I8 => (0..count).map(value).map(|value| (value * 200.0) as i8 as u8).collect(),
-            Kind::F32 => (0..count).map(value).flat_map(f32::to_ne_bytes).collect(),
+            ComputeType::I8 => (0..count).map(value).map(|value| (value * 200.0) as i8 as u8).collect(),
+            ComputeType::F32 => (0..count).map(value).flat_map(f32::to_ne_bytes).collect(),
         };
-        let memory = Memory::new(values.len()).expect("memory");
+        let memory = AlignedBuffer::new(values.len()).expect("memory");
         // SAFETY: the memory has as many bytes.
         unsafe { memory.as_ptr().copy_from_nonoverlapping(values.as_ptr(), values.len()) };
         memory
     };
     let (lhs, rhs) = (random(m * k), random(k * n));
-    let out = Memory::new(m * n * bytes.max(4)).expect("memory");
-    let operand = |data: &Memory, columns| Operand {
+    let out = AlignedBuffer::new(m * n * bytes.max(4)).expect("memory");
+    let operand = |data: &AlignedBuffer, columns| Operand {
         data: data.as_ptr(),
         element,
         row_stride: columns,
@@ -95,9 +98,9 @@ fn measure(pool: &Pool, kind: Kind, shape: Shape) {
             let out = out.as_ptr();
             // SAFETY: the memory has these sizes.
             unsafe {
-                match gemm.rounds() {
-                    true => gemm.rounded_product(pool, shape, &lhs, rhs, out, n),
-                    false => gemm.product(pool, shape, &lhs, rhs, Some(out), n, None),
+                match gemm.writes_bf16() {
+                    true => gemm.multiply_to_bf16(pool, shape, &lhs, rhs, out, n),
+                    false => gemm.multiply(pool, shape, &lhs, rhs, Some(out), n, None),
                 }
             }
             .expect("product");

@@ -1,12 +1,12 @@
-//! Which instructions kernels may use.
+//! The instruction sets that kernels may use.
 
 use std::fmt;
 use std::sync::OnceLock;
 
-/// A set of vector instructions, the least able first.
+/// A vector instruction set, in increasing order of capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isa {
-    /// What the compiler makes of plain Rust.
+    /// Plain Rust, vectorized by the compiler.
     Portable,
     /// AVX2 with fused multiply-add and conversions of f16.
     Avx2,
@@ -15,7 +15,8 @@ pub enum Isa {
 }
 
 impl Isa {
-    /// The best that this processor has, or the one that `WARPFORGE_ISA` (`portable`, `avx2`, `avx512`) lowers it to.
+    /// The best instruction set of this CPU, or the lower one that `WARPFORGE_ISA` (`portable`, `avx2`, `avx512`)
+    /// names.
     #[must_use]
     pub fn best() -> Self {
         static BEST: OnceLock<Isa> = OnceLock::new();
@@ -29,7 +30,7 @@ impl Isa {
         })
     }
 
-    /// All that this processor can run, the least able first.
+    /// All instruction sets of this CPU, in increasing order.
     pub fn available() -> impl Iterator<Item = Self> {
         [Isa::Portable, Isa::Avx2, Isa::Avx512].into_iter().filter(|isa| *isa <= Self::detected())
     }

@@ -1,20 +1,22 @@
-//! CPU kernels: slices in, slices out. They know no module and no plan.
+//! CPU kernels on raw buffers. They know neither graphs nor memory plans.
 //!
-//! Instruction sets are chosen at run time: see [`isa`]. Work is shared among the threads of a [`pool::Pool`] in pieces
-//! whose number and bounds depend on the problem alone, so a result is the same bit for bit whatever the number of
-//! threads.
+//! The instruction set is selected at run time: see [`isa`]. Work is partitioned into tasks for the threads of a
+//! [`pool::Pool`]; the number and bounds of tasks depend on the problem alone, so results are bit-identical for any
+//! number of threads.
 
-pub mod block;
+pub mod buffer;
 pub mod conv;
-pub mod fold;
+pub mod data_movement;
+pub mod fused_loop;
 pub mod gemm;
 pub mod isa;
 mod math;
-pub mod movement;
+pub mod output_block;
 pub mod pool;
-pub mod program;
-pub mod record;
+pub mod reduce;
+pub mod shared_ptr;
 pub mod statistics;
+pub mod task_timing;
 #[cfg(test)]
 mod testing;
 pub mod window;

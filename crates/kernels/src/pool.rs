@@ -1,4 +1,4 @@
-//! Threads that share the pieces of one job after another.
+//! A thread pool that runs the tasks of one job at a time.
 
 // A job borrows from its caller while the threads outlive the call; see `Pool::run`.
 #![allow(unsafe_code)]
@@ -13,26 +13,26 @@ use std::thread::{self, JoinHandle, Thread};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::record::Recorder;
+use crate::task_timing::Recorder;
 
-/// How often a waiting thread looks for the next job before it sleeps: a tenth of a millisecond, enough for the gaps
-/// between the kernels of a run, too little to be felt by another process.
-const LOOKS_BEFORE_SLEEP: u32 = 4_000;
+/// Polls of a waiting thread before it parks: about a tenth of a millisecond, longer than the gaps between the kernels
+/// of a run and too short to disturb other processes.
+const POLLS_BEFORE_PARK: u32 = 4_000;
 
-/// How often the caller looks whether the others are done before it lets another thread run.
-const LOOKS_BEFORE_YIELD: u32 = 20_000;
+/// Polls of the caller for completion before it yields.
+const POLLS_BEFORE_YIELD: u32 = 20_000;
 
-/// A job: called with the number of a piece and of the worker that does it. Its true lifetime is that of the call to
+/// A job: called with a task index and the index of the worker that runs it. Its true lifetime is that of the call to
 /// [`Pool::run`] that posted it.
 type Job = &'static (dyn Fn(usize, usize) + Sync);
 
-/// Threads that wait for jobs. The thread that asks is one of the workers, number 0.
+/// A thread pool. The calling thread is worker 0.
 pub struct Pool {
     shared: Arc<Shared>,
     workers: Vec<Worker>,
-    /// The processor of the calling thread during [`Pool::enter`].
+    /// The CPU of the calling thread during [`Pool::enter`].
     home: Option<usize>,
-    /// Held while a job runs: several threads may use one pool, in turn.
+    /// Held while a job runs: several threads may share a pool and take turns.
     turn: Mutex<()>,
 }
 
@@ -42,23 +42,25 @@ struct Worker {
 }
 
 struct Shared {
-    /// Counts the jobs; odd while one is posted.
+    /// Incremented when a job is posted and when it is withdrawn; odd while one is posted.
     generation: AtomicU64,
     job: Mutex<Option<(Job, usize)>>,
     next: AtomicUsize,
-    /// Workers besides the caller that are inside the current job.
+    /// Workers other than the caller that are inside the current job.
     inside: AtomicUsize,
-    asleep: Vec<AtomicBool>,
+    /// Per worker, whether it parks: set before the last poll, so that a job posted later unparks it.
+    parked: Vec<AtomicBool>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     leave: AtomicBool,
 }
 
 impl Pool {
-    /// A pool of so many workers, the calling thread among them. While there are processors enough each has its own.
+    /// Creates a pool with that many workers, the calling thread included. Each worker is pinned to a CPU of its own if
+    /// there are enough of them.
     ///
     /// # Errors
     ///
-    /// When the system gives no more threads.
+    /// When a thread cannot be created.
     pub fn new(threads: NonZeroUsize) -> io::Result<Self> {
         let others = threads.get() - 1;
         let cpus: Vec<usize> = sched_getaffinity(None)
@@ -111,7 +113,7 @@ impl Pool {
             job: Mutex::new(None),
             next: AtomicUsize::new(0),
             inside: AtomicUsize::new(0),
-            asleep: (0..=others).map(|_| AtomicBool::new(false)).collect(),
+            parked: (0..=others).map(|_| AtomicBool::new(false)).collect(),
             panic: Mutex::new(None),
             leave: AtomicBool::new(false),
         });
@@ -131,13 +133,13 @@ impl Pool {
         Ok(pool)
     }
 
-    /// How many workers there are, the caller included.
+    /// The number of workers, the caller included.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.workers.len() + 1
     }
 
-    /// Keeps the calling thread on its own processor until the guard goes.
+    /// Pins the calling thread to its CPU until the guard is dropped.
     #[must_use]
     pub fn enter(&self) -> Entered {
         let before = self.home.and_then(|cpu| {
@@ -149,51 +151,52 @@ impl Pool {
         Entered { before }
     }
 
-    /// Calls `job` once with each number below `pieces` and the number of the worker that does it, and waits for all.
+    /// Calls `job` once with each index below `tasks` and the index of the worker that runs it, and waits for all.
     ///
     /// # Panics
     ///
-    /// With the panic of a piece, after all workers have stopped.
-    pub fn run(&self, pieces: usize, job: &(dyn Fn(usize, usize) + Sync)) {
+    /// With the panic of a task, after all workers have stopped.
+    pub fn run(&self, tasks: usize, job: &(dyn Fn(usize, usize) + Sync)) {
         match Recorder::current() {
-            Some(recorder) => self.share(pieces, &|piece, worker| {
-                recorder.time(piece, worker, || job(piece, worker));
+            Some(recorder) => self.share(tasks, &|task, worker| {
+                recorder.time(task, worker, || job(task, worker));
             }),
-            None => self.share(pieces, job),
+            None => self.share(tasks, job),
         }
     }
 
-    fn share(&self, pieces: usize, job: &(dyn Fn(usize, usize) + Sync)) {
-        if pieces == 0 {
+    fn share(&self, tasks: usize, job: &(dyn Fn(usize, usize) + Sync)) {
+        if tasks == 0 {
             return;
         }
-        if pieces == 1 || self.workers.is_empty() {
-            (0..pieces).for_each(|piece| job(piece, 0));
+        if tasks == 1 || self.workers.is_empty() {
+            (0..tasks).for_each(|task| job(task, 0));
             return;
         }
         let _turn = lock(&self.turn);
         let shared = &*self.shared;
-        // SAFETY: only the lifetime changes. Workers take the job from `shared.job` while the generation is odd, count
-        // themselves in before they do, and this call returns only when the job is withdrawn and nobody is inside.
+        // SAFETY: only the lifetime changes. Workers take the job from `shared.job` while the generation is odd and
+        // count themselves in before they do; this call returns only after the job is withdrawn and no worker is
+        // inside.
         let posted: Job = unsafe { std::mem::transmute::<&(dyn Fn(usize, usize) + Sync), Job>(job) };
         shared.next.store(0, Ordering::Relaxed);
-        *lock(&shared.job) = Some((posted, pieces));
+        *lock(&shared.job) = Some((posted, tasks));
         shared.generation.fetch_add(1, Ordering::SeqCst);
-        for (worker, asleep) in self.workers.iter().zip(&shared.asleep[1..]) {
-            if asleep.load(Ordering::SeqCst) {
+        for (worker, parked) in self.workers.iter().zip(&shared.parked[1..]) {
+            if parked.load(Ordering::SeqCst) {
                 worker.thread.unpark();
             }
         }
-        let own = catch_unwind(AssertUnwindSafe(|| shared.pieces(job, pieces, 0)));
+        let own = catch_unwind(AssertUnwindSafe(|| shared.tasks(job, tasks, 0)));
         if own.is_err() {
-            shared.next.store(pieces, Ordering::Relaxed);
+            shared.next.store(tasks, Ordering::Relaxed);
         }
         *lock(&shared.job) = None;
         shared.generation.fetch_add(1, Ordering::SeqCst);
-        let mut looks = 0;
+        let mut polls = 0;
         while shared.inside.load(Ordering::Acquire) != 0 {
-            looks += 1;
-            if looks < LOOKS_BEFORE_YIELD { std::hint::spin_loop() } else { thread::yield_now() }
+            polls += 1;
+            if polls < POLLS_BEFORE_YIELD { std::hint::spin_loop() } else { thread::yield_now() }
         }
         if let Err(panic) = own {
             resume_unwind(panic);
@@ -204,20 +207,30 @@ impl Pool {
     }
 }
 
+#[cfg(test)]
+impl Pool {
+    /// Waits until a worker has announced that it parks.
+    fn wait_until_parked(&self, worker: usize) {
+        while !self.shared.parked[worker].load(Ordering::SeqCst) {
+            thread::yield_now();
+        }
+    }
+}
+
 impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.leave.store(true, Ordering::SeqCst);
         for worker in &mut self.workers {
             worker.thread.unpark();
             if let Some(handle) = worker.handle.take() {
-                // A worker catches the panics of jobs; it has none of its own.
+                // Workers catch the panics of jobs and have none of their own.
                 let _ = handle.join();
             }
         }
     }
 }
 
-/// The calling thread stays on one processor while this lives.
+/// Pins the calling thread while it lives.
 pub struct Entered {
     before: Option<CpuSet>,
 }
@@ -225,20 +238,20 @@ pub struct Entered {
 impl Drop for Entered {
     fn drop(&mut self) {
         if let Some(before) = self.before {
-            // Nothing is wrong with the results if the system refuses.
+            // Pinning affects only speed: a refusal is ignored.
             let _ = sched_setaffinity(None, &before);
         }
     }
 }
 
 impl Shared {
-    fn pieces(&self, job: &(dyn Fn(usize, usize) + Sync), pieces: usize, worker: usize) {
+    fn tasks(&self, job: &(dyn Fn(usize, usize) + Sync), tasks: usize, worker: usize) {
         loop {
-            let piece = self.next.fetch_add(1, Ordering::Relaxed);
-            if piece >= pieces {
+            let task = self.next.fetch_add(1, Ordering::Relaxed);
+            if task >= tasks {
                 return;
             }
-            job(piece, worker);
+            job(task, worker);
         }
     }
 
@@ -253,9 +266,9 @@ impl Shared {
                 }
                 *job
             };
-            if let Some((job, pieces)) = job {
-                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.pieces(job, pieces, worker))) {
-                    self.next.store(pieces, Ordering::Relaxed);
+            if let Some((job, tasks)) = job {
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.tasks(job, tasks, worker))) {
+                    self.next.store(tasks, Ordering::Relaxed);
                     lock(&self.panic).get_or_insert(panic);
                 }
                 self.inside.fetch_sub(1, Ordering::Release);
@@ -263,27 +276,27 @@ impl Shared {
         }
     }
 
-    /// Waits for a job after the one seen; none when the pool goes.
+    /// Waits for a job after the one seen; none when the pool is dropped.
     fn wait(&self, seen: u64, worker: usize) -> Option<u64> {
         let posted = || {
             let generation = self.generation.load(Ordering::SeqCst);
             (generation % 2 == 1 && generation != seen).then_some(generation)
         };
         loop {
-            for _ in 0..LOOKS_BEFORE_SLEEP {
+            for _ in 0..POLLS_BEFORE_PARK {
                 if let Some(generation) = posted() {
                     return Some(generation);
                 }
                 std::hint::spin_loop();
             }
-            self.asleep[worker].store(true, Ordering::SeqCst);
+            self.parked[worker].store(true, Ordering::SeqCst);
             if self.leave.load(Ordering::SeqCst) {
                 return None;
             }
             if posted().is_none() {
                 thread::park();
             }
-            self.asleep[worker].store(false, Ordering::SeqCst);
+            self.parked[worker].store(false, Ordering::SeqCst);
         }
     }
 }
@@ -310,16 +323,16 @@ mod tests {
     }
 
     #[test]
-    fn every_piece_is_done_once() {
+    fn every_task_runs_once() {
         for threads in [1, 2, 5] {
             let pool = pool(threads);
             let _entered = pool.enter();
-            for pieces in [0, 1, 2, 3, 100] {
-                let counts: Vec<AtomicUsize> = (0..pieces).map(|_| AtomicUsize::new(0)).collect();
+            for tasks in [0, 1, 2, 3, 100] {
+                let counts: Vec<AtomicUsize> = (0..tasks).map(|_| AtomicUsize::new(0)).collect();
                 for _ in 0..50 {
-                    pool.run(pieces, &|piece, worker| {
+                    pool.run(tasks, &|task, worker| {
                         assert!(worker < threads);
-                        counts[piece].fetch_add(1, Ordering::Relaxed);
+                        counts[task].fetch_add(1, Ordering::Relaxed);
                     });
                 }
                 assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == 50));
@@ -328,13 +341,13 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_reaches_the_caller_and_the_pool_goes_on() {
+    fn panics_propagate_and_the_pool_stays_usable() {
         let pool = pool(3);
-        for piece in [0, 7, 63] {
+        for task in [0, 7, 63] {
             let panicked =
-                catch_unwind(AssertUnwindSafe(|| pool.run(64, &|at, _| assert!(at != piece, "piece {at}"))));
+                catch_unwind(AssertUnwindSafe(|| pool.run(64, &|at, _| assert!(at != task, "task {at}"))));
             let message = *panicked.unwrap_err().downcast::<String>().unwrap();
-            assert_eq!(message, format!("piece {piece}"));
+            assert_eq!(message, format!("task {task}"));
             let sum = AtomicUsize::new(0);
             pool.run(10, &|at, _| {
                 sum.fetch_add(at, Ordering::Relaxed);
@@ -374,10 +387,9 @@ mod tests {
     }
 
     #[test]
-    fn sleeping_workers_wake() {
+    fn parked_workers_wake_up() {
         let pool = pool(2);
-        thread::sleep(std::time::Duration::from_millis(20));
-        assert!(pool.shared.asleep[1].load(Ordering::SeqCst));
+        pool.wait_until_parked(1);
         let both = std::sync::Barrier::new(2);
         pool.run(2, &|_, _| {
             both.wait();

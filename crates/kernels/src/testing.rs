@@ -1,15 +1,15 @@
-//! What the tests of kernels have in common.
+//! Helpers of the kernel tests.
 
 use std::num::NonZeroUsize;
 
 use crate::pool::Pool;
 
-/// Runs with one, two and three threads, and gives the bytes that all agree on.
+/// Runs with one, two and three threads, asserts equal results and returns them.
 pub(crate) fn with_pools(length: usize, run: impl Fn(&Pool, *mut u8)) -> Vec<u8> {
     let results: Vec<Vec<u8>> = (1..=3)
         .map(|threads| {
             let pool = Pool::new(NonZeroUsize::new(threads).unwrap()).unwrap();
-            // What is written beyond the end is seen.
+            // Writes past the end are detected.
             let mut result = vec![0xa5u8; length + 64];
             run(&pool, result.as_mut_ptr());
             assert!(result[length..].iter().all(|&byte| byte == 0xa5), "written beyond the end");
@@ -22,7 +22,7 @@ pub(crate) fn with_pools(length: usize, run: impl Fn(&Pool, *mut u8)) -> Vec<u8>
     results.into_iter().next().unwrap()
 }
 
-/// Bytes that differ.
+/// Random bytes.
 pub(crate) fn noise(random: &mut fastrand::Rng, length: usize) -> Vec<u8> {
     std::iter::repeat_with(|| random.u8(..)).take(length).collect()
 }

@@ -4,25 +4,25 @@ use std::sync::Arc;
 
 use warpforge_fusion::cluster::Contraction;
 use warpforge_fusion::{Graph, NodeId, Op, View, graph};
-use warpforge_kernels::block::Block;
 use warpforge_kernels::conv::{Convolution, Dimension, Geometry, Input, PackedWeights, Weights};
-use warpforge_kernels::gemm::{Gemm, Kind};
+use warpforge_kernels::gemm::Gemm;
+use warpforge_kernels::output_block::OutputBlock;
 use warpforge_kernels::window::{Depthwise, WindowAxis};
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
-use super::dot::kind;
-use super::epilogue::{Blocks, store};
-use super::{Kernel, KernelError, Memory, Result, Setting};
+use super::dot::compute_type;
+use super::epilogue::{EpilogueLoop, store};
+use super::interface::{CompileContext, Kernel, KernelError, Result, ValueBuffers};
 
 /// The kernel of a convolution.
 pub(super) fn kernel(
-    setting: &Setting<'_>,
+    context: &CompileContext<'_>,
     product: &Contraction,
     output: NodeId,
 ) -> Result<Box<dyn Kernel>> {
-    let graph = setting.graph;
+    let graph = context.graph;
     let node = graph.node(product.node);
-    let Op::Conv(conv) = &node.op else { return Err(KernelError::Unsupported("no convolution".to_owned())) };
+    let Op::Conv(conv) = &node.op else { return Err(KernelError::Unsupported("not a convolution".to_owned())) };
     let input = graph.node(node.inputs[0]).dims.clone();
     let weights = &product.operands[1];
     let geometry = geometry(conv, &input, &weights.view.dims);
@@ -31,10 +31,10 @@ pub(super) fn kernel(
         && node.element == ElementType::F32
         && let Some(tensor) = graph.constant(weights.value)
     {
-        let tensor = seen(tensor, &weights.view)?;
-        return Ok(Box::new(Channels::new(graph, product, output, &geometry, &input, &tensor)?));
+        let tensor = materialize(tensor, &weights.view)?;
+        return Ok(Box::new(DepthwiseKernel::new(graph, product, output, &geometry, &input, &tensor)?));
     }
-    Ok(Box::new(Conv::new(setting, product, output, geometry)?))
+    Ok(Box::new(ConvKernel::new(context, product, output, geometry)?))
 }
 
 fn geometry(conv: &graph::Conv, input: &[usize], weights: &[usize]) -> Geometry {
@@ -55,14 +55,14 @@ fn geometry(conv: &graph::Conv, input: &[usize], weights: &[usize]) -> Geometry 
     }
 }
 
-/// The part of a tensor that a view shows, dense.
-fn seen(tensor: &Tensor, view: &View) -> Result<Tensor> {
+/// Copies the elements of a view into a dense tensor.
+fn materialize(tensor: &Tensor, view: &View) -> Result<Tensor> {
     let start = usize::try_from(view.offset).unwrap_or(0);
     Ok(tensor.strided(Shape::new(view.dims.clone())?, start, &view.strides)?)
 }
 
-/// A convolution as a matrix product.
-struct Conv {
+/// A convolution as an implicit GEMM.
+struct ConvKernel {
     convolution: Convolution,
     element: ElementType,
     input: NodeId,
@@ -72,29 +72,34 @@ struct Conv {
     weights_view: View,
     weights_element: ElementType,
     packed: Option<PackedWeights>,
-    epilogue: Option<Blocks>,
+    epilogue: Option<EpilogueLoop>,
     columns: usize,
     output: NodeId,
     name: String,
 }
 
-impl Conv {
-    fn new(setting: &Setting<'_>, product: &Contraction, output: NodeId, geometry: Geometry) -> Result<Self> {
-        let graph = setting.graph;
+impl ConvKernel {
+    fn new(
+        context: &CompileContext<'_>,
+        product: &Contraction,
+        output: NodeId,
+        geometry: Geometry,
+    ) -> Result<Self> {
+        let graph = context.graph;
         let node = graph.node(product.node);
-        let gemm = Arc::new(Gemm::new(kind(graph.node(node.inputs[0]).element)?));
-        let sum = gemm.kind().sum();
+        let gemm = Arc::new(Gemm::new(compute_type(graph.node(node.inputs[0]).element)?));
+        let sum = gemm.compute_type().accumulator();
         let [input, weights] = &product.operands;
         let dims = &input.view.dims;
         let dense = View::dense(dims).strides;
         let strides: Vec<usize> = dense[1..dims.len() - 1].iter().map(|&stride| stride as usize).collect();
         let columns = geometry.outputs;
-        let name = name(&geometry, gemm.kind());
+        let name = name(&geometry, gemm.compute_type());
         let convolution = Convolution::new(gemm, geometry)?;
         let epilogue = match &product.epilogue {
-            Some(epilogue) => Some(Blocks::new(graph, epilogue, sum, output)?),
+            Some(epilogue) => Some(EpilogueLoop::new(graph, epilogue, sum, output)?),
             None if sum != node.element => {
-                Some(Blocks::new(graph, &store(graph, product.node, columns), sum, output)?)
+                Some(EpilogueLoop::new(graph, &store(graph, product.node, columns), sum, output)?)
             }
             None => None,
         };
@@ -114,10 +119,10 @@ impl Conv {
             name,
         };
         if let Some(tensor) = graph.constant(weights.value) {
-            let tensor = super::aligned(tensor)?;
+            let tensor = super::interface::aligned(tensor)?;
             // SAFETY: the view was made from the sizes of the tensor.
             let packed = unsafe {
-                made.convolution.prepare(&made.weights_at(tensor.bytes().as_ptr()), Some(setting.pool))?
+                made.convolution.prepare(&made.weights_at(tensor.bytes().as_ptr()), Some(context.pool))?
             };
             made.packed = Some(packed);
         }
@@ -142,11 +147,11 @@ impl Conv {
     }
 }
 
-fn name(geometry: &Geometry, gemm: Kind) -> String {
+fn name(geometry: &Geometry, computed: ComputeType) -> String {
     let sizes = |size: &dyn Fn(&Dimension) -> usize| {
         geometry.dimensions.iter().map(|dimension| size(dimension).to_string()).collect::<Vec<_>>().join("x")
     };
-    let kind = if gemm == Kind::Bf16 { " bf16" } else { "" };
+    let kind = if computed == ComputeType::Bf16 { " bf16" } else { "" };
     let (window, input) = (sizes(&|dimension| dimension.window), sizes(&|dimension| dimension.input));
     format!(
         "convolution{kind} {window} over {}x{input}, {} to {}",
@@ -154,24 +159,25 @@ fn name(geometry: &Geometry, gemm: Kind) -> String {
     )
 }
 
-impl Kernel for Conv {
-    unsafe fn run(&self, memory: &Memory<'_>) -> Result<()> {
+impl Kernel for ConvKernel {
+    unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
         let input = Input {
-            data: memory.read(self.input),
+            data: buffers.read(self.input),
             element: self.element,
             batch_stride: self.batch_stride,
             strides: &self.strides,
         };
-        let sink = |block: &Block| {
+        let sink = |block: &OutputBlock| {
             if let Some(epilogue) = &self.epilogue {
-                // SAFETY: as the caller promises; blocks do not overlap.
-                unsafe { epilogue.run(memory, block) };
+                // SAFETY: guaranteed by the caller; blocks do not overlap.
+                unsafe { epilogue.run(buffers, block) };
             }
         };
         let direct = self.epilogue.is_none();
-        let out = direct.then(|| memory.write(self.output));
-        let sink: Option<&warpforge_kernels::block::Sink<'_>> = if direct { None } else { Some(&sink) };
-        // SAFETY: as the caller promises; strides were made from the sizes of the values.
+        let out = direct.then(|| buffers.write(self.output));
+        let sink: Option<&warpforge_kernels::output_block::BlockSink<'_>> =
+            if direct { None } else { Some(&sink) };
+        // SAFETY: guaranteed by the caller; strides were made from the sizes of the values.
         unsafe {
             let now;
             let weights = match &self.packed {
@@ -179,11 +185,11 @@ impl Kernel for Conv {
                 None => {
                     now = self
                         .convolution
-                        .pack(&self.weights_at(memory.read(self.weights)), Some(memory.pool))?;
+                        .pack(&self.weights_at(buffers.read(self.weights)), Some(buffers.pool))?;
                     &now
                 }
             };
-            self.convolution.run(memory.pool, &input, weights, out, self.columns, sink)?;
+            self.convolution.run(buffers.pool, &input, weights, out, self.columns, sink)?;
         }
         Ok(())
     }
@@ -201,18 +207,18 @@ impl Kernel for Conv {
     }
 }
 
-/// A convolution of each channel on its own.
-struct Channels {
+/// A depthwise convolution.
+struct DepthwiseKernel {
     depthwise: Depthwise,
     weights: Vec<f32>,
     constant: NodeId,
     input: NodeId,
-    epilogue: Option<Blocks>,
+    epilogue: Option<EpilogueLoop>,
     output: NodeId,
     name: String,
 }
 
-impl Channels {
+impl DepthwiseKernel {
     fn new(
         graph: &Graph,
         product: &Contraction,
@@ -237,28 +243,30 @@ impl Channels {
         let values = weights.as_slice::<f32>()?;
         let weights = depthwise.pack(values)?;
         let epilogue = product.epilogue.as_ref();
-        let epilogue =
-            epilogue.map(|epilogue| Blocks::new(graph, epilogue, ElementType::F32, output)).transpose()?;
-        let name = format!("depthwise {}", name(geometry, Kind::F32));
+        let epilogue = epilogue
+            .map(|epilogue| EpilogueLoop::new(graph, epilogue, ElementType::F32, output))
+            .transpose()?;
+        let name = format!("depthwise {}", name(geometry, ComputeType::F32));
         let constant = product.operands[1].value;
         Ok(Self { depthwise, weights, constant, input: product.operands[0].value, epilogue, output, name })
     }
 }
 
-impl Kernel for Channels {
-    unsafe fn run(&self, memory: &Memory<'_>) -> Result<()> {
-        let sink = |block: &Block| {
+impl Kernel for DepthwiseKernel {
+    unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
+        let sink = |block: &OutputBlock| {
             if let Some(epilogue) = &self.epilogue {
-                // SAFETY: as the caller promises; blocks do not overlap.
-                unsafe { epilogue.run(memory, block) };
+                // SAFETY: guaranteed by the caller; blocks do not overlap.
+                unsafe { epilogue.run(buffers, block) };
             }
         };
         let direct = self.epilogue.is_none();
-        let target = direct.then(|| memory.write(self.output).cast::<f32>());
-        let sink: Option<&warpforge_kernels::block::Sink<'_>> = if direct { None } else { Some(&sink) };
-        // SAFETY: as the caller promises.
+        let target = direct.then(|| buffers.write(self.output).cast::<f32>());
+        let sink: Option<&warpforge_kernels::output_block::BlockSink<'_>> =
+            if direct { None } else { Some(&sink) };
+        // SAFETY: guaranteed by the caller.
         unsafe {
-            self.depthwise.run(memory.pool, memory.read(self.input).cast(), &self.weights, target, sink);
+            self.depthwise.run(buffers.pool, buffers.read(self.input).cast(), &self.weights, target, sink);
         };
         Ok(())
     }

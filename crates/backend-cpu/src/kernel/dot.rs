@@ -1,34 +1,35 @@
-//! Matrix products.
+//! Dot products: GEMMs and batched GEMMs.
 
 use warpforge_fusion::cluster::{Contraction, single_stride};
 use warpforge_fusion::{Graph, NodeId, Op, View};
-use warpforge_kernels::block::Block;
-use warpforge_kernels::gemm::{BatchItem, Gemm, Kind, Operand, PackedRhs, Rhs, Shape};
+use warpforge_kernels::gemm::{BatchItem, ComputeType, Gemm, Operand, PackedRhs, Rhs, Shape};
+use warpforge_kernels::output_block::OutputBlock;
+use warpforge_kernels::shared_ptr::SharedPtr;
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::epilogue::{Blocks, only_rounds, store};
-use super::{Kernel, KernelError, Memory, Result, Setting};
+use super::epilogue::{EpilogueLoop, only_rounds, store};
+use super::interface::{CompileContext, Kernel, KernelError, Result, ValueBuffers};
 
-/// How the operand of a product lies in memory.
-pub(super) struct Side {
+/// The layout of one operand of a GEMM.
+pub(super) struct MatrixOperand {
     pub(super) value: NodeId,
     pub(super) element: ElementType,
     offset: usize,
     row_stride: usize,
     column_stride: usize,
-    /// Where each product of a batch begins, in elements.
+    /// Offset of each batch element, in elements.
     batches: Vec<usize>,
 }
 
-impl Side {
-    /// The operand of one product of a batch.
+impl MatrixOperand {
+    /// The operand of one GEMM of a batch.
     ///
     /// # Safety
     ///
-    /// The address of the value is good.
-    pub(super) unsafe fn at(&self, memory: &Memory<'_>, batch: usize) -> Operand {
-        // SAFETY: as the caller promises; the offset is inside the value.
-        let data = unsafe { memory.read(self.value).add(self.offset_of(batch)) };
+    /// The address of the value is valid.
+    pub(super) unsafe fn at(&self, buffers: &ValueBuffers<'_>, batch: usize) -> Operand {
+        // SAFETY: guaranteed by the caller; the offset is inside the value.
+        let data = unsafe { buffers.read(self.value).add(self.offset_of(batch)) };
         self.operand(data)
     }
 
@@ -46,20 +47,20 @@ impl Side {
     }
 }
 
-/// Sizes and operands of a product.
-pub(super) struct Geometry {
+/// Sizes and operands of a (batched) GEMM.
+pub(super) struct DotGeometry {
     pub(super) batch: usize,
     pub(super) shape: Shape,
-    pub(super) lhs: Side,
-    pub(super) rhs: Side,
+    pub(super) lhs: MatrixOperand,
+    pub(super) rhs: MatrixOperand,
     /// The type of the elements that are multiplied.
     pub(super) element: ElementType,
 }
 
-impl Geometry {
+impl DotGeometry {
     pub(super) fn new(graph: &Graph, product: &Contraction) -> Result<Self> {
         let Op::Dot(dot) = &graph.node(product.node).op else {
-            return Err(KernelError::Unsupported("no product".to_owned()));
+            return Err(KernelError::Unsupported("not a dot product".to_owned()));
         };
         let [lhs, rhs] = &product.operands;
         let free = |view: &View, batch: &[usize], contract: &[usize]| -> Vec<usize> {
@@ -81,19 +82,19 @@ impl Geometry {
             element,
             batch,
             shape,
-            lhs: side(graph, lhs, &dot.lhs_batch, &rows, &dot.lhs_contract)?,
-            rhs: side(graph, rhs, &dot.rhs_batch, &dot.rhs_contract, &columns)?,
+            lhs: matrix_operand(graph, lhs, &dot.lhs_batch, &rows, &dot.lhs_contract)?,
+            rhs: matrix_operand(graph, rhs, &dot.rhs_batch, &dot.rhs_contract, &columns)?,
         })
     }
 }
 
-fn side(
+fn matrix_operand(
     graph: &Graph,
     operand: &warpforge_fusion::cluster::Operand,
     batch: &[usize],
     rows: &[usize],
     columns: &[usize],
-) -> Result<Side> {
+) -> Result<MatrixOperand> {
     let view = &operand.view;
     let stride = |dims: &[usize]| {
         let stride = single_stride(view, dims).and_then(|stride| usize::try_from(stride).ok());
@@ -107,7 +108,7 @@ fn side(
             .flat_map(|from| (0..view.dims[at]).map(move |index| from + index * step))
             .collect();
     }
-    Ok(Side {
+    Ok(MatrixOperand {
         value: operand.value,
         element: graph.node(operand.value).element,
         offset: usize::try_from(view.offset).unwrap_or(0),
@@ -117,65 +118,65 @@ fn side(
     })
 }
 
-/// The kind of GEMM that multiplies elements of a type. Operands that lie in memory in a wider type are converted while they are packed.
-pub(super) fn kind(element: ElementType) -> Result<Kind> {
+/// The compute type of GEMMs on an element type. Operands that lie in memory in a wider type are converted while they are packed.
+pub(super) fn compute_type(element: ElementType) -> Result<ComputeType> {
     match element {
-        ElementType::Float(FloatType::F64) => Ok(Kind::F64),
-        ElementType::Float(FloatType::Bf16) => Ok(Kind::Bf16),
-        ElementType::Float(FloatType::F32 | FloatType::F16) => Ok(Kind::F32),
-        _ => Err(KernelError::Unsupported(format!("there is no product of {element}"))),
+        ElementType::Float(FloatType::F64) => Ok(ComputeType::F64),
+        ElementType::Float(FloatType::Bf16) => Ok(ComputeType::Bf16),
+        ElementType::Float(FloatType::F32 | FloatType::F16) => Ok(ComputeType::F32),
+        _ => Err(KernelError::Unsupported(format!("there is no GEMM on {element}"))),
     }
 }
 
-/// Packs a right operand that is a constant.
+/// Packs a constant right-hand operand.
 pub(super) fn packed(
-    setting: &Setting<'_>,
+    context: &CompileContext<'_>,
     gemm: &Gemm,
-    side: &Side,
+    matrix_operand: &MatrixOperand,
     shape: Shape,
 ) -> Result<Option<PackedRhs>> {
-    let Some(tensor) = setting.graph.constant(side.value) else { return Ok(None) };
-    if side.batches.len() != 1 {
+    let Some(tensor) = context.graph.constant(matrix_operand.value) else { return Ok(None) };
+    if matrix_operand.batches.len() != 1 {
         return Ok(None);
     }
-    let aligned = super::aligned(tensor)?;
+    let aligned = super::interface::aligned(tensor)?;
     // SAFETY: the operand's strides were made from the sizes of the tensor.
     let packed = unsafe {
-        let operand = side.operand(aligned.bytes().as_ptr().add(side.offset_of(0)));
-        gemm.pack_rhs(&operand, shape.k, shape.n, Some(setting.pool))?
+        let operand = matrix_operand.operand(aligned.bytes().as_ptr().add(matrix_operand.offset_of(0)));
+        gemm.pack_rhs(&operand, shape.k, shape.n, Some(context.pool))?
     };
     Ok(Some(packed))
 }
 
-/// A matrix product with its epilogue.
-pub(super) struct Dot {
+/// A GEMM with its epilogue.
+pub(super) struct DotKernel {
     gemm: Gemm,
-    geometry: Geometry,
+    geometry: DotGeometry,
     weights: Option<PackedRhs>,
-    epilogue: Option<Blocks>,
-    /// Whether nothing but rounding to bf16 is done to the sums, by the product itself.
+    epilogue: Option<EpilogueLoop>,
+    /// Whether the epilogue only rounds to bf16, which the GEMM does itself.
     rounded: bool,
     node: NodeId,
     output: NodeId,
 }
 
-impl Dot {
-    pub(super) fn new(setting: &Setting<'_>, product: &Contraction, output: NodeId) -> Result<Self> {
-        let geometry = Geometry::new(setting.graph, product)?;
-        let element = setting.graph.node(product.node).element;
-        let gemm = Gemm::new(kind(geometry.element)?);
-        let sum = gemm.kind().sum();
-        let weights = packed(setting, &gemm, &geometry.rhs, geometry.shape)?;
+impl DotKernel {
+    pub(super) fn new(context: &CompileContext<'_>, product: &Contraction, output: NodeId) -> Result<Self> {
+        let geometry = DotGeometry::new(context.graph, product)?;
+        let element = context.graph.node(product.node).element;
+        let gemm = Gemm::new(compute_type(geometry.element)?);
+        let sum = gemm.compute_type().accumulator();
+        let weights = packed(context, &gemm, &geometry.rhs, geometry.shape)?;
         let rounded = product.epilogue.as_ref().is_none_or(only_rounds)
-            && setting.graph.node(output).element == ElementType::BF16
+            && context.graph.node(output).element == ElementType::BF16
             && geometry.batch == 1
-            && gemm.rounds();
+            && gemm.writes_bf16();
         let epilogue = match &product.epilogue {
             _ if rounded => None,
-            Some(epilogue) => Some(Blocks::new(setting.graph, epilogue, sum, output)?),
+            Some(epilogue) => Some(EpilogueLoop::new(context.graph, epilogue, sum, output)?),
             None if sum != element => {
-                let epilogue = store(setting.graph, product.node, geometry.shape.n);
-                Some(Blocks::new(setting.graph, &epilogue, sum, output)?)
+                let epilogue = store(context.graph, product.node, geometry.shape.n);
+                Some(EpilogueLoop::new(context.graph, &epilogue, sum, output)?)
             }
             None => None,
         };
@@ -183,55 +184,63 @@ impl Dot {
     }
 }
 
-impl Kernel for Dot {
-    unsafe fn run(&self, memory: &Memory<'_>) -> Result<()> {
-        let Geometry { batch, shape, lhs, rhs, .. } = &self.geometry;
-        let sum = self.gemm.kind().sum().byte_width();
-        let sink = |at: usize, block: &Block| {
+impl Kernel for DotKernel {
+    unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
+        let DotGeometry { batch, shape, lhs, rhs } = &self.geometry;
+        let sum = self.gemm.compute_type().accumulator().byte_width();
+        let sink = |at: usize, block: &OutputBlock| {
             if let Some(epilogue) = &self.epilogue {
                 let rows = block.rows.start + at * shape.m..block.rows.end + at * shape.m;
-                let block = Block { rows, columns: block.columns.clone(), ..*block };
-                // SAFETY: as the caller promises; blocks do not overlap.
-                unsafe { epilogue.run(memory, &block) };
+                let block = OutputBlock { rows, columns: block.columns.clone(), ..*block };
+                // SAFETY: guaranteed by the caller; blocks do not overlap.
+                unsafe { epilogue.run(buffers, &block) };
             }
         };
         let direct = self.epilogue.is_none();
-        // SAFETY: as the caller promises; strides and offsets were made from the sizes of the values.
+        // SAFETY: guaranteed by the caller; strides and offsets were made from the sizes of the values.
         unsafe {
             let right = |at: usize| match &self.weights {
                 Some(packed) => Rhs::Packed(packed),
-                None => Rhs::Strided(rhs.at(memory, at)),
+                None => Rhs::Strided(rhs.at(buffers, at)),
             };
             if self.rounded {
-                let out = memory.write(self.output);
-                let lhs = lhs.at(memory, 0);
-                self.gemm.rounded_product(memory.pool, *shape, &lhs, right(0), out, shape.n)?;
+                let out = buffers.write(self.output);
+                let lhs = lhs.at(buffers, 0);
+                self.gemm.multiply_to_bf16(buffers.pool, *shape, &lhs, right(0), out, shape.n)?;
                 return Ok(());
             }
             if *batch == 1 {
-                let out = direct.then(|| memory.write(self.output));
-                let each = |block: &Block| sink(0, block);
-                let each: Option<&warpforge_kernels::block::Sink<'_>> =
+                let out = direct.then(|| buffers.write(self.output));
+                let each = |block: &OutputBlock| sink(0, block);
+                let each: Option<&warpforge_kernels::output_block::BlockSink<'_>> =
                     if direct { None } else { Some(&each) };
-                self.gemm.product(memory.pool, *shape, &lhs.at(memory, 0), right(0), out, shape.n, each)?;
+                self.gemm.multiply(
+                    buffers.pool,
+                    *shape,
+                    &lhs.at(buffers, 0),
+                    right(0),
+                    out,
+                    shape.n,
+                    each,
+                )?;
                 return Ok(());
             }
             if direct {
-                let out = Shared(memory.write(self.output));
+                let out = SharedPtr::new(buffers.write(self.output));
                 let item = |at: usize| BatchItem {
-                    lhs: lhs.at(memory, at),
+                    lhs: lhs.at(buffers, at),
                     rhs: right(at),
                     out: out.get().add(at * shape.m * shape.n * sum),
                 };
-                self.gemm.batched(memory.pool, *shape, *batch, &item, shape.n, None)?;
+                self.gemm.batched(buffers.pool, *shape, *batch, &item, shape.n, None)?;
                 return Ok(());
             }
             for at in 0..*batch {
-                let each = |block: &Block| sink(at, block);
-                self.gemm.product(
-                    memory.pool,
+                let each = |block: &OutputBlock| sink(at, block);
+                self.gemm.multiply(
+                    buffers.pool,
                     *shape,
-                    &lhs.at(memory, at),
+                    &lhs.at(buffers, at),
                     right(at),
                     None,
                     shape.n,
@@ -256,17 +265,5 @@ impl Kernel for Dot {
             if self.geometry.batch == 1 { String::new() } else { format!("{}x", self.geometry.batch) };
         let epilogue = if self.output == self.node { "" } else { " + epilogue" };
         format!("dot {batch}{m}x{n}x{k}{epilogue}")
-    }
-}
-
-/// An address that several threads compute with.
-pub(super) struct Shared(pub(super) *mut u8);
-
-// SAFETY: who writes through it writes his own part.
-unsafe impl Sync for Shared {}
-
-impl Shared {
-    pub(super) fn get(&self) -> *mut u8 {
-        self.0
     }
 }

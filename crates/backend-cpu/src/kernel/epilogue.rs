@@ -1,124 +1,131 @@
-//! What is done to the blocks of a product.
+//! Epilogues: fused loops over the output blocks of GEMMs and convolutions.
 
 use std::cell::RefCell;
 
 use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Epilogue, Load};
 use warpforge_fusion::{Graph, NodeId, View};
-use warpforge_kernels::block::Block;
-use warpforge_kernels::program::{Program, Scratch};
+use warpforge_ir::OpKind;
+use warpforge_kernels::fused_loop::{FusedLoop, Scratch};
+use warpforge_kernels::output_block::OutputBlock;
 use warpforge_tensor::ElementType;
-use warpforge_tensor::elementwise::Function;
 
-use super::attention::Quotient;
-use super::steps::{Cut, Tile, dividend, program};
-use super::{Memory, Result};
+use super::deferred_division::DeferredDivision;
+use super::interface::{Result, ValueBuffers};
+use super::loop_lowering::{RowColumnSplit, TileBinding, dividend, fused_loop};
 
-/// Whether a loop does nothing to sums of f32 but round them to bf16, as dense as they come.
+/// Whether a loop only rounds f32 sums to bf16, with a dense result.
 pub(super) fn only_rounds(epilogue: &Epilogue) -> bool {
     let [load, convert] = epilogue.body.steps.as_slice() else { return false };
     matches!(load.op, BodyOp::Load(at) if at == epilogue.tile)
         && matches!(load.element, ElementType::F32 | ElementType::BF16)
-        && matches!(convert.op, BodyOp::Elementwise(Function::Convert))
+        && matches!(convert.op, BodyOp::Elementwise(OpKind::Convert))
         && convert.element == ElementType::BF16
         && epilogue.body.output.is_dense()
 }
 
-/// What a worker needs for a block, kept from block to block.
-struct Room {
+/// Scratch memory of a worker, kept from block to block.
+struct WorkerScratch {
     scratch: Scratch,
     inputs: Vec<*const u8>,
     outputs: Vec<*mut u8>,
 }
 
 thread_local! {
-    static ROOM: RefCell<Room> =
-        const { RefCell::new(Room { scratch: Scratch::new(), inputs: Vec::new(), outputs: Vec::new() }) };
+    static SCRATCH: RefCell<WorkerScratch> =
+        const { RefCell::new(WorkerScratch { scratch: Scratch::new(), inputs: Vec::new(), outputs: Vec::new() }) };
 }
 
-/// A loop over blocks.
-pub(super) struct Blocks {
-    program: Program,
+/// A fused loop over output blocks.
+pub(super) struct EpilogueLoop {
+    fused_loop: FusedLoop,
     inputs: Vec<NodeId>,
     output: NodeId,
 }
 
-impl Blocks {
-    /// The epilogue of a product whose sums are of a type.
+impl EpilogueLoop {
+    /// The epilogue of a GEMM whose accumulators have the type `sum`.
     pub(super) fn new(graph: &Graph, epilogue: &Epilogue, sum: ElementType, output: NodeId) -> Result<Self> {
-        let tile = Tile { load: Some((epilogue.tile, sum)), ..Tile::default() };
+        let tile = TileBinding { load: Some((epilogue.tile, sum)), ..TileBinding::default() };
         Self::of(graph, epilogue, tile, output)
     }
 
-    /// The same for sums that are first divided by a number of their row.
+    /// An epilogue that first divides the sums by a per-row scalar.
     pub(super) fn divided(
         graph: &Graph,
         epilogue: &Epilogue,
         sum: ElementType,
         output: NodeId,
     ) -> Result<Self> {
-        let tile = Tile { load: Some((epilogue.tile, sum)), divided: true, ..Tile::default() };
+        let tile = TileBinding { load: Some((epilogue.tile, sum)), divided: true, ..TileBinding::default() };
         Self::of(graph, epilogue, tile, output)
     }
 
-    /// A loop that gives its result back into the tile.
+    /// A loop that writes its result back into the tile.
     pub(super) fn in_place(
         graph: &Graph,
         epilogue: &Epilogue,
         sum: ElementType,
         output: NodeId,
     ) -> Result<Self> {
-        let tile = Tile { load: Some((epilogue.tile, sum)), result: Some(sum), ..Tile::default() };
+        let tile =
+            TileBinding { load: Some((epilogue.tile, sum)), result: Some(sum), ..TileBinding::default() };
         Self::of(graph, epilogue, tile, output)
     }
 
-    /// A loop that gives its dividend back into the tile, and its divisors to whoever divides later.
+    /// A loop that writes its dividend into the tile and its divisors to a second output, for a deferred division.
     pub(super) fn dividend(
         graph: &Graph,
         epilogue: &Epilogue,
-        quotient: &Quotient,
+        division: &DeferredDivision,
         sum: ElementType,
         output: NodeId,
     ) -> Result<Self> {
         let order: Vec<usize> = (0..epilogue.body.dims.len()).collect();
-        let cut = Cut { order: &order, rows: epilogue.rows };
-        let program = dividend(graph, quotient, cut, (epilogue.tile, sum))?;
-        Ok(Self { program, inputs: inputs(epilogue), output })
+        let split = RowColumnSplit { order: &order, rows: epilogue.rows };
+        let fused_loop = dividend(graph, division, split, (epilogue.tile, sum))?;
+        Ok(Self { fused_loop, inputs: inputs(epilogue), output })
     }
 
-    fn of(graph: &Graph, epilogue: &Epilogue, tile: Tile, output: NodeId) -> Result<Self> {
+    fn of(graph: &Graph, epilogue: &Epilogue, tile: TileBinding, output: NodeId) -> Result<Self> {
         let order: Vec<usize> = (0..epilogue.body.dims.len()).collect();
-        let (cut, stored) = (Cut { order: &order, rows: epilogue.rows }, graph.node(output).element);
-        let program = program(graph, &epilogue.body, cut, tile, stored)?;
-        Ok(Self { program, inputs: inputs(epilogue), output })
+        let (split, stored) =
+            (RowColumnSplit { order: &order, rows: epilogue.rows }, graph.node(output).element);
+        let fused_loop = fused_loop(graph, &epilogue.body, split, tile, stored)?;
+        Ok(Self { fused_loop, inputs: inputs(epilogue), output })
     }
 
-    /// Does it to a block.
+    /// Runs the loop on a block.
     ///
     /// # Safety
     ///
-    /// As for [`super::Kernel::run`]; the block is the calling worker's own.
-    pub(super) unsafe fn run(&self, memory: &Memory<'_>, block: &Block) {
-        // SAFETY: as the caller promises.
-        unsafe { self.run_with(memory, block, None) }
+    /// As for [`Kernel::run`](super::interface::Kernel::run); the block belongs to the calling worker.
+    pub(super) unsafe fn run(&self, buffers: &ValueBuffers<'_>, block: &OutputBlock) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.run_with(buffers, block, None) }
     }
 
-    /// Does it to a block with the divisors of its rows, which it takes or gives.
+    /// Runs the loop on a block with the divisors of its rows, which it reads or writes.
     ///
     /// # Safety
     ///
-    /// As for [`Blocks::run`]; there are as many divisors as rows.
-    pub(super) unsafe fn run_with(&self, memory: &Memory<'_>, block: &Block, divisors: Option<*mut u8>) {
-        ROOM.with_borrow_mut(|Room { scratch, inputs, outputs }| {
-            // The tile's own address is never looked at.
+    /// As for [`EpilogueLoop::run`]; there is one divisor per row.
+    pub(super) unsafe fn run_with(
+        &self,
+        buffers: &ValueBuffers<'_>,
+        block: &OutputBlock,
+        divisors: Option<*mut u8>,
+    ) {
+        SCRATCH.with_borrow_mut(|WorkerScratch { scratch, inputs, outputs }| {
+            // The input that is the tile has an unused address.
             inputs.clear();
-            inputs.extend(self.inputs.iter().map(|&id| memory.read(id)));
+            inputs.extend(self.inputs.iter().map(|&id| buffers.read(id)));
             inputs.extend(divisors.map(<*mut u8>::cast_const));
             outputs.clear();
-            outputs.push(memory.write(self.output));
+            outputs.push(buffers.write(self.output));
             outputs.extend(divisors);
-            // SAFETY: as the caller promises.
+            // SAFETY: guaranteed by the caller.
             unsafe {
-                self.program.run_block(
+                self.fused_loop.run_block(
                     scratch,
                     inputs,
                     outputs,
@@ -136,7 +143,7 @@ fn inputs(epilogue: &Epilogue) -> Vec<NodeId> {
     epilogue.body.loads.iter().map(|load| load.value).collect()
 }
 
-/// An epilogue that only stores the result, as another type than the sums have.
+/// An epilogue that only converts the sums to the type of the result.
 pub(super) fn store(graph: &Graph, node: NodeId, columns: usize) -> Epilogue {
     let of = graph.node(node);
     let dims = vec![of.len() / columns.max(1), columns];

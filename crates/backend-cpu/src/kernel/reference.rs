@@ -1,4 +1,4 @@
-//! Operations that the reference evaluates.
+//! Operations that fall back to the reference interpreter.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_interp::{Interpreter, Options, Value};
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
-use super::{Kernel, KernelError, Memory, Result};
+use super::interface::{Kernel, KernelError, Result, ValueBuffers};
 
-/// An operation on the reference: its operands are copied out, its results back.
-pub(super) struct Reference {
+/// An operation on the reference interpreter: its operands are copied out, its results back.
+pub(super) struct ReferenceKernel {
     part: Arc<OpaqueOp>,
     inputs: Vec<(NodeId, ElementType, Vec<usize>)>,
     /// The results that something reads, with their positions.
     results: Vec<(usize, NodeId)>,
 }
 
-impl Reference {
+impl ReferenceKernel {
     pub(super) fn new(graph: &Graph, part: &Arc<OpaqueOp>, inputs: &[Operand], node: NodeId) -> Self {
         let typed =
             |operand: &Operand| (operand.value, graph.node(operand.value).element, operand.view.dims.clone());
@@ -36,8 +36,8 @@ impl Reference {
     }
 }
 
-impl Kernel for Reference {
-    unsafe fn run(&self, memory: &Memory<'_>) -> Result<()> {
+impl Kernel for ReferenceKernel {
+    unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
         let mut values = Vec::new();
         let module = &self.part.slice.module;
         let types =
@@ -46,8 +46,8 @@ impl Kernel for Reference {
         for (id, element, dims) in &self.inputs {
             let shape = Shape::new(dims.clone())?;
             let bytes = shape.num_elements() * element.byte_width();
-            // SAFETY: as the caller promises: the value's address is good for its size.
-            let bytes = unsafe { std::slice::from_raw_parts(memory.read(*id), bytes) };
+            // SAFETY: guaranteed by the caller: the address is valid for the size of the value.
+            let bytes = unsafe { std::slice::from_raw_parts(buffers.read(*id), bytes) };
             let tensor = Tensor::from_bytes(*element, shape, bytes);
             values.push(Value::Tensor(tensor?));
         }
@@ -56,8 +56,9 @@ impl Kernel for Reference {
             let value =
                 given.get(at).ok_or_else(|| KernelError::Unsupported("a result is missing".to_owned()))?;
             let bytes = value.as_tensor()?.bytes();
-            // SAFETY: as the caller promises: the result's address is good for its size, which is the tensor's.
-            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.write(id), bytes.len()) };
+            // SAFETY: guaranteed by the caller: the address is valid for the size of the result, which is that of the
+            // tensor.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffers.write(id), bytes.len()) };
         }
         Ok(())
     }

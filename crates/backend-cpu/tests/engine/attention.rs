@@ -1,4 +1,4 @@
-//! Attention, whose weights are divided after the second product.
+//! Attention with deferred softmax division.
 
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 
@@ -34,14 +34,14 @@ fn is_one_kernel(text: &str, inputs: &[Tensor]) {
 }
 
 #[test]
-fn it_is_one_kernel_that_writes_the_order_it_is_asked_for() {
+fn attention_is_one_kernel_with_a_transposed_output() {
     let x = "%x = stablehlo.negate %scaled : tensor<4x50x50xf32>";
     is_one_kernel(&attention("", x, "", "%p"), &operands());
 }
 
-/// The weights of some rows are zeros in place of quotients by what is no number.
+/// Fully masked rows: their weights are zeros instead of NaN.
 #[test]
-fn rows_that_see_nothing_are_zeros() {
+fn fully_masked_rows_are_zeros() {
     let x = "%x = stablehlo.add %scaled, %mask : tensor<4x50x50xf32>";
     let w = "
         %none = stablehlo.broadcast_in_dim %least, dims = [] : (tensor<f32>) -> tensor<4x50xf32>
@@ -50,7 +50,7 @@ fn rows_that_see_nothing_are_zeros() {
         %zeros = stablehlo.constant dense<0.0> : tensor<4x50x50xf32>
         %w = stablehlo.select %see, %p, %zeros : tensor<4x50x50xi1>, tensor<4x50x50xf32>";
     let mut inputs = operands();
-    // A row of four sees nothing, the others half.
+    // Every fourth row is fully masked, the others by half.
     let hidden = |at: usize| (at / 50).is_multiple_of(4) || at.is_multiple_of(2);
     let mask = (0..4 * 50 * 50).map(|at| Scalar::Float(if hidden(at) { f64::NEG_INFINITY } else { 0.0 }));
     inputs.push(Tensor::from_scalars(ElementType::F32, Shape::new([4, 50, 50]).unwrap(), mask).unwrap());

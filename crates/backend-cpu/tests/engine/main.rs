@@ -1,4 +1,4 @@
-//! Programs on the engine give what the reference gives, in as few kernels as they should.
+//! Programs on the CPU backend against the reference interpreter, with the expected number of kernels.
 
 mod attention;
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use warpforge_backend_cpu::Cpu;
 use warpforge_diag::Source;
-use warpforge_kernels::gemm::{Gemm, Kind};
+use warpforge_kernels::gemm::{ComputeType, Gemm};
 use warpforge_runtime::{Backend, Device, Precision, Program, Reference, RunOptions, Target, Tier, Weights};
 use warpforge_snakeburger::text;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
@@ -27,7 +27,7 @@ fn target(tier: Tier, threads: usize) -> Target {
     }
 }
 
-/// Numbers between -1 and 1 that look random.
+/// Pseudo-random values between -1 and 1.
 fn tensor(dims: &[usize], seed: u64) -> Tensor {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let values = std::iter::repeat_with(|| {
@@ -39,7 +39,8 @@ fn tensor(dims: &[usize], seed: u64) -> Tensor {
     Tensor::from_scalars(ElementType::F32, shape, values.take(count)).unwrap()
 }
 
-/// Runs a program on both; they agree, and threads change nothing. Gives the names of the kernels.
+/// Runs a program on both backends with 1 to 3 threads, asserts that the results agree, and returns the names of the
+/// kernels.
 fn kernels(text: &str, weights: Vec<Option<Tensor>>, inputs: &[Tensor]) -> Vec<String> {
     let program = program(text, weights);
     let expected = Reference.compile(&program, &target(Tier::Correctness, 1)).unwrap();
@@ -93,7 +94,7 @@ const SOFTMAX: &str = "
     %p = stablehlo.divide %e, %s : tensor<4x50x50xf32>";
 
 #[test]
-fn the_observable_tier_times_tiles_and_looks_at_values() {
+fn observable_tier_times_tiles_and_samples_values() {
     let text = "func.func @main(%x: tensor<600x200xf32>, %y: tensor<200x300xf32>) -> tensor<600x300xf32> {
         %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]
           : (tensor<600x200xf32>, tensor<200x300xf32>) -> tensor<600x300xf32>
@@ -111,7 +112,7 @@ fn the_observable_tier_times_tiles_and_looks_at_values() {
     let values: Vec<f64> = outcome.outputs[0].iter().map(Scalar::to_f64).collect();
     let numbers: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
     assert_eq!(detail("nan"), (values.len() - numbers.len()) as f64);
-    assert!(detail("nan") > 0.0, "the root of a negative number is none");
+    assert!(detail("nan") > 0.0, "the square root of a negative value is NaN");
     assert_eq!((detail("values"), detail("values_seen")), (180_000.0, 180_000.0));
     assert_eq!(detail("max"), numbers.iter().copied().fold(0.0, f64::max));
     let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
@@ -121,9 +122,9 @@ fn the_observable_tier_times_tiles_and_looks_at_values() {
     assert!(tiles.iter().all(|tile| tile.start + tile.duration <= kernel.start + kernel.duration));
 }
 
-/// Nothing is where an empty tensor begins.
+/// Empty tensors have no readable data.
 #[test]
-fn loops_over_nothing_read_nothing() {
+fn loops_over_empty_tensors() {
     let text = "func.func @main(%x: tensor<0x3xf16>, %y: tensor<0xf16>) -> (tensor<0xf16>, tensor<0xi1>) {
         %0 = stablehlo.reshape %x : (tensor<0x3xf16>) -> tensor<0xf16>
         %1 = stablehlo.divide %0, %y : tensor<0xf16>
@@ -137,7 +138,7 @@ fn loops_over_nothing_read_nothing() {
 }
 
 #[test]
-fn softmax_is_one_pass() {
+fn softmax_is_one_kernel() {
     let text = format!(
         "func.func @main(%x: tensor<4x50x50xf32>) -> tensor<4x50x50xf32> {{ {SOFTMAX}
         func.return %p : tensor<4x50x50xf32> }}"
@@ -146,7 +147,7 @@ fn softmax_is_one_pass() {
 }
 
 #[test]
-fn a_product_takes_its_bias_and_activation_along() {
+fn bias_and_activation_are_fused_into_the_gemm() {
     let text = "func.func @main(%w: tensor<40x30xf32>, %b: tensor<40xf32>, %x: tensor<2x7x30xf32>)
             -> tensor<2x4x7x10xf32> {
         %d = stablehlo.dot_general %x, %w, contracting_dims = [2] x [1]
@@ -162,9 +163,9 @@ fn a_product_takes_its_bias_and_activation_along() {
     assert!(names.len() == 1 && names[0].starts_with("dot 14x40x30"), "{names:?}");
 }
 
-/// Batch normalisation and the activation are in the convolution; images are turned once on each side.
+/// Batch normalisation and the activation are fused into the convolution; the layout is converted once on each side.
 #[test]
-fn a_convolution_has_its_normalisation_in_its_weights() {
+fn batch_norm_is_folded_into_convolution_weights() {
     let text = "func.func @main(%w: tensor<6x3x3x3xf32>, %s: tensor<6xf32>, %m: tensor<6xf32>, %x: tensor<2x3x9x9xf32>)
             -> tensor<2x6x9x9xf32> {
         %c = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1],
@@ -184,8 +185,8 @@ fn a_convolution_has_its_normalisation_in_its_weights() {
     assert!(convolutions == 1 && names.len() <= 3, "{names:?}");
 }
 
-/// Images between convolutions in bf16 lie in memory as bf16, those that are added later and their largest pixels too;
-/// without a precision, windows of three by three are exact enough.
+/// With bf16, activations between convolutions are stored as bf16, also where they are added or max-pooled later;
+/// without a precision, Winograd convolutions are accurate enough.
 #[test]
 fn convolutions_of_many_channels_in_both_precisions() {
     let conv = |x: &str, w: &str, window: usize, i: usize, o: usize| {
@@ -244,9 +245,9 @@ fn convolutions_of_many_channels_in_both_precisions() {
     }
 }
 
-/// Weights that are turned round, channels too, and a convolution of a convolution.
+/// Reversed weights (channels too), and a convolution of a convolution.
 #[test]
-fn convolutions_follow_each_other_with_reversed_weights() {
+fn chained_convolutions_with_reversed_weights() {
     let conv = |x: &str, w: &str, i: usize, o: usize| {
         format!(
             "stablehlo.convolution({x}, {w}) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
@@ -272,7 +273,7 @@ fn convolutions_follow_each_other_with_reversed_weights() {
 }
 
 #[test]
-fn products_of_bf16_have_sums_of_f32() {
+fn bf16_gemm_accumulates_in_f32() {
     let text = "func.func @main(%x: tensor<20x30xf32>, %y: tensor<30x10xf32>) -> tensor<20x10xf32> {
         %a = stablehlo.convert %x : (tensor<20x30xf32>) -> tensor<20x30xbf16>
         %b = stablehlo.convert %y : (tensor<30x10xf32>) -> tensor<30x10xbf16>
@@ -283,9 +284,9 @@ fn products_of_bf16_have_sums_of_f32() {
     assert!(names.iter().any(|name| name.starts_with("dot 20x10x30")), "{names:?}");
 }
 
-/// What only products read lies in memory as bf16, and that changes no result.
+/// Values that only GEMMs read are stored as bf16, which changes no result.
 #[test]
-fn values_between_products_in_bf16_take_half_the_memory() {
+fn values_between_bf16_gemms_use_half_the_memory() {
     let text = |between: &str| {
         format!(
             "func.func @main(%v: tensor<32x4096xf32>, %w: tensor<4096x16xf32>, %x: tensor<256x32xf32>)
@@ -309,7 +310,7 @@ fn values_between_products_in_bf16_take_half_the_memory() {
     let weights = vec![Some(tensor(&[32, 4096], 1)), Some(tensor(&[4096, 16], 2)), None];
     let outputs = [plain, explicit].map(|text| {
         let executable = Cpu::default().compile(&program(&text, weights.clone()), &target).unwrap();
-        if Gemm::new(Kind::Bf16).reads() == ElementType::BF16 {
+        if Gemm::new(ComputeType::Bf16).lhs_type() == ElementType::BF16 {
             assert!(executable.peak_memory_bytes().unwrap() < 256 * 4096 * 4);
         }
         executable.run(&[tensor(&[256, 32], 3)], &RunOptions::default()).unwrap().outputs
@@ -325,7 +326,7 @@ fn values_between_products_in_bf16_take_half_the_memory() {
 }
 
 #[test]
-fn a_sum_of_rows_reads_them_as_they_lie() {
+fn sum_over_rows_is_a_column_reduction() {
     let text = "func.func @main(%x: tensor<3x500x70xf32>, %y: tensor<3x500x70xf32>) -> tensor<70xf32> {
         %0 = stablehlo.multiply %x, %y : tensor<3x500x70xf32>
         %zero = stablehlo.constant dense<0.0> : tensor<f32>
@@ -333,11 +334,11 @@ fn a_sum_of_rows_reads_them_as_they_lie() {
           : (tensor<3x500x70xf32>, tensor<f32>) -> tensor<70xf32>
         func.return %r : tensor<70xf32> }";
     let names = kernels(text, vec![], &[tensor(&[3, 500, 70], 1), tensor(&[3, 500, 70], 2)]);
-    assert_eq!(names, ["rows of 2 into one"]);
+    assert_eq!(names, ["column reduction of 2 ops"]);
 }
 
 #[test]
-fn rows_are_added_where_indices_say() {
+fn scatter_add_of_rows() {
     let text = "func.func @main(%x: tensor<50x24xf32>, %i: tensor<70x1xi64>, %u: tensor<70x24xf32>) -> tensor<50x24xf32> {
         %r = \"stablehlo.scatter\"(%x, %i, %u) <{indices_are_sorted = false, unique_indices = false,
           scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0],
@@ -347,14 +348,14 @@ fn rows_are_added_where_indices_say() {
             stablehlo.return %s : tensor<f32>
         }) : (tensor<50x24xf32>, tensor<70x1xi64>, tensor<70x24xf32>) -> tensor<50x24xf32>
         func.return %r : tensor<50x24xf32> }";
-    // Some lie outside.
+    // Some indices are out of bounds.
     let rows: Vec<i64> = (0..70).map(|at| at * 13 % 53 - 1).collect();
     let indices = Tensor::from_slice(&[70, 1], &rows).unwrap();
     assert_eq!(kernels(text, vec![], &[tensor(&[50, 24], 1), indices, tensor(&[70, 24], 2)]), ["scatter"]);
 }
 
 #[test]
-fn elements_are_sorted_with_their_places() {
+fn sort_with_indices() {
     for (direction, large, small) in [("LT", "%b", "%a"), ("GT", "%a", "%b")] {
         let text = format!(
             "func.func @main(%x: tensor<5x40xf32>) -> (tensor<5x40xf32>, tensor<5x40xi64>) {{
@@ -387,7 +388,7 @@ fn elements_are_sorted_with_their_places() {
 }
 
 #[test]
-fn parts_lie_where_a_run_says_and_sums_run_along_lines() {
+fn dynamic_slices_and_cumulative_sums() {
     let text =
         "func.func @main(%x: tensor<9x20xf32>, %u: tensor<2x3xf32>, %i: tensor<i32>) -> tensor<4x20xf32> {
         %one = stablehlo.constant dense<1> : tensor<i32>
@@ -405,13 +406,16 @@ fn parts_lie_where_a_run_says_and_sums_run_along_lines() {
         func.return %r : tensor<4x20xf32> }";
     for start in [-3i32, 2, 100] {
         let inputs = [tensor(&[9, 20], 1), tensor(&[2, 3], 2), Tensor::from_slice(&[], &[start]).unwrap()];
-        assert_eq!(kernels(text, vec![], &inputs), ["dynamic update", "dynamic slice", "running fold"]);
+        assert_eq!(
+            kernels(text, vec![], &inputs),
+            ["dynamic update slice", "dynamic slice", "cumulative reduction"]
+        );
     }
 }
 
-/// What several products and something else read is rounded once, for the products alone.
+/// A value that several GEMMs and another operation read is rounded once, for the GEMMs.
 #[test]
-fn a_value_that_several_products_in_bf16_read_is_rounded_once() {
+fn value_read_by_several_bf16_gemms_is_rounded_once() {
     let text = |rounding: &str, read: &str| {
         format!(
             "func.func @main(%v: tensor<32x48xf32>, %w: tensor<32x48xf32>, %x: tensor<40x32xf32>)
@@ -437,13 +441,13 @@ fn a_value_that_several_products_in_bf16_read_is_rounded_once() {
     for (ours, theirs) in runs[0].outputs.iter().zip(&runs[1].outputs) {
         assert!(ours.identical(theirs));
     }
-    if Gemm::new(Kind::Bf16).reads() == ElementType::BF16 {
+    if Gemm::new(ComputeType::Bf16).lhs_type() == ElementType::BF16 {
         assert_eq!(runs[0].profile.events.len(), 4);
     }
 }
 
 #[test]
-fn what_has_no_kernel_runs_on_the_reference_and_is_named() {
+fn unsupported_operations_fall_back_and_are_reported() {
     let text = "func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
         %c = \"stablehlo.cholesky\"(%x) <{lower = true}> : (tensor<8x8xf32>) -> tensor<8x8xf32>
         %r = stablehlo.add %c, %c : tensor<8x8xf32>
@@ -457,7 +461,7 @@ fn what_has_no_kernel_runs_on_the_reference_and_is_named() {
 }
 
 #[test]
-fn what_nobody_can_run_is_named_before_the_run() {
+fn unknown_operations_are_rejected_at_compile_time() {
     let text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
         %r = stablehlo.custom_call @nobody_knows(%x) : (tensor<2xf32>) -> tensor<2xf32>
         func.return %r : tensor<2xf32> }";
@@ -466,7 +470,7 @@ fn what_nobody_can_run_is_named_before_the_run() {
 }
 
 #[test]
-fn wrong_inputs_and_too_many_threads_are_errors() {
+fn invalid_inputs_and_thread_counts_are_errors() {
     let text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
         %r = stablehlo.add %x, %x : tensor<2xf32>
         func.return %r : tensor<2xf32> }";

@@ -1,13 +1,14 @@
-//! Why a convolution cannot be made.
+//! Why a convolution cannot be created or run.
 
 use thiserror::Error;
 
-use crate::gemm::{GemmError, MemoryError};
+use crate::buffer::AllocationError;
+use crate::gemm::GemmError;
 
-/// Why a convolution cannot be made.
+/// Why a convolution cannot be created or run.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConvError {
-    /// The product that it is made of cannot be made.
+    /// The underlying GEMM failed.
     #[error(transparent)]
     Gemm(#[from] GemmError),
     /// A stride or dilation of 0.
@@ -40,13 +41,13 @@ pub enum ConvError {
         /// How many dimensions there are.
         wanted: usize,
     },
-    /// Weights that another convolution has packed.
+    /// Weights that were packed for another convolution.
     #[error("the weights were packed for another convolution: pack them for this one")]
     Weights,
 }
 
-impl From<MemoryError> for ConvError {
-    fn from(error: MemoryError) -> Self {
+impl From<AllocationError> for ConvError {
+    fn from(error: AllocationError) -> Self {
         Self::Gemm(error.into())
     }
 }

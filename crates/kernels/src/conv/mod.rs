@@ -1,32 +1,31 @@
-//! Convolutions as matrix products: rows are output pixels, columns are output channels, and the rows of the left operand
-//! are read where the input lies, tap by tap.
+//! Convolutions as implicit GEMMs: rows are output pixels, columns are output channels, and rows of the left-hand
+//! operand are read from the input tap by tap.
 //!
-//! [`Convolution`] is the entry. Where each tap of each output pixel lies is tabled once, dimension by dimension, in
-//! `geometry`: strides, padding, dilations of window and input are all in that table. `taps` turns it into addresses; a
-//! tap outside the input has the address of a row of zeros. Inputs of few channels are first copied with their padding
-//! (`padded`), so that all taps along the last dimension are one run.
-//! In bf16 tiles are loaded from the input as it lies (`even`), or
-//! from the taps of few channels side by side (`columns`).
-//! Windows of three by three over many channels have fewer products than taps (`winograd`).
+//! [`Convolution`] is the entry point. `geometry` tabulates once, dimension by dimension, which input element each tap
+//! of each output pixel reads: strides, padding and dilations are all in that table. `tap_rows` turns it into pointers;
+//! a tap in the padding points to a row of zeros. Inputs of few channels are first copied with their padding
+//! (`padded_copy`), so that all taps along the last dimension are one run. bf16 convolutions load AMX tiles directly
+//! from the input (`amx_direct`), or, for few channels, from an im2col copy (`im2col`). 3x3 windows over many channels
+//! use Winograd transforms (`winograd`).
 
-// Kernels read and write through the addresses that their callers vouch for.
+// Kernels read and write through pointers that their callers guarantee.
 #![allow(unsafe_code)]
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod columns;
+mod amx_direct;
+mod convolution;
 mod error;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod even;
 mod geometry;
-mod padded;
-mod run;
-mod taps;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod im2col;
+mod padded_copy;
+mod tap_rows;
 #[cfg(test)]
 mod tests;
 mod weights;
 mod winograd;
 
+pub use convolution::{Convolution, Input};
 pub use error::ConvError;
 pub use geometry::{Dimension, Geometry};
-pub use run::{Convolution, Input};
 pub use weights::{PackedWeights, Weights};

@@ -7,16 +7,16 @@ use half::bf16;
 use warpforge_tensor::ElementType;
 
 use super::*;
-use crate::block::Block;
-use crate::gemm::{Gemm, Kind};
+use crate::gemm::{ComputeType, Gemm};
 use crate::isa::Isa;
+use crate::output_block::OutputBlock;
 use crate::pool::Pool;
 
 pub(super) fn pool(threads: usize) -> Pool {
     Pool::new(NonZeroUsize::new(threads).unwrap()).unwrap()
 }
 
-/// Small whole numbers: sums of their products are exact in all types.
+/// Small integers: sums of their products are exact in all types.
 fn values(random: &mut fastrand::Rng, count: usize) -> Vec<f32> {
     (0..count).map(|_| random.i32(-8..=8) as f32).collect()
 }
@@ -60,7 +60,7 @@ fn random_geometry(random: &mut fastrand::Rng) -> Geometry {
     }
 }
 
-/// Numbers from the last index to the first.
+/// The digits of an index in mixed radix.
 fn digits(mut number: usize, sizes: &[usize]) -> Vec<usize> {
     let mut digits = vec![0; sizes.len()];
     for (digit, size) in digits.iter_mut().zip(sizes).rev() {
@@ -79,7 +79,7 @@ pub(super) fn expected(geometry: &Geometry, input: &[f32], weights: &[f32], outp
     for (at, result) in result.chunks_mut(geometry.outputs.max(1)).enumerate() {
         let (image, position) = (at / pixels, digits(at % pixels, output));
         for tap in 0..window.iter().product() {
-            let mut place = Some(image);
+            let mut input_index = Some(image);
             for ((dimension, position), element) in
                 geometry.dimensions.iter().zip(&position).zip(digits(tap, &window))
             {
@@ -87,13 +87,15 @@ pub(super) fn expected(geometry: &Geometry, input: &[f32], weights: &[f32], outp
                     - dimension.padding.0;
                 let by = dimension.base_dilation as i64;
                 let inside = at >= 0 && at % by == 0 && at / by < dimension.input as i64;
-                place = place.filter(|_| inside).map(|place| place * dimension.input + (at / by) as usize);
+                input_index = input_index
+                    .filter(|_| inside)
+                    .map(|input_index| input_index * dimension.input + (at / by) as usize);
             }
-            let Some(place) = place else { continue };
+            let Some(input_index) = input_index else { continue };
             for (channel, sum) in result.iter_mut().enumerate() {
                 let group = channel / outputs;
                 for from in 0..inputs {
-                    let input = input[place * geometry.channels + group * inputs + from];
+                    let input = input[input_index * geometry.channels + group * inputs + from];
                     let weight = weights[(tap * inputs + from) * geometry.outputs + channel];
                     *sum += f64::from(input) * f64::from(weight);
                 }
@@ -104,20 +106,25 @@ pub(super) fn expected(geometry: &Geometry, input: &[f32], weights: &[f32], outp
 }
 
 #[test]
-fn random_convolutions_are_their_definition() {
+fn random_convolutions_match_the_definition() {
     let mut random = fastrand::Rng::with_seed(7);
     let pools = [pool(1), pool(2), pool(3)];
-    let kinds =
-        [(Kind::F32, ElementType::F32), (Kind::F64, ElementType::F64), (Kind::Bf16, ElementType::BF16)];
-    let kinds = kinds.into_iter().chain([
-        (Kind::F32, ElementType::BF16),
-        (Kind::Bf16, ElementType::F32),
-        (Kind::I8, ElementType::I8),
+    let compute_types = [
+        (ComputeType::F32, ElementType::F32),
+        (ComputeType::F64, ElementType::F64),
+        (ComputeType::Bf16, ElementType::BF16),
+    ];
+    let compute_types = compute_types.into_iter().chain([
+        (ComputeType::F32, ElementType::BF16),
+        (ComputeType::Bf16, ElementType::F32),
+        (ComputeType::I8, ElementType::I8),
     ]);
-    let cases: Vec<_> = Isa::available().flat_map(|isa| kinds.clone().map(move |kind| (isa, kind))).collect();
+    let cases: Vec<_> = Isa::available()
+        .flat_map(|isa| compute_types.clone().map(move |compute_type| (isa, compute_type)))
+        .collect();
     for round in 0..600 {
-        let (isa, (kind, element)) = cases[round % cases.len()];
-        let gemm = Arc::new(Gemm::with_isa(kind, isa));
+        let (isa, (compute_type, element)) = cases[round % cases.len()];
+        let gemm = Arc::new(Gemm::with_isa(compute_type, isa));
         let geometry = random_geometry(&mut random);
         let convolution = Convolution::new(gemm, geometry.clone()).unwrap();
         let output: Vec<usize> = convolution.output().take(geometry.dimensions.len()).collect();
@@ -148,11 +155,11 @@ fn random_convolutions_are_their_definition() {
             batch_stride: pixels * geometry.channels,
             strides: &strides,
         };
-        let (sum, stride) = (kind.sum(), geometry.outputs + 1);
+        let (sum, stride) = (compute_type.accumulator(), geometry.outputs + 1);
         let size = sum.byte_width();
         let mut out = vec![0u8; convolution.rows() * stride * size];
         let seen = Mutex::new(0);
-        let sink = |block: &Block| *seen.lock().unwrap() += block.rows.len() * block.columns.len();
+        let sink = |block: &OutputBlock| *seen.lock().unwrap() += block.rows.len() * block.columns.len();
         let pool = &pools[round % 3];
         // SAFETY: the input and the result have these sizes.
         unsafe { convolution.run(pool, &input, &packed, Some(out.as_mut_ptr()), stride, Some(&sink)) }
@@ -160,13 +167,13 @@ fn random_convolutions_are_their_definition() {
         assert_eq!(*seen.lock().unwrap(), want.len());
         let got = out.chunks(size).enumerate().filter(|(at, _)| at % stride < geometry.outputs);
         let got: Vec<f64> = got.map(|(_, bytes)| read(bytes, sum)).collect();
-        assert!(got == want, "{isa} {kind:?} of {element}: {geometry:?}");
+        assert!(got == want, "{isa} {compute_type:?} of {element}: {geometry:?}");
     }
 }
 
 #[test]
-fn impossible_sizes_are_refused() {
-    let new = |geometry| Convolution::new(Arc::new(Gemm::new(Kind::F32)), geometry).unwrap_err();
+fn invalid_sizes_are_rejected() {
+    let new = |geometry| Convolution::new(Arc::new(Gemm::new(ComputeType::F32)), geometry).unwrap_err();
     let dimension = Dimension::new(5, 3);
     let geometry = Geometry { batch: 1, channels: 6, outputs: 4, groups: 1, dimensions: vec![dimension] };
     assert!(matches!(new(Geometry { groups: 4, ..geometry.clone() }), ConvError::Groups { .. }));

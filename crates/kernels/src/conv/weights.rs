@@ -2,7 +2,7 @@
 
 use warpforge_tensor::ElementType;
 
-use super::winograd::Transformed;
+use super::winograd::TransformedWeights;
 use crate::gemm::{Gemm, GemmError, Operand, PackedRhs};
 use crate::pool::Pool;
 
@@ -13,8 +13,7 @@ pub struct Weights {
     pub data: *const u8,
     /// The type of the elements.
     pub element: ElementType,
-    /// From one element of the window to the next along each spatial dimension, in elements; negative ones turn the
-    /// window round.
+    /// Window strides along each spatial dimension, in elements; negative ones reverse the window.
     pub window_strides: Vec<isize>,
     /// From one input channel of a group to the next, in elements.
     pub input_stride: usize,
@@ -22,22 +21,22 @@ pub struct Weights {
     pub output_stride: usize,
 }
 
-// SAFETY: weights are read only, and who packs them promises that nobody writes to them meanwhile.
+// SAFETY: weights are read only, and the caller guarantees that nothing writes to them during the call.
 unsafe impl Sync for Weights {}
 
-/// Weights as the kernels of one convolution read them.
+/// Weights packed for one convolution.
 #[derive(Debug)]
 pub struct PackedWeights {
-    pub(super) form: Form,
+    pub(super) form: PackedForm,
 }
 
-/// What weights have been made into.
+/// The form of packed weights.
 #[derive(Debug)]
-pub(super) enum Form {
+pub(super) enum PackedForm {
     /// One operand for each group.
     Groups(Vec<PackedRhs>),
-    /// Operands of the products that are fewer than the taps.
-    Transformed(Transformed),
+    /// Winograd-transformed weights.
+    Winograd(TransformedWeights),
 }
 
 impl PackedWeights {
@@ -45,17 +44,17 @@ impl PackedWeights {
     #[must_use]
     pub fn bytes(&self) -> usize {
         match &self.form {
-            Form::Groups(groups) => groups.iter().map(PackedRhs::bytes).sum(),
-            Form::Transformed(weights) => weights.bytes(),
+            PackedForm::Groups(groups) => groups.iter().map(PackedRhs::bytes).sum(),
+            PackedForm::Winograd(weights) => weights.bytes(),
         }
     }
 }
 
-/// Packs the weights of one group: `taps` are the sizes of the window.
+/// Packs the weights of one group for a window of sizes `window`.
 ///
 /// # Safety
 ///
-/// The address is good for all elements of the window and so many channels.
+/// The pointer is valid for all elements of the window and that many channels.
 pub(super) unsafe fn pack_group(
     gemm: &Gemm,
     weights: &Weights,
@@ -83,6 +82,6 @@ pub(super) unsafe fn pack_group(
         }
     };
     let operands: Vec<Operand> = (0..taps).map(operand).collect();
-    // SAFETY: as the caller promises for each tap.
+    // SAFETY: guaranteed by the caller for each tap.
     unsafe { gemm.pack_rhs_of(&operands, channels, outputs.len(), pool) }
 }

@@ -1,18 +1,18 @@
-//! Many products of one shape.
+//! Batched GEMMs of one shape.
 
-use super::drive::Shared;
+use super::matmul::Gemm;
 use super::operand::{GemmError, Operand, Rhs, Shape};
-use super::product::Gemm;
-use super::single::Scratch;
-use crate::block::Block;
+use super::single_thread::Scratch;
+use crate::output_block::OutputBlock;
 use crate::pool::Pool;
+use crate::shared_ptr::SharedPtr;
 
 use std::sync::{Mutex, PoisonError};
 
-/// From so many products on, each is one worker's own; fewer are computed one after another by all workers.
-const ENOUGH: usize = 8;
+/// Batch size from which on each GEMM runs on one worker; smaller batches run one GEMM after another on all workers.
+const MIN_PARALLEL_BATCH: usize = 8;
 
-/// One product of a batch.
+/// One GEMM of a batch.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchItem<'a> {
     /// The left operand.
@@ -23,20 +23,20 @@ pub struct BatchItem<'a> {
     pub out: *mut u8,
 }
 
-/// Sees the finished blocks of a batch with the number of their product.
-pub type BatchSink<'a> = dyn Fn(usize, &Block) + Sync + 'a;
+/// The consumer of the finished blocks of a batch, with the index of their GEMM.
+pub type BatchSink<'a> = dyn Fn(usize, &OutputBlock) + Sync + 'a;
 
 impl Gemm {
-    /// As many products of one shape as `batch` says; `item` has the operands of each. Their results have rows `stride`
-    /// elements apart.
+    /// Computes `batch` GEMMs of one shape; `item` returns the operands of each. Output rows are `stride` elements
+    /// apart.
     ///
     /// # Errors
     ///
-    /// As for [`Gemm::product`]. Other products of the batch may have been computed.
+    /// As for [`Gemm::multiply`]. Other GEMMs of the batch may have been computed.
     ///
     /// # Safety
     ///
-    /// As for [`Gemm::product`], for each product; results do not overlap.
+    /// As for [`Gemm::multiply`], for each GEMM; outputs do not overlap.
     pub unsafe fn batched<'a>(
         &self,
         pool: &Pool,
@@ -46,31 +46,31 @@ impl Gemm {
         stride: usize,
         sink: Option<&BatchSink<'_>>,
     ) -> Result<(), GemmError> {
-        if batch < ENOUGH {
+        if batch < MIN_PARALLEL_BATCH {
             for at in 0..batch {
                 let BatchItem { lhs, rhs, out } = item(at);
-                let each = sink.map(|sink| move |block: &Block| sink(at, block));
-                let each = each.as_ref().map(|each| each as &(dyn Fn(&Block) + Sync));
-                // SAFETY: as the caller promises.
-                unsafe { self.product(pool, shape, &lhs, rhs, Some(out), stride, each)? };
+                let each = sink.map(|sink| move |block: &OutputBlock| sink(at, block));
+                let each = each.as_ref().map(|each| each as &(dyn Fn(&OutputBlock) + Sync));
+                // SAFETY: guaranteed by the caller.
+                unsafe { self.multiply(pool, shape, &lhs, rhs, Some(out), stride, each)? };
             }
             return Ok(());
         }
         let each = self.packed_len(shape.k, shape.n)?.next_multiple_of(64);
-        let memory = self.store.take(each.saturating_mul(pool.threads()))?;
-        let rooms = Shared(memory.as_ptr());
+        let memory = self.buffers.take(each.saturating_mul(pool.threads()))?;
+        let scratch_spaces = SharedPtr::new(memory.as_ptr());
         let scratch: Vec<Mutex<Scratch>> = (0..pool.threads()).map(|_| Mutex::default()).collect();
         let failure = Mutex::new(None);
         pool.run(batch, &|at, worker| {
             let mut scratch = scratch[worker].lock().unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: each worker has its own part of the memory; the rest is as the caller promises.
+            // SAFETY: each worker has its own part of the memory; the rest is guaranteed by the caller.
             let outcome = unsafe {
-                let room = rooms.get().add(worker * each);
-                self.one(&mut scratch, shape, &item(at), room, stride)
+                let scratch_space = scratch_spaces.get().add(worker * each);
+                self.multiply_item(&mut scratch, shape, &item(at), scratch_space, stride)
             };
             match (outcome, sink) {
                 (Ok(data), Some(sink)) if shape.m * shape.n > 0 => {
-                    sink(at, &Block { rows: 0..shape.m, columns: 0..shape.n, data, stride, worker });
+                    sink(at, &OutputBlock { rows: 0..shape.m, columns: 0..shape.n, data, stride, worker });
                 }
                 (Ok(_), _) => {}
                 (Err(error), _) => *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error),
@@ -79,24 +79,26 @@ impl Gemm {
         failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
-    /// One product of a batch, by the calling thread.
-    unsafe fn one(
+    /// Computes one GEMM of a batch on the calling thread.
+    unsafe fn multiply_item(
         &self,
         scratch: &mut Scratch,
         shape: Shape,
         item: &BatchItem<'_>,
-        room: *mut u8,
+        scratch_space: *mut u8,
         stride: usize,
     ) -> Result<*mut u8, GemmError> {
-        // SAFETY: as the caller promises; the room has as many bytes as the packed operand needs.
+        // SAFETY: guaranteed by the caller; the room has as many bytes as the packed operand needs.
         unsafe {
             let view = match item.rhs {
                 Rhs::Packed(packed) => packed.view(),
                 Rhs::View(view) => view,
-                Rhs::Strided(rhs) => self.pack_into(&rhs, shape.k, shape.n, room)?,
+                Rhs::Strided(rhs) => self.pack_into(&rhs, shape.k, shape.n, scratch_space)?,
             };
             self.check(&view, shape.k, Some(shape.n))?;
-            self.block(scratch, shape.m, shape.k, &item.lhs, view, item.out, stride, false)?;
+            self.multiply_single_threaded(
+                scratch, shape.m, shape.k, &item.lhs, view, item.out, stride, false,
+            )?;
         }
         Ok(item.out)
     }

@@ -1,22 +1,22 @@
-//! Conversions of elements on their way into packed operands.
+//! Element conversions for packing.
 
 use half::{bf16, f16};
 
-/// An element as kernels want it, made from one of another type.
+/// Conversion to the element type of a packed operand.
 pub(super) trait Convert<S>: Copy {
-    /// What missing elements are.
+    /// The value of padding.
     const ZERO: Self;
     /// The nearest value.
     fn convert(from: S) -> Self;
 }
 
-/// An f32 with the value of a bf16: for bf16 products on machines that have no instructions for them. Products of such
-/// values are exact in f32.
+/// An f32 that holds a bf16 value, for bf16 GEMMs on CPUs without bf16 instructions. Products of such values are exact
+/// in f32.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub(super) struct Rounded(f32);
+pub(super) struct Bf16AsF32(f32);
 
-/// The nearest bf16, ties to even, without the branches that keep a compiler from making vectors of it.
+/// Rounds to the nearest bf16, ties to even, without branches that would prevent vectorization.
 #[inline(always)]
 pub(super) fn to_bf16(value: f32) -> bf16 {
     let bits = value.to_bits();
@@ -25,7 +25,7 @@ pub(super) fn to_bf16(value: f32) -> bf16 {
     bf16::from_bits(if value.is_nan() { quiet as u16 } else { rounded as u16 })
 }
 
-/// The same value.
+/// Widens exactly.
 #[inline(always)]
 pub(super) fn from_bf16(value: bf16) -> f32 {
     f32::from_bits(u32::from(value.to_bits()) << 16)
@@ -56,9 +56,9 @@ convert! {
     f16 => bf16, bf16::ZERO, |value| to_bf16(value.to_f32());
     i8 => i8, 0, |value| value;
     i8 => i32, 0, |value| i32::from(value);
-    f32 => Rounded, Rounded(0.0), |value| Rounded(from_bf16(to_bf16(value)));
-    bf16 => Rounded, Rounded(0.0), |value| Rounded(from_bf16(value));
-    f16 => Rounded, Rounded(0.0), |value| Rounded(from_bf16(to_bf16(value.to_f32())));
+    f32 => Bf16AsF32, Bf16AsF32(0.0), |value| Bf16AsF32(from_bf16(to_bf16(value)));
+    bf16 => Bf16AsF32, Bf16AsF32(0.0), |value| Bf16AsF32(from_bf16(value));
+    f16 => Bf16AsF32, Bf16AsF32(0.0), |value| Bf16AsF32(from_bf16(to_bf16(value.to_f32())));
 }
 
 #[cfg(test)]
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounding_to_bf16_is_that_of_half() {
+    fn bf16_rounding_matches_half() {
         let mut random = fastrand::Rng::with_seed(3);
         let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, 1e-45, f32::NAN, 1.003_906_3];
         for value in special.into_iter().chain((0..100_000).map(|_| f32::from_bits(random.u32(..)))) {

@@ -1,54 +1,63 @@
-//! The pieces of a product on the workers of a pool.
+//! Runs the tasks of a GEMM on a thread pool.
 
 use std::ops::Range;
 
-use super::kernel::{AHEAD, Call, Family};
-use super::memory::{MemoryError, Store};
+use super::microkernel::{KernelArgs, KernelFamily, PREFETCH_BYTES};
 use super::packed::PackedView;
-use super::plan::{Cut, stretches};
-use super::rows::Rows;
-use crate::block::{Block, Sink};
-use crate::movement::{PAST_CACHES, copy_past};
+use super::partition::{Partition, depth_slices};
+use super::rows::LhsRows;
+use crate::buffer::{AllocationError, BufferPool};
+use crate::data_movement::{NONTEMPORAL_BYTES, copy_nontemporal};
+use crate::output_block::{BlockSink, OutputBlock};
 use crate::pool::Pool;
+use crate::shared_ptr::SharedPtr;
 
-/// Where results go.
+/// The output of a GEMM.
 #[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
-    /// The result's first element, or none where blocks live only until their sink has seen them.
+pub(crate) struct GemmTarget<'a> {
+    /// The first element, or none where blocks exist only for the sink.
     pub(crate) out: Option<*mut u8>,
-    /// The distance of the result's rows, in elements.
+    /// The row stride, in elements.
     pub(crate) stride: usize,
-    /// Whether the result's elements are the sums rounded to bf16; only tiles of bf16 do that, and no sink sees them.
+    /// Whether sums are stored as bf16; only AMX kernels support that, and without a sink.
     pub(crate) rounded: bool,
-    /// Sees every block as soon as it is whole.
-    pub(crate) sink: Option<&'a Sink<'a>>,
-    /// What the rows and columns of blocks are counted from.
+    /// Receives every block as soon as it is complete.
+    pub(crate) sink: Option<&'a BlockSink<'a>>,
+    /// The first row and column, as reported to the sink.
     pub(crate) origin: (usize, usize),
 }
 
-// SAFETY: pieces write to rectangles of the result that do not overlap; the sink may be called by any thread.
-unsafe impl Sync for Target<'_> {}
+// SAFETY: tasks write to disjoint blocks of the output; the sink may be called from any thread.
+unsafe impl Sync for GemmTarget<'_> {}
 
-/// Memory of one worker: addresses of rows, then a block of the result.
+/// Scratch memory of one worker: row pointers, then a block of the output.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
-    /// How many addresses there is room for.
+pub(crate) struct WorkerScratch {
+    /// Number of row pointers.
     pub(crate) addresses: usize,
-    /// How many elements of a result there is room for.
+    /// Number of output elements.
     pub(crate) elements: usize,
 }
 
-impl Room {
-    /// What a piece of a product needs. A result that is too large to be found in the caches is computed in blocks, each
-    /// of which goes past the caches when it is whole: its rows are too far apart to be added to where they lie.
-    pub(crate) fn of(cut: &Cut, taps: usize, family: &Family, target: &Target<'_>) -> Self {
-        let in_place =
-            target.out.is_some() && (target.sink.is_some() || cut.elements() < PAST_CACHES / family.bytes);
-        let columns = cut.panels * family.lanes * family.vectors;
-        Self { addresses: cut.rows * taps, elements: if in_place { 0 } else { cut.rows * columns } }
+impl WorkerScratch {
+    /// The scratch memory of a task. An output too large for the caches is computed in blocks that are then copied with
+    /// non-temporal stores: its rows are too far apart to accumulate in place.
+    pub(crate) fn of(
+        partition: &Partition,
+        taps: usize,
+        family: &KernelFamily,
+        target: &GemmTarget<'_>,
+    ) -> Self {
+        let in_place = target.out.is_some()
+            && (target.sink.is_some() || partition.elements() < NONTEMPORAL_BYTES / family.bytes);
+        let columns = partition.panels * family.lanes * family.vectors;
+        Self {
+            addresses: partition.rows * taps,
+            elements: if in_place { 0 } else { partition.rows * columns },
+        }
     }
 
-    /// Bytes of it, a whole number of lines of cache.
+    /// Size in bytes, a multiple of a cache line.
     pub(crate) fn bytes(self, element: usize) -> usize {
         self.block_offset() + (self.elements * element).next_multiple_of(64)
     }
@@ -58,66 +67,53 @@ impl Room {
     }
 }
 
-/// Computes `rows` times the packed operand, piece by piece.
+/// Multiplies the rows by the packed operand, task by task.
 ///
 /// # Safety
 ///
-/// All addresses of the rows and the target are good for the sizes given; nobody else uses the target meanwhile.
+/// All pointers of the rows and the target are valid for the given sizes; nothing else uses the target during the call.
 pub(crate) unsafe fn drive(
     pool: &Pool,
-    store: &Store,
-    family: &Family,
-    cut: &Cut,
-    lhs: &dyn Rows,
+    buffers: &BufferPool,
+    family: &KernelFamily,
+    partition: &Partition,
+    lhs: &dyn LhsRows,
     rhs: PackedView<'_>,
-    target: Target<'_>,
-) -> Result<(), MemoryError> {
-    let room = Room::of(cut, lhs.taps(), family, &target);
-    let each = room.bytes(family.bytes);
-    let memory = store.take(each * pool.threads())?;
-    let rooms = Shared(memory.as_ptr());
-    pool.run(cut.pieces(), &|piece, worker| {
-        let (rows, panels) = cut.piece(piece);
-        // SAFETY: each worker has its own part of the memory; the rest is as the caller promises, and pieces do not
-        // overlap.
+    target: GemmTarget<'_>,
+) -> Result<(), AllocationError> {
+    let scratch_space = WorkerScratch::of(partition, lhs.taps(), family, &target);
+    let each = scratch_space.bytes(family.bytes);
+    let memory = buffers.take(each * pool.threads())?;
+    let scratch_spaces = SharedPtr::new(memory.as_ptr());
+    pool.run(partition.tasks(), &|task, worker| {
+        let (rows, panels) = partition.task(task);
+        // SAFETY: each worker has its own part of the buffer; tasks do not overlap; the rest is guaranteed by the
+        // caller.
         unsafe {
-            let space = rooms.get().add(worker * each);
-            self::piece(family, lhs, rhs, &target, rows, panels, room, space, worker);
+            let space = scratch_spaces.get().add(worker * each);
+            run_task(family, lhs, rhs, &target, rows, panels, scratch_space, space, worker);
         }
     });
     Ok(())
 }
 
-/// An address that all workers may see; each uses a part of its own.
-#[derive(Clone, Copy)]
-pub(crate) struct Shared(pub(crate) *mut u8);
-
-// SAFETY: see above.
-unsafe impl Sync for Shared {}
-
-impl Shared {
-    pub(crate) fn get(&self) -> *mut u8 {
-        self.0
-    }
-}
-
-/// Computes one rectangle of the result and hands it to the sink.
+/// Computes one block of the output and passes it to the sink.
 ///
 /// # Safety
 ///
-/// As for [`drive`]; `space` has as many bytes as `room` says, for this call alone.
+/// As for [`drive`]; `space` has as many bytes as `scratch_space` says, for this call alone.
 #[allow(
     clippy::too_many_arguments,
     reason = "the loop's invariants; a struct of them would be built for one call"
 )]
-pub(crate) unsafe fn piece(
-    family: &Family,
-    lhs: &dyn Rows,
+pub(crate) unsafe fn run_task(
+    family: &KernelFamily,
+    lhs: &dyn LhsRows,
     rhs: PackedView<'_>,
-    target: &Target<'_>,
+    target: &GemmTarget<'_>,
     rows: Range<usize>,
     panels: Range<usize>,
-    room: Room,
+    scratch_space: WorkerScratch,
     space: *mut u8,
     worker: usize,
 ) {
@@ -125,47 +121,46 @@ pub(crate) unsafe fn piece(
     let first_column = rhs.panel(panels.start).0.first;
     let last = rhs.panel(panels.end - 1).0;
     let columns = first_column..last.first + last.columns;
-    // SAFETY: the space begins with room for so many addresses, the block follows; the target is as the caller says.
+    // SAFETY: the space starts with the row pointers, the block follows; the target is as the caller specifies.
     let (table, out, stride) = unsafe {
-        let table = std::slice::from_raw_parts_mut(space.cast::<*const u8>(), room.addresses);
+        let table = std::slice::from_raw_parts_mut(space.cast::<*const u8>(), scratch_space.addresses);
         match target.out {
-            Some(out) if room.elements == 0 => {
+            Some(out) if scratch_space.elements == 0 => {
                 let at = rows.start * target.stride + columns.start;
                 (table, out.add(at * family.bytes), target.stride)
             }
-            _ => (table, space.add(room.block_offset()), (last.first + last.width) - columns.start),
+            _ => (table, space.add(scratch_space.block_offset()), (last.first + last.width) - columns.start),
         }
     };
     lhs.addresses(rows.start, count, table);
-    // SAFETY: the addresses have just been written; the rest is as the caller promises.
+    // SAFETY: the addresses have just been written; the rest is guaranteed by the caller.
     unsafe { multiply(family, lhs, rhs, table, count, panels, out, stride, false) };
     match (target.sink, target.out) {
         (Some(sink), _) => {
             let shift = |range: Range<usize>, by: usize| range.start + by..range.end + by;
             let (rows, columns) = (shift(rows, target.origin.0), shift(columns, target.origin.1));
-            sink(&Block { rows, columns, data: out, stride, worker });
+            sink(&OutputBlock { rows, columns, data: out, stride, worker });
         }
-        (None, Some(result)) if room.elements > 0 => {
+        (None, Some(result)) if scratch_space.elements > 0 => {
             let at = (rows.start * target.stride + columns.start) * family.bytes;
             let [from_stride, to_stride, bytes] =
                 [stride, target.stride, columns.len()].map(|n| n * family.bytes);
-            // SAFETY: the block has just been computed; the target is as the caller says.
-            unsafe { copy_past(out, from_stride, result.add(at), to_stride, count, bytes) };
+            // SAFETY: the block has just been computed; the target is as the caller specifies.
+            unsafe { copy_nontemporal(out, from_stride, result.add(at), to_stride, count, bytes) };
         }
         (None, _) => {}
     }
 }
 
-/// Multiplies the rows at the addresses with some panels. `out` is the element of the first row and the first panel's
-/// first column.
+/// Multiplies the rows by some panels. `out` is the element of the first row and the first column of the first panel.
 ///
 /// # Safety
 ///
-/// The addresses are good for the runs of `lhs`, the result for so many rows and columns.
+/// The pointers are valid for the runs of `lhs`, the result for that many rows and columns.
 #[allow(clippy::too_many_arguments, reason = "as above")]
 pub(crate) unsafe fn multiply(
-    family: &Family,
-    lhs: &dyn Rows,
+    family: &KernelFamily,
+    lhs: &dyn LhsRows,
     rhs: PackedView<'_>,
     table: &[*const u8],
     count: usize,
@@ -176,52 +171,52 @@ pub(crate) unsafe fn multiply(
 ) {
     let first_column = rhs.panel(panels.start).0.first;
     let (taps, run) = (lhs.taps(), lhs.run());
-    // Even groups: one row alone would keep the multipliers waiting.
+    // Balanced groups: a single remaining row would leave the FMA units idle.
     let groups = count.div_ceil(family.rows);
     let none = taps * run == 0;
-    // Sums of nothing are zero, which kernels write when they are given no taps.
-    let nothing = none.then_some(super::plan::Stretch { tap: 0, taps: 0, skip: 0, run: 0, row: 0 });
-    let stretches = nothing.into_iter().chain(stretches(taps, run, count).filter(|_| !none));
-    for stretch in stretches {
+    // Sums over an empty depth are zero, which kernels write when they are called without taps.
+    let nothing = none.then_some(super::partition::DepthSlice { tap: 0, taps: 0, skip: 0, run: 0, row: 0 });
+    let depth_slices = nothing.into_iter().chain(depth_slices(taps, run, count).filter(|_| !none));
+    for slice in depth_slices {
         for at in panels.clone() {
             let (panel, data) = rhs.panel(at);
-            let here = data.wrapping_add(stretch.row * panel.width * family.bytes);
-            let bytes = stretch.taps * stretch.run * panel.width * family.bytes;
+            let here = data.wrapping_add(slice.row * panel.width * family.bytes);
+            let bytes = slice.taps * slice.run * panel.width * family.bytes;
             let next = match at + 1 < panels.end {
                 true => {
                     let (panel, data) = rhs.panel(at + 1);
-                    data.wrapping_add(stretch.row * panel.width * family.bytes)
+                    data.wrapping_add(slice.row * panel.width * family.bytes)
                 }
                 false => {
                     let (panel, data) = rhs.panel(panels.start);
-                    let row = stretch.row + stretch.taps * stretch.run;
+                    let row = slice.row + slice.taps * slice.run;
                     data.wrapping_add(row * panel.width * family.bytes)
                 }
             };
-            let each = stretch.taps * stretch.run * AHEAD;
-            let mut call = Call {
+            let each = slice.taps * slice.run * PREFETCH_BYTES;
+            let mut args = KernelArgs {
                 rows: table.as_ptr(),
                 pitch: count,
-                taps: stretch.taps,
-                skip: stretch.skip,
-                run: stretch.run,
+                taps: slice.taps,
+                skip: slice.skip,
+                run: slice.run,
                 rhs: here,
-                ahead: next,
+                prefetch: next,
                 out: out.wrapping_add((panel.first - first_column) * family.bytes),
                 out_stride: stride,
                 columns: panel.columns,
-                accumulate: accumulate || stretch.row > 0,
+                accumulate: accumulate || slice.row > 0,
             };
-            call.rows = call.rows.wrapping_add(stretch.tap * count);
+            args.rows = args.rows.wrapping_add(slice.tap * count);
             let vectors = panel.width / family.lanes;
             for group in 0..groups {
                 let rows = (group + 1) * count / groups - group * count / groups;
-                call.ahead = if group * each < bytes { next.wrapping_add(group * each) } else { here };
-                // SAFETY: the processor has the family's instructions, because the family was chosen by what it has;
-                // the addresses are good for these rows, panels and elements.
-                unsafe { family.kernel(rows, vectors)(&call) };
-                call.rows = call.rows.wrapping_add(rows);
-                call.out = call.out.wrapping_add(rows * stride * family.bytes);
+                args.prefetch = if group * each < bytes { next.wrapping_add(group * each) } else { here };
+                // SAFETY: the family was selected by the features of the CPU; the pointers are valid for these rows,
+                // panels and elements.
+                unsafe { family.kernel(rows, vectors)(&args) };
+                args.rows = args.rows.wrapping_add(rows);
+                args.out = args.out.wrapping_add(rows * stride * family.bytes);
             }
         }
     }

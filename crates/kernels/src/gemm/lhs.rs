@@ -1,144 +1,145 @@
-//! Left operands as kernels read them.
+//! Left-hand operands: read in place, or copied row by row.
 
 use std::ops::Range;
 
 use warpforge_tensor::ElementType;
 
-use super::drive::Shared;
-use super::kind::Engine;
-use super::memory::{Lent, MemoryError};
+use super::compute_type::KernelSet;
+use super::matmul::Gemm;
 use super::operand::{GemmError, Operand, Shape};
-use super::pack::{Copy, Part, copier};
-use super::packed::{Arrangement, Format};
-use super::product::Gemm;
+use super::pack::{PackFn, PackRegion, pack_fn};
+use super::packed::{PackedFormat, PackedLayout};
 use super::rows::MatrixRows;
+use crate::buffer::{AllocationError, PooledBuffer};
 use crate::pool::Pool;
+use crate::shared_ptr::SharedPtr;
 
 impl Gemm {
-    /// The type of left operands that costs least: kernels read it as it lies.
+    /// The element type of left-hand operands that kernels read in place.
     #[must_use]
-    pub fn reads(&self) -> ElementType {
-        self.arrangement.format.element()
+    pub fn lhs_type(&self) -> ElementType {
+        self.packed_layout.format.element()
     }
 
-    /// Whether kernels read rows of such elements where they lie.
+    /// Whether kernels read rows of this element type in place.
     pub(crate) fn reads_rows_of(&self, element: ElementType) -> bool {
-        let format = self.arrangement.format;
-        match self.engine {
-            Engine::Vectors(_) => {
-                !matches!(format, Format::Rounded | Format::Widened) && format.element() == element
+        let format = self.packed_layout.format;
+        match self.kernels {
+            KernelSet::Vector(_) => {
+                !matches!(format, PackedFormat::Bf16AsF32 | PackedFormat::I8AsI32)
+                    && format.element() == element
             }
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-            Engine::Tiles(_) => copier(format, element, self.isa).is_some(),
+            KernelSet::Amx(_) => pack_fn(format, element, self.isa).is_some(),
         }
     }
 
-    /// Whether kernels can read the rows of an operand where they lie.
-    pub(super) fn reads_in_place(&self, lhs: &Operand) -> bool {
+    /// Whether kernels can read the rows of an operand in place.
+    pub(super) fn reads_lhs_in_place(&self, lhs: &Operand) -> bool {
         self.reads_rows_of(lhs.element) && lhs.column_stride == 1
     }
 
-    /// Whether rows are better copied although kernels can read them: rows that are whole pages apart share the same few
-    /// places of a cache, and many columns repay the copy. Tiles are packed in any case.
-    pub(super) fn worth_copying(&self, lhs: &Operand, shape: Shape) -> bool {
+    /// Whether to copy rows although kernels could read them in place: rows at multiples of a page map to the same few
+    /// cache sets, and many columns amortize the copy. AMX kernels pack in any case.
+    pub(super) fn copy_pays_off(&self, lhs: &Operand, shape: Shape) -> bool {
         const PAGE: usize = 4096;
         const MANY_COLUMNS: usize = 512;
         const MANY_ROWS: usize = 64;
-        let apart = lhs.row_stride * lhs.element.byte_width();
-        matches!(self.engine, Engine::Vectors(_))
-            && apart.is_multiple_of(PAGE)
+        let row_bytes = lhs.row_stride * lhs.element.byte_width();
+        matches!(self.kernels, KernelSet::Vector(_))
+            && row_bytes.is_multiple_of(PAGE)
             && shape.n >= MANY_COLUMNS
             && shape.m >= MANY_ROWS
     }
 
-    /// The type that kernels read rows of, and the function that makes its elements of others.
-    pub(crate) fn row_copy(&self, element: ElementType) -> Result<(ElementType, Copy), GemmError> {
-        let format = self.arrangement.format;
-        let copy = copier(format, element, self.isa)
-            .ok_or(GemmError::Element { kind: self.kind.name(), element })?;
+    /// The element type that kernels read, and the function that converts to it.
+    pub(crate) fn row_pack_fn(&self, element: ElementType) -> Result<(ElementType, PackFn), GemmError> {
+        let format = self.packed_layout.format;
+        let copy = pack_fn(format, element, self.isa)
+            .ok_or(GemmError::Element { compute_type: self.compute_type.name(), element })?;
         Ok((format.element(), copy))
     }
 
-    /// Memory of at least so many bytes until the end of a call.
-    pub(crate) fn lend(&self, bytes: usize) -> Result<Lent<'_>, MemoryError> {
-        self.store.take(bytes)
+    /// A scratch buffer of at least `bytes` bytes.
+    pub(crate) fn scratch_buffer(&self, bytes: usize) -> Result<PooledBuffer<'_>, AllocationError> {
+        self.buffers.take(bytes)
     }
 
-    /// The distance of copied rows, in elements: not a multiple of a page, so that rows do not share the same few places
-    /// of a cache.
+    /// The stride of copied rows, in elements: not a multiple of a page, so that rows map to different cache sets.
     fn row_stride(&self, k: usize) -> usize {
-        let line = 64 / self.arrangement.format.bytes();
-        let lines = self.arrangement.rows(k).div_ceil(line);
+        let line = 64 / self.packed_layout.format.bytes();
+        let lines = self.packed_layout.rows(k).div_ceil(line);
         (lines + usize::from(lines.is_multiple_of(8))) * line
     }
 
-    /// How rows of a left operand are copied so that their elements lie side by side.
-    pub(super) fn row_copies(&self, lhs: &Operand, k: usize) -> Result<RowCopy<'_>, GemmError> {
-        let arrangement = &self.arrangement;
-        let copy = copier(arrangement.format, lhs.element, self.isa).ok_or_else(|| self.refuse(lhs))?;
-        let stride = self.row_stride(k) * arrangement.format.bytes();
-        Ok(RowCopy { lhs: *lhs, function: copy, arrangement, k, stride })
+    /// The copier of rows of a left-hand operand to contiguous elements.
+    pub(super) fn row_copier(&self, lhs: &Operand, k: usize) -> Result<RowCopier<'_>, GemmError> {
+        let packed_layout = &self.packed_layout;
+        let copy = pack_fn(packed_layout.format, lhs.element, self.isa)
+            .ok_or_else(|| self.unsupported_element(lhs))?;
+        let stride = self.row_stride(k) * packed_layout.format.bytes();
+        Ok(RowCopier { lhs: *lhs, function: copy, packed_layout, k, stride })
     }
 }
 
-/// Copies of rows whose elements lie side by side.
+/// Copies rows of a left-hand operand to contiguous elements.
 #[derive(Clone, Copy)]
-pub(super) struct RowCopy<'a> {
+pub(super) struct RowCopier<'a> {
     lhs: Operand,
-    function: Copy,
-    arrangement: &'a Arrangement,
+    function: PackFn,
+    packed_layout: &'a PackedLayout,
     k: usize,
     /// From one row of a copy to the next, in bytes.
     pub(super) stride: usize,
 }
 
-// SAFETY: who makes copies promises that nobody writes to the rows meanwhile.
-unsafe impl Sync for RowCopy<'_> {}
+// SAFETY: the caller guarantees that nothing writes to the rows during the call.
+unsafe impl Sync for RowCopier<'_> {}
 
-impl RowCopy<'_> {
+impl RowCopier<'_> {
     /// Copies some rows.
     ///
     /// # Safety
     ///
-    /// The operand has these rows; `to` has room for them and nobody else uses it.
+    /// The operand has these rows; `to` has space for them and nothing else uses it during the call.
     pub(super) unsafe fn copy(&self, rows: Range<usize>, to: *mut u8) {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe {
-            (self.function)(&Part {
+            (self.function)(&PackRegion {
                 source: self.lhs.at(rows.start, 0),
                 row_stride: self.lhs.row_stride,
                 column_stride: self.lhs.column_stride,
                 rows: rows.len(),
                 columns: self.k,
                 rows_written: rows.len(),
-                columns_written: self.arrangement.rows(self.k),
+                columns_written: self.packed_layout.rows(self.k),
                 first_row: 0,
                 group: 1,
                 target: to,
-                target_stride: self.stride / self.arrangement.format.bytes(),
+                target_stride: self.stride / self.packed_layout.format.bytes(),
             });
         }
     }
 
-    /// Copies some rows, by all workers of a pool.
+    /// Copies some rows on all workers of a pool.
     ///
     /// # Safety
     ///
-    /// As for [`RowCopy::copy`].
-    pub(super) unsafe fn copy_by(&self, pool: &Pool, rows: Range<usize>, to: *mut u8) {
-        /// Rows that are copied as one piece.
-        const TOGETHER: usize = 16;
-        let to = Shared(to);
-        pool.run(rows.len().div_ceil(TOGETHER), &|at, _| {
-            let first = at * TOGETHER;
-            let these = rows.start + first..rows.end.min(rows.start + first + TOGETHER);
-            // SAFETY: pieces do not overlap; the rest is as the caller promises.
+    /// As for [`RowCopier::copy`].
+    pub(super) unsafe fn copy_parallel(&self, pool: &Pool, rows: Range<usize>, to: *mut u8) {
+        /// Rows of a task.
+        const ROWS_PER_TASK: usize = 16;
+        let to = SharedPtr::new(to);
+        pool.run(rows.len().div_ceil(ROWS_PER_TASK), &|at, _| {
+            let first = at * ROWS_PER_TASK;
+            let these = rows.start + first..rows.end.min(rows.start + first + ROWS_PER_TASK);
+            // SAFETY: tasks do not overlap; the rest is guaranteed by the caller.
             unsafe { self.copy(these, to.get().add(first * self.stride)) };
         });
     }
 
     /// Copied rows as kernels read them.
     pub(super) fn rows(&self, data: *const u8) -> MatrixRows {
-        MatrixRows { data, stride: self.stride, k: self.k, element: self.arrangement.format.element() }
+        MatrixRows { data, stride: self.stride, k: self.k, element: self.packed_layout.format.element() }
     }
 }

@@ -1,41 +1,39 @@
-//! Matrix products: packed right operands, left operands as they lie in memory, finished blocks handed on while they
-//! are in cache.
+//! GEMM with packed right-hand operands, left-hand operands read in place, and output blocks passed to an epilogue
+//! while they are in cache.
 //!
-//! [`Gemm`] is the entry. The inner loops are in `kernel`, the arrangement of packed operands in `packed`, how a product
-//! is cut into pieces in `plan`, the loops over pieces in `drive`. Each element of a result is one chain of additions in
-//! the order of `k`, whatever the pieces and whoever computes them.
+//! [`Gemm`] is the entry point. Micro-kernels are in `microkernel` and `amx`, the layout of packed operands in
+//! `packed`, the partition into tasks in `partition`, the loops over tasks in `drive`. Each element of the output is
+//! one chain of additions in the order of `k`, for any partition and any number of threads.
 
-// Kernels read and write through the addresses that their callers vouch for.
+// Kernels read and write through pointers that their callers guarantee.
 #![allow(unsafe_code)]
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod amx;
 mod batch;
+mod compute_type;
 mod convert;
 pub(crate) mod drive;
-pub(crate) mod kernel;
-mod kind;
 mod lhs;
-pub(crate) mod memory;
+mod matmul;
+pub(crate) mod microkernel;
 mod operand;
 pub(crate) mod pack;
+mod pack_bf16;
 mod packed;
-mod pairs;
-pub(crate) mod plan;
-mod product;
+pub(crate) mod partition;
 mod rhs;
 pub(crate) mod rows;
-mod single;
+mod single_thread;
 mod stripes;
 #[cfg(test)]
 mod tests;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod tiles;
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(crate) use amx::StridedLhs;
 pub use batch::{BatchItem, BatchSink};
-pub use kind::Kind;
-pub use memory::{Memory, MemoryError};
+pub use compute_type::ComputeType;
+pub use matmul::Gemm;
 pub use operand::{GemmError, Operand, Rhs, Shape};
 pub use packed::{PackedRhs, PackedView};
-pub use product::Gemm;
-pub use single::Scratch;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-pub(crate) use tiles::Even;
+pub use single_thread::Scratch;

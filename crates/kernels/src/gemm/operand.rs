@@ -1,23 +1,23 @@
-//! What a product is made of: its shape, its operands, and what may be wrong with them.
+//! Shapes and operands of GEMMs, and their errors.
 
 use thiserror::Error;
 use warpforge_tensor::ElementType;
 
-use super::memory::MemoryError;
 use super::packed::{PackedRhs, PackedView};
+use crate::buffer::AllocationError;
 
-/// The sizes of a product: `m × k` times `k × n`.
+/// The sizes of a GEMM: `m × k` times `k × n`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Rows of the result.
     pub m: usize,
     /// Columns of the result.
     pub n: usize,
-    /// The length of each sum.
+    /// The reduction depth.
     pub k: usize,
 }
 
-/// A matrix in memory; a transposed one has its strides exchanged.
+/// A matrix in memory; a transposed one has its strides swapped.
 #[derive(Debug, Clone, Copy)]
 pub struct Operand {
     /// The element of row 0 and column 0.
@@ -30,7 +30,7 @@ pub struct Operand {
     pub column_stride: usize,
 }
 
-// SAFETY: an operand is read only, and who makes a product of it promises that nobody writes to it meanwhile.
+// SAFETY: operands are read-only, and the caller of a GEMM guarantees that nothing writes to them during the call.
 unsafe impl Send for Operand {}
 // SAFETY: as above.
 unsafe impl Sync for Operand {}
@@ -43,38 +43,38 @@ impl Operand {
     /// The operand has such an element, or one directly before it.
     pub(crate) unsafe fn at(&self, row: usize, column: usize) -> *const u8 {
         let elements = row * self.row_stride + column * self.column_stride;
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.data.add(elements * size_of_element(self.element)) }
     }
 }
 
-/// The right operand of a product.
+/// The right-hand operand of a GEMM.
 #[derive(Debug, Clone, Copy)]
 pub enum Rhs<'a> {
-    /// Packed before: weights.
+    /// Packed in advance: weights.
     Packed(&'a PackedRhs),
-    /// Packed before, into memory of the caller's.
+    /// Packed in advance, into a buffer of the caller.
     View(PackedView<'a>),
-    /// As it lies in memory; packed during the call.
+    /// Strided; packed during the call.
     Strided(Operand),
 }
 
-/// Why a product cannot be made.
+/// Why a GEMM cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum GemmError {
-    /// No memory to pack into.
+    /// The packing buffer cannot be allocated.
     #[error(transparent)]
-    Memory(#[from] MemoryError),
-    /// Operands of a type that this kind of product does not take.
-    #[error("products of kind {kind} take no elements of type {element}: convert the operand")]
+    Memory(#[from] AllocationError),
+    /// An element type that the compute type does not accept.
+    #[error("a {compute_type} GEMM does not accept elements of type {element}: convert the operand")]
     Element {
-        /// The kind of the product.
-        kind: &'static str,
+        /// The compute type.
+        compute_type: &'static str,
         /// The type of the operand.
         element: ElementType,
     },
-    /// A packed operand that another kind or another instruction set has packed, or one of another size.
-    #[error("the packed operand is {found}, wanted is {wanted}: pack it again")]
+    /// An operand packed for another compute type, instruction set or size.
+    #[error("the packed operand is {found}, expected {wanted}: pack it again")]
     Packed {
         /// Format and sizes of the operand.
         found: String,
@@ -83,7 +83,7 @@ pub enum GemmError {
     },
 }
 
-/// Bytes of an element of a type that products take; 1 for others, which are refused before anything is read.
+/// Bytes of an element type that GEMMs accept; 1 for others, which are rejected before anything is read.
 pub(crate) fn size_of_element(element: ElementType) -> usize {
     match element {
         ElementType::F64 => 8,

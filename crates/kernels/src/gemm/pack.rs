@@ -1,78 +1,78 @@
-//! Copies of operands into the arrangement that kernels read: panels for the right one, whole rows for the left one.
+//! Packing: panels for the right-hand operand, rows for the left-hand one.
 
 use half::{bf16, f16};
 use warpforge_tensor::ElementType;
 
-use super::convert::{Convert, Rounded};
-use super::packed::Format;
+use super::convert::{Bf16AsF32, Convert};
 #[cfg(target_arch = "x86_64")]
-use super::pairs;
+use super::pack_bf16;
+use super::packed::PackedFormat;
+use crate::data_movement::{StridedLoop, TransposeKernel};
 use crate::isa::Isa;
-use crate::movement::{Loop, Tile};
 
-/// A part of an operand and where it goes.
+/// A region of an operand and its packed copy.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Part {
-    /// Where the part begins; a row of it is what lies side by side in the packed copy.
+pub(crate) struct PackRegion {
+    /// The first element; a row of the region is contiguous in the packed copy.
     pub(crate) source: *const u8,
-    /// From one row of the part to the next, in elements.
+    /// Row stride, in elements.
     pub(crate) row_stride: usize,
-    /// From one column of the part to the next, in elements.
+    /// Column stride, in elements.
     pub(crate) column_stride: usize,
     /// Rows to copy.
     pub(crate) rows: usize,
     /// Columns to copy.
     pub(crate) columns: usize,
-    /// Rows to write: those without a source are zero.
+    /// Rows to write: those beyond `rows` are zero.
     pub(crate) rows_written: usize,
-    /// Columns to write: those without a source are zero.
+    /// Columns to write: those beyond `columns` are zero.
     pub(crate) columns_written: usize,
-    /// Rows of the target before the part's first one.
+    /// Row of the target that is the first row of the region.
     pub(crate) first_row: usize,
-    /// Rows that lie side by side for each column.
+    /// Rows that are interleaved for each column.
     pub(crate) group: usize,
-    /// Where the copy goes.
+    /// The packed copy.
     pub(crate) target: *mut u8,
-    /// From one group of rows of the copy to the next, in elements.
+    /// Stride of groups of interleaved rows in the copy, in elements.
     pub(crate) target_stride: usize,
 }
 
-/// A function that copies a part.
+/// A packing function.
 ///
 /// # Safety
 ///
-/// The part's addresses are good for what it says, and nobody else uses the target.
-pub(crate) type Copy = unsafe fn(&Part);
+/// The pointers of the region are valid, and nothing else uses the target.
+pub(crate) type PackFn = unsafe fn(&PackRegion);
 
-/// The function that makes elements of `format` from ones of type `element`; none where products take no such elements.
-pub(crate) fn copier(format: Format, element: ElementType, isa: Isa) -> Option<Copy> {
+/// The function that packs elements of type `element` as `format`; none for element types that GEMMs do not accept.
+pub(crate) fn pack_fn(format: PackedFormat, element: ElementType, isa: Isa) -> Option<PackFn> {
     Some(match (format, element) {
-        (Format::F32, ElementType::F32) => match isa {
-            Isa::Avx512 => turned,
-            _ => compiled::<f32, f32>(isa),
+        (PackedFormat::F32, ElementType::F32) => match isa {
+            Isa::Avx512 => transposed,
+            _ => for_isa::<f32, f32>(isa),
         },
-        (Format::F32, ElementType::BF16) => compiled::<bf16, f32>(isa),
-        (Format::F32, ElementType::F16) => compiled::<f16, f32>(isa),
-        (Format::F64, ElementType::F64) => compiled::<f64, f64>(isa),
-        (Format::Rounded, ElementType::F32) => compiled::<f32, Rounded>(isa),
-        (Format::Rounded, ElementType::BF16) => compiled::<bf16, Rounded>(isa),
-        (Format::Rounded, ElementType::F16) => compiled::<f16, Rounded>(isa),
-        // Only machines with instructions for bf16 have such operands.
+        (PackedFormat::F32, ElementType::BF16) => for_isa::<bf16, f32>(isa),
+        (PackedFormat::F32, ElementType::F16) => for_isa::<f16, f32>(isa),
+        (PackedFormat::F64, ElementType::F64) => for_isa::<f64, f64>(isa),
+        (PackedFormat::Bf16AsF32, ElementType::F32) => for_isa::<f32, Bf16AsF32>(isa),
+        (PackedFormat::Bf16AsF32, ElementType::BF16) => for_isa::<bf16, Bf16AsF32>(isa),
+        (PackedFormat::Bf16AsF32, ElementType::F16) => for_isa::<f16, Bf16AsF32>(isa),
+        // Only CPUs with bf16 instructions use this format.
         #[cfg(target_arch = "x86_64")]
-        (Format::Bf16, ElementType::F32) if isa == Isa::Avx512 => pairs::rounded,
+        (PackedFormat::Bf16, ElementType::F32) if isa == Isa::Avx512 => pack_bf16::pack_f32,
         #[cfg(target_arch = "x86_64")]
-        (Format::Bf16, ElementType::BF16) if isa == Isa::Avx512 => pairs::same,
-        (Format::Bf16, ElementType::F32) => compiled::<f32, bf16>(isa),
-        (Format::Bf16, ElementType::BF16) => compiled::<bf16, bf16>(isa),
-        (Format::Bf16, ElementType::F16) => compiled::<f16, bf16>(isa),
-        (Format::I8, ElementType::I8) => compiled::<i8, i8>(isa),
-        (Format::Widened, ElementType::I8) => compiled::<i8, i32>(isa),
+        (PackedFormat::Bf16, ElementType::BF16) if isa == Isa::Avx512 => pack_bf16::pack_bf16,
+        (PackedFormat::Bf16, ElementType::F32) => for_isa::<f32, bf16>(isa),
+        (PackedFormat::Bf16, ElementType::BF16) => for_isa::<bf16, bf16>(isa),
+        (PackedFormat::Bf16, ElementType::F16) => for_isa::<f16, bf16>(isa),
+        (PackedFormat::I8, ElementType::I8) => for_isa::<i8, i8>(isa),
+        (PackedFormat::I8AsI32, ElementType::I8) => for_isa::<i8, i32>(isa),
         _ => return None,
     })
 }
 
-/// The copy compiled for these instructions.
-fn compiled<S: std::marker::Copy, T: Convert<S>>(isa: Isa) -> Copy {
+/// The copy compiled for an instruction set.
+fn for_isa<S: std::marker::Copy, T: Convert<S>>(isa: Isa) -> PackFn {
     #[cfg(target_arch = "x86_64")]
     match isa {
         Isa::Avx512 => return copy_avx512::<S, T>,
@@ -84,63 +84,64 @@ fn compiled<S: std::marker::Copy, T: Convert<S>>(isa: Isa) -> Copy {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) unsafe fn copy_avx512<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
-    // SAFETY: as the caller promises.
-    unsafe { copy::<S, T>(part) }
+pub(super) unsafe fn copy_avx512<S: std::marker::Copy, T: Convert<S>>(region: &PackRegion) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { copy::<S, T>(region) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn copy_avx2<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
-    // SAFETY: as the caller promises.
-    unsafe { copy::<S, T>(part) }
+unsafe fn copy_avx2<S: std::marker::Copy, T: Convert<S>>(region: &PackRegion) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { copy::<S, T>(region) }
 }
 
-/// A copy of f32 as they are, by AVX-512: where what lies side by side in the source is apart in the copy, squares of them
-/// are turned in registers.
-unsafe fn turned(part: &Part) {
-    // SAFETY: as the caller promises, who has AVX-512; the part's elements are those of the block.
+/// Packs f32 with AVX-512; where contiguous source elements are strided in the copy, blocks are transposed in
+/// registers.
+unsafe fn transposed(region: &PackRegion) {
+    // SAFETY: guaranteed by the caller, who has AVX-512; the part's elements are those of the block.
     unsafe {
-        if part.group != 1 || part.row_stride != 1 || part.column_stride == 1 {
-            return compiled::<f32, f32>(Isa::Avx512)(part);
+        if region.group != 1 || region.row_stride != 1 || region.column_stride == 1 {
+            return for_isa::<f32, f32>(Isa::Avx512)(region);
         }
         const SIZE: usize = size_of::<f32>();
         let bytes = |elements: usize| (elements * SIZE) as isize;
-        let rows = Loop { size: part.rows, source: bytes(1), target: bytes(part.target_stride) };
-        let columns = Loop { size: part.columns, source: bytes(part.column_stride), target: bytes(1) };
-        let target = part.target.add(part.first_row * part.target_stride * SIZE);
-        Tile::best(SIZE).block(SIZE, (rows, columns), part.source, target, false);
-        zero_the_rest::<f32, f32>(part);
+        let rows = StridedLoop { size: region.rows, source: bytes(1), target: bytes(region.target_stride) };
+        let columns =
+            StridedLoop { size: region.columns, source: bytes(region.column_stride), target: bytes(1) };
+        let target = region.target.add(region.first_row * region.target_stride * SIZE);
+        TransposeKernel::best(SIZE).transpose_block(SIZE, (rows, columns), region.source, target, false);
+        zero_padding::<f32, f32>(region);
     }
 }
 
-/// The loops of a copy, with the innermost one over what lies side by side in the source where anything does.
+/// The copy loops; the innermost one is over contiguous source elements where there are any.
 #[inline(always)]
-unsafe fn copy<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
-    // SAFETY: as the caller promises.
+unsafe fn copy<S: std::marker::Copy, T: Convert<S>>(region: &PackRegion) {
+    // SAFETY: guaranteed by the caller.
     unsafe {
-        match (part.group, part.column_stride, part.row_stride) {
-            (1, 1, _) => rows_side_by_side::<S, T>(part),
-            (2, 1, _) if part.first_row.is_multiple_of(2) => rows_interleaved::<S, T, 2>(part),
-            (4, 1, _) if part.first_row.is_multiple_of(4) => rows_interleaved::<S, T, 4>(part),
-            (_, _, 1) => columns_side_by_side::<S, T>(part),
-            _ => scattered::<S, T>(part),
+        match (region.group, region.column_stride, region.row_stride) {
+            (1, 1, _) => copy_contiguous_rows::<S, T>(region),
+            (2, 1, _) if region.first_row.is_multiple_of(2) => copy_interleaved_rows::<S, T, 2>(region),
+            (4, 1, _) if region.first_row.is_multiple_of(4) => copy_interleaved_rows::<S, T, 4>(region),
+            (_, _, 1) => copy_contiguous_columns::<S, T>(region),
+            _ => copy_strided::<S, T>(region),
         }
-        zero_the_rest::<S, T>(part);
+        zero_padding::<S, T>(region);
     }
 }
 
 #[inline(always)]
-unsafe fn rows_side_by_side<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
-    let (source, target) = (part.source.cast::<S>(), part.target.cast::<T>());
-    for row in 0..part.rows {
-        // SAFETY: the row has so many elements in the source and room for them in the target, which do not overlap.
+unsafe fn copy_contiguous_rows<S: std::marker::Copy, T: Convert<S>>(region: &PackRegion) {
+    let (source, target) = (region.source.cast::<S>(), region.target.cast::<T>());
+    for row in 0..region.rows {
+        // SAFETY: the row has that many elements in the source and space for them in the target, which do not overlap.
         let (from, to) = unsafe {
             (
-                std::slice::from_raw_parts(source.add(row * part.row_stride), part.columns),
+                std::slice::from_raw_parts(source.add(row * region.row_stride), region.columns),
                 std::slice::from_raw_parts_mut(
-                    target.add((part.first_row + row) * part.target_stride),
-                    part.columns,
+                    target.add((region.first_row + row) * region.target_stride),
+                    region.columns,
                 ),
             )
         };
@@ -150,41 +151,43 @@ unsafe fn rows_side_by_side<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
     }
 }
 
-/// Rows that go side by side for each column; rows that are missing from the last group are zero.
+/// Interleaves rows; rows missing from the last group are zero.
 #[inline(always)]
-unsafe fn rows_interleaved<S: std::marker::Copy, T: Convert<S>, const GROUP: usize>(part: &Part) {
-    let source = part.source.cast::<S>();
-    for row in (0..part.rows).step_by(GROUP) {
-        // SAFETY: the rows have so many elements in the source and room for them in the target, which do not overlap.
-        // A missing row is not read: the address of the last one stands in for it.
+unsafe fn copy_interleaved_rows<S: std::marker::Copy, T: Convert<S>, const GROUP: usize>(
+    region: &PackRegion,
+) {
+    let source = region.source.cast::<S>();
+    for row in (0..region.rows).step_by(GROUP) {
+        // SAFETY: the rows have that many elements in the source and in the target, which do not overlap. A missing row
+        // is not read: the pointer of the last row stands in for it.
         let (rows, to) = unsafe {
             let rows: [&[S]; GROUP] = std::array::from_fn(|at| {
-                let from = source.add((row + at).min(part.rows - 1) * part.row_stride);
-                std::slice::from_raw_parts(from, part.columns)
+                let from = source.add((row + at).min(region.rows - 1) * region.row_stride);
+                std::slice::from_raw_parts(from, region.columns)
             });
-            let to = part.target.cast::<[T; GROUP]>();
-            let to = to.add((part.first_row + row) / GROUP * (part.target_stride / GROUP));
-            (rows, std::slice::from_raw_parts_mut(to, part.columns))
+            let to = region.target.cast::<[T; GROUP]>();
+            let to = to.add((region.first_row + row) / GROUP * (region.target_stride / GROUP));
+            (rows, std::slice::from_raw_parts_mut(to, region.columns))
         };
-        let present = GROUP.min(part.rows - row);
+        let present = GROUP.min(region.rows - row);
         for (column, to) in to.iter_mut().enumerate() {
             *to = std::array::from_fn(|at| if at < present { T::convert(rows[at][column]) } else { T::ZERO });
         }
     }
 }
 
-/// How many elements of a column are copied before the next column's: a line of cache of f32.
-const SIDE_BY_SIDE: usize = 16;
+/// Elements of a column that are copied before the next column: a cache line of f32.
+const COLUMN_RUN: usize = 16;
 
 #[inline(always)]
-unsafe fn columns_side_by_side<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
+unsafe fn copy_contiguous_columns<S: std::marker::Copy, T: Convert<S>>(region: &PackRegion) {
     let mut first = 0;
-    while first < part.rows {
-        let end = (first + SIDE_BY_SIDE).min(part.rows);
-        for column in 0..part.columns {
+    while first < region.rows {
+        let end = (first + COLUMN_RUN).min(region.rows);
+        for column in 0..region.columns {
             for row in first..end {
-                // SAFETY: as the caller promises for each row and column.
-                unsafe { element::<S, T>(part, row, column) };
+                // SAFETY: guaranteed by the caller for each row and column.
+                unsafe { element::<S, T>(region, row, column) };
             }
         }
         first = end;
@@ -192,43 +195,43 @@ unsafe fn columns_side_by_side<S: std::marker::Copy, T: Convert<S>>(part: &Part)
 }
 
 #[inline(always)]
-unsafe fn scattered<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
-    for row in 0..part.rows {
-        for column in 0..part.columns {
-            // SAFETY: as the caller promises for each row and column.
-            unsafe { element::<S, T>(part, row, column) };
+unsafe fn copy_strided<S: std::marker::Copy, T: Convert<S>>(region: &PackRegion) {
+    for row in 0..region.rows {
+        for column in 0..region.columns {
+            // SAFETY: guaranteed by the caller for each row and column.
+            unsafe { element::<S, T>(region, row, column) };
         }
     }
 }
 
 #[inline(always)]
-unsafe fn element<S: std::marker::Copy, T: Convert<S>>(part: &Part, row: usize, column: usize) {
-    // SAFETY: as the caller promises.
+unsafe fn element<S: std::marker::Copy, T: Convert<S>>(region: &PackRegion, row: usize, column: usize) {
+    // SAFETY: guaranteed by the caller.
     unsafe {
-        let from = part.source.cast::<S>().add(row * part.row_stride + column * part.column_stride);
-        place::<T>(part, row, column).write(T::convert(*from));
+        let from = region.source.cast::<S>().add(row * region.row_stride + column * region.column_stride);
+        target_of::<T>(region, row, column).write(T::convert(*from));
     }
 }
 
-/// Where an element of the copy goes.
+/// The target of an element.
 #[inline(always)]
-unsafe fn place<T>(part: &Part, row: usize, column: usize) -> *mut T {
-    let row = part.first_row + row;
-    let at = row / part.group * part.target_stride + column * part.group + row % part.group;
-    // SAFETY: as the caller promises.
-    unsafe { part.target.cast::<T>().add(at) }
+unsafe fn target_of<T>(region: &PackRegion, row: usize, column: usize) -> *mut T {
+    let row = region.first_row + row;
+    let at = row / region.group * region.target_stride + column * region.group + row % region.group;
+    // SAFETY: guaranteed by the caller.
+    unsafe { region.target.cast::<T>().add(at) }
 }
 
 #[inline(always)]
-pub(super) unsafe fn zero_the_rest<S: std::marker::Copy, T: Convert<S>>(part: &Part) {
-    let missing = |row: usize| if row < part.rows { part.columns } else { 0 };
-    if part.rows == part.rows_written && part.columns == part.columns_written {
+pub(super) unsafe fn zero_padding<S: std::marker::Copy, T: Convert<S>>(region: &PackRegion) {
+    let missing = |row: usize| if row < region.rows { region.columns } else { 0 };
+    if region.rows == region.rows_written && region.columns == region.columns_written {
         return;
     }
-    for row in 0..part.rows_written {
-        for column in missing(row)..part.columns_written {
-            // SAFETY: as the caller promises for each row and column that is to be written.
-            unsafe { place::<T>(part, row, column).write(T::ZERO) };
+    for row in 0..region.rows_written {
+        for column in missing(row)..region.columns_written {
+            // SAFETY: guaranteed by the caller for each row and column that is to be written.
+            unsafe { target_of::<T>(region, row, column).write(T::ZERO) };
         }
     }
 }

@@ -1,52 +1,52 @@
-//! How a packed right operand lies in memory: panels of a few vectors of columns, each with all its rows.
+//! The layout of packed right-hand operands: panels of a few vectors of columns, each with all rows.
 
 use std::marker::PhantomData;
 
 use warpforge_tensor::ElementType;
 
-use super::memory::Memory;
+use crate::buffer::AlignedBuffer;
 
-/// The arrangement that a family of kernels wants.
+/// The packed layout of a kernel family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Arrangement {
-    /// The type that elements are stored as.
-    pub(crate) format: Format,
+pub(crate) struct PackedLayout {
+    /// The element format.
+    pub(crate) format: PackedFormat,
     /// Columns of a vector.
     pub(crate) lanes: usize,
     /// The most vectors in a panel.
     pub(crate) vectors: usize,
-    /// Rows that are stored side by side for each column, because one instruction multiplies so many.
+    /// Rows that are interleaved for each column, because one instruction multiplies that many.
     pub(crate) group: usize,
-    /// What the number of rows is rounded up to, with zeros.
+    /// Rows are zero-padded to a multiple of this.
     pub(crate) row_multiple: usize,
 }
 
-/// What packed elements are.
+/// The format of packed elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum PackedFormat {
     /// f32.
     F32,
-    /// f32 with the values of bf16.
-    Rounded,
+    /// bf16 values stored as f32.
+    Bf16AsF32,
     /// f64.
     F64,
     /// bf16.
     Bf16,
     /// i8.
     I8,
-    /// i32 with the values of i8.
-    Widened,
+    /// i8 values stored as i32.
+    I8AsI32,
 }
 
-impl Format {
+impl PackedFormat {
     /// The type of elements in memory.
     pub(crate) fn element(self) -> ElementType {
         match self {
-            Self::F32 | Self::Rounded => ElementType::F32,
+            Self::F32 | Self::Bf16AsF32 => ElementType::F32,
             Self::F64 => ElementType::F64,
             Self::Bf16 => ElementType::BF16,
             Self::I8 => ElementType::I8,
-            Self::Widened => ElementType::I32,
+            Self::I8AsI32 => ElementType::I32,
         }
     }
 
@@ -67,14 +67,14 @@ pub(crate) struct Panel {
     pub(crate) width: usize,
 }
 
-impl Arrangement {
-    /// How many panels hold so many columns.
+impl PackedLayout {
+    /// How many panels hold that many columns.
     pub(crate) fn panels(&self, n: usize) -> usize {
         n.div_ceil(self.lanes).div_ceil(self.vectors)
     }
 
-    /// Which columns a panel holds. Where a single vector would be left over, the last two panels share more evenly:
-    /// one vector alone keeps the multipliers waiting.
+    /// The columns of a panel. Where a single vector would be left over, the last two panels are balanced: a single
+    /// vector would leave the FMA units idle.
     pub(crate) fn panel(&self, n: usize, at: usize) -> Panel {
         let (vectors, panels) = (n.div_ceil(self.lanes), self.panels(n));
         let uneven = panels > 1 && self.vectors > 2 && vectors % self.vectors == 1;
@@ -86,12 +86,12 @@ impl Arrangement {
         Panel { first, columns: end.min(n) - first, width: end - first }
     }
 
-    /// Rows stored for so many rows.
+    /// Rows stored for that many rows.
     pub(crate) fn rows(&self, k: usize) -> usize {
         k.next_multiple_of(self.row_multiple)
     }
 
-    /// Bytes of a packed operand; none where the number is too large.
+    /// Bytes of a packed operand; none on overflow.
     pub(crate) fn bytes(&self, k: usize, n: usize) -> Option<usize> {
         let columns = n.checked_next_multiple_of(self.lanes)?;
         let rows = k.checked_next_multiple_of(self.row_multiple)?;
@@ -107,11 +107,11 @@ impl Arrangement {
     }
 }
 
-/// A right operand in the arrangement of the kernels that will read it.
+/// A packed right-hand operand.
 #[derive(Debug)]
 pub struct PackedRhs {
-    pub(super) memory: Memory,
-    pub(super) arrangement: Arrangement,
+    pub(super) memory: AlignedBuffer,
+    pub(super) packed_layout: PackedLayout,
     pub(super) k: usize,
     pub(super) n: usize,
 }
@@ -134,7 +134,7 @@ impl PackedRhs {
     pub fn view(&self) -> PackedView<'_> {
         PackedView {
             data: self.memory.as_ptr(),
-            arrangement: self.arrangement,
+            packed_layout: self.packed_layout,
             k: self.k,
             n: self.n,
             memory: PhantomData,
@@ -142,11 +142,11 @@ impl PackedRhs {
     }
 }
 
-/// A packed right operand whose memory belongs to somebody else.
+/// A packed right-hand operand in borrowed memory.
 #[derive(Debug, Clone, Copy)]
 pub struct PackedView<'a> {
     pub(super) data: *const u8,
-    pub(super) arrangement: Arrangement,
+    pub(super) packed_layout: PackedLayout,
     pub(super) k: usize,
     pub(super) n: usize,
     pub(super) memory: PhantomData<&'a [u8]>,
@@ -160,14 +160,14 @@ unsafe impl Sync for PackedView<'_> {}
 impl PackedView<'_> {
     /// A panel's columns and the address of its first row.
     pub(crate) fn panel(&self, at: usize) -> (Panel, *const u8) {
-        let panel = self.arrangement.panel(self.n, at);
-        // A wrapping sum, because an empty operand has no bytes to point into.
-        (panel, self.data.wrapping_add(self.arrangement.offset(self.k, &panel)))
+        let panel = self.packed_layout.panel(self.n, at);
+        // Wrapping, because an empty operand has no bytes to point into.
+        (panel, self.data.wrapping_add(self.packed_layout.offset(self.k, &panel)))
     }
 
     /// How many panels there are.
     pub(crate) fn panels(&self) -> usize {
-        self.arrangement.panels(self.n)
+        self.packed_layout.panels(self.n)
     }
 }
 
@@ -178,11 +178,12 @@ mod tests {
     #[test]
     fn panels_cover_the_columns_in_order() {
         for (lanes, vectors) in [(16, 3), (8, 2), (4, 1), (16, 2)] {
-            let arrangement = Arrangement { format: Format::F32, lanes, vectors, group: 1, row_multiple: 1 };
+            let packed_layout =
+                PackedLayout { format: PackedFormat::F32, lanes, vectors, group: 1, row_multiple: 1 };
             for n in 0..300 {
                 let mut next = 0;
-                for at in 0..arrangement.panels(n) {
-                    let panel = arrangement.panel(n, at);
+                for at in 0..packed_layout.panels(n) {
+                    let panel = packed_layout.panel(n, at);
                     assert_eq!(panel.first, next, "{n} columns, panel {at}");
                     assert!(panel.width.is_multiple_of(lanes) && panel.width <= lanes * vectors);
                     assert!(panel.columns <= panel.width && panel.columns + lanes > panel.width);
@@ -194,11 +195,11 @@ mod tests {
     }
 
     #[test]
-    fn no_vector_is_left_alone() {
-        let arrangement =
-            Arrangement { format: Format::F32, lanes: 16, vectors: 3, group: 1, row_multiple: 1 };
+    fn last_panels_are_balanced() {
+        let packed_layout =
+            PackedLayout { format: PackedFormat::F32, lanes: 16, vectors: 3, group: 1, row_multiple: 1 };
         let widths =
-            |n| (0..arrangement.panels(n)).map(|at| arrangement.panel(n, at).width).collect::<Vec<_>>();
+            |n| (0..packed_layout.panels(n)).map(|at| packed_layout.panel(n, at).width).collect::<Vec<_>>();
         assert_eq!(widths(64), [32, 32]);
         assert_eq!(widths(112), [48, 32, 32]);
         assert_eq!(widths(512)[9..], [48, 32]);

@@ -1,36 +1,37 @@
-//! Packing right operands.
+//! Packing of right-hand operands.
 
 use std::marker::PhantomData;
 
-use super::drive::Shared;
-use super::memory::{Memory, MemoryError};
+use super::matmul::Gemm;
 use super::operand::{GemmError, Operand};
-use super::pack::{Part, copier};
-use super::packed::{Arrangement, PackedRhs, PackedView};
-use super::product::Gemm;
+use super::pack::{PackRegion, pack_fn};
+use super::packed::{PackedLayout, PackedRhs, PackedView};
+use crate::buffer::{AlignedBuffer, AllocationError};
 use crate::pool::Pool;
+use crate::shared_ptr::SharedPtr;
 
-/// How many panels one piece packs at most where elements of a row lie apart.
-const PANELS_TOGETHER: usize = 8;
-/// How many pieces packing has then at least, where there are panels enough.
-const PACKING_PIECES: usize = 8;
-/// How many panels one piece packs at most where rows lie side by side: rows are read as far as they go.
-const PANELS_ALONG: usize = 64;
-/// How many rows such a piece has.
-const ROWS_EACH: usize = 64;
-/// How many rows of all its panels together are packed before the first panel's next ones: what is read is still near.
-const ROWS_TOGETHER: usize = 256;
+/// Maximum panels of a packing task where rows are strided.
+const MAX_PANELS_STRIDED: usize = 8;
+/// Minimum number of packing tasks where rows are strided.
+const MIN_PACKING_TASKS: usize = 8;
+/// Maximum panels of a packing task where rows are contiguous: rows are read as far as possible.
+const MAX_PANELS_CONTIGUOUS: usize = 64;
+/// Rows of such a task.
+const ROWS_PER_TASK: usize = 64;
+/// Rows of all panels of a task that are packed before the next rows of the first panel, so that source lines are still
+/// in cache.
+const ROWS_BEFORE_NEXT_PANEL: usize = 256;
 
 impl Gemm {
-    /// Packs a right operand of `k` rows and `n` columns once for many products.
+    /// Packs a right-hand operand of `k` rows and `n` columns once for many GEMMs.
     ///
     /// # Errors
     ///
-    /// When there is no memory, or products of this kind take no such elements.
+    /// When memory cannot be allocated, or the compute type does not accept the element type.
     ///
     /// # Safety
     ///
-    /// The operand's address is good for its sizes.
+    /// The operand's pointer is valid for its sizes.
     pub unsafe fn pack_rhs(
         &self,
         rhs: &Operand,
@@ -39,31 +40,31 @@ impl Gemm {
         pool: Option<&Pool>,
     ) -> Result<PackedRhs, GemmError> {
         let bytes = self.packed_len(k, n)?;
-        let memory = Memory::new(bytes)?;
-        // SAFETY: as the caller promises; the memory has just been made for the copy.
+        let memory = AlignedBuffer::new(bytes)?;
+        // SAFETY: guaranteed by the caller; the memory has just been made for the copy.
         unsafe { self.pack_panels(rhs, k, n, memory.as_ptr(), pool)? };
-        Ok(PackedRhs { memory, arrangement: self.arrangement, k, n })
+        Ok(PackedRhs { memory, packed_layout: self.packed_layout, k, n })
     }
 
     /// Bytes that a packed operand of `k` rows and `n` columns takes.
     ///
     /// # Errors
     ///
-    /// When the number is too large.
-    pub fn packed_len(&self, k: usize, n: usize) -> Result<usize, MemoryError> {
-        self.arrangement.bytes(k, n).ok_or(MemoryError { bytes: usize::MAX })
+    /// When the size overflows.
+    pub fn packed_len(&self, k: usize, n: usize) -> Result<usize, AllocationError> {
+        self.packed_layout.bytes(k, n).ok_or(AllocationError { bytes: usize::MAX })
     }
 
-    /// Packs a right operand into memory that the caller reuses, on the calling thread.
+    /// Packs a right-hand operand into a buffer of the caller, on the calling thread.
     ///
     /// # Errors
     ///
-    /// When products of this kind take no such elements.
+    /// When the compute type does not accept the element type.
     ///
     /// # Safety
     ///
-    /// The operand's address is good for its sizes; `to` is good for [`Gemm::packed_len`] bytes, begins at a multiple of
-    /// 64, and nobody else writes there while the view lives.
+    /// The operand is valid for its sizes; `to` is valid for [`Gemm::packed_len`] bytes and aligned to 64, and nothing
+    /// else writes there while the view lives.
     pub unsafe fn pack_into<'a>(
         &self,
         rhs: &Operand,
@@ -71,9 +72,9 @@ impl Gemm {
         n: usize,
         to: *mut u8,
     ) -> Result<PackedView<'a>, GemmError> {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.pack_panels(rhs, k, n, to, None)? };
-        Ok(PackedView { data: to, arrangement: self.arrangement, k, n, memory: PhantomData })
+        Ok(PackedView { data: to, packed_layout: self.packed_layout, k, n, memory: PhantomData })
     }
 
     pub(super) unsafe fn pack_panels(
@@ -84,11 +85,11 @@ impl Gemm {
         to: *mut u8,
         pool: Option<&Pool>,
     ) -> Result<(), GemmError> {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.pack_taps(std::slice::from_ref(rhs), k, n, to, pool) }
     }
 
-    /// Packs an operand whose rows come from several matrices of `run` rows each, one for each tap of a window.
+    /// Packs an operand whose rows come from several matrices of `run` rows each, one per tap of a window.
     pub(crate) unsafe fn pack_rhs_of(
         &self,
         taps: &[Operand],
@@ -97,10 +98,10 @@ impl Gemm {
         pool: Option<&Pool>,
     ) -> Result<PackedRhs, GemmError> {
         let k = taps.len().saturating_mul(run);
-        let memory = Memory::new(self.packed_len(k, n)?)?;
-        // SAFETY: as the caller promises; the memory has just been made for the copy.
+        let memory = AlignedBuffer::new(self.packed_len(k, n)?)?;
+        // SAFETY: guaranteed by the caller; the memory has just been made for the copy.
         unsafe { self.pack_taps(taps, run, n, memory.as_ptr(), pool)? };
-        Ok(PackedRhs { memory, arrangement: self.arrangement, k, n })
+        Ok(PackedRhs { memory, packed_layout: self.packed_layout, k, n })
     }
 
     unsafe fn pack_taps(
@@ -112,35 +113,35 @@ impl Gemm {
         pool: Option<&Pool>,
     ) -> Result<(), GemmError> {
         let Some(first) = taps.first() else { return Ok(()) };
-        let copy =
-            copier(self.arrangement.format, first.element, self.isa).ok_or_else(|| self.refuse(first))?;
-        let (arrangement, to, k) = (self.arrangement, Shared(to), taps.len() * run);
-        let panels = arrangement.panels(n);
-        let along = first.column_stride == 1;
-        // Rows that end within a group of them are followed by those of the next matrix, in their order.
-        let apart = taps.len() == 1 || run.is_multiple_of(arrangement.group);
-        let rows_each = if along && apart { ROWS_EACH } else { k.max(1) };
-        let together = match along {
-            true => PANELS_ALONG.min(panels.max(1)),
-            false => (panels / PACKING_PIECES).clamp(1, PANELS_TOGETHER),
+        let copy = pack_fn(self.packed_layout.format, first.element, self.isa)
+            .ok_or_else(|| self.unsupported_element(first))?;
+        let (packed_layout, to, k) = (self.packed_layout, SharedPtr::new(to), taps.len() * run);
+        let panels = packed_layout.panels(n);
+        let contiguous = first.column_stride == 1;
+        // A group of interleaved rows may span two matrices: such rows are packed in order by one task.
+        let aligned = taps.len() == 1 || run.is_multiple_of(packed_layout.group);
+        let rows_each = if contiguous && aligned { ROWS_PER_TASK } else { k.max(1) };
+        let together = match contiguous {
+            true => MAX_PANELS_CONTIGUOUS.min(panels.max(1)),
+            false => (panels / MIN_PACKING_TASKS).clamp(1, MAX_PANELS_STRIDED),
         };
-        let depth = if along { (ROWS_TOGETHER / together).clamp(8, 32) } else { run.max(1) };
-        let panel_pieces = panels.div_ceil(together);
+        let depth = if contiguous { (ROWS_BEFORE_NEXT_PANEL / together).clamp(8, 32) } else { run.max(1) };
+        let panel_tasks = panels.div_ceil(together);
         let pack = |at: usize| {
-            let (beside, below) = (at % panel_pieces, at / panel_pieces);
-            let panels = beside * together..panels.min((beside + 1) * together);
+            let (across, below) = (at % panel_tasks, at / panel_tasks);
+            let panels = across * together..panels.min((across + 1) * together);
             let rows = below * rows_each..k.min((below + 1) * rows_each);
             for (tap, rhs) in taps.iter().enumerate().take(rows.end.div_ceil(run)).skip(rows.start / run) {
                 let first = tap * run;
                 let rows = rows.start.saturating_sub(first)..run.min(rows.end - first);
                 for row in rows.clone().step_by(depth) {
                     let count = depth.min(rows.end - row);
-                    let padding = if first + row + count == k { arrangement.rows(k) - k } else { 0 };
+                    let padding = if first + row + count == k { packed_layout.rows(k) - k } else { 0 };
                     for panel in panels.clone() {
-                        let panel = arrangement.panel(n, panel);
-                        // SAFETY: pieces do not overlap; the rest is as the caller promises.
+                        let panel = packed_layout.panel(n, panel);
+                        // SAFETY: tasks do not overlap; the rest is guaranteed by the caller.
                         unsafe {
-                            copy(&Part {
+                            copy(&PackRegion {
                                 source: rhs.at(row, panel.first),
                                 row_stride: rhs.row_stride,
                                 column_stride: rhs.column_stride,
@@ -149,36 +150,36 @@ impl Gemm {
                                 rows_written: count + padding,
                                 columns_written: panel.width,
                                 first_row: first + row,
-                                group: arrangement.group,
-                                target: to.get().add(arrangement.offset(k, &panel)),
-                                target_stride: panel.width * arrangement.group,
+                                group: packed_layout.group,
+                                target: to.get().add(packed_layout.offset(k, &panel)),
+                                target_stride: panel.width * packed_layout.group,
                             });
                         }
                     }
                 }
             }
         };
-        let pieces = panel_pieces * k.div_ceil(rows_each);
+        let tasks = panel_tasks * k.div_ceil(rows_each);
         match pool {
-            Some(pool) => pool.run(pieces, &|at, _| pack(at)),
-            None => (0..pieces).for_each(pack),
+            Some(pool) => pool.run(tasks, &|at, _| pack(at)),
+            None => (0..tasks).for_each(pack),
         }
         Ok(())
     }
 
-    /// Whether a packed operand is what kernels of this kind read, of these sizes.
+    /// Checks the format and sizes of a packed operand.
     pub(super) fn check(&self, view: &PackedView<'_>, k: usize, n: Option<usize>) -> Result<(), GemmError> {
-        if view.arrangement == self.arrangement && view.k == k && n.is_none_or(|n| n == view.n) {
+        if view.packed_layout == self.packed_layout && view.k == k && n.is_none_or(|n| n == view.n) {
             return Ok(());
         }
-        let text = |arrangement: &Arrangement, k, n| format!("{k}x{n} {arrangement:?}");
+        let text = |packed_layout: &PackedLayout, k, n| format!("{k}x{n} {packed_layout:?}");
         Err(GemmError::Packed {
-            found: text(&view.arrangement, view.k, view.n),
-            wanted: text(&self.arrangement, k, n.unwrap_or(view.n)),
+            found: text(&view.packed_layout, view.k, view.n),
+            wanted: text(&self.packed_layout, k, n.unwrap_or(view.n)),
         })
     }
 
-    pub(super) fn refuse(&self, operand: &Operand) -> GemmError {
-        GemmError::Element { kind: self.kind.name(), element: operand.element }
+    pub(super) fn unsupported_element(&self, operand: &Operand) -> GemmError {
+        GemmError::Element { compute_type: self.compute_type.name(), element: operand.element }
     }
 }

@@ -1,28 +1,28 @@
-//! Where the rows of a left operand lie.
+//! The rows of left-hand operands.
 
 use warpforge_tensor::ElementType;
 
 use super::operand::Operand;
 
-/// A left operand as kernels read it: each row is made of runs of elements, one for each tap of a window; a matrix has
+/// A left-hand operand as kernels read it: each row consists of runs of elements, one per tap of a window; a matrix has
 /// one tap.
-pub(crate) trait Rows: Sync {
+pub(crate) trait LhsRows: Sync {
     /// How many runs a row has.
     fn taps(&self) -> usize;
     /// Elements of each run.
     fn run(&self) -> usize;
     /// The type of the elements.
     fn element(&self) -> ElementType;
-    /// Writes the addresses of `count` rows: that of row `first + i` for a tap at `table[tap * count + i]`.
+    /// Writes the pointers of `count` rows: row `first + i` of a tap to `table[tap * count + i]`.
     fn addresses(&self, first: usize, count: usize, table: &mut [*const u8]);
 
-    /// The first row and the bytes from one row to the next, where rows are those of a matrix.
+    /// The first row and the row stride in bytes, if the rows are those of a matrix.
     fn matrix(&self) -> Option<(*const u8, usize)> {
         None
     }
 }
 
-/// The rows of a matrix whose elements lie side by side.
+/// The rows of a matrix with contiguous columns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MatrixRows {
     /// The first row.
@@ -35,18 +35,18 @@ pub(crate) struct MatrixRows {
     pub(crate) element: ElementType,
 }
 
-// SAFETY: who makes a product of the rows promises that nobody writes to them meanwhile.
+// SAFETY: the caller guarantees that nothing writes to them during the call.
 unsafe impl Sync for MatrixRows {}
 
 impl MatrixRows {
-    /// The rows of an operand whose columns lie side by side.
+    /// The rows of an operand whose columns are contiguous.
     pub(crate) fn of(operand: &Operand, k: usize) -> Self {
         let stride = operand.row_stride * operand.element.byte_width();
         Self { data: operand.data, stride, k, element: operand.element }
     }
 }
 
-impl Rows for MatrixRows {
+impl LhsRows for MatrixRows {
     fn element(&self) -> ElementType {
         self.element
     }

@@ -1,41 +1,43 @@
-//! Products of many rows that kernels do not read where they lie: each worker copies a stripe of them, and multiplies it
-//! with all panels while it is in its own second-level cache.
+//! GEMMs of many rows that must be copied: each worker copies a stripe of rows and multiplies it by all panels while it
+//! is in its own L2 cache.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::drive::{Room, Shared, Target, piece};
-use super::kernel::Family;
-use super::lhs::RowCopy;
-use super::memory::{MemoryError, Store};
+use super::drive::{GemmTarget, WorkerScratch, run_task};
+use super::lhs::RowCopier;
+use super::microkernel::KernelFamily;
 use super::packed::PackedView;
-use super::plan::Cut;
+use super::partition::Partition;
+use crate::buffer::{AllocationError, BufferPool};
 use crate::pool::Pool;
+use crate::shared_ptr::SharedPtr;
 
-/// Bytes of a stripe at most: half of a second-level cache.
-const MOST_BYTES: usize = 1 << 20;
-/// How many stripes there are for each worker at least; with fewer, all workers copy the same rows.
-const STRIPES_EACH: usize = 4;
-/// How many stripes for each worker are shared by all workers, so that they finish together.
-const SHARED_EACH: usize = 2;
+/// Maximum bytes of a stripe: half of an L2 cache.
+const MAX_STRIPE_BYTES: usize = 1 << 20;
+/// Minimum stripes per worker; with fewer, all workers share copied rows.
+const STRIPES_PER_WORKER: usize = 4;
+/// Stripes per worker that are split among all workers, for load balance.
+const SHARED_STRIPES_PER_WORKER: usize = 2;
 
-/// The jobs of a product: whole stripes, then parts of the last ones.
+/// The jobs of a GEMM: whole stripes, then parts of the last ones.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stripes {
     stripes: usize,
-    /// Those that are computed by one worker each.
+    /// Stripes that one worker computes as a whole.
     whole: usize,
     /// Parts of a stripe that is shared.
     parts: usize,
 }
 
 impl Stripes {
-    /// The stripes of a product, one for each row of pieces; none where they are too large or too few.
-    pub(super) fn of(cut: &Cut, row_bytes: usize, threads: usize) -> Option<Self> {
-        let stripes = cut.row_pieces();
-        let fit = cut.rows.saturating_mul(row_bytes) <= MOST_BYTES && stripes >= STRIPES_EACH * threads;
-        let whole = stripes - (SHARED_EACH * threads).min(stripes);
-        fit.then_some(Self { stripes, whole, parts: cut.panel_pieces().count() })
+    /// The stripes of a GEMM, one per row of tasks; none where they are too large or too few.
+    pub(super) fn of(partition: &Partition, row_bytes: usize, threads: usize) -> Option<Self> {
+        let stripes = partition.row_tasks();
+        let fit = partition.rows.saturating_mul(row_bytes) <= MAX_STRIPE_BYTES
+            && stripes >= STRIPES_PER_WORKER * threads;
+        let whole = stripes - (SHARED_STRIPES_PER_WORKER * threads).min(stripes);
+        fit.then_some(Self { stripes, whole, parts: partition.panel_tasks().count() })
     }
 
     fn jobs(self) -> usize {
@@ -51,45 +53,55 @@ impl Stripes {
     }
 }
 
-/// Computes a product stripe by stripe.
+/// Computes a GEMM stripe by stripe.
 ///
 /// # Safety
 ///
-/// All addresses of the rows and the target are good for the sizes given; nobody else uses the target meanwhile.
+/// All pointers of the rows and the target are valid for the given sizes; nothing else uses the target during the call.
 #[allow(clippy::too_many_arguments, reason = "those of a product and of its machine")]
 pub(super) unsafe fn drive(
     pool: &Pool,
-    store: &Store,
-    family: &Family,
-    cut: &Cut,
+    buffers: &BufferPool,
+    family: &KernelFamily,
+    partition: &Partition,
     stripes: Stripes,
-    lhs: &RowCopy<'_>,
+    lhs: &RowCopier<'_>,
     rhs: PackedView<'_>,
-    target: Target<'_>,
-) -> Result<(), MemoryError> {
-    let room = Room::of(cut, 1, family, &target);
-    let copy_bytes = cut.rows * lhs.stride;
-    let each = copy_bytes + room.bytes(family.bytes);
-    let memory = store.take(each * pool.threads())?;
-    let rooms = Shared(memory.as_ptr());
-    let parts: Vec<Range<usize>> = cut.panel_pieces().collect();
-    // The stripe that each worker has a copy of.
+    target: GemmTarget<'_>,
+) -> Result<(), AllocationError> {
+    let scratch_space = WorkerScratch::of(partition, 1, family, &target);
+    let copy_bytes = partition.rows * lhs.stride;
+    let each = copy_bytes + scratch_space.bytes(family.bytes);
+    let memory = buffers.take(each * pool.threads())?;
+    let scratch_spaces = SharedPtr::new(memory.as_ptr());
+    let parts: Vec<Range<usize>> = partition.panel_tasks().collect();
+    // The stripe whose copy each worker holds.
     let copied: Vec<AtomicUsize> = (0..pool.threads()).map(|_| AtomicUsize::new(usize::MAX)).collect();
     pool.run(stripes.jobs(), &|at, worker| {
         let (stripe, these) = stripes.job(at);
-        let rows = cut.piece_rows(stripe);
-        // SAFETY: each worker has its own room, of copied rows and what a piece needs; the rest is as the caller
-        // promises.
+        let rows = partition.task_rows(stripe);
+        // SAFETY: each worker has its own scratch space for copied rows and for a task; the rest is guaranteed by the
+        // caller.
         unsafe {
-            let copy = rooms.get().add(worker * each);
+            let copy = scratch_spaces.get().add(worker * each);
             if copied[worker].swap(stripe, Ordering::Relaxed) != stripe {
                 lhs.copy(rows.clone(), copy);
             }
-            // Rows are counted from the first of all.
+            // Row indices are absolute.
             let lhs = lhs.rows(copy.wrapping_sub(rows.start * lhs.stride));
             for panels in &parts[these] {
                 let space = copy.add(copy_bytes);
-                piece(family, &lhs, rhs, &target, rows.clone(), panels.clone(), room, space, worker);
+                run_task(
+                    family,
+                    &lhs,
+                    rhs,
+                    &target,
+                    rows.clone(),
+                    panels.clone(),
+                    scratch_space,
+                    space,
+                    worker,
+                );
             }
         }
     });
@@ -101,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_are_all_parts_of_all_stripes() {
+    fn jobs_cover_all_parts_of_all_stripes() {
         for (stripes, whole, parts) in [(22, 18, 4), (8, 0, 3), (9, 9, 2)] {
             let stripes = Stripes { stripes, whole, parts };
             let mut done = vec![0; stripes.stripes * parts];

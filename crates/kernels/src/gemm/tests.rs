@@ -1,4 +1,4 @@
-//! Products against sums in f64, for all kinds, instruction sets, strides and numbers of threads.
+//! GEMMs against f64 sums, for all compute types, instruction sets, strides and numbers of threads.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -8,8 +8,9 @@ use warpforge_tensor::ElementType;
 
 use super::operand::size_of_element;
 use super::*;
-use crate::block::Block;
+use crate::buffer::AlignedBuffer;
 use crate::isa::Isa;
+use crate::output_block::OutputBlock;
 use crate::pool::Pool;
 
 const SHAPES: [(usize, usize, usize); 19] = [
@@ -34,7 +35,7 @@ const SHAPES: [(usize, usize, usize); 19] = [
     (1603, 60, 21),
 ];
 
-/// A matrix of random small numbers that are exact in all types, with its values.
+/// A matrix of random small values that are exact in all types.
 struct Matrix {
     bytes: Vec<u8>,
     values: Vec<f64>,
@@ -108,34 +109,34 @@ fn expected(lhs: &Matrix, rhs: &Matrix, (m, n, k): (usize, usize, usize)) -> Vec
     sums
 }
 
-fn elements(kind: Kind) -> &'static [ElementType] {
-    match kind {
-        Kind::F32 | Kind::Bf16 => &[ElementType::F32, ElementType::BF16, ElementType::F16],
-        Kind::F64 => &[ElementType::F64],
-        Kind::I8 => &[ElementType::I8],
+fn elements(compute_type: ComputeType) -> &'static [ElementType] {
+    match compute_type {
+        ComputeType::F32 | ComputeType::Bf16 => &[ElementType::F32, ElementType::BF16, ElementType::F16],
+        ComputeType::F64 => &[ElementType::F64],
+        ComputeType::I8 => &[ElementType::I8],
     }
 }
 
 fn all() -> impl Iterator<Item = Gemm> {
-    Isa::available().flat_map(|isa| Kind::ALL.map(|kind| Gemm::with_isa(kind, isa)))
+    Isa::available().flat_map(|isa| ComputeType::ALL.map(|compute_type| Gemm::with_isa(compute_type, isa)))
 }
 
 fn pool(threads: usize) -> Pool {
     Pool::new(NonZeroUsize::new(threads).unwrap()).unwrap()
 }
 
-/// What is in the result's bytes beyond its columns stays there.
+/// Fill of the bytes beyond the columns of the output, which must not change.
 const UNTOUCHED: u8 = 0x5a;
 
 #[test]
-fn products_of_all_shapes_are_right_and_stay_within_their_columns() {
+fn gemms_of_all_shapes_without_out_of_bounds_writes() {
     let mut random = fastrand::Rng::with_seed(1);
     let pools = [pool(1), pool(2), pool(3)];
     for gemm in all() {
-        let size = size_of_element(gemm.kind().sum());
+        let size = size_of_element(gemm.compute_type().accumulator());
         for shape in SHAPES {
             let (m, n, k) = shape;
-            let mut pick = || random.choice(elements(gemm.kind())).copied().unwrap();
+            let mut pick = || random.choice(elements(gemm.compute_type())).copied().unwrap();
             let (left, right) = (pick(), pick());
             let lhs = Matrix::random(&mut random, m, k, left);
             let rhs = Matrix::random(&mut random, k, n, right);
@@ -149,14 +150,14 @@ fn products_of_all_shapes_are_right_and_stay_within_their_columns() {
                     // SAFETY: the matrices and the result have these sizes.
                     unsafe {
                         let shape = Shape { m, n, k };
-                        gemm.product(pool, shape, &lhs.operand(), rhs, Some(out.as_mut_ptr()), stride, None)
+                        gemm.multiply(pool, shape, &lhs.operand(), rhs, Some(out.as_mut_ptr()), stride, None)
                     }
                     .unwrap();
                     for (at, out) in out.chunks(size).enumerate() {
                         let (row, column) = (at / stride, at % stride);
                         if row < m && column < n {
-                            let got = read(out, gemm.kind().sum());
-                            let what = (gemm.kind(), shape, threads + 1, row, column);
+                            let got = read(out, gemm.compute_type().accumulator());
+                            let what = (gemm.compute_type(), shape, threads + 1, row, column);
                             assert_eq!(got, want[row * n + column], "{what:?}");
                         } else {
                             assert!(out.iter().all(|&byte| byte == UNTOUCHED), "{shape:?} wrote beyond");
@@ -169,19 +170,19 @@ fn products_of_all_shapes_are_right_and_stay_within_their_columns() {
 }
 
 #[test]
-fn sinks_see_every_element_once_and_whole() {
+fn sinks_receive_every_element_once() {
     let mut random = fastrand::Rng::with_seed(2);
     for gemm in all() {
-        let kind = gemm.kind();
-        let (sum, size) = (kind.sum(), size_of_element(kind.sum()));
+        let compute_type = gemm.compute_type();
+        let (sum, size) = (compute_type.accumulator(), size_of_element(compute_type.accumulator()));
         for shape in [(70, 130, 20), (1, 5, 3), (300, 64, 700), (9, 9, 0), (900, 70, 6)] {
             let (m, n, k) = shape;
-            let lhs = Matrix::random(&mut random, m, k, elements(kind)[0]);
-            let rhs = Matrix::random(&mut random, k, n, elements(kind)[0]);
+            let lhs = Matrix::random(&mut random, m, k, elements(compute_type)[0]);
+            let rhs = Matrix::random(&mut random, k, n, elements(compute_type)[0]);
             let want = expected(&lhs, &rhs, shape);
             for in_place in [false, true] {
                 let seen = Mutex::new(vec![Vec::new(); m * n]);
-                let sink = |block: &Block| {
+                let sink = |block: &OutputBlock| {
                     let mut seen = seen.lock().unwrap();
                     for (at, row) in block.rows.clone().enumerate() {
                         for (beside, column) in block.columns.clone().enumerate() {
@@ -199,7 +200,7 @@ fn sinks_see_every_element_once_and_whole() {
                 // SAFETY: the matrices and the result have these sizes.
                 unsafe {
                     let rhs = Rhs::Strided(rhs.operand());
-                    gemm.product(&pool(2), Shape { m, n, k }, &lhs.operand(), rhs, out, n, Some(&sink))
+                    gemm.multiply(&pool(2), Shape { m, n, k }, &lhs.operand(), rhs, out, n, Some(&sink))
                         .unwrap();
                 }
                 for (seen, want) in seen.into_inner().unwrap().iter().zip(&want) {
@@ -211,9 +212,9 @@ fn sinks_see_every_element_once_and_whole() {
 }
 
 #[test]
-fn bits_do_not_depend_on_the_number_of_threads() {
+fn results_are_bit_identical_for_any_number_of_threads() {
     let mut random = fastrand::Rng::with_seed(3);
-    // Of the second product the left operand lies column by column, so that workers copy stripes of its rows.
+    // The left-hand operand of the second case is column-major, so that workers copy stripes of its rows.
     for (m, n, k, turned) in [(130, 200, 1000, false), (1601, 70, 300, true)] {
         let mut floats = |count| (0..count).map(|_| random.f32() - 0.5).collect::<Vec<_>>();
         let (lhs, rhs) = (floats(m * k), floats(k * n));
@@ -223,29 +224,29 @@ fn bits_do_not_depend_on_the_number_of_threads() {
             row_stride,
             column_stride,
         };
-        for kind in [Kind::F32, Kind::Bf16] {
-            let gemm = Gemm::new(kind);
+        for compute_type in [ComputeType::F32, ComputeType::Bf16] {
+            let gemm = Gemm::new(compute_type);
             let results = [1, 2, 3].map(|threads| {
                 let mut out = vec![0f32; m * n];
                 // SAFETY: the matrices and the result have these sizes.
                 unsafe {
                     let lhs = if turned { operand(&lhs, 1, m) } else { operand(&lhs, k, 1) };
                     let (rhs, out) = (Rhs::Strided(operand(&rhs, n, 1)), Some(out.as_mut_ptr().cast()));
-                    gemm.product(&pool(threads), Shape { m, n, k }, &lhs, rhs, out, n, None).unwrap();
+                    gemm.multiply(&pool(threads), Shape { m, n, k }, &lhs, rhs, out, n, None).unwrap();
                 }
                 out.into_iter().map(f32::to_bits).collect::<Vec<_>>()
             });
-            assert!(results.iter().all(|result| *result == results[0]), "{kind:?}, {m} rows");
+            assert!(results.iter().all(|result| *result == results[0]), "{compute_type:?}, {m} rows");
         }
     }
 }
 
 #[test]
-fn batches_and_blocks_are_products() {
+fn batched_and_single_threaded_gemms() {
     let mut random = fastrand::Rng::with_seed(4);
     for gemm in all() {
-        let kind = gemm.kind();
-        let (element, size) = (elements(kind)[0], size_of_element(kind.sum()));
+        let compute_type = gemm.compute_type();
+        let (element, size) = (elements(compute_type)[0], size_of_element(compute_type.accumulator()));
         let mut scratch = Scratch::default();
         for (batch, shape) in [(3, (5, 7, 9)), (12, (20, 33, 17)), (9, (4, 50, 0)), (0, (1, 1, 1))] {
             let (m, n, k) = shape;
@@ -261,7 +262,7 @@ fn batches_and_blocks_are_products() {
                     rhs: Rhs::Strided(rhs[at].operand()),
                     out: (address as *mut u8).add(at * m * n * size),
                 };
-                let sink = |at: usize, block: &Block| {
+                let sink = |at: usize, block: &OutputBlock| {
                     seen.lock().unwrap()[at] += block.rows.len() * block.columns.len();
                 };
                 gemm.batched(&pool(2), Shape { m, n, k }, batch, &item, n, Some(&sink)).unwrap();
@@ -270,28 +271,39 @@ fn batches_and_blocks_are_products() {
             for at in 0..batch {
                 let want = expected(&lhs[at], &rhs[at], shape);
                 let part = &mut out[at * m * n * size..][..m * n * size];
-                let values =
-                    |part: &[u8]| part.chunks(size).map(|out| read(out, kind.sum())).collect::<Vec<_>>();
-                assert_eq!(values(part), want, "{kind:?} {shape:?} product {at}");
+                let values = |part: &[u8]| {
+                    part.chunks(size).map(|out| read(out, compute_type.accumulator())).collect::<Vec<_>>()
+                };
+                assert_eq!(values(part), want, "{compute_type:?} {shape:?} product {at}");
                 // SAFETY: as above.
                 unsafe {
                     let packed = gemm.pack_rhs(&rhs[at].operand(), k, n, None).unwrap();
                     let lhs = lhs[at].operand();
-                    gemm.block(&mut scratch, m, k, &lhs, packed.view(), part.as_mut_ptr(), n, true).unwrap();
+                    gemm.multiply_single_threaded(
+                        &mut scratch,
+                        m,
+                        k,
+                        &lhs,
+                        packed.view(),
+                        part.as_mut_ptr(),
+                        n,
+                        true,
+                    )
+                    .unwrap();
                 }
                 let twice: Vec<f64> = want.iter().map(|value| 2.0 * value).collect();
-                assert_eq!(values(part), twice, "{kind:?} {shape:?} block {at}");
+                assert_eq!(values(part), twice, "{compute_type:?} {shape:?} block {at}");
             }
         }
     }
 }
 
-/// Row-major operands of bf16, whole steps of tiles deep: read in place but for what is left of the rows, or copied where
-/// rows are whole pages apart.
+/// Row-major bf16 operands with a depth of whole AMX steps: read in place except for the remaining rows, or copied
+/// where the row stride is a multiple of a page.
 #[test]
-fn rows_of_bf16_are_read_where_they_lie() {
+fn bf16_rows_are_read_in_place() {
     let mut random = fastrand::Rng::with_seed(5);
-    let gemm = Gemm::new(Kind::Bf16);
+    let gemm = Gemm::new(ComputeType::Bf16);
     let mut scratch = Scratch::default();
     for (m, n, k, apart) in [(67, 80, 64, 72), (300, 33, 800, 800), (64, 70, 96, 2048), (5, 16, 32, 32)] {
         let mut lhs = Matrix::random(&mut random, m, k, ElementType::BF16);
@@ -308,40 +320,19 @@ fn rows_of_bf16_are_read_where_they_lie() {
         unsafe {
             let right = Rhs::Strided(rhs.operand());
             let to = Some(out.as_mut_ptr().cast());
-            gemm.product(&pool(2), Shape { m, n, k }, &lhs.operand(), right, to, n, None).unwrap();
+            gemm.multiply(&pool(2), Shape { m, n, k }, &lhs.operand(), right, to, n, None).unwrap();
             assert!(out.iter().zip(&want).all(|(got, want)| f64::from(*got) == *want), "{m}x{n}x{k}");
             let packed = gemm.pack_rhs(&rhs.operand(), k, n, None).unwrap();
             let to = out.as_mut_ptr().cast();
-            gemm.block(&mut scratch, m, k, &lhs.operand(), packed.view(), to, n, true).unwrap();
+            gemm.multiply_single_threaded(&mut scratch, m, k, &lhs.operand(), packed.view(), to, n, true)
+                .unwrap();
         }
         assert!(out.iter().zip(&want).all(|(got, want)| f64::from(*got) == 2.0 * want), "{m}x{n}x{k} block");
     }
 }
 
 #[test]
-fn rounded_products_are_the_nearest_to_the_sums() {
-    let mut random = fastrand::Rng::with_seed(6);
-    let gemm = Gemm::new(Kind::Bf16);
-    for (m, n, k) in [(33, 40, 70), (290, 70, 600), (64, 64, 1100)].into_iter().filter(|_| gemm.rounds()) {
-        let lhs = Matrix::random(&mut random, m, k, ElementType::BF16);
-        let rhs = Matrix::random(&mut random, k, n, ElementType::BF16);
-        let want = expected(&lhs, &rhs, (m, n, k));
-        let mut out = vec![bf16::NAN; m * (n + 3)];
-        // SAFETY: the matrices and the result have these sizes.
-        unsafe {
-            let (right, to) = (Rhs::Strided(rhs.operand()), out.as_mut_ptr().cast());
-            gemm.rounded_product(&pool(2), Shape { m, n, k }, &lhs.operand(), right, to, n + 3).unwrap();
-        }
-        for (got, want) in out.chunks(n + 3).zip(want.chunks(n)) {
-            let want: Vec<bf16> = want.iter().map(|&sum| bf16::from_f32(sum as f32)).collect();
-            assert_eq!(got[..n], want, "{m}x{n}x{k}");
-            assert!(got[n..].iter().all(|beyond| beyond.is_nan()), "{m}x{n}x{k} leaves its columns");
-        }
-    }
-}
-
-#[test]
-fn large_results_are_right_where_they_are_written_past_the_caches() {
+fn large_outputs_with_nontemporal_stores() {
     let (m, n, k) = (2065, 2072, 33);
     let mut random = fastrand::Rng::with_seed(8);
     let mut lhs = Matrix::random(&mut random, m, k, ElementType::F32);
@@ -351,21 +342,24 @@ fn large_results_are_right_where_they_are_written_past_the_caches() {
     let rhs = Matrix::random(&mut random, k, n, ElementType::BF16);
     let want = expected(&lhs, &rhs, (m, n, k));
     let (shape, right) = (Shape { m, n, k }, Rhs::Strided(rhs.operand()));
-    for (gemm, stride) in
-        [(Kind::Bf16, n.next_multiple_of(32)), (Kind::F32, n.next_multiple_of(16)), (Kind::F32, n)]
-            .map(|(kind, stride)| (Gemm::new(kind), stride))
+    for (gemm, stride) in [
+        (ComputeType::Bf16, n.next_multiple_of(32)),
+        (ComputeType::F32, n.next_multiple_of(16)),
+        (ComputeType::F32, n),
+    ]
+    .map(|(compute_type, stride)| (Gemm::new(compute_type), stride))
     {
-        let memory = Memory::new(m * stride * size_of::<f32>()).unwrap();
+        let memory = AlignedBuffer::new(m * stride * size_of::<f32>()).unwrap();
         // SAFETY: the matrices and the result have these sizes.
         unsafe {
-            gemm.product(&pool(2), shape, &lhs.operand(), right, Some(memory.as_ptr()), stride, None)
+            gemm.multiply(&pool(2), shape, &lhs.operand(), right, Some(memory.as_ptr()), stride, None)
                 .unwrap();
             let sums = std::slice::from_raw_parts(memory.as_ptr().cast::<f32>(), m * stride);
             for (got, want) in sums.chunks(stride).zip(want.chunks(n)) {
                 assert!(got.iter().zip(want).all(|(got, want)| f64::from(*got) == *want));
             }
-            if gemm.rounds() {
-                gemm.rounded_product(&pool(2), shape, &lhs.operand(), right, memory.as_ptr(), stride)
+            if gemm.writes_bf16() {
+                gemm.multiply_to_bf16(&pool(2), shape, &lhs.operand(), right, memory.as_ptr(), stride)
                     .unwrap();
                 let rounded = std::slice::from_raw_parts(memory.as_ptr().cast::<bf16>(), m * stride);
                 for (got, want) in rounded.chunks(stride).zip(want.chunks(n)) {
@@ -377,8 +371,8 @@ fn large_results_are_right_where_they_are_written_past_the_caches() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
-    let gemm = Gemm::new(Kind::F32);
+fn invalid_parameters_are_rejected() {
+    let gemm = Gemm::new(ComputeType::F32);
     let values = [0f64; 16];
     let wrong =
         Operand { data: values.as_ptr().cast(), element: ElementType::F64, row_stride: 4, column_stride: 1 };
@@ -391,12 +385,12 @@ fn what_does_not_fit_is_refused() {
         let packed = gemm.pack_rhs(&right, 4, 4, None).unwrap();
         let mut product = |shape, lhs, packed: &PackedRhs| {
             let out = Some(out.as_mut_ptr().cast());
-            gemm.product(&pool(1), shape, lhs, Rhs::Packed(packed), out, 4, None)
+            gemm.multiply(&pool(1), shape, lhs, Rhs::Packed(packed), out, 4, None)
         };
         let shape = Shape { m: 4, n: 4, k: 4 };
         assert!(matches!(product(shape, &wrong, &packed), Err(GemmError::Element { .. })));
         assert!(matches!(product(Shape { k: 3, ..shape }, &right, &packed), Err(GemmError::Packed { .. })));
-        let other = Gemm::new(Kind::F64).pack_rhs(&wrong, 4, 4, None).unwrap();
+        let other = Gemm::new(ComputeType::F64).pack_rhs(&wrong, 4, 4, None).unwrap();
         assert!(matches!(product(shape, &right, &other), Err(GemmError::Packed { .. })));
         assert!(gemm.packed_len(usize::MAX / 8, 16).is_err());
     }

@@ -3,9 +3,9 @@
 use std::arch::x86_64::*;
 
 use super::lanes::{Lanes, Table};
-use super::lanes_by_parts;
+use super::scale;
 
-/// Eight binary32 numbers.
+/// Eight f32 lanes.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2(__m256);
 
@@ -14,7 +14,7 @@ macro_rules! with_intrinsics {
     ($(fn $name:ident $(<const $by:ident: u32>)? ($($parameter:ident),*) = $body:expr;)*) => {$(
         #[inline(always)]
         fn $name $(<const $by: u32>)? ($($parameter: Self),*) -> Self {
-            // SAFETY: vectors of this type are only made in code for processors that have AVX2.
+            // SAFETY: vectors of this type are only made in code for CPUs that have AVX2.
             unsafe { $body }
         }
     )*};
@@ -23,19 +23,19 @@ macro_rules! with_intrinsics {
 #[inline(always)]
 fn part(count: usize) -> __m256i {
     const LANES: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
-    // SAFETY: eight numbers are left for any count of up to eight.
+    // SAFETY: eight values are left for any count of up to eight.
     unsafe { _mm256_loadu_si256(LANES.as_ptr().add(8 - count).cast()) }
 }
 
 #[inline(always)]
 fn bits(lanes: Avx2) -> __m256i {
-    // SAFETY: vectors of this type are only made in code for processors that have AVX2.
+    // SAFETY: vectors of this type are only made in code for CPUs that have AVX2.
     unsafe { _mm256_castps_si256(lanes.0) }
 }
 
 #[inline(always)]
 fn of_bits(bits: __m256i) -> Avx2 {
-    // SAFETY: vectors of this type are only made in code for processors that have AVX2.
+    // SAFETY: vectors of this type are only made in code for CPUs that have AVX2.
     unsafe { Avx2(_mm256_castsi256_ps(bits)) }
 }
 
@@ -46,31 +46,31 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { Self(_mm256_loadu_ps(from)) }
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_storeu_ps(to, self.0) }
     }
 
     #[inline(always)]
     unsafe fn load_part(from: *const f32, count: usize) -> Self {
-        // SAFETY: the caller's promise; lanes beyond the mask are not touched.
+        // SAFETY: guaranteed by the caller; lanes beyond the mask are not touched.
         unsafe { Self(_mm256_maskload_ps(from, part(count))) }
     }
 
     #[inline(always)]
     unsafe fn store_part(self, to: *mut f32, count: usize) {
-        // SAFETY: the caller's promise; lanes beyond the mask are not touched.
+        // SAFETY: guaranteed by the caller; lanes beyond the mask are not touched.
         unsafe { _mm256_maskstore_ps(to, part(count), self.0) }
     }
 
     #[inline(always)]
     fn splat(value: f32) -> Self {
-        // SAFETY: called in code for processors that have AVX2.
+        // SAFETY: called in code for CPUs that have AVX2.
         unsafe { Self(_mm256_set1_ps(value)) }
     }
 
@@ -106,20 +106,20 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     fn shift_up<const BY: u32>(self) -> Self {
-        // SAFETY: vectors of this type are only made in code for processors that have AVX2.
+        // SAFETY: vectors of this type are only made in code for CPUs that have AVX2.
         unsafe { of_bits(_mm256_sll_epi32(bits(self), _mm_cvtsi32_si128(BY as i32))) }
     }
 
     #[inline(always)]
     fn shift_down<const BY: u32>(self) -> Self {
-        // SAFETY: vectors of this type are only made in code for processors that have AVX2.
+        // SAFETY: vectors of this type are only made in code for CPUs that have AVX2.
         unsafe { of_bits(_mm256_sra_epi32(bits(self), _mm_cvtsi32_si128(BY as i32))) }
     }
 
     #[inline(always)]
     fn lookup(self, table: &'static Table) -> Self {
         let (lower, upper) = table.0.split_at(Self::COUNT);
-        // SAFETY: vectors of this type are only made in code for processors that have AVX2; each half of a table is a vector.
+        // SAFETY: vectors of this type are only made in code for CPUs that have AVX2; each half of a table is a vector.
         let [lower, upper] = [lower, upper]
             .map(|half| unsafe { Self(_mm256_permutevar8x32_ps(_mm256_load_ps(half.as_ptr()), bits(self))) });
         // The fourth bit, moved to the top, says which half.
@@ -128,12 +128,12 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     fn any(mask: Self) -> bool {
-        // SAFETY: vectors of this type are only made in code for processors that have AVX2.
+        // SAFETY: vectors of this type are only made in code for CPUs that have AVX2.
         unsafe { _mm256_movemask_ps(mask.0) != 0 }
     }
 
     #[inline(always)]
     fn scale(self, exponent: Self) -> Self {
-        lanes_by_parts::scale(self, exponent)
+        scale::scale(self, exponent)
     }
 }

@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::lanes::{Lanes, Table};
 
-/// Sixteen binary32 numbers.
+/// Sixteen f32 lanes.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512(__m512);
 
@@ -13,7 +13,7 @@ macro_rules! with_intrinsics {
     ($(fn $name:ident $(<const $by:ident: u32>)? ($($parameter:ident),*) $(-> $result:ty)? = $body:expr;)*) => {$(
         #[inline(always)]
         fn $name $(<const $by: u32>)? ($($parameter: Self),*) -> with_intrinsics!(@result $($result)?) {
-            // SAFETY: vectors of this type are only made in code for processors that have AVX-512.
+            // SAFETY: vectors of this type are only made in code for CPUs that have AVX-512.
             unsafe { $body }
         }
     )*};
@@ -28,13 +28,13 @@ fn part(count: usize) -> __mmask16 {
 
 #[inline(always)]
 fn bits(lanes: Avx512) -> __m512i {
-    // SAFETY: vectors of this type are only made in code for processors that have AVX-512.
+    // SAFETY: vectors of this type are only made in code for CPUs that have AVX-512.
     unsafe { _mm512_castps_si512(lanes.0) }
 }
 
 #[inline(always)]
 fn of_bits(bits: __m512i) -> Avx512 {
-    // SAFETY: vectors of this type are only made in code for processors that have AVX-512.
+    // SAFETY: vectors of this type are only made in code for CPUs that have AVX-512.
     unsafe { Avx512(_mm512_castsi512_ps(bits)) }
 }
 
@@ -45,31 +45,31 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { Self(_mm512_loadu_ps(from)) }
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_storeu_ps(to, self.0) }
     }
 
     #[inline(always)]
     unsafe fn load_part(from: *const f32, count: usize) -> Self {
-        // SAFETY: the caller's promise; lanes beyond the mask are not touched.
+        // SAFETY: guaranteed by the caller; lanes beyond the mask are not touched.
         unsafe { Self(_mm512_maskz_loadu_ps(part(count), from)) }
     }
 
     #[inline(always)]
     unsafe fn store_part(self, to: *mut f32, count: usize) {
-        // SAFETY: the caller's promise; lanes beyond the mask are not touched.
+        // SAFETY: guaranteed by the caller; lanes beyond the mask are not touched.
         unsafe { _mm512_mask_storeu_ps(to, part(count), self.0) }
     }
 
     #[inline(always)]
     fn splat(value: f32) -> Self {
-        // SAFETY: called in code for processors that have AVX-512.
+        // SAFETY: called in code for CPUs that have AVX-512.
         unsafe { Self(_mm512_set1_ps(value)) }
     }
 
@@ -107,19 +107,19 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     fn scale_where(self, mask: __mmask16, exponent: Self) -> Self {
-        // SAFETY: vectors of this type are only made in code for processors that have AVX-512.
+        // SAFETY: vectors of this type are only made in code for CPUs that have AVX-512.
         unsafe { Self(_mm512_maskz_scalef_ps(mask, self.0, exponent.0)) }
     }
 
     #[inline(always)]
     fn lookup(self, table: &'static Table) -> Self {
-        // SAFETY: vectors of this type are only made in code for processors that have AVX-512; a table has sixteen numbers.
+        // SAFETY: vectors of this type are only made in code for CPUs that have AVX-512; a table has sixteen values.
         unsafe { Self(_mm512_permutexvar_ps(bits(self), _mm512_load_ps(table.0.as_ptr()))) }
     }
 
     #[inline(always)]
     fn select(mask: __mmask16, yes: Self, no: Self) -> Self {
-        // SAFETY: vectors of this type are only made in code for processors that have AVX-512.
+        // SAFETY: vectors of this type are only made in code for CPUs that have AVX-512.
         unsafe { Self(_mm512_mask_blend_ps(mask, no.0, yes.0)) }
     }
 

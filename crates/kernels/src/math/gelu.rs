@@ -1,21 +1,21 @@
 //! The Gaussian error linear unit, `x / 2 + |x| erf(|x| / √2) / 2`.
 //!
-//! Magnitudes are cut into sixteen pieces of one length. In each, `erf(z / √2) / 2` is a polynomial of the fifth degree of
-//! `d = z - c`, the numbers of a piece being looked up. `c` is a binary32 number next to the middle at which the function is
-//! next to a binary32 number, which is the constant coefficient; the others are the minimax approximation of the absolute
-//! error, rounded one after the other, the lowest first, the higher ones being fitted anew each time.
+//! Magnitudes are divided into sixteen segments of equal length. In each, `erf(z / √2) / 2` is a polynomial of degree
+//! five of `d = z - c`, with the constants of a segment looked up. `c` is an f32 value near the middle at which the
+//! function is close to an f32 value, the constant coefficient; the others are the minimax approximation of the
+//! absolute error, rounded one after another, the lowest first, and the higher ones refitted each time.
 
 use super::lanes::{Lanes, ROUNDING, Table, looked_up_polynomial};
 
 /// From here on the error function is one.
 const END: f32 = 5.562_5;
 
-/// The piece of a magnitude `z` is the integer next to `PIECE z`.
-const PIECE: f32 = 2.785;
+/// The segment of a magnitude `z` is the integer nearest to `SEGMENT_INDEX z`.
+const SEGMENT_INDEX: f32 = 2.785;
 
-/// Of each piece `c` and the coefficients, that of the highest power first.
+/// For each segment `c` and the coefficients, highest power first.
 #[rustfmt::skip]
-const PIECES: [[f32; 7]; 16] = [
+const SEGMENTS: [[f32; 7]; 16] = [
     [0.0, 9.939_516e-3, -2.337_185_1e-5, -0.066_483_796, -5.135_021_3e-7, 0.398_942_3, 0.0],
     [0.358_979_58, 6.944_515e-3, 0.015_948_992, -0.054_306_597, -0.067_136_62, 0.374_047_8, 0.140_194_82],
     [0.718_149_66, 4.390_983_7e-4, 0.022_778_017, -0.024_879_09, -0.110_687_494, 0.308_261_13, 0.263_667_5],
@@ -34,17 +34,17 @@ const PIECES: [[f32; 7]; 16] = [
     [5.385_912, 9.927_331e-6, 4.764_495_7e-5, 7.952_743e-7, -2.095_351_4e-6, 2.003_976_4e-7, 0.499_999_97],
 ];
 
-static CENTRE: Table = Table::column(&PIECES, 0);
-static COEFFICIENTS: [Table; 6] = Table::columns(&PIECES, 1);
+static CENTRE: Table = Table::column(&SEGMENTS, 0);
+static COEFFICIENTS: [Table; 6] = Table::columns(&SEGMENTS, 1);
 
-/// `x / 2 (1 + erf(x / √2))`: to a unit in the last place above zero, and below it to `x` times half a unit in the last place
-/// of one, which is what the sum with one leaves in any case.
+/// `x / 2 (1 + erf(x / √2))`: accurate to one unit in the last place above zero, and below it to `x` times half a unit
+/// in the last place of one, which the sum with one loses in any case.
 #[inline(always)]
 pub(crate) fn gelu<V: Lanes>(x: V) -> V {
     let magnitude = x.abs();
     let z = V::splat(END).min(magnitude);
-    let piece = z.mul_add(V::splat(PIECE), V::splat(ROUNDING));
-    let half_of_erf = looked_up_polynomial(piece, z.sub(piece.lookup(&CENTRE)), &COEFFICIENTS);
+    let segment = z.mul_add(V::splat(SEGMENT_INDEX), V::splat(ROUNDING));
+    let half_of_erf = looked_up_polynomial(segment, z.sub(segment.lookup(&CENTRE)), &COEFFICIENTS);
     // Zeros keep their sign, and so does what cancels.
     magnitude.mul_add(half_of_erf, x.mul(V::splat(0.5))).or(x.sign())
 }
@@ -55,9 +55,9 @@ mod tests {
     use crate::math::scalar;
 
     #[test]
-    fn every_piece_is_within_its_bound() {
+    fn every_segment_is_within_its_bound() {
         const STEPS: u32 = 200_000;
-        let mut seen = [false; PIECES.len()];
+        let mut seen = [false; SEGMENTS.len()];
         for step in 1..=STEPS {
             let x = END * step as f32 / STEPS as f32;
             let exact = scalar::gelu(f64::from(x));
@@ -68,13 +68,13 @@ mod tests {
             let below = f64::from(gelu(-x)) - scalar::gelu(f64::from(-x));
             let off = below.abs() / f64::from(x) / 2f64.powi(-24);
             assert!(off <= 0.6, "gelu {:?} is off by {off} units of x", -x);
-            seen[(PIECE * x).round_ties_even() as usize] = true;
+            seen[(SEGMENT_INDEX * x).round_ties_even() as usize] = true;
         }
-        assert_eq!(seen, [true; PIECES.len()]);
+        assert_eq!(seen, [true; SEGMENTS.len()]);
     }
 
     #[test]
-    fn ends_and_what_is_no_number() {
+    fn limits_zeros_and_nan() {
         for x in [END, 6.0, 1e30, f32::MAX, f32::INFINITY] {
             assert_eq!(gelu(x), x);
         }
@@ -82,7 +82,7 @@ mod tests {
             assert_eq!(gelu(x).to_bits(), (-0.0f32).to_bits());
         }
         assert_eq!(gelu(0.0f32).to_bits(), 0);
-        // As infinity times nothing is.
+        // As infinity times zero.
         assert!(gelu(f32::NEG_INFINITY).is_nan());
         assert!(gelu(f32::NAN).is_nan());
     }

@@ -1,6 +1,6 @@
-//! Vectors of binary32 numbers, whatever the instruction set.
+//! Vectors of f32, independent of the instruction set.
 
-/// Numbers that are looked up by the lowest four bits of a position.
+/// A table indexed by the lowest four bits of a lane.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Table(pub(crate) [f32; 16]);
@@ -32,36 +32,36 @@ impl Table {
     }
 }
 
-/// Of numbers of this size neighbours are one apart: what is added to it is rounded to an integer, in the lowest bits.
+/// Values of this size have a spacing of one: a value added to it is rounded to an integer in the lowest bits.
 pub(super) const ROUNDING: f32 = 8_388_608.0;
 
-/// As many binary32 numbers as a register holds. The functions are only called in code that is compiled for the
-/// instruction set of the implementation, into which they are inlined.
+/// A vector of f32. The functions are only called in code compiled for the instruction set of the implementation, into
+/// which they are inlined.
 pub(crate) trait Lanes: Copy {
-    /// How many there are.
+    /// The number of lanes.
     const COUNT: usize;
     /// Whether [`Lanes::rough_reciprocal`] has 13 bits or more already.
     const ROUGH_IS_GOOD: bool = false;
-    /// A truth value for each.
+    /// A mask of lanes.
     type Mask: Copy;
 
     /// # Safety
     ///
-    /// There are [`Lanes::COUNT`] numbers at the address.
+    /// There are [`Lanes::COUNT`] values at the address.
     unsafe fn load(from: *const f32) -> Self;
     /// # Safety
     ///
-    /// There is room for [`Lanes::COUNT`] numbers at the address.
+    /// There is space for [`Lanes::COUNT`] values at the address.
     unsafe fn store(self, to: *mut f32);
     /// The first of the lanes; the others are zero.
     ///
     /// # Safety
     ///
-    /// There are `count` numbers at the address, fewer than [`Lanes::COUNT`].
+    /// There are `count` values at the address, fewer than [`Lanes::COUNT`].
     unsafe fn load_part(from: *const f32, count: usize) -> Self;
     /// # Safety
     ///
-    /// There is room for `count` numbers at the address, fewer than [`Lanes::COUNT`].
+    /// There is space for `count` values at the address, fewer than [`Lanes::COUNT`].
     unsafe fn store_part(self, to: *mut f32, count: usize);
 
     fn splat(value: f32) -> Self;
@@ -96,16 +96,16 @@ pub(crate) trait Lanes: Copy {
     fn add_bits(self, other: Self) -> Self;
     /// The difference of the bits as integers.
     fn sub_bits(self, other: Self) -> Self;
-    /// The bits moved up.
+    /// Shift left.
     fn shift_up<const BY: u32>(self) -> Self;
-    /// The bits moved down, copies of the top bit moving in.
+    /// Arithmetic shift right.
     fn shift_down<const BY: u32>(self) -> Self;
     /// The nearest 32-bit integer, as bits.
     fn float_to_int(self) -> Self;
-    /// The number that a 32-bit integer, given as bits, is.
+    /// The value of a 32-bit integer, given as bits.
     fn int_to_float(self) -> Self;
 
-    /// The numbers of a table at the positions that the bits are.
+    /// The table entries at the indices in the lanes.
     fn lookup(self, table: &'static Table) -> Self;
 
     fn less(self, other: Self) -> Self::Mask;
@@ -150,8 +150,8 @@ pub(crate) trait Lanes: Copy {
         self.xor(Self::splat_bits(0x8000_0000))
     }
 
-    /// The quotient, to about half a unit in the last place, by a divisor that has lost a little in rounding. The divisor is
-    /// between 2^-60 and 2^60 and the quotient does not overflow.
+    /// The quotient, to about half a unit in the last place, by a divisor whose rounding error is `lost`. The divisor
+    /// is between 2^-60 and 2^60 and the quotient does not overflow.
     #[inline(always)]
     fn quick_div_by_sum(self, divisor: Self, lost: Self) -> Self {
         let reciprocal = divisor.good_reciprocal();

@@ -37,7 +37,7 @@ fn joined<V: Lanes>(e: V, f: V) -> V {
     e.mul_add(V::splat(LN_2.0), f.add(square.mul_add(V::splat(-0.5), low)))
 }
 
-/// What the logarithm of `x` is where it is not the one computed for positive finite numbers.
+/// Handles arguments that are not positive and finite.
 #[inline(always)]
 fn with_exceptions<V: Lanes>(x: V, logarithm: V) -> V {
     let zero = V::splat(0.0);

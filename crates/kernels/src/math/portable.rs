@@ -1,4 +1,4 @@
-//! Single numbers as vectors of one: what the compiler vectorises by itself, if anything.
+//! Scalars as vectors of one lane, which the compiler may vectorize.
 
 use super::lanes::{Lanes, Table};
 
@@ -8,17 +8,17 @@ impl Lanes for f32 {
 
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { from.read() }
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut f32) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { to.write(self) }
     }
 
-    // There is no part of one.
+    // A single lane has no partial loads.
     #[inline(always)]
     unsafe fn load_part(_: *const f32, _: usize) -> Self {
         0.0
@@ -57,7 +57,7 @@ impl Lanes for f32 {
         if cfg!(target_arch = "aarch64") {
             f32::mul_add(self, factor, term)
         } else {
-            // The product is exact in binary64: rounding twice is all that this loses, and no call is needed.
+            // The product is exact in f64: rounding twice is all that this loses, and no call is needed.
             (f64::from(self) * f64::from(factor) + f64::from(term)) as f32
         }
     }
@@ -194,6 +194,6 @@ impl Lanes for f32 {
 
     #[inline(always)]
     fn scale(self, exponent: Self) -> Self {
-        super::lanes_by_parts::scale(self, exponent)
+        super::scale::scale(self, exponent)
     }
 }

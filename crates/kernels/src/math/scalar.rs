@@ -1,4 +1,4 @@
-//! Functions of single binary64 numbers: those of `libm`, and what is made of them.
+//! f64 scalar functions: those of `libm`, and functions derived from them.
 
 pub(crate) use libm::{
     atan2, cbrt, cos, erf, erfc, exp, expm1, fmod as remainder, log, log1p, pow, sin, tan, tanh,

@@ -1,31 +1,31 @@
-//! What folds and orders mean for each type of element.
+//! Reductions and orders of each element type.
 
 use std::cmp::Ordering;
 
 use half::{bf16, f16};
 
-/// An element that can be folded.
-pub(crate) trait Element: Copy + PartialOrd + Send + Sync + 'static {
+/// An element type with reductions and orders.
+pub(crate) trait ReduceElement: Copy + PartialOrd + Send + Sync + 'static {
     fn add(self, other: Self) -> Self;
     fn multiply(self, other: Self) -> Self;
     fn larger(self, other: Self) -> Self;
     fn smaller(self, other: Self) -> Self;
-    /// Nothing for floats.
+    /// `None` for floats.
     fn and(self, other: Self) -> Option<Self>;
-    /// Nothing for floats.
+    /// `None` for floats.
     fn or(self, other: Self) -> Option<Self>;
     fn is_nan(self) -> bool;
     /// The order of IEEE 754's totalOrder.
     fn total_order(self, other: Self) -> Ordering;
-    /// A number that is in the same total order.
+    /// An unsigned key in the same total order.
     fn total_key(self) -> u64;
-    /// The same with zeros equal; not asked of NaN.
+    /// The same with equal zeros; undefined for NaN.
     fn partial_key(self) -> u64;
 }
 
 macro_rules! integers {
     ($($own:ident by $least:expr;)*) => {$(
-        impl Element for $own {
+        impl ReduceElement for $own {
             #[inline(always)]
             fn add(self, other: Self) -> Self { self.wrapping_add(other) }
             #[inline(always)]
@@ -50,7 +50,7 @@ macro_rules! integers {
     )*};
 }
 
-/// Negative numbers come before the others.
+/// Negative values come before the others.
 const SIGNED: u64 = 1 << 63;
 
 integers! {
@@ -64,7 +64,7 @@ integers! {
     u64 by 0;
 }
 
-/// Extremes of floats: equal numbers have equal bits, but for the zeros, whose signs decide.
+/// Maximum and minimum of floats: equal values have equal bits, except zeros, whose signs decide.
 macro_rules! extremes {
     () => {
         #[inline(always)]
@@ -99,7 +99,7 @@ macro_rules! extremes {
         }
         #[inline(always)]
         fn total_key(self) -> u64 {
-            // Negative numbers are in the reverse order of their bits, and before all others.
+            // Negative values are in the reverse order of their bits, and before all others.
             let (bits, sign) = (u64::from(self.to_bits()), 1u64 << (8 * size_of::<Self>() - 1));
             if bits & sign == 0 { bits | SIGNED } else { SIGNED - (bits & !sign) - 1 }
         }
@@ -112,7 +112,7 @@ macro_rules! extremes {
 
 macro_rules! floats {
     ($($own:ident)*) => {$(
-        impl Element for $own {
+        impl ReduceElement for $own {
             #[inline(always)]
             fn add(self, other: Self) -> Self { self + other }
             #[inline(always)]
@@ -124,10 +124,10 @@ macro_rules! floats {
 
 floats!(f32 f64);
 
-// Binary32 is wide enough that a sum or product rounded to it and then to half of its bits is rounded as if at once.
+// f32 is wide enough that rounding a sum or product to f32 and then to 16 bits equals rounding once.
 macro_rules! narrow {
     ($($own:ident)*) => {$(
-        impl Element for $own {
+        impl ReduceElement for $own {
             #[inline(always)]
             fn add(self, other: Self) -> Self { Self::from_f32(self.to_f32() + other.to_f32()) }
             #[inline(always)]
@@ -139,7 +139,7 @@ macro_rules! narrow {
 
 narrow!(f16 bf16);
 
-/// Runs an expression with `$T` as the Rust type of an element type; truth values are bytes.
+/// Runs an expression with `$T` as the Rust type of an element type; booleans are bytes.
 macro_rules! for_element {
     ($element:expr, $T:ident => $body:expr, else $other:expr) => {{
         use warpforge_tensor::{ElementType, FloatType, IntType};

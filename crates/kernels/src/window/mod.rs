@@ -1,25 +1,25 @@
-//! Windows that move over arrays: pooling and any other folding of windows, depthwise convolution, and running folds.
+//! Window operations: `reduce_window` (pooling), depthwise convolution, and cumulative reductions.
 //!
-//! As in [`movement`](crate::movement), an operation is planned once and run on many buffers. Arrays are row-major.
-//! Trailing dimensions that windows do not touch, such as the channels of an image, are the lanes that are folded at
-//! once.
+//! As in [`data_movement`](crate::data_movement), an operation is planned once and run on many buffers. Arrays are
+//! row-major. Trailing dimensions that windows do not span, such as the channels of an image, are the lanes of the
+//! inner loops.
 
-// Buffers come as pointers, because the threads of a pool share them.
+// Buffers are pointers, because the threads of a pool share them.
 #![allow(unsafe_code)]
 
 mod axis;
 mod cumulative;
 mod depthwise;
+mod depthwise_kernel;
 mod element;
-mod lanes;
-mod reduce;
-mod taps;
+mod reduce_lanes;
+mod reduce_window;
 #[cfg(test)]
 mod tests;
 
 pub use axis::WindowAxis;
 pub use cumulative::Cumulative;
 pub use depthwise::Depthwise;
-pub(crate) use element::{Element, for_element};
-pub(crate) use lanes::{FoldLanes, fold_lanes};
-pub use reduce::ReduceWindow;
+pub(crate) use element::{ReduceElement, for_element};
+pub(crate) use reduce_lanes::{ReduceLanes, reduce_lanes};
+pub use reduce_window::ReduceWindow;

@@ -1,10 +1,10 @@
-//! Windows of three by three with fewer products than taps (Winograd's schemes).
+//! Winograd convolution for 3x3 windows: fewer multiplications than taps.
 //!
-//! Tiles of the input and the window are transformed (`transform`, by a `scheme`), multiplied value by value, which over
-//! all channels is one matrix product for each value of a tile, and transformed back. Weights are transformed once, in
-//! f64 (`weights`). A [`Plan`] says whether a convolution is worth it, and by which scheme.
+//! Input tiles and weights are transformed (`transform`, by a `scheme`), multiplied elementwise (one GEMM over the
+//! channels per element of a tile), and transformed back. Weights are transformed once, in f64 (`weights`).
+//! [`WinogradPlan`] decides whether a convolution gains and which scheme to use.
 
-mod lanes;
+mod channel_vector;
 mod plan;
 mod run;
 mod scheme;
@@ -13,5 +13,5 @@ mod tests;
 mod transform;
 mod weights;
 
-pub(super) use plan::Plan;
-pub(super) use weights::Transformed;
+pub(super) use plan::WinogradPlan;
+pub(super) use weights::TransformedWeights;

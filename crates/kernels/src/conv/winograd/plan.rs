@@ -1,29 +1,29 @@
-//! Which convolutions are computed so, and how they are cut.
+//! Selection and partition of Winograd convolutions.
 
 use std::ops::Range;
 
-use super::lanes;
-use super::scheme::{Four, Scheme, Two};
+use super::channel_vector;
+use super::scheme::{F2x2, F4x4, Scheme};
 use super::transform::{self, Transforms};
-use crate::conv::geometry::{Dimension, Geometry, Line};
+use crate::conv::geometry::{AxisTaps, Dimension, Geometry};
 use crate::isa::Isa;
 
-/// Fewer channels than these do not repay the transforms.
-const FEWEST_CHANNELS: usize = 32;
-/// More channels than these are not summed by the scheme of four, which loses more than that of two.
-const MOST_CHANNELS_OF_FOUR: usize = 256;
-/// Columns of a piece.
+/// Minimum channels that amortize the transforms.
+const MIN_CHANNELS: usize = 32;
+/// Maximum channels for F(4x4, 3x3), whose rounding error is larger than that of F(2x2, 3x3).
+const MAX_CHANNELS_F4X4: usize = 256;
+/// Columns of a task.
 pub(super) const COLUMNS: usize = 32;
-/// Tiles of a piece, if that many rows of tiles fit.
+/// Tiles of a task, if that many rows of tiles fit.
 const TILES: usize = 64;
-/// The most tiles in a row: the products of one row and [`COLUMNS`] columns stay in a second-level cache.
-const MOST_TILES_OF_A_ROW: usize = 128;
-/// What reading a weight costs beside the products of a tile.
+/// Maximum tiles in a row: the products of one row and [`COLUMNS`] columns stay in an L2 cache.
+const MAX_TILES_PER_ROW: usize = 128;
+/// Relative cost of reading a weight.
 const READING: usize = 16;
 
-/// How a convolution is computed.
+/// The plan of a Winograd convolution.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::conv) struct Plan {
+pub(in crate::conv) struct WinogradPlan {
     /// Inputs along each dimension of a tile.
     pub(super) side: usize,
     /// Outputs along each dimension of a tile.
@@ -42,15 +42,16 @@ pub(in crate::conv) struct Plan {
     pub(super) padding: (i64, i64),
 }
 
-impl Plan {
-    /// The plan of a convolution of f32, if it is one that gains by it.
-    pub(in crate::conv) fn new(geometry: &Geometry, lines: &[Line], isa: Isa) -> Option<Self> {
+impl WinogradPlan {
+    /// The plan of an f32 convolution, if Winograd is faster.
+    pub(in crate::conv) fn new(geometry: &Geometry, lines: &[AxisTaps], isa: Isa) -> Option<Self> {
         let ([rows, columns], [down, across]) = (geometry.dimensions.as_slice(), lines) else { return None };
         let plain = |dimension: &Dimension| {
             let Dimension { window, stride, window_dilation, base_dilation, .. } = *dimension;
             (window, stride, window_dilation, base_dilation) == (3, 1, 1, 1)
         };
-        let enough = |channels: usize| channels >= FEWEST_CHANNELS && channels.is_multiple_of(lanes::MOST);
+        let enough =
+            |channels: usize| channels >= MIN_CHANNELS && channels.is_multiple_of(channel_vector::MAX_LANES);
         let &Geometry { batch, channels, outputs, groups, .. } = geometry;
         if groups != 1 || !plain(rows) || !plain(columns) || !enough(channels) || !enough(outputs) {
             return None;
@@ -59,18 +60,18 @@ impl Plan {
         let cost = |values: usize, tiles: usize| values * (batch * tiles + READING);
         let tiled = |out: usize| {
             let across = output.1.div_ceil(out);
-            let fits = across > 0 && across <= MOST_TILES_OF_A_ROW;
+            let fits = across > 0 && across <= MAX_TILES_PER_ROW;
             fits.then(|| cost((out + 2) * (out + 2), output.0.div_ceil(out) * across))
         };
-        let four = tiled(4).filter(|_| channels <= MOST_CHANNELS_OF_FOUR).unwrap_or(usize::MAX);
+        let four = tiled(4).filter(|_| channels <= MAX_CHANNELS_F4X4).unwrap_or(usize::MAX);
         let two = tiled(2).unwrap_or(usize::MAX);
-        // The transforms themselves want their share.
+        // Margin for the cost of the transforms.
         if four.min(two) >= cost(9, output.0 * output.1) / 3 * 2 {
             return None;
         }
         let (side, out, points, transforms) = match four < two {
-            true => (6, 4, Four::POINTS, transform::four(isa)),
-            false => (4, 2, Two::POINTS, transform::two(isa)),
+            true => (6, 4, F4x4::POINTS, transform::four(isa)),
+            false => (4, 2, F2x2::POINTS, transform::two(isa)),
         };
         let (input, padding) = ((rows.input, columns.input), (rows.padding.0, columns.padding.0));
         Some(Self { side, out, points, transforms, batch, channels, outputs, input, output, padding })
@@ -113,16 +114,16 @@ impl Plan {
     }
 
     /// The image and the row of its first pixels, for a row of tiles.
-    pub(super) fn place(&self, tile_row: usize) -> (usize, usize) {
+    pub(super) fn input_index(&self, tile_row: usize) -> (usize, usize) {
         (tile_row / self.down(), tile_row % self.down() * self.out)
     }
 
-    /// How many pieces the columns are cut into.
+    /// Number of column chunks.
     pub(super) fn chunks(&self) -> usize {
         self.outputs.div_ceil(COLUMNS)
     }
 
-    /// The columns of a piece.
+    /// The columns of a chunk.
     pub(super) fn chunk(&self, at: usize) -> Range<usize> {
         at * COLUMNS..((at + 1) * COLUMNS).min(self.outputs)
     }

@@ -1,10 +1,9 @@
-//! The two schemes: which values a tile of an input and of a window is turned into, so that the products of these values
-//! are turned back into a tile of the output.
+//! The Winograd schemes F(2x2, 3x3) and F(4x4, 3x3).
 //!
-//! A scheme computes `OUT` outputs along each dimension from `SIDE = OUT + 2` inputs with `SIDE` products: it evaluates
-//! input and window, taken as polynomials, at `SIDE` points (the last is infinity) and interpolates.
+//! A scheme computes `OUT` outputs along each dimension from `SIDE = OUT + 2` inputs with `SIDE` multiplications: it
+//! evaluates input and window, as polynomials, at `SIDE` points (the last is infinity) and interpolates.
 
-use super::lanes::Lanes;
+use super::channel_vector::ChannelVector;
 
 /// A scheme along one dimension.
 pub(super) trait Scheme<const SIDE: usize, const OUT: usize> {
@@ -14,50 +13,50 @@ pub(super) trait Scheme<const SIDE: usize, const OUT: usize> {
     ///
     /// # Safety
     ///
-    /// As for [`Lanes`].
-    unsafe fn input<L: Lanes>(from: [L; SIDE]) -> [L; SIDE];
-    /// Turns products into outputs.
+    /// As for [`ChannelVector`].
+    unsafe fn input<L: ChannelVector>(from: [L; SIDE]) -> [L; SIDE];
+    /// Transforms products into outputs.
     ///
     /// # Safety
     ///
-    /// As for [`Lanes`].
-    unsafe fn output<L: Lanes>(from: [L; SIDE]) -> [L; OUT];
+    /// As for [`ChannelVector`].
+    unsafe fn output<L: ChannelVector>(from: [L; SIDE]) -> [L; OUT];
 }
 
-/// Two outputs at a time, 2.25 times fewer products than there are taps: nearly as exact as the sums of a window.
-pub(super) struct Two;
+/// F(2x2, 3x3): 2.25 times fewer multiplications than taps, nearly as accurate as direct sums.
+pub(super) struct F2x2;
 
-impl Scheme<4, 2> for Two {
+impl Scheme<4, 2> for F2x2 {
     const POINTS: &'static [f64] = &[0.0, 1.0, -1.0];
 
     #[inline(always)]
-    unsafe fn input<L: Lanes>([d0, d1, d2, d3]: [L; 4]) -> [L; 4] {
-        // SAFETY: as the caller promises.
+    unsafe fn input<L: ChannelVector>([d0, d1, d2, d3]: [L; 4]) -> [L; 4] {
+        // SAFETY: guaranteed by the caller.
         unsafe { [d2.sub(d0), d2.add(d1), d2.sub(d1), d3.sub(d1)] }
     }
 
     #[inline(always)]
-    unsafe fn output<L: Lanes>([m0, m1, m2, m3]: [L; 4]) -> [L; 2] {
-        // SAFETY: as the caller promises.
+    unsafe fn output<L: ChannelVector>([m0, m1, m2, m3]: [L; 4]) -> [L; 2] {
+        // SAFETY: guaranteed by the caller.
         unsafe { [m0.add(m1).add(m2), m1.sub(m2).add(m3)] }
     }
 }
 
-/// Four outputs at a time, four times fewer products than there are taps. The points are, of those whose powers are exact,
-/// the ones that lose the least: a few times what the sums of a window lose.
-pub(super) struct Four;
+/// F(4x4, 3x3): four times fewer multiplications than taps. Of the points with exact powers, these have the smallest
+/// rounding error: a few times that of direct sums.
+pub(super) struct F4x4;
 
 const A: f32 = 0.6875;
 const B: f32 = 1.5;
 const A2: f32 = A * A;
 const B2: f32 = B * B;
 
-impl Scheme<6, 4> for Four {
+impl Scheme<6, 4> for F4x4 {
     const POINTS: &'static [f64] = &[0.0, A as f64, -A as f64, B as f64, -B as f64];
 
     #[inline(always)]
-    unsafe fn input<L: Lanes>([d0, d1, d2, d3, d4, d5]: [L; 6]) -> [L; 6] {
-        // SAFETY: as the caller promises.
+    unsafe fn input<L: ChannelVector>([d0, d1, d2, d3, d4, d5]: [L; 6]) -> [L; 6] {
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let ends =
                 |first: L, middle: L, last: L| first.times(A2 * B2).sub(middle.times(A2 + B2)).add(last);
@@ -75,8 +74,8 @@ impl Scheme<6, 4> for Four {
     }
 
     #[inline(always)]
-    unsafe fn output<L: Lanes>([m0, m1, m2, m3, m4, m5]: [L; 6]) -> [L; 4] {
-        // SAFETY: as the caller promises.
+    unsafe fn output<L: ChannelVector>([m0, m1, m2, m3, m4, m5]: [L; 6]) -> [L; 4] {
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (sum_a, difference_a) = (m1.add(m2), m1.sub(m2).times(A));
             let (sum_b, difference_b) = (m3.add(m4), m3.sub(m4).times(B));
@@ -104,13 +103,13 @@ pub(super) fn window(points: &[f64]) -> Vec<[f64; 3]> {
 mod tests {
     use super::*;
 
-    /// Whole numbers through a scheme and through the sums that it stands for.
+    /// Integers through a scheme against direct sums.
     fn check<S: Scheme<SIDE, OUT>, const SIDE: usize, const OUT: usize>() {
         let mut random = fastrand::Rng::with_seed(5);
         for _ in 0..100 {
             let input: [f32; SIDE] = std::array::from_fn(|_| random.i32(-8..=8) as f32);
             let taps: [f64; 3] = std::array::from_fn(|_| f64::from(random.i32(-8..=8)));
-            // SAFETY: such vectors need no instructions.
+            // SAFETY: these vectors need no instruction set extension.
             let transformed = unsafe { S::input(input.map(|value| [value; 4])) };
             let mut products = [[0.0; 4]; SIDE];
             for (at, row) in window(S::POINTS).iter().enumerate() {
@@ -127,8 +126,8 @@ mod tests {
     }
 
     #[test]
-    fn schemes_are_the_sums_of_windows() {
-        check::<Two, 4, 2>();
-        check::<Four, 6, 4>();
+    fn schemes_match_direct_sums() {
+        check::<F2x2, 4, 2>();
+        check::<F4x4, 6, 4>();
     }
 }

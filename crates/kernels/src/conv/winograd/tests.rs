@@ -1,14 +1,14 @@
-//! Convolutions with fewer products than taps against loops over their definition.
+//! Winograd convolutions against loops over their definition.
 
 use std::sync::{Arc, Mutex};
 
 use warpforge_tensor::ElementType;
 
-use crate::block::Block;
 use crate::conv::tests::{expected, pool};
 use crate::conv::{Convolution, Dimension, Geometry, Input, Weights};
-use crate::gemm::{Gemm, Kind};
+use crate::gemm::{ComputeType, Gemm};
 use crate::isa::Isa;
+use crate::output_block::OutputBlock;
 use crate::pool::Pool;
 
 /// A convolution with random values, and its definition.
@@ -22,7 +22,7 @@ struct Case {
 
 impl Case {
     fn new(random: &mut fastrand::Rng, isa: Isa, geometry: Geometry) -> Self {
-        let gemm = Arc::new(Gemm::with_isa(Kind::F32, isa));
+        let gemm = Arc::new(Gemm::with_isa(ComputeType::F32, isa));
         let convolution = Convolution::new(gemm, geometry.clone()).unwrap();
         let pixels = geometry.dimensions.iter().map(|dimension| dimension.input).product::<usize>();
         let mut values = |count: usize| (0..count).map(|_| random.f32() - 0.5).collect::<Vec<f32>>();
@@ -33,8 +33,8 @@ impl Case {
         Self { geometry, convolution, input, weights, want }
     }
 
-    /// The result, by way of a sink or not.
-    fn run(&self, pool: &Pool, sunk: bool) -> Vec<f32> {
+    /// The output, through a sink or not.
+    fn run(&self, pool: &Pool, through_sink: bool) -> Vec<f32> {
         let Geometry { channels, outputs, dimensions, .. } = &self.geometry;
         let each = (channels * outputs) as isize;
         let weights = Weights {
@@ -55,10 +55,10 @@ impl Case {
         };
         let mut out = vec![f32::NAN; self.want.len()];
         let seen = Mutex::new(vec![f32::NAN; self.want.len()]);
-        let sink = |block: &Block| {
+        let sink = |block: &OutputBlock| {
             let mut seen = seen.lock().unwrap();
             for (at, row) in block.rows.clone().enumerate() {
-                // SAFETY: the block has so many rows and columns.
+                // SAFETY: the block has that many rows and columns.
                 let from = unsafe {
                     let from = block.data.cast::<f32>().add(at * block.stride);
                     std::slice::from_raw_parts(from, block.columns.len())
@@ -66,21 +66,24 @@ impl Case {
                 seen[row * outputs..][block.columns.clone()].copy_from_slice(from);
             }
         };
-        let target = (!sunk).then(|| out.as_mut_ptr().cast());
+        let target = (!through_sink).then(|| out.as_mut_ptr().cast());
         // SAFETY: the input and the result have these sizes.
         unsafe { self.convolution.run(pool, &input, &weights, target, *outputs, Some(&sink)) }.unwrap();
         let seen = seen.into_inner().unwrap();
-        if !sunk {
+        if !through_sink {
             assert_eq!(out, seen);
         }
         seen
     }
 
-    /// The largest difference from the definition, as a part of the largest value.
+    /// The maximum error relative to the largest value.
     fn error(&self, got: &[f32]) -> f64 {
         let largest = self.want.iter().fold(0f64, |most, value| most.max(value.abs()));
-        let apart = self.want.iter().zip(got).map(|(want, got)| (want - f64::from(*got)).abs());
-        apart.fold(0f64, |most, apart| if apart.is_nan() { apart } else { most.max(apart) }) / largest
+        let differences = self.want.iter().zip(got).map(|(want, got)| (want - f64::from(*got)).abs());
+        differences.fold(
+            0f64,
+            |most, differences| if differences.is_nan() { differences } else { most.max(differences) },
+        ) / largest
     }
 }
 
@@ -99,7 +102,7 @@ fn geometry(random: &mut fastrand::Rng) -> Geometry {
 }
 
 #[test]
-fn fewer_products_are_the_same_convolution() {
+fn winograd_matches_the_definition() {
     let mut random = fastrand::Rng::with_seed(11);
     let pools = [pool(1), pool(2), pool(3)];
     let isas: Vec<Isa> = Isa::available().collect();
@@ -107,7 +110,7 @@ fn fewer_products_are_the_same_convolution() {
     for round in 0..60 {
         let geometry = geometry(&mut random);
         let case = Case::new(&mut random, isas[round % isas.len()], geometry);
-        if let Some(plan) = &case.convolution.fewer {
+        if let Some(plan) = &case.convolution.winograd {
             schemes[usize::from(plan.out == 4)] += 1;
         }
         let got = case.run(&pools[round % 3], round % 2 == 0);
@@ -118,12 +121,12 @@ fn fewer_products_are_the_same_convolution() {
 }
 
 #[test]
-fn what_has_another_window_stride_or_few_channels_is_not_changed() {
+fn winograd_needs_dense_3x3_windows_and_many_channels() {
     let usual = Dimension { padding: (1, 1), ..Dimension::new(28, 3) };
     let changed = |channels, dimension| {
         let geometry =
             Geometry { batch: 1, channels, outputs: 64, groups: 1, dimensions: vec![usual, dimension] };
-        Convolution::new(Arc::new(Gemm::new(Kind::F32)), geometry).unwrap().fewer.is_some()
+        Convolution::new(Arc::new(Gemm::new(ComputeType::F32)), geometry).unwrap().winograd.is_some()
     };
     assert!(changed(64, usual));
     assert!(!changed(16, usual));

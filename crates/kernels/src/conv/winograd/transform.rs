@@ -1,17 +1,17 @@
-//! Tiles of inputs and outputs to and from the values that are multiplied.
+//! Input and output transforms of tiles.
 
-use super::lanes::Lanes;
-use super::scheme::{Four, Scheme, Two};
+use super::channel_vector::ChannelVector;
+use super::scheme::{F2x2, F4x4, Scheme};
 use crate::isa::Isa;
 
-/// The most elements of a tile.
-pub(super) const MOST: usize = 36;
+/// Maximum elements of a tile.
+pub(super) const MAX_TILE_ELEMENTS: usize = 36;
 
-/// One tile of an input and where its transform goes.
+/// An input tile and its transform.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InputTile {
     /// The first channels of the tile's pixels, row by row; zeros where the tile is outside the input.
-    pub(super) pixels: [*const f32; MOST],
+    pub(super) pixels: [*const f32; MAX_TILE_ELEMENTS],
     /// Whole vectors.
     pub(super) channels: usize,
     /// The first channel of the first of the transform's values.
@@ -20,7 +20,7 @@ pub(super) struct InputTile {
     pub(super) stride: usize,
 }
 
-/// The products of one tile and where its outputs go.
+/// The products of a tile and its outputs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OutputTile {
     /// The first channel of the first product.
@@ -39,14 +39,14 @@ pub(super) struct OutputTile {
     pub(super) sizes: (usize, usize),
 }
 
-/// The transforms of a scheme for a set of instructions.
+/// The transforms of a scheme on an instruction set.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Transforms {
     /// Transforms a tile of an input.
     ///
-    /// Safety: the addresses are good for all channels, and the processor has the instructions.
+    /// Safety: the pointers are valid for all channels, and the CPU has the instruction set.
     pub(super) input: unsafe fn(&InputTile),
-    /// Turns products into a tile of an output.
+    /// Transforms products into an output tile.
     ///
     /// Safety: as above.
     pub(super) output: unsafe fn(&OutputTile),
@@ -59,12 +59,12 @@ macro_rules! transforms {
             Isa::Avx512 => {
                 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw")]
                 unsafe fn input(tile: &InputTile) {
-                    // SAFETY: as the caller promises.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { input_tile::<std::arch::x86_64::__m512, $scheme, $side, $out>(tile) }
                 }
                 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw")]
                 unsafe fn output(tile: &OutputTile) {
-                    // SAFETY: as the caller promises.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { output_tile::<std::arch::x86_64::__m512, $scheme, $side, $out>(tile) }
                 }
                 Transforms { input, output }
@@ -73,12 +73,12 @@ macro_rules! transforms {
             Isa::Avx2 => {
                 #[target_feature(enable = "avx2")]
                 unsafe fn input(tile: &InputTile) {
-                    // SAFETY: as the caller promises.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { input_tile::<std::arch::x86_64::__m256, $scheme, $side, $out>(tile) }
                 }
                 #[target_feature(enable = "avx2")]
                 unsafe fn output(tile: &OutputTile) {
-                    // SAFETY: as the caller promises.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { output_tile::<std::arch::x86_64::__m256, $scheme, $side, $out>(tile) }
                 }
                 Transforms { input, output }
@@ -93,18 +93,20 @@ macro_rules! transforms {
 
 /// The transforms for tiles of two by two outputs.
 pub(super) fn two(isa: Isa) -> Transforms {
-    transforms!(Two, 4, 2, isa)
+    transforms!(F2x2, 4, 2, isa)
 }
 
 /// The transforms for tiles of four by four outputs.
 pub(super) fn four(isa: Isa) -> Transforms {
-    transforms!(Four, 6, 4, isa)
+    transforms!(F4x4, 6, 4, isa)
 }
 
 #[inline(always)]
-unsafe fn input_tile<L: Lanes, S: Scheme<SIDE, OUT>, const SIDE: usize, const OUT: usize>(tile: &InputTile) {
+unsafe fn input_tile<L: ChannelVector, S: Scheme<SIDE, OUT>, const SIDE: usize, const OUT: usize>(
+    tile: &InputTile,
+) {
     for channel in (0..tile.channels).step_by(L::COUNT) {
-        // SAFETY: the caller promises so many channels, and the instructions.
+        // SAFETY: the caller guarantees that many channels and the instruction set.
         unsafe {
             let mut columns = [[L::all(0.0); SIDE]; SIDE];
             for (x, column) in columns.iter_mut().enumerate() {
@@ -126,11 +128,11 @@ unsafe fn input_tile<L: Lanes, S: Scheme<SIDE, OUT>, const SIDE: usize, const OU
 }
 
 #[inline(always)]
-unsafe fn output_tile<L: Lanes, S: Scheme<SIDE, OUT>, const SIDE: usize, const OUT: usize>(
+unsafe fn output_tile<L: ChannelVector, S: Scheme<SIDE, OUT>, const SIDE: usize, const OUT: usize>(
     tile: &OutputTile,
 ) {
     for channel in (0..tile.channels).step_by(L::COUNT) {
-        // SAFETY: the caller promises so many channels, and the instructions.
+        // SAFETY: the caller guarantees that many channels and the instruction set.
         unsafe {
             let mut rows = [[L::all(0.0); OUT]; SIDE];
             let mut from = tile.products.wrapping_add(channel);

@@ -4,42 +4,44 @@ use std::sync::Mutex;
 
 use warpforge_tensor::ElementType;
 
-use super::plan::{COLUMNS, Plan};
+use super::plan::{COLUMNS, WinogradPlan};
 use super::scheme::window;
+use crate::buffer::{AlignedBuffer, AllocationError};
 use crate::conv::weights::Weights;
-use crate::gemm::drive::Shared;
-use crate::gemm::{Gemm, GemmError, Memory, MemoryError, Operand, PackedView};
+use crate::gemm::{Gemm, GemmError, Operand, PackedView};
 use crate::pool::Pool;
+use crate::shared_ptr::SharedPtr;
 
-/// The transformed weights of a convolution: for each piece of columns and each value of a tile a packed operand.
+/// The transformed weights of a convolution: a packed operand for each chunk of columns and each element of a tile.
 #[derive(Debug)]
-pub(in crate::conv) struct Transformed {
-    /// Into `memory`, so that a piece reads them one after the other.
+pub(in crate::conv) struct TransformedWeights {
+    /// Views into `memory`, in the order in which a task reads them.
     views: Vec<PackedView<'static>>,
-    memory: Memory,
+    memory: AlignedBuffer,
     values: usize,
 }
 
-impl Transformed {
+impl TransformedWeights {
     /// Transforms weights of f32.
     ///
     /// # Safety
     ///
-    /// The weights' address is good for a window of three by three and the channels of the plan.
+    /// The weights' pointer is valid for a window of three by three and the channels of the plan.
     pub(in crate::conv) unsafe fn new(
         gemm: &Gemm,
-        plan: &Plan,
+        plan: &WinogradPlan,
         weights: &Weights,
         pool: Option<&Pool>,
     ) -> Result<Self, GemmError> {
         let each = gemm.packed_len(plan.channels, COLUMNS)?;
         let operands = plan.chunks() * plan.values();
-        let memory = Memory::new(each.checked_mul(operands).ok_or(MemoryError { bytes: usize::MAX })?)?;
-        let to = Shared(memory.as_ptr());
+        let memory =
+            AlignedBuffer::new(each.checked_mul(operands).ok_or(AllocationError { bytes: usize::MAX })?)?;
+        let to = SharedPtr::new(memory.as_ptr());
         let views: Vec<Mutex<Vec<_>>> = (0..plan.chunks()).map(|_| Mutex::default()).collect();
         let failure = Mutex::new(None);
         let chunk = |at: usize| {
-            // SAFETY: as the caller promises; each chunk has its own part of the memory.
+            // SAFETY: guaranteed by the caller; each chunk has its own part of the memory.
             let made = unsafe {
                 let to = to.get().add(at * plan.values() * each);
                 chunk(gemm, plan, weights, at, to, each)
@@ -69,7 +71,7 @@ impl Transformed {
         self.memory.len()
     }
 
-    /// The operands of a piece of columns, one for each value of a tile.
+    /// The operands of a chunk of columns, one for each element of a tile.
     pub(super) fn chunk(&self, at: usize) -> &[PackedView<'_>] {
         &self.views[at * self.values..][..self.values]
     }
@@ -83,7 +85,7 @@ impl Transformed {
 /// Transforms and packs some columns.
 unsafe fn chunk(
     gemm: &Gemm,
-    plan: &Plan,
+    plan: &WinogradPlan,
     weights: &Weights,
     at: usize,
     to: *mut u8,
@@ -100,7 +102,7 @@ unsafe fn chunk(
             let tap = |y: usize, x: usize| {
                 let [down, across] = [0, 1].map(|at| weights.window_strides[at]);
                 let from = first.wrapping_offset(y as isize * down + x as isize * across);
-                // SAFETY: the caller promises so many taps and channels.
+                // SAFETY: the caller guarantees that many taps and channels.
                 f64::from(unsafe { from.read_unaligned() })
             };
             let taps: [[f64; 3]; 3] = std::array::from_fn(|y| std::array::from_fn(|x| tap(y, x)));
@@ -120,7 +122,7 @@ unsafe fn chunk(
             row_stride: columns.len(),
             column_stride: 1,
         };
-        // SAFETY: the operand has these sizes; the memory has room for it, and the views live as long as that.
+        // SAFETY: the operand has these sizes; the memory has space for it, and the views live as long as that.
         unsafe { gemm.pack_into(&operand, channels, columns.len(), to.add(value * each)) }
     };
     values.chunks_exact(size).enumerate().map(pack).collect()

@@ -2,11 +2,11 @@
 
 use std::sync::Mutex;
 
-use super::{place, random_axis};
+use super::{input_index, random_axis};
 use crate::testing::{indices, position, with_pools};
 use crate::window::{Depthwise, WindowAxis};
 
-/// Sums of products in binary64, and the sums of their magnitudes.
+/// Sums of products in f64, and the sums of their magnitudes.
 fn naive(
     plan: &Depthwise,
     dims: &[usize],
@@ -22,10 +22,10 @@ fn naive(
             let channel = *index.last().unwrap();
             let mut sums = (0.0, 0.0);
             for element in indices(&sizes) {
-                let places =
-                    (0..axes.len()).map(|dim| place(&axes[dim], dims[dim + 1], index[dim + 1], element[dim]));
-                let Some(places) = places.collect::<Option<Vec<usize>>>() else { continue };
-                let from = [&index[..1], &places, &[channel / multiplier]].concat();
+                let offsets = (0..axes.len())
+                    .map(|dim| input_index(&axes[dim], dims[dim + 1], index[dim + 1], element[dim]));
+                let Some(offsets) = offsets.collect::<Option<Vec<usize>>>() else { continue };
+                let from = [&index[..1], &offsets, &[channel / multiplier]].concat();
                 let weight = weights[position(&sizes, &element) * channels + channel];
                 let product = f64::from(data[position(dims, &from)]) * f64::from(weight);
                 sums = (sums.0 + product, sums.1 + product.abs());
@@ -51,10 +51,10 @@ fn check(dims: &[usize], axes: &[WindowAxis], multiplier: usize) {
     // The same rows reach a sink, without a target.
     let seen = Mutex::new(vec![0u8; length * 4]);
     with_pools(0, |pool, _| {
-        let sink = |block: &crate::block::Block| {
+        let sink = |block: &crate::output_block::OutputBlock| {
             assert_eq!((block.columns.clone(), block.rows.len()), (0..channels, width));
             for (at, row) in block.rows.clone().enumerate() {
-                // SAFETY: the block has so many rows of so many elements.
+                // SAFETY: the block has that many rows of that many elements.
                 let values = unsafe {
                     std::slice::from_raw_parts(block.data.add(at * block.stride * 4), channels * 4)
                 };
@@ -98,7 +98,7 @@ fn common_convolutions() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn invalid_parameters_are_rejected() {
     let axis = WindowAxis::default();
     assert!(Depthwise::new(&[1, 4], &[], 1).is_err());
     assert!(Depthwise::new(&[1, 4, 4, 8], &[axis], 1).is_err());

@@ -1,12 +1,12 @@
-//! Windows against loops that go through every element.
+//! Window operations against loops over every element.
 
 mod cumulative;
 mod depthwise;
-mod reduce;
+mod reduce_window;
 
 use crate::window::WindowAxis;
 
-/// Any way for windows to lie along a dimension.
+/// A random window.
 fn random_axis(random: &mut fastrand::Rng) -> WindowAxis {
     WindowAxis {
         size: random.usize(1..4),
@@ -18,8 +18,8 @@ fn random_axis(random: &mut fastrand::Rng) -> WindowAxis {
     }
 }
 
-/// How many windows there are, and the place of an element of one of them.
-fn place(axis: &WindowAxis, size: usize, window: usize, element: usize) -> Option<usize> {
+/// The input index of an element of a window.
+fn input_index(axis: &WindowAxis, size: usize, window: usize, element: usize) -> Option<usize> {
     let dilated: Vec<Option<usize>> = (0..size)
         .flat_map(|at| std::iter::once(Some(at)).chain((1..axis.base_dilation).map(|_| None)))
         .collect();
@@ -28,7 +28,7 @@ fn place(axis: &WindowAxis, size: usize, window: usize, element: usize) -> Optio
 }
 
 #[test]
-fn windows_are_counted() {
+fn window_counts() {
     let axis = |size, stride, low, high| WindowAxis { size, stride, low, high, ..WindowAxis::default() };
     assert_eq!(axis(3, 2, 1, 1).count(112), Ok(56));
     assert_eq!(axis(3, 1, 0, 0).count(2), Ok(0));

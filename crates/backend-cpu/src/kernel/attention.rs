@@ -1,0 +1,352 @@
+//! Attention: two GEMMs with a fused loop over whole rows between them. Only the scores of a few rows exist at a time.
+
+use std::cell::RefCell;
+
+use warpforge_fusion::NodeId;
+use warpforge_fusion::cluster;
+use warpforge_kernels::buffer::AlignedBuffer;
+use warpforge_kernels::gemm::{self, ComputeType, Gemm, Operand};
+use warpforge_kernels::output_block::OutputBlock;
+use warpforge_kernels::shared_ptr::SharedPtr;
+use warpforge_tensor::ElementType;
+
+use super::deferred_division::deferred_division;
+use super::dot::{DotGeometry, compute_type};
+use super::epilogue::{EpilogueLoop, store};
+use super::interface::{CompileContext, Kernel, KernelError, Result, ValueBuffers};
+
+/// Bytes of scores per worker: most of an L1 cache.
+const SCORE_BYTES: usize = 32 << 10;
+
+/// Minimum and maximum rows per block, so that packed keys and values are reused often.
+const ROWS: (usize, usize) = (16, 64);
+
+/// Rows of a block are a multiple of the rows of a micro-kernel.
+const ROWS_TOGETHER: usize = 8;
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Heads per thread from which on whole heads balance the threads well.
+const MANY_HEADS: usize = 8;
+
+thread_local! {
+    static SCRATCH: RefCell<WorkerScratch> = RefCell::new(WorkerScratch::default());
+}
+
+/// Scratch memory of a worker.
+#[derive(Default)]
+struct WorkerScratch {
+    scratch: gemm::Scratch,
+    buffers: Option<AlignedBuffer>,
+}
+
+impl WorkerScratch {
+    fn reserve(&mut self, bytes: usize) -> Result<*mut u8> {
+        if self.buffers.as_ref().is_none_or(|buffers| buffers.len() < bytes) {
+            self.buffers = Some(AlignedBuffer::new(bytes)?);
+        }
+        self.buffers
+            .as_ref()
+            .map(AlignedBuffer::as_ptr)
+            .ok_or_else(|| KernelError::Unsupported("no scratch".to_owned()))
+    }
+}
+
+/// Attention.
+pub(super) struct AttentionKernel {
+    gemm: Gemm,
+    scores: DotGeometry,
+    weights: EpilogueLoop,
+    values: DotGeometry,
+    epilogue: EpilogueLoop,
+    output: NodeId,
+    rows: usize,
+    element: ElementType,
+    /// Whether workers take whole heads. Results do not depend on it.
+    head_by_head: bool,
+    /// Packed right-hand operands of all GEMMs, kept between runs.
+    packed: std::sync::Mutex<Option<AlignedBuffer>>,
+}
+
+impl AttentionKernel {
+    pub(super) fn new(
+        context: &CompileContext<'_>,
+        attention: &cluster::Attention,
+        output: NodeId,
+    ) -> Result<Self> {
+        let graph = context.graph;
+        let scores = DotGeometry::new(graph, &attention.scores)?;
+        let values = DotGeometry::new(graph, &attention.values)?;
+        let gemm = Gemm::new(compute_type(scores.element)?);
+        if compute_type(values.element)? != gemm.compute_type() {
+            return Err(KernelError::Unsupported("the two GEMMs of attention have different compute types".to_owned()));
+        }
+        let sum = gemm.compute_type().accumulator();
+        let of_weights = attention.values.operands[0].value;
+        // Quotients of integers are rounded before they are multiplied, so their division is not deferred.
+        let rows = unrounded(&attention.weights, values.element);
+        let division = deferred_division(&rows)
+            .filter(|division| division.element() == sum && matches!(sum, ElementType::Float(_)));
+        let weights = match &division {
+            Some(division) => EpilogueLoop::dividend(graph, &rows, division, sum, of_weights)?,
+            None => EpilogueLoop::in_place(graph, &rows, sum, of_weights)?,
+        };
+        let stored = store(graph, attention.values.node, values.shape.n);
+        let epilogue = attention.values.epilogue.as_ref().unwrap_or(&stored);
+        let epilogue = match division {
+            Some(_) => EpilogueLoop::divided(graph, epilogue, sum, output)?,
+            None => EpilogueLoop::new(graph, epilogue, sum, output)?,
+        };
+        let row = (scores.shape.n.max(1) * sum.byte_width()).next_multiple_of(LINE);
+        let rows = (SCORE_BYTES / row / ROWS_TOGETHER * ROWS_TOGETHER).clamp(ROWS.0, ROWS.1);
+        let (heads, threads) = (scores.batch, context.pool.threads());
+        let head_by_head = heads.is_multiple_of(threads) || heads >= MANY_HEADS * threads;
+        Ok(Self {
+            gemm,
+            scores,
+            weights,
+            values,
+            epilogue,
+            output,
+            rows,
+            element: sum,
+            head_by_head,
+            packed: std::sync::Mutex::default(),
+        })
+    }
+
+    fn lengths(&self) -> Result<(usize, usize)> {
+        let keys = self.gemm.packed_len(self.scores.shape.k, self.scores.shape.n)?.next_multiple_of(64);
+        let values = self.gemm.packed_len(self.values.shape.k, self.values.shape.n)?.next_multiple_of(64);
+        Ok((keys, values))
+    }
+
+    /// Bytes of the tiles of scores and results, and of one scalar per row.
+    fn tiles(&self) -> [usize; 3] {
+        let column = self.rows * self.element.byte_width();
+        let [scores, results] = self.strides();
+        [scores, results, 1].map(|columns| (column * columns).next_multiple_of(LINE))
+    }
+
+    /// Row strides of the tiles of scores and results, in elements: rows start at cache lines.
+    fn strides(&self) -> [usize; 2] {
+        let line = LINE / self.element.byte_width();
+        [self.scores.shape.n, self.values.shape.n].map(|columns| columns.next_multiple_of(line))
+    }
+
+    /// Packs the keys and values of one head.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Kernel::run`]; `to` has space for [`AttentionKernel::lengths`].
+    unsafe fn pack<'a>(&self, buffers: &ValueBuffers<'_>, head: usize, to: *mut u8) -> Result<Packed<'a>> {
+        let (keys_bytes, _) = self.lengths()?;
+        let (scores, values) = (&self.scores, &self.values);
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let (k, n) = (scores.shape.k, scores.shape.n);
+            let keys = self.gemm.pack_into(&scores.rhs.at(buffers, head), k, n, to)?;
+            let (k, n) = (values.shape.k, values.shape.n);
+            let values = self.gemm.pack_into(&values.rhs.at(buffers, head), k, n, to.add(keys_bytes))?;
+            Ok(Packed { keys, values })
+        }
+    }
+
+    /// Computes one block of rows, from the scores to the output.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Kernel::run`]; `packed` holds the packed operands of the head, and `tile` has space for all of
+    /// [`AttentionKernel::tiles`].
+    #[allow(clippy::too_many_arguments)] // What a block is takes that many words.
+    unsafe fn rows(
+        &self,
+        buffers: &ValueBuffers<'_>,
+        scratch: &mut gemm::Scratch,
+        tile: *mut u8,
+        head: usize,
+        first: usize,
+        worker: usize,
+        packed: Packed<'_>,
+    ) -> Result<()> {
+        let (scores, values) = (&self.scores, &self.values);
+        let count = self.rows.min(scores.shape.m - first);
+        let (keys, width) = (scores.shape.n, values.shape.n);
+        let [scores_stride, stride] = self.strides();
+        let at = head * scores.shape.m + first;
+        // SAFETY: there is space for both tiles; the rest is guaranteed by the caller.
+        unsafe {
+            let [scores_bytes, result_bytes, _] = self.tiles();
+            let result = tile.add(scores_bytes);
+            // Fused loops count rows from the first row of all heads.
+            let divisors = Some(result.add(result_bytes).wrapping_sub(at * self.element.byte_width()));
+            let mut lhs = scores.lhs.at(buffers, head);
+            lhs.data = lhs.data.add(first * lhs.row_stride * lhs.element.byte_width());
+            self.gemm.multiply_single_threaded(
+                scratch,
+                count,
+                scores.shape.k,
+                &lhs,
+                packed.keys,
+                tile,
+                scores_stride,
+                false,
+            )?;
+            let rows = at..at + count;
+            let block = OutputBlock {
+                rows: rows.clone(),
+                columns: 0..keys,
+                data: tile,
+                stride: scores_stride,
+                worker,
+            };
+            self.weights.run_with(buffers, &block, divisors);
+            let lhs =
+                Operand { data: tile, element: self.element, row_stride: scores_stride, column_stride: 1 };
+            self.gemm.multiply_single_threaded(
+                scratch,
+                count,
+                keys,
+                &lhs,
+                packed.values,
+                result,
+                stride,
+                false,
+            )?;
+            let block = OutputBlock { rows, columns: 0..width, data: result, stride, worker };
+            self.epilogue.run_with(buffers, &block, divisors);
+        }
+        Ok(())
+    }
+
+    /// One worker per head: packed operands are still in its cache when they are read.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Kernel::run`].
+    unsafe fn head_by_head(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
+        let (keys_bytes, values_bytes) = self.lengths()?;
+        let (packed_bytes, tiles) = (keys_bytes + values_bytes, self.tiles().iter().sum::<usize>());
+        let failure = Failure::default();
+        buffers.pool.run(self.scores.batch, &|head, worker| {
+            failure.note(SCRATCH.with_borrow_mut(|scratch| {
+                let space = scratch.reserve(packed_bytes + tiles)?;
+                // SAFETY: the room was made for the packed operands and both tiles; heads do not overlap.
+                unsafe {
+                    let packed = self.pack(buffers, head, space)?;
+                    let tile = space.add(packed_bytes);
+                    for first in (0..self.scores.shape.m).step_by(self.rows) {
+                        self.rows(buffers, &mut scratch.scratch, tile, head, first, worker, packed)?;
+                    }
+                }
+                Ok(())
+            }));
+        });
+        failure.outcome()
+    }
+
+    /// Packs all heads, then schedules blocks of rows dynamically.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Kernel::run`].
+    unsafe fn rows_of_all(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
+        let (keys_bytes, values_bytes) = self.lengths()?;
+        let each = keys_bytes + values_bytes;
+        let heads = self.scores.batch;
+        let kept = self.packed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let scratch = match kept {
+            Some(scratch) => scratch,
+            None => AlignedBuffer::new(each * heads)?,
+        };
+        let start = SharedPtr::new(scratch.as_ptr());
+        let failure = Failure::default();
+        let all: Vec<std::sync::OnceLock<Packed<'_>>> =
+            (0..heads).map(|_| std::sync::OnceLock::new()).collect();
+        buffers.pool.run(heads, &|head, _| {
+            // SAFETY: every head has its own part of the room; the rest is guaranteed by the caller.
+            failure.note(unsafe { self.pack(buffers, head, start.get().add(head * each)) }.map(|packed| {
+                let _ = all[head].set(packed);
+            }));
+        });
+        let blocks = self.scores.shape.m.div_ceil(self.rows);
+        let tiles = self.tiles().iter().sum();
+        buffers.pool.run(heads * blocks, &|task, worker| {
+            let (head, first) = (task / blocks, task % blocks * self.rows);
+            let Some(&packed) = all[head].get() else { return };
+            failure.note(SCRATCH.with_borrow_mut(|scratch| {
+                let tile = scratch.reserve(tiles)?;
+                // SAFETY: guaranteed by the caller; rows do not overlap.
+                unsafe { self.rows(buffers, &mut scratch.scratch, tile, head, first, worker, packed) }
+            }));
+        });
+        drop(all);
+        *self.packed.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(scratch);
+        failure.outcome()
+    }
+}
+
+/// The first error of many workers.
+#[derive(Default)]
+struct Failure(std::sync::Mutex<Option<KernelError>>);
+
+impl Failure {
+    fn note(&self, outcome: Result<()>) {
+        if let Err(error) = outcome {
+            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+        }
+    }
+
+    fn outcome(self) -> Result<()> {
+        self.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Packed<'a> {
+    keys: gemm::PackedView<'a>,
+    values: gemm::PackedView<'a>,
+}
+
+/// The loop over rows of scores without a last rounding to the type that the second GEMM packs its operand in.
+fn unrounded(weights: &cluster::Epilogue, packed: ElementType) -> cluster::Epilogue {
+    let mut unrounded = weights.clone();
+    let steps = &mut unrounded.body.steps;
+    if let Some(last) = steps.last()
+        && matches!(last.op, BodyOp::Elementwise(Function::Convert))
+        && last.element == packed
+        && last.inputs == [steps.len().wrapping_sub(2)]
+        && steps[steps.len() - 2].element == ElementType::F32
+    {
+        steps.pop();
+    }
+    unrounded
+}
+
+impl Kernel for AttentionKernel {
+    unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            match self.head_by_head {
+                true => self.head_by_head(buffers),
+                false => self.rows_of_all(buffers),
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        if self.head_by_head {
+            return 0;
+        }
+        self.lengths().map_or(0, |(keys, values)| (keys + values) * self.scores.batch)
+    }
+
+    fn name(&self) -> String {
+        let (scores, values) = (&self.scores, &self.values);
+        let kind = if self.gemm.compute_type() == ComputeType::Bf16 { " bf16" } else { "" };
+        let (batch, m, n, k, width) =
+            (scores.batch, scores.shape.m, scores.shape.n, scores.shape.k, values.shape.n);
+        format!("attention{kind} {batch}x{m}x{n}, {k} to {width} -> {}", self.output.0)
+    }
+}

@@ -1,0 +1,131 @@
+//! The interface of kernels: the trait, its errors, and what kernels are compiled from and run on.
+
+use thiserror::Error;
+use warpforge_fusion::{Graph, NodeId};
+use warpforge_kernels::buffer::AllocationError;
+use warpforge_kernels::conv::ConvError;
+use warpforge_kernels::data_movement::LayoutError;
+use warpforge_kernels::fused_loop::FusedLoopError;
+use warpforge_kernels::gemm::GemmError;
+use warpforge_kernels::pool::Pool;
+use warpforge_tensor::{ElementType, Tensor};
+
+/// Why a cluster has no kernel, or its kernel failed.
+#[derive(Debug, Error)]
+pub(crate) enum KernelError {
+    /// A GEMM cannot be created.
+    #[error(transparent)]
+    Gemm(#[from] GemmError),
+    /// A convolution cannot be created.
+    #[error(transparent)]
+    Conv(#[from] ConvError),
+    /// A fused loop cannot be created.
+    #[error(transparent)]
+    FusedLoop(#[from] FusedLoopError),
+    /// A copy cannot be planned.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// Memory cannot be allocated.
+    #[error(transparent)]
+    Allocation(#[from] AllocationError),
+    /// The reference interpreter failed.
+    #[error(transparent)]
+    Reference(#[from] warpforge_interp::Error),
+    /// A tensor cannot be made.
+    #[error(transparent)]
+    Tensor(#[from] warpforge_tensor::Error),
+    /// There is no kernel for it.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+impl KernelError {
+    /// Whether there is no kernel; every other error is a failure, and nothing falls back for it.
+    pub(crate) fn is_unsupported(&self) -> bool {
+        match self {
+            KernelError::Gemm(error) | KernelError::Conv(ConvError::Gemm(error)) => {
+                !matches!(error, GemmError::Memory(_))
+            }
+            KernelError::Conv(_)
+            | KernelError::FusedLoop(_)
+            | KernelError::Layout(_)
+            | KernelError::Unsupported(_) => true,
+            KernelError::Allocation(_) | KernelError::Tensor(_) | KernelError::Reference(_) => false,
+        }
+    }
+}
+
+pub(crate) type Result<T> = std::result::Result<T, KernelError>;
+
+/// The addresses of the values of a run.
+pub(crate) struct ValueBuffers<'a> {
+    pub(crate) pool: &'a Pool,
+    /// The address of each value, by its node.
+    pub(crate) addresses: &'a [*mut u8],
+}
+
+// SAFETY: kernels write only the results of their clusters, which the memory plan keeps separate from their inputs.
+unsafe impl Sync for ValueBuffers<'_> {}
+
+impl ValueBuffers<'_> {
+    pub(crate) fn read(&self, id: NodeId) -> *const u8 {
+        self.addresses[id.index()]
+    }
+
+    pub(crate) fn write(&self, id: NodeId) -> *mut u8 {
+        self.addresses[id.index()]
+    }
+}
+
+/// A kernel computes one cluster.
+pub(crate) trait Kernel: Send + Sync {
+    /// Computes the cluster.
+    ///
+    /// # Safety
+    ///
+    /// The addresses of all values that the cluster reads and writes are valid for their sizes and aligned, and nothing
+    /// else writes to them.
+    unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()>;
+
+    /// Bytes of packed weights and of scratch memory that are kept between runs.
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    /// The constant that the kernel has a packed copy of and no longer reads.
+    fn replaces(&self) -> Option<NodeId> {
+        None
+    }
+
+    /// The name in profiles.
+    fn name(&self) -> String;
+
+    /// Whether the kernel falls back to the reference interpreter.
+    fn is_reference(&self) -> bool {
+        false
+    }
+}
+
+/// What kernels are compiled from.
+pub(crate) struct CompileContext<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) pool: &'a Pool,
+}
+
+/// A tensor whose data is aligned to its elements: itself, or a copy.
+pub(crate) fn aligned(tensor: &Tensor) -> Result<Tensor> {
+    let element = tensor.element_type();
+    if (tensor.bytes().as_ptr() as usize).is_multiple_of(alignment(element)) {
+        return Ok(tensor.clone());
+    }
+    let copy = Tensor::from_bytes(element, tensor.shape().clone(), tensor.bytes());
+    Ok(copy?)
+}
+
+/// The alignment of an element type.
+fn alignment(element: ElementType) -> usize {
+    match element {
+        ElementType::Complex(part) => part.format().bits() as usize / 8,
+        _ => element.byte_width(),
+    }
+}

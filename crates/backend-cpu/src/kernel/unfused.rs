@@ -1,0 +1,215 @@
+//! Kernels of unfused operations: concatenate, pad, gather, reduce_window, cumulative reductions, opaque operations.
+
+use warpforge_fusion::cluster::Operand;
+use warpforge_fusion::graph::Window;
+use warpforge_fusion::{Graph, NodeId, Op};
+use warpforge_kernels::data_movement::{AxisPadding, Concat, Gather, GatherSpec, Indices, Layout, Pad};
+use warpforge_kernels::window::{Cumulative, ReduceWindow, WindowAxis};
+
+use super::interface::{Kernel, KernelError, Result, ValueBuffers};
+use super::loop_lowering::reduce_op;
+use super::opaque;
+use super::reference::ReferenceKernel;
+
+/// The kernel of an unfused node.
+pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: NodeId) -> Result<Box<dyn Kernel>> {
+    let node = graph.node(output);
+    let values: Vec<NodeId> = operands.iter().map(|operand| operand.value).collect();
+    let size = node.element.byte_width();
+    Ok(match &node.op {
+        Op::Concat(axis) => {
+            let inputs: Vec<(&[usize], Layout)> = operands
+                .iter()
+                .map(|operand| Ok((operand.view.dims.as_slice(), layout(operand)?)))
+                .collect::<Result<_>>()?;
+            Box::new(ConcatKernel { concat: Concat::new(size, &inputs, *axis)?, values, output })
+        }
+        Op::Pad { low, high, interior } => {
+            let edges: Vec<AxisPadding> = low
+                .iter()
+                .zip(high)
+                .zip(interior)
+                .map(|((&low, &high), &interior)| AxisPadding {
+                    low: low as i64,
+                    high: high as i64,
+                    interior,
+                })
+                .collect();
+            let [source, _] = operands else {
+                return Err(KernelError::Unsupported("a pad has two operands".to_owned()));
+            };
+            let pad = Pad::new(size, &source.view.dims, &layout(source)?, &edges)?;
+            Box::new(PadKernel { pad, source: values[0], value: values[1], output })
+        }
+        Op::Gather(numbers, window) => {
+            let dims = |at: usize| operands[at].view.dims.clone();
+            let sizes = |values: &[i64]| values.iter().map(|&value| value as usize).collect::<Vec<usize>>();
+            let batching = sizes(&numbers.operand_batching_dims);
+            let spec = GatherSpec {
+                element_size: size,
+                operand: dims(0),
+                indices: Indices {
+                    element: graph.node(values[1]).element,
+                    dims: dims(1),
+                    vector_dim: numbers.index_vector_dim as usize,
+                    map: sizes(&numbers.start_index_map),
+                    batching: batching.into_iter().zip(sizes(&numbers.start_indices_batching_dims)).collect(),
+                },
+                window: window.clone(),
+                collapsed: sizes(&numbers.collapsed_slice_dims),
+                offset_dims: sizes(&numbers.offset_dims),
+            };
+            Box::new(GatherKernel {
+                gather: Gather::new(&spec)?,
+                operand: values[0],
+                indices: values[1],
+                output,
+            })
+        }
+        Op::ReduceWindow(kind, window, init) => {
+            let axes: Vec<WindowAxis> = (0..window.dims.len())
+                .map(|at| WindowAxis {
+                    size: window.dims[at],
+                    stride: window.strides[at],
+                    low: window.padding[at].0 as i64,
+                    high: window.padding[at].1 as i64,
+                    dilation: window.window_dilation[at],
+                    base_dilation: window.base_dilation[at],
+                })
+                .collect();
+            let dims = &operands[0].view.dims;
+            if let Some((axis, reverse)) = cumulative_axis(dims, window)
+                && let Ok(cumulative) =
+                    Cumulative::new(node.element, reduce_op(*kind), dims, axis, init.bytes(), reverse)
+            {
+                return Ok(Box::new(CumulativeKernel { cumulative, input: values[0], output }));
+            }
+            let windows = ReduceWindow::new(node.element, reduce_op(*kind), dims, &axes, init.bytes())?;
+            Box::new(ReduceWindowKernel { windows, input: values[0], output })
+        }
+        Op::Opaque(part) => match opaque::kernel(graph, part, operands, output) {
+            Some(kernel) => kernel,
+            None => Box::new(ReferenceKernel::new(graph, part, operands, output)),
+        },
+        op => return Err(KernelError::Unsupported(format!("there is no kernel for {}", op.name()))),
+    })
+}
+
+/// The axis and direction of a cumulative reduction, if the windows are those of one.
+fn cumulative_axis(dims: &[usize], window: &Window) -> Option<(usize, bool)> {
+    let plain = |values: &[usize]| values.iter().all(|&value| value == 1);
+    if !plain(&window.strides) || !plain(&window.base_dilation) || !plain(&window.window_dilation) {
+        return None;
+    }
+    let axis = window.dims.iter().position(|&size| size != 1)?;
+    let others = (0..dims.len()).filter(|&at| at != axis);
+    let size = dims[axis];
+    let alone = others.into_iter().all(|at| window.dims[at] == 1 && window.padding[at] == (0, 0));
+    let beyond = size.checked_sub(1)? as isize;
+    match window.padding[axis] {
+        (low, 0) if alone && window.dims[axis] == size && low == beyond => Some((axis, false)),
+        (0, high) if alone && window.dims[axis] == size && high == beyond => Some((axis, true)),
+        _ => None,
+    }
+}
+
+fn layout(operand: &Operand) -> Result<Layout> {
+    let offset = usize::try_from(operand.view.offset);
+    let offset = offset.map_err(|_| KernelError::Unsupported("a view begins before its value".to_owned()))?;
+    Ok(Layout { offset, strides: operand.view.strides.clone() })
+}
+
+struct ConcatKernel {
+    concat: Concat,
+    values: Vec<NodeId>,
+    output: NodeId,
+}
+
+impl Kernel for ConcatKernel {
+    unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
+        let sources: Vec<*const u8> = self.values.iter().map(|&id| buffers.read(id)).collect();
+        // SAFETY: guaranteed by the caller; the layouts were made from the sizes of the values.
+        unsafe { self.concat.run(buffers.pool, &sources, buffers.write(self.output)) };
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        "concatenate".to_owned()
+    }
+}
+
+struct PadKernel {
+    pad: Pad,
+    source: NodeId,
+    value: NodeId,
+    output: NodeId,
+}
+
+impl Kernel for PadKernel {
+    unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
+        let (source, value) = (buffers.read(self.source), buffers.read(self.value));
+        // SAFETY: guaranteed by the caller; the layouts were made from the sizes of the values.
+        unsafe { self.pad.run(buffers.pool, source, value, buffers.write(self.output)) };
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        "pad".to_owned()
+    }
+}
+
+struct GatherKernel {
+    gather: Gather,
+    operand: NodeId,
+    indices: NodeId,
+    output: NodeId,
+}
+
+impl Kernel for GatherKernel {
+    unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
+        let (operand, indices) = (buffers.read(self.operand), buffers.read(self.indices));
+        // SAFETY: guaranteed by the caller; the plan was made from the sizes of the values.
+        unsafe { self.gather.run(buffers.pool, operand, indices, buffers.write(self.output)) };
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        "gather".to_owned()
+    }
+}
+
+struct CumulativeKernel {
+    cumulative: Cumulative,
+    input: NodeId,
+    output: NodeId,
+}
+
+impl Kernel for CumulativeKernel {
+    unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
+        // SAFETY: guaranteed by the caller; the plan was made from the sizes of the values.
+        unsafe { self.cumulative.run(buffers.pool, buffers.read(self.input), buffers.write(self.output)) };
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        "cumulative_axis kind".to_owned()
+    }
+}
+
+struct ReduceWindowKernel {
+    windows: ReduceWindow,
+    input: NodeId,
+    output: NodeId,
+}
+
+impl Kernel for ReduceWindowKernel {
+    unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
+        // SAFETY: guaranteed by the caller; the plan was made from the sizes of the values.
+        unsafe { self.windows.run(buffers.pool, buffers.read(self.input), buffers.write(self.output)) };
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        "reduce_window".to_owned()
+    }
+}

@@ -1,0 +1,310 @@
+//! The convolution entry point.
+
+use std::sync::Arc;
+
+use warpforge_tensor::ElementType;
+
+use super::ConvError;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use super::amx_direct::AmxDirect;
+use super::geometry::{AxisTaps, Dimension, Geometry};
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use super::im2col;
+use super::padded_copy::{CopySource, PaddedCopy};
+use super::tap_rows::TapRows;
+use super::weights::{PackedForm, PackedWeights, Weights, pack_group};
+use super::winograd::{TransformedWeights, WinogradPlan};
+use crate::gemm::drive::GemmTarget;
+use crate::gemm::{ComputeType, Gemm, PackedRhs, Shape};
+use crate::output_block::BlockSink;
+use crate::pool::Pool;
+
+/// Maximum channels for which the taps along the last dimension are merged into one run.
+const MAX_MERGED_CHANNELS: usize = 8;
+
+/// An input in memory, with contiguous channels.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// The first channel of the first pixel of the first image.
+    pub data: *const u8,
+    /// The type of the elements.
+    pub element: ElementType,
+    /// From one image to the next, in elements.
+    pub batch_stride: usize,
+    /// From one element to the next along each spatial dimension, in elements.
+    pub strides: &'a [usize],
+}
+
+/// A convolution of fixed sizes on the kernels of one GEMM.
+#[derive(Debug)]
+pub struct Convolution {
+    gemm: Arc<Gemm>,
+    geometry: Geometry,
+    lines: Vec<AxisTaps>,
+    /// The Winograd plan, where it is faster.
+    pub(super) winograd: Option<WinogradPlan>,
+    /// The direct AMX plan, where applicable.
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    amx_direct: Option<AmxDirect>,
+    /// As many zero bytes as the longest run.
+    zeros: Vec<u8>,
+}
+
+impl Convolution {
+    /// Prepares a convolution.
+    ///
+    /// # Errors
+    ///
+    /// When the sizes are inconsistent.
+    pub fn new(gemm: Arc<Gemm>, mut geometry: Geometry) -> Result<Self, ConvError> {
+        let Geometry { channels, outputs, groups, .. } = geometry;
+        if groups == 0 || channels % groups != 0 || outputs % groups != 0 {
+            return Err(ConvError::Groups { groups, input: channels, output: outputs });
+        }
+        if geometry.dimensions.is_empty() {
+            geometry.dimensions.push(Dimension::new(1, 1));
+        }
+        let lines = geometry.dimensions.iter().enumerate();
+        let lines =
+            lines.map(|(at, dimension)| AxisTaps::new(dimension, at)).collect::<Result<Vec<_>, _>>()?;
+        let product =
+            |sizes: &[usize]| sizes.iter().try_fold(size_of::<f64>(), |all, &size| all.checked_mul(size));
+        let mut result: Vec<usize> = lines.iter().map(|line| line.outputs).collect();
+        let mut weights: Vec<usize> = lines.iter().map(|line| line.window).collect();
+        result.extend([geometry.batch, outputs]);
+        weights.extend([channels, outputs]);
+        if product(&result).is_none() || product(&weights).is_none() {
+            return Err(ConvError::TooLarge { dimension: 0 });
+        }
+        let zeros = vec![0; channels / groups * size_of::<f64>()];
+        let plan = || WinogradPlan::new(&geometry, &lines, gemm.isa());
+        let winograd = if gemm.compute_type() == ComputeType::F32 { plan() } else { None };
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        let amx_direct = if gemm.loads_strided_rows() { AmxDirect::new(&geometry, &lines) } else { None };
+        Ok(Self {
+            gemm,
+            geometry,
+            lines,
+            winograd,
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            amx_direct,
+            zeros,
+        })
+    }
+
+    /// The spatial sizes of the output.
+    pub fn output(&self) -> impl Iterator<Item = usize> {
+        self.lines.iter().map(|line| line.outputs)
+    }
+
+    /// Rows of the result: output pixels of all images, image by image.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.lines.iter().map(|line| line.outputs).product::<usize>() * self.geometry.batch
+    }
+
+    /// Packs or transforms weights once for many runs: slower than [`Convolution::pack`], with faster runs.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Convolution::pack`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Convolution::pack`].
+    pub unsafe fn prepare(&self, weights: &Weights, pool: Option<&Pool>) -> Result<PackedWeights, ConvError> {
+        match &self.winograd {
+            Some(plan) if weights.element == ElementType::F32 => {
+                self.check_strides(weights.window_strides.len())?;
+                // SAFETY: guaranteed by the caller.
+                let transformed = unsafe { TransformedWeights::new(&self.gemm, plan, weights, pool)? };
+                Ok(PackedWeights { form: PackedForm::Winograd(transformed) })
+            }
+            // SAFETY: guaranteed by the caller.
+            _ => unsafe { self.pack(weights, pool) },
+        }
+    }
+
+    /// Packs weights for a run.
+    ///
+    /// # Errors
+    ///
+    /// When memory cannot be allocated, the GEMM does not accept the element type, or strides are missing.
+    ///
+    /// # Safety
+    ///
+    /// The weights' pointer is valid for the window and the channels.
+    pub unsafe fn pack(&self, weights: &Weights, pool: Option<&Pool>) -> Result<PackedWeights, ConvError> {
+        let Geometry { channels, outputs, groups, .. } = self.geometry;
+        let mut weights = weights.clone();
+        let window: Vec<usize> = self.lines.iter().map(|line| line.window).collect();
+        if weights.window_strides.is_empty() && window == [1] {
+            weights.window_strides.push(0);
+        }
+        self.check_strides(weights.window_strides.len())?;
+        let each = outputs / groups;
+        let pack = |group: usize| {
+            let columns = group * each..(group + 1) * each;
+            // SAFETY: guaranteed by the caller.
+            unsafe { pack_group(&self.gemm, &weights, &window, channels / groups, columns, pool) }
+        };
+        Ok(PackedWeights { form: PackedForm::Groups((0..groups).map(pack).collect::<Result<_, _>>()?) })
+    }
+
+    fn check_strides(&self, found: usize) -> Result<(), ConvError> {
+        let wanted = self.lines.len();
+        if found == wanted { Ok(()) } else { Err(ConvError::Strides { found, wanted }) }
+    }
+
+    /// Runs the convolution. Rows of the output are pixels, image by image, columns are channels; `out`, `stride` and
+    /// `sink` are as in [`Gemm::multiply`].
+    ///
+    /// # Errors
+    ///
+    /// When memory cannot be allocated, the GEMM does not accept the element type of the input, or the weights belong
+    /// to another convolution.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Gemm::multiply`].
+    pub unsafe fn run(
+        &self,
+        pool: &Pool,
+        input: &Input<'_>,
+        weights: &PackedWeights,
+        out: Option<*mut u8>,
+        stride: usize,
+        sink: Option<&BlockSink<'_>>,
+    ) -> Result<(), ConvError> {
+        let one = [0];
+        let strides =
+            if input.strides.is_empty() && self.lines.len() == 1 { &one[..] } else { input.strides };
+        self.check_strides(strides.len())?;
+        let input = Input { strides, ..*input };
+        let weights = match (&weights.form, &self.winograd) {
+            (PackedForm::Groups(weights), _) if weights.len() == self.geometry.groups => weights.as_slice(),
+            (PackedForm::Winograd(weights), Some(plan)) if input.element == ElementType::F32 => {
+                let target = GemmTarget { out, stride, rounded: false, sink, origin: (0, 0) };
+                let zeros = self.zeros.as_ptr().cast();
+                // SAFETY: guaranteed by the caller.
+                return unsafe { plan.run(&self.gemm, pool, &input, weights, target, zeros) };
+            }
+            _ => return Err(ConvError::Weights),
+        };
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        if let (Some(amx_direct), [weights]) = (&self.amx_direct, weights) {
+            let target = GemmTarget { out, stride, rounded: false, sink, origin: (0, 0) };
+            // SAFETY: guaranteed by the caller.
+            if unsafe { amx_direct.run(&self.gemm, pool, &self.geometry, &input, weights, target)? } {
+                return Ok(());
+            }
+        }
+        let merge = self.merges_last_axis();
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            if merge || !self.gemm.reads_rows_of(input.element) {
+                self.run_on_copy(pool, &input, merge, weights, out, stride, sink)
+            } else {
+                self.run_on(pool, &input, &self.lines, 1, weights, out, stride, sink)
+            }
+        }
+    }
+
+    /// Whether taps along the last dimension are merged into one run.
+    fn merges_last_axis(&self) -> bool {
+        let last = self.geometry.dimensions.last();
+        self.geometry.groups == 1
+            && self.geometry.channels <= MAX_MERGED_CHANNELS
+            && last.is_some_and(|last| last.window > 1 && last.window_dilation == 1)
+    }
+
+    /// Runs on a copy of the input in the type that kernels read.
+    #[allow(clippy::too_many_arguments, reason = "those of `run`")]
+    unsafe fn run_on_copy(
+        &self,
+        pool: &Pool,
+        input: &Input<'_>,
+        merge: bool,
+        weights: &[PackedRhs],
+        out: Option<*mut u8>,
+        stride: usize,
+        sink: Option<&BlockSink<'_>>,
+    ) -> Result<(), ConvError> {
+        let Geometry { batch, channels, dimensions, .. } = &self.geometry;
+        let padded = if merge { PaddedCopy::new(dimensions) } else { PaddedCopy::plain(dimensions) };
+        let (element, copy) = self.gemm.row_pack_fn(input.element)?;
+        let bytes = element.byte_width();
+        let mut strides = vec![*channels; dimensions.len()];
+        let sizes = padded.sizes();
+        for at in (0..sizes.len() - 1).rev() {
+            strides[at] = strides[at + 1] * sizes[at + 1];
+        }
+        let image = strides[0] * sizes[0];
+        let memory = self.gemm.scratch_buffer(image.saturating_mul(*batch).saturating_mul(bytes))?;
+        let source = CopySource {
+            data: input.data,
+            element: input.element,
+            batch_stride: input.batch_stride,
+            strides: input.strides,
+            batch: *batch,
+            channels: *channels,
+        };
+        let copied = Input { data: memory.as_ptr(), element, batch_stride: image, strides: &strides };
+        // SAFETY: guaranteed by the caller; the memory has space for all images.
+        unsafe {
+            padded.fill(pool, &source, copy, memory.as_ptr(), bytes);
+            if merge {
+                let lines = padded.merged(dimensions, &self.lines);
+                let window = dimensions.last().map_or(1, |last| last.window);
+                self.run_on(pool, &copied, &lines, window, weights, out, stride, sink)
+            } else {
+                self.run_on(pool, &copied, &self.lines, 1, weights, out, stride, sink)
+            }
+        }
+    }
+
+    /// Runs on an input that kernels can read; `merged` pixels are one run.
+    #[allow(clippy::too_many_arguments, reason = "those of `run`")]
+    unsafe fn run_on(
+        &self,
+        pool: &Pool,
+        input: &Input<'_>,
+        lines: &[AxisTaps],
+        merged: usize,
+        weights: &[PackedRhs],
+        out: Option<*mut u8>,
+        stride: usize,
+        sink: Option<&BlockSink<'_>>,
+    ) -> Result<(), ConvError> {
+        let Geometry { channels, outputs, groups, .. } = self.geometry;
+        let bytes = input.element.byte_width();
+        let strides: Vec<usize> = input.strides.iter().map(|stride| stride * bytes).collect();
+        let (run, n) = (channels / groups * merged, outputs / groups);
+        let taps: usize = lines.iter().map(|line| line.window).product();
+        let shape = Shape { m: self.rows(), n, k: taps * run };
+        let sum = self.gemm.compute_type().accumulator().byte_width();
+        for (group, weights) in weights.iter().enumerate() {
+            let rows = TapRows {
+                data: input.data.wrapping_add(group * run * bytes),
+                lines,
+                batch_stride: input.batch_stride * bytes,
+                strides: &strides,
+                run,
+                element: input.element,
+                zeros: self.zeros.as_ptr(),
+            };
+            let out = out.map(|out| out.wrapping_add(group * n * sum));
+            let target = GemmTarget { out, stride, rounded: false, sink, origin: (0, group * n) };
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            if merged > 1 && run <= im2col::MAX_RUN && self.gemm.loads_strided_rows() {
+                // SAFETY: guaranteed by the caller; CPUs with AMX have AVX-512BW.
+                if unsafe { im2col::multiply(&self.gemm, pool, shape.m, &rows, weights, target)? } {
+                    continue;
+                }
+            }
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.gemm.multiply_rows(pool, shape, &rows, weights.view(), target)? };
+        }
+        Ok(())
+    }
+}

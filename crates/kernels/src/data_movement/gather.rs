@@ -1,0 +1,166 @@
+//! Gather: rows of a table, elements along a dimension.
+
+use super::copy::row_major;
+use super::error::{LayoutError, check_rank};
+use super::indices::{IndexVectors, Indices, others};
+use super::loop_nest::LoopNest;
+use super::prefetch::prefetch;
+use crate::pool::Pool;
+use crate::shared_ptr::SharedPtr;
+
+/// Approximate bytes of a task.
+const TASK_BYTES: usize = 64 << 10;
+
+/// Bytes of the next window to prefetch.
+const AHEAD_BYTES: usize = 256;
+
+/// The parameters of a gather.
+#[derive(Debug, Clone)]
+pub struct GatherSpec {
+    /// The bytes of an element.
+    pub element_size: usize,
+    /// The sizes of the operand, which is row-major.
+    pub operand: Vec<usize>,
+    /// Start indices of the windows, clamped to the operand.
+    pub indices: Indices,
+    /// The sizes of a window, one for each dimension of the operand.
+    pub window: Vec<usize>,
+    /// Collapsed dimensions of the operand; batching dimensions are not listed.
+    pub collapsed: Vec<usize>,
+    /// The dimensions of the result that are those of a window; the others are those of the indices.
+    pub offset_dims: Vec<usize>,
+}
+
+/// A planned gather into a row-major array.
+#[derive(Debug, Clone)]
+pub struct Gather {
+    vectors: IndexVectors,
+    /// For each dimension of the operand the last valid start index, and its stride in bytes.
+    starts: Vec<(i64, usize)>,
+    /// Bytes of the result from one window to the next along each dimension of the indices.
+    steps: Vec<usize>,
+    window: Option<LoopNest>,
+    /// The bytes of a window, if it is contiguous on both sides.
+    run: Option<usize>,
+    dims: Vec<usize>,
+    count: usize,
+    count_per_task: usize,
+}
+
+impl Gather {
+    /// Plans a gather.
+    ///
+    /// # Errors
+    ///
+    /// When dimensions and sizes are inconsistent, or a size overflows.
+    pub fn new(spec: &GatherSpec) -> Result<Self, LayoutError> {
+        let rank = spec.operand.len();
+        let vectors = IndexVectors::new(&spec.indices, rank)?;
+        check_rank("a window", spec.window.len(), rank)?;
+        if spec.window.iter().zip(&spec.operand).any(|(window, size)| window > size) {
+            return Err(LayoutError::Sizes("a window is larger than the operand"));
+        }
+        let batched: Vec<usize> = spec.indices.batching.iter().map(|&(dim, _)| dim).collect();
+        let single = |&dim: &usize| spec.window.get(dim).is_some_and(|&size| size <= 1);
+        if !spec.collapsed.iter().chain(&batched).all(single) {
+            return Err(LayoutError::Sizes("a dimension that is left out has windows of one element"));
+        }
+        let kept = others(rank, &[&spec.collapsed, &batched]);
+        let result_rank = vectors.batch.len() + kept.len();
+        let batch_dims = others(result_rank, &[&spec.offset_dims]);
+        if spec.offset_dims.len() != kept.len() || batch_dims.len() != vectors.batch.len() {
+            return Err(LayoutError::Sizes("offset_dims are not those of a window"));
+        }
+        let mut dims = vec![0; result_rank];
+        batch_dims.iter().zip(&vectors.batch).for_each(|(&dim, &size)| dims[dim] = size);
+        spec.offset_dims.iter().zip(&kept).for_each(|(&dim, &axis)| dims[dim] = spec.window[axis]);
+        let (from, to) = (row_major(&spec.operand)?, row_major(&dims)?);
+        let bytes =
+            |stride: isize| stride.unsigned_abs().checked_mul(spec.element_size).ok_or(LayoutError::Overflow);
+        let sizes: Vec<usize> = kept.iter().map(|&axis| spec.window[axis]).collect();
+        let window_from: Vec<isize> = kept.iter().map(|&axis| from[axis]).collect();
+        let window_to: Vec<isize> = spec.offset_dims.iter().map(|&dim| to[dim]).collect();
+        let window = LoopNest::new(spec.element_size, &sizes, &window_from, &window_to)?;
+        let starts = spec.operand.iter().zip(&spec.window).zip(&from);
+        let starts = starts.map(|((&size, &window), &stride)| Ok(((size - window) as i64, bytes(stride)?)));
+        let length = window.as_ref().map_or(0, LoopNest::bytes);
+        Ok(Self {
+            starts: starts.collect::<Result<_, LayoutError>>()?,
+            steps: batch_dims.iter().map(|&dim| bytes(to[dim])).collect::<Result<_, _>>()?,
+            run: window.as_ref().filter(|nest| nest.is_one_run()).map(LoopNest::bytes),
+            window: window.filter(|_| !dims.contains(&0)),
+            count: vectors.count(),
+            count_per_task: (TASK_BYTES / length.max(1)).max(1),
+            vectors,
+            dims,
+        })
+    }
+
+    /// The sizes of the result.
+    #[must_use]
+    pub fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+
+    /// How many bytes are written.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.window.as_ref().map_or(0, |window| window.bytes() * self.count)
+    }
+
+    /// Runs the gather.
+    ///
+    /// # Safety
+    ///
+    /// The operand and the indices may be read, the result may be written and has no byte in common with them.
+    pub unsafe fn run(&self, pool: &Pool, operand: *const u8, indices: *const u8, target: *mut u8) {
+        let Some(window) = &self.window else { return };
+        let (operand, indices, target) =
+            (SharedPtr::new(operand), SharedPtr::new(indices), SharedPtr::new(target));
+        pool.run(self.count.div_ceil(self.count_per_task), &|task, _| {
+            let first = task * self.count_per_task;
+            let count = self.count_per_task.min(self.count - first);
+            let mut index = self.vectors.index(first);
+            // SAFETY: start indices were clamped to the operand, and windows of the result are disjoint.
+            unsafe {
+                let mut from = self.start(operand.get(), indices.get(), &index);
+                for left in (0..count).rev() {
+                    let to = index.iter().zip(&self.steps).map(|(at, step)| at * step).sum();
+                    let (now, to) = (from, target.get().add(to));
+                    if left > 0 {
+                        self.vectors.advance(&mut index);
+                        from = self.start(operand.get(), indices.get(), &index);
+                    }
+                    match self.run {
+                        Some(4) => to.cast::<u32>().write_unaligned(now.cast::<u32>().read_unaligned()),
+                        Some(8) => to.cast::<u64>().write_unaligned(now.cast::<u64>().read_unaligned()),
+                        Some(bytes) => {
+                            (0..bytes.min(AHEAD_BYTES))
+                                .step_by(64)
+                                .for_each(|at| prefetch::<false>(from.wrapping_add(at)));
+                            std::ptr::copy_nonoverlapping(now, to, bytes);
+                        }
+                        None => (0..window.tasks()).for_each(|task| window.run(task, now, to)),
+                    }
+                }
+            }
+        });
+    }
+
+    /// The first element of the window of an index vector.
+    ///
+    /// # Safety
+    ///
+    /// The indices may be read.
+    #[inline(always)]
+    unsafe fn start(&self, operand: *const u8, indices: *const u8, index: &[usize]) -> *const u8 {
+        let mut offset = 0;
+        let add = |dim: usize, at: i64| {
+            let (last, step) = self.starts[dim];
+            offset += at.clamp(0, last) as usize * step;
+        };
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.vectors.positions(indices, index, add) };
+        operand.wrapping_add(offset)
+    }
+}

@@ -1,0 +1,43 @@
+//! Data movement: strided copies and transposes, concatenate, pad, gather, scatter, sort.
+//!
+//! Every operation is planned once from sizes and strides (`new`, which validates them) and then run on any number of
+//! buffers. Where nothing is computed, elements are known by their size alone. Strides are counted in elements.
+
+// Buffers are pointers, because views of one buffer interleave and the threads of a pool share them.
+#![allow(unsafe_code)]
+
+mod concat;
+mod copy;
+mod copy_batch;
+mod dynamic_slice;
+mod error;
+mod gather;
+mod indices;
+mod loop_nest;
+mod nontemporal;
+mod pad;
+mod prefetch;
+mod scatter;
+mod sort;
+mod sort_keys;
+mod strided;
+#[cfg(test)]
+mod tests;
+mod transpose;
+
+pub use concat::Concat;
+pub use copy::{Layout, StridedCopy, row_major};
+pub use dynamic_slice::DynamicSlice;
+pub use error::LayoutError;
+pub(crate) use error::check_rank;
+pub use gather::{Gather, GatherSpec};
+pub use indices::Indices;
+pub(crate) use loop_nest::{NONTEMPORAL_BYTES, StridedLoop};
+pub(crate) use nontemporal::copy_nontemporal;
+pub use pad::{AxisPadding, Pad};
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(crate) use prefetch::store_fence;
+pub use scatter::{Scatter, ScatterSpec, Update};
+pub use sort::{Sort, SortSpec};
+pub use sort_keys::Comparison;
+pub(crate) use transpose::TransposeKernel;

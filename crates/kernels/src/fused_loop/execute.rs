@@ -1,0 +1,68 @@
+//! Runs a plan over a block of rows and columns, tile by tile.
+
+// Buffers and tiles are passed as pointers; the public functions of the parent module state their requirements.
+#![allow(unsafe_code)]
+
+use std::ops::Range;
+
+use super::long_rows;
+use super::loop_plan::LoopPlan;
+use super::scratch::Scratch;
+use super::tile_eval::{LoopBuffers, Region, TileEvaluator};
+
+/// Runs a plan over a block.
+///
+/// # Safety
+///
+/// The buffers and the tile hold the elements of all accesses within the block. Non-temporal stores are used only where
+/// [`LoopPlan::can_stream`] allows them.
+pub(super) unsafe fn block(
+    plan: &LoopPlan,
+    scratch: &mut Scratch,
+    buffers: &LoopBuffers<'_>,
+    rows: Range<usize>,
+    columns: Range<usize>,
+    nontemporal: bool,
+) {
+    if rows.is_empty() {
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
+    if let Some(code) = &plan.code {
+        // SAFETY: guaranteed by the caller.
+        return unsafe { code.run(plan, scratch, buffers, rows, columns, nontemporal) };
+    }
+    let _ = nontemporal;
+    if plan.has_long_rows() {
+        // SAFETY: guaranteed by the caller.
+        return unsafe { long_rows::run(plan, None, scratch, buffers, rows) };
+    }
+    let mut state = TileEvaluator::new(plan, scratch, buffers, None);
+    let most = if plan.whole_rows { columns.len() } else { balanced_part(columns.len(), plan.capacity) };
+    let mut column = columns.start;
+    loop {
+        let width = most.min(columns.end - column);
+        let height = (plan.capacity / width.max(1)).clamp(1, rows.len());
+        let mut region = Region { row: rows.start, rows: height, column, columns: width };
+        // SAFETY: guaranteed by the caller.
+        unsafe { state.evaluate(&region, false) };
+        while region.row < rows.end {
+            region.rows = height.min(rows.end - region.row);
+            // SAFETY: guaranteed by the caller; values that do not vary with rows are those of these columns.
+            unsafe {
+                state.evaluate(&region, true);
+                state.store(&region);
+            }
+            region.row += region.rows;
+        }
+        column += width;
+        if column >= columns.end {
+            return;
+        }
+    }
+}
+
+/// The size of balanced parts of `count`, at most `most` and multiples of a cache line.
+pub(super) fn balanced_part(count: usize, most: usize) -> usize {
+    count.div_ceil(count.div_ceil(most).max(1)).next_multiple_of(64).min(most)
+}

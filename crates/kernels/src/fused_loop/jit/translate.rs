@@ -1,0 +1,173 @@
+//! Translation of instructions to traced operations.
+
+use warpforge_tensor::ElementType;
+
+use crate::math::Lanes;
+
+use super::super::inst::{BinaryOp, Direction, Inst, Order, UnaryOp};
+use super::super::vector_loops;
+use super::JitError;
+use super::emit::SAFE_MIN_BITS;
+use super::op::{Divisor, Format, Logic, Op, Predicate, Unary};
+use super::trace::{Traced, TracedMask, op, push, push_mask};
+
+/// A traced value of an instruction.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum TracedValue {
+    Vector(Traced),
+    Mask(TracedMask),
+}
+
+type Result<T> = std::result::Result<T, JitError>;
+
+impl TracedValue {
+    pub(super) fn vector(self) -> Result<Traced> {
+        match self {
+            Self::Vector(vector) => Ok(vector),
+            Self::Mask(_) => Err(JitError::Unsupported),
+        }
+    }
+
+    pub(super) fn mask(self) -> Result<TracedMask> {
+        match self {
+            Self::Mask(mask) => Ok(mask),
+            Self::Vector(_) => Err(JitError::Unsupported),
+        }
+    }
+
+    /// The number of the value.
+    pub(super) fn value(self) -> u32 {
+        match self {
+            Self::Vector(vector) => vector.0,
+            Self::Mask(mask) => mask.0,
+        }
+    }
+}
+
+/// The memory format of an element type, if supported.
+pub(super) fn format(element: ElementType) -> Result<Format> {
+    match element {
+        ElementType::F32 => Ok(Format::F32),
+        ElementType::F16 => Ok(Format::F16),
+        ElementType::BF16 => Ok(Format::Bf16),
+        ElementType::Bool => Ok(Format::Bool),
+        _ => Err(JitError::Unsupported),
+    }
+}
+
+/// Traces an instruction. Operands have its element type, except for comparisons, selects and conversions. `divisor`
+/// describes the second operand of a division that does not vary with columns.
+pub(super) fn translate(
+    inst: &Inst,
+    element: ElementType,
+    operands: &[TracedValue],
+    divisor: Option<Divisor>,
+) -> Result<TracedValue> {
+    let operand = |at: usize| operands.get(at).copied().ok_or(JitError::Unsupported);
+    Ok(match inst {
+        Inst::Unary(UnaryOp::Not, _) => TracedValue::Mask(operand(0)?.mask()?.not()),
+        Inst::Unary(UnaryOp::IsFinite, _) => {
+            TracedValue::Mask(operand(0)?.vector()?.abs().less(Traced::splat(f32::INFINITY)))
+        }
+        Inst::Unary(op, _) => {
+            let x = operand(0)?.vector()?;
+            TracedValue::Vector(rounded(vector_loops::apply1(*op, x).ok_or(JitError::Unsupported)?, element)?)
+        }
+        Inst::Binary(op, ..) => match (operand(0)?, operand(1)?) {
+            (TracedValue::Mask(a), TracedValue::Mask(b)) => TracedValue::Mask(match op {
+                BinaryOp::And | BinaryOp::Multiply | BinaryOp::Minimum => a.logic(Logic::And, b),
+                BinaryOp::Or | BinaryOp::Add | BinaryOp::Maximum => a.logic(Logic::Or, b),
+                BinaryOp::Xor | BinaryOp::Subtract => a.logic(Logic::Xor, b),
+                _ => return Err(JitError::Unsupported),
+            }),
+            (a, b) => TracedValue::Vector(rounded(binary(*op, a.vector()?, b.vector()?, divisor)?, element)?),
+        },
+        Inst::Compare(direction, Order::Partial, ..) => {
+            let predicate = match direction {
+                Direction::Eq => Predicate::Equal,
+                Direction::Ne => Predicate::Differs,
+                Direction::Ge => Predicate::GreaterOrEqual,
+                Direction::Gt => Predicate::Greater,
+                Direction::Le => Predicate::LessOrEqual,
+                Direction::Lt => Predicate::Less,
+            };
+            let (a, b) = (operand(0)?.vector()?, operand(1)?.vector()?);
+            TracedValue::Mask(push_mask(Op::Compare(predicate, a.0, b.0)))
+        }
+        Inst::Select(..) => {
+            let mask = operand(0)?.mask()?;
+            TracedValue::Vector(Traced::select(mask, operand(1)?.vector()?, operand(2)?.vector()?))
+        }
+        Inst::Convert(..) => match operand(0)? {
+            TracedValue::Vector(x) => TracedValue::Vector(rounded(x, element)?),
+            TracedValue::Mask(mask) if format(element)? != Format::Bool => {
+                TracedValue::Vector(Traced::select(mask, Traced::splat(1.0), Traced::splat(0.0)))
+            }
+            TracedValue::Mask(mask) => TracedValue::Mask(mask),
+        },
+        _ => return Err(JitError::Unsupported),
+    })
+}
+
+fn binary(op: BinaryOp, a: Traced, b: Traced, divisor: Option<Divisor>) -> Result<Traced> {
+    match op {
+        BinaryOp::Divide => Ok(match (number(b), divisor) {
+            // The reciprocal of a power of two is exact.
+            (Some(by), _) if power_of_two(by) => a.mul(Traced::splat(1.0 / by)),
+            (_, Some(divisor)) => push(Op::Quotient(a.0, divisor)),
+            (_, None) => a.div(b),
+        }),
+        BinaryOp::Power if number(b) == Some(2.0) => Ok(a.mul(a)),
+        BinaryOp::Maximum | BinaryOp::Minimum => {
+            let larger = op == BinaryOp::Maximum;
+            Ok(match (number(a), number(b)) {
+                (Some(number), _) => vector_loops::extreme(larger, number, b),
+                (_, Some(number)) => vector_loops::extreme(larger, number, a),
+                _ => vector_loops::apply2(op, a, b).ok_or(JitError::Unsupported)?,
+            })
+        }
+        _ => vector_loops::apply2(op, a, b).ok_or(JitError::Unsupported),
+    }
+}
+
+/// The constant of a value, if known.
+fn number(value: Traced) -> Option<f32> {
+    match op(value) {
+        Op::Constant(bits) => Some(f32::from_bits(bits)),
+        _ => None,
+    }
+}
+
+fn power_of_two(number: f32) -> bool {
+    let (magnitude, least) = (number.abs(), f32::MIN_POSITIVE);
+    (2.0 * least..1.0 / (2.0 * least)).contains(&magnitude) && number.to_bits() & 0x007f_ffff == 0
+}
+
+/// The constants of a division by a value: see [`Divisor`].
+pub(super) fn divisor(number: Traced) -> Divisor {
+    let (none, all) = (Traced::splat_bits(0), Traced::splat_bits(u32::MAX));
+    let magnitude = number.abs();
+    let (least, largest) = (f32::from_bits(SAFE_MIN_BITS), f32::from_bits(SAFE_MAX_BITS));
+    let (above, below) = (Traced::splat(least).less(magnitude), magnitude.less(Traced::splat(largest)));
+    let choose = |yes, no| Traced::select(above, Traced::select(below, yes, no), no);
+    Divisor {
+        number: number.0,
+        reciprocal: Traced::splat(1.0).div(number).0,
+        // An empty range: zeros are divided too.
+        range: choose(Traced::splat_bits(SAFE_MAX_BITS - SAFE_MIN_BITS), none).0,
+        zero: choose(none, all).0,
+    }
+}
+
+/// The exclusive upper bound of the safe range, as bits.
+const SAFE_MAX_BITS: u32 = 0x5d80_0000;
+
+/// A value rounded to a type and widened again.
+fn rounded(x: Traced, element: ElementType) -> Result<Traced> {
+    Ok(match format(element)? {
+        Format::F32 => x,
+        Format::F16 => push(Op::Unary(Unary::ThroughF16, x.0)),
+        Format::Bf16 => push(Op::ThroughBf16(x.0)),
+        Format::Bool => return Err(JitError::Unsupported),
+    })
+}

@@ -1,0 +1,81 @@
+//! Compute types, and the kernels that implement them on a CPU.
+
+use warpforge_tensor::ElementType;
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use super::amx::{Amx, TileElement};
+use super::microkernel::KernelFamily;
+use super::packed::{PackedFormat, PackedLayout};
+use crate::isa::Isa;
+
+/// The multiplication and accumulation types of a GEMM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ComputeType {
+    /// f32 multiplication and accumulation. Operands may be f32, bf16 or f16 in memory.
+    F32,
+    /// f64 multiplication and accumulation.
+    F64,
+    /// bf16 multiplication, f32 accumulation. Operands may be f32, bf16 or f16 in memory; they are rounded to bf16.
+    Bf16,
+    /// i8 multiplication, wrapping i32 accumulation.
+    I8,
+}
+
+impl ComputeType {
+    /// Every compute type.
+    pub const ALL: [Self; 4] = [Self::F32, Self::F64, Self::Bf16, Self::I8];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+            Self::Bf16 => "bf16",
+            Self::I8 => "i8",
+        }
+    }
+
+    /// The accumulator type, which is the type of the output.
+    #[must_use]
+    pub fn accumulator(self) -> ElementType {
+        match self {
+            Self::F32 | Self::Bf16 => ElementType::F32,
+            Self::F64 => ElementType::F64,
+            Self::I8 => ElementType::I32,
+        }
+    }
+}
+
+/// The kernels of a compute type.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum KernelSet {
+    /// Vector micro-kernels.
+    Vector(&'static KernelFamily),
+    /// AMX tile kernels.
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    Amx(Amx),
+}
+
+/// Selects the kernels of a compute type and the layout of their packed operands.
+pub(super) fn select_kernels(compute_type: ComputeType, isa: Isa) -> (KernelSet, PackedLayout) {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    if isa == Isa::Avx512 {
+        let chosen = match compute_type {
+            ComputeType::Bf16 => Amx::detect(TileElement::Bf16).map(|tiles| (tiles, PackedFormat::Bf16, 2)),
+            ComputeType::I8 => Amx::detect(TileElement::I8).map(|tiles| (tiles, PackedFormat::I8, 4)),
+            ComputeType::F32 | ComputeType::F64 => None,
+        };
+        if let Some((tiles, format, group)) = chosen {
+            let row_multiple = tiles.depth();
+            let packed_layout = PackedLayout { format, lanes: 16, vectors: 2, group, row_multiple };
+            return (KernelSet::Amx(tiles), packed_layout);
+        }
+    }
+    let (family, format) = match compute_type {
+        ComputeType::F32 => (KernelFamily::f32(isa), PackedFormat::F32),
+        ComputeType::F64 => (KernelFamily::f64(isa), PackedFormat::F64),
+        ComputeType::Bf16 => (KernelFamily::f32(isa), PackedFormat::Bf16AsF32),
+        ComputeType::I8 => (KernelFamily::i32(isa), PackedFormat::I8AsI32),
+    };
+    let (lanes, vectors) = (family.lanes, family.vectors);
+    (KernelSet::Vector(family), PackedLayout { format, lanes, vectors, group: 1, row_multiple: 1 })
+}

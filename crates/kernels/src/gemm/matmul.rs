@@ -1,0 +1,314 @@
+//! The GEMM entry point.
+
+use std::marker::PhantomData;
+
+use warpforge_tensor::ElementType;
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use super::amx;
+use super::compute_type::{ComputeType, KernelSet, select_kernels};
+use super::drive::{GemmTarget, drive};
+use super::microkernel::KernelFamily;
+use super::operand::{GemmError, Operand, Rhs, Shape};
+use super::packed::{PackedLayout, PackedView};
+use super::partition::{Partition, PartitionParams, TaskOrder, task_rows};
+use super::rows::{LhsRows, MatrixRows};
+use super::stripes::{self, Stripes};
+use crate::buffer::BufferPool;
+use crate::isa::Isa;
+use crate::output_block::BlockSink;
+use crate::pool::Pool;
+
+/// Maximum bytes of operands that a call packs at a time.
+const MAX_PACKED_BYTES: usize = 32 << 20;
+
+/// GEMMs of one compute type on the best instruction set of this CPU.
+#[derive(Debug)]
+pub struct Gemm {
+    pub(super) compute_type: ComputeType,
+    pub(super) isa: Isa,
+    pub(super) kernels: KernelSet,
+    pub(super) packed_layout: PackedLayout,
+    pub(super) buffers: BufferPool,
+}
+
+impl Gemm {
+    /// A GEMM on the best instruction set of this CPU.
+    #[must_use]
+    pub fn new(compute_type: ComputeType) -> Self {
+        Self::with_isa(compute_type, Isa::best())
+    }
+
+    /// A GEMM on an instruction set, or on the best lower one that this CPU has.
+    #[must_use]
+    pub fn with_isa(compute_type: ComputeType, isa: Isa) -> Self {
+        let isa = Isa::available().filter(|have| *have <= isa).last().unwrap_or(Isa::Portable);
+        let (kernels, packed_layout) = select_kernels(compute_type, isa);
+        Self { compute_type, isa, kernels, packed_layout, buffers: BufferPool::default() }
+    }
+
+    /// The compute type.
+    #[must_use]
+    pub fn compute_type(&self) -> ComputeType {
+        self.compute_type
+    }
+
+    /// The name of the instructions that multiply elements of this type as they are: `amx`, `avx512`, `avx2` or
+    /// `portable`. None where they are widened to a type that there are instructions for.
+    #[must_use]
+    pub fn instructions(&self) -> Option<&'static str> {
+        match (self.kernels, self.compute_type) {
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            (KernelSet::Amx(_), _) => Some("amx"),
+            (_, ComputeType::F32 | ComputeType::F64) => Some(self.isa.name()),
+            (_, ComputeType::Bf16 | ComputeType::I8) => None,
+        }
+    }
+
+    /// The instruction set.
+    pub(crate) fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    /// Whether AMX tiles are loaded directly from bf16 rows with a constant stride.
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    pub(crate) fn loads_strided_rows(&self) -> bool {
+        matches!(self.kernels, KernelSet::Amx(_)) && self.compute_type == ComputeType::Bf16
+    }
+
+    /// Multiplies rows with a constant stride, which fill a tile, by a packed operand.
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    pub(crate) unsafe fn multiply_strided(
+        &self,
+        pool: &Pool,
+        strided: &amx::StridedLhs<'_>,
+        rhs: PackedView<'_>,
+        target: GemmTarget<'_>,
+    ) -> Result<(), GemmError> {
+        let k = strided.taps.len() * strided.steps * self.packed_layout.row_multiple;
+        let rows = self.packed_layout.rows(rhs.k);
+        self.check(&rhs, if rows == k { rhs.k } else { k }, None)?;
+        match self.kernels {
+            // SAFETY: guaranteed by the caller.
+            KernelSet::Amx(tiles) if rhs.n > 0 => unsafe {
+                amx::drive_strided(pool, &self.buffers, tiles, strided, rhs, target)?;
+            },
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Bytes of an output element.
+    fn result_bytes(&self, target: &GemmTarget<'_>) -> usize {
+        if target.rounded {
+            ElementType::BF16.byte_width()
+        } else {
+            self.compute_type.accumulator().byte_width()
+        }
+    }
+
+    /// `C = A · B`. Every complete block is passed to `sink` by the worker that computed it. `out` is the row-major
+    /// output of the accumulator type, with rows `stride` elements apart; without it, blocks exist only for the sink.
+    ///
+    /// # Errors
+    ///
+    /// When the packing buffer cannot be allocated, the compute type does not accept the element type, or the packed
+    /// operand has another format or size.
+    ///
+    /// # Safety
+    ///
+    /// All pointers are valid for the given sizes. During the call nothing writes to the operands or uses the output,
+    /// except the sink, which may overwrite its block.
+    #[allow(clippy::too_many_arguments, reason = "those of a product, as everybody knows them")]
+    pub unsafe fn multiply(
+        &self,
+        pool: &Pool,
+        shape: Shape,
+        lhs: &Operand,
+        rhs: Rhs<'_>,
+        out: Option<*mut u8>,
+        stride: usize,
+        sink: Option<&BlockSink<'_>>,
+    ) -> Result<(), GemmError> {
+        let target = GemmTarget { out, stride, rounded: false, sink, origin: (0, 0) };
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.multiply_into(pool, shape, lhs, rhs, target) }
+    }
+
+    /// Whether [`Gemm::multiply_to_bf16`] is supported.
+    #[must_use]
+    pub fn writes_bf16(&self) -> bool {
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        return self.loads_strided_rows();
+        #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+        false
+    }
+
+    /// `C = A · B` with C stored as bf16. Does nothing unless [`Gemm::writes_bf16`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Gemm::multiply`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Gemm::multiply`], with a bf16 output.
+    pub unsafe fn multiply_to_bf16(
+        &self,
+        pool: &Pool,
+        shape: Shape,
+        lhs: &Operand,
+        rhs: Rhs<'_>,
+        out: *mut u8,
+        stride: usize,
+    ) -> Result<(), GemmError> {
+        let target = GemmTarget { out: Some(out), stride, rounded: true, sink: None, origin: (0, 0) };
+        match self.writes_bf16() {
+            // SAFETY: guaranteed by the caller.
+            true => unsafe { self.multiply_into(pool, shape, lhs, rhs, target) },
+            false => Ok(()),
+        }
+    }
+
+    unsafe fn multiply_into(
+        &self,
+        pool: &Pool,
+        shape: Shape,
+        lhs: &Operand,
+        rhs: Rhs<'_>,
+        target: GemmTarget<'_>,
+    ) -> Result<(), GemmError> {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            match rhs {
+                Rhs::Packed(packed) => self.multiply_packed_rhs(pool, shape, lhs, packed.view(), target),
+                Rhs::View(view) => self.multiply_packed_rhs(pool, shape, lhs, view, target),
+                Rhs::Strided(rhs) => self.multiply_strided_rhs(pool, shape, lhs, &rhs, target),
+            }
+        }
+    }
+
+    /// A GEMM whose right-hand operand is packed now, as many columns at a time as fit into the buffer.
+    unsafe fn multiply_strided_rhs(
+        &self,
+        pool: &Pool,
+        shape: Shape,
+        lhs: &Operand,
+        rhs: &Operand,
+        target: GemmTarget<'_>,
+    ) -> Result<(), GemmError> {
+        let width = self.packed_layout.lanes * self.packed_layout.vectors;
+        let panel = self.packed_len(shape.k, width)?.max(1);
+        let at_once = (MAX_PACKED_BYTES / panel).max(1) * width;
+        let memory = self.buffers.take(self.packed_len(shape.k, at_once.min(shape.n))?)?;
+        for first in (0..shape.n).step_by(at_once) {
+            let n = at_once.min(shape.n - first);
+            // SAFETY: guaranteed by the caller; the memory has space for that many columns.
+            unsafe {
+                let part = Operand { data: rhs.at(0, first), ..*rhs };
+                self.pack_panels(&part, shape.k, n, memory.as_ptr(), Some(pool))?;
+                let view = PackedView {
+                    data: memory.as_ptr(),
+                    packed_layout: self.packed_layout,
+                    k: shape.k,
+                    n,
+                    memory: PhantomData,
+                };
+                let out = target.out.map(|out| out.add(first * self.result_bytes(&target)));
+                let origin = (target.origin.0, target.origin.1 + first);
+                self.multiply_packed_rhs(
+                    pool,
+                    Shape { n, ..shape },
+                    lhs,
+                    view,
+                    GemmTarget { out, origin, ..target },
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn multiply_packed_rhs(
+        &self,
+        pool: &Pool,
+        shape: Shape,
+        lhs: &Operand,
+        rhs: PackedView<'_>,
+        target: GemmTarget<'_>,
+    ) -> Result<(), GemmError> {
+        self.check(&rhs, shape.k, Some(shape.n))?;
+        if shape.m == 0 || shape.n == 0 {
+            return Ok(());
+        }
+        if self.reads_lhs_in_place(lhs) && !self.copy_pays_off(lhs, shape) {
+            let rows = MatrixRows::of(lhs, shape.k);
+            // SAFETY: guaranteed by the caller.
+            return unsafe { self.multiply_rows(pool, shape, &rows, rhs, target) };
+        }
+        let copies = self.row_copier(lhs, shape.k)?;
+        if let KernelSet::Vector(family) = self.kernels {
+            let partition = self.partition(shape, family);
+            if let Some(stripes) = Stripes::of(&partition, copies.stride, pool.threads()) {
+                // SAFETY: guaranteed by the caller.
+                unsafe {
+                    stripes::drive(pool, &self.buffers, family, &partition, stripes, &copies, rhs, target)?
+                };
+                return Ok(());
+            }
+        }
+        let at_once = (MAX_PACKED_BYTES / copies.stride.max(1)).max(64).min(shape.m);
+        let memory = self.buffers.take(at_once.saturating_mul(copies.stride))?;
+        for first in (0..shape.m).step_by(at_once) {
+            let m = at_once.min(shape.m - first);
+            // SAFETY: guaranteed by the caller; the memory has space for that many rows.
+            unsafe {
+                copies.copy_parallel(pool, first..first + m, memory.as_ptr());
+                let rows = copies.rows(memory.as_ptr());
+                let out = target.out.map(|out| out.add(first * target.stride * self.result_bytes(&target)));
+                let origin = (target.origin.0 + first, target.origin.1);
+                self.multiply_rows(
+                    pool,
+                    Shape { m, ..shape },
+                    &rows,
+                    rhs,
+                    GemmTarget { out, origin, ..target },
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The partition of a vector GEMM.
+    fn partition(&self, shape: Shape, family: &KernelFamily) -> Partition {
+        let many_rows = task_rows(shape, &self.packed_layout);
+        let params = PartitionParams { tile_rows: family.rows, many_rows, order: TaskOrder::Panels };
+        Partition::new(shape, &self.packed_layout, params)
+    }
+
+    /// Multiplies rows, given by pointers and of an element type that kernels read, by a packed operand.
+    pub(crate) unsafe fn multiply_rows(
+        &self,
+        pool: &Pool,
+        shape: Shape,
+        rows: &dyn LhsRows,
+        rhs: PackedView<'_>,
+        target: GemmTarget<'_>,
+    ) -> Result<(), GemmError> {
+        self.check(&rhs, shape.k, Some(shape.n))?;
+        if shape.m == 0 || shape.n == 0 {
+            return Ok(());
+        }
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            match self.kernels {
+                KernelSet::Vector(family) => {
+                    let partition = self.partition(shape, family);
+                    drive(pool, &self.buffers, family, &partition, rows, rhs, target)?;
+                }
+                #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+                KernelSet::Amx(tiles) => amx::drive(pool, &self.buffers, tiles, shape, rows, rhs, target)?,
+            }
+        }
+        Ok(())
+    }
+}

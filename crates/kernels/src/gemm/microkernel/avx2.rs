@@ -1,0 +1,180 @@
+//! AVX2 micro-kernels: 6 rows by 2 vectors use 12 accumulators, two panel vectors and one broadcast, 15 registers in
+//! all.
+
+#![cfg(target_arch = "x86_64")]
+
+use std::arch::x86_64::{
+    __m256, __m256d, __m256i, _mm256_add_epi32, _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_loadu_pd,
+    _mm256_loadu_ps, _mm256_loadu_si256, _mm256_maskload_epi32, _mm256_maskload_pd, _mm256_maskload_ps,
+    _mm256_maskstore_epi32, _mm256_maskstore_pd, _mm256_maskstore_ps, _mm256_mullo_epi32, _mm256_set1_epi32,
+    _mm256_set1_pd, _mm256_set1_ps, _mm256_setzero_pd, _mm256_setzero_ps, _mm256_setzero_si256,
+    _mm256_storeu_pd, _mm256_storeu_ps, _mm256_storeu_si256,
+};
+
+use super::body::tile;
+use super::vector::Vector;
+use super::{KernelArgs, KernelFamily, kernels};
+
+/// f32 micro-kernels.
+pub(super) static F32: KernelFamily = KernelFamily {
+    rows: 6,
+    lanes: 8,
+    vectors: 2,
+    bytes: 4,
+    kernels: kernels!(f32_tile, [1 2 3 4 5 6], [1 2]),
+};
+
+/// i32 micro-kernels.
+pub(super) static I32: KernelFamily = KernelFamily {
+    rows: 6,
+    lanes: 8,
+    vectors: 2,
+    bytes: 4,
+    kernels: kernels!(i32_tile, [1 2 3 4 5 6], [1 2]),
+};
+
+/// f64 micro-kernels.
+pub(super) static F64: KernelFamily = KernelFamily {
+    rows: 6,
+    lanes: 4,
+    vectors: 2,
+    bytes: 8,
+    kernels: kernels!(f64_tile, [1 2 3 4 5 6], [1 2]),
+};
+
+#[target_feature(enable = "avx2,fma")]
+unsafe fn f32_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { tile::<__m256, MR, NV>(args) }
+}
+
+#[target_feature(enable = "avx2,fma")]
+unsafe fn f64_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { tile::<__m256d, MR, NV>(args) }
+}
+
+#[target_feature(enable = "avx2,fma")]
+unsafe fn i32_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { tile::<__m256i, MR, NV>(args) }
+}
+
+/// Source of masks: the mask of the first `count` of 8 elements of 32 bits starts at `8 - count`.
+static MASK: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// The mask of the first `words` elements of 32 bits.
+#[inline(always)]
+unsafe fn mask(words: usize) -> __m256i {
+    // SAFETY: at most 8 words, so 8 entries follow the first one read; the instruction set is available.
+    unsafe { _mm256_loadu_si256(MASK.as_ptr().add(8 - words).cast()) }
+}
+
+/// `left · right + sum`; there is no single instruction for it.
+#[inline(always)]
+unsafe fn multiply_add_epi32(left: __m256i, right: __m256i, sum: __m256i) -> __m256i {
+    // SAFETY: the instruction set is available.
+    unsafe { _mm256_add_epi32(_mm256_mullo_epi32(left, right), sum) }
+}
+
+#[inline(always)]
+unsafe fn load_epi32(from: *const i32) -> __m256i {
+    // SAFETY: the instruction set is available and the pointer is valid.
+    unsafe { _mm256_loadu_si256(from.cast()) }
+}
+
+#[inline(always)]
+unsafe fn store_epi32(to: *mut i32, value: __m256i) {
+    // SAFETY: as above.
+    unsafe { _mm256_storeu_si256(to.cast(), value) }
+}
+
+macro_rules! vector {
+    ($vector:ty, $element:ty, $lanes:literal, $zero:ident, $set1:ident, $load:ident, $load_part:ident,
+     $fma:ident, $store:ident, $store_part:ident) => {
+        // SAFETY: inlined into the functions above, which enable the instructions.
+        unsafe impl Vector for $vector {
+            type Element = $element;
+            const LANES: usize = $lanes;
+
+            #[inline(always)]
+            unsafe fn zero() -> Self {
+                // SAFETY: the instruction set is available.
+                unsafe { $zero() }
+            }
+
+            #[inline(always)]
+            unsafe fn splat(from: *const $element) -> Self {
+                // SAFETY: the instruction set is available and the pointer is valid.
+                unsafe { $set1(*from) }
+            }
+
+            #[inline(always)]
+            unsafe fn load(from: *const $element) -> Self {
+                // SAFETY: as above.
+                unsafe { $load(from) }
+            }
+
+            #[inline(always)]
+            unsafe fn load_part(from: *const $element, count: usize) -> Self {
+                // SAFETY: as above; masked elements are not touched.
+                unsafe { $load_part(from, mask(count * 8 / $lanes)) }
+            }
+
+            #[inline(always)]
+            unsafe fn multiply_add(self, other: Self, sum: Self) -> Self {
+                // SAFETY: the instruction set is available.
+                unsafe { $fma(self, other, sum) }
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $element) {
+                // SAFETY: the instruction set is available and the pointer is valid.
+                unsafe { $store(to, self) }
+            }
+
+            #[inline(always)]
+            unsafe fn store_part(self, to: *mut $element, count: usize) {
+                // SAFETY: as above; masked elements are not touched.
+                unsafe { $store_part(to, mask(count * 8 / $lanes), self) }
+            }
+        }
+    };
+}
+
+vector!(
+    __m256,
+    f32,
+    8,
+    _mm256_setzero_ps,
+    _mm256_set1_ps,
+    _mm256_loadu_ps,
+    _mm256_maskload_ps,
+    _mm256_fmadd_ps,
+    _mm256_storeu_ps,
+    _mm256_maskstore_ps
+);
+vector!(
+    __m256d,
+    f64,
+    4,
+    _mm256_setzero_pd,
+    _mm256_set1_pd,
+    _mm256_loadu_pd,
+    _mm256_maskload_pd,
+    _mm256_fmadd_pd,
+    _mm256_storeu_pd,
+    _mm256_maskstore_pd
+);
+vector!(
+    __m256i,
+    i32,
+    8,
+    _mm256_setzero_si256,
+    _mm256_set1_epi32,
+    load_epi32,
+    _mm256_maskload_epi32,
+    multiply_add_epi32,
+    store_epi32,
+    _mm256_maskstore_epi32
+);

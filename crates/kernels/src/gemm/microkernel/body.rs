@@ -1,0 +1,117 @@
+//! The body of all vector micro-kernels: accumulators of a few rows by a few vectors stay in registers.
+
+use std::array;
+
+use super::KernelArgs;
+use super::vector::Vector;
+
+/// Computes a tile of `MR` rows and `NV` vectors. Each output element is one chain of additions in the order of the
+/// runs, so its value does not depend on the tile that it falls into.
+///
+/// # Safety
+///
+/// As for [`MicroKernel`](super::Kernel); inlined into a function that enables the instructions of `V`.
+#[inline(always)]
+pub(super) unsafe fn tile<V: Vector, const MR: usize, const NV: usize>(args: &KernelArgs) {
+    let out = args.out.cast::<V::Element>();
+    let last = args.columns - (NV - 1) * V::LANES;
+    let whole = last == V::LANES;
+    // SAFETY: the caller promises that the pointers are valid for that many rows, columns and elements, and that the
+    // instruction set is available.
+    unsafe {
+        let mut sums = [[V::zero(); NV]; MR];
+        if args.accumulate {
+            for (row, sums) in sums.iter_mut().enumerate() {
+                let out = out.add(row * args.out_stride);
+                for (at, sum) in sums.iter_mut().enumerate() {
+                    let from = out.add(at * V::LANES);
+                    *sum = if whole || at + 1 < NV { V::load(from) } else { V::load_part(from, last) };
+                }
+            }
+        }
+        let mut rhs = args.rhs.cast::<V::Element>();
+        for tap in 0..args.taps {
+            let table = args.rows.add(tap * args.pitch);
+            let rows: [*const V::Element; MR] =
+                array::from_fn(|row| (*table.add(row)).cast::<V::Element>().add(args.skip));
+            let prefetch = args.prefetch.wrapping_add(tap * args.run * PREFETCH_BYTES);
+            sums = run(sums, &rows, rhs, args.run, prefetch);
+            rhs = rhs.add(args.run * NV * V::LANES);
+        }
+        for (row, sums) in sums.iter().enumerate() {
+            let out = out.add(row * args.out_stride);
+            for (at, sum) in sums.iter().enumerate() {
+                let to = out.add(at * V::LANES);
+                if whole || at + 1 < NV { sum.store(to) } else { sum.store_part(to, last) }
+            }
+        }
+    }
+}
+
+/// Unroll factor of the inner loop.
+const UNROLL: usize = 4;
+
+/// Bytes prefetched for each element of a row: a cache line per iteration of the inner loop.
+pub(crate) const PREFETCH_BYTES: usize = 64 / UNROLL;
+
+/// Prefetches into the L2 cache; any address is allowed.
+#[inline(always)]
+pub(crate) fn prefetch_l2(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 CPU has the instruction, and it ignores invalid addresses.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+/// Accumulates one run.
+#[inline(always)]
+unsafe fn run<V: Vector, const MR: usize, const NV: usize>(
+    mut sums: [[V; NV]; MR],
+    rows: &[*const V::Element; MR],
+    mut rhs: *const V::Element,
+    run: usize,
+    prefetch: *const u8,
+) -> [[V; NV]; MR] {
+    let mut at = 0;
+    // SAFETY: the rows have `run` elements each and the panel has as many rows, guaranteed by the caller.
+    unsafe {
+        while at + UNROLL <= run {
+            prefetch_l2(prefetch.wrapping_add(at * PREFETCH_BYTES));
+            for step in 0..UNROLL {
+                sums = accumulate_element(sums, rows, at + step, rhs.add(step * NV * V::LANES));
+            }
+            rhs = rhs.add(UNROLL * NV * V::LANES);
+            at += UNROLL;
+        }
+        while at < run {
+            sums = accumulate_element(sums, rows, at, rhs);
+            rhs = rhs.add(NV * V::LANES);
+            at += 1;
+        }
+    }
+    sums
+}
+
+/// Accumulates one element of each row.
+#[inline(always)]
+unsafe fn accumulate_element<V: Vector, const MR: usize, const NV: usize>(
+    mut sums: [[V; NV]; MR],
+    rows: &[*const V::Element; MR],
+    at: usize,
+    rhs: *const V::Element,
+) -> [[V; NV]; MR] {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let rhs: [V; NV] = array::from_fn(|vector| V::load(rhs.add(vector * V::LANES)));
+        for (sums, row) in sums.iter_mut().zip(rows) {
+            let lhs = V::splat(row.add(at));
+            for (sum, rhs) in sums.iter_mut().zip(rhs) {
+                *sum = lhs.multiply_add(rhs, *sum);
+            }
+        }
+    }
+    sums
+}

@@ -1,0 +1,93 @@
+//! Portable micro-kernels on small arrays that the compiler vectorizes.
+
+use std::array;
+
+use super::body::tile;
+use super::vector::Vector;
+use super::{KernelArgs, KernelFamily, kernels};
+
+/// f32 micro-kernels.
+pub(super) static F32: KernelFamily =
+    KernelFamily { rows: 4, lanes: 4, vectors: 2, bytes: 4, kernels: kernels!(f32_tile, [1 2 3 4], [1 2]) };
+
+/// i32 micro-kernels.
+pub(super) static I32: KernelFamily =
+    KernelFamily { rows: 4, lanes: 4, vectors: 2, bytes: 4, kernels: kernels!(i32_tile, [1 2 3 4], [1 2]) };
+
+/// f64 micro-kernels.
+pub(super) static F64: KernelFamily =
+    KernelFamily { rows: 4, lanes: 2, vectors: 2, bytes: 8, kernels: kernels!(f64_tile, [1 2 3 4], [1 2]) };
+
+unsafe fn f32_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { tile::<[f32; 4], MR, NV>(args) }
+}
+
+unsafe fn f64_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { tile::<[f64; 2], MR, NV>(args) }
+}
+
+unsafe fn i32_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { tile::<[i32; 4], MR, NV>(args) }
+}
+
+macro_rules! vector {
+    ($element:ty, $lanes:literal, |$left:ident, $right:ident, $sum:ident| $result:expr) => {
+        // SAFETY: needs no instruction set extension.
+        unsafe impl Vector for [$element; $lanes] {
+            type Element = $element;
+            const LANES: usize = $lanes;
+
+            #[inline(always)]
+            unsafe fn zero() -> Self {
+                [<$element>::default(); $lanes]
+            }
+
+            #[inline(always)]
+            unsafe fn splat(from: *const $element) -> Self {
+                // SAFETY: the pointer is valid.
+                [unsafe { *from }; $lanes]
+            }
+
+            #[inline(always)]
+            unsafe fn load(from: *const $element) -> Self {
+                // SAFETY: the pointer is valid for that many.
+                unsafe { from.cast::<Self>().read_unaligned() }
+            }
+
+            #[inline(always)]
+            unsafe fn load_part(from: *const $element, count: usize) -> Self {
+                // SAFETY: the pointer is valid for `count`.
+                array::from_fn(|at| if at < count { unsafe { *from.add(at) } } else { <$element>::default() })
+            }
+
+            #[inline(always)]
+            unsafe fn multiply_add(self, other: Self, sum: Self) -> Self {
+                array::from_fn(|at| {
+                    let ($left, $right, $sum) = (self[at], other[at], sum[at]);
+                    $result
+                })
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $element) {
+                // SAFETY: the pointer is valid for that many.
+                unsafe { to.cast::<Self>().write_unaligned(self) }
+            }
+
+            #[inline(always)]
+            unsafe fn store_part(self, to: *mut $element, count: usize) {
+                for (at, value) in self.into_iter().enumerate().take(count) {
+                    // SAFETY: the pointer is valid for `count`.
+                    unsafe { *to.add(at) = value };
+                }
+            }
+        }
+    };
+}
+
+vector!(f32, 4, |left, right, sum| left * right + sum);
+vector!(f64, 2, |left, right, sum| left * right + sum);
+vector!(i32, 4, |left, right, sum| left.wrapping_mul(right).wrapping_add(sum));

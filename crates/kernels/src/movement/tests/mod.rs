@@ -1,8 +1,0 @@
-//! Movements against loops that go through every index.
-
-mod copy;
-mod dynamic;
-mod gather;
-mod pad;
-mod scatter;
-mod sort;
