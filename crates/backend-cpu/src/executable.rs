@@ -98,8 +98,7 @@ impl CpuExecutable {
         let kept = |id: &NodeId| match graph.constant(*id) {
             Some(tensor) if !replaced.contains(id) => kernel::aligned(tensor),
             // No kernel reads it.
-            _ => Tensor::zeros(ElementType::Bool, Shape::scalar())
-                .map_err(KernelError::from),
+            _ => Tensor::zeros(ElementType::Bool, Shape::scalar()).map_err(KernelError::from),
         };
         let constants = plan.constants.iter().map(kept).collect::<std::result::Result<Vec<_>, _>>()?;
         Ok(Self {

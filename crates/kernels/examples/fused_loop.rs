@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use warpforge_kernels::fused_loop::{
-    Access, BinaryOp, Domain, FusedLoop, Input, Inst, Output, Register, Sink, Source, UnaryOp,
+    Access, Domain, Function, FusedLoop, Input, Inst, Output, Register, Sink, Source,
 };
 use warpforge_kernels::pool::Pool;
 use warpforge_kernels::reduce::ReduceOp;
@@ -30,11 +30,11 @@ impl InstBuilder {
         self.push(Inst::Constant(ElementType::F32, Scalar::Float(value)))
     }
 
-    fn binary(&mut self, op: BinaryOp, a: Register, b: Register) -> Register {
+    fn binary(&mut self, op: Function, a: Register, b: Register) -> Register {
         self.push(Inst::Binary(op, a, b))
     }
 
-    fn unary(&mut self, op: UnaryOp, a: Register) -> Register {
+    fn unary(&mut self, op: Function, a: Register) -> Register {
         self.push(Inst::Unary(op, a))
     }
 
@@ -48,13 +48,13 @@ fn chain() -> FusedLoop {
     let mut insts = InstBuilder(Vec::new());
     let (x, y) = (insts.push(Inst::Load(0)), insts.push(Inst::Load(1)));
     let zero = insts.constant(0.0);
-    let relu = insts.binary(BinaryOp::Maximum, x, zero);
-    let product = insts.binary(BinaryOp::Multiply, relu, y);
+    let relu = insts.binary(Function::Maximum, x, zero);
+    let product = insts.binary(Function::Multiply, relu, y);
     let half = insts.constant(0.5);
-    let sum = insts.binary(BinaryOp::Add, product, half);
-    let tanh = insts.unary(UnaryOp::Tanh, sum);
-    let sigmoid = insts.unary(UnaryOp::Logistic, x);
-    let result = insts.binary(BinaryOp::Multiply, tanh, sigmoid);
+    let sum = insts.binary(Function::Add, product, half);
+    let tanh = insts.unary(Function::Tanh, sum);
+    let sigmoid = insts.unary(Function::Logistic, x);
+    let result = insts.binary(Function::Multiply, tanh, sigmoid);
     fused_loop(&[(COLUMNS, 1), (COLUMNS, 1)], &insts.0, result)
 }
 
@@ -65,22 +65,22 @@ fn norms() -> FusedLoop {
         (insts.push(Inst::Load(0)), insts.push(Inst::Load(1)), insts.push(Inst::Load(2)));
     let share = insts.constant(1.0 / COLUMNS as f64);
     let sum = insts.reduce(ReduceOp::Sum, x);
-    let mean = insts.binary(BinaryOp::Multiply, sum, share);
-    let centred = insts.binary(BinaryOp::Subtract, x, mean);
-    let square = insts.binary(BinaryOp::Multiply, centred, centred);
+    let mean = insts.binary(Function::Multiply, sum, share);
+    let centred = insts.binary(Function::Subtract, x, mean);
+    let square = insts.binary(Function::Multiply, centred, centred);
     let squares = insts.reduce(ReduceOp::Sum, square);
-    let variance = insts.binary(BinaryOp::Multiply, squares, share);
+    let variance = insts.binary(Function::Multiply, squares, share);
     let epsilon = insts.constant(1e-5);
-    let variance = insts.binary(BinaryOp::Add, variance, epsilon);
-    let deviation = insts.unary(UnaryOp::Rsqrt, variance);
-    let normed = insts.binary(BinaryOp::Multiply, centred, deviation);
-    let normed = insts.binary(BinaryOp::Multiply, normed, scale);
-    let normed = insts.binary(BinaryOp::Add, normed, offset);
+    let variance = insts.binary(Function::Add, variance, epsilon);
+    let deviation = insts.unary(Function::Rsqrt, variance);
+    let normed = insts.binary(Function::Multiply, centred, deviation);
+    let normed = insts.binary(Function::Multiply, normed, scale);
+    let normed = insts.binary(Function::Add, normed, offset);
     let largest = insts.reduce(ReduceOp::Maximum, normed);
-    let below = insts.binary(BinaryOp::Subtract, normed, largest);
-    let powers = insts.unary(UnaryOp::Exp, below);
+    let below = insts.binary(Function::Subtract, normed, largest);
+    let powers = insts.unary(Function::Exponential, below);
     let total = insts.reduce(ReduceOp::Sum, powers);
-    let result = insts.binary(BinaryOp::Divide, powers, total);
+    let result = insts.binary(Function::Divide, powers, total);
     fused_loop(&[(COLUMNS, 1), (0, 1), (0, 1)], &insts.0, result)
 }
 
@@ -90,7 +90,7 @@ fn copy() -> FusedLoop {
 }
 
 fn error_function() -> FusedLoop {
-    fused_loop(&[(COLUMNS, 1)], &[Inst::Load(0), Inst::Unary(UnaryOp::Erf, Register(0))], Register(1))
+    fused_loop(&[(COLUMNS, 1)], &[Inst::Load(0), Inst::Unary(Function::Erf, Register(0))], Register(1))
 }
 
 fn fused_loop(strides: &[(usize, isize)], insts: &[Inst], result: Register) -> FusedLoop {

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use warpforge_kernels::fused_loop::{
-    Access, BinaryOp, Domain, FusedLoop, Input, Inst, Output, Register, Sink, Source, UnaryOp,
+    Access, Domain, Function, FusedLoop, Input, Inst, Output, Register, Sink, Source,
 };
 use warpforge_kernels::pool::Pool;
 use warpforge_tensor::{ElementType, Scalar};
@@ -23,7 +23,7 @@ fn float(value: f64) -> Inst {
     Inst::Constant(ElementType::F32, Scalar::Float(value))
 }
 
-fn unary(op: UnaryOp) -> Vec<Inst> {
+fn unary(op: Function) -> Vec<Inst> {
     vec![Inst::Load(0), Inst::Unary(op, Register(0))]
 }
 
@@ -32,13 +32,13 @@ fn gelu() -> Vec<Inst> {
     vec![
         Inst::Load(0),
         float(0.5),
-        Inst::Binary(BinaryOp::Multiply, Register(0), Register(1)),
+        Inst::Binary(Function::Multiply, Register(0), Register(1)),
         float(std::f64::consts::FRAC_1_SQRT_2),
-        Inst::Binary(BinaryOp::Multiply, Register(0), Register(3)),
-        Inst::Unary(UnaryOp::Erf, Register(4)),
+        Inst::Binary(Function::Multiply, Register(0), Register(3)),
+        Inst::Unary(Function::Erf, Register(4)),
         float(1.0),
-        Inst::Binary(BinaryOp::Add, Register(5), Register(6)),
-        Inst::Binary(BinaryOp::Multiply, Register(2), Register(7)),
+        Inst::Binary(Function::Add, Register(5), Register(6)),
+        Inst::Binary(Function::Multiply, Register(2), Register(7)),
     ]
 }
 
@@ -52,8 +52,8 @@ fn narrowed(mut insts: Vec<Inst>) -> Vec<Inst> {
 fn silu() -> Vec<Inst> {
     vec![
         Inst::Load(0),
-        Inst::Unary(UnaryOp::Logistic, Register(0)),
-        Inst::Binary(BinaryOp::Multiply, Register(0), Register(1)),
+        Inst::Unary(Function::Logistic, Register(0)),
+        Inst::Binary(Function::Multiply, Register(0), Register(1)),
     ]
 }
 
@@ -72,7 +72,7 @@ fn main() {
     let mut random = fastrand::Rng::with_seed(1);
     let input: Vec<f32> = (0..COUNT).map(|_| random.f32() * 8.0 - 4.0).collect();
     let mut result = vec![0f32; COUNT];
-    let functions = [UnaryOp::Exp, UnaryOp::Logistic, UnaryOp::Tanh, UnaryOp::Erf];
+    let functions = [Function::Exponential, Function::Logistic, Function::Tanh, Function::Erf];
     let mut cases: Vec<(String, Vec<Inst>)> =
         functions.iter().map(|op| (format!("{op:?}").to_lowercase(), unary(*op))).collect();
     cases.extend([("gelu".to_owned(), gelu()), ("silu".to_owned(), silu())]);

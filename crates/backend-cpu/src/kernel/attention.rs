@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 
 use warpforge_fusion::NodeId;
-use warpforge_fusion::cluster;
+use warpforge_fusion::cluster::{self, BodyOp};
 use warpforge_kernels::buffer::AlignedBuffer;
 use warpforge_kernels::gemm::{self, ComputeType, Gemm, Operand};
 use warpforge_kernels::output_block::OutputBlock;
 use warpforge_kernels::shared_ptr::SharedPtr;
 use warpforge_tensor::ElementType;
+use warpforge_tensor::elementwise::Function;
 
 use super::deferred_division::deferred_division;
 use super::dot::{DotGeometry, compute_type};
@@ -80,7 +81,9 @@ impl AttentionKernel {
         let values = DotGeometry::new(graph, &attention.values)?;
         let gemm = Gemm::new(compute_type(scores.element)?);
         if compute_type(values.element)? != gemm.compute_type() {
-            return Err(KernelError::Unsupported("the two GEMMs of attention have different compute types".to_owned()));
+            return Err(KernelError::Unsupported(
+                "the two GEMMs of attention have different compute types".to_owned(),
+            ));
         }
         let sum = gemm.compute_type().accumulator();
         let of_weights = attention.values.operands[0].value;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use warpforge_fusion::cluster::Contraction;
 use warpforge_fusion::{Graph, NodeId, Op, View, graph};
 use warpforge_kernels::conv::{Convolution, Dimension, Geometry, Input, PackedWeights, Weights};
-use warpforge_kernels::gemm::Gemm;
+use warpforge_kernels::gemm::{ComputeType, Gemm};
 use warpforge_kernels::output_block::OutputBlock;
 use warpforge_kernels::window::{Depthwise, WindowAxis};
 use warpforge_tensor::{ElementType, Shape, Tensor};
@@ -22,7 +22,9 @@ pub(super) fn kernel(
 ) -> Result<Box<dyn Kernel>> {
     let graph = context.graph;
     let node = graph.node(product.node);
-    let Op::Conv(conv) = &node.op else { return Err(KernelError::Unsupported("not a convolution".to_owned())) };
+    let Op::Conv(conv) = &node.op else {
+        return Err(KernelError::Unsupported("not a convolution".to_owned()));
+    };
     let input = graph.node(node.inputs[0]).dims.clone();
     let weights = &product.operands[1];
     let geometry = geometry(conv, &input, &weights.view.dims);

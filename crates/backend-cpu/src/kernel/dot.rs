@@ -186,7 +186,7 @@ impl DotKernel {
 
 impl Kernel for DotKernel {
     unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
-        let DotGeometry { batch, shape, lhs, rhs } = &self.geometry;
+        let DotGeometry { batch, shape, lhs, rhs, .. } = &self.geometry;
         let sum = self.gemm.compute_type().accumulator().byte_width();
         let sink = |at: usize, block: &OutputBlock| {
             if let Some(epilogue) = &self.epilogue {

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 
 use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Epilogue, Load};
 use warpforge_fusion::{Graph, NodeId, View};
-use warpforge_ir::OpKind;
 use warpforge_kernels::fused_loop::{FusedLoop, Scratch};
 use warpforge_kernels::output_block::OutputBlock;
 use warpforge_tensor::ElementType;
+use warpforge_tensor::elementwise::Function;
 
 use super::deferred_division::DeferredDivision;
 use super::interface::{Result, ValueBuffers};
@@ -18,7 +18,7 @@ pub(super) fn only_rounds(epilogue: &Epilogue) -> bool {
     let [load, convert] = epilogue.body.steps.as_slice() else { return false };
     matches!(load.op, BodyOp::Load(at) if at == epilogue.tile)
         && matches!(load.element, ElementType::F32 | ElementType::BF16)
-        && matches!(convert.op, BodyOp::Elementwise(OpKind::Convert))
+        && matches!(convert.op, BodyOp::Elementwise(Function::Convert))
         && convert.element == ElementType::BF16
         && epilogue.body.output.is_dense()
 }

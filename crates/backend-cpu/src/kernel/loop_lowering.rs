@@ -3,16 +3,16 @@
 use warpforge_fusion::cluster::{Body, BodyOp, BodyStep};
 use warpforge_fusion::graph::ReduceKind;
 use warpforge_fusion::{Graph, View};
-use warpforge_ir::OpKind;
 use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
 use warpforge_kernels::fused_loop::{
-    Access, BinaryOp, ColumnOutput, ColumnReduction, Direction, Domain, FusedLoop, Input, Inst, Order,
-    Output, Register, Sink, Source, UnaryOp,
+    Access, ColumnOutput, ColumnReduction, Direction, Domain, Function, FusedLoop, Input, Inst, Order,
+    Output, Register, Sink, Source,
 };
 use warpforge_kernels::reduce::ReduceOp;
 use warpforge_tensor::ElementType;
 
 use super::deferred_division::DeferredDivision;
+use super::gelu;
 use super::interface::{KernelError, Result};
 
 /// How a fused loop reads and writes a tile.
@@ -167,12 +167,21 @@ fn lower_body(
                     columns: wide(access.columns),
                 }
             }
-            BodyOp::Elementwise(OpKind::Convert) => Inst::Convert(input(0)?, step.element),
-            BodyOp::Elementwise(OpKind::Select) => Inst::Select(input(0)?, input(1)?, input(2)?),
-            BodyOp::Elementwise(kind) => match (unary(*kind), binary(*kind)) {
-                (Some(op), _) => Inst::Unary(op, input(0)?),
-                (_, Some(op)) => Inst::Binary(op, input(0)?, input(1)?),
-                _ => return Err(KernelError::Unsupported(format!("there is no kernel for {}", kind.name()))),
+            BodyOp::Elementwise(Function::Convert) => Inst::Convert(input(0)?, step.element),
+            BodyOp::Elementwise(Function::Select) => Inst::Select(input(0)?, input(1)?, input(2)?),
+            BodyOp::Elementwise(Function::GeluTanh) => gelu::forward(&mut insts, input(0)?),
+            BodyOp::Elementwise(Function::GeluTanhGradient) => {
+                gelu::gradient(&mut insts, input(0)?, input(1)?)
+            }
+            BodyOp::Elementwise(function) => match function.arity() {
+                1 => Inst::Unary(*function, input(0)?),
+                2 => Inst::Binary(*function, input(0)?, input(1)?),
+                _ => {
+                    return Err(KernelError::Unsupported(format!(
+                        "there is no kernel for {}",
+                        function.name()
+                    )));
+                }
             },
             BodyOp::Compare(direction, order) => {
                 Inst::Compare(direction_of(*direction), order_of(*order), input(0)?, input(1)?)
@@ -184,7 +193,7 @@ fn lower_body(
         if matches!((&step.op, tile.load), (BodyOp::Load(at), Some((tile, _))) if *at == tile) && tile.divided
         {
             insts.push(Inst::Load(divisors));
-            insts.push(Inst::Binary(BinaryOp::Divide, register, Register(insts.len() - 1)));
+            insts.push(Inst::Binary(Function::Divide, register, Register(insts.len() - 1)));
             register = Register(insts.len() - 1);
         }
         // A tile holds sums in a wider type than the value has; memory may hold the value in a narrower one.
@@ -197,58 +206,6 @@ fn lower_body(
         registers.push(register);
     }
     Ok(LoweredBody { inputs, insts, registers })
-}
-
-fn unary(kind: OpKind) -> Option<UnaryOp> {
-    Some(match kind {
-        OpKind::Abs => UnaryOp::Abs,
-        OpKind::Negate => UnaryOp::Negate,
-        OpKind::Sign => UnaryOp::Sign,
-        OpKind::Not => UnaryOp::Not,
-        OpKind::Popcnt => UnaryOp::Popcnt,
-        OpKind::CountLeadingZeros => UnaryOp::CountLeadingZeros,
-        OpKind::IsFinite => UnaryOp::IsFinite,
-        OpKind::Ceil => UnaryOp::Ceil,
-        OpKind::Floor => UnaryOp::Floor,
-        OpKind::RoundNearestAfz => UnaryOp::RoundNearestAfz,
-        OpKind::RoundNearestEven => UnaryOp::RoundNearestEven,
-        OpKind::Sqrt => UnaryOp::Sqrt,
-        OpKind::Rsqrt => UnaryOp::Rsqrt,
-        OpKind::Cbrt => UnaryOp::Cbrt,
-        OpKind::Exponential => UnaryOp::Exp,
-        OpKind::ExponentialMinusOne => UnaryOp::Expm1,
-        OpKind::Log => UnaryOp::Log,
-        OpKind::LogPlusOne => UnaryOp::Log1p,
-        OpKind::Logistic => UnaryOp::Logistic,
-        OpKind::Tanh => UnaryOp::Tanh,
-        OpKind::Sine => UnaryOp::Sin,
-        OpKind::Cosine => UnaryOp::Cos,
-        OpKind::Tan => UnaryOp::Tan,
-        OpKind::ChloErf => UnaryOp::Erf,
-        OpKind::ChloErfc => UnaryOp::Erfc,
-        _ => return None,
-    })
-}
-
-fn binary(kind: OpKind) -> Option<BinaryOp> {
-    Some(match kind {
-        OpKind::Add => BinaryOp::Add,
-        OpKind::Subtract => BinaryOp::Subtract,
-        OpKind::Multiply => BinaryOp::Multiply,
-        OpKind::Divide => BinaryOp::Divide,
-        OpKind::Remainder => BinaryOp::Remainder,
-        OpKind::Maximum => BinaryOp::Maximum,
-        OpKind::Minimum => BinaryOp::Minimum,
-        OpKind::Power => BinaryOp::Power,
-        OpKind::Atan2 => BinaryOp::Atan2,
-        OpKind::And => BinaryOp::And,
-        OpKind::Or => BinaryOp::Or,
-        OpKind::Xor => BinaryOp::Xor,
-        OpKind::ShiftLeft => BinaryOp::ShiftLeft,
-        OpKind::ShiftRightLogical => BinaryOp::ShiftRightLogical,
-        OpKind::ShiftRightArithmetic => BinaryOp::ShiftRightArithmetic,
-        _ => return None,
-    })
 }
 
 fn direction_of(direction: ComparisonDirection) -> Direction {

@@ -9,6 +9,7 @@ mod deferred_division;
 mod dot;
 mod epilogue;
 mod fused_loop;
+mod gelu;
 mod interface;
 mod loop_lowering;
 mod opaque;
@@ -17,9 +18,7 @@ mod unfused;
 
 use warpforge_fusion::cluster::{Cluster, Kind};
 
-pub(crate) use interface::{
-    CompileContext, Kernel, KernelError, Result, ValueBuffers, aligned,
-};
+pub(crate) use interface::{CompileContext, Kernel, KernelError, Result, ValueBuffers, aligned};
 
 /// Creates the kernel of a cluster.
 pub(crate) fn kernel(context: &CompileContext<'_>, cluster: &Cluster) -> Result<Box<dyn Kernel>> {
@@ -31,7 +30,9 @@ pub(crate) fn kernel(context: &CompileContext<'_>, cluster: &Cluster) -> Result<
             Box::new(attention::AttentionKernel::new(context, attention, cluster.output)?)
         }
         Kind::AttentionGradient(_) | Kind::Library(..) => {
-            return Err(KernelError::Unsupported("the CPU has no kernel for this kind of cluster".to_owned()));
+            return Err(KernelError::Unsupported(
+                "the CPU has no kernel for this kind of cluster".to_owned(),
+            ));
         }
         Kind::Unfused(operands) => unfused::kernel(context.graph, operands, cluster.output)?,
     })

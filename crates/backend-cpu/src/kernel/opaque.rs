@@ -11,7 +11,7 @@ use warpforge_kernels::data_movement::{
 use warpforge_runtime::memory_plan::results;
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
-use super::interface::{Kernel, KernelError, Result, ValueBuffers};
+use super::interface::{Kernel, Result, ValueBuffers};
 use super::loop_lowering::reduce_op;
 
 /// The kernel of an opaque operation; none where the operation falls back to the reference.

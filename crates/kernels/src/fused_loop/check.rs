@@ -4,7 +4,8 @@ use warpforge_tensor::ElementType;
 
 use super::domain::{Access, Domain, Input, Output, Sink, Source};
 use super::error::FusedLoopError;
-use super::inst::{Inst, Register, UnaryOp};
+use super::inst::{Inst, Register};
+use warpforge_tensor::elementwise::Function;
 
 /// The element type of each register.
 pub(super) fn types(inputs: &[Input], insts: &[Inst]) -> Result<Vec<ElementType>, FusedLoopError> {
@@ -24,7 +25,7 @@ pub(super) fn types(inputs: &[Input], insts: &[Inst]) -> Result<Vec<ElementType>
                 inputs.get(*input).ok_or(missing)?.element
             }
             Inst::Constant(element, _) | Inst::Iota { element, .. } | Inst::Convert(_, element) => *element,
-            Inst::Unary(UnaryOp::IsFinite, _) => ElementType::Bool,
+            Inst::Unary(Function::IsFinite, _) => ElementType::Bool,
             Inst::Unary(_, a) | Inst::Reduce(_, a) => of(a),
             Inst::Binary(_, a, b) => same(a, b)?,
             Inst::Compare(_, _, a, b) => {

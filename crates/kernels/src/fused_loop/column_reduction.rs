@@ -16,7 +16,7 @@ use crate::pool::Pool;
 
 use super::domain::{Access, Domain, Input, Output, Sink};
 use super::error::FusedLoopError;
-use super::inst::{BinaryOp, Inst, Register};
+use super::inst::{Inst, Register};
 use super::lane_type::{LaneType, NarrowFloat};
 use super::layout::{AccessPattern, IterationLayout, position};
 use super::loop_plan::LoopPlan;
@@ -27,6 +27,7 @@ use super::tile_eval::{LoopBuffers, Region, TileEvaluator};
 use super::transfer::{self, StridedRun};
 use super::{check, loop_select, with_scratch};
 use crate::reduce::ReduceOp;
+use warpforge_tensor::elementwise::Function;
 
 /// Rows that are reduced sequentially.
 const RUN: usize = 128;
@@ -232,12 +233,12 @@ impl ReducedOutput {
         let lane = LaneType::of(element).ok_or_else(unsupported)?;
         let narrow = NarrowFloat::of(element);
         let combine = match output.reduction {
-            ReduceOp::Sum => BinaryOp::Add,
-            ReduceOp::Product => BinaryOp::Multiply,
-            ReduceOp::Maximum => BinaryOp::Maximum,
-            ReduceOp::Minimum => BinaryOp::Minimum,
-            ReduceOp::And => BinaryOp::And,
-            ReduceOp::Or => BinaryOp::Or,
+            ReduceOp::Sum => Function::Add,
+            ReduceOp::Product => Function::Multiply,
+            ReduceOp::Maximum => Function::Maximum,
+            ReduceOp::Minimum => Function::Minimum,
+            ReduceOp::And => Function::And,
+            ReduceOp::Or => Function::Or,
         };
         let mut patterns = layout.patterns.into_iter();
         let pattern = patterns.next().ok_or(FusedLoopError::TooLarge)?;

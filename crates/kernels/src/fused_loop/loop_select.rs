@@ -3,11 +3,12 @@
 use crate::isa::Isa;
 use crate::math::scalar;
 
-use super::inst::{BinaryOp, Direction, Order, UnaryOp};
+use super::inst::{Direction, Order};
 use super::lane_type::{LaneType, NarrowFloat, for_lane, for_width, round_to_odd_f32, round_to_odd_f64};
 use super::loops::{LoopKernel, map1, map2, map3};
 use super::scalar_ops::{IntegerOps, ScalarOps};
 use super::vector_loops;
+use warpforge_tensor::elementwise::Function;
 
 /// Evaluates an expression with `T` as the Rust type of an integer lane, `None` for others.
 macro_rules! for_integer {
@@ -51,37 +52,37 @@ macro_rules! for_integer {
 }
 
 /// The loop of a function of one value, where there is one for the type.
-pub(super) fn unary(isa: Isa, op: UnaryOp, lane: LaneType) -> Option<LoopKernel> {
+pub(super) fn unary(isa: Isa, op: Function, lane: LaneType) -> Option<LoopKernel> {
     match lane {
-        LaneType::Bool => (op == UnaryOp::Not).then(|| map1(isa, |x: u8| x ^ 1)),
+        LaneType::Bool => (op == Function::Not).then(|| map1(isa, |x: u8| x ^ 1)),
         LaneType::F32 => vector_loops::unary(isa, op).or_else(|| unary_f32(isa, op)),
         LaneType::F64 => signs::<f64>(isa, op).or_else(|| unary_f64(isa, op)),
         _ => for_integer!(lane, T => signs::<T>(isa, op).or_else(|| bits::<T>(isa, op))),
     }
 }
 
-fn signs<T: ScalarOps>(isa: Isa, op: UnaryOp) -> Option<LoopKernel> {
+fn signs<T: ScalarOps>(isa: Isa, op: Function) -> Option<LoopKernel> {
     Some(match op {
-        UnaryOp::Abs => map1(isa, T::magnitude),
-        UnaryOp::Negate => map1(isa, T::negate),
-        UnaryOp::Sign => map1(isa, T::sign),
+        Function::Abs => map1(isa, T::magnitude),
+        Function::Negate => map1(isa, T::negate),
+        Function::Sign => map1(isa, T::sign),
         _ => return None,
     })
 }
 
-fn bits<T: IntegerOps>(isa: Isa, op: UnaryOp) -> Option<LoopKernel> {
+fn bits<T: IntegerOps>(isa: Isa, op: Function) -> Option<LoopKernel> {
     Some(match op {
-        UnaryOp::Not => map1(isa, T::not),
-        UnaryOp::Popcnt => map1(isa, T::ones),
-        UnaryOp::CountLeadingZeros => map1(isa, T::leading_zeros),
+        Function::Not => map1(isa, T::not),
+        Function::Popcnt => map1(isa, T::ones),
+        Function::CountLeadingZeros => map1(isa, T::leading_zeros),
         _ => return None,
     })
 }
 
-fn unary_f32(isa: Isa, op: UnaryOp) -> Option<LoopKernel> {
+fn unary_f32(isa: Isa, op: Function) -> Option<LoopKernel> {
     Some(match op {
-        UnaryOp::Sign => map1(isa, f32::sign),
-        UnaryOp::IsFinite => map1(isa, |x: f32| u8::from(x.is_finite())),
+        Function::Sign => map1(isa, f32::sign),
+        Function::IsFinite => map1(isa, |x: f32| u8::from(x.is_finite())),
         _ => {
             let function = real_function(op)?;
             map1(isa, move |x: f32| function(f64::from(x)) as f32)
@@ -89,89 +90,89 @@ fn unary_f32(isa: Isa, op: UnaryOp) -> Option<LoopKernel> {
     })
 }
 
-fn unary_f64(isa: Isa, op: UnaryOp) -> Option<LoopKernel> {
+fn unary_f64(isa: Isa, op: Function) -> Option<LoopKernel> {
     Some(match op {
-        UnaryOp::IsFinite => map1(isa, |x: f64| u8::from(x.is_finite())),
-        UnaryOp::Ceil => map1(isa, f64::ceil),
-        UnaryOp::Floor => map1(isa, f64::floor),
-        UnaryOp::RoundNearestAfz => map1(isa, f64::round),
-        UnaryOp::RoundNearestEven => map1(isa, f64::round_ties_even),
-        UnaryOp::Sqrt => map1(isa, f64::sqrt),
-        UnaryOp::Rsqrt => map1(isa, scalar::rsqrt),
+        Function::IsFinite => map1(isa, |x: f64| u8::from(x.is_finite())),
+        Function::Ceil => map1(isa, f64::ceil),
+        Function::Floor => map1(isa, f64::floor),
+        Function::RoundNearestAfz => map1(isa, f64::round),
+        Function::RoundNearestEven => map1(isa, f64::round_ties_even),
+        Function::Sqrt => map1(isa, f64::sqrt),
+        Function::Rsqrt => map1(isa, scalar::rsqrt),
         _ => map1(isa, real_function(op)?),
     })
 }
 
 /// The f64 function of an operation.
-pub(super) fn real_function(op: UnaryOp) -> Option<fn(f64) -> f64> {
+pub(super) fn real_function(op: Function) -> Option<fn(f64) -> f64> {
     Some(match op {
-        UnaryOp::Rsqrt => scalar::rsqrt,
-        UnaryOp::Cbrt => scalar::cbrt,
-        UnaryOp::Exp => scalar::exp,
-        UnaryOp::Expm1 => scalar::expm1,
-        UnaryOp::Log => scalar::log,
-        UnaryOp::Log1p => scalar::log1p,
-        UnaryOp::Logistic => scalar::logistic,
-        UnaryOp::Tanh => scalar::tanh,
-        UnaryOp::Sin => scalar::sin,
-        UnaryOp::Cos => scalar::cos,
-        UnaryOp::Tan => scalar::tan,
-        UnaryOp::Erf => scalar::erf,
-        UnaryOp::Erfc => scalar::erfc,
-        UnaryOp::Gelu => scalar::gelu,
+        Function::Rsqrt => scalar::rsqrt,
+        Function::Cbrt => scalar::cbrt,
+        Function::Exponential => scalar::exp,
+        Function::ExponentialMinusOne => scalar::expm1,
+        Function::Log => scalar::log,
+        Function::LogPlusOne => scalar::log1p,
+        Function::Logistic => scalar::logistic,
+        Function::Tanh => scalar::tanh,
+        Function::Sine => scalar::sin,
+        Function::Cosine => scalar::cos,
+        Function::Tan => scalar::tan,
+        Function::Erf => scalar::erf,
+        Function::Erfc => scalar::erfc,
+        Function::Gelu => scalar::gelu,
         _ => return None,
     })
 }
 
 /// The loop of a function of two values, where there is one for the type.
-pub(super) fn binary(isa: Isa, op: BinaryOp, lane: LaneType) -> Option<LoopKernel> {
+pub(super) fn binary(isa: Isa, op: Function, lane: LaneType) -> Option<LoopKernel> {
     match lane {
         LaneType::Bool => truths(isa, op),
-        LaneType::F32 if op == BinaryOp::Atan2 => {
+        LaneType::F32 if op == Function::Atan2 => {
             Some(map2(isa, |y: f32, x: f32| scalar::atan2(f64::from(y), f64::from(x)) as f32))
         }
-        LaneType::F64 if op == BinaryOp::Atan2 => Some(map2(isa, scalar::atan2)),
+        LaneType::F64 if op == Function::Atan2 => Some(map2(isa, scalar::atan2)),
         LaneType::F32 => vector_loops::binary(isa, op).or_else(|| arithmetic::<f32>(isa, op)),
         LaneType::F64 => arithmetic::<f64>(isa, op),
         _ => for_integer!(lane, T => arithmetic::<T>(isa, op).or_else(|| logical::<T>(isa, op))),
     }
 }
 
-fn truths(isa: Isa, op: BinaryOp) -> Option<LoopKernel> {
+fn truths(isa: Isa, op: Function) -> Option<LoopKernel> {
     Some(match op {
-        BinaryOp::And | BinaryOp::Multiply | BinaryOp::Minimum | BinaryOp::Divide => {
+        Function::And | Function::Multiply | Function::Minimum | Function::Divide => {
             map2(isa, |a: u8, b: u8| a & b)
         }
-        BinaryOp::Or | BinaryOp::Add | BinaryOp::Maximum => map2(isa, |a: u8, b: u8| a | b),
-        BinaryOp::Xor | BinaryOp::Subtract => map2(isa, |a: u8, b: u8| a ^ b),
-        BinaryOp::Remainder => map2(isa, |a: u8, _: u8| a),
-        BinaryOp::Power => map2(isa, |a: u8, b: u8| a | (b ^ 1)),
+        Function::Or | Function::Add | Function::Maximum => map2(isa, |a: u8, b: u8| a | b),
+        Function::Xor | Function::Subtract => map2(isa, |a: u8, b: u8| a ^ b),
+        Function::Remainder => map2(isa, |a: u8, _: u8| a),
+        Function::Power => map2(isa, |a: u8, b: u8| a | (b ^ 1)),
         _ => return None,
     })
 }
 
-fn arithmetic<T: ScalarOps>(isa: Isa, op: BinaryOp) -> Option<LoopKernel> {
+fn arithmetic<T: ScalarOps>(isa: Isa, op: Function) -> Option<LoopKernel> {
     Some(match op {
-        BinaryOp::Add => map2(isa, T::add),
-        BinaryOp::Subtract => map2(isa, T::subtract),
-        BinaryOp::Multiply => map2(isa, T::multiply),
-        BinaryOp::Divide => map2(isa, T::divide),
-        BinaryOp::Remainder => map2(isa, T::remainder),
-        BinaryOp::Maximum => map2(isa, T::larger),
-        BinaryOp::Minimum => map2(isa, T::smaller),
-        BinaryOp::Power => map2(isa, T::power),
+        Function::Add => map2(isa, T::add),
+        Function::Subtract => map2(isa, T::subtract),
+        Function::Multiply => map2(isa, T::multiply),
+        Function::Divide => map2(isa, T::divide),
+        Function::Remainder => map2(isa, T::remainder),
+        Function::Maximum => map2(isa, T::larger),
+        Function::Minimum => map2(isa, T::smaller),
+        Function::Power => map2(isa, T::power),
         _ => return None,
     })
 }
 
-fn logical<T: IntegerOps>(isa: Isa, op: BinaryOp) -> Option<LoopKernel> {
+fn logical<T: IntegerOps>(isa: Isa, op: Function) -> Option<LoopKernel> {
     Some(match op {
-        BinaryOp::And => map2(isa, T::and),
-        BinaryOp::Or => map2(isa, T::or),
-        BinaryOp::Xor => map2(isa, T::xor),
-        BinaryOp::ShiftLeft => map2(isa, T::shift_left),
-        BinaryOp::ShiftRightLogical => map2(isa, T::shift_right_logical),
-        BinaryOp::ShiftRightArithmetic => map2(isa, T::shift_right_arithmetic),
+        Function::And => map2(isa, T::and),
+        Function::Or => map2(isa, T::or),
+        Function::Xor => map2(isa, T::xor),
+        Function::ShiftLeft => map2(isa, T::shift_left),
+        Function::ShiftRightLogical => map2(isa, T::shift_right_logical),
+        Function::ShiftRightArithmetic => map2(isa, T::shift_right_arithmetic),
         _ => return None,
     })
 }

@@ -22,7 +22,6 @@ mod long_rows;
 mod loop_plan;
 mod loop_select;
 mod loops;
-mod peephole;
 mod reduce;
 mod scalar_ops;
 mod scratch;
@@ -43,8 +42,9 @@ use warpforge_tensor::ElementType;
 pub use column_reduction::{ColumnOutput, ColumnReduction};
 pub use domain::{Access, Domain, Input, Output, Sink, Source};
 pub use error::FusedLoopError;
-pub use inst::{BinaryOp, Direction, Inst, Order, Register, UnaryOp};
+pub use inst::{Direction, Inst, Order, Register};
 pub use scratch::Scratch;
+pub use warpforge_tensor::elementwise::Function;
 
 use crate::isa::Isa;
 use crate::pool::Pool;
@@ -136,10 +136,6 @@ impl FusedLoop {
     ) -> Result<Self, FusedLoopError> {
         let types = check::types(inputs, insts)?;
         check::accesses(domain, inputs, insts, outputs, &types)?;
-        if let Some((insts, outputs)) = peephole::rewrite(insts, outputs, &types) {
-            let rewrite = Self::with_options(isa, compiled, domain, inputs, &insts, &outputs)?;
-            return Ok(Self { types, ..rewrite });
-        }
         let plan = |apart| LoopPlan::new(isa, domain, inputs, insts, outputs, &types, apart);
         let compile = |plan: LoopPlan| if compiled { plan.compiled(isa, insts, &types) } else { plan };
         let block = plan(true)?;

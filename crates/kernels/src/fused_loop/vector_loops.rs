@@ -8,8 +8,8 @@ use crate::math::{self, Lanes};
 #[cfg(target_arch = "x86_64")]
 use crate::math::{Avx2, Avx512};
 
-use super::inst::{BinaryOp, UnaryOp};
 use super::loops::{LoopCall, LoopKernel};
+use warpforge_tensor::elementwise::Function;
 
 /// A loop over the rows of a call, for any vectors.
 trait Rows: Copy + Send + Sync + 'static {
@@ -207,14 +207,14 @@ functions! { Function1:
     RoundNearestAfz(x) = round_away(x);
     Sqrt(x) = x.sqrt();
     Rsqrt(x) = V::splat(1.0).div(x.sqrt());
-    Exp(x) = math::exp(x);
-    Expm1(x) = math::expm1(x);
+    Exponential(x) = math::exp(x);
+    ExponentialMinusOne(x) = math::expm1(x);
     Log(x) = math::log(x);
-    Log1p(x) = math::log1p(x);
+    LogPlusOne(x) = math::log1p(x);
     Logistic(x) = math::logistic(x);
     Tanh(x) = math::tanh(x);
-    Sin(x) = math::sin(x);
-    Cos(x) = math::cos(x);
+    Sine(x) = math::sin(x);
+    Cosine(x) = math::cos(x);
     Erf(x) = math::erf(x);
     Gelu(x) = math::gelu(x);
 }
@@ -402,18 +402,18 @@ fn smaller<V: Lanes>(a: V, b: V) -> V {
 macro_rules! unary_functions {
     ($($op:ident)*) => {
         /// The loop of a function of one value, where there is one with vectors.
-        pub(super) fn unary(isa: Isa, op: UnaryOp) -> Option<LoopKernel> {
+        pub(super) fn unary(isa: Isa, op: Function) -> Option<LoopKernel> {
             Some(match op {
-                $(UnaryOp::$op => kernel(isa, Rows1($op)),)*
+                $(Function::$op => kernel(isa, Rows1($op)),)*
                 _ => return None,
             })
         }
 
         /// A function of a vector, where there is one.
         #[cfg(target_arch = "x86_64")]
-        pub(super) fn apply1<V: Lanes>(op: UnaryOp, x: V) -> Option<V> {
+        pub(super) fn apply1<V: Lanes>(op: Function, x: V) -> Option<V> {
             Some(match op {
-                $(UnaryOp::$op => $op::apply(x),)*
+                $(Function::$op => $op::apply(x),)*
                 _ => return None,
             })
         }
@@ -421,32 +421,33 @@ macro_rules! unary_functions {
 }
 
 unary_functions! {
-    Abs Negate Ceil Floor RoundNearestEven RoundNearestAfz Sqrt Rsqrt Exp Expm1 Log Log1p Logistic Tanh Sin Cos Erf Gelu
+    Abs Negate Ceil Floor RoundNearestEven RoundNearestAfz Sqrt Rsqrt Exponential ExponentialMinusOne Log LogPlusOne Logistic
+    Tanh Sine Cosine Erf Gelu
 }
 
 /// The loop of a function of two values, where there is one with vectors.
-pub(super) fn binary(isa: Isa, op: BinaryOp) -> Option<LoopKernel> {
+pub(super) fn binary(isa: Isa, op: Function) -> Option<LoopKernel> {
     Some(match op {
-        BinaryOp::Add => kernel(isa, Rows2(Add)),
-        BinaryOp::Subtract => kernel(isa, Rows2(Subtract)),
-        BinaryOp::Multiply => kernel(isa, Rows2(Multiply)),
-        BinaryOp::Divide => kernel(isa, Quotient),
-        BinaryOp::Maximum => kernel(isa, Extreme::<true>),
-        BinaryOp::Minimum => kernel(isa, Extreme::<false>),
+        Function::Add => kernel(isa, Rows2(Add)),
+        Function::Subtract => kernel(isa, Rows2(Subtract)),
+        Function::Multiply => kernel(isa, Rows2(Multiply)),
+        Function::Divide => kernel(isa, Quotient),
+        Function::Maximum => kernel(isa, Extreme::<true>),
+        Function::Minimum => kernel(isa, Extreme::<false>),
         _ => return None,
     })
 }
 
 /// A function of two vectors, where there is one.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn apply2<V: Lanes>(op: BinaryOp, a: V, b: V) -> Option<V> {
+pub(super) fn apply2<V: Lanes>(op: Function, a: V, b: V) -> Option<V> {
     Some(match op {
-        BinaryOp::Add => a.add(b),
-        BinaryOp::Subtract => a.sub(b),
-        BinaryOp::Multiply => a.mul(b),
-        BinaryOp::Divide => a.div(b),
-        BinaryOp::Maximum => larger(a, b),
-        BinaryOp::Minimum => smaller(a, b),
+        Function::Add => a.add(b),
+        Function::Subtract => a.sub(b),
+        Function::Multiply => a.mul(b),
+        Function::Divide => a.div(b),
+        Function::Maximum => larger(a, b),
+        Function::Minimum => smaller(a, b),
         _ => return None,
     })
 }

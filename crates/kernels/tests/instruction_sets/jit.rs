@@ -5,38 +5,38 @@ use std::num::NonZeroUsize;
 use warpforge_tensor::{ElementType, Scalar};
 
 use warpforge_kernels::fused_loop::{
-    Access, BinaryOp, Direction, Domain, FusedLoop, Input, Inst, Order, Output, Register, Scratch, Sink,
-    Source, UnaryOp,
+    Access, Direction, Domain, Function, FusedLoop, Input, Inst, Order, Output, Register, Scratch, Sink,
+    Source,
 };
 use warpforge_kernels::pool::Pool;
 use warpforge_kernels::reduce::ReduceOp;
 
-const UNARY: [UnaryOp; 16] = [
-    UnaryOp::Abs,
-    UnaryOp::Negate,
-    UnaryOp::Ceil,
-    UnaryOp::Floor,
-    UnaryOp::RoundNearestEven,
-    UnaryOp::RoundNearestAfz,
-    UnaryOp::Sqrt,
-    UnaryOp::Rsqrt,
-    UnaryOp::Exp,
-    UnaryOp::Expm1,
-    UnaryOp::Log,
-    UnaryOp::Log1p,
-    UnaryOp::Logistic,
-    UnaryOp::Tanh,
-    UnaryOp::Erf,
-    UnaryOp::Gelu,
+const UNARY: [Function; 16] = [
+    Function::Abs,
+    Function::Negate,
+    Function::Ceil,
+    Function::Floor,
+    Function::RoundNearestEven,
+    Function::RoundNearestAfz,
+    Function::Sqrt,
+    Function::Rsqrt,
+    Function::Exponential,
+    Function::ExponentialMinusOne,
+    Function::Log,
+    Function::LogPlusOne,
+    Function::Logistic,
+    Function::Tanh,
+    Function::Erf,
+    Function::Gelu,
 ];
 
-const BINARY: [BinaryOp; 6] = [
-    BinaryOp::Add,
-    BinaryOp::Subtract,
-    BinaryOp::Multiply,
-    BinaryOp::Divide,
-    BinaryOp::Maximum,
-    BinaryOp::Minimum,
+const BINARY: [Function; 6] = [
+    Function::Add,
+    Function::Subtract,
+    Function::Multiply,
+    Function::Divide,
+    Function::Maximum,
+    Function::Minimum,
 ];
 
 const FLOATS: [ElementType; 3] = [ElementType::F32, ElementType::BF16, ElementType::F16];
@@ -201,14 +201,14 @@ pub(crate) fn masked_softmax_in_a_tile() {
         Inst::Load(0),
         Inst::Load(1),
         float(0.3),
-        Inst::Binary(BinaryOp::Multiply, register(0), register(2)),
+        Inst::Binary(Function::Multiply, register(0), register(2)),
         float(f64::NEG_INFINITY),
         Inst::Select(register(1), register(3), register(4)),
         Inst::Reduce(ReduceOp::Maximum, register(5)),
-        Inst::Binary(BinaryOp::Subtract, register(5), register(6)),
-        Inst::Unary(UnaryOp::Exp, register(7)),
+        Inst::Binary(Function::Subtract, register(5), register(6)),
+        Inst::Unary(Function::Exponential, register(7)),
         Inst::Reduce(ReduceOp::Sum, register(8)),
-        Inst::Binary(BinaryOp::Divide, register(8), register(9)),
+        Inst::Binary(Function::Divide, register(8), register(9)),
         Inst::Compare(Direction::Eq, Order::Partial, register(6), register(4)),
         float(0.0),
         Inst::Select(register(11), register(12), register(10)),
@@ -259,7 +259,7 @@ pub(crate) fn rounding_to_bf16() {
     let insts = [
         Inst::Load(0),
         Inst::Convert(Register(0), ElementType::BF16),
-        Inst::Unary(UnaryOp::Abs, Register(0)),
+        Inst::Unary(Function::Abs, Register(0)),
         Inst::Convert(Register(2), ElementType::BF16),
         Inst::Convert(Register(3), ElementType::F32),
     ];
@@ -293,10 +293,10 @@ pub(crate) fn narrow_blocks_use_pairs_of_rows() {
         Inst::Load(0),
         Inst::Load(1),
         Inst::Load(2),
-        Inst::Binary(BinaryOp::Add, Register(0), Register(1)),
-        Inst::Unary(UnaryOp::Logistic, Register(3)),
-        Inst::Binary(BinaryOp::Multiply, Register(3), Register(4)),
-        Inst::Binary(BinaryOp::Multiply, Register(5), Register(2)),
+        Inst::Binary(Function::Add, Register(0), Register(1)),
+        Inst::Unary(Function::Logistic, Register(3)),
+        Inst::Binary(Function::Multiply, Register(3), Register(4)),
+        Inst::Binary(Function::Multiply, Register(5), Register(2)),
         Inst::Convert(Register(6), ElementType::BF16),
     ];
     let outputs = [

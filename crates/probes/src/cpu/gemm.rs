@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use half::bf16;
 use thiserror::Error;
-use warpforge_kernels::gemm::{GemmError, Kind, Memory, MemoryError, Operand, Rhs, Shape as GemmShape};
+use warpforge_kernels::buffer::{AlignedBuffer, AllocationError};
+use warpforge_kernels::gemm::{ComputeType, GemmError, Operand, Rhs, Shape as GemmShape};
 use warpforge_tensor::ElementType;
 
 use super::Dtype;
@@ -19,8 +20,8 @@ use crate::team::Team;
 #[error(transparent)]
 pub struct ProductError(#[from] GemmError);
 
-impl From<MemoryError> for ProductError {
-    fn from(error: MemoryError) -> Self {
+impl From<AllocationError> for ProductError {
+    fn from(error: AllocationError) -> Self {
         Self(error.into())
     }
 }
@@ -29,7 +30,7 @@ impl From<MemoryError> for ProductError {
 #[derive(Debug, Clone, Copy)]
 pub struct Gemm {
     dtype: Dtype,
-    kind: Kind,
+    kind: ComputeType,
     isa: &'static str,
 }
 
@@ -72,7 +73,7 @@ impl Gemm {
             gemm: warpforge_kernels::gemm::Gemm::new(self.kind),
             left: filled(self.dtype, bytes(shape.m, shape.k, width), &mut random)?,
             right: filled(self.dtype, bytes(shape.k, shape.n, width), &mut random)?,
-            result: Memory::new(bytes(shape.m, shape.n, self.kind.sum().byte_width()))?,
+            result: AlignedBuffer::new(bytes(shape.m, shape.n, self.kind.accumulator().byte_width()))?,
         })
     }
 }
@@ -82,9 +83,9 @@ pub struct Product {
     shape: Shape,
     dtype: Dtype,
     gemm: warpforge_kernels::gemm::Gemm,
-    left: Memory,
-    right: Memory,
-    result: Memory,
+    left: AlignedBuffer,
+    right: AlignedBuffer,
+    result: AlignedBuffer,
 }
 
 impl Product {
@@ -100,7 +101,7 @@ impl Product {
             Dtype::Bf16 => ElementType::BF16,
             Dtype::Int8 => ElementType::I8,
         };
-        let operand = |memory: &Memory, columns| Operand {
+        let operand = |memory: &AlignedBuffer, columns| Operand {
             data: memory.as_ptr(),
             element,
             row_stride: columns,
@@ -111,7 +112,7 @@ impl Product {
         let (took, outcome) = team.run_shared(|pool| {
             // SAFETY: the three buffers have the sizes of the shape and belong to `self`, which is borrowed exclusively.
             unsafe {
-                self.gemm.product(
+                self.gemm.multiply(
                     pool,
                     GemmShape { m, n, k },
                     &left,
@@ -134,8 +135,8 @@ impl fmt::Debug for Product {
 }
 
 /// A buffer of so many bytes with random elements: -1 to 1, or all of int8.
-fn filled(dtype: Dtype, bytes: usize, random: &mut fastrand::Rng) -> Result<Memory, MemoryError> {
-    let memory = Memory::new(bytes)?;
+fn filled(dtype: Dtype, bytes: usize, random: &mut fastrand::Rng) -> Result<AlignedBuffer, AllocationError> {
+    let memory = AlignedBuffer::new(bytes)?;
     let write = |width: usize, next: &mut dyn FnMut() -> [u8; 8]| {
         for offset in (0..bytes).step_by(width) {
             let element = next();
@@ -162,10 +163,10 @@ fn filled(dtype: Dtype, bytes: usize, random: &mut fastrand::Rng) -> Result<Memo
 #[must_use]
 pub fn gemms() -> Vec<Gemm> {
     let kinds = [
-        (Dtype::F64, Kind::F64),
-        (Dtype::F32, Kind::F32),
-        (Dtype::Bf16, Kind::Bf16),
-        (Dtype::Int8, Kind::I8),
+        (Dtype::F64, ComputeType::F64),
+        (Dtype::F32, ComputeType::F32),
+        (Dtype::Bf16, ComputeType::Bf16),
+        (Dtype::Int8, ComputeType::I8),
     ];
     kinds
         .into_iter()
@@ -182,7 +183,7 @@ mod tests {
     use crate::affinity;
 
     /// The elements of a buffer as f64.
-    fn values(memory: &Memory, count: usize, element: ElementType) -> Vec<f64> {
+    fn values(memory: &AlignedBuffer, count: usize, element: ElementType) -> Vec<f64> {
         let width = element.byte_width();
         // SAFETY: the buffer has so many initialised elements.
         let bytes = unsafe { std::slice::from_raw_parts(memory.as_ptr(), count * width) };

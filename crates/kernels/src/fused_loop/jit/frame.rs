@@ -31,4 +31,4 @@ impl Frame {
 
 /// The compiled function: computes `rows` rows of `columns` columns. It writes only the scalars of the frame and the
 /// streams.
-pub(super) type Function = unsafe extern "sysv64" fn(frame: *mut Frame, rows: usize, columns: usize);
+pub(super) type EntryPoint = unsafe extern "sysv64" fn(frame: *mut Frame, rows: usize, columns: usize);

@@ -9,7 +9,7 @@ use warpforge_tensor::ElementType;
 use crate::math::Lanes;
 use crate::reduce::ReduceOp;
 
-use super::super::inst::{BinaryOp, Inst, UnaryOp};
+use super::super::inst::Inst;
 use super::super::loop_plan::{Action, LoopPlan, StoreTarget};
 use super::JitError;
 use super::emit::{ReduceKind, STREAMS};
@@ -17,6 +17,7 @@ use super::frame::MAX_SCALARS;
 use super::op::{Body, Divisor, Effect, Format, Op};
 use super::trace::{Traced, TracedMask, push, record, with_body};
 use super::translate::{TracedValue, divisor, format, translate};
+use warpforge_tensor::elementwise::Function;
 
 /// Maximum cost of a recomputed value, in operations.
 const CHEAP: usize = 3;
@@ -280,7 +281,7 @@ impl<'a> Lowering<'a> {
                 values[at] = Some(with_options);
             }
             let divides = self.insts.iter().enumerate().any(|(by, inst)| {
-                matches!(inst, Inst::Binary(BinaryOp::Divide, _, number) if number.0 == at && self.varies[by])
+                matches!(inst, Inst::Binary(Function::Divide, _, number) if number.0 == at && self.varies[by])
             });
             if divides && !matches!(self.insts[at], Inst::Constant(..)) {
                 let number = match values[at] {
@@ -417,7 +418,7 @@ impl<'a> Lowering<'a> {
 
     /// The constants of a division by a value that does not vary with columns.
     fn divisor(&mut self, at: usize, operands: &[TracedValue]) -> Option<Divisor> {
-        let Inst::Binary(BinaryOp::Divide, _, number) = self.insts[at] else { return None };
+        let Inst::Binary(Function::Divide, _, number) = self.insts[at] else { return None };
         let first = self.divisors[number.0]?;
         let [reciprocal, range, zero] = [0, 1, 2].map(|more| push(Op::Scalar(first + more)).0);
         Some(Divisor { number: operands.get(1)?.value(), reciprocal, range, zero })
@@ -499,9 +500,9 @@ fn recorded(f: impl FnOnce() -> Result<()>) -> Result<Body> {
 /// About how many operations a step is.
 fn cost(inst: &Inst) -> usize {
     match inst {
-        Inst::Unary(UnaryOp::Abs | UnaryOp::Negate | UnaryOp::Not, _) => 1,
+        Inst::Unary(Function::Abs | Function::Negate | Function::Not, _) => 1,
         Inst::Unary(..) => 20,
-        Inst::Binary(BinaryOp::Divide, ..) => 8,
+        Inst::Binary(Function::Divide, ..) => 8,
         _ => 1,
     }
 }

@@ -26,7 +26,7 @@ use super::inst::Inst;
 use super::layout::AccessPattern;
 use super::loop_plan::LoopPlan;
 use code_pages::CodePages;
-use frame::Function;
+use frame::EntryPoint;
 use lower::{Stream, StreamLocation};
 
 /// Minimum columns that are worth compiling.
@@ -79,9 +79,9 @@ impl Entry {
         Ok(Self { pages: CodePages::new(&bytes)?, start })
     }
 
-    fn function(&self) -> Function {
+    fn function(&self) -> EntryPoint {
         // SAFETY: the bytes from there on are the code of such a function.
-        unsafe { std::mem::transmute::<*const u8, Function>(self.pages.at(self.start)) }
+        unsafe { std::mem::transmute::<*const u8, EntryPoint>(self.pages.at(self.start)) }
     }
 }
 

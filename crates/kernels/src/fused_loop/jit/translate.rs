@@ -4,12 +4,13 @@ use warpforge_tensor::ElementType;
 
 use crate::math::Lanes;
 
-use super::super::inst::{BinaryOp, Direction, Inst, Order, UnaryOp};
+use super::super::inst::{Direction, Inst, Order};
 use super::super::vector_loops;
 use super::JitError;
 use super::emit::SAFE_MIN_BITS;
 use super::op::{Divisor, Format, Logic, Op, Predicate, Unary};
 use super::trace::{Traced, TracedMask, op, push, push_mask};
+use warpforge_tensor::elementwise::Function;
 
 /// A traced value of an instruction.
 #[derive(Debug, Clone, Copy)]
@@ -65,8 +66,8 @@ pub(super) fn translate(
 ) -> Result<TracedValue> {
     let operand = |at: usize| operands.get(at).copied().ok_or(JitError::Unsupported);
     Ok(match inst {
-        Inst::Unary(UnaryOp::Not, _) => TracedValue::Mask(operand(0)?.mask()?.not()),
-        Inst::Unary(UnaryOp::IsFinite, _) => {
+        Inst::Unary(Function::Not, _) => TracedValue::Mask(operand(0)?.mask()?.not()),
+        Inst::Unary(Function::IsFinite, _) => {
             TracedValue::Mask(operand(0)?.vector()?.abs().less(Traced::splat(f32::INFINITY)))
         }
         Inst::Unary(op, _) => {
@@ -75,9 +76,9 @@ pub(super) fn translate(
         }
         Inst::Binary(op, ..) => match (operand(0)?, operand(1)?) {
             (TracedValue::Mask(a), TracedValue::Mask(b)) => TracedValue::Mask(match op {
-                BinaryOp::And | BinaryOp::Multiply | BinaryOp::Minimum => a.logic(Logic::And, b),
-                BinaryOp::Or | BinaryOp::Add | BinaryOp::Maximum => a.logic(Logic::Or, b),
-                BinaryOp::Xor | BinaryOp::Subtract => a.logic(Logic::Xor, b),
+                Function::And | Function::Multiply | Function::Minimum => a.logic(Logic::And, b),
+                Function::Or | Function::Add | Function::Maximum => a.logic(Logic::Or, b),
+                Function::Xor | Function::Subtract => a.logic(Logic::Xor, b),
                 _ => return Err(JitError::Unsupported),
             }),
             (a, b) => TracedValue::Vector(rounded(binary(*op, a.vector()?, b.vector()?, divisor)?, element)?),
@@ -109,17 +110,17 @@ pub(super) fn translate(
     })
 }
 
-fn binary(op: BinaryOp, a: Traced, b: Traced, divisor: Option<Divisor>) -> Result<Traced> {
+fn binary(op: Function, a: Traced, b: Traced, divisor: Option<Divisor>) -> Result<Traced> {
     match op {
-        BinaryOp::Divide => Ok(match (number(b), divisor) {
+        Function::Divide => Ok(match (number(b), divisor) {
             // The reciprocal of a power of two is exact.
             (Some(by), _) if power_of_two(by) => a.mul(Traced::splat(1.0 / by)),
             (_, Some(divisor)) => push(Op::Quotient(a.0, divisor)),
             (_, None) => a.div(b),
         }),
-        BinaryOp::Power if number(b) == Some(2.0) => Ok(a.mul(a)),
-        BinaryOp::Maximum | BinaryOp::Minimum => {
-            let larger = op == BinaryOp::Maximum;
+        Function::Power if number(b) == Some(2.0) => Ok(a.mul(a)),
+        Function::Maximum | Function::Minimum => {
+            let larger = op == Function::Maximum;
             Ok(match (number(a), number(b)) {
                 (Some(number), _) => vector_loops::extreme(larger, number, b),
                 (_, Some(number)) => vector_loops::extreme(larger, number, a),

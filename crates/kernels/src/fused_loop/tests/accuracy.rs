@@ -3,21 +3,21 @@
 use super::*;
 
 /// Functions of f32 values, the range that matters for each, and the units in the last place that it may be off.
-const BOUNDS: [(UnaryOp, f32, f64); 14] = [
-    (UnaryOp::Rsqrt, 1e30, 1.5),
-    (UnaryOp::Cbrt, 1e30, 0.51),
-    (UnaryOp::Exp, 105.0, 1.0),
-    (UnaryOp::Expm1, 90.0, 1.4),
-    (UnaryOp::Log, 1e6, 0.9),
-    (UnaryOp::Log1p, 1e6, 1.3),
-    (UnaryOp::Logistic, 105.0, 1.6),
-    (UnaryOp::Tanh, 10.0, 1.8),
-    (UnaryOp::Sin, 1e5, 1.6),
-    (UnaryOp::Cos, 1e5, 1.6),
-    (UnaryOp::Tan, 1e5, 0.51),
-    (UnaryOp::Erf, 4.0, 0.7),
-    (UnaryOp::Erfc, 10.1, 0.51),
-    (UnaryOp::Sqrt, 1e30, 0.5),
+const BOUNDS: [(Function, f32, f64); 14] = [
+    (Function::Rsqrt, 1e30, 1.5),
+    (Function::Cbrt, 1e30, 0.51),
+    (Function::Exponential, 105.0, 1.0),
+    (Function::ExponentialMinusOne, 90.0, 1.4),
+    (Function::Log, 1e6, 0.9),
+    (Function::LogPlusOne, 1e6, 1.3),
+    (Function::Logistic, 105.0, 1.6),
+    (Function::Tanh, 10.0, 1.8),
+    (Function::Sine, 1e5, 1.6),
+    (Function::Cosine, 1e5, 1.6),
+    (Function::Tan, 1e5, 0.51),
+    (Function::Erf, 4.0, 0.7),
+    (Function::Erfc, 10.1, 0.51),
+    (Function::Sqrt, 1e30, 0.5),
 ];
 
 /// Numbers spread over the range and, by their bits, over all exponents.

@@ -17,10 +17,10 @@ fn epilogue_of_a_tile_in_place() {
         Inst::Load(0),
         Inst::Load(1),
         Inst::Load(2),
-        Inst::Binary(BinaryOp::Multiply, Register(0), Register(1)),
-        Inst::Binary(BinaryOp::Add, Register(3), Register(2)),
+        Inst::Binary(Function::Multiply, Register(0), Register(1)),
+        Inst::Binary(Function::Add, Register(3), Register(2)),
         Inst::Constant(ElementType::F32, Scalar::Float(0.0)),
-        Inst::Binary(BinaryOp::Maximum, Register(4), Register(5)),
+        Inst::Binary(Function::Maximum, Register(4), Register(5)),
     ];
     let outputs = [Output { value: Register(6), sink: Sink::Tile }, output(4, strides(columns as isize, 1))];
     let scale: Vec<f32> = (0..rows).map(|row| row as f32 / 4.0).collect();
@@ -68,8 +68,8 @@ fn bf16_tiles_are_rounded_after_each_instruction() {
     let inputs = [Input { element: ElementType::BF16, source: Source::Tile }];
     let insts = [
         Inst::Load(0),
-        Inst::Binary(BinaryOp::Add, Register(0), Register(0)),
-        Inst::Binary(BinaryOp::Multiply, Register(1), Register(0)),
+        Inst::Binary(Function::Add, Register(0), Register(0)),
+        Inst::Binary(Function::Multiply, Register(1), Register(0)),
     ];
     let outputs = [Output { value: Register(2), sink: Sink::Tile }];
     let fused_loop = FusedLoop::new(&matrix(3, 20), &inputs, &insts, &outputs).unwrap();
@@ -99,8 +99,8 @@ fn output_may_alias_an_input() {
     let insts = [
         Inst::Load(0),
         Inst::Reduce(ReduceOp::Maximum, Register(0)),
-        Inst::Binary(BinaryOp::Subtract, Register(0), Register(1)),
-        Inst::Binary(BinaryOp::Multiply, Register(2), Register(0)),
+        Inst::Binary(Function::Subtract, Register(0), Register(1)),
+        Inst::Binary(Function::Multiply, Register(2), Register(0)),
     ];
     let outputs = [output(3, strides(columns as isize, 1))];
     for isa in Isa::available() {
@@ -147,13 +147,13 @@ fn invalid_parameters_are_rejected() {
     let new =
         |insts: &[Inst], outputs: &[Output]| FusedLoop::new(&domain, &input, insts, outputs).unwrap_err();
     let load = Inst::Load(0);
-    let forward = Inst::Unary(UnaryOp::Exp, Register(1));
+    let forward = Inst::Unary(Function::Exponential, Register(1));
     assert_eq!(new(&[load.clone(), forward], &[]), FusedLoopError::Register { inst: 1, register: 1 });
     assert_eq!(new(&[Inst::Load(3)], &[]), FusedLoopError::Input { inst: 0, input: 3, count: 1 });
-    let truth = Inst::Unary(UnaryOp::IsFinite, Register(0));
-    let mixed = Inst::Binary(BinaryOp::Add, Register(0), Register(1));
+    let truth = Inst::Unary(Function::IsFinite, Register(0));
+    let mixed = Inst::Binary(Function::Add, Register(0), Register(1));
     assert!(matches!(new(&[load.clone(), truth, mixed], &[]), FusedLoopError::Types { inst: 2, .. }));
-    let bits = Inst::Unary(UnaryOp::Popcnt, Register(0));
+    let bits = Inst::Unary(Function::Popcnt, Register(0));
     assert!(matches!(new(&[load.clone(), bits], &[]), FusedLoopError::Unsupported { inst: 1, .. }));
     let flat = output(0, Access { offset: 0, rows: vec![1], columns: vec![] });
     assert!(matches!(new(std::slice::from_ref(&load), &[flat]), FusedLoopError::Rank { .. }));

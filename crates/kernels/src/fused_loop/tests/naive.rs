@@ -5,9 +5,7 @@ use std::cmp::Ordering;
 
 use warpforge_tensor::{ElementType, Scalar};
 
-use super::super::{
-    Access, BinaryOp, Direction, Domain, Input, Inst, Order, Register, Source, UnaryOp, check,
-};
+use super::super::{Access, Direction, Domain, Function, Input, Inst, Order, Register, Source, check};
 use crate::math::scalar;
 
 /// The values of all steps at all positions, rows outermost. An input is the elements of its buffer.
@@ -74,85 +72,85 @@ pub(super) fn index(domain: &Domain, access: &Access, row: usize, column: usize)
 }
 
 /// A function of one value, not yet rounded.
-pub(super) fn unary(op: UnaryOp, x: Scalar, element: ElementType) -> Scalar {
+pub(super) fn unary(op: Function, x: Scalar, element: ElementType) -> Scalar {
     match (op, x) {
-        (UnaryOp::Abs, Scalar::Float(x)) => Scalar::Float(x.abs()),
-        (UnaryOp::Abs, x) => Scalar::Int(x.to_i128().abs()),
-        (UnaryOp::Negate, Scalar::Float(x)) => Scalar::Float(-x),
-        (UnaryOp::Negate, x) => Scalar::Int(-x.to_i128()),
-        (UnaryOp::Sign, Scalar::Float(x)) => {
+        (Function::Abs, Scalar::Float(x)) => Scalar::Float(x.abs()),
+        (Function::Abs, x) => Scalar::Int(x.to_i128().abs()),
+        (Function::Negate, Scalar::Float(x)) => Scalar::Float(-x),
+        (Function::Negate, x) => Scalar::Int(-x.to_i128()),
+        (Function::Sign, Scalar::Float(x)) => {
             Scalar::Float(if x == 0.0 || x.is_nan() { x } else { x.signum() })
         }
-        (UnaryOp::Sign, x) => Scalar::Int(x.to_i128().signum()),
-        (UnaryOp::Not, Scalar::Bool(x)) => Scalar::Bool(!x),
-        (UnaryOp::Not, x) => Scalar::Int(!x.to_i128()),
-        (UnaryOp::Popcnt | UnaryOp::CountLeadingZeros, x) => {
+        (Function::Sign, x) => Scalar::Int(x.to_i128().signum()),
+        (Function::Not, Scalar::Bool(x)) => Scalar::Bool(!x),
+        (Function::Not, x) => Scalar::Int(!x.to_i128()),
+        (Function::Popcnt | Function::CountLeadingZeros, x) => {
             let bits = x.to_i128() as u64 & (u64::MAX >> (64 - element.bits()));
             Scalar::Int(i128::from(match op {
-                UnaryOp::Popcnt => bits.count_ones(),
+                Function::Popcnt => bits.count_ones(),
                 _ => bits.leading_zeros() - (64 - element.bits()),
             }))
         }
-        (UnaryOp::IsFinite, x) => Scalar::Bool(x.to_f64().is_finite()),
+        (Function::IsFinite, x) => Scalar::Bool(x.to_f64().is_finite()),
         (op, x) => Scalar::Float(real(op)(x.to_f64())),
     }
 }
 
 /// A function of real values.
-pub(super) fn real(op: UnaryOp) -> fn(f64) -> f64 {
+pub(super) fn real(op: Function) -> fn(f64) -> f64 {
     match op {
-        UnaryOp::Ceil => f64::ceil,
-        UnaryOp::Floor => f64::floor,
-        UnaryOp::RoundNearestAfz => f64::round,
-        UnaryOp::RoundNearestEven => f64::round_ties_even,
-        UnaryOp::Sqrt => f64::sqrt,
-        UnaryOp::Rsqrt => |x| 1.0 / x.sqrt(),
-        UnaryOp::Cbrt => libm::cbrt,
-        UnaryOp::Exp => libm::exp,
-        UnaryOp::Expm1 => libm::expm1,
-        UnaryOp::Log => libm::log,
-        UnaryOp::Log1p => libm::log1p,
-        UnaryOp::Logistic => scalar::logistic,
-        UnaryOp::Tanh => libm::tanh,
-        UnaryOp::Sin => libm::sin,
-        UnaryOp::Cos => libm::cos,
-        UnaryOp::Tan => libm::tan,
-        UnaryOp::Erf => libm::erf,
-        UnaryOp::Erfc => libm::erfc,
-        UnaryOp::Gelu => scalar::gelu,
+        Function::Ceil => f64::ceil,
+        Function::Floor => f64::floor,
+        Function::RoundNearestAfz => f64::round,
+        Function::RoundNearestEven => f64::round_ties_even,
+        Function::Sqrt => f64::sqrt,
+        Function::Rsqrt => |x| 1.0 / x.sqrt(),
+        Function::Cbrt => libm::cbrt,
+        Function::Exponential => libm::exp,
+        Function::ExponentialMinusOne => libm::expm1,
+        Function::Log => libm::log,
+        Function::LogPlusOne => libm::log1p,
+        Function::Logistic => scalar::logistic,
+        Function::Tanh => libm::tanh,
+        Function::Sine => libm::sin,
+        Function::Cosine => libm::cos,
+        Function::Tan => libm::tan,
+        Function::Erf => libm::erf,
+        Function::Erfc => libm::erfc,
+        Function::Gelu => scalar::gelu,
         other => panic!("{other:?} is no function of real numbers"),
     }
 }
 
 /// A function of two values, not yet rounded.
-pub(super) fn binary(op: BinaryOp, a: Scalar, b: Scalar, element: ElementType) -> Scalar {
+pub(super) fn binary(op: Function, a: Scalar, b: Scalar, element: ElementType) -> Scalar {
     match (a, b) {
         (Scalar::Bool(a), Scalar::Bool(b)) => Scalar::Bool(match op {
-            BinaryOp::Add | BinaryOp::Maximum | BinaryOp::Or => a || b,
-            BinaryOp::Multiply | BinaryOp::Minimum | BinaryOp::And | BinaryOp::Divide => a && b,
-            BinaryOp::Subtract | BinaryOp::Xor => a != b,
-            BinaryOp::Remainder => a,
-            BinaryOp::Power => a || !b,
+            Function::Add | Function::Maximum | Function::Or => a || b,
+            Function::Multiply | Function::Minimum | Function::And | Function::Divide => a && b,
+            Function::Subtract | Function::Xor => a != b,
+            Function::Remainder => a,
+            Function::Power => a || !b,
             other => panic!("{other:?} of truth values"),
         }),
         (Scalar::Float(a), Scalar::Float(b)) => Scalar::Float(match op {
-            BinaryOp::Add => a + b,
-            BinaryOp::Subtract => a - b,
-            BinaryOp::Multiply => a * b,
-            BinaryOp::Divide => a / b,
-            BinaryOp::Remainder => libm::fmod(a, b),
-            BinaryOp::Power => libm::pow(a, b),
-            BinaryOp::Atan2 => libm::atan2(a, b),
-            BinaryOp::Maximum if a.is_nan() || b.is_nan() => f64::NAN,
-            BinaryOp::Minimum if a.is_nan() || b.is_nan() => f64::NAN,
-            BinaryOp::Maximum => {
+            Function::Add => a + b,
+            Function::Subtract => a - b,
+            Function::Multiply => a * b,
+            Function::Divide => a / b,
+            Function::Remainder => libm::fmod(a, b),
+            Function::Power => libm::pow(a, b),
+            Function::Atan2 => libm::atan2(a, b),
+            Function::Maximum if a.is_nan() || b.is_nan() => f64::NAN,
+            Function::Minimum if a.is_nan() || b.is_nan() => f64::NAN,
+            Function::Maximum => {
                 if a.total_cmp(&b) == Ordering::Greater {
                     a
                 } else {
                     b
                 }
             }
-            BinaryOp::Minimum => {
+            Function::Minimum => {
                 if a.total_cmp(&b) == Ordering::Less {
                     a
                 } else {
@@ -165,53 +163,53 @@ pub(super) fn binary(op: BinaryOp, a: Scalar, b: Scalar, element: ElementType) -
     }
 }
 
-fn integers(op: BinaryOp, a: i128, b: i128, element: ElementType) -> i128 {
+fn integers(op: Function, a: i128, b: i128, element: ElementType) -> i128 {
     let width = i128::from(element.bits());
     let wrap = |x: i128| Scalar::Int(x).rounded_to(element).to_i128();
     let unsigned = a & ((1 << width) - 1);
     let beyond = b < 0 || b >= width;
     match op {
-        BinaryOp::Add => a + b,
-        BinaryOp::Subtract => a - b,
-        BinaryOp::Multiply => a.wrapping_mul(b),
-        BinaryOp::Divide => {
+        Function::Add => a + b,
+        Function::Subtract => a - b,
+        Function::Multiply => a.wrapping_mul(b),
+        Function::Divide => {
             if b == 0 {
                 -1
             } else {
                 a / b
             }
         }
-        BinaryOp::Remainder => {
+        Function::Remainder => {
             if b == 0 {
                 a
             } else {
                 a % b
             }
         }
-        BinaryOp::Maximum => a.max(b),
-        BinaryOp::Minimum => a.min(b),
-        BinaryOp::And => a & b,
-        BinaryOp::Or => a | b,
-        BinaryOp::Xor => a ^ b,
-        BinaryOp::ShiftLeft => {
+        Function::Maximum => a.max(b),
+        Function::Minimum => a.min(b),
+        Function::And => a & b,
+        Function::Or => a | b,
+        Function::Xor => a ^ b,
+        Function::ShiftLeft => {
             if beyond {
                 0
             } else {
                 a << b
             }
         }
-        BinaryOp::ShiftRightLogical => {
+        Function::ShiftRightLogical => {
             if beyond {
                 0
             } else {
                 unsigned >> b
             }
         }
-        BinaryOp::ShiftRightArithmetic => {
+        Function::ShiftRightArithmetic => {
             let signed = if unsigned >> (width - 1) == 1 { unsigned - (1 << width) } else { unsigned };
             signed >> if beyond { 127 } else { b }
         }
-        BinaryOp::Power if b < 0 => match a {
+        Function::Power if b < 0 => match a {
             1 => 1,
             -1 => {
                 if b % 2 == 0 {
@@ -222,7 +220,7 @@ fn integers(op: BinaryOp, a: i128, b: i128, element: ElementType) -> i128 {
             }
             _ => 0,
         },
-        BinaryOp::Power => {
+        Function::Power => {
             let (mut power, mut square, mut left) = (1i128, a, b);
             while left > 0 {
                 if left % 2 == 1 {
@@ -233,7 +231,7 @@ fn integers(op: BinaryOp, a: i128, b: i128, element: ElementType) -> i128 {
             }
             power
         }
-        BinaryOp::Atan2 => panic!("an angle of integers"),
+        other => panic!("{} of integers", other.name()),
     }
 }
 
@@ -265,12 +263,12 @@ pub(super) fn convert(value: Scalar, to: ElementType) -> Scalar {
 
 pub(super) fn reduce(reduction: ReduceOp, row: &[Scalar], element: ElementType) -> Scalar {
     let op = match reduction {
-        ReduceOp::Sum => BinaryOp::Add,
-        ReduceOp::Product => BinaryOp::Multiply,
-        ReduceOp::Maximum => BinaryOp::Maximum,
-        ReduceOp::Minimum => BinaryOp::Minimum,
-        ReduceOp::And => BinaryOp::And,
-        ReduceOp::Or => BinaryOp::Or,
+        ReduceOp::Sum => Function::Add,
+        ReduceOp::Product => Function::Multiply,
+        ReduceOp::Maximum => Function::Maximum,
+        ReduceOp::Minimum => Function::Minimum,
+        ReduceOp::And => Function::And,
+        ReduceOp::Or => Function::Or,
     };
     let mut reduced = row[0];
     for &value in &row[1..] {

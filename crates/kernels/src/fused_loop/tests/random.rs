@@ -71,12 +71,12 @@ fn inst(random: &mut fastrand::Rng, types: &[ElementType], rank: (usize, usize))
             rows: factors(random, rank.0),
             columns: factors(random, rank.1),
         },
-        2 if types[a.0] == ElementType::Bool => Inst::Unary(UnaryOp::Not, a),
+        2 if types[a.0] == ElementType::Bool => Inst::Unary(Function::Not, a),
         2 if float => {
-            let ops = [UnaryOp::Abs, UnaryOp::Negate, UnaryOp::Floor, UnaryOp::Sqrt, UnaryOp::IsFinite];
+            let ops = [Function::Abs, Function::Negate, Function::Floor, Function::Sqrt, Function::IsFinite];
             Inst::Unary(ops[random.usize(0..ops.len())], a)
         }
-        2 => Inst::Unary([UnaryOp::Abs, UnaryOp::Not, UnaryOp::Popcnt][random.usize(0..3)], a),
+        2 => Inst::Unary([Function::Abs, Function::Not, Function::Popcnt][random.usize(0..3)], a),
         3 => {
             let order = if random.bool() { Order::Partial } else { Order::Total };
             Inst::Compare(Direction::ALL[random.usize(0..6)], order, a, b)
@@ -84,7 +84,7 @@ fn inst(random: &mut fastrand::Rng, types: &[ElementType], rank: (usize, usize))
         4 | 5 => {
             let truths: Vec<usize> = (0..types.len()).filter(|&at| types[at] == ElementType::Bool).collect();
             match truths.is_empty() {
-                true => Inst::Binary(BinaryOp::Maximum, a, b),
+                true => Inst::Binary(Function::Maximum, a, b),
                 false => Inst::Select(Register(truths[random.usize(0..truths.len())]), a, b),
             }
         }
@@ -98,12 +98,12 @@ fn inst(random: &mut fastrand::Rng, types: &[ElementType], rank: (usize, usize))
         }
         _ => {
             let ops = [
-                BinaryOp::Add,
-                BinaryOp::Subtract,
-                BinaryOp::Multiply,
-                BinaryOp::Divide,
-                BinaryOp::Maximum,
-                BinaryOp::Minimum,
+                Function::Add,
+                Function::Subtract,
+                Function::Multiply,
+                Function::Divide,
+                Function::Maximum,
+                Function::Minimum,
             ];
             Inst::Binary(ops[random.usize(0..ops.len())], a, b)
         }

@@ -13,9 +13,9 @@ fn centred() -> Vec<Inst> {
     vec![
         Inst::Load(0),
         Inst::Reduce(ReduceOp::Maximum, Register(0)),
-        Inst::Binary(BinaryOp::Subtract, Register(0), Register(1)),
+        Inst::Binary(Function::Subtract, Register(0), Register(1)),
         Inst::Reduce(ReduceOp::Sum, Register(2)),
-        Inst::Binary(BinaryOp::Divide, Register(2), Register(3)),
+        Inst::Binary(Function::Divide, Register(2), Register(3)),
     ]
 }
 
@@ -69,7 +69,7 @@ fn column_reductions() {
         let data = numbers(rows * columns);
         let domain = Domain { rows: vec![rows], columns: vec![columns] };
         let inputs = [memory(ElementType::F32, strides(columns as isize, 1))];
-        let insts = [Inst::Load(0), Inst::Binary(BinaryOp::Multiply, Register(0), Register(0))];
+        let insts = [Inst::Load(0), Inst::Binary(Function::Multiply, Register(0), Register(0))];
         let to = |stride| Access { offset: 0, rows: vec![], columns: vec![stride] };
         let outputs = [
             ColumnOutput { reduction: ReduceOp::Sum, value: Register(1), access: to(1) },
@@ -125,7 +125,7 @@ fn division_by_a_scalar_is_correctly_rounded() {
     let domain = matrix(rows, columns);
     let inputs =
         [memory(ElementType::F32, strides(columns as isize, 1)), memory(ElementType::F32, strides(1, 0))];
-    for (at, op) in [BinaryOp::Divide, BinaryOp::Maximum, BinaryOp::Minimum].into_iter().enumerate() {
+    for (at, op) in [Function::Divide, Function::Maximum, Function::Minimum].into_iter().enumerate() {
         let insts = [Inst::Load(0), Inst::Load(1), Inst::Binary(op, Register(0), Register(1))];
         let mut bits = |row: usize| match row % 3 {
             0 => random.f32(),
