@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::command::{cargo, output, root};
+use crate::modules;
 
 /// The crates of the table, in order.
 fn documented() -> Vec<String> {
@@ -61,11 +62,10 @@ const UNSAFE: [(&str, &[&str]); 5] = [
         &[
             "blas/mod.rs",
             "collectives/mod.rs",
-            "compiler/mod.rs",
-            "cuda/cudnn/mod.rs",
+            "dnn/cudnn/mod.rs",
+            "dnn/miopen/mod.rs",
             "driver/mod.rs",
             "fake/mod.rs",
-            "hip/miopen/mod.rs",
             "library/mod.rs",
         ],
     ),
@@ -101,4 +101,15 @@ fn unsafe_code_is_in_its_named_places_only() {
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
+}
+
+/// Crates whose source files must not depend on each other in a cycle.
+const ACYCLIC: [&str; 1] = ["backend-gpu"];
+
+#[test]
+fn files_have_no_dependency_cycles() {
+    for name in ACYCLIC {
+        let cycles = modules::cycles(&root().join("crates").join(name).join("src"));
+        assert!(cycles.is_empty(), "`{name}`: files depend on each other in cycles: {cycles:?}");
+    }
 }

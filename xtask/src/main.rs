@@ -11,6 +11,8 @@ mod jax;
 #[cfg(test)]
 mod layers;
 mod models;
+#[cfg(test)]
+mod modules;
 mod peers;
 mod python;
 mod test;

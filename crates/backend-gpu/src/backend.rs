@@ -14,10 +14,10 @@ use crate::collectives::CollectiveLibrary;
 use crate::compile::CompileError;
 use crate::dnn::DnnLibrary;
 use crate::driver::{Driver, Gpu};
-use crate::error::{GpuError, Result};
-use crate::library::Vendor;
+use crate::error::{GpuError, Result, runtime_error};
 use crate::lower::compute_precision;
 use crate::processes::{self, CompileOptions, DeviceContext, Devices};
+use crate::vendor::Vendor;
 
 /// The GPUs of a vendor.
 pub struct Gpus {
@@ -136,7 +136,7 @@ impl Backend for Gpus {
     }
 
     fn compile(&self, program: &Program, target: &Target) -> warpforge_runtime::Result<Box<dyn Executable>> {
-        let device = |error: GpuError| failed(self.vendor, &error);
+        let device = |error: GpuError| runtime_error(self.vendor, &error);
         let number = self.number(target.device);
         let number = number
             .ok_or_else(|| {
@@ -167,9 +167,4 @@ impl Backend for Gpus {
             Err(CompileError::Gpu(error)) => Err(device(error)),
         }
     }
-}
-
-/// A device error as a runtime error.
-pub(crate) fn failed(vendor: Vendor, error: &GpuError) -> warpforge_runtime::Error {
-    ErrorKind::Failed { backend: vendor.name(), reason: error.to_string() }.into()
 }

@@ -17,18 +17,19 @@ use crate::collectives::CollectiveCall;
 use crate::dnn::DnnLibrary;
 use crate::driver::{Address, Buffer, Gpu, Stream, Uploads};
 use crate::error::{GpuError, Result};
-use crate::executable::CompiledProgram;
-use crate::library::Vendor;
+use crate::grid::{CompiledProcesses, ProcessGroupStep};
 use crate::lower::{
     AttentionCall, LibraryQuery, Lowered, Lowering, LoweringContext, MaskKind, Masking, Task, lower,
 };
-use crate::processes::ProcessGroup;
+use crate::process_group::ProcessGroup;
+use crate::program::CompiledProgram;
 use crate::salt::SaltBuffers;
 use crate::steps::{
     CollectiveStep, DeviceLayout, DnnStep, ExecutionStep, GemmStep, HostStep, KernelStep, LoadedKernels,
-    Masks, PlannedStep, ProcessGroupStep, dialect, scratch_bytes,
+    Masks, PlannedStep, dialect, scratch_bytes,
 };
 use crate::tuning;
+use crate::vendor::Vendor;
 
 /// Alignment of values in bytes.
 const ALIGNMENT: usize = 256;
@@ -53,6 +54,8 @@ pub(crate) struct CompileRequest<'a> {
     pub(crate) dnn: Option<DnnLibrary>,
     /// Collectives and process grids.
     pub(crate) group: ProcessGroup,
+    /// The compiled grids of the group.
+    pub(crate) grids: Vec<Arc<CompiledProcesses>>,
 }
 
 /// Why compilation failed.
@@ -157,6 +160,7 @@ fn build_without(
         dnn: request.dnn.as_ref(),
         salt_buffers: &salt_buffers,
         group: &request.group,
+        grids: &request.grids,
         salted: 0,
         masks: Masks::default(),
     };
@@ -345,6 +349,7 @@ struct StepBuilder<'a> {
     dnn: Option<&'a DnnLibrary>,
     salt_buffers: &'a SaltBuffers,
     group: &'a ProcessGroup,
+    grids: &'a [Arc<CompiledProcesses>],
     /// Instrumented kernels so far.
     salted: usize,
     masks: Masks,
@@ -437,7 +442,9 @@ impl StepBuilder<'_> {
                 )?;
                 one(Box::new(step), cost(self.graph, cluster))
             }
-            Lowering::Grid(processes) => {
+            Lowering::Grid(grid) => {
+                let missing = || GpuError::Other("a grid of processes was not compiled".to_owned());
+                let processes = self.grids.get(grid.0).ok_or_else(missing)?;
                 let Op::Opaque(op) = &self.graph.node(cluster.output).op else {
                     return Err(GpuError::Other("processes are started by one operation".to_owned()));
                 };

@@ -1,8 +1,11 @@
 //! GPU errors.
 
+use std::fmt;
 use std::path::PathBuf;
 
-use crate::library::Missing;
+use warpforge_runtime::ErrorKind;
+
+use crate::vendor::Vendor;
 
 /// An error of a GPU, its driver or its libraries.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -84,3 +87,26 @@ pub enum GpuError {
 
 /// A GPU result.
 pub type Result<T> = std::result::Result<T, GpuError>;
+
+/// A library that was not found, with the names and directories tried.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct Missing {
+    /// What the library is for.
+    pub what: &'static str,
+    /// The names tried.
+    pub names: Vec<String>,
+    /// The directories tried.
+    pub searched: Vec<String>,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, names, searched } = self;
+        write!(f, "no {what} here: tried {} in {}", names.join(", "), searched.join(", "))
+    }
+}
+
+/// A device error as a runtime error.
+pub(crate) fn runtime_error(vendor: Vendor, error: &GpuError) -> warpforge_runtime::Error {
+    ErrorKind::Failed { backend: vendor.name(), reason: error.to_string() }.into()
+}

@@ -3,47 +3,22 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use warpforge_fusion::Graph as Nodes;
 use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::graph::OpSpan;
-use warpforge_runtime::memory_plan::{Allocation, MemoryPlan};
+use warpforge_runtime::memory_plan::Allocation;
 use warpforge_runtime::profile::{Event as ProfileEvent, Profile};
 use warpforge_runtime::{
     Bound, Counters, ErrorKind, Executable, Fallback, Observer, Outcome, Program, RunOptions,
 };
 use warpforge_tensor::{Blob, Shape, Tensor};
 
-use crate::backend::failed;
-use crate::collectives::CollectiveCall;
 use crate::copy_stream::CopyStream;
-use crate::dnn::DnnLibrary;
-use crate::driver::{Buffer, Event, Gpu, Graph, Pinned, Staging, Stream};
-use crate::error::{GpuError, Result};
-use crate::observe;
-use crate::salt::{SaltBuffers, SaltSummary};
-use crate::steps::{DeviceLayout, PlannedStep};
-
-/// The parts of a compiled program.
-pub(crate) struct CompiledProgram {
-    pub(crate) program: Program,
-    pub(crate) gpu: Arc<Gpu>,
-    pub(crate) stream: Stream,
-    pub(crate) dnn: Option<DnnLibrary>,
-    pub(crate) nodes: Nodes,
-    /// The graph nodes of each operation, where operations keep their own nodes.
-    pub(crate) marks: Option<Vec<OpSpan>>,
-    pub(crate) plan: MemoryPlan,
-    pub(crate) outputs: Vec<Operand>,
-    pub(crate) layout: DeviceLayout,
-    /// Buffers that steps refer to by address.
-    pub(crate) memory: Vec<Arc<Buffer>>,
-    pub(crate) inputs: Vec<Buffer>,
-    pub(crate) output_buffers: Vec<Buffer>,
-    pub(crate) steps: Vec<PlannedStep>,
-    pub(crate) salt_buffers: SaltBuffers,
-    /// Collective calls, in order.
-    pub(crate) collective_calls: Vec<CollectiveCall>,
-}
+use crate::driver::{Event, Graph, Pinned, Staging};
+use crate::error::{GpuError, Result, runtime_error};
+use crate::observed_run;
+use crate::program::CompiledProgram;
+use crate::salt::SaltSummary;
+use crate::steps::PlannedStep;
 
 /// A compiled program.
 pub(crate) struct GpuExecutable {
@@ -75,7 +50,7 @@ impl GpuExecutable {
     }
 
     fn failed(&self, error: &GpuError) -> warpforge_runtime::Error {
-        failed(self.made.gpu.driver.vendor, error)
+        runtime_error(self.made.gpu.driver.vendor, error)
     }
 
     fn lock(&self) -> MutexGuard<'_, Recording> {
@@ -209,7 +184,7 @@ impl GpuExecutable {
         let failed = |error: GpuError| self.failed(&error);
         let _running = self.lock();
         self.upload(inputs).map_err(failed)?;
-        observe::run(&self.made, marks, inputs, observer)?;
+        observed_run::run(&self.made, marks, inputs, observer)?;
         let profile = if profile { self.profiled().map_err(failed)? } else { Profile::default() };
         Ok(Outcome { outputs: self.download(inputs).map_err(failed)?, profile })
     }

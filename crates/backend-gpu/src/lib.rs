@@ -9,7 +9,6 @@ mod blas;
 mod calibrate;
 mod collectives;
 mod compile;
-mod compiler;
 mod copy_stream;
 mod cuda;
 mod dnn;
@@ -18,18 +17,23 @@ mod error;
 mod executable;
 #[cfg(test)]
 mod fake;
+mod grid;
 mod hip;
 pub mod library;
 mod lower;
 mod observe;
+mod observed_run;
 pub mod probe;
+mod process_group;
 mod processes;
+mod program;
 mod salt;
 mod steps;
 #[cfg(test)]
 mod tests;
 mod tuning;
+mod vendor;
 
 pub use backend::Gpus;
 pub use error::{GpuError, Result};
-pub use library::Vendor;
+pub use vendor::Vendor;

@@ -14,15 +14,17 @@ use warpforge_runtime::{Program, Tier, Weights};
 
 use crate::blas::Blas;
 use crate::collectives::{
-    Collective, CollectiveLibrary, CollectiveOps, Communicators, has_collectives, is_deadlock_free,
-    lower_collectives, single_op,
+    CollectiveLibrary, CollectiveOps, Communicators, has_collectives, is_deadlock_free, lower_collectives,
+    single_op,
 };
 use crate::compile::{CompileError, CompileRequest, build};
 use crate::dnn::DnnLibrary;
 use crate::driver::Gpu;
 use crate::error::{GpuError, Result};
-use crate::executable::{CompiledProgram, GpuExecutable};
-use crate::steps::CompiledProcesses;
+use crate::executable::GpuExecutable;
+use crate::grid::CompiledProcesses;
+use crate::process_group::{GridId, ProcessGroup};
+use crate::program::CompiledProgram;
 
 /// A GPU and its libraries.
 #[derive(Clone)]
@@ -46,47 +48,6 @@ pub(crate) trait Devices {
     fn collectives(&self) -> Result<Arc<CollectiveLibrary>>;
 }
 
-/// The processes that an operation starts, or why the reference runs them.
-type Started = std::result::Result<Arc<CompiledProcesses>, String>;
-
-/// Collectives and process grids of a program.
-#[derive(Default)]
-pub(crate) struct ProcessGroup {
-    collectives: CollectiveOps,
-    communicators: Arc<Communicators>,
-    grids: Vec<(Arc<OpaqueOp>, Started)>,
-}
-
-/// An operation that involves several processes.
-pub(crate) enum GroupOp<'a> {
-    /// A collective of this process.
-    Collective(&'a Arc<Collective>),
-    /// A grid that this process starts and waits for.
-    Grid(&'a Arc<CompiledProcesses>),
-    /// Left to the reference, with the reason.
-    Reference(&'a str),
-}
-
-impl ProcessGroup {
-    /// The group operation of a node.
-    pub(crate) fn of(&self, op: &Op) -> Option<GroupOp<'_>> {
-        let Op::Opaque(part) = op else { return None };
-        let collective = self.collectives.of(part).map(GroupOp::Collective);
-        let grid = || self.grids.iter().find(|(known, _)| Arc::ptr_eq(known, part));
-        collective.or_else(|| {
-            Some(match &grid()?.1 {
-                Ok(processes) => GroupOp::Grid(processes),
-                Err(reason) => GroupOp::Reference(reason),
-            })
-        })
-    }
-
-    /// The communicators.
-    pub(crate) fn communicators(&self) -> &Communicators {
-        &self.communicators
-    }
-}
-
 /// A program and its compile options.
 #[derive(Clone, Copy)]
 pub(crate) struct CompileOptions<'a> {
@@ -103,13 +64,16 @@ pub(crate) fn compile(
 ) -> std::result::Result<GpuExecutable, CompileError> {
     let ImportedProgram { graph, marks, collectives } =
         import_program(options.program, options.tier, &Grid::ALONE)?;
-    let mut grids = Vec::new();
+    let (mut grids, mut compiled) = (Vec::new(), Vec::new());
     for node in &graph.nodes {
         if let Op::Opaque(part) = &node.op
             && let Some(op) = single_op(part).filter(|op| op.is(OpKind::InterpreterRunParallel))
         {
             let made = match grid(devices, number, part, op, options) {
-                Ok(processes) => Ok(Arc::new(processes)),
+                Ok(processes) => {
+                    compiled.push(Arc::new(processes));
+                    Ok(GridId(compiled.len() - 1))
+                }
                 Err(CompileError::Unsupported(reason)) => {
                     tracing::warn!(reason, "the reference runs the processes of a program");
                     Err(reason)
@@ -127,7 +91,7 @@ pub(crate) fn compile(
         })?,
     };
     let group = ProcessGroup { collectives, communicators: Arc::new(communicators), grids };
-    Ok(GpuExecutable::new(compile_process(&context, (graph, marks), options, group)?))
+    Ok(GpuExecutable::new(compile_process(&context, (graph, marks), options, group, compiled)?))
 }
 
 /// An imported program.
@@ -168,10 +132,11 @@ fn compile_process(
     (graph, marks): (Graph, Option<Vec<OpSpan>>),
     CompileOptions { program, tier, precision }: CompileOptions<'_>,
     group: ProcessGroup,
+    grids: Vec<Arc<CompiledProcesses>>,
 ) -> std::result::Result<CompiledProgram, CompileError> {
     let graph = if marks.is_some() { graph } else { simplify(&graph) };
     let DeviceContext { gpu, blas, dnn } = context.clone();
-    build(&gpu, &CompileRequest { program, graph, marks, tier, precision, blas, dnn, group })
+    build(&gpu, &CompileRequest { program, graph, marks, tier, precision, blas, dnn, group, grids })
 }
 
 /// Compiles the processes of an operation that runs a grid.
@@ -215,6 +180,7 @@ fn grid(
             (graph, marks),
             CompileOptions { program: &program, ..options },
             group,
+            Vec::new(),
         )?;
         all.push((me, made));
     }

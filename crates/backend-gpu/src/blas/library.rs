@@ -2,23 +2,13 @@
 
 use std::sync::Arc;
 
+use super::descriptor::{Activation, Gemm, GemmBuffers, OperandSide, RunGemm, WORKSPACE};
+use super::lt::BlasLt;
+use super::plan::GemmPlan;
 use super::rocblas::Rocblas;
-use super::{Activation, BlasLt, Gemm, GemmBuffers, GemmPlan, OperandSide, WORKSPACE};
 use crate::driver::{Address, Gpu, Stream};
 use crate::error::{GpuError, Result};
-use crate::library::Vendor;
-
-/// A GEMM that is ready to run.
-pub(crate) trait RunGemm: Send + Sync {
-    /// Launches it.
-    fn run(&self, stream: &Stream) -> Result<()>;
-}
-
-impl RunGemm for GemmPlan {
-    fn run(&self, stream: &Stream) -> Result<()> {
-        GemmPlan::run(self, stream)
-    }
-}
+use crate::vendor::Vendor;
 
 /// The BLAS libraries of a device.
 #[derive(Clone)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::{Activation, ComputeType, Gemm, GemmBuffers, Matrix, RunGemm, WORKSPACE};
+use super::descriptor::{Activation, ComputeType, Gemm, GemmBuffers, Matrix, RunGemm, WORKSPACE};
 use crate::driver::{Address, Gpu, Handle, Stream};
 use crate::error::{GpuError, Result};
 use crate::hip;

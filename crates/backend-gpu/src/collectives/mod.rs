@@ -23,7 +23,8 @@ pub(crate) use schedule::{CollectiveCall, is_deadlock_free};
 
 use crate::driver::{Address, Handle};
 use crate::error::{GpuError, Result};
-use crate::library::{Vendor, functions};
+use crate::library::functions;
+use crate::vendor::Vendor;
 use crate::{cuda, hip};
 
 /// The identifier that ranks of a communicator share.

@@ -5,21 +5,17 @@ use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 
 use warpforge_tensor::Tensor;
 
-use super::{Buffer, Gpu, Staging, Stream};
+use super::gpu::{Buffer, ConstantKey, Constants, Gpu};
+use super::staging::Staging;
+use super::stream::Stream;
 use crate::error::Result;
-
-/// Host address and size of a tensor's bytes. A buffer keeps its tensor alive, so the address stays unique.
-type Key = (usize, usize);
-
-/// Constants in use.
-pub(super) type Constants = HashMap<Key, Weak<Buffer>>;
 
 /// Uploads of a program's constants.
 pub(crate) struct Uploads<'a> {
     gpu: &'a Arc<Gpu>,
     stream: &'a Stream,
     staging: Option<Staging>,
-    fresh: HashMap<Key, Arc<Buffer>>,
+    fresh: HashMap<ConstantKey, Arc<Buffer>>,
 }
 
 impl<'a> Uploads<'a> {

@@ -3,7 +3,8 @@
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
 
-use super::{Gpu, Handle};
+use super::functions::Handle;
+use super::gpu::Gpu;
 use crate::error::{GpuError, Result};
 
 /// The function attribute of the maximum dynamic shared memory, equal for both vendors.

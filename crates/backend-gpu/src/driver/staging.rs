@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Address, Event, Gpu, Pinned, Stream};
+use super::functions::Address;
+use super::gpu::{Gpu, Pinned};
+use super::stream::{Event, Stream};
 use crate::error::Result;
 
 /// Bytes per staging buffer.

@@ -4,7 +4,9 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Address, Function, Gpu, Handle};
+use super::functions::{Address, Handle};
+use super::gpu::Gpu;
+use super::module::Function;
 use crate::error::Result;
 
 /// Not ordered with the legacy default stream.

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use warpforge_codegen::TensorMap;
 
-use super::Address;
+use super::functions::Address;
 use crate::cuda;
 use crate::error::{GpuError, Result};
 use crate::library::functions;

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use super::{EPILOGUE, TROUBLE, made, note};
 use crate::blas::Functions;
-use crate::cuda;
+use crate::blas::constants;
 use crate::driver::Handle;
 
 pub(super) fn functions() -> Functions {
@@ -21,7 +21,7 @@ pub(super) fn functions() -> Functions {
             // SAFETY: the value has so many bytes.
             let value = unsafe { *value.cast::<i32>() };
             note(format!("matmul attribute {attribute} = {value}"));
-            if attribute == cuda::BLAS_CONSTANTS.epilogue {
+            if attribute == constants::CUBLASLT.epilogue {
                 EPILOGUE.set(Some(value));
             }
             if TROUBLE.get().epilogue == Some(value) {

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use super::{TROUBLE, made};
-use crate::compiler::Functions;
+use crate::driver::CompilerFunctions as Functions;
 use crate::driver::Handle;
 
 pub(super) fn functions() -> Functions {

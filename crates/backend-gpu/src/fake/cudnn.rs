@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use super::{made, note};
-use crate::cuda::cudnn::Functions;
+use crate::dnn::cudnn::Functions;
 use crate::driver::Handle;
 
 pub(super) fn functions() -> Functions {

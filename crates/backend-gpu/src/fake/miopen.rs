@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 
 use super::{TROUBLE, made, note};
+use crate::dnn::miopen::{Functions, Solution};
 use crate::driver::Handle;
-use crate::hip::miopen::{Functions, Solution};
 
 fn listed(values: *const i32, count: i32) -> String {
     // SAFETY: callers give so many numbers.

@@ -17,14 +17,13 @@ use std::sync::Arc;
 use crate::blas::rocblas::Rocblas;
 use crate::blas::{Blas, BlasLt};
 use crate::collectives::CollectiveLibrary;
-use crate::compiler::Compiler;
-use crate::cuda::cudnn as cudnn_api;
 use crate::dnn::DnnLibrary;
-use crate::driver::{Driver, Gpu, Handle};
+use crate::dnn::cudnn as cudnn_api;
+use crate::dnn::miopen as miopen_api;
+use crate::driver::{Compiler, Driver, Gpu, Handle};
 use crate::error::Result;
-use crate::hip::miopen as miopen_api;
-use crate::library::Vendor;
 use crate::processes::{DeviceContext, Devices};
+use crate::vendor::Vendor;
 
 /// Injected failures.
 #[derive(Debug, Clone, Copy, Default)]

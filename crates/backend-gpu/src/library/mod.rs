@@ -6,50 +6,14 @@
 mod search_path;
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::path::PathBuf;
 
 use libloading::os::unix::{Library as Opened, RTLD_LOCAL, RTLD_NOW};
 
+pub use crate::error::Missing;
+pub use crate::vendor::Vendor;
+
 use crate::error::{GpuError, Result};
-
-/// A GPU vendor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Vendor {
-    /// NVIDIA, CUDA.
-    Cuda,
-    /// AMD, HIP.
-    Hip,
-}
-
-impl Vendor {
-    /// The device prefix.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Vendor::Cuda => "cuda",
-            Vendor::Hip => "hip",
-        }
-    }
-}
-
-/// A library that was not found, with the names and directories tried.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct Missing {
-    /// What the library is for.
-    pub what: &'static str,
-    /// The names tried.
-    pub names: Vec<String>,
-    /// The directories tried.
-    pub searched: Vec<String>,
-}
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, names, searched } = self;
-        write!(f, "no {what} here: tried {} in {}", names.join(", "), searched.join(", "))
-    }
-}
 
 /// A library to load.
 #[derive(Debug, Clone, Copy)]
@@ -162,7 +126,7 @@ macro_rules! functions {
                 library: &crate::library::Library,
                 vendor: crate::library::Vendor,
             ) -> crate::error::Result<Self> {
-                use crate::library::Vendor;
+                use crate::vendor::Vendor;
                 // SAFETY: the signatures are those of the vendors' headers.
                 unsafe {
                     Ok(Self {

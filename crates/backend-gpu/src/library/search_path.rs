@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Vendor;
+use crate::vendor::Vendor;
 
 /// The directories to search, most specific first, without duplicates.
 pub(super) fn folders(vendor: Vendor) -> Vec<PathBuf> {

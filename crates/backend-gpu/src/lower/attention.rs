@@ -7,75 +7,10 @@ use warpforge_fusion::{Graph, NodeId, Op, View};
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::epilogue::{constant_value, converted};
+use super::body::{constant_value, converted};
+use super::call::{AttentionCall, Heads, Mask, Masking};
 use super::mask::{MaskAnalysis, MaskKind};
-use super::{Lowering, Task};
-
-/// The layout of an operand: batch, head, row, column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Heads {
-    pub(crate) value: NodeId,
-    /// In elements.
-    pub(crate) offset: usize,
-    pub(crate) dims: [usize; 4],
-    pub(crate) strides: [usize; 4],
-}
-
-impl Heads {
-    /// Swaps rows and columns.
-    pub(crate) fn transposed(mut self) -> Self {
-        self.dims.swap(2, 3);
-        self.strides.swap(2, 3);
-        self
-    }
-}
-
-/// A cuDNN attention call. Keys and values may have fewer heads than queries (grouped-query attention).
-#[derive(Debug, Clone)]
-pub(crate) struct AttentionCall {
-    pub(crate) queries: Heads,
-    pub(crate) keys: Heads,
-    pub(crate) values: Heads,
-    pub(crate) scale: f32,
-    pub(crate) masking: Masking,
-    pub(crate) element: ElementType,
-    pub(crate) output: NodeId,
-    /// Strides of batch, head, row and column.
-    pub(crate) output_strides: [usize; 4],
-}
-
-/// The mask, equal for all batches and heads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Masking {
-    /// No mask.
-    None,
-    /// Causal.
-    Causal,
-    /// A constant boolean value.
-    Known(Mask),
-}
-
-/// A boolean matrix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mask {
-    pub(crate) value: NodeId,
-    pub(crate) offset: usize,
-    pub(crate) dims: [usize; 2],
-    pub(crate) strides: [usize; 2],
-}
-
-impl AttentionCall {
-    /// A cluster with the operands and output of the call, for memory planning.
-    pub(super) fn as_unfused(&self) -> Kind {
-        let heads = [self.queries, self.keys, self.values].map(|heads| heads.value);
-        let mask = match self.masking {
-            Masking::Known(mask) => Some(mask.value),
-            Masking::None | Masking::Causal => None,
-        };
-        let all = heads.into_iter().chain(mask);
-        Kind::Unfused(all.map(|value| Operand { value, view: View::dense(&[]) }).collect())
-    }
-}
+use super::task::{Lowering, Task};
 
 /// Properties of graph values.
 pub(super) struct ValueInfo<'a> {

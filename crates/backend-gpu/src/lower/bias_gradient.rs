@@ -7,8 +7,8 @@ use warpforge_fusion::graph::ReduceKind;
 use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::epilogue::converted;
-use super::{LibraryQuery, LoweringContext};
+use super::body::converted;
+use super::task::{LibraryQuery, LoweringContext};
 use crate::blas::OperandSide;
 
 /// A bias gradient.

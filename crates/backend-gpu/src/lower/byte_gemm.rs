@@ -7,7 +7,7 @@ use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::LibraryQuery;
+use super::task::LibraryQuery;
 
 /// Whether a graph has 8-bit GEMMs.
 pub(super) fn any(graph: &Graph) -> bool {

@@ -1,72 +1,18 @@
 //! Convolutions by the DNN library: channels last, with a chain of pointwise operations.
 
 use warpforge_codegen::{ComputePrecision, Options};
-use warpforge_fusion::cluster::{BodyOp, Contraction, Epilogue, Kind, Operand};
+use warpforge_fusion::cluster::{BodyOp, Contraction, Epilogue, Operand};
 use warpforge_fusion::graph::Conv;
 use warpforge_fusion::{Graph, NodeId, Op, View};
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType, Tensor};
 
-use super::Task;
-use super::epilogue::{constant_value, converted, is_like_tile, is_per_column, is_whole};
+use super::body::{constant_value, converted, is_like_tile, is_per_column, is_whole};
+use super::call::{ChainOp, ChainOperand, ConvCall};
 use super::operands::Operands;
+use super::task::Task;
 use crate::dnn::{ConvWindow, Pointwise};
-use crate::library::Vendor;
-
-/// An operand of a chain operation.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum ChainOperand {
-    /// The convolution's result.
-    Result,
-    /// The result of an earlier chain operation.
-    Op(usize),
-    /// One element per channel.
-    PerChannel(NodeId),
-    /// A tensor of the result's shape.
-    Full(NodeId),
-    /// A scalar.
-    Scalar(f32),
-}
-
-/// A chain operation.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct ChainOp {
-    pub(crate) op: Pointwise,
-    pub(crate) of: ChainOperand,
-    pub(crate) with: Option<ChainOperand>,
-}
-
-/// A convolution call.
-#[derive(Debug, Clone)]
-pub(crate) struct ConvCall {
-    pub(crate) input: NodeId,
-    /// Input shape: batch, spatial, channels.
-    pub(crate) input_dims: Vec<usize>,
-    /// Output channels first, input channels last, dense.
-    pub(crate) weights: NodeId,
-    pub(crate) weights_dims: Vec<usize>,
-    /// Output shape: batch, spatial, channels.
-    pub(crate) output_dims: Vec<usize>,
-    pub(crate) output: NodeId,
-    pub(crate) window: ConvWindow,
-    pub(crate) chain: Vec<ChainOp>,
-    /// Whether operands must not be rounded below their type.
-    pub(crate) exact: bool,
-}
-
-impl ConvCall {
-    /// A cluster with the operands and output of the call, for memory planning.
-    pub(super) fn as_unfused(&self) -> Kind {
-        let taken = |taken: ChainOperand| match taken {
-            ChainOperand::PerChannel(id) | ChainOperand::Full(id) => Some(id),
-            _ => None,
-        };
-        let others =
-            self.chain.iter().flat_map(|link| [Some(link.of), link.with]).flatten().filter_map(taken);
-        let all = [self.input, self.weights].into_iter().chain(others);
-        Kind::Unfused(all.map(|value| Operand { value, view: View::dense(&[]) }).collect())
-    }
-}
+use crate::vendor::Vendor;
 
 /// Whether a vendor's library may support this convolution.
 pub(super) fn supported(graph: &Graph, contraction: &Contraction, vendor: Vendor, options: &Options) -> bool {

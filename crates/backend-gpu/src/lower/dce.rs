@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::{Graph, NodeId, Op};
 
-use super::Task;
+use super::task::Task;
 
 /// Removes tasks whose results are unused.
 pub(super) fn eliminate_dead_tasks(graph: &Graph, tasks: &mut Vec<Task>, outputs: &[Operand]) {

@@ -1,17 +1,18 @@
 //! GEMM calls.
 
 use warpforge_codegen::{ComputePrecision, Options};
-use warpforge_fusion::cluster::{Contraction, Kind, Operand, single_stride};
+use warpforge_fusion::cluster::{Contraction, Operand, single_stride};
 use warpforge_fusion::graph::Dot;
-use warpforge_fusion::{Graph, NodeId, Op, View};
+use warpforge_fusion::{Graph, Op, View};
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::Task;
 use super::byte_gemm;
+use super::call::{GemmCall, GemmSlice};
 use super::epilogue::LibraryEpilogue;
 use super::operands::Operands;
 use super::relu;
-use crate::blas::{self, Activation, ComputeType, Matrix, OperandSide};
+use super::task::Task;
+use crate::blas::{self, ComputeType, Matrix};
 
 /// Most calls per batched GEMM before operands are copied instead; higher where an operand is broadcast, because its
 /// copy would be larger.
@@ -20,58 +21,6 @@ const MAX_CALLS_OF_REPEATED: usize = 64;
 
 /// Alignment of values in bytes.
 const ALIGNMENT: u32 = 256;
-
-/// One call, by byte offsets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct GemmSlice {
-    pub(crate) lhs: usize,
-    pub(crate) rhs: usize,
-    pub(crate) out: usize,
-}
-
-/// A GEMM call.
-#[derive(Debug, Clone)]
-pub(crate) struct GemmCall {
-    pub(crate) gemm: blas::Gemm,
-    pub(crate) lhs: Operand,
-    pub(crate) rhs: Operand,
-    pub(crate) bias: Option<NodeId>,
-    pub(crate) residual: Option<NodeId>,
-    /// The auxiliary input of the activation.
-    pub(crate) aux: Option<NodeId>,
-    /// The output of the bias gradient.
-    pub(crate) bias_gradient: Option<NodeId>,
-    pub(crate) output: NodeId,
-    pub(crate) parts: Vec<GemmSlice>,
-}
-
-impl GemmCall {
-    /// A cluster with the operands and outputs of the call, for memory planning.
-    pub(super) fn as_kind(&self) -> Kind {
-        let other = |&id: &NodeId| Operand { value: id, view: View::dense(&[]) };
-        let others = self.bias.iter().chain(&self.residual).chain(&self.aux).map(other);
-        let read = [self.lhs.clone(), self.rhs.clone()].into_iter().chain(others).collect();
-        match self.bias_gradient {
-            Some(bias_gradient) => Kind::Library(read, vec![self.output, bias_gradient]),
-            None => Kind::Unfused(read),
-        }
-    }
-
-    /// Adds a bias gradient, where the library may support it: a single call with unconverted operands.
-    pub(super) fn add_bias_gradient(&mut self, side: OperandSide, of: NodeId, bias_gradient: NodeId) -> bool {
-        let gemm = &mut self.gemm;
-        let operand = if side == OperandSide::Left { &self.lhs } else { &self.rhs };
-        let plain = gemm.bias.is_none() && !gemm.residual && gemm.activation == Activation::None;
-        // It is undocumented whether operands rounded to tf32 are summed unrounded; bias gradients would lose too
-        // many digits to cancellation.
-        let plain = plain && gemm.compute_type != ComputeType::Tf32;
-        let fits = plain && operand.value == of && gemm.batch == 1 && self.parts.len() == 1;
-        if fits {
-            (gemm.bias_gradient, self.bias_gradient) = (Some(side), Some(bias_gradient));
-        }
-        fits
-    }
-}
 
 /// Whether the library supports these types.
 pub(super) fn supported(graph: &Graph, contraction: &Contraction) -> bool {
@@ -315,6 +264,8 @@ fn matrix(
 
 #[cfg(test)]
 mod tests {
+    use warpforge_fusion::NodeId;
+
     use super::*;
 
     #[test]

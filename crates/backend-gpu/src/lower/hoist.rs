@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::{Graph, NodeId, Op};
 
-use super::{Lowering, Task};
+use super::task::{Lowering, Task};
 
 /// Most bytes of hoisted values.
 const MAX_HOISTED_BYTES: usize = 1 << 30;

@@ -2,7 +2,9 @@
 
 mod attention;
 mod bias_gradient;
+mod body;
 mod byte_gemm;
+mod call;
 mod conv;
 mod dce;
 mod epilogue;
@@ -14,72 +16,29 @@ mod narrow_operands;
 mod operands;
 mod relu;
 mod split;
+mod task;
 mod unfused;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use warpforge_codegen::{ComputePrecision, Emitted, Options, emit};
+use warpforge_codegen::{ComputePrecision, emit};
 use warpforge_fusion::cluster::{Cluster, Clusters, Kind, clusters, fuse_attention_gradients};
 use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_runtime::{Precision, Tier};
 use warpforge_tensor::ElementType;
 
-pub(crate) use attention::{AttentionCall, Heads, Mask, Masking};
-pub(crate) use conv::{ChainOperand, ConvCall};
-pub(crate) use gemm::GemmCall;
+pub(crate) use call::{AttentionCall, ChainOperand, ConvCall, GemmCall, Heads, Mask, Masking};
 pub(crate) use mask::{MaskKind, mask_kind};
+pub(crate) use task::{LibraryQuery, Lowering, LoweringContext, Task};
 
 use bias_gradient::BiasGradient;
 use mask::MaskAnalysis;
 use operands::Operands;
 
 use crate::blas::{Activation, Blas};
-use crate::collectives::Collective;
-use crate::library::Vendor;
-use crate::processes::{GroupOp, ProcessGroup};
-use crate::steps::CompiledProcesses;
-
-/// The lowering of a cluster.
-pub(crate) enum Lowering {
-    /// Generated kernels.
-    Emitted(Emitted),
-    /// A BLAS call.
-    Gemm(Box<GemmCall>),
-    /// A DNN library call.
-    Convolution(Box<ConvCall>),
-    /// A cuDNN attention call.
-    Attention(Box<AttentionCall>),
-    /// A collective.
-    Collective(Arc<Collective>),
-    /// A grid of processes on several devices.
-    Grid(Arc<CompiledProcesses>),
-    /// The reference on the host, with the reason where one is known.
-    Host(Option<String>),
-}
-
-/// A cluster and its lowering.
-pub(crate) struct Task {
-    pub(crate) cluster: Cluster,
-    pub(crate) lowering: Lowering,
-    /// The query that fails if a library refuses this task.
-    pub(crate) query: LibraryQuery,
-}
-
-/// What a library is asked to compute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum LibraryQuery {
-    /// The cluster with this output.
-    Cluster(NodeId),
-    /// Optional work besides the cluster, by its output.
-    Extra(NodeId),
-}
-
-impl Task {
-    fn new(cluster: Cluster, lowering: Lowering) -> Self {
-        Self { query: LibraryQuery::Cluster(cluster.output), cluster, lowering }
-    }
-}
+use crate::process_group::GroupOp;
+use crate::vendor::Vendor;
 
 /// A lowered program.
 pub(crate) struct Lowered {
@@ -91,20 +50,6 @@ pub(crate) struct Lowered {
     pub(crate) tasks: Vec<Task>,
     /// The results.
     pub(crate) outputs: Vec<warpforge_fusion::cluster::Operand>,
-}
-
-/// Options and available libraries.
-pub(crate) struct LoweringContext<'a> {
-    pub(crate) tier: Tier,
-    pub(crate) options: &'a Options,
-    /// The BLAS, if available.
-    pub(crate) blas: Option<&'a Blas>,
-    /// The vendor of the DNN library, if available.
-    pub(crate) dnn: Option<Vendor>,
-    /// Collectives and process grids.
-    pub(crate) group: &'a ProcessGroup,
-    /// Queries that a library refused.
-    pub(crate) refused: &'a HashSet<LibraryQuery>,
 }
 
 /// Lowers all clusters of a graph.
@@ -194,7 +139,7 @@ impl Lowerer<'_> {
         let graph = &self.operands.graph;
         let lowering = self.context.group.of(&graph.node(cluster.output).op).map(|shared| match shared {
             GroupOp::Collective(collective) => Lowering::Collective(Arc::clone(collective)),
-            GroupOp::Grid(processes) => Lowering::Grid(Arc::clone(processes)),
+            GroupOp::Grid(grid) => Lowering::Grid(grid),
             GroupOp::Reference(why) => Lowering::Host(Some(why.to_owned())),
         });
         if let Some(lowering) = lowering {

@@ -8,7 +8,7 @@ use warpforge_fusion::{Graph, Node, NodeId, Op, View};
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Tensor};
 
-use super::{Lowering, Task};
+use super::task::{Lowering, Task};
 
 /// The graph, extended with copies.
 pub(crate) struct Operands {

@@ -15,9 +15,9 @@ use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType, Scalar, Shape, Tensor};
 
-use super::Task;
-use super::epilogue::{converted, is_like_tile, is_zero};
+use super::body::{converted, is_like_tile, is_zero};
 use super::operands::Operands;
+use super::task::Task;
 
 /// Columns must be a multiple of this number of bits.
 pub(super) const LINE: usize = 128;

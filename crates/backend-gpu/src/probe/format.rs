@@ -4,7 +4,7 @@ use warpforge_codegen::Units;
 use warpforge_tensor::{ElementType, FloatType};
 
 use crate::blas::ComputeType;
-use crate::library::Vendor;
+use crate::vendor::Vendor;
 
 /// Bytes of random data, repeated to fill buffers.
 const PATTERN_BYTES: usize = 4 << 20;

@@ -15,7 +15,7 @@ pub use gemm::GemmProbe;
 
 use crate::driver::{Buffer, Driver, Event, Gpu, Stream};
 use crate::error::Result;
-use crate::library::Vendor;
+use crate::vendor::Vendor;
 
 /// A GPU under measurement.
 pub struct Probe {

@@ -6,11 +6,11 @@ use warpforge_fusion::Graph;
 use warpforge_tensor::ElementType;
 
 use super::{DeviceLayout, ExecutionStep};
-use crate::cuda::cudnn::{Cudnn, CudnnGraph, CudnnPlan, Storage, TensorId};
+use crate::dnn::cudnn::{Cudnn, CudnnGraph, CudnnPlan, Storage, TensorId};
+use crate::dnn::miopen;
 use crate::dnn::{DnnLibrary, DnnPlan, Pointwise};
 use crate::driver::Stream;
 use crate::error::{GpuError, Result};
-use crate::hip::miopen;
 use crate::lower::{AttentionCall, ChainOperand, ConvCall, Heads};
 
 /// A convolution or attention.

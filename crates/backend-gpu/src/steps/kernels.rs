@@ -9,7 +9,7 @@ use warpforge_codegen::{Dialect, Kernel, unit};
 
 use crate::driver::{Function, Gpu, Module};
 use crate::error::{GpuError, Result};
-use crate::library::Vendor;
+use crate::vendor::Vendor;
 
 /// The dialect of a vendor.
 pub(crate) fn dialect(vendor: Vendor) -> Dialect {

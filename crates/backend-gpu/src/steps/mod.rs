@@ -7,7 +7,6 @@ mod host;
 mod kernel;
 mod kernels;
 mod mask;
-mod processes;
 
 pub(crate) use collective::CollectiveStep;
 pub(crate) use dnn::DnnStep;
@@ -16,7 +15,6 @@ pub(crate) use host::HostStep;
 pub(crate) use kernel::{KernelStep, scratch_bytes};
 pub(crate) use kernels::{LoadedKernels, dialect};
 pub(crate) use mask::Masks;
-pub(crate) use processes::{CompiledProcesses, ProcessGroupStep};
 
 use std::sync::Arc;
 

@@ -16,8 +16,8 @@ use crate::compile::{CompileRequest, build};
 use crate::driver::Gpu;
 use crate::executable::GpuExecutable;
 use crate::fake::{self, Trouble};
-use crate::library::Vendor;
-use crate::processes::ProcessGroup;
+use crate::process_group::ProcessGroup;
+use crate::vendor::Vendor;
 
 /// A program for a fake AMD GPU with MIOpen and this BLAS.
 fn compiled(text: &str, blas: impl Fn(&Arc<Gpu>) -> Blas) -> GpuExecutable {
@@ -30,7 +30,17 @@ fn compiled(text: &str, blas: impl Fn(&Arc<Gpu>) -> Blas) -> GpuExecutable {
     fake::calls();
     let Ok(made) = build(
         &gpu,
-        &CompileRequest { program: &program, graph, marks: None, tier, precision, blas, dnn, group },
+        &CompileRequest {
+            program: &program,
+            graph,
+            marks: None,
+            tier,
+            precision,
+            blas,
+            dnn,
+            group,
+            grids: Vec::new(),
+        },
     ) else {
         panic!("not made")
     };

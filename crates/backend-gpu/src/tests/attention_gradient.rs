@@ -3,7 +3,7 @@
 use warpforge_tensor::{ElementType, FloatType, Shape, Tensor};
 
 use super::{compiled_with, steps};
-use crate::library::Vendor;
+use crate::vendor::Vendor;
 
 /// Attention of two heads, sixteen queries and keys, and its gradients, computed in f32. The gradient of the keys is
 /// transposed where `transposed`, as in PyTorch's decomposition.

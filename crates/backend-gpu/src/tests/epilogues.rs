@@ -6,7 +6,7 @@ use warpforge_tensor::{Shape, Tensor};
 use super::programs::{Extreme, GATES, gelu, gelu_gradient, relu_gradient, relu_training};
 use super::{BF16, compiled, input, steps};
 use crate::fake::{self, Trouble};
-use crate::library::Vendor;
+use crate::vendor::Vendor;
 
 /// Attribute codes of the epilogue and of the auxiliary matrix.
 const ATTRIBUTES: [(Vendor, i32, [i32; 2]); 2] = [(Vendor::Cuda, 7, [11, 12]), (Vendor::Hip, 2, [10, 11])];

@@ -16,8 +16,8 @@ use crate::compile::{CompileError, CompileRequest, build};
 use crate::error::GpuError;
 use crate::executable::GpuExecutable;
 use crate::fake::{self, Trouble};
-use crate::library::Vendor;
-use crate::processes::ProcessGroup;
+use crate::process_group::ProcessGroup;
+use crate::vendor::Vendor;
 use warpforge_codegen::ComputePrecision;
 use warpforge_diag::Source;
 use warpforge_fusion::graph::import;
@@ -41,7 +41,17 @@ fn compiled_with(text: &str, vendor: Vendor, cudnn: bool) -> GpuExecutable {
     let (tier, precision) = (Tier::Production, ComputePrecision::Model);
     let dnn = cudnn.then(|| fake::dnn(&gpu).unwrap());
     let group = ProcessGroup::default();
-    let request = CompileRequest { program: &program, graph, marks: None, tier, precision, blas, dnn, group };
+    let request = CompileRequest {
+        program: &program,
+        graph,
+        marks: None,
+        tier,
+        precision,
+        blas,
+        dnn,
+        group,
+        grids: Vec::new(),
+    };
     let made = match build(&gpu, &request) {
         Ok(made) => made,
         Err(CompileError::Unsupported(reason)) => panic!("{reason}"),
@@ -149,8 +159,17 @@ fn weights_are_shared_between_programs() {
         let graph = simplify(&import(func, &|at| weights.get(at).cloned()).unwrap());
         let (tier, precision, blas, dnn) = (Tier::Production, ComputePrecision::Model, None, None);
         let group = ProcessGroup::default();
-        let request =
-            CompileRequest { program: &program, graph, marks: None, tier, precision, blas, dnn, group };
+        let request = CompileRequest {
+            program: &program,
+            graph,
+            marks: None,
+            tier,
+            precision,
+            blas,
+            dnn,
+            group,
+            grids: Vec::new(),
+        };
         let Ok(made) = build(&gpu, &request) else { panic!("not made") };
         let uploads = fake::calls().iter().filter(|call| call.starts_with("copy in 16384")).count();
         (GpuExecutable::new(made), uploads)

@@ -31,7 +31,7 @@ struct Sizes {
     width: usize,
 }
 
-/// Attention and its gradients by queries, keys and values, computed in f32. A mask that is given is added to the scores.
+/// Attention and its gradients with respect to queries, keys and values, computed in f32. A mask input is added to the scores.
 fn text(element: &str, sizes: &Sizes, masked: Masked) -> String {
     let &Sizes { batch: b, heads: h, rows: m, columns: n, width: d } = sizes;
     let of =

@@ -1,4 +1,4 @@
-//! A program, its inputs, and the comparison of what a GPU gives with what the reference does.
+//! A program, its inputs, and the comparison of a GPU with the reference.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,19 +14,19 @@ use warpforge_runtime::{
 use warpforge_snakeburger::text;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 
-/// A program and how near its results must be.
+/// A program and its tolerance.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) name: String,
     text: String,
-    /// Of the largest value of a result.
+    /// Relative to the largest value of a result.
     within: f64,
     precision: Precision,
-    /// Whether some of it may run on the reference.
+    /// Whether some of it may fall back to the reference.
     on_host: bool,
-    /// What the engine must call some of its steps in production.
+    /// Substrings of step names that must occur in the production tier.
     steps: Vec<&'static str>,
-    /// Whether values inside it can be seen in the correctness tier.
+    /// Whether its values can be observed in the correctness tier.
     shown: bool,
 }
 
@@ -44,26 +44,26 @@ impl Case {
         }
     }
 
-    /// The same with products rounded to a precision.
+    /// The same in a compute precision.
     pub(crate) fn in_precision(mut self, name: &str) -> Self {
         self.name += &format!("_{name}");
         self.precision = name.parse().expect("a precision");
         self
     }
 
-    /// The same, where the reference may run a part.
+    /// The same, where some operations may fall back to the reference.
     pub(crate) fn on_host(mut self) -> Self {
         self.on_host = true;
         self
     }
 
-    /// The same, with a step in production whose name has this in it.
+    /// The same, with a step of this name in the production tier.
     pub(crate) fn with_step(mut self, step: &'static str) -> Self {
         self.steps.push(step);
         self
     }
 
-    /// The same, where no tier shows the values inside.
+    /// The same, where no tier can observe values.
     pub(crate) fn unseen(mut self) -> Self {
         self.shown = false;
         self
@@ -81,7 +81,7 @@ impl Case {
         Ok(Program::new(Arc::new(module), "main", Weights::default())?)
     }
 
-    /// What the reference gives.
+    /// The results of the reference.
     pub(crate) fn expected(&self) -> Result<Vec<Tensor>, Failed> {
         let program = self.program()?;
         Ok(reference(&program)?.run(&inputs(&program), &RunOptions::default())?.outputs)
@@ -94,7 +94,7 @@ impl Case {
         Ok(gpus.compile(&self.program()?, &target)?)
     }
 
-    /// Runs the program on the first GPU, three times: step by step, recording, and as recorded.
+    /// Runs the program on the first GPU three times: step by step, during capture, and as a captured graph.
     pub(crate) fn agrees(&self, gpus: &Gpus, tier: Tier) -> Result<(), Failed> {
         let expected = self.expected()?;
         let executable = self.compile(gpus, tier)?;
@@ -123,7 +123,7 @@ impl Case {
         }
     }
 
-    /// Runs the program once more and looks at what each operation gives.
+    /// Runs the program once more and compares the results of each operation.
     fn agrees_inside(&self, executable: &dyn Executable) -> Result<(), Failed> {
         let program = executable.program();
         let (on_device, on_host) = (Arc::new(Values::default()), Arc::new(Values::default()));
@@ -170,7 +170,7 @@ impl Case {
     }
 }
 
-/// A program whose values cannot be seen must say so rather than show none.
+/// A program that cannot be observed must refuse.
 fn refuses_to_show(executable: &dyn Executable) -> Result<(), Failed> {
     let options = RunOptions { profile: false, observer: Some(Arc::new(Values::default())) };
     match executable.run(&inputs(executable.program()), &options) {
@@ -192,7 +192,7 @@ fn reference(program: &Program) -> Result<Box<dyn Executable>, Failed> {
     Ok(Reference.compile(program, &target)?)
 }
 
-/// What each operation of a function gives, in order.
+/// The results of each operation, in order.
 #[derive(Default)]
 struct Values(Mutex<Vec<(String, Vec<Tensor>)>>);
 
@@ -214,7 +214,7 @@ impl Observer for Values {
     }
 }
 
-/// Numbers from -1 to 1, integers from -7 to 7, always the same.
+/// Deterministic values: floats from -1 to 1, integers from -7 to 7.
 pub(crate) fn inputs(program: &Program) -> Vec<Tensor> {
     let mut state = 1u64;
     let mut next = || {

@@ -1,4 +1,4 @@
-//! Collectives of a process on its own, by the library where it is there, and processes on one GPU.
+//! Collectives of a single process, and grids of processes on one GPU.
 
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ fn all_reduce(kind: &str, element: &str, groups: &str) -> String {
     )
 }
 
-/// More processes than GPUs: the reference runs them and it is said, in numbers.
+/// More processes than GPUs: the reference runs them and the counts are reported.
 pub(crate) fn too_few(gpus: &Arc<Gpus>) -> Trial {
     let gpus = Arc::clone(gpus);
     let test = move || {

@@ -44,7 +44,7 @@ pub(crate) fn cases() -> Vec<Case> {
     all
 }
 
-/// Convolutions with numbers that cuDNN may take for a bias, where there is one channel, or may not.
+/// Convolutions with scalars that cuDNN mistakes for a bias if there is one channel.
 fn numbers() -> Vec<Case> {
     let mut all = Vec::new();
     for (channels, to) in [(1, "one_channel"), (48, "many_channels")] {
@@ -84,14 +84,14 @@ fn convolution(element: &str, channels_first: bool) -> String {
     )
 }
 
-/// Which keys a query sees.
+/// The mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Masked {
     /// All.
     No,
-    /// Those up to its own number.
+    /// Causal.
     Causal,
-    /// Those that an input says.
+    /// An input.
     Given,
 }
 
@@ -105,7 +105,7 @@ struct Sizes {
     width: usize,
 }
 
-/// Attention as importers write it, the result with its heads behind the rows.
+/// Attention as importers write it; the output is batch, row, head, column.
 fn attention(element: &str, sizes: &Sizes, masked: Masked) -> String {
     let &Sizes { batch: b, heads: h, groups: g, rows: m, columns: n, width: d } = sizes;
     let q = format!("tensor<{b}x{h}x{m}x{d}x{element}>");

@@ -1,4 +1,4 @@
-//! What the vendors' libraries do to the results of products, and besides: GELU, its gradient, that of ReLU, gradients of biases.
+//! Epilogues of the BLAS libraries: GELU and its gradient, the gradient of ReLU, bias gradients.
 
 use crate::case::Case;
 use crate::programs::{Extreme, GATES, gelu, gelu_gradient, relu_gradient, relu_training};
@@ -53,7 +53,7 @@ fn relu_gradients() -> Vec<Case> {
     all
 }
 
-/// The gradients of a dense layer by its weights and its bias, which is summed in f32.
+/// Weight and bias gradients of a dense layer; the latter is summed in f32.
 fn gradients(element: &str, left: bool) -> String {
     let (x, g) = (format!("tensor<512x192x{element}>"), format!("tensor<512x256x{element}>"));
     let (wide, b, bw) = ("tensor<512x256xf32>", format!("tensor<256x{element}>"), "tensor<256xf32>");

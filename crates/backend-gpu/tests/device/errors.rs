@@ -1,4 +1,4 @@
-//! What a GPU cannot do is an error that says why.
+//! Errors with their reasons.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Matrix products in all types, with what is done to their results.
+//! GEMMs of all element types with epilogues.
 
 use crate::case::Case;
 
@@ -78,7 +78,7 @@ fn dense(element: &str, [m, n, k]: [usize; 3], activation: &str) -> String {
     )
 }
 
-/// A product that is added to a value like its result.
+/// A GEMM with a residual.
 fn residual(element: &str) -> String {
     let (x, w, y) = (
         format!("tensor<40x64x{element}>"),
@@ -93,7 +93,7 @@ fn residual(element: &str) -> String {
     )
 }
 
-/// Three products of one value with weights that are known, each with its bias.
+/// Three GEMMs of one value with constant weights and biases.
 fn joined(element: &str) -> String {
     let (x, y) = (format!("tensor<4096x16x{element}>"), format!("tensor<4096x16x{element}>"));
     let (w, b) = (format!("tensor<16x16x{element}>"), format!("tensor<16x{element}>"));

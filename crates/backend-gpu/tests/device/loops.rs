@@ -1,4 +1,4 @@
-//! Chains of elementwise operations, reductions, copies in other orders.
+//! Elementwise chains, reductions, transposing copies.
 
 use crate::case::Case;
 

@@ -1,5 +1,5 @@
-//! Programs on a real GPU beside the reference, one test for each program and tier. Where there is no GPU they are
-//! ignored, and the first line says why; that the reference runs them is tested everywhere.
+//! Programs on a real GPU, compared with the reference, one test per program and tier. Without a GPU they are
+//! ignored, and the first line is the reason; the reference runs them everywhere.
 //!
 //! `compute-sanitizer` runs this program: [docs/gpu.md](../../../../docs/gpu.md).
 

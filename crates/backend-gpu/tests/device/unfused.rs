@@ -1,4 +1,4 @@
-//! Operations that have a kernel of their own, or none.
+//! Unfused operations, with and without kernels.
 
 use crate::case::Case;
 use crate::programs::AS_WRITTEN;
@@ -105,7 +105,7 @@ pub(crate) fn cases() -> Vec<Case> {
     all
 }
 
-/// Rows that are added where indices say, some of them to the same place and some outside.
+/// A scatter-add of rows with collisions and indices out of bounds.
 fn scatter(element: &str) -> String {
     let (x, u) = (format!("tensor<9x40x{element}>"), format!("tensor<60x40x{element}>"));
     format!(

@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::descriptor::TensorDescriptor;
-use super::plan::{ConvBuffers, ConvDescriptors, ConvProblem, TensorLayout};
+use super::descriptor::{ConvDescriptors, TensorDescriptor};
+use super::problem::{ConvBuffers, ConvProblem, TensorLayout};
 use super::{Miopen, check};
 use crate::driver::{Handle, Stream};
 use crate::error::Result;

@@ -1,10 +1,7 @@
-//! NVIDIA: library names and interface constants.
+//! NVIDIA: library names and minimum versions.
 
-pub(crate) mod cudnn;
-
-use crate::blas::ApiConstants;
-use crate::driver::Attributes;
-use crate::library::{LibrarySpec, Vendor};
+use crate::library::LibrarySpec;
+use crate::vendor::Vendor;
 
 /// The driver.
 pub(crate) const DRIVER: LibrarySpec = LibrarySpec {
@@ -44,30 +41,3 @@ pub(crate) const COLLECTIVES: LibrarySpec =
 
 /// Minimum driver version: CUDA 12.0.
 pub(crate) const OLDEST: i32 = 12_000;
-
-/// Device attributes.
-pub(crate) const ATTRIBUTES: Attributes =
-    Attributes { major: 75, minor: 76, multiprocessors: 16, shared_bytes: 97 };
-
-/// cuBLASLt constants.
-pub(crate) const BLAS_CONSTANTS: ApiConstants = ApiConstants {
-    compute_f32: 68,
-    compute_tf32: 77,
-    compute_f64: 70,
-    compute_i32: 72,
-    plain: 0,
-    transposed: 1,
-    transpose_a: 3,
-    transpose_b: 4,
-    epilogue: 7,
-    bias_address: 8,
-    bias_type: 26,
-    aux_address: 11,
-    aux_stride: 12,
-    batch_count: 5,
-    batch_stride: 6,
-    most_workspace: 1,
-    alignments: Some(5),
-    algorithm_bytes: 64,
-    answer_bytes: 96,
-};

@@ -1,12 +1,120 @@
-//! Pooled device memory and pinned host memory.
+//! Devices and their memory: pooled device memory and pinned host memory.
 
 use std::collections::HashMap;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::ffi::{CStr, c_char};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use warpforge_tensor::Tensor;
 
-use super::{Address, Gpu, Handle};
+use super::api::Driver;
+use super::compiler::Compiler;
+use super::functions::{Address, Handle};
+use super::properties::{CUDA_ATTRIBUTES, HIP_ATTRIBUTES, Properties, guid};
 use crate::error::{GpuError, Result};
+use crate::vendor::Vendor;
+
+/// A device with its context and memory pool.
+pub(crate) struct Gpu {
+    pub(crate) driver: Driver,
+    pub(crate) properties: Properties,
+    context: Handle,
+    pool: Mutex<Pool>,
+    pub(super) constants: Mutex<Constants>,
+    compiler: OnceLock<Result<Arc<Compiler>>>,
+}
+
+// SAFETY: the driver may be called from any thread; the context is made current before each use.
+unsafe impl Send for Gpu {}
+// SAFETY: as above.
+unsafe impl Sync for Gpu {}
+
+impl Gpu {
+    /// Opens a device.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such device, or the driver fails.
+    pub(crate) fn open(driver: &Driver, number: u32) -> Result<Arc<Self>> {
+        let no_such = GpuError::NoSuchDevice { number, count: driver.count };
+        let index = i32::try_from(number).map_err(|_| no_such.clone())?;
+        if number >= driver.count {
+            return Err(no_such);
+        }
+        let functions = &driver.functions;
+        let mut device = 0;
+        let mut context = std::ptr::null_mut();
+        let mut name = [0 as c_char; 256];
+        // SAFETY: the addresses are those of variables of these sizes.
+        let name = unsafe {
+            driver.check((functions.device_get)(&raw mut device, index), "device_get")?;
+            driver.check((functions.device_name)(name.as_mut_ptr(), 255, device), "device_name")?;
+            driver.check((functions.context_retain)(&raw mut context, device), "context_retain")?;
+            CStr::from_ptr(name.as_ptr()).to_string_lossy().into_owned()
+        };
+        let numbers = if driver.vendor == Vendor::Cuda { CUDA_ATTRIBUTES } else { HIP_ATTRIBUTES };
+        let attribute = |number: i32| -> Result<u32> {
+            let mut value = 0;
+            // SAFETY: the address is that of a variable.
+            let code = unsafe { (functions.device_attribute)(&raw mut value, number, device) };
+            driver.check(code, "device_attribute")?;
+            Ok(u32::try_from(value).unwrap_or(0))
+        };
+        let mut uuid = [0; 16];
+        // SAFETY: the address is that of a variable.
+        let told = unsafe { (functions.device_uuid)(&raw mut uuid, device) } == 0;
+        let properties = Properties {
+            name,
+            guid: told.then(|| guid(driver.vendor, uuid)),
+            capability: (attribute(numbers.major)?, attribute(numbers.minor)?),
+            multiprocessors: attribute(numbers.multiprocessors)?,
+            shared_bytes: attribute(numbers.shared_bytes)?,
+        };
+        let (pool, constants) = (Mutex::default(), Mutex::default());
+        let compiler = OnceLock::new();
+        Ok(Arc::new(Self { driver: driver.clone(), properties, context, pool, constants, compiler }))
+    }
+
+    /// Makes the context current on this thread.
+    pub(crate) fn enter(&self) -> Result<()> {
+        // SAFETY: the context lives as long as the process.
+        self.check(unsafe { (self.driver.functions.context_set)(self.context) }, "context_set")
+    }
+
+    /// Converts a status to a result.
+    pub(crate) fn check(&self, code: i32, function: &'static str) -> Result<()> {
+        self.driver.check(code, function)
+    }
+
+    /// The run-time compiler.
+    ///
+    /// # Errors
+    ///
+    /// When it is not installed.
+    pub(crate) fn compiler(&self) -> Result<Arc<Compiler>> {
+        self.compiler.get_or_init(|| Compiler::of(self.driver.vendor)).clone()
+    }
+
+    /// Replaces the compiler.
+    #[cfg(test)]
+    pub(crate) fn use_compiler(&self, compiler: Compiler) {
+        let _ = self.compiler.set(Ok(Arc::new(compiler)));
+    }
+
+    /// Free and total bytes.
+    pub(crate) fn memory(&self) -> Result<(usize, usize)> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: the addresses are those of variables.
+        let code = unsafe { (self.driver.functions.memory_info)(&raw mut free, &raw mut total) };
+        self.check(code, "memory_info")?;
+        Ok((free, total))
+    }
+}
+
+/// Host address and size of a tensor's bytes. A buffer keeps its tensor alive, so the address stays unique.
+pub(super) type ConstantKey = (usize, usize);
+
+/// Constants in use.
+pub(super) type Constants = HashMap<ConstantKey, Weak<Buffer>>;
 
 /// Rounding unit of small allocations.
 const SMALL: usize = 512;
@@ -19,7 +127,7 @@ const OUT_OF_MEMORY: i32 = 2;
 
 /// Freed allocations, by size.
 #[derive(Debug, Default)]
-pub(super) struct Pool {
+struct Pool {
     spare: HashMap<usize, Vec<Address>>,
     /// Freed pinned allocations, by size.
     pinned: HashMap<usize, Vec<usize>>,

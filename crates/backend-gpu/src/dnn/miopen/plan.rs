@@ -3,13 +3,11 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use warpforge_tensor::ElementType;
-
-use super::descriptor::{ConvDescriptor, TensorDescriptor};
+use super::descriptor::{ConvDescriptor, ConvDescriptors, TensorDescriptor};
 use super::fusion::FusionPlan;
+use super::problem::{ConvBuffers, ConvProblem, TensorLayout};
 use super::{Miopen, Solution, check};
-use crate::dnn::ConvWindow;
-use crate::driver::{Address, Handle, Stream};
+use crate::driver::{Handle, Stream};
 use crate::error::{GpuError, Result};
 use crate::tuning::least_time;
 
@@ -18,49 +16,6 @@ const MEASURED: usize = 8;
 
 /// Algorithms that are less accurate than f32: FFT and Winograd.
 const INEXACT: [i32; 2] = [2, 3];
-
-/// Shape and strides, NCHW order.
-#[derive(Debug, Clone)]
-pub(crate) struct TensorLayout {
-    pub(crate) dims: Vec<i64>,
-    pub(crate) strides: Vec<i64>,
-}
-
-/// A convolution.
-#[derive(Debug, Clone)]
-pub(crate) struct ConvProblem {
-    pub(crate) element: ElementType,
-    pub(crate) input: TensorLayout,
-    pub(crate) weights: TensorLayout,
-    pub(crate) output: TensorLayout,
-    pub(crate) window: ConvWindow,
-    pub(crate) groups: usize,
-    /// Whether solutions that round below their type are excluded.
-    pub(crate) exact: bool,
-    /// Whether a bias per channel is added.
-    pub(crate) bias: bool,
-    /// Whether ReLU is applied.
-    pub(crate) relu: bool,
-}
-
-/// Addresses of a convolution's tensors.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct ConvBuffers {
-    pub(crate) input: Address,
-    pub(crate) weights: Address,
-    pub(crate) bias: Address,
-    pub(crate) output: Address,
-    /// Workspace address and size.
-    pub(crate) workspace: (Address, usize),
-}
-
-/// Descriptors of a convolution.
-pub(super) struct ConvDescriptors {
-    pub(super) input: TensorDescriptor,
-    pub(super) weights: TensorDescriptor,
-    pub(super) output: TensorDescriptor,
-    pub(super) convolution: ConvDescriptor,
-}
 
 /// A convolution that is ready to run.
 pub(crate) struct MiopenPlan {

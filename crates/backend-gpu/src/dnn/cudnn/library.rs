@@ -1,31 +1,118 @@
-//! cuDNN backend descriptors.
+//! The cuDNN library and its backend descriptors.
 
+use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock};
 
-use super::{Cudnn, check};
-use crate::driver::Handle;
-use crate::error::Result;
+use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
+
+use crate::cuda;
+use crate::driver::{Gpu, Handle};
+use crate::error::{GpuError, Result};
+use crate::library::{Library, functions};
+
+functions! {
+    /// cuDNN.
+    Functions {
+        create(*mut Handle) = "cudnnCreate";
+        set_stream(Handle, Handle) = "cudnnSetStream";
+        descriptor_create(i32, *mut Handle) = "cudnnBackendCreateDescriptor";
+        descriptor_destroy(Handle) = "cudnnBackendDestroyDescriptor";
+        finalise(Handle) = "cudnnBackendFinalize";
+        set(Handle, i32, i32, i64, *const c_void) = "cudnnBackendSetAttribute";
+        get(Handle, i32, i32, i64, *mut i64, *mut c_void) = "cudnnBackendGetAttribute";
+        execute(Handle, Handle, Handle) = "cudnnBackendExecute";
+    }
+}
+
+/// cuDNN on a device.
+pub(crate) struct Cudnn {
+    pub(crate) gpu: Arc<Gpu>,
+    pub(super) functions: Functions,
+    /// Not thread-safe; reentrant during capture.
+    handle: ReentrantMutex<Handle>,
+    /// The fastest plan of each graph measured so far.
+    pub(super) plans: Mutex<HashMap<String, Arc<Descriptor>>>,
+}
+
+// SAFETY: the handle is behind a lock, and plans are not changed any more.
+unsafe impl Send for Cudnn {}
+// SAFETY: as above.
+unsafe impl Sync for Cudnn {}
+
+impl Cudnn {
+    /// Opens the library for a device.
+    ///
+    /// # Errors
+    ///
+    /// When it is not installed.
+    pub(crate) fn of(gpu: &Arc<Gpu>) -> Result<Self> {
+        static FUNCTIONS: OnceLock<Result<Functions>> = OnceLock::new();
+        let functions = FUNCTIONS.get_or_init(|| {
+            // cuDNN loads libraries by name that only our search path finds.
+            for wanted in [&cuda::BLAS_LT, &cuda::COMPILER] {
+                let _ = Library::open(wanted);
+            }
+            Functions::open(&cuda::DNN)
+        });
+        Self::with(gpu, functions.clone()?)
+    }
+
+    /// Locks the library. Changing its stream adds a dependency on the previous one, which must not be under capture.
+    pub(crate) fn hold(&self) -> ReentrantMutexGuard<'_, Handle> {
+        self.handle.lock()
+    }
+
+    /// Wraps loaded functions.
+    pub(crate) fn with(gpu: &Arc<Gpu>, functions: Functions) -> Result<Self> {
+        gpu.enter()?;
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the address is that of a variable.
+        check(unsafe { (functions.create)(&raw mut handle) }, "create a handle of cuDNN")?;
+        Ok(Self {
+            gpu: Arc::clone(gpu),
+            functions,
+            handle: ReentrantMutex::new(handle),
+            plans: Mutex::default(),
+        })
+    }
+}
+
+/// Converts a status to a result.
+pub(super) fn check(code: i32, function: &'static str) -> Result<()> {
+    if code == 0 {
+        return Ok(());
+    }
+    let text = match code {
+        1001..=1999 => "not initialised",
+        2000..=2999 => "a value does not fit",
+        3000..=3999 => "not supported",
+        4000..=4999 => "internal error",
+        5000..=5999 => "it failed on the device",
+        _ => "cuDNN says no more",
+    };
+    Err(GpuError::Call { function, code, text: text.to_owned() })
+}
 
 /// Descriptor types.
 pub(super) mod kind {
-    pub(in super::super) const POINTWISE: i32 = 0;
-    pub(in super::super) const CONVOLUTION: i32 = 1;
-    pub(in super::super) const ENGINE: i32 = 2;
-    pub(in super::super) const CONFIGURATION: i32 = 3;
-    pub(in super::super) const HEURISTICS: i32 = 4;
-    pub(in super::super) const PLAN: i32 = 5;
-    pub(in super::super) const RUN_CONVOLUTION: i32 = 10;
-    pub(in super::super) const RUN_POINTWISE: i32 = 13;
-    pub(in super::super) const GRAPH: i32 = 15;
-    pub(in super::super) const VARIANT_PACK: i32 = 16;
-    pub(in super::super) const TENSOR: i32 = 17;
-    pub(in super::super) const MATMUL: i32 = 18;
-    pub(in super::super) const RUN_MATMUL: i32 = 19;
-    pub(in super::super) const REDUCTION: i32 = 21;
-    pub(in super::super) const RUN_REDUCTION: i32 = 22;
+    pub(crate) const POINTWISE: i32 = 0;
+    pub(crate) const CONVOLUTION: i32 = 1;
+    pub(crate) const ENGINE: i32 = 2;
+    pub(crate) const CONFIGURATION: i32 = 3;
+    pub(crate) const HEURISTICS: i32 = 4;
+    pub(crate) const PLAN: i32 = 5;
+    pub(crate) const RUN_CONVOLUTION: i32 = 10;
+    pub(crate) const RUN_POINTWISE: i32 = 13;
+    pub(crate) const GRAPH: i32 = 15;
+    pub(crate) const VARIANT_PACK: i32 = 16;
+    pub(crate) const TENSOR: i32 = 17;
+    pub(crate) const MATMUL: i32 = 18;
+    pub(crate) const RUN_MATMUL: i32 = 19;
+    pub(crate) const REDUCTION: i32 = 21;
+    pub(crate) const RUN_REDUCTION: i32 = 22;
     /// Since cuDNN 9.13.
-    pub(in super::super) const RUN_ATTENTION: i32 = 41;
+    pub(crate) const RUN_ATTENTION: i32 = 41;
 }
 
 /// Attribute types.

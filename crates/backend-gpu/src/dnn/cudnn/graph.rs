@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::Cudnn;
-use super::descriptor::{Descriptor, kind};
-use super::plan::{CudnnPlan, EXACT};
+use super::library::{Cudnn, Descriptor, kind};
+use super::plan::{CudnnPlan, EXACT, Storage};
+use crate::dnn::window::ConvWindow;
 use crate::driver::{Address, Stream};
 use crate::error::{GpuError, Result};
 
@@ -36,17 +36,6 @@ pub(crate) enum Pointwise {
     Relu = 100,
 }
 
-/// Where a tensor is stored.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Storage {
-    /// Device memory.
-    Memory(Address),
-    /// Virtual: an intermediate result.
-    Virtual,
-    /// A host scalar.
-    Scalar(f32),
-}
-
 /// A tensor of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TensorId(usize);
@@ -61,15 +50,6 @@ pub(crate) struct CudnnGraph {
     bindings: Vec<(i64, Storage)>,
     /// The graph's identity, without addresses.
     name: String,
-}
-
-/// Window strides, padding and dilation.
-#[derive(Debug, Clone)]
-pub(crate) struct ConvWindow {
-    pub(crate) strides: Vec<i64>,
-    pub(crate) before: Vec<i64>,
-    pub(crate) after: Vec<i64>,
-    pub(crate) dilations: Vec<i64>,
 }
 
 impl CudnnGraph {

@@ -1,10 +1,7 @@
-//! AMD: library names and interface constants.
+//! AMD: library names and minimum versions.
 
-pub(crate) mod miopen;
-
-use crate::blas::ApiConstants;
-use crate::driver::Attributes;
-use crate::library::{LibrarySpec, Vendor};
+use crate::library::LibrarySpec;
+use crate::vendor::Vendor;
 
 /// The HIP runtime.
 pub(crate) const DRIVER: LibrarySpec = LibrarySpec {
@@ -52,30 +49,3 @@ pub(crate) const COLLECTIVES: LibrarySpec =
 
 /// Minimum runtime version: HIP 6.0.
 pub(crate) const OLDEST: i32 = 60_000_000;
-
-/// Device attributes.
-pub(crate) const ATTRIBUTES: Attributes =
-    Attributes { major: 23, minor: 61, multiprocessors: 63, shared_bytes: 74 };
-
-/// hipBLASLt constants.
-pub(crate) const BLAS_CONSTANTS: ApiConstants = ApiConstants {
-    compute_f32: 2,
-    compute_tf32: 6,
-    compute_f64: 7,
-    compute_i32: 9,
-    plain: 111,
-    transposed: 112,
-    transpose_a: 0,
-    transpose_b: 1,
-    epilogue: 2,
-    bias_address: 3,
-    bias_type: 4,
-    aux_address: 10,
-    aux_stride: 11,
-    batch_count: 0,
-    batch_stride: 1,
-    most_workspace: 1,
-    alignments: None,
-    algorithm_bytes: 24,
-    answer_bytes: 56,
-};

@@ -6,12 +6,14 @@
 mod descriptor;
 mod fusion;
 mod plan;
+mod problem;
 
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-pub(crate) use plan::{ConvBuffers, ConvProblem, MiopenPlan, TensorLayout};
+pub(crate) use plan::MiopenPlan;
+pub(crate) use problem::{ConvBuffers, ConvProblem, TensorLayout};
 
 use crate::driver::{Address, Gpu, Handle, Stream};
 use crate::error::{GpuError, Result};

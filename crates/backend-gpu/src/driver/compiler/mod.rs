@@ -1,16 +1,15 @@
 //! Compiles kernel sources with the vendor's run-time compiler, with an on-disk cache.
 
-// Calls a foreign library.
-#![allow(unsafe_code)]
-
 mod cache;
 
 use std::ffi::{CString, c_char};
 use std::sync::{Arc, OnceLock};
 
-use crate::driver::{Handle, Properties};
+use super::functions::Handle;
+use super::properties::Properties;
 use crate::error::{GpuError, Result};
-use crate::library::{Library, Vendor, functions};
+use crate::library::{Library, functions};
+use crate::vendor::Vendor;
 use crate::{cuda, hip};
 
 functions! {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::plan::TensorLayout;
+use super::problem::TensorLayout;
 use super::{Miopen, check};
-use crate::dnn::ConvWindow;
+use crate::dnn::window::ConvWindow;
 use crate::driver::Handle;
 use crate::error::{GpuError, Result};
 
@@ -100,4 +100,12 @@ fn data_type(element: ElementType) -> Result<i32> {
         ElementType::Float(FloatType::Bf16) => 5,
         _ => return Err(GpuError::Other(format!("MIOpen computes nothing here in {element}"))),
     })
+}
+
+/// Descriptors of a convolution.
+pub(super) struct ConvDescriptors {
+    pub(super) input: TensorDescriptor,
+    pub(super) weights: TensorDescriptor,
+    pub(super) output: TensorDescriptor,
+    pub(super) convolution: ConvDescriptor,
 }

@@ -9,11 +9,11 @@ use warpforge_runtime::memory_plan::results;
 use warpforge_runtime::{Executable, Fallback, RunOptions};
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
-use super::{DeviceLayout, ExecutionStep};
 use crate::collectives::Communicators;
 use crate::driver::{Address, Stream};
 use crate::error::{GpuError, Result};
 use crate::executable::GpuExecutable;
+use crate::steps::{DeviceLayout, ExecutionStep};
 
 /// Compiled processes of a grid.
 pub(crate) struct CompiledProcesses {

@@ -1,14 +1,17 @@
 //! The DNN library of a vendor: cuDNN has convolutions and attention, MIOpen convolutions.
 
+pub(crate) mod cudnn;
+pub(crate) mod miopen;
+mod window;
+
 use std::sync::Arc;
 
-pub(crate) use crate::cuda::cudnn::{ConvWindow, Pointwise};
+pub(crate) use cudnn::Pointwise;
+pub(crate) use window::ConvWindow;
 
-use crate::cuda::cudnn;
 use crate::driver::{Gpu, Stream};
 use crate::error::{GpuError, Result};
-use crate::hip::miopen;
-use crate::library::Vendor;
+use crate::vendor::Vendor;
 
 /// A DNN library on a device.
 #[derive(Clone)]

@@ -3,9 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::descriptor::{Descriptor, kind};
-use super::graph::Storage;
-use super::{Cudnn, check};
+use super::library::{Cudnn, Descriptor, check, kind};
 use crate::driver::{Address, Handle, Stream};
 use crate::error::{GpuError, Result};
 use crate::tuning::least_time;
@@ -22,6 +20,17 @@ pub(super) const EXACT: &str = "exact ";
 
 /// Numerical notes of engines that are less accurate than f32: tensor cores, reduced precision, FFT, Winograd.
 const INEXACT: [i32; 8] = [0, 1, 2, 3, 5, 6, 7, 8];
+
+/// Where a tensor is stored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Storage {
+    /// Device memory.
+    Memory(Address),
+    /// Virtual: an intermediate result.
+    Virtual,
+    /// A host scalar.
+    Scalar(f32),
+}
 
 /// A graph that is ready to run.
 pub(crate) struct CudnnPlan {

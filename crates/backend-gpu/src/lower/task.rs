@@ -1,0 +1,70 @@
+//! Tasks: clusters with their lowering.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use warpforge_codegen::{Emitted, Options};
+use warpforge_fusion::NodeId;
+use warpforge_fusion::cluster::Cluster;
+use warpforge_runtime::Tier;
+
+use super::call::{AttentionCall, ConvCall, GemmCall};
+use crate::blas::Blas;
+use crate::collectives::Collective;
+use crate::process_group::{GridId, ProcessGroup};
+use crate::vendor::Vendor;
+
+/// The lowering of a cluster.
+pub(crate) enum Lowering {
+    /// Generated kernels.
+    Emitted(Emitted),
+    /// A BLAS call.
+    Gemm(Box<GemmCall>),
+    /// A DNN library call.
+    Convolution(Box<ConvCall>),
+    /// A cuDNN attention call.
+    Attention(Box<AttentionCall>),
+    /// A collective.
+    Collective(Arc<Collective>),
+    /// A grid of processes on several devices.
+    Grid(GridId),
+    /// The reference on the host, with the reason where one is known.
+    Host(Option<String>),
+}
+
+/// A cluster and its lowering.
+pub(crate) struct Task {
+    pub(crate) cluster: Cluster,
+    pub(crate) lowering: Lowering,
+    /// The query that fails if a library refuses this task.
+    pub(crate) query: LibraryQuery,
+}
+
+/// What a library is asked to compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum LibraryQuery {
+    /// The cluster with this output.
+    Cluster(NodeId),
+    /// Optional work besides the cluster, by its output.
+    Extra(NodeId),
+}
+
+impl Task {
+    pub(super) fn new(cluster: Cluster, lowering: Lowering) -> Self {
+        Self { query: LibraryQuery::Cluster(cluster.output), cluster, lowering }
+    }
+}
+
+/// Options and available libraries.
+pub(crate) struct LoweringContext<'a> {
+    pub(crate) tier: Tier,
+    pub(crate) options: &'a Options,
+    /// The BLAS, if available.
+    pub(crate) blas: Option<&'a Blas>,
+    /// The vendor of the DNN library, if available.
+    pub(crate) dnn: Option<Vendor>,
+    /// Collectives and process grids.
+    pub(crate) group: &'a ProcessGroup,
+    /// Queries that a library refused.
+    pub(crate) refused: &'a HashSet<LibraryQuery>,
+}

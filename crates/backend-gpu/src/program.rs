@@ -1,0 +1,37 @@
+//! The parts of a compiled program.
+
+use std::sync::Arc;
+
+use warpforge_fusion::Graph as Nodes;
+use warpforge_fusion::cluster::Operand;
+use warpforge_fusion::graph::OpSpan;
+use warpforge_runtime::Program;
+use warpforge_runtime::memory_plan::MemoryPlan;
+
+use crate::collectives::CollectiveCall;
+use crate::dnn::DnnLibrary;
+use crate::driver::{Buffer, Gpu, Stream};
+use crate::salt::SaltBuffers;
+use crate::steps::{DeviceLayout, PlannedStep};
+
+/// The parts of a compiled program.
+pub(crate) struct CompiledProgram {
+    pub(crate) program: Program,
+    pub(crate) gpu: Arc<Gpu>,
+    pub(crate) stream: Stream,
+    pub(crate) dnn: Option<DnnLibrary>,
+    pub(crate) nodes: Nodes,
+    /// The graph nodes of each operation, where operations keep their own nodes.
+    pub(crate) marks: Option<Vec<OpSpan>>,
+    pub(crate) plan: MemoryPlan,
+    pub(crate) outputs: Vec<Operand>,
+    pub(crate) layout: DeviceLayout,
+    /// Buffers that steps refer to by address.
+    pub(crate) memory: Vec<Arc<Buffer>>,
+    pub(crate) inputs: Vec<Buffer>,
+    pub(crate) output_buffers: Vec<Buffer>,
+    pub(crate) steps: Vec<PlannedStep>,
+    pub(crate) salt_buffers: SaltBuffers,
+    /// Collective calls, in order.
+    pub(crate) collective_calls: Vec<CollectiveCall>,
+}
