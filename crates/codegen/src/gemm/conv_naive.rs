@@ -22,7 +22,7 @@ pub(super) fn emit(
     options: &Options,
 ) -> Result<Emitted, Unsupported> {
     let node = graph.node(contraction.node);
-    let Op::Conv(conv) = &node.op else { return Err(Unsupported::new("a convolution that is none")) };
+    let Op::Conv(conv) = &node.op else { return Err(Unsupported::new("a node that is not a convolution")) };
     let [input, weights] = &contraction.operands;
     let rank = conv.strides.len();
     let outputs = *node.dims.last().ok_or_else(|| Unsupported::new("a convolution without channels"))?;

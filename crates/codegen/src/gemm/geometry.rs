@@ -36,7 +36,7 @@ pub(crate) struct Geometry {
 impl Geometry {
     pub(crate) fn new(graph: &Graph, contraction: &Contraction) -> Result<Self, Unsupported> {
         let Op::Dot(dot) = &graph.node(contraction.node).op else {
-            return Err(Unsupported::new("a contraction that is none"));
+            return Err(Unsupported::new("a node that is not a dot"));
         };
         let [lhs, rhs] = &contraction.operands;
         let free = |view: &View, batch: &[usize], contract: &[usize]| -> Vec<usize> {

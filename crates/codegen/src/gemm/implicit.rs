@@ -38,7 +38,7 @@ pub(super) fn emit(
     options: &Options,
 ) -> Result<Emitted, Unsupported> {
     let node = graph.node(contraction.node);
-    let Op::Conv(conv) = &node.op else { return Err(Unsupported::new("a convolution that is none")) };
+    let Op::Conv(conv) = &node.op else { return Err(Unsupported::new("a node that is not a convolution")) };
     let [input, weights] = &contraction.operands;
     let (spots, outputs) = node.dims.split_at(node.dims.len() - 1);
     let outputs = outputs.first().copied().unwrap_or(1);

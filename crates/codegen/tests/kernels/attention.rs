@@ -4,6 +4,31 @@ use warpforge_codegen::{ComputePrecision, Dialect, Effort, Options, Salt, emit};
 
 use crate::case::{Case, cuda, snapshot};
 use crate::host::check;
+use crate::tool::{ALL, HOST, NONE, Test};
+
+/// The tests of this file.
+pub(crate) const TESTS: &[Test] = &[
+    Test {
+        name: "attention/attention_of_16_bit_types_is_one_kernel",
+        run: attention_of_16_bit_types_is_one_kernel,
+        needs: ALL,
+    },
+    Test {
+        name: "attention/fully_masked_key_tiles_are_skipped",
+        run: fully_masked_key_tiles_are_skipped,
+        needs: HOST,
+    },
+    Test {
+        name: "attention/f32_attention_is_one_kernel_with_16_bit_compute_precision",
+        run: f32_attention_is_one_kernel_with_16_bit_compute_precision,
+        needs: HOST,
+    },
+    Test {
+        name: "attention/unsupported_attention_is_refused",
+        run: unsupported_attention_is_refused,
+        needs: NONE,
+    },
+];
 
 /// Softmax of scaled scores, masked by `mask` (a tensor of the scores' shape), times values.
 fn attention(element: &str, [b, h, m, n, d]: [usize; 5], masked: bool) -> String {
@@ -50,7 +75,6 @@ fn kernels(text: &str, options: &Options) -> usize {
     case.emitted(options)[0].kernels.len()
 }
 
-#[test]
 fn attention_of_16_bit_types_is_one_kernel() {
     let text = attention("bf16", [1, 2, 70, 100, 64], true);
     assert_eq!(kernels(&text, &cuda()), 1);
@@ -69,7 +93,6 @@ fn attention_of_16_bit_types_is_one_kernel() {
     }
 }
 
-#[test]
 fn fully_masked_key_tiles_are_skipped() {
     let scores = "tensor<1x1x400x400xf32>";
     let mask = format!(
@@ -87,7 +110,6 @@ fn fully_masked_key_tiles_are_skipped() {
     check(&text, &cuda(), 2e-2);
 }
 
-#[test]
 fn f32_attention_is_one_kernel_with_16_bit_compute_precision() {
     let text = attention("f32", [2, 1, 33, 50, 24], true);
     let narrow = Options { compute_precision: ComputePrecision::F16, ..cuda() };
@@ -95,7 +117,6 @@ fn f32_attention_is_one_kernel_with_16_bit_compute_precision() {
     check(&text, &narrow, 5e-3);
 }
 
-#[test]
 fn unsupported_attention_is_refused() {
     let case = Case::new(&attention("f32", [1, 2, 12, 20, 8], true));
     let naive = Options { effort: Effort::Naive, ..cuda() };

@@ -5,26 +5,56 @@ use warpforge_fusion::cluster::Kind;
 
 use crate::case::{Case, cuda, snapshot};
 use crate::host::check;
+use crate::tool::{ALL, HOST, NONE, Test};
 
-/// What a program of attention and its gradients is like.
+/// The tests of this file.
+pub(crate) const TESTS: &[Test] = &[
+    Test {
+        name: "attention_gradient/attention_gradients_of_16_bit_types_are_two_kernels",
+        run: attention_gradients_of_16_bit_types_are_two_kernels,
+        needs: ALL,
+    },
+    Test {
+        name: "attention_gradient/fully_masked_tiles_are_skipped",
+        run: fully_masked_tiles_are_skipped,
+        needs: HOST,
+    },
+    Test {
+        name: "attention_gradient/fully_masked_queries_have_zero_gradients",
+        run: fully_masked_queries_have_zero_gradients,
+        needs: HOST,
+    },
+    Test {
+        name: "attention_gradient/f32_attention_gradients_are_two_kernels_with_16_bit_compute_precision",
+        run: f32_attention_gradients_are_two_kernels_with_16_bit_compute_precision,
+        needs: HOST,
+    },
+    Test {
+        name: "attention_gradient/unsupported_gradients_are_refused",
+        run: unsupported_gradients_are_refused,
+        needs: NONE,
+    },
+];
+
+/// Parameters of a program of attention and its gradients.
 #[derive(Clone, Copy)]
 struct Like {
     element: &'static str,
-    /// Batches, heads, queries, keys, the width of queries and keys, the width of values.
+    /// Batches, heads, queries, keys, head size of queries and keys, head size of values.
     sizes: [usize; 6],
     masked: Masked,
-    /// Whether the gradient by the keys comes as importers get it from a product written out: turned.
+    /// Whether the gradient of the keys is transposed, as importers write it.
     transposed: bool,
-    /// Whether rows that see nothing are given zeros.
+    /// Whether fully masked rows give zeros.
     safe: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Masked {
     No,
-    /// Keys up to the query's own number, and so many more.
+    /// Causal with an offset.
     Ahead(isize),
-    /// By numbers that an input adds.
+    /// An additive mask input.
     Given,
 }
 
@@ -37,7 +67,7 @@ impl Like {
         Self { masked, ..self }
     }
 
-    /// Attention and its gradients by queries, keys and values.
+    /// Attention and its gradients with respect to queries, keys and values.
     fn text(&self) -> String {
         let Self { element, sizes: [b, h, m, n, d, w], .. } = *self;
         let of = |rows: usize, columns: usize, element: &str| {
@@ -128,7 +158,7 @@ impl Like {
     }
 }
 
-/// Attention and its gradients are a cluster each, of one kernel and of two.
+/// Asserts that attention and its gradients are one cluster each, of one and two kernels.
 fn is_fused(text: &str, options: &Options) {
     let case = Case::new(text);
     let kinds: Vec<&Kind> = case.clusters.clusters.iter().map(|cluster| &cluster.kind).collect();
@@ -137,7 +167,6 @@ fn is_fused(text: &str, options: &Options) {
     assert_eq!(kernels, [1, 2]);
 }
 
-#[test]
 fn attention_gradients_of_16_bit_types_are_two_kernels() {
     let text = Like::new("bf16", [1, 2, 70, 100, 64, 64]).masked(Masked::Given).text();
     is_fused(&text, &cuda());
@@ -154,7 +183,6 @@ fn attention_gradients_of_16_bit_types_are_two_kernels() {
     }
 }
 
-#[test]
 fn fully_masked_tiles_are_skipped() {
     // So many that the mask is not computed while compiling.
     let square = Like::new("bf16", [1, 1, 400, 400, 16, 16]);
@@ -173,7 +201,6 @@ fn fully_masked_tiles_are_skipped() {
     check(&Like::new("f16", [1, 1, 270, 500, 16, 16]).masked(Masked::Ahead(0)).text(), &cuda(), 2e-2);
 }
 
-#[test]
 fn fully_masked_queries_have_zero_gradients() {
     let like = Like { safe: true, ..Like::new("bf16", [1, 1, 80, 40, 16, 16]) };
     let text = like.masked(Masked::Ahead(-9)).text();
@@ -181,7 +208,6 @@ fn fully_masked_queries_have_zero_gradients() {
     check(&text, &cuda(), 2e-2);
 }
 
-#[test]
 fn f32_attention_gradients_are_two_kernels_with_16_bit_compute_precision() {
     let text = Like::new("f32", [2, 1, 33, 50, 24, 24]).masked(Masked::Given).text();
     let narrow = Options { compute_precision: ComputePrecision::F16, ..cuda() };
@@ -189,7 +215,6 @@ fn f32_attention_gradients_are_two_kernels_with_16_bit_compute_precision() {
     check(&text, &narrow, 5e-3);
 }
 
-#[test]
 fn unsupported_gradients_are_refused() {
     let wide = Case::new(&Like::new("bf16", [1, 1, 16, 16, 144, 16]).text());
     let f32 = Case::new(&Like::new("f32", [1, 1, 16, 16, 8, 8]).text());

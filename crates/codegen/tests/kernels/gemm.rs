@@ -1,11 +1,35 @@
-//! Products and convolutions with epilogues.
+//! GEMMs and convolutions with epilogues.
 
 use warpforge_codegen::{ComputePrecision, Dialect, Effort, Options, Salt};
 
 use crate::case::{Case, cuda, snapshot};
 use crate::host::check;
+use crate::tool::{ALL, HOST, Test};
 
-fn product(element: &str, m: usize, n: usize, k: usize, transposed: bool) -> String {
+/// The tests of this file.
+pub(crate) const TESTS: &[Test] = &[
+    Test { name: "gemm/naive_gemms_support_any_strides", run: naive_gemms_support_any_strides, needs: ALL },
+    Test {
+        name: "gemm/naive_convolutions_support_groups_and_epilogues",
+        run: naive_convolutions_support_groups_and_epilogues,
+        needs: ALL,
+    },
+    Test { name: "gemm/f32_gemms_are_tiled", run: f32_gemms_are_tiled, needs: ALL },
+    Test { name: "gemm/large_f32_gemms_have_wide_tiles", run: large_f32_gemms_have_wide_tiles, needs: HOST },
+    Test {
+        name: "gemm/gemms_of_16_bit_types_use_tensor_cores",
+        run: gemms_of_16_bit_types_use_tensor_cores,
+        needs: ALL,
+    },
+    Test {
+        name: "gemm/gemms_of_16_bit_types_on_hopper_use_tma_and_wgmma",
+        run: gemms_of_16_bit_types_on_hopper_use_tma_and_wgmma,
+        needs: ALL,
+    },
+    Test { name: "gemm/convolutions_are_implicit_gemms", run: convolutions_are_implicit_gemms, needs: ALL },
+];
+
+fn gemm(element: &str, m: usize, n: usize, k: usize, transposed: bool) -> String {
     let (a, c) = (format!("tensor<{m}x{k}x{element}>"), format!("tensor<{m}x{n}x{element}>"));
     let (b, by) = if transposed {
         (format!("tensor<{n}x{k}x{element}>"), 1)
@@ -39,41 +63,37 @@ fn naive() -> Options {
     Options { effort: Effort::Naive, ..cuda() }
 }
 
-#[test]
 fn naive_gemms_support_any_strides() {
-    let text = product("f32", 5, 12, 33, true);
+    let text = gemm("f32", 5, 12, 33, true);
     assert_eq!(Case::new(&text).clusters.clusters.len(), 1);
     snapshot("dot_naive", &text, &naive());
     check(&text, &naive(), 1e-5);
-    check(&product("f64", 4, 3, 10, false), &naive(), 1e-12);
-    check(&product("bf16", 4, 20, 64, false), &naive(), 2e-2);
+    check(&gemm("f64", 4, 3, 10, false), &naive(), 1e-12);
+    check(&gemm("bf16", 4, 20, 64, false), &naive(), 2e-2);
     check(BATCHED, &naive(), 1e-5);
     check(BATCHED, &Options { salt: Salt::Trace, ..naive() }, 1e-5);
 }
 
-#[test]
 fn naive_convolutions_support_groups_and_epilogues() {
     snapshot("conv_naive", CONVOLUTION, &naive());
     check(CONVOLUTION, &naive(), 1e-5);
 }
 
-#[test]
 fn f32_gemms_are_tiled() {
-    let text = product("f32", 128, 128, 32, false);
+    let text = gemm("f32", 128, 128, 32, false);
     snapshot("dot_tiled", &text, &cuda());
     check(&text, &cuda(), 1e-5);
-    check(&product("f32", 140, 20, 33, true), &cuda(), 1e-5);
-    check(&product("f32", 7, 132, 36, true), &cuda(), 1e-5);
-    check(&product("f32", 4, 8, 0, false), &cuda(), 1e-6);
+    check(&gemm("f32", 140, 20, 33, true), &cuda(), 1e-5);
+    check(&gemm("f32", 7, 132, 36, true), &cuda(), 1e-5);
+    check(&gemm("f32", 4, 8, 0, false), &cuda(), 1e-6);
     check(BATCHED, &Options { salt: Salt::Trace, ..cuda() }, 1e-5);
     check(
-        &product("f32", 20, 40, 24, true),
+        &gemm("f32", 20, 40, 24, true),
         &Options { compute_precision: ComputePrecision::Tf32, ..cuda() },
         1e-2,
     );
 }
 
-#[test]
 fn large_f32_gemms_have_wide_tiles() {
     for (b, by) in [("66x24x260", 1), ("66x260x24", 2)] {
         let text = format!(
@@ -86,27 +106,25 @@ fn large_f32_gemms_have_wide_tiles() {
     }
 }
 
-#[test]
 fn gemms_of_16_bit_types_use_tensor_cores() {
-    let text = product("bf16", 128, 128, 64, true);
+    let text = gemm("bf16", 128, 128, 64, true);
     let older = Options::new(Dialect::Cuda, "sm_80");
     snapshot("dot_tensor_core", &text, &older);
     check(&text, &older, 2e-2);
-    check(&product("f16", 140, 72, 200, false), &older, 2e-2);
-    check(&product("bf16", 9, 133, 41, true), &cuda(), 2e-2);
+    check(&gemm("f16", 140, 72, 200, false), &older, 2e-2);
+    check(&gemm("bf16", 9, 133, 41, true), &cuda(), 2e-2);
     check(
-        &product("f32", 20, 40, 24, false),
+        &gemm("f32", 20, 40, 24, false),
         &Options { compute_precision: ComputePrecision::F16, ..cuda() },
         1e-2,
     );
 }
 
-#[test]
 fn gemms_of_16_bit_types_on_hopper_use_tma_and_wgmma() {
-    let text = product("bf16", 200, 304, 136, false);
+    let text = gemm("bf16", 200, 304, 136, false);
     snapshot("dot_hopper", &text, &cuda());
     check(&text, &cuda(), 2e-2);
-    check(&product("f16", 130, 72, 328, true), &Options { salt: Salt::Trace, ..cuda() }, 2e-2);
+    check(&gemm("f16", 130, 72, 328, true), &Options { salt: Salt::Trace, ..cuda() }, 2e-2);
     // Both operands run along their other dimension, several at once.
     let transposed = "func.func @main(%a: tensor<3x72x136xbf16>, %b: tensor<3x72x80xbf16>) -> tensor<3x136x80xbf16> {
     %p = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<3x72x136xbf16>, tensor<3x72x80xbf16>) -> tensor<3x136x80xbf16>
@@ -119,7 +137,6 @@ fn gemms_of_16_bit_types_on_hopper_use_tma_and_wgmma() {
     }
 }
 
-#[test]
 fn convolutions_are_implicit_gemms() {
     for channels in [8, 3] {
         let text = format!(

@@ -1,4 +1,4 @@
-//! Kernels compiled for the host and run there, one thread of a block after the other.
+//! Kernels compiled for the host and run there, one thread at a time.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -9,19 +9,23 @@ use warpforge_fusion::Op;
 use warpforge_tensor::{Shape, Tensor};
 
 use crate::case::{Case, close};
+use crate::tool::{Tool, is_current};
 
-/// Bytes after each value that nobody may write.
+/// Guard bytes after each value.
 const GUARD: usize = 256;
 
-/// What running a program gave.
+/// The results of a run.
 pub(crate) struct Ran {
     pub(crate) outputs: Vec<Tensor>,
-    /// What instrumentation wrote, kernel by kernel.
+    /// Instrumentation records, by kernel.
     pub(crate) salt: Vec<Vec<u8>>,
 }
 
 /// Runs a program's kernels on the host and compares with the reference.
 pub(crate) fn check(text: &str, options: &Options, tolerance: f64) {
+    if !is_current(Tool::Host) {
+        return;
+    }
     let case = Case::new(text);
     let inputs = case.inputs();
     let expected = case.expected(&inputs);
@@ -43,13 +47,24 @@ fn sources(emitted: &[Emitted]) -> String {
         .collect()
 }
 
-/// Runs a program's kernels on the host; nothing, said aloud, where there is no C++ compiler.
+/// The C++ compiler of the host.
+fn compiler() -> String {
+    std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned())
+}
+
+/// Why kernels cannot be run on the host.
+pub(crate) fn missing() -> Option<String> {
+    let compiler = compiler();
+    let works = Command::new(&compiler).arg("--version").output().is_ok_and(|output| output.status.success());
+    (!works).then(|| format!("there is no C++ compiler {compiler}"))
+}
+
+/// Runs a program's kernels on the host, in the trial for it.
 pub(crate) fn run(case: &Case, inputs: &[Tensor], options: &Options) -> Option<Ran> {
-    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
-    if Command::new(&compiler).arg("--version").output().is_err() {
-        eprintln!("skipped: there is no C++ compiler {compiler} to run kernels on the host with");
+    if !is_current(Tool::Host) {
         return None;
     }
+    let compiler = compiler();
     let emitted = case.emitted(options);
     let folder = tempfile::tempdir().unwrap();
     let [source, program, given, wanted] =

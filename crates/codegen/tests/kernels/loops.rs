@@ -6,6 +6,39 @@ use warpforge_fusion::cluster::{BodyOp, Kind};
 
 use crate::case::{Case, close, cuda, snapshot};
 use crate::host::{check, run};
+use crate::tool::{ALL, HOST, Test};
+
+/// The tests of this file.
+pub(crate) const TESTS: &[Test] = &[
+    Test {
+        name: "loops/an_elementwise_chain_is_vectorised",
+        run: an_elementwise_chain_is_vectorised,
+        needs: ALL,
+    },
+    Test {
+        name: "loops/an_elementwise_chain_may_be_naive_or_instrumented",
+        run: an_elementwise_chain_may_be_naive_or_instrumented,
+        needs: ALL,
+    },
+    Test { name: "loops/softmax_is_one_kernel", run: softmax_is_one_kernel, needs: ALL },
+    Test { name: "loops/reductions_over_any_dimensions", run: reductions_over_any_dimensions, needs: ALL },
+    Test { name: "loops/booleans_are_packed_into_bits", run: booleans_are_packed_into_bits, needs: ALL },
+    Test {
+        name: "loops/transposed_loads_go_through_shared_memory",
+        run: transposed_loads_go_through_shared_memory,
+        needs: ALL,
+    },
+    Test {
+        name: "loops/transposed_outputs_go_through_shared_memory",
+        run: transposed_outputs_go_through_shared_memory,
+        needs: HOST,
+    },
+    Test {
+        name: "loops/elementwise_operations_match_the_reference",
+        run: elementwise_operations_match_the_reference,
+        needs: HOST,
+    },
+];
 
 const CHAIN: &str = "func.func @main(%x: tensor<6x64xf32>, %b: tensor<64xf32>) -> tensor<6x64xf32> {
     %w = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<64xf32>) -> tensor<6x64xf32>
@@ -53,13 +86,11 @@ fn sum(dims: &str, axes: &str, result: &str) -> String {
     )
 }
 
-#[test]
 fn an_elementwise_chain_is_vectorised() {
     snapshot("chain", CHAIN, &cuda());
     check(CHAIN, &cuda(), 1e-6);
 }
 
-#[test]
 fn an_elementwise_chain_may_be_naive_or_instrumented() {
     let naive = Options { effort: Effort::Naive, ..cuda() };
     check(CHAIN, &naive, 1e-6);
@@ -77,7 +108,6 @@ fn an_elementwise_chain_may_be_naive_or_instrumented() {
     assert!((written.largest - largest).abs() < 1e-5 && records[0].end > records[0].start);
 }
 
-#[test]
 fn softmax_is_one_kernel() {
     snapshot("softmax", &softmax("f32", 40, 128), &cuda());
     for (element, rows, columns, tolerance) in [
@@ -96,7 +126,6 @@ fn softmax_is_one_kernel() {
     }
 }
 
-#[test]
 fn reductions_over_any_dimensions() {
     snapshot("column_sum", &sum("200x64", "0", "64x"), &cuda());
     for (dims, axes, result) in [
@@ -110,7 +139,7 @@ fn reductions_over_any_dimensions() {
     }
 }
 
-/// Which numbers are not zero or less, a bit each; so many that the bits' places are not reduced into a constant.
+/// One bit per positive element; enough elements that bit indices are not folded into a constant.
 fn bits(element: &str) -> String {
     let dims = "1025x16x8";
     let (x, truth, bytes) =
@@ -133,7 +162,6 @@ fn bits(element: &str) -> String {
     )
 }
 
-#[test]
 fn booleans_are_packed_into_bits() {
     snapshot("bits", &bits("bf16"), &cuda());
     for element in ["f32", "bf16", "f16"] {
@@ -153,14 +181,12 @@ const TRANSPOSED: &str =
     return %r : tensor<3x33x40xf32>
 }";
 
-#[test]
 fn transposed_loads_go_through_shared_memory() {
     snapshot("transposed", TRANSPOSED, &cuda());
     check(TRANSPOSED, &cuda(), 1e-6);
     check(TRANSPOSED, &Options { salt: Salt::Trace, ..cuda() }, 1e-6);
 }
 
-#[test]
 fn transposed_outputs_go_through_shared_memory() {
     let mut case = Case::new(TRANSPOSED);
     // The same loop by the dimensions of what it reads.
@@ -187,7 +213,6 @@ fn transposed_outputs_go_through_shared_memory() {
     close(&ran.outputs[0], &expected[0], 1e-6).unwrap();
 }
 
-#[test]
 fn elementwise_operations_match_the_reference() {
     let mut steps = String::from(
         "func.func @main(%x: tensor<300xf32>, %y: tensor<300xf32>, %i: tensor<300xi8>, %j: tensor<300xi8>, %u: tensor<300xui32>) -> (",

@@ -1,4 +1,4 @@
-//! NVRTC, opened where it is found: it compiles for a device without one.
+//! NVRTC, which compiles for a device without having one.
 
 // A foreign library is called.
 #![allow(unsafe_code)]
@@ -9,6 +9,8 @@ use std::ptr;
 
 use libloading::{Library, Symbol};
 use warpforge_codegen::{Dialect, Kernel, unit};
+
+use crate::tool::{Tool, is_current};
 
 type Program = *mut c_void;
 type Create = unsafe extern "C" fn(
@@ -24,8 +26,8 @@ type Size = unsafe extern "C" fn(Program, *mut usize) -> c_int;
 type Text = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
 type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
 
-/// Where the library may lie: the loader's places, CUDA_HOME, a Python environment.
-fn places() -> Vec<PathBuf> {
+/// Candidate paths of the library: the loader's search path, CUDA_HOME, a Python environment.
+fn candidates() -> Vec<PathBuf> {
     let names = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
     let mut folders = vec![PathBuf::new()];
     if let Some(home) = std::env::var_os("CUDA_HOME") {
@@ -44,22 +46,28 @@ fn places() -> Vec<PathBuf> {
 
 fn library() -> Option<Library> {
     // SAFETY: NVIDIA's library does nothing when it is opened but prepare itself.
-    places().into_iter().find_map(|place| unsafe { Library::new(place) }.ok())
+    candidates().into_iter().find_map(|path| unsafe { Library::new(path) }.ok())
 }
 
-/// Compiles kernels for sm_90a; where there is no NVRTC it says that it did not.
+/// Why kernels cannot be compiled by NVRTC.
+pub(crate) fn missing() -> Option<String> {
+    let reason = "NVRTC is not in the loader's search path, CUDA_HOME or VIRTUAL_ENV";
+    library().is_none().then(|| reason.to_owned())
+}
+
+/// Compiles kernels for sm_90a, in the trial for it.
 pub(crate) fn compiles<'k>(kernels: impl IntoIterator<Item = &'k Kernel>) {
-    let source = unit(Dialect::Cuda, kernels);
-    let Some(library) = library() else {
-        eprintln!("skipped: NVRTC is not in the loader's places, CUDA_HOME or VIRTUAL_ENV");
+    if !is_current(Tool::Nvrtc) {
         return;
-    };
+    }
+    let source = unit(Dialect::Cuda, kernels);
+    let library = library().expect("trials without NVRTC are ignored");
     if let Err(log) = compile(&library, &source, "sm_90a") {
         panic!("{log}\n{source}");
     }
 }
 
-/// The assembly of a text, or what the compiler says.
+/// Compiles a source; the log on failure.
 pub(crate) fn compile(library: &Library, source: &str, architecture: &str) -> Result<(), String> {
     let text = CString::new(source).unwrap();
     let architecture = CString::new(format!("--gpu-architecture={architecture}")).unwrap();

@@ -1,16 +1,39 @@
-//! Operations that the graph has no form for.
+//! Opaque operations.
 
 use warpforge_codegen::{Options, Salt};
 
 use crate::case::{cuda, snapshot};
 use crate::host::check;
+use crate::tool::{ALL, HOST, Test};
+
+/// The tests of this file.
+pub(crate) const TESTS: &[Test] = &[
+    Test { name: "opaque/dynamic_slice_and_update", run: dynamic_slice_and_update, needs: ALL },
+    Test { name: "opaque/integer_dot", run: integer_dot, needs: ALL },
+    Test { name: "opaque/argmax_by_variadic_reduce", run: argmax_by_variadic_reduce, needs: ALL },
+    Test { name: "opaque/scatter_with_collisions", run: scatter_with_collisions, needs: ALL },
+    Test { name: "opaque/large_scatters_are_sorted", run: large_scatters_are_sorted, needs: ALL },
+    Test {
+        name: "opaque/many_collisions_are_reduced_by_a_block",
+        run: many_collisions_are_reduced_by_a_block,
+        needs: HOST,
+    },
+    Test {
+        name: "opaque/overlapping_windows_are_scattered_with_atomics",
+        run: overlapping_windows_are_scattered_with_atomics,
+        needs: ALL,
+    },
+    Test { name: "opaque/scatter_of_reshaped_updates", run: scatter_of_reshaped_updates, needs: HOST },
+    Test { name: "opaque/sort_is_stable", run: sort_is_stable, needs: ALL },
+    Test { name: "opaque/long_sorts_merge_blocks", run: long_sorts_merge_blocks, needs: ALL },
+    Test { name: "opaque/select_and_scatter", run: select_and_scatter, needs: ALL },
+];
 
 fn both(name: &str, text: &str) {
     snapshot(name, text, &cuda());
     check(text, &cuda(), 1e-6);
 }
 
-#[test]
 fn dynamic_slice_and_update() {
     both(
         "dynamic_slice",
@@ -30,7 +53,6 @@ fn dynamic_slice_and_update() {
     );
 }
 
-#[test]
 fn integer_dot() {
     both(
         "dot_integers",
@@ -41,7 +63,6 @@ fn integer_dot() {
     );
 }
 
-#[test]
 fn argmax_by_variadic_reduce() {
     both(
         "argmax",
@@ -61,7 +82,6 @@ fn argmax_by_variadic_reduce() {
     );
 }
 
-#[test]
 fn scatter_with_collisions() {
     for element in ["f32", "bf16", "f64", "i8"] {
         let text = format!(
@@ -79,7 +99,7 @@ fn scatter_with_collisions() {
     }
 }
 
-/// Sums of updates, `windows` of `size` elements each, in rows that the lowest bits of random numbers say.
+/// A scatter-add of `windows` rows of `size` elements at masked random indices.
 fn embedding(element: &str, rows: usize, windows: usize, size: usize, mask: usize) -> String {
     let (table, updates) =
         (format!("tensor<{rows}x{size}x{element}>"), format!("tensor<{windows}x{size}x{element}>"));
@@ -97,7 +117,6 @@ fn embedding(element: &str, rows: usize, windows: usize, size: usize, mask: usiz
     )
 }
 
-#[test]
 fn large_scatters_are_sorted() {
     // Some rows are outside.
     snapshot("scatter_sorted", &embedding("f32", 12, 90, 40, 15), &cuda());
@@ -106,13 +125,11 @@ fn large_scatters_are_sorted() {
     check(&embedding("i8", 5, 90, 1, 7), &Options { salt: Salt::Trace, ..cuda() }, 0.0);
 }
 
-#[test]
 fn many_collisions_are_reduced_by_a_block() {
     check(&embedding("f32", 2, 1400, 40, 1), &cuda(), 1e-6);
     check(&embedding("f64", 3, 700, 2, 1), &cuda(), 1e-12);
 }
 
-#[test]
 fn overlapping_windows_are_scattered_with_atomics() {
     let text = |windows: usize, element: &str| {
         format!(
@@ -133,7 +150,6 @@ fn overlapping_windows_are_scattered_with_atomics() {
     }
 }
 
-#[test]
 fn scatter_of_reshaped_updates() {
     check(
         "func.func @main(%x: tensor<4x1xf32>, %i: tensor<1xi64>, %v: tensor<f32>) -> tensor<4x1xf32> {
@@ -150,7 +166,7 @@ fn scatter_of_reshaped_updates() {
     );
 }
 
-/// A sort of keys with the places they came from, by one comparison.
+/// A sort of keys with their positions.
 fn sort(element: &str, dims: &str, axis: usize, direction: &str) -> String {
     let (keys, places) = (format!("tensor<{dims}x{element}>"), format!("tensor<{dims}xi32>"));
     format!(
@@ -166,20 +182,17 @@ fn sort(element: &str, dims: &str, axis: usize, direction: &str) -> String {
     )
 }
 
-#[test]
 fn sort_is_stable() {
     both("sort", &sort("f32", "3x37", 1, "LT"));
     check(&sort("i8", "7x50x3", 1, "GT"), &cuda(), 0.0);
     check(&sort("bf16", "1000", 0, "LT"), &cuda(), 0.0);
 }
 
-#[test]
 fn long_sorts_merge_blocks() {
     both("sort_long", &sort("i16", "2x2500", 1, "LT"));
     check(&sort("f64", "1025x2", 0, "GT"), &Options { salt: Salt::Trace, ..cuda() }, 0.0);
 }
 
-#[test]
 fn select_and_scatter() {
     let text = |element: &str| {
         format!(

@@ -1,12 +1,19 @@
-//! Kernels that measure arithmetic units compile for the devices that they are meant for.
+//! Peak-throughput kernels compile for their devices.
 
 use warpforge_codegen::{Dialect, Units, peak};
 
+use crate::tool::{COMPILERS, Test};
 use crate::{hip, nvrtc};
+
+/// The tests of this file.
+pub(crate) const TESTS: &[Test] = &[Test {
+    name: "peak/fma_chains_compile_and_count_operations",
+    run: fma_chains_compile_and_count_operations,
+    needs: COMPILERS,
+}];
 
 const ALL: [Units; 5] = [Units::F64, Units::F32, Units::F16, Units::Bf16, Units::I8];
 
-#[test]
 fn fma_chains_compile_and_count_operations() {
     let kernels =
         |dialect| ALL.into_iter().filter_map(move |units| peak(dialect, units, 1024)).collect::<Vec<_>>();

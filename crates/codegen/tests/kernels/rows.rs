@@ -1,12 +1,33 @@
-//! Loops with reductions: how threads share rows, when they read, what they divide by.
+//! Loops with reductions.
 
 use warpforge_codegen::{Effort, Options};
 use warpforge_tensor::{ElementType, FloatType, Scalar, Shape, Tensor};
 
 use crate::case::{Case, cuda, snapshot};
 use crate::host::{check, run};
+use crate::tool::{COMPILERS, HOST, NONE, Test};
 
-/// A layer norm with weights; numbers are computed with as `f32`.
+/// The tests of this file.
+pub(crate) const TESTS: &[Test] = &[
+    Test {
+        name: "rows/row_invariant_weights_are_loaded_at_first_use",
+        run: row_invariant_weights_are_loaded_at_first_use,
+        needs: COMPILERS,
+    },
+    Test { name: "rows/rows_of_any_count_and_length", run: rows_of_any_count_and_length, needs: HOST },
+    Test {
+        name: "rows/row_uniform_divisions_are_correctly_rounded",
+        run: row_uniform_divisions_are_correctly_rounded,
+        needs: HOST,
+    },
+    Test {
+        name: "rows/only_narrow_quotients_may_be_approximate",
+        run: only_narrow_quotients_may_be_approximate,
+        needs: NONE,
+    },
+];
+
+/// A layer norm with weights, computed in f32.
 fn norm(element: &str, rows: usize, columns: usize) -> String {
     let (full, row) = (format!("tensor<{rows}x{columns}xf32>"), format!("tensor<{rows}xf32>"));
     let (given, weight) =
@@ -37,7 +58,6 @@ fn norm(element: &str, rows: usize, columns: usize) -> String {
     )
 }
 
-#[test]
 fn row_invariant_weights_are_loaded_at_first_use() {
     let text = norm("bf16", 37, 200);
     snapshot("norm", &text, &cuda());
@@ -47,7 +67,6 @@ fn row_invariant_weights_are_loaded_at_first_use() {
     assert!(source.find("q1 = ") > source.rfind("wf_group_reduce"), "{source}");
 }
 
-#[test]
 fn rows_of_any_count_and_length() {
     for (rows, columns) in [(1, 1), (5, 8), (37, 200), (3, 1023), (130, 64), (2, 4100), (1, 30000)] {
         check(&norm("f32", rows, columns), &cuda(), 2e-6);
@@ -55,7 +74,6 @@ fn rows_of_any_count_and_length() {
     }
 }
 
-#[test]
 fn row_uniform_divisions_are_correctly_rounded() {
     let text = "func.func @main(%x: tensor<9x8xf32>, %y: tensor<9x8xf32>) -> tensor<9x8xf32> {
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
@@ -89,7 +107,6 @@ fn row_uniform_divisions_are_correctly_rounded() {
     }
 }
 
-#[test]
 fn only_narrow_quotients_may_be_approximate() {
     for (element, near) in [("f32", false), ("bf16", true), ("f16", true), ("f64", false), ("i32", false)] {
         let text = format!(

@@ -1,9 +1,18 @@
-//! Operations that stand alone.
+//! Unfused operations.
 
 use warpforge_codegen::{Options, Salt};
 
 use crate::case::{cuda, snapshot};
 use crate::host::check;
+use crate::tool::{ALL, Test};
+
+/// The tests of this file.
+pub(crate) const TESTS: &[Test] = &[
+    Test { name: "unfused/concat_kernel", run: concat_kernel, needs: ALL },
+    Test { name: "unfused/pad_kernel", run: pad_kernel, needs: ALL },
+    Test { name: "unfused/gather_kernel", run: gather_kernel, needs: ALL },
+    Test { name: "unfused/reduce_window_kernel", run: reduce_window_kernel, needs: ALL },
+];
 
 fn both(name: &str, text: &str) {
     snapshot(name, text, &cuda());
@@ -11,7 +20,6 @@ fn both(name: &str, text: &str) {
     check(text, &Options { salt: Salt::Timing, ..cuda() }, 1e-6);
 }
 
-#[test]
 fn concat_kernel() {
     both(
         "concat",
@@ -23,7 +31,6 @@ fn concat_kernel() {
     );
 }
 
-#[test]
 fn pad_kernel() {
     both(
         "pad",
@@ -34,7 +41,6 @@ fn pad_kernel() {
     );
 }
 
-#[test]
 fn gather_kernel() {
     both(
         "gather",
@@ -45,7 +51,6 @@ fn gather_kernel() {
     );
 }
 
-#[test]
 fn reduce_window_kernel() {
     both(
         "window",
