@@ -50,7 +50,7 @@ impl Gpus {
         let opened = match Blas::of(gpu) {
             Ok(blas) => Some(blas),
             Err(error) => {
-                tracing::warn!(%error, "generated kernels compute all blas");
+                tracing::warn!(%error, "generated kernels compute all GEMMs");
                 None
             }
         };

@@ -419,7 +419,7 @@ impl StepBuilder<'_> {
                 launches.into_iter().zip(&emitted.kernels).map(planned).collect()
             }
             Lowering::Gemm(call) => {
-                let library = self.blas.ok_or_else(|| GpuError::Other("no library of blas".to_owned()))?;
+                let library = self.blas.ok_or_else(|| GpuError::Other("no BLAS library".to_owned()))?;
                 let step = GemmStep::new(call, library, self.layout, self.stream)?;
                 one(Box::new(step), cost(self.graph, cluster))
             }

@@ -36,7 +36,7 @@ impl Blas {
         match (blas_lt, &rocblas) {
             (Err(error), None) => Err(error),
             (Err(error), Some(_)) => {
-                tracing::warn!(%error, "rocBLAS computes products, and kernels what follows them");
+                tracing::warn!(%error, "rocBLAS computes GEMMs; epilogues are generated kernels");
                 Ok(Self { blas_lt: None, rocblas })
             }
             (Ok(blas_lt), _) => Ok(Self { blas_lt: Some(blas_lt), rocblas }),
@@ -81,7 +81,7 @@ impl Blas {
             },
         };
         let Some(rocblas) = &self.rocblas else {
-            return Err(refused.unwrap_or_else(|| GpuError::Other("no library of products".to_owned())));
+            return Err(refused.unwrap_or_else(|| GpuError::Other("no BLAS library".to_owned())));
         };
         if let Some(error) = refused {
             tracing::info!(%error, "hipBLASLt refuses a gemm; rocBLAS is asked");

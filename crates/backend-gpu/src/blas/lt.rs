@@ -78,7 +78,7 @@ impl BlasLt {
         gpu.enter()?;
         let mut handle = std::ptr::null_mut();
         // SAFETY: the address is that of a variable.
-        check(unsafe { (functions.create)(&raw mut handle) }, "create a handle for products")?;
+        check(unsafe { (functions.create)(&raw mut handle) }, "create a BLAS handle")?;
         let constants = match gpu.driver.vendor {
             Vendor::Cuda => constants::CUBLASLT,
             Vendor::Hip => constants::HIPBLASLT,
@@ -118,7 +118,7 @@ pub(super) fn check(code: i32, function: &'static str) -> Result<()> {
         13 => "a kernel failed",
         14 => "internal error",
         15 => "not supported",
-        _ => "the library of products says no more",
+        _ => "no further information from the BLAS library",
     };
     Err(GpuError::Call { function, code, text: text.to_owned() })
 }

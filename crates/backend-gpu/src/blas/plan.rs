@@ -304,7 +304,7 @@ fn data_type(element: ElementType) -> Result<i32> {
         ElementType::Float(FloatType::F8E5M2) => 29,
         ElementType::I8 => 3,
         ElementType::I32 => 10,
-        _ => return Err(GpuError::Other(format!("the library has no products of {element}"))),
+        _ => return Err(GpuError::Other(format!("the BLAS library has no GEMM of {element}"))),
     })
 }
 

@@ -174,7 +174,7 @@ fn data_type(element: ElementType) -> Result<i32> {
         ElementType::I8 => 160,
         ElementType::I32 => 162,
         ElementType::Float(FloatType::Bf16) => 168,
-        _ => return Err(GpuError::Other(format!("rocBLAS has no products of {element}"))),
+        _ => return Err(GpuError::Other(format!("rocBLAS has no GEMM of {element}"))),
     })
 }
 
@@ -191,7 +191,7 @@ fn check(code: i32, function: &'static str) -> Result<()> {
         5 => "out of memory",
         6 => "internal error",
         11 => "a value does not fit",
-        _ => "rocBLAS says no more",
+        _ => "rocBLAS gives no further information",
     };
     Err(GpuError::Call { function, code, text: text.to_owned() })
 }

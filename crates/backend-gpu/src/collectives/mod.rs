@@ -102,7 +102,7 @@ fn check(code: i32, function: &'static str) -> Result<()> {
         4 => "an argument does not fit",
         5 => "wrong use",
         6 => "another process failed or is gone",
-        _ => "the library of collectives says no more",
+        _ => "the collective library gives no further information",
     };
     Err(GpuError::Call { function, code, text: text.to_owned() })
 }

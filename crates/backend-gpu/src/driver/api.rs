@@ -72,7 +72,7 @@ impl Driver {
         let text = unsafe {
             (self.functions.error_text)(code, &raw mut text);
             if text.is_null() {
-                "the driver says no more".to_owned()
+                "the driver gives no further information".to_owned()
             } else {
                 CStr::from_ptr(text).to_string_lossy().into_owned()
             }

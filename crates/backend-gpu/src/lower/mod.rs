@@ -238,7 +238,7 @@ impl Lowerer<'_> {
         let query = conv::ConvQuery { contraction, output: cluster.output, vendor };
         let made = conv::call(&mut self.operands, &mut self.tasks, options, &query)?;
         let Some(call) = made else {
-            let parts = split::parts(cluster).ok_or("a convolution cannot be taken from its epilogue")?;
+            let parts = split::parts(cluster).ok_or("a convolution cannot be separated from its epilogue")?;
             return parts.into_iter().try_for_each(|part| self.add(part));
         };
         let cluster =
@@ -276,7 +276,7 @@ impl Lowerer<'_> {
         let bytes = gemm::is_byte(self.operands.graph.node(contraction.operands[0].value).element);
         let fused = match &contraction.epilogue {
             Some(_) if bytes => {
-                let parts = split::parts(cluster).ok_or("a contraction cannot be taken from its epilogue")?;
+                let parts = split::parts(cluster).ok_or("a GEMM cannot be separated from its epilogue")?;
                 return parts.into_iter().try_for_each(|part| self.add(part)).map(|()| false);
             }
             Some(epilogue) => {
@@ -290,7 +290,7 @@ impl Lowerer<'_> {
                     Some(fused) => fused,
                     None => {
                         let parts =
-                            split::parts(cluster).ok_or("a contraction cannot be taken from its epilogue")?;
+                            split::parts(cluster).ok_or("a GEMM cannot be separated from its epilogue")?;
                         return parts.into_iter().try_for_each(|part| self.add(part)).map(|()| false);
                     }
                 }

@@ -68,27 +68,3 @@ impl Probe {
         Ok(buffer)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn peak_rates_are_measured() {
-        let probe = match Probe::open(Vendor::Cuda, 0) {
-            Ok(probe) => probe,
-            Err(reason) => {
-                eprintln!("skipped: {reason}");
-                return;
-            }
-        };
-        let mut copy = CopyProbe::new(&probe, Direction::Within, 64 << 20).unwrap();
-        assert!(copy.rate().unwrap() > 1e9);
-        for format in [NumericFormat::F32, NumericFormat::I8] {
-            let gemm = GemmProbe::new(&probe, format, 512).unwrap();
-            assert!(gemm.rate().unwrap() > 1e9);
-            let chain = FmaProbe::new(&probe, format).unwrap().unwrap();
-            assert!(chain.rate().unwrap() > 1e9);
-        }
-    }
-}

@@ -11,6 +11,7 @@ mod epilogues;
 mod errors;
 mod gemm;
 mod loops;
+mod probe;
 #[path = "../../src/tests/programs.rs"]
 mod programs;
 mod unfused;
@@ -43,6 +44,7 @@ fn main() {
     let mut trials: Vec<Trial> = cases.iter().flat_map(|case| trials(case, &gpus)).collect();
     trials.extend(errors::trials(&gpus));
     trials.push(collectives::too_few(&gpus));
+    trials.extend(probe::trials());
     let trials = trials.into_iter().map(|trial| {
         let needs_gpu = trial.kind() == NEEDS_GPU;
         trial.with_ignored_flag(needs_gpu && missing.is_some())

@@ -89,7 +89,7 @@ pub(super) fn check(code: i32, function: &'static str) -> Result<()> {
         3000..=3999 => "not supported",
         4000..=4999 => "internal error",
         5000..=5999 => "it failed on the device",
-        _ => "cuDNN says no more",
+        _ => "cuDNN gives no further information",
     };
     Err(GpuError::Call { function, code, text: text.to_owned() })
 }

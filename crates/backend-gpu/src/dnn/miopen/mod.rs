@@ -124,7 +124,7 @@ fn check(code: i32, function: &'static str) -> Result<()> {
         5 => "internal error",
         6 => "not implemented",
         8 => "not to be fused",
-        _ => "MIOpen says no more",
+        _ => "MIOpen gives no further information",
     };
     Err(GpuError::Call { function, code, text: text.to_owned() })
 }
