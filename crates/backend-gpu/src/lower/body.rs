@@ -2,7 +2,7 @@
 
 use warpforge_fusion::cluster::{Body, BodyOp, Epilogue, Load};
 use warpforge_fusion::{Graph, NodeId, View};
-use warpforge_ir::OpKind;
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType};
 
 /// Whether a loop writes its whole output in order.
@@ -15,7 +15,7 @@ pub(super) fn converted(body: &Body, mut at: usize) -> Option<usize> {
     let float = |element: ElementType| {
         matches!(element, ElementType::Float(FloatType::F32 | FloatType::Bf16 | FloatType::F16))
     };
-    while let BodyOp::Elementwise(OpKind::Convert) = body.steps[at].op {
+    while let BodyOp::Elementwise(Function::Convert) = body.steps[at].op {
         let &input = body.steps[at].inputs.first()?;
         if !float(body.steps[at].element) || !float(body.steps[input].element) {
             return None;
