@@ -1,6 +1,6 @@
 //! Aligned buffers, and a pool of them that calls share.
 
-// Memory is allocated and handed out by address.
+// Buffers are raw allocations.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc, dealloc};

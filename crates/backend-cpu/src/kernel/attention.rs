@@ -235,7 +235,7 @@ impl AttentionKernel {
         buffers.pool.run(self.scores.batch, &|head, worker| {
             failure.note(SCRATCH.with_borrow_mut(|scratch| {
                 let space = scratch.reserve(packed_bytes + tiles)?;
-                // SAFETY: the room was made for the packed operands and both tiles; heads do not overlap.
+                // SAFETY: the scratch memory was reserved for the packed operands and both tiles; heads do not overlap.
                 unsafe {
                     let packed = self.pack(buffers, head, space)?;
                     let tile = space.add(packed_bytes);
@@ -268,7 +268,7 @@ impl AttentionKernel {
         let all: Vec<std::sync::OnceLock<Packed<'_>>> =
             (0..heads).map(|_| std::sync::OnceLock::new()).collect();
         buffers.pool.run(heads, &|head, _| {
-            // SAFETY: every head has its own part of the room; the rest is guaranteed by the caller.
+            // SAFETY: every head has its own part of the buffer; the rest is guaranteed by the caller.
             failure.note(unsafe { self.pack(buffers, head, start.get().add(head * each)) }.map(|packed| {
                 let _ = all[head].set(packed);
             }));

@@ -133,7 +133,7 @@ impl AmxDirect {
             }
             strided.data = copy.as_ptr();
         }
-        // SAFETY: guaranteed by the caller; all positions of the window lie inside a plane.
+        // SAFETY: guaranteed by the caller; all window positions are inside a plane.
         unsafe { gemm.multiply_strided(pool, &strided, weights.view(), target)? };
         Ok(true)
     }

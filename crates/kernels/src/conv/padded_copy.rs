@@ -45,7 +45,7 @@ impl PaddedCopy {
         Self { inputs }
     }
 
-    /// A copy of the input as it is.
+    /// A copy without padding.
     pub(super) fn plain(dimensions: &[Dimension]) -> Self {
         let all = |dimension: &Dimension| (0..dimension.input as u32).map(Some).collect();
         Self { inputs: dimensions.iter().map(all).collect() }

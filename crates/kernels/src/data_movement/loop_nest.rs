@@ -129,7 +129,7 @@ impl LoopNest {
             let (row, column) = (counter.at[whole] * self.block.0, counter.at[whole + 1] * self.block.1);
             let rows = StridedLoop { size: self.block.0.min(self.rows.size - row), ..self.rows };
             let columns = StridedLoop { size: self.block.1.min(self.columns.size - column), ..self.columns };
-            // SAFETY: the block lies inside the loops, whose elements the caller guarantees.
+            // SAFETY: the block is inside the loops, whose elements the caller guarantees.
             unsafe {
                 let from = source.offset(self.start.0 + counter.source);
                 let to = target.offset(self.start.1 + counter.target);

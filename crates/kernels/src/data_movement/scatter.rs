@@ -217,7 +217,7 @@ impl Scatter {
 
     /// # Safety
     ///
-    /// So many neighbours may be read at `updates` and updated at `target`.
+    /// That many contiguous elements may be read at `updates` and updated at `target`.
     #[inline(always)]
     unsafe fn lanes(&self, count: usize, target: *mut u8, updates: *const u8) {
         // SAFETY: guaranteed by the caller.

@@ -207,7 +207,7 @@ pub(super) fn runs(
         }
         return;
     };
-    // A value that is the same for all columns is there even where there are none.
+    // A value that does not vary with columns exists even without columns.
     let inner = inner.max(1);
     let mut done = 0;
     while done < count {

@@ -294,7 +294,7 @@ fn action(
     })
 }
 
-/// The bytes of a constant as it is held.
+/// The bytes of a constant in a lane.
 fn bytes_of(value: Scalar, element: ElementType, lane: LaneType) -> [u8; 8] {
     let value = value.rounded_to(element);
     let mut bytes = [0; 8];

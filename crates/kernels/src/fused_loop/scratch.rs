@@ -33,7 +33,7 @@ impl Scratch {
         Self { lines: Vec::new(), views: Vec::new() }
     }
 
-    /// So many bytes, whatever they hold, and a view for each of that many values.
+    /// `bytes` uninitialized bytes, and a view for each of `values` values.
     pub(super) fn parts(&mut self, bytes: usize, values: usize) -> (*mut u8, &mut [View]) {
         let lines = bytes.div_ceil(size_of::<Line>());
         if self.lines.len() < lines {

@@ -48,7 +48,7 @@ impl LoopBuffers<'_> {
     }
 }
 
-// SAFETY: the callers of the public functions promise that the buffers can be used from all workers.
+// SAFETY: the callers of the public functions guarantee that the buffers can be used from all workers.
 unsafe impl Sync for LoopBuffers<'_> {}
 
 /// The rows and columns of a tile.
@@ -107,7 +107,7 @@ impl<'a> TileEvaluator<'a> {
             if self.parts.is_some_and(|parts| !parts.needed[at]) {
                 continue;
             }
-            // SAFETY: guaranteed by the caller; the plan's places lie in the scratch memory.
+            // SAFETY: guaranteed by the caller; slots are inside the scratch memory.
             self.views[at] = unsafe { self.value(at, planned_inst, region) };
         }
     }
@@ -132,7 +132,7 @@ impl<'a> TileEvaluator<'a> {
             return values;
         }
         let spare = self.memory.wrapping_add(self.plan.spare[0]);
-        // SAFETY: a spare place has space for all elements of a tile of the widest type.
+        // SAFETY: a spare slot has space for all elements of a tile of the widest type.
         unsafe { spread(&values, spare, self.plan.planned[at].width, region.rows, region.columns) }
     }
 
@@ -151,7 +151,7 @@ impl<'a> TileEvaluator<'a> {
                     return view;
                 }
                 let (width, narrow) = (planned_inst.width, *narrow);
-                // SAFETY: guaranteed by the caller; the place has space for all elements of a tile.
+                // SAFETY: guaranteed by the caller; the slot has space for all elements of a tile.
                 self.fill(pattern, planned_inst, region, &|at, stride, target, count| unsafe {
                     match narrow {
                         Some(narrow) => {
@@ -177,13 +177,13 @@ impl<'a> TileEvaluator<'a> {
                     let from = StridedRun { data: data.wrapping_add(row * stride), stride: 1 };
                     let to =
                         StridedRun { data: slot.wrapping_offset(held.row_stride * row as isize), stride: 1 };
-                    // SAFETY: guaranteed by the caller; the place has space for all elements of a tile.
+                    // SAFETY: guaranteed by the caller; the slot has space for all elements of a tile.
                     unsafe { transfer::widen(narrow, from, to, region.columns) };
                 }
                 held
             }
             Action::Constant(bytes) => {
-                // SAFETY: the place has space for an element.
+                // SAFETY: the slot has space for an element.
                 unsafe { slot.copy_from_nonoverlapping(bytes.as_ptr(), planned_inst.width) };
                 held
             }
@@ -193,7 +193,7 @@ impl<'a> TileEvaluator<'a> {
                 self.fill(pattern, planned_inst, region, &|at, stride, target, count| {
                     for lane_index in 0..count {
                         let value = at.wrapping_add(stride.wrapping_mul(lane_index as isize)) as i64;
-                        // SAFETY: the place has space for all elements of a tile.
+                        // SAFETY: the slot has space for all elements of a tile.
                         unsafe {
                             match (lane, narrow) {
                                 (LaneType::Bool, _) => target.add(lane_index).write(u8::from(value != 0)),
@@ -220,7 +220,7 @@ impl<'a> TileEvaluator<'a> {
             Action::Reduce { reduction, .. } => {
                 if let Some(parts) = &self.parts {
                     if let Some(value) = &parts.complete[at] {
-                        // SAFETY: the place has space for an element.
+                        // SAFETY: the slot has space for an element.
                         unsafe { slot.copy_from_nonoverlapping(value.as_ptr(), planned_inst.width) };
                     }
                     return held;
@@ -265,7 +265,7 @@ impl<'a> TileEvaluator<'a> {
                 place.one_column = false;
             } else if place.one_column && !kernel.takes_one_column {
                 let spare = self.memory.wrapping_add(self.plan.spare[at]);
-                // SAFETY: a spare place has space for all elements of a tile of the widest type.
+                // SAFETY: a spare slot has space for all elements of a tile of the widest type.
                 *place = unsafe { spread(place, spare, self.plan.planned[operand].width, rows, columns) };
             }
         }
@@ -479,7 +479,7 @@ fn extent(kind: VariesWith, region: &Region) -> (usize, usize) {
 ///
 /// # Safety
 ///
-/// The operand can be read and the target has room.
+/// The operand can be read and the target has space.
 unsafe fn spread(
     operand: &LoopOperand,
     target: *mut u8,

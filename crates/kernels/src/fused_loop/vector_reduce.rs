@@ -61,7 +61,7 @@ impl RowReduction for Sum {
         let mut sums = [V::splat(0.0); 4];
         let mut at = 0;
         let data = values.as_ptr();
-        // SAFETY: all places are within the row.
+        // SAFETY: all offsets are within the row.
         unsafe {
             while at + 4 * V::COUNT <= values.len() {
                 sums[0] = sums[0].add(V::load(data.add(at)));
@@ -101,7 +101,7 @@ impl RowReduction for Largest {
         let mut largest = [V::splat(f32::NEG_INFINITY); 2];
         let mut at = 0;
         let data = values.as_ptr();
-        // SAFETY: all places are within the row.
+        // SAFETY: all offsets are within the row.
         unsafe {
             while at + 2 * V::COUNT <= values.len() {
                 largest[0] = larger_or_nan(largest[0], V::load(data.add(at)));

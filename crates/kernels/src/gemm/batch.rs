@@ -88,7 +88,7 @@ impl Gemm {
         scratch_space: *mut u8,
         stride: usize,
     ) -> Result<*mut u8, GemmError> {
-        // SAFETY: guaranteed by the caller; the room has as many bytes as the packed operand needs.
+        // SAFETY: guaranteed by the caller; the scratch space is large enough for the packed operand.
         unsafe {
             let view = match item.rhs {
                 Rhs::Packed(packed) => packed.view(),

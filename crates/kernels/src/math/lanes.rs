@@ -6,7 +6,7 @@
 pub(crate) struct Table(pub(crate) [f32; 16]);
 
 impl Table {
-    /// A column of rows that lie together.
+    /// A column of a table of rows.
     pub(super) const fn column<const WIDTH: usize>(rows: &[[f32; WIDTH]; 16], column: usize) -> Self {
         let mut numbers = [0.0; 16];
         let mut row = 0;
@@ -17,7 +17,7 @@ impl Table {
         Self(numbers)
     }
 
-    /// So many columns of rows that lie together, from one on.
+    /// `COUNT` columns of a table of rows, from `first` on.
     pub(super) const fn columns<const WIDTH: usize, const COUNT: usize>(
         rows: &[[f32; WIDTH]; 16],
         first: usize,

@@ -198,7 +198,7 @@ impl Depthwise {
                     }
                 }
                 let group = PixelGroup { pixels: count, step: self.step, channels: self.channels };
-                // SAFETY: places are inside the image, weights were counted, and the pixels are in the row.
+                // SAFETY: offsets are inside the image, weights were counted, and the pixels are in the row.
                 unsafe {
                     self.kernel.run(&group, taps, source, weights.as_ptr(), to.add(pixel * self.channels));
                 };

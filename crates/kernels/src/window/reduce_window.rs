@@ -130,7 +130,7 @@ impl ReduceWindow {
                     }
                 }
             }
-            // SAFETY: places are inside the array, the window is one of the result's.
+            // SAFETY: offsets are inside the array, the window is one of the result's.
             unsafe { (self.reduction)(&elements, self.lanes, target.add(window * bytes)) };
         }
     }

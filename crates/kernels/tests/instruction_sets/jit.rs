@@ -245,7 +245,7 @@ pub(crate) fn masked_softmax_in_a_tile() {
 }
 
 pub(crate) fn rounding_to_bf16() {
-    // Halves of a unit and their neighbours, beside odd and even values, infinities and NaN of all signs and sizes.
+    // Ties and their neighbours, next to odd and even values, infinities and NaN of all signs and sizes.
     let uppers =
         (0..=u16::MAX).step_by(97).chain([0, 1, 0x3f80, 0x3f81, 0x7f7f, 0x7f80, 0x7f81, 0x7fc0, 0xff7f]);
     let lowers = [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff];

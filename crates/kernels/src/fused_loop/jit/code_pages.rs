@@ -28,7 +28,7 @@ impl CodePages {
     /// When the system cannot allocate memory or lets none be executed.
     pub(super) fn new(bytes: &[u8]) -> io::Result<Self> {
         let length = bytes.len().max(1);
-        // SAFETY: the system chooses the place; nothing else else knows it.
+        // SAFETY: the system chooses the address; nothing else knows it.
         let address = unsafe {
             mmap_anonymous(
                 std::ptr::null_mut(),

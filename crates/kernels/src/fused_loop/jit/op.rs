@@ -63,7 +63,7 @@ pub(super) enum Binary {
 }
 
 impl Binary {
-    /// Whether the operands may change places.
+    /// Whether the operation is commutative.
     pub(super) fn commutes(self) -> bool {
         matches!(self, Self::Add | Self::Mul | Self::And | Self::Or | Self::Xor | Self::AddBits)
     }

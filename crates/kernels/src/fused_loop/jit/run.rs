@@ -104,7 +104,7 @@ impl MachineCode {
                     frame.streams[at] = data.cast_mut();
                     frame.strides[at] = stride;
                 }
-                // SAFETY: the streams are those that the caller promises, and rows and blocks of the scratch memory; the
+                // SAFETY: the streams are guaranteed by the caller, or are rows and blocks of the scratch memory; the
                 // machine has the instructions.
                 unsafe { function(&raw mut frame, height, width) };
                 for stream in &self.streams {

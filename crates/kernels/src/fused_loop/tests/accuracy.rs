@@ -29,7 +29,7 @@ fn arguments(range: f32) -> Vec<f32> {
     numbers
 }
 
-/// The distance of a number from a true value, in units in the last place of the latter.
+/// The error of a value, in units in the last place of the exact value.
 fn distance(found: f32, exact: f64) -> f64 {
     let nearest = exact as f32;
     if found.to_bits() == nearest.to_bits() || found.is_nan() && nearest.is_nan() {

@@ -23,7 +23,7 @@ pub(super) struct TileLhs {
     rest: Option<(usize, *const u8)>,
 }
 
-// SAFETY: the rows are only read while products are made of them.
+// SAFETY: the rows are only read during a GEMM.
 unsafe impl Sync for TileLhs {}
 
 impl TileLhs {

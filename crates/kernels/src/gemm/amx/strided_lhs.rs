@@ -191,7 +191,7 @@ unsafe fn task(
             Some(out) => {
                 for (at, row) in rows.clone().enumerate() {
                     let to = out.wrapping_add((row * target.stride + columns.start) * SUM_BYTES);
-                    // SAFETY: the result has such a row, the room too.
+                    // SAFETY: the output and the scratch space have this row.
                     unsafe {
                         to.copy_from_nonoverlapping(
                             from.add(at * stride * SUM_BYTES),

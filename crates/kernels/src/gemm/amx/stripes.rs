@@ -22,7 +22,7 @@ pub(super) fn fit(partition: &Partition, shape: Shape, steps: usize, threads: us
     bytes <= MAX_STRIPE_BYTES && shape.m / partition.rows >= STRIPES_PER_WORKER * threads
 }
 
-/// Computes a GEMM stripe by stripe. `piece` is the context of the tasks, without rows.
+/// Computes a GEMM stripe by stripe. `task` is the context of the tasks, without rows.
 ///
 /// # Safety
 ///

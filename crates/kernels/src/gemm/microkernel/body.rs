@@ -16,7 +16,7 @@ pub(super) unsafe fn tile<V: Vector, const MR: usize, const NV: usize>(args: &Ke
     let out = args.out.cast::<V::Element>();
     let last = args.columns - (NV - 1) * V::LANES;
     let whole = last == V::LANES;
-    // SAFETY: the caller promises that the pointers are valid for that many rows, columns and elements, and that the
+    // SAFETY: the caller guarantees that the pointers are valid for that many rows, columns and elements, and that the
     // instruction set is available.
     unsafe {
         let mut sums = [[V::zero(); NV]; MR];

@@ -295,7 +295,7 @@ impl VectorGroup<'_> {
         Ok(())
     }
 
-    /// Emits an operation for one vector; gives the register of its value.
+    /// Emits an operation for one vector; returns the register of its value.
     fn op(&mut self, at: usize, vector: usize) -> Result<Register> {
         match self.context.body.ops[at] {
             Op::Constant(_) | Op::Scalar(_) | Op::First(_) => {
