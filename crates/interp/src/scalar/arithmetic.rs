@@ -52,7 +52,10 @@ pub(crate) fn unary(kind: OpKind, element: ElementType) -> Option<Unary> {
         }),
         OpKind::ChloSquare => {
             let multiply = binary(OpKind::Multiply, element)?;
-            Box::new(move |x| multiply(x, x))
+            Box::new(move |x| match x {
+                Scalar::Complex(re, im) => pair(complex::square((re, im))),
+                x => multiply(x, x),
+            })
         }
         _ => return functions::unary(kind, element),
     })

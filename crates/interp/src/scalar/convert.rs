@@ -2,10 +2,11 @@
 
 use warpforge_tensor::{ElementType, FloatType, Scalar};
 
-/// `value` as an element of another type: floats are cut towards zero and saturate, integers wrap, the imaginary part is
-/// dropped, and anything but zero is true.
+/// `value` as an element of another type: floats are truncated towards zero and saturate, integers wrap, and any value
+/// but zero is true. Of a complex number, only the real part is converted to a type that is not complex.
 pub(crate) fn convert(value: Scalar, to: ElementType) -> Scalar {
     match (value, to) {
+        (Scalar::Complex(x, _), ElementType::Bool) => Scalar::Bool(x != 0.0),
         (Scalar::Float(x) | Scalar::Complex(x, _), ElementType::Int(int)) => {
             Scalar::Int(int.clamp(x as i128))
         }
@@ -44,6 +45,19 @@ mod tests {
         assert_eq!(convert(Scalar::Float(0.5), ElementType::Bool), Scalar::Bool(true));
         assert_eq!(convert(Scalar::Complex(2.0, 3.0), ElementType::F32), Scalar::Float(2.0));
         assert_eq!(convert(Scalar::Int(2), ElementType::C64), Scalar::Complex(2.0, 0.0));
+        assert_eq!(convert(Scalar::Complex(0.0, 1.0), ElementType::Bool), Scalar::Bool(false));
+    }
+
+    #[test]
+    fn every_code_of_a_small_float_but_zero_is_true() {
+        let narrow = FloatType::ALL.iter().filter(|float| float.format().bits() <= 8);
+        for &float in narrow {
+            for code in 0..1u64 << float.format().bits() {
+                let value = float.format().decode(code);
+                let expected = Scalar::Bool(value != 0.0);
+                assert_eq!(convert(Scalar::Float(value), ElementType::Bool), expected, "{float:?} {code:#x}");
+            }
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Operations that StableHLO has in another form: no rounding is added.
+//! Operations that StableHLO has in another form.
 
 use super::cx::{Cx, Refusal};
 use crate::attr::{Attribute, ComparisonDirection, ComparisonType};
@@ -14,7 +14,23 @@ pub(super) fn tan(cx: &mut Cx<'_, '_>) -> Result<Vec<ValueId>, Refusal> {
 
 pub(super) fn square(cx: &mut Cx<'_, '_>) -> Result<Vec<ValueId>, Refusal> {
     let operand = cx.operand(0)?;
-    Ok(vec![cx.b.binary(OpKind::Multiply, operand, operand)?])
+    let ElementType::Complex(part) = cx.element()? else {
+        return Ok(vec![cx.b.binary(OpKind::Multiply, operand, operand)?]);
+    };
+    // The real part is (x - y)(x + y), which is zero and not NaN where both squares overflow.
+    let (x, y) = (cx.b.unary(OpKind::Real, operand)?, cx.b.unary(OpKind::Imag, operand)?);
+    let (width, height) = (cx.b.unary(OpKind::Abs, x)?, cx.b.unary(OpKind::Abs, y)?);
+    let equal = cx.b.compare(ComparisonDirection::Eq, width, height)?;
+    let finite = cx.b.unary(OpKind::IsFinite, x)?;
+    let cancels = cx.b.binary(OpKind::And, equal, finite)?;
+    let (difference, sum) = (cx.b.binary(OpKind::Subtract, x, y)?, cx.b.binary(OpKind::Add, x, y)?);
+    let product = cx.b.binary(OpKind::Multiply, difference, sum)?;
+    let zero = cx.splat(ElementType::Float(part), 0.0)?;
+    let real = cx.b.select(cancels, zero, product)?;
+    let mixed = cx.b.binary(OpKind::Multiply, x, y)?;
+    let two = cx.splat(ElementType::Float(part), 2.0)?;
+    let imag = cx.b.binary(OpKind::Multiply, two, mixed)?;
+    Ok(vec![cx.b.binary(OpKind::Complex, real, imag)?])
 }
 
 pub(super) fn conj(cx: &mut Cx<'_, '_>) -> Result<Vec<ValueId>, Refusal> {

@@ -2,12 +2,61 @@
 
 use super::{Complex, NAN, Wide, is_finite, narrow};
 
-/// The product, each step rounded to `round`'s type, as every implementation of the specification computes it.
+/// The product, each operation rounded to `round`'s type.
+///
+/// Where both parts come out as NaN although an operand is infinite or a partial product overflows, the result is the
+/// infinity of Annex G, example 1.
 pub fn mul(a: Complex, b: Complex, round: impl Fn(f64) -> f64) -> Complex {
     let part = |x: f64| round(x);
-    let re = part(part(a.0 * b.0) - part(a.1 * b.1));
-    let im = part(part(a.0 * b.1) + part(a.1 * b.0));
+    let [ac, bd] = [part(a.0 * b.0), part(a.1 * b.1)];
+    let [ad, bc] = [part(a.0 * b.1), part(a.1 * b.0)];
+    let (re, im) = (part(ac - bd), part(ad + bc));
+    if re.is_nan() && im.is_nan() {
+        let overflow = [ac, bd, ad, bc].iter().any(|product| product.is_infinite());
+        return mul_special(a, b, overflow).unwrap_or((re, im));
+    }
     (re, im)
+}
+
+/// One for an infinity and zero for everything else, with the sign of the number.
+fn boxed(x: f64) -> f64 {
+    f64::from(u8::from(x.is_infinite())).copysign(x)
+}
+
+/// A product that is infinite although both of its parts were computed as NaN; `None` where it is NaN.
+fn mul_special(mut a: Complex, mut b: Complex, overflow: bool) -> Option<Complex> {
+    let infinite = |z: Complex| z.0.is_infinite() || z.1.is_infinite();
+    let zero_for_nan = |x: f64| if x.is_nan() { 0.0f64.copysign(x) } else { x };
+    let without_nan = |z: Complex| (zero_for_nan(z.0), zero_for_nan(z.1));
+    let (of_a, of_b) = (infinite(a), infinite(b));
+    if of_a {
+        (a, b) = ((boxed(a.0), boxed(a.1)), without_nan(b));
+    }
+    if of_b {
+        (a, b) = (without_nan(a), (boxed(b.0), boxed(b.1)));
+    }
+    if !of_a && !of_b {
+        if !overflow {
+            return None;
+        }
+        (a, b) = (without_nan(a), without_nan(b));
+    }
+    let infinity = f64::INFINITY;
+    Some((infinity * (a.0 * b.0 - a.1 * b.1), infinity * (a.0 * b.1 + a.1 * b.0)))
+}
+
+/// The square. The real part is `(x - y)(x + y)`, so that it is zero and not NaN where both squares overflow.
+///
+/// Infinities and NaNs are those of the product.
+#[must_use]
+pub fn square(z: Complex) -> Complex {
+    let (x, y) = z;
+    if !is_finite(z) {
+        return mul(z, z, |part| part);
+    }
+    let (wx, wy) = (Wide::from(x), Wide::from(y));
+    let re = if x.abs() == y.abs() { 0.0 } else { ((wx - wy) * (wx + wy)).to_f64() };
+    (re, 2.0 * (x * y))
 }
 
 /// The quotient.
@@ -35,7 +84,6 @@ fn signed(value: Wide, plain: impl Fn() -> f64) -> f64 {
 
 /// Quotients with an infinity, a NaN or a zero divisor: Annex G, example 2.
 fn div_special(a: Complex, b: Complex, zero: bool) -> Complex {
-    let boxed = |x: f64| f64::from(u8::from(x.is_infinite())).copysign(x);
     if zero && !(a.0.is_nan() && a.1.is_nan()) {
         let infinity = f64::INFINITY.copysign(b.0);
         return (infinity * a.0, infinity * a.1);

@@ -16,7 +16,7 @@ pub fn exp(z: Complex) -> Complex {
         f64::INFINITY if y.is_finite() => (x * libm::cos(y), x * libm::sin(y)),
         f64::INFINITY => (x, f64::NAN),
         f64::NEG_INFINITY if y.is_finite() => (0.0 * libm::cos(y), 0.0 * libm::sin(y)),
-        f64::NEG_INFINITY => (0.0, 0.0),
+        f64::NEG_INFINITY => (0.0, 0.0f64.copysign(y)),
         _ => NAN,
     }
 }

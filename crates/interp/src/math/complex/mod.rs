@@ -8,7 +8,7 @@ mod exponential;
 mod hyperbolic;
 mod inverse;
 
-pub use arithmetic::{abs, div, mul, reciprocal, rsqrt, sign, sqrt};
+pub use arithmetic::{abs, div, mul, reciprocal, rsqrt, sign, sqrt, square};
 pub use exponential::{cbrt, exp, exp_m1, ln, ln_1p, logistic, pow};
 pub use hyperbolic::{cos, cosh, sin, sinh, tan, tanh};
 pub use inverse::{acos, acosh, asin, asin_acos_kernel, asinh, atan, atanh};

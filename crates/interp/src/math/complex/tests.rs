@@ -24,6 +24,106 @@ fn quotients_do_not_overflow_on_the_way() {
     check(div((1.0, 1.0), (f64::INFINITY, 0.0)), (0.0, 0.0));
 }
 
+const INF: f64 = f64::INFINITY;
+const MAX: f64 = f64::MAX;
+
+/// Whether two numbers are the same: equal with equal signs, or both NaN.
+fn same(actual: Complex, expected: Complex) -> bool {
+    let part = |a: f64, b: f64| a.is_nan() && b.is_nan() || a.to_bits() == b.to_bits();
+    part(actual.0, expected.0) && part(actual.1, expected.1)
+}
+
+#[test]
+fn products_with_an_infinity_are_infinite() {
+    let table = [
+        ((INF, INF), (INF, INF), (f64::NAN, INF)),
+        ((INF, 0.0), (INF, INF), (INF, INF)),
+        ((INF, f64::NAN), (1.0, 0.0), (INF, f64::NAN)),
+        ((f64::NAN, INF), (0.0, 1.0), (-INF, f64::NAN)),
+        ((INF, f64::NAN), (INF, f64::NAN), (INF, f64::NAN)),
+        ((-INF, f64::NAN), (2.0, 3.0), (-INF, -INF)),
+        ((2.0, 3.0), (f64::NAN, -INF), (INF, -INF)),
+        ((1.0, 0.0), (INF, 0.0), (INF, f64::NAN)),
+        ((f64::NAN, 1.0), (2.0, f64::NAN), (f64::NAN, f64::NAN)),
+        ((0.0, 0.0), (INF, INF), (f64::NAN, f64::NAN)),
+        ((MAX, MAX), (MAX, f64::NAN), (INF, INF)),
+        ((2.0, 3.0), (4.0, 5.0), (-7.0, 22.0)),
+    ];
+    for (a, b, expected) in table {
+        let product = mul(a, b, |x| x);
+        assert!(same(product, expected), "{a:?} * {b:?} is {product:?}, not {expected:?}");
+    }
+}
+
+#[test]
+fn squares_do_not_lose_their_real_part_to_overflow() {
+    let table = [
+        ((MAX, MAX), (0.0, INF)),
+        ((MAX, -MAX), (0.0, -INF)),
+        ((MAX, 1.0), (INF, INF)),
+        ((1.0, MAX), (-INF, INF)),
+        ((INF, INF), (f64::NAN, INF)),
+        ((-INF, INF), (f64::NAN, -INF)),
+        ((INF, 0.0), (INF, f64::NAN)),
+        ((0.0, INF), (-INF, f64::NAN)),
+        ((INF, 1.5), (INF, INF)),
+        ((1.5, -INF), (-INF, -INF)),
+        ((INF, f64::NAN), (INF, f64::NAN)),
+        ((f64::NAN, INF), (-INF, f64::NAN)),
+        ((f64::NAN, 1.0), (f64::NAN, f64::NAN)),
+        ((3.0, 4.0), (-7.0, 24.0)),
+        ((0.0, 1.0), (-1.0, 0.0)),
+        ((1e-200, 1e-200), (0.0, 0.0)),
+    ];
+    for (z, expected) in table {
+        assert!(same(square(z), expected), "{z:?} squared is {:?}, not {expected:?}", square(z));
+    }
+    // Cancellation: (1 + e)^2 - 1 keeps its bits.
+    let e = f64::EPSILON;
+    assert!(same(square((1.0 + e, 1.0)), (2.0 * e + e * e, 2.0 * (1.0 + e))));
+}
+
+#[test]
+fn exponentials_at_infinities_and_nan() {
+    let nan = f64::NAN;
+    let table = [
+        ((INF, 0.0), (INF, 0.0)),
+        ((INF, -0.0), (INF, -0.0)),
+        ((-INF, 0.0), (0.0, 0.0)),
+        ((-INF, -0.0), (0.0, -0.0)),
+        ((INF, 1.0), (INF, INF)),
+        ((INF, 2.0), (-INF, INF)),
+        ((INF, -2.0), (-INF, -INF)),
+        ((INF, 4.0), (-INF, -INF)),
+        ((-INF, 2.0), (-0.0, 0.0)),
+        ((-INF, 4.0), (-0.0, -0.0)),
+        ((-INF, -1.0), (0.0, -0.0)),
+        ((INF, INF), (INF, nan)),
+        ((INF, -INF), (INF, nan)),
+        ((INF, nan), (INF, nan)),
+        ((-INF, INF), (0.0, 0.0)),
+        ((-INF, -INF), (0.0, -0.0)),
+        ((1.0, INF), (nan, nan)),
+        ((1.0, nan), (nan, nan)),
+        ((nan, 0.0), (nan, 0.0)),
+        ((nan, -0.0), (nan, -0.0)),
+        ((nan, 1.0), (nan, nan)),
+        ((nan, INF), (nan, nan)),
+        ((0.0, 0.0), (1.0, 0.0)),
+        ((MAX, 1.0), (INF, INF)),
+        ((MAX, 2.0), (-INF, INF)),
+        ((MAX, MAX), (-INF, INF)),
+        ((-MAX, 1.0), (0.0, 0.0)),
+        ((-MAX, 2.0), (-0.0, 0.0)),
+        ((1e10, f64::MIN_POSITIVE), (INF, INF)),
+    ];
+    for (z, expected) in table {
+        assert!(same(exp(z), expected), "e^{z:?} is {:?}, not {expected:?}", exp(z));
+    }
+    let (re, im) = exp((-INF, nan));
+    assert!(re == 0.0 && im == 0.0, "{re} {im}");
+}
+
 #[test]
 fn roots_keep_the_sign_of_the_cut() {
     check(sqrt((-4.0, 0.0)), (0.0, 2.0));
