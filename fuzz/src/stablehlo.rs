@@ -35,8 +35,14 @@ pub fn evaluator(data: &[u8]) {
     if !is_sound(&module) {
         return;
     }
-    let limits =
-        Limits { tensor_elements: 1 << 12, memory_bytes: 1 << 24, steps: 1 << 14, depth: 32, processes: 4 };
+    let limits = Limits {
+        tensor_elements: 1 << 12,
+        memory_bytes: 1 << 24,
+        steps: 1 << 14,
+        depth: 32,
+        processes: 4,
+        inlined_ops: 1 << 14,
+    };
     for func in module.functions() {
         let Some(inputs) = zeros(func) else { continue };
         let options = warpforge_interp::Options { limits, threads: Some(1), ..Default::default() };

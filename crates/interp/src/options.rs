@@ -21,6 +21,9 @@ pub struct Limits {
     pub depth: usize,
     /// Largest number of processes of one parallel run.
     pub processes: usize,
+    /// Largest number of operations of a function after its calls are inlined: functions that call each other twice
+    /// double it each time.
+    pub inlined_ops: u64,
 }
 
 impl Default for Limits {
@@ -31,6 +34,7 @@ impl Default for Limits {
             steps: u64::MAX,
             depth: 256,
             processes: 256,
+            inlined_ops: 1 << 26,
         }
     }
 }

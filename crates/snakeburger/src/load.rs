@@ -1,5 +1,6 @@
 //! Files of modules, text or bytecode: which one is seen from the first bytes, not from the name.
 
+use std::io::Read;
 use std::path::Path;
 
 use warpforge_diag::{Diagnostic, Diagnostics, Source, Span};
@@ -26,13 +27,15 @@ pub struct Loaded {
 /// When the file cannot be opened or read. What is wrong in it is in the list.
 pub fn load_file(path: &Path, options: &Options) -> std::io::Result<Vec<Loaded>> {
     let name = path.display().to_string();
+    let mut file = std::fs::File::open(path)?;
     let mut start = Vec::new();
-    std::io::Read::read_to_end(&mut std::io::Read::take(std::fs::File::open(path)?, 4), &mut start)?;
+    file.by_ref().take(4).read_to_end(&mut start)?;
     if bytecode::is_bytecode(&start) {
         let bytes = warpforge_tensor::io::map_file(path).map_err(std::io::Error::other)?;
         return Ok(vec![load_bytecode(&name, &bytes, options)]);
     }
-    let slim = Slim::read(std::fs::File::open(path)?)?;
+    // The file may be a pipe, whose bytes are there once.
+    let slim = Slim::read(start.as_slice().chain(file))?;
     Ok(load_text(&name, slim, options))
 }
 
@@ -58,9 +61,15 @@ pub fn load_bytecode(name: &str, bytes: &Blob, options: &Options) -> Loaded {
 fn load_text(name: &str, slim: Slim, options: &Options) -> Vec<Loaded> {
     let Slim { text, constants } = slim;
     let cuts = cuts_of(&constants);
+    if let Some(offset) = memchr::memchr(0, &text) {
+        return vec![not_text(name, offset, "a byte is zero", &constants)];
+    }
     let text = match String::from_utf8(text) {
         Ok(text) => text,
-        Err(error) => return vec![not_text(name, error.utf8_error().valid_up_to(), &constants)],
+        Err(error) => {
+            let offset = error.utf8_error().valid_up_to();
+            return vec![not_text(name, offset, "this is not UTF-8", &constants)];
+        }
     };
     let parse = |source: Source, constants: Vec<Constant>| {
         let module = text::parse_slim(&source, constants, options);
@@ -86,13 +95,13 @@ fn load_text(name: &str, slim: Slim, options: &Options) -> Vec<Loaded> {
         .collect()
 }
 
-/// The answer to bytes that are not text; the offset is in the text without its long constants.
-fn not_text(name: &str, offset: usize, constants: &[Constant]) -> Loaded {
+/// The error for bytes that are not text; the offset is in the text without its long constants.
+fn not_text(name: &str, offset: usize, why: &str, constants: &[Constant]) -> Loaded {
     let before = constants.iter().filter(|constant| constant.offset <= offset);
     let offset = offset + before.map(|constant| constant.digits).sum::<usize>();
     let source = Source::binary(name);
     let mut found = Diagnostics::new(source.clone());
-    let message = "neither MLIR bytecode nor MLIR text: this is not UTF-8";
+    let message = format!("neither MLIR bytecode nor MLIR text: {why}");
     found.push(Diagnostic::error(Span::at(offset), message));
     Loaded { source, module: Err(found) }
 }
@@ -113,6 +122,16 @@ mod tests {
         let found = loaded[1].module.as_ref().unwrap_err().to_string();
         assert!(found.starts_with("m:7:1: error:"), "{found}");
         assert!(load_str(b" \n").is_empty());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn an_endless_file_that_is_no_text_is_refused_at_once() {
+        let loaded = load_file(Path::new("/dev/zero"), &Options::default()).unwrap();
+        let found = loaded[0].module.as_ref().unwrap_err().to_string();
+        assert!(found.starts_with("/dev/zero:byte 0: error: neither"), "{found}");
+        let loaded = load_file(Path::new("/dev/urandom"), &Options::default()).unwrap();
+        assert!(loaded[0].module.is_err());
     }
 
     #[test]

@@ -49,6 +49,11 @@ impl<'m> Interpreter<'m> {
             .module
             .function(function)
             .ok_or_else(|| invalid(format!("the module has no function @{function}")))?;
+        let (ops, most) = (self.module.inlined_op_count(function), self.options.limits.inlined_ops);
+        if ops > most {
+            let message = format!("@{function} makes calls that add up to more than {most} operations");
+            return Err(ErrorKind::Limit(message).into());
+        }
         let shared = Shared::default();
         run_on_thread(|| Machine::new(self.module, &self.options, &shared, None).call(func, inputs))
     }

@@ -1,5 +1,6 @@
 //! Modules: operations, blocks, regions and values in arenas.
 
+mod calls;
 pub(crate) mod copy;
 mod edit;
 mod func;

@@ -15,6 +15,20 @@ pub struct OpRef<'m> {
 }
 
 impl<'m> OpRef<'m> {
+    /// The functions that the operation calls: one for a call or a composite, all programs and feeds of a parallel run.
+    pub fn callees(self) -> Vec<&'m str> {
+        let symbols = |name: &str| self.attr(name).and_then(Attribute::as_array).unwrap_or_default();
+        match self.kind() {
+            Some(OpKind::Call) => self.attr_symbol("callee").into_iter().collect(),
+            Some(OpKind::Composite) => self.attr_symbol("decomposition").into_iter().collect(),
+            Some(OpKind::InterpreterRunParallel) => {
+                let programs = symbols("programs").iter().filter_map(Attribute::as_array).flatten();
+                programs.chain(symbols("infeed")).filter_map(Attribute::as_symbol).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     pub(super) fn new(module: &'m Module, id: OpId) -> Self {
         Self { module, id }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 pub(crate) use display::write_separated;
 
-pub use tensor_type::{Dim, Element, TensorType};
+pub use tensor_type::{Dim, Element, MAX_RANK, TensorType};
 pub use warpforge_tensor::element::{
     ElementType, FloatType, Granularity, IntType, QuantParameters, QuantizedType,
 };

@@ -5,6 +5,10 @@ use std::sync::Arc;
 use super::{ElementType, QuantizedType};
 use crate::Attribute;
 
+/// The largest number of dimensions of a tensor type that is read. Loops over the dimensions of a tensor are nested or
+/// recursive in places, and no model comes near.
+pub const MAX_RANK: usize = 64;
+
 /// The size of one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dim {

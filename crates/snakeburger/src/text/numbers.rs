@@ -79,6 +79,10 @@ fn long<const N: usize>(
     while threads > 1 && text.len() - start >= 2 * PIECE {
         let window = &text[start..text.len().min(start + WINDOW)];
         let pieces = cut(window, threads.min(window.len() / PIECE));
+        // Without a comma there is no list.
+        if pieces.is_empty() {
+            return run;
+        }
         let read_piece = |piece: &[u8]| {
             let mut bytes = Vec::with_capacity(piece.len() / 2);
             let run = sequence(piece, usize::MAX, false, number, &mut bytes);

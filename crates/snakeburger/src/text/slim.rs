@@ -15,6 +15,9 @@ use super::dense::digit_value;
 /// Strings of at least so many digits are decoded at once.
 const LONG: usize = 1 << 16;
 
+/// The longest text without its long constants: positions in it are 32-bit numbers.
+const MAX_TEXT: usize = u32::MAX as usize;
+
 /// A text and the constants that were taken out of it.
 #[derive(Debug, Default)]
 pub(crate) struct Slim {
@@ -59,17 +62,39 @@ impl Taken {
 }
 
 impl Slim {
-    /// Reads all of a file.
+    /// Reads all of a file, or up to the first part of it that is no text: a zero byte or bytes that are not UTF-8.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or its text is longer than [`MAX_TEXT`].
     pub(crate) fn read(mut file: impl Read) -> std::io::Result<Self> {
         let mut reader = Reader::default();
         let mut buffer = vec![0; 1 << 18];
+        // Bytes at the front of the buffer that start a character whose end is still to come.
+        let mut carried = 0;
         loop {
-            match file.read(&mut buffer) {
+            let length = match file.read(&mut buffer[carried..]) {
                 Ok(0) => return Ok(reader.finish()),
-                Ok(length) => reader.feed(&buffer[..length]),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Ok(length) => length,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
+            };
+            let end = carried + length;
+            reader.feed(&buffer[carried..end]);
+            let valid = match std::str::from_utf8(&buffer[..end]) {
+                Ok(_) => end,
+                Err(error) if error.error_len().is_none() => error.valid_up_to(),
+                Err(_) => return Ok(reader.finish()),
+            };
+            if memchr::memchr(0, &buffer[..end]).is_some() {
+                return Ok(reader.finish());
             }
+            if reader.slim.text.len() > MAX_TEXT {
+                let message = "text of more than 4 GiB is not read";
+                return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, message));
+            }
+            buffer.copy_within(valid..end, 0);
+            carried = end - valid;
         }
     }
 }
@@ -262,6 +287,19 @@ mod tests {
             let whole = parse(&Source::new("m", text.as_str()), &Options::default()).unwrap();
             assert_eq!(warpforge_ir::print::print(&read), warpforge_ir::print::print(&whole));
         }
+    }
+
+    #[test]
+    fn reading_stops_where_no_text_is() {
+        let read = |bytes: &[u8]| Slim::read(bytes).unwrap().text;
+        // A character that two reads share.
+        let text = format!("{}é", "a".repeat((1 << 18) - 1));
+        assert_eq!(read(text.as_bytes()), text.as_bytes());
+        let mut bytes = vec![b'a'; 1 << 20];
+        bytes[5] = 0;
+        assert_eq!(read(&bytes).len(), 1 << 18, "a zero byte");
+        bytes[5] = 0xff;
+        assert_eq!(read(&bytes).len(), 1 << 18, "not UTF-8");
     }
 
     #[test]

@@ -219,3 +219,28 @@ fn cut_off_and_flipped_input_never_panics() {
         }
     }
 }
+
+#[test]
+fn a_long_literal_without_commas_is_refused_at_once() {
+    let deep = 600_000;
+    for (ty, message) in [
+        ("tensor<1xi32>".to_owned(), "expected a number but found `[`"),
+        (format!("tensor<{}i32>", "1x".repeat(deep)), "a tensor of more than 64 dimensions"),
+    ] {
+        let literal = format!("{}1{}", "[".repeat(deep), "]".repeat(deep));
+        let text =
+            format!("func.func @f() {{\n  %0 = stablehlo.constant dense<{literal}> : {ty}\n  return\n}}");
+        let found = parse(&Source::new("m", text), &Options::default()).unwrap_err();
+        assert!(found.items()[0].message.contains(message), "{}", found.items()[0].message);
+    }
+}
+
+#[test]
+fn ranks_are_bounded() {
+    let ty = |rank: usize| format!("func.func private @f() -> tensor<{}f32>", "1x".repeat(rank));
+    assert!(parse(&Source::new("m", ty(64)), &Options::default()).is_ok());
+    for rank in [65, 70] {
+        let found = parse(&Source::new("m", ty(rank)), &Options::default()).unwrap_err().to_string();
+        assert!(found.contains("a tensor of more than 64 dimensions is not supported"), "{found}");
+    }
+}

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use warpforge_ir::Attribute;
 use warpforge_ir::types::{
-    Dim, Element, ElementType, FloatType, FunctionType, Granularity, IntType, QuantParameters, QuantizedType,
-    TensorType, Type,
+    Dim, Element, ElementType, FloatType, FunctionType, Granularity, IntType, MAX_RANK, QuantParameters,
+    QuantizedType, TensorType, Type,
 };
 
 use super::cursor::Parse;
@@ -96,6 +96,10 @@ impl Parser<'_> {
                 _ => break,
             };
             self.dimension_separator()?;
+            if dims.len() == MAX_RANK {
+                let message = format!("a tensor of more than {MAX_RANK} dimensions is not supported");
+                return Err(self.cur.error_here(message));
+            }
             dims.push(dim);
         }
         let element = self.element()?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use warpforge_ir::attr::{Attribute, Dict};
-use warpforge_ir::types::{Dim, Element, ElementType, FloatType, FunctionType, TensorType, Type};
+use warpforge_ir::types::{Dim, Element, ElementType, FloatType, FunctionType, MAX_RANK, TensorType, Type};
 
 use super::scalars;
 use super::tables::Tables;
@@ -223,6 +223,10 @@ pub(super) fn complex(tables: &mut Tables<'_>, cursor: &mut Cursor<'_>) -> Read<
 fn dims(cursor: &mut Cursor<'_>) -> Read<Vec<Dim>> {
     let at = cursor.pos();
     let sizes = cursor.signed_list()?;
+    if sizes.len() > MAX_RANK {
+        let message = format!("a tensor of more than {MAX_RANK} dimensions is not supported");
+        return Err(Error::malformed(at, message));
+    }
     let dim = |size: i64| match u64::try_from(size) {
         Ok(size) => Ok(Dim::Static(size)),
         Err(_) if size == i64::MIN || size == -1 => Ok(Dim::Dynamic),
