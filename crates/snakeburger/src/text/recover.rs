@@ -107,7 +107,7 @@ fn line_length(text: &[u8]) -> usize {
 
 /// Whether a line starts like an operation: with the names of results and `=`, a quoted name, one with a dialect, or
 /// one of those that go without.
-fn starts_operation(text: &[u8]) -> bool {
+pub(super) fn starts_operation(text: &[u8]) -> bool {
     let line = text[..line_length(text)].trim_ascii_start();
     let word = &line[..line.iter().position(|byte| !is_word_byte(*byte)).unwrap_or(line.len())];
     match line.first() {
