@@ -122,7 +122,7 @@ fn expect_almost_eq_const(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
 }
 
 fn expect_close(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
-    let bound = |name: &str| -> Result<u64> { Ok(u64::try_from(cx.i64(name)?).unwrap_or(0)) };
+    let bound = |name: &str| cx.op.attr(name).and_then(Attribute::as_u64).ok_or_else(|| missing(name));
     let (min, max) = (bound("min_ulp_difference")?, bound("max_ulp_difference")?);
     judge(cx.tensor(0)?, cx.tensor(1)?, Criterion::new(Tolerance::Ulp { min, max }))?;
     Ok(Vec::new())
@@ -155,10 +155,10 @@ fn expect_serialized_eq(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let id = cx.str("probe_id")?;
     let iteration = usize::try_from(cx.i64("iteration")?).unwrap_or(0);
     let probes = cx.machine.shared.probes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let written = probes.get(id).and_then(|seen| seen.get(iteration.checked_sub(1)?)).cloned();
+    let written = probes.get(id).and_then(|seen| seen.get(iteration)).cloned();
     drop(probes);
-    let written = written
-        .ok_or_else(|| check_failed(format!("probe `{id}` has written nothing the {iteration}. time")))?;
+    let written =
+        written.ok_or_else(|| check_failed(format!("probe `{id}` has no iteration {iteration}")))?;
     judge(&written, cx.tensor(0)?, EQUAL)?;
     Ok(Vec::new())
 }

@@ -266,3 +266,14 @@ func.func @asin_acos_kernel() {
   check.expect_close %found, %asin, max_ulp_difference = 2 : tensor<1xcomplex<f64>>, tensor<1xcomplex<f64>>
   func.return
 }
+
+// -----
+
+// The square of a complex number whose squared parts overflow has the real part of the exact square.
+func.func @main() {
+  %a = stablehlo.constant dense<[(3.0e38, 3.0e38), (3.0e38, -3.0e38), (3.0e38, 1.0), (1.0, 3.0e38), (0x7F800000, 0x7F800000), (0x7F800000, 0.0), (-1.5, -1.5)]> : tensor<7xcomplex<f32>>
+  %0 = chlo.square %a : tensor<7xcomplex<f32>> -> tensor<7xcomplex<f32>>
+  %expected = stablehlo.constant dense<[(0.0, 0x7F800000), (0.0, 0xFF800000), (0x7F800000, 0x7F800000), (0xFF800000, 0x7F800000), (0x7FC00000, 0x7F800000), (0x7F800000, 0x7FC00000), (0.0, 4.5)]> : tensor<7xcomplex<f32>>
+  check.expect_close %0, %expected, max_ulp_difference = 0 : tensor<7xcomplex<f32>>, tensor<7xcomplex<f32>>
+  func.return
+}

@@ -283,3 +283,38 @@ module @mesh_axes {
     func.return
   }
 }
+
+// -----
+
+// Replica groups along axes of a mesh that the module defines, in both forms of the definition.
+module @named_mesh {
+  sdy.mesh @mesh = <["x"=2, "y"=2]>
+  "sdy.mesh"() <{mesh = #sdy.mesh<["z"=4], device_ids=[3, 2, 1, 0]>, sym_name = "reversed"}> : () -> ()
+  func.func @gather(%a : tensor<1xi64>) -> (tensor<2xi64>, tensor<4xi64>) {
+    %0 = "stablehlo.all_gather"(%a) {
+      all_gather_dim = 0 : i64,
+      replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "x">]>
+    } : (tensor<1xi64>) -> tensor<2xi64>
+    %1 = "stablehlo.all_gather"(%a) {
+      all_gather_dim = 0 : i64,
+      replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @reversed, axes = [#stablehlo.axis_ref<name = "z">]>
+    } : (tensor<1xi64>) -> tensor<4xi64>
+    return %0, %1 : tensor<2xi64>, tensor<4xi64>
+  }
+  func.func @main() {
+    %0 = stablehlo.constant dense<10> : tensor<1xi64>
+    %1 = stablehlo.constant dense<11> : tensor<1xi64>
+    %2 = stablehlo.constant dense<12> : tensor<1xi64>
+    %3 = stablehlo.constant dense<13> : tensor<1xi64>
+    %r:8 = "interpreter.run_parallel"(%0, %1, %2, %3) {
+      programs = [[@gather], [@gather], [@gather], [@gather]]
+    } : (tensor<1xi64>, tensor<1xi64>, tensor<1xi64>, tensor<1xi64>)
+      -> (tensor<2xi64>, tensor<4xi64>, tensor<2xi64>, tensor<4xi64>, tensor<2xi64>, tensor<4xi64>, tensor<2xi64>, tensor<4xi64>)
+    check.expect_eq_const %r#0, dense<[10, 12]> : tensor<2xi64>
+    check.expect_eq_const %r#1, dense<[13, 12, 11, 10]> : tensor<4xi64>
+    check.expect_eq_const %r#2, dense<[11, 13]> : tensor<2xi64>
+    check.expect_eq_const %r#4, dense<[10, 12]> : tensor<2xi64>
+    check.expect_eq_const %r#7, dense<[13, 12, 11, 10]> : tensor<4xi64>
+    func.return
+  }
+}

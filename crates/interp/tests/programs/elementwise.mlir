@@ -159,3 +159,40 @@ func.func @main() {
   check.expect_eq_const %size, dense<[5.0, 2.0]> : tensor<2xf32>
   func.return
 }
+
+// -----
+
+// Any value of a small float but zero is true; NaN is one, and f8E8M0FNU has no zero.
+func.func @main() {
+  %a = stablehlo.constant dense<[0x80, 0x01, 0x00, 0x7F]> : tensor<4xf8E4M3FNUZ>
+  %0 = stablehlo.convert %a : (tensor<4xf8E4M3FNUZ>) -> tensor<4xi1>
+  check.expect_eq_const %0, dense<[true, true, false, true]> : tensor<4xi1>
+  %b = stablehlo.constant dense<[0x80, 0x01, 0x00, 0x7F]> : tensor<4xf8E4M3FN>
+  %1 = stablehlo.convert %b : (tensor<4xf8E4M3FN>) -> tensor<4xi1>
+  check.expect_eq_const %1, dense<[false, true, false, true]> : tensor<4xi1>
+  %c = stablehlo.constant dense<[0x0, 0x1, 0x8, 0x9]> : tensor<4xf4E2M1FN>
+  %2 = stablehlo.convert %c : (tensor<4xf4E2M1FN>) -> tensor<4xi1>
+  check.expect_eq_const %2, dense<[false, true, false, true]> : tensor<4xi1>
+  %d = stablehlo.constant dense<[0x00, 0x01]> : tensor<2xf6E3M2FN>
+  %3 = stablehlo.convert %d : (tensor<2xf6E3M2FN>) -> tensor<2xi1>
+  check.expect_eq_const %3, dense<[false, true]> : tensor<2xi1>
+  %e = stablehlo.constant dense<[0x00, 0xFF]> : tensor<2xf8E8M0FNU>
+  %4 = stablehlo.convert %e : (tensor<2xf8E8M0FNU>) -> tensor<2xi1>
+  check.expect_eq_const %4, dense<[true, true]> : tensor<2xi1>
+  %f = stablehlo.constant dense<[(-1.0, 0.0), (0.0, 1.0), (1.0, 0.0)]> : tensor<3xcomplex<f64>>
+  %5 = stablehlo.convert %f : (tensor<3xcomplex<f64>>) -> tensor<3xi1>
+  check.expect_eq_const %5, dense<[true, false, true]> : tensor<3xi1>
+  func.return
+}
+
+// -----
+
+// Products with an infinity are infinite, as in Annex G of the C standard.
+func.func @main() {
+  %a = stablehlo.constant dense<[(0x7F800000, 0.0), (0x7F800000, 0x7FC00000), (2.0, 3.0), (1.0, 2.0)]> : tensor<4xcomplex<f32>>
+  %b = stablehlo.constant dense<[(0x7F800000, 0x7F800000), (1.0, 0.0), (0x7FC00000, 0xFF800000), (3.0, -1.0)]> : tensor<4xcomplex<f32>>
+  %0 = stablehlo.multiply %a, %b : tensor<4xcomplex<f32>>
+  %expected = stablehlo.constant dense<[(0x7F800000, 0x7F800000), (0x7F800000, 0x7FC00000), (0x7F800000, 0xFF800000), (5.0, 5.0)]> : tensor<4xcomplex<f32>>
+  check.expect_close %0, %expected, max_ulp_difference = 0 : tensor<4xcomplex<f32>>, tensor<4xcomplex<f32>>
+  func.return
+}

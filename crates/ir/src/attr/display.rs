@@ -39,6 +39,7 @@ impl Display for Attribute {
             Attribute::Alias(alias) => alias.fmt(f),
             Attribute::Channel(channel) => channel.fmt(f),
             Attribute::ResultAccuracy(accuracy) => accuracy.fmt(f),
+            Attribute::MeshAxes(axes) => axes.fmt(f),
             Attribute::Bounds(bounds) => {
                 f.write_str("#stablehlo.bounds<")?;
                 let shown = bounds.iter().map(|b| b.map_or("?".to_owned(), |bound| bound.to_string()));

@@ -5,6 +5,7 @@ mod dims;
 mod display;
 mod elements;
 mod enums;
+mod mesh;
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ pub use enums::{
     ComparisonDirection, ComparisonType, CustomCallApiVersion, EnumValue, FftType, Precision,
     ResultAccuracyMode, RngAlgorithm, RngDistribution, Transpose,
 };
+pub use mesh::{AxisRef, MAX_MESH_DEVICES, Mesh, MeshAxes, MeshAxis, MeshError, MeshRef, SubAxis};
 
 use crate::types::{ElementType, Type};
 
@@ -75,6 +77,8 @@ pub enum Attribute {
     Channel(ChannelHandle),
     /// `#stablehlo.result_accuracy<…>`.
     ResultAccuracy(Arc<ResultAccuracy>),
+    /// `#stablehlo.replica_group_mesh_axes<…>`.
+    MeshAxes(Arc<MeshAxes>),
     /// `#stablehlo.bounds<…>` outside a tensor type.
     Bounds(Arc<[Option<u64>]>),
     /// An attribute of another dialect, or one of no interest here, as it is written.
@@ -111,6 +115,16 @@ impl Attribute {
         Attribute::Int(i128::from(value), Type::scalar(ElementType::I32))
     }
 
+    /// An unsigned 64-bit integer.
+    pub fn u64(value: u64) -> Self {
+        Attribute::Int(i128::from(value), Type::scalar(ElementType::U64))
+    }
+
+    /// An unsigned 32-bit integer.
+    pub fn u32(value: u32) -> Self {
+        Attribute::Int(i128::from(value), Type::scalar(ElementType::U32))
+    }
+
     /// A list of 64-bit integers.
     pub fn i64s(values: impl Into<Arc<[i64]>>) -> Self {
         Attribute::I64s(values.into())
@@ -135,6 +149,14 @@ impl Attribute {
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Attribute::Int(value, _) => i64::try_from(*value).ok(),
+            _ => None,
+        }
+    }
+
+    /// The integer, if it is one that is not negative and fits.
+    pub fn as_u64(&self) -> Option<u64> {
+        match self {
+            Attribute::Int(value, _) => u64::try_from(*value).ok(),
             _ => None,
         }
     }

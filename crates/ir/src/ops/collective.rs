@@ -1,7 +1,7 @@
 //! What several processes do together: collectives, point-to-point transfers, feeds and identities.
 
 use super::reduction::{Folding, check_reducer};
-use crate::attr::Attribute;
+use crate::attr::{Attribute, MeshAxes, MeshRef};
 use crate::table::Trait::{Collective, Deprecated};
 use crate::table::{Entry, OpKind, op};
 use crate::types::{Dim, Element, ElementType, TensorType, Type};
@@ -123,7 +123,11 @@ fn check_groups(cx: &mut Cx<'_>, groups: &Groups) -> Option<(usize, usize)> {
     if let Some(label) = groups.channel {
         check_channel_of_devices(cx, label, groups.first_channel);
     }
-    let elements = cx.attr("replica_groups")?.as_elements()?;
+    let attr = cx.attr("replica_groups")?;
+    if let Attribute::MeshAxes(axes) = attr {
+        return check_mesh_axes(cx, axes, groups.unique);
+    }
+    let elements = attr.as_elements()?;
     let shape = elements.ty().shape_usize()?;
     let &[rows, columns] = shape.as_slice() else {
         cx.fail(groups.unique, format!("replica_groups has the rank {}, not 2", shape.len()));
@@ -143,6 +147,19 @@ fn check_groups(cx: &mut Cx<'_>, groups: &Groups) -> Option<(usize, usize)> {
         format!("replica_groups are not all of 0 to {}", present.len().saturating_sub(1))
     });
     Some((rows, columns))
+}
+
+/// Checks groups that are given as axes of a mesh; their number and size where the mesh is given with them. A mesh that
+/// is named is checked with the symbols of the module.
+fn check_mesh_axes(cx: &mut Cx<'_>, axes: &MeshAxes, label: &'static str) -> Option<(usize, usize)> {
+    let MeshRef::Mesh(mesh) = &axes.mesh else { return None };
+    match mesh.groups(&axes.axes) {
+        Ok(groups) => Some((groups.len(), groups.first().map_or(0, Vec::len))),
+        Err(error) => {
+            cx.fail(label, error.to_string());
+            None
+        }
+    }
 }
 
 fn all_gather(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
@@ -252,7 +269,12 @@ fn cross_replica_sum(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
 
 /// Checks groups that need not name every process.
 fn check_some_groups(cx: &mut Cx<'_>) -> Option<()> {
-    let elements = cx.attr("replica_groups")?.as_elements()?;
+    let attr = cx.attr("replica_groups")?;
+    if let Attribute::MeshAxes(axes) = attr {
+        check_mesh_axes(cx, axes, "C1");
+        return Some(());
+    }
+    let elements = attr.as_elements()?;
     let rank = elements.ty().rank();
     cx.check(rank == 2, "I2", || format!("replica_groups has the rank {rank}, not 2"));
     let ids = elements.to_i64s()?;

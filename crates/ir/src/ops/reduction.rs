@@ -78,14 +78,14 @@ pub(super) fn check_reducer(
         let fits = compatible::sizes(sum.dims(), first.dims())
             && sum.element() == first.element()
             && compatible::sizes(sum.dims(), second.dims())
-            && same_but_for_precision(sum.element(), second.element());
-        cx.check(fits, label, || format!("the body folds {first} and {second} into {sum}"));
+            && sum.element() == second.element();
+        cx.check(fits, label, || format!("the body takes {first} and {second} and returns {sum}"));
         let starts = compatible::sizes(init.dims(), sum.dims()) && promotable(init.element(), sum.element());
-        cx.check(starts, label, || format!("the body folds {sum}, which does not start from {init}"));
+        cx.check(starts, label, || format!("the body returns {sum}, which {init} cannot be promoted to"));
         let part = is_part(second.dims(), folding.allowed) && promotable(input.element(), second.element());
-        cx.check(part, label, || format!("the body folds {second} where {input} is folded"));
+        cx.check(part, label, || format!("the body takes {second}, which {input} cannot be promoted to"));
         if !cx.is_broken() && !widens(input.element(), second.element()) {
-            cx.warn(label, format!("the body folds {input} in {second}, which is narrower"));
+            cx.warn(label, format!("the body computes in {second}, which is narrower than {input}"));
         }
     }
     !cx.is_broken()

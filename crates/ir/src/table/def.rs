@@ -76,6 +76,10 @@ pub enum AttrKind {
     I64,
     /// A 32-bit integer.
     I32,
+    /// An unsigned 64-bit integer.
+    U64,
+    /// An unsigned 32-bit integer.
+    U32,
     /// A truth value.
     Bool,
     /// Present or not.

@@ -51,6 +51,8 @@ impl AttrKind {
         match self {
             AttrKind::I64 => int_of(ElementType::I64),
             AttrKind::I32 => int_of(ElementType::I32),
+            AttrKind::U64 => int_of(ElementType::U64),
+            AttrKind::U32 => int_of(ElementType::U32),
             AttrKind::Bool => matches!(attr, Attribute::Bool(_)),
             AttrKind::Unit => matches!(attr, Attribute::Unit),
             AttrKind::F32 => float_of(ElementType::F32),
@@ -64,10 +66,7 @@ impl AttrKind {
             AttrKind::I32s => matches!(attr, Attribute::DenseArray(ElementType::I32, _)),
             AttrKind::Bools => matches!(attr, Attribute::Bools(_)),
             AttrKind::Rows => is_matrix(attr),
-            AttrKind::Groups => {
-                is_matrix(attr)
-                    || matches!(attr, Attribute::Opaque(text) if text.starts_with("#stablehlo.replica_group"))
-            }
+            AttrKind::Groups => is_matrix(attr) || matches!(attr, Attribute::MeshAxes(_)),
             AttrKind::Elements => matches!(attr, Attribute::Elements(_)),
             AttrKind::Enum(name) => matches!(attr, Attribute::Enum(_, value) if value.mnemonic() == name),
             AttrKind::Enums(name) => attr.as_array().is_some_and(|items| {
@@ -93,6 +92,8 @@ impl AttrKind {
         match self {
             AttrKind::I64 => "a 64-bit integer".to_owned(),
             AttrKind::I32 => "a 32-bit integer".to_owned(),
+            AttrKind::U64 => "an unsigned 64-bit integer".to_owned(),
+            AttrKind::U32 => "an unsigned 32-bit integer".to_owned(),
             AttrKind::Bool => "true or false".to_owned(),
             AttrKind::I64s => "a list of 64-bit integers".to_owned(),
             AttrKind::Bools => "a list of truth values".to_owned(),
@@ -110,6 +111,13 @@ pub fn normalise_all(def: &super::OpDef, attrs: &mut Dict) {
         if attrs.get(attr.name).is_some_and(|value| !attr.kind.accepts(value))
             && let Some(value) = attrs.remove(attr.name)
         {
+            let value = match value.as_elements() {
+                // CHLO takes a constant of rank zero for a list of one dimension.
+                Some(only) if attr.name == "broadcast_dimensions" && def.kind.dialect() == "chlo" => {
+                    only.to_i64s().filter(|dims| dims.len() == 1).map_or(value, Attribute::i64s)
+                }
+                _ => value,
+            };
             attrs.set(attr.name, attr.kind.normalise(value));
         }
     }

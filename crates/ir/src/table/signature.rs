@@ -64,6 +64,8 @@ fn kind_of(text: &'static str) -> Option<AttrKind> {
     Some(match text {
         "i64" => AttrKind::I64,
         "i32" => AttrKind::I32,
+        "u64" => AttrKind::U64,
+        "u32" => AttrKind::U32,
         "bool" => AttrKind::Bool,
         "unit" => AttrKind::Unit,
         "f32" => AttrKind::F32,
@@ -97,6 +99,8 @@ fn default_value(kind: AttrKind, text: &str) -> Option<Attribute> {
     Some(match kind {
         AttrKind::I64 => Attribute::i64(text.parse().ok()?),
         AttrKind::I32 => Attribute::i32(text.parse().ok()?),
+        AttrKind::U64 => Attribute::u64(text.parse().ok()?),
+        AttrKind::U32 => Attribute::u32(text.parse().ok()?),
         AttrKind::Bool => Attribute::Bool(text.parse().ok()?),
         AttrKind::Str => Attribute::string(text.trim_matches('"')),
         AttrKind::I64s if text == "[]" => Attribute::i64s([]),

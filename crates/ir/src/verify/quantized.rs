@@ -1,7 +1,7 @@
 //! Constraints on quantized elements that several operations share.
 
 use super::{Cx, compatible};
-use crate::types::{Element, Granularity, TensorType};
+use crate::types::{Element, Granularity, QuantizedType, TensorType, Type};
 
 /// The axis of elements that are quantized along one.
 pub fn axis(tensor: &TensorType) -> Option<usize> {
@@ -14,6 +14,47 @@ pub fn axis(tensor: &TensorType) -> Option<usize> {
 /// Whether elements are quantized with one scale for all.
 pub fn per_tensor(tensor: &TensorType) -> bool {
     tensor.element().quantized().is_some_and(|quantized| quantized.granularity == Granularity::PerTensor)
+}
+
+/// Most bits of a storage type that the quantized types of StableHLO have.
+const MAX_STORAGE_BITS: u32 = 32;
+
+/// What is wrong with the quantization parameters of a type, given its shape: constraints C1 to C13 of quantized types.
+/// Parts of tuples are checked too.
+pub fn check_type(ty: &Type) -> Result<(), String> {
+    match ty {
+        Type::Tensor(tensor) | Type::Buffer(tensor) => check_tensor(tensor),
+        Type::UnrankedTensor(Element::Quantized(quantized)) => check_parameters(quantized),
+        Type::Tuple(parts) | Type::Future(parts) => parts.iter().try_for_each(check_type),
+        _ => Ok(()),
+    }
+}
+
+fn check_parameters(quantized: &QuantizedType) -> Result<(), String> {
+    let bits = quantized.storage.bits();
+    if bits > MAX_STORAGE_BITS {
+        return Err(format!("a storage type has at most {MAX_STORAGE_BITS} bits, not {bits}"));
+    }
+    quantized.validate().map_err(|error| error.to_string())
+}
+
+fn check_tensor(tensor: &TensorType) -> Result<(), String> {
+    let Element::Quantized(quantized) = tensor.element() else { return Ok(()) };
+    check_parameters(quantized)?;
+    let Granularity::PerAxis(axis) = quantized.granularity else { return Ok(()) };
+    let Some(dim) = tensor.dim(axis) else {
+        return Err(format!(
+            "the quantization dimension {axis} is not a dimension of rank {}",
+            tensor.rank()
+        ));
+    };
+    let scales = quantized.parameters.len();
+    match dim.size() {
+        Some(size) if size != scales as u64 => {
+            Err(format!("{scales} scales for the quantization dimension {axis} of size {size}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Cx<'_> {

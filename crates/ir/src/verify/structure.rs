@@ -2,9 +2,9 @@
 
 use warpforge_diag::Diagnostic;
 
-use super::Candidate;
+use super::{Candidate, quantized};
 use crate::module::{OpId, OpRef};
-use crate::table::{OpDef, OpKind, Presence, Trait, ValueSpec};
+use crate::table::{OpDef, OpKind, Presence, Trait, TypeClass, ValueSpec};
 use crate::types::Type;
 
 pub(super) fn check(op: OpRef<'_>, candidate: &Candidate<'_>, found: &mut Vec<Diagnostic>) {
@@ -64,12 +64,18 @@ fn classes(
     let mut types = types.iter();
     for (spec, size) in specs.iter().zip(sizes) {
         for ty in types.by_ref().take(*size) {
-            if !spec.class.accepts(ty) {
-                let message =
-                    format!("the {what} `{}` must be {}, not {ty}", spec.name, spec.class.describe());
-                let label = if what == "operand" { def.input_label(spec.name) } else { None };
-                fail(label.as_deref().unwrap_or(what), message);
-            }
+            let message = if !spec.class.accepts(ty) {
+                format!("the {what} `{}` must be {}, not {ty}", spec.name, spec.class.describe())
+            } else if spec.class == TypeClass::ANY {
+                // What returns and calls carry is checked where it is used.
+                continue;
+            } else if let Err(problem) = quantized::check_type(ty) {
+                format!("the {what} `{}` has the type {ty}: {problem}", spec.name)
+            } else {
+                continue;
+            };
+            let label = if what == "operand" { def.input_label(spec.name) } else { None };
+            fail(label.as_deref().unwrap_or(what), message);
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use warpforge_diag::Diagnostic;
 
 use super::compatible;
+use crate::attr::{Attribute, MeshAxes, MeshRef};
 use crate::module::{Func, Module, OpId, OpRef};
 use crate::table::OpKind;
 use crate::types::Type;
@@ -27,14 +28,18 @@ pub(super) fn check(module: &Module, found: &mut Vec<Diagnostic>) {
     for function in module.functions() {
         let mut pending = vec![function.op()];
         while let Some(op) = pending.pop() {
-            let callee = match op.kind() {
-                Some(OpKind::Call) => op.attr_symbol("callee"),
-                Some(OpKind::Composite) => op.attr_symbol("decomposition"),
-                _ => None,
-            };
-            if let Some(callee) = callee {
+            let callees = op.callees();
+            if op.is(OpKind::InterpreterRunParallel) {
+                parallel(op, &functions, found);
+            } else if let [callee] = callees.as_slice() {
                 call(op, callee, functions.get(callee).copied(), found);
-                calls.entry(function.name()).or_default().push((op.id(), callee));
+            }
+            calls
+                .entry(function.name())
+                .or_default()
+                .extend(callees.into_iter().map(|callee| (op.id(), callee)));
+            if let Some(Attribute::MeshAxes(axes)) = op.attr("replica_groups") {
+                named_mesh(op, axes, found);
             }
             let blocks = op.regions().iter().flat_map(|&region| module.blocks(region));
             pending.extend(blocks.flat_map(|&block| module.ops_in(block)));
@@ -82,6 +87,71 @@ fn call(op: OpRef<'_>, callee: &str, function: Option<Func<'_>>, found: &mut Vec
     if !operands || !fits(op.result_types().collect(), &signature.results) {
         let message = format!("the call does not fit `@{callee}`, which is {signature}");
         found.push(Diagnostic::error(op.span(), message).with_rule(rule));
+    }
+}
+
+/// Replica groups that name a mesh of the module have axes of that mesh. A mesh that is not in the module may be given
+/// elsewhere; evaluating without it is an error then.
+fn named_mesh(op: OpRef<'_>, axes: &MeshAxes, found: &mut Vec<Diagnostic>) {
+    let MeshRef::Symbol(name) = &axes.mesh else { return };
+    let problem = match op.module().mesh(name) {
+        None => return,
+        Some(Ok(mesh)) => mesh.groups(&axes.axes).err(),
+        Some(Err(error)) => Some(error),
+    };
+    if let Some(error) = problem {
+        let rule = format!("{}: replica_groups", op.name());
+        found.push(Diagnostic::error(op.span(), error.to_string()).with_rule(rule));
+    }
+}
+
+/// The functions that `interpreter.run_parallel` runs.
+fn programs(op: OpRef<'_>) -> impl Iterator<Item = &str> {
+    let rows = op.attr("programs").and_then(Attribute::as_array).unwrap_or_default();
+    rows.iter().filter_map(Attribute::as_array).flatten().filter_map(Attribute::as_symbol)
+}
+
+/// The functions that fill the infeed queue of `interpreter.run_parallel`.
+fn infeed(op: OpRef<'_>) -> impl Iterator<Item = &str> {
+    op.attr("infeed")
+        .and_then(Attribute::as_array)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(Attribute::as_symbol)
+}
+
+/// The inputs and results of `interpreter.run_parallel` are those of all its programs. A function of the infeed returns
+/// one tensor.
+fn parallel(op: OpRef<'_>, functions: &HashMap<&str, Func<'_>>, found: &mut Vec<Diagnostic>) {
+    let mut fail = |message: String| {
+        let rule = "interpreter.run_parallel: symbol";
+        found.push(Diagnostic::error(op.span(), message).with_rule(rule));
+    };
+    let (mut inputs, mut results, mut known) = (0, 0, true);
+    for name in programs(op) {
+        match functions.get(name).and_then(|function| function.signature()) {
+            Some(signature) => {
+                inputs += signature.inputs.len();
+                results += signature.results.len();
+            }
+            None => {
+                known = false;
+                fail(format!("there is no function `@{name}`"));
+            }
+        }
+    }
+    for name in infeed(op) {
+        match functions.get(name).and_then(|function| function.signature()) {
+            Some(signature) if matches!(signature.results.as_slice(), [only] if only.is_tensor()) => {}
+            Some(_) => fail(format!("`@{name}` of the infeed must return one tensor")),
+            None => fail(format!("there is no function `@{name}`")),
+        }
+    }
+    if known && op.operands().len() != inputs {
+        fail(format!("{} inputs where the programs take {inputs}", op.operands().len()));
+    }
+    if known && op.result_count() != results {
+        fail(format!("{} results where the programs return {results}", op.result_count()));
     }
 }
 

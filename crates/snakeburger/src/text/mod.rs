@@ -24,7 +24,6 @@ mod types;
 mod unknown;
 
 pub(crate) use cursor::{Cursor, MAX_DEPTH};
-pub(crate) use mesh::{AxisRef, MeshGroups, MeshRef};
 pub(crate) use types::apply_bounds;
 use warpforge_diag::{Diagnostics, Source};
 use warpforge_ir::{Attribute, Module, Type};
@@ -66,11 +65,6 @@ pub(crate) fn parse_attribute(text: &str) -> Result<Attribute, String> {
 /// Reads one type, which is all of the text.
 pub(crate) fn parse_type(text: &str) -> Result<Type, String> {
     parse_whole(text, parser::Parser::ty)
-}
-
-/// Reads groups of processes by the axes of a mesh, which are all of the text.
-pub(crate) fn parse_mesh_groups(text: &str) -> Result<MeshGroups, String> {
-    parse_whole(text, parser::Parser::mesh_groups)
 }
 
 fn parse_whole<'a, T>(

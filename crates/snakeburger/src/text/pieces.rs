@@ -161,6 +161,12 @@ impl<'a> Parser<'a> {
                 let value = i32::try_from(self.cur.i64()?);
                 value.map(Attribute::i32).map_err(|_| self.cur.error_at(start, "the number is too large"))
             }
+            AttrKind::U64 => self.cur.digits().map(Attribute::u64),
+            AttrKind::U32 => {
+                let start = self.cur.pos();
+                let value = u32::try_from(self.cur.digits()?);
+                value.map(Attribute::u32).map_err(|_| self.cur.error_at(start, "the number is too large"))
+            }
             AttrKind::I64s if self.cur.looking_at("[") => self.cur.i64_list().map(Attribute::i64s),
             AttrKind::Bool => self.truth().map(Attribute::Bool),
             // Not followed by a type of its own: what follows is the operation's.

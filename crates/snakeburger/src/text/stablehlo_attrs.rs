@@ -46,10 +46,9 @@ impl Parser<'_> {
                 self.cur.expect(">")?;
                 Attribute::Bounds(bounds.into())
             }
-            // Kept as they are written.
-            "axis_ref" | "mesh" | "mesh_axis" | "replica_group_mesh_axes" | "sub_axis_info" => {
-                return Ok(None);
-            }
+            "replica_group_mesh_axes" => Attribute::MeshAxes(Arc::new(self.mesh_axes()?)),
+            // Only parts of the attribute above; on their own they are kept as text.
+            "axis_ref" | "mesh" | "mesh_axis" | "sub_axis_info" => return Ok(None),
             _ => return Err(self.cur.error_here(format!("unknown attribute `#{name}`"))),
         }))
     }
@@ -72,7 +71,7 @@ impl Parser<'_> {
     }
 
     /// `<name = value, …>`: each field goes to `field`, which says whether it knows the name.
-    fn fields(&mut self, mut field: impl FnMut(&mut Self, &str) -> Parse<bool>) -> Parse<()> {
+    pub(super) fn fields(&mut self, mut field: impl FnMut(&mut Self, &str) -> Parse<bool>) -> Parse<()> {
         self.cur.expect("<")?;
         if self.cur.eat(">") {
             return Ok(());

@@ -58,3 +58,71 @@ func.func @foreign(%a: !other.type<3>) attributes {other.note = #other.note<3>} 
   "other.operation"() {size = 3 : si32} : () -> ()
   func.return
 }
+
+// -----
+
+// The check and interpreter dialects.
+func.func @feed() -> tensor<2xi32> {
+  %0 = stablehlo.constant dense<1> : tensor<2xi32>
+  func.return %0 : tensor<2xi32>
+}
+func.func @program(%a: tensor<2xf32>) -> tensor<2xf32> {
+  func.return %a : tensor<2xf32>
+}
+func.func @main(%a: tensor<2xf32>) {
+  %0 = interpreter.print %a : tensor<2xf32>
+  %1 = interpreter.probe %0, probe_id = "p" : tensor<2xf32>
+  check.expect_serialized_eq %1, probe_id = "p", iter = 0 : tensor<2xf32>
+  check.expect_close %1, %0, max_ulp_difference = 18446744073709551615 : tensor<2xf32>, tensor<2xf32>
+  %2:2 = "interpreter.run_parallel"(%0, %1) {infeed = [@feed], programs = [[@program], [@program]]} : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+  func.return
+}
+
+// -----
+
+// One scale for each index of the quantization dimension; none is counted where its size is not known.
+func.func @quantized(%a: tensor<1x2x!quant.uniform<i8:f32:1, {0.1:-30, 0.5:-20}>>, %b: tensor<1x?x!quant.uniform<i8:f32:1, {0.1, 0.5, 0.6}>>) {
+  %0 = stablehlo.add %a, %a : tensor<1x2x!quant.uniform<i8:f32:1, {0.1:-30, 0.5:-20}>>
+  %1 = stablehlo.add %b, %b : tensor<1x?x!quant.uniform<i8:f32:1, {0.1, 0.5, 0.6}>>
+  %2 = stablehlo.transpose %a, dims = [1, 0] : (tensor<1x2x!quant.uniform<i8:f32:1, {0.1:-30, 0.5:-20}>>) -> tensor<2x1x!quant.uniform<i8:f32:0, {0.1:-30, 0.5:-20}>>
+  %3 = stablehlo.reshape %a : (tensor<1x2x!quant.uniform<i8:f32:1, {0.1:-30, 0.5:-20}>>) -> tensor<2x!quant.uniform<i8:f32:0, {0.1:-30, 0.5:-20}>>
+  %4 = stablehlo.tuple %a : tuple<tensor<1x2x!quant.uniform<i8:f32:1, {0.1:-30, 0.5:-20}>>>
+  func.return
+}
+
+// -----
+
+// Without a mapping, with an empty one for operands of one rank, with one dimension, and with the older constants.
+func.func @broadcast(%a: tensor<1xi32>, %b: tensor<1x2xi32>) {
+  %0 = chlo.broadcast_add %a, %b : (tensor<1xi32>, tensor<1x2xi32>) -> tensor<1x2xi32>
+  %1 = chlo.broadcast_add %a, %b {broadcast_dimensions = array<i64: 0>} : (tensor<1xi32>, tensor<1x2xi32>) -> tensor<1x2xi32>
+  %2 = "chlo.broadcast_add"(%a, %b) {broadcast_dimensions = dense<1> : tensor<i64>} : (tensor<1xi32>, tensor<1x2xi32>) -> tensor<1x2xi32>
+  %3 = "chlo.broadcast_add"(%a, %b) {broadcast_dimensions = dense<1> : tensor<1xi64>} : (tensor<1xi32>, tensor<1x2xi32>) -> tensor<1x2xi32>
+  %4 = chlo.broadcast_add %a, %a {broadcast_dimensions = array<i64>} : (tensor<1xi32>, tensor<1xi32>) -> tensor<1xi32>
+  %5 = chlo.broadcast_add %b, %b {broadcast_dimensions = array<i64: 0, 1>} : (tensor<1x2xi32>, tensor<1x2xi32>) -> tensor<1x2xi32>
+  func.return
+}
+
+// -----
+
+// A mesh by value, by the name of one that the module defines, and by the name of one that it does not.
+module {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  "sdy.mesh"() <{mesh = #sdy.mesh<["z"=2], device_ids=[1, 0]>, sym_name = "other"}> : () -> ()
+  func.func @groups(%a: tensor<2xf32>) {
+    %0 = "stablehlo.all_gather"(%a) {all_gather_dim = 0 : i64, replica_groups = #stablehlo.replica_group_mesh_axes<
+      mesh = #stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "x", size = 2>], device_ids = dense<[1, 0]> : tensor<2xi64>>,
+      axes = [#stablehlo.axis_ref<name = "x">]>
+    } : (tensor<2xf32>) -> tensor<4xf32>
+    %1 = "stablehlo.all_gather"(%a) {all_gather_dim = 0 : i64, replica_groups =
+      #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name = "y", sub_axis_info = (2)2>]>
+    } : (tensor<2xf32>) -> tensor<4xf32>
+    %2 = "stablehlo.all_gather"(%a) {all_gather_dim = 0 : i64, replica_groups =
+      #stablehlo.replica_group_mesh_axes<mesh_name = @other, axes = [#stablehlo.axis_ref<name = "z">]>
+    } : (tensor<2xf32>) -> tensor<4xf32>
+    %3 = "stablehlo.all_gather"(%a) {all_gather_dim = 0 : i64, replica_groups =
+      #stablehlo.replica_group_mesh_axes<mesh = @elsewhere, axes = [#stablehlo.axis_ref<name = "z">]>
+    } : (tensor<2xf32>) -> tensor<4xf32>
+    func.return
+  }
+}

@@ -3,7 +3,6 @@
 use warpforge_ir::attr::Attribute;
 use warpforge_ir::{OpKind, OpRef};
 
-use super::mesh_axes;
 use crate::cx::missing;
 use crate::error::{Result, invalid};
 use crate::machine::ProcessId;
@@ -141,8 +140,8 @@ impl Grid {
 }
 
 fn rows(op: OpRef<'_>, name: &str) -> Result<Vec<Vec<i64>>> {
-    if let Some(Attribute::Opaque(text)) = op.attr(name) {
-        return mesh_axes::groups(op.module(), text);
+    if let Some(Attribute::MeshAxes(axes)) = op.attr(name) {
+        return axes.groups(op.module()).map_err(|error| invalid(error.to_string()));
     }
     op.attr_rows(name).ok_or_else(|| missing(name))
 }

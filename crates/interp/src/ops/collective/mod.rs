@@ -1,7 +1,6 @@
 //! What several processes do together: collectives, point-to-point transfers, feeds and identities.
 
 mod grid;
-mod mesh_axes;
 
 use warpforge_ir::OpKind;
 use warpforge_tensor::{Scalar, Tensor};

@@ -35,7 +35,7 @@ fn binary(cx: &mut Cx<'_>, made: fn(&Element) -> Option<Element>) -> Option<Vec<
         cx.fail("operands", format!("{lhs} cannot be a part of a complex number"));
         return None;
     };
-    gives(cx, shape(lhs, rhs), element, lhs, rhs)
+    gives(cx, shape_of(lhs, rhs), element, lhs, rhs)
 }
 
 /// The shape of the result as far as it is known.
@@ -66,6 +66,10 @@ fn gives(cx: &mut Cx<'_>, plain: Shape, element: Element, lhs: &Type, rhs: &Type
 /// The shape where the dimensions of the operand of smaller rank are told.
 fn explicit(cx: &mut Cx<'_>, dims: &[i64], lhs: &Type, rhs: &Type) -> Option<Shape> {
     let (Some(lhs), Some(rhs)) = (lhs.as_tensor(), rhs.as_tensor()) else { return Some(Shape::Unknown) };
+    // Operands of one rank need no mapping; it may be left empty.
+    if lhs.rank() == rhs.rank() && dims.is_empty() {
+        return Some(shape(lhs, rhs));
+    }
     let (small, large) = if lhs.rank() <= rhs.rank() { (lhs, rhs) } else { (rhs, lhs) };
     cx.same_count("broadcast_dimensions", "broadcast_dimensions", dims.len(), small.rank());
     cx.in_rank("broadcast_dimensions", "broadcast_dimensions", dims, large.rank());
@@ -86,8 +90,15 @@ fn explicit(cx: &mut Cx<'_>, dims: &[i64], lhs: &Type, rhs: &Type) -> Option<Sha
 }
 
 /// The shape where the last dimensions of both go together.
-fn shape(lhs: &Type, rhs: &Type) -> Shape {
-    let (Some(lhs), Some(rhs)) = (lhs.as_tensor(), rhs.as_tensor()) else { return Shape::Unknown };
+fn shape_of(lhs: &Type, rhs: &Type) -> Shape {
+    match (lhs.as_tensor(), rhs.as_tensor()) {
+        (Some(lhs), Some(rhs)) => shape(lhs, rhs),
+        _ => Shape::Unknown,
+    }
+}
+
+/// The shape of two ranked tensors where the last dimensions of both go together.
+fn shape(lhs: &TensorType, rhs: &TensorType) -> Shape {
     let rank = lhs.rank().max(rhs.rank());
     let at = |tensor: &TensorType, axis: usize| {
         let missing = rank - tensor.rank();
@@ -120,9 +131,9 @@ pub(super) fn select(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     }) {
         return None;
     }
-    let values = match shape(on_true, on_false) {
+    let values = match shape_of(on_true, on_false) {
         Shape::Of(dims) => Type::Tensor(TensorType::new(dims, element.clone())),
         other => return gives(cx, other, element.clone(), on_true, on_false),
     };
-    gives(cx, shape(&values, pred), element.clone(), &values, pred)
+    gives(cx, shape_of(&values, pred), element.clone(), &values, pred)
 }

@@ -123,18 +123,23 @@ fn dot_general(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         algorithm::check(cx, asked);
     }
     let shape = dot_shape(cx, lhs, rhs, dims);
-    if let Some(result) = cx.result(0)
-        && [lhs, rhs, result].iter().any(|tensor| tensor.element().is_quantized())
-    {
-        if let Some(right) = rhs.element().quantized() {
-            let zero = right.parameters.iter().all(|parameters| parameters.zero_point == 0);
-            cx.check(zero, "C15", || format!("the zero points of {rhs} are not all 0"));
-        }
-        let contracted = axis(rhs).is_some_and(|axis| dims.rhs_contracting.contains(&(axis as i64)));
-        cx.check(!contracted, "C16", || format!("the axis of the scales of {rhs} is contracted"));
-        cx.quantized_contraction(["C14", "C17", "C18", "C19", "C20"], lhs, rhs, result);
-    }
+    check_dot_elements(cx, lhs, rhs, dims);
     cx.gives_shape("C12", lhs, shape?)
+}
+
+/// The constraints on quantized operands and results of a dot.
+fn check_dot_elements(cx: &mut Cx<'_>, lhs: &TensorType, rhs: &TensorType, dims: &DotDims) {
+    let Some(result) = cx.result(0) else { return };
+    if ![lhs, rhs, result].iter().any(|tensor| tensor.element().is_quantized()) {
+        return;
+    }
+    if let Some(right) = rhs.element().quantized() {
+        let zero = right.parameters.iter().all(|parameters| parameters.zero_point == 0);
+        cx.check(zero, "C15", || format!("the zero points of {rhs} are not all 0"));
+    }
+    let contracted = axis(rhs).is_some_and(|axis| dims.rhs_contracting.contains(&(axis as i64)));
+    cx.check(!contracted, "C16", || format!("the quantization dimension of {rhs} is contracted"));
+    cx.quantized_contraction(["C14", "C17", "C18", "C19", "C20"], lhs, rhs, result);
 }
 
 fn dot(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
@@ -150,6 +155,7 @@ fn dot(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
         ..DotDims::default()
     };
     let shape = dot_shape(cx, lhs, rhs, &dims)?;
+    check_dot_elements(cx, lhs, rhs, &dims);
     cx.gives_shape("C12", lhs, shape)
 }
 

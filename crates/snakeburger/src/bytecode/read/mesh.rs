@@ -1,4 +1,4 @@
-//! Groups of processes given as axes of a mesh, kept as StableHLO writes them.
+//! Replica groups as axes of a mesh, by the text that StableHLO writes for them.
 
 use warpforge_ir::Attribute;
 
@@ -38,7 +38,9 @@ pub(super) fn groups(mesh: &Attribute, axes: &[Attribute]) -> Attribute {
         other => other.clone(),
     };
     let axes = Attribute::Array(axes.into());
-    opaque(format!("#stablehlo.replica_group_mesh_axes<mesh = {mesh}, axes = {axes}>"))
+    let text = format!("#stablehlo.replica_group_mesh_axes<mesh = {mesh}, axes = {axes}>");
+    // What is not read is kept for the verifier to refuse.
+    crate::text::parse_attribute(&text).unwrap_or_else(|_| opaque(text))
 }
 
 /// A list of attributes, by the number of an array.

@@ -6,7 +6,7 @@ use warpforge_ir::types::{Element, ElementType, FloatType, TensorType, Type};
 use super::ops::{Refused, Writer};
 use super::pool::{AttrId, Piece};
 use crate::bytecode::vhlo::codes::{ENUMS, attr as number};
-use crate::{elements, text};
+use crate::elements;
 
 impl Writer<'_> {
     /// An attribute.
@@ -60,6 +60,7 @@ impl Writer<'_> {
                 pieces.extend(signed_list(&bounds));
                 pieces
             }
+            Attribute::MeshAxes(axes) => return self.mesh_axes(axes),
             Attribute::Opaque(text) => return self.opaque(text),
             Attribute::Unit
             | Attribute::DenseArray(..)
@@ -107,17 +108,14 @@ impl Writer<'_> {
         Ok(pieces)
     }
 
-    /// An attribute that is kept as text: groups of processes by a mesh, or an attribute of another dialect.
+    /// An attribute of another dialect, which is kept as text.
     fn opaque(&mut self, text: &str) -> Result<AttrId, Refused> {
-        let refused = || Refused(format!("the attribute `{text}`"));
-        if text.starts_with("#stablehlo.") {
-            let groups = text::parse_mesh_groups(text).map_err(|_| refused())?;
-            return self.mesh_groups(&groups);
-        }
         let dialect = text.strip_prefix('#').and_then(|rest| rest.split(['.', '<']).next());
         match dialect {
-            Some(dialect) if dialect != "chlo" => Ok(self.pool.attr_text(dialect, text)),
-            _ => Err(refused()),
+            Some(dialect) if !matches!(dialect, "stablehlo" | "chlo") => {
+                Ok(self.pool.attr_text(dialect, text))
+            }
+            _ => Err(Refused(format!("the attribute `{text}`"))),
         }
     }
 }

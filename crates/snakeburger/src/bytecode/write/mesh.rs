@@ -1,19 +1,22 @@
-//! Groups of processes by the axes of a mesh, as VHLO encodes them.
+//! Replica groups as axes of a mesh, as VHLO encodes them.
+
+use warpforge_ir::attr::{Attribute, AxisRef, MeshAxes, MeshRef, SubAxis};
 
 use super::ops::{Refused, Writer};
 use super::pool::{AttrId, Piece};
 use crate::bytecode::vhlo::codes::attr as number;
-use crate::text::{AxisRef, MeshGroups, MeshRef};
 
 impl Writer<'_> {
-    /// The processes that differ only along axes of a mesh.
-    pub(super) fn mesh_groups(&mut self, groups: &MeshGroups) -> Result<AttrId, Refused> {
+    /// Replica groups as axes of a mesh.
+    pub(super) fn mesh_axes(&mut self, groups: &MeshAxes) -> Result<AttrId, Refused> {
         let mesh = match &groups.mesh {
             MeshRef::Symbol(name) => self.string(name),
-            MeshRef::Mesh { axes, devices } => {
-                let axes: Vec<AttrId> = axes.iter().map(|(name, size)| self.mesh_axis(name, *size)).collect();
+            MeshRef::Mesh(mesh) => {
+                let axes: Vec<AttrId> =
+                    mesh.axes.iter().map(|axis| self.mesh_axis(&axis.name, axis.size)).collect();
                 let axes = self.listed(&axes);
-                let devices = devices.as_ref().map(|devices| self.attr(devices)).transpose()?;
+                let devices = mesh.devices.clone().map(Attribute::from);
+                let devices = devices.map(|devices| self.attr(&devices)).transpose()?;
                 let pieces = vec![Piece::Number(number::MESH), Piece::Attr(axes), Piece::Optional(devices)];
                 self.pool.attr("vhlo", pieces)
             }
@@ -40,11 +43,11 @@ impl Writer<'_> {
     fn axis(&mut self, axis: &AxisRef) -> AttrId {
         let name = self.string(&axis.name);
         let mut pieces = vec![Piece::Number(number::AXIS_REF), Piece::Attr(name)];
-        match axis.part {
+        match axis.sub_axis {
             None => pieces.push(Piece::Number(0)),
-            Some((before, size)) => {
+            Some(SubAxis { pre_size, size }) => {
                 let part =
-                    vec![Piece::Number(number::SUB_AXIS_INFO), Piece::Signed(before), Piece::Signed(size)];
+                    vec![Piece::Number(number::SUB_AXIS_INFO), Piece::Signed(pre_size), Piece::Signed(size)];
                 let part = self.pool.attr("vhlo", part);
                 pieces.extend([Piece::Number(1), Piece::Attr(part)]);
             }

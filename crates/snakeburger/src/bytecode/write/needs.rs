@@ -81,7 +81,7 @@ impl Needed {
             Attribute::Array(items) => items.iter().for_each(|item| self.attr(item)),
             Attribute::Dict(dict) => dict.entries().iter().for_each(|(_, item)| self.attr(item)),
             Attribute::Elements(elements) => self.element(elements.ty().element()),
-            Attribute::Opaque(text) if text.starts_with("#stablehlo.") => {
+            Attribute::MeshAxes(_) => {
                 self.since(MESH_SINCE, || "groups of processes by the axes of a mesh".to_owned());
             }
             _ => {}
