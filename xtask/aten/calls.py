@@ -20,6 +20,8 @@ class Call:
     kwargs: dict = field(default_factory=dict)
     # What PyTorch computes the result with where the operator itself has no kernel for the CPU.
     instead: Callable | None = None
+    # How many of the results the graph uses, where it is not all of them.
+    used: int | None = None
 
     def tensors(self) -> list[torch.Tensor]:
         """The tensors among the arguments, each once, in order."""
@@ -39,7 +41,7 @@ class Call:
             return copies.setdefault(id(leaf), leaf.detach().clone())
 
         args, kwargs = pytree.tree_map(copy, (self.args, self.kwargs))
-        return Call(self.target, args, kwargs, self.instead)
+        return Call(self.target, args, kwargs, self.instead, self.used)
 
     def run(self) -> object:
         """What PyTorch gives for it."""
@@ -52,8 +54,8 @@ class Call:
 
     def worth(self) -> tuple[bool, int]:
         """Smaller is better, but a handful of elements says more than one or none."""
-        largest = max((tensor.numel() for tensor in self.tensors()), default=HANDFUL)
-        return (largest < HANDFUL, self.size())
+        counts = [tensor.numel() for tensor in self.tensors()]
+        return (0 in counts or max(counts, default=HANDFUL) < HANDFUL, self.size())
 
     def kind(self) -> str:
         """What tells cases of one operator apart: the element types, ranks and which arguments are given."""

@@ -19,6 +19,7 @@ class Case:
     graph: dict
     inputs: dict[str, torch.Tensor]
     outputs: dict[str, torch.Tensor]
+    by_hand: bool = True
 
     def size(self) -> int:
         """The bytes of its tensors."""
@@ -47,19 +48,28 @@ def of_call(op: str, call: Call) -> Case:
     node = graph.call_function(given.target, args, kwargs)
     node.name = "y"
     node.meta["val"] = result
-    returned = _results(graph, node, result)
+    returned = _results(graph, node, result, given.used)
     graph.output(tuple(returned))
     for at, result_node in enumerate(returned):
-        outputs[f"out{at}"] = torch.as_tensor(result_node.meta["val"])
+        outputs[f"out{at}"] = _as_tensor(result_node.meta["val"], given)
     return Case(op, serialized(torch.fx.GraphModule({}, graph)), inputs, outputs)
 
 
-def _results(graph: torch.fx.Graph, node: torch.fx.Node, result: object) -> list[torch.fx.Node]:
-    """A node for each tensor or number of a result."""
+def _as_tensor(value: object, call: Call) -> torch.Tensor:
+    """A result as a tensor. A number that was taken out of a tensor has the tensor's element type."""
+    if isinstance(value, torch.Tensor):
+        return value
+    return torch.tensor(value, dtype=call.tensors()[0].dtype)
+
+
+def _results(
+    graph: torch.fx.Graph, node: torch.fx.Node, result: object, used: int | None = None
+) -> list[torch.fx.Node]:
+    """A node for each tensor or number of a result; of several results, for those that are used."""
     if not isinstance(result, (tuple, list)):
         return [] if result is None else [node]
     found = []
-    for at, item in enumerate(result):
+    for at, item in enumerate(result[:used]):
         if item is None:
             continue
         part = graph.call_function(operator.getitem, (node, at))
@@ -125,7 +135,7 @@ def _code(meta: dict) -> int:
 
 
 def _size(size: dict) -> int | dict:
-    return size["as_int"] if "as_int" in size else size
+    return size.get("as_int", size)
 
 
 def _row_major(sizes: list[int]) -> list[int]:

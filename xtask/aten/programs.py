@@ -105,6 +105,25 @@ def random_numbers() -> Iterator[Case]:
         yield unused(f"aten.{name}", Call(target, args))
 
 
+def undefined() -> Iterator[Case]:
+    """Tensors whose elements are anything, with all of them written afterwards: type and shape are compared."""
+    x = torch.rand(2, 3)
+    for op, args in (
+        ("empty.memory_format", ([2, 3],)),
+        ("empty_like.default", (x,)),
+        ("empty_permuted.default", ([2, 3], [1, 0])),
+        ("empty_strided.default", ([2, 3], [1, 2])),
+        ("new_empty.default", (x, [4, 1])),
+        ("new_empty_strided.default", (x, [2, 3], [1, 2])),
+    ):
+        for dtype in (torch.float32, torch.int64):
+            base, over = op.split(".")
+            program = Program()
+            given = [program.input(arg) if isinstance(arg, torch.Tensor) else arg for arg in args]
+            made = program.call(getattr(getattr(aten, base), over), *given, dtype=dtype)
+            yield program.case(f"aten.{op}", program.call(aten.fill.Scalar, made, 7))
+
+
 def checks() -> Iterator[Case]:
     """Assertions, which compute nothing."""
     holds = torch.tensor(True)
@@ -208,4 +227,4 @@ def _name(target: Callable) -> str:
 
 def programs() -> list[Case]:
     """All of them."""
-    return [case for make in (random_numbers, checks, sizes, places) for case in make()]
+    return [case for make in (random_numbers, undefined, checks, sizes, places) for case in make()]

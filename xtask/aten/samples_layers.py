@@ -28,6 +28,9 @@ def class_losses() -> Iterator[Call]:
         yield call(aten.cross_entropy_loss.default, maps, places, None, reduction)
         yield call(aten.cross_entropy_loss.default, scores, torch.softmax(normal(5, 4), 1), weight, reduction)
     yield call(aten.cross_entropy_loss.default, scores[0], classes[0])
+    # Without a reduction there is no total weight.
+    yield Call(aten.nll_loss_forward.default, (log, classes, weight, 0, 1), used=1)
+    yield Call(aten.nll_loss2d_forward.default, (torch.log_softmax(maps, 1), places, None, 0, -100), used=1)
 
 
 @samples
@@ -122,8 +125,15 @@ def embeddings() -> Iterator[Call]:
     table, rows, starts = normal(6, 3), integers(6, 7), torch.tensor([0, 2, 2, 5])
     for mode in (0, 1, 2):
         weights = uniform(7) if mode == 0 else None
-        yield call(aten.embedding_bag.default, table, rows, starts, False, mode, False, weights)
-        yield call(aten.embedding_bag.padding_idx, table, rows, starts, False, mode, False, weights, False, 2)
+        settings = (table, rows, starts, False, mode, False, weights)
+        # The other results are for the backward pass.
+        yield Call(aten.embedding_bag.default, settings, used=1)
+        yield Call(aten.embedding_bag.padding_idx, (*settings, False, 2), used=1)
+        yield Call(aten._embedding_bag.default, settings, used=1)
+        yield Call(aten._embedding_bag_forward_only.default, settings, used=1)
+        ends = (table, rows, torch.tensor([0, 2, 2, 7]), False, mode, False, weights)
+        yield Call(aten._embedding_bag_forward_only.default, (*ends, True), used=1)
+    yield call(aten.one_hot.default, integers(4, 3, 2), 5)
     yield call(aten.embedding_renorm.default, 3 * table, torch.tensor([1, 4, 1]), 1.5, 2.0)
     yield call(aten.embedding_renorm.default, 3 * table, torch.tensor([0, 2]), 1.5, 1.0)
 
@@ -132,14 +142,11 @@ def embeddings() -> Iterator[Call]:
 def convolutions() -> Iterator[Call]:
     """Convolutions by the operator that has all settings, and a transposed one of volumes."""
     tail = (False, False, True, True)
-    x = normal(1, 4, 5, 6)
-    yield call(
-        aten._convolution.default, x, normal(6, 2, 3, 2), normal(6), [2, 1], [1, 0], [1, 2], False, [0, 0], 2, *tail
-    )
-    yield call(aten._convolution.default, x, normal(4, 3, 3, 2), None, [2, 1], [1, 0], [1, 1], True, [1, 0], 2, *tail)
-    yield call(
-        aten.conv_transpose3d.input, normal(1, 2, 2, 3, 2), normal(2, 2, 2, 2, 2), normal(2), [1, 2, 1], [0, 1, 0]
-    )
+    x, plain, transposed = normal(1, 4, 5, 6), normal(6, 2, 3, 2), normal(4, 3, 3, 2)
+    yield call(aten._convolution.default, x, plain, normal(6), [2, 1], [1, 0], [1, 2], False, [0, 0], 2, *tail)
+    yield call(aten._convolution.default, x, transposed, None, [2, 1], [1, 0], [1, 1], True, [1, 0], 2, *tail)
+    volume, kernel = normal(1, 2, 2, 3, 2), normal(2, 2, 2, 2, 2)
+    yield call(aten.conv_transpose3d.input, volume, kernel, normal(2), [1, 2, 1], [0, 1, 0])
 
 
 @samples

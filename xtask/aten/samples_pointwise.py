@@ -43,6 +43,13 @@ def numbers_on_one_side() -> Iterator[Call]:
 
 
 @samples
+def shares() -> Iterator[Call]:
+    """The normal distribution, where PyTorch keeps its digits."""
+    yield call(aten.special_ndtr.default, 4 * uniform(3, 4) - 1)
+    yield call(aten.special_ndtr.default, integers(4, 5))
+
+
+@samples
 def bits() -> Iterator[Call]:
     """Operators on the bits of integers and on truth values."""
     for low, high, dtype in ((-99, 99, torch.int64), (-99, 99, torch.int32), (0, 200, torch.uint8)):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import torch
 from calls import Call
-from samples import call, integers, normal, samples, truths, uniform
+from samples import call, integers, normal, samples, truths
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -60,8 +60,6 @@ def converted() -> Iterator[Call]:
     yield call(aten.cpu.default, n)
     yield call(aten.view.dtype, x, torch.int32)
     yield call(aten.view.dtype, n, torch.float64)
-    yield call(aten.view.dtype, x, torch.uint8)
-    yield call(aten.view.dtype, integers(99, 3, 4, dtype=torch.uint8), torch.int32)
     yield call(aten.detach_.default, x)
 
 
@@ -80,9 +78,12 @@ def arranged() -> Iterator[Call]:
     yield call(aten.slice_scatter.default, normal(4, 5), normal(4, 2), 1, 1, 5, 2)
     yield call(aten.slice_scatter.default, normal(4, 5), normal(2, 5), 0, -2)
     yield call(aten.unsafe_split_with_sizes.default, normal(4, 5), [2, 3], 1)
+    times = torch.tensor([2, 0, 3])
+    yield call(aten.repeat_interleave.Tensor, times, output_size=5)
+    yield call(aten.repeat_interleave.self_Tensor, normal(3, 2), times, 0, output_size=5)
+    yield call(aten.repeat_interleave.self_Tensor, normal(2, 3), times, 1, output_size=5)
     x = normal(3, 2, 4)
     yield call(aten.matrix_H.default, normal(3, 4))
-    yield call(aten.matrix_H.default, normal(3, 4, dtype=torch.complex64))
     yield call(aten.moveaxis.int, x, 0, -1)
     yield call(aten.movedim.int, x, -1, 0)
     yield call(aten.numpy_T.default, x)
@@ -119,3 +120,15 @@ def reduced() -> Iterator[Call]:
     for value in (truths(3, 4), torch.ones(3, dtype=torch.bool), torch.zeros(3, dtype=torch.bool)):
         yield call(aten._is_all_true.default, value)
         yield call(aten._is_any_true.default, value)
+
+
+@samples
+def ordered() -> Iterator[Call]:
+    """The largest and smallest of different numbers."""
+    x, n = normal(4, 6), torch.randperm(24).reshape(4, 6) - 9
+    for tensor in (x, n):
+        for largest in (True, False):
+            yield call(aten.topk.default, tensor, 3, 1, largest)
+            yield call(aten.topk.default, tensor, 2, 0, largest, True)
+        yield call(aten.kthvalue.default, tensor, 2)
+        yield call(aten.kthvalue.default, tensor, 3, 0, True)

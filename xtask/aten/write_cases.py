@@ -1,12 +1,12 @@
 """Writes cases for lowerings: `write_cases.py ENTRIES.json FOLDER`.
 
-ENTRIES.json has the operators of each family, a family being a file of lowerings. FOLDER gets two files for each family, graphs
-and tensors, and `manifest.json` with the version of PyTorch, the seed and the hash of each file.
+ENTRIES.json has the operators of each family, a family being a file of lowerings. FOLDER gets two files for each
+family, graphs and tensors, and `made.json` with the version of PyTorch and the seed. These are candidates:
+`cargo xtask aten-cases` keeps those that the importer takes.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 import warnings
@@ -21,8 +21,8 @@ from record import SEED, TYPES, record, seed
 from safetensors.torch import save
 from samples import written
 
-# Cases of one operator from the database, at most.
-KEPT = 4
+# Candidates of one operator from the database, at most.
+CANDIDATES = 16
 # Tensors of one case, results included, in bytes.
 LARGEST = 4096
 
@@ -40,36 +40,37 @@ def main() -> None:
     for case in programs():
         several.setdefault(case.op, []).append(case)
     recorded = record(wanted)
-    hashes: dict[str, str] = {}
     for family, names in sorted(families.items()):
         cases = []
         for name in sorted(names):
             # An operator with a graph of its own needs one: a single node would not do.
             cases += several.get(name) or chosen(name, by_hand.get(name, []), recorded.get(name, []))
         if cases:
-            hashes |= write(folder, family, cases)
-    manifest = {"torch": torch.__version__, "seed": SEED, "sha256": hashes}
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+            write(folder, family, cases)
+    made = {"torch": torch.__version__.split("+")[0], "seed": SEED}
+    (folder / "made.json").write_text(json.dumps(made) + "\n", encoding="utf-8")
 
 
 def chosen(name: str, written: list[Call], recorded: list[Call]) -> list[Case]:
-    """All that were written by hand, and recorded ones of different kinds: element types in turn, the better ones first."""
+    """All that were written by hand, and recorded ones of different kinds: element types in turn, the best first."""
     found: list[Case] = []
     by_type: dict[int, list[Call]] = {}
     for call in sorted(recorded, key=lambda call: (call.worth()[0], -len(call.args) - len(call.kwargs), call.worth())):
         by_type.setdefault(_type(call), []).append(call)
     turns = (calls for _, calls in sorted(by_type.items()))
     in_turn = [call for turn in zip_longest(*turns) for call in turn if call is not None]
-    for call in [*written, *in_turn]:
-        if len(found) >= max(KEPT, len(written)):
-            break
-        seed(f"{name} {len(found)}")
+    for at, call in enumerate([*written, *in_turn[:CANDIDATES]]):
+        seed(f"{name} {at}")
         try:
             case = of_call(name, call)
-        except Exception as error:  # the others of this operator are still wanted
+        except Exception as error:
+            if at < len(written):
+                raise
+            # Some samples are of kinds that no archive can hold.
             print(f"{name}: {type(error).__name__}: {str(error).splitlines()[-1]}", file=sys.stderr)
             continue
-        if case.outputs and case.size() <= LARGEST:
+        case.by_hand = at < len(written)
+        if case.by_hand or (case.outputs and case.size() <= LARGEST):
             found.append(case)
     return found
 
@@ -80,19 +81,17 @@ def _type(call: Call) -> int:
     return min(types, default=0)
 
 
-def write(folder: Path, family: str, cases: list[Case]) -> dict[str, str]:
-    """Writes the graphs and tensors of a family and returns the hashes of the two files."""
+def write(folder: Path, family: str, cases: list[Case]) -> None:
+    """Writes the graphs and tensors of a family."""
     lines, tensors = [], {}
     for at, case in enumerate(cases):
-        lines.append(json.dumps({"op": case.op, **case.graph}, separators=(",", ":")))
+        mark = {"by_hand": True} if case.by_hand else {}
+        lines.append(json.dumps({"op": case.op, **mark, **case.graph}, separators=(",", ":")))
         for side, values in (("in", case.inputs), ("out", case.outputs)):
             tensors |= {f"{at}.{side}.{name}": stored(tensor) for name, tensor in values.items()}
-    files = {f"{family}.jsonl": ("\n".join(lines) + "\n").encode(), f"{family}.safetensors": save(tensors)}
-    for name, data in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    return {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    (folder / family).parent.mkdir(parents=True, exist_ok=True)
+    (folder / f"{family}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / f"{family}.safetensors").write_bytes(save(tensors))
 
 
 def stored(tensor: torch.Tensor) -> torch.Tensor:

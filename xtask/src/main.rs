@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod aten_cases;
 mod command;
 mod core_aten;
 mod coverage;
@@ -39,6 +40,8 @@ enum Task {
     Fuzz(fuzz::FuzzArgs),
     /// Compare PyTorch's models, imported and run, with PyTorch
     Models(models::ModelsArgs),
+    /// Write the cases that ATen lowerings are tested with, from PyTorch
+    AtenCases(aten_cases::AtenCasesArgs),
     /// Compare the reference with JAX on programs that JAX lowered
     Jax(jax::JaxArgs),
     /// Measure warpt beside the tools that people would use instead
@@ -53,6 +56,7 @@ fn main() -> anyhow::Result<()> {
         Task::Differential(args) => differential::run(&args),
         Task::Fuzz(args) => fuzz::run_fuzz(&args),
         Task::Models(args) => models::run_models(&args),
+        Task::AtenCases(args) => aten_cases::run_aten_cases(&args),
         Task::Jax(args) => jax::run_jax(&args),
         Task::Peers(peers) => peers::run(&peers),
     }

@@ -22,6 +22,10 @@ pub(crate) struct Packages {
 pub(crate) const TESTS: Packages =
     Packages { name: "tests", requirements: &["--editable", "./python[test]", "jax", "numpy", "ruff"] };
 
+/// What the cases of ATen lowerings need: PyTorch, and what its test database imports.
+pub(crate) const ATEN: Packages =
+    Packages { name: "lowerings", requirements: &["--editable", "./python", "expecttest", "numpy", "scipy"] };
+
 /// What the catalogue of models needs.
 pub(crate) const MODELS: Packages = Packages {
     name: "models",

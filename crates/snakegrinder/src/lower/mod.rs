@@ -18,7 +18,7 @@
 //!
 //! # Adding a lowering
 //!
-//! Each family of operations has one file in `ops`, with a table
+//! `docs/adding-a-lowering.md` says how, step by step. Each family of operations has one file in `ops`, with a table
 //!
 //! ```text
 //! pub(super) const TABLE: &[Op] = &[
@@ -38,7 +38,7 @@
 //! }
 //! ```
 //!
-//! - The registry is the union of the tables; nothing else needs to know.
+//! - The registry is the union of the tables. Every entry has a case with PyTorch's own result in `tests/aten/cases`.
 //! - An in-place variant (`aten.relu_.default`) needs no entry: it is the functional one followed by a write to `self`.
 //! - An argument that is present and that the lowering does not ask for is refused, so ask for all of them, and call
 //!   `args.ignore` for those that cannot change the result.

@@ -19,6 +19,7 @@ pub(crate) struct Case {
     pub(crate) op: String,
     line: usize,
     program: String,
+    shapes: BTreeMap<String, Vec<u64>>,
     dynamic: bool,
     inputs: BTreeMap<String, Tensor>,
     outputs: BTreeMap<String, Tensor>,
@@ -42,16 +43,20 @@ impl Case {
         if outputs.is_empty() {
             return Err(format!("{op} has no output to compare with"));
         }
-        let dynamic = graph.get("ranges").is_some();
-        Ok(Self { op, line: at + 1, program: program::program(&graph).to_string(), dynamic, inputs, outputs })
+        Ok(Self {
+            op,
+            line: at + 1,
+            program: program::program(&graph).to_string(),
+            shapes: program::shapes(&graph),
+            dynamic: graph.get("ranges").is_some(),
+            inputs,
+            outputs,
+        })
     }
 
     /// Imports, evaluates and compares. A graph with dynamic sizes is also imported for the sizes of the inputs.
     pub(crate) fn judge(&self) -> Result<(), String> {
-        let shapes = self.inputs.iter();
-        let shapes = shapes
-            .map(|(name, tensor)| (name.clone(), tensor.dims().iter().map(|&dim| dim as u64).collect()));
-        let mut ways = vec![ImportOptions { shapes: Some(shapes.collect()) }];
+        let mut ways = vec![ImportOptions { shapes: Some(self.shapes.clone()) }];
         if self.dynamic {
             ways.push(ImportOptions::default());
         }

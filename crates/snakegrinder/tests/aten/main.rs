@@ -4,6 +4,7 @@
 //! line, `FAMILY.safetensors` the inputs and PyTorch's outputs. There is one test for each operation, and
 //! `src/lower/ops/covered.rs` tests that no operation is left out. Nothing here needs PyTorch.
 
+#[allow(dead_code, reason = "the programs of single nodes are for the mutations")]
 #[path = "../mutations/archive.rs"]
 mod archive;
 mod case;

@@ -1,5 +1,7 @@
 //! From the graph of a line to the program of an archive.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 /// The program around a graph whose inputs and outputs are all the user's.
@@ -26,6 +28,17 @@ pub(crate) fn program(graph: &Value) -> Value {
         },
         "range_constraints": graph.get("ranges").cloned().unwrap_or_else(|| json!({}))
     })
+}
+
+/// The shapes of the inputs; a dynamic size is the one that PyTorch ran with.
+pub(crate) fn shapes(graph: &Value) -> BTreeMap<String, Vec<u64>> {
+    let size = |size: &Value| size.as_u64().or_else(|| size["as_expr"]["hint"]["as_int"].as_u64());
+    let shape = |input: &Value| {
+        let name = input["as_tensor"]["name"].as_str()?;
+        let sizes = graph["tensors"][name][1].as_array()?;
+        Some((name.to_owned(), sizes.iter().map(size).collect::<Option<_>>()?))
+    };
+    graph["inputs"].as_array().into_iter().flatten().filter_map(shape).collect()
 }
 
 /// What a graph says of a tensor, from `[element type, sizes, strides, offset]`. Without strides it is row-major.

@@ -8,6 +8,8 @@ mod arrange;
 mod attention;
 mod backward;
 mod convolution;
+#[cfg(test)]
+mod covered;
 mod creation;
 mod diagonal;
 mod distance;

@@ -72,7 +72,8 @@ fn resize(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize, filter: Filter) -> L
         if input[at] < 1 || output[at] < 1 {
             return refuse("an empty image");
         }
-        let taps = taps(cx, filter, input[at], output[at], factors[at], corners)?;
+        let sizes = (input[at], output[at]);
+        let taps = taps(cx, filter, result.dtype, sizes, factors[at], corners)?;
         result = weighted(cx, &result, lead + at, &taps)?;
     }
     one(cx.convert(&result, x.dtype)?)
@@ -121,12 +122,13 @@ fn weighted(cx: &mut Cx<'_>, x: &Tensor, axis: usize, taps: &Taps) -> Lowered<Te
     total.map_or_else(|| refuse("nothing to interpolate from"), Ok)
 }
 
-/// The elements that each element of a resized dimension is made of.
+/// The elements that each element of a resized dimension is made of, for a type that is computed in and the sizes of
+/// input and output.
 pub(super) fn taps(
     cx: &Cx<'_>,
     filter: Filter,
-    input: i64,
-    output: i64,
+    dtype: ElementType,
+    (input, output): (i64, i64),
     factor: Option<f64>,
     corners: bool,
 ) -> Lowered<Taps> {
@@ -135,13 +137,16 @@ pub(super) fn taps(
         Some(factor) if factor > 0.0 => 1.0 / factor,
         _ => input as f64 / output as f64,
     };
-    // PyTorch computes places in single precision.
-    let scale = f64::from(scale as f32);
     let nearest = |offset: f64| -> Taps {
         let index = |at: i64| (((at as f32 + offset as f32) * scale as f32).floor() as i64).min(input - 1);
         Taps { indices: vec![(0..output).map(index).collect()], weights: None }
     };
+    // PyTorch computes places in the type of the elements, nearest ones always in single precision.
     let center = |at: i64| -> f64 {
+        if dtype == ElementType::F64 {
+            let step = scale_of(input, output, factor, corners);
+            return if corners { step * at as f64 } else { step * (at as f64 + 0.5) - 0.5 };
+        }
         if corners {
             let step = if output > 1 { (input - 1) as f32 / (output - 1) as f32 } else { 0.0 };
             return f64::from(step * at as f32);

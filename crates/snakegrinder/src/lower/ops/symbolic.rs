@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::prelude::*;
 use crate::lower::refusal::Refusal;
+use crate::lower::strides::is_contiguous;
 
 pub(super) const TABLE: &[Op] = &[
     op("_operator.add", |cx, args| arithmetic(cx, args, |a, b| Some(a.add(b)), |a, b| a + b)),
@@ -44,11 +45,7 @@ pub(super) const TABLE: &[Op] = &[
     op("aten.numel.default", |_, args| give(Number::Int(args.tensor("self")?.numel()))),
     op("aten.sym_constrain_range.default", nothing),
     op("aten.sym_constrain_range_for_size.default", nothing),
-    op("aten.sym_is_contiguous.default", |_, args| {
-        args.tensor("self")?;
-        args.ignore(&["memory_format"]);
-        give(Number::Bool(true))
-    }),
+    op("aten.sym_is_contiguous.default", contiguous),
     op("aten.sym_numel.default", |_, args| give(Number::Int(args.tensor("self")?.numel()))),
     op("aten.sym_size.int", |cx, args| {
         let x = args.tensor("self")?;
@@ -84,7 +81,10 @@ pub(super) const TABLE: &[Op] = &[
     }),
     op("torch.sym_int", to_int),
     op("torch.sym_ite", |cx, args| match number(args, 0)? {
-        Number::Bool(condition) => give(number(args, if condition { 1 } else { 2 })?),
+        Number::Bool(condition) => {
+            let (yes, no) = (number(args, 1)?, number(args, 2)?);
+            give(if condition { yes } else { no })
+        }
         Number::Computed(condition) if condition.dtype == ElementType::Bool => {
             let (yes, no) = (number(args, 1)?, number(args, 2)?);
             let dtype = result_type(&[yes.clone().into(), no.clone().into()])?;
@@ -129,6 +129,18 @@ fn number(args: &Args<'_>, position: usize) -> Lowered<Number> {
 fn nothing(_: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     args.ignore_all();
     Ok(Vec::new())
+}
+
+/// Whether the elements lie in row-major order; where strides are dynamic, as they did when the model was traced.
+fn contiguous(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
+    args.tensor("self")?;
+    if !matches!(args.get("memory_format"), None | Some(Value::None | Value::MemoryFormat(1))) {
+        return Ok(vec![UNDECIDED]);
+    }
+    let Some((sizes, strides)) = args.meta("self").and_then(|meta| cx.recorded_layout(meta)) else {
+        return refuse("strides that are not recorded");
+    };
+    give(Number::Bool(is_contiguous(&sizes, &strides)))
 }
 
 fn power(base: &Size, exponent: &Size) -> Option<Size> {

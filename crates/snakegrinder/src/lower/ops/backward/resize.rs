@@ -43,7 +43,7 @@ fn backward(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize, filter: Filter) ->
         if sizes[0] < 1 || sizes[1] < 1 {
             return refuse("an empty image");
         }
-        let taps = taps(cx, filter, sizes[0], sizes[1], factor, corners)?;
+        let taps = taps(cx, filter, total.dtype, (sizes[0], sizes[1]), factor, corners)?;
         let mut smaller = total.dims.to_vec();
         smaller[axis] = dims[axis].clone();
         let mut sum = cx.splat(total.dtype, &smaller, 0.0)?;

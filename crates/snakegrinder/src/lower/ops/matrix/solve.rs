@@ -21,6 +21,10 @@ fn solve_triangular(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
         cx.expand_to(&x, &dims)
     });
     let (a, b) = (a?, b?);
+    // Without right-hand sides there is nothing to solve.
+    if b.dims.iter().any(|size| size.is(0)) {
+        return one(b);
+    }
     let attrs = [
         ("left_side", Attribute::Bool(left)),
         ("lower", Attribute::Bool(!upper)),

@@ -255,11 +255,14 @@ fn hypot(cx: &mut Cx<'_>, a: &Tensor, b: &Tensor) -> Lowered<Tensor> {
     let sum = cx.with_number(OpKind::Add, &square, 1.0)?;
     let root = cx.unary(OpKind::Sqrt, &sum)?;
     let length = cx.mul(&large, &root)?;
-    // Nothing to scale by where both are zero or one is infinite.
+    // Nothing to scale by where both are zero.
     let zero = cx.compare_number(Cmp::Eq, &large, 0.0)?;
-    let infinite = cx.compare_number(Cmp::Eq, &large, f64::INFINITY)?;
-    let plain = cx.or(&zero, &infinite)?;
-    cx.select(&plain, &large, &length)
+    let length = cx.select(&zero, &large, &length)?;
+    // An infinite leg makes the length infinite, whatever the other is: NaN too.
+    let (first, second) =
+        (cx.compare_number(Cmp::Eq, &a, f64::INFINITY)?, cx.compare_number(Cmp::Eq, &b, f64::INFINITY)?);
+    let (infinite, endless) = (cx.or(&first, &second)?, cx.splat_like(&length, f64::INFINITY)?);
+    cx.select(&infinite, &endless, &length)
 }
 
 fn logaddexp(cx: &mut Cx<'_>, a: &Tensor, b: &Tensor) -> Lowered<Tensor> {

@@ -50,8 +50,12 @@ fn frobenius(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     }
 }
 
-/// The norm of an order over dimensions.
+/// The norm of an order over dimensions: a real number, also of complex ones.
 pub(in super::super) fn norm_of(cx: &mut Cx<'_>, x: &Tensor, axes: &[usize], order: f64) -> Lowered<Tensor> {
+    if let ElementType::Complex(part) = x.dtype {
+        let size = cx.unary_to(OpKind::Abs, x, ElementType::Float(part))?;
+        return norm_of(cx, &size, axes, order);
+    }
     if order == 2.0 {
         let square = cx.mul(x, x)?;
         let total = cx.sum(&square, axes)?;
@@ -97,6 +101,7 @@ pub(in super::super) fn shortened(
     let (most, ones) = (cx.splat_like(&length, most)?, cx.splat_like(&length, 1.0)?);
     let factor = cx.div(&most, &divisor)?;
     let factor = cx.select(&long, &factor, &ones)?;
+    let factor = cx.convert(&factor, wide.dtype)?;
     let factor = cx.spread(&factor, &x.dims, &axes)?;
     let scaled = cx.mul(&wide, &factor)?;
     cx.convert(&scaled, x.dtype)
@@ -123,7 +128,7 @@ fn dist(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let difference = cx.sub(&unified[0], &unified[1])?;
     let axes: Vec<usize> = (0..difference.rank()).collect();
     let norm = norm_of(cx, &difference, &axes, order)?;
-    one(cx.convert(&norm, dtype)?)
+    one(cx.convert(&norm, dtype.float_part().map_or(dtype, ElementType::Float))?)
 }
 
 #[cfg(test)]

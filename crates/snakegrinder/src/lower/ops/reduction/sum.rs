@@ -145,10 +145,12 @@ fn sum_to_size(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let axes: Vec<usize> = (0..x.rank())
         .filter(|&axis| axis < extra || (size[axis - extra].is(1) && !x.dim(axis).is(1)))
         .collect();
-    let wide = cx.convert(&x, opmath(x.dtype))?;
+    // Where nothing is summed, the tensor keeps its type.
+    let dtype = if axes.is_empty() { x.dtype } else { sum_type(args, &x)? };
+    let wide = cx.convert(&x, opmath(dtype))?;
     let total = cx.sum(&wide, &axes)?;
     let total = cx.reshape(&total, &size)?;
-    one(cx.convert(&total, x.dtype)?)
+    one(cx.convert(&total, dtype)?)
 }
 
 fn trace(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
