@@ -71,6 +71,9 @@ def arranged() -> Iterator[Call]:
     yield call(aten.cartesian_prod.default, [integers(9, 3)])
     yield call(aten.native_channel_shuffle.default, normal(2, 6, 3), 3)
     yield call(aten.meshgrid.default, [normal(3), normal(2), normal(4)])
+    for indexing in ("ij", "xy"):
+        yield call(aten.meshgrid.indexing, [normal(3), normal(2), normal(4)], indexing=indexing)
+        yield call(aten.meshgrid.indexing, [integers(9, 2), integers(9, 3)], indexing=indexing)
     yield call(aten.pad_sequence.default, [normal(3, 2), normal(5, 2), normal(1, 2)])
     yield call(aten.pad_sequence.default, [normal(3), normal(5)], True, -1.5, "left")
     yield call(aten._pad_circular.default, normal(1, 2, 5), [2, 1])
