@@ -75,6 +75,13 @@ impl Limits {
     }
 }
 
+/// Operations a second of a type by the team's threads, by the widest instructions; none without instructions for it.
+#[must_use]
+pub fn peak_rate(team: &mut Team, dtype: Dtype) -> Option<f64> {
+    let kernel = peaks().into_iter().find(|kernel| kernel.dtype() == dtype)?;
+    Some(arithmetic(team, &kernel))
+}
+
 fn arithmetic(team: &mut Team, kernel: &PeakKernel) -> f64 {
     let each = kernel.ops_per_iteration() as f64 * team.size() as f64;
     let mut run = |iterations: u64| {

@@ -1,5 +1,6 @@
 //! The suites, each in a folder of its own, and the list of them.
 
+pub mod linpack;
 pub mod micro;
 
 use crate::benchmark::Benchmark;
@@ -28,7 +29,7 @@ pub trait Suite: Sync {
 }
 
 /// Every suite there is. A new one is a folder beside this file and a line here.
-pub const SUITES: &[&dyn Suite] = &[&micro::Micro];
+pub const SUITES: &[&dyn Suite] = &[&micro::Micro, &linpack::Linpack];
 
 /// A suite by its name.
 #[must_use]
