@@ -50,8 +50,9 @@ impl Tool {
         }
         let folders: Vec<PathBuf> =
             search.map(|search| std::env::split_paths(search).collect()).unwrap_or_default();
-        let candidates = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-        candidates.into_iter().find(|candidate| is_program(candidate)).map(|path| Self { path }).ok_or_else(|| {
+        let mut candidates =
+            names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+        candidates.find(|candidate| is_program(candidate)).map(|path| Self { path }).ok_or_else(|| {
             BenchmarkError::NotPossible(format!(
                 "none of {} is on the search path: install the Debian package `{package}`, or name the program by \
                  --param path=FILE",

@@ -12,7 +12,7 @@ const PIECES: usize = 3;
 ///
 /// Each multiplication waits for the one before it, so the time is a fixed number of cycles whatever else the core
 /// could do meanwhile: the figure follows the clock, and the share of the core that its neighbours leave. It is for
-/// comparing moments on one machine, where a virtual machine does not tell its clock, and takes some ten microseconds.
+/// comparing moments on one machine, where a virtual machine does not report its clock, and takes some ten microseconds.
 #[must_use]
 pub fn core_speed() -> f64 {
     let piece = || {

@@ -1,6 +1,6 @@
 //! A place for results that nobody reads.
 
-/// Takes a value and gives it back in a way the compiler cannot see through, so that the work that made it, and what
+/// Takes a value and returns it in a way the compiler cannot see through, so that the work that made it, and what
 /// depends on it, stays in the program.
 ///
 /// Put a benchmark's inputs through it as well as its results: an input the compiler knows is work it can do ahead.

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Something that tells the time; a simulated one makes sampling testable.
+/// A clock; a simulated one makes sampling testable.
 pub trait Clock {
     /// Time since some fixed moment.
     fn now(&self) -> Duration;

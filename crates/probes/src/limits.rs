@@ -12,9 +12,9 @@ use crate::memory::stream::{Arrays, Kernel, Routine, Stores};
 use crate::memory::{MemoryError, Pages};
 use crate::team::Team;
 
-/// How long a loop runs that gives a rate; the best of several counts.
-const SPELL: Duration = Duration::from_millis(10);
-const SPELLS: usize = 4;
+/// How long a loop runs for one sample of a rate; the best of several counts.
+const SAMPLE_TIME: Duration = Duration::from_millis(10);
+const SAMPLES: usize = 4;
 /// Bytes of the three arrays, of all threads together: more than most caches hold.
 const ARRAYS_BYTES: usize = 384 << 20;
 
@@ -91,11 +91,11 @@ fn arithmetic(team: &mut Team, kernel: &PeakKernel) -> f64 {
     };
     let mut iterations = 1_000;
     let mut took = run(iterations);
-    while took < SPELL {
+    while took < SAMPLE_TIME {
         iterations *= 2;
         took = run(iterations);
     }
-    for _ in 1..SPELLS {
+    for _ in 1..SAMPLES {
         took = took.min(run(iterations));
     }
     each * iterations as f64 / took.as_secs_f64()
@@ -105,7 +105,7 @@ fn memory(team: &mut Team) -> Result<f64, LimitsError> {
     let Some(triad) = Routine::widest(Kernel::Triad, Stores::Ordinary) else { return Ok(f64::INFINITY) };
     let mut arrays = Arrays::new(team, ARRAYS_BYTES / team.size(), 1, Pages::Default)?;
     let bytes = Kernel::Triad.bytes_per_element() * arrays.elements_per_iteration(team);
-    let took = (0..SPELLS).map(|_| arrays.run(team, triad, 1)).min().unwrap_or_default();
+    let took = (0..SAMPLES).map(|_| arrays.run(team, triad, 1)).min().unwrap_or_default();
     Ok(bytes as f64 / took.as_secs_f64().max(1e-9))
 }
 

@@ -1,6 +1,6 @@
 //! Results rendered for people and for other tools: Markdown, CSV, JUnit, terminal tables and plots.
 //!
-//! [`comparison`] renders how two benchmark runs compare, [`run`] what one of them gave, and [`validation`] how a
+//! [`comparison`] renders how two benchmark runs compare, [`run`] the result of one of them, and [`validation`] how a
 //! model's results compare with golden ones. All are built from [`Table`] and [`number`]; [`plot()`] draws a trend,
 //! [`chrome_trace()`] writes a profile as a timeline that browsers show.
 

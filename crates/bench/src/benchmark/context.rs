@@ -21,7 +21,7 @@ pub struct Round {
     pub burn_in_seconds: f64,
 }
 
-/// What a round tells while it runs.
+/// What a round reports while it runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -41,14 +41,14 @@ pub enum Event {
         /// Its samples, in order, in the metric's unit.
         values: Vec<f64>,
     },
-    /// How fast the core ran around each sample of a metric already told.
+    /// How fast the core ran around each sample of a metric already reported.
     CoreSpeed {
         /// Which metric.
         key: MetricKey,
         /// One value a sample, as [`warpforge_measure::core_speed`] has it.
         values: Vec<f64>,
     },
-    /// Something a reader should know before trusting the numbers.
+    /// Something a reader should know before trusting the results.
     Warning {
         /// The text.
         message: String,
@@ -94,7 +94,7 @@ impl MetricKey {
     }
 }
 
-/// The hands of a running benchmark: its parameters, its share of the time, and where its numbers go.
+/// What a running benchmark works with: its parameters, its share of the time, and the receiver of its metrics.
 pub struct RunContext<'a> {
     round: &'a Round,
     stop: &'a dyn Fn() -> bool,
@@ -198,7 +198,7 @@ impl<'a> RunContext<'a> {
         Ok(())
     }
 
-    /// Attaches a remark to the result.
+    /// Attaches a warning to the result.
     pub fn warn(&mut self, message: impl Into<String>) {
         (self.report)(Event::Warning { message: message.into() });
     }

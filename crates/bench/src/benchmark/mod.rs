@@ -28,7 +28,7 @@ pub trait Benchmark: Sync {
     fn run(&self, context: &mut RunContext<'_>) -> Result<(), BenchmarkError>;
 }
 
-/// Why a benchmark did not give its numbers.
+/// Why a benchmark produced no results.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "message", rename_all = "snake_case")]
 #[non_exhaustive]

@@ -1,7 +1,7 @@
 //! The change of one metric, with allowance for how fast the core ran.
 //!
 //! On shared machines the clock differs by tens of percent from second to second, and most metrics of a core follow
-//! it. Where the records tell the core's speed around each sample, the change is estimated twice: from the values as
+//! it. Where the records have the core's speed around each sample, the change is estimated twice: from the values as
 //! they are, and from the values per unit of core speed. Whether a metric follows the clock is not known beforehand,
 //! so the data say: the estimate with the smaller error is taken. Only if the speeds of the two runs differ, so that
 //! the two estimates mean different things, and neither error is clearly smaller, both must agree.
@@ -43,7 +43,7 @@ impl Estimate {
         Ok(Self::with_speed(raw, before, after).unwrap_or(Self { first: raw, second: None, note: None }))
     }
 
-    /// The estimate with allowance for the core's speed, if both records tell it.
+    /// The estimate with allowance for the core's speed, if both records have it.
     fn with_speed(raw: LogRatio, before: &BenchmarkMetric, after: &BenchmarkMetric) -> Option<Self> {
         let (a, b) = (before.statistics.as_ref()?, after.statistics.as_ref()?);
         let (rounds_a, rounds_b) =

@@ -1,7 +1,7 @@
 //! Comparing two runs, metric by metric.
 //!
 //! [`compare`] pairs the metrics of two records, estimates each change with its interval from the rounds' samples,
-//! and gives verdicts that hold for all metrics together: a run compared with another of the same program is called
+//! and reaches verdicts that hold for all metrics together: a run compared with another of the same program is called
 //! changed in at most one comparison of twenty. `docs/statistics.md` has the method and its measured error rates.
 
 mod estimate;
@@ -22,7 +22,7 @@ pub use self_test::{SelfTest, SelfTestError, SelfTestOptions, self_test};
 
 use crate::record::BenchmarkSuiteRun;
 
-/// The change below which a difference is of no interest, in percent, unless told otherwise.
+/// The change below which a difference is of no interest, in percent, by default.
 pub const DEFAULT_NOISE_THRESHOLD_PERCENT: f64 = 3.0;
 
 /// How to compare.

@@ -16,7 +16,7 @@ pub enum Change {
     Regressed,
     /// Any change is smaller than the noise threshold.
     Unchanged,
-    /// The samples do not tell.
+    /// The samples do not decide.
     Inconclusive,
 }
 
@@ -170,7 +170,7 @@ impl Unmatched {
     }
 }
 
-/// A benchmark that gave its numbers in the earlier run and failed in the later one.
+/// A benchmark that succeeded in the earlier run and failed in the later one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Broken {
     /// The benchmark.
@@ -188,7 +188,7 @@ pub struct Counts {
     pub regressed: usize,
     /// Metrics that did not change.
     pub unchanged: usize,
-    /// Metrics about which the samples do not tell.
+    /// Metrics that the samples do not decide.
     pub inconclusive: usize,
 }
 

@@ -67,7 +67,7 @@ pub enum SelfTestError {
     /// A run could not be made.
     #[error("the kernel could not be run: {0}")]
     Run(#[from] io::Error),
-    /// A run gave no numbers.
+    /// A run produced no metrics.
     #[error("the kernel gave no numbers: {0}")]
     NoNumbers(String),
     /// Two runs could not be compared.

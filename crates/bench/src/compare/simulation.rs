@@ -15,7 +15,7 @@ struct Noise {
     within: f64,
     /// The share of samples during which something else ran, which only ever makes them slower.
     disturbed: f64,
-    /// How far the clock strays between runs, and again between rounds; even metrics follow it, odd ones do not.
+    /// How much the clock varies between runs, and again between rounds; even metrics follow it, odd ones do not.
     clock: f64,
 }
 
@@ -109,7 +109,7 @@ fn a_true_slowdown_is_found() {
 #[test]
 fn a_true_slowdown_is_found_even_if_the_clock_strays() {
     let found = SHARED.rate(8, 1.10, first_regressed);
-    println!("the same where the clock strays by 8 %: found in {:.1} %", found * 100.0);
+    println!("the same where the clock varies by 8 %: found in {:.1} %", found * 100.0);
     assert!(found >= 0.90, "{found}");
     // Without knowing the core's speed it would be lost in the noise, or this simulation shows nothing.
     let blind = Noise { between: 0.06, ..QUIET }.rate(8, 1.10, first_regressed);

@@ -11,7 +11,7 @@ use crate::record::{
     MetricStatistics, ParamValue, Spread, Tags, Verdict,
 };
 
-/// A metric of which less is better. Only its rounds are told: a comparison reads nothing else.
+/// A metric of which less is better. Only its rounds are set: a comparison reads nothing else.
 pub(super) fn metric(name: &str, rounds: Vec<Vec<f64>>) -> BenchmarkMetric {
     let medians: Vec<f64> = rounds.iter().filter_map(|round| stats::median(round)).collect();
     BenchmarkMetric {

@@ -2,7 +2,7 @@
 
 use crate::record::{BenchmarkRunResult, BenchmarkSuiteRun, Conditions};
 
-/// CPU time taken by other programs or guests from which on it is worth a warning, in percent of all cores.
+/// CPU time taken by other programs or virtual machines from which on it is worth a warning, in percent of all cores.
 const NOTABLE_FOREIGN_PERCENT: f64 = 5.0;
 
 /// What a reader should know before trusting the verdicts.

@@ -67,10 +67,10 @@ pub struct History {
 }
 
 impl History {
-    /// Where the history is unless told otherwise: `warpt/history.sqlite` under the XDG data directory.
+    /// Where the history is by default: `warpt/history.sqlite` under the XDG data directory.
     ///
     /// # Errors
-    /// If the environment does not tell a place.
+    /// If the environment names no data directory.
     pub fn default_path() -> Result<PathBuf, HistoryError> {
         let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));

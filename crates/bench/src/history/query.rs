@@ -14,7 +14,7 @@ pub struct Entry {
     pub suite: String,
     /// The version of `warpt` that made it.
     pub tool_version: String,
-    /// The benchmarks that gave metrics.
+    /// The benchmarks that produced metrics.
     pub benchmarks: Vec<String>,
     /// Metrics kept.
     pub metric_count: u32,
@@ -73,7 +73,7 @@ impl History {
         self.rows(query, [benchmark], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    /// One metric over the newest runs that have it, oldest first. `tags` is the text that [`Self::metric_names`] gave.
+    /// One metric over the newest runs that have it, oldest first. `tags` is the text that [`Self::metric_names`] returned.
     ///
     /// # Errors
     /// If the file cannot be read.

@@ -1,4 +1,4 @@
-//! The one result record: what a benchmark is, what a run of it gave, and what is needed to trust the numbers.
+//! The one result record: what a benchmark is, what a run of it measured, and what is needed to trust it.
 
 mod conditions;
 mod file;

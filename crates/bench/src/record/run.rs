@@ -58,7 +58,7 @@ pub struct BenchmarkRunResult {
     /// What the machine was doing meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Conditions>,
-    /// What a reader should know before trusting the numbers.
+    /// What a reader should know before trusting the results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

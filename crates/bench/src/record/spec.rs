@@ -99,7 +99,7 @@ pub enum ParamValue {
     Bool(bool),
     /// A whole number.
     Int(i64),
-    /// A number with a fraction.
+    /// A floating-point number.
     Float(f64),
     /// Anything else.
     Text(String),
@@ -130,7 +130,7 @@ pub struct BenchmarkSpec {
     pub kind: BenchmarkKind,
     /// What it does, for people.
     pub description: Option<String>,
-    /// How long it measures, over all rounds, unless told otherwise.
+    /// How long it measures, over all rounds, by default.
     pub default_duration_seconds: Option<u32>,
     /// The program it needs beside `warpt`, if any.
     pub external_tool: Option<String>,

@@ -121,7 +121,7 @@ impl Progress {
         }
     }
 
-    /// The core's speed in each round of a metric; empty if a round did not tell.
+    /// The core's speed in each round of a metric; empty if a round did not report it.
     fn speeds_of(&self, key: &MetricKey) -> &[Vec<f64>] {
         self.core_speeds.iter().find(|(known, _)| known == key).map_or(&[], |(_, rounds)| rounds)
     }

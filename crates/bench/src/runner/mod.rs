@@ -23,10 +23,10 @@ use crate::record::{BenchmarkSpec, BenchmarkSuiteRun, SCHEMA_VERSION};
 use crate::selection::Selection;
 use assemble::Progress;
 
-/// Fresh processes a benchmark is run in, unless told otherwise.
+/// Fresh processes a benchmark is run in, by default.
 pub const DEFAULT_ROUNDS: u32 = 5;
 
-/// Seconds of load before the first measurement of a round, unless told otherwise.
+/// Seconds of load before the first measurement of a round, by default.
 pub const DEFAULT_BURNIN_SECONDS: f64 = 0.2;
 
 /// How to run a selection.
@@ -44,7 +44,7 @@ pub struct RunOptions {
     pub monitor_interval: Option<Duration>,
 }
 
-/// Is told how a run goes on.
+/// Observes the progress of a run.
 pub trait Observer {
     /// A round of a benchmark begins; `step` of `steps` over the whole run.
     fn round_started(&mut self, spec: &BenchmarkSpec, step: usize, steps: usize);

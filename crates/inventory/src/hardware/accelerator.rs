@@ -11,7 +11,7 @@ use crate::sysfs;
 const PROCESSING_ACCELERATOR: u16 = 0x1200;
 const CO_PROCESSOR: u16 = 0x0b40;
 
-/// Makers of accelerators, by their PCI numbers.
+/// Makers of accelerators, by their PCI identifiers.
 const MAKERS: &[(u16, &str)] = &[
     (0x1002, "AMD"),
     (0x1022, "AMD"),
@@ -47,7 +47,7 @@ pub struct Accelerator {
     pub vendor: Option<String>,
     /// The model's name.
     pub model: Option<String>,
-    /// Its memory; only of drivers that tell it.
+    /// Its memory; only of drivers that report it.
     pub memory_bytes: Option<u64>,
     /// The kernel's driver.
     pub driver: Option<String>,
@@ -55,7 +55,7 @@ pub struct Accelerator {
     pub driver_version: Option<String>,
     /// Where it is on the PCI bus.
     pub pci_address: Option<String>,
-    /// The PCI numbers of vendor and device.
+    /// The PCI identifiers of vendor and device.
     pub pci_ids: Option<String>,
     /// Its PCI Express link.
     pub pcie: PcieLink,
@@ -69,7 +69,7 @@ pub struct Accelerator {
 pub struct UnservedDevice {
     /// Where it is on the PCI bus.
     pub pci_address: String,
-    /// The PCI numbers of vendor and device.
+    /// The PCI identifiers of vendor and device.
     pub pci_ids: String,
     /// The vendor.
     pub vendor: Option<String>,

@@ -38,7 +38,7 @@ pub struct NetworkInterface {
 /// The addresses of each interface.
 pub(super) type Addresses = HashMap<String, Vec<String>>;
 
-/// The addresses that the system tells; none if it does not.
+/// The addresses that the system reports; none if it does not.
 pub(super) fn addresses() -> Addresses {
     let networks = match Networks::new_with_refreshed_list() {
         Ok(networks) => networks,

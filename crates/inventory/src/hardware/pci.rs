@@ -60,7 +60,7 @@ impl PciDevice {
         pci_ids::Device::from_vid_pid(self.vendor_id, self.device_id).map(pci_ids::Device::name)
     }
 
-    /// The vendor's and the device's numbers, as in `10de:2335`.
+    /// The vendor's and the device's identifiers, as in `10de:2335`.
     pub(crate) fn ids(&self) -> String {
         format!("{:04x}:{:04x}", self.vendor_id, self.device_id)
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::record::rounded;
 use crate::sysfs;
 
-/// Where a machine tells its clocks.
+/// Where a machine reports its clocks.
 #[derive(Debug, Clone)]
 pub(crate) enum Clocks {
     /// A file a core, cheap to ask for one.
@@ -25,7 +25,7 @@ impl Clocks {
         }
     }
 
-    /// The clock in MHz of each core asked for that tells it.
+    /// The clock in MHz of each core asked for that reports it.
     pub(crate) fn read(&self, cores: &[u32]) -> BTreeMap<u32, f64> {
         match self {
             _ if cores.is_empty() => BTreeMap::new(),

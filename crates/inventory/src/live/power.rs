@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::record::{PowerUsage, rounded};
 use crate::sysfs;
 
-/// No domain draws more. An interval in which it could have wrapped its counter at this power tells nothing.
+/// No domain draws more. An interval in which it could have wrapped its counter at this power is ignored.
 const PLAUSIBLE_WATTS: f64 = 2000.0;
 
 /// The energy counter of one domain.

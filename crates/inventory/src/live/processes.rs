@@ -9,11 +9,11 @@ use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, Uid, UpdateKind, Us
 /// One program that runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProcessUsage {
-    /// The kernel's number for it.
+    /// The kernel's identifier of it.
     pub pid: u32,
     /// Its name.
     pub name: String,
-    /// Who it runs as: a name, or a number that has none.
+    /// Who it runs as: a name, or a user id without one.
     pub user: Option<String>,
     /// Its processor time as a share of one core, so more than 100 for one that keeps several busy.
     pub cpu_percent: f64,
@@ -31,7 +31,7 @@ impl ProcessSampler {
     /// A sampler of this machine's programs.
     ///
     /// # Errors
-    /// If the system does not tell what runs on it.
+    /// If the system does not list its processes.
     pub fn new() -> io::Result<Self> {
         let users = Users::new_with_refreshed_list().map_err(io::Error::other)?;
         let users = users.iter().map(|user| (user.id().clone(), user.name().to_owned())).collect();

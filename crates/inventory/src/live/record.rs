@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// One record of a monitoring timeline. What the machine does not tell is null, never zero.
+/// One record of a monitoring timeline. What the machine does not report is null, never zero.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimelineRecord {
     /// When the sample was taken.
@@ -19,7 +19,7 @@ pub struct TimelineRecord {
     pub gpu_usage: Vec<GpuUsage>,
     /// The time that rates and utilisations cover: since the sample before, or since the sampler was made.
     pub interval_seconds: Option<f64>,
-    /// Time the hypervisor gave to other guests, as a share of all cores.
+    /// Time the hypervisor gave to other virtual machines, as a share of all cores.
     pub cpu_steal_percent: Option<f64>,
     /// Runnable and blocked tasks, averaged over 1, 5 and 15 minutes.
     pub load_average: Option<[f64; 3]>,
@@ -53,7 +53,7 @@ pub struct TimelineRecord {
 /// One logical processor.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CoreUsage {
-    /// The kernel's number for it.
+    /// The kernel's identifier of it.
     pub index: u32,
     /// Time it spent working.
     pub utilization_percent: Option<f64>,
@@ -88,7 +88,7 @@ pub struct GpuUsage {
     pub graphics_mhz: Option<f64>,
     /// The clock of its memory.
     pub memory_mhz: Option<f64>,
-    /// Why its clocks are held down, such as `sw_power_cap`; empty when they are not, null when it does not tell.
+    /// Why its clocks are held down, such as `sw_power_cap`; empty when they are not, null when it does not report it.
     pub throttle_reasons: Option<Vec<String>>,
 }
 
@@ -138,7 +138,7 @@ pub struct PowerUsage {
 /// One temperature sensor.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Temperature {
-    /// Tells sensors of equal chips and labels apart, such as `hwmon1/temp2`.
+    /// Distinguishes sensors of equal chips and labels, such as `hwmon1/temp2`.
     #[serde(default)]
     pub id: String,
     /// The chip it sits on, such as `coretemp`.
@@ -176,7 +176,7 @@ impl TimelineRecord {
         total(self.outward().map(|network| network.transmit_bytes_per_second))
     }
 
-    /// What all processor packages draw; null if any does not tell.
+    /// What all processor packages draw; null if any does not report it.
     #[must_use]
     pub fn package_watts(&self) -> Option<f64> {
         let mut packages = self.power.iter().filter(|power| power.is_package()).peekable();
@@ -190,7 +190,7 @@ impl TimelineRecord {
         self.temperatures.iter().filter(|sensor| sensor.is_cpu).map(|sensor| sensor.celsius).reduce(f64::max)
     }
 
-    /// The mean clock of the cores that tell theirs.
+    /// The mean clock of the cores that report theirs.
     #[must_use]
     pub fn mean_mhz(&self) -> Option<f64> {
         let clocks: Vec<f64> = self.cores.iter().filter_map(|core| core.mhz).collect();

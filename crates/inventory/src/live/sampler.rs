@@ -35,7 +35,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// A sampler of this machine. It never fails: what the machine does not tell is null in every sample.
+    /// A sampler of this machine. It never fails: what the machine does not report is null in every sample.
     #[must_use]
     #[allow(clippy::new_without_default, reason = "it looks at the machine, a default should not")]
     pub fn new() -> Self {
@@ -112,7 +112,7 @@ fn timestamp() -> Timestamp {
     now.round(Unit::Millisecond).unwrap_or(now)
 }
 
-/// The rate between two readings of a counter; a counter that has gone down was reset and tells nothing.
+/// The rate between two readings of a counter; a counter that has gone down was reset and is ignored.
 pub(crate) fn rate(before: Option<u64>, now: u64, seconds: f64) -> Option<f64> {
     let difference = now.checked_sub(before?)?;
     (seconds > 0.0).then(|| rounded(difference as f64 / seconds))

@@ -13,7 +13,7 @@ use crate::sysfs;
 pub struct Environment {
     /// The container's engine, such as `docker`, `podman` or `kubernetes`; null if no container was recognised.
     pub container: Option<String>,
-    /// Whether this is a virtual machine; null if the processor does not tell.
+    /// Whether this is a virtual machine; null if the processor does not report it.
     pub virtual_machine: Option<bool>,
     /// The hypervisor, such as `kvm`, `firecracker`, `vmware`, `hyper-v` or `xen`.
     pub hypervisor: Option<String>,

@@ -116,7 +116,7 @@ fn cuda_version(folder: &Path) -> Option<String> {
         Some(json.get("cuda")?.get("version")?.as_str()?.to_owned())
     };
     let old = || Some(sysfs::text(folder.join("version.txt"))?.strip_prefix("CUDA Version ")?.to_owned());
-    // Packages that install only parts of a toolkit leave no such file, but the header or the folder's name tells.
+    // Packages that install only parts of a toolkit leave no such file, but the header or the folder's name has it.
     let header = || {
         let text = sysfs::head(folder.join("include/cuda.h"), 4 << 20)?;
         let number: u32 =

@@ -28,7 +28,7 @@ use host::Host;
 
 use crate::joined;
 
-/// How long programs have to tell their version, all together: the inventory answers within a second.
+/// How long programs have to print their version, all together: the inventory answers within a second.
 const TIME_TO_ANSWER: Duration = Duration::from_millis(500);
 
 /// The machine's software.

@@ -29,7 +29,7 @@ pub(super) fn warm_up(
         let called = clock.now();
         let time = routine(iterations).time;
         let now = clock.now();
-        // The fastest batch, since a cold one would make the samples too short. Short batches tell nothing.
+        // The fastest batch, since a cold one would make the samples too short. Short batches have no information.
         if time >= trustworthy(clock) {
             fastest = fastest.min(time.as_secs_f64() / iterations as f64);
         }

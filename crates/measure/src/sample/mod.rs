@@ -21,7 +21,7 @@ pub fn sample(
     sample_with(&Monotonic::start(), config, stop, routine)
 }
 
-/// [`sample`] by another clock, which tells when the time is up; what is measured is what the routine says.
+/// [`sample`] by another clock, which decides when the time is up; what is measured is what the routine reports.
 pub fn sample_with(
     clock: &dyn Clock,
     config: &SampleConfig,

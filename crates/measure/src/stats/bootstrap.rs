@@ -1,7 +1,7 @@
 //! Bootstrap confidence intervals of a median, by percentiles.
 //!
 //! The percentile interval and not the bias-corrected one: the latter's acceleration comes from a jackknife, which
-//! does not work for medians. The seed is fixed, so the same samples always give the same interval.
+//! does not work for medians. The seed is fixed, so the same samples always have the same interval.
 
 use super::Interval;
 use super::quantile::{median_in_place, of_sorted};
@@ -19,7 +19,7 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
 
 /// The interval of the median of the rounds' medians. A round is a fresh process, and what differs between processes
 /// does not average out within one: the rounds are drawn anew, then the samples inside each. With a single round
-/// there are only its samples to draw from, and the interval knows nothing of what another process would give.
+/// there are only its samples to draw from, and the interval knows nothing of what another process would measure.
 #[must_use]
 pub fn rounds_interval<R: AsRef<[f64]>>(rounds: &[R], confidence: f64) -> Option<Interval> {
     let rounds: Vec<&[f64]> = rounds.iter().map(AsRef::as_ref).filter(|round| !round.is_empty()).collect();

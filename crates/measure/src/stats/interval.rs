@@ -12,7 +12,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// How far apart the ends are.
+    /// The distance of the ends.
     #[must_use]
     pub fn width(self) -> f64 {
         self.high - self.low

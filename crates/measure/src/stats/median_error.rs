@@ -4,8 +4,8 @@ use statrs::function::beta::checked_beta_reg;
 
 use super::quantile::sorted;
 
-/// The standard error of the median, by Maritz and Jarrett: what a bootstrap would give after endless resampling,
-/// without the resampling. Zero for a single value, which tells nothing of its error.
+/// The standard error of the median, by Maritz and Jarrett: the limit of a bootstrap with endless resampling,
+/// without the resampling. Zero for a single value, which has no information on its error.
 #[must_use]
 pub fn median_standard_error(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values)?;

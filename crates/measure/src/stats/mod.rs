@@ -1,6 +1,6 @@
 //! Summaries of samples and comparisons of two sets of them.
 //!
-//! Nothing here panics on odd data: what cannot be computed, from no values or from values that are no numbers, is
+//! Nothing here panics on odd data: what cannot be computed, from no values or from values that are not finite, is
 //! `None`.
 
 mod bootstrap;

@@ -1,4 +1,4 @@
-//! The matrix tiles of x86-64 (AMX): whether there are any, leave to use them, and their shape.
+//! The matrix tiles of x86-64 (AMX): detection, permission and configuration.
 //!
 //! In inline assembly, since stable Rust has no functions for them. A tile is 16 rows of 64 bytes.
 
@@ -14,7 +14,7 @@ pub(super) const ROW_BYTES: usize = 64;
 /// Rows of a tile.
 pub(super) const ROWS: usize = 16;
 
-/// `arch_prctl`'s request for leave to use a part of the processor's state, and the part that is the tiles' data.
+/// `arch_prctl`'s request for permission to use a state component, and the component of the tiles' data.
 const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
 const XFEATURE_XTILEDATA: libc::c_long = 18;
 
@@ -69,7 +69,7 @@ struct Config {
     bytes: [u8; 64],
 }
 
-/// Proof that the tiles of this thread have their full size. It gives them back when dropped.
+/// Proof that the tiles of this thread have their full size. Dropping it releases them.
 #[derive(Debug)]
 pub(super) struct Configured {
     not_send: PhantomData<*const ()>,
@@ -82,9 +82,9 @@ impl Drop for Configured {
     }
 }
 
-/// Asks the kernel for leave to use the tiles. Asking again does no harm.
+/// Asks the kernel for permission to use the tiles. Asking again does no harm.
 fn permitted() -> bool {
-    // SAFETY: this request takes numbers only, and changes nothing but what the process may use.
+    // SAFETY: this request takes integers only, and changes nothing but what the process may use.
     let outcome = unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) };
     outcome == 0
 }

@@ -1,6 +1,6 @@
 //! The few conversions of bf16 that the kernels' data needs.
 
-/// A bf16 number by its bits: the upper half of an f32.
+/// A bf16 value by its bits: the upper half of an f32.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub(super) struct Bf16(u16);
@@ -13,7 +13,7 @@ impl Bf16 {
         Self(((bits + ties_to_even) >> 16) as u16)
     }
 
-    /// The same number as an f32.
+    /// The same value as an f32.
     pub(super) fn to_f32(self) -> f32 {
         f32::from_bits(u32::from(self.0) << 16)
     }

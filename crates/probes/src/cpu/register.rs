@@ -13,7 +13,7 @@ pub(super) unsafe trait Plain: Copy {}
 
 macro_rules! plain {
     ($($type:ty),* $(,)?) => {$(
-        // SAFETY: numbers, and vectors of them, have neither padding nor invalid bit patterns.
+        // SAFETY: integers, floats and vectors of them have neither padding nor invalid bit patterns.
         unsafe impl Plain for $type {}
     )*};
 }

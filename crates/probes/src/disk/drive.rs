@@ -14,6 +14,9 @@ pub const BLOCK_ALIGNMENT: usize = 4096;
 /// The share of the time that passes before anything is recorded, while queues fill.
 const WARM_UP: f64 = 0.1;
 
+/// Transfers after the warm-up that a median needs.
+const FEWEST_TRANSFERS: u64 = 2;
+
 /// Rates taken in one measurement, if operations are quick enough.
 const SLICES: u32 = 8;
 
@@ -100,7 +103,7 @@ pub fn measure(
     let start = Instant::now();
     let warm = start + time.mul_f64(WARM_UP);
     let slice = time.mul_f64(1.0 - WARM_UP) / (SLICES + 1);
-    let mut course = Timed {
+    let mut schedule = Timed {
         order: Order::new(workload.pattern, file.bytes(), workload.block_bytes as u64),
         deadline: start + time,
         meter: Meter::new(warm, slice),
@@ -109,13 +112,13 @@ pub fn measure(
         asked: start,
         stopped: false,
     };
-    drive(&mut *queue, workload.operation, &mut course)?;
+    drive(&mut *queue, workload.operation, &mut schedule)?;
     let engine = queue.engine();
-    Ok(Observation { rates: course.meter.into_rates(), latencies: course.latencies, engine, fallback })
+    Ok(Observation { rates: schedule.meter.into_rates(), latencies: schedule.latencies, engine, fallback })
 }
 
 /// Which blocks come next, and what becomes of those that are done.
-pub(super) trait Course {
+pub(super) trait Schedule {
     /// The place of the next block, or none when it is over.
     fn next(&mut self, now: Instant) -> Option<u64>;
 
@@ -123,11 +126,11 @@ pub(super) trait Course {
     fn ended(&mut self, offset: u64, block: &[u8], started: Instant, now: Instant);
 }
 
-/// Keeps every slot of the queue busy until the course is over, and waits for the last transfers.
+/// Keeps every slot of the queue busy until the schedule is over, and waits for the last transfers.
 pub(super) fn drive(
     queue: &mut dyn Queue,
     operation: Operation,
-    course: &mut dyn Course,
+    schedule: &mut dyn Schedule,
 ) -> Result<(), DiskError> {
     let engine = queue.engine();
     let failed = |offset, cause| DiskError::Transfer { operation, engine, offset, cause };
@@ -139,7 +142,7 @@ pub(super) fn drive(
     loop {
         while let Some(&slot) = idle.last() {
             let now = Instant::now();
-            let Some(offset) = course.next(now) else { break };
+            let Some(offset) = schedule.next(now) else { break };
             idle.pop();
             if operation == Operation::Write {
                 mark += 1;
@@ -155,7 +158,7 @@ pub(super) fn drive(
         let now = Instant::now();
         for slot in ended.drain(..) {
             let (offset, started) = flights[slot];
-            course.ended(offset, queue.block(slot), started, now);
+            schedule.ended(offset, queue.block(slot), started, now);
             idle.push(slot);
         }
     }
@@ -198,7 +201,7 @@ impl Order {
     }
 }
 
-/// A course that lasts for some time and records what it sees.
+/// A schedule that lasts for some time and records what it sees.
 struct Timed<'a> {
     order: Order,
     deadline: Instant,
@@ -212,11 +215,11 @@ struct Timed<'a> {
 impl Timed<'_> {
     /// Whether the time is up. A disk so slow that there is no figure yet gets more of it.
     fn over(&self, now: Instant) -> bool {
-        now >= self.deadline && self.meter.has_rates()
+        now >= self.deadline && self.meter.has_rates() && self.latencies.count() >= FEWEST_TRANSFERS
     }
 }
 
-impl Course for Timed<'_> {
+impl Schedule for Timed<'_> {
     fn next(&mut self, now: Instant) -> Option<u64> {
         if now.duration_since(self.asked) >= STOP_INTERVAL {
             self.stopped = (self.stop)();
@@ -233,7 +236,7 @@ impl Course for Timed<'_> {
     }
 }
 
-/// A course over a part of a file, each block once.
+/// A schedule over a part of a file, each block once.
 pub(super) struct Once<F> {
     upcoming: u64,
     end: u64,
@@ -242,13 +245,13 @@ pub(super) struct Once<F> {
 }
 
 impl<F: Fn() -> bool> Once<F> {
-    /// A course from one place to another, whole blocks apart, that ends early if `stop` says so.
+    /// A schedule from one place to another, a whole number of blocks away, that ends early if `stop` says so.
     pub(super) fn new(start: u64, end: u64, block_bytes: u64, stop: F) -> Self {
         Self { upcoming: start, end, block_bytes, stop }
     }
 }
 
-impl<F: Fn() -> bool> Course for Once<F> {
+impl<F: Fn() -> bool> Schedule for Once<F> {
     fn next(&mut self, _now: Instant) -> Option<u64> {
         let offset = self.upcoming;
         (offset < self.end && !(self.stop)()).then(|| {

@@ -60,7 +60,7 @@ impl ScratchFile {
     pub fn lay_out(&self, stop: &dyn Fn() -> bool) -> Result<bool, DiskError> {
         let stopped = std::cell::Cell::new(false);
         match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, self.bytes) {
-            // Not every file system can reserve; the writes will tell.
+            // Not every file system can reserve; the writes will show it.
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
             Err(cause) => return Err(self.error("reserve space for the test file", cause.into())),
         }
@@ -88,7 +88,7 @@ impl ScratchFile {
     /// How many bytes of the file the page cache holds.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// If the system does not report it.
     pub fn cached_bytes(&self) -> io::Result<u64> {
         let pages = cached_pages(&self.file, usize::try_from(self.bytes).map_err(io::Error::other)?)?;
         Ok((pages * rustix::param::page_size()) as u64)

@@ -44,7 +44,7 @@ impl Chase {
 
     /// Adds lines until the cycle covers this many bytes, or all there are. It never shrinks.
     ///
-    /// Each new line is put in behind a line chosen at random, which gives every cycle over the lines the same chance,
+    /// Each new line is put in behind a line chosen at random, which makes every cycle over the lines equally likely,
     /// as Sattolo's shuffle of all lines would.
     pub fn grow_to(&mut self, bytes: usize) {
         let wanted = bytes.min(self.mapping.bytes()) / self.line_bytes;
@@ -115,12 +115,12 @@ impl Chase {
 
     /// What a line holds.
     fn read(&self, line: usize) -> Link {
-        // SAFETY: `place` gives an aligned address within the mapping; the system zeroes what nobody has written.
+        // SAFETY: `place` returns an aligned address within the mapping; the system zeroes what nobody has written.
         unsafe { self.place(line).read() }
     }
 
     fn write(&mut self, line: usize, link: Link) {
-        // SAFETY: `place` gives an aligned address within the mapping, and `self` is borrowed exclusively.
+        // SAFETY: `place` returns an aligned address within the mapping, and `self` is borrowed exclusively.
         unsafe { self.place(line).cast_mut().write(link) }
     }
 

@@ -41,7 +41,7 @@ impl Hierarchy {
         Self { levels }
     }
 
-    /// What is assumed where the system does not tell: 32 KiB and 1 MiB for each thread, 32 MiB shared by all.
+    /// What is assumed where the system does not report it: 32 KiB and 1 MiB for each thread, 32 MiB shared by all.
     #[must_use]
     pub fn assumed(threads: u64) -> Self {
         let own = |level, bytes| CacheLevel { level, bytes, threads_sharing: 1, instances: threads };

@@ -40,7 +40,7 @@ pub enum MemoryError {
 pub enum Pages {
     /// What a program gets that says nothing: small pages, unless the system makes all memory huge pages.
     Default,
-    /// Huge pages where the system has them to give.
+    /// Huge pages where the system has any.
     Huge,
 }
 
@@ -122,7 +122,7 @@ impl Mapping {
         self.bytes
     }
 
-    /// Which part of the memory touched so far lies in huge pages, from 0 to 1; `None` if the system does not tell.
+    /// Which part of the memory touched so far lies in huge pages, from 0 to 1; `None` if the system does not report it.
     #[must_use]
     pub fn huge_share(&self) -> Option<f64> {
         let maps = std::fs::read_to_string(Path::new("/proc/self/smaps")).ok()?;

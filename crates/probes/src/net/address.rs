@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 
 use super::NetError;
 
-/// The port where servers listen unless told otherwise.
+/// The port where servers listen by default.
 pub const DEFAULT_PORT: u16 = 5210;
 
 /// The addresses of a host written as a name or address, with or without a port. There is at least one.

@@ -2,7 +2,7 @@
 //!
 //! A [`Server`] answers any number of connections, each of which asks for one thing: take data, send data, or return
 //! what comes. [`measure_throughput`] and [`measure_round_trips`] are the asking side. `wire` describes every byte
-//! that is exchanged apart from the payload.
+//! that is exchanged beside the payload.
 
 mod address;
 mod client;

@@ -15,7 +15,7 @@ pub struct Placement {
 
 impl Placement {
     /// The first processor of this process and the first that is not a sibling of it on the same core, or any second
-    /// one if all are. `None` if there is only one, or the system does not tell.
+    /// one if all are. `None` if there is only one, or the system does not report it.
     #[must_use]
     pub fn on_different_cores() -> Option<Self> {
         Self::choose(&affinity::allowed().ok()?, Path::new("/sys"))

@@ -165,7 +165,7 @@ fn turn_away(mut stream: &TcpStream) -> NetError {
     NetError::Refused { message }
 }
 
-/// Closes after the other side has had a chance to read what it was told: closing with unread data would reset the
+/// Closes after the other side has had a chance to read the answer: closing with unread data would reset the
 /// connection and take the message with it.
 fn linger(mut stream: &TcpStream, time: Duration) {
     let _ = stream.shutdown(Shutdown::Write);
@@ -175,7 +175,7 @@ fn linger(mut stream: &TcpStream, time: Duration) {
     while start.elapsed() < time && matches!(stream.read(&mut ignored), Ok(1..)) {}
 }
 
-/// Reads the request of a connection and does what it asks for, or tells why not.
+/// Reads the request of a connection and does what it asks for, or answers why not.
 fn attend(mut stream: &TcpStream) -> Result<Traffic, NetError> {
     let setup = |cause| NetError::System { what: "set up a connection", cause };
     stream.set_read_timeout(Some(PATIENCE)).map_err(setup)?;
@@ -183,7 +183,7 @@ fn attend(mut stream: &TcpStream) -> Result<Traffic, NetError> {
     let request = match Request::read(&mut stream) {
         Ok(request) => request,
         Err(error) => {
-            // They may be gone; then nobody needs to be told.
+            // They may be gone; then nobody needs an answer.
             let _ = match &error {
                 NetError::Foreign { .. } => {
                     stream.write_all(WORDS_FOR_STRANGERS).map_err(NetError::lost("refusing"))

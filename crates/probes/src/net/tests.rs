@@ -1,4 +1,4 @@
-//! Both sides together, and guests that do not behave.
+//! Client and server together, and clients that violate the protocol.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use super::*;
 
 const SHORT: Duration = Duration::from_millis(60);
 
-/// A server that tells what it served, until it is dropped.
+/// A server that reports what it served, until it is dropped.
 struct Watched {
     address: SocketAddr,
     served: Receiver<Result<Traffic, String>>,

@@ -23,7 +23,7 @@
 //! | 2 | 0 |
 //!
 //! Magic and version stay where they are in every version. What begins with anything else is answered in words, as
-//! a response of HTTP, since a browser or a port scanner is the likely guest.
+//! a response of HTTP, since a browser or a port scanner is the likely stranger.
 //!
 //! Then payload flows. For the services 1 and 2, one side sends whole blocks until the time is up, then a summary of
 //! 24 bytes, and closes its direction; the other reads to the end, compares the sender's count with its own, and for
@@ -165,7 +165,7 @@ pub(super) fn read_reply(from: &mut impl Read) -> Result<(), NetError> {
     Err(NetError::Refused { message: String::from_utf8_lossy(&text).into_owned() })
 }
 
-/// What a guest of another protocol is told.
+/// The answer to a client of another protocol.
 pub(super) const WORDS_FOR_STRANGERS: &[u8] = b"HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain\r\n\
     Connection: close\r\n\r\nThis is the network benchmark of warpt; only warpt can talk to it.\r\n";
 

@@ -1,4 +1,4 @@
-//! What one run gave: for a terminal, a Markdown page and a spreadsheet.
+//! The result of one run: for a terminal, a Markdown page and a spreadsheet.
 
 mod csv;
 mod text;

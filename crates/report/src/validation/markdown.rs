@@ -3,7 +3,7 @@
 use warpforge_golden::Validation;
 
 use super::{
-    classes, differences, failed, failures, first_operation, more, operation_label, operations, remarks,
+    classes, differences, failed, failures, first_operation, more, notes, operation_label, operations,
     run_label, summary,
 };
 use crate::table::{Table, escape};
@@ -48,10 +48,10 @@ pub fn markdown(validation: &Validation) -> String {
         );
     }
     section(&mut out, "Tensors that do not match", &failures(validation), more(failed(validation).count()));
-    let remarks = remarks(validation);
-    if !remarks.is_empty() {
+    let notes = notes(validation);
+    if !notes.is_empty() {
         out += "\n### Remarks\n\n";
-        out.extend(remarks.iter().map(|remark| format!("- {}\n", escape(remark))));
+        out.extend(notes.iter().map(|note| format!("- {}\n", escape(note))));
     }
     out
 }

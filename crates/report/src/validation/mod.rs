@@ -330,13 +330,13 @@ fn one_sided(validation: &Validation, status: Status) -> Option<String> {
 }
 
 /// What else a reader should know.
-fn remarks(validation: &Validation) -> Vec<String> {
-    let mut remarks: Vec<String> = [Status::Missing, Status::Extra, Status::Ignored, Status::Skipped]
+fn notes(validation: &Validation) -> Vec<String> {
+    let mut notes: Vec<String> = [Status::Missing, Status::Extra, Status::Ignored, Status::Skipped]
         .into_iter()
         .filter_map(|status| one_sided(validation, status))
         .collect();
-    remarks.extend(validation.notes.iter().cloned());
-    remarks
+    notes.extend(validation.notes.iter().cloned());
+    notes
 }
 
 #[cfg(test)]

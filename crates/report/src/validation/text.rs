@@ -3,8 +3,8 @@
 use warpforge_golden::Validation;
 
 use super::{
-    classes, differences, distances, failed, failures, first_operation, more, operation_label, operations,
-    remarks, run_label, style, summary,
+    classes, differences, distances, failed, failures, first_operation, more, notes, operation_label,
+    operations, run_label, style, summary,
 };
 use crate::table::{Style, Table};
 
@@ -41,12 +41,12 @@ pub fn text(validation: &Validation, colour: bool) -> String {
         page.table("operations out of tolerance, in execution order", &operations(validation), rest);
     }
     page.table("tensors that do not match", &failures(validation), more(failed(validation).count()));
-    let remarks = remarks(validation);
-    if !remarks.is_empty() {
+    let notes = notes(validation);
+    if !notes.is_empty() {
         page.line(Style::Plain, "");
     }
-    for remark in remarks {
-        page.line(Style::Faint, &remark);
+    for note in notes {
+        page.line(Style::Faint, &note);
     }
     page.line(Style::Plain, "");
     page.line(style(validation.verdict), &format!("{}: {}", validation.verdict, summary(validation)));

@@ -1,6 +1,6 @@
 //! `linpack_fp64_cpu`: LU with partial pivoting in f64 on all cores.
 
-use warpforge_linalg::{Factorizer, Kind, Matrix, Precision};
+use warpforge_linalg::{Factorizer, Kind, LinalgError, Matrix, Precision};
 
 use super::measure::{self, Solve};
 use super::settings::{self, Settings};
@@ -42,7 +42,7 @@ impl Benchmark for Fp64Cpu {
             let (time, outcome) = team.run_shared(|pool| {
                 let lu = factorizer.factor(pool, matrix)?;
                 lu.solve(pool, &mut x);
-                Ok(lu)
+                Ok::<_, LinalgError>(lu)
             });
             kept = Some(outcome?.into_matrix());
             Ok(Solve { time, x, steps: None })

@@ -116,7 +116,7 @@ fn team(settings: &Settings) -> Result<Team, BenchmarkError> {
         .map_err(|error| BenchmarkError::Failed(format!("cannot start {threads} threads: {error}")))
 }
 
-/// The energy that all processor packages have used since the sampler began; none where the machine does not tell.
+/// The energy that all processor packages have used since the sampler began; none where the machine does not report it.
 fn joules(sampler: &mut Sampler) -> Option<f64> {
     let power = sampler.sample().power;
     let packages: Vec<_> = power

@@ -1,6 +1,6 @@
 //! `linpack_mxp_cpu`: LU in low precision, refined to the accuracy of f64.
 
-use warpforge_linalg::{Factorizer, Kind, Matrix, Precision, refine};
+use warpforge_linalg::{Factorizer, Kind, LinalgError, Matrix, Precision, refine};
 use warpforge_probes::cpu::{Dtype, gemms};
 
 use super::measure::{self, Solve};
@@ -63,7 +63,7 @@ impl Benchmark for MxpCpu {
                 });
                 let lu = factorizer.factor(pool, rounded)?;
                 let refined = refine(pool, &a, norm_a, &lu, &b);
-                Ok((lu, refined))
+                Ok::<_, LinalgError>((lu, refined))
             });
             let (lu, refined) = outcome?;
             exact = Some((a, norm_a));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use warpforge_measure::{Timing, core_speed};
 use warpforge_probes::team::Team;
 
-/// Does work on a team and tells, beside the time it took, how fast its cores ran just before and after.
+/// Does work on a team and returns the time it took and how fast its cores ran just before and after.
 pub(super) fn on_team(team: &mut Team, work: impl FnOnce(&mut Team) -> Duration) -> Timing {
     let before = slowest(team);
     let time = work(team);

@@ -180,10 +180,7 @@ impl From<DiskError> for BenchmarkError {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
-    use crate::benchmark::{Event, Round};
 
     fn params(overrides: &[(&str, ParamValue)]) -> Params {
         let mut params = DiskIo.spec().params.unwrap();
@@ -234,44 +231,5 @@ mod tests {
         let relative = |name: &str| Some(if name == "HOME" { home.path().to_owned() } else { "x".into() });
         assert_eq!(directory("", relative).unwrap(), home.path().join(".cache"));
         assert!(matches!(directory("", |_| None), Err(BenchmarkError::NotPossible(_))));
-    }
-
-    #[test]
-    fn a_round_reports_every_workload_and_leaves_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let params = params(&[
-            ("directory", ParamValue::Text(folder.path().display().to_string())),
-            ("file_bytes", ParamValue::Int(1 << 20)),
-            ("queue_depth", ParamValue::Int(2)),
-        ]);
-        if let Err(BenchmarkError::NotPossible(reason)) = DiskIo.prepare(&params) {
-            eprintln!("skipped: {reason}");
-            return;
-        }
-        let round = Round { id: DiskIo.spec().id, params, seconds: 0.06, burn_in_seconds: 0.0 };
-        let mut metrics = BTreeSet::new();
-        let mut report = |event| {
-            if let Event::Metric { key, values } = event {
-                assert!(values.iter().all(|&value| value > 0.0), "{key:?}: {values:?}");
-                let tag = |name: &str| key.tags[name].clone();
-                let workload = format!("{} {} {}", tag("pattern"), tag("operation"), tag("queue_depth"));
-                assert!(metrics.insert((key.name.clone(), workload)), "{key:?} twice");
-            }
-        };
-        DiskIo.run(&mut RunContext::new(&round, &|| false, &mut report)).unwrap();
-        let of = |name: &str| metrics.iter().filter(|(metric, _)| metric == name).count();
-        assert_eq!((of("throughput"), of("iops"), of("latency_p50")), (6, 4, 6));
-        assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none());
-    }
-
-    #[test]
-    fn a_stopped_round_says_so() {
-        let folder = tempfile::tempdir().unwrap();
-        let params = params(&[("directory", ParamValue::Text(folder.path().display().to_string()))]);
-        let round = Round { id: DiskIo.spec().id, params, seconds: 1.0, burn_in_seconds: 0.0 };
-        match DiskIo.run(&mut RunContext::new(&round, &|| true, &mut |_| {})) {
-            Err(BenchmarkError::NotPossible(reason)) => eprintln!("skipped: {reason}"),
-            outcome => assert_eq!(outcome, Err(BenchmarkError::Stopped)),
-        }
     }
 }

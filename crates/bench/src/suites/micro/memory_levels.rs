@@ -12,10 +12,10 @@ use crate::benchmark::{BenchmarkError, RunContext};
 /// The name of main memory among the levels.
 pub(super) const DRAM: &str = "DRAM";
 
-/// The size of a cache line where the system does not tell.
+/// The size of a cache line where the system does not report it.
 const ASSUMED_LINE_BYTES: u32 = 64;
 
-/// Of the memory that is available, a benchmark takes at most one part in this many unless told otherwise.
+/// Of the memory that is available, a benchmark takes at most one part in this many by default.
 const MODEST_SHARE: u64 = 4;
 
 /// The machine as the memory benchmarks see it.
@@ -23,7 +23,7 @@ const MODEST_SHARE: u64 = 4;
 pub(super) struct Machine {
     /// The caches that hold data.
     caches: Vec<Cache>,
-    /// What could be had without swapping; `None` if the system does not tell.
+    /// What could be had without swapping; `None` if the system does not report it.
     available_bytes: Option<u64>,
 }
 
@@ -40,7 +40,7 @@ impl Machine {
         Self { caches, available_bytes }
     }
 
-    /// A machine that tells nothing.
+    /// A machine that reports nothing.
     #[cfg(test)]
     pub(super) fn unknown() -> Self {
         Self::new(vec![], None)

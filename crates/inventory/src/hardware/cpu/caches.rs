@@ -62,7 +62,7 @@ pub(super) fn read(root: &Path) -> Vec<Cache> {
         let folder = cpus.join(cpu).join("cache");
         for (_, index) in sysfs::numbered(&folder, "index") {
             if let Some((group, cpu_list)) = read_one(&folder.join(index)) {
-                // Instances are told apart by the CPUs that share them; without that, each CPU has its own.
+                // Instances are identified by the CPUs that share them; without that, each CPU has its own.
                 let first =
                     cpu_list.as_deref().and_then(sysfs::parse_list).and_then(|list| list.first().copied());
                 let instance = (first.unwrap_or(number), cpu_list.unwrap_or_else(|| number.to_string()));

@@ -58,7 +58,7 @@ pub struct Gpu {
     pub cores: Option<u32>,
     /// Where it is on the PCI bus.
     pub pci_address: Option<String>,
-    /// The PCI numbers of vendor and device.
+    /// The PCI identifiers of vendor and device.
     pub pci_ids: Option<String>,
     /// Its PCI Express link.
     pub pcie: PcieLink,

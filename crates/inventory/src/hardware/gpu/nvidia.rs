@@ -11,7 +11,7 @@ use super::{Gpu, GpuClocks};
 use crate::hardware::pci::{PciDevice, PcieLink};
 use crate::{nvml, sysfs};
 
-/// More than any GPU has; the library refuses the numbers that do not exist.
+/// More than any GPU has; the library refuses indices that do not exist.
 const MOST_NVLINKS: u32 = 36;
 
 pub(super) fn count() -> Option<usize> {
@@ -57,7 +57,7 @@ fn gpu(root: &Path, device: &Device, driver_version: Option<String>) -> Gpu {
             .map(|capability| format!("{}.{}", capability.major, capability.minor)),
         cores: device.num_cores().ok().filter(|&cores| cores > 0),
         pci_address,
-        // NVML keeps the device's number in the upper half and the vendor's in the lower.
+        // NVML keeps the device's identifier in the upper half and the vendor's in the lower.
         pci_ids: pci.map(|pci| format!("{:04x}:{:04x}", pci.pci_device_id & 0xffff, pci.pci_device_id >> 16)),
         pcie: PcieLink {
             generation_current: device.current_pcie_link_gen().ok().filter(|&generation| generation > 0),

@@ -54,7 +54,7 @@ pub struct GpuLink {
     pub pcie_path: Option<PciePath>,
 }
 
-/// The pairs that NVML did not tell of: those with a GPU that is not among its `by_nvml` first ones.
+/// The pairs that NVML did not report: those with a GPU that is not among its `by_nvml` first ones.
 pub(super) fn read(root: &Path, gpus: &[Gpu], by_nvml: usize, nodes: &[Node]) -> Vec<GpuLink> {
     let mut links = Vec::new();
     for (at, from) in gpus.iter().enumerate() {

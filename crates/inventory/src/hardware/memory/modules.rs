@@ -1,4 +1,4 @@
-//! Memory modules, whoever told of them.
+//! Memory modules from all sources.
 
 use std::collections::BTreeSet;
 

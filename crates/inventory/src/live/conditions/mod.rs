@@ -11,14 +11,14 @@ const FOREIGN_LIMIT_PERCENT: f64 = 5.0;
 /// More than this stolen by the hypervisor disturbs a measurement.
 const STEAL_LIMIT_PERCENT: f64 = 2.0;
 
-/// The state of the machine during a run. What the machine does not tell is null.
+/// The state of the machine during a run. What the machine does not report is null.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Conditions {
     /// Load average over one minute when the benchmark began.
     pub load_average_1m: Option<f64>,
     /// CPU time that other programs took, as a share of all cores.
     pub foreign_cpu_percent: Option<f64>,
-    /// CPU time that the hypervisor gave to other guests, as a share of all cores.
+    /// CPU time that the hypervisor gave to other virtual machines, as a share of all cores.
     pub steal_percent: Option<f64>,
     /// The lowest clock seen on a core that was working; an idle core's says nothing about the run.
     pub min_mhz: Option<f64>,

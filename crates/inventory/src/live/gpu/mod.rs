@@ -1,4 +1,4 @@
-//! GPUs: NVIDIA's by its management library, AMD's by sysfs. Intel's tell nothing without their tools.
+//! GPUs: NVIDIA's by its management library, AMD's by sysfs. Intel's report nothing without their tools.
 
 mod amd;
 mod nvidia;
@@ -25,7 +25,7 @@ impl GpuSampler {
         Self { nvidia: nvidia::find(), amd: amd::find(root) }
     }
 
-    /// Only what sysfs tells, for a root that is not this machine's.
+    /// Only what sysfs reports, for a root that is not this machine's.
     #[cfg(test)]
     pub(crate) fn without_libraries(root: &Path) -> Self {
         Self { nvidia: Vec::new(), amd: amd::find(root) }

@@ -21,7 +21,7 @@ use table::{Known, LIBRARIES};
 pub struct Library {
     /// Its name.
     pub name: String,
-    /// Its version; null where neither its file nor its package tells.
+    /// Its version; null where neither its file nor its package has it.
     pub version: Option<String>,
     /// The file.
     pub path: String,

@@ -7,7 +7,7 @@ pub(super) struct Known {
     pub(super) name: &'static str,
     /// The file's name up to `.so`.
     pub(super) stem: &'static str,
-    /// Whether the numbers behind `.so` are the release; of the others they only say what can be linked.
+    /// Whether the version behind `.so` is the release; for the others it is only the ABI version.
     pub(super) release_in_file: bool,
     /// The name of its pkg-config file or CMake package.
     pub(super) config: Option<&'static str>,

@@ -50,7 +50,7 @@ pub(super) fn of(host: &Host, known: &Known, real: &Path, debian: &DebianPackage
         .or_else(|| system.then(|| debian.version(known.debian?))?)
 }
 
-/// The numbers behind `.so.`, if they are more than the one that says what can be linked.
+/// The version behind `.so.`, if it is more than the ABI version.
 fn behind_so(file: &str) -> Option<String> {
     let version = file.split_once(".so.")?.1;
     (is_version(version) && version.contains('.')).then(|| version.to_owned())

@@ -27,7 +27,7 @@ pub(super) trait Ordinary {
     /// The data.
     fn ordinary(random: &mut fastrand::Rng) -> Self;
 
-    /// A number that depends on every accumulator.
+    /// A value that depends on every accumulator.
     fn checksum(&self) -> f64;
 }
 
@@ -43,7 +43,7 @@ macro_rules! ordinary_fma {
         impl<const LANES: usize, const CHAINS: usize> Ordinary for Fma<$type, LANES, CHAINS> {
             fn ordinary(random: &mut fastrand::Rng) -> Self {
                 let mut within = |low: f64, high: f64| (low + random.f64() * (high - low)) as $type;
-                // 1.25 * 0.76 < 1: each pair of steps brings the values nearer to a cycle of two numbers of size 1.
+                // 1.25 * 0.76 < 1: each pair of steps brings the values nearer to a cycle of two values near 1.
                 Self {
                     p: [[(); LANES].map(|()| within(1.2, 1.25)), [(); LANES].map(|()| within(0.74, 0.76))],
                     q: [[(); LANES].map(|()| within(0.2, 0.4)), [(); LANES].map(|()| within(-0.2, -0.1))],
@@ -106,7 +106,7 @@ ordinary_int8!(u8);
 ordinary_int8!(i8);
 
 /// A random bf16 of either sign and size 0.5 to 1. Products of two have 16 bits below the point, so that a few
-/// hundred of them are summed in f32 without rounding, and subtracting gives back exactly what was there.
+/// hundred of them are summed in f32 without rounding, and subtracting restores exactly what was there.
 pub(super) fn bf16(random: &mut fastrand::Rng) -> Bf16 {
     let size = f32::from(128 + random.u8(0..128)) / 256.0;
     Bf16::from_f32(if random.bool() { size } else { -size })

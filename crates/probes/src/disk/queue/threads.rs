@@ -54,7 +54,7 @@ impl Threads {
         Ok(queue)
     }
 
-    /// Takes back what a thread gave.
+    /// Takes back what a thread returned.
     fn take_back(&mut self, (slot, block, outcome): Done, ended: &mut Vec<usize>) -> io::Result<()> {
         self.blocks[slot] = Some(block);
         ended.push(slot);

@@ -230,15 +230,15 @@ impl Formula for TriadSum {
 }
 
 /// The pass of one formula in an instruction set.
-fn pass<F: Formula, const PAST_CACHES: bool>(set: InstructionSet) -> Pass {
+fn pass<F: Formula, const NONTEMPORAL: bool>(set: InstructionSet) -> Pass {
     match set {
         #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx512 => avx512::<F, PAST_CACHES>,
+        InstructionSet::Avx512 => avx512::<F, NONTEMPORAL>,
         #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx2 => avx2::<F, PAST_CACHES>,
+        InstructionSet::Avx2 => avx2::<F, NONTEMPORAL>,
         #[cfg(target_arch = "aarch64")]
-        InstructionSet::Neon => neon::<F, PAST_CACHES>,
-        InstructionSet::Portable => over::<f64, F, PAST_CACHES>,
+        InstructionSet::Neon => neon::<F, NONTEMPORAL>,
+        InstructionSet::Portable => over::<f64, F, NONTEMPORAL>,
     }
 }
 
@@ -246,14 +246,14 @@ fn pass<F: Formula, const PAST_CACHES: bool>(set: InstructionSet) -> Pass {
 macro_rules! compiled_for {
     ($name:ident, $features:literal, $vector:ty) => {
         #[target_feature(enable = $features)]
-        unsafe fn $name<F: Formula, const PAST_CACHES: bool>(
+        unsafe fn $name<F: Formula, const NONTEMPORAL: bool>(
             to: *mut f64,
             x: *const f64,
             y: *const f64,
             length: usize,
         ) {
             // SAFETY: the caller answers for the arrays, and for the processor having the instructions.
-            unsafe { over::<$vector, F, PAST_CACHES>(to, x, y, length) }
+            unsafe { over::<$vector, F, NONTEMPORAL>(to, x, y, length) }
         }
     };
 }
@@ -275,7 +275,7 @@ const UNROLLED: usize = 4;
 /// `to` must be writable and `x` and `y` readable for `length` elements, `to` distinct from both, and the processor
 /// must have the instructions of `V`.
 #[inline(always)]
-unsafe fn over<V: Vector, F: Formula, const PAST_CACHES: bool>(
+unsafe fn over<V: Vector, F: Formula, const NONTEMPORAL: bool>(
     to: *mut f64,
     x: *const f64,
     y: *const f64,
@@ -283,7 +283,7 @@ unsafe fn over<V: Vector, F: Formula, const PAST_CACHES: bool>(
 ) {
     let mut done = 0;
     // SAFETY: in each step `done` plus the elements of the step is at most `length`, by the loops' conditions; a store
-    // past the caches is aligned, since the first loop runs until it is and the others step by whole vectors.
+    // non-temporally is aligned, since the first loop runs until it is and the others step by whole vectors.
     unsafe {
         let one = |at: usize| {
             let element = F::apply::<f64>(*x.add(at), *y.add(at), FACTOR);
@@ -294,13 +294,13 @@ unsafe fn over<V: Vector, F: Formula, const PAST_CACHES: bool>(
             let first = V::load(x.add(at));
             let second = if F::READS_SECOND { V::load(y.add(at)) } else { first };
             let result = F::apply(first, second, factor);
-            if PAST_CACHES {
-                result.store_past_caches(to.add(at));
+            if NONTEMPORAL {
+                result.store_nontemporal(to.add(at));
             } else {
                 result.store(to.add(at));
             }
         };
-        if PAST_CACHES {
+        if NONTEMPORAL {
             while done < length && !(to.add(done) as usize).is_multiple_of(size_of::<V>()) {
                 one(done);
                 done += 1;
@@ -321,12 +321,12 @@ unsafe fn over<V: Vector, F: Formula, const PAST_CACHES: bool>(
             done += 1;
         }
     }
-    if PAST_CACHES {
+    if NONTEMPORAL {
         fence();
     }
 }
 
-/// Waits until stores past the caches are visible to others, which no lock does for them.
+/// Waits until non-temporal stores are visible to others, which no lock does for them.
 #[inline(always)]
 fn fence() {
     #[cfg(target_arch = "x86_64")]

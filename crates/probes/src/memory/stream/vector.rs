@@ -17,8 +17,8 @@ pub(super) trait Vector: Copy {
     unsafe fn load(from: *const f64) -> Self;
     /// To any address of `LANES` writable doubles.
     unsafe fn store(self, to: *mut f64);
-    /// To `LANES` writable doubles, past the caches if there is a way; the address is aligned to the vector's size.
-    unsafe fn store_past_caches(self, to: *mut f64);
+    /// To `LANES` writable doubles, non-temporally if there is a way; the address is aligned to the vector's size.
+    unsafe fn store_nontemporal(self, to: *mut f64);
     /// The sum.
     unsafe fn add(self, other: Self) -> Self;
     /// The product.
@@ -37,16 +37,16 @@ impl Vector for f64 {
     }
     #[inline(always)]
     unsafe fn load(from: *const f64) -> Self {
-        // SAFETY: the caller gives the address of a readable double.
+        // SAFETY: the caller passes the address of a readable double.
         unsafe { from.read_unaligned() }
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut f64) {
-        // SAFETY: the caller gives the address of a writable double.
+        // SAFETY: the caller passes the address of a writable double.
         unsafe { to.write_unaligned(self) }
     }
     #[inline(always)]
-    unsafe fn store_past_caches(self, to: *mut f64) {
+    unsafe fn store_nontemporal(self, to: *mut f64) {
         // SAFETY: as for `store`.
         unsafe { self.store(to) }
     }
@@ -87,7 +87,7 @@ macro_rules! by_intrinsics {
                 unsafe { $($arch)::+::$store(to, self) }
             }
             #[inline(always)]
-            unsafe fn store_past_caches(self, to: *mut f64) {
+            unsafe fn store_nontemporal(self, to: *mut f64) {
                 // SAFETY: the caller has made sure of the instruction set, the address and its alignment.
                 unsafe { $($arch)::+::$past(to, self) }
             }
@@ -146,7 +146,7 @@ mod arm {
     use super::Vector;
     use std::arch::aarch64 as arch;
 
-    // There is no intrinsic for a store past the caches, and `kernel` offers none for this set.
+    // There is no intrinsic for a non-temporal store, and `kernel` offers none for this set.
     by_intrinsics!(
         arch::float64x2_t,
         2,

@@ -77,7 +77,7 @@ enum Load {
     Gemm(Gemm),
 }
 
-/// What the settings ask for and this processor can do, by its widest instructions; what it cannot is remarked upon.
+/// What the settings ask for and this processor can do, by its widest instructions; the rest is a warning.
 fn loads(settings: &Settings, context: &mut RunContext<'_>) -> Vec<Load> {
     let mut loads = Vec::new();
     for (kernel_name, kernel) in &settings.kernels {

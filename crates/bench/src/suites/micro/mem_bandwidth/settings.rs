@@ -121,12 +121,12 @@ impl Settings {
         usize::try_from(bytes).ok()
     }
 
-    /// How many figures one scope gives.
+    /// How many metrics one scope has.
     pub(super) fn measurements(&self) -> usize {
         self.levels.iter().map(|(_, level)| self.measurements_of(*level)).sum()
     }
 
-    /// How many figures one level gives.
+    /// How many metrics one level has.
     pub(super) fn measurements_of(&self, level: Level) -> usize {
         let possible = |(kernel, stores)| Routine::widest(kernel, stores).is_some();
         self.kernels
