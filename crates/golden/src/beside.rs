@@ -163,8 +163,10 @@ impl State {
             problem |= far.is_some();
             let place = self.places.of(op, None);
             let measured = compare_values(found, expected, Criterion::new(Tolerance::Exact)).ok();
-            let (max_abs, scale) =
-                measured.as_ref().map_or((f64::INFINITY, 0.0), |report| (report.max_absolute, report.scale));
+            let (max_abs, of_scale) = measured.as_ref().map_or((f64::INFINITY, f64::INFINITY), |report| {
+                let of_scale = if report.scale > 0.0 { report.max_scaled } else { report.max_absolute };
+                (report.max_absolute, of_scale)
+            });
             let found = Difference {
                 name: format!("{}/{}:{at}/{iteration}", place.function, place.op_index),
                 op: op.name().to_owned(),
@@ -173,7 +175,7 @@ impl State {
                 elements: expected.len(),
                 differing: measured.as_ref().map_or(expected.len(), |report| report.mismatches),
                 max_abs,
-                of_scale: if scale > 0.0 { max_abs / scale } else { max_abs },
+                of_scale,
                 max_ulp: measured.as_ref().map_or(u64::MAX, |report| report.max_ulp),
                 problem: far,
             };

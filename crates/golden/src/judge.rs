@@ -1,5 +1,7 @@
 //! One tensor of two runs.
 
+use std::borrow::Cow;
+
 use warpforge_tensor::compare::{DecadeHistogram, Mismatch, Report, UlpHistogram, compare_values};
 use warpforge_tensor::{ElementType, Tensor};
 
@@ -100,7 +102,8 @@ fn compared(
     let mut figures = if report.identical && report.rule.nan == Nan::Equal {
         Some(identical_figures(golden))
     } else {
-        figures(golden, candidate, &report.rule)
+        let (golden, candidate) = single_precision(report.class, golden, candidate);
+        figures(&golden, &candidate, &report.rule)
     };
     if let (Some(reference), Some(figures), false) = (reference, &mut figures, report.identical) {
         report.three_way = three_way(golden, candidate, reference, &report.rule);
@@ -117,6 +120,26 @@ fn compared(
         (Status::OutOfTolerance, true)
     } else {
         (Status::Passed, false)
+    }
+}
+
+/// Numbers in JSON have no type: losses and metrics that are all values of binary32 are taken as such, since that is what
+/// a step between two of them is counted in.
+fn single_precision<'a>(
+    class: Class,
+    golden: &'a Tensor,
+    candidate: &'a Tensor,
+) -> (Cow<'a, Tensor>, Cow<'a, Tensor>) {
+    let narrow = |tensor: &Tensor| {
+        let values =
+            tensor.as_slice::<f64>().ok().filter(|_| matches!(class, Class::Losses | Class::Metrics))?;
+        let fits = |value: &f64| value.is_nan() || f64::from(*value as f32) == *value;
+        let narrow: Vec<f32> = values.iter().map(|value| *value as f32).collect();
+        values.iter().all(fits).then(|| Tensor::from_slice(tensor.dims(), &narrow).ok())?
+    };
+    match (narrow(golden), narrow(candidate)) {
+        (Some(golden), Some(candidate)) => (Cow::Owned(golden), Cow::Owned(candidate)),
+        _ => (Cow::Borrowed(golden), Cow::Borrowed(candidate)),
     }
 }
 
@@ -139,10 +162,16 @@ fn from_report(report: Report) -> Figures {
         max_ulp: report.max_ulp,
         mean_abs: report.mean_absolute,
         rms: report.rms,
-        cosine: report.cosine,
+        cosine: report.cosine.filter(|_| report.first_non_finite.is_none()),
         scale: Some(report.scale),
+        largest: Some(report.largest),
+        outliers: Some(report.outliers as u64),
+        scale_of_one: report.scale_of_one,
         golden_nan: Some(report.expected_nan as u64),
         candidate_nan: Some(report.actual_nan as u64),
+        golden_infinite: Some(report.expected_infinite as u64),
+        candidate_infinite: Some(report.actual_infinite as u64),
+        first_non_finite: report.first_non_finite.map(point),
         histogram: decades(&report.decades),
         ulp_histogram: distances(&report.ulps),
         worst: report.worst.map(point),
@@ -163,8 +192,14 @@ fn identical_figures(tensor: &Tensor) -> Figures {
         rms: 0.0,
         cosine: (count > 0).then_some(1.0),
         scale: None,
+        largest: None,
+        outliers: None,
+        scale_of_one: false,
         golden_nan: None,
         candidate_nan: None,
+        golden_infinite: None,
+        candidate_infinite: None,
+        first_non_finite: None,
         worst: None,
         first: None,
         histogram: same.clone(),

@@ -122,6 +122,8 @@ pub struct ClassSummary {
     pub min_cosine: Option<f64>,
     /// The tensor with the largest absolute difference.
     pub worst_tensor: Option<String>,
+    /// Tensors with NaN or infinities that the other run has not. The differences above are of the other elements.
+    pub non_finite: usize,
 }
 
 /// How one tensor fared.
@@ -246,14 +248,28 @@ pub struct Figures {
     pub mean_abs: f64,
     /// Root of the mean squared difference.
     pub rms: f64,
-    /// Cosine of the angle between the two as vectors; unknown when one is zero everywhere, 1 for identical ones.
+    /// Cosine of the angle between the two as vectors; unknown when one is zero everywhere or they are not finite in the
+    /// same places, 1 for identical ones.
     pub cosine: Option<f64>,
-    /// Largest finite golden magnitude; not looked at in identical tensors.
+    /// Largest finite golden magnitude that is no outlier; not looked at in identical tensors.
     pub scale: Option<f64>,
+    /// Largest finite golden magnitude.
+    pub largest: Option<f64>,
+    /// Golden values far above the rest that are few, or all the same: each is judged by its own magnitude.
+    pub outliers: Option<u64>,
+    /// Whether a single golden value, far above the rest, sets the scale.
+    pub scale_of_one: bool,
     /// NaNs in the golden tensor; not counted in identical ones.
     pub golden_nan: Option<u64>,
     /// NaNs in the candidate's.
     pub candidate_nan: Option<u64>,
+    /// Infinities in the golden tensor; not counted in identical ones.
+    pub golden_infinite: Option<u64>,
+    /// Infinities in the candidate's.
+    pub candidate_infinite: Option<u64>,
+    /// The first element that is NaN or infinite in one of the two, and not the same in both. The differences above are
+    /// of the other elements.
+    pub first_non_finite: Option<Point>,
     /// The element with the largest difference; one that is not finite on one side only beats all others.
     pub worst: Option<Point>,
     /// The first element out of tolerance.

@@ -106,7 +106,7 @@ pub fn difference(judge: Judge, operands: &[&Tensor], reference: &Tensor, other:
             }
             _ => one == found,
         };
-        (!close).then(|| format!("element {at}: the reference has {one:?}, the other {found:?}"))
+        (!close).then(|| format!("element {at}: the reference has {one}, the other {found}"))
     })
 }
 

@@ -67,6 +67,7 @@ pub(crate) fn classes(tensors: &[TensorReport]) -> Vec<ClassSummary> {
             max_ulp: measured().map(|(_, figures)| figures.max_ulp).max(),
             min_cosine: measured().filter_map(|(_, figures)| figures.cosine).reduce(f64::min),
             worst_tensor: worst.map(|(report, _)| report.label()),
+            non_finite: measured().filter(|(_, figures)| figures.first_non_finite.is_some()).count(),
         })
     };
     Class::ALL.into_iter().filter_map(summary).collect()

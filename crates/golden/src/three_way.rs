@@ -21,16 +21,23 @@ pub(crate) fn three_way(
         return None;
     }
     let coarser = if own.mantissa_bits == steps { own } else { other };
-    let within = |actual: &Tensor, atol: f64| {
-        let criterion = Criterion { tolerance: Tolerance::Absolute { atol }, ..rule.criterion() };
-        compare_values(actual, reference, criterion).ok()
+    // Distances are in units of the reference's scale, and those of its outliers in units of their own size: else a mask
+    // of -1e38, rounded, would allow any distance for the rest.
+    let within = |actual: &Tensor, tolerance: Tolerance| {
+        compare_values(actual, reference, Criterion { tolerance, ..rule.criterion() }).ok()
     };
-    let golden = within(golden, f64::MAX)?;
-    let half_step = coarser.epsilon() * golden.scale / 2.0;
-    let candidate = within(candidate, rule.factor * golden.max_absolute.max(half_step))?;
+    let golden = within(golden, Tolerance::Absolute { atol: f64::MAX })?;
+    let half = coarser.epsilon() / 2.0;
+    let half_step = half * golden.scale;
+    let allowed = rule.factor * golden.max_scaled.max(half);
+    let candidate = if golden.scale > 0.0 {
+        within(candidate, Tolerance::Scaled { rtol: allowed })?
+    } else {
+        within(candidate, Tolerance::Absolute { atol: rule.factor * golden.max_absolute })?
+    };
     let mut candidate_share = share(&candidate);
     // No single element is too far away, but together they are.
-    if candidate.rms > rule.factor * golden.rms.max(half_step) {
+    if golden.scale > 0.0 && candidate.rms_scaled > rule.factor * golden.rms_scaled.max(half) {
         candidate_share.out_of_tolerance = candidate_share.out_of_tolerance.max(1);
     }
     Some(ThreeWay { golden: share(&golden), candidate: candidate_share, factor: rule.factor, half_step })
@@ -69,6 +76,16 @@ mod tests {
         assert_eq!(bad.candidate.out_of_tolerance, 1, "{bad:?}");
         let nan = judged(&[1.0, 2.0], &[f32::NAN, 2.0], &[1.004, 2.0]).unwrap();
         assert_eq!(nan.candidate.out_of_tolerance, 1, "{nan:?}");
+    }
+
+    #[test]
+    fn a_mask_allows_nothing_for_the_rest() {
+        let mask = -1e38f32;
+        let reference = [1.0, 2.0, f64::from(mask)];
+        let bad = judged(&[1.0, 2.0, mask], &[5.0, 2.0, mask], &reference).unwrap();
+        assert_eq!(bad.candidate.out_of_tolerance, 1, "{bad:?}");
+        let good = judged(&[1.0, 2.0, mask], &[1.0, 2.0, mask], &reference).unwrap();
+        assert_eq!(good.candidate.out_of_tolerance, 0, "{good:?}");
     }
 
     #[test]

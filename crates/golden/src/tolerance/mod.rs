@@ -13,15 +13,15 @@ use crate::{Class, Error};
 /// How many times as far from a reference run as the golden run a candidate may be.
 const DEFAULT_FACTOR: f64 = 2.0;
 
-/// How far apart two values may be: `atol + rtol · |golden| + scaled · (largest |golden|)`, or `ulp` representable
-/// values of their type.
+/// How far apart two values may be: `atol + rtol · |golden| + scaled · scale`, or `ulp` representable values of their
+/// type. The scale is the golden tensor's largest finite magnitude that is no outlier; that of an outlier is its own.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Limits {
     /// Fraction of the golden value.
     pub rtol: f64,
     /// Absolute part.
     pub atol: f64,
-    /// Fraction of the golden tensor's largest finite magnitude.
+    /// Fraction of the golden tensor's scale.
     pub scaled: f64,
     /// Representable values that are near enough whatever the difference.
     pub ulp: u64,

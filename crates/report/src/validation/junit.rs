@@ -6,7 +6,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use warpforge_golden::report::{Operation, Status, TensorReport};
 use warpforge_golden::{Class, Validation};
 
-use super::{first_operation, kinds, number, operation_label, share, tolerance};
+use super::{first_operation, kinds, max_abs, non_finite, number, operation_label, share, tolerance};
 use crate::RenderError;
 
 /// Renders a validation as JUnit XML. What is missing, extra or ignored without being a mismatch is skipped, since it
@@ -59,11 +59,13 @@ fn message(report: &TensorReport) -> String {
             "; {} elements out of tolerance ({}), max abs {}, max rel {}, {} ULP",
             share(figures),
             tolerance(report),
-            number(figures.max_abs),
+            max_abs(figures),
             number(figures.max_rel),
             figures.max_ulp
         );
-        if let Some(worst) = &figures.worst {
+        if let Some(odd) = non_finite(figures) {
+            message += &format!("; {odd}");
+        } else if let Some(worst) = &figures.worst {
             message += &format!(
                 "; worst at {:?}: golden {}, candidate {}",
                 worst.index, worst.golden, worst.candidate

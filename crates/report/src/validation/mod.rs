@@ -17,6 +17,9 @@ use warpforge_golden::{Validation, Verdict};
 use crate::number::significant;
 use crate::table::{Align, Style, Table};
 
+/// What stands for a difference that is no number.
+const NOT_FINITE: &str = "not finite";
+
 /// Rows of the longer tables; the rest is in the JSON.
 const SHOWN: usize = 20;
 
@@ -59,7 +62,7 @@ fn classes(validation: &Validation) -> Table {
             counts.failed.to_string(),
             counts.missing.to_string(),
             counts.extra.to_string(),
-            optional(class.max_abs),
+            if class.non_finite > 0 { NOT_FINITE.to_owned() } else { optional(class.max_abs) },
             optional(class.max_rel),
             class.max_ulp.map(|ulp| ulp.to_string()).unwrap_or_default(),
             class.min_cosine.map(cosine).unwrap_or_default(),
@@ -97,7 +100,7 @@ fn operations(validation: &Validation) -> Table {
             with_step(operation.step.as_deref(), &operation.node),
             operation.target.clone().unwrap_or_default(),
             operation.source.clone().unwrap_or_default(),
-            figures.map(|figures| number(figures.max_abs)).unwrap_or_default(),
+            figures.map(max_abs).unwrap_or_default(),
             figures.map(share).unwrap_or_default(),
             operation.origin.verdict.to_string(),
         ];
@@ -108,6 +111,49 @@ fn operations(validation: &Validation) -> Table {
 
 fn with_step(step: Option<&str>, name: &str) -> String {
     step.map_or_else(|| name.to_owned(), |step| format!("{step}/{name}"))
+}
+
+/// The largest difference; with NaN or infinities in one run alone there is none.
+fn max_abs(figures: &Figures) -> String {
+    if figures.first_non_finite.is_some() { NOT_FINITE.to_owned() } else { number(figures.max_abs) }
+}
+
+/// How many elements are NaN or infinite, and the first that is so in one run alone.
+fn non_finite(figures: &Figures) -> Option<String> {
+    let first = figures.first_non_finite.as_ref()?;
+    let count = |nan: Option<u64>, infinite: Option<u64>| {
+        format!("{} NaN and {} infinite", nan.unwrap_or(0), infinite.unwrap_or(0))
+    };
+    Some(format!(
+        "golden {}, candidate {} of {}; first at {:?}: golden {}, candidate {}",
+        count(figures.golden_nan, figures.golden_infinite),
+        count(figures.candidate_nan, figures.candidate_infinite),
+        figures.elements,
+        first.index,
+        first.golden,
+        first.candidate
+    ))
+}
+
+/// What sets the tolerance of a tensor, where that is not plain: outliers, or a single element.
+fn scale(report: &TensorReport) -> Option<String> {
+    let figures = report.figures.as_ref().filter(|_| report.rule.limits.scaled > 0.0)?;
+    let (scale, largest, outliers) = (figures.scale?, figures.largest?, figures.outliers?);
+    let one = if figures.scale_of_one { ", which is that of one element" } else { "" };
+    if outliers > 0 {
+        let those = match outliers {
+            1 => "1 outlier is judged by its own magnitude".to_owned(),
+            _ => format!("{outliers} outliers are judged by their own magnitudes"),
+        };
+        return Some(format!(
+            "{those}, up to {}; the tolerance of the rest is set by {}{one}",
+            number(largest),
+            number(scale)
+        ));
+    }
+    figures.scale_of_one.then(|| {
+        format!("one element of magnitude {} sets the tolerance of all {}", number(scale), figures.elements)
+    })
 }
 
 /// How many elements are out of tolerance.
@@ -142,7 +188,7 @@ fn failures(validation: &Validation) -> Table {
             kinds(report),
             report.status.to_string(),
             figure(share),
-            figure(|figures| number(figures.max_abs)),
+            figure(max_abs),
             figure(|figures| number(figures.max_rel)),
             figure(|figures| figures.max_ulp.to_string()),
             point(|point| format!("{:?}", point.index)),
@@ -236,11 +282,12 @@ fn first_operation(operation: &Operation) -> Vec<String> {
             operation.class,
             operation.tensor,
             share(figures),
-            number(figures.max_abs),
+            max_abs(figures),
             number(figures.max_rel),
             figures.max_ulp,
             figures.cosine.map_or_else(|| "unknown".to_owned(), cosine),
         ));
+        lines.extend(non_finite(figures));
         let points = [("worst", &figures.worst), ("first", &figures.first)];
         let mut shown: Option<&Point> = None;
         for (what, point) in points {
@@ -329,12 +376,28 @@ fn one_sided(validation: &Validation, status: Status) -> Option<String> {
     (!found.is_empty()).then(|| format!("{status}: {few}{rest}"))
 }
 
+/// What is to say about tensors one by one, of the first few.
+fn about(validation: &Validation, what: impl Fn(&TensorReport) -> Option<String>) -> Vec<String> {
+    const FEW: usize = 5;
+    let said =
+        |report: &TensorReport| Some(format!("{} {}: {}", report.class, report.label(), what(report)?));
+    let mut lines: Vec<String> = validation.tensors.iter().filter_map(said).collect();
+    if lines.len() > FEW {
+        let rest = lines.len() - FEW;
+        lines.truncate(FEW);
+        lines.push(format!("… and {rest} more tensors likewise; --json has all"));
+    }
+    lines
+}
+
 /// What else a reader should know.
 fn notes(validation: &Validation) -> Vec<String> {
     let mut notes: Vec<String> = [Status::Missing, Status::Extra, Status::Ignored, Status::Skipped]
         .into_iter()
         .filter_map(|status| one_sided(validation, status))
         .collect();
+    notes.extend(about(validation, |report| non_finite(report.figures.as_ref()?)));
+    notes.extend(about(validation, scale));
     notes.extend(validation.notes.iter().cloned());
     notes
 }

@@ -5,6 +5,7 @@
 
 mod histogram;
 mod report;
+mod scale;
 mod tolerance;
 
 pub use histogram::{DecadeHistogram, UlpHistogram};

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::scale::{Scale, magnitude, scale_of};
 use super::tolerance::parts;
 use super::{Criterion, DecadeHistogram, UlpHistogram};
 use crate::{ElementType, Error, Scalar, Tensor};
@@ -28,14 +29,30 @@ pub struct Report {
     pub mean_absolute: f64,
     /// Root of the mean squared difference.
     pub rms: f64,
-    /// Largest finite magnitude that is expected.
+    /// Largest finite magnitude that is expected and no outlier: far above the rest, and few or all the same.
     pub scale: f64,
+    /// Largest finite magnitude that is expected.
+    pub largest: f64,
+    /// Number of outliers among the expected values; each is judged by its own magnitude.
+    pub outliers: usize,
+    /// Whether a single value, far above the rest, sets the scale.
+    pub scale_of_one: bool,
+    /// Largest difference divided by the scale, or by the expected magnitude of an outlier.
+    pub max_scaled: f64,
+    /// Root of the mean squared difference, each divided likewise.
+    pub rms_scaled: f64,
     /// Cosine of the angle between the two as vectors; unknown when one of them is zero everywhere.
     pub cosine: Option<f64>,
     /// Number of NaNs found.
     pub actual_nan: usize,
     /// Number of NaNs expected.
     pub expected_nan: usize,
+    /// Number of infinities found.
+    pub actual_infinite: usize,
+    /// Number of infinities expected.
+    pub expected_infinite: usize,
+    /// The first element that is not finite in one of the two, and not the same in both.
+    pub first_non_finite: Option<Mismatch>,
     /// Spread of the distances.
     pub ulps: UlpHistogram,
     /// Spread of the absolute differences.
@@ -117,17 +134,19 @@ struct Sums {
     compared: usize,
     first: Option<usize>,
     worst: Option<usize>,
-    /// Whether the worst is not finite, which nothing beats.
-    beyond: bool,
-    /// The reciprocal of the scale, or 1 where it has none.
+    /// The first that is not finite in one of the two only; it is the worst too, since nothing beats it.
+    non_finite: Option<usize>,
+    /// The reciprocal of the largest magnitude, or 1 where it has none.
     per_unit: f64,
-    /// Sums, in units of the scale: of differences, of their squares, of what is found squared, of what is found times
+    /// The squares of differences, each divided by its scale, added up.
+    scaled: f64,
+    /// Sums, in units of the largest magnitude: of differences, of their squares, of what is found squared, of what is found times
     /// what is expected, of what is expected squared.
     sums: [f64; 5],
 }
 
 impl Sums {
-    fn new(scale: f64, criterion: Criterion) -> Self {
+    fn new(scale: Scale, criterion: Criterion) -> Self {
         let report = Report {
             count: 0,
             mismatches: 0,
@@ -138,29 +157,40 @@ impl Sums {
             max_ulp: 0,
             mean_absolute: 0.0,
             rms: 0.0,
-            scale,
+            scale: scale.value,
+            largest: scale.largest,
+            outliers: scale.outliers as usize,
+            scale_of_one: scale.of_one,
+            max_scaled: 0.0,
+            rms_scaled: 0.0,
             cosine: None,
             actual_nan: 0,
             expected_nan: 0,
+            actual_infinite: 0,
+            expected_infinite: 0,
+            first_non_finite: None,
             ulps: UlpHistogram::new(),
             decades: DecadeHistogram::new(),
         };
-        let per_unit = Some(scale.recip()).filter(|unit| unit.is_normal()).unwrap_or(1.0);
+        let per_unit = Some(scale.largest.recip()).filter(|unit| unit.is_normal()).unwrap_or(1.0);
         let (first, worst) = (None, None);
-        Self { criterion, report, compared: 0, first, worst, beyond: false, per_unit, sums: [0.0; 5] }
+        let (non_finite, sums) = (None, [0.0; 5]);
+        Self { criterion, report, compared: 0, first, worst, non_finite, per_unit, scaled: 0.0, sums }
     }
 
     fn add(&mut self, element: ElementType, position: usize, actual: Scalar, expected: Scalar) {
         self.report.actual_nan += usize::from(actual.is_nan());
         self.report.expected_nan += usize::from(expected.is_nan());
+        self.report.actual_infinite += usize::from(magnitude(actual).is_infinite());
+        self.report.expected_infinite += usize::from(magnitude(expected).is_infinite());
         let mut accepted = true;
         for (a, b, ulps) in parts(element, actual, expected).into_iter().flatten() {
             accepted &= self.criterion.accepts(a, b, ulps, self.report.scale);
             let difference = (a - b).abs();
             if difference.is_finite() {
                 self.finite(position, a, b, ulps, difference);
-            } else if !self.beyond && a != b && !(a.is_nan() && b.is_nan()) {
-                (self.worst, self.beyond) = (Some(position), true);
+            } else if a != b && !(a.is_nan() && b.is_nan()) {
+                self.non_finite = self.non_finite.or(Some(position));
             }
         }
         if !accepted {
@@ -180,11 +210,14 @@ impl Sums {
         }
         if difference > report.max_absolute {
             report.max_absolute = difference;
-            self.worst = if self.beyond { self.worst } else { Some(position) };
+            self.worst = Some(position);
         }
         if b != 0.0 && difference > report.max_relative * b.abs() {
             report.max_relative = difference / b.abs();
         }
+        let scaled = if difference > 0.0 { difference / report.scale.max(b.abs()) } else { 0.0 };
+        report.max_scaled = report.max_scaled.max(scaled);
+        self.scaled += scaled * scaled;
         if let Some(ulps) = ulps {
             report.max_ulp = report.max_ulp.max(ulps);
             report.ulps.add(ulps);
@@ -199,22 +232,15 @@ impl Sums {
         Report {
             count,
             first: self.first.map(&at),
-            worst: self.worst.map(&at),
+            worst: self.non_finite.or(self.worst).map(&at),
+            first_non_finite: self.non_finite.map(&at),
+            rms_scaled: (self.scaled / compared).sqrt(),
             mean_absolute: apart / compared / self.per_unit,
             rms: (squared / compared).sqrt() / self.per_unit,
             cosine: (norms > 0.0 && norms.is_finite()).then(|| (mixed / norms).clamp(-1.0, 1.0)),
             ..self.report
         }
     }
-}
-
-/// The largest finite magnitude of a tensor.
-fn scale_of(tensor: &Tensor) -> f64 {
-    let magnitude = |scalar: Scalar| match scalar {
-        Scalar::Complex(re, im) => re.hypot(im),
-        other => other.to_f64().abs(),
-    };
-    tensor.iter().map(magnitude).filter(|value| value.is_finite()).fold(0.0, f64::max)
 }
 
 #[cfg(test)]
@@ -284,8 +310,23 @@ mod tests {
     }
 
     #[test]
+    fn a_mask_allows_nothing_for_the_values_beside_it() {
+        let scaled = Criterion::new(Tolerance::Scaled { rtol: 1e-5 });
+        let report = judge(&[9.0, 9.0, 9.0, f32::MIN], &[1.0, 2.0, 3.0, f32::MIN], scaled);
+        assert_eq!((report.mismatches, report.scale, report.outliers), (3, 3.0, 1));
+        assert!(judge(&[1.0, 2.0, 3.0, f32::MIN * 0.999_999], &[1.0, 2.0, 3.0, f32::MIN], scaled).passed());
+        assert!(!judge(&[1.0, 2.0, 3.0, f32::MIN * 0.99], &[1.0, 2.0, 3.0, f32::MIN], scaled).passed());
+        assert_eq!(report.max_scaled, 8.0 / 3.0);
+    }
+
+    #[test]
     fn what_is_not_finite_is_the_worst() {
         let report = judge(&[9.0, f32::NAN, 1.0], &[1.0, 2.0, 100.0], Criterion::new(Tolerance::Exact));
+        assert_eq!(report.first_non_finite, report.worst);
+        let infinite =
+            judge(&[1.0, f32::INFINITY], &[1.0, f32::NEG_INFINITY], Criterion::new(Tolerance::Exact));
+        assert_eq!((infinite.actual_infinite, infinite.expected_infinite), (1, 1));
+        assert_eq!(infinite.first_non_finite.map(|first| first.index), Some(vec![1]));
         assert_eq!(report.worst.map(|worst| worst.index), Some(vec![1]));
         assert_eq!(report.max_absolute, 99.0);
     }

@@ -37,18 +37,19 @@ pub enum Tolerance {
         /// Absolute part.
         atol: f64,
     },
-    /// At most this fraction of the expected tensor's largest finite magnitude apart.
+    /// At most this fraction of the expected tensor's scale apart, or of the expected value where that is an outlier.
     Scaled {
         /// Largest difference divided by the scale.
         rtol: f64,
     },
-    /// At most `atol + rtol * |expected| + scaled * scale` apart, or a number of representable values.
+    /// At most `atol + rtol * |expected| + scaled * scale` apart, or a number of representable values. The scale of an
+    /// outlier is its own magnitude.
     Within {
         /// Relative part.
         rtol: f64,
         /// Absolute part.
         atol: f64,
-        /// Part of the expected tensor's largest finite magnitude.
+        /// Part of the expected tensor's scale: its largest finite magnitude that is no outlier.
         scaled: f64,
         /// Representable values that are near enough whatever the difference.
         ulp: u64,
@@ -91,6 +92,7 @@ impl Criterion {
             return actual == expected;
         }
         let difference = (actual - expected).abs();
+        let scale = scale.max(expected.abs());
         match self.tolerance {
             Tolerance::Exact => actual == expected && ulps == Some(0),
             Tolerance::Bitwise => actual.to_bits() == expected.to_bits() && ulps == Some(0),

@@ -30,7 +30,7 @@ pub(super) fn text(compared: &Compared, colour: bool) -> String {
     if let Some(furthest) = &compared.furthest {
         let _ = writeln!(
             out,
-            "furthest within tolerance: {}{}, {:.1e} of its largest value, {} ULP",
+            "furthest within tolerance: {}{}, {:.1e} of its scale, {} ULP",
             furthest.op,
             place(furthest),
             furthest.of_scale,
