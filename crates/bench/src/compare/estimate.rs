@@ -22,6 +22,8 @@ const CLEARLY_SMALLER: f64 = 0.5;
 pub(super) struct Estimate {
     first: LogRatio,
     second: Option<LogRatio>,
+    /// Whether the change is of values at equal core speed, and the speeds differ.
+    pub(super) adjusted: bool,
     /// What to say about the core's speed, where it made a difference.
     pub(super) note: Option<String>,
 }
@@ -40,7 +42,12 @@ impl Estimate {
             return Err("the record has no samples, so the noise is unknown".to_owned());
         };
         let raw = LogRatio::of_rounds(&a.rounds, &b.rounds).map_err(|error| error.to_string())?;
-        Ok(Self::with_speed(raw, before, after).unwrap_or(Self { first: raw, second: None, note: None }))
+        Ok(Self::with_speed(raw, before, after).unwrap_or(Self {
+            first: raw,
+            second: None,
+            adjusted: false,
+            note: None,
+        }))
     }
 
     /// The estimate with allowance for the core's speed, if both records have it.
@@ -55,6 +62,7 @@ impl Estimate {
         let clear = better.standard_error <= CLEARLY_SMALLER * other.standard_error;
         let second = (speed.abs() > SAME_SPEED && !clear).then_some(other);
         let percent = |log: f64| log.exp_m1() * 100.0;
+        let is_adjusted = speed.abs() > SAME_SPEED && (better == adjusted || second.is_some());
         let note = (speed.abs() > SAME_SPEED && better == adjusted).then(|| {
             format!(
                 "the core ran at {:+.1} % speed, which is allowed for; the values differ by {:+.1} %",
@@ -62,7 +70,7 @@ impl Estimate {
                 percent(raw.estimate)
             )
         });
-        Some(Self { first: better, second, note })
+        Some(Self { first: better, second, adjusted: is_adjusted, note })
     }
 
     /// Whether there was a single round on both sides.

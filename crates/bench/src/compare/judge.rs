@@ -55,6 +55,8 @@ fn one(
         before: before.value,
         after: after.value,
         change_percent: None,
+        values_change_percent: None,
+        speed_adjusted: false,
         ci_low_percent: None,
         ci_high_percent: None,
         family_ci_low_percent: None,
@@ -62,11 +64,12 @@ fn one(
         verdict: Change::Inconclusive,
         note: None,
     };
+    let change = (after.value / before.value - 1.0) * 100.0;
+    result.values_change_percent = (before.unit == after.unit && change.is_finite()).then_some(change);
     match estimate {
         Err(reason) => {
             result.note = Some(reason.clone());
-            let change = (after.value / before.value - 1.0) * 100.0;
-            result.change_percent = (before.unit == after.unit && change.is_finite()).then_some(change);
+            result.change_percent = result.values_change_percent;
         }
         Ok(estimate) => {
             let alone = percent(estimate.interval(CONFIDENCE));
@@ -78,6 +81,7 @@ fn one(
                 (Some(family.low), Some(family.high));
             let (verdict, reason) = verdict(change, alone, family, threshold, before.higher_is_better);
             result.verdict = verdict;
+            result.speed_adjusted = estimate.adjusted;
             let single = "one round each, so what differs between processes is unknown";
             let single = estimate.single_round().then(|| single.to_owned());
             let notes: Vec<String> = [reason, single, estimate.note.clone()].into_iter().flatten().collect();

@@ -20,7 +20,7 @@ pub use machine::machine_differences;
 pub use outcome::{Broken, Change, Comparison, Counts, MetricComparison, RunLabel, Side, Unmatched};
 pub use self_test::{SelfTest, SelfTestError, SelfTestOptions, self_test};
 
-use crate::record::BenchmarkSuiteRun;
+use crate::record::{BenchmarkRunResult, BenchmarkSuiteRun};
 
 /// The change below which a difference is of no interest, in percent, by default.
 pub const DEFAULT_NOISE_THRESHOLD_PERCENT: f64 = 3.0;
@@ -50,6 +50,24 @@ pub enum CompareError {
         /// What differs.
         differences: Vec<String>,
     },
+    /// A record says one thing and its samples another.
+    #[error(
+        "the {side} run cannot be trusted: {metric} is {value} {unit}, but its samples are from {least} to {most}"
+    )]
+    Contradiction {
+        /// Which of the two runs.
+        side: &'static str,
+        /// The benchmark and the metric.
+        metric: String,
+        /// The value of the record.
+        value: f64,
+        /// Its unit.
+        unit: String,
+        /// The smallest sample.
+        least: f64,
+        /// The largest sample.
+        most: f64,
+    },
     /// The threshold makes no sense.
     #[error("a noise threshold of {0} %: it must be a number from 0 up to, but not including, 100")]
     BadThreshold(f64),
@@ -58,7 +76,7 @@ pub enum CompareError {
 /// Compares a later run with an earlier one.
 ///
 /// # Errors
-/// If the machines differ and it was not forced, or the threshold makes no sense.
+/// If the machines differ and it was not forced, a value contradicts its samples, or the threshold makes no sense.
 pub fn compare(
     before: &BenchmarkSuiteRun,
     after: &BenchmarkSuiteRun,
@@ -71,6 +89,9 @@ pub fn compare(
     let differences = machine_differences(before, after);
     if !differences.is_empty() && !options.force {
         return Err(CompareError::DifferentMachines { differences });
+    }
+    for (run, side) in [(before, "earlier"), (after, "later")] {
+        run.benchmarks.iter().try_for_each(|result| consistent(result, side))?;
     }
     let pairing = pairing::pair(before, after);
     let metrics = judge::judge(&pairing.pairs, threshold);
@@ -88,4 +109,27 @@ pub fn compare(
         broken: pairing.broken,
         warnings,
     })
+}
+
+/// A value that stands for its samples lies among them.
+fn consistent(result: &BenchmarkRunResult, side: &'static str) -> Result<(), CompareError> {
+    /// What rounding in a file may make, as a share.
+    const SLACK: f64 = 1e-6;
+    for metric in &result.metrics {
+        let samples = metric.statistics.iter().flat_map(|statistics| statistics.rounds.iter().flatten());
+        let (least, most) =
+            samples.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), &x| (least.min(x), most.max(x)));
+        let slack = SLACK * least.abs().max(most.abs());
+        if least <= most && !(least - slack..=most + slack).contains(&metric.value) {
+            return Err(CompareError::Contradiction {
+                side,
+                metric: format!("{} {}", result.spec.id, metric.name),
+                value: metric.value,
+                unit: metric.unit.clone(),
+                least,
+                most,
+            });
+        }
+    }
+    Ok(())
 }

@@ -124,6 +124,13 @@ pub struct MetricComparison {
     pub after: f64,
     /// The change of the value, by the rounds' medians where there are samples; negative if it fell.
     pub change_percent: Option<f64>,
+    /// The change from one value to the other as they stand; null if the units differ.
+    #[serde(default)]
+    pub values_change_percent: Option<f64>,
+    /// Whether the core ran at another speed in the later run, and the change and its interval are of values at equal
+    /// speed.
+    #[serde(default)]
+    pub speed_adjusted: bool,
     /// Lower end of the change's interval for this metric alone; null without samples.
     pub ci_low_percent: Option<f64>,
     /// Upper end of the change's interval for this metric alone.

@@ -10,7 +10,7 @@ pub use query::{Entry, TrendPoint};
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavior, params};
 
 use crate::record::{BenchmarkSuiteRun, RecordError, read_str};
 
@@ -95,14 +95,45 @@ impl History {
             std::fs::create_dir_all(folder)
                 .map_err(|error| unusable(format!("cannot make {}: {error}", folder.display())))?;
         }
-        let mut connection = Connection::open(path).map_err(|error| unusable(error.to_string()))?;
+        let connection = Connection::open(path).map_err(|error| unusable(error.to_string()))?;
+        Self::prepared(connection, path)
+    }
+
+    fn prepared(mut connection: Connection, path: &Path) -> Result<Self, HistoryError> {
         match schema::prepare(&mut connection) {
             Ok(found) if found > schema::VERSION => {
                 Err(HistoryError::TooNew { path: path.to_owned(), found })
             }
             Ok(_) => Ok(Self { connection, path: path.to_owned() }),
-            Err(error) => Err(unusable(error.to_string())),
+            Err(error) => Err(HistoryError::Unusable { path: path.to_owned(), reason: error.to_string() }),
         }
+    }
+
+    /// Opens the history at its default place for reading. Where there is none, it is empty and none is made.
+    ///
+    /// # Errors
+    /// If it cannot be read, or a newer program wrote it.
+    pub fn read_default() -> Result<Self, HistoryError> {
+        Self::read(&Self::default_path()?)
+    }
+
+    /// Opens a history for reading. Where there is none, it is empty and none is made.
+    ///
+    /// # Errors
+    /// If it cannot be read, or a newer program wrote it.
+    pub fn read(path: &Path) -> Result<Self, HistoryError> {
+        let unusable = |error: rusqlite::Error| HistoryError::Unusable {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        };
+        // Not read-only: what a killed program left half-way has to be rolled back.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = if path.exists() {
+            Connection::open_with_flags(path, flags)
+        } else {
+            Connection::open_in_memory()
+        };
+        Self::prepared(connection.map_err(unusable)?, path)
     }
 
     /// Keeps a run; one of the same id is replaced, so a run can be kept again as it grows.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use warpforge_measure::stats::Summary;
 pub use warpforge_measure::stats::{Outliers, Spread};
 
 /// What distinguishes metrics of one name within a benchmark, such as `threads` or `dtype`.
@@ -25,6 +26,32 @@ pub struct BenchmarkMetric {
     /// The samples behind the value; absent in records made by other tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistics: Option<MetricStatistics>,
+}
+
+impl BenchmarkMetric {
+    /// A metric with its statistics from the samples of each round. `None` if there is no sample or one is not finite.
+    #[must_use]
+    pub fn from_rounds(
+        name: &str,
+        unit: &str,
+        higher_is_better: bool,
+        tags: Tags,
+        rounds: &[Vec<f64>],
+    ) -> Option<Self> {
+        let summary = Summary::of_rounds(rounds)?;
+        Some(Self {
+            name: name.to_owned(),
+            value: summary.value,
+            unit: unit.to_owned(),
+            higher_is_better,
+            tags: (!tags.is_empty()).then_some(tags),
+            statistics: Some(MetricStatistics {
+                spread: summary.spread,
+                rounds: rounds.to_vec(),
+                core_speeds: Vec::new(),
+            }),
+        })
+    }
 }
 
 /// The samples behind a metric.

@@ -5,10 +5,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use warpforge_inventory::ListOutput;
 use warpforge_inventory::live::Conditions;
-use warpforge_measure::stats::Summary;
 
 use crate::benchmark::{BenchmarkError, Event, MetricKey};
-use crate::record::{BenchmarkMetric, BenchmarkRunResult, BenchmarkSpec, MetricStatistics, Verdict};
+use crate::record::{BenchmarkMetric, BenchmarkRunResult, BenchmarkSpec, Verdict};
 use crate::selection::Chosen;
 
 /// What is known of one benchmark while the run goes on.
@@ -142,19 +141,12 @@ fn add_round(known: &mut Vec<(MetricKey, Vec<Vec<f64>>)>, key: MetricKey, values
 }
 
 fn metric(key: &MetricKey, rounds: &[Vec<f64>], core_speeds: &[Vec<f64>]) -> Option<BenchmarkMetric> {
-    let summary = Summary::of_rounds(rounds)?;
-    Some(BenchmarkMetric {
-        name: key.name.clone(),
-        value: summary.value,
-        unit: key.unit.clone(),
-        higher_is_better: key.higher_is_better,
-        tags: (!key.tags.is_empty()).then(|| key.tags.clone()),
-        statistics: Some(MetricStatistics {
-            spread: summary.spread,
-            rounds: rounds.to_vec(),
-            core_speeds: core_speeds.to_vec(),
-        }),
-    })
+    let MetricKey { name, unit, higher_is_better, tags } = key;
+    let mut metric = BenchmarkMetric::from_rounds(name, unit, *higher_is_better, tags.clone(), rounds)?;
+    if let Some(statistics) = &mut metric.statistics {
+        statistics.core_speeds = core_speeds.to_vec();
+    }
+    Some(metric)
 }
 
 /// The conditions of several rounds as one: shares weighted by time, extremes over all, events added up.

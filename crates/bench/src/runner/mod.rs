@@ -154,7 +154,9 @@ fn run_round(
     progress.end_round(outcome, Timestamp::now(), clock.elapsed(), conditions);
 }
 
-fn new_run_id() -> String {
+/// A new name for a run: when, and something random.
+#[must_use]
+pub fn new_run_id() -> String {
     let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
     let random: String = std::iter::repeat_with(|| fastrand::char('a'..='z')).take(5).collect();
     format!("{now}-{random}")

@@ -34,7 +34,7 @@ fn table(comparison: &Comparison) -> Table {
             metric.label(),
             significant(metric.before, 4),
             with_unit(metric.after, &metric.unit),
-            metric.change_percent.map(percent).unwrap_or_default(),
+            change(metric),
             interval(metric),
             verdict,
         ];
@@ -46,6 +46,19 @@ fn table(comparison: &Comparison) -> Table {
 fn in_order(comparison: &Comparison) -> impl Iterator<Item = &MetricComparison> {
     const ORDER: [Change; 4] = [Change::Regressed, Change::Improved, Change::Inconclusive, Change::Unchanged];
     ORDER.into_iter().flat_map(|verdict| comparison.metrics.iter().filter(move |m| m.verdict == verdict))
+}
+
+/// The change from one value to the other, and the one that was judged where that is another.
+pub(super) fn change(metric: &MetricComparison) -> String {
+    /// Changes that are the same to so many points look the same.
+    const SAME: f64 = 0.1;
+    match (metric.values_change_percent, metric.change_percent) {
+        (Some(values), Some(judged)) if (values - judged).abs() > SAME => {
+            let why = if metric.speed_adjusted { "at equal core speed" } else { "by the rounds" };
+            format!("{}, {why} {}", percent(values), percent(judged))
+        }
+        (_, judged) => judged.map(percent).unwrap_or_default(),
+    }
 }
 
 fn interval(metric: &MetricComparison) -> String {

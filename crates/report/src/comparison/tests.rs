@@ -13,6 +13,8 @@ fn metric(name: &str, verdict: Change, note: Option<&str>) -> MetricComparison {
         before: 104.25,
         after: 94.1,
         change_percent: Some(-9.74),
+        values_change_percent: Some(-9.74),
+        speed_adjusted: false,
         ci_low_percent: Some(-10.5),
         ci_high_percent: Some(-9.0),
         family_ci_low_percent: Some(-11.0),
