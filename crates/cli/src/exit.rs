@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use warpforge_diag::printable;
+
 /// What the program's exit code says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -88,9 +90,34 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "warpt: {:#}", self.error)
+        let mut text = String::new();
+        for cause in self.error.chain().map(ToString::to_string) {
+            // Many errors have their cause in their own text.
+            if text.is_empty() {
+                text = cause;
+            } else if !text.contains(&cause) {
+                text += ": ";
+                text += &cause;
+            }
+        }
+        write!(f, "warpt: {}", printable(&text))
     }
 }
 
 /// What a command returns.
 pub(crate) type Outcome = Result<Exit, Failure>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context as _;
+
+    #[test]
+    fn causes_are_said_once() {
+        let cause = || std::io::Error::from(std::io::ErrorKind::NotFound);
+        let twice = anyhow::anyhow!(cause()).context(format!("a.json: {}", cause()));
+        assert_eq!(Failure::bad_input(twice).to_string(), format!("warpt: a.json: {}", cause()));
+        let once = Err::<(), _>(cause()).context("cannot read a.json").unwrap_err();
+        assert_eq!(Failure::bad_input(once).to_string(), format!("warpt: cannot read a.json: {}", cause()));
+    }
+}

@@ -5,7 +5,10 @@
 mod commands;
 mod config;
 mod exit;
+mod output;
+mod signals;
 mod term;
+mod values;
 
 use std::process::ExitCode;
 
@@ -29,7 +32,15 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Outcome {
-    let command = config::apply(Arguments::command()).map_err(Failure::bad_input)?;
+    let command = config::apply(Arguments::command()).map_err(|error| {
+        // Help and the version say the same whatever the configuration.
+        if let Err(shown) = Arguments::command().try_get_matches()
+            && !shown.use_stderr()
+        {
+            shown.exit();
+        }
+        Failure::bad_input(error)
+    })?;
     let matches = command.get_matches();
     Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).run()
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use warpforge_diag::printable;
 use warpforge_runtime::Fallback;
 
 use crate::exit::Failure;
@@ -14,6 +15,20 @@ pub(crate) fn colour() -> bool {
 /// Writes text to standard output; a closed pipe is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     write(text.as_bytes())
+}
+
+/// Writes a remark to standard error. Names of models and files in it cannot command the terminal.
+pub(crate) fn remark(text: &str) {
+    eprintln!("{}", printable(text));
+}
+
+/// Writes text for people: to standard output, or to standard error where that is taken by a file.
+pub(crate) fn print_beside(taken: bool, text: &str) -> Result<(), Failure> {
+    if taken {
+        eprint!("{text}");
+        return Ok(());
+    }
+    print(text)
 }
 
 /// Writes data to standard output; a closed pipe is no error.
@@ -40,18 +55,19 @@ pub(crate) fn warn_of_fallbacks(fallbacks: &[Fallback]) {
     }
 }
 
+/// The longest time that an option takes.
+const MOST_SECONDS: f64 = 86_400.0;
+
 /// Parses a number of seconds for clap.
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
-        _ => Err("expected a number of seconds from 0 to 86400".to_owned()),
+        Ok(seconds) if (0.0..=MOST_SECONDS).contains(&seconds) => Ok(seconds),
+        _ => Err(format!("expected a number of seconds from 0 to {MOST_SECONDS}")),
     }
 }
 
 /// Parses a number of seconds above zero for clap.
 pub(crate) fn positive_seconds(text: &str) -> Result<f64, String> {
-    seconds(text)
-        .ok()
-        .filter(|seconds| *seconds > 0.0)
-        .ok_or("expected a number of seconds above 0".to_owned())
+    let wanted = || format!("expected a number of seconds above 0, up to {MOST_SECONDS}");
+    seconds(text).ok().filter(|seconds| *seconds > 0.0).ok_or_else(wanted)
 }

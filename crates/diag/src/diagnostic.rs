@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Source, Span};
+use crate::{Source, Span, printable};
 
 /// How bad a diagnostic is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,7 +67,7 @@ impl Diagnostic {
     pub fn render(&self, source: &Source) -> String {
         use fmt::Write as _;
         let mut out = String::new();
-        out.push_str(source.name());
+        out.push_str(&printable(source.name()));
         let located = !self.span.is_none();
         if located && source.is_binary() {
             let _ = write!(out, ":byte {}", self.span.start);
@@ -76,14 +76,14 @@ impl Diagnostic {
         }
         let _ = write!(out, ": {}: ", self.severity);
         if !self.rule.is_empty() {
-            let _ = write!(out, "{}: ", self.rule);
+            let _ = write!(out, "{}: ", printable(&self.rule));
         }
-        out.push_str(&self.message);
+        out.push_str(&printable(&self.message));
         if located && !source.is_binary() {
             self.render_line(source, &mut out);
         }
         for note in &self.notes {
-            let _ = write!(out, "\n  note: {note}");
+            let _ = write!(out, "\n  note: {}", printable(note));
         }
         out
     }
@@ -197,6 +197,15 @@ mod tests {
         assert!(lines[1].chars().count() < 130, "{}", lines[1].len());
         let caret = lines[2].chars().position(|c| c == '^').unwrap();
         assert_eq!(lines[1].chars().nth(caret), Some('X'));
+    }
+
+    #[test]
+    fn names_from_files_cannot_command_the_terminal() {
+        let shown = Diagnostic::error(Span::NONE, "`\u{1b}[2J` is not known").with_note("\u{7}");
+        assert_eq!(
+            shown.render(&Source::binary("a\u{1b}")),
+            "a\\u{1b}: error: `\\u{1b}[2J` is not known\n  note: \\u{7}"
+        );
     }
 
     #[test]

@@ -6,7 +6,9 @@
 #![forbid(unsafe_code)]
 
 mod diagnostic;
+mod printable;
 mod source;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use printable::printable;
 pub use source::{Cut, Position, Source, Span};

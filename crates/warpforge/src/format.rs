@@ -5,6 +5,49 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
+use warpforge_snakeburger::{Loaded, load, load_file, text};
+use warpforge_tensor::io::input::{self, Input};
+
+/// What a model file holds.
+#[derive(Debug)]
+pub enum Contents {
+    /// A PyTorch archive, which is mapped and not read.
+    Archive,
+    /// Modules, or what is wrong with them.
+    Modules {
+        /// Whether they are text or bytecode.
+        format: Format,
+        /// The modules in order.
+        modules: Vec<Loaded>,
+    },
+}
+
+impl Contents {
+    /// Reads the modules of a file. `-` is standard input; what comes out of a pipe is read once, to its end.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or is an archive in a pipe.
+    pub fn read(path: &Path, options: &text::Options) -> std::io::Result<Self> {
+        match input::open(path)? {
+            Input::Stream(bytes) => match Format::of(&bytes) {
+                Format::Pt2 => Err(std::io::Error::new(std::io::ErrorKind::Unsupported, input::CANNOT_MAP)),
+                format => Ok(Self::Modules { format, modules: load(&shown(path), bytes, options) }),
+            },
+            Input::File => match Format::of_file(path)? {
+                Format::Pt2 => Ok(Self::Archive),
+                format => Ok(Self::Modules { format, modules: load_file(path, options)? }),
+            },
+        }
+    }
+}
+
+/// What messages call a model file.
+#[must_use]
+pub fn shown(path: &Path) -> String {
+    if input::is_standard(path) { "<stdin>".to_owned() } else { path.display().to_string() }
+}
+
 /// The form of a model file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {

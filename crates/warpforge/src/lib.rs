@@ -72,7 +72,7 @@ mod refined;
 pub use backends::backends;
 pub use compiled::CompiledModel;
 pub use error::{Error, Result};
-pub use format::Format;
+pub use format::{Contents, Format, shown};
 pub use inputs::Inputs;
 pub use model::{Model, Slot};
 pub use outputs::Outputs;

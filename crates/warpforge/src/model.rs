@@ -9,7 +9,7 @@ use warpforge_fusion::pipeline::Plan;
 use warpforge_ir::signature::{ArgumentRole, Signature};
 use warpforge_ir::{Func, Module, TensorType, verify};
 use warpforge_runtime::{CompileOptions, Program, Session, Specialise, Weights, choose, planner};
-use warpforge_snakeburger::{Loaded, load, load_file, text};
+use warpforge_snakeburger::{Loaded, load, text};
 use warpforge_snakegrinder::{Archive, ImportOptions, ModuleValue};
 use warpforge_tensor::Tensor;
 
@@ -17,6 +17,7 @@ use crate::archive::OpenShapes;
 use crate::backends::backends;
 use crate::bind;
 use crate::compiled::CompiledModel;
+use crate::format::{Contents, shown};
 use crate::refined::Refined;
 use crate::{Error, Format, Result, entry, processes};
 
@@ -48,8 +49,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// Reads a model from a file: StableHLO text or bytecode, or a `.pt2` archive, whatever the name ends in. The
-    /// weights in an archive are bound.
+    /// Reads a model from a file: StableHLO text or bytecode, or a `.pt2` archive, whatever the name ends in; `-` is
+    /// standard input. The weights in an archive are bound.
     ///
     /// # Errors
     ///
@@ -65,14 +66,12 @@ impl Model {
     /// As [`Model::load`].
     pub fn load_entry(path: impl AsRef<Path>, entry: Option<&str>) -> Result<Self> {
         let path = path.as_ref();
-        let name = path.display().to_string();
-        let unreadable = |reason| Error::Io { path: name.clone(), reason };
-        let format = Format::of_file(path).map_err(unreadable)?;
-        if format == Format::Pt2 {
-            return Self::import(path, entry);
+        let name = shown(path);
+        match Contents::read(path, &OPTIONS) {
+            Ok(Contents::Archive) => Self::import(path, entry),
+            Ok(Contents::Modules { format, modules }) => Self::only(modules, &name, format, entry),
+            Err(reason) => Err(Error::Io { path: name, reason }),
         }
-        let modules = load_file(path, &OPTIONS).map_err(unreadable)?;
-        Self::only(modules, &name, format, entry)
     }
 
     fn import(path: &Path, entry: Option<&str>) -> Result<Self> {

@@ -17,12 +17,12 @@ pub enum RecordError {
         source: std::io::Error,
     },
     /// The text is not a result record.
-    #[error("{origin}: not a benchmark result (a BenchmarkSuiteRun in JSON): {source}")]
+    #[error("{origin}: not a result of `warpt benchmark run`: {}", plain(reason))]
     Malformed {
         /// The file or history id.
         origin: String,
         /// Where and why, by line and column.
-        source: serde_json::Error,
+        reason: serde_json::Error,
     },
     /// The record was written by a newer program.
     #[error(
@@ -34,6 +34,14 @@ pub enum RecordError {
         /// The version it says it has.
         found: u32,
     },
+}
+
+/// What the JSON reader says, without the names of this program's types.
+fn plain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let Some((before, after)) = text.split_once("expected struct ") else { return text };
+    let after = after.split_once(' ').map_or("", |(_, after)| after);
+    format!("{before}expected an object {after}")
 }
 
 /// Reads a record from a file.
@@ -56,7 +64,7 @@ pub fn read_str(text: &str, origin: &str) -> Result<BenchmarkSuiteRun, RecordErr
         #[serde(default)]
         schema_version: u32,
     }
-    let malformed = |source| RecordError::Malformed { origin: origin.to_owned(), source };
+    let malformed = |reason| RecordError::Malformed { origin: origin.to_owned(), reason };
     let Version { schema_version: found } = serde_json::from_str(text).map_err(malformed)?;
     if found > SCHEMA_VERSION {
         return Err(RecordError::TooNew { origin: origin.to_owned(), found });
@@ -72,5 +80,5 @@ pub fn write(path: &Path, run: &BenchmarkSuiteRun) -> Result<(), RecordError> {
     let io = |source| RecordError::Io { path: path.to_owned(), source };
     let mut text = serde_json::to_string_pretty(run).map_err(|error| io(error.into()))?;
     text.push('\n');
-    warpforge_inventory::export::write_atomically(path, text.as_bytes()).map_err(io)
+    warpforge_tensor::io::output::write(path, text.as_bytes()).map_err(io)
 }

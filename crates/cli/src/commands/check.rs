@@ -12,7 +12,8 @@ use crate::exit::{Exit, Outcome};
 /// Arguments of `warpt check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// A StableHLO file or a PyTorch archive; text may hold several modules separated by `// -----`
+    /// A StableHLO file or a PyTorch archive; text may hold several modules separated by `// -----`; `-` is standard
+    /// input
     file: PathBuf,
 }
 

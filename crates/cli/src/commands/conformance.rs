@@ -13,7 +13,7 @@ use warpforge_report::{Align, Style, Table};
 use warpforge_runtime::{Choice, Fallback, Program, RunOptions, Weights};
 
 use crate::exit::{Exit, Failure, Outcome};
-use crate::term;
+use crate::{term, values};
 
 /// Failures shown in full; the rest is in `--json`.
 const SHOWN_FAILURES: usize = 20;
@@ -24,10 +24,10 @@ pub(crate) struct ConformanceArgs {
     /// A folder of `.mlir` files, or one file
     dir: PathBuf,
     /// Where to run: `cpu`, `cuda[:N]` or `hip[:N]`
-    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = values::devices())]
     device: Device,
-    /// How to run: production, observable or correctness
-    #[arg(long, value_name = "TIER", default_value = "correctness")]
+    /// How to run
+    #[arg(long, value_name = "TIER", default_value = "correctness", value_parser = values::tiers())]
     tier: Tier,
     /// Fail files with operations that only the reference interpreter runs
     #[arg(long)]

@@ -1,28 +1,29 @@
 //! `warpt import`: a PyTorch archive as a StableHLO model.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use serde_json::json;
-use warpforge::io::safetensors;
-use warpforge_inventory::export::write_atomically_with;
 use warpforge_ir::legalize::legalize;
 use warpforge_ir::print::{Form, printed};
+use warpforge_ir::signature::Signature;
 use warpforge_ir::{Func, Module, verify};
 use warpforge_snakeburger::bytecode::{self, Target, Version};
-use warpforge_snakegrinder::{ImportOptions, Imported, open};
+use warpforge_snakegrinder::{ImportOptions, open};
 
+use super::model;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::term;
+use crate::{output, term};
 
 /// Arguments of `warpt import`.
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
     /// An archive that `torch.export.save` wrote
     model: PathBuf,
-    /// The file to write: StableHLO text, or bytecode if its name ends in `.bc`
+    /// The file to write: StableHLO text, or bytecode if its name ends in `.bc`; `-` is standard output
     #[arg(short, long, value_name = "MODEL.mlir[.bc]")]
     output: PathBuf,
     /// Write the weights to this file and let `@main` take them as arguments, instead of as constants in the module
@@ -50,29 +51,25 @@ fn parse_shape(text: &str) -> anyhow::Result<(String, Vec<u64>)> {
 
 /// Imports an archive; on any error nothing is written.
 pub(crate) fn run(args: &ImportArgs) -> Outcome {
+    let files = [("--output", Some(args.output.as_path())), ("--weights", args.weights.as_deref())];
+    let taken = output::takes_stdout(files, args.json)?;
+    output::check(files.map(|(_, path)| path))?;
     let shown = args.model.display();
     let refused = |error: warpforge_snakegrinder::Error| Failure::bad_input(anyhow!("{shown}: {error}"));
     let archive = open(&args.model).map_err(refused)?;
     let shapes: BTreeMap<String, Vec<u64>> = args.shapes.iter().cloned().collect();
     let shapes = (!shapes.is_empty()).then_some(shapes);
     let imported = archive.import(&ImportOptions { shapes }).map_err(refused)?;
-    let weights = (imported.weights.len(), bytes_of(&imported));
-    let module = match &args.weights {
-        None => imported.into_self_contained().map_err(refused)?,
-        Some(path) => {
-            // The module first looked at, then the files written: the weights are the larger part.
-            check(&imported.module, &args.model)?;
-            let tensors = imported.weights.iter().map(|(name, tensor)| (name.as_str(), tensor));
-            safetensors::write(path, tensors).map_err(Failure::not_possible)?;
-            imported.module
-        }
-    };
+    check_shapes(args, &imported.module)?;
+    let weights = model::weights_of(&imported);
+    let (module, weights_file) = model::with_weights(imported, args.weights.as_deref(), &args.model)?;
     let is_artifact = args.output.extension().is_some_and(|extension| extension == "bc");
     // An artifact has no place for operations of CHLO.
     let module = if is_artifact { legal(module, &args.output)? } else { module };
     check(&module, &args.model)?;
     write(&module, &args.output, is_artifact)?;
-    report(args, &module, weights)
+    weights_file.map_or(Ok(()), model::WeightsFile::finish)?;
+    report(args, &module, weights, taken)
 }
 
 fn legal(module: Module, path: &Path) -> Result<Module, Failure> {
@@ -81,19 +78,26 @@ fn legal(module: Module, path: &Path) -> Result<Module, Failure> {
 
 /// Writes a module as text or as a portable artifact.
 fn write(module: &Module, path: &Path, is_artifact: bool) -> Result<(), Failure> {
+    use warpforge_tensor::io::output::write_with;
     let written = if is_artifact {
         let artifact = bytecode::write(module, Target::Version(Version::CURRENT))
             .map_err(|error| Failure::not_possible(anyhow!("{}: {error}", path.display())))?;
-        write_atomically_with(path, |file| file.write_all(&artifact))
+        write_with(path, |file| file.write_all(&artifact))
     } else {
         let text = printed(module, Form::Pretty);
-        write_atomically_with(path, |file| text.write_to(file))
+        write_with(path, |file| text.write_to(file))
     };
-    written.with_context(|| format!("cannot write {}", path.display())).map_err(Failure::not_possible)
+    output::written(path, written)
 }
 
-fn bytes_of(imported: &Imported) -> usize {
-    imported.weights.values().map(|tensor| tensor.bytes().len()).sum()
+/// Refuses a shape for an input that the model has not.
+fn check_shapes(args: &ImportArgs, module: &Module) -> Result<(), Failure> {
+    let signature = module.function("main").map(Signature::of).unwrap_or_default();
+    let inputs: Vec<&str> = signature.inputs().map(|(_, argument)| argument.name.as_str()).collect();
+    match args.shapes.iter().find(|(name, _)| !inputs.contains(&name.as_str())) {
+        Some((name, _)) => Err(super::no_such_input("--shape", name, &inputs)),
+        None => Ok(()),
+    }
 }
 
 /// What the importer made must be valid; if not, that is our mistake and nothing is written.
@@ -101,14 +105,17 @@ fn check(module: &Module, path: &Path) -> Result<(), Failure> {
     match verify(module).first() {
         None => Ok(()),
         Some(first) => {
-            let what =
-                format!("{}: the imported module is not valid, which is a bug: {first:?}", path.display());
+            let what = format!(
+                "{}: the imported module is not valid, which is a bug: {}",
+                path.display(),
+                first.message
+            );
             Err(Failure::not_possible(anyhow!(what)))
         }
     }
 }
 
-fn report(args: &ImportArgs, module: &Module, (count, bytes): (usize, usize)) -> Outcome {
+fn report(args: &ImportArgs, module: &Module, (count, bytes): (usize, usize), taken: bool) -> Outcome {
     let body = module.function("main").and_then(Func::body);
     let operations = body.map_or(0, |body| module.block_ops(body).len());
     if args.json {
@@ -122,14 +129,8 @@ fn report(args: &ImportArgs, module: &Module, (count, bytes): (usize, usize)) ->
         term::print(&format!("{value:#}\n"))?;
         return Ok(Exit::Pass);
     }
-    let place = match &args.weights {
-        Some(path) => format!("in {}", path.display()),
-        None => "in the module".to_owned(),
-    };
-    let megabytes = bytes as f64 / 1e6;
-    let output = args.output.display();
-    term::print(&format!(
-        "{output}: {operations} operations, {count} weights ({megabytes:.1} MB) {place}\n"
-    ))?;
+    let weights = model::weights_text((count, bytes), args.weights.as_deref());
+    let text = format!("{}: {operations} operations, {weights}\n", args.output.display());
+    term::print_beside(taken, &text)?;
     Ok(Exit::Pass)
 }

@@ -13,9 +13,12 @@ mod serve;
 mod shell;
 mod validate;
 
+use anyhow::anyhow;
 use clap::{Parser, Subcommand};
+use warpforge_bench::selection::nearest;
 
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
+use crate::signals;
 
 /// How fast is this machine, how fast could a model be on it, and are the results right.
 #[derive(Debug, Parser)]
@@ -57,19 +60,45 @@ enum Command {
 impl Arguments {
     /// Runs the chosen command.
     pub(crate) fn run(self) -> Outcome {
+        check_environment()?;
         match self.command {
             Command::List(args) => list::run(&args),
             Command::Monitor(args) => monitor::run(&args),
             Command::Benchmark(command) => benchmark::run(command),
             Command::Serve(args) => serve::run(&args),
             Command::Check(args) => check::run(&args),
-            Command::Opt(args) => opt::run(&args),
-            Command::Import(args) => import::run(&args),
-            Command::Run(args) => run::run(&args),
+            Command::Opt(args) => signals::clean_up().and_then(|()| opt::run(&args)),
+            Command::Import(args) => signals::clean_up().and_then(|()| import::run(&args)),
+            Command::Run(args) => signals::clean_up().and_then(|()| run::run(&args)),
             Command::Validate(args) => validate::run(&args),
             Command::Conformance(args) => conformance::run(&args),
             Command::Completions(args) => shell::completions(&args),
             Command::Man(args) => shell::man(&args),
         }
     }
+}
+
+/// The instructions that kernels can be held to.
+const INSTRUCTION_SETS: [&str; 3] = ["portable", "avx2", "avx512"];
+
+/// Refuses a setting of the environment that would have no effect.
+fn check_environment() -> Result<(), Failure> {
+    const NAME: &str = "WARPFORGE_ISA";
+    match std::env::var_os(NAME).filter(|value| !value.is_empty()) {
+        Some(value) if !INSTRUCTION_SETS.iter().any(|known| value == *known) => {
+            let (value, known) = (value.display(), INSTRUCTION_SETS.join(", "));
+            Err(Failure::bad_input(anyhow!("{NAME}={value}: there are no such instructions; choose {known}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An option names an input that the model has not.
+fn no_such_input(option: &str, name: &str, inputs: &[&str]) -> Failure {
+    let hint = match nearest(name, inputs.iter().copied()) {
+        Some(nearest) => format!(", did you mean `{nearest}`?"),
+        None if inputs.is_empty() => "; it has none".to_owned(),
+        None => format!("; it has {}", inputs.join(", ")),
+    };
+    Failure::bad_input(anyhow!("{option} {name}: the model has no such input{hint}"))
 }

@@ -1,29 +1,91 @@
 //! Reading the model files that commands are given.
 
-use std::fmt::Display;
+use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::anyhow;
-use warpforge::Format;
+use warpforge::io::output::Output;
+use warpforge::io::safetensors;
+use warpforge::{Contents, Module, shown};
 use warpforge_diag::Source;
-use warpforge_snakeburger::{Loaded, load_file, text};
-use warpforge_snakegrinder::{self as snakegrinder, ImportOptions};
+use warpforge_snakeburger::{Loaded, text};
+use warpforge_snakegrinder::{self as snakegrinder, ImportOptions, Imported};
 
 use crate::exit::Failure;
+use crate::output;
 
-/// The modules of a file, each with its source, or what is wrong with it. A PyTorch archive is imported; its weights are
-/// arguments.
+/// What a model file holds.
+pub(super) enum Model {
+    /// The import of a PyTorch archive. Its weights are arguments.
+    Archive(Imported),
+    /// Modules, each with its source, or what is wrong with it.
+    Modules(Vec<Loaded>),
+}
+
+/// Reads a file. An archive is imported.
+pub(super) fn read(path: &Path, keep_locations: bool) -> Result<Model, Failure> {
+    let refused = |error: &dyn std::fmt::Display| Failure::bad_input(anyhow!("{}: {error}", shown(path)));
+    match Contents::read(path, &text::Options { keep_locations }).map_err(|error| refused(&error))? {
+        Contents::Archive => {
+            let archive = snakegrinder::open(path).map_err(|error| refused(&error))?;
+            let imported = archive.import(&ImportOptions::default()).map_err(|error| refused(&error))?;
+            Ok(Model::Archive(imported))
+        }
+        Contents::Modules { modules, .. } if modules.is_empty() => Err(refused(&"the file has no module")),
+        Contents::Modules { modules, .. } => Ok(Model::Modules(modules)),
+    }
+}
+
+/// The modules of a file. An archive is one module, and its weights are arguments.
 pub(super) fn modules(path: &Path, keep_locations: bool) -> Result<Vec<Loaded>, Failure> {
-    let refused = |error: &dyn Display| Failure::bad_input(anyhow!("{}: {error}", path.display()));
-    if Format::of_file(path).map_err(|error| refused(&error))? == Format::Pt2 {
-        let archive = snakegrinder::open(path).map_err(|error| refused(&error))?;
-        let imported = archive.import(&ImportOptions::default()).map_err(|error| refused(&error))?;
-        let source = Source::binary(path.display().to_string());
-        return Ok(vec![Loaded { source, module: Ok(imported.module) }]);
+    Ok(match read(path, keep_locations)? {
+        Model::Archive(imported) => {
+            vec![Loaded { source: Source::binary(shown(path)), module: Ok(imported.module) }]
+        }
+        Model::Modules(modules) => modules,
+    })
+}
+
+/// A file of weights that takes its name when the module that needs it has its own: both files or neither.
+pub(super) struct WeightsFile<'a> {
+    path: &'a Path,
+    file: Output,
+}
+
+impl WeightsFile<'_> {
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        output::written(self.path, self.file.finish())
     }
-    let modules = load_file(path, &text::Options { keep_locations }).map_err(|error| refused(&error))?;
-    if modules.is_empty() {
-        return Err(Failure::bad_input(anyhow!("{}: the file has no module", path.display())));
-    }
-    Ok(modules)
+}
+
+/// The module of an archive with its weights as constants, or as arguments beside a file of them.
+pub(super) fn with_weights<'a>(
+    imported: Imported,
+    file: Option<&'a Path>,
+    model: &Path,
+) -> Result<(Module, Option<WeightsFile<'a>>), Failure> {
+    let Some(path) = file else {
+        let whole = imported.into_self_contained();
+        return whole
+            .map(|module| (module, None))
+            .map_err(|error| Failure::bad_input(anyhow!("{}: {error}", shown(model))));
+    };
+    let tensors = imported.weights.iter().map(|(name, tensor)| (name.as_str(), tensor));
+    let mut file = output::written(path, Output::create(path))?;
+    safetensors::write_to(&mut file, path, tensors)
+        .map_err(|error| Failure::not_possible(anyhow!("cannot write {error}")))?;
+    // What cannot be written is found before the module is.
+    output::written(path, file.flush())?;
+    Ok((imported.module, Some(WeightsFile { path, file })))
+}
+
+/// How many weights an import has and where they went, for people.
+pub(super) fn weights_text((count, bytes): (usize, usize), file: Option<&Path>) -> String {
+    let place = file.map_or_else(|| "in the module".to_owned(), |path| format!("in {}", path.display()));
+    format!("{count} weights ({:.1} MB) {place}", bytes as f64 / 1e6)
+}
+
+/// How many weights an import has, and their bytes.
+pub(super) fn weights_of(imported: &Imported) -> (usize, usize) {
+    (imported.weights.len(), imported.weights.values().map(|tensor| tensor.bytes().len()).sum())
 }

@@ -3,24 +3,26 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
-use warpforge::{CompileOptions, Device, Plan, Precision, Tier};
-use warpforge_inventory::export;
+use warpforge::io::output::is_standard;
+use warpforge::{CompileOptions, Device, Plan, Precision, Tier, shown};
+use warpforge_diag::Source;
 use warpforge_ir::legalize::legalize;
 use warpforge_ir::refine::refine;
 use warpforge_ir::{Module, print};
 use warpforge_snakeburger::bytecode::{self, Target, Version};
-use warpforge_snakeburger::text;
+use warpforge_snakeburger::{Loaded, text};
 
-use super::model;
+use super::model::{self, WeightsFile};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::term;
+use crate::{output, term};
 
 /// Arguments of `warpt opt`.
 #[derive(Debug, Args)]
 pub(crate) struct OptArgs {
-    /// A StableHLO file or a PyTorch archive; text may hold several modules separated by `// -----`
+    /// A StableHLO file or a PyTorch archive; text may hold several modules separated by `// -----`; `-` is standard
+    /// input
     file: PathBuf,
     /// What to write
     #[arg(long, value_enum, default_value_t = Emit::Stablehlo)]
@@ -51,6 +53,10 @@ pub(crate) struct OptArgs {
     /// With --emit fusion, print JSON for programs
     #[arg(long)]
     json: bool,
+    /// Write the weights of an archive to this file and let `@main` take them as arguments, instead of as constants in
+    /// the module
+    #[arg(long, value_name = "W.safetensors")]
+    weights: Option<PathBuf>,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -94,7 +100,14 @@ fn target(text: &str) -> Result<Target, String> {
 
 /// Writes the modules of a file again.
 pub(crate) fn run(args: &OptArgs) -> Outcome {
-    if args.emit == Emit::Bytecode && args.output.is_none() && std::io::stdout().is_terminal() {
+    check_options(args)?;
+    let files = [("--output", args.output.as_deref()), ("--weights", args.weights.as_deref())];
+    output::takes_stdout(files, false)?;
+    output::check(files.map(|(_, path)| path))?;
+    if args.emit == Emit::Bytecode
+        && args.output.as_deref().is_none_or(is_standard)
+        && std::io::stdout().is_terminal()
+    {
         return Err(Failure::bad_input(anyhow!(
             "bytecode is not written to a terminal: name a file with -o"
         )));
@@ -109,8 +122,9 @@ pub(crate) fn run(args: &OptArgs) -> Outcome {
     let keep_locations = args.emit == Emit::Bytecode;
     let types = args.refine.as_deref().map(text::parse_types).transpose();
     let types = types.map_err(|diagnostics| Failure::bad_input(anyhow!("--refine: {diagnostics}")))?;
+    let (loaded, weights_file) = load(args, keep_locations)?;
     let mut modules = Vec::new();
-    for loaded in model::modules(&args.file, keep_locations)? {
+    for loaded in loaded {
         let mut module = loaded.module.map_err(|diagnostics| Failure::bad_input(anyhow!("{diagnostics}")))?;
         if let Some(types) = &types {
             module = refine(&module, "main", types).map_err(|error| {
@@ -130,14 +144,53 @@ pub(crate) fn run(args: &OptArgs) -> Outcome {
         Emit::Fusion => fusion(args)?,
         Emit::Kernels => kernels(args)?,
     };
-    write(args, &bytes)
+    let exit = write(args, &bytes)?;
+    weights_file.map_or(Ok(()), model::WeightsFile::finish)?;
+    Ok(exit)
+}
+
+/// The modules of the file. The weights of an archive are constants of its module, or go to a file.
+fn load(args: &OptArgs, keep_locations: bool) -> Result<(Vec<Loaded>, Option<WeightsFile<'_>>), Failure> {
+    match model::read(&args.file, keep_locations)? {
+        model::Model::Modules(_) if args.weights.is_some() => {
+            let text =
+                format!("--weights: {} is no archive, its weights are where they are", shown(&args.file));
+            Err(Failure::bad_input(anyhow!(text)))
+        }
+        model::Model::Modules(modules) => Ok((modules, None)),
+        model::Model::Archive(imported) => {
+            let weights = model::weights_of(&imported);
+            let (module, file) = model::with_weights(imported, args.weights.as_deref(), &args.file)?;
+            if weights.0 > 0 {
+                let text = model::weights_text(weights, args.weights.as_deref());
+                term::remark(&format!("{}: {text}", shown(&args.file)));
+            }
+            let source = Source::binary(shown(&args.file));
+            Ok((vec![Loaded { source, module: Ok(module) }], file))
+        }
+    }
+}
+
+/// Refuses options that would have no effect on what is written.
+fn check_options(args: &OptArgs) -> Result<(), Failure> {
+    let module = matches!(args.emit, Emit::Stablehlo | Emit::Generic | Emit::Bytecode);
+    let options = [
+        ("--refine", args.refine.is_some(), module, "stablehlo, generic or bytecode"),
+        ("--weights", args.weights.is_some(), module, "stablehlo, generic or bytecode"),
+        ("--legalize", args.legalize, module, "stablehlo, generic or bytecode"),
+        ("--json", args.json, args.emit == Emit::Fusion, "fusion"),
+        ("--naive", args.naive, args.emit == Emit::Kernels, "kernels"),
+    ];
+    let Some((option, _, _, emit)) = options.into_iter().find(|(_, given, fits, _)| *given && !fits) else {
+        return Ok(());
+    };
+    let way = if module { "" } else { "; write the module to a file first, and read that" };
+    Err(Failure::bad_input(anyhow!("{option} has an effect with --emit {emit} alone{way}")))
 }
 
 fn write(args: &OptArgs, bytes: &[u8]) -> Outcome {
     match &args.output {
-        Some(path) => export::write_atomically(path, bytes)
-            .with_context(|| format!("cannot write {}", path.display()))
-            .map_err(Failure::not_possible)?,
+        Some(path) => output::write(path, bytes)?,
         None => term::write(bytes)?,
     }
     Ok(Exit::Pass)

@@ -10,11 +10,10 @@ use warpforge::Model;
 use warpforge_golden::{
     DEFAULT_REPLAYS, Folder, Options, Tolerances, Validation, Verdict, explain, validate,
 };
-use warpforge_inventory::export;
 use warpforge_report::validation as render;
 
 use crate::exit::{Exit, Failure, Outcome};
-use crate::term;
+use crate::{output, term};
 
 /// Where GitHub wants the summary of a step.
 const GITHUB_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
@@ -25,8 +24,8 @@ const GITHUB_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 /// JSON) and judged by the tolerance of their class. With a model, operations out of tolerance are computed again by the
 /// reference, to tell whether the error arose there or was inherited.
 ///
-/// Exit codes: 0 everything matches (without --fail-on-mismatch: or not), 1 a mismatch and --fail-on-mismatch, 2 bad
-/// input, 4 nothing could be compared.
+/// Exit codes: 0 everything matches (with --report-only: or not), 1 a mismatch, 2 bad input, 4 nothing could be
+/// compared.
 #[derive(Debug, Args)]
 pub(crate) struct ValidateArgs {
     /// The folder of the run that is right
@@ -35,8 +34,11 @@ pub(crate) struct ValidateArgs {
     /// The folder of the run that is judged
     #[arg(long, value_name = "DIR", alias = "warpforge")]
     candidate: PathBuf,
-    /// Exit with 1 when something does not match
+    /// Exit with 0 when something does not match
     #[arg(long)]
+    report_only: bool,
+    /// Exit with 1 when something does not match: that is so anyhow
+    #[arg(long, hide = true, conflicts_with = "report_only")]
     fail_on_mismatch: bool,
     /// The model to replay operations with [default: the one that the golden run's manifest names]
     #[arg(long, value_name = "MODEL")]
@@ -50,7 +52,7 @@ pub(crate) struct ValidateArgs {
     /// How many operations out of tolerance to replay, the first ones first
     #[arg(long, value_name = "N", default_value_t = DEFAULT_REPLAYS)]
     replay: usize,
-    /// Write JUnit XML to this file: a test case for each tensor
+    /// Write JUnit XML to this file, a test case for each tensor; `-` is standard output
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Add a Markdown summary to this file [default: the one that $GITHUB_STEP_SUMMARY names]
@@ -63,6 +65,8 @@ pub(crate) struct ValidateArgs {
 
 /// Validates, and writes what was found wherever it is wanted.
 pub(crate) fn run(args: &ValidateArgs) -> Outcome {
+    output::takes_stdout([("--junit", args.junit.as_deref())], args.json)?;
+    output::check([args.junit.as_deref()])?;
     let summary = args.summary.as_ref().map(|path| summary_path(path.as_deref())).transpose()?;
     let tolerances = args.tolerances.as_deref().map(tolerances).transpose()?.unwrap_or_default();
     // It is read only where something does not match, but a wrong name is wrong either way.
@@ -82,11 +86,11 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
     Ok(match validation.verdict {
         Verdict::Pass => Exit::Pass,
         Verdict::Inconclusive => Exit::Inconclusive,
-        Verdict::Fail if args.fail_on_mismatch => Exit::CheckFailed,
-        Verdict::Fail => {
-            eprintln!("the runs do not match; the exit code is 0 without --fail-on-mismatch");
+        Verdict::Fail if args.report_only => {
+            eprintln!("the runs do not match; the exit code is 0 with --report-only");
             Exit::Pass
         }
+        Verdict::Fail => Exit::CheckFailed,
     })
 }
 
@@ -128,22 +132,18 @@ fn replay(
 }
 
 fn write(args: &ValidateArgs, summary: Option<&Path>, validation: &Validation) -> Result<(), Failure> {
-    let unwritable = |path: &Path| format!("cannot write {}", path.display());
+    let taken = output::takes_stdout([("--junit", args.junit.as_deref())], args.json)?;
     if let Some(path) = &args.junit {
         let xml = render::junit(validation).map_err(Failure::not_possible)?;
-        export::write_atomically(path, xml.as_bytes())
-            .with_context(|| unwritable(path))
-            .map_err(Failure::not_possible)?;
+        output::write(path, xml.as_bytes())?;
     }
     if let Some(path) = summary {
-        append(path, &render::markdown(validation))
-            .with_context(|| unwritable(path))
-            .map_err(Failure::not_possible)?;
+        output::written(path, append(path, &render::markdown(validation)))?;
     }
     if args.json {
         return term::print_json(validation);
     }
-    term::print(&render::text(validation, term::colour()))
+    term::print_beside(taken, &render::text(validation, term::colour() && !taken))
 }
 
 /// The file for the summary: the one named, or the one that GitHub names.

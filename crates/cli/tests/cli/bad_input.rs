@@ -50,6 +50,36 @@ fn numbers_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn a_time_beyond_the_bound_says_the_bound() {
+    let warpt = Warpt::new();
+    let message = refused(&warpt, &["benchmark", "run", "--component", "cpu", "--duration=1e9"], 2);
+    assert!(message.contains("above 0, up to 86400"), "{message}");
+}
+
+#[test]
+fn causes_are_said_once_and_without_names_of_types() {
+    let warpt = Warpt::new();
+    let message = refused(&warpt, &["benchmark", "compare", "none.json", "none.json"], 2);
+    assert_eq!(message.matches("No such file").count(), 1, "{message}");
+    std::fs::write(warpt.path("odd.json"), "[1]").unwrap();
+    let message = refused(&warpt, &["benchmark", "compare", "odd.json", "odd.json"], 2);
+    assert!(message.contains("odd.json") && !message.contains("BenchmarkSuiteRun"), "{message}");
+    assert!(!message.contains("struct"), "{message}");
+}
+
+#[test]
+fn an_export_is_refused_before_the_run_where_no_file_can_be_made() {
+    let warpt = Warpt::new();
+    // Nobody makes files there, not even root.
+    let mut command = warpt.command(&["benchmark", "run", "--benchmark", "cpu_flops", "--export"]);
+    let began = std::time::Instant::now();
+    let done = crate::warpt::finished(command.current_dir("/proc/self").output().unwrap());
+    assert_eq!((done.code, done.stdout.as_str()), (3, ""), "{}", done.stderr);
+    assert!(done.stderr.contains("cannot write"), "{}", done.stderr);
+    assert!(began.elapsed() < std::time::Duration::from_secs(5), "it measured first");
+}
+
+#[test]
 fn a_result_that_could_not_be_written_is_found_before_the_run() {
     let warpt = Warpt::new();
     for path in ["missing/result.json", "cache"] {

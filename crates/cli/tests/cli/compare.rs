@@ -76,6 +76,69 @@ fn exit_codes_follow_the_verdict() {
     }
 }
 
+/// The record with the speed of the core around each sample.
+fn at_speed(mut record: Value, speed: f64) -> Value {
+    let statistics = &mut record["benchmarks"][0]["metrics"][0]["statistics"];
+    statistics["core_speeds"] = json!(vec![vec![speed; 5]; 5]);
+    record
+}
+
+#[test]
+fn a_change_at_equal_speed_stands_beside_that_of_the_values() {
+    let warpt = Warpt::new();
+    // Ten percent slower on a core that is ten percent slower. What the samples of a record scatter, the speeds explain.
+    let mut slow = at_speed(record(110.0, "A"), 1.0 / 1.1);
+    let mut base = at_speed(record(100.0, "A"), 1.0);
+    for record in [&mut slow, &mut base] {
+        let statistics = &mut record["benchmarks"][0]["metrics"][0]["statistics"];
+        let samples = statistics["rounds"].clone();
+        for (round, samples) in samples.as_array().unwrap().iter().enumerate() {
+            for (at, sample) in samples.as_array().unwrap().iter().enumerate() {
+                let speed = 100.0 / sample.as_f64().unwrap();
+                statistics["core_speeds"][round][at] = json!(speed * (1.0 + 1e-5 * (round * at) as f64));
+            }
+        }
+    }
+    std::fs::write(warpt.path("base.json"), base.to_string()).unwrap();
+    std::fs::write(warpt.path("slow.json"), slow.to_string()).unwrap();
+    let arguments = ["benchmark", "compare", "base.json", "slow.json"];
+    let json = warpt.json(&[&arguments[..], &["--json"]].concat());
+    let metric = &json["metrics"][0];
+    assert!((metric["values_change_percent"].as_f64().unwrap() - 10.0).abs() < 0.01, "{metric}");
+    assert!(metric["change_percent"].as_f64().unwrap().abs() < 0.1, "{metric}");
+    assert_eq!(metric["speed_adjusted"], true);
+    let text = warpt.run(&arguments).stdout;
+    assert!(text.contains("+10.0 %, at equal core speed +0.0 %"), "{text}");
+}
+
+#[test]
+fn a_value_that_contradicts_its_samples_is_refused() {
+    let warpt = home();
+    let mut wrong = record(100.0, "A");
+    wrong["benchmarks"][0]["metrics"][0]["value"] = json!(50.0);
+    std::fs::write(warpt.path("wrong.json"), wrong.to_string()).unwrap();
+    let done = warpt.run(&["benchmark", "compare", "base.json", "wrong.json"]);
+    assert_eq!((done.code, done.stdout.as_str()), (2, ""));
+    assert!(
+        done.stderr.contains("the later run cannot be trusted: micro/mem_latency latency is 50 ns"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn one_sample_has_no_interval() {
+    let warpt = Warpt::new();
+    let mut one = record(100.0, "A");
+    let statistics = &mut one["benchmarks"][0]["metrics"][0]["statistics"];
+    (statistics["sample_count"], statistics["rounds"]) = (json!(1), json!([[100.0]]));
+    one["run_id"] = json!("one");
+    std::fs::write(warpt.path("one.json"), one.to_string()).unwrap();
+    let shown = warpt.run(&["benchmark", "history", "show", "one.json"]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(shown.stdout.contains("±?") && !shown.stdout.contains("±0.0 %"), "{}", shown.stdout);
+}
+
 #[test]
 fn different_machines_and_bad_thresholds_are_refused() {
     let warpt = home();

@@ -38,6 +38,35 @@ fn runs_are_kept_listed_shown_and_plotted() {
 }
 
 #[test]
+fn looking_makes_no_files() {
+    let warpt = Warpt::new();
+    for arguments in [
+        &["benchmark", "history"][..],
+        &["benchmark", "history", "list", "--json"],
+        &["benchmark", "history", "show", "latest"],
+        &["benchmark", "history", "trend", "cpu_flops"],
+        &["benchmark", "compare", "latest~1", "latest"],
+        &["benchmark", "list"],
+        &["list"],
+    ] {
+        warpt.run(arguments);
+        for folder in ["data", "cache", "config", ""] {
+            let entries = std::fs::read_dir(warpt.path(folder)).unwrap().count();
+            assert_eq!(entries, if folder.is_empty() { 3 } else { 0 }, "{arguments:?} made a file");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_only_skips_is_not_kept() {
+    let warpt = Warpt::new();
+    let done = warpt.run(&["benchmark", "run", "--benchmark", "gpu_flops", "--param", "device=99"]);
+    assert!(done.stdout.contains("SKIPPED"), "{}{}", done.stdout, done.stderr);
+    assert!(!done.stderr.contains("kept in the history"), "{}", done.stderr);
+    assert_eq!(warpt.json(&["benchmark", "history", "--json"]), serde_json::json!([]));
+}
+
+#[test]
 fn no_history_keeps_nothing() {
     let warpt = Warpt::new();
     warpt.json(&[&QUICK[..], &["--rounds", "1", "--json", "--no-history"]].concat());
@@ -47,7 +76,7 @@ fn no_history_keeps_nothing() {
 #[test]
 fn a_history_of_a_newer_version_is_refused_before_anything_runs() {
     let warpt = Warpt::new();
-    warpt.json(&["benchmark", "history", "--json"]);
+    warpt.json(&[&QUICK[..], &["--rounds", "1", "--json"]].concat());
     let path = warpt.path("data/warpt/history.sqlite");
     let mut bytes = std::fs::read(&path).unwrap();
     // SQLite keeps `user_version` as a big-endian number at offset 60 of its file.

@@ -2,20 +2,22 @@
 
 mod bad_input;
 mod benchmark;
+mod beside;
 mod bytecode;
 mod compare;
 mod golden;
 mod history;
+mod ignored;
 mod import;
 mod interrupt;
 mod kernels;
 mod list;
 mod model;
 mod monitor;
-mod pretend;
+mod outputs;
+mod pipes;
 mod run;
 mod shell;
+mod timing;
 mod validate;
-mod values;
 mod warpt;
-mod xla;

@@ -17,6 +17,47 @@ fn completions_and_manual_pages_cover_the_commands() {
     }
     let page = std::fs::read_to_string(warpt.path("pages/warpt-benchmark-run.1")).unwrap();
     assert!(page.contains("burnin"), "{page}");
+    for section in ["EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES"] {
+        assert!(
+            page.contains(&format!(".SH \"{section}\"")) || page.contains(&format!(".SH {section}")),
+            "{page}"
+        );
+    }
+}
+
+#[test]
+fn values_are_offered_and_listed() {
+    let warpt = Warpt::new();
+    let script = warpt.run(&["completions", "bash"]).stdout;
+    for values in ["production observable correctness", "cpu cuda hip", "model tf32 bf16 f16", "cpu_flops"] {
+        assert!(script.contains(values), "no {values} in the script");
+    }
+    for (arguments, expected) in [
+        (&["run", "--help"][..], "production, observable, correctness"),
+        (&["run", "--help"], "tf32"),
+        (&["benchmark", "run", "--help"], "mem_latency"),
+        (&["benchmark", "list", "--help"], "storage"),
+    ] {
+        let help = warpt.run(arguments).stdout;
+        assert!(help.contains(expected), "no {expected} in {help}");
+    }
+    let wrong = warpt.run(&["run", "m.mlir", "--tier", "fast"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.stderr.contains("`fast` is no tier"), "{}", wrong.stderr);
+}
+
+#[test]
+fn a_malformed_configuration_costs_neither_help_nor_the_version() {
+    let warpt = Warpt::new();
+    std::fs::create_dir_all(warpt.path("config/warpt")).unwrap();
+    std::fs::write(warpt.path("config/warpt/config.toml"), "[benchmark").unwrap();
+    for arguments in [&["--version"][..], &["--help"], &["benchmark", "run", "--help"]] {
+        let done = warpt.run(arguments);
+        assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{arguments:?}");
+    }
+    let done = warpt.run(&["benchmark", "list"]);
+    assert_eq!((done.code, done.stdout.as_str()), (2, ""));
+    assert!(done.stderr.contains("config.toml") && done.stderr.contains("line 1"), "{}", done.stderr);
 }
 
 #[test]

@@ -1,12 +1,53 @@
-//! Values inside a model: `warpt run --compare` on the CPU, and all that a GPU shows, on one that only pretends and on a real
-//! one where there is one.
+//! Values inside a model: all that a GPU shows, on one that only pretends and on a real one where there is one.
 
+use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
-use crate::pretend;
 use crate::warpt::{Finished, Warpt};
+use crate::{pretend, trial};
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
+
+/// Why there is no GPU to test with.
+pub(crate) fn missing_gpu() -> Option<String> {
+    let warpt = Warpt::new();
+    std::fs::write(warpt.path("log.mlir"), LOG).unwrap();
+    let done = warpt.run(&["run", "log.mlir", "--seed", "1", "--device", "cuda"]);
+    (done.code == 3 && done.stderr.contains("no backend runs on cuda:0"))
+        .then(|| format!("there is no GPU ({})", done.stderr.trim()))
+}
+
+/// The tests on a real GPU.
+pub(crate) fn on_a_gpu() -> Vec<Trial> {
+    vec![trial("a_gpu_shows_the_values_that_the_cpu_shows", a_gpu_shows_the_values_that_the_cpu_shows)]
+}
+
+/// The tests on a pretended GPU.
+pub(crate) fn pretended() -> Vec<Trial> {
+    let tests: [(&str, fn()); 5] = [
+        (
+            "a_pretended_gpu_shows_the_values_that_the_cpu_shows",
+            a_pretended_gpu_shows_the_values_that_the_cpu_shows,
+        ),
+        (
+            "the_first_nan_on_a_pretended_gpu_stops_the_run_with_its_place",
+            the_first_nan_on_a_pretended_gpu_stops_the_run_with_its_place,
+        ),
+        (
+            "tiers_of_a_pretended_gpu_give_what_the_cpu_gives",
+            tiers_of_a_pretended_gpu_give_what_the_cpu_gives,
+        ),
+        (
+            "a_gpu_that_cannot_be_used_is_exit_3_and_says_why",
+            a_gpu_that_cannot_be_used_is_exit_3_and_says_why,
+        ),
+        (
+            "a_kernel_that_does_not_compile_is_kept_with_its_log",
+            a_kernel_that_does_not_compile_is_kept_with_its_log,
+        ),
+    ];
+    tests.into_iter().map(|(name, test)| trial(name, test)).collect()
+}
 
 /// The arguments of a run of a model that PyTorch left.
 fn run<'a>(model: &'a str, inputs: &'a str, flags: &[&'a str]) -> Vec<&'a str> {
@@ -16,25 +57,6 @@ fn run<'a>(model: &'a str, inputs: &'a str, flags: &[&'a str]) -> Vec<&'a str> {
 fn record(done: &Finished) -> Value {
     serde_json::from_str(&done.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}{}", done.stdout, done.stderr))
-}
-
-#[test]
-fn the_reference_beside_itself_is_the_same() {
-    let warpt = Warpt::new();
-    let (model, inputs) =
-        (format!("{DATA}/encoder.pt2"), format!("{DATA}/encoder.golden/inputs.safetensors"));
-    let done = warpt.run(&run(&model, &inputs, &["--compare"]));
-    assert_eq!(done.code, 0, "{}", done.stderr);
-    let record = record(&done);
-    assert_eq!(record["tier"], "correctness");
-    let compared = &record["compared"];
-    assert!(compared["operations"].as_u64() > Some(20), "{compared}");
-    assert_eq!(compared["operations"], compared["identical"]);
-    assert_eq!((&compared["out_of_tolerance"], &compared["furthest"]), (&json!(0), &Value::Null));
-    assert_eq!(compared["not_compared"], json!([]));
-    let done = warpt.run(&run(&model, &inputs, &["--compare", "--tier", "production"]));
-    assert_eq!((done.code, done.stdout.as_str()), (3, ""));
-    assert!(done.stderr.contains("cannot observe values"), "{}", done.stderr);
 }
 
 /// The lines of a trace without what depends on rounding.
@@ -50,7 +72,7 @@ fn lines(warpt: &Warpt, name: &str) -> Vec<Value> {
 }
 
 /// Runs a model on a GPU and on the CPU and compares all that was seen.
-fn shows_what_the_cpu_shows(model: &str, on_gpu: &dyn Fn(&Warpt, &[&str]) -> Option<Finished>) {
+fn shows_what_the_cpu_shows(model: &str, on_gpu: &dyn Fn(&Warpt, &[&str]) -> Finished) {
     let warpt = Warpt::new();
     let golden = format!("{DATA}/{model}.golden");
     let (model, inputs) = (format!("{DATA}/{model}.pt2"), format!("{golden}/inputs.safetensors"));
@@ -58,7 +80,7 @@ fn shows_what_the_cpu_shows(model: &str, on_gpu: &dyn Fn(&Warpt, &[&str]) -> Opt
         ["--device", device, "--tier", "correctness", "--save", folder, "--trace", trace, "--compare"]
     };
     let arguments = run(&model, &inputs, &flags("cuda", "gpu", "gpu.jsonl"));
-    let Some(done) = on_gpu(&warpt, &arguments) else { return };
+    let done = on_gpu(&warpt, &arguments);
     assert_eq!(done.code, 0, "{}{}", done.stdout, done.stderr);
     let record = record(&done);
     assert!(record["kernel_launches"].as_u64() > Some(4), "{record}");
@@ -77,19 +99,10 @@ fn shows_what_the_cpu_shows(model: &str, on_gpu: &dyn Fn(&Warpt, &[&str]) -> Opt
     }
 }
 
-#[test]
 fn a_gpu_shows_the_values_that_the_cpu_shows() {
-    shows_what_the_cpu_shows("encoder", &|warpt, arguments| {
-        let done = warpt.run(arguments);
-        if done.code == 3 && done.stderr.contains("no backend runs on cuda:0") {
-            eprintln!("skipped, there is no GPU: {}", done.stderr.trim());
-            return None;
-        }
-        Some(done)
-    });
+    shows_what_the_cpu_shows("encoder", &|warpt, arguments| warpt.run(arguments));
 }
 
-#[test]
 fn a_pretended_gpu_shows_the_values_that_the_cpu_shows() {
     shows_what_the_cpu_shows("step", &|warpt, arguments| pretend::run(warpt, arguments, &[]));
 }
@@ -102,19 +115,17 @@ const LOG: &str = "func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tens
 }
 ";
 
-#[test]
 fn the_first_nan_on_a_pretended_gpu_stops_the_run_with_its_place() {
     let warpt = Warpt::new();
     std::fs::write(warpt.path("log.mlir"), LOG).unwrap();
     let arguments = ["run", "log.mlir", "--seed", "1", "--device", "cuda", "--break-on", "nan"];
-    let Some(done) = pretend::run(&warpt, &arguments, &[]) else { return };
+    let done = pretend::run(&warpt, &arguments, &[]);
     assert_eq!((done.code, done.stdout.as_str()), (1, ""), "{}", done.stderr);
     for expected in ["log.mlir:3:", "stablehlo.log", "node `log`", "net.py:5", "^"] {
         assert!(done.stderr.contains(expected), "no {expected} in\n{}", done.stderr);
     }
 }
 
-#[test]
 fn tiers_of_a_pretended_gpu_give_what_the_cpu_gives() {
     let warpt = Warpt::new();
     std::fs::write(warpt.path("log.mlir"), LOG).unwrap();
@@ -122,13 +133,12 @@ fn tiers_of_a_pretended_gpu_give_what_the_cpu_gives() {
     let expected = warpt.json(&["run", "log.mlir", "--seed", "1", "--json"]);
     for tier in ["production", "correctness"] {
         let arguments = ["run", "log.mlir", "--seed", "1", "--device", "cuda", "--tier", tier, "--json"];
-        let Some(done) = pretend::run(&warpt, &arguments, &[]) else { return };
+        let done = pretend::run(&warpt, &arguments, &[]);
         assert_eq!(done.code, 0, "{}", done.stderr);
         assert_eq!(hash(&record(&done)), hash(&expected));
     }
 }
 
-#[test]
 fn a_gpu_that_cannot_be_used_is_exit_3_and_says_why() {
     let warpt = Warpt::new();
     std::fs::write(warpt.path("log.mlir"), LOG).unwrap();
@@ -147,7 +157,7 @@ fn a_gpu_that_cannot_be_used_is_exit_3_and_says_why() {
     ];
     for (device, variable, value, texts) in cases {
         let arguments = ["run", "log.mlir", "--seed", "1", "--device", device];
-        let Some(done) = pretend::run(&warpt, &arguments, &[(variable, value)]) else { return };
+        let done = pretend::run(&warpt, &arguments, &[(variable, value)]);
         assert_eq!((done.code, done.stdout.as_str()), (3, ""), "{variable}: {}", done.stderr);
         for text in texts {
             assert!(done.stderr.contains(text), "{variable}: no `{text}` in {}", done.stderr);
@@ -155,12 +165,11 @@ fn a_gpu_that_cannot_be_used_is_exit_3_and_says_why() {
     }
 }
 
-#[test]
 fn a_kernel_that_does_not_compile_is_kept_with_its_log() {
     let warpt = Warpt::new();
     std::fs::write(warpt.path("log.mlir"), LOG).unwrap();
     let arguments = ["run", "log.mlir", "--seed", "1", "--device", "cuda"];
-    let Some(done) = pretend::run(&warpt, &arguments, &[("PRETEND_COMPILE", "no")]) else { return };
+    let done = pretend::run(&warpt, &arguments, &[("PRETEND_COMPILE", "no")]);
     assert_eq!((done.code, done.stdout.as_str()), (3, ""), "{}", done.stderr);
     assert!(
         done.stderr.contains("does not compile: k.cu(1): error: pretended; the source is "),

@@ -5,10 +5,12 @@
 use std::path::Path;
 use std::process::Command;
 
+use libtest_mimic::Trial;
 use serde_json::{Map, Value};
 use warpforge::io::safetensors;
 use warpforge::{Criterion, Tensor, Tolerance, compare};
 
+use crate::trial;
 use crate::warpt::Warpt;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/xla.py");
@@ -43,12 +45,21 @@ fn assert_equal(found: &Tensor, expected: &Tensor, what: &str) {
     assert!(report.passed(), "{what}: {} of {} values differ", report.mismatches, report.count);
 }
 
-#[test]
+const PYTHON: &str = "WARPT_PYTHON";
+
+/// Why there is nothing to test with.
+pub(crate) fn missing() -> Option<String> {
+    let text = format!("{PYTHON} names no Python with torch and jax; `cargo xtask test` does");
+    std::env::var_os(PYTHON).is_none().then_some(text)
+}
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let test = imported_modules_run_in_xla_with_equal_results;
+    vec![trial("imported_modules_run_in_xla_with_equal_results", test)]
+}
+
 fn imported_modules_run_in_xla_with_equal_results() {
-    let Ok(interpreter) = std::env::var("WARPT_PYTHON") else {
-        eprintln!("SKIPPED: WARPT_PYTHON names no Python with torch and jax; `cargo xtask test` does");
-        return;
-    };
+    let interpreter = std::env::var(PYTHON).expect("the test is ignored without it");
     let warpt = Warpt::new();
     let folder = warpt.path("models");
     std::fs::create_dir(&folder).unwrap();

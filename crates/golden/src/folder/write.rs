@@ -5,16 +5,18 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 use warpforge_tensor::Tensor;
-use warpforge_tensor::io::{carrier, safetensors};
+use warpforge_tensor::io::{Unfinished, carrier, output, safetensors};
 
 use super::{Fingerprint, Manifest, SCHEMA_VERSION, hash, manifest, numbers};
 use crate::{Class, Error};
 
-/// A folder being filled.
+/// A folder being filled. What is in it goes again when it is not finished.
 #[derive(Debug)]
 pub struct FolderWriter {
     path: PathBuf,
     files: BTreeMap<String, Fingerprint>,
+    /// What was made, in that order.
+    made: Vec<Unfinished>,
 }
 
 impl FolderWriter {
@@ -25,7 +27,7 @@ impl FolderWriter {
     /// When the folder is in use for something else, or cannot be made.
     pub fn create(path: &Path) -> Result<Self, Error> {
         let io = |cause| Error::Io { path: path.display().to_string(), cause };
-        std::fs::create_dir_all(path).map_err(io)?;
+        let made = make_folders(path).map_err(io)?;
         match Manifest::read(path)? {
             Some(earlier) => {
                 // The manifest first: without it the folder claims nothing.
@@ -45,7 +47,7 @@ impl FolderWriter {
             }
             None => {}
         }
-        Ok(Self { path: path.to_owned(), files: BTreeMap::new() })
+        Ok(Self { path: path.to_owned(), files: BTreeMap::new(), made })
     }
 
     /// Writes the tensors of a class.
@@ -74,7 +76,7 @@ impl FolderWriter {
     ) -> Result<(), Error> {
         let folder = self.path.join(class.name());
         let io = |cause| Error::Io { path: folder.display().to_string(), cause };
-        std::fs::create_dir_all(&folder).map_err(io)?;
+        self.made.extend(make_folders(&folder).map_err(io)?);
         self.named(format!("{class}/{part}.safetensors"), tensors)
     }
 
@@ -114,23 +116,45 @@ impl FolderWriter {
     /// # Errors
     ///
     /// When the file cannot be written.
-    pub fn finish(self, facts: Manifest) -> Result<(), Error> {
+    pub fn finish(mut self, facts: Manifest) -> Result<(), Error> {
+        let mut made = std::mem::take(&mut self.made);
         let manifest = Manifest { schema_version: SCHEMA_VERSION, files: self.files.clone(), ..facts };
-        self.json(manifest::FILE_NAME, &manifest)
+        let written = self.json(manifest::FILE_NAME, &manifest);
+        if written.is_ok() {
+            made.iter_mut().for_each(Unfinished::keep);
+        }
+        // A folder goes when what is in it has gone.
+        while made.pop().is_some() {}
+        written
     }
 
     fn json(&self, name: &str, value: &impl Serialize) -> Result<(), Error> {
         let path = self.path.join(name);
         let unwritable = |cause| Error::Io { path: path.display().to_string(), cause };
         let text = serde_json::to_string_pretty(value).map_err(|error| unwritable(error.into()))?;
-        std::fs::write(&path, text + "\n").map_err(unwritable)
+        output::write(&path, (text + "\n").as_bytes()).map_err(unwritable)
     }
 
     fn wrote(&mut self, name: String) -> Result<(), Error> {
+        self.made.push(Unfinished::new(self.path.join(&name)));
         let sha256 = hash::sha256(&self.path.join(&name))?;
         self.files.insert(name, Fingerprint { sha256 });
         Ok(())
     }
+}
+
+impl Drop for FolderWriter {
+    fn drop(&mut self) {
+        while self.made.pop().is_some() {}
+    }
+}
+
+/// Makes a folder and those around it, and says which were not there.
+fn make_folders(path: &Path) -> std::io::Result<Vec<Unfinished>> {
+    let missing = path.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+    let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+    std::fs::create_dir_all(path)?;
+    Ok(missing.into_iter().rev().map(Unfinished::new).collect())
 }
 
 /// Whether a name is that of a file in the folder, or in a real folder in it.
@@ -177,6 +201,18 @@ mod tests {
             assert_eq!(read.manifest().unwrap().nodes[0].name, "relu");
             assert!(read.files().iter().all(|file| file.sha256.is_some()));
         }
+    }
+
+    #[test]
+    fn what_is_not_finished_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs/one");
+        let mut writer = FolderWriter::create(&path).unwrap();
+        let tensor = Tensor::from_slice(&[1], &[1.0f32]).unwrap();
+        writer.tensors(Class::Outputs, [("out0", &tensor)]).unwrap();
+        writer.part(Class::Activations, "modules", [("fc", &tensor)]).unwrap();
+        drop(writer);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -1,20 +1,18 @@
 //! Bytes into a file: inside the system, from file to file, where they are mapped from one.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write as _};
 
+use super::output::Output;
 use crate::Blob;
 
 /// Fewer bytes are written sooner than the system is asked to copy them.
 const LEAST: usize = 1 << 18;
 
 /// Writes bytes behind those that were written before.
-pub(super) fn write(to: &mut BufWriter<&File>, bytes: &Blob) -> io::Result<()> {
+pub(super) fn write(to: &mut Output, bytes: &Blob) -> io::Result<()> {
     let copied = match bytes.place_in_file() {
-        Some((from, start)) if bytes.len() >= LEAST => {
-            to.flush()?;
-            copied(from, start, to.get_ref(), bytes.len())
-        }
+        Some((from, start)) if bytes.len() >= LEAST => copied(from, start, to.flushed()?, bytes.len()),
         _ => 0,
     };
     to.write_all(&bytes[copied..])
@@ -50,21 +48,14 @@ mod tests {
         let bytes: Vec<u8> = (0..3 * LEAST).map(|at| (at % 251) as u8).collect();
         std::fs::write(&path, &bytes).expect("writable");
         let mapped = map_file(&path).expect("mapped").slice(7..2 * LEAST).expect("inside");
-        let target = tempfile::tempfile().expect("a temporary file");
-        let mut to = BufWriter::new(&target);
+        let target = folder.path().join("to");
+        let mut to = Output::create(&target).expect("writable");
         to.write_all(b"head").expect("writable");
         for part in [&mapped, &Blob::from(vec![1, 2, 3]), &mapped.slice(1..LEAST + 2).expect("inside")] {
             write(&mut to, part).expect("writable");
         }
-        to.flush().expect("writable");
-        drop(to);
-        let found = {
-            use std::io::{Read as _, Seek as _};
-            let (mut target, mut found) = (&target, Vec::new());
-            target.rewind().expect("a file");
-            target.read_to_end(&mut found).expect("readable");
-            found
-        };
+        to.finish().expect("writable");
+        let found = std::fs::read(&target).expect("readable");
         let expected = [b"head", &bytes[7..2 * LEAST], &[1, 2, 3], &bytes[8..LEAST + 9]].concat();
         assert!(found == expected, "{} of {} bytes", found.len(), expected.len());
     }

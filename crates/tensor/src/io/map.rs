@@ -6,7 +6,7 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
-use super::io_error;
+use super::{input, io_error};
 use crate::{Blob, Error};
 
 /// A file's bytes, read from the disk when they are looked at and shared with every other reader.
@@ -17,9 +17,13 @@ use crate::{Blob, Error};
 ///
 /// # Errors
 ///
-/// When the file cannot be opened or mapped.
+/// When the file cannot be opened or mapped, as a pipe cannot.
 pub fn map_file(path: &Path) -> Result<Blob, Error> {
+    if input::is_standard(path) {
+        return Err(io_error(path)(std::io::Error::new(std::io::ErrorKind::Unsupported, input::CANNOT_MAP)));
+    }
     let file = File::open(path).map_err(io_error(path))?;
+    input::mappable(&file).map_err(io_error(path))?;
     // SAFETY: the mapping is private and only ever read. That its bytes do not change is what everything that maps
     // files takes on trust (a writer in place is another program's mistake); no value here relies on bytes it has
     // checked before for memory safety: they are only ever read as numbers, at offsets inside the mapping's length.

@@ -1,14 +1,18 @@
-//! Tensor files.
+//! Tensor files, and how all files are read and written.
 
 pub mod carrier;
 mod copy;
+pub mod input;
 mod map;
 pub mod npy;
+pub mod output;
 pub mod safetensors;
+mod unfinished;
 
 use std::path::Path;
 
 pub use map::map_file;
+pub use unfinished::{Unfinished, remove_unfinished};
 
 use crate::Error;
 

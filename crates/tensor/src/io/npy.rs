@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::io_error;
+use super::input::{self, Input};
+use super::{io_error, output};
 use crate::{ElementType, Error, Shape, Tensor};
 
 const FORMAT: &str = "npy";
@@ -158,7 +159,10 @@ pub fn encode(tensor: &Tensor) -> Result<Vec<u8>, Error> {
 ///
 /// When the file cannot be read or is not an `npy` file.
 pub fn read(path: &Path) -> Result<Tensor, Error> {
-    decode(&std::fs::read(path).map_err(io_error(path))?)
+    decode(&match input::open(path).map_err(io_error(path))? {
+        Input::Stream(bytes) => bytes,
+        Input::File => std::fs::read(path).map_err(io_error(path))?,
+    })
 }
 
 /// Writes a tensor to a file.
@@ -167,7 +171,7 @@ pub fn read(path: &Path) -> Result<Tensor, Error> {
 ///
 /// When the format has no code for the element type or the file cannot be written.
 pub fn write(path: &Path, tensor: &Tensor) -> Result<(), Error> {
-    std::fs::write(path, encode(tensor)?).map_err(io_error(path))
+    output::write(path, &encode(tensor)?).map_err(io_error(path))
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use safetensors::tensor::{Dtype, Metadata, SafeTensorError, SafeTensors, TensorInfo, View};
 
+use super::output::Output;
 use super::{copy, io_error, map_file};
 use crate::layout::{from_packed, to_packed};
 use crate::{Blob, ElementType, Error, FloatType, Shape, Tensor};
@@ -153,21 +153,25 @@ pub fn read(path: &Path) -> Result<BTreeMap<String, Tensor>, Error> {
 ///
 /// When the format has no code for an element type or the file cannot be written.
 pub fn write<'a>(path: &Path, tensors: impl IntoIterator<Item = (&'a str, &'a Tensor)>) -> Result<(), Error> {
-    let entries = entries(tensors)?;
-    // The writer's own file is private to its user; the finished one is to be as any other file.
-    let target = File::options().append(true).create(true).open(path).map_err(io_error(path))?;
-    let metadata = target.metadata().map_err(io_error(path))?;
-    if !metadata.is_file() {
-        let bytes = safetensors::serialize(entries, None).map_err(refused)?;
-        return (&target).write_all(&bytes).map_err(io_error(path));
+    let mut out = Output::create(path).map_err(io_error(path))?;
+    match write_to(&mut out, path, tensors) {
+        Err(Error::Io { source, .. }) if out.nobody_reads(&source) => Ok(()),
+        written => written.and_then(|()| out.finish().map_err(io_error(path))),
     }
-    let whole = std::path::absolute(path).map_err(io_error(path))?;
-    let folder = whole.parent().unwrap_or(Path::new("/"));
-    let (header, entries) = header(entries)?;
-    let file = tempfile::NamedTempFile::new_in(folder).map_err(io_error(path))?;
-    write_to(file.as_file(), &header, &entries).map_err(io_error(path))?;
-    file.as_file().set_permissions(metadata.permissions()).map_err(io_error(path))?;
-    file.persist(&whole).map(drop).map_err(|error| io_error(path)(error.error))
+}
+
+/// Writes tensors to a file that is finished later; `path` is what errors call it.
+///
+/// # Errors
+///
+/// When the format has no code for an element type or the file cannot be written.
+pub fn write_to<'a>(
+    out: &mut Output,
+    path: &Path,
+    tensors: impl IntoIterator<Item = (&'a str, &'a Tensor)>,
+) -> Result<(), Error> {
+    let (header, entries) = header(entries(tensors)?)?;
+    write_parts(out, &header, &entries).map_err(io_error(path))
 }
 
 /// The description at the beginning of a file, and the tensors in the order of their data: those of the widest elements
@@ -196,17 +200,16 @@ fn header<'a>(mut entries: Vec<(&'a str, Entry<'a>)>) -> Result<(Vec<u8>, Vec<En
     Ok((text, entries.into_iter().map(|(_, entry)| entry).collect()))
 }
 
-fn write_to(file: &File, header: &[u8], entries: &[Entry<'_>]) -> io::Result<()> {
-    let mut to = BufWriter::with_capacity(1 << 20, file);
+fn write_parts(to: &mut Output, header: &[u8], entries: &[Entry<'_>]) -> io::Result<()> {
     to.write_all(&(header.len() as u64).to_le_bytes())?;
     to.write_all(header)?;
     for entry in entries {
         match entry.data() {
             Cow::Owned(packed) => to.write_all(&packed)?,
-            Cow::Borrowed(_) => copy::write(&mut to, &entry.tensor.blob())?,
+            Cow::Borrowed(_) => copy::write(to, &entry.tensor.blob())?,
         }
     }
-    to.flush()
+    Ok(())
 }
 
 #[cfg(test)]

@@ -7,16 +7,16 @@ use warpforge_bench::record::BenchmarkSpec;
 use warpforge_bench::selection;
 
 use crate::exit::{Exit, Failure, Outcome};
-use crate::term;
+use crate::{term, values};
 
 /// Arguments of `warpt benchmark describe`.
 #[derive(Debug, Args)]
 pub(crate) struct DescribeArgs {
     /// The suite; without it the name is looked up in all of them
-    #[arg(long, value_name = "SUITE")]
+    #[arg(long, value_name = "SUITE", value_parser = values::suites())]
     suite: Option<String>,
     /// The benchmark
-    #[arg(long, value_name = "BENCHMARK")]
+    #[arg(long, value_name = "BENCHMARK", value_parser = values::benchmarks())]
     benchmark: String,
     /// Print JSON for programs
     #[arg(long)]

@@ -36,13 +36,14 @@ impl FormatArgs {
         self.json || self.format == Format::Json
     }
 
-    /// Prints a run.
-    pub(super) fn print(&self, result: &BenchmarkSuiteRun) -> Result<(), Failure> {
+    /// Prints a run; to standard error where standard output is taken by a file.
+    pub(super) fn print(&self, result: &BenchmarkSuiteRun, taken: bool) -> Result<(), Failure> {
+        let print = |text: &str| term::print_beside(taken, text);
         match self.format {
             _ if self.is_json() => term::print_json(result),
-            Format::Markdown => term::print(&run::markdown(result)),
-            Format::Csv => term::print(&run::csv(result).map_err(Failure::not_possible)?),
-            Format::Text | Format::Json => term::print(&run::text(result, term::colour())),
+            Format::Markdown => print(&run::markdown(result)),
+            Format::Csv => print(&run::csv(result).map_err(Failure::not_possible)?),
+            Format::Text | Format::Json => print(&run::text(result, term::colour() && !taken)),
         }
     }
 }

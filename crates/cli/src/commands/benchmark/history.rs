@@ -10,7 +10,7 @@ use warpforge_report::{Align, Style, Table, plot};
 use super::format::FormatArgs;
 use super::load::{load_run, open_history};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::term;
+use crate::{term, values};
 
 /// The size of the plot, labels included: it fits the narrowest terminal in use.
 const PLOT_COLUMNS: usize = 78;
@@ -47,6 +47,7 @@ enum HistoryCommand {
     /// Plot one metric over time
     Trend {
         /// The benchmark, such as `cpu_flops`
+        #[arg(value_parser = values::benchmarks())]
         benchmark: String,
         /// The metric, such as `gflops`; without it the metrics are listed
         metric: Option<String>,
@@ -68,7 +69,7 @@ pub(crate) fn run(args: &HistoryArgs) -> Outcome {
         None => list(20, args.json),
         Some(HistoryCommand::List { limit, json }) => list(*limit, *json),
         Some(HistoryCommand::Show { run, format }) => {
-            format.print(&load_run(run)?)?;
+            format.print(&load_run(run)?, false)?;
             Ok(Exit::Pass)
         }
         Some(HistoryCommand::Trend { benchmark, metric, tag, limit, json }) => {
@@ -149,7 +150,9 @@ fn trend_text(title: &str, points: &[TrendPoint]) -> String {
     ]);
     for point in points {
         let interval = match (point.ci_low, point.ci_high) {
-            (Some(low), Some(high)) => format!("{} – {}", significant(low, 4), significant(high, 4)),
+            (Some(low), Some(high)) if low < high => {
+                format!("{} – {}", significant(low, 4), significant(high, 4))
+            }
             _ => String::new(),
         };
         let value = with_unit(point.value, &point.unit);

@@ -9,16 +9,16 @@ use warpforge_bench::selection;
 use warpforge_bench::suites::SUITES;
 
 use crate::exit::{Exit, Failure, Outcome};
-use crate::term;
+use crate::{term, values};
 
 /// Arguments of `warpt benchmark list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// Only this suite
-    #[arg(long, value_name = "SUITE")]
+    #[arg(long, value_name = "SUITE", value_parser = values::suites())]
     suite: Option<String>,
     /// Only benchmarks of these components; may be given several times or separated by commas
-    #[arg(long, value_name = "COMPONENT", value_delimiter = ',')]
+    #[arg(long, value_name = "COMPONENT", value_delimiter = ',', value_parser = values::components())]
     component: Vec<String>,
     /// Print JSON for programs
     #[arg(long)]

@@ -20,7 +20,7 @@ pub(super) fn load_run(name: &str) -> Result<BenchmarkSuiteRun, Failure> {
 
 /// Opens the history for reading.
 pub(super) fn open_history() -> Result<History, Failure> {
-    History::open_default().map_err(|error| match error {
+    History::read_default().map_err(|error| match error {
         HistoryError::TooNew { .. } => Failure::bad_input(error),
         _ => Failure::not_possible(error),
     })

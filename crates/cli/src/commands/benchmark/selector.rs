@@ -5,17 +5,19 @@ use warpforge_bench::record::BenchmarkComponent;
 use warpforge_bench::selection::Request;
 use warpforge_inventory::hardware;
 
+use crate::values;
+
 /// Which benchmarks.
 #[derive(Debug, Args)]
 pub(super) struct Selector {
     /// The suite, such as `micro`
-    #[arg(long, value_name = "SUITE")]
+    #[arg(long, value_name = "SUITE", value_parser = values::suites())]
     pub(super) suite: Option<String>,
     /// A benchmark by name; may be given several times
-    #[arg(long, value_name = "BENCHMARK")]
+    #[arg(long, value_name = "BENCHMARK", value_parser = values::benchmarks())]
     pub(super) benchmark: Vec<String>,
-    /// Components: cpu, gpu, ram, storage, network, system; may be given several times or separated by commas
-    #[arg(long, value_name = "COMPONENT", value_delimiter = ',')]
+    /// Parts of the machine; may be given several times or separated by commas
+    #[arg(long, value_name = "COMPONENT", value_delimiter = ',', value_parser = values::components())]
     pub(super) component: Vec<String>,
 }
 

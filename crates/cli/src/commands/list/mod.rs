@@ -7,12 +7,11 @@ mod units;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use clap::Args;
 use warpforge_inventory::{ListOutput, export};
 
 use crate::exit::{Exit, Failure, Outcome};
-use crate::term;
+use crate::{output, term};
 use page::Page;
 
 /// Arguments of the command.
@@ -24,16 +23,18 @@ pub(crate) struct ListArgs {
     /// Also write the inventory as JSON to `warpt_list_<TIMESTAMP>_<RANDOM>.json` in the current folder
     #[arg(long, conflicts_with = "export_file")]
     export: bool,
-    /// Also write the inventory as JSON to this file
+    /// Also write the inventory as JSON to this file; `-` is standard output
     #[arg(long, value_name = "FILE")]
     export_file: Option<PathBuf>,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &ListArgs) -> Outcome {
+    let taken = output::takes_stdout([("--export-file", args.export_file.as_deref())], args.json)?;
+    let file = args.export_file.clone().or_else(|| args.export.then(|| export::default_file_name("list")));
+    output::check([file.as_deref()])?;
     let inventory = warpforge_inventory::list();
     // The file first: a reader that closes the output early does not cost it.
-    let file = args.export_file.clone().or_else(|| args.export.then(|| export::default_file_name("list")));
     if let Some(file) = file {
         write(&inventory, &file)?;
         eprintln!("inventory written to {}", file.display());
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &ListArgs) -> Outcome {
     if args.json {
         term::print_json(&inventory)?;
     } else {
-        term::print(&text(&inventory, term::colour()))?;
+        term::print_beside(taken, &text(&inventory, term::colour() && !taken))?;
     }
     Ok(Exit::Pass)
 }
@@ -49,9 +50,7 @@ pub(crate) fn run(args: &ListArgs) -> Outcome {
 fn write(inventory: &ListOutput, file: &Path) -> Result<(), Failure> {
     let mut text = serde_json::to_vec_pretty(inventory).map_err(Failure::not_possible)?;
     text.push(b'\n');
-    export::write_atomically(file, &text)
-        .with_context(|| format!("cannot write the inventory to {}", file.display()))
-        .map_err(Failure::not_possible)
+    output::write(file, &text)
 }
 
 /// The inventory on a page or two.

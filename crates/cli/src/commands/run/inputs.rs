@@ -19,7 +19,7 @@ pub(crate) struct InputArgs {
     /// One input; may be given several times
     #[arg(long, value_name = "NAME=FILE.npy")]
     input: Vec<String>,
-    /// Make the inputs that are not given from this number
+    /// Make the inputs that are not given from this number; weights are never made up
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// With --seed, the shape of an input whose dimensions are not all known: 2x3
@@ -65,7 +65,9 @@ impl InputArgs {
     /// The inputs in the order of the model's.
     pub(crate) fn tensors(&self, compiled: &CompiledModel) -> Result<Vec<Tensor>, Failure> {
         let mut inputs = self.given()?;
+        self.check_shapes(compiled, &inputs)?;
         if let Some(seed) = self.seed {
+            refuse_to_invent_weights(compiled.model(), &inputs)?;
             for (stream, slot) in (0..).zip(compiled.model().inputs()) {
                 if inputs.get(slot.name).is_none() && !named_by_position(compiled, &inputs, slot.name) {
                     inputs.insert(slot.name, seeded(&self.shaped(&slot)?, seed, stream)?);
@@ -75,6 +77,22 @@ impl InputArgs {
             return Err(Failure::bad_input(anyhow!("{}", wanted(compiled.model()))));
         }
         Ok(compiled.in_order(&inputs)?)
+    }
+
+    /// Refuses the shape of an input that is not there, or that is given.
+    fn check_shapes(&self, compiled: &CompiledModel, given: &Inputs) -> Result<(), Failure> {
+        let slots = compiled.model().inputs();
+        let names: Vec<&str> = slots.iter().map(|slot| slot.name).collect();
+        for NamedShape { name, .. } in &self.shape {
+            if !names.contains(&name.as_str()) {
+                return Err(crate::commands::no_such_input("--shape", name, &names));
+            }
+            if given.get(name).is_some() || named_by_position(compiled, given, name) {
+                let text = format!("--shape {name}: the input is given, and has the shape that it has");
+                return Err(Failure::bad_input(anyhow!(text)));
+            }
+        }
+        Ok(())
     }
 
     /// The type of an input with the sizes of `--shape`.
@@ -115,6 +133,27 @@ impl InputArgs {
         }
         Ok(inputs)
     }
+}
+
+/// Weights are read, never made up: a run with others gives numbers that mean nothing.
+fn refuse_to_invent_weights(model: &Model, given: &Inputs) -> Result<(), Failure> {
+    /// Names that are shown.
+    const SHOWN: usize = 5;
+    let slots = model.inputs();
+    let lacking = slots.iter().filter(|slot| slot.role.is_weight() && given.get(slot.name).is_none());
+    let lacking: Vec<&str> = lacking.map(|slot| slot.name).collect();
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    let mut names = lacking.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+    if lacking.len() > SHOWN {
+        names += ", …";
+    }
+    Err(Failure::bad_input(anyhow!(
+        "the model takes {} weights as arguments ({names}): give them with --weights W.safetensors; --seed makes \
+         inputs, never weights",
+        lacking.len()
+    )))
 }
 
 /// Whether an input is given as `arg0`, `arg1`, ….

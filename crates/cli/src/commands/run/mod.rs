@@ -2,6 +2,7 @@
 
 mod compare;
 mod inputs;
+mod keep;
 mod kernels;
 mod observe;
 mod record;
@@ -10,36 +11,41 @@ mod roofline;
 mod save;
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use anyhow::anyhow;
 use clap::Args;
+use jiff::Timestamp;
 use warpforge::{CompileOptions, CompiledModel, Device, Model, Outputs, Precision, RunOptions, Tensor, Tier};
 use warpforge_golden::beside::Compared;
 use warpforge_runtime::Executable;
 
-use crate::exit::{Failure, Outcome};
-use crate::term;
+use self::record::Record;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::{output, term, values};
 
 /// Arguments of `warpt run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A StableHLO file (text or bytecode) or a PyTorch archive (`.pt2`)
-    model: PathBuf,
+    /// StableHLO files (text or bytecode) or PyTorch archives (`.pt2`); `-` is standard input. Several are timed one
+    /// after the other and compared
+    #[arg(value_name = "MODEL", required = true)]
+    models: Vec<PathBuf>,
     #[command(flatten)]
     inputs: inputs::InputArgs,
-    /// Write the outputs to this file: safetensors, or npy where there is one output and the name ends so
+    /// Write the outputs to this file: safetensors, or npy where there is one output and the name ends so; `-` is
+    /// standard output
     #[arg(long, value_name = "OUT.safetensors")]
     outputs: Option<PathBuf>,
     /// Where to run: `cpu`, `cuda[:N]` or `hip[:N]`
-    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = values::devices())]
     device: Device,
-    /// How to run: production, observable or correctness [default: the fastest that the device
-    /// has, or correctness where single values are traced or saved]
-    #[arg(long, value_name = "TIER")]
+    /// How to run [default: the fastest that the device has, or correctness where single values are traced or saved]
+    #[arg(long, value_name = "TIER", value_parser = values::tiers())]
     tier: Option<Tier>,
-    /// What contractions multiply f32 operands as: model, tf32, bf16 or f16
-    #[arg(long, value_name = "PRECISION", default_value_t)]
+    /// What contractions multiply f32 operands as
+    #[arg(long, value_name = "PRECISION", default_value = "model", value_parser = values::precisions())]
     precision: Precision,
     /// Refuse a model with operations that only the reference interpreter runs
     #[arg(long)]
@@ -50,6 +56,9 @@ pub(crate) struct RunArgs {
     /// Run so many times, for the statistics
     #[arg(long, value_name = "N", default_value = "1")]
     repeat: NonZeroUsize,
+    /// Run so many times before that, untimed
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    warmup: usize,
     /// The function to run; by default `@main`, or the only public one
     #[arg(long, value_name = "FUNCTION")]
     entry: Option<String>,
@@ -62,22 +71,69 @@ pub(crate) struct RunArgs {
     /// With --save, write the weights too
     #[arg(long, requires = "save")]
     save_weights: bool,
-    /// Print JSON for programs
+    #[command(flatten)]
+    keep: keep::KeepArgs,
+    /// Print JSON for programs: a record, or a list of them where there are several models
     #[arg(long)]
     json: bool,
 }
 
 impl RunArgs {
+    /// The files that are written, by their options.
+    fn files(&self) -> impl Iterator<Item = (&'static str, Option<&Path>)> + Clone {
+        let own = [("--outputs", self.outputs.as_deref()), ("--export-file", self.keep.file())];
+        self.observe.files().into_iter().chain(own)
+    }
+
+    /// Refuses what is about one model where there are several.
+    fn check_models(&self) -> Result<(), Failure> {
+        if self.models.len() == 1 {
+            return Ok(());
+        }
+        let mut options = self.files().filter(|(name, _)| *name != "--export-file");
+        let given = options.find(|(_, path)| path.is_some()).map(|(name, _)| name);
+        let given = given.or(self.save.is_some().then_some("--save"));
+        match given.or(self.observe.compares().then_some("--compare")) {
+            Some(option) => {
+                Err(Failure::bad_input(anyhow!("{option} is for one model, and there are several")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Whether single values are to be seen, which only the correctness tier shows.
     fn sees_values(&self) -> bool {
         self.observe.sees_values() || self.save.is_some()
     }
 }
 
-/// Loads, compiles, runs, and says what came of it.
+/// Runs the models one after the other, and says what came of it.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
+    let taken = output::takes_stdout(args.files(), args.json)?;
+    args.check_models()?;
+    output::check(args.files().map(|(_, path)| path))?;
+    let mut records = Vec::new();
+    let mut exit = Exit::Pass;
+    for model in &args.models {
+        let (record, own) = one(args, model)?;
+        exit = if exit == Exit::Pass { own } else { exit };
+        records.push(record);
+    }
+    args.keep.keep(&records)?;
+    let text = match records.as_slice() {
+        [record] if args.json => return term::print_json(record).map(|()| exit),
+        records if args.json => return term::print_json(&records).map(|()| exit),
+        [record] => render::text(record, term::colour() && !taken),
+        records => render::several(records, term::colour() && !taken),
+    };
+    term::print_beside(taken, &text)?;
+    Ok(exit)
+}
+
+/// Loads, compiles and runs one model.
+fn one(args: &RunArgs, path: &Path) -> Result<(Record, Exit), Failure> {
     let begin = Instant::now();
-    let mut model = Model::load_entry(&args.model, args.entry.as_deref())?;
+    let mut model = Model::load_entry(path, args.entry.as_deref())?;
     args.inputs.bind_weights(&mut model)?;
     let load = begin.elapsed();
 
@@ -98,20 +154,17 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     compile += begin.elapsed();
     term::warn_of_fallbacks(&executable.fallbacks());
 
-    let Ran { outputs, times, compared } = execute(args, &compiled, executable.as_ref(), &inputs)?;
+    let started = Timestamp::now();
+    let Ran { outputs, times, compared } = execute(args, path, &compiled, executable.as_ref(), &inputs)?;
     if let Some(path) = &args.outputs {
         save_outputs(&outputs, path)?;
     }
     let exit = compare::exit(compared.as_ref());
-    let record = record::Record::new(args, &compiled, executable.as_ref(), &inputs, &outputs)
+    let record = Record::new(path, &compiled, executable.as_ref(), &inputs, &outputs)
         .with_times(load, compile, &times)
+        .with_start(started, args.warmup)
         .with_comparison(compared);
-    if args.json {
-        term::print_json(&record)?;
-    } else {
-        term::print(&render::text(&record, term::colour()))?;
-    }
-    Ok(exit)
+    Ok((record, exit))
 }
 
 /// What runs gave.
@@ -129,6 +182,7 @@ struct Ran {
 /// Watching costs time, so the run that is watched is one of its own, unless there is only one.
 fn execute(
     args: &RunArgs,
+    path: &Path,
     compiled: &CompiledModel,
     executable: &dyn Executable,
     inputs: &[Tensor],
@@ -151,19 +205,22 @@ fn execute(
             && error.is_not_offered()
         {
             // Inputs, outputs, gradients and losses can be saved from every device.
-            eprintln!("values inside the model are not saved: {error}");
+            term::remark(&format!("values inside the model are not saved: {error}"));
             watch = args.observe.watch(compiled, executable, inputs, false)?;
             outcome = timed(&watch.run_options());
         }
-        watch.write_trace()?;
+        // What was traced before a run stopped is wanted; where nothing can be traced there is nothing to write.
+        if !outcome.as_ref().is_err_and(warpforge::Error::is_not_offered) {
+            watch.write_trace()?;
+        }
         let outputs = outcome?;
         compared = watch.compared();
-        let model = args.model.display().to_string();
+        let model = warpforge::shown(path);
         watch.write_profile(outputs.profile().clone(), &model, executable)?;
         if let Some(folder) = &args.save {
             let nodes = watch.node_values();
             let run = save::Run {
-                file: &args.model,
+                file: path,
                 seed: args.inputs.seed(),
                 compiled,
                 executable,
@@ -174,9 +231,9 @@ fn execute(
                 modules: save::Modules::of(compiled.model(), &nodes)?,
             };
             let saved = save::save(&run, folder);
-            saved.map_err(|error| Failure::not_possible(anyhow::anyhow!("{error}")))?;
+            saved.map_err(|error| Failure::not_possible(anyhow!("{error}")))?;
         }
-        if args.repeat.get() == 1 {
+        if args.repeat.get() == 1 && args.warmup == 0 {
             return Ok(Ran { outputs, times, compared });
         }
     }
@@ -184,13 +241,19 @@ fn execute(
     if args.repeat.get() > 1
         && let Some(mut bound) = executable.bind(inputs).map_err(warpforge::Error::from)?
     {
-        bound.run().map_err(warpforge::Error::from)?;
+        // The first run of a device does more than the others.
+        for _ in 0..args.warmup.max(1) {
+            bound.run().map_err(warpforge::Error::from)?;
+        }
         let mut times = Vec::new();
         for _ in 0..args.repeat.get() {
             times.push(bound.run().map_err(warpforge::Error::from)?);
         }
         let outputs = bound.outputs().map_err(warpforge::Error::from)?;
         return Ok(Ran { outputs: compiled.named(outputs), times, compared });
+    }
+    for _ in 0..args.warmup {
+        compiled.run_in_order(inputs, &RunOptions::default())?;
     }
     let mut outputs = timed(&RunOptions::default())?;
     for _ in 1..args.repeat.get() {
@@ -201,18 +264,20 @@ fn execute(
 }
 
 /// Writes the outputs: one to an npy file, or all to a safetensors file.
-fn save_outputs(outputs: &Outputs, path: &std::path::Path) -> Result<(), Failure> {
+fn save_outputs(outputs: &Outputs, path: &Path) -> Result<(), Failure> {
     let mut tensors = outputs.iter();
     match (path.extension().is_some_and(|extension| extension == "npy"), tensors.next(), tensors.next()) {
         (true, Some((_, only)), None) => {
             let written = warpforge::io::npy::write(path, only);
-            written.map_err(|error| Failure::not_possible(anyhow::anyhow!("{error}")))
+            written.map_err(|error| Failure::not_possible(anyhow!("cannot write {error}")))
         }
         (true, ..) => {
             let count = outputs.len();
             let text = format!("an npy file holds one tensor, the model gives {count}; use .safetensors");
-            Err(Failure::bad_input(anyhow::anyhow!("{}: {text}", path.display())))
+            Err(Failure::bad_input(anyhow!("{}: {text}", path.display())))
         }
-        (false, ..) => outputs.save(path).map_err(|error| Failure::not_possible(anyhow::anyhow!("{error}"))),
+        (false, ..) => {
+            outputs.save(path).map_err(|error| Failure::not_possible(anyhow!("cannot write {error}")))
+        }
     }
 }

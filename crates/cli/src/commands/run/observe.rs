@@ -1,23 +1,23 @@
 //! What a run is asked to show of its inside: a trace, a profile, the values of its nodes.
 
-use std::fs::File;
-use std::io::{BufWriter, Write, sink};
+use std::io::{self, Write, sink};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use warpforge::io::{carrier, safetensors};
 use warpforge::profile::Profile;
 use warpforge::trace::{Filter, NodeValues, Several, Trace, TraceOptions};
 use warpforge::{CompiledModel, Observer, RunOptions, Tensor};
 use warpforge_golden::beside::{Beside, Compared};
-use warpforge_inventory::export;
 use warpforge_report::chrome_trace;
 use warpforge_runtime::Executable;
+use warpforge_tensor::io::output::Output;
 
 use super::roofline;
 use crate::exit::Failure;
+use crate::output;
 
 /// The options about the inside of a run.
 #[derive(Debug, Args)]
@@ -50,6 +50,30 @@ enum BreakOn {
     Nan,
 }
 
+/// The file of a trace, which is finished when the run has ended.
+#[derive(Clone)]
+struct TraceFile(Arc<Mutex<Option<Output>>>);
+
+impl TraceFile {
+    fn with<T>(&self, act: impl FnOnce(&mut Option<Output>) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn finish(&self) -> io::Result<()> {
+        self.with(Option::take).map_or(Ok(()), Output::finish)
+    }
+}
+
+impl Write for TraceFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.with(|file| file.as_mut().map_or(Ok(bytes.len()), |file| file.write(bytes)))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.with(|file| file.as_mut().map_or(Ok(()), Write::flush))
+    }
+}
+
 /// A trace to a file, or to nowhere when only its effects are wanted.
 type FileTrace = Trace<Box<dyn Write + Send>>;
 
@@ -57,6 +81,7 @@ type FileTrace = Trace<Box<dyn Write + Send>>;
 pub(super) struct Watch<'a> {
     args: &'a ObserveArgs,
     trace: Option<Arc<FileTrace>>,
+    trace_file: Option<TraceFile>,
     nodes: Option<Arc<NodeValues>>,
     beside: Option<Arc<Beside>>,
 }
@@ -72,6 +97,20 @@ impl ObserveArgs {
         self.traces() || self.compare
     }
 
+    /// The files that are written, by their options.
+    pub(super) fn files(&self) -> [(&'static str, Option<&Path>); 3] {
+        [
+            ("--profile", self.profile.as_deref()),
+            ("--trace", self.trace.as_deref()),
+            ("--trace-tensors", self.trace_tensors.as_deref()),
+        ]
+    }
+
+    /// Whether operations are compared with the reference.
+    pub(super) fn compares(&self) -> bool {
+        self.compare || self.break_on.is_some()
+    }
+
     fn traces(&self) -> bool {
         self.trace.is_some() || self.trace_tensors.is_some() || self.break_on.is_some()
     }
@@ -84,7 +123,14 @@ impl ObserveArgs {
         inputs: &[Tensor],
         nodes: bool,
     ) -> Result<Watch<'_>, Failure> {
-        let trace = if self.traces() { Some(Arc::new(self.start_trace(compiled)?)) } else { None };
+        let trace_file = match &self.trace {
+            Some(path) => {
+                let file = output::written(path, Output::create(path))?;
+                Some(TraceFile(Arc::new(Mutex::new(Some(file)))))
+            }
+            None => None,
+        };
+        let trace = self.traces().then(|| Arc::new(self.start_trace(compiled, trace_file.clone())));
         let program = executable.program();
         let function = program.module().function(program.entry());
         let beside = match function.filter(|_| self.compare) {
@@ -95,20 +141,15 @@ impl ObserveArgs {
             None => None,
         };
         let nodes = function.filter(|_| nodes).map(|func| Arc::new(NodeValues::new(func)));
-        Ok(Watch { args: self, trace, nodes, beside })
+        Ok(Watch { args: self, trace, trace_file, nodes, beside })
     }
 
-    fn start_trace(&self, compiled: &CompiledModel) -> Result<FileTrace, Failure> {
-        let out: Box<dyn Write + Send> = match &self.trace {
-            Some(path) => {
-                let file = File::create(path).with_context(|| path.display().to_string());
-                Box::new(BufWriter::new(file.map_err(Failure::not_possible)?))
-            }
-            None => Box::new(sink()),
-        };
+    fn start_trace(&self, compiled: &CompiledModel, file: Option<TraceFile>) -> FileTrace {
+        let out: Box<dyn Write + Send> =
+            file.map_or_else(|| Box::new(sink()) as _, |file| Box::new(file) as _);
         let keep = self.trace_tensors.as_ref().map(|_| Filter::new(self.trace_filter.iter().cloned()));
         let options = TraceOptions { break_on_nan: self.break_on == Some(BreakOn::Nan), keep };
-        Ok(Trace::new(out, Some(compiled.model().source().clone()), options))
+        Trace::new(out, Some(compiled.model().source().clone()), options)
     }
 
     /// Refuses inputs that are already what the run is to stop at.
@@ -155,8 +196,10 @@ impl Watch<'_> {
     /// Writes the files of the trace, whether the run ended or was stopped.
     pub(super) fn write_trace(&self) -> Result<(), Failure> {
         let Some(trace) = &self.trace else { return Ok(()) };
-        let shown = |path: &Option<PathBuf>| path.as_deref().unwrap_or(Path::new("-")).display().to_string();
-        let kept = trace.finish().with_context(|| shown(&self.args.trace)).map_err(Failure::not_possible)?;
+        let kept = trace
+            .finish()
+            .and_then(|kept| self.trace_file.as_ref().map_or(Ok(()), TraceFile::finish).map(|()| kept));
+        let kept = output::written(self.args.trace.as_deref().unwrap_or(Path::new("-")), kept)?;
         let Some(path) = &self.args.trace_tensors else { return Ok(()) };
         let stored: Result<Vec<(String, Tensor)>, _> =
             kept.into_iter().map(|(name, tensor)| Ok((name, carrier::to_carrier(&tensor)?))).collect();
@@ -164,8 +207,7 @@ impl Watch<'_> {
             .and_then(|stored| {
                 safetensors::write(path, stored.iter().map(|(name, tensor)| (name.as_str(), tensor)))
             })
-            .with_context(|| path.display().to_string())
-            .map_err(Failure::not_possible)
+            .map_err(|error| Failure::not_possible(anyhow!("cannot write {error}")))
     }
 
     /// Writes the profile.
@@ -184,8 +226,6 @@ impl Watch<'_> {
                 profile.dropped
             );
         }
-        export::write_atomically(path, chrome_trace(&profile, model).as_bytes())
-            .with_context(|| format!("cannot write {}", path.display()))
-            .map_err(Failure::not_possible)
+        output::write(path, chrome_trace(&profile, model).as_bytes())
     }
 }

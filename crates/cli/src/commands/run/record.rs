@@ -1,15 +1,16 @@
 //! What a run says about itself.
 
+use std::path::Path;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::Serialize;
 use warpforge::summary::{Summary, summarise};
 use warpforge::{CompiledModel, Outputs, Tensor, Tier, memory};
 use warpforge_golden::beside::Compared;
-use warpforge_measure::stats;
+use warpforge_measure::stats::{self, Outliers};
 use warpforge_runtime::Executable;
 
-use super::RunArgs;
 use super::kernels::{Kernel, kernels};
 
 /// The record of `warpt run --json`.
@@ -27,11 +28,24 @@ pub(super) struct Record {
     /// Reading and verifying the file.
     pub(super) load_ms: f64,
     pub(super) compile_ms: f64,
+    /// When the runs began.
+    pub(super) start_time: Timestamp,
+    /// When they ended.
+    pub(super) end_time: Timestamp,
+    /// Untimed runs before the others.
+    pub(super) warmup_runs: usize,
     pub(super) runs: usize,
     pub(super) median_ms: Option<f64>,
+    /// The 95 % interval of the median, by bootstrap; null for fewer than two runs.
+    pub(super) ci_low_ms: Option<f64>,
+    pub(super) ci_high_ms: Option<f64>,
+    /// The median absolute deviation from the median.
+    pub(super) mad_ms: Option<f64>,
     pub(super) min_ms: Option<f64>,
     pub(super) max_ms: Option<f64>,
     pub(super) mean_ms: Option<f64>,
+    /// Runs far from the rest; they stay in every figure above.
+    pub(super) outliers: Outliers,
     /// Every run, in order.
     pub(super) times_ms: Vec<f64>,
     pub(super) peak_memory_bytes: Option<u64>,
@@ -81,7 +95,7 @@ impl Value {
 
 impl Record {
     pub(super) fn new(
-        args: &RunArgs,
+        path: &Path,
         compiled: &CompiledModel,
         executable: &dyn Executable,
         inputs: &[Tensor],
@@ -93,7 +107,7 @@ impl Record {
         let slots = model.inputs();
         let results = &model.signature().results;
         Self {
-            model: args.model.display().to_string(),
+            model: warpforge::shown(path),
             format: model.format().to_string(),
             entry: model.entry().to_owned(),
             device: target.device.to_string(),
@@ -103,11 +117,18 @@ impl Record {
             threads: executable.threads(),
             load_ms: 0.0,
             compile_ms: 0.0,
+            start_time: Timestamp::UNIX_EPOCH,
+            end_time: Timestamp::UNIX_EPOCH,
+            warmup_runs: 0,
             runs: 0,
             median_ms: None,
+            ci_low_ms: None,
+            ci_high_ms: None,
+            mad_ms: None,
             min_ms: None,
             max_ms: None,
             mean_ms: None,
+            outliers: Outliers::default(),
             times_ms: Vec::new(),
             peak_memory_bytes: counted.or_else(memory::process_peak_bytes),
             peak_memory_of: if counted.is_some() { "executable" } else { "process" },
@@ -139,6 +160,12 @@ impl Record {
         self
     }
 
+    /// The record with when it was made, and how many runs came before.
+    pub(super) fn with_start(mut self, start: Timestamp, warmup_runs: usize) -> Self {
+        (self.start_time, self.end_time, self.warmup_runs) = (start, Timestamp::now(), warmup_runs);
+        self
+    }
+
     /// The record with its times.
     pub(super) fn with_times(mut self, load: Duration, compile: Duration, times: &[Duration]) -> Self {
         self.load_ms = milliseconds(load);
@@ -147,9 +174,15 @@ impl Record {
         self.runs = times.len();
         if let Some(summary) = stats::Summary::of_rounds(std::slice::from_ref(&self.times_ms)) {
             self.median_ms = Some(summary.value);
-            self.min_ms = Some(summary.spread.min);
-            self.max_ms = Some(summary.spread.max);
-            self.mean_ms = Some(summary.spread.mean);
+            let spread = &summary.spread;
+            if self.runs > 1 {
+                (self.ci_low_ms, self.ci_high_ms) = (Some(spread.ci_low), Some(spread.ci_high));
+                self.mad_ms = Some(spread.mad);
+                self.outliers = spread.outliers;
+            }
+            self.min_ms = Some(spread.min);
+            self.max_ms = Some(spread.max);
+            self.mean_ms = Some(spread.mean);
         }
         self
     }

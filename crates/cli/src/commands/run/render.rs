@@ -34,10 +34,84 @@ pub(super) fn text(record: &Record, colour: bool) -> String {
         let _ = write!(out, ", peak memory {} (of the {})", number::bytes(bytes), record.peak_memory_of);
     }
     out.push('\n');
+    out += &spread(record);
     if let Some(compared) = &record.compared {
         let _ = write!(out, "\n{}", compare::text(compared, colour));
     }
     out
+}
+
+/// How the times of several runs are spread, and what to do about it.
+fn spread(record: &Record) -> String {
+    let (Some(low), Some(high), Some(mad), Some(max)) =
+        (record.ci_low_ms, record.ci_high_ms, record.mad_ms, record.max_ms)
+    else {
+        return String::new();
+    };
+    let number = |value: f64| number::significant(value, 4);
+    let mut out = format!(
+        "95 % interval {} to {} ms, deviation {} ms, most {} ms\n",
+        number(low),
+        number(high),
+        number(mad),
+        number(max)
+    );
+    let count = outliers(record);
+    if count > 0 {
+        let slow = record.outliers.high_mild + record.outliers.high_severe;
+        let first = record.times_ms.first().is_some_and(|first| *first >= max);
+        let advice = if first && record.warmup_runs == 0 {
+            "the first was the slowest: try --warmup 3"
+        } else {
+            "other programs may disturb them: try more of --repeat on a quiet machine"
+        };
+        let _ = writeln!(out, "{count} of {} runs are outliers, {slow} of them slow; {advice}", record.runs);
+    }
+    out
+}
+
+fn outliers(record: &Record) -> usize {
+    let found = &record.outliers;
+    found.low_severe + found.low_mild + found.high_mild + found.high_severe
+}
+
+/// Several records side by side, and how much longer each took than the fastest.
+pub(super) fn several(records: &[Record], colour: bool) -> String {
+    let mut table = Table::new(&[
+        ("model", Align::Left),
+        ("device", Align::Left),
+        ("tier", Align::Left),
+        ("runs", Align::Right),
+        ("median ms", Align::Right),
+        ("95 % interval", Align::Right),
+        ("least", Align::Right),
+        ("most", Align::Right),
+        ("outliers", Align::Right),
+        ("of the fastest", Align::Right),
+    ]);
+    let medians = records.iter().filter_map(|record| record.median_ms);
+    let fastest = medians.fold(f64::INFINITY, f64::min);
+    let known = |value: Option<f64>| value.map_or("-".to_owned(), |value| number::significant(value, 4));
+    for record in records {
+        let interval = match (record.ci_low_ms, record.ci_high_ms) {
+            (Some(low), Some(high)) => format!("{} to {}", known(Some(low)), known(Some(high))),
+            _ => "?".to_owned(),
+        };
+        let cells = [
+            record.model.clone(),
+            record.device.clone(),
+            record.tier.clone(),
+            record.runs.to_string(),
+            known(record.median_ms),
+            interval,
+            known(record.min_ms),
+            known(record.max_ms),
+            outliers(record).to_string(),
+            record.median_ms.map_or("-".to_owned(), |median| format!("{:.2}x", median / fastest)),
+        ];
+        table.row(if record.median_ms == Some(fastest) { Style::Good } else { Style::Plain }, cells);
+    }
+    table.to_text(colour)
 }
 
 /// Kernels that are shown: the slowest.

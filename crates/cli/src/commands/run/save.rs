@@ -67,7 +67,8 @@ pub(super) fn save(run: &Run<'_>, folder: &Path) -> Result<(), Error> {
     if !losses.is_empty() {
         writer.numbers(Class::Losses, &losses)?;
     }
-    let file_name = run.file.file_name().map(|name| name.to_string_lossy().into_owned());
+    let file = Some(run.file).filter(|file| !warpforge::io::input::is_standard(file));
+    let file_name = file.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     let versions = [("warpt", env!("CARGO_PKG_VERSION")), ("backend", run.compiled.backend())];
     writer.finish(Manifest {
         versions: versions.map(|(name, version)| (name.to_owned(), version.to_owned())).into(),

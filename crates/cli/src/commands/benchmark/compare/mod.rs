@@ -4,15 +4,13 @@ mod self_test;
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use warpforge_bench::compare::{CompareOptions, Comparison, DEFAULT_NOISE_THRESHOLD_PERCENT, compare};
-use warpforge_inventory::export;
 use warpforge_report::comparison as render;
 
 use super::load::load_run;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::term;
+use crate::{output, term};
 
 /// Compare two runs, metric by metric.
 ///
@@ -78,9 +76,7 @@ pub(crate) fn run(args: &CompareArgs) -> Outcome {
     match &args.output {
         None => term::print(&text)?,
         Some(path) => {
-            export::write_atomically(path, text.as_bytes())
-                .with_context(|| format!("cannot write {}", path.display()))
-                .map_err(Failure::not_possible)?;
+            output::write(path, text.as_bytes())?;
             eprintln!("{}, written to {}", comparison.verdict, path.display());
         }
     }

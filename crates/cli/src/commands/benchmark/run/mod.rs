@@ -21,7 +21,7 @@ use warpforge_inventory::export;
 use super::format::FormatArgs;
 use super::selector::{Selector, present_components};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::term;
+use crate::{output, term};
 use observer::Terminal;
 
 /// Arguments of `warpt benchmark run`.
@@ -44,7 +44,7 @@ pub(crate) struct RunArgs {
     /// Write the result to a file with a name of its own in this folder
     #[arg(long)]
     export: bool,
-    /// Write the result to this file
+    /// Write the result to this file; `-` is standard output
     #[arg(long, value_name = "FILE")]
     export_file: Option<PathBuf>,
     /// Print what would run, and run nothing
@@ -61,7 +61,7 @@ pub(crate) struct RunArgs {
     /// Seconds between two records of the monitor
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = term::positive_seconds)]
     monitor_interval: f64,
-    /// Write the monitor's timeline to this file; implies --monitor
+    /// Write the monitor's timeline to this file, `-` for standard output; implies --monitor
     #[arg(long, value_name = "FILE")]
     monitor_output: Option<PathBuf>,
 }
@@ -75,8 +75,15 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         return dry_run(args, &selection);
     }
     runner::prepare(&selection).map_err(Failure::bad_input)?;
-    for path in [&args.export_file, &args.monitor_output].into_iter().flatten() {
-        check_writable(path)?;
+    let files = [
+        ("--export-file", args.export_file.as_deref()),
+        ("--monitor-output", args.monitor_output.as_deref()),
+    ];
+    let taken = output::takes_stdout(files, args.format.is_json())?;
+    output::check(files.map(|(_, path)| path))?;
+    if args.export {
+        // The name of the file is known when it is written; its folder is this one.
+        output::check([Some(Path::new(".warpt"))])?;
     }
     let history = open_history(args)?;
     let stop = stop_on_signals()?;
@@ -98,7 +105,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     terminal.finish(&run);
 
     write_files(args, &run)?;
-    args.format.print(&run)?;
+    args.format.print(&run, taken)?;
     if terminal.is_kept() {
         eprintln!("kept in the history as {}", run.run_id);
     }
@@ -155,16 +162,6 @@ fn unknown_param(selection: &Selection, only: Option<&str>, name: &str) -> Failu
     Failure::bad_input(anyhow!("no benchmark to run has a parameter `{name}`{hint}"))
 }
 
-/// Finds out before the run, not after it, that a result could not be written.
-fn check_writable(path: &Path) -> Result<(), Failure> {
-    let failed = |reason: String| Failure::not_possible(anyhow!("cannot write {}: {reason}", path.display()));
-    if path.is_dir() {
-        return Err(failed("it is a folder".to_owned()));
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).map_err(|error| failed(error.to_string()))
-}
-
 /// The history, or none where it cannot be written; one of a newer version is an error, so that nothing is lost.
 fn open_history(args: &RunArgs) -> Result<Option<History>, Failure> {
     if args.no_history {
@@ -174,7 +171,7 @@ fn open_history(args: &RunArgs) -> Result<Option<History>, Failure> {
         Ok(history) => Ok(Some(history)),
         Err(error @ HistoryError::TooNew { .. }) => Err(Failure::not_possible(error)),
         Err(error) => {
-            eprintln!("warpt: the result will not be kept: {error}");
+            term::remark(&format!("warpt: the result will not be kept: {error}"));
             Ok(None)
         }
     }
@@ -204,9 +201,7 @@ fn write_files(args: &RunArgs, run: &BenchmarkSuiteRun) -> Result<(), Failure> {
     }
     if let Some(path) = &args.monitor_output {
         let text = serde_json::to_string_pretty(&run.timeline).map_err(Failure::not_possible)?;
-        export::write_atomically(path, text.as_bytes())
-            .with_context(|| format!("cannot write {}", path.display()))
-            .map_err(Failure::not_possible)?;
+        output::write(path, text.as_bytes())?;
         eprintln!("timeline written to {}", path.display());
     }
     Ok(())

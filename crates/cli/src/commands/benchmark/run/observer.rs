@@ -5,7 +5,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use warpforge_bench::benchmark::Event;
 use warpforge_bench::history::History;
-use warpforge_bench::record::{BenchmarkSpec, BenchmarkSuiteRun};
+use warpforge_bench::record::{BenchmarkSpec, BenchmarkSuiteRun, Verdict};
 use warpforge_bench::runner::Observer;
 
 /// Measurements are shown as this many parts of a round.
@@ -46,6 +46,10 @@ impl Terminal {
     /// Saves the run; one checkpoint that fails does not keep the next from being tried.
     fn keep(&mut self, run: &BenchmarkSuiteRun) {
         let Some(history) = &mut self.history else { return };
+        // What could not be run here is no result.
+        if run.benchmarks.iter().all(|result| result.verdict == Some(Verdict::Skipped)) {
+            return;
+        }
         match history.save(run) {
             Ok(()) => self.kept = true,
             Err(error) => {

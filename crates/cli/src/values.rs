@@ -1,0 +1,80 @@
+//! Values that options take: listed in the help and offered by completions, read by their own rules.
+
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, Command};
+use warpforge::{Device, Precision, Tier};
+use warpforge_bench::record::BenchmarkComponent;
+use warpforge_bench::suites::SUITES;
+
+/// A parser that reads with [`FromStr`] and knows the usual values.
+#[derive(Clone)]
+pub(crate) struct Known<T> {
+    values: Vec<String>,
+    result: PhantomData<fn() -> T>,
+}
+
+impl<T> Known<T> {
+    fn new(values: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { values: values.into_iter().map(Into::into).collect(), result: PhantomData }
+    }
+}
+
+impl<T> TypedValueParser for Known<T>
+where
+    T: FromStr + Clone + Send + Sync + 'static,
+    T::Err: std::fmt::Display,
+{
+    type Value = T;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<T, clap::Error> {
+        let text = StringValueParser::new().parse_ref(command, argument, value)?;
+        text.parse().map_err(|error: T::Err| {
+            let name = argument.map_or_else(String::new, ToString::to_string);
+            let message = format!("invalid value '{text}' for '{name}': {error}\n");
+            clap::Error::raw(ErrorKind::ValueValidation, message).with_cmd(command)
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.values.iter().map(PossibleValue::new)))
+    }
+}
+
+/// The devices, of several of a kind the first.
+pub(crate) fn devices() -> Known<Device> {
+    Known::new(["cpu", "cuda", "hip"])
+}
+
+/// The tiers.
+pub(crate) fn tiers() -> Known<Tier> {
+    Known::new(Tier::ALL.map(|tier| tier.to_string()))
+}
+
+/// The precisions; which of them a device has is known when it is opened.
+pub(crate) fn precisions() -> Known<Precision> {
+    Known::new(["model", "tf32", "bf16", "f16"])
+}
+
+/// The suites of benchmarks.
+pub(crate) fn suites() -> Known<String> {
+    Known::new(SUITES.iter().map(|suite| suite.name()))
+}
+
+/// The benchmarks of all suites.
+pub(crate) fn benchmarks() -> Known<String> {
+    Known::new(SUITES.iter().flat_map(|suite| suite.list_benchmarks()).map(|spec| spec.id.name))
+}
+
+/// The parts of a machine.
+pub(crate) fn components() -> Known<String> {
+    Known::new(BenchmarkComponent::ALL.map(BenchmarkComponent::name))
+}

@@ -1,0 +1,42 @@
+//! The program driven from outside with what not every machine has: a GPU, a C++ compiler to pretend one with, a Python with
+//! torch and jax, the StableHLO project's files, device nodes. Tests that lack something are ignored, and the first lines
+//! say why.
+
+mod conformance;
+mod devices;
+mod pretend;
+mod values;
+#[allow(dead_code, reason = "shared with the tests that need nothing")]
+#[path = "../cli/warpt.rs"]
+mod warpt;
+mod xla;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let groups = [
+        (conformance::missing(), conformance::trials()),
+        (devices::missing(), devices::trials()),
+        (xla::missing(), xla::trials()),
+        (pretend::missing(), values::pretended()),
+        (values::missing_gpu(), values::on_a_gpu()),
+    ];
+    let mut trials = Vec::new();
+    for (missing, group) in groups {
+        if let Some(reason) = &missing {
+            let names: Vec<&str> = group.iter().map(Trial::name).collect();
+            eprintln!("ignored, {reason}: {}", names.join(", "));
+        }
+        trials.extend(group.into_iter().map(|trial| trial.with_ignored_flag(missing.is_some())));
+    }
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// A test of a function that panics where something is wrong.
+fn trial(name: &str, test: fn()) -> Trial {
+    Trial::test(name, move || {
+        test();
+        Ok::<(), Failed>(())
+    })
+}
