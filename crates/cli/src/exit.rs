@@ -100,8 +100,21 @@ impl fmt::Display for Failure {
                 text += &cause;
             }
         }
-        write!(f, "warpt: {}", printable(&text))
+        write!(f, "warpt: {}", printable(&without_types(&text)))
     }
+}
+
+/// Text without the names of this program's types, which readers of JSON and TOML put into what they expect.
+fn without_types(text: &str) -> String {
+    const BEFORE: &str = "expected struct ";
+    let mut parts = text.split(BEFORE);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let name = part.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(part.len());
+        out += "expected an object";
+        out += &part[name..];
+    }
+    out
 }
 
 /// What a command returns.
@@ -113,10 +126,15 @@ mod tests {
     use anyhow::Context as _;
 
     #[test]
-    fn causes_are_said_once() {
+    fn causes_are_said_once_and_types_not_at_all() {
         let cause = || std::io::Error::from(std::io::ErrorKind::NotFound);
         let twice = anyhow::anyhow!(cause()).context(format!("a.json: {}", cause()));
         assert_eq!(Failure::bad_input(twice).to_string(), format!("warpt: a.json: {}", cause()));
+        let types = "invalid type: integer, expected struct Run with 8 elements; expected struct Run";
+        assert_eq!(
+            without_types(types),
+            "invalid type: integer, expected an object with 8 elements; expected an object"
+        );
         let once = Err::<(), _>(cause()).context("cannot read a.json").unwrap_err();
         assert_eq!(Failure::bad_input(once).to_string(), format!("warpt: cannot read a.json: {}", cause()));
     }

@@ -17,7 +17,7 @@ pub enum RecordError {
         source: std::io::Error,
     },
     /// The text is not a result record.
-    #[error("{origin}: not a result of `warpt benchmark run`: {}", plain(reason))]
+    #[error("{origin}: not a result of `warpt benchmark run`: {reason}")]
     Malformed {
         /// The file or history id.
         origin: String,
@@ -34,14 +34,6 @@ pub enum RecordError {
         /// The version it says it has.
         found: u32,
     },
-}
-
-/// What the JSON reader says, without the names of this program's types.
-fn plain(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let Some((before, after)) = text.split_once("expected struct ") else { return text };
-    let after = after.split_once(' ').map_or("", |(_, after)| after);
-    format!("{before}expected an object {after}")
 }
 
 /// Reads a record from a file.

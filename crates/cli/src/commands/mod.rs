@@ -46,7 +46,7 @@ enum Command {
     /// Turn a PyTorch archive (.pt2) into a StableHLO model
     Import(import::ImportArgs),
     /// Run a model on given or random inputs
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
     /// Compare what a model gave with a golden run, and find the first operation that differs
     Validate(validate::ValidateArgs),
     /// Run the StableHLO project's test files on the reference evaluator

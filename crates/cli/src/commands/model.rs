@@ -17,7 +17,7 @@ use crate::output;
 /// What a model file holds.
 pub(super) enum Model {
     /// The import of a PyTorch archive. Its weights are arguments.
-    Archive(Imported),
+    Archive(Box<Imported>),
     /// Modules, each with its source, or what is wrong with it.
     Modules(Vec<Loaded>),
 }
@@ -29,7 +29,7 @@ pub(super) fn read(path: &Path, keep_locations: bool) -> Result<Model, Failure> 
         Contents::Archive => {
             let archive = snakegrinder::open(path).map_err(|error| refused(&error))?;
             let imported = archive.import(&ImportOptions::default()).map_err(|error| refused(&error))?;
-            Ok(Model::Archive(imported))
+            Ok(Model::Archive(Box::new(imported)))
         }
         Contents::Modules { modules, .. } if modules.is_empty() => Err(refused(&"the file has no module")),
         Contents::Modules { modules, .. } => Ok(Model::Modules(modules)),

@@ -160,7 +160,7 @@ fn load(args: &OptArgs, keep_locations: bool) -> Result<(Vec<Loaded>, Option<Wei
         model::Model::Modules(modules) => Ok((modules, None)),
         model::Model::Archive(imported) => {
             let weights = model::weights_of(&imported);
-            let (module, file) = model::with_weights(imported, args.weights.as_deref(), &args.file)?;
+            let (module, file) = model::with_weights(*imported, args.weights.as_deref(), &args.file)?;
             if weights.0 > 0 {
                 let text = model::weights_text(weights, args.weights.as_deref());
                 term::remark(&format!("{}: {text}", shown(&args.file)));

@@ -88,7 +88,7 @@ fn list(limit: usize, json: bool) -> Outcome {
         eprintln!("the history is empty; `warpt benchmark run` adds to it");
         return Ok(Exit::Pass);
     }
-    let columns = ["run", "started (UTC)", "suite", "benchmarks"].map(|name| (name, Align::Left));
+    let columns = ["run", "started (UTC)", "asked for", "benchmarks"].map(|name| (name, Align::Left));
     let mut table = Table::new(&columns);
     for entry in entries {
         let started = second(&entry.start_time);

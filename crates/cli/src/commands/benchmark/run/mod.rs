@@ -3,7 +3,7 @@
 mod observer;
 mod plan;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -81,10 +81,8 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     ];
     let taken = output::takes_stdout(files, args.format.is_json())?;
     output::check(files.map(|(_, path)| path))?;
-    if args.export {
-        // The name of the file is known when it is written; its folder is this one.
-        output::check([Some(Path::new(".warpt"))])?;
-    }
+    let own = args.export.then(|| export::default_file_name(&format!("benchmark_{}", selection.name)));
+    output::check([own.as_deref()])?;
     let history = open_history(args)?;
     let stop = stop_on_signals()?;
 
@@ -104,7 +102,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         .map_err(Failure::not_possible)?;
     terminal.finish(&run);
 
-    write_files(args, &run)?;
+    write_files(args, own, &run)?;
     args.format.print(&run, taken)?;
     if terminal.is_kept() {
         eprintln!("kept in the history as {}", run.run_id);
@@ -192,9 +190,8 @@ pub(super) fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
-fn write_files(args: &RunArgs, run: &BenchmarkSuiteRun) -> Result<(), Failure> {
+fn write_files(args: &RunArgs, own: Option<PathBuf>, run: &BenchmarkSuiteRun) -> Result<(), Failure> {
     let named = args.export_file.clone();
-    let own = args.export.then(|| export::default_file_name(&format!("benchmark_{}", run.suite)));
     for path in named.into_iter().chain(own) {
         record::write(&path, run).map_err(Failure::not_possible)?;
         eprintln!("result written to {}", path.display());
