@@ -69,6 +69,7 @@ const UNSAFE: [(&str, &[&str]); 6] = [
             "library/mod.rs",
         ],
     ),
+    ("bio", &["align/simd/mod.rs"]),
     ("kernels", &[]),
     ("linalg", &["lu.rs", "matrix.rs", "panel.rs", "triangular.rs", "update.rs", "vector.rs", "view.rs"]),
     ("probes", &[]),

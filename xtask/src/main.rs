@@ -6,6 +6,7 @@ mod aten_cases;
 mod command;
 mod core_aten;
 mod coverage;
+mod data;
 mod differential;
 mod fuzz;
 mod jax;
@@ -44,6 +45,8 @@ enum Task {
     AtenCases(aten_cases::AtenCasesArgs),
     /// Compare the reference with JAX on programs that JAX lowered
     Jax(jax::JaxArgs),
+    /// Fetch the real data sets of biobench from Debian's packages
+    Data(data::DataArgs),
     /// Measure warpt beside the tools that people would use instead
     #[command(subcommand)]
     Peers(peers::Peers),
@@ -58,6 +61,7 @@ fn main() -> anyhow::Result<()> {
         Task::Models(args) => models::run_models(&args),
         Task::AtenCases(args) => aten_cases::run_aten_cases(&args),
         Task::Jax(args) => jax::run_jax(&args),
+        Task::Data(args) => data::run(&args),
         Task::Peers(peers) => peers::run(&peers),
     }
 }

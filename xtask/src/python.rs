@@ -56,6 +56,10 @@ pub(crate) const PEERS: Packages = Packages {
     ],
 };
 
+/// What the comparison of sequence analysis needs.
+pub(crate) const BIO: Packages =
+    Packages { name: "bio", requirements: &["edlib", "parasail", "pysam", "pyspoa"] };
+
 /// A Python that has the packages, or the reason why there is none here.
 pub(crate) fn environment(packages: &Packages) -> anyhow::Result<Result<PathBuf, String>> {
     let folder = target().join("venv");

@@ -1,5 +1,6 @@
 //! `cargo xtask peers`: warpt beside the tools that people would use instead, in one run on one machine.
 
+mod bio;
 mod cpu;
 mod gpu;
 mod micro;
@@ -15,6 +16,8 @@ use clap::Subcommand;
 pub(crate) enum Peers {
     /// The micro suite beside a C compiler's loops, fio and iperf3
     Micro(micro::MicroArgs),
+    /// The biobench suite beside minimap2, kmc, jellyfish, bcftools, megahit, diamond, parasail, edlib and spoa
+    Bio(bio::BioArgs),
     /// Models on the CPU beside PyTorch, ONNX Runtime, OpenVINO and XLA
     Cpu(cpu::CpuArgs),
     /// Models on a GPU beside PyTorch: as it is, compiled, and compiled into CUDA graphs
@@ -25,6 +28,7 @@ pub(crate) enum Peers {
 pub(crate) fn run(peers: &Peers) -> anyhow::Result<()> {
     match peers {
         Peers::Micro(args) => micro::run(args),
+        Peers::Bio(args) => bio::run(args),
         Peers::Cpu(args) => cpu::run(args),
         Peers::Gpu(args) => gpu::run(args),
     }

@@ -1,5 +1,6 @@
 //! The suites, each in a folder of its own, and the list of them.
 
+pub mod biobench;
 pub mod linpack;
 pub mod micro;
 
@@ -29,7 +30,7 @@ pub trait Suite: Sync {
 }
 
 /// Every suite there is. A new one is a folder beside this file and a line here.
-pub const SUITES: &[&dyn Suite] = &[&micro::Micro, &linpack::Linpack];
+pub const SUITES: &[&dyn Suite] = &[&micro::Micro, &linpack::Linpack, &biobench::Biobench];
 
 /// A suite by its name.
 #[must_use]

@@ -1,0 +1,117 @@
+//! `consensus_poa`: the true sequence of windows of noisy reads.
+
+use warpforge_bio::align::edit_distances;
+use warpforge_bio::formats::write_fasta;
+use warpforge_bio::poa::{PoaScoring, consensus_of_windows};
+use warpforge_bio::simulate::{ReadWindow, noisy_windows};
+
+use super::workload::{Common, bad_export, measure, report_memory, report_share, require, spec, timed};
+use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, int};
+use crate::record::{BenchmarkSpec, ParamValue, Params};
+
+/// The benchmark.
+#[derive(Debug)]
+pub(super) struct ConsensusPoa;
+
+/// Identity of the consensus with the truth, at least: that of spoa 4 on the same windows. `cargo xtask peers bio` measures
+/// both.
+const LEAST_IDENTITY: f64 = 0.995;
+
+/// With fewer reads no method reaches that identity.
+const LEAST_DEPTH: i64 = 20;
+
+/// Share of wrong bases in a read.
+const ERROR: f64 = 0.10;
+
+struct Settings {
+    common: Common,
+    length: usize,
+    depth: usize,
+}
+
+impl Settings {
+    fn from(params: &Params) -> Result<Self, BenchmarkError> {
+        let within = |name: &str, least: i64, most: i64| {
+            let value = int(params, name);
+            if (least..=most).contains(&value) {
+                return Ok(value as usize);
+            }
+            Err(BenchmarkError::BadInput(format!("{name}={value}: it takes {least} to {most}")))
+        };
+        let (length, depth) = (within("length", 50, 5_000)?, within("depth", LEAST_DEPTH, 500)?);
+        Ok(Self { common: Common::from(params)?, length, depth })
+    }
+}
+
+impl Benchmark for ConsensusPoa {
+    fn spec(&self) -> BenchmarkSpec {
+        let description = "Consensus of windows of noisy long reads (10 % errors) by partial-order alignment. `length` is a \
+                           window's, `depth` the reads over it; `data` is a genome.";
+        spec(
+            "consensus_poa",
+            description,
+            &[("length", ParamValue::Int(500)), ("depth", ParamValue::Int(30))],
+        )
+    }
+
+    fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
+        Settings::from(params).map(drop)
+    }
+
+    fn run(&self, context: &mut RunContext<'_>) -> Result<(), BenchmarkError> {
+        let Settings { common, length, depth } = Settings::from(context.params())?;
+        context.begin("windows");
+        let reference = common.genome(1_000_000)?;
+        let genome = reference.sequence(Common::longest(&reference));
+        let count = common.size.pick(200, 2_000, 20_000);
+        let windows = noisy_windows(genome, count, length, depth, ERROR, common.seed);
+        let reads: Vec<&[Vec<u8>]> = windows.iter().map(|window| window.reads.as_slice()).collect();
+        let work = |stages: &mut _| {
+            let scoring = PoaScoring::default();
+            Ok(timed(stages, "consensus", || consensus_of_windows(&reads, &scoring, common.threads)))
+        };
+        let gate = |found: &Vec<Vec<u8>>| {
+            require(
+                "the identity of the consensus",
+                identity(&windows, found, common.threads),
+                LEAST_IDENTITY,
+            )
+        };
+        let (found, samples) = measure(context, work, gate, context.time())?;
+        let rate = MetricKey::more_is_better("windows_per_second", "windows/s");
+        samples.report(context, &common, rate.tag("length", length).tag("depth", depth), count as f64)?;
+        report_share(context, &common, "identity", identity(&windows, &found, common.threads))?;
+        if let Some(folder) = &common.export {
+            export(folder, &windows, &found)?;
+        }
+        report_memory(context, &common)
+    }
+}
+
+/// Part of the true bases that the consensus has right.
+fn identity(windows: &[ReadWindow], found: &[Vec<u8>], threads: usize) -> f64 {
+    let pairs: Vec<(&[u8], &[u8])> =
+        windows.iter().zip(found).map(|(window, found)| (&window.truth[..], &found[..])).collect();
+    let wrong: u64 = edit_distances(&pairs, threads).into_iter().map(u64::from).sum();
+    let all: usize = windows.iter().map(|window| window.truth.len()).sum();
+    1.0 - wrong as f64 / all.max(1) as f64
+}
+
+/// Reads, truths and consensus sequences; the names begin with the window's number.
+fn export(folder: &std::path::Path, windows: &[ReadWindow], found: &[Vec<u8>]) -> Result<(), BenchmarkError> {
+    let mut reads = Vec::new();
+    for (number, window) in windows.iter().enumerate() {
+        reads.extend(window.reads.iter().map(|read| (format!("w{number}"), read.as_slice())));
+    }
+    let records = |list: &[(String, &[u8])], name: &str| {
+        let records = list.iter().map(|(name, bases)| (name.as_str(), *bases));
+        write_fasta(&folder.join(name), records).map_err(bad_export)
+    };
+    records(&reads, "reads.fa")?;
+    let named = |index: usize| format!("w{index}");
+    let truths: Vec<_> =
+        windows.iter().enumerate().map(|(i, window)| (named(i), &window.truth[..])).collect();
+    records(&truths, "truth.fa")?;
+    let found: Vec<_> = found.iter().enumerate().map(|(i, bases)| (named(i), &bases[..])).collect();
+    records(&found, "consensus.fa")
+}

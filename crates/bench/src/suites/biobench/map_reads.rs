@@ -1,0 +1,149 @@
+//! `map_reads`: simulated reads back to where they came from.
+
+use warpforge_bio::formats::{write_bam, write_fasta, write_fastq};
+use warpforge_bio::map::{self, Index, Mapping, ReadKind, Reference};
+use warpforge_bio::seq::reverse_complement;
+use warpforge_bio::simulate::{LongReadModel, SimulatedRead, long_reads, short_reads};
+use warpforge_bio::variants::AlignedRead;
+
+use super::workload::{Common, Size, bad_export, measure, report_memory, report_share, require, spec, timed};
+use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, text};
+use crate::record::{BenchmarkSpec, ParamValue, Params};
+
+/// The benchmark.
+#[derive(Debug)]
+pub(super) struct MapReads;
+
+/// Bases of a short read.
+const SHORT_LENGTH: usize = 150;
+
+/// Share of reads at their origin, at least: what minimap2 2.24 reaches on the generated data of each size, less half a
+/// point. `cargo xtask peers bio` measures both.
+fn least_share(kind: ReadKind, size: Size, generated: bool) -> f64 {
+    match (kind, generated) {
+        (ReadKind::Short, true) => size.pick(0.975, 0.970, 0.965),
+        (ReadKind::Long, true) => 0.99,
+        // Real genomes differ in their repeats: a mapper that is wrong shows all the same.
+        (ReadKind::Short, false) => 0.90,
+        (ReadKind::Long, false) => 0.95,
+    }
+}
+
+struct Settings {
+    common: Common,
+    kind: ReadKind,
+}
+
+impl Settings {
+    fn from(params: &Params) -> Result<Self, BenchmarkError> {
+        let kind = match text(params, "reads") {
+            "short" => ReadKind::Short,
+            "long" => ReadKind::Long,
+            other => {
+                return Err(BenchmarkError::BadInput(format!("reads={other}: it takes short or long")));
+            }
+        };
+        Ok(Self { common: Common::from(params)?, kind })
+    }
+
+    fn reads(&self, reference: &Reference) -> Vec<SimulatedRead> {
+        let genome = reference.sequence(Common::longest(reference));
+        let size = self.common.size;
+        match self.kind {
+            ReadKind::Short => {
+                short_reads(genome, size.pick(50_000, 500_000, 5_000_000), SHORT_LENGTH, self.common.seed)
+            }
+            ReadKind::Long => {
+                let count = size.pick(500, 5_000, 50_000);
+                long_reads(genome, count, LongReadModel::default(), self.common.seed)
+            }
+        }
+    }
+}
+
+impl Benchmark for MapReads {
+    fn spec(&self) -> BenchmarkSpec {
+        let description = "Maps simulated reads to a genome, with base-level alignments. `reads` is short (150 bases, \
+                           Illumina-like errors) or long (8,000 bases, 8 % errors); `data` is a genome.";
+        spec("map_reads", description, &[("reads", ParamValue::Text("short".to_owned()))])
+    }
+
+    fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
+        Settings::from(params).map(drop)
+    }
+
+    fn run(&self, context: &mut RunContext<'_>) -> Result<(), BenchmarkError> {
+        let settings = Settings::from(context.params())?;
+        let common = &settings.common;
+        let reference = common.genome(common.size.pick(2_000_000, 20_000_000, 100_000_000))?;
+        let contig = Common::longest(&reference);
+        let reads = settings.reads(&reference);
+        let sequences: Vec<&[u8]> = reads.iter().map(|read| read.bases.as_slice()).collect();
+        let name = context.text("reads").to_owned();
+        context.begin(&name);
+        let began = std::time::Instant::now();
+        let index = Index::build(reference, settings.kind, common.threads);
+        let index_seconds = began.elapsed().as_secs_f64();
+        let least = least_share(settings.kind, common.size, common.data.is_none());
+        let work =
+            |stages: &mut _| Ok(timed(stages, "map", || map::map_reads(&index, &sequences, common.threads)));
+        let gate = |mapped: &Vec<Option<Mapping>>| {
+            require("the share of reads at their origin", share_at_origin(contig, &reads, mapped), least)
+        };
+        let (mapped, samples) = measure(context, work, gate, context.time())?;
+        let tagged = |key: MetricKey| key.tag("reads", &name);
+        let rate = tagged(MetricKey::more_is_better("reads_per_second", "reads/s"));
+        samples.report(context, common, rate, reads.len() as f64)?;
+        let key = common.tag(tagged(MetricKey::less_is_better("index_time", "s")));
+        context.record(key, vec![index_seconds])?;
+        report_share(context, common, "reads_at_origin", share_at_origin(contig, &reads, &mapped))?;
+        if let Some(folder) = &common.export {
+            let reference = index.reference();
+            let names = reference.names().iter().enumerate();
+            let sequences = names.map(|(contig, name)| (name.as_str(), reference.sequence(contig)));
+            write_fasta(&folder.join("reference.fa"), sequences).map_err(bad_export)?;
+            let records = reads.iter().map(|read| (&read.name[..], &read.bases[..], &read.qualities[..]));
+            write_fastq(&folder.join("reads.fq"), records).map_err(bad_export)?;
+            let mut aligned = aligned_reads(reads, mapped);
+            aligned.sort_by_key(|read| (read.contig.unwrap_or(usize::MAX), read.position));
+            write_bam(&folder.join("mapped.bam"), reference, &aligned).map_err(bad_export)?;
+        }
+        report_memory(context, common)
+    }
+}
+
+/// Part of the reads whose mapping shares at least a tenth of what it and the origin cover: paftools' criterion.
+pub(super) fn share_at_origin(contig: usize, reads: &[SimulatedRead], mapped: &[Option<Mapping>]) -> f64 {
+    let right = reads.iter().zip(mapped).filter(|(read, mapping)| {
+        mapping.as_ref().is_some_and(|mapping| {
+            let both =
+                mapping.end().min(read.origin.end).saturating_sub(mapping.position.max(read.origin.start));
+            let either = mapping.end().max(read.origin.end) - mapping.position.min(read.origin.start);
+            mapping.contig == contig && mapping.reverse == read.origin.reverse && 10 * both > either
+        })
+    });
+    right.count() as f64 / reads.len().max(1) as f64
+}
+
+/// Reads with their mappings, as a BAM file has them.
+pub(super) fn aligned_reads(reads: Vec<SimulatedRead>, mapped: Vec<Option<Mapping>>) -> Vec<AlignedRead> {
+    let joined = reads.into_iter().zip(mapped).map(|(read, mapping)| {
+        let SimulatedRead { name, mut bases, mut qualities, .. } = read;
+        let reverse = mapping.as_ref().is_some_and(|mapping| mapping.reverse);
+        if reverse {
+            bases = reverse_complement(&bases);
+            qualities.reverse();
+        }
+        AlignedRead {
+            name,
+            contig: mapping.as_ref().map(|mapping| mapping.contig),
+            position: mapping.as_ref().map_or(0, |mapping| mapping.position),
+            quality: mapping.as_ref().map_or(0, |mapping| mapping.quality),
+            reverse,
+            cigar: mapping.map(|mapping| mapping.cigar).unwrap_or_default(),
+            bases,
+            qualities,
+        }
+    });
+    joined.collect()
+}

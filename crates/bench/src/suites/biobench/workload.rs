@@ -1,0 +1,262 @@
+//! What the benchmarks of this suite share: parameters, data, repetition, stages and memory.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use warpforge_bio::formats::{FormatError, read_nucleotides};
+use warpforge_bio::map::Reference;
+use warpforge_bio::{available_threads, sets, simulate};
+
+use crate::benchmark::{BenchmarkError, MetricKey, RunContext, int, text};
+use crate::record::{BenchmarkComponent, BenchmarkId, BenchmarkKind, BenchmarkSpec, ParamValue, Params};
+
+/// How much work a benchmark does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Size {
+    /// Seconds.
+    Small,
+    /// Tens of seconds.
+    Medium,
+    /// Minutes.
+    Large,
+}
+
+impl Size {
+    /// The value for this size.
+    pub(super) fn pick<T>(self, small: T, medium: T, large: T) -> T {
+        match self {
+            Self::Small => small,
+            Self::Medium => medium,
+            Self::Large => large,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        self.pick("small", "medium", "large")
+    }
+}
+
+/// The parameters that every benchmark has, checked.
+#[derive(Debug, Clone)]
+pub(super) struct Common {
+    pub(super) size: Size,
+    pub(super) threads: usize,
+    pub(super) seed: u64,
+    /// A file of real data; `None` for generated data.
+    pub(super) data: Option<PathBuf>,
+    /// Where inputs and results are written for other tools.
+    pub(super) export: Option<PathBuf>,
+}
+
+impl Common {
+    pub(super) fn from(params: &Params) -> Result<Self, BenchmarkError> {
+        let bad = |name: &str, reason: &str| {
+            let value = params.get(name).map(ToString::to_string).unwrap_or_default();
+            BenchmarkError::BadInput(format!("{name}={value}: {reason}"))
+        };
+        let size = match text(params, "size") {
+            "small" => Size::Small,
+            "medium" => Size::Medium,
+            "large" => Size::Large,
+            _ => return Err(bad("size", "it takes small, medium or large")),
+        };
+        let threads = match int(params, "threads") {
+            0 => available_threads(),
+            threads => usize::try_from(threads)
+                .ok()
+                .filter(|&threads| threads <= 4096)
+                .ok_or_else(|| bad("threads", "it takes 0 (all) to 4096"))?,
+        };
+        let seed = u64::try_from(int(params, "seed")).map_err(|_| bad("seed", "a seed is not negative"))?;
+        let data = match text(params, "data") {
+            "" => None,
+            data => Some(sets::locate(data).map_err(|reason| bad("data", &reason))?),
+        };
+        let export = match text(params, "export") {
+            "" => None,
+            folder if Path::new(folder).is_dir() => Some(PathBuf::from(folder)),
+            _ => return Err(bad("export", "there is no such folder")),
+        };
+        Ok(Self { size, threads, seed, data, export })
+    }
+
+    /// The genome: the first sequences of the file, or a generated one of this length.
+    pub(super) fn genome(&self, length: usize) -> Result<Reference, BenchmarkError> {
+        let sequences = match &self.data {
+            Some(path) => {
+                let records = read_nucleotides(path).map_err(bad_data)?;
+                records.into_iter().map(|record| (record.name, record.codes)).collect()
+            }
+            None => vec![("chr1".to_owned(), simulate::genome(length, self.seed))],
+        };
+        Reference::new(sequences).map_err(|error| BenchmarkError::BadInput(format!("data: {error}")))
+    }
+
+    /// The longest sequence of a reference: what reads are simulated from.
+    pub(super) fn longest(reference: &Reference) -> usize {
+        (0..reference.names().len()).max_by_key(|&contig| reference.sequence(contig).len()).unwrap_or(0)
+    }
+
+    /// The tags of every metric: what the figure depends on besides the machine.
+    pub(super) fn tag(&self, key: MetricKey) -> MetricKey {
+        let data = self.data.as_ref().and_then(|path| path.file_name());
+        let data = data.map_or_else(|| "generated".to_owned(), |name| name.to_string_lossy().into_owned());
+        key.tag("size", self.size.name()).tag("data", data).tag("threads", self.threads)
+    }
+}
+
+/// An unreadable data file is the user's to mend.
+pub(super) fn bad_data(error: FormatError) -> BenchmarkError {
+    BenchmarkError::BadInput(format!("data: {error}"))
+}
+
+/// An export that cannot be written is a failure.
+pub(super) fn bad_export(error: FormatError) -> BenchmarkError {
+    BenchmarkError::Failed(format!("export: {error}"))
+}
+
+/// A specification of this suite: the common parameters and its own.
+pub(super) fn spec(name: &str, description: &str, own: &[(&str, ParamValue)]) -> BenchmarkSpec {
+    let mut params = Params::from([
+        ("size".to_owned(), ParamValue::Text("small".to_owned())),
+        ("threads".to_owned(), ParamValue::Int(0)),
+        ("seed".to_owned(), ParamValue::Int(1)),
+        ("data".to_owned(), ParamValue::Text(String::new())),
+        ("export".to_owned(), ParamValue::Text(String::new())),
+    ]);
+    params.extend(own.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+    BenchmarkSpec {
+        id: BenchmarkId::new("biobench", name),
+        components: vec![BenchmarkComponent::Cpu],
+        kind: BenchmarkKind::Domain,
+        description: Some(format!(
+            "{description} `size` is small, medium or large; `data` is a file or a data set's name instead of generated \
+             data; `export` is a folder for inputs and results."
+        )),
+        default_duration_seconds: Some(15),
+        external_tool: None,
+        params: Some(params),
+    }
+}
+
+/// Seconds of the named steps of one run.
+pub(super) type StageTimes = Vec<(&'static str, f64)>;
+
+/// Times a step and adds it to the stages.
+pub(super) fn timed<T>(stages: &mut StageTimes, name: &'static str, work: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let result = work();
+    stages.push((name, began.elapsed().as_secs_f64()));
+    result
+}
+
+/// The samples of a workload: seconds of each run, and of its stages.
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    seconds: Vec<f64>,
+    stages: Vec<StageTimes>,
+}
+
+/// Runs a workload once, has its answer judged, and then runs it for the round's time. Nothing is recorded of a workload
+/// whose answer is wrong.
+///
+/// # Errors
+/// What the workload or the gate says, and that the user stopped the run.
+pub(super) fn measure<T>(
+    context: &RunContext<'_>,
+    mut work: impl FnMut(&mut StageTimes) -> Result<T, BenchmarkError>,
+    gate: impl FnOnce(&T) -> Result<(), BenchmarkError>,
+    time: Duration,
+) -> Result<(T, Samples), BenchmarkError> {
+    let first = work(&mut StageTimes::new())?;
+    gate(&first)?;
+    let mut samples = Samples::default();
+    let began = Instant::now();
+    while samples.seconds.is_empty() || (began.elapsed() < time && !context.stopped()) {
+        let mut stages = StageTimes::new();
+        let run = Instant::now();
+        std::hint::black_box(work(&mut stages)?);
+        samples.seconds.push(run.elapsed().as_secs_f64());
+        samples.stages.push(stages);
+    }
+    if context.stopped() {
+        return Err(BenchmarkError::Stopped);
+    }
+    Ok((first, samples))
+}
+
+impl Samples {
+    /// Reports the rate of some amount of work.
+    pub(super) fn report_rate(
+        &self,
+        context: &mut RunContext<'_>,
+        common: &Common,
+        key: MetricKey,
+        amount: f64,
+    ) -> Result<(), BenchmarkError> {
+        let key = common.tag(key);
+        context.record(key, self.seconds.iter().map(|seconds| amount / seconds).collect())
+    }
+
+    /// Reports the rate of some amount of work and the time of each stage.
+    pub(super) fn report(
+        &self,
+        context: &mut RunContext<'_>,
+        common: &Common,
+        key: MetricKey,
+        amount: f64,
+    ) -> Result<(), BenchmarkError> {
+        self.report_rate(context, common, key.clone(), amount)?;
+        let names: Vec<&'static str> =
+            self.stages.first().into_iter().flatten().map(|stage| stage.0).collect();
+        for (index, name) in names.into_iter().enumerate() {
+            let mut stage = common.tag(MetricKey::less_is_better("stage_time", "s")).tag("stage", name);
+            stage.tags.extend(key.tags.clone());
+            let values = self.stages.iter().filter_map(|stages| stages.get(index)).map(|stage| stage.1);
+            context.record(stage, values.collect())?;
+        }
+        Ok(())
+    }
+}
+
+/// Reports the most memory that this process has had.
+pub(super) fn report_memory(context: &mut RunContext<'_>, common: &Common) -> Result<(), BenchmarkError> {
+    // A system that does not tell gives no figure.
+    match warpforge_runtime::memory::process_peak_bytes() {
+        Some(bytes) => {
+            let key = common.tag(MetricKey::less_is_better("peak_rss", "MiB"));
+            context.record(key, vec![bytes as f64 / f64::from(1 << 20)])
+        }
+        None => Ok(()),
+    }
+}
+
+/// Reports a share, such as recall, once.
+pub(super) fn report_share(
+    context: &mut RunContext<'_>,
+    common: &Common,
+    name: &str,
+    share: f64,
+) -> Result<(), BenchmarkError> {
+    context.record(common.tag(MetricKey::more_is_better(name, "share")), vec![share])
+}
+
+/// The failure of a gate: what was asked for and what was found.
+pub(super) fn require(what: &str, found: f64, least: f64) -> Result<(), BenchmarkError> {
+    if found >= least {
+        return Ok(());
+    }
+    Err(BenchmarkError::Failed(format!("wrong answer: {what} is {found:.4}, at least {least:.4} is right")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_says_what_it_wanted() {
+        let error = require("recall", 0.5, 0.98).unwrap_err().to_string();
+        assert!(error.contains("recall is 0.5000") && error.contains("0.9800"), "{error}");
+        assert!(require("recall", 0.98, 0.98).is_ok());
+    }
+}

@@ -1,0 +1,121 @@
+//! Every aligner against plain dynamic programming, on random and adversarial pairs.
+
+use super::batch::scores_with;
+use super::edit::edit_distances_with;
+use super::simd::InstructionSet;
+use super::*;
+use crate::protein::{ALPHABET, blosum62};
+use crate::simulate::{Random, mutate};
+
+/// Pairs of every kind that an aligner may get wrong.
+pub(super) fn pairs(count: usize, seed: u64) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut random = Random::new(seed);
+    (0..count)
+        .map(|index| {
+            let length = match index % 7 {
+                0 => random.below(4),
+                1 => 62 + random.below(5),
+                2 => 126 + random.below(5),
+                _ => random.below(300),
+            };
+            let letters = if index % 11 == 0 { 5 } else { 4 };
+            let a: Vec<u8> = match index % 5 {
+                // One letter, or a short unit: every gap has many places.
+                0 => vec![random.base(); length],
+                1 => {
+                    let unit: Vec<u8> = (0..=random.below(4)).map(|_| random.base()).collect();
+                    unit.iter().copied().cycle().take(length).collect()
+                }
+                _ => (0..length).map(|_| random.below(letters) as u8).collect(),
+            };
+            let b = match index % 6 {
+                0 => (0..random.below(300)).map(|_| random.below(letters) as u8).collect(),
+                1 => a.iter().rev().copied().collect(),
+                2 => {
+                    let (from, to) = (random.below(length + 1), random.below(length + 1));
+                    a[from.min(to)..from.max(to)].to_vec()
+                }
+                3 => a.clone(),
+                4 => [&a[length / 2..], &a[..length / 2]].concat(),
+                _ => mutate(&a, random.unit() * 0.4, &mut random),
+            };
+            if index % 2 == 0 { (a, b) } else { (b, a) }
+        })
+        .collect()
+}
+
+fn borrowed(pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<Pair<'_>> {
+    pairs.iter().map(|(a, b)| (a.as_slice(), b.as_slice())).collect()
+}
+
+const SCORINGS: [Scoring; 5] = [
+    Scoring::READS,
+    Scoring { matching: 1, mismatch: -4, gap_open: 6, gap_extend: 1 },
+    Scoring { matching: 5, mismatch: -4, gap_open: 0, gap_extend: 8 },
+    Scoring { matching: 1, mismatch: -1, gap_open: 0, gap_extend: 1 },
+    Scoring { matching: 100, mismatch: -100, gap_open: 120, gap_extend: 20 },
+];
+
+#[test]
+fn scores_are_those_of_plain_dynamic_programming() {
+    let pairs = pairs(2_000, 11);
+    let pairs = borrowed(&pairs);
+    for (index, scoring) in SCORINGS.iter().enumerate() {
+        let part: Vec<Pair<'_>> = pairs.iter().copied().skip(index).step_by(SCORINGS.len()).collect();
+        for set in InstructionSet::all() {
+            let global = scores_with(set, &part, Mode::Global, scoring, 2);
+            let local = scores_with(set, &part, Mode::Local, scoring, 2);
+            for ((a, b), (global, local)) in part.iter().zip(global.into_iter().zip(local)) {
+                assert_eq!(global, plain::global(a, b, scoring), "{set:?} {scoring:?} {a:?} {b:?}");
+                assert_eq!(local, plain::local(a, b, scoring), "{set:?} {scoring:?} {a:?} {b:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn edit_distances_are_those_of_plain_dynamic_programming() {
+    let pairs = pairs(2_000, 12);
+    let pairs = borrowed(&pairs);
+    for set in InstructionSet::all() {
+        for ((a, b), distance) in pairs.iter().zip(edit_distances_with(set, &pairs, 2)) {
+            assert_eq!(distance, plain::edit(a, b), "{set:?} {a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn long_pairs_score_the_same() {
+    let mut random = Random::new(5);
+    let a: Vec<u8> = (0..3_000).map(|_| random.base()).collect();
+    let near = mutate(&a, 0.02, &mut random);
+    let far = mutate(&a, 0.3, &mut random);
+    let pairs: Vec<Pair<'_>> = vec![(&a, &near), (&a, &far), (&near, &far), (&a, &[])];
+    let global = scores(&pairs, Mode::Global, &Scoring::READS, 1);
+    let local = scores(&pairs, Mode::Local, &Scoring::READS, 1);
+    let edit = edit_distances(&pairs, 1);
+    for (index, (a, b)) in pairs.iter().enumerate() {
+        assert_eq!(global[index], plain::global(a, b, &Scoring::READS));
+        assert_eq!(local[index], plain::local(a, b, &Scoring::READS));
+        assert_eq!(edit[index], plain::edit(a, b));
+    }
+}
+
+#[test]
+fn profile_scores_are_those_of_plain_dynamic_programming() {
+    let mut random = Random::new(6);
+    let query: Vec<u8> = (0..300).map(|_| random.below(ALPHABET.len()) as u8).collect();
+    let score = |q: u8, code: usize| if code < 24 { blosum62(q, code as u8) } else { -20 };
+    let rows: Vec<[i8; 32]> = query.iter().map(|&q| std::array::from_fn(|code| score(q, code))).collect();
+    let mut targets: Vec<Vec<u8>> =
+        (0..150).map(|_| (0..random.below(200)).map(|_| random.below(20) as u8).collect()).collect();
+    // Scores beyond a byte.
+    targets.push(query.clone());
+    targets.push(query[20..260].to_vec());
+    let borrowed: Vec<&[u8]> = targets.iter().map(Vec::as_slice).collect();
+    let profile = batch::Profile { rows: &rows, gap_open: 11, gap_extend: 1 };
+    for (target, score) in targets.iter().zip(local_against_profile(&profile, &borrowed)) {
+        let plain = plain::local_with(&query, target, 11, 1, |a, b| i32::from(blosum62(a, b)));
+        assert_eq!(score, plain);
+    }
+}

@@ -1,0 +1,205 @@
+//! The biobench suite beside the tools that laboratories run, in turn, on the same files with the same threads.
+//!
+//! `warpt` exports the inputs of a benchmark once; each turn then runs the peer on those files and `warpt` on the same data.
+//! Peers that are libraries run in Python without counting its start; programs count from their start to their end, reading
+//! and writing files included, which is how they are used.
+
+mod align;
+mod assemble;
+mod consensus;
+mod kmers;
+mod mapping;
+mod proteins;
+mod variants;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use serde_json::Value;
+
+use super::table::{self, Row};
+use super::warpt::{self, find};
+use super::{page, tools};
+use crate::command::{output, root};
+use crate::python;
+
+/// Arguments of `cargo xtask peers bio`.
+#[derive(Debug, Args)]
+pub(crate) struct BioArgs {
+    /// Only these benchmarks: align, map, kmers, variants, assemble, consensus, proteins
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// How often each side runs, in turn
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    alternations: u16,
+    /// The size of the workloads: small, medium or large
+    #[arg(long, default_value = "small")]
+    size: String,
+    /// Threads of both sides [default: all]
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+    /// Data sets or files instead of generated data, as BENCHMARK=DATA (see `cargo xtask data`)
+    #[arg(long, value_name = "BENCHMARK=DATA")]
+    data: Vec<String>,
+    /// Put the figures into docs/benchmarks/biobench.md
+    #[arg(long)]
+    update_docs: bool,
+}
+
+/// What every contest needs.
+struct Stage {
+    warpt: PathBuf,
+    python: PathBuf,
+    /// For exported data; gone when the contests are over.
+    folder: tempfile::TempDir,
+    alternations: usize,
+    size: String,
+    threads: usize,
+    data: Vec<(String, String)>,
+}
+
+type Contests = fn(&Stage) -> anyhow::Result<Vec<Row>>;
+const CONTESTS: [(&str, Contests); 7] = [
+    ("align", align::hold),
+    ("map", mapping::hold),
+    ("kmers", kmers::hold),
+    ("variants", variants::hold),
+    ("assemble", assemble::hold),
+    ("consensus", consensus::hold),
+    ("proteins", proteins::hold),
+];
+
+/// The programs and their Debian packages.
+const PROGRAMS: [(&str, &str); 7] = [
+    ("minimap2", "minimap2"),
+    ("kmc", "kmc"),
+    ("jellyfish", "jellyfish"),
+    ("bcftools", "bcftools"),
+    ("samtools", "samtools"),
+    ("megahit", "megahit"),
+    ("diamond", "diamond-aligner"),
+];
+
+/// Runs all comparisons and prints their ratios.
+pub(super) fn run(args: &BioArgs) -> anyhow::Result<()> {
+    if let Some(name) = args.only.iter().find(|name| CONTESTS.iter().all(|(known, _)| known != name)) {
+        bail!("--only {name}: there are {}", CONTESTS.map(|(known, _)| known).join(", "));
+    }
+    for (program, package) in PROGRAMS {
+        tools::require(program, package)?;
+    }
+    let python = match python::environment(&python::BIO)? {
+        Ok(python) => python,
+        Err(reason) => bail!("the peers from PyPI cannot run: {reason}"),
+    };
+    let all = std::thread::available_parallelism().map_or(1, Into::into);
+    let data = args.data.iter().map(|pair| {
+        let (name, data) = pair.split_once('=').with_context(|| format!("--data {pair}: BENCHMARK=DATA"))?;
+        let data = match warpforge_bio::sets::SETS.iter().find(|set| set.name == data) {
+            Some(set) => crate::data::fetch(set)?.display().to_string(),
+            None => std::path::absolute(data)?.display().to_string(),
+        };
+        Ok((name.to_owned(), data))
+    });
+    let stage = Stage {
+        warpt: tools::build_warpt()?,
+        python,
+        folder: tempfile::tempdir()?,
+        alternations: args.alternations.into(),
+        size: args.size.clone(),
+        threads: if args.threads == 0 { all } else { args.threads },
+        data: data.collect::<anyhow::Result<_>>()?,
+    };
+    let mut rows = Vec::new();
+    let mut failures = Vec::new();
+    for (name, hold) in CONTESTS {
+        if args.only.is_empty() || args.only.iter().any(|only| only == name) {
+            match hold(&stage) {
+                Ok(more) => rows.extend(more),
+                Err(error) => failures.push(format!("{name}: {error:#}")),
+            }
+        }
+    }
+    let (table, holds) = table::markdown(&rows);
+    println!("{table}");
+    if !failures.is_empty() {
+        bail!("no figures of {}", failures.join("; "));
+    }
+    if args.update_docs {
+        let heading = format!(
+            "{}; size {}, {} threads; medians of {} runs of each side, in turn.\n",
+            warpt::machine(&stage.warpt)?,
+            stage.size,
+            stage.threads,
+            args.alternations
+        );
+        let path = root().join("docs/benchmarks/biobench.md");
+        page::update(&path, "peers bio", &format!("{heading}\n{table}"))?;
+    }
+    if !holds {
+        bail!("a ratio is out of its bound");
+    }
+    Ok(())
+}
+
+impl Stage {
+    /// The parameters of a benchmark: size, threads, data, and its own.
+    fn params(&self, benchmark: &str, own: &[(&str, &str)]) -> Vec<String> {
+        let mut params = vec![format!("size={}", self.size), format!("threads={}", self.threads)];
+        let data = self.data.iter().filter(|(name, _)| name == benchmark);
+        params.extend(data.map(|(_, data)| format!("data={data}")));
+        params.extend(own.iter().map(|(name, value)| format!("{name}={value}")));
+        params
+    }
+
+    /// Runs one benchmark of ours in one fresh process for about a run, and returns its metrics.
+    fn measure(&self, benchmark: &str, own: &[(&str, &str)]) -> anyhow::Result<Vec<Value>> {
+        warpt::measure(&self.warpt, benchmark, 1.0, &self.params(benchmark, own))
+    }
+
+    /// Has a benchmark write its inputs and results to a folder of its own; with the metrics of that run.
+    fn export(&self, benchmark: &str, own: &[(&str, &str)]) -> anyhow::Result<(PathBuf, Vec<Value>)> {
+        let names: Vec<&str> = own.iter().map(|(_, value)| *value).collect();
+        let folder = self.folder.path().join(format!("{benchmark}-{}", names.join("-")));
+        std::fs::create_dir_all(&folder)?;
+        let mut params = self.params(benchmark, own);
+        params.push(format!("export={}", folder.display()));
+        let metrics = warpt::measure(&self.warpt, benchmark, 0.1, &params)?;
+        Ok((folder, metrics))
+    }
+
+    /// Runs a Python program of `xtask/peers` on a folder; the last line that it prints is a JSON object.
+    fn python(&self, program: &str, arguments: &[&str]) -> anyhow::Result<Value> {
+        let mut command = Command::new(&self.python);
+        command.arg(root().join("xtask/peers").join(program)).args(arguments);
+        let text = output(&mut command)?;
+        let line = text.lines().last().with_context(|| format!("{program} printed nothing"))?;
+        serde_json::from_str(line).with_context(|| format!("{program} printed {line}"))
+    }
+}
+
+/// Seconds of a program from its start to its end.
+fn seconds(command: &mut Command) -> anyhow::Result<f64> {
+    let began = Instant::now();
+    output(command)?;
+    Ok(began.elapsed().as_secs_f64())
+}
+
+/// The time of a stage of ours.
+fn stage_seconds(metrics: &[Value], stage: &str) -> anyhow::Result<f64> {
+    find(metrics, "stage_time", &[("stage", stage)])
+}
+
+/// A number of a JSON object.
+fn number(value: &Value, name: &str) -> anyhow::Result<f64> {
+    value[name].as_f64().with_context(|| format!("no number `{name}` in {value}"))
+}
+
+/// Bases of the sequences in a file.
+fn letters(path: &Path) -> anyhow::Result<f64> {
+    let records = warpforge_bio::formats::read_nucleotides(path)?;
+    Ok(records.iter().map(|record| record.codes.len()).sum::<usize>() as f64)
+}
