@@ -23,6 +23,8 @@ const TARGETS: &[Target] = &[
     Target { name: "evaluator", seeds: &["fuzz/seeds/evaluator"] },
     Target { name: "archive", seeds: &["fuzz/seeds/archive"] },
     Target { name: "graph", seeds: &["fuzz/seeds/graph"] },
+    Target { name: "sequences", seeds: &["fuzz/seeds/sequences"] },
+    Target { name: "alignment", seeds: &["fuzz/seeds/alignment"] },
 ];
 
 /// What makes the compiler count which branches are taken, for libFuzzer to see.
