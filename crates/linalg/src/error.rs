@@ -1,7 +1,8 @@
 //! Why a system cannot be solved.
 
 use thiserror::Error;
-use warpforge_kernels::gemm::{GemmError, MemoryError};
+use warpforge_kernels::buffer::AllocationError;
+use warpforge_kernels::gemm::GemmError;
 
 /// Why a system cannot be solved.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -24,8 +25,8 @@ pub enum LinalgError {
     Gemm(#[from] GemmError),
 }
 
-impl From<MemoryError> for LinalgError {
-    fn from(error: MemoryError) -> Self {
+impl From<AllocationError> for LinalgError {
+    fn from(error: AllocationError) -> Self {
         Self::Gemm(error.into())
     }
 }

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use warpforge_kernels::gemm::Memory;
+use warpforge_kernels::buffer::AlignedBuffer;
 use warpforge_kernels::pool::Pool;
 
 use crate::LinalgError;
@@ -21,7 +21,7 @@ const CONFLICT: usize = 1024;
 /// A square row-major matrix. Its rows begin at cache lines and are padded so that a column does not lie in one cache
 /// set.
 pub struct Matrix<T> {
-    memory: Memory,
+    memory: AlignedBuffer,
     order: usize,
     stride: usize,
     elements: PhantomData<T>,
@@ -44,7 +44,7 @@ impl<T: Real> Matrix<T> {
             stride += line;
         }
         let bytes = stride.checked_mul(order).and_then(|count| count.checked_mul(size_of::<T>()));
-        let memory = Memory::new(bytes.ok_or(too_large.clone())?).map_err(|_| too_large)?;
+        let memory = AlignedBuffer::new(bytes.ok_or(too_large.clone())?).map_err(|_| too_large)?;
         let mut matrix = Self { memory, order, stride, elements: PhantomData };
         matrix.fill(pool, fill);
         Ok(matrix)

@@ -99,9 +99,9 @@ impl Precision {
 
     pub(crate) fn gemm(self) -> gemm::Gemm {
         gemm::Gemm::new(match self {
-            Self::F64 => gemm::Kind::F64,
-            Self::F32 => gemm::Kind::F32,
-            Self::Bf16 => gemm::Kind::Bf16,
+            Self::F64 => gemm::ComputeType::F64,
+            Self::F32 => gemm::ComputeType::F32,
+            Self::Bf16 => gemm::ComputeType::Bf16,
         })
     }
 

@@ -3,8 +3,8 @@
 // The GEMM works on addresses.
 #![allow(unsafe_code)]
 
-use warpforge_kernels::block::Block;
 use warpforge_kernels::gemm::{Gemm, GemmError, Rhs, Shape};
+use warpforge_kernels::output_block::OutputBlock;
 use warpforge_kernels::pool::Pool;
 
 use crate::real::Real;
@@ -24,11 +24,11 @@ pub(crate) unsafe fn subtract_product<T: Real>(
     b: View<T>,
 ) -> Result<(), GemmError> {
     assert!(a.rows == c.rows && b.columns == c.columns && a.columns == b.rows, "sizes do not match");
-    assert_eq!(gemm.kind().sum(), T::ELEMENT, "sums of another type");
+    assert_eq!(gemm.compute_type().accumulator(), T::ELEMENT, "sums of another type");
     if c.rows == 0 || c.columns == 0 || a.columns == 0 {
         return Ok(());
     }
-    let sink = |block: &Block| {
+    let sink = |block: &OutputBlock| {
         for (at, row) in block.rows.clone().enumerate() {
             // SAFETY: the block is inside C, no two blocks overlap, and its elements have just been computed.
             let (to, from) = unsafe {
@@ -40,5 +40,5 @@ pub(crate) unsafe fn subtract_product<T: Real>(
     };
     let shape = Shape { m: c.rows, n: c.columns, k: a.columns };
     // SAFETY: the operands are inside their matrices, as the caller promises; the result exists only for the sink.
-    unsafe { gemm.product(pool, shape, &a.operand(), Rhs::Strided(b.operand()), None, 0, Some(&sink)) }
+    unsafe { gemm.multiply(pool, shape, &a.operand(), Rhs::Strided(b.operand()), None, 0, Some(&sink)) }
 }

@@ -154,7 +154,11 @@ fn check(code: i32, function: &'static str) -> Result<()> {
     if code == 0 {
         return Ok(());
     }
-    Err(GpuError::Call { function, code, text: "the run-time compiler gives no further information".to_owned() })
+    Err(GpuError::Call {
+        function,
+        code,
+        text: "the run-time compiler gives no further information".to_owned(),
+    })
 }
 
 #[cfg(test)]
