@@ -1,8 +1,8 @@
 //! Running functions, blocks and operations.
 
 mod body;
+mod liveness;
 mod mesh;
-mod plan;
 mod program;
 
 use std::collections::{HashMap, VecDeque};
@@ -14,9 +14,9 @@ use warpforge_ir::{BlockId, Func, Module, OpId, OpRef, ValueId};
 use warpforge_tensor::Tensor;
 
 pub(crate) use body::Body;
+use liveness::{BlockLiveness, OpLiveness};
 pub use mesh::ProcessId;
 use mesh::{Mesh, Process};
-use plan::{BlockPlan, StepPlan};
 
 use crate::cx::Cx;
 use crate::error::{ErrorKind, Result, invalid, unsupported};
@@ -91,7 +91,7 @@ pub(crate) struct Machine<'m, 's> {
     pub(crate) random_calls: u64,
     frames: Vec<Frame>,
     ranges: HashMap<OpId, (usize, usize)>,
-    plans: HashMap<BlockId, Rc<BlockPlan>>,
+    liveness: HashMap<BlockId, Rc<BlockLiveness>>,
     /// Bytes of all values in the frames; those that share their memory are counted for each.
     bytes: usize,
     steps: u64,
@@ -120,7 +120,7 @@ impl<'m, 's> Machine<'m, 's> {
             random_calls: 0,
             frames: Vec::new(),
             ranges: HashMap::new(),
-            plans: HashMap::new(),
+            liveness: HashMap::new(),
             bytes: 0,
             steps: 0,
             depth: 0,
@@ -159,13 +159,13 @@ impl<'m, 's> Machine<'m, 's> {
             let (expected, found) = (arguments.len(), inputs.len());
             return Err(invalid(format!("the block takes {expected} arguments, {found} are given")));
         }
-        let plan = self.plan_of(block);
-        for ((&argument, input), &used) in arguments.iter().zip(inputs).zip(&plan.used) {
+        let liveness = self.liveness_of(block);
+        for ((&argument, input), &used) in arguments.iter().zip(inputs).zip(&liveness.used) {
             if used {
                 self.set(argument, input)?;
             }
         }
-        for (op, step) in module.ops_in(block).zip(&plan.steps) {
+        for (op, step) in module.ops_in(block).zip(&liveness.steps) {
             if op.def().is_some_and(OpDef::is_terminator) {
                 return self.values(op.operands(), step);
             }
@@ -174,13 +174,13 @@ impl<'m, 's> Machine<'m, 's> {
         Ok(Vec::new())
     }
 
-    fn plan_of(&mut self, block: BlockId) -> Rc<BlockPlan> {
+    fn liveness_of(&mut self, block: BlockId) -> Rc<BlockLiveness> {
         let module = self.module;
-        Rc::clone(self.plans.entry(block).or_insert_with(|| Rc::new(BlockPlan::new(module, block))))
+        Rc::clone(self.liveness.entry(block).or_insert_with(|| Rc::new(BlockLiveness::new(module, block))))
     }
 
     /// Runs one operation and stores its results.
-    fn op(&mut self, op: OpRef<'m>, step: &StepPlan) -> Result<()> {
+    fn op(&mut self, op: OpRef<'m>, step: &OpLiveness) -> Result<()> {
         self.count_steps(1)?;
         if let Some(observer) = &self.options.observer {
             observer.begins(op);
@@ -202,7 +202,7 @@ impl<'m, 's> Machine<'m, 's> {
         Ok(())
     }
 
-    fn evaluate(&mut self, op: OpRef<'m>, step: &StepPlan) -> Result<Vec<Value>> {
+    fn evaluate(&mut self, op: OpRef<'m>, step: &OpLiveness) -> Result<Vec<Value>> {
         let kind = op.kind().ok_or_else(|| unsupported("the operation is not known"))?;
         let evaluator = ops::evaluator(kind).ok_or_else(|| unsupported(kind.name()))?;
         let declared = op.result_types().filter_map(|ty| ty.as_tensor()?.byte_count());
@@ -244,7 +244,7 @@ impl<'m, 's> Machine<'m, 's> {
     }
 
     /// The values of an operation's operands, given away where this is their last use.
-    fn values(&mut self, keys: &[ValueId], step: &StepPlan) -> Result<Vec<Value>> {
+    fn values(&mut self, keys: &[ValueId], step: &OpLiveness) -> Result<Vec<Value>> {
         let value = |(&key, &last): (&ValueId, &bool)| match last {
             true => self.take(key).ok_or_else(|| not_computed(key)),
             false => self.get(key).cloned(),

@@ -8,11 +8,11 @@
 pub(crate) mod convert;
 mod dispatch;
 pub(crate) mod elementwise;
-pub(crate) mod fold;
 pub(crate) mod lanes;
 pub(crate) mod matmul;
 mod number;
 pub(crate) mod reduce;
+pub(crate) mod reduction_op;
 pub(crate) mod scatter;
 mod sum;
 mod threads;

@@ -2,16 +2,16 @@
 
 use warpforge_tensor::{ElementType, Native, Shape, Tensor};
 
-use super::fold::Fold;
 use super::number::{Integer, Number, Real};
-use super::sum::{Folder, Plain, Sum};
+use super::reduction_op::ReductionOp;
+use super::sum::{Accumulator, Plain, Sum};
 use super::{Threads, for_floats, for_ints};
 use crate::error::Result;
 
 /// Reduces a tensor along some dimensions, starting from `init`; `None` where the general path is needed.
 pub(crate) fn reduce(
     threads: Threads,
-    fold: Fold,
+    reduction: ReductionOp,
     input: &Tensor,
     init: &Tensor,
     reduced: &[usize],
@@ -23,10 +23,10 @@ pub(crate) fn reduce(
     }
     let job = Job { threads, layout: Layout::new(input.shape(), reduced), input, target };
     if element == ElementType::Bool {
-        return job.truths(fold, init.bytes()[0] != 0);
+        return job.truths(reduction, init.bytes()[0] != 0);
     }
-    for_floats!(element, T => return job.floats::<T>(fold, init.as_slice()?[0]), else {});
-    for_ints!(element, T => job.ints::<T>(fold, init.as_slice()?[0]), else Ok(None))
+    for_floats!(element, T => return job.floats::<T>(reduction, init.as_slice()?[0]), else {});
+    for_ints!(element, T => job.ints::<T>(reduction, init.as_slice()?[0]), else Ok(None))
 }
 
 /// Where the elements of a reduction are: for each element of the result, `kept` and `reduced` positions add up. The last
@@ -72,59 +72,66 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn floats<T: Real>(&self, fold: Fold, init: T) -> Result<Option<Tensor>> {
-        match fold {
-            Fold::Add => self.typed(&Sum::new(init)),
-            _ => self.numbers(fold, init),
+    fn floats<T: Real>(&self, reduction: ReductionOp, init: T) -> Result<Option<Tensor>> {
+        match reduction {
+            ReductionOp::Add => self.typed(&Sum::new(init)),
+            _ => self.numbers(reduction, init),
         }
     }
 
-    fn ints<T: Integer>(&self, fold: Fold, value: T) -> Result<Option<Tensor>> {
-        match fold {
-            Fold::Add => self.typed(&Plain { value, function: T::add }),
-            Fold::And => self.typed(&Plain { value, function: T::and }),
-            Fold::Or => self.typed(&Plain { value, function: T::or }),
-            _ => self.numbers(fold, value),
+    fn ints<T: Integer>(&self, reduction: ReductionOp, value: T) -> Result<Option<Tensor>> {
+        match reduction {
+            ReductionOp::Add => self.typed(&Plain { value, function: T::add }),
+            ReductionOp::And => self.typed(&Plain { value, function: T::and }),
+            ReductionOp::Or => self.typed(&Plain { value, function: T::or }),
+            _ => self.numbers(reduction, value),
         }
     }
 
-    fn numbers<T: Number>(&self, fold: Fold, value: T) -> Result<Option<Tensor>> {
-        match fold {
-            Fold::Multiply => self.typed(&Plain { value, function: T::multiply }),
-            Fold::Larger => self.typed(&Plain { value, function: T::larger }),
-            Fold::Smaller => self.typed(&Plain { value, function: T::smaller }),
-            Fold::Add | Fold::And | Fold::Or | Fold::Second => Ok(None),
+    fn numbers<T: Number>(&self, reduction: ReductionOp, value: T) -> Result<Option<Tensor>> {
+        match reduction {
+            ReductionOp::Multiply => self.typed(&Plain { value, function: T::multiply }),
+            ReductionOp::Maximum => self.typed(&Plain { value, function: T::larger }),
+            ReductionOp::Minimum => self.typed(&Plain { value, function: T::smaller }),
+            ReductionOp::Add | ReductionOp::And | ReductionOp::Or | ReductionOp::Second => Ok(None),
         }
     }
 
-    fn truths(&self, fold: Fold, init: bool) -> Result<Option<Tensor>> {
-        let function: fn(u8, u8) -> u8 = match fold {
-            Fold::And | Fold::Multiply | Fold::Smaller => |a, b| u8::from(a != 0 && b != 0),
-            Fold::Or | Fold::Add | Fold::Larger => |a, b| u8::from(a != 0 || b != 0),
-            Fold::Second => return Ok(None),
+    fn truths(&self, reduction: ReductionOp, init: bool) -> Result<Option<Tensor>> {
+        let function: fn(u8, u8) -> u8 = match reduction {
+            ReductionOp::And | ReductionOp::Multiply | ReductionOp::Minimum => {
+                |a, b| u8::from(a != 0 && b != 0)
+            }
+            ReductionOp::Or | ReductionOp::Add | ReductionOp::Maximum => |a, b| u8::from(a != 0 || b != 0),
+            ReductionOp::Second => return Ok(None),
         };
         let mut result = Tensor::zeros(ElementType::Bool, self.target.clone())?;
         self.fill(&Plain { value: u8::from(init), function }, self.input.bytes(), result.bytes_mut());
         Ok(Some(result))
     }
 
-    fn typed<T: Native, F: Folder<T> + Sync>(&self, start: &F) -> Result<Option<Tensor>> {
+    fn typed<T: Native, F: Accumulator<T> + Sync>(&self, start: &F) -> Result<Option<Tensor>> {
         let mut result = Tensor::zeros(T::ELEMENT, self.target.clone())?;
         self.fill(start, self.input.as_slice()?, result.as_slice_mut()?);
         Ok(Some(result))
     }
 
-    fn fill<T: Copy + Send + Sync, F: Folder<T> + Sync>(&self, start: &F, input: &[T], result: &mut [T]) {
+    fn fill<T: Copy + Send + Sync, F: Accumulator<T> + Sync>(
+        &self,
+        start: &F,
+        input: &[T],
+        result: &mut [T],
+    ) {
         let Layout { kept, reduced, inner, inner_reduced } = &self.layout;
         if *inner_reduced {
             let cost = reduced.len() * inner;
             return self.threads.pieces(result, 1, cost, &|first, piece| {
                 for (place, &base) in piece.iter_mut().zip(&kept[first..]) {
-                    let mut folder = start.clone();
+                    let mut accumulator = start.clone();
                     for &offset in reduced {
-                        folder.take_all(&input[base + offset..][..*inner]);
+                        accumulator.take_all(&input[base + offset..][..*inner]);
                     }
-                    *place = folder.outcome();
+                    *place = accumulator.outcome();
                 }
             });
         }
@@ -134,13 +141,16 @@ impl Job<'_> {
                 // As much of a row as is in the piece.
                 let (row, column) = ((first + done) / inner, (first + done) % inner);
                 let length = (inner - column).min(piece.len() - done);
-                let mut folders = vec![start.clone(); length];
+                let mut accumulators = vec![start.clone(); length];
                 for &offset in reduced {
                     let source = &input[kept[row] + offset + column..][..length];
-                    folders.iter_mut().zip(source).for_each(|(folder, &value)| folder.take(value));
+                    accumulators
+                        .iter_mut()
+                        .zip(source)
+                        .for_each(|(accumulator, &value)| accumulator.take(value));
                 }
-                for (place, folder) in piece[done..done + length].iter_mut().zip(&folders) {
-                    *place = folder.outcome();
+                for (place, accumulator) in piece[done..done + length].iter_mut().zip(&accumulators) {
+                    *place = accumulator.outcome();
                 }
                 done += length;
             }

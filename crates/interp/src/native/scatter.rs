@@ -2,9 +2,9 @@
 
 use warpforge_tensor::{ElementType, Tensor};
 
-use super::fold::Fold;
 use super::for_numbers;
 use super::number::Number;
+use super::reduction_op::ReductionOp;
 use crate::error::Result;
 
 /// A run of neighbouring updates: to, from, and how many. The two advance by a step each.
@@ -18,13 +18,13 @@ pub(crate) struct Run {
 }
 
 /// How updates are combined with what is there; `None` where the general path is needed.
-pub(crate) fn combiner(fold: Fold, element: ElementType) -> Option<Combine> {
-    for_numbers!(element, T => match fold {
-        Fold::Add => Some(combine::<T, _>(Number::add)),
-        Fold::Multiply => Some(combine::<T, _>(Number::multiply)),
-        Fold::Larger => Some(combine::<T, _>(Number::larger)),
-        Fold::Smaller => Some(combine::<T, _>(Number::smaller)),
-        Fold::And | Fold::Or | Fold::Second => None,
+pub(crate) fn combiner(reduction: ReductionOp, element: ElementType) -> Option<Combine> {
+    for_numbers!(element, T => match reduction {
+        ReductionOp::Add => Some(combine::<T, _>(Number::add)),
+        ReductionOp::Multiply => Some(combine::<T, _>(Number::multiply)),
+        ReductionOp::Maximum => Some(combine::<T, _>(Number::larger)),
+        ReductionOp::Minimum => Some(combine::<T, _>(Number::smaller)),
+        ReductionOp::And | ReductionOp::Or | ReductionOp::Second => None,
     }, else None)
 }
 

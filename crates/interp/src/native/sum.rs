@@ -4,7 +4,7 @@ use super::matmul::RUN;
 use super::number::Number;
 
 /// A computation that takes numbers one after the other.
-pub(crate) trait Folder<T>: Clone {
+pub(crate) trait Accumulator<T>: Clone {
     /// Takes one more number.
     fn take(&mut self, value: T);
 
@@ -28,7 +28,7 @@ pub(crate) struct Plain<T, F> {
     pub(crate) function: F,
 }
 
-impl<T: Copy, F: Fn(T, T) -> T + Clone> Folder<T> for Plain<T, F> {
+impl<T: Copy, F: Fn(T, T) -> T + Clone> Accumulator<T> for Plain<T, F> {
     #[inline(always)]
     fn take(&mut self, value: T) {
         self.value = (self.function)(self.value, value);
@@ -54,7 +54,7 @@ impl<T: super::number::Real> Sum<T> {
     }
 }
 
-impl<T: super::number::Real> Folder<T> for Sum<T> {
+impl<T: super::number::Real> Accumulator<T> for Sum<T> {
     #[inline(always)]
     fn take(&mut self, value: T) {
         if self.length == RUN {

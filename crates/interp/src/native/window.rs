@@ -2,9 +2,9 @@
 
 use warpforge_tensor::{Native, Shape, Tensor};
 
-use super::fold::{Comparison, Fold};
 use super::number::{Integer, Number, Real};
-use super::sum::{Folder, Plain, Sum};
+use super::reduction_op::{Comparison, ReductionOp};
+use super::sum::{Accumulator, Plain, Sum};
 use super::{Threads, for_floats, for_ints, for_numbers};
 use crate::error::Result;
 
@@ -57,7 +57,7 @@ fn nested(axes: &[&[usize]], base: usize, visit: &mut impl FnMut(usize)) {
 /// Reduces every window; `None` where the general path is needed.
 pub(crate) fn reduce_window(
     threads: Threads,
-    fold: Fold,
+    reduction: ReductionOp,
     input: &Tensor,
     init: &Tensor,
     taps: &Taps,
@@ -67,8 +67,8 @@ pub(crate) fn reduce_window(
         return Ok(None);
     }
     let job = Job { threads, input, taps };
-    for_floats!(element, T => return job.floats::<T>(fold, init.as_slice()?[0]), else {});
-    for_ints!(element, T => job.ints::<T>(fold, init.as_slice()?[0]), else Ok(None))
+    for_floats!(element, T => return job.floats::<T>(reduction, init.as_slice()?[0]), else {});
+    for_ints!(element, T => job.ints::<T>(reduction, init.as_slice()?[0]), else Ok(None))
 }
 
 struct Job<'a> {
@@ -80,35 +80,35 @@ struct Job<'a> {
 impl Job<'_> {
     // Padding takes part with the initial value. That may be left out only where it changes nothing.
 
-    fn floats<T: Real>(&self, fold: Fold, init: T) -> Result<Option<Tensor>> {
-        match fold {
-            Fold::Add if init.to_f64() == 0.0 && init.to_f64().is_sign_positive() => {
+    fn floats<T: Real>(&self, reduction: ReductionOp, init: T) -> Result<Option<Tensor>> {
+        match reduction {
+            ReductionOp::Add if init.to_f64() == 0.0 && init.to_f64().is_sign_positive() => {
                 self.typed(&Sum::new(init))
             }
-            Fold::Multiply if init.to_f64() == 1.0 => {
+            ReductionOp::Multiply if init.to_f64() == 1.0 => {
                 self.typed(&Plain { value: init, function: T::multiply })
             }
-            _ => self.extremes(fold, init),
+            _ => self.extremes(reduction, init),
         }
     }
 
-    fn ints<T: Integer>(&self, fold: Fold, init: T) -> Result<Option<Tensor>> {
+    fn ints<T: Integer>(&self, reduction: ReductionOp, init: T) -> Result<Option<Tensor>> {
         let zero = init.subtract(init);
-        match fold {
-            Fold::Add if init == zero => self.typed(&Plain { value: init, function: T::add }),
-            _ => self.extremes(fold, init),
+        match reduction {
+            ReductionOp::Add if init == zero => self.typed(&Plain { value: init, function: T::add }),
+            _ => self.extremes(reduction, init),
         }
     }
 
-    fn extremes<T: Number>(&self, fold: Fold, value: T) -> Result<Option<Tensor>> {
-        match fold {
-            Fold::Larger => self.typed(&Plain { value, function: T::larger }),
-            Fold::Smaller => self.typed(&Plain { value, function: T::smaller }),
+    fn extremes<T: Number>(&self, reduction: ReductionOp, value: T) -> Result<Option<Tensor>> {
+        match reduction {
+            ReductionOp::Maximum => self.typed(&Plain { value, function: T::larger }),
+            ReductionOp::Minimum => self.typed(&Plain { value, function: T::smaller }),
             _ => Ok(None),
         }
     }
 
-    fn typed<T: Native, F: Folder<T> + Sync>(&self, start: &F) -> Result<Option<Tensor>> {
+    fn typed<T: Native, F: Accumulator<T> + Sync>(&self, start: &F) -> Result<Option<Tensor>> {
         let input = self.input.as_slice::<T>()?;
         let mut result = Tensor::zeros(T::ELEMENT, self.taps.counts.clone())?;
         let elements: usize =
@@ -116,9 +116,9 @@ impl Job<'_> {
         self.threads.pieces(result.as_slice_mut()?, 1, 4 * elements, &|first, piece| {
             let mut window = self.taps.counts.index(first);
             for place in piece {
-                let mut folder = start.clone();
-                self.taps.each(&window, &mut |position| folder.take(input[position]));
-                *place = folder.outcome();
+                let mut accumulator = start.clone();
+                self.taps.each(&window, &mut |position| accumulator.take(input[position]));
+                *place = accumulator.outcome();
                 advance(&mut window, self.taps.counts.dims());
             }
         });

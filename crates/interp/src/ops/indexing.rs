@@ -9,7 +9,7 @@ use super::shape::steps_of;
 use crate::Value;
 use crate::cx::{Cx, missing, one, scalar_i64, to_usizes};
 use crate::error::{Result, invalid};
-use crate::native::fold::Fold;
+use crate::native::reduction_op::ReductionOp;
 use crate::native::scatter::{Run, combiner};
 
 pub(super) const OPS: &[(OpKind, Evaluator)] = &[
@@ -249,13 +249,13 @@ fn simple_update(
     {
         return Ok(None);
     }
-    let fold = cx.native_region(0).and_then(|block| Fold::of(cx.machine.module, block));
-    Ok(match fold {
+    let reduction = cx.native_region(0).and_then(|block| ReductionOp::of(cx.machine.module, block));
+    Ok(match reduction {
         None => None,
-        Some(Fold::Second) => {
+        Some(ReductionOp::Second) => {
             Some(Box::new(|target, source, dims, to, from| Ok(target.copy_part(dims, to, source, from)?)))
         }
-        Some(fold) => combiner(fold, element).map(|combine| -> Apply {
+        Some(reduction) => combiner(reduction, element).map(|combine| -> Apply {
             Box::new(move |target, source, dims, to, from| {
                 runs(dims, to, from, |run| combine(target, source, run))
             })

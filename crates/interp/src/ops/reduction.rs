@@ -9,7 +9,7 @@ use crate::Value;
 use crate::cx::{Cx, one};
 use crate::error::{Result, invalid};
 use crate::machine::{Body, Machine};
-use crate::native::fold::{Comparison, Fold};
+use crate::native::reduction_op::{Comparison, ReductionOp};
 use crate::native::window::Taps;
 use crate::native::{self, for_numbers};
 
@@ -58,7 +58,7 @@ fn accumulators(cx: &Cx<'_, '_, '_>, shape: &Shape, inits: &[Tensor]) -> Result<
 }
 
 /// `accumulators[position] = body(accumulators[position], values)`.
-fn fold(
+fn combine(
     machine: &mut Machine<'_, '_>,
     body: &mut Body,
     accumulators: &mut [Tensor],
@@ -74,10 +74,10 @@ fn fold(
 }
 
 /// The computation of the region, if it is a simple one on elements of the input's own type.
-fn simple_fold(cx: &Cx<'_, '_, '_>, input: &Tensor) -> Result<Option<Fold>> {
+fn simple_reduction(cx: &Cx<'_, '_, '_>, input: &Tensor) -> Result<Option<ReductionOp>> {
     let plain = cx.body_elements(0)? == [input.element_type()];
     let block = cx.native_region(0).filter(|_| plain);
-    Ok(block.and_then(|block| Fold::of(cx.machine.module, block)))
+    Ok(block.and_then(|block| ReductionOp::of(cx.machine.module, block)))
 }
 
 fn reduce(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
@@ -87,9 +87,9 @@ fn reduce(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let kept: Vec<usize> = (0..shape.rank()).filter(|axis| !reduced.contains(axis)).collect();
     let target = cx.shape(kept.iter().map(|&axis| shape.dims()[axis]).collect())?;
     if let ([input], [init]) = (&*inputs, &*inits)
-        && let Some(fold) = simple_fold(cx, input)?
+        && let Some(reduction) = simple_reduction(cx, input)?
         && let Some(result) =
-            native::reduce::reduce(cx.machine.threads, fold, input, init, &reduced, &target)?
+            native::reduce::reduce(cx.machine.threads, reduction, input, init, &reduced, &target)?
     {
         cx.machine.count_steps(input.len())?;
         return one(result);
@@ -101,7 +101,7 @@ fn reduce(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let mut source = 0;
     while let Some(index) = indices.advance() {
         let position = kept.iter().zip(&strides).map(|(&axis, stride)| index[axis] * stride).sum();
-        fold(cx.machine, &mut body, &mut results, position, inputs.iter().map(|input| input.get(source)))?;
+        combine(cx.machine, &mut body, &mut results, position, inputs.iter().map(|input| input.get(source)))?;
         source += 1;
     }
     Ok(results.into_iter().map(Value::Tensor).collect())
@@ -204,9 +204,10 @@ fn reduce_window(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let target = cx.shape_from(&windows.counts(shape.dims())?)?;
     let inner = windows.window_shape(cx)?;
     if let ([input], [init]) = (&*inputs, &*inits)
-        && let Some(fold) = simple_fold(cx, input)?
+        && let Some(reduction) = simple_reduction(cx, input)?
         && let Some(taps) = windows.taps(cx, &shape, &target)?
-        && let Some(result) = native::window::reduce_window(cx.machine.threads, fold, input, init, &taps)?
+        && let Some(result) =
+            native::window::reduce_window(cx.machine.threads, reduction, input, init, &taps)?
     {
         return one(result);
     }
@@ -222,7 +223,7 @@ fn reduce_window(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
             let source = windows.position(&shape, window, offset);
             let values =
                 inputs.iter().zip(&padding).map(|(input, &init)| source.map_or(init, |at| input.get(at)));
-            fold(cx.machine, &mut body, &mut results, position, values)?;
+            combine(cx.machine, &mut body, &mut results, position, values)?;
         }
         position += 1;
     }
@@ -239,7 +240,7 @@ fn select_and_scatter(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     }
     let inner = windows.window_shape(cx)?;
     if let (Some(select), Some(scatter)) = (cx.native_region(0), cx.native_region(1))
-        && Fold::of(cx.machine.module, scatter) == Some(Fold::Add)
+        && ReductionOp::of(cx.machine.module, scatter) == Some(ReductionOp::Add)
         && cx.body_elements(1)? == [operand.element_type()]
         && let Some(select) = Comparison::of(cx.machine.module, select)
         && let Some(taps) = windows.taps(cx, &shape, &counts)?

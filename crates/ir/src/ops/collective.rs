@@ -1,6 +1,6 @@
 //! What several processes do together: collectives, point-to-point transfers, feeds and identities.
 
-use super::reduction::{Folding, check_reducer};
+use super::reduction::{Reducer, check_reducer};
 use crate::attr::{Attribute, MeshAxes, MeshRef};
 use crate::table::Trait::{Collective, Deprecated};
 use crate::table::{Entry, OpKind, op};
@@ -18,7 +18,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         .attrs("replica_groups: groups, channel_handle?: channel, use_global_device_ids?: unit")
         .regions("computation")
         .is(&[Collective])
-        .rule(all_reduce).doc("Folds the operands of the processes of a group."),
+        .rule(all_reduce).doc("Reduces the operands of the processes of a group."),
     op(OpKind::AllToAll)
         .values("operands*: tensor", "results*: tensor")
         .attrs(
@@ -43,7 +43,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         )
         .regions("computation")
         .is(&[Collective])
-        .rule(collective_reduce).doc("Folds the operands of the processes of a group for one of them; the others get zeros."),
+        .rule(collective_reduce).doc("Reduces the operands of the processes of a group for one of them; the others get zeros."),
     op(OpKind::CrossReplicaSum)
         .values("operand: tensor", "result: tensor")
         .attrs("replica_groups: rows")
@@ -74,7 +74,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         )
         .regions("computation")
         .is(&[Collective])
-        .rule(reduce_scatter).doc("Folds the operands of a group and gives each process its part of the result."),
+        .rule(reduce_scatter).doc("Reduces the operands of a group and gives each process its part of the result."),
     op(OpKind::ReplicaId)
         .values("", "result: u32")
         .text("{attrs} : {results}")
@@ -203,8 +203,8 @@ fn check_parts(cx: &mut Cx<'_>, label: &'static str, part: &TensorType, whole: &
 fn check_computation(cx: &mut Cx<'_>, operands: &[&TensorType], label: &'static str) -> Option<Element> {
     for operand in operands {
         let init = [operand.with_dims([])];
-        let folding = Folding { inputs: &[*operand], inits: &init, allowed: &[] };
-        if !check_reducer(cx, 0, &folding, label) {
+        let reducer = Reducer { inputs: &[*operand], inits: &init, allowed: &[] };
+        if !check_reducer(cx, 0, &reducer, label) {
             return None;
         }
     }

@@ -1,6 +1,6 @@
 //! Gather and scatter.
 
-use super::reduction::{Folding, check_reducer};
+use super::reduction::{Reducer, check_reducer};
 use crate::attr::{Attribute, GatherDims, ScatterDims};
 use crate::table::Trait::{Deprecated, EqualGroups, Pure};
 use crate::table::{Entry, OpKind, op};
@@ -231,8 +231,8 @@ fn scatter(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     }
     check_updates(cx, dims, input, indices, update);
     let inits: Vec<TensorType> = updates.iter().map(|update| update.with_dims([])).collect();
-    let folding = Folding { inputs: &inputs, inits: &inits, allowed: &[] };
-    if !check_reducer(cx, 0, &folding, "C23") {
+    let reducer = Reducer { inputs: &inputs, inits: &inits, allowed: &[] };
+    if !check_reducer(cx, 0, &reducer, "C23") {
         return None;
     }
     let body = cx.region(0);

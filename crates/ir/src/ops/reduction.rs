@@ -19,7 +19,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         .regions("body")
         .text("custom")
         .is(&[Pure, EqualGroups])
-        .rule(reduce).doc("Folds a computation over dimensions, starting from initial values."),
+        .rule(reduce).doc("Reduces dimensions with a computation, starting from initial values."),
     op(OpKind::ReduceWindow)
         .values("inputs*: tensor, init_values*: tensor", "result*: tensor")
         .attrs(
@@ -27,7 +27,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         )
         .regions("body")
         .is(&[Pure, EqualGroups])
-        .rule(reduce_window).doc("Folds a computation over windows."),
+        .rule(reduce_window).doc("Reduces windows with a computation."),
     op(OpKind::SelectAndScatter)
         .values("operand: tensor, source: tensor, init_value: tensor", "result: tensor")
         .attrs("window_dimensions?: i64s, window_strides?: i64s, padding?: rows")
@@ -42,25 +42,25 @@ pub(super) const ENTRIES: &[Entry] = &[
         .rule(sort).doc("Sorts tensors together along a dimension by a comparison."),
 ];
 
-/// What a folding body is held against.
-pub(super) struct Folding<'t> {
-    /// What is folded.
+/// What the body of a reduction is checked against.
+pub(super) struct Reducer<'t> {
+    /// What is reduced.
     pub(super) inputs: &'t [&'t TensorType],
-    /// What the fold starts from.
+    /// The initial values.
     pub(super) inits: &'t [TensorType],
     /// The shape that a body's arguments may have a part of; empty where they must be scalars.
     pub(super) allowed: &'t [Dim],
 }
 
-/// A body that folds: two values of each input's kind in, one of each out.
+/// The body of a reduction: two values of each input's element type in, one of each out.
 pub(super) fn check_reducer(
     cx: &mut Cx<'_>,
     region: usize,
-    folding: &Folding<'_>,
+    reducer: &Reducer<'_>,
     label: &'static str,
 ) -> bool {
     let types = cx.region(region);
-    let count = folding.inputs.len();
+    let count = reducer.inputs.len();
     let returned: Option<Vec<&TensorType>> = types.returned().iter().map(|ty| ty.as_tensor()).collect();
     let arguments: Option<Vec<&TensorType>> = types.arguments.iter().map(|ty| ty.as_tensor()).collect();
     let (Some(returned), Some(arguments)) = (returned, arguments) else {
@@ -74,7 +74,7 @@ pub(super) fn check_reducer(
     }
     for index in 0..count {
         let (sum, first, second) = (returned[index], arguments[index], arguments[count + index]);
-        let (input, init) = (folding.inputs[index], &folding.inits[index]);
+        let (input, init) = (reducer.inputs[index], &reducer.inits[index]);
         let fits = compatible::sizes(sum.dims(), first.dims())
             && sum.element() == first.element()
             && compatible::sizes(sum.dims(), second.dims())
@@ -82,7 +82,7 @@ pub(super) fn check_reducer(
         cx.check(fits, label, || format!("the body takes {first} and {second} and returns {sum}"));
         let starts = compatible::sizes(init.dims(), sum.dims()) && promotable(init.element(), sum.element());
         cx.check(starts, label, || format!("the body returns {sum}, which {init} cannot be promoted to"));
-        let part = is_part(second.dims(), folding.allowed) && promotable(input.element(), second.element());
+        let part = is_part(second.dims(), reducer.allowed) && promotable(input.element(), second.element());
         cx.check(part, label, || format!("the body takes {second}, which {input} cannot be promoted to"));
         if !cx.is_broken() && !widens(input.element(), second.element()) {
             cx.warn(label, format!("the body computes in {second}, which is narrower than {input}"));
@@ -102,7 +102,7 @@ fn same_but_for_precision(a: &Element, b: &Element) -> bool {
     a == b || float(a) && float(b)
 }
 
-/// Whether a fold of elements of one kind may be made in another: integers with integers at least as wide, floats with
+/// Whether elements of one type may be reduced in another: integers with integers at least as wide, floats with
 /// floats, and so on.
 fn promotable(from: &Element, to: &Element) -> bool {
     match (from, to) {
@@ -128,7 +128,10 @@ fn widens(from: &Element, to: &Element) -> bool {
 }
 
 /// The inputs and initial values of a reduction.
-fn folded<'a>(cx: &mut Cx<'a>, labels: [&'static str; 2]) -> Option<(Vec<&'a TensorType>, Vec<TensorType>)> {
+fn reduction_operands<'a>(
+    cx: &mut Cx<'a>,
+    labels: [&'static str; 2],
+) -> Option<(Vec<&'a TensorType>, Vec<TensorType>)> {
     let count = cx.operands().len() / 2;
     let (inputs, inits) = (cx.tensors(0..count)?, cx.tensors(count..2 * count)?);
     let Some(&first) = inputs.first() else {
@@ -146,14 +149,14 @@ fn folded<'a>(cx: &mut Cx<'a>, labels: [&'static str; 2]) -> Option<(Vec<&'a Ten
 }
 
 /// Tensors of a shape with the elements that the body of a reduction returns.
-fn folded_types(cx: &Cx<'_>, count: usize, dims: &[Dim]) -> Option<Vec<Type>> {
+fn reduction_types(cx: &Cx<'_>, count: usize, dims: &[Dim]) -> Option<Vec<Type>> {
     let body = cx.region(0);
     let element = |index: usize| Some(body.returned().get(index)?.element()?.clone());
     (0..count).map(|index| Some(Type::Tensor(TensorType::new(dims.to_vec(), element(index)?)))).collect()
 }
 
 fn reduce(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
-    let (inputs, inits) = folded(cx, ["C3", "C1"])?;
+    let (inputs, inits) = reduction_operands(cx, ["C3", "C1"])?;
     let dimensions = cx.i64s("dimensions")?;
     let rank = inputs[0].rank();
     cx.in_rank("C4", "dimensions", dimensions, rank);
@@ -164,11 +167,11 @@ fn reduce(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     let shape = inputs[0].dims();
     let kept = (0..rank).filter(|axis| !dimensions.contains(&(*axis as i64))).map(|axis| shape[axis]);
     let dims: Vec<Dim> = kept.collect();
-    let folding = Folding { inputs: &inputs, inits: &inits, allowed: &dims };
-    if !check_reducer(cx, 0, &folding, "C6") {
+    let reducer = Reducer { inputs: &inputs, inits: &inits, allowed: &dims };
+    if !check_reducer(cx, 0, &reducer, "C6") {
         return None;
     }
-    let types = folded_types(cx, inputs.len(), &dims)?;
+    let types = reduction_types(cx, inputs.len(), &dims)?;
     cx.gives(["C7", "C8"], types)
 }
 
@@ -221,7 +224,7 @@ fn window_shape(cx: &mut Cx<'_>, shape: &[Dim], labels: &WindowLabels) -> Option
 }
 
 fn reduce_window(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
-    let (inputs, inits) = folded(cx, ["C1", "C2"])?;
+    let (inputs, inits) = reduction_operands(cx, ["C1", "C2"])?;
     let labels = WindowLabels {
         dimensions: ["C4", "C5"],
         strides: ["C6", "C7"],
@@ -232,11 +235,11 @@ fn reduce_window(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     let dims = window_shape(cx, inputs[0].dims(), &labels)?;
     let window: Vec<Dim> =
         cx.i64s("window_dimensions")?.iter().map(|size| Dim::Static(*size as u64)).collect();
-    let folding = Folding { inputs: &inputs, inits: &inits, allowed: &window };
-    if !check_reducer(cx, 0, &folding, "C13") {
+    let reducer = Reducer { inputs: &inputs, inits: &inits, allowed: &window };
+    if !check_reducer(cx, 0, &reducer, "C13") {
         return None;
     }
-    let types = folded_types(cx, inputs.len(), &dims)?;
+    let types = reduction_types(cx, inputs.len(), &dims)?;
     cx.gives(["C15", "C16"], types)
 }
 
@@ -257,7 +260,7 @@ fn select_and_scatter(cx: &mut Cx<'_>) -> Option<Vec<Type>> {
     let pred = matches!(select.returned(), [only] if is_pred(only));
     cx.check(pred, "C9", || "`select` must return one truth value".to_owned());
     let (inputs, inits) = ([&source.with_dims([])], [init.clone()]);
-    check_reducer(cx, 1, &Folding { inputs: &inputs, inits: &inits, allowed: &[] }, "C10");
+    check_reducer(cx, 1, &Reducer { inputs: &inputs, inits: &inits, allowed: &[] }, "C10");
     let labels = WindowLabels {
         dimensions: ["C4", "C5"],
         strides: ["C6", "C7"],

@@ -81,8 +81,8 @@ fn all_gather(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     (0..cx.operands.len()).map(gathered).collect()
 }
 
-/// Folds tensors element by element with the computation of the first region.
-fn folded(cx: &mut Cx<'_, '_, '_>, parts: &[Tensor]) -> Result<Tensor> {
+/// Reduces tensors element by element with the computation of the first region.
+fn reduced(cx: &mut Cx<'_, '_, '_>, parts: &[Tensor]) -> Result<Tensor> {
     let mut body = cx.body(0)?;
     let element = *cx.body_elements(0)?.first().ok_or_else(|| invalid("the computation gives nothing"))?;
     let (first, rest) = parts.split_first().ok_or_else(|| invalid("an empty group"))?;
@@ -104,7 +104,7 @@ fn all_reduce(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let given = exchange(cx, &group)?;
     let mut results = Vec::new();
     for operand in 0..cx.operands.len() {
-        results.push(folded(cx, &tensors_of(&given, operand)?)?.into());
+        results.push(reduced(cx, &tensors_of(&given, operand)?)?.into());
     }
     Ok(results)
 }
@@ -141,7 +141,7 @@ fn part(tensor: &Tensor, axis: usize, index: usize, count: usize) -> Result<Tens
 fn reduce_scatter(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let (group, place) = own_group(cx)?;
     let given = exchange(cx, &group)?;
-    let sums = folded(cx, &tensors_of(&given, 0)?)?;
+    let sums = reduced(cx, &tensors_of(&given, 0)?)?;
     let axis = cx.axis("scatter_dimension", sums.shape().rank())?;
     one(part(&sums, axis, place, group.len())?)
 }
@@ -207,7 +207,7 @@ fn collective_reduce(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let mut results = Vec::new();
     for (operand, root) in roots.into_iter().enumerate() {
         results.push(match group[root] == grid.me {
-            true => folded(cx, &tensors_of(&given, operand)?)?.into(),
+            true => reduced(cx, &tensors_of(&given, operand)?)?.into(),
             false => zero(cx, operand)?,
         });
     }

@@ -8,36 +8,36 @@ use std::collections::HashSet;
 use warpforge_ir::{BlockId, Module, OpRef, ValueId};
 
 /// What happens to the values of a block.
-pub(super) struct BlockPlan {
+pub(super) struct BlockLiveness {
     /// For each argument whether anything uses it.
     pub(super) used: Vec<bool>,
     /// For each operation in order.
-    pub(super) steps: Vec<StepPlan>,
+    pub(super) steps: Vec<OpLiveness>,
 }
 
 /// What happens to values at an operation.
-pub(super) struct StepPlan {
+pub(super) struct OpLiveness {
     /// For each operand whether this is the last use of its value.
     pub(super) last: Vec<bool>,
     /// Values to drop afterwards: those that its regions use last, and results that nothing uses.
     pub(super) ended: Vec<ValueId>,
 }
 
-impl BlockPlan {
+impl BlockLiveness {
     pub(super) fn new(module: &Module, block: BlockId) -> Self {
         let arguments = module.arguments(block);
         let mut own: HashSet<ValueId> = arguments.iter().copied().collect();
         own.extend(module.ops_in(block).flat_map(OpRef::results));
         let mut needed: HashSet<ValueId> = HashSet::new();
-        let mut steps: Vec<StepPlan> =
-            module.ops_in(block).rev().map(|op| StepPlan::new(op, &own, &mut needed)).collect();
+        let mut steps: Vec<OpLiveness> =
+            module.ops_in(block).rev().map(|op| OpLiveness::new(op, &own, &mut needed)).collect();
         steps.reverse();
         Self { used: arguments.iter().map(|argument| needed.contains(argument)).collect(), steps }
     }
 }
 
-impl StepPlan {
-    /// The plan of an operation; `needed` has the values that later ones use.
+impl OpLiveness {
+    /// The liveness at an operation; `needed` has the values that later ones use.
     fn new(op: OpRef<'_>, own: &HashSet<ValueId>, needed: &mut HashSet<ValueId>) -> Self {
         let mut ended: Vec<ValueId> = op.results().filter(|result| !needed.contains(result)).collect();
         let inside = captured(op);
@@ -101,11 +101,11 @@ mod tests {
         );
         let module = text::parse(&source, &text::Options::default()).expect("a valid module");
         let body = module.function("main").and_then(warpforge_ir::Func::body).expect("a body");
-        let plan = BlockPlan::new(&module, body);
-        assert_eq!(plan.used, [true, true, false]);
-        let last: Vec<&[bool]> = plan.steps.iter().map(|step| &*step.last).collect();
+        let liveness = BlockLiveness::new(&module, body);
+        assert_eq!(liveness.used, [true, true, false]);
+        let last: Vec<&[bool]> = liveness.steps.iter().map(|op| &*op.last).collect();
         assert_eq!(last, [&[false, false][..], &[true], &[false], &[true]]);
-        let ended: Vec<usize> = plan.steps.iter().map(|step| step.ended.len()).collect();
+        let ended: Vec<usize> = liveness.steps.iter().map(|op| op.ended.len()).collect();
         // The branch takes the sum and the second argument along; nothing uses the negated value.
         assert_eq!(ended, [0, 2, 1, 0]);
     }

@@ -6,11 +6,11 @@ use warpforge_ir::{BlockId, Module, OpKind, OpRef, ValueId};
 
 /// What a region of two scalars computes of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fold {
+pub(crate) enum ReductionOp {
     Add,
     Multiply,
-    Larger,
-    Smaller,
+    Maximum,
+    Minimum,
     And,
     Or,
     /// The second argument.
@@ -31,7 +31,7 @@ fn single(module: &Module, block: BlockId) -> Option<(&[ValueId], Option<OpRef<'
     ends.then_some((arguments, op, returned))
 }
 
-impl Fold {
+impl ReductionOp {
     /// The computation of a block, if it is one of these.
     pub(crate) fn of(module: &Module, block: BlockId) -> Option<Self> {
         let (arguments, op, returned) = single(module, block)?;
@@ -45,8 +45,8 @@ impl Fold {
         Some(match op.kind()? {
             OpKind::Add => Self::Add,
             OpKind::Multiply => Self::Multiply,
-            OpKind::Maximum => Self::Larger,
-            OpKind::Minimum => Self::Smaller,
+            OpKind::Maximum => Self::Maximum,
+            OpKind::Minimum => Self::Minimum,
             OpKind::And => Self::And,
             OpKind::Or => Self::Or,
             _ => return None,
