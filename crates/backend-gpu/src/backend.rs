@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use warpforge_codegen::ComputePrecision;
+use warpforge_fusion::pipeline::Plan;
 use warpforge_runtime::{
     Backend, Capabilities, Device, ErrorKind, Executable, Precision, Program, Reference, ReferenceFallback,
     Target, Tier,
@@ -15,7 +15,7 @@ use crate::compile::CompileError;
 use crate::dnn::DnnLibrary;
 use crate::driver::{Driver, Gpu};
 use crate::error::{GpuError, Result, runtime_error};
-use crate::lower::compute_precision;
+use crate::lower;
 use crate::processes::{self, CompileOptions, DeviceContext, Devices};
 use crate::vendor::Vendor;
 
@@ -135,6 +135,12 @@ impl Backend for Gpus {
         Capabilities { tiers: Tier::ALL.to_vec(), precisions, observes_values: true }
     }
 
+    fn plan(&self, program: &Program, target: &Target) -> warpforge_runtime::Result<Plan> {
+        lower::plan(program, self.vendor, target.tier, target.precision).map_err(|reason| {
+            ErrorKind::Unsupported { backend: self.name(), operations: vec![reason] }.into()
+        })
+    }
+
     fn compile(&self, program: &Program, target: &Target) -> warpforge_runtime::Result<Box<dyn Executable>> {
         let device = |error: GpuError| runtime_error(self.vendor, &error);
         let number = self.number(target.device);
@@ -145,8 +151,7 @@ impl Backend for Gpus {
             .map_err(device)?;
         // An unusable device is reported before any other error.
         self.gpu(number).map_err(device)?;
-        let precision = compute_precision(target.precision);
-        let options = CompileOptions { program, tier: target.tier, precision };
+        let options = CompileOptions { program, tier: target.tier, precision: target.precision };
         match processes::compile(self, number, options) {
             Ok(compiled) => {
                 if !compiled.fallbacks().is_empty() {
@@ -155,14 +160,14 @@ impl Backend for Gpus {
                 }
                 Ok(Box::new(compiled))
             }
-            Err(CompileError::Unsupported(reason)) if precision == ComputePrecision::Model => {
+            Err(CompileError::Unsupported(reason)) if target.precision == Precision::Model => {
                 Ok(Box::new(ReferenceFallback::new(program, target, reason)?))
             }
             Err(CompileError::Unsupported(reason)) => {
                 Err(ErrorKind::Unsupported { backend: self.name(), operations: vec![reason] }.into())
             }
             Err(CompileError::Refused(_)) => {
-                Err(device(GpuError::Other("a library refuses what it was not query".to_owned())))
+                Err(device(GpuError::Other("a library refused a query that was not made".to_owned())))
             }
             Err(CompileError::Gpu(error)) => Err(device(error)),
         }

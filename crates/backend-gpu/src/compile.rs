@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use warpforge_codegen::{Argument, ComputePrecision, Dialect, Effort, Kernel, Options, Salt};
+use warpforge_codegen::{Argument, Dialect, Effort, Kernel, Options, Salt};
 use warpforge_fusion::cluster::{Cluster, Clusters, Kind, Operand};
-use warpforge_fusion::graph::OpSpan;
+use warpforge_fusion::pipeline::Imported;
 use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_ir::TensorType;
 use warpforge_runtime::memory_plan::{Allocation, MemoryPlan, plan};
-use warpforge_runtime::{Program, Tier};
+use warpforge_runtime::{Precision, Program, Tier};
 
 use crate::blas::{Blas, WORKSPACE};
 use crate::calibrate;
@@ -19,7 +19,8 @@ use crate::driver::{Address, Buffer, Gpu, Stream, Uploads};
 use crate::error::{GpuError, Result};
 use crate::grid::{CompiledProcesses, ProcessGroupStep};
 use crate::lower::{
-    AttentionCall, LibraryQuery, Lowered, Lowering, LoweringContext, MaskKind, Masking, Task, lower,
+    AttentionCall, LibraryQuery, Lowered, Lowering, LoweringContext, MaskKind, Masking, Task,
+    compute_precision, lower,
 };
 use crate::process_group::ProcessGroup;
 use crate::program::CompiledProgram;
@@ -43,11 +44,9 @@ const SALT: &str = "WARPFORGE_SALT";
 /// Inputs of a compilation.
 pub(crate) struct CompileRequest<'a> {
     pub(crate) program: &'a Program,
-    pub(crate) graph: Graph,
-    /// The graph nodes of each operation, where operations keep their own nodes.
-    pub(crate) marks: Option<Vec<OpSpan>>,
+    pub(crate) imported: Imported,
     pub(crate) tier: Tier,
-    pub(crate) precision: ComputePrecision,
+    pub(crate) precision: Precision,
     /// The BLAS, if available.
     pub(crate) blas: Option<Blas>,
     /// The DNN library, if available.
@@ -75,7 +74,7 @@ impl From<GpuError> for CompileError {
 }
 
 /// Emitter options for a device.
-pub(crate) fn options(gpu: &Gpu, tier: Tier, precision: ComputePrecision) -> Result<Options> {
+pub(crate) fn options(gpu: &Gpu, tier: Tier, precision: Precision) -> Result<Options> {
     let vendor = gpu.driver.vendor;
     let (major, minor) = gpu.properties.capability;
     let architecture = match vendor {
@@ -83,7 +82,7 @@ pub(crate) fn options(gpu: &Gpu, tier: Tier, precision: ComputePrecision) -> Res
         Vendor::Hip => format!("gfx{major}{minor:x}"),
     };
     let mut options = Options::new(dialect(vendor), architecture);
-    options.compute_precision = precision;
+    options.compute_precision = compute_precision(precision);
     match tier {
         Tier::Production => tuning::check()?,
         Tier::Observable => options.salt = salt()?,
@@ -124,14 +123,15 @@ fn build_without(
     let options = options(gpu, request.tier, request.precision)?;
     let context = LoweringContext {
         tier: request.tier,
+        precision: request.precision,
         options: &options,
         blas: request.blas.as_ref(),
         dnn: request.dnn.as_ref().map(DnnLibrary::vendor),
         group: &request.group,
         refused,
     };
-    let lowered = lower(request.graph.clone(), &context).map_err(CompileError::Unsupported)?;
-    let Lowered { graph, setup, tasks, outputs } = lowered;
+    let lowered = lower(&request.imported, &context).map_err(CompileError::Unsupported)?;
+    let Lowered { graph, spans, setup, tasks, outputs } = lowered;
     let clusters = Clusters { clusters: tasks.iter().map(|task| task.cluster.clone()).collect(), outputs };
     let planned = plan(&graph, &clusters, ALIGNMENT);
     let stream = Stream::new(gpu)?;
@@ -179,7 +179,7 @@ fn build_without(
         stream,
         dnn: request.dnn.clone(),
         nodes: graph,
-        marks: request.marks.clone(),
+        marks: spans,
         plan: planned,
         outputs: clusters.outputs,
         layout,

@@ -118,9 +118,7 @@ mod tests {
     use crate::process_group::ProcessGroup;
     use crate::tests::programs::AS_WRITTEN;
     use crate::vendor::Vendor;
-    use warpforge_codegen::ComputePrecision;
     use warpforge_diag::Source;
-    use warpforge_fusion::graph::{OpByOp, import, import_op_by_op};
     use warpforge_ir::{OpId, OpRef};
     use warpforge_runtime::{
         Backend, Device, ErrorKind, Executable, Precision, Program, Reference, RunOptions, Target, Tier,
@@ -150,18 +148,11 @@ mod tests {
 
     /// A program for a fake GPU.
     fn compiled(program: &Program, vendor: Vendor, tier: Tier) -> GpuExecutable {
-        let func = program.module().function("main").unwrap();
-        let (graph, marks) = match tier {
-            Tier::Correctness => {
-                let OpByOp { graph, marks } = import_op_by_op(func, &|_| None).unwrap();
-                (graph, Some(marks))
-            }
-            _ => (import(func, &|_| None).unwrap(), None),
-        };
-        let (precision, blas, dnn) = (ComputePrecision::Model, None, None);
+        let imported = fake::imported(program, tier);
+        let (precision, blas, dnn) = (Precision::Model, None, None);
         let group = ProcessGroup::default();
         let request =
-            CompileRequest { program, graph, marks, tier, precision, blas, dnn, group, grids: Vec::new() };
+            CompileRequest { program, imported, tier, precision, blas, dnn, group, grids: Vec::new() };
         let Ok(made) = build(&fake::gpu(vendor).unwrap(), &request) else { panic!("not made") };
         GpuExecutable::new(made)
     }
@@ -176,6 +167,7 @@ mod tests {
             tier: Tier::Correctness,
             precision: Precision::Model,
             threads: None,
+            no_fallback: false,
         };
         Reference.compile(program, &target).unwrap()
     }

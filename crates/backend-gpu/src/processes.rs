@@ -3,26 +3,23 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use warpforge_codegen::ComputePrecision;
-use warpforge_fusion::graph::{OpByOp, OpSpan, OpaqueOp, import, import_op_by_op};
-use warpforge_fusion::simplify::simplify;
-use warpforge_fusion::{Graph, Op};
+use warpforge_fusion::Op;
+use warpforge_fusion::graph::OpaqueOp;
+use warpforge_fusion::pipeline::Imported;
 use warpforge_interp::{Grid, ProcessId};
 use warpforge_ir::attr::Attribute;
 use warpforge_ir::{OpKind, OpRef};
-use warpforge_runtime::{Program, Tier, Weights};
+use warpforge_runtime::{Precision, Program, Tier, Weights};
 
 use crate::blas::Blas;
-use crate::collectives::{
-    CollectiveLibrary, CollectiveOps, Communicators, has_collectives, is_deadlock_free, lower_collectives,
-    single_op,
-};
-use crate::compile::{CompileError, CompileRequest, build};
+use crate::collectives::{CollectiveLibrary, CollectiveOps, Communicators, is_deadlock_free, single_op};
+use crate::compile::{CompileError, CompileRequest, build, options};
 use crate::dnn::DnnLibrary;
 use crate::driver::Gpu;
 use crate::error::{GpuError, Result};
 use crate::executable::GpuExecutable;
 use crate::grid::CompiledProcesses;
+use crate::lower::{GpuDevice, load};
 use crate::process_group::{GridId, ProcessGroup};
 use crate::program::CompiledProgram;
 
@@ -53,7 +50,7 @@ pub(crate) trait Devices {
 pub(crate) struct CompileOptions<'a> {
     pub(crate) program: &'a Program,
     pub(crate) tier: Tier,
-    pub(crate) precision: ComputePrecision,
+    pub(crate) precision: Precision,
 }
 
 /// Compiles a program for a device; grids of processes use further devices.
@@ -62,10 +59,11 @@ pub(crate) fn compile(
     number: u32,
     options: CompileOptions<'_>,
 ) -> std::result::Result<GpuExecutable, CompileError> {
-    let ImportedProgram { graph, marks, collectives } =
-        import_program(options.program, options.tier, &Grid::ALONE)?;
+    let context = devices.context(number)?;
+    let ImportedProgram { imported, collectives } =
+        import_program(options.program, options, &context, &Grid::ALONE)?;
     let (mut grids, mut compiled) = (Vec::new(), Vec::new());
-    for node in &graph.nodes {
+    for node in &imported.graph.nodes {
         if let Op::Opaque(part) = &node.op
             && let Some(op) = single_op(part).filter(|op| op.is(OpKind::InterpreterRunParallel))
         {
@@ -83,7 +81,6 @@ pub(crate) fn compile(
             grids.push((Arc::clone(part), made));
         }
     }
-    let context = devices.context(number)?;
     let communicators = match collectives.groups().next() {
         None => Communicators::default(),
         Some(_) => Communicators::new(&devices.collectives(), collectives.groups(), |_| {
@@ -91,52 +88,37 @@ pub(crate) fn compile(
         })?,
     };
     let group = ProcessGroup { collectives, communicators: Arc::new(communicators), grids };
-    Ok(GpuExecutable::new(compile_process(&context, (graph, marks), options, group, compiled)?))
+    Ok(GpuExecutable::new(compile_process(&context, imported, options, group, compiled)?))
 }
 
-/// An imported program.
+/// An imported program and the collectives in it.
 struct ImportedProgram {
-    graph: Graph,
-    /// The graph nodes of each operation, where operations keep their own nodes.
-    marks: Option<Vec<OpSpan>>,
+    imported: Imported,
     collectives: CollectiveOps,
 }
 
 fn import_program(
     program: &Program,
-    tier: Tier,
+    CompileOptions { tier, precision, .. }: CompileOptions<'_>,
+    context: &DeviceContext,
     grid: &Grid,
 ) -> std::result::Result<ImportedProgram, CompileError> {
-    let entry = program.entry();
-    let func = program.module().function(entry);
-    let func = func.ok_or_else(|| CompileError::Unsupported(format!("there is no function @{entry}")))?;
-    let weights = |at: usize| program.weights().get(at).cloned();
-    // Operations keep their own nodes, so that every value can be observed; lowering of collectives changes the
-    // graph.
-    if tier == Tier::Correctness {
-        let each =
-            import_op_by_op(func, &weights).map_err(|error| CompileError::Unsupported(error.to_string()))?;
-        let OpByOp { graph, marks } = each;
-        if !has_collectives(&graph) {
-            return Ok(ImportedProgram { graph, marks: Some(marks), collectives: CollectiveOps::default() });
-        }
-    }
-    let graph = import(func, &weights).map_err(|error| CompileError::Unsupported(error.to_string()))?;
-    let (graph, collectives) = lower_collectives(graph, grid).map_err(CompileError::Unsupported)?;
-    Ok(ImportedProgram { graph, marks: None, collectives })
+    let options = options(&context.gpu, tier, precision)?;
+    let device = GpuDevice { grid, ..GpuDevice::new(tier, precision, &options, context.blas.is_some()) };
+    let imported = load(program, &device).map_err(CompileError::Unsupported)?;
+    Ok(ImportedProgram { imported, collectives: device.collectives.into_inner() })
 }
 
 /// Compiles one process.
 fn compile_process(
     context: &DeviceContext,
-    (graph, marks): (Graph, Option<Vec<OpSpan>>),
+    imported: Imported,
     CompileOptions { program, tier, precision }: CompileOptions<'_>,
     group: ProcessGroup,
     grids: Vec<Arc<CompiledProcesses>>,
 ) -> std::result::Result<CompiledProgram, CompileError> {
-    let graph = if marks.is_some() { graph } else { simplify(&graph) };
     let DeviceContext { gpu, blas, dnn } = context.clone();
-    build(&gpu, &CompileRequest { program, graph, marks, tier, precision, blas, dnn, group, grids })
+    build(&gpu, &CompileRequest { program, imported, tier, precision, blas, dnn, group, grids })
 }
 
 /// Compiles the processes of an operation that runs a grid.
@@ -164,20 +146,21 @@ fn grid(
         let me = ProcessId { replica: at / partitions, partition: at % partitions };
         let program = Program::new(Arc::clone(&module), name, Weights::default())
             .map_err(|error| CompileError::Unsupported(error.to_string()))?;
-        let made = import_program(&program, options.tier, &Grid { replicas, partitions, me })?;
         // A single process runs on the program's device.
         let device = if count == 1 { number } else { u32::try_from(at).unwrap_or(u32::MAX) };
-        processes.push(Process { me, context: devices.context(device)?, program, made });
+        let context = devices.context(device)?;
+        let made = import_program(&program, options, &context, &Grid { replicas, partitions, me })?;
+        processes.push(Process { me, context, program, made });
     }
     let communicators = communicators(devices, &processes)?;
     let mut all = Vec::new();
     for Process { me, context, program, made } in processes {
-        let ImportedProgram { graph, marks, collectives } = made;
+        let ImportedProgram { imported, collectives } = made;
         let group =
             ProcessGroup { collectives, communicators: Arc::clone(&communicators), grids: Vec::new() };
         let made = compile_process(
             &context,
-            (graph, marks),
+            imported,
             CompileOptions { program: &program, ..options },
             group,
             Vec::new(),

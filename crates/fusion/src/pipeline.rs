@@ -26,6 +26,11 @@ pub trait Device {
         false
     }
 
+    /// Whether the nodes of a graph that was imported op by op can stay as they are, so that spans lead back to the module.
+    fn keeps_spans(&self, _graph: &Graph) -> bool {
+        true
+    }
+
     /// Whether contractions convert f32 operands to a narrower type while they read them.
     fn converts_operands(&self) -> bool {
         false
@@ -90,7 +95,9 @@ pub fn plan(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Resul
 pub fn load(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Result<Imported, ImportError> {
     if device.is_op_by_op() {
         let OpByOp { graph, marks } = import_op_by_op(func, weights)?;
-        return Ok(Imported { graph, spans: Some(marks) });
+        if device.keeps_spans(&graph) {
+            return Ok(Imported { graph, spans: Some(marks) });
+        }
     }
     let graph = device.legalise(import(func, weights)?).map_err(|reason| ImportError { reason })?;
     Ok(Imported { graph, spans: None })
@@ -104,15 +111,17 @@ pub fn load(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Resul
 pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportError> {
     let Imported { mut graph, mut spans } = imported;
     if spans.is_none() {
-        graph = device.rewrite(read_before_widening(&simplify(&graph)));
+        graph = simplify(&graph);
+    }
+    if !device.is_op_by_op() {
+        graph = device.rewrite(read_before_widening(&graph));
     }
     if let Some(element) = device.precision().operand_element() {
         graph = narrow_contractions(&graph, element, spans.as_deref_mut());
     }
-    let clusters = if spans.is_some() {
+    let clusters = if device.is_op_by_op() {
         op_by_op(&graph).map_err(|reason| ImportError { reason })?
     } else {
-        graph = graph.pruned();
         let apart = clusters(&graph, device.converts_operands());
         fuse_attention_gradients(&graph, apart, &|cluster| device.fuses(&graph, cluster))
     };

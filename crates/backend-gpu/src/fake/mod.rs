@@ -14,6 +14,10 @@ mod rocblas;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use warpforge_codegen::{Dialect, Options};
+use warpforge_fusion::pipeline::Imported;
+use warpforge_runtime::{Precision, Program, Tier};
+
 use crate::blas::rocblas::Rocblas;
 use crate::blas::{Blas, BlasLt};
 use crate::collectives::CollectiveLibrary;
@@ -22,6 +26,7 @@ use crate::dnn::cudnn as cudnn_api;
 use crate::dnn::miopen as miopen_api;
 use crate::driver::{Compiler, Driver, Gpu, Handle};
 use crate::error::Result;
+use crate::lower::{GpuDevice, load};
 use crate::processes::{DeviceContext, Devices};
 use crate::vendor::Vendor;
 
@@ -156,4 +161,10 @@ impl Devices for Fakes {
     fn collectives(&self) -> Result<Arc<CollectiveLibrary>> {
         self.collectives.clone()
     }
+}
+
+/// The graph of a program on a fake GPU, as the pipeline imports it.
+pub(crate) fn imported(program: &Program, tier: Tier) -> Imported {
+    let options = Options::new(Dialect::Cuda, "sm_90");
+    load(program, &GpuDevice::new(tier, Precision::Model, &options, true)).unwrap()
 }

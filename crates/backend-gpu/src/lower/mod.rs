@@ -12,29 +12,32 @@ mod gemm;
 mod hoist;
 mod mask;
 mod merge_gemms;
-mod narrow_operands;
 mod operands;
+mod plan;
 mod relu;
 mod split;
 mod task;
-mod unfused;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use warpforge_codegen::{ComputePrecision, emit};
-use warpforge_fusion::cluster::{Cluster, Clusters, Kind, clusters, fuse_attention_gradients};
+use warpforge_codegen::emit;
+use warpforge_fusion::cluster::{Cluster, Clusters, Kind};
+use warpforge_fusion::graph::OpSpan;
+use warpforge_fusion::pipeline::{self, Imported, Plan};
 use warpforge_fusion::{Graph, NodeId, Op};
-use warpforge_runtime::{Precision, Tier};
+use warpforge_runtime::Tier;
 use warpforge_tensor::ElementType;
 
 pub(crate) use call::{AttentionCall, ChainOperand, ConvCall, GemmCall, Heads, Mask, Masking};
 pub(crate) use mask::{MaskKind, mask_kind};
+pub(crate) use plan::{GpuDevice, compute_precision, load, plan};
 pub(crate) use task::{LibraryQuery, Lowering, LoweringContext, Task};
 
 use bias_gradient::BiasGradient;
 use mask::MaskAnalysis;
 use operands::Operands;
+use plan::prefers_blas;
 
 use crate::blas::{Activation, Blas};
 use crate::process_group::GroupOp;
@@ -44,6 +47,8 @@ use crate::vendor::Vendor;
 pub(crate) struct Lowered {
     /// The graph, with added nodes.
     pub(crate) graph: Graph,
+    /// The graph nodes of each operation, where operations keep their own nodes.
+    pub(crate) spans: Option<Vec<OpSpan>>,
     /// Tasks that run once, on constants.
     pub(crate) setup: Vec<Task>,
     /// Tasks of each run.
@@ -52,39 +57,34 @@ pub(crate) struct Lowered {
     pub(crate) outputs: Vec<warpforge_fusion::cluster::Operand>,
 }
 
-/// Lowers all clusters of a graph.
+/// Clusters an imported graph and lowers the clusters.
 ///
 /// # Errors
 ///
 /// When a cluster has no lowering.
-pub(crate) fn lower(graph: Graph, context: &LoweringContext<'_>) -> Result<Lowered, String> {
+pub(crate) fn lower(imported: &Imported, context: &LoweringContext<'_>) -> Result<Lowered, String> {
     // If the library does not support the layout of an 8-bit GEMM, all of them stay with the reference.
-    let library = context.tier == Tier::Production && context.blas.is_some() && byte_gemm::any(&graph);
-    match library.then(|| lower_with(graph.clone(), context, true)) {
+    let library =
+        context.tier == Tier::Production && context.blas.is_some() && byte_gemm::any(&imported.graph);
+    match library.then(|| lower_with(imported, context, Some(context.refused))) {
         Some(Ok(lowered)) => Ok(lowered),
-        _ => lower_with(graph, context, false),
+        _ => lower_with(imported, context, None),
     }
 }
 
-fn lower_with(graph: Graph, context: &LoweringContext<'_>, with_byte_gemms: bool) -> Result<Lowered, String> {
+fn lower_with(
+    imported: &Imported,
+    context: &LoweringContext<'_>,
+    byte_gemms: Option<&HashSet<LibraryQuery>>,
+) -> Result<Lowered, String> {
+    let &LoweringContext { tier, precision, options, .. } = context;
     // Generated kernels for complex numbers are less accurate than the reference at extreme values.
-    if graph.nodes.iter().any(|node| matches!(node.element, ElementType::Complex(_))) {
+    if imported.graph.nodes.iter().any(|node| matches!(node.element, ElementType::Complex(_))) {
         return Err("no kernels for complex numbers".to_owned());
     }
-    let mut graph = match context.tier {
-        Tier::Correctness => graph,
-        Tier::Observable => narrow_operands::narrow_operands(&graph),
-        Tier::Production => merge_gemms::merge_gemms(&narrow_operands::narrow_operands(&graph)),
-    };
-    if with_byte_gemms {
-        byte_gemm::rewrite(&mut graph, context.refused);
-    }
-    let Clusters { clusters, outputs } = match context.tier {
-        Tier::Correctness => unfused::clusters(&graph)?,
-        _ => fuse_attention_gradients(&graph, clusters(&graph, false), &|cluster| {
-            is_emitted_fused(&graph, cluster, context)
-        }),
-    };
+    let device = GpuDevice { byte_gemms, ..GpuDevice::new(tier, precision, options, context.blas.is_some()) };
+    let plan = pipeline::cluster(imported.clone(), &device).map_err(|error| error.to_string())?;
+    let Plan { graph, clusters: Clusters { clusters, outputs }, spans, .. } = plan;
     let constant = hoist::constant_values(&graph);
     let mut in_memory: Vec<bool> =
         graph.nodes.iter().map(|node| matches!(node.op, Op::Argument(_) | Op::Constant(_))).collect();
@@ -119,7 +119,7 @@ fn lower_with(graph: Graph, context: &LoweringContext<'_>, with_byte_gemms: bool
         dce::eliminate_dead_tasks(&graph, &mut tasks, &outputs);
         hoist::hoist_constants(&graph, &mut setup, &mut tasks, &outputs);
     }
-    Ok(Lowered { graph, setup, tasks, outputs })
+    Ok(Lowered { graph, spans, setup, tasks, outputs })
 }
 
 struct Lowerer<'a> {
@@ -188,7 +188,7 @@ impl Lowerer<'_> {
             _ => {}
         }
         if libraries
-            && is_f32_attention(graph, &cluster, self.context)
+            && (self.context.blas.is_some() && prefers_blas(graph, &cluster, self.context.tier))
             && let Some(parts) = split::parts(&cluster)
         {
             return parts.into_iter().try_for_each(|part| self.add(part));
@@ -317,22 +317,6 @@ impl Lowerer<'_> {
     }
 }
 
-/// Whether attention or its gradients have a fused kernel.
-fn is_emitted_fused(graph: &Graph, cluster: &Cluster, context: &LoweringContext<'_>) -> bool {
-    !is_f32_attention(graph, cluster, context) && emit(graph, cluster, context.options).is_ok()
-}
-
-/// Whether this is f32 attention, for which separate BLAS GEMMs are faster than a fused kernel.
-fn is_f32_attention(graph: &Graph, cluster: &Cluster, context: &LoweringContext<'_>) -> bool {
-    let queries = match &cluster.kind {
-        Kind::Attention(attention) => &attention.scores.operands[0],
-        Kind::AttentionGradient(backward) => &backward.scores.operands[0],
-        _ => return false,
-    };
-    let library = context.tier == Tier::Production && context.blas.is_some();
-    library && graph.node(queries.value).element == ElementType::F32
-}
-
 /// Whether a cluster has no elements to compute.
 fn is_empty(graph: &Graph, cluster: &Cluster) -> bool {
     let empty = |id: NodeId| graph.node(id).is_empty();
@@ -342,14 +326,4 @@ fn is_empty(graph: &Graph, cluster: &Cluster) -> bool {
 /// Whether a cluster is an opaque operation, which the reference can evaluate.
 fn is_opaque(graph: &Graph, cluster: &Cluster) -> bool {
     matches!(graph.node(cluster.output).op, Op::Opaque(_))
-}
-
-/// The compute precision of the kernels.
-pub(crate) fn compute_precision(precision: Precision) -> ComputePrecision {
-    match precision {
-        Precision::Model => ComputePrecision::Model,
-        Precision::Tf32 => ComputePrecision::Tf32,
-        Precision::Bf16 => ComputePrecision::Bf16,
-        Precision::F16 => ComputePrecision::F16,
-    }
 }

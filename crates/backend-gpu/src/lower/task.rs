@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warpforge_codegen::{Emitted, Options};
 use warpforge_fusion::NodeId;
 use warpforge_fusion::cluster::Cluster;
-use warpforge_runtime::Tier;
+use warpforge_runtime::{Precision, Tier};
 
 use super::call::{AttentionCall, ConvCall, GemmCall};
 use crate::blas::Blas;
@@ -58,6 +58,7 @@ impl Task {
 /// Options and available libraries.
 pub(crate) struct LoweringContext<'a> {
     pub(crate) tier: Tier,
+    pub(crate) precision: Precision,
     pub(crate) options: &'a Options,
     /// The BLAS, if available.
     pub(crate) blas: Option<&'a Blas>,

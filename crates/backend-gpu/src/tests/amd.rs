@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use warpforge_codegen::ComputePrecision;
 use warpforge_diag::Source;
-use warpforge_fusion::graph::import;
-use warpforge_fusion::simplify::simplify;
-use warpforge_runtime::{Executable, Program, RunOptions, Tier, Weights};
+use warpforge_runtime::{Executable, Precision, Program, RunOptions, Tier, Weights};
 use warpforge_snakeburger::text;
 use warpforge_tensor::{ElementType, FloatType, Shape, Tensor};
 
@@ -23,24 +20,14 @@ use crate::vendor::Vendor;
 fn compiled(text: &str, blas: impl Fn(&Arc<Gpu>) -> Blas) -> GpuExecutable {
     let module = text::parse(&Source::new("m", text), &text::Options::default()).unwrap();
     let program = Program::new(Arc::new(module), "main", Weights::default()).unwrap();
-    let graph = simplify(&import(program.module().function("main").unwrap(), &|_| None).unwrap());
+    let imported = fake::imported(&program, Tier::Production);
     let gpu = fake::gpu(Vendor::Hip).unwrap();
     let (blas, dnn) = (Some(blas(&gpu)), Some(fake::dnn(&gpu).unwrap()));
-    let (tier, precision, group) = (Tier::Production, ComputePrecision::Model, ProcessGroup::default());
+    let (tier, precision, group) = (Tier::Production, Precision::Model, ProcessGroup::default());
     fake::calls();
     let Ok(made) = build(
         &gpu,
-        &CompileRequest {
-            program: &program,
-            graph,
-            marks: None,
-            tier,
-            precision,
-            blas,
-            dnn,
-            group,
-            grids: Vec::new(),
-        },
+        &CompileRequest { program: &program, imported, tier, precision, blas, dnn, group, grids: Vec::new() },
     ) else {
         panic!("not made")
     };

@@ -18,11 +18,8 @@ use crate::executable::GpuExecutable;
 use crate::fake::{self, Trouble};
 use crate::process_group::ProcessGroup;
 use crate::vendor::Vendor;
-use warpforge_codegen::ComputePrecision;
 use warpforge_diag::Source;
-use warpforge_fusion::graph::import;
-use warpforge_fusion::simplify::simplify;
-use warpforge_runtime::{Tier, Weights};
+use warpforge_runtime::{Precision, Tier, Weights};
 use warpforge_snakeburger::text;
 
 const BF16: ElementType = ElementType::Float(FloatType::Bf16);
@@ -35,23 +32,14 @@ fn compiled(text: &str, vendor: Vendor) -> GpuExecutable {
 fn compiled_with(text: &str, vendor: Vendor, cudnn: bool) -> GpuExecutable {
     let module = text::parse(&Source::new("m", text), &text::Options::default()).unwrap();
     let program = Program::new(Arc::new(module), "main", Weights::default()).unwrap();
-    let graph = simplify(&import(program.module().function("main").unwrap(), &|_| None).unwrap());
+    let imported = fake::imported(&program, Tier::Production);
     let gpu = fake::gpu(vendor).unwrap();
     let blas = Some(fake::blas(&gpu).unwrap());
-    let (tier, precision) = (Tier::Production, ComputePrecision::Model);
+    let (tier, precision) = (Tier::Production, Precision::Model);
     let dnn = cudnn.then(|| fake::dnn(&gpu).unwrap());
     let group = ProcessGroup::default();
-    let request = CompileRequest {
-        program: &program,
-        graph,
-        marks: None,
-        tier,
-        precision,
-        blas,
-        dnn,
-        group,
-        grids: Vec::new(),
-    };
+    let request =
+        CompileRequest { program: &program, imported, tier, precision, blas, dnn, group, grids: Vec::new() };
     let made = match build(&gpu, &request) {
         Ok(made) => made,
         Err(CompileError::Unsupported(reason)) => panic!("{reason}"),
@@ -155,14 +143,12 @@ fn weights_are_shared_between_programs() {
     let compile = |rows: usize| {
         let module = text::parse(&Source::new("m", text(rows)), &text::Options::default()).unwrap();
         let program = Program::new(Arc::new(module), "main", weights.clone()).unwrap();
-        let func = program.module().function("main").unwrap();
-        let graph = simplify(&import(func, &|at| weights.get(at).cloned()).unwrap());
-        let (tier, precision, blas, dnn) = (Tier::Production, ComputePrecision::Model, None, None);
+        let imported = fake::imported(&program, Tier::Production);
+        let (tier, precision, blas, dnn) = (Tier::Production, Precision::Model, None, None);
         let group = ProcessGroup::default();
         let request = CompileRequest {
             program: &program,
-            graph,
-            marks: None,
+            imported,
             tier,
             precision,
             blas,

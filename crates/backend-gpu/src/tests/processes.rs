@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use warpforge_codegen::ComputePrecision;
 use warpforge_diag::Source;
 use warpforge_runtime::{
     Backend, Device, Executable, Precision, Program, Reference, RunOptions, Target, Tier, Weights,
@@ -57,7 +56,7 @@ fn program(text: &str) -> Program {
 }
 
 fn compiled(text: &str, devices: &Fakes) -> GpuExecutable {
-    let (program, tier, precision) = (program(text), Tier::Production, ComputePrecision::Model);
+    let (program, tier, precision) = (program(text), Tier::Production, Precision::Model);
     match processes::compile(devices, 0, CompileOptions { program: &program, tier, precision }) {
         Ok(compiled) => compiled,
         Err(CompileError::Unsupported(reason)) => panic!("{reason}"),

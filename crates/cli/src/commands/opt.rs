@@ -179,7 +179,9 @@ fn check_options(args: &OptArgs) -> Result<(), Failure> {
         ("--weights", args.weights.is_some(), module, "stablehlo, generic or bytecode"),
         ("--legalize", args.legalize, module, "stablehlo, generic or bytecode"),
         ("--json", args.json, args.emit == Emit::Fusion, "fusion"),
-        ("--naive", args.naive, args.emit == Emit::Kernels, "kernels"),
+        ("--device", args.device.is_some(), !module, "fusion or kernels"),
+        ("--tier", args.tier.is_some(), !module, "fusion or kernels"),
+        ("--precision", args.precision != Precision::Model, !module, "fusion or kernels"),
     ];
     let Some((option, _, _, emit)) = options.into_iter().find(|(_, given, fits, _)| *given && !fits) else {
         return Ok(());

@@ -25,7 +25,9 @@ pub(crate) fn narrow_contractions(
     for id in graph.ids() {
         narrowing.visit(id, shared.contains(&id));
     }
-    narrowing.rewrite.finish(spans)
+    let seen = spans.is_some();
+    let graph = narrowing.rewrite.finish(spans);
+    if seen { graph } else { graph.pruned() }
 }
 
 /// Whether the operands of a node are rounded.

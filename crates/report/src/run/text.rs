@@ -116,7 +116,7 @@ fn value(metric: &BenchmarkMetric) -> String {
     let number = significant(metric.value, 4);
     match &metric.statistics {
         // Nothing is known of the spread of one sample.
-        Some(s) if s.sample_count < 2 => format!("{number} ±?"),
+        Some(s) if s.spread.sample_count < 2 => format!("{number} ±?"),
         Some(s) if metric.value != 0.0 => {
             format!(
                 "{number} ±{:.1} %",

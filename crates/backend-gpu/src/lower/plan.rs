@@ -1,0 +1,128 @@
+//! A GPU as the compile pipeline sees it.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+use warpforge_codegen::{ComputePrecision, Effort, Options, emit};
+use warpforge_fusion::cluster::{Cluster, Kind};
+use warpforge_fusion::pipeline::{self, Imported, Plan};
+use warpforge_fusion::{Graph, Precision};
+use warpforge_interp::Grid;
+use warpforge_runtime::{Program, Tier};
+use warpforge_tensor::ElementType;
+
+use crate::collectives::{CollectiveOps, has_collectives, lower_collectives};
+use crate::vendor::Vendor;
+
+use super::task::LibraryQuery;
+use super::{byte_gemm, merge_gemms};
+
+/// What the plan depends on.
+pub(crate) struct GpuDevice<'a> {
+    pub(crate) tier: Tier,
+    pub(crate) precision: Precision,
+    pub(crate) options: &'a Options,
+    /// Whether there is a BLAS.
+    pub(crate) has_blas: bool,
+    /// Whether the BLAS computes 8-bit GEMMs, but for those that it refused.
+    pub(crate) byte_gemms: Option<&'a HashSet<LibraryQuery>>,
+    pub(crate) grid: &'a Grid,
+    /// The collectives that were lowered.
+    pub(crate) collectives: RefCell<CollectiveOps>,
+}
+
+impl<'a> GpuDevice<'a> {
+    /// A device of one process.
+    pub(crate) fn new(tier: Tier, precision: Precision, options: &'a Options, has_blas: bool) -> Self {
+        let (byte_gemms, grid, collectives) = (None, &Grid::ALONE, RefCell::default());
+        Self { tier, precision, options, has_blas, byte_gemms, grid, collectives }
+    }
+}
+
+impl pipeline::Device for GpuDevice<'_> {
+    fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    fn is_op_by_op(&self) -> bool {
+        self.tier == Tier::Correctness
+    }
+
+    fn keeps_spans(&self, graph: &Graph) -> bool {
+        !has_collectives(graph)
+    }
+
+    fn legalise(&self, graph: Graph) -> Result<Graph, String> {
+        let (graph, collectives) = lower_collectives(graph, self.grid)?;
+        self.collectives.replace(collectives);
+        Ok(graph)
+    }
+
+    fn rewrite(&self, mut graph: Graph) -> Graph {
+        if self.tier == Tier::Production {
+            graph = merge_gemms::merge_gemms(&graph);
+        }
+        if let Some(refused) = self.byte_gemms {
+            byte_gemm::rewrite(&mut graph, refused);
+        }
+        graph
+    }
+
+    fn fuses(&self, graph: &Graph, cluster: &Cluster) -> bool {
+        let by_blas = self.has_blas && prefers_blas(graph, cluster, self.tier);
+        !by_blas && emit(graph, cluster, self.options).is_ok()
+    }
+}
+
+/// Whether f32 attention is faster by BLAS, with the scores in memory, than by a generated kernel.
+pub(crate) fn prefers_blas(graph: &Graph, cluster: &Cluster, tier: Tier) -> bool {
+    let queries = match &cluster.kind {
+        Kind::Attention(attention) => &attention.scores.operands[0],
+        Kind::AttentionGradient(gradient) => &gradient.scores.operands[0],
+        _ => return false,
+    };
+    tier == Tier::Production && graph.node(queries.value).element == ElementType::F32
+}
+
+/// What the kernels compute f32 operands in. Roundings to narrower types are operations of the graph.
+pub(crate) fn compute_precision(precision: Precision) -> ComputePrecision {
+    match precision {
+        Precision::Tf32 => ComputePrecision::Tf32,
+        Precision::Model | Precision::Bf16 | Precision::F16 => ComputePrecision::Model,
+    }
+}
+
+/// The first half of the pipeline for a program.
+///
+/// # Errors
+///
+/// When the program is no graph of tensors, or has collectives that cannot be lowered: why.
+pub(crate) fn load(program: &Program, device: &GpuDevice<'_>) -> Result<Imported, String> {
+    let entry = program.entry();
+    let func = program.module().function(entry).ok_or_else(|| format!("there is no function @{entry}"))?;
+    let weights = |at: usize| program.weights().get(at).cloned();
+    pipeline::load(func, &weights, device).map_err(|error| error.to_string())
+}
+
+/// The plan of a program on a GPU that need not be on this machine: the newest that the emitter is tuned for, with its libraries.
+///
+/// # Errors
+///
+/// As [`load`].
+pub(crate) fn plan(
+    program: &Program,
+    vendor: Vendor,
+    tier: Tier,
+    precision: Precision,
+) -> Result<Plan, String> {
+    let mut options = match vendor {
+        Vendor::Cuda => Options::new(warpforge_codegen::Dialect::Cuda, "sm_90"),
+        Vendor::Hip => Options::new(warpforge_codegen::Dialect::Hip, "gfx942"),
+    };
+    options.compute_precision = compute_precision(precision);
+    if tier == Tier::Correctness {
+        options.effort = Effort::Naive;
+    }
+    let device = GpuDevice::new(tier, precision, &options, true);
+    pipeline::cluster(load(program, &device)?, &device).map_err(|error| error.to_string())
+}
