@@ -104,7 +104,7 @@ fn fused_loop(strides: &[(usize, isize)], insts: &[Inst], result: Register) -> F
         .collect();
     let outputs = [Output { value: result, sink: Sink::Memory(access(COLUMNS, 1)) }];
     let domain = Domain { rows: vec![ROWS], columns: vec![COLUMNS] };
-    FusedLoop::new(&domain, &inputs, insts, &outputs).expect("the fused_loop is well formed")
+    FusedLoop::new(&domain, &inputs, insts, &outputs).expect("a valid fused loop")
 }
 
 /// A cache line of values: buffers of the engine begin with one.

@@ -45,7 +45,7 @@ fn main() {
         if named.is_empty() { SHAPES.to_vec() } else { named.iter().map(String::as_str).collect() };
     let pool = Pool::new(NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN)).expect("threads");
     let _entered = pool.enter();
-    println!("{compute_type:?}, {threads} threads: packed operand, then both operands as they lie in memory");
+    println!("{compute_type:?}, {threads} threads: packed operand, then both operands strided");
     for text in shapes {
         let sizes: Vec<usize> = text.split('x').filter_map(|size| size.parse().ok()).collect();
         let [m, n, k] = sizes[..] else { continue };

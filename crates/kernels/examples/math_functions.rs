@@ -62,7 +62,7 @@ fn fused_loop(insts: &[Inst]) -> FusedLoop {
     let inputs = [Input { element: ElementType::F32, source: Source::Memory(access()) }];
     let outputs = [Output { value: Register(insts.len() - 1), sink: Sink::Memory(access()) }];
     let domain = Domain { rows: vec![1], columns: vec![COUNT] };
-    FusedLoop::new(&domain, &inputs, insts, &outputs).expect("the fused_loop is well formed")
+    FusedLoop::new(&domain, &inputs, insts, &outputs).expect("a valid fused loop")
 }
 
 fn main() {

@@ -17,7 +17,7 @@ const HUGE_PAGE: usize = 2 << 20;
 
 /// The allocation of a buffer failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("no buffer for {bytes} bytes of packed operands: use smaller sizes or free buffer")]
+#[error("cannot allocate {bytes} bytes: use smaller sizes or free memory")]
 pub struct AllocationError {
     /// The requested size.
     pub bytes: usize,

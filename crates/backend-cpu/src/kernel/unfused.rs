@@ -192,7 +192,7 @@ impl Kernel for CumulativeKernel {
     }
 
     fn name(&self) -> String {
-        "cumulative_axis kind".to_owned()
+        "cumulative reduction".to_owned()
     }
 }
 

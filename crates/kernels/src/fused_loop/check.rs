@@ -67,7 +67,7 @@ pub(super) fn accesses(
     }
     for (at, inst) in insts.iter().enumerate() {
         if let Inst::Iota { rows, columns, .. } = inst {
-            ranks(format!("inst {at}"), rows.len(), columns.len())?;
+            ranks(format!("instruction {at}"), rows.len(), columns.len())?;
         }
     }
     for (at, output) in outputs.iter().enumerate() {

@@ -204,7 +204,7 @@ impl<'a> TileEvaluator<'a> {
                                         .write(narrow.round_once(value as f64));
                                 }
                                 _ => {
-                                    for_lane!(lane, T => target.cast::<T>().add(lane_index).write(value as T))
+                                    for_lane!(lane, T => target.cast::<T>().add(lane_index).write(value as T));
                                 }
                             }
                         }

@@ -176,7 +176,7 @@ impl<F: Function2> Rows for Rows2<F> {
                     (false, true) => row2::<V, F>(call.columns, out, a, Broadcast(V::splat(*b))),
                     (true, false) => row2::<V, F>(call.columns, out, Broadcast(V::splat(*a)), b),
                     (true, true) => {
-                        row2::<V, F>(call.columns, out, Broadcast(V::splat(*a)), Broadcast(V::splat(*b)))
+                        row2::<V, F>(call.columns, out, Broadcast(V::splat(*a)), Broadcast(V::splat(*b)));
                     }
                 }
             }

@@ -119,7 +119,7 @@ impl Gemm {
     ///
     /// All pointers are valid for the given sizes. During the call nothing writes to the operands or uses the output,
     /// except the sink, which may overwrite its block.
-    #[allow(clippy::too_many_arguments, reason = "those of a product, as everybody knows them")]
+    #[allow(clippy::too_many_arguments, reason = "the usual parameters of a GEMM")]
     pub unsafe fn multiply(
         &self,
         pool: &Pool,
@@ -251,7 +251,7 @@ impl Gemm {
             if let Some(stripes) = Stripes::of(&partition, copies.stride, pool.threads()) {
                 // SAFETY: guaranteed by the caller.
                 unsafe {
-                    stripes::drive(pool, &self.buffers, family, &partition, stripes, &copies, rhs, target)?
+                    stripes::drive(pool, &self.buffers, family, &partition, stripes, &copies, rhs, target)?;
                 };
                 return Ok(());
             }

@@ -33,7 +33,7 @@ impl Gemm {
     /// # Safety
     ///
     /// As for [`Gemm::multiply`].
-    #[allow(clippy::too_many_arguments, reason = "those of a product, as everybody knows them")]
+    #[allow(clippy::too_many_arguments, reason = "the usual parameters of a GEMM")]
     pub unsafe fn multiply_single_threaded(
         &self,
         scratch: &mut Scratch,

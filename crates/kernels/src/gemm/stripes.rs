@@ -58,7 +58,7 @@ impl Stripes {
 /// # Safety
 ///
 /// All pointers of the rows and the target are valid for the given sizes; nothing else uses the target during the call.
-#[allow(clippy::too_many_arguments, reason = "those of a product and of its machine")]
+#[allow(clippy::too_many_arguments, reason = "the parameters of a GEMM and its kernels")]
 pub(super) unsafe fn drive(
     pool: &Pool,
     buffers: &BufferPool,

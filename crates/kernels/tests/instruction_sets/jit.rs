@@ -183,7 +183,7 @@ pub(crate) fn random_loops_match_the_interpreter() {
         }
     }
     // Reductions of per-row values are interpreted.
-    assert!(compiled > 400, "only {compiled} of 600 fused_loops had code");
+    assert!(compiled > 400, "only {compiled} of 600 loops were compiled");
 }
 
 pub(crate) fn masked_softmax_in_a_tile() {

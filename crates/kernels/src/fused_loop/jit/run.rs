@@ -93,7 +93,7 @@ impl MachineCode {
                                     from,
                                     to,
                                     false,
-                                )
+                                );
                             };
                             (to.cast_const(), row_bytes as isize)
                         }
@@ -120,7 +120,7 @@ impl MachineCode {
                     let (from, to) = (block_at(block).cast_const(), to.cast_mut());
                     // SAFETY: guaranteed by the caller; the code has written that many rows of the block.
                     unsafe {
-                        TransposeKernel::best(SIZE).transpose_block(SIZE, (rows, columns), from, to, false)
+                        TransposeKernel::best(SIZE).transpose_block(SIZE, (rows, columns), from, to, false);
                     };
                 }
                 row += height;

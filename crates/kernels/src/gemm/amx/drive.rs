@@ -198,7 +198,7 @@ impl TileTask<'_> {
 /// # Safety
 ///
 /// As for [`drive`].
-#[allow(clippy::too_many_arguments, reason = "those of a element, as everybody knows them")]
+#[allow(clippy::too_many_arguments, reason = "the usual parameters of a GEMM")]
 pub(crate) unsafe fn block(
     tiles: Amx,
     shape: Shape,

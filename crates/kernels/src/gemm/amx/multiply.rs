@@ -190,7 +190,7 @@ impl PanelContext<'_> {
                     match self.mode {
                         _ if !last || in_place => {}
                         StoreMode::RoundToBf16 if nontemporal => {
-                            store_lines_as_bf16(accumulator.0.cast(), out, self.stride, count)
+                            store_lines_as_bf16(accumulator.0.cast(), out, self.stride, count);
                         }
                         StoreMode::RoundToBf16 => {
                             store_rows_as_bf16(
@@ -203,7 +203,7 @@ impl PanelContext<'_> {
                             );
                         }
                         StoreMode::Overwrite | StoreMode::Accumulate if nontemporal => {
-                            stream_lines(accumulator.0, out, self.stride, count)
+                            stream_lines(accumulator.0, out, self.stride, count);
                         }
                         StoreMode::Overwrite | StoreMode::Accumulate => {
                             copy_rows(accumulator.0, accumulator.1, result.0, result.1, count, panel.columns);

@@ -120,7 +120,7 @@ pub(crate) unsafe fn drive(
 }
 
 /// Multiplies some lines of an image by some panels and passes them to the sink.
-#[allow(clippy::too_many_arguments, reason = "a task of a element")]
+#[allow(clippy::too_many_arguments, reason = "a task of a GEMM")]
 unsafe fn task(
     tiles: Amx,
     strided: &StridedLhs<'_>,
