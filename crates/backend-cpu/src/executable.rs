@@ -180,7 +180,7 @@ impl Executable for CpuExecutable {
                     let values: Vec<_> = launch.values.iter().map(|&id| (id, buffers.write(id))).collect();
                     // SAFETY: as above; the kernel has written its values.
                     unsafe {
-                        observer.note(&mut profile, event, &self.graph, &values, launch.sampling_interval)
+                        observer.note(&mut profile, event, &self.graph, &values, launch.sampling_interval);
                     };
                 }
                 None => profile.push(event),
