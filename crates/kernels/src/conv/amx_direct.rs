@@ -7,8 +7,8 @@
 use warpforge_tensor::ElementType;
 
 use super::ConvError;
-use super::convolution::Input;
 use super::geometry::{AxisTaps, Dimension, Geometry};
+use super::input::Input;
 use super::padded_copy::{CopySource, PaddedCopy};
 use crate::gemm::drive::GemmTarget;
 use crate::gemm::{Gemm, PackedRhs, StridedLhs};

@@ -10,6 +10,7 @@ use super::amx_direct::AmxDirect;
 use super::geometry::{AxisTaps, Dimension, Geometry};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::im2col;
+use super::input::Input;
 use super::padded_copy::{CopySource, PaddedCopy};
 use super::tap_rows::TapRows;
 use super::weights::{PackedForm, PackedWeights, Weights, pack_group};
@@ -21,19 +22,6 @@ use crate::pool::Pool;
 
 /// Maximum channels for which the taps along the last dimension are merged into one run.
 const MAX_MERGED_CHANNELS: usize = 8;
-
-/// An input in memory, with contiguous channels.
-#[derive(Debug, Clone, Copy)]
-pub struct Input<'a> {
-    /// The first channel of the first pixel of the first image.
-    pub data: *const u8,
-    /// The type of the elements.
-    pub element: ElementType,
-    /// From one image to the next, in elements.
-    pub batch_stride: usize,
-    /// From one element to the next along each spatial dimension, in elements.
-    pub strides: &'a [usize],
-}
 
 /// A convolution of fixed sizes on the kernels of one GEMM.
 #[derive(Debug)]

@@ -18,6 +18,7 @@ mod error;
 mod geometry;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod im2col;
+mod input;
 mod padded_copy;
 mod tap_rows;
 #[cfg(test)]
@@ -25,7 +26,8 @@ mod tests;
 mod weights;
 mod winograd;
 
-pub use convolution::{Convolution, Input};
+pub use convolution::Convolution;
 pub use error::ConvError;
 pub use geometry::{Dimension, Geometry};
+pub use input::Input;
 pub use weights::{PackedWeights, Weights};

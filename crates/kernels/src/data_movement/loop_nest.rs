@@ -2,6 +2,7 @@
 
 use super::error::{LayoutError, check_rank};
 use super::strided;
+use super::strided_loop::StridedLoop;
 use super::transpose::TransposeKernel;
 
 /// Approximate bytes of a task: enough to amortize scheduling, few enough for load balance.
@@ -16,24 +17,6 @@ const BLOCK: (usize, usize) = (64, 256);
 
 /// Bytes of an output from which on non-temporal stores are used: it would be evicted before it is read.
 pub(crate) const NONTEMPORAL_BYTES: usize = 8 << 20;
-
-/// One loop: its iterations and its strides on both sides, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct StridedLoop {
-    pub(crate) size: usize,
-    pub(crate) source: isize,
-    pub(crate) target: isize,
-}
-
-impl StridedLoop {
-    const ONCE: Self = Self { size: 1, source: 0, target: 0 };
-
-    /// The loop over blocks of `of` iterations.
-    fn blocks(self, of: usize) -> Self {
-        let step = |stride: isize| stride.saturating_mul(of as isize);
-        Self { size: self.size.div_ceil(of), source: step(self.source), target: step(self.target) }
-    }
-}
 
 /// The kernel of the two innermost loops.
 #[derive(Debug, Clone, Copy)]

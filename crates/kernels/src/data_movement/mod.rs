@@ -21,6 +21,7 @@ mod scatter;
 mod sort;
 mod sort_keys;
 mod strided;
+mod strided_loop;
 #[cfg(test)]
 mod tests;
 mod transpose;
@@ -32,7 +33,7 @@ pub use error::LayoutError;
 pub(crate) use error::check_rank;
 pub use gather::{Gather, GatherSpec};
 pub use indices::Indices;
-pub(crate) use loop_nest::{NONTEMPORAL_BYTES, StridedLoop};
+pub(crate) use loop_nest::NONTEMPORAL_BYTES;
 pub(crate) use nontemporal::copy_nontemporal;
 pub use pad::{AxisPadding, Pad};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -40,4 +41,5 @@ pub(crate) use prefetch::store_fence;
 pub use scatter::{Scatter, ScatterSpec, Update};
 pub use sort::{Sort, SortSpec};
 pub use sort_keys::Comparison;
+pub(crate) use strided_loop::StridedLoop;
 pub(crate) use transpose::TransposeKernel;

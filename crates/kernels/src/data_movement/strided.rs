@@ -1,6 +1,6 @@
 //! Inner loops of copies: runs of bytes, and strided elements.
 
-use super::loop_nest::StridedLoop;
+use super::strided_loop::StridedLoop;
 
 /// Fewer columns than this are not worth an inner loop.
 const FEW_COLUMNS: usize = 8;

@@ -1,8 +1,8 @@
 //! Transposes of square tiles in registers.
 
-use super::loop_nest::StridedLoop;
 use super::prefetch::{prefetch, store_fence};
 use super::strided;
+use super::strided_loop::StridedLoop;
 #[cfg(target_arch = "x86_64")]
 use crate::isa::Isa;
 

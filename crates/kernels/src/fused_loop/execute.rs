@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::layout::balanced_part;
 use super::long_rows;
 use super::loop_plan::LoopPlan;
 use super::scratch::Scratch;
@@ -60,9 +61,4 @@ pub(super) unsafe fn block(
             return;
         }
     }
-}
-
-/// The size of balanced parts of `count`, at most `most` and multiples of a cache line.
-pub(super) fn balanced_part(count: usize, most: usize) -> usize {
-    count.div_ceil(count.div_ceil(most).max(1)).next_multiple_of(64).min(most)
 }

@@ -218,6 +218,11 @@ pub(super) fn runs(
     }
 }
 
+/// The size of balanced parts of `count`, at most `most` and multiples of a cache line.
+pub(super) fn balanced_part(count: usize, most: usize) -> usize {
+    count.div_ceil(count.div_ceil(most).max(1)).next_multiple_of(64).min(most)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 use crate::pool::Pool;
 
-use super::execute::balanced_part;
+use super::layout::balanced_part;
 use super::loop_plan::{Action, LoopPlan};
 use super::scratch::Scratch;
 use super::tile_eval::{LoopBuffers, PassState, Region, TileEvaluator};

@@ -23,6 +23,7 @@ mod pack_bf16;
 mod packed;
 pub(crate) mod partition;
 mod rhs;
+mod row_copier;
 pub(crate) mod rows;
 mod single_thread;
 mod stripes;

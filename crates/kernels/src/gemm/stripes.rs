@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::drive::{GemmTarget, WorkerScratch, run_task};
-use super::lhs::RowCopier;
 use super::microkernel::KernelFamily;
 use super::packed::PackedView;
 use super::partition::Partition;
+use super::row_copier::RowCopier;
 use crate::buffer::{AllocationError, BufferPool};
 use crate::pool::Pool;
 use crate::shared_ptr::SharedPtr;

@@ -9,7 +9,7 @@ use super::plan::{COLUMNS, WinogradPlan};
 use super::transform::{InputTile, MAX_TILE_ELEMENTS, OutputTile};
 use super::weights::TransformedWeights;
 use crate::conv::ConvError;
-use crate::conv::convolution::Input;
+use crate::conv::input::Input;
 use crate::gemm::drive::GemmTarget;
 use crate::gemm::{Gemm, GemmError, Operand, Scratch};
 use crate::output_block::OutputBlock;

@@ -2,7 +2,7 @@
 
 use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
 
-use super::emit::LANES;
+use super::abi::LANES;
 
 /// A code position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

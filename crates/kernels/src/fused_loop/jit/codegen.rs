@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::JitError;
+use super::abi::{LANES, STREAMS};
 use super::assembler::{Assembler, Label, Lanes, Source};
 use super::emit::{
-    self, Accumulators, CHUNK, COLUMN, EmitContext, FRAME, LANES, PAIRED_STREAMS, ReduceKind, STREAMS,
-    TAIL_MASK,
+    self, Accumulators, CHUNK, COLUMN, EmitContext, FRAME, PAIRED_STREAMS, ReduceKind, TAIL_MASK,
 };
 use super::frame;
 use super::lower::{Lowered, Phase, StreamLocation};

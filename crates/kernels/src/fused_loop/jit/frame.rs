@@ -1,6 +1,6 @@
 //! The frame of a call: pointers and row strides of streams, and per-row scalars.
 
-use super::emit::STREAMS;
+use super::abi::STREAMS;
 
 /// Bytes from the frame's start to the distances of rows.
 pub(super) const STRIDES: usize = 8 * STREAMS.len();

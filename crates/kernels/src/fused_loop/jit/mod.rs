@@ -7,6 +7,7 @@
 // Machine code is called through a pointer.
 #![allow(unsafe_code)]
 
+mod abi;
 mod assembler;
 mod code_pages;
 mod codegen;

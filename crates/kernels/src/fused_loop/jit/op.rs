@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::emit::LANES;
+use super::abi::LANES;
 
 /// The index of an operation and of its value.
 pub(super) type Value = u32;

@@ -9,12 +9,10 @@ use std::collections::HashMap;
 use iced_x86::{Code, MemoryOperand, Register};
 
 use super::JitError;
+use super::abi::{LANES, STREAMS};
 use super::assembler::{Assembler, Lanes, Source};
 use super::op::{Body, Effect, Format, Op, Predicate, Value};
 use super::registers::RegisterAllocator;
-
-/// Lanes of a vector.
-pub(super) const LANES: usize = 16;
 
 /// Vectors of a chunk: one iteration of a column loop.
 pub(super) const CHUNK: usize = 4;
@@ -27,20 +25,6 @@ pub(super) const FRAME: Register = Register::RDI;
 
 /// The mask of the columns of the last vector.
 pub(super) const TAIL_MASK: Register = Register::K7;
-
-/// The pointers of the streams.
-pub(super) const STREAMS: [Register; 10] = [
-    Register::R8,
-    Register::R9,
-    Register::R10,
-    Register::R11,
-    Register::RBX,
-    Register::RBP,
-    Register::R12,
-    Register::R13,
-    Register::R14,
-    Register::R15,
-];
 
 /// Streams with a register for each of two rows.
 pub(super) const PAIRED_STREAMS: usize = STREAMS.len() / 2;
