@@ -21,7 +21,10 @@ fn params(path: &Path) -> Params {
     params
 }
 
-fn run(params: Params) -> (Result<(), BenchmarkError>, Vec<(MetricKey, Vec<f64>)>) {
+/// Metrics with their samples.
+type Metrics = Vec<(MetricKey, Vec<f64>)>;
+
+fn run(params: Params) -> (Result<(), BenchmarkError>, Metrics) {
     let round = Round { id: External.spec().id, params, seconds: 1.0, burn_in_seconds: 0.0 };
     let mut metrics = Vec::new();
     let mut report = |event| {
