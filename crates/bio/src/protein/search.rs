@@ -113,7 +113,7 @@ impl Database {
     }
 
     /// Targets with a seed whose ungapped extension scores enough.
-    pub(super) fn candidates(&self, query: &[u8], settings: &SearchSettings) -> Vec<usize> {
+    fn candidates(&self, query: &[u8], settings: &SearchSettings) -> Vec<usize> {
         let mut found: Vec<(u32, u32)> = Vec::new();
         // Diagonals are shifted so that they are not negative.
         self.seeds.hits(query, |q, t| found.push(((t + query.len() - q) as u32, q as u32)));

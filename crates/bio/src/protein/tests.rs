@@ -22,14 +22,6 @@ fn the_search_finds_what_exhaustive_search_finds() {
     let truth = exhaustive(&database, &set.queries, &settings, 2);
     let found = search(&database, &set.queries, &settings, 2);
     assert_eq!(found, search(&database, &set.queries, &settings, 1));
-    for (least_ungapped, least_segment) in
-        [(30, 20), (34, 22), (34, 26), (38, 22), (38, 24), (38, 28), (42, 26)]
-    {
-        let settings = SearchSettings { least_ungapped, least_segment, ..settings };
-        let found = search(&database, &set.queries, &settings, 2);
-        let candidates: usize = set.queries.iter().map(|q| database.candidates(q, &settings).len()).sum();
-        println!("{least_ungapped} {least_segment} {} {candidates}", super::recall(&truth, &found));
-    }
     let recall = recall(&truth, &found);
     assert!(recall > 0.97, "{recall}");
     assert!(truth.iter().map(Vec::len).sum::<usize>() > 100);

@@ -31,7 +31,7 @@ fn variants_are_brought_into_their_normal_form() {
 }
 
 /// Reads of a spiked genome, mapped.
-pub(crate) fn mapped_reads(spacing: usize, depth: usize) -> (Reference, Vec<AlignedRead>, Vec<Variant>) {
+fn mapped_reads(spacing: usize, depth: usize) -> (Reference, Vec<AlignedRead>, Vec<Variant>) {
     let bases = genome(200_000, 3);
     let spiked = spike_variants(&bases, spacing, 4);
     let reference = Reference::new([("chr".to_owned(), bases)]).unwrap();
