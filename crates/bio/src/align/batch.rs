@@ -74,7 +74,11 @@ fn local(set: InstructionSet, pairs: &[Pair<'_>], scoring: &Scoring, scores: &mu
 
 /// Sequences side by side: one vector for each position, padded to the longest.
 #[inline(always)]
-fn transposed<'a, V: Lanes>(sequences: impl Iterator<Item = &'a [u8]> + Clone, other: i8, pad: i8) -> Vec<V> {
+fn transposed<'a, V: Lanes>(
+    sequences: &(impl Iterator<Item = &'a [u8]> + Clone),
+    other: i8,
+    pad: i8,
+) -> Vec<V> {
     let length = sequences.clone().map(<[u8]>::len).max().unwrap_or(0);
     let padding = V::splat(V::Element::saturated(i32::from(pad)));
     let mut columns: Vec<V> = vec![padding; length];
@@ -104,8 +108,8 @@ pub(super) fn local_kernel<V: Lanes>(pairs: &[Pair<'_>], scoring: &Scoring, scor
     let extend = constant(i32::from(scoring.gap_extend));
     let zero = V::splat(V::Element::LOWEST);
     for (pairs, scores) in pairs.chunks(V::COUNT).zip(scores.chunks_mut(V::COUNT)) {
-        let first: Vec<V> = transposed(pairs.iter().map(|pair| pair.0), OTHER_FIRST, PAD);
-        let second: Vec<V> = transposed(pairs.iter().map(|pair| pair.1), OTHER as i8, PAD_SECOND);
+        let first: Vec<V> = transposed(&pairs.iter().map(|pair| pair.0), OTHER_FIRST, PAD);
+        let second: Vec<V> = transposed(&pairs.iter().map(|pair| pair.1), OTHER as i8, PAD_SECOND);
         let mut column = vec![(zero, zero); first.len()];
         let mut best = zero;
         for &base in &second {
@@ -153,8 +157,8 @@ pub(super) fn global_kernel<V: Lanes>(pairs: &[Pair<'_>], scoring: &Scoring, sco
     let (open, zero) = (constant(gap_open), constant(0));
     let both = constant(gap_open + gap_extend);
     for (pairs, scores) in pairs.chunks(V::COUNT).zip(scores.chunks_mut(V::COUNT)) {
-        let first: Vec<V> = transposed(pairs.iter().map(|pair| pair.0), OTHER_FIRST, PAD);
-        let second: Vec<V> = transposed(pairs.iter().map(|pair| pair.1), OTHER as i8, PAD_SECOND);
+        let first: Vec<V> = transposed(&pairs.iter().map(|pair| pair.0), OTHER_FIRST, PAD);
+        let second: Vec<V> = transposed(&pairs.iter().map(|pair| pair.1), OTHER as i8, PAD_SECOND);
         let extended = constant(-gap_extend);
         let opened = constant(-gap_open - gap_extend);
         let mut column = vec![(extended, opened); first.len()];

@@ -96,7 +96,7 @@ fn parse(
 }
 
 fn name_of(header: &[u8]) -> String {
-    let word = header.split(|letter| letter.is_ascii_whitespace()).next().unwrap_or_default();
+    let word = header.split(u8::is_ascii_whitespace).next().unwrap_or_default();
     String::from_utf8_lossy(word).into_owned()
 }
 

@@ -69,7 +69,7 @@ pub fn count_in_stages<W: Word, S: AsRef<[u8]> + Sync>(
     threads: usize,
 ) -> Result<(Counts<W>, Stages), KmerLengthError> {
     let most = W::BASES - 1;
-    if !(1..=most).contains(&k) || k % 2 == 0 {
+    if !(1..=most).contains(&k) || k.is_multiple_of(2) {
         return Err(KmerLengthError { k, most });
     }
     let began = std::time::Instant::now();

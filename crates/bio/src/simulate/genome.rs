@@ -36,7 +36,7 @@ const TANDEM_SHARE: f64 = 0.01;
 /// A genome of `length` bases.
 #[must_use]
 pub fn genome(length: usize, seed: u64) -> Vec<u8> {
-    let mut random = Random::new(seed ^ 0x67_656E_6F6D_65);
+    let mut random = Random::new(seed ^ 0x6765_6E6F_6D65);
     let mut bases = chain(length, &mut random);
     for family in &FAMILIES {
         scatter(&mut bases, family, &mut random);

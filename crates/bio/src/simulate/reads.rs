@@ -46,7 +46,7 @@ const SHORT_INDEL: f64 = 2e-5;
 /// 10^(−Q/10), so the qualities tell the truth.
 #[must_use]
 pub fn short_reads(genome: &[u8], count: usize, length: usize, seed: u64) -> Vec<SimulatedRead> {
-    let mut random = Random::new(seed ^ 0x73_686F_7274);
+    let mut random = Random::new(seed ^ 0x0073_686F_7274);
     if length == 0 || genome.len() < length + 8 {
         return Vec::new();
     }
@@ -109,7 +109,7 @@ impl Default for LongReadModel {
 /// Long reads from uniform places of both strands.
 #[must_use]
 pub fn long_reads(genome: &[u8], count: usize, model: LongReadModel, seed: u64) -> Vec<SimulatedRead> {
-    let mut random = Random::new(seed ^ 0x6C_6F6E_67);
+    let mut random = Random::new(seed ^ 0x6C6F_6E67);
     if genome.is_empty() {
         return Vec::new();
     }

@@ -22,7 +22,7 @@ pub fn noisy_windows(
     error: f64,
     seed: u64,
 ) -> Vec<ReadWindow> {
-    let mut random = Random::new(seed ^ 0x77_696E_646F_77);
+    let mut random = Random::new(seed ^ 0x7769_6E64_6F77);
     let length = length.min(genome.len());
     (0..count)
         .map(|_| {
