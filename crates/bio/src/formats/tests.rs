@@ -12,8 +12,7 @@ use crate::seq::encode;
 use crate::variants::{AlignedRead, Genotype, Variant};
 
 fn reference() -> Reference {
-    Reference::new([("one".to_owned(), vec![0, 1, 2, 3].repeat(50)), ("two".to_owned(), vec![3; 90])])
-        .unwrap()
+    Reference::new([("one".to_owned(), [0, 1, 2, 3].repeat(50)), ("two".to_owned(), vec![3; 90])]).unwrap()
 }
 
 #[test]

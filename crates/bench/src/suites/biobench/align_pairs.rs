@@ -20,6 +20,9 @@ pub(super) struct AlignPairs;
 /// The modes by their names.
 const MODES: [&str; 3] = ["global", "local", "edit"];
 
+/// Two sequences, as codes.
+type OwnedPair = (Vec<u8>, Vec<u8>);
+
 struct Settings {
     common: Common,
     modes: Vec<&'static str>,
@@ -54,7 +57,7 @@ impl Settings {
     }
 
     /// The pairs: consecutive records of a file, or places of a genome and their mutated copies.
-    fn pairs(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>, BenchmarkError> {
+    fn pairs(&self) -> Result<Vec<OwnedPair>, BenchmarkError> {
         if let Some(path) = &self.common.data {
             let records = read_nucleotides(path).map_err(bad_data)?;
             let pairs = records.chunks_exact(2).map(|two| (two[0].codes.clone(), two[1].codes.clone()));

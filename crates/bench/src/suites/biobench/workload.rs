@@ -106,11 +106,13 @@ impl Common {
 }
 
 /// An unreadable data file is the user's to mend.
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 pub(super) fn bad_data(error: FormatError) -> BenchmarkError {
     BenchmarkError::BadInput(format!("data: {error}"))
 }
 
 /// An export that cannot be written is a failure.
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 pub(super) fn bad_export(error: FormatError) -> BenchmarkError {
     BenchmarkError::Failed(format!("export: {error}"))
 }
@@ -206,12 +208,13 @@ impl Samples {
         key: MetricKey,
         amount: f64,
     ) -> Result<(), BenchmarkError> {
-        self.report_rate(context, common, key.clone(), amount)?;
+        let tags = key.tags.clone();
+        self.report_rate(context, common, key, amount)?;
         let names: Vec<&'static str> =
             self.stages.first().into_iter().flatten().map(|stage| stage.0).collect();
         for (index, name) in names.into_iter().enumerate() {
             let mut stage = common.tag(MetricKey::less_is_better("stage_time", "s")).tag("stage", name);
-            stage.tags.extend(key.tags.clone());
+            stage.tags.extend(tags.clone());
             let values = self.stages.iter().filter_map(|stages| stages.get(index)).map(|stage| stage.1);
             context.record(stage, values.collect())?;
         }
