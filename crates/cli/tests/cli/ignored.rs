@@ -17,7 +17,8 @@ fn options_without_an_effect_are_refused() {
     for (arguments, expected) in [
         (&["opt", "model.mlir", "--emit", "fusion", "--refine", "tensor<2x3xf32>"][..], "--refine"),
         (&["opt", "model.mlir", "--emit", "kernels", "--refine", "tensor<2x3xf32>"], "--refine"),
-        (&["opt", "model.mlir", "--naive"], "--naive"),
+        (&["opt", "model.mlir", "--device", "cuda"], "--device"),
+        (&["opt", "model.mlir", "--precision", "bf16"], "--precision"),
         (&["opt", "model.mlir", "--weights", "w.safetensors"], "--weights"),
         (&["run", "model.mlir", "--seed", "1", "--shape", "y=2x3"], "--shape y: the model has no such input"),
         (&["import", LINEAR, "-o", "m.mlir", "--shape", "x=2x3", "--shape", "y=2x3"], "--shape y"),

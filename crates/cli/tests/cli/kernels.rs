@@ -19,6 +19,6 @@ fn kernels_are_shown_with_their_clusters() {
     for wanted in ["// #0 -> ", "elements of 2 over 4x8", "wf_tanh(s0)", "extern \"C\" WF_KERNEL(256, 0)"] {
         assert!(done.stdout.contains(wanted), "{wanted}: {}", done.stdout);
     }
-    let hip = warpt.run(&["opt", "chain.mlir", "--emit", "kernels", "--dialect", "hip", "--salt", "trace"]);
+    let hip = warpt.run(&["opt", "chain.mlir", "--emit", "kernels", "--device", "hip", "--salt", "trace"]);
     assert!(hip.stdout.starts_with("// HIP C++") && hip.stdout.contains("salt_seen.add"), "{}", hip.stdout);
 }

@@ -13,8 +13,7 @@ use crate::record::{BenchmarkSpec, ParamValue, Params};
 #[derive(Debug)]
 pub(super) struct ConsensusPoa;
 
-/// Identity of the consensus with the truth, at least: that of spoa 4 on the same windows. `cargo xtask peers bio` measures
-/// both.
+/// Identity of the consensus with the truth, at least. The bound is our own choice and not yet held against spoa.
 const LEAST_IDENTITY: f64 = 0.995;
 
 /// With fewer reads no method reaches that identity.

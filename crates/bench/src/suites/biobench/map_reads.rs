@@ -17,8 +17,8 @@ pub(super) struct MapReads;
 /// Bases of a short read.
 const SHORT_LENGTH: usize = 150;
 
-/// Share of reads at their origin, at least: what minimap2 2.24 reaches on the generated data of each size, less half a
-/// point. `cargo xtask peers bio` measures both.
+/// Share of reads at their origin, at least. These bounds are our own choice and not yet held against minimap2;
+/// `cargo xtask peers bio` measures both.
 fn least_share(kind: ReadKind, size: Size, generated: bool) -> f64 {
     match (kind, generated) {
         (ReadKind::Short, true) => size.pick(0.975, 0.970, 0.965),
