@@ -107,9 +107,14 @@ fn what_there_is_not_here_is_exit_3_with_what_there_is() {
         let reasons = ["libcuda.so.1", "libamdhip64.so", "there is no device"];
         assert!(reasons.iter().any(|reason| done.stderr.contains(reason)), "{}", done.stderr);
     }
-    let done = warpt.run(&["run", "model.mlir", "--seed", "0", "--precision", "f4"]);
+    let done = warpt.run(&["run", "model.mlir", "--seed", "0", "--precision", "f16"]);
     assert_eq!(done.code, 3);
     assert!(done.stderr.contains("it has model, bf16"), "{}", done.stderr);
+    let done = warpt.run(&["run", "model.mlir", "--seed", "0", "--precision", "f4"]);
+    assert_eq!(done.code, 2);
+    for name in ["model", "tf32", "bf16", "f16"] {
+        assert!(done.stderr.contains(name), "{}", done.stderr);
+    }
     assert_eq!(warpt.run(&["run", "model.mlir", "--device", "gpu"]).code, 2);
 }
 

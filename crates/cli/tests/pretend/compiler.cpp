@@ -43,8 +43,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 // The text of a kernel for the host: what the prelude has for the device alone gives way to what tests have for the host.
 std::string for_host(const std::string& source) {
-  const size_t common = source.find("// The functions that a dialect has a library for");
-  const size_t device_only = source.find("// Tensor cores: products of 16x16 and 16x8");
+  const size_t common = source.find("// Library functions; the dialect defines");
+  const size_t device_only = source.find("// Tensor cores: mma with f32 accumulation");
   const size_t kernel = source.find("extern \"C\" WF_KERNEL(");
   const size_t name = source.find(" void ", kernel) + 6, end = source.find('(', name);
   return "#include <utility>\n#include \"" PRETEND_HOST "\"\n" + source.substr(common, device_only - common) +
