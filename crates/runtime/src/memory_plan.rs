@@ -201,7 +201,7 @@ mod tests {
                     }
                     Some(&Allocation::Output(at)) => assert_eq!((plan.outputs[at], is_output), (id, true)),
                     Some(&Allocation::Argument(at)) => {
-                        assert_eq!(graph.node(id).op.name(), format!("argument {at}"))
+                        assert_eq!(graph.node(id).op.name(), format!("argument {at}"));
                     }
                     Some(Allocation::Constant(_)) => unreachable!("there are no constants"),
                     None => assert!(written(id).is_none() && read_last(id).is_none(), "a value has no place"),

@@ -236,7 +236,7 @@ fn convolutions_of_many_channels_in_both_precisions() {
     let expected = run(&Reference, &target(Tier::Correctness, 1));
     let scale = expected.iter().map(|value| value.to_f64().abs()).fold(0.0, f64::max);
     for (precision, bound) in [(Precision::Model, 1e-5), (Precision::Bf16, 1e-2)] {
-        let on = |threads| Target { precision: precision.clone(), ..target(Tier::Production, threads) };
+        let on = |threads| Target { precision, ..target(Tier::Production, threads) };
         let ours = run(&Cpu::default(), &on(2));
         for (ours, theirs) in ours.iter().zip(expected.iter()) {
             assert!((ours.to_f64() - theirs.to_f64()).abs() <= bound * scale, "{ours:?} is not {theirs:?}");

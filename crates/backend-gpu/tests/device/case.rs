@@ -89,7 +89,7 @@ impl Case {
 
     /// Compiles the program for the first GPU.
     pub(crate) fn compile(&self, gpus: &Gpus, tier: Tier) -> Result<Box<dyn Executable>, Failed> {
-        let precision = self.precision.clone();
+        let precision = self.precision;
         let target = Target { device: Device::Cuda(0), tier, precision, threads: None, no_fallback: false };
         Ok(gpus.compile(&self.program()?, &target)?)
     }
