@@ -3,7 +3,7 @@
 //! A plain file is written under another name, or under none, in its own folder, and takes its name when it is whole and on
 //! the disk. Symbolic links are followed: the file behind them is replaced, they stay. Devices, pipes and sockets are written
 //! to as they are, and `-` is standard output. What is not finished is removed on an error, when the value is dropped, and by
-//! [`remove_unfinished`] when a signal ends the program.
+//! `remove_unfinished` when a signal ends the program.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
