@@ -16,6 +16,7 @@ mod model;
 mod monitor;
 mod outputs;
 mod pipes;
+mod plan;
 mod run;
 mod shell;
 mod timing;

@@ -41,36 +41,33 @@ impl State<'_> {
         operand
     }
 
-    /// The operand of a contraction: before its conversion, where the contraction does that while it reads.
-    fn contracted(&mut self, mut operand: Operand) -> Operand {
-        if let Some(wide) = self.before_conversion(operand.value) {
-            operand.value = wide;
-        }
-        self.in_memory(operand)
-    }
-
-    /// What a conversion to a narrower float converts, where no kernel but one of its own could do it and only one contraction
-    /// reads it. Constants are converted while they are packed.
-    fn before_conversion(&self, id: NodeId) -> Option<NodeId> {
+    /// Where an operand of a contraction is read from: before its conversion, where the contraction converts it while it reads. That is so where
+    /// the conversion would need a kernel of its own and only one contraction reads it; constants are converted while they are packed.
+    fn before_conversion(&self, id: NodeId) -> NodeId {
         let (graph, node) = (self.graph, self.graph.node(id));
         let (Op::Elementwise(Function::Convert), &[wide]) = (&node.op, node.inputs.as_slice()) else {
-            return None;
+            return id;
         };
-        let from = graph.node(wide);
-        let narrows =
-            from.element == ElementType::F32 && matches!(node.element, ElementType::BF16 | ElementType::F16);
+        let narrows = graph.node(wide).element == ElementType::F32
+            && matches!(node.element, ElementType::BF16 | ElementType::F16);
         if !self.converts_operands || !narrows || graph.outputs.contains(&id) {
-            return None;
+            return id;
         }
-        if matches!(from.op, Op::Constant(_)) {
-            return Some(wide);
+        let mut source = wide;
+        while let Op::Layout(_) = graph.node(source).op {
+            source = graph.node(source).inputs[0];
         }
-        let produced = matches!(
-            from.op,
-            Op::Elementwise(_) | Op::Compare(..) | Op::Iota(_) | Op::Reduce(..) | Op::Dot(_) | Op::Conv(_)
-        );
-        let by_producer = produced && self.real_users[wide.index()] == [id];
-        (!by_producer && self.real_users[id.index()].len() == 1).then_some(wide)
+        let by_producer = match graph.node(source).op {
+            Op::Constant(_) => return wide,
+            Op::Elementwise(_)
+            | Op::Compare(..)
+            | Op::Iota(_)
+            | Op::Reduce(..)
+            | Op::Dot(_)
+            | Op::Conv(_) => self.real_users[source.index()] == [id],
+            _ => false,
+        };
+        if !by_producer && self.real_users[id.index()].len() == 1 { wide } else { id }
     }
 
     /// A value that kernels read whole and in row-major order.
@@ -86,8 +83,8 @@ impl State<'_> {
 
     /// The image of a convolution, read as [`State::dense_operand`] is.
     pub(super) fn image_operand(&mut self, id: NodeId) -> Operand {
-        let operand = self.dense(id);
-        self.contracted(operand)
+        let operand = self.dense(self.before_conversion(id));
+        self.in_memory(operand)
     }
 
     /// A value that kernels read with any strides.
@@ -99,9 +96,10 @@ impl State<'_> {
     /// The weights of a convolution: windows may be read backwards, channels not.
     pub(super) fn weights_operand(&mut self, id: NodeId) -> Operand {
         let channels = self.graph.node(id).dims.len() - 2..;
-        let operand =
-            self.operand(id, |seen| seen.view.strides[channels.clone()].iter().all(|&stride| stride >= 0));
-        self.contracted(operand)
+        let operand = self.operand(self.before_conversion(id), |seen| {
+            seen.view.strides[channels.clone()].iter().all(|&stride| stride >= 0)
+        });
+        self.in_memory(operand)
     }
 
     /// The operands of a product: rows and columns each with one stride.
@@ -113,12 +111,12 @@ impl State<'_> {
             let rank = self.graph.node(inputs[side]).dims.len();
             let free: Vec<usize> =
                 (0..rank).filter(|at| !batch.contains(at) && !contract.contains(at)).collect();
-            let operand = self.operand(inputs[side], |seen| {
+            let operand = self.operand(self.before_conversion(inputs[side]), |seen| {
                 single_stride(&seen.view, contract).is_some()
                     && single_stride(&seen.view, &free).is_some()
                     && seen.view.strides.iter().all(|&stride| stride >= 0)
             });
-            self.contracted(operand)
+            self.in_memory(operand)
         })
     }
 }

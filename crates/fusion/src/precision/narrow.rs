@@ -128,7 +128,8 @@ impl Narrowing<'_> {
         self.rewrite.end(wide);
     }
 
-    /// A value rounded, in its own layout. The conversion stands below the layouts, where the producer can do it.
+    /// A value rounded, in its own layout. A value that is rounded already, or was widened, is read so; else the conversion stands
+    /// above the layouts, where one loop does both.
     fn rounded(&mut self, id: NodeId) -> NodeId {
         if let Some(&known) = self.narrow.get(&id) {
             return known;
@@ -136,17 +137,16 @@ impl Narrowing<'_> {
         let graph = self.rewrite.old;
         let (source, layouts) = below_layouts(graph, id);
         let node = graph.node(source);
-        let narrow = match self.narrow.get(&source) {
-            Some(&known) => known,
-            None => match (&node.op, node.inputs.as_slice()) {
-                (Op::Elementwise(Function::Convert), &[from]) if graph.node(from).element == self.element => {
-                    self.rewrite.moved(from)
-                }
-                _ => self.rewrite.convert(self.rewrite.moved(source), self.element),
-            },
+        let known = match (&node.op, node.inputs.as_slice()) {
+            (Op::Elementwise(Function::Convert), &[from]) if graph.node(from).element == self.element => {
+                Some(self.rewrite.moved(from))
+            }
+            _ => self.narrow.get(&source).copied(),
         };
-        self.narrow.insert(source, narrow);
-        let narrow = self.rewrite.relayout(&layouts, narrow);
+        let narrow = match known {
+            Some(known) => self.rewrite.relayout(&layouts, known),
+            None => self.rewrite.convert(self.rewrite.moved(id), self.element),
+        };
         self.narrow.insert(id, narrow);
         narrow
     }
