@@ -121,8 +121,7 @@ mod tests {
     use warpforge_diag::Source;
     use warpforge_ir::{OpId, OpRef};
     use warpforge_runtime::{
-        Backend, Device, ErrorKind, Executable, Precision, Program, Reference, RunOptions, Target, Tier,
-        Weights,
+        Backend, ErrorKind, Executable, Precision, Program, Reference, RunOptions, Target, Tier, Weights,
     };
     use warpforge_snakeburger::text;
 
@@ -162,14 +161,7 @@ mod tests {
     }
 
     fn reference(program: &Program) -> Box<dyn Executable> {
-        let target = Target {
-            device: Device::Cpu,
-            tier: Tier::Correctness,
-            precision: Precision::Model,
-            threads: None,
-            no_fallback: false,
-        };
-        Reference.compile(program, &target).unwrap()
+        Reference.compile(program, &Target::reference()).unwrap()
     }
 
     const CHAIN: &str = "func.func @main(%a: tensor<64xf32>, %b: tensor<64xf32>) -> tensor<64xf32> {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use warpforge_interp::trace::Places;
 use warpforge_interp::{Interpreter, Observer, Options, Value};
 use warpforge_ir::slice::{slice, uses};
-use warpforge_ir::{Func, OpId, OpKind, OpRef, ValueId};
+use warpforge_ir::{Func, OpId, OpRef, ValueId};
 use warpforge_tensor::Tensor;
 use warpforge_tensor::compare::{Criterion, Tolerance, compare_values};
 
@@ -99,7 +99,7 @@ impl Beside {
 impl Observer for Beside {
     fn begins(&self, op: OpRef<'_>) {
         let state = &mut *self.state();
-        let Some(callee) = callee(op) else { return };
+        let Some(callee) = op.callee() else { return };
         let given = op.operands().iter().map(|operand| state.values.get(operand).cloned());
         let bound: Vec<_> = callee.arguments().iter().copied().zip(given).collect();
         state.values.extend(bound.into_iter().filter_map(|(argument, tensor)| Some((argument, tensor?))));
@@ -111,7 +111,7 @@ impl Observer for Beside {
         let state = &mut *self.state();
         state.look_through(func);
         let tensors: Vec<Option<&Tensor>> = results.iter().map(|value| value.as_tensor().ok()).collect();
-        if callee(op).is_none() && !tensors.is_empty() {
+        if op.callee().is_none() && !tensors.is_empty() {
             state.compare(func, op, &tensors);
         }
         let given = op.results().zip(tensors).filter_map(|(value, tensor)| Some((value, tensor?.clone())));
@@ -208,16 +208,6 @@ impl Compared {
             self.furthest = Some(found);
         }
     }
-}
-
-/// The function that an operation is a call of: its own operations are compared.
-fn callee(op: OpRef<'_>) -> Option<Func<'_>> {
-    let name = match op.kind()? {
-        OpKind::Call => op.attr_symbol("callee"),
-        OpKind::Composite => op.attr_symbol("decomposition"),
-        _ => None,
-    };
-    op.module().function(name?)
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@
 pub mod buffer;
 pub mod conv;
 pub mod data_movement;
+mod dispatch;
+mod extremes;
 pub mod fused_loop;
 pub mod gemm;
 pub mod isa;

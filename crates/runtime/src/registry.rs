@@ -21,6 +21,20 @@ pub struct Target {
     pub no_fallback: bool,
 }
 
+impl Target {
+    /// A device in a tier and a precision, with all threads; operations without a kernel fall back to the reference.
+    #[must_use]
+    pub fn new(device: Device, tier: Tier, precision: Precision) -> Self {
+        Self { device, tier, precision, threads: None, no_fallback: false }
+    }
+
+    /// The reference interpreter.
+    #[must_use]
+    pub fn reference() -> Self {
+        Self::new(Device::Cpu, Tier::Correctness, Precision::Model)
+    }
+}
+
 /// A backend and what it is to compile for.
 #[derive(Clone)]
 pub struct Choice {

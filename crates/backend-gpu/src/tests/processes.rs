@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warpforge_diag::Source;
 use warpforge_runtime::{
-    Backend, Device, Executable, Precision, Program, Reference, RunOptions, Target, Tier, Weights,
+    Backend, Executable, Precision, Program, Reference, RunOptions, Target, Tier, Weights,
 };
 use warpforge_snakeburger::text;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
@@ -92,14 +92,12 @@ fn said(compiled: &dyn Executable) -> Vec<String> {
 }
 
 fn reference(program: &Program, inputs: &[Tensor]) -> Vec<Tensor> {
-    let target = Target {
-        device: Device::Cpu,
-        tier: Tier::Correctness,
-        precision: Precision::Model,
-        threads: None,
-        no_fallback: false,
-    };
-    Reference.compile(program, &target).unwrap().run(inputs, &RunOptions::default()).unwrap().outputs
+    Reference
+        .compile(program, &Target::reference())
+        .unwrap()
+        .run(inputs, &RunOptions::default())
+        .unwrap()
+        .outputs
 }
 
 /// Runs a program on one GPU per process; returns the calls of each communicator.

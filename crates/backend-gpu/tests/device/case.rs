@@ -90,7 +90,7 @@ impl Case {
     /// Compiles the program for the first GPU.
     pub(crate) fn compile(&self, gpus: &Gpus, tier: Tier) -> Result<Box<dyn Executable>, Failed> {
         let precision = self.precision;
-        let target = Target { device: Device::Cuda(0), tier, precision, threads: None, no_fallback: false };
+        let target = Target::new(Device::Cuda(0), tier, precision);
         Ok(gpus.compile(&self.program()?, &target)?)
     }
 
@@ -182,14 +182,7 @@ fn refuses_to_show(executable: &dyn Executable) -> Result<(), Failed> {
 
 /// The program on the reference.
 fn reference(program: &Program) -> Result<Box<dyn Executable>, Failed> {
-    let target = Target {
-        device: Device::Cpu,
-        tier: Tier::Correctness,
-        precision: Precision::Model,
-        threads: None,
-        no_fallback: false,
-    };
-    Ok(Reference.compile(program, &target)?)
+    Ok(Reference.compile(program, &Target::reference())?)
 }
 
 /// The results of each operation, in order.

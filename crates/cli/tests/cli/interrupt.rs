@@ -6,26 +6,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::warpt::{Warpt, finished};
-
-const LONG: [&str; 13] = [
-    "benchmark",
-    "run",
-    "--benchmark",
-    "cpu_flops",
-    "--param",
-    "kernels=fma",
-    "--param",
-    "dtypes=f32",
-    "--duration",
-    "200",
-    "--rounds",
-    "100",
-    "--burnin-seconds=0",
-];
+use crate::warpt::{QUICK, QUICK_SECONDS, Warpt, finished};
 
 fn start(warpt: &Warpt, more: &[&str]) -> Child {
-    let mut command = warpt.command(&[&LONG[..], more].concat());
+    let long = QUICK.map(|argument| if argument == QUICK_SECONDS { "200" } else { argument });
+    let mut command = warpt.command(&[&long[..], &["--rounds", "100"], more].concat());
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 

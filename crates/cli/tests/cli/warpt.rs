@@ -71,6 +71,9 @@ pub(crate) fn finished(output: Output) -> Finished {
     }
 }
 
+/// The duration of [`QUICK`].
+pub(crate) const QUICK_SECONDS: &str = "0.2";
+
 /// The shortest real run: one kernel of `cpu_flops` for a moment.
 pub(crate) const QUICK: [&str; 11] = [
     "benchmark",
@@ -82,6 +85,6 @@ pub(crate) const QUICK: [&str; 11] = [
     "--param",
     "dtypes=f32",
     "--duration",
-    "0.2",
+    QUICK_SECONDS,
     "--burnin-seconds=0",
 ];

@@ -1,6 +1,6 @@
-//! Rotary embedding in halves: `x · c + (-x₂, x₁) · s` without putting the turned halves together in memory.
+//! Rotary embedding in halves: `x · c + (-x₂, x₁) · s` without putting the rotated halves together in memory.
 //!
-//! With the last dimension cut in two, the turned value is the value itself read in another order, times -1 and 1:
+//! With the last dimension cut in two, the rotated value is the value itself read in another order, times -1 and 1:
 //! one loop over views of `x`.
 
 use std::collections::HashMap;
@@ -30,14 +30,14 @@ struct Factors {
     converted: Vec<ElementType>,
 }
 
-/// `value · factor + turned(value) · turned_factor`, both products converted before they are added
+/// `value · factor + rotate_half(value) · rotated_factor`, both products converted before they are added
 struct Rotated {
     value: Shown,
     factor: Shown,
     plain: Vec<ElementType>,
-    /// What the turned value is converted to.
-    turned: Vec<ElementType>,
-    turned_factor: Shown,
+    /// What the rotated value is converted to.
+    rotated_half: Vec<ElementType>,
+    rotated_factor: Shown,
     other: Vec<ElementType>,
 }
 
@@ -151,17 +151,17 @@ fn rotated(graph: &Graph, id: NodeId) -> Option<Rotated> {
     [[a, b], [b, a]].into_iter().find_map(|[plain, other]| {
         let other = Shown::of(other).factors(graph, Function::Multiply)?;
         let plain = Shown::of(plain).factors(graph, Function::Multiply)?;
-        other.both_orders()?.into_iter().find_map(|[turned, turned_factor]| {
-            let turned = turned.below(graph, None);
-            let [second, first] = halves_turned(graph, &turned)?;
+        other.both_orders()?.into_iter().find_map(|[rotated_half, rotated_factor]| {
+            let rotated_half = rotated_half.below(graph, None);
+            let [second, first] = rotated_halves(graph, &rotated_half)?;
             let fits = |value: &Shown| are_halves(graph, value, &first, &second) == Some(true);
             let [value, factor] = plain.both_orders()?.into_iter().find(|[value, _]| fits(value))?;
             Some(Rotated {
                 value: value.below(graph, Some(first.base(graph))),
                 factor: factor.clone(),
                 plain: plain.converted.clone(),
-                turned: turned.converted,
-                turned_factor: turned_factor.clone(),
+                rotated_half: rotated_half.converted,
+                rotated_factor: rotated_factor.clone(),
                 other: other.converted.clone(),
             })
         })
@@ -169,11 +169,11 @@ fn rotated(graph: &Graph, id: NodeId) -> Option<Rotated> {
 }
 
 /// The values whose negation and which itself are put one after the other along the last dimension.
-fn halves_turned(graph: &Graph, turned: &Shown) -> Option<[Shown; 2]> {
-    let node = graph.node(turned.id);
+fn rotated_halves(graph: &Graph, rotated_half: &Shown) -> Option<[Shown; 2]> {
+    let node = graph.node(rotated_half.id);
     let &[negated, first] = node.inputs.as_slice() else { return None };
     let last = node.dims.len().checked_sub(1)?;
-    let as_it_is = turned.view(graph)? == View::dense(&node.dims);
+    let as_it_is = rotated_half.view(graph)? == View::dense(&node.dims);
     if !as_it_is || !matches!(node.op, Op::Concat(axis) if axis == last) {
         return None;
     }
@@ -212,24 +212,24 @@ fn in_halves(rewrite: &mut Rewrite<'_>, id: NodeId, rotated: &Rotated) -> Option
     split.extend([2, dims[axis] / 2]);
     let b = &mut rewrite.builder;
     b.origin = node.origin;
-    let [value, factor, turned_factor] =
-        [&rotated.value, &rotated.factor, &rotated.turned_factor].map(|shown| {
+    let [value, factor, rotated_factor] =
+        [&rotated.value, &rotated.factor, &rotated.rotated_factor].map(|shown| {
             let made = rewrite.made[&shown.id];
             let shown = shown.steps.iter().fold(made, |id, step| b.layout(step.clone(), id));
             b.reshape(shown, split.clone())
         });
-    let turned = b.layout(LayoutOp::Reverse(vec![axis]), value);
-    let turned = convert(b, turned, &rotated.turned);
-    let signs = Tensor::from_scalars(b.node(turned).element, Shape::new([2]).ok()?, SIGNS).ok()?;
+    let rotated_half = b.layout(LayoutOp::Reverse(vec![axis]), value);
+    let rotated_half = convert(b, rotated_half, &rotated.rotated_half);
+    let signs = Tensor::from_scalars(b.node(rotated_half).element, Shape::new([2]).ok()?, SIGNS).ok()?;
     let signs = b.constant(signs);
     let signs = b.broadcast(signs, split, &[axis]);
-    let turned = b.map(Function::Multiply, vec![turned, signs]);
-    let turned = b.map(Function::Multiply, vec![turned, turned_factor]);
-    let turned = convert(b, turned, &rotated.other);
+    let rotated_half = b.map(Function::Multiply, vec![rotated_half, signs]);
+    let rotated_half = b.map(Function::Multiply, vec![rotated_half, rotated_factor]);
+    let rotated_half = convert(b, rotated_half, &rotated.other);
     let value = convert(b, value, &rotated.value.converted);
     let plain = b.map(Function::Multiply, vec![value, factor]);
     let plain = convert(b, plain, &rotated.plain);
-    Some(b.map(Function::Add, vec![plain, turned]))
+    Some(b.map(Function::Add, vec![plain, rotated_half]))
 }
 
 #[cfg(test)]
@@ -259,9 +259,9 @@ mod tests {
             %first = stablehlo.slice %x [0:2, 0:5, 0:4] : (tensor<2x5x8xf32>) -> tensor<2x5x4xf32>
             %second = stablehlo.slice %x [0:2, 0:5, {second}] : (tensor<2x5x8xf32>) -> tensor<2x5x4xf32>
             %less = stablehlo.negate %second : tensor<2x5x4xf32>
-            %turned = stablehlo.concatenate %less, %first, dim = 2 : (tensor<2x5x4xf32>, tensor<2x5x4xf32>) -> tensor<2x5x8xf32>
+            %rotated_half = stablehlo.concatenate %less, %first, dim = 2 : (tensor<2x5x4xf32>, tensor<2x5x4xf32>) -> tensor<2x5x8xf32>
             %a = stablehlo.multiply %x, %cos : tensor<2x5x8xf32>
-            %b = stablehlo.multiply %turned, %sin : tensor<2x5x8xf32>
+            %b = stablehlo.multiply %rotated_half, %sin : tensor<2x5x8xf32>
             %out = stablehlo.add %a, %b : tensor<2x5x8xf32>
             return %out : tensor<2x5x8xf32>
         }}"
@@ -290,7 +290,7 @@ mod tests {
         };
         let sum =
             wide("a3", "%a") + &wide("b3", "%b") + "%sum = stablehlo.add %a3, %b3 : tensor<2x5x8xf32>\n";
-        let products = times("a", "%x", "%cos") + &times("b", "%turned", "%sin");
+        let products = times("a", "%x", "%cos") + &times("b", "%rotated_half", "%sin");
         format!("{before}{products}{sum}{}return{end}", narrow("out", "%sum"))
     }
 

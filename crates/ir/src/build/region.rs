@@ -39,7 +39,7 @@ impl Builder<'_> {
         Ok((region, built?))
     }
 
-    /// A region that folds two scalars with an operation: `add`, `maximum`, …
+    /// A region that combines two scalars by an operation: `add`, `maximum`, …
     ///
     /// # Errors
     ///

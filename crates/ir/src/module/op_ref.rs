@@ -2,7 +2,7 @@
 
 use warpforge_diag::Span;
 
-use super::{BlockId, Module, OpData, OpId, RegionId, ValueId};
+use super::{BlockId, Func, Module, OpData, OpId, RegionId, ValueId};
 use crate::attr::{Attribute, ConvDims, DenseElements, Dict, DotDims, EnumValue, GatherDims, ScatterDims};
 use crate::table::{OpDef, OpKind};
 use crate::types::{TensorType, Type};
@@ -27,6 +27,16 @@ impl<'m> OpRef<'m> {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// The function whose body a call or a composite stands for.
+    pub fn callee(self) -> Option<Func<'m>> {
+        let name = match self.kind()? {
+            OpKind::Call => self.attr_symbol("callee"),
+            OpKind::Composite => self.attr_symbol("decomposition"),
+            _ => None,
+        };
+        self.module.function(name?)
     }
 
     pub(super) fn new(module: &'m Module, id: OpId) -> Self {

@@ -100,72 +100,25 @@ pub(super) fn round_to_odd_f64(value: u64) -> f64 {
 /// Evaluates an expression with `T` as the Rust type of a lane; booleans are bytes.
 macro_rules! for_lane {
     ($lane:expr, $T:ident => $body:expr) => {
-        match $lane {
-            LaneType::Bool | LaneType::U8 => {
-                type $T = u8;
-                $body
-            }
-            LaneType::F32 => {
-                type $T = f32;
-                $body
-            }
-            LaneType::F64 => {
-                type $T = f64;
-                $body
-            }
-            LaneType::I8 => {
-                type $T = i8;
-                $body
-            }
-            LaneType::I16 => {
-                type $T = i16;
-                $body
-            }
-            LaneType::I32 => {
-                type $T = i32;
-                $body
-            }
-            LaneType::I64 => {
-                type $T = i64;
-                $body
-            }
-            LaneType::U16 => {
-                type $T = u16;
-                $body
-            }
-            LaneType::U32 => {
-                type $T = u32;
-                $body
-            }
-            LaneType::U64 => {
-                type $T = u64;
-                $body
-            }
-        }
+        $crate::dispatch::with_type!($lane, $T => $body; {
+            LaneType::Bool | LaneType::U8 => u8,
+            LaneType::F32 => f32,
+            LaneType::F64 => f64,
+            LaneType::I8 => i8,
+            LaneType::I16 => i16,
+            LaneType::I32 => i32,
+            LaneType::I64 => i64,
+            LaneType::U16 => u16,
+            LaneType::U32 => u32,
+            LaneType::U64 => u64,
+        })
     };
 }
 
 /// The same for unsigned integers of a width: for what only moves bits.
 macro_rules! for_width {
     ($width:expr, $T:ident => $body:expr) => {
-        match $width {
-            1 => {
-                type $T = u8;
-                $body
-            }
-            2 => {
-                type $T = u16;
-                $body
-            }
-            4 => {
-                type $T = u32;
-                $body
-            }
-            _ => {
-                type $T = u64;
-                $body
-            }
-        }
+        $crate::dispatch::with_type!($width, $T => $body; { 1 => u8, 2 => u16, 4 => u32, _ => u64 })
     };
 }
 

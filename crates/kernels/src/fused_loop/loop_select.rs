@@ -13,41 +13,16 @@ use warpforge_tensor::elementwise::Function;
 /// Evaluates an expression with `T` as the Rust type of an integer lane, `None` for others.
 macro_rules! for_integer {
     ($lane:expr, $T:ident => $body:expr) => {
-        match $lane {
-            LaneType::Bool | LaneType::F32 | LaneType::F64 => None,
-            LaneType::I8 => {
-                type $T = i8;
-                $body
-            }
-            LaneType::I16 => {
-                type $T = i16;
-                $body
-            }
-            LaneType::I32 => {
-                type $T = i32;
-                $body
-            }
-            LaneType::I64 => {
-                type $T = i64;
-                $body
-            }
-            LaneType::U8 => {
-                type $T = u8;
-                $body
-            }
-            LaneType::U16 => {
-                type $T = u16;
-                $body
-            }
-            LaneType::U32 => {
-                type $T = u32;
-                $body
-            }
-            LaneType::U64 => {
-                type $T = u64;
-                $body
-            }
-        }
+        $crate::dispatch::with_type!($lane, $T => $body; {
+            LaneType::I8 => i8,
+            LaneType::I16 => i16,
+            LaneType::I32 => i32,
+            LaneType::I64 => i64,
+            LaneType::U8 => u8,
+            LaneType::U16 => u16,
+            LaneType::U32 => u32,
+            LaneType::U64 => u64,
+        } else LaneType::Bool | LaneType::F32 | LaneType::F64 => None)
     };
 }
 

@@ -158,21 +158,7 @@ macro_rules! floats {
                 scalar::remainder(f64::from(self), f64::from(other)) as $own
             }
             fn power(self, other: Self) -> Self { scalar::pow(f64::from(self), f64::from(other)) as $own }
-            #[inline(always)]
-            fn larger(self, other: Self) -> Self {
-                // Equal values have equal bits but for the zeros, of which the positive one is the larger.
-                let equal = Self::from_bits(self.to_bits() & other.to_bits());
-                let unequal = if self > other { self } else { other };
-                let ordered = if self == other { equal } else { unequal };
-                if self.is_nan() { self } else { ordered }
-            }
-            #[inline(always)]
-            fn smaller(self, other: Self) -> Self {
-                let equal = Self::from_bits(self.to_bits() | other.to_bits());
-                let unequal = if self < other { self } else { other };
-                let ordered = if self == other { equal } else { unequal };
-                if self.is_nan() { self } else { ordered }
-            }
+            $crate::extremes::extremes!();
             #[inline(always)]
             fn negate(self) -> Self { -self }
             #[inline(always)]

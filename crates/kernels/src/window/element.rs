@@ -64,23 +64,10 @@ integers! {
     u64 by 0;
 }
 
-/// Maximum and minimum of floats: equal values have equal bits, except zeros, whose signs decide.
-macro_rules! extremes {
+/// What is the same for all floats.
+macro_rules! float_orders {
     () => {
-        #[inline(always)]
-        fn larger(self, other: Self) -> Self {
-            let equal = Self::from_bits(self.to_bits() & other.to_bits());
-            let unequal = if self > other { self } else { other };
-            let ordered = if self == other { equal } else { unequal };
-            if self.is_nan() { self } else { ordered }
-        }
-        #[inline(always)]
-        fn smaller(self, other: Self) -> Self {
-            let equal = Self::from_bits(self.to_bits() | other.to_bits());
-            let unequal = if self < other { self } else { other };
-            let ordered = if self == other { equal } else { unequal };
-            if self.is_nan() { self } else { ordered }
-        }
+        $crate::extremes::extremes!();
         #[inline(always)]
         fn and(self, _: Self) -> Option<Self> {
             None
@@ -117,7 +104,7 @@ macro_rules! floats {
             fn add(self, other: Self) -> Self { self + other }
             #[inline(always)]
             fn multiply(self, other: Self) -> Self { self * other }
-            extremes!();
+            float_orders!();
         }
     )*};
 }
@@ -132,7 +119,7 @@ macro_rules! narrow {
             fn add(self, other: Self) -> Self { Self::from_f32(self.to_f32() + other.to_f32()) }
             #[inline(always)]
             fn multiply(self, other: Self) -> Self { Self::from_f32(self.to_f32() * other.to_f32()) }
-            extremes!();
+            float_orders!();
         }
     )*};
 }
@@ -143,57 +130,20 @@ narrow!(f16 bf16);
 macro_rules! for_element {
     ($element:expr, $T:ident => $body:expr, else $other:expr) => {{
         use warpforge_tensor::{ElementType, FloatType, IntType};
-        match $element {
-            ElementType::Float(FloatType::F32) => {
-                type $T = f32;
-                $body
-            }
-            ElementType::Float(FloatType::F64) => {
-                type $T = f64;
-                $body
-            }
-            ElementType::Float(FloatType::F16) => {
-                type $T = half::f16;
-                $body
-            }
-            ElementType::Float(FloatType::Bf16) => {
-                type $T = half::bf16;
-                $body
-            }
-            ElementType::Int(IntType::I8) => {
-                type $T = i8;
-                $body
-            }
-            ElementType::Int(IntType::I16) => {
-                type $T = i16;
-                $body
-            }
-            ElementType::Int(IntType::I32) => {
-                type $T = i32;
-                $body
-            }
-            ElementType::Int(IntType::I64) | ElementType::Index => {
-                type $T = i64;
-                $body
-            }
-            ElementType::Int(IntType::U8) | ElementType::Bool => {
-                type $T = u8;
-                $body
-            }
-            ElementType::Int(IntType::U16) => {
-                type $T = u16;
-                $body
-            }
-            ElementType::Int(IntType::U32) => {
-                type $T = u32;
-                $body
-            }
-            ElementType::Int(IntType::U64) => {
-                type $T = u64;
-                $body
-            }
-            _ => $other,
-        }
+        $crate::dispatch::with_type!($element, $T => $body; {
+            ElementType::Float(FloatType::F32) => f32,
+            ElementType::Float(FloatType::F64) => f64,
+            ElementType::Float(FloatType::F16) => half::f16,
+            ElementType::Float(FloatType::Bf16) => half::bf16,
+            ElementType::Int(IntType::I8) => i8,
+            ElementType::Int(IntType::I16) => i16,
+            ElementType::Int(IntType::I32) => i32,
+            ElementType::Int(IntType::I64) | ElementType::Index => i64,
+            ElementType::Int(IntType::U8) | ElementType::Bool => u8,
+            ElementType::Int(IntType::U16) => u16,
+            ElementType::Int(IntType::U32) => u32,
+            ElementType::Int(IntType::U64) => u64,
+        } else _ => $other)
     }};
 }
 

@@ -94,7 +94,7 @@ impl Import {
     }
 
     fn op(&mut self, func: Func<'_>, op: OpRef<'_>, values: &Values, depth: usize) -> Result<Vec<NodeId>> {
-        if let Some(callee) = callee(op) {
+        if let Some(callee) = op.callee() {
             let given = inputs(op, values)?;
             return self.body(callee, callee.arguments().iter().copied().zip(given).collect(), depth + 1);
         }
@@ -248,16 +248,6 @@ impl Import {
             })
             .collect()
     }
-}
-
-/// The function that an operation is a call of.
-fn callee(op: OpRef<'_>) -> Option<Func<'_>> {
-    let name = match op.kind()? {
-        OpKind::Call => op.attr_symbol("callee"),
-        OpKind::Composite => op.attr_symbol("decomposition"),
-        _ => None,
-    };
-    op.module().function(name?)
 }
 
 fn inputs(op: OpRef<'_>, values: &Values) -> Result<Vec<NodeId>> {

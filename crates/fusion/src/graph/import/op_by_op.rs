@@ -7,7 +7,7 @@ use warpforge_ir::table::OpDef;
 use warpforge_ir::{Func, OpId, OpKind, OpRef};
 use warpforge_tensor::Tensor;
 
-use super::{DEEPEST_CALLS, Import, Result, Values, callee, inputs, not, storage};
+use super::{DEEPEST_CALLS, Import, Result, Values, inputs, not, storage};
 use crate::graph::build::Builder;
 use crate::graph::op::Op;
 use crate::graph::{Graph, Node, NodeId};
@@ -84,7 +84,7 @@ impl OpByOp {
                 return inputs(op, &values);
             }
             self.mark(op.id(), None);
-            let results = match callee(op) {
+            let results = match op.callee() {
                 Some(callee) => {
                     let given = inputs(op, &values)?;
                     let values = callee.arguments().iter().copied().zip(given).collect();

@@ -2,6 +2,7 @@
 
 use warpforge_tensor::ElementType;
 
+use super::{RandomIndices, random_indices};
 use crate::data_movement::{Gather, GatherSpec, Indices, LayoutError};
 use crate::testing::{indices, noise, position, with_pools};
 
@@ -52,33 +53,17 @@ fn check(random: &mut fastrand::Rng, spec: &GatherSpec) {
 
 /// Any gather of elements of 4 bytes with indices of i32.
 fn random_spec(random: &mut fastrand::Rng) -> GatherSpec {
-    let rank = random.usize(1..5);
-    let operand: Vec<usize> = (0..rank).map(|_| random.usize(1..8)).collect();
-    let mut free: Vec<usize> = (0..rank).collect();
-    random.shuffle(&mut free);
-    let mut dims: Vec<usize> = (0..random.usize(..3)).map(|_| random.usize(1..6)).collect();
-    let mut batching = Vec::new();
-    if rank > 1 && random.bool() {
-        let dim = free.pop().unwrap();
-        dims.push(operand[dim]);
-        batching.push((dim, dims.len() - 1));
-    }
-    let map = free[..random.usize(1..=free.len())].to_vec();
-    let vector_dim = random.usize(..=dims.len());
-    dims.insert(vector_dim, map.len());
-    for (_, other) in &mut batching {
-        *other += usize::from(*other >= vector_dim);
-    }
+    let RandomIndices { operand, batch, free, indices } = random_indices(random);
+    let (rank, batching) = (operand.len(), &indices.batching);
     let mut window: Vec<usize> = operand.iter().map(|&size| random.usize(1..=size)).collect();
     batching.iter().for_each(|&(dim, _)| window[dim] = 1);
     let collapsed: Vec<usize> =
         free.iter().copied().filter(|&dim| window[dim] == 1 && random.bool()).collect();
     let kept = rank - collapsed.len() - batching.len();
-    let mut result: Vec<usize> = (0..kept + dims.len() - 1).collect();
+    let mut result: Vec<usize> = (0..kept + batch.len()).collect();
     random.shuffle(&mut result);
     let mut offset_dims = result[..kept].to_vec();
     offset_dims.sort_unstable();
-    let indices = Indices { element: ElementType::I32, dims, vector_dim, map, batching };
     GatherSpec { element_size: 4, operand, indices, window, collapsed, offset_dims }
 }
 

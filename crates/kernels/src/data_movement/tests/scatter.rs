@@ -2,6 +2,7 @@
 
 use warpforge_tensor::ElementType;
 
+use super::{RandomIndices, random_indices};
 use crate::data_movement::{Indices, LayoutError, Scatter, ScatterSpec, Update};
 use crate::reduce::ReduceOp;
 use crate::testing::{indices, position, with_pools};
@@ -82,24 +83,8 @@ const UPDATES: [Update; 5] = [
 ];
 
 fn random_spec(random: &mut fastrand::Rng) -> ScatterSpec {
-    let rank = random.usize(1..5);
-    let operand: Vec<usize> = (0..rank).map(|_| random.usize(1..8)).collect();
-    let mut free: Vec<usize> = (0..rank).collect();
-    random.shuffle(&mut free);
-    let mut dims: Vec<usize> = (0..random.usize(..3)).map(|_| random.usize(1..6)).collect();
-    let mut batching = Vec::new();
-    if rank > 1 && random.bool() {
-        let dim = free.pop().unwrap();
-        dims.push(operand[dim]);
-        batching.push((dim, dims.len() - 1));
-    }
-    let map = free[..random.usize(1..=free.len())].to_vec();
-    let batch = dims.clone();
-    let vector_dim = random.usize(..=dims.len());
-    dims.insert(vector_dim, map.len());
-    for (_, other) in &mut batching {
-        *other += usize::from(*other >= vector_dim);
-    }
+    let RandomIndices { operand, batch, free, indices } = random_indices(random);
+    let (rank, batching) = (operand.len(), &indices.batching);
     let inserted: Vec<usize> = free.iter().copied().filter(|_| random.bool()).collect();
     let kept: Vec<usize> = (0..rank)
         .filter(|dim| !inserted.contains(dim) && !batching.iter().any(|pair| pair.0 == *dim))
@@ -119,7 +104,6 @@ fn random_spec(random: &mut fastrand::Rng) -> ScatterSpec {
             false => *batches.next().unwrap(),
         })
         .collect();
-    let indices = Indices { element: ElementType::I32, dims, vector_dim, map, batching };
     let update = *random.choice(&UPDATES).unwrap();
     ScatterSpec { element: ElementType::F32, operand, indices, updates, update_window_dims, inserted, update }
 }

@@ -12,7 +12,7 @@ use std::arch::x86_64::{
 };
 
 use super::body::tile;
-use super::vector::Vector;
+use super::vector::{Vector, vector};
 use super::{KernelArgs, KernelFamily, kernels};
 
 /// f32 micro-kernels.
@@ -89,92 +89,33 @@ unsafe fn store_epi32(to: *mut i32, value: __m256i) {
     unsafe { _mm256_storeu_si256(to.cast(), value) }
 }
 
-macro_rules! vector {
-    ($vector:ty, $element:ty, $lanes:literal, $zero:ident, $set1:ident, $load:ident, $load_part:ident,
-     $fma:ident, $store:ident, $store_part:ident) => {
-        // SAFETY: inlined into the functions above, which enable the instructions.
-        unsafe impl Vector for $vector {
-            type Element = $element;
-            const LANES: usize = $lanes;
-
-            #[inline(always)]
-            unsafe fn zero() -> Self {
-                // SAFETY: the instruction set is available.
-                unsafe { $zero() }
-            }
-
-            #[inline(always)]
-            unsafe fn splat(from: *const $element) -> Self {
-                // SAFETY: the instruction set is available and the pointer is valid.
-                unsafe { $set1(*from) }
-            }
-
-            #[inline(always)]
-            unsafe fn load(from: *const $element) -> Self {
-                // SAFETY: as above.
-                unsafe { $load(from) }
-            }
-
-            #[inline(always)]
-            unsafe fn load_part(from: *const $element, count: usize) -> Self {
-                // SAFETY: as above; masked elements are not touched.
-                unsafe { $load_part(from, mask(count * 8 / $lanes)) }
-            }
-
-            #[inline(always)]
-            unsafe fn multiply_add(self, other: Self, sum: Self) -> Self {
-                // SAFETY: the instruction set is available.
-                unsafe { $fma(self, other, sum) }
-            }
-
-            #[inline(always)]
-            unsafe fn store(self, to: *mut $element) {
-                // SAFETY: the instruction set is available and the pointer is valid.
-                unsafe { $store(to, self) }
-            }
-
-            #[inline(always)]
-            unsafe fn store_part(self, to: *mut $element, count: usize) {
-                // SAFETY: as above; masked elements are not touched.
-                unsafe { $store_part(to, mask(count * 8 / $lanes), self) }
-            }
-        }
-    };
-}
-
 vector!(
-    __m256,
-    f32,
-    8,
+    __m256: [f32; 8],
     _mm256_setzero_ps,
     _mm256_set1_ps,
     _mm256_loadu_ps,
-    _mm256_maskload_ps,
     _mm256_fmadd_ps,
     _mm256_storeu_ps,
-    _mm256_maskstore_ps
+    |from, count| _mm256_maskload_ps(from, mask(count)),
+    |to, count, value| _mm256_maskstore_ps(to, mask(count), value)
 );
 vector!(
-    __m256d,
-    f64,
-    4,
+    __m256d: [f64; 4],
     _mm256_setzero_pd,
     _mm256_set1_pd,
     _mm256_loadu_pd,
-    _mm256_maskload_pd,
     _mm256_fmadd_pd,
     _mm256_storeu_pd,
-    _mm256_maskstore_pd
+    |from, count| _mm256_maskload_pd(from, mask(2 * count)),
+    |to, count, value| _mm256_maskstore_pd(to, mask(2 * count), value)
 );
 vector!(
-    __m256i,
-    i32,
-    8,
+    __m256i: [i32; 8],
     _mm256_setzero_si256,
     _mm256_set1_epi32,
     load_epi32,
-    _mm256_maskload_epi32,
     multiply_add_epi32,
     store_epi32,
-    _mm256_maskstore_epi32
+    |from, count| _mm256_maskload_epi32(from, mask(count)),
+    |to, count, value| _mm256_maskstore_epi32(to, mask(count), value)
 );

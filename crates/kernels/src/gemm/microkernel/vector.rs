@@ -27,3 +27,60 @@ pub(super) unsafe trait Vector: Copy {
     /// Writes the first `count` elements, which are not all.
     unsafe fn store_part(self, to: *mut Self::Element, count: usize);
 }
+
+/// Implements [`Vector`] by the intrinsics of an instruction set.
+macro_rules! vector {
+    ($vector:ty: [$element:ty; $lanes:literal], $zero:ident, $splat:ident, $load:ident, $multiply_add:ident, $store:ident,
+     |$from:ident, $read:ident| $load_part:expr, |$to:ident, $written:ident, $value:ident| $store_part:expr) => {
+        // SAFETY: inlined into the functions of the same file, which enable the instructions.
+        unsafe impl Vector for $vector {
+            type Element = $element;
+            const LANES: usize = $lanes;
+
+            #[inline(always)]
+            unsafe fn zero() -> Self {
+                // SAFETY: the instruction set is available.
+                unsafe { $zero() }
+            }
+
+            #[inline(always)]
+            unsafe fn splat(from: *const $element) -> Self {
+                // SAFETY: the instruction set is available and the pointer is valid.
+                unsafe { $splat(*from) }
+            }
+
+            #[inline(always)]
+            unsafe fn load(from: *const $element) -> Self {
+                // SAFETY: as above.
+                unsafe { $load(from) }
+            }
+
+            #[inline(always)]
+            unsafe fn load_part($from: *const $element, $read: usize) -> Self {
+                // SAFETY: as above; masked elements are not touched.
+                unsafe { $load_part }
+            }
+
+            #[inline(always)]
+            unsafe fn multiply_add(self, other: Self, sum: Self) -> Self {
+                // SAFETY: the instruction set is available.
+                unsafe { $multiply_add(self, other, sum) }
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $element) {
+                // SAFETY: the instruction set is available and the pointer is valid.
+                unsafe { $store(to, self) }
+            }
+
+            #[inline(always)]
+            unsafe fn store_part(self, $to: *mut $element, $written: usize) {
+                let $value = self;
+                // SAFETY: as above; masked elements are not touched.
+                unsafe { $store_part }
+            }
+        }
+    };
+}
+
+pub(super) use vector;

@@ -40,7 +40,7 @@ impl Cx<'_> {
         self.reduce(OpKind::Minimum, x, axes, highest(x.dtype))
     }
 
-    /// A reduced tensor with its folded dimensions as dimensions of one.
+    /// A reduced tensor with its reduced dimensions as dimensions of one.
     pub(crate) fn keep_dims(&mut self, reduced: &Tensor, whole: &[Size], axes: &[usize]) -> Lowered<Tensor> {
         let dims: Vec<Size> = whole
             .iter()
@@ -50,7 +50,7 @@ impl Cx<'_> {
         self.reshape(reduced, &dims)
     }
 
-    /// A reduced tensor repeated along its folded dimensions.
+    /// A reduced tensor repeated along its reduced dimensions.
     pub(crate) fn spread(&mut self, reduced: &Tensor, whole: &[Size], axes: &[usize]) -> Lowered<Tensor> {
         let map: Vec<usize> = (0..whole.len()).filter(|axis| !axes.contains(axis)).collect();
         self.broadcast(reduced, whole, &map)

@@ -179,13 +179,13 @@ fn rot90(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     one(match turns {
         0 => x,
         1 => {
-            let turned = cx.reverse(&x, &[second])?;
-            cx.transpose(&turned, &order)?
+            let reversed = cx.reverse(&x, &[second])?;
+            cx.transpose(&reversed, &order)?
         }
         2 => cx.reverse(&x, &[first, second])?,
         _ => {
-            let turned = cx.reverse(&x, &[first])?;
-            cx.transpose(&turned, &order)?
+            let reversed = cx.reverse(&x, &[first])?;
+            cx.transpose(&reversed, &order)?
         }
     })
 }
@@ -233,10 +233,10 @@ fn pixel_shuffle(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let parts = cx.reshape(&x, &split)?;
     let mut order: Vec<usize> = (0..=lead).collect();
     order.extend([lead + 3, lead + 1, lead + 4, lead + 2]);
-    let turned = cx.transpose(&parts, &order)?;
+    let transposed = cx.transpose(&parts, &order)?;
     let mut dims = x.dims[..lead].to_vec();
     dims.extend([channels, height.mul(&factor), width.mul(&factor)]);
-    one(cx.reshape(&turned, &dims)?)
+    one(cx.reshape(&transposed, &dims)?)
 }
 
 /// `[…, c, h·r, w·r]` to `[…, c·r·r, h, w]`.
@@ -255,10 +255,10 @@ fn pixel_unshuffle(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let parts = cx.reshape(&x, &split)?;
     let mut order: Vec<usize> = (0..=lead).collect();
     order.extend([lead + 2, lead + 4, lead + 1, lead + 3]);
-    let turned = cx.transpose(&parts, &order)?;
+    let transposed = cx.transpose(&parts, &order)?;
     let mut dims = x.dims[..lead].to_vec();
     dims.extend([channels.mul(&factor).mul(&factor), height, width]);
-    one(cx.reshape(&turned, &dims)?)
+    one(cx.reshape(&transposed, &dims)?)
 }
 
 fn channel_shuffle(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
@@ -270,8 +270,8 @@ fn channel_shuffle(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let parts = cx.reshape(&x, &split)?;
     let mut order: Vec<usize> = (0..split.len()).collect();
     order.swap(1, 2);
-    let turned = cx.transpose(&parts, &order)?;
-    one(cx.reshape(&turned, &x.dims)?)
+    let transposed = cx.transpose(&parts, &order)?;
+    one(cx.reshape(&transposed, &x.dims)?)
 }
 
 #[cfg(test)]

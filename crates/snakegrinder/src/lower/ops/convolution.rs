@@ -133,10 +133,10 @@ pub(super) fn transposed_kernel(cx: &mut Cx<'_>, weight: &Tensor, groups: i64) -
     let parts = cx.reshape(&flipped, &split)?;
     let mut order: Vec<usize> = (0..split.len()).collect();
     order.swap(0, 1);
-    let turned = cx.transpose(&parts, &order)?;
+    let transposed = cx.transpose(&parts, &order)?;
     let mut dims = vec![each, weight.dim(1).mul(&Size::Int(groups))];
     dims.extend_from_slice(&weight.dims[2..]);
-    cx.reshape(&turned, &dims)
+    cx.reshape(&transposed, &dims)
 }
 
 /// PyTorch takes inputs without a batch dimension too.

@@ -83,11 +83,11 @@ fn diagonal_scatter(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let rows = cx.pad_axis(&source, last, &Size::Int(start), &after, 0, Scalar::zero(x.dtype))?;
     let mut order: Vec<usize> = (0..x.rank()).filter(|axis| *axis != first && *axis != second).collect();
     order.extend([first, second]);
-    let turned = cx.transpose(&x, &order)?;
+    let transposed = cx.transpose(&x, &order)?;
     let map: Vec<usize> = (0..source.rank()).collect();
-    let wide = cx.broadcast(&rows, &turned.dims.clone(), &map)?;
-    let mask = cx.index_mask(&turned.dims.clone(), last, last + 1, Cmp::Eq, &Size::Int(offset))?;
-    let replaced = cx.select(&mask, &wide, &turned)?;
+    let wide = cx.broadcast(&rows, &transposed.dims.clone(), &map)?;
+    let mask = cx.index_mask(&transposed.dims.clone(), last, last + 1, Cmp::Eq, &Size::Int(offset))?;
+    let replaced = cx.select(&mask, &wide, &transposed)?;
     one(placed(cx, &replaced, first, second)?)
 }
 

@@ -78,10 +78,10 @@ fn im2col(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
         int(steps.count[1]),
     ];
     let parts = cx.reshape(&padded, &split)?;
-    let turned = cx.transpose(&parts, &[0, 1, 2, 4, 3, 5])?;
+    let transposed = cx.transpose(&parts, &[0, 1, 2, 4, 3, 5])?;
     let features = x.dim(1).mul(&int(steps.kernel[0] * steps.kernel[1]));
     let windows = int(steps.count[0] * steps.count[1]);
-    let columns = cx.reshape(&turned, &[x.dim(0), features.clone(), windows.clone()])?;
+    let columns = cx.reshape(&transposed, &[x.dim(0), features.clone(), windows.clone()])?;
     one(if batched { columns } else { cx.reshape(&columns, &[features, windows])? })
 }
 

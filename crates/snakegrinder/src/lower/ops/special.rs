@@ -144,13 +144,13 @@ fn cross(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
             None => return refuse("a cross product of no vectors of three"),
         },
     };
-    let turned = |cx: &mut Cx<'_>, x: &Tensor, by: i64| {
+    let rotated = |cx: &mut Cx<'_>, x: &Tensor, by: i64| {
         let last = cx.slice(x, axis, &Size::Int(by), &Size::Int(3), 1)?;
         let first = cx.slice(x, axis, &Size::Int(0), &Size::Int(by), 1)?;
         cx.concatenate(&[last, first], axis)
     };
-    let (a1, a2) = (turned(cx, &both[0], 1)?, turned(cx, &both[0], 2)?);
-    let (b1, b2) = (turned(cx, &both[1], 1)?, turned(cx, &both[1], 2)?);
+    let (a1, a2) = (rotated(cx, &both[0], 1)?, rotated(cx, &both[0], 2)?);
+    let (b1, b2) = (rotated(cx, &both[1], 1)?, rotated(cx, &both[1], 2)?);
     let (first, second) = (cx.mul(&a1, &b2)?, cx.mul(&a2, &b1)?);
     one(cx.sub(&first, &second)?)
 }

@@ -131,12 +131,12 @@ fn transform(
     let last = x.rank() - 1;
     let mut order: Vec<usize> = (0..x.rank()).collect();
     order.swap(axis, last);
-    let turned = cx.transpose(x, &order)?;
-    let mut dims = turned.dims.to_vec();
+    let transposed = cx.transpose(x, &order)?;
+    let mut dims = transposed.dims.to_vec();
     dims[last] = Size::Int(result_length);
     let attrs =
         [("fft_type", Attribute::enumeration(kind)), ("fft_length", Attribute::i64s([length].as_slice()))];
-    let id = cx.b.op_as(OpKind::Fft, &[turned.id], attrs, value_type(dtype, &dims))?;
+    let id = cx.b.op_as(OpKind::Fft, &[transposed.id], attrs, value_type(dtype, &dims))?;
     let result = cx.tensor(id, dtype, dims);
     cx.transpose(&result, &order)
 }

@@ -14,8 +14,8 @@ pub(super) const TABLE: &[Op] = &[
 
 /// The element that a place outside shows again.
 fn reflected(place: i64, size: i64) -> i64 {
-    let folded = place.abs();
-    if folded >= size { 2 * (size - 1) - folded } else { folded }
+    let mirrored = place.abs();
+    if mirrored >= size { 2 * (size - 1) - mirrored } else { mirrored }
 }
 
 fn repeated(place: i64, size: i64) -> i64 {

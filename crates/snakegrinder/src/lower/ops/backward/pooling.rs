@@ -60,7 +60,7 @@ fn average(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Outcome>
         share = cx.pad_axis(&share, lead + at, &Size::Int(low), &high, stride - 1, 0.0)?;
     }
     let dense = Windows::sliding(&windows.kernel, &x.dims[lead..]);
-    let total = dense.fold(cx, &share, OpKind::Add, Scalar::zero(share.dtype))?;
+    let total = dense.reduce(cx, &share, OpKind::Add, Scalar::zero(share.dtype))?;
     one(cx.convert(&total, x.dtype)?)
 }
 

@@ -1,4 +1,4 @@
-//! Rows of a table, folded bag by bag.
+//! Rows of a table, reduced bag by bag.
 
 use super::super::matrix::{DotPairing, dot};
 use super::super::prelude::*;
@@ -12,7 +12,7 @@ pub(super) const TABLE: &[Op] = &[
     op("aten.embedding_bag.padding_idx", bags),
 ];
 
-/// How the rows of a bag are folded.
+/// How the rows of a bag are reduced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Sum,
@@ -20,7 +20,7 @@ enum Mode {
     Max,
 }
 
-/// The folded rows of each bag. The other results are for a backward pass, and left out where nothing uses them.
+/// The reduced rows of each bag. The other results are for a backward pass, and left out where nothing uses them.
 fn bags(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let (weight, indices) = (args.tensor("weight")?, args.tensor("indices")?);
     let offsets = args.tensor("offsets")?;
@@ -29,7 +29,7 @@ fn bags(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
         0 => Mode::Sum,
         1 => Mode::Mean,
         2 => Mode::Max,
-        other => return refuse(format!("the way {other} to fold a bag")),
+        other => return refuse(format!("the way {other} to reduce a bag")),
     };
     let factors = args.opt_tensor("per_sample_weights")?;
     if indices.rank() != 1 || offsets.rank() != 1 || weight.rank() != 2 {
@@ -60,7 +60,7 @@ fn bags(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
         }
         None => rows,
     };
-    let folded = match mode {
+    let reduced = match mode {
         Mode::Max => largest(cx, &inside, &rows)?,
         Mode::Sum | Mode::Mean => {
             let taken = cx.convert(&inside, rows.dtype)?;
@@ -68,8 +68,8 @@ fn bags(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
             if mode == Mode::Sum { sum } else { mean(cx, &taken, &sum)? }
         }
     };
-    let folded = cx.convert(&folded, weight.dtype)?;
-    Ok(vec![folded.into(), Value::None, Value::None, Value::None])
+    let reduced = cx.convert(&reduced, weight.dtype)?;
+    Ok(vec![reduced.into(), Value::None, Value::None, Value::None])
 }
 
 /// Which bag has which index: a bag begins at its offset and ends where the next one begins.
@@ -120,7 +120,7 @@ mod tests {
     use super::super::super::testing::{Code::F32, Code::Unused, Given::*, evaluated};
 
     /// The first bag has rows 2 and 0, the second nothing, the third row 1 and the padding row 2.
-    fn folded(mode: i64, padding: i64) -> Vec<f64> {
+    fn reduced(mode: i64, padding: i64) -> Vec<f64> {
         let arguments = vec![
             ("weight", Floats(&[3, 2], vec![1.0, -2.0, 3.0, 4.0, 5.0, -6.0])),
             ("indices", Ints(&[4], vec![2, 0, 1, 2])),
@@ -134,9 +134,9 @@ mod tests {
 
     #[test]
     fn rows_are_folded_bag_by_bag() {
-        assert_eq!(folded(0, -1), [6.0, -8.0, 0.0, 0.0, 8.0, -2.0]);
-        assert_eq!(folded(1, -1), [3.0, -4.0, 0.0, 0.0, 4.0, -1.0]);
-        assert_eq!(folded(2, -1), [5.0, -2.0, 0.0, 0.0, 5.0, 4.0]);
-        assert_eq!(folded(1, 2), [1.0, -2.0, 0.0, 0.0, 3.0, 4.0]);
+        assert_eq!(reduced(0, -1), [6.0, -8.0, 0.0, 0.0, 8.0, -2.0]);
+        assert_eq!(reduced(1, -1), [3.0, -4.0, 0.0, 0.0, 4.0, -1.0]);
+        assert_eq!(reduced(2, -1), [5.0, -2.0, 0.0, 0.0, 5.0, 4.0]);
+        assert_eq!(reduced(1, 2), [1.0, -2.0, 0.0, 0.0, 3.0, 4.0]);
     }
 }

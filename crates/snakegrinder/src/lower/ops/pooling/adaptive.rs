@@ -37,9 +37,9 @@ fn average(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Outcome>
     let mut mean = cx.convert(&x, opmath(x.dtype))?;
     if output.iter().all(|size| size.is(1)) {
         let axes: Vec<usize> = (lead..x.rank()).collect();
-        let folded = mean_of(cx, &mean, &axes)?;
-        let folded = cx.keep_dims(&folded, &x.dims, &axes)?;
-        return one(cx.convert(&folded, x.dtype)?);
+        let reduced = mean_of(cx, &mean, &axes)?;
+        let reduced = cx.keep_dims(&reduced, &x.dims, &axes)?;
+        return one(cx.convert(&reduced, x.dtype)?);
     }
     // The mean over a box is the mean of means along each dimension: a product with a matrix of shares.
     for (at, size) in output.iter().enumerate() {
@@ -57,11 +57,11 @@ fn average(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Outcome>
         });
         let shares: Vec<Scalar> = shares.collect();
         let matrix = cx.constant(mean.dtype, &[windows.len(), sizes[0] as usize], shares)?;
-        let folded = dot(cx, &mean, &matrix, &DotPairing::summing(&[axis], &[1]))?;
+        let reduced = dot(cx, &mean, &matrix, &DotPairing::summing(&[axis], &[1]))?;
         let last = x.rank() - 1;
         let mut order: Vec<usize> = (0..last).collect();
         order.insert(axis, last);
-        mean = cx.transpose(&folded, &order)?;
+        mean = cx.transpose(&reduced, &order)?;
     }
     one(cx.convert(&mean, x.dtype)?)
 }

@@ -15,7 +15,7 @@ fn average(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Outcome>
     let include_padding = args.bool_or("count_include_pad", true)?;
     let divisor = args.opt_int("divisor_override")?;
     let wide = cx.convert(&x, opmath(x.dtype))?;
-    let total = windows.fold(cx, &wide, OpKind::Add, Scalar::zero(wide.dtype))?;
+    let total = windows.reduce(cx, &wide, OpKind::Add, Scalar::zero(wide.dtype))?;
     let count = match divisor {
         Some(divisor) => cx.splat_like(&total, divisor as f64)?,
         None => counts(cx, &x, &windows, include_padding, &total)?,

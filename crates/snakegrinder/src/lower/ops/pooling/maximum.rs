@@ -16,15 +16,15 @@ pub(super) const TABLE: &[Op] = &[
 fn values(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Outcome> {
     let x = args.tensor("self")?;
     let windows = Windows::read(args, &x, spatial)?;
-    one(windows.fold(cx, &x, OpKind::Maximum, lowest(x.dtype))?)
+    one(windows.reduce(cx, &x, OpKind::Maximum, lowest(x.dtype))?)
 }
 
 fn with_indices(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Outcome> {
     let x = args.tensor("self")?;
     let windows = Windows::read(args, &x, spatial)?;
     if !args.is_used(1) {
-        let folded = windows.fold(cx, &x, OpKind::Maximum, lowest(x.dtype))?;
-        return Ok(vec![folded.into(), Value::None]);
+        let reduced = windows.reduce(cx, &x, OpKind::Maximum, lowest(x.dtype))?;
+        return Ok(vec![reduced.into(), Value::None]);
     }
     let (values, places) = scan(cx, &x, &windows)?;
     Ok(vec![values.into(), places.into()])

@@ -1,4 +1,4 @@
-//! Pooling: windows folded to their largest element or their mean.
+//! Pooling: windows reduced to their largest element or their mean.
 
 mod adaptive;
 mod average;
@@ -90,7 +90,7 @@ impl Windows {
     }
 
     /// Folds the windows of a tensor.
-    pub(super) fn fold(&self, cx: &mut Cx<'_>, x: &Tensor, kind: OpKind, start: Scalar) -> Lowered<Tensor> {
+    pub(super) fn reduce(&self, cx: &mut Cx<'_>, x: &Tensor, kind: OpKind, start: Scalar) -> Lowered<Tensor> {
         let lead = x.rank() - self.kernel.len();
         let full = |inner: &[i64]| -> Vec<i64> {
             std::iter::repeat_n(1, lead).chain(inner.iter().copied()).collect()
@@ -110,11 +110,11 @@ impl Windows {
         let region = cx.b.reducer(kind, x.dtype)?;
         let start = cx.b.scalar(x.dtype, start)?;
         let ty = value_type(x.dtype, &dims);
-        // What ceil_mode adds may not fill a window: a fold of all windows that fit, of which the output takes the first.
+        // What ceil_mode adds may not fill a window: a reduction of all windows that fit, of which the output takes the first.
         let op = cx.b.create(OpKind::ReduceWindow, &[x.id, start], attrs, vec![region], Some(&[ty]))?;
         match cx.b.results(op).first() {
             Some(&id) => Ok(cx.tensor(id, x.dtype, dims)),
-            None => refuse("a fold without a result"),
+            None => refuse("a reduction without a result"),
         }
     }
 }

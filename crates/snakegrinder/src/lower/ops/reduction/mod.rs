@@ -1,4 +1,4 @@
-//! Folding dimensions, and running folds.
+//! Reductions over dimensions, and cumulative ones.
 
 mod cumulative;
 mod extreme;
@@ -33,7 +33,7 @@ fn reduced_axes(cx: &Cx<'_>, args: &Args<'_>, name: &str, rank: usize) -> Lowere
     match args.opt_ints(name)? {
         Some(dims) if !dims.is_empty() => {
             let axes = cx.axes(&dims, rank)?;
-            // A scalar has one dimension to name and none to fold.
+            // A scalar has one dimension to name and none to reduce.
             Ok(if rank == 0 { Vec::new() } else { axes })
         }
         _ => Ok((0..rank).collect()),
@@ -45,7 +45,7 @@ fn shaped(cx: &mut Cx<'_>, args: &Args<'_>, x: &Tensor, reduced: &Tensor, axes: 
     if args.bool_or("keepdim", false)? { cx.keep_dims(reduced, &x.dims, axes) } else { Ok(reduced.clone()) }
 }
 
-/// How many elements are folded into one.
+/// How many elements are reduced into one.
 fn folded_count(x: &Tensor, axes: &[usize]) -> Size {
     axes.iter().fold(Size::Int(1), |count, &axis| count.mul(&x.dim(axis)))
 }

@@ -19,10 +19,10 @@ pub(super) const TABLE: &[Op] = &[
     op("aten.mean.dim", mean),
     op("aten.nanmean.default", nanmean),
     op("aten.nansum.default", nansum),
-    op("aten.prod.default", |cx, args| folded(cx, args, OpKind::Multiply)),
-    op("aten.prod.dim_int", |cx, args| folded(cx, args, OpKind::Multiply)),
-    op("aten.sum.default", |cx, args| folded(cx, args, OpKind::Add)),
-    op("aten.sum.dim_IntList", |cx, args| folded(cx, args, OpKind::Add)),
+    op("aten.prod.default", |cx, args| reduced(cx, args, OpKind::Multiply)),
+    op("aten.prod.dim_int", |cx, args| reduced(cx, args, OpKind::Multiply)),
+    op("aten.sum.default", |cx, args| reduced(cx, args, OpKind::Add)),
+    op("aten.sum.dim_IntList", |cx, args| reduced(cx, args, OpKind::Add)),
     op("aten.sum_to_size.default", sum_to_size),
     op("aten.trace.default", trace),
 ];
@@ -33,7 +33,7 @@ fn sum_type(args: &Args<'_>, x: &Tensor) -> Lowered<ElementType> {
     Ok(args.opt_dtype("dtype")?.unwrap_or(own))
 }
 
-fn folded(cx: &mut Cx<'_>, args: &Args<'_>, kind: OpKind) -> Lowered<Outcome> {
+fn reduced(cx: &mut Cx<'_>, args: &Args<'_>, kind: OpKind) -> Lowered<Outcome> {
     let x = args.tensor("self")?;
     let dtype = sum_type(args, &x)?;
     let axes = reduced_axes(cx, args, "dim", x.rank())?;
@@ -103,11 +103,11 @@ fn truth(cx: &mut Cx<'_>, args: &Args<'_>, kind: OpKind, start: bool) -> Lowered
     let x = args.tensor("self")?;
     let axes = reduced_axes(cx, args, "dim", x.rank())?;
     let bools = cx.convert(&x, ElementType::Bool)?;
-    let folded = cx.reduce(kind, &bools, &axes, Scalar::Bool(start))?;
-    let folded = shaped(cx, args, &x, &folded, &axes)?;
+    let reduced = cx.reduce(kind, &bools, &axes, Scalar::Bool(start))?;
+    let reduced = shaped(cx, args, &x, &reduced, &axes)?;
     // PyTorch keeps bytes bytes.
     let dtype = if x.dtype == ElementType::U8 { ElementType::U8 } else { ElementType::Bool };
-    one(cx.convert(&folded, dtype)?)
+    one(cx.convert(&reduced, dtype)?)
 }
 
 fn count_nonzero(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {

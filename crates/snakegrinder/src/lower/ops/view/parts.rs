@@ -302,14 +302,15 @@ pub(in super::super) fn diagonal_of(
     let length = (sizes[0] - start_first).min(sizes[1] - start_second).max(0);
     let mut order: Vec<usize> = (0..x.rank()).filter(|axis| *axis != first && *axis != second).collect();
     order.extend([first, second]);
-    let turned = cx.transpose(x, &order)?;
+    let transposed = cx.transpose(x, &order)?;
     let rank = x.rank();
     if length == 0 {
-        let mut dims = turned.dims[..rank - 2].to_vec();
+        let mut dims = transposed.dims[..rank - 2].to_vec();
         dims.push(Size::Int(0));
         return cx.splat(x.dtype, &dims, Scalar::zero(x.dtype));
     }
-    let square = cx.slice(&turned, rank - 2, &Size::Int(start_first), &Size::Int(start_first + length), 1)?;
+    let square =
+        cx.slice(&transposed, rank - 2, &Size::Int(start_first), &Size::Int(start_first + length), 1)?;
     let square =
         cx.slice(&square, rank - 1, &Size::Int(start_second), &Size::Int(start_second + length), 1)?;
     let mask = cx.index_mask(&square.dims.clone(), rank - 2, rank - 1, Cmp::Eq, &Size::Int(0))?;
