@@ -60,6 +60,10 @@ pub(crate) const PEERS: Packages = Packages {
 pub(crate) const BIO: Packages =
     Packages { name: "bio", requirements: &["edlib", "parasail", "pysam", "pyspoa"] };
 
+/// What the comparison of linear systems needs.
+pub(crate) const LINPACK: Packages =
+    Packages { name: "linpack", requirements: &["mkl", "numpy", "scipy-openblas64"] };
+
 /// A Python that has the packages, or the reason why there is none here.
 pub(crate) fn environment(packages: &Packages) -> anyhow::Result<Result<PathBuf, String>> {
     let folder = target().join("venv");

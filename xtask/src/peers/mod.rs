@@ -1,8 +1,10 @@
 //! `cargo xtask peers`: warpt beside the tools that people would use instead, in one run on one machine.
 
 mod bio;
+mod contests;
 mod cpu;
 mod gpu;
+mod linpack;
 mod micro;
 mod page;
 mod table;
@@ -18,6 +20,8 @@ pub(crate) enum Peers {
     Micro(micro::MicroArgs),
     /// The biobench suite beside minimap2, kmc, jellyfish, bcftools, megahit, diamond, parasail, edlib and spoa
     Bio(bio::BioArgs),
+    /// The linpack suite beside MKL, OpenBLAS and HPL
+    Linpack(linpack::LinpackArgs),
     /// Models on the CPU beside PyTorch, ONNX Runtime, OpenVINO and XLA
     Cpu(cpu::CpuArgs),
     /// Models on a GPU beside PyTorch: as it is, compiled, and compiled into CUDA graphs
@@ -29,6 +33,7 @@ pub(crate) fn run(peers: &Peers) -> anyhow::Result<()> {
     match peers {
         Peers::Micro(args) => micro::run(args),
         Peers::Bio(args) => bio::run(args),
+        Peers::Linpack(args) => linpack::run(args),
         Peers::Cpu(args) => cpu::run(args),
         Peers::Gpu(args) => gpu::run(args),
     }

@@ -7,14 +7,13 @@ mod network;
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::Args;
 use serde_json::Value;
 
-use super::table::{self, Row};
+use super::contests::{self, Destination, Named};
+use super::tools;
 use super::warpt::{self, find, find_metric};
-use super::{page, tools};
-use crate::command::root;
 
 /// Arguments of `cargo xtask peers micro`.
 #[derive(Debug, Args)]
@@ -42,15 +41,12 @@ struct Stage {
     alternations: usize,
 }
 
-type Contests = fn(&Stage) -> anyhow::Result<Vec<Row>>;
-const CONTESTS: [(&str, Contests); 4] =
+const CONTESTS: [Named<Stage>; 4] =
     [("cpu", cpu::hold), ("memory", memory::hold), ("disk", disk::hold), ("network", network::hold)];
 
 /// Runs all comparisons and prints their ratios.
 pub(super) fn run(args: &MicroArgs) -> anyhow::Result<()> {
-    if let Some(name) = args.only.iter().find(|name| CONTESTS.iter().all(|(known, _)| known != name)) {
-        bail!("--only {name}: there are {}", CONTESTS.map(|(known, _)| known).join(", "));
-    }
+    contests::check(&CONTESTS, &args.only)?;
     let stage = Stage {
         warpt: tools::build_warpt()?,
         folder: tempfile::tempdir()?,
@@ -58,33 +54,15 @@ pub(super) fn run(args: &MicroArgs) -> anyhow::Result<()> {
         alternations: args.alternations.into(),
     };
     tools::require("gcc", "gcc")?;
-    let mut rows = Vec::new();
-    let mut failures = Vec::new();
-    for (name, hold) in CONTESTS {
-        if args.only.is_empty() || args.only.iter().any(|only| only == name) {
-            match hold(&stage) {
-                Ok(more) => rows.extend(more),
-                Err(error) => failures.push(format!("{name}: {error:#}")),
-            }
-        }
-    }
-    let (table, holds) = table::markdown(&rows);
-    println!("{table}");
-    if !failures.is_empty() {
-        bail!("no figures of {}", failures.join("; "));
-    }
-    if args.update_docs {
-        let heading = format!(
-            "{}; medians of {} runs of each side, in turn.\n",
-            warpt::machine(&stage.warpt)?,
-            args.alternations
-        );
-        page::update(&root().join("docs/benchmarking.md"), "peers micro", &format!("{heading}\n{table}"))?;
-    }
-    if !holds {
-        bail!("a ratio is out of its bound");
-    }
-    Ok(())
+    let method = format!("medians of {} runs of each side, in turn", args.alternations);
+    let destination = Destination {
+        warpt: &stage.warpt,
+        task: "peers micro",
+        page: "docs/benchmarking.md",
+        method: &method,
+        update_docs: args.update_docs,
+    };
+    contests::hold(&CONTESTS, &args.only, &stage, &destination)
 }
 
 impl Stage {
