@@ -18,16 +18,13 @@ use crate::dnn::DnnLibrary;
 use crate::driver::{Address, Buffer, Gpu, Stream, Uploads};
 use crate::error::{GpuError, Result};
 use crate::grid::{CompiledProcesses, ProcessGroupStep};
-use crate::lower::{
-    AttentionCall, LibraryQuery, Lowered, Lowering, LoweringContext, MaskKind, Masking, Task,
-    compute_precision, lower,
-};
+use crate::lower::{LibraryQuery, Lowered, Lowering, LoweringContext, Task, compute_precision, lower};
 use crate::process_group::ProcessGroup;
 use crate::program::CompiledProgram;
 use crate::salt::SaltBuffers;
 use crate::steps::{
     CollectiveStep, DeviceLayout, DnnStep, ExecutionStep, GemmStep, HostStep, KernelStep, LoadedKernels,
-    Masks, PlannedStep, dialect, scratch_bytes,
+    PlannedStep, dialect, scratch_bytes,
 };
 use crate::tuning;
 use crate::vendor::Vendor;
@@ -162,7 +159,6 @@ fn build_without(
         group: &request.group,
         grids: &request.grids,
         salted: 0,
-        masks: Masks::default(),
     };
     for planned in builder.all(&setup)? {
         planned.step.start(&stream)?;
@@ -352,7 +348,6 @@ struct StepBuilder<'a> {
     grids: &'a [Arc<CompiledProcesses>],
     /// Instrumented kernels so far.
     salted: usize,
-    masks: Masks,
 }
 
 impl StepBuilder<'_> {
@@ -379,19 +374,6 @@ impl StepBuilder<'_> {
             }
         }
         if refusals.is_empty() { Ok(steps) } else { Err(CompileError::Refused(refusals)) }
-    }
-
-    fn attention(&mut self, call: &AttentionCall) -> Result<DnnStep> {
-        let kind = match &call.masking {
-            Masking::Known(mask) => self.masks.classify(mask, self.graph, self.layout, self.stream)?,
-            Masking::Causal => MaskKind::Causal,
-            Masking::None => MaskKind::All,
-        };
-        if kind == MaskKind::Other {
-            return Err(GpuError::Other("a mask that is neither causal nor empty".to_owned()));
-        }
-        let causal = kind == MaskKind::Causal;
-        DnnStep::attention(call, causal, self.dnn()?.cudnn()?, self.layout, self.stream)
     }
 
     fn steps(&mut self, task: &Task) -> Result<Vec<PlannedStep>> {
@@ -428,7 +410,7 @@ impl StepBuilder<'_> {
                 one(Box::new(step), cost(self.graph, cluster))
             }
             Lowering::Attention(call) => {
-                let step = self.attention(call)?;
+                let step = DnnStep::attention(call, self.dnn()?.cudnn()?, self.layout, self.stream)?;
                 one(Box::new(step), cost(self.graph, cluster))
             }
             Lowering::Collective(collective) => {

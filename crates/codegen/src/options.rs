@@ -11,7 +11,7 @@ pub enum Dialect {
     Hip,
 }
 
-/// Compute precision of f32 GEMMs and convolutions.
+/// Compute precision of f32 GEMMs and convolutions. Roundings to bf16 and f16 are operations of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ComputePrecision {
     /// As in the model.
@@ -19,10 +19,6 @@ pub enum ComputePrecision {
     Model,
     /// f32 operands rounded to tf32.
     Tf32,
-    /// f32 operands rounded to bf16, accumulated in f32.
-    Bf16,
-    /// f32 operands rounded to f16, accumulated in f32.
-    F16,
 }
 
 /// Optimisation effort.

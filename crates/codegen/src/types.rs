@@ -32,6 +32,17 @@ pub(crate) fn compute_type(element: ElementType) -> Result<&'static str, Unsuppo
     })
 }
 
+/// The storage type of tensor-core operands, where they have one type that tensor cores take.
+pub(crate) fn tensor_core_type(operands: &[ElementType]) -> Option<&'static str> {
+    let &first = operands.first()?;
+    let name = match first {
+        ElementType::Float(FloatType::Bf16) => "wf_bf16",
+        ElementType::Float(FloatType::F16) => "wf_f16",
+        _ => return None,
+    };
+    operands.iter().all(|&element| element == first).then_some(name)
+}
+
 /// An expression rounded to the storage type, where that is narrower than the compute type.
 pub(crate) fn rounded(element: ElementType, expression: String) -> Result<String, Unsupported> {
     let (stored, computed) = (storage_type(element)?, compute_type(element)?);

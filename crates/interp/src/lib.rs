@@ -1,7 +1,7 @@
 //! The reference evaluator: slow, obvious, complete.
 //!
 //! [`Interpreter`] runs a function of a module on [`Value`]s. `ops` has one file per family of operations, named as in
-//! `warpforge-ir`, each with a table of its operations; `scalar` has what an operation does to single elements, and
+//! `warpforge-ir`, each with a table of its operations; [`scalar`] has what an operation does to single elements, and
 //! [`math`] the functions that those are made of. Floats of every type are computed in binary64 and rounded to their
 //! type after each operation of the program.
 //!
@@ -18,7 +18,7 @@ pub mod math;
 mod native;
 mod ops;
 mod options;
-mod scalar;
+pub mod scalar;
 pub mod trace;
 mod value;
 

@@ -11,7 +11,7 @@ use warpforge_kernels::shared_ptr::SharedPtr;
 use warpforge_tensor::ElementType;
 use warpforge_tensor::elementwise::Function;
 
-use super::deferred_division::deferred_division;
+use super::deferred_division::DividendLoop;
 use super::dot::{DotGeometry, compute_type};
 use super::epilogue::{EpilogueLoop, store};
 use super::interface::{CompileContext, Kernel, KernelError, Result, ValueBuffers};
@@ -87,13 +87,18 @@ impl AttentionKernel {
         }
         let sum = gemm.compute_type().accumulator();
         let of_weights = attention.values.operands[0].value;
-        // Quotients of integers are rounded before they are multiplied, so their division is not deferred.
-        let rows = unrounded(&attention.weights, values.element);
-        let division = deferred_division(&rows)
-            .filter(|division| division.element() == sum && matches!(sum, ElementType::Float(_)));
+        let division = attention.division.filter(|division| {
+            // Quotients of integers are rounded before they are multiplied, so their division is not deferred.
+            let in_sums = attention.weights.body.steps[division.dividend].element == sum && sum.is_float();
+            in_sums && division.rounded.is_none_or(|to| to == values.element && sum == ElementType::F32)
+        });
+        let division = division.and_then(|division| DividendLoop::new(&attention.weights, &division));
         let weights = match &division {
-            Some(division) => EpilogueLoop::dividend(graph, &rows, division, sum, of_weights)?,
-            None => EpilogueLoop::in_place(graph, &rows, sum, of_weights)?,
+            Some(division) => EpilogueLoop::dividend(graph, &attention.weights, division, sum, of_weights)?,
+            None => {
+                let rows = unrounded(&attention.weights, values.element);
+                EpilogueLoop::in_place(graph, &rows, sum, of_weights)?
+            }
         };
         let stored = store(graph, attention.values.node, values.shape.n);
         let epilogue = attention.values.epilogue.as_ref().unwrap_or(&stored);

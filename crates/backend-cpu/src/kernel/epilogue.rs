@@ -9,7 +9,7 @@ use warpforge_kernels::output_block::OutputBlock;
 use warpforge_tensor::ElementType;
 use warpforge_tensor::elementwise::Function;
 
-use super::deferred_division::DeferredDivision;
+use super::deferred_division::DividendLoop;
 use super::interface::{Result, ValueBuffers};
 use super::loop_lowering::{RowColumnSplit, TileBinding, dividend, fused_loop};
 
@@ -76,7 +76,7 @@ impl EpilogueLoop {
     pub(super) fn dividend(
         graph: &Graph,
         epilogue: &Epilogue,
-        division: &DeferredDivision,
+        division: &DividendLoop,
         sum: ElementType,
         output: NodeId,
     ) -> Result<Self> {

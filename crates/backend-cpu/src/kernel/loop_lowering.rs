@@ -11,7 +11,7 @@ use warpforge_kernels::fused_loop::{
 use warpforge_kernels::reduce::ReduceOp;
 use warpforge_tensor::ElementType;
 
-use super::deferred_division::DeferredDivision;
+use super::deferred_division::DividendLoop;
 use super::gelu;
 use super::interface::{KernelError, Result};
 
@@ -84,7 +84,7 @@ pub(crate) fn fused_loop(
 /// output.
 pub(crate) fn dividend(
     graph: &Graph,
-    division: &DeferredDivision,
+    division: &DividendLoop,
     split: RowColumnSplit<'_>,
     tile: (usize, ElementType),
 ) -> Result<FusedLoop> {

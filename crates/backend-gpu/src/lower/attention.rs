@@ -1,34 +1,28 @@
-//! Attention by cuDNN: 16-bit operands, a scale, a softmax and a constant mask.
+//! Attention by cuDNN: 16-bit operands and a softmax of scaled scores, causal or not masked.
 
 use warpforge_fusion::cluster::{Attention, BodyOp, Contraction, Epilogue, Kind, Operand};
-use warpforge_fusion::graph::{Dot, ReduceKind};
+use warpforge_fusion::graph::Dot;
 use warpforge_fusion::view::LayoutOp;
 use warpforge_fusion::{Graph, NodeId, Op, View};
-use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::body::{constant_value, converted};
-use super::call::{AttentionCall, Heads, Mask, Masking};
-use super::mask::{MaskAnalysis, MaskKind};
+use super::body::converted;
+use super::call::{AttentionCall, Heads};
 use super::task::{Lowering, Task};
 
-/// Properties of graph values.
-pub(super) struct ValueInfo<'a> {
-    /// Whether each value depends on constants only.
-    pub(super) constant: &'a [bool],
-    /// Whether each value is materialised.
-    pub(super) in_memory: &'a [bool],
-}
-
-/// The call of a cluster, where cuDNN may support it.
+/// The call of a cluster, where cuDNN may support it. `in_memory` says which values are materialised.
 pub(super) fn call(
     graph: &Graph,
     attention: &Attention,
     output: NodeId,
-    known: &ValueInfo<'_>,
-    masks: &mut MaskAnalysis,
+    in_memory: &[bool],
 ) -> Option<AttentionCall> {
-    let Attention { scores, weights, values } = attention;
+    let Attention { scores, values, softmax, .. } = attention;
+    let softmax = softmax.as_ref()?;
+    let (scale, causal) = (softmax.scale? as f32, softmax.mask.is_causal());
+    if !causal && !softmax.mask.is_none() {
+        return None;
+    }
     let element = graph.node(scores.operands[0].value).element;
     let narrow = matches!(element, ElementType::Float(FloatType::Bf16 | FloatType::F16));
     let same =
@@ -41,14 +35,9 @@ pub(super) fn call(
     let plain_result = body.output.len() == graph.node(output).len()
         && matches!(body.steps[last].op, BodyOp::Load(load) if load == *tile);
     let (tile, written) = (&body.loads[*tile].view, &body.output);
-    let Softmax { scale, mask } = softmax(weights)?;
-    let masking = match mask {
-        Some(step) => masking(graph, weights, step, known, masks)?,
-        None => Masking::None,
-    };
     let queries = heads(graph, scores, 0)?;
-    let keys = heads(graph, scores, 1)?.transposed().without_repeats(graph, known);
-    let values = heads(graph, values, 1)?.without_repeats(graph, known);
+    let keys = heads(graph, scores, 1)?.transposed().without_repeats(graph, in_memory);
+    let values = heads(graph, values, 1)?.without_repeats(graph, in_memory);
     if keys.dims[1] != values.dims[1] {
         return None;
     }
@@ -57,8 +46,7 @@ pub(super) fn call(
     let columns = [queries.dims[3], values.dims[3]];
     let fits = columns.iter().all(|&width| width % 8 == 0 && width <= 128);
     let contiguous = queries.strides[3] == 1 && keys.strides[3] == 1 && values.strides[3] == 1;
-    let scale = scale as f32;
-    let found = AttentionCall { queries, keys, values, scale, masking, element, output, output_strides };
+    let found = AttentionCall { queries, keys, values, scale, causal, element, output, output_strides };
     (plain_result && fits && contiguous).then_some(found)
 }
 
@@ -68,11 +56,11 @@ fn dense([_, heads, rows, columns]: [usize; 4]) -> [usize; 4] {
 
 impl Heads {
     /// Removes a broadcast of heads.
-    fn without_repeats(self, graph: &Graph, known: &ValueInfo<'_>) -> Self {
-        self.repeated(graph, known).unwrap_or(self)
+    fn without_repeats(self, graph: &Graph, in_memory: &[bool]) -> Self {
+        self.repeated(graph, in_memory).unwrap_or(self)
     }
 
-    fn repeated(&self, graph: &Graph, known: &ValueInfo<'_>) -> Option<Self> {
+    fn repeated(&self, graph: &Graph, in_memory: &[bool]) -> Option<Self> {
         let [batch, heads, rows, columns] = self.dims;
         let node = graph.node(self.value);
         let (Op::Layout(LayoutOp::Broadcast { dims, map }), &[source]) = (&node.op, node.inputs.as_slice())
@@ -88,7 +76,7 @@ impl Heads {
         {
             return None;
         }
-        let (value, view) = view_source(graph, source, known)?;
+        let (value, view) = view_source(graph, source, in_memory)?;
         let strides: Vec<usize> =
             view.strides.iter().map(|&stride| usize::try_from(stride).ok()).collect::<Option<_>>()?;
         Some(Self {
@@ -101,10 +89,10 @@ impl Heads {
 }
 
 /// The materialised value that a value is a view of.
-fn view_source(graph: &Graph, id: NodeId, known: &ValueInfo<'_>) -> Option<(NodeId, View)> {
+fn view_source(graph: &Graph, id: NodeId, in_memory: &[bool]) -> Option<(NodeId, View)> {
     let mut steps = Vec::new();
     let mut at = id;
-    while !known.in_memory[at.index()] {
+    while !in_memory[at.index()] {
         let node = graph.node(at);
         let (Op::Layout(step), &[input]) = (&node.op, node.inputs.as_slice()) else { return None };
         steps.push(step);
@@ -203,98 +191,4 @@ fn heads(graph: &Graph, contraction: &Contraction, side: usize) -> Option<Heads>
         // A dimension of size one may have any stride.
         strides: all.map(|(size, stride)| if size == 1 && stride == 0 { whole } else { stride }),
     })
-}
-
-/// A matched softmax.
-struct Softmax {
-    scale: f64,
-    /// The step of the mask.
-    mask: Option<usize>,
-}
-
-/// The mask of a step, where it is known at compile time.
-fn masking(
-    graph: &Graph,
-    weights: &Epilogue,
-    step: usize,
-    known: &ValueInfo<'_>,
-    masks: &mut MaskAnalysis,
-) -> Option<Masking> {
-    match masks.of(graph, weights, step) {
-        Some(MaskKind::All) => return Some(Masking::None),
-        Some(MaskKind::Causal) => return Some(Masking::Causal),
-        Some(MaskKind::Other) => return None,
-        None => {}
-    }
-    let BodyOp::Load(load) = weights.body.steps[step].op else { return None };
-    mask(weights, load).filter(|mask| known.constant[mask.value.index()]).map(Masking::Known)
-}
-
-/// A mask that is the same for all batches and heads.
-fn mask(weights: &Epilogue, load: usize) -> Option<Mask> {
-    let Operand { value, view } = &weights.body.loads[load];
-    let last = view.dims.len().checked_sub(1)?;
-    let row = last.checked_sub(1).filter(|_| weights.rows == last)?;
-    let repeats = |at: usize| view.dims[at] == 1 || view.strides[at] == 0;
-    let size = |stride: isize| usize::try_from(stride).ok();
-    (0..row).all(repeats).then_some(Mask {
-        value: *value,
-        offset: size(view.offset)?,
-        dims: [view.dims[row], view.dims[last]],
-        strides: [size(view.strides[row])?, size(view.strides[last])?],
-    })
-}
-
-/// Matches a softmax of scaled and masked scores.
-fn softmax(weights: &Epilogue) -> Option<Softmax> {
-    let body = &weights.body;
-    let kind = |at: usize| match &body.steps[at].op {
-        BodyOp::Elementwise(kind) => Some(*kind),
-        _ => None,
-    };
-    let reduce = |at: usize| match &body.steps[at].op {
-        BodyOp::Reduce(kind) => Some(*kind),
-        _ => None,
-    };
-    let input = |at: usize, which: usize| converted(body, *body.steps[at].inputs.get(which)?);
-    let mut root = converted(body, body.steps.len().checked_sub(1)?)?;
-    // A guard for fully masked rows; without a mask there are none.
-    if kind(root) == Some(Function::Select) && constant_value(body, input(root, 1)?) == Some(0.0) {
-        root = input(root, 2)?;
-    }
-    let (top, sum) =
-        (kind(root) == Some(Function::Divide)).then(|| Some((input(root, 0)?, input(root, 1)?)))??;
-    if reduce(sum) != Some(ReduceKind::Add)
-        || input(sum, 0)? != top
-        || kind(top) != Some(Function::Exponential)
-    {
-        return None;
-    }
-    let shifted = input(top, 0)?;
-    if kind(shifted) != Some(Function::Subtract) {
-        return None;
-    }
-    let (mut scaled, most) = (input(shifted, 0)?, input(shifted, 1)?);
-    if reduce(most) != Some(ReduceKind::Max) || input(most, 0)? != scaled {
-        return None;
-    }
-    let mut mask = None;
-    if kind(scaled) == Some(Function::Select)
-        && constant_value(body, input(scaled, 2)?) == Some(f64::NEG_INFINITY)
-    {
-        mask = body.steps[scaled].inputs.first().copied();
-        scaled = input(scaled, 1)?;
-    }
-    let is_tile = |at: usize| matches!(body.steps[at].op, BodyOp::Load(load) if load == weights.tile);
-    if is_tile(scaled) {
-        return Some(Softmax { scale: 1.0, mask });
-    }
-    let (left, right) = (input(scaled, 0)?, input(scaled, 1)?);
-    let scale = match kind(scaled)? {
-        Function::Multiply if is_tile(left) => constant_value(body, right),
-        Function::Multiply if is_tile(right) => constant_value(body, left),
-        Function::Divide if is_tile(left) => constant_value(body, right).map(|by| 1.0 / by),
-        _ => None,
-    };
-    scale.map(|scale| Softmax { scale, mask })
 }

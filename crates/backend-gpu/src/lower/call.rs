@@ -140,42 +140,18 @@ pub(crate) struct AttentionCall {
     pub(crate) keys: Heads,
     pub(crate) values: Heads,
     pub(crate) scale: f32,
-    pub(crate) masking: Masking,
+    /// Whether queries see the keys up to their own index only.
+    pub(crate) causal: bool,
     pub(crate) element: ElementType,
     pub(crate) output: NodeId,
     /// Strides of batch, head, row and column.
     pub(crate) output_strides: [usize; 4],
 }
 
-/// The mask, equal for all batches and heads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Masking {
-    /// No mask.
-    None,
-    /// Causal.
-    Causal,
-    /// A constant boolean value.
-    Known(Mask),
-}
-
-/// A boolean matrix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mask {
-    pub(crate) value: NodeId,
-    pub(crate) offset: usize,
-    pub(crate) dims: [usize; 2],
-    pub(crate) strides: [usize; 2],
-}
-
 impl AttentionCall {
     /// A cluster with the operands and output of the call, for memory planning.
     pub(super) fn as_unfused(&self) -> Kind {
         let heads = [self.queries, self.keys, self.values].map(|heads| heads.value);
-        let mask = match self.masking {
-            Masking::Known(mask) => Some(mask.value),
-            Masking::None | Masking::Causal => None,
-        };
-        let all = heads.into_iter().chain(mask);
-        Kind::Unfused(all.map(|value| Operand { value, view: View::dense(&[]) }).collect())
+        Kind::Unfused(heads.map(|value| Operand { value, view: View::dense(&[]) }).to_vec())
     }
 }

@@ -15,7 +15,7 @@ use crate::dnn::{ConvWindow, Pointwise};
 use crate::vendor::Vendor;
 
 /// Whether a vendor's library may support this convolution.
-pub(super) fn supported(graph: &Graph, contraction: &Contraction, vendor: Vendor, options: &Options) -> bool {
+pub(super) fn supported(graph: &Graph, contraction: &Contraction, vendor: Vendor) -> bool {
     let node = graph.node(contraction.node);
     let Op::Conv(conv) = &node.op else { return false };
     let narrow =
@@ -29,14 +29,12 @@ pub(super) fn supported(graph: &Graph, contraction: &Contraction, vendor: Vendor
         && input == weights
         && narrow(input)
         && narrow(node.element)
-        && (vendor == Vendor::Cuda || is_for_miopen(conv, (input, node.element), options))
+        && (vendor == Vendor::Cuda || is_for_miopen(conv, (input, node.element)))
 }
 
 /// MIOpen has equal input and output types and symmetric padding.
-fn is_for_miopen(conv: &Conv, (input, output): (ElementType, ElementType), options: &Options) -> bool {
-    let rounded = input == ElementType::F32
-        && matches!(options.compute_precision, ComputePrecision::Bf16 | ComputePrecision::F16);
-    input == output && !rounded && conv.padding.iter().all(|&(low, high)| low == high)
+fn is_for_miopen(conv: &Conv, (input, output): (ElementType, ElementType)) -> bool {
+    input == output && conv.padding.iter().all(|&(low, high)| low == high)
 }
 
 /// A convolution query.
@@ -98,15 +96,8 @@ pub(super) fn call(
     if vendor == Some(Vendor::Cuda) && output_dims.last() == Some(&1) {
         scalars_to_memory(operands, &mut chain)?;
     }
-    let element = match (own, options.compute_precision) {
-        (ElementType::Float(FloatType::F32), ComputePrecision::Bf16) => ElementType::Float(FloatType::Bf16),
-        (ElementType::Float(FloatType::F32), ComputePrecision::F16) => ElementType::Float(FloatType::F16),
-        _ => own,
-    };
     let [input, weights] = &contraction.operands;
-    let input_dims = input.view.dims.clone();
-    let input =
-        if element == own { input.value } else { operands.dense(tasks, options, input, element)?.value };
+    let (input, input_dims) = (input.value, input.view.dims.clone());
     let spatial = conv.strides.len();
     // [spatial…, in, out] becomes [out, spatial…, in].
     let order: Vec<usize> = std::iter::once(spatial + 1).chain(0..=spatial).collect();
@@ -116,7 +107,7 @@ pub(super) fn call(
         strides: order.iter().map(|&at| weights.view.strides[at]).collect(),
     };
     let weights_dims = view.dims.clone();
-    let weights = operands.dense(tasks, options, &Operand { value: weights.value, view }, element)?.value;
+    let weights = operands.dense(tasks, options, &Operand { value: weights.value, view }, own)?.value;
     let window = window(&conv);
     Ok(Some(ConvCall { input, input_dims, weights, weights_dims, output_dims, output, window, chain, exact }))
 }

@@ -55,11 +55,6 @@ pub(super) fn call(
         return Err("not a dot".to_owned());
     };
     let own = operands.graph.node(contraction.operands[0].value).element;
-    let element = match (own, options.compute_precision) {
-        (ElementType::Float(FloatType::F32), ComputePrecision::Bf16) => ElementType::Float(FloatType::Bf16),
-        (ElementType::Float(FloatType::F32), ComputePrecision::F16) => ElementType::Float(FloatType::F16),
-        _ => own,
-    };
     let mut sides = contraction.operands.clone();
     if is_byte(own) {
         for (at, side) in sides.iter_mut().enumerate() {
@@ -67,8 +62,8 @@ pub(super) fn call(
         }
     }
     for (at, side) in sides.iter_mut().enumerate() {
-        let element = if is_byte(own) { operands.graph.node(side.value).element } else { element };
-        if element != own && !is_byte(own) || matrix(&operands.graph, side, &dot, at, element).is_none() {
+        let element = operands.graph.node(side.value).element;
+        if matrix(&operands.graph, side, &dot, at, element).is_none() {
             *side = operands.dense(tasks, options, side, element)?;
         }
     }
@@ -80,6 +75,7 @@ pub(super) fn call(
     if calls(&batches) > most {
         for side in &mut sides {
             if !side.view.is_dense() {
+                let element = operands.graph.node(side.value).element;
                 *side = operands.dense(tasks, options, side, element)?;
             }
         }
@@ -87,8 +83,8 @@ pub(super) fn call(
     }
     let [lhs, rhs] = sides;
     let unsuited = || "an operand of a GEMM has no form that the library takes".to_owned();
-    let of_right = if is_byte(own) { operands.graph.node(rhs.value).element } else { element };
-    let (mut left, m, k) = matrix(&operands.graph, &lhs, &dot, 0, element).ok_or_else(unsuited)?;
+    let of_right = operands.graph.node(rhs.value).element;
+    let (mut left, m, k) = matrix(&operands.graph, &lhs, &dot, 0, own).ok_or_else(unsuited)?;
     let (mut right, _, n) = matrix(&operands.graph, &rhs, &dot, 1, of_right).ok_or_else(unsuited)?;
     let inner = batches.pop().unwrap_or(Batch { size: 1, lhs: 0, rhs: 0 });
     (left.batch_stride, right.batch_stride) = (inner.lhs, inner.rhs);
@@ -101,7 +97,7 @@ pub(super) fn call(
         }
         bias => bias,
     };
-    let width = (element.byte_width(), out.byte_width());
+    let width = (own.byte_width(), out.byte_width());
     let parts = parts(&batches, inner.size * m * n, width);
     let offset = |view: &View| usize::try_from(view.offset).unwrap_or(0) * width.0;
     let alignment = |start: usize, stride: usize, of: &dyn Fn(&GemmSlice) -> usize| {
@@ -113,7 +109,7 @@ pub(super) fn call(
     };
     left.alignment = alignment(offset(&lhs.view), left.batch_stride, &|part| part.lhs);
     right.alignment = alignment(offset(&rhs.view), right.batch_stride, &|part| part.rhs);
-    let compute_type = match (element, options.compute_precision) {
+    let compute_type = match (own, options.compute_precision) {
         (ElementType::Float(FloatType::F64), _) => ComputeType::F64,
         (ElementType::I8, _) => ComputeType::I32,
         (ElementType::Float(FloatType::F32), ComputePrecision::Tf32) => ComputeType::Tf32,

@@ -10,16 +10,6 @@ use super::task::{Lowering, Task};
 /// Most bytes of hoisted values.
 const MAX_HOISTED_BYTES: usize = 1 << 30;
 
-/// Whether each value depends on nothing but constants.
-pub(super) fn constant_values(graph: &Graph) -> Vec<bool> {
-    let mut constant: Vec<bool> = Vec::with_capacity(graph.nodes.len());
-    for node in &graph.nodes {
-        let from_outside = matches!(node.op, Op::Argument(_) | Op::Opaque(_) | Op::Result(_));
-        constant.push(!from_outside && node.inputs.iter().all(|input| constant[input.index()]));
-    }
-    constant
-}
-
 /// Moves tasks that depend on constants only to the setup tasks.
 pub(super) fn hoist_constants(
     graph: &Graph,

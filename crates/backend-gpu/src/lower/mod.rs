@@ -10,7 +10,6 @@ mod dce;
 mod epilogue;
 mod gemm;
 mod hoist;
-mod mask;
 mod merge_gemms;
 mod operands;
 mod plan;
@@ -29,13 +28,11 @@ use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_runtime::Tier;
 use warpforge_tensor::ElementType;
 
-pub(crate) use call::{AttentionCall, ChainOperand, ConvCall, GemmCall, Heads, Mask, Masking};
-pub(crate) use mask::{MaskKind, mask_kind};
+pub(crate) use call::{AttentionCall, ChainOperand, ConvCall, GemmCall, Heads};
 pub(crate) use plan::{GpuDevice, compute_precision, load, plan};
 pub(crate) use task::{LibraryQuery, Lowering, LoweringContext, Task};
 
 use bias_gradient::BiasGradient;
-use mask::MaskAnalysis;
 use operands::Operands;
 use plan::prefers_blas;
 
@@ -85,18 +82,10 @@ fn lower_with(
     let device = GpuDevice { byte_gemms, ..GpuDevice::new(tier, precision, options, context.blas.is_some()) };
     let plan = pipeline::cluster(imported.clone(), &device).map_err(|error| error.to_string())?;
     let Plan { graph, clusters: Clusters { clusters, outputs }, spans, .. } = plan;
-    let constant = hoist::constant_values(&graph);
     let mut in_memory: Vec<bool> =
         graph.nodes.iter().map(|node| matches!(node.op, Op::Argument(_) | Op::Constant(_))).collect();
     clusters.iter().flat_map(Cluster::results).for_each(|given| in_memory[given.index()] = true);
-    let mut lowerer = Lowerer {
-        operands: Operands::new(graph),
-        context,
-        tasks: Vec::new(),
-        constant,
-        in_memory,
-        masks: MaskAnalysis::default(),
-    };
+    let mut lowerer = Lowerer { operands: Operands::new(graph), context, tasks: Vec::new(), in_memory };
     let mut gradients = match context.tier {
         Tier::Production if context.blas.is_some_and(Blas::has_epilogues) => {
             bias_gradient::find(&lowerer.operands.graph, &clusters, context)
@@ -126,11 +115,8 @@ struct Lowerer<'a> {
     operands: Operands,
     context: &'a LoweringContext<'a>,
     tasks: Vec<Task>,
-    /// Whether each value of the graph depends on nothing but constants.
-    constant: Vec<bool>,
     /// Whether each value is materialised.
     in_memory: Vec<bool>,
-    masks: MaskAnalysis,
 }
 
 impl Lowerer<'_> {
@@ -170,16 +156,12 @@ impl Lowerer<'_> {
             }
             Kind::Conv(contraction)
                 if libraries
-                    && self.context.dnn.is_some_and(|vendor| {
-                        conv::supported(graph, contraction, vendor, self.context.options)
-                    }) =>
+                    && self.context.dnn.is_some_and(|vendor| conv::supported(graph, contraction, vendor)) =>
             {
                 return self.add_convolution(&cluster, &contraction.clone());
             }
             Kind::Attention(attention) if libraries && self.context.dnn == Some(Vendor::Cuda) => {
-                let values = attention::ValueInfo { constant: &self.constant, in_memory: &self.in_memory };
-                let masks = &mut self.masks;
-                if let Some(call) = attention::call(graph, attention, cluster.output, &values, masks) {
+                if let Some(call) = attention::call(graph, attention, cluster.output, &self.in_memory) {
                     let cluster = Cluster { kind: call.as_unfused(), ..cluster };
                     self.tasks.push(Task::new(cluster, Lowering::Attention(Box::new(call))));
                     return Ok(());

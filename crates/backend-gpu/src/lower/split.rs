@@ -67,7 +67,7 @@ fn in_order_of_output(body: &Body) -> Body {
 }
 
 fn attention_parts(attention: &Attention, cluster: &Cluster) -> Vec<Cluster> {
-    let Attention { scores, weights, values } = attention;
+    let Attention { scores, weights, values, .. } = attention;
     let between = values.operands[0].value;
     let at = |id: NodeId| cluster.nodes.iter().position(|&node| node == id);
     let (first, last) = (at(scores.node), at(between));

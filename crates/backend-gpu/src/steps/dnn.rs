@@ -44,21 +44,20 @@ impl DnnStep {
     /// Attention, causal or unmasked.
     pub(crate) fn attention(
         call: &AttentionCall,
-        causal: bool,
         library: &Arc<Cudnn>,
         layout: &DeviceLayout,
         stream: &Stream,
     ) -> Result<Self> {
         let [batch, heads, rows, width] = call.queries.dims;
         let (groups, columns, given) = (call.keys.dims[1], call.keys.dims[2], call.values.dims[3]);
-        let fused = if causal { None } else { Some(fused_attention(call, library, layout, stream)) };
+        let fused = if call.causal { None } else { Some(fused_attention(call, library, layout, stream)) };
         let plan = match fused {
             Some(Ok(plan)) => plan,
             Some(Err(error @ GpuError::Lost { .. })) => return Err(error),
-            Some(Err(_)) | None => composed_attention(call, causal, library, layout, stream)?,
+            Some(Err(_)) | None => composed_attention(call, library, layout, stream)?,
         };
         let shared = if groups == heads { String::new() } else { format!(" of {groups}") };
-        let masked = if causal { ", causal" } else { "" };
+        let masked = if call.causal { ", causal" } else { "" };
         let element = call.element;
         let sizes = format!("{batch}x{heads}{shared}x{rows}x{columns}");
         let plan = DnnPlan::Cudnn(plan);
@@ -194,7 +193,6 @@ fn fused_attention(
 /// Attention composed of operations.
 fn composed_attention(
     call: &AttentionCall,
-    causal: bool,
     library: &Arc<Cudnn>,
     layout: &DeviceLayout,
     stream: &Stream,
@@ -206,7 +204,12 @@ fn composed_attention(
     let output = result(&mut cudnn, call, layout)?;
     let [batch, of, rows, _] = call.queries.dims.map(|size| size as i64);
     let scores = [batch, of, rows, call.keys.dims[2] as i64];
-    cudnn.composed_attention([query, key, value], (call.scale, causal), (call.element, scores), output)?;
+    cudnn.composed_attention(
+        [query, key, value],
+        (call.scale, call.causal),
+        (call.element, scores),
+        output,
+    )?;
     cudnn.plan(false, (layout.workspace.address(), layout.workspace.bytes()), stream)
 }
 

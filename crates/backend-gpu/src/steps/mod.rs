@@ -6,7 +6,6 @@ mod gemm;
 mod host;
 mod kernel;
 mod kernels;
-mod mask;
 
 pub(crate) use collective::CollectiveStep;
 pub(crate) use dnn::DnnStep;
@@ -14,7 +13,6 @@ pub(crate) use gemm::GemmStep;
 pub(crate) use host::HostStep;
 pub(crate) use kernel::{KernelStep, scratch_bytes};
 pub(crate) use kernels::{LoadedKernels, dialect};
-pub(crate) use mask::Masks;
 
 use std::sync::Arc;
 

@@ -1,12 +1,9 @@
 //! FlashAttention in one kernel: scores of one tile of keys at a time on tensor cores, with an online softmax.
 
 use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{Attention, Cluster};
+use warpforge_fusion::cluster::{Attention, Cluster, Softmax};
 use warpforge_tensor::ElementType;
 
-use super::causal::causal_offset;
-use super::narrow;
-use super::softmax::{Softmax, softmax};
 use crate::builder::{KernelBuilder, Launch};
 use crate::gemm::geometry::Geometry;
 use crate::gemm::tile::{Loaded, PADDING, Tile};
@@ -14,6 +11,7 @@ use crate::gemm::{EpilogueLoop, Store, store_pair};
 use crate::index::{index_type, sum};
 use crate::kernel::{Emitted, Unsupported};
 use crate::options::Options;
+use crate::types::tensor_core_type;
 
 /// Largest head size.
 const MAX_HEAD: usize = 256;
@@ -24,7 +22,7 @@ pub(super) struct Flash<'a> {
     cluster: &'a Cluster,
     attention: &'a Attention,
     options: &'a Options,
-    softmax: Softmax,
+    softmax: &'a Softmax,
     scores: Geometry,
     values: Geometry,
     /// The element type of the tensor-core operands.
@@ -73,11 +71,11 @@ pub(super) fn plan<'a>(
     attention: &'a Attention,
     options: &'a Options,
 ) -> Result<Option<Flash<'a>>, Unsupported> {
-    let Some(softmax) = softmax(&attention.weights.body) else { return Ok(None) };
+    let Some(softmax) = &attention.softmax else { return Ok(None) };
     let scores = Geometry::new(graph, &attention.scores)?;
     let values = Geometry::new(graph, &attention.values)?;
     let elements = [scores.lhs.element, scores.rhs.element, values.rhs.element];
-    let Some(ty) = narrow(&elements, options.compute_precision) else { return Ok(None) };
+    let Some(ty) = tensor_core_type(&elements) else { return Ok(None) };
     let fits = scores.k <= MAX_HEAD
         && values.n <= MAX_HEAD
         && scores.k > 0
@@ -116,17 +114,15 @@ impl Flash<'_> {
         text.line(format!("{ty}* const keys = queries + {};", rows * (head + PADDING)));
         text.line(format!("{ty}* const values = keys + {};", 2 * keys * (head + PADDING)));
         text.line("const int warp = WF_THREAD / 32, lane = WF_THREAD % 32;");
-        let weights = &self.attention.weights;
-        let causal = causal_offset(&weights.body, weights.rows, self.softmax.scores)
-            .filter(|_| weights.body.dims.get(weights.rows - 1) == Some(&m));
-        match causal {
+        let last_key = self.softmax.mask.last_key();
+        match last_key {
             // The last rows attend to the most keys: they are scheduled first.
             Some(_) => text.line(format!("const int first = ({} - WF_BLOCK % {tiles}) * {rows};", tiles - 1)),
             None => text.line(format!("const int first = WF_BLOCK % {tiles} * {rows};")),
         }
-        match causal {
-            Some(causal) => {
-                text.line(format!("const int seen = (first + {} + ({causal})) / {keys} + 1;", rows - 1));
+        match last_key {
+            Some(last) => {
+                text.line(format!("const int seen = (first + {} + ({last})) / {keys} + 1;", rows - 1));
                 text.line(format!("const int steps = seen < 1 ? 1 : seen < {steps} ? seen : {steps};"));
             }
             None => text.line(format!("const int steps = {steps};")),
@@ -268,7 +264,7 @@ impl Flash<'_> {
     ) -> Result<(), Unsupported> {
         let Shape { pieces, keys, .. } = self.shape;
         let (m, n) = (self.scores.m, self.scores.n);
-        let plain = self.softmax.needed.len() == 1;
+        let plain = self.softmax.score_steps.len() == 1;
         let whole = n.is_multiple_of(keys);
         if plain && whole && self.graph.node(self.attention.scores.node).element == ElementType::F32 {
             return Ok(());
@@ -291,8 +287,14 @@ impl Flash<'_> {
         let weights = &self.attention.weights;
         let element = self.graph.node(self.attention.scores.node).element;
         let tile = [(weights.tile, crate::types::rounded(element, "s[p][c][h * 2 + e]".to_owned())?)];
-        let value =
-            body_loop.steps(builder, "column", index, &tile, &self.softmax.needed, self.softmax.scores)?;
+        let value = body_loop.steps(
+            builder,
+            "column",
+            index,
+            &tile,
+            &self.softmax.score_steps,
+            self.softmax.scores,
+        )?;
         let value = if whole { value } else { format!("key < {n} ? {value} : wf_float(0xff800000u)") };
         builder.text.line(format!("s[p][c][h * 2 + e] = {value};"));
         for _ in 0..4 {

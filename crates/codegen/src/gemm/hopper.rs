@@ -6,7 +6,6 @@
 
 use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::{Cluster, Contraction};
-use warpforge_tensor::ElementType;
 
 use super::epilogue::Store;
 use super::geometry::{Geometry, Side};
@@ -49,12 +48,7 @@ pub(super) fn supports(geometry: &Geometry, options: &Options) -> bool {
 /// Whether TMA can read an operand: contiguous lines with 16-byte aligned starts.
 fn readable(side: &Side) -> bool {
     let [inner, outer] = if side.column == 1 { [side.column, side.row] } else { [side.row, side.column] };
-    side.element != ElementType::F32
-        && inner == 1
-        && outer > 1
-        && outer % 8 == 0
-        && side.offset >= 0
-        && side.offset % 8 == 0
+    inner == 1 && outer > 1 && outer % 8 == 0 && side.offset >= 0 && side.offset % 8 == 0
 }
 
 /// An operand loaded by TMA.

@@ -20,6 +20,7 @@ use warpforge_tensor::{ElementType, FloatType};
 
 use crate::kernel::{Emitted, Unsupported};
 use crate::options::{ComputePrecision, Dialect, Effort, Options};
+use crate::types::tensor_core_type;
 use geometry::Geometry;
 
 /// The kernels of a GEMM.
@@ -34,7 +35,7 @@ pub(crate) fn dot(
     }
     if options.effort == Effort::Fast {
         let geometry = Geometry::new(graph, contraction)?;
-        let narrow = tensor_core::narrow(&geometry, options.compute_precision)
+        let narrow = tensor_core_type(&[geometry.lhs.element, geometry.rhs.element])
             .filter(|_| options.dialect == Dialect::Cuda);
         if let Some(ty) = narrow.filter(|_| accumulates_in_f32(graph, contraction)) {
             if hopper::supports(&geometry, options) {
@@ -74,8 +75,6 @@ pub(crate) fn conv(
 fn rounded_operand(element: ElementType, compute_precision: ComputePrecision, value: String) -> String {
     match (element, compute_precision) {
         (ElementType::Float(FloatType::F32), ComputePrecision::Tf32) => format!("wf_tf32({value})"),
-        (ElementType::Float(FloatType::F32), ComputePrecision::Bf16) => format!("wf_round<wf_bf16>({value})"),
-        (ElementType::Float(FloatType::F32), ComputePrecision::F16) => format!("wf_round<wf_f16>({value})"),
         _ => value,
     }
 }

@@ -2,7 +2,6 @@
 
 use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::{Cluster, Contraction};
-use warpforge_tensor::{ElementType, FloatType};
 
 use super::epilogue::Store;
 use super::geometry::Geometry;
@@ -10,7 +9,7 @@ use super::tile::{Loaded, PADDING, Tile};
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{index_type, sum};
 use crate::kernel::{Emitted, Unsupported};
-use crate::options::{ComputePrecision, Options};
+use crate::options::Options;
 
 /// Tile size in M and N, and in K.
 const SIDE: usize = 128;
@@ -21,18 +20,6 @@ const STAGES: usize = 4;
 
 /// Eight warps, four by two: each computes 32 rows and 64 columns.
 const THREADS: usize = 256;
-
-/// The tensor-core element type of a GEMM, where there is one.
-pub(super) fn narrow(geometry: &Geometry, compute_precision: ComputePrecision) -> Option<&'static str> {
-    let of = |element: ElementType| match (element, compute_precision) {
-        (ElementType::Float(FloatType::Bf16), _)
-        | (ElementType::Float(FloatType::F32), ComputePrecision::Bf16) => Some("wf_bf16"),
-        (ElementType::Float(FloatType::F16), _)
-        | (ElementType::Float(FloatType::F32), ComputePrecision::F16) => Some("wf_f16"),
-        _ => None,
-    };
-    of(geometry.lhs.element).filter(|ty| of(geometry.rhs.element) == Some(ty))
-}
 
 pub(super) fn emit(
     graph: &Graph,

@@ -1,7 +1,5 @@
 //! Tiles of tensor-core operands in shared memory.
 
-use warpforge_tensor::ElementType;
-
 use super::geometry::Side;
 use crate::builder::KernelBuilder;
 use crate::index::IndexSpace;
@@ -46,8 +44,7 @@ impl Tile<'_> {
     pub(crate) fn emit(&self, builder: &mut KernelBuilder<'_>, to: &Loaded<'_>) {
         let Loaded { pointer, place, to: target, from, across_from, padded, count, limit, threads, ty } = *to;
         let eight = |stride: isize| stride % 8 == 0;
-        let chunks = self.side.element != ElementType::F32
-            && self.across == 1
+        let chunks = self.across == 1
             && self.size.is_multiple_of(8)
             && eight(self.along)
             && eight(self.side.offset)

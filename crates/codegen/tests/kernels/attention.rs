@@ -1,6 +1,6 @@
 //! Attention in one kernel and in three.
 
-use warpforge_codegen::{ComputePrecision, Dialect, Effort, Options, Salt, emit};
+use warpforge_codegen::{Dialect, Effort, Options, Salt, emit};
 
 use crate::case::{Case, cuda, snapshot};
 use crate::host::check;
@@ -16,11 +16,6 @@ pub(crate) const TESTS: &[Test] = &[
     Test {
         name: "attention/fully_masked_key_tiles_are_skipped",
         run: fully_masked_key_tiles_are_skipped,
-        needs: HOST,
-    },
-    Test {
-        name: "attention/f32_attention_is_one_kernel_with_16_bit_compute_precision",
-        run: f32_attention_is_one_kernel_with_16_bit_compute_precision,
         needs: HOST,
     },
     Test {
@@ -108,13 +103,6 @@ fn fully_masked_key_tiles_are_skipped() {
     let emitted = case.emitted(&cuda());
     assert!(emitted[0].kernels[0].source.contains("const int seen = (first + 127 + (0)) / 64 + 1;"));
     check(&text, &cuda(), 2e-2);
-}
-
-fn f32_attention_is_one_kernel_with_16_bit_compute_precision() {
-    let text = attention("f32", [2, 1, 33, 50, 24], true);
-    let narrow = Options { compute_precision: ComputePrecision::F16, ..cuda() };
-    assert_eq!(kernels(&text, &narrow), 1);
-    check(&text, &narrow, 5e-3);
 }
 
 fn unsupported_attention_is_refused() {

@@ -1,6 +1,6 @@
 //! The gradients of attention in two kernels.
 
-use warpforge_codegen::{ComputePrecision, Dialect, Effort, Options, Salt, emit};
+use warpforge_codegen::{Dialect, Effort, Options, Salt, emit};
 use warpforge_fusion::cluster::Kind;
 
 use crate::case::{Case, cuda, snapshot};
@@ -22,11 +22,6 @@ pub(crate) const TESTS: &[Test] = &[
     Test {
         name: "attention_gradient/fully_masked_queries_have_zero_gradients",
         run: fully_masked_queries_have_zero_gradients,
-        needs: HOST,
-    },
-    Test {
-        name: "attention_gradient/f32_attention_gradients_are_two_kernels_with_16_bit_compute_precision",
-        run: f32_attention_gradients_are_two_kernels_with_16_bit_compute_precision,
         needs: HOST,
     },
     Test {
@@ -206,13 +201,6 @@ fn fully_masked_queries_have_zero_gradients() {
     let text = like.masked(Masked::Ahead(-9)).text();
     is_fused(&text, &cuda());
     check(&text, &cuda(), 2e-2);
-}
-
-fn f32_attention_gradients_are_two_kernels_with_16_bit_compute_precision() {
-    let text = Like::new("f32", [2, 1, 33, 50, 24, 24]).masked(Masked::Given).text();
-    let narrow = Options { compute_precision: ComputePrecision::F16, ..cuda() };
-    is_fused(&text, &narrow);
-    check(&text, &narrow, 5e-3);
 }
 
 fn unsupported_gradients_are_refused() {

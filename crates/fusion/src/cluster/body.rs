@@ -16,7 +16,7 @@ pub type Load = Operand;
 pub struct Body {
     /// The sizes of the domain.
     pub dims: Vec<usize>,
-    /// Which dimensions reductions reduction; without reductions none.
+    /// Which dimensions are reduced; without reductions none.
     pub reduced: Vec<bool>,
     /// What it reads.
     pub loads: Vec<Load>,
@@ -50,7 +50,7 @@ pub enum BodyOp {
     Elementwise(Function),
     /// A comparison.
     Compare(ComparisonDirection, ComparisonType),
-    /// Folds over all reduced dimensions.
+    /// Reduces all reduced dimensions.
     Reduce(ReduceKind),
 }
 
@@ -59,6 +59,25 @@ impl Body {
     #[must_use]
     pub fn has_reductions(&self) -> bool {
         self.steps.iter().any(|step| matches!(step.op, BodyOp::Reduce(_)))
+    }
+
+    /// The steps that a step depends on, itself included, in order.
+    #[must_use]
+    pub fn needed(&self, step: usize) -> Vec<usize> {
+        self.needed_above(step, None)
+    }
+
+    /// The same without what only `stop` depends on.
+    #[must_use]
+    pub(super) fn needed_above(&self, step: usize, stop: Option<usize>) -> Vec<usize> {
+        let mut needed = vec![false; step + 1];
+        needed[step] = true;
+        for at in (0..=step).rev().filter(|&at| Some(at) != stop) {
+            if needed[at] {
+                self.steps[at].inputs.iter().for_each(|&input| needed[input] = true);
+            }
+        }
+        (0..=step).filter(|&at| needed[at]).collect()
     }
 
     /// The same loop with the dimensions of its domain in another order.

@@ -35,7 +35,7 @@ impl Cluster {
             Kind::Loop(body) => reads = loads(body, None),
             Kind::Dot(of) | Kind::Conv(of) => product(of, &mut reads),
             Kind::Attention(attention) => {
-                let Attention { scores, weights, values } = &**attention;
+                let Attention { scores, weights, values, .. } = &**attention;
                 product(scores, &mut reads);
                 reads.extend(loads(&weights.body, Some(weights.tile)));
                 reads.push(values.operands[1].value);

@@ -11,7 +11,8 @@ mod operand;
 
 use std::collections::HashMap;
 
-pub use attention_gradient::{AttentionGradient, Gradient, fuse_attention_gradients};
+pub use attention::{Attention, DataMask, DeferredDivision, Mask, Softmax, Visible, ZeroRows};
+pub use attention_gradient::{AttentionGradient, Gradient, SoftmaxGradient, fuse_attention_gradients};
 pub use body::{Body, BodyOp, BodyStep, Load};
 pub use cost::{Cost, unfused};
 pub use op_by_op::op_by_op;
@@ -69,17 +70,6 @@ pub struct Epilogue {
     pub tile: usize,
     /// How many dimensions of the domain are those of rows.
     pub rows: usize,
-}
-
-/// Two products with a loop between.
-#[derive(Debug, Clone)]
-pub struct Attention {
-    /// The product that gives the scores.
-    pub scores: Contraction,
-    /// What is done to whole rows of scores.
-    pub weights: Epilogue,
-    /// The product with the values.
-    pub values: Contraction,
 }
 
 /// The clusters of a graph, in an order in which they can run.

@@ -10,7 +10,7 @@ use super::op::Op;
 use crate::view::View;
 
 /// What an operation gives for these operands; nothing where it has no such form or fails.
-pub(super) fn evaluate(op: &Op, inputs: &[Tensor], element: ElementType, dims: &[usize]) -> Option<Tensor> {
+pub(crate) fn evaluate(op: &Op, inputs: &[Tensor], element: ElementType, dims: &[usize]) -> Option<Tensor> {
     let shape = Shape::new(dims).ok()?;
     match op {
         Op::Layout(step) => {

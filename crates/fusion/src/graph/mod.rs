@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 pub use build::Builder;
 pub(crate) use build::inverse;
+pub(crate) use evaluate::evaluate;
 pub use import::{ImportError, OpByOp, OpSpan, import, import_op_by_op, reduce_kind};
 pub use op::{Conv, Dot, Form, Op, OpaqueOp, Order, ReduceKind, Update, Window};
 use warpforge_ir::OpId;

@@ -1,8 +1,9 @@
-//! A graph seen through what does not matter to an pattern: layouts, and conversions between floats.
+//! A graph seen through what does not matter to a pattern: layouts, and conversions between floats.
 
 use warpforge_tensor::Scalar;
 use warpforge_tensor::elementwise::Function;
 
+use super::softmax::Dataflow;
 use crate::graph::{Graph, NodeId, Op, ReduceKind};
 use crate::view::LayoutOp;
 
@@ -10,6 +11,40 @@ use crate::view::LayoutOp;
 #[derive(Clone, Copy)]
 pub(super) struct Matcher<'g> {
     pub(super) graph: &'g Graph,
+}
+
+impl Dataflow for Matcher<'_> {
+    type Value = NodeId;
+
+    fn through(&self, value: NodeId) -> NodeId {
+        Matcher::through(*self, value)
+    }
+
+    fn function(&self, value: NodeId) -> Option<Function> {
+        match self.graph.node(value).op {
+            Op::Elementwise(function) => Some(function),
+            _ => None,
+        }
+    }
+
+    fn is_elementwise(&self, value: NodeId) -> bool {
+        matches!(self.graph.node(value).op, Op::Elementwise(_) | Op::Compare(..))
+    }
+
+    fn reduction(&self, value: NodeId) -> Option<ReduceKind> {
+        match self.graph.node(value).op {
+            Op::Reduce(kind, _) => Some(kind),
+            _ => None,
+        }
+    }
+
+    fn is_number(&self, value: NodeId) -> bool {
+        self.number(value).is_some()
+    }
+
+    fn operands(&self, value: NodeId) -> &[NodeId] {
+        &self.graph.node(value).inputs
+    }
 }
 
 impl Matcher<'_> {

@@ -3,11 +3,13 @@
 //! Fusion does not need the names; whoever reads a report does.
 
 mod matcher;
+pub(crate) mod softmax;
 
 use matcher::Matcher;
+use softmax::less_maximum;
 use warpforge_tensor::elementwise::Function;
 
-use crate::graph::{Graph, NodeId, ReduceKind};
+use crate::graph::{Graph, NodeId};
 
 /// A well-known computation, by the node that gives its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,9 +49,7 @@ pub fn patterns(graph: &Graph) -> Vec<Pattern> {
 
 /// exp(x - max x) / Σ exp(x - max x)
 fn softmax(m: Matcher<'_>, id: NodeId) -> bool {
-    let Some([weights, total]) = m.apart(id, Function::Divide) else { return false };
-    let Some([shifted]) = m.apart(weights, Function::Exponential) else { return false };
-    m.sum_of(total) == Some(weights) && less_maximum(m, shifted)
+    softmax::softmax(&m, id).is_some()
 }
 
 /// y - log Σ exp y, where y = x - max x
@@ -59,17 +59,7 @@ fn log_softmax(m: Matcher<'_>, id: NodeId) -> bool {
         .apart(total, Function::Log)
         .and_then(|[total]| m.sum_of(total))
         .and_then(|summed| m.apart(summed, Function::Exponential));
-    exponential == Some([shifted]) && less_maximum(m, shifted)
-}
-
-/// x - max x
-fn less_maximum(m: Matcher<'_>, id: NodeId) -> bool {
-    let Some([value, maximum]) = m.apart(id, Function::Subtract) else { return false };
-    // A row of nothing but -inf is guarded against by a comparison around its maximum.
-    let guarded = m.apart(maximum, Function::Select).map_or(maximum, |[_, yes, no]| {
-        if m.reduction_of(yes, ReduceKind::Max).is_some() { yes } else { no }
-    });
-    m.reduction_of(guarded, ReduceKind::Max).is_some_and(|(folded, _)| folded == value)
+    exponential == Some([shifted]) && less_maximum(&m, shifted).is_some()
 }
 
 /// (x - mean x) · rsqrt(mean (x - mean x)² + ε) over the last dimensions

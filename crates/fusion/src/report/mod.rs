@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::cluster::{Cluster, Clusters, Cost, Kind, unfused};
+use crate::cluster::{Cluster, Clusters, Cost, Kind, Softmax, unfused};
 use crate::graph::{Graph, Node, NodeId, Op};
 use crate::pattern::Pattern;
 
@@ -43,7 +43,10 @@ pub struct Entry {
     /// What kind of kernel computes it.
     pub kind: &'static str,
     /// What people call parts of it, such as `softmax`.
-    pub patterns: Vec<&'static str>,
+    pub patterns: Vec<String>,
+    /// What the loop between the matmuls of attention is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attention: Option<AttentionEntry>,
     /// Its operations, in order.
     pub operations: Vec<String>,
     /// The clusters whose results it reads.
@@ -54,6 +57,20 @@ pub struct Entry {
     pub flops: u64,
     /// Bytes read and written.
     pub bytes: u64,
+}
+
+/// The softmax of attention or of its gradient.
+#[derive(Debug, Clone, Serialize)]
+pub struct AttentionEntry {
+    /// What scores are multiplied by, where that and the mask are all that is done to them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale: Option<f64>,
+    /// Which keys queries see; empty where they see all.
+    pub mask: String,
+    /// Whether the weights of queries that see no key are zeros.
+    pub safe: bool,
+    /// Whether the division of the softmax may be done after the second matmul.
+    pub deferrable_division: bool,
 }
 
 impl Report {
@@ -113,21 +130,32 @@ fn entry(graph: &Graph, cluster: &Cluster, named: &[Pattern], number: usize, rea
         Kind::Unfused(_) if is_reference(&output.op) => "fallback",
         Kind::Unfused(_) | Kind::Library(..) => "unfused",
     };
+    let (softmax, deferrable_division) = match &cluster.kind {
+        Kind::Attention(attention) => (attention.softmax.as_ref(), attention.division.is_some()),
+        Kind::AttentionGradient(gradient) => (gradient.softmax.as_ref(), false),
+        _ => (None, false),
+    };
+    let in_cluster = named.iter().filter(|pattern| cluster.nodes.contains(&pattern.result));
+    let others = in_cluster
+        .filter(|pattern| softmax.is_none() || pattern.name != "softmax")
+        .map(|pattern| pattern.name.to_owned());
     let said = |id: &&NodeId| !matches!(graph.node(**id).op, Op::Constant(_));
     Entry {
         number,
         kind,
-        patterns: named
-            .iter()
-            .filter(|pattern| cluster.nodes.contains(&pattern.result))
-            .map(|pattern| pattern.name)
-            .collect(),
+        patterns: softmax.map(Softmax::to_string).into_iter().chain(others).collect(),
+        attention: softmax.map(|softmax| attention_entry(softmax, deferrable_division)),
         operations: cluster.nodes.iter().filter(said).map(|&id| graph.node(id).op.name()).collect(),
         reads,
         result: cluster.results().iter().map(|&id| ty(graph.node(id))).collect::<Vec<_>>().join(", "),
         flops: cost.flops,
         bytes: cost.bytes,
     }
+}
+
+fn attention_entry(softmax: &Softmax, deferrable_division: bool) -> AttentionEntry {
+    let Softmax { scale, mask, safe, .. } = softmax;
+    AttentionEntry { scale: *scale, mask: mask.to_string(), safe: *safe, deferrable_division }
 }
 
 fn ty(node: &Node) -> String {
@@ -142,7 +170,10 @@ impl fmt::Display for Report {
             let from = if reads.is_empty() { String::new() } else { format!(" from {}", reads.join(" ")) };
             writeln!(f, "#{} {} -> {}{from}", entry.number, entry.kind, entry.result)?;
             if !entry.patterns.is_empty() {
-                writeln!(f, "    {}", counted(&entry.patterns))?;
+                let scale = entry.attention.as_ref().and_then(|attention| attention.scale);
+                let scale = scale.filter(|&scale| scale != 1.0).map(|scale| scale as f32);
+                let scaled = scale.map_or(String::new(), |scale| format!(", scores times {scale}"));
+                writeln!(f, "    {}{scaled}", counted(&entry.patterns))?;
             }
             writeln!(f, "    {}", counted(&entry.operations))?;
             writeln!(f, "    {} FLOP, {} bytes", entry.flops, entry.bytes)?;

@@ -6,7 +6,8 @@ use warpforge_ir::attr::ComparisonDirection;
 use warpforge_tensor::Scalar;
 
 /// Whether two elements of one type compare as asked; `total` puts floats in the order of IEEE 754's totalOrder.
-pub(crate) fn compare(direction: ComparisonDirection, total: bool, a: Scalar, b: Scalar) -> bool {
+#[must_use]
+pub fn compare(direction: ComparisonDirection, total: bool, a: Scalar, b: Scalar) -> bool {
     let order = match (a, b) {
         (Scalar::Float(a), Scalar::Float(b)) if total => Some(a.total_cmp(&b)),
         _ => partial_order(a, b),

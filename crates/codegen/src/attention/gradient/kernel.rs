@@ -100,7 +100,7 @@ impl<'p> GradientKernel<'p> {
 
     /// Declares the block's indices and loads its resident tiles.
     fn begin(&self, builder: &mut KernelBuilder<'_>) -> Result<(), Unsupported> {
-        let AttentionGradientPlan { scores, by_weights, ty, shape, causal, .. } = self.plan;
+        let AttentionGradientPlan { scores, by_weights, ty, shape, softmax, .. } = self.plan;
         let Shape { passing, head, width } = *shape;
         let (own, other) = self.limits();
         let (tiles, steps) = (own.div_ceil(ROWS), other.div_ceil(passing));
@@ -114,20 +114,21 @@ impl<'p> GradientKernel<'p> {
             text.line(format!("float* const known = (float*)(aside + {});", 2 * passing * (width + PADDING)));
         }
         text.line("const int warp = WF_THREAD / 32, lane = WF_THREAD % 32;");
-        let first = match causal {
+        let last_key = softmax.mask.last_key();
+        let first = match last_key {
             // The last queries attend to the most keys: they are scheduled first.
             Some(_) if !self.by_keys => format!("({} - WF_BLOCK % {tiles})", tiles - 1),
             _ => format!("WF_BLOCK % {tiles}"),
         };
         text.line(format!("const int first = {first} * {ROWS};"));
-        let (from, to) = match causal {
-            Some(causal) if self.by_keys => {
-                text.line(format!("const int skipped = (first - ({causal})) / {passing};"));
-                let last = steps - 1;
-                (format!("skipped < 0 ? 0 : skipped < {last} ? skipped : {last}"), steps.to_string())
+        let (from, to) = match last_key {
+            Some(last) if self.by_keys => {
+                text.line(format!("const int skipped = (first - ({last})) / {passing};"));
+                let end = steps - 1;
+                (format!("skipped < 0 ? 0 : skipped < {end} ? skipped : {end}"), steps.to_string())
             }
-            Some(causal) => {
-                text.line(format!("const int seen = (first + {} + ({causal})) / {passing} + 1;", ROWS - 1));
+            Some(last) => {
+                text.line(format!("const int seen = (first + {} + ({last})) / {passing} + 1;", ROWS - 1));
                 ("0".to_owned(), format!("seen < 1 ? 1 : seen < {steps} ? seen : {steps}"))
             }
             None => ("0".to_owned(), steps.to_string()),
@@ -333,7 +334,7 @@ impl<'p> GradientKernel<'p> {
         self.weights.row(builder, "row", self.index);
         let tile = [(weights.tile, rounded(element, "s[c][h * 2 + e]".to_owned())?)];
         let value =
-            self.weights.steps(builder, "column", self.index, &tile, &softmax.needed, softmax.scores)?;
+            self.weights.steps(builder, "column", self.index, &tile, &softmax.score_steps, softmax.scores)?;
         builder.text.line(format!("s[c][h * 2 + e] = {};", self.exists(value, NEG_INF)));
         builder.text.close();
         Ok(())

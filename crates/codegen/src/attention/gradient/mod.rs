@@ -8,16 +8,13 @@
 mod kernel;
 
 use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{AttentionGradient, Cluster, Cost};
+use warpforge_fusion::cluster::{AttentionGradient, Cluster, Cost, Softmax, SoftmaxGradient};
 
-use super::causal::causal_offset;
-use super::narrow;
-use super::softmax::{Softmax, softmax};
-use super::softmax_gradient::{SoftmaxGradient, softmax_gradient};
 use crate::gemm::geometry::Geometry;
 use crate::gemm::tile::PADDING;
 use crate::kernel::{Emitted, Kernel, Unsupported};
 use crate::options::Options;
+use crate::types::tensor_core_type;
 use kernel::GradientKernel;
 
 /// Largest head size.
@@ -35,8 +32,8 @@ pub(super) struct AttentionGradientPlan<'a> {
     cluster: &'a Cluster,
     attention: &'a AttentionGradient,
     options: &'a Options,
-    softmax: Softmax,
-    softmax_gradient: SoftmaxGradient,
+    softmax: &'a Softmax,
+    softmax_gradient: &'a SoftmaxGradient,
     /// Queries times keys.
     scores: Geometry,
     /// The output gradient times values.
@@ -44,8 +41,6 @@ pub(super) struct AttentionGradientPlan<'a> {
     /// The element type of the tensor-core operands.
     ty: &'static str,
     shape: Shape,
-    /// The causal offset, where the mask is causal.
-    causal: Option<isize>,
 }
 
 /// The tiling.
@@ -78,22 +73,17 @@ pub(super) fn plan<'a>(
     attention: &'a AttentionGradient,
     options: &'a Options,
 ) -> Result<Option<AttentionGradientPlan<'a>>, Unsupported> {
-    let known =
-        softmax(&attention.weights.body).zip(softmax_gradient(&attention.by_scores.body, attention.shares));
-    let Some((softmax, softmax_gradient)) = known else { return Ok(None) };
+    let (Some(softmax), Some(softmax_gradient)) = (&attention.softmax, &attention.softmax_gradient) else {
+        return Ok(None);
+    };
     let scores = Geometry::new(graph, &attention.scores)?;
     let by_weights = Geometry::new(graph, &attention.by_weights)?;
     let sides = [&scores.lhs, &scores.rhs, &by_weights.lhs, &by_weights.rhs];
-    let Some(ty) = narrow(&sides.map(|side| side.element), options.compute_precision) else {
-        return Ok(None);
-    };
+    let Some(ty) = tensor_core_type(&sides.map(|side| side.element)) else { return Ok(None) };
     let fits = (1..=MAX_HEAD).contains(&scores.k)
         && (1..=MAX_HEAD).contains(&by_weights.k)
         && (by_weights.m, by_weights.n, by_weights.batches()) == (scores.m, scores.n, scores.batches())
         && scores.m * scores.n > 0;
-    let weights = &attention.weights;
-    let causal = causal_offset(&weights.body, weights.rows, softmax.scores)
-        .filter(|_| weights.body.dims.get(weights.rows - 1) == Some(&scores.m));
     let shape = Shape::new(scores.k, by_weights.k);
     Ok(fits.then_some(AttentionGradientPlan {
         graph,
@@ -106,7 +96,6 @@ pub(super) fn plan<'a>(
         by_weights,
         ty,
         shape,
-        causal,
     }))
 }
 

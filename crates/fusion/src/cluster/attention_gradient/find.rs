@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use warpforge_tensor::ElementType;
 use warpforge_tensor::elementwise::Function;
 
+use super::softmax_gradient::softmax_gradient;
 use super::{AttentionGradient, Gradient};
 use crate::cluster::attach::{columns_of, in_order};
-use crate::cluster::attention::same_rows;
+use crate::cluster::attention::{Describer, same_rows};
 use crate::cluster::operand::single_stride;
 use crate::cluster::{
     Attention, Body, BodyOp, BodyStep, Cluster, Clusters, Contraction, Epilogue, Kind, Operand,
@@ -34,6 +35,7 @@ pub(super) struct Search<'a> {
     outputs: &'a [Operand],
     givers: HashMap<NodeId, usize>,
     readers: HashMap<NodeId, Vec<usize>>,
+    describer: Describer<'a>,
 }
 
 /// Sizes of the scores.
@@ -83,11 +85,11 @@ impl<'a> Search<'a> {
             }
         }
         let givers = clusters.iter().enumerate().map(|(at, cluster)| (cluster.output, at)).collect();
-        Self { graph, clusters, outputs: &all.outputs, givers, readers }
+        Self { graph, clusters, outputs: &all.outputs, givers, readers, describer: Describer::new(graph) }
     }
 
     /// The gradients whose scores' gradient the cluster at a place gives.
-    pub(super) fn at(&self, place: usize) -> Option<Found> {
+    pub(super) fn at(&mut self, place: usize) -> Option<Found> {
         let body = self.rows(place)?;
         let (tile, by_weights_place, by_weights) = self.product_below(place, body)?;
         let view = &body.loads[tile].view;
@@ -129,6 +131,8 @@ impl<'a> Search<'a> {
             side: of.side,
             output: self.clusters[of.place].output,
         });
+        let softmax = self.describer.softmax(scores, &weights);
+        let softmax_gradient = softmax_gradient(&by_scores.body, shares);
         let backward = AttentionGradient {
             scores: scores.clone(),
             weights,
@@ -138,6 +142,8 @@ impl<'a> Search<'a> {
             by_queries,
             by_keys,
             by_values,
+            softmax,
+            softmax_gradient,
         };
         let output = backward.by_queries.output;
         let last = gradients.iter().map(|of| of.place).max()?;
@@ -273,7 +279,7 @@ impl<'a> Search<'a> {
 
     /// Attention that computes its own weights, where a product takes them.
     fn attention(
-        &self,
+        &mut self,
         of: &Use<'_>,
         scores: &Contraction,
         weights: &Epilogue,
@@ -296,10 +302,12 @@ impl<'a> Search<'a> {
         // The rounding of the weights, where there is one.
         nodes.extend(of.rounded.map(|_| values.operands[0].value));
         nodes.extend(&self.clusters[of.place].nodes);
-        let attention = Attention { scores: scores.clone(), weights, values: values.clone() };
+        if !fits {
+            return None;
+        }
+        let attention = Attention::new(&mut self.describer, scores.clone(), weights, values.clone());
         let output = self.clusters[of.place].output;
-        let cluster = Cluster { kind: Kind::Attention(Box::new(attention)), output, nodes };
-        fits.then_some((of.place, cluster))
+        Some((of.place, Cluster { kind: Kind::Attention(Box::new(attention)), output, nodes }))
     }
 
     fn nodes(&self, parts: &[usize]) -> Vec<NodeId> {

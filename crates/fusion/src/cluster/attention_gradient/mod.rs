@@ -7,9 +7,12 @@
 
 mod find;
 mod order;
+mod softmax_gradient;
+
+pub use softmax_gradient::SoftmaxGradient;
 
 use super::operand::Operand;
-use super::{Cluster, Clusters, Contraction, Epilogue, Kind};
+use super::{Cluster, Clusters, Contraction, Epilogue, Kind, Softmax};
 use crate::graph::{Graph, NodeId};
 use find::{Found, Search};
 
@@ -32,6 +35,10 @@ pub struct AttentionGradient {
     pub by_keys: Gradient,
     /// The gradient by the values: the weights, turned, times the result's gradient.
     pub by_values: Gradient,
+    /// The softmax that makes scores weights.
+    pub softmax: Option<Softmax>,
+    /// Its gradient.
+    pub softmax_gradient: Option<SoftmaxGradient>,
 }
 
 /// One of the gradients.
@@ -74,7 +81,7 @@ pub fn fuse_attention_gradients(
     }
     let mut taken = vec![false; clusters.clusters.len()];
     let mut placed: Vec<Option<Cluster>> = vec![None; clusters.clusters.len()];
-    let search = Search::new(graph, &clusters);
+    let mut search = Search::new(graph, &clusters);
     for place in 0..clusters.clusters.len() {
         let Some(Found { cluster, parts, last, forward }) = search.at(place) else { continue };
         let free = parts.iter().all(|&part| !taken[part]);

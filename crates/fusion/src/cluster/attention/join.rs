@@ -1,13 +1,15 @@
 //! Joins two products with a loop over whole rows between them.
 
-use super::attach::{columns_of, in_order};
-use super::operand::{Operand, single_stride};
-use super::{Attention, Cluster, Kind, only_readers, owners};
+use super::{Attention, Describer};
+use crate::cluster::attach::{columns_of, in_order};
+use crate::cluster::operand::{Operand, single_stride};
+use crate::cluster::{Cluster, Kind, only_readers, owners};
 use crate::graph::{Graph, NodeId, Op};
 
 /// Moves products whose result only a loop over its rows takes, and that loop, into the product that takes its result.
-pub(super) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operand]) {
+pub(in crate::cluster) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operand]) {
     let (owner, reader) = (owners(clusters), only_readers(clusters, outputs));
+    let mut describer = Describer::new(graph);
     for at in 0..clusters.len() {
         let Kind::Dot(values) = &clusters[at].kind else { continue };
         let values = values.clone();
@@ -39,7 +41,7 @@ pub(super) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operan
         if known(&scores.operands[1]) || known(&values.operands[1]) {
             continue;
         }
-        let attention = Attention { scores, weights: joined, values };
+        let attention = Attention::new(&mut describer, scores, joined, values);
         let nodes: Vec<NodeId> =
             [place, between, at].iter().flat_map(|&part| clusters[part].nodes.clone()).collect();
         clusters[at].kind = Kind::Attention(Box::new(attention));
@@ -51,7 +53,7 @@ pub(super) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operan
 }
 
 /// Whether the second product takes, batch by batch and row by row, what the first gives.
-pub(super) fn same_rows(graph: &Graph, scores: NodeId, values: NodeId) -> bool {
+pub(in crate::cluster) fn same_rows(graph: &Graph, scores: NodeId, values: NodeId) -> bool {
     let (first, second) = (graph.node(scores), graph.node(values));
     let (Op::Dot(one), Op::Dot(two)) = (&first.op, &second.op) else { return false };
     let batch =

@@ -1,21 +1,22 @@
-//! Recognises the gradient of a softmax in a loop over rows.
+//! The gradient of a softmax: which steps of the loop over the gradient by the weights it is.
 
-use warpforge_fusion::cluster::{Body, BodyOp};
-use warpforge_fusion::graph::ReduceKind;
 use warpforge_tensor::ElementType;
 use warpforge_tensor::elementwise::Function;
 
-/// A loop that sums weights times a factor over each row and computes each element from that sum.
+use crate::cluster::{Body, BodyOp};
+use crate::graph::ReduceKind;
+
+/// A loop that sums weights times a factor over each row and computes each element from that sum. Steps are those of the loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SoftmaxGradient {
+pub struct SoftmaxGradient {
     /// The step that the weights are multiplied by.
-    pub(super) factor: usize,
+    pub factor: usize,
     /// The steps that the factor depends on.
-    pub(super) factor_steps: Vec<usize>,
+    pub factor_steps: Vec<usize>,
     /// The sum.
-    pub(super) sum: usize,
+    pub sum: usize,
     /// The steps that the output depends on, without the sum and the steps only it depends on.
-    pub(super) output_steps: Vec<usize>,
+    pub output_steps: Vec<usize>,
 }
 
 /// Matches a body whose load `shares` are the weights. The sum is in f32 and linear in the weights, so it can be
@@ -34,7 +35,7 @@ pub(super) fn softmax_gradient(body: &Body, shares: usize) -> Option<SoftmaxGrad
         (false, true) => one,
         _ => return None,
     };
-    let factor_steps = needed(body, factor, sum);
+    let factor_steps = body.needed_above(factor, Some(sum));
     let alone =
         !factor_steps.iter().any(|&at| matches!(body.steps[at].op, BodyOp::Load(load) if load == shares));
     let last = body.steps.len().checked_sub(1).filter(|&last| last != sum)?;
@@ -42,7 +43,10 @@ pub(super) fn softmax_gradient(body: &Body, shares: usize) -> Option<SoftmaxGrad
         factor,
         factor_steps,
         sum,
-        output_steps: needed(body, last, sum).into_iter().filter(|&at| at != sum).collect(),
+        output_steps: {
+            let needed = body.needed_above(last, Some(sum));
+            needed.into_iter().filter(|&at| at != sum).collect()
+        },
     })
 }
 
@@ -57,16 +61,4 @@ fn is_load(body: &Body, mut at: usize, load: usize) -> bool {
         at = input;
     }
     matches!(body.steps[at].op, BodyOp::Load(known) if known == load)
-}
-
-/// The steps that a step depends on, itself included, in order. Dependencies of `stop` are not followed.
-fn needed(body: &Body, step: usize, stop: usize) -> Vec<usize> {
-    let mut wanted = vec![false; body.steps.len()];
-    wanted[step] = true;
-    for at in (0..=step).rev().filter(|&at| at != stop) {
-        if wanted[at] {
-            body.steps[at].inputs.iter().for_each(|&input| wanted[input] = true);
-        }
-    }
-    (0..body.steps.len()).filter(|&at| wanted[at]).collect()
 }
