@@ -3,6 +3,8 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use warpforge_fusion::Graph;
+use warpforge_fusion::cluster::Cluster;
 use warpforge_fusion::pipeline::{self, Plan};
 use warpforge_kernels::pool::Pool;
 use warpforge_runtime::{
@@ -11,6 +13,7 @@ use warpforge_runtime::{
 };
 
 use crate::executable::{CpuExecutable, NAME};
+use crate::kernel;
 
 /// Environment variable with the number of threads, used where the target names none.
 const THREADS: &str = "WARPFORGE_NUM_THREADS";
@@ -80,9 +83,8 @@ impl Backend for Cpu {
             reason: "there is no such function".to_owned(),
         })?;
         let device = CpuDevice { precision: target.precision };
-        pipeline::plan(func, &|at| program.weights().get(at).cloned(), &device).map_err(|error| {
-            ErrorKind::Unsupported { backend: NAME, operations: vec![error.to_string()] }.into()
-        })
+        pipeline::plan(func, &|at| program.weights().get(at).cloned(), &device)
+            .map_err(|error| ErrorKind::import(NAME, error).into())
     }
 
     fn compile(&self, program: &Program, target: &Target) -> Result<Box<dyn Executable>> {
@@ -128,5 +130,9 @@ impl pipeline::Device for CpuDevice {
     /// Operands are packed, and rounded meanwhile.
     fn converts_operands(&self) -> bool {
         true
+    }
+
+    fn has_kernel(&self, graph: &Graph, cluster: &Cluster) -> bool {
+        kernel::has_kernel(graph, cluster)
     }
 }

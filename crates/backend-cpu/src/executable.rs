@@ -12,7 +12,7 @@ use warpforge_fusion::pipeline::Plan;
 use warpforge_fusion::{Graph, NodeId};
 use warpforge_kernels::buffer::AlignedBuffer;
 use warpforge_kernels::pool::Pool;
-use warpforge_runtime::memory_plan::{self, Allocation, MemoryPlan, results};
+use warpforge_runtime::memory_plan::{self, Allocation, MemoryPlan};
 use warpforge_runtime::profile::{Event, Profile};
 use warpforge_runtime::{ErrorKind, Executable, Fallback, Outcome, Program, Result, RunOptions};
 use warpforge_tensor::{Blob, ElementType, FloatType, Shape, Tensor};
@@ -73,7 +73,7 @@ impl CpuExecutable {
         for cluster in &clusters.clusters {
             let cost = cluster.cost(&graph);
             let kernel = kernel::kernel(&context, cluster)?;
-            let values = results(&graph, cluster.output);
+            let values = graph.results(cluster.output);
             let given = values.iter().map(|&id| graph.node(id).bytes()).sum();
             let sampling_interval = observer::sampling_interval(cost.flops, cost.bytes, given);
             let arithmetic = arithmetic(&graph, cluster);

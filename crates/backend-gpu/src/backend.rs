@@ -136,9 +136,8 @@ impl Backend for Gpus {
     }
 
     fn plan(&self, program: &Program, target: &Target) -> warpforge_runtime::Result<Plan> {
-        lower::plan(program, self.vendor, target.tier, target.precision).map_err(|reason| {
-            ErrorKind::Unsupported { backend: self.name(), operations: vec![reason] }.into()
-        })
+        lower::plan(program, self.vendor, target.tier, target.precision)
+            .map_err(|error| ErrorKind::import(self.name(), error).into())
     }
 
     fn compile(&self, program: &Program, target: &Target) -> warpforge_runtime::Result<Box<dyn Executable>> {
@@ -166,6 +165,7 @@ impl Backend for Gpus {
             Err(CompileError::Unsupported(reason)) => {
                 Err(ErrorKind::Unsupported { backend: self.name(), operations: vec![reason] }.into())
             }
+            Err(CompileError::Import(error)) => Err(ErrorKind::import(self.name(), error).into()),
             Err(CompileError::Refused(_)) => {
                 Err(device(GpuError::Other("a library refused a query that was not made".to_owned())))
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warpforge_codegen::{Argument, Dialect, Effort, Kernel, Options, Salt};
 use warpforge_fusion::cluster::{Cluster, Clusters, Kind, Operand};
 use warpforge_fusion::pipeline::Imported;
-use warpforge_fusion::{Graph, NodeId, Op};
+use warpforge_fusion::{Graph, ImportError, NodeId, Op};
 use warpforge_ir::TensorType;
 use warpforge_runtime::memory_plan::{Allocation, MemoryPlan, plan};
 use warpforge_runtime::{Precision, Program, Tier};
@@ -60,6 +60,8 @@ pub(crate) enum CompileError {
     Refused(HashSet<LibraryQuery>),
     /// Something has no lowering.
     Unsupported(String),
+    /// The program is too large for anything to run it.
+    Import(ImportError),
     /// The device or a library failed.
     Gpu(GpuError),
 }
@@ -67,6 +69,15 @@ pub(crate) enum CompileError {
 impl From<GpuError> for CompileError {
     fn from(error: GpuError) -> Self {
         CompileError::Gpu(error)
+    }
+}
+
+impl From<ImportError> for CompileError {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Unsupported(reason) => CompileError::Unsupported(reason),
+            other => CompileError::Import(other),
+        }
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::{Arc, mpsc};
 use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_interp::ProcessId;
-use warpforge_runtime::memory_plan::results;
 use warpforge_runtime::{Executable, Fallback, RunOptions};
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
@@ -97,7 +96,7 @@ impl ProcessGroupStep {
             let element = graph.node(operand.value).element;
             Ok((layout.address(operand.value), element, operand.view.dims.clone()))
         };
-        let given = results(graph, node).into_iter().filter_map(|id| match graph.node(id).op {
+        let given = graph.results(node).into_iter().filter_map(|id| match graph.node(id).op {
             Op::Result(at) => Some((at, layout.address(id), graph.node(id).bytes())),
             _ => None,
         });

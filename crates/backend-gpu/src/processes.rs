@@ -105,7 +105,7 @@ fn import_program(
 ) -> std::result::Result<ImportedProgram, CompileError> {
     let options = options(&context.gpu, tier, precision)?;
     let device = GpuDevice { grid, ..GpuDevice::new(tier, precision, &options, context.blas.is_some()) };
-    let imported = load(program, &device).map_err(CompileError::Unsupported)?;
+    let imported = load(program, &device)?;
     Ok(ImportedProgram { imported, collectives: device.collectives.into_inner() })
 }
 

@@ -15,7 +15,6 @@ mod index;
 mod kernel;
 mod listing;
 mod loops;
-mod opaque;
 mod options;
 mod peak;
 pub mod prelude;

@@ -55,23 +55,10 @@ pub(crate) fn expression(body: &Body, at: usize, context: &dyn StepContext) -> R
         BodyOp::Iota(view) => {
             format!("wf_convert<{}>((long long)({}))", compute_type(step.element)?, context.index(view))
         }
-        BodyOp::Elementwise(Function::Convert) => {
-            let (value, from) = input(0)?;
-            if step.element == ElementType::Bool {
-                format!("({value} != 0)")
-            } else if from == ElementType::Bool {
-                format!("({})({value} ? 1 : 0)", compute_type(step.element)?)
-            } else {
-                format!("wf_convert<{}>({value})", compute_type(step.element)?)
-            }
-        }
-        BodyOp::Elementwise(Function::Select) => {
-            return Ok(format!("({} ? {} : {})", input(0)?.0, input(1)?.0, input(2)?.0));
-        }
         BodyOp::Elementwise(function) => {
-            let operands: Vec<String> =
-                (0..step.inputs.len()).map(|at| Ok(input(at)?.0)).collect::<Result<_, Unsupported>>()?;
-            call(*function, &operands)?
+            let operands: Vec<(String, ElementType)> =
+                (0..step.inputs.len()).map(input).collect::<Result<_, Unsupported>>()?;
+            return apply(*function, &operands, step.element);
         }
         BodyOp::Compare(direction, order) => {
             let ((a, element), (b, _)) = (input(0)?, input(1)?);
@@ -79,9 +66,28 @@ pub(crate) fn expression(body: &Body, at: usize, context: &dyn StepContext) -> R
         }
         BodyOp::Reduce(_) => return Err(Unsupported::new("a reduction inside an element")),
     };
-    // Types that are computed in a wider type are rounded after each step.
-    let exact = matches!(step.op, BodyOp::Elementwise(function) if function.is_exact());
-    if exact { Ok(value) } else { rounded(step.element, value) }
+    rounded(step.element, value)
+}
+
+/// An elementwise function of expressions of these types. Types that are computed in a wider type are rounded after it.
+pub(crate) fn apply(
+    function: Function,
+    operands: &[(String, ElementType)],
+    element: ElementType,
+) -> Result<String, Unsupported> {
+    let value = match (function, operands) {
+        (Function::Convert, [(value, _)]) if element == ElementType::Bool => format!("({value} != 0)"),
+        (Function::Convert, [(value, ElementType::Bool)]) => {
+            format!("({})({value} ? 1 : 0)", compute_type(element)?)
+        }
+        (Function::Convert, [(value, _)]) => format!("wf_convert<{}>({value})", compute_type(element)?),
+        (Function::Select, [(condition, _), (yes, _), (no, _)]) => format!("({condition} ? {yes} : {no})"),
+        _ => {
+            let operands: Vec<String> = operands.iter().map(|(operand, _)| operand.clone()).collect();
+            call(function, &operands)?
+        }
+    };
+    if function.is_exact() { Ok(value) } else { rounded(element, value) }
 }
 
 /// A comparison of two expressions of a type.
@@ -119,7 +125,7 @@ pub(crate) fn store_expr(element: ElementType, value: &str) -> Result<String, Un
 }
 
 /// A call of the prelude's function, by the name that the table of elementwise functions gives it.
-pub(crate) fn call(function: Function, operands: &[String]) -> Result<String, Unsupported> {
+fn call(function: Function, operands: &[String]) -> Result<String, Unsupported> {
     if function.arity() != operands.len() {
         return Err(Unsupported::new(format!("{} of {} operands", function.name(), operands.len())));
     }

@@ -1,9 +1,9 @@
 //! Canonicalisation, fusion analysis and cost model; knows no device.
 //!
-//! A module's entry function becomes a [`Graph`] of tensors: calls are inlined, constants folded, what export took
-//! apart is brought into one form ([`graph`], [`simplify`]). [`cluster::clusters`] then groups its nodes into clusters, each
-//! of which one kernel computes: chains of elementwise operations, reductions with what surrounds them, products and
-//! convolutions with their epilogues, attention. A backend turns clusters into kernels; [`report`] shows them to people.
+//! [`pipeline`] is the entry. A module's entry function becomes a [`Graph`] of tensors: calls are inlined, constants folded, what
+//! export took apart is brought into one form ([`graph`]). Its nodes are then grouped into clusters ([`cluster`]), each of which one
+//! kernel computes: chains of elementwise operations, reductions with what surrounds them, products and convolutions with
+//! their epilogues, attention, single operations. A backend turns clusters into kernels; [`report`] shows them to people.
 
 #![forbid(unsafe_code)]
 
@@ -13,11 +13,11 @@ pub mod pattern;
 pub mod pipeline;
 pub mod precision;
 pub mod report;
-pub mod simplify;
+mod simplify;
 #[cfg(test)]
 mod testing;
 pub mod view;
 
-pub use graph::{Graph, Node, NodeId, Op};
+pub use graph::{Graph, ImportError, Node, NodeId, Op};
 pub use precision::Precision;
 pub use view::View;

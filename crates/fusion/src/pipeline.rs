@@ -6,8 +6,10 @@
 use warpforge_ir::Func;
 use warpforge_tensor::Tensor;
 
-use crate::cluster::{Cluster, Clusters, clusters, fuse_attention_gradients, op_by_op};
-use crate::graph::{Graph, ImportError, OpByOp, OpSpan, import, import_op_by_op};
+use crate::cluster::{
+    Cluster, Clusters, DeviceKernels, Kind, clusters, fuse_attention_gradients, op_by_op,
+};
+use crate::graph::{Graph, ImportError, NodeId, Op, OpByOp, OpSpan, import, import_op_by_op};
 use crate::pattern::{Pattern, patterns};
 use crate::precision::{Precision, narrow_contractions, read_before_widening};
 use crate::report::Report;
@@ -50,6 +52,12 @@ pub trait Device {
         graph
     }
 
+    /// Whether the device has a kernel for a matrix product, or for an operation that is a cluster of its own. A matrix product without one stays
+    /// alone; what has none then is evaluated by the reference.
+    fn has_kernel(&self, graph: &Graph, cluster: &Cluster) -> bool {
+        !matches!(graph.node(cluster.output).op, Op::Opaque(_))
+    }
+
     /// Whether the device has one kernel for a cluster that only some devices fuse.
     fn fuses(&self, _graph: &Graph, _cluster: &Cluster) -> bool {
         false
@@ -76,13 +84,16 @@ pub struct Plan {
     pub spans: Option<Vec<OpSpan>>,
     /// The well-known computations in it.
     pub patterns: Vec<Pattern>,
+    /// The clusters that the device has no kernel for, by their outputs; the reference evaluates them.
+    pub fallbacks: Vec<NodeId>,
 }
 
 /// The plan of a function on a device.
 ///
 /// # Errors
 ///
-/// When the function has values that are no tensors of known sizes, or something that the device cannot run.
+/// When the function has values that are no tensors of known sizes, something that the device cannot run, or calls that add up to too
+/// many operations.
 pub fn plan(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Result<Plan, ImportError> {
     cluster(load(func, weights, device)?, device)
 }
@@ -99,7 +110,7 @@ pub fn load(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Resul
             return Ok(Imported { graph, spans: Some(marks) });
         }
     }
-    let graph = device.legalise(import(func, weights)?).map_err(|reason| ImportError { reason })?;
+    let graph = device.legalise(import(func, weights)?).map_err(ImportError::Unsupported)?;
     Ok(Imported { graph, spans: None })
 }
 
@@ -119,20 +130,24 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
     if let Some(element) = device.precision().operand_element() {
         graph = narrow_contractions(&graph, element, spans.as_deref_mut());
     }
+    let compute = |cluster: &Cluster| device.has_kernel(&graph, cluster);
+    let kernels = DeviceKernels { convert_operands: device.converts_operands(), compute: &compute };
     let clusters = if device.is_op_by_op() {
-        op_by_op(&graph).map_err(|reason| ImportError { reason })?
+        op_by_op(&graph, kernels).map_err(ImportError::Unsupported)?
     } else {
-        let apart = clusters(&graph, device.converts_operands());
+        let apart = clusters(&graph, kernels);
         fuse_attention_gradients(&graph, apart, &|cluster| device.fuses(&graph, cluster))
     };
+    let alone = clusters.clusters.iter().filter(|cluster| matches!(cluster.kind, Kind::Unfused(_)));
+    let fallbacks = alone.filter(|cluster| !compute(cluster)).map(|cluster| cluster.output).collect();
     let patterns = patterns(&graph);
-    Ok(Plan { graph, clusters, spans, patterns })
+    Ok(Plan { graph, clusters, spans, patterns, fallbacks })
 }
 
 impl Plan {
     /// The plan for people.
     #[must_use]
     pub fn report(&self) -> Report {
-        Report::new(&self.graph, &self.clusters, &self.patterns)
+        Report::new(&self.graph, &self.clusters, &self.patterns, &self.fallbacks)
     }
 }

@@ -1,6 +1,7 @@
 //! Whether two results of one operation on the same operands are near enough.
 
 use warpforge_ir::{OpKind, OpRef, TensorType};
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatFormat, Scalar, Tensor};
 
 /// How near two results of an operation must be.
@@ -27,8 +28,7 @@ impl Judge {
         let Some(kind) = op.kind() else { return Judge::Exact };
         match kind {
             Add | Subtract | Multiply | Divide | Sqrt | Remainder => Judge::Ulps(1.0),
-            Atan2 | Cbrt | Cosine | Exponential | ExponentialMinusOne | Log | LogPlusOne | Logistic
-            | Power | Rsqrt | Sine | Tan | Tanh | ChloErf | ChloErfc => {
+            _ if Function::of_op(kind.name()).is_some_and(Function::is_approximate) => {
                 // Computed in a wider type, and rounded once.
                 Judge::Ulps(if is_narrow(op) { 1.0 } else { APPROXIMATE })
             }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use warpforge_fusion::ImportError;
+
 use crate::{Device, Precision, Tier};
 
 /// An error of this crate.
@@ -93,6 +95,19 @@ pub enum ErrorKind {
     /// The evaluation stopped.
     #[error(transparent)]
     Evaluation(#[from] warpforge_interp::Error),
+}
+
+impl ErrorKind {
+    /// Why a backend has no plan of a function.
+    #[must_use]
+    pub fn import(backend: &'static str, error: ImportError) -> Self {
+        match &error {
+            ImportError::TooManyOps { function, .. } => {
+                ErrorKind::Entry { entry: function.clone(), reason: error.to_string() }
+            }
+            _ => ErrorKind::Unsupported { backend, operations: vec![error.to_string()] },
+        }
+    }
 }
 
 /// A device at a tier, and the backend that has it.

@@ -42,7 +42,7 @@ pub fn plan(graph: &Graph, clusters: &Clusters, line: usize) -> MemoryPlan {
         for id in cluster.reads() {
             last_use.insert(id, time);
         }
-        for id in cluster.results().into_iter().flat_map(|id| results(graph, id)) {
+        for id in cluster.results().into_iter().flat_map(|id| graph.results(id)) {
             written.push((time, id));
             last_use.entry(id).or_insert(time);
         }
@@ -75,18 +75,6 @@ pub fn plan(graph: &Graph, clusters: &Clusters, line: usize) -> MemoryPlan {
     }
     plan.block = free_list.high;
     plan
-}
-
-/// The values that a cluster gives: one, or the results of an operation that the reference evaluates.
-#[must_use]
-pub fn results(graph: &Graph, output: NodeId) -> Vec<NodeId> {
-    if !matches!(graph.node(output).op, Op::Opaque(_)) {
-        return vec![output];
-    }
-    let is_result = |id: &NodeId| {
-        matches!(graph.node(*id).op, Op::Result(_)) && graph.node(*id).inputs.first() == Some(&output)
-    };
-    graph.ids().filter(is_result).collect()
 }
 
 /// Parts of the block that are taken, each until a time.

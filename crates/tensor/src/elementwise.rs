@@ -10,8 +10,8 @@ enum Cost {
     Cheap,
     /// Many instructions, exactly rounded or exact.
     Costly,
-    /// An approximation, by polynomials or tables.
-    Transcendental,
+    /// An approximation, by polynomials, tables or instructions that do not round exactly.
+    Approximate,
 }
 
 /// Whether a function of values that a narrow float holds gives a value that it holds.
@@ -70,37 +70,37 @@ functions! {
     /// The square root.
     Sqrt: "sqrt", Some("stablehlo.sqrt"), 1, Costly, Rounds;
     /// One divided by the square root.
-    Rsqrt: "rsqrt", Some("stablehlo.rsqrt"), 1, Costly, Rounds;
+    Rsqrt: "rsqrt", Some("stablehlo.rsqrt"), 1, Approximate, Rounds;
     /// The cube root.
-    Cbrt: "cbrt", Some("stablehlo.cbrt"), 1, Transcendental, Rounds;
+    Cbrt: "cbrt", Some("stablehlo.cbrt"), 1, Approximate, Rounds;
     /// e to the power of the value.
-    Exponential: "exp", Some("stablehlo.exponential"), 1, Transcendental, Rounds;
+    Exponential: "exp", Some("stablehlo.exponential"), 1, Approximate, Rounds;
     /// e to the power of the value, less one.
-    ExponentialMinusOne: "expm1", Some("stablehlo.exponential_minus_one"), 1, Transcendental, Rounds;
+    ExponentialMinusOne: "expm1", Some("stablehlo.exponential_minus_one"), 1, Approximate, Rounds;
     /// The natural logarithm.
-    Log: "log", Some("stablehlo.log"), 1, Transcendental, Rounds;
+    Log: "log", Some("stablehlo.log"), 1, Approximate, Rounds;
     /// The natural logarithm of the value plus one.
-    LogPlusOne: "log1p", Some("stablehlo.log_plus_one"), 1, Transcendental, Rounds;
+    LogPlusOne: "log1p", Some("stablehlo.log_plus_one"), 1, Approximate, Rounds;
     /// `1 / (1 + e^-x)`.
-    Logistic: "logistic", Some("stablehlo.logistic"), 1, Transcendental, Rounds;
+    Logistic: "logistic", Some("stablehlo.logistic"), 1, Approximate, Rounds;
     /// The hyperbolic tangent.
-    Tanh: "tanh", Some("stablehlo.tanh"), 1, Transcendental, Rounds;
+    Tanh: "tanh", Some("stablehlo.tanh"), 1, Approximate, Rounds;
     /// The sine.
-    Sine: "sin", Some("stablehlo.sine"), 1, Transcendental, Rounds;
+    Sine: "sin", Some("stablehlo.sine"), 1, Approximate, Rounds;
     /// The cosine.
-    Cosine: "cos", Some("stablehlo.cosine"), 1, Transcendental, Rounds;
+    Cosine: "cos", Some("stablehlo.cosine"), 1, Approximate, Rounds;
     /// The tangent.
-    Tan: "tan", Some("stablehlo.tan"), 1, Transcendental, Rounds;
+    Tan: "tan", Some("stablehlo.tan"), 1, Approximate, Rounds;
     /// The error function.
-    Erf: "erf", Some("chlo.erf"), 1, Transcendental, Rounds;
+    Erf: "erf", Some("chlo.erf"), 1, Approximate, Rounds;
     /// One less the error function.
-    Erfc: "erfc", Some("chlo.erfc"), 1, Transcendental, Rounds;
+    Erfc: "erfc", Some("chlo.erfc"), 1, Approximate, Rounds;
     /// The Gaussian error linear unit, `x / 2 (1 + erf(x / √2))`; fusion makes it of its parts.
-    Gelu: "gelu", None, 1, Transcendental, Rounds;
+    Gelu: "gelu", None, 1, Approximate, Rounds;
     /// The same by the hyperbolic tangent, `x / 2 (1 + tanh(√(2/π) (x + 0.044715 x³)))`; fusion makes it of its parts.
-    GeluTanh: "gelu_tanh", None, 1, Transcendental, Rounds;
+    GeluTanh: "gelu_tanh", None, 1, Approximate, Rounds;
     /// The first times the derivative of [`Function::GeluTanh`] at the second; fusion makes it of its parts.
-    GeluTanhGradient: "gelu_tanh_gradient", None, 2, Transcendental, Rounds;
+    GeluTanhGradient: "gelu_tanh_gradient", None, 2, Approximate, Rounds;
     /// The sum; integers wrap; of truth values, either.
     Add: "add", Some("stablehlo.add"), 2, Cheap, Rounds;
     /// The difference; integers wrap; of truth values, whether they differ.
@@ -116,9 +116,9 @@ functions! {
     /// The smaller; NaN wins and zeros are ordered by sign.
     Minimum: "min", Some("stablehlo.minimum"), 2, Cheap, Exact;
     /// The first to the power of the second; integers wrap.
-    Power: "pow", Some("stablehlo.power"), 2, Transcendental, Rounds;
+    Power: "pow", Some("stablehlo.power"), 2, Approximate, Rounds;
     /// The angle of the point with the second as abscissa and the first as ordinate.
-    Atan2: "atan2", Some("stablehlo.atan2"), 2, Transcendental, Rounds;
+    Atan2: "atan2", Some("stablehlo.atan2"), 2, Approximate, Rounds;
     /// Bits, or truth values, set in both.
     And: "and", Some("stablehlo.and"), 2, Cheap, Rounds;
     /// Bits, or truth values, set in either.
@@ -177,8 +177,8 @@ impl Function {
 
     /// Whether it is computed by approximation, so that two implementations may differ in the last places.
     #[must_use]
-    pub fn is_transcendental(self) -> bool {
-        self.row().3 == Cost::Transcendental
+    pub fn is_approximate(self) -> bool {
+        self.row().3 == Cost::Approximate
     }
 
     /// Whether its result on values that a narrow float holds is one that the float holds.

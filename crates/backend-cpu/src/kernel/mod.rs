@@ -10,13 +10,17 @@ mod dot;
 mod epilogue;
 mod fused_loop;
 mod gelu;
+mod indexing;
 mod interface;
 mod loop_lowering;
-mod opaque;
 mod reference;
+mod sort;
 mod unfused;
 
+use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::{Cluster, Kind};
+
+use reference::ReferenceKernel;
 
 pub(crate) use interface::{CompileContext, Kernel, KernelError, Result, ValueBuffers, aligned};
 
@@ -34,6 +38,23 @@ pub(crate) fn kernel(context: &CompileContext<'_>, cluster: &Cluster) -> Result<
                 "the CPU has no kernel for this kind of cluster".to_owned(),
             ));
         }
-        Kind::Unfused(operands) => unfused::kernel(context.graph, operands, cluster.output)?,
+        Kind::Unfused(operands) => match unfused::kernel(context.graph, operands, cluster.output) {
+            Err(error) if error.is_unsupported() => {
+                let reference = ReferenceKernel::new(context.graph, operands, cluster.output);
+                Box::new(reference.ok_or(error)?)
+            }
+            kernel => kernel?,
+        },
     })
+}
+
+/// Whether there is a kernel for a matrix product, or for a single operation.
+pub(crate) fn has_kernel(graph: &Graph, cluster: &Cluster) -> bool {
+    match &cluster.kind {
+        Kind::Dot(product) => {
+            dot::compute_type(graph.node(graph.node(product.node).inputs[0]).element).is_ok()
+        }
+        Kind::Unfused(operands) => unfused::kernel(graph, operands, cluster.output).is_ok(),
+        _ => true,
+    }
 }

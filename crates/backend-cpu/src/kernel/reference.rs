@@ -12,37 +12,36 @@ use super::interface::{Kernel, KernelError, Result, ValueBuffers};
 
 /// An operation on the reference interpreter: its operands are copied out, its results back.
 pub(super) struct ReferenceKernel {
-    part: Arc<OpaqueOp>,
+    op: Arc<OpaqueOp>,
     inputs: Vec<(NodeId, ElementType, Vec<usize>)>,
     /// The results that something reads, with their positions.
     results: Vec<(usize, NodeId)>,
 }
 
 impl ReferenceKernel {
-    pub(super) fn new(graph: &Graph, part: &Arc<OpaqueOp>, inputs: &[Operand], node: NodeId) -> Self {
+    /// The operation of a node; none where the reference has no such operation, or operands are not whole values.
+    pub(super) fn new(graph: &Graph, inputs: &[Operand], node: NodeId) -> Option<Self> {
+        let whole = |operand: &Operand| {
+            operand.view.is_dense() && operand.view.len() == graph.node(operand.value).len()
+        };
         let typed =
             |operand: &Operand| (operand.value, graph.node(operand.value).element, operand.view.dims.clone());
-        let results = warpforge_runtime::memory_plan::results(graph, node).into_iter().filter_map(|id| {
-            match graph.node(id).op {
-                Op::Result(at) => Some((at, id)),
-                _ => None,
-            }
-        });
-        Self {
-            part: Arc::clone(part),
+        let result = |id: NodeId| match graph.node(id).op {
+            Op::Result(at) => (at, id),
+            _ => (0, id),
+        };
+        inputs.iter().all(whole).then_some(Self {
+            op: graph.reference(node)?,
             inputs: inputs.iter().map(typed).collect(),
-            results: results.collect(),
-        }
+            results: graph.results(node).into_iter().map(result).collect(),
+        })
     }
 }
 
 impl Kernel for ReferenceKernel {
     unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
         let mut values = Vec::new();
-        let module = &self.part.slice.module;
-        let types =
-            module.function(&self.part.function).map(|func| func.arguments().len()).unwrap_or_default();
-        debug_assert_eq!(types, self.inputs.len());
+        let module = &self.op.slice.module;
         for (id, element, dims) in &self.inputs {
             let shape = Shape::new(dims.clone())?;
             let bytes = shape.num_elements() * element.byte_width();
@@ -51,7 +50,7 @@ impl Kernel for ReferenceKernel {
             let tensor = Tensor::from_bytes(*element, shape, bytes);
             values.push(Value::Tensor(tensor?));
         }
-        let given = Interpreter::new(module, Options::default()).run(&self.part.function, values)?;
+        let given = Interpreter::new(module, Options::default()).run(&self.op.function, values)?;
         for &(at, id) in &self.results {
             let value =
                 given.get(at).ok_or_else(|| KernelError::Unsupported("a result is missing".to_owned()))?;
@@ -64,7 +63,7 @@ impl Kernel for ReferenceKernel {
     }
 
     fn name(&self) -> String {
-        self.part.name.clone()
+        self.op.name.clone()
     }
 
     fn is_reference(&self) -> bool {

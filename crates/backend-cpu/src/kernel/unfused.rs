@@ -1,4 +1,5 @@
-//! Kernels of unfused operations: concatenate, pad, gather, reduce_window, cumulative reductions, opaque operations.
+//! Kernels of unfused operations: concatenate, pad, gather, reduce_window, cumulative reductions, and those of
+//! [`indexing`] and [`sort`].
 
 use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::graph::Window;
@@ -8,8 +9,7 @@ use warpforge_kernels::window::{Cumulative, ReduceWindow, WindowAxis};
 
 use super::interface::{Kernel, KernelError, Result, ValueBuffers};
 use super::loop_lowering::reduce_op;
-use super::opaque;
-use super::reference::ReferenceKernel;
+use super::{indexing, sort};
 
 /// The kernel of an unfused node.
 pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: NodeId) -> Result<Box<dyn Kernel>> {
@@ -87,10 +87,10 @@ pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: NodeId) -> Res
             let windows = ReduceWindow::new(node.element, reduce_op(*kind), dims, &axes, init.bytes())?;
             Box::new(ReduceWindowKernel { windows, input: values[0], output })
         }
-        Op::Opaque(part) => match opaque::kernel(graph, part, operands, output) {
-            Some(kernel) => kernel,
-            None => Box::new(ReferenceKernel::new(graph, part, operands, output)),
-        },
+        Op::Scatter(dims, combiner) => indexing::scatter(graph, dims, combiner, operands, output)?,
+        Op::DynamicSlice => indexing::dynamic_slice(graph, operands, output)?,
+        Op::DynamicUpdateSlice => indexing::dynamic_update_slice(graph, operands, output)?,
+        Op::Sort { axis, comparator } => sort::sort(graph, *axis, comparator, operands, output)?,
         op => return Err(KernelError::Unsupported(format!("there is no kernel for {}", op.name()))),
     })
 }

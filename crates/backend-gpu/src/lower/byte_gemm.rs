@@ -1,56 +1,18 @@
-//! GEMMs of 8-bit types (i8, f8), which graphs keep opaque and BLAS libraries support.
+//! GEMMs of 8-bit types (i8, f8), which BLAS libraries support.
 
-use std::collections::HashSet;
-
-use warpforge_fusion::graph::{Dot, OpaqueOp};
 use warpforge_fusion::{Graph, NodeId, Op};
-use warpforge_ir::OpKind;
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::task::LibraryQuery;
-
-/// Whether a graph has 8-bit GEMMs.
+/// Whether a graph has GEMMs of 8-bit types that the library supports.
 pub(super) fn any(graph: &Graph) -> bool {
-    graph.ids().any(|id| byte_dot(graph, id).is_some())
+    graph.ids().any(|id| matches!(graph.node(id).op, Op::Dot(_)) && supported_node(graph, id))
 }
 
-/// Turns opaque 8-bit dots into dot nodes, except those that the library refused. Ids are kept.
-pub(super) fn rewrite(graph: &mut Graph, refused: &HashSet<LibraryQuery>) {
-    for id in graph.ids() {
-        if !refused.contains(&LibraryQuery::Cluster(id))
-            && let Some((dot, operands)) = byte_dot(graph, id)
-        {
-            let node = &mut graph.nodes[id.index()];
-            (node.op, node.inputs) = (Op::Dot(dot), operands);
-        }
-    }
-}
-
-/// The 8-bit dot of a result.
-fn byte_dot(graph: &Graph, id: NodeId) -> Option<(Dot, Vec<NodeId>)> {
+/// Whether the library supports the types of a matrix product.
+pub(super) fn supported_node(graph: &Graph, id: NodeId) -> bool {
     let node = graph.node(id);
-    let (Op::Result(0), &[from]) = (&node.op, node.inputs.as_slice()) else { return None };
-    let Op::Opaque(op) = &graph.node(from).op else { return None };
-    let dot = dot(op)?;
-    let inputs = &graph.node(from).inputs;
-    let operands: Vec<NodeId> =
-        op.operands.iter().map(|&at| inputs.get(at).copied()).collect::<Option<_>>()?;
-    let &[lhs, rhs] = operands.as_slice() else { return None };
-    supported(graph.node(lhs).element, graph.node(rhs).element, node.element).then_some((dot, operands))
-}
-
-fn dot(op: &OpaqueOp) -> Option<Dot> {
-    let module = &op.slice.module;
-    let body = module.function(&op.function)?.body()?;
-    let op = module.ops_in(body).find(|op| op.is(OpKind::DotGeneral))?;
-    let dims = op.dot_dims()?;
-    let sizes = |dims: &[i64]| dims.iter().map(|&dim| usize::try_from(dim).ok()).collect::<Option<Vec<_>>>();
-    Some(Dot {
-        lhs_batch: sizes(&dims.lhs_batching)?,
-        rhs_batch: sizes(&dims.rhs_batching)?,
-        lhs_contract: sizes(&dims.lhs_contracting)?,
-        rhs_contract: sizes(&dims.rhs_contracting)?,
-    })
+    let &[lhs, rhs] = node.inputs.as_slice() else { return false };
+    supported(graph.node(lhs).element, graph.node(rhs).element, node.element)
 }
 
 /// Whether the library supports these types.

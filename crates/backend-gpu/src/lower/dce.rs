@@ -12,9 +12,9 @@ pub(super) fn eliminate_dead_tasks(graph: &Graph, tasks: &mut Vec<Task>, outputs
     let mut read: HashSet<NodeId> = outputs.iter().map(|output| output.value).collect();
     let mut kept = Vec::with_capacity(tasks.len());
     for task in tasks.drain(..).rev() {
-        let output = task.cluster.output;
-        let opaque = matches!(graph.node(output).op, Op::Opaque(_));
-        if opaque || task.cluster.results().iter().any(|given| read.contains(given)) {
+        let opaque = matches!(graph.node(task.cluster.output).op, Op::Opaque(_));
+        let mut given = task.cluster.results().into_iter().flat_map(|id| graph.results(id));
+        if opaque || given.any(|given| read.contains(&given)) {
             read.extend(task.cluster.reads());
             kept.push(task);
         }

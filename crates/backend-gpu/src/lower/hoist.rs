@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use warpforge_fusion::cluster::Operand;
-use warpforge_fusion::{Graph, NodeId, Op};
+use warpforge_fusion::{Graph, NodeId};
 
 use super::task::{Lowering, Task};
 
@@ -27,7 +27,7 @@ pub(super) fn hoist_constants(
         let given = outputs.iter().any(|given| given.value == output);
         let fits = bytes + node.bytes() <= MAX_HOISTED_BYTES;
         let plain = !matches!(task.lowering, Lowering::Host(_))
-            && !matches!(node.op, Op::Opaque(_))
+            && !node.op.is_tuple()
             && task.cluster.results().len() == 1;
         if plain && fits && !given && task.cluster.reads().iter().all(|&id| is_known(&known, id)) {
             bytes += node.bytes();

@@ -104,10 +104,12 @@ fn member(graph: &Graph, id: NodeId, users: &[Vec<NodeId>], outputs: &HashSet<No
     let Op::Dot(Dot { lhs_batch, rhs_contract, .. }) = &node.op else { return None };
     let &[_, weights] = node.inputs.as_slice() else { return None };
     let constant = graph.constant(weights)?;
+    // Products of integers and of 8-bit floats have other kernels, or none.
+    let wide = constant.element_type().is_float() && constant.element_type().byte_width() > 1;
     let &[rows, columns] = graph.node(weights).dims.as_slice() else { return None };
     let &[contract] = rhs_contract.as_slice() else { return None };
     let columns = if contract == 1 { rows } else { columns };
-    if !lhs_batch.is_empty() || constant.is_empty() || node.dims.last() != Some(&columns) {
+    if !wide || !lhs_batch.is_empty() || constant.is_empty() || node.dims.last() != Some(&columns) {
         return None;
     }
     let mut member = Member { dot: id, weights, columns, post_ops: Vec::new(), end: id };

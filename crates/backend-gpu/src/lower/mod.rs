@@ -60,7 +60,7 @@ pub(crate) struct Lowered {
 ///
 /// When a cluster has no lowering.
 pub(crate) fn lower(imported: &Imported, context: &LoweringContext<'_>) -> Result<Lowered, String> {
-    // If the library does not support the layout of an 8-bit GEMM, all of them stay with the reference.
+    // If the library does not support the layout of an 8-bit GEMM, all of them are lowered without it.
     let library =
         context.tier == Tier::Production && context.blas.is_some() && byte_gemm::any(&imported.graph);
     match library.then(|| lower_with(imported, context, Some(context.refused))) {
@@ -85,7 +85,13 @@ fn lower_with(
     let mut in_memory: Vec<bool> =
         graph.nodes.iter().map(|node| matches!(node.op, Op::Argument(_) | Op::Constant(_))).collect();
     clusters.iter().flat_map(Cluster::results).for_each(|given| in_memory[given.index()] = true);
-    let mut lowerer = Lowerer { operands: Operands::new(graph), context, tasks: Vec::new(), in_memory };
+    let mut lowerer = Lowerer {
+        operands: Operands::new(graph),
+        context,
+        tasks: Vec::new(),
+        in_memory,
+        byte_gemms: byte_gemms.is_some(),
+    };
     let mut gradients = match context.tier {
         Tier::Production if context.blas.is_some_and(Blas::has_epilogues) => {
             bias_gradient::find(&lowerer.operands.graph, &clusters, context)
@@ -117,6 +123,8 @@ struct Lowerer<'a> {
     tasks: Vec<Task>,
     /// Whether each value is materialised.
     in_memory: Vec<bool>,
+    /// Whether GEMMs of 8-bit types go to the BLAS.
+    byte_gemms: bool,
 }
 
 impl Lowerer<'_> {
@@ -150,7 +158,7 @@ impl Lowerer<'_> {
         }
         match &cluster.kind {
             Kind::Dot(contraction)
-                if libraries && self.context.blas.is_some() && gemm::supported(graph, contraction) =>
+                if libraries && self.context.blas.is_some() && self.calls_blas(contraction) =>
             {
                 return self.add_gemm(&cluster, &contraction.clone(), None).map(|_| ());
             }
@@ -176,11 +184,6 @@ impl Lowerer<'_> {
             return parts.into_iter().try_for_each(|part| self.add(part));
         }
         let reason = match emit(graph, &cluster, self.context.options) {
-            // An opaque operation without kernels is not empty: it runs on the host.
-            Ok(emitted) if emitted.kernels.is_empty() && is_opaque(graph, &cluster) => {
-                self.tasks.push(Task::new(cluster, Lowering::Host(None)));
-                return Ok(());
-            }
             Ok(emitted) => {
                 self.tasks.push(Task::new(cluster, Lowering::Emitted(emitted)));
                 return Ok(());
@@ -190,11 +193,18 @@ impl Lowerer<'_> {
         if let Some(parts) = split::parts(&cluster) {
             return parts.into_iter().try_for_each(|part| self.add(part));
         }
-        if is_opaque(graph, &cluster) {
+        if matches!(cluster.kind, Kind::Unfused(_)) && graph.reference(cluster.output).is_some() {
             self.tasks.push(Task::new(cluster, Lowering::Host(None)));
             return Ok(());
         }
         Err(reason.to_string())
+    }
+
+    /// Whether the BLAS computes a GEMM.
+    fn calls_blas(&self, contraction: &warpforge_fusion::cluster::Contraction) -> bool {
+        let graph = &self.operands.graph;
+        let bytes = gemm::is_byte(graph.node(contraction.operands[0].value).element);
+        gemm::supported(graph, contraction) && (self.byte_gemms || !bytes)
     }
 
     /// Whether a refused GEMM or convolution is tried again without its epilogue.
@@ -231,10 +241,9 @@ impl Lowerer<'_> {
 
     /// Lowers a GEMM with a bias gradient, in one call if the library supports it.
     fn add_with_bias_gradient(&mut self, cluster: Cluster, gradient: BiasGradient) -> Result<(), String> {
-        let graph = &self.operands.graph;
         let joined = match &cluster.kind {
             Kind::Dot(contraction)
-                if gemm::supported(graph, contraction)
+                if self.calls_blas(contraction)
                     && !self.context.refused.contains(&LibraryQuery::Cluster(cluster.output)) =>
             {
                 self.add_gemm(&cluster, &contraction.clone(), Some(&gradient))?
@@ -299,13 +308,9 @@ impl Lowerer<'_> {
     }
 }
 
-/// Whether a cluster has no elements to compute.
+/// Whether a cluster has no elements to compute. An opaque operation may run for what it does.
 fn is_empty(graph: &Graph, cluster: &Cluster) -> bool {
-    let empty = |id: NodeId| graph.node(id).is_empty();
-    !is_opaque(graph, cluster) && empty(cluster.output)
-}
-
-/// Whether a cluster is an opaque operation, which the reference can evaluate.
-fn is_opaque(graph: &Graph, cluster: &Cluster) -> bool {
-    matches!(graph.node(cluster.output).op, Op::Opaque(_))
+    let given = graph.results(cluster.output);
+    !matches!(graph.node(cluster.output).op, Op::Opaque(_))
+        && given.into_iter().all(|id| graph.node(id).is_empty())
 }

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use warpforge_codegen::{ComputePrecision, Effort, Options, emit};
-use warpforge_fusion::cluster::{Cluster, Kind};
+use warpforge_fusion::cluster::{Cluster, Contraction, Kind};
 use warpforge_fusion::pipeline::{self, Imported, Plan};
-use warpforge_fusion::{Graph, Precision};
+use warpforge_fusion::{Graph, ImportError, Precision};
 use warpforge_interp::Grid;
 use warpforge_runtime::{Program, Tier};
 use warpforge_tensor::ElementType;
@@ -15,7 +15,7 @@ use crate::collectives::{CollectiveOps, has_collectives, lower_collectives};
 use crate::vendor::Vendor;
 
 use super::task::LibraryQuery;
-use super::{byte_gemm, merge_gemms};
+use super::{byte_gemm, gemm, merge_gemms};
 
 /// What the plan depends on.
 pub(crate) struct GpuDevice<'a> {
@@ -62,16 +62,33 @@ impl pipeline::Device for GpuDevice<'_> {
         if self.tier == Tier::Production {
             graph = merge_gemms::merge_gemms(&graph);
         }
-        if let Some(refused) = self.byte_gemms {
-            byte_gemm::rewrite(&mut graph, refused);
-        }
         graph
+    }
+
+    fn has_kernel(&self, graph: &Graph, cluster: &Cluster) -> bool {
+        match &cluster.kind {
+            Kind::Dot(contraction) if is_wide_float(graph, contraction) => true,
+            Kind::Dot(contraction) => {
+                let query = LibraryQuery::Cluster(cluster.output);
+                let by_library = self.byte_gemms.is_some_and(|refused| !refused.contains(&query))
+                    && byte_gemm::supported_node(graph, contraction.node);
+                by_library || emit(graph, cluster, self.options).is_ok()
+            }
+            Kind::Unfused(_) => emit(graph, cluster, self.options).is_ok(),
+            _ => true,
+        }
     }
 
     fn fuses(&self, graph: &Graph, cluster: &Cluster) -> bool {
         let by_blas = self.has_blas && prefers_blas(graph, cluster, self.tier);
         !by_blas && emit(graph, cluster, self.options).is_ok()
     }
+}
+
+/// Whether a GEMM is one of floats of 16 bits or more, which always has a kernel.
+fn is_wide_float(graph: &Graph, contraction: &Contraction) -> bool {
+    let element = graph.node(contraction.operands[0].value).element;
+    element.is_float() && !gemm::is_byte(element)
 }
 
 /// Whether f32 attention is faster by BLAS, with the scores in memory, than by a generated kernel.
@@ -96,12 +113,13 @@ pub(crate) fn compute_precision(precision: Precision) -> ComputePrecision {
 ///
 /// # Errors
 ///
-/// When the program is no graph of tensors, or has collectives that cannot be lowered: why.
-pub(crate) fn load(program: &Program, device: &GpuDevice<'_>) -> Result<Imported, String> {
+/// When the program is no graph of tensors, or has collectives that cannot be lowered.
+pub(crate) fn load(program: &Program, device: &GpuDevice<'_>) -> Result<Imported, ImportError> {
     let entry = program.entry();
-    let func = program.module().function(entry).ok_or_else(|| format!("there is no function @{entry}"))?;
+    let missing = || ImportError::Unsupported(format!("there is no function @{entry}"));
+    let func = program.module().function(entry).ok_or_else(missing)?;
     let weights = |at: usize| program.weights().get(at).cloned();
-    pipeline::load(func, &weights, device).map_err(|error| error.to_string())
+    pipeline::load(func, &weights, device)
 }
 
 /// The plan of a program on a GPU that need not be on this machine: the newest that the emitter is tuned for, with its libraries.
@@ -114,7 +132,7 @@ pub(crate) fn plan(
     vendor: Vendor,
     tier: Tier,
     precision: Precision,
-) -> Result<Plan, String> {
+) -> Result<Plan, ImportError> {
     let mut options = match vendor {
         Vendor::Cuda => Options::new(warpforge_codegen::Dialect::Cuda, "sm_90"),
         Vendor::Hip => Options::new(warpforge_codegen::Dialect::Hip, "gfx942"),
@@ -123,6 +141,8 @@ pub(crate) fn plan(
     if tier == Tier::Correctness {
         options.effort = Effort::Naive;
     }
-    let device = GpuDevice::new(tier, precision, &options, true);
-    pipeline::cluster(load(program, &device)?, &device).map_err(|error| error.to_string())
+    let refused = HashSet::new();
+    let byte_gemms = (tier == Tier::Production).then_some(&refused);
+    let device = GpuDevice { byte_gemms, ..GpuDevice::new(tier, precision, &options, true) };
+    pipeline::cluster(load(program, &device)?, &device)
 }

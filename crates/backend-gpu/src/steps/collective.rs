@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use warpforge_fusion::cluster::Operand;
-use warpforge_fusion::{Graph, NodeId, Op};
-use warpforge_runtime::memory_plan::results;
+use warpforge_fusion::{Graph, NodeId};
 
 use super::{DeviceLayout, ExecutionStep};
 use crate::collectives::{Collective, CollectiveKind, Communicator};
@@ -38,12 +37,9 @@ impl CollectiveStep {
         (node, operands): (NodeId, &[Operand]),
         layout: &DeviceLayout,
     ) -> Result<Self> {
-        let outputs = results(graph, node);
         let transfer = |(at, operand): (usize, &Operand)| {
-            let result =
-                outputs.iter().copied().find(|&id| matches!(graph.node(id).op, Op::Result(of) if of == at));
-            let result =
-                result.ok_or_else(|| GpuError::Other(format!("{} has no result {at}", collective.name)))?;
+            let missing = || GpuError::Other(format!("{} has no result {at}", collective.name));
+            let result = graph.result(node, at).ok_or_else(missing)?;
             let source = graph.node(operand.value);
             Ok(Transfer {
                 from: layout.address(operand.value),

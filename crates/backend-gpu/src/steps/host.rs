@@ -7,7 +7,6 @@ use warpforge_fusion::graph::OpaqueOp;
 use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_interp::{Interpreter, Observer, Options, Value};
 use warpforge_runtime::Fallback;
-use warpforge_runtime::memory_plan::results;
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
 use super::{DeviceLayout, ExecutionStep};
@@ -33,18 +32,18 @@ impl HostStep {
         reason: Option<String>,
         layout: &DeviceLayout,
     ) -> Result<Self> {
-        let Op::Opaque(op) = &graph.node(node).op else {
-            return Err(GpuError::Other(format!("{} cannot run on the host", graph.node(node).op.name())));
-        };
+        let name = || graph.node(node).op.name();
+        let op = graph.reference(node);
+        let op = op.ok_or_else(|| GpuError::Other(format!("{} cannot run on the host", name())))?;
         let typed = |operand: &Operand| {
             (layout.address(operand.value), graph.node(operand.value).element, operand.view.dims.clone())
         };
-        let given = results(graph, node).into_iter().filter_map(|id| match graph.node(id).op {
-            Op::Result(at) => Some((at, layout.address(id), graph.node(id).bytes())),
-            _ => None,
+        let given = graph.results(node).into_iter().map(|id| match graph.node(id).op {
+            Op::Result(at) => (at, layout.address(id), graph.node(id).bytes()),
+            _ => (0, layout.address(id), graph.node(id).bytes()),
         });
         Ok(Self {
-            op: Arc::clone(op),
+            op,
             reason,
             inputs: operands.iter().map(typed).collect(),
             results: given.collect(),

@@ -43,6 +43,7 @@ fn compiled_with(text: &str, vendor: Vendor, cudnn: bool) -> GpuExecutable {
     let made = match build(&gpu, &request) {
         Ok(made) => made,
         Err(CompileError::Unsupported(reason)) => panic!("{reason}"),
+        Err(CompileError::Import(error)) => panic!("{error}"),
         Err(CompileError::Gpu(error)) => panic!("{error}"),
         Err(CompileError::Refused(refused)) => panic!("refused: {refused:?}"),
     };

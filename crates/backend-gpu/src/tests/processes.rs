@@ -60,6 +60,7 @@ fn compiled(text: &str, devices: &Fakes) -> GpuExecutable {
     match processes::compile(devices, 0, CompileOptions { program: &program, tier, precision }) {
         Ok(compiled) => compiled,
         Err(CompileError::Unsupported(reason)) => panic!("{reason}"),
+        Err(CompileError::Import(error)) => panic!("{error}"),
         Err(CompileError::Gpu(error)) => panic!("{error}"),
         Err(CompileError::Refused(_)) => panic!("refused"),
     }

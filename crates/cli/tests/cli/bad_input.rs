@@ -130,3 +130,34 @@ fn a_port_in_use_is_named() {
         assert!(message.contains(&address), "{message}");
     }
 }
+
+/// Each function calls the one before twice: a small file whose calls add up to 2^41 operations.
+#[test]
+fn calls_that_double_are_refused_before_anything_is_inlined() {
+    let warpt = Warpt::new();
+    let ty = "tensor<f32>";
+    let mut text = format!(
+        "func.func private @f0(%x: {ty}) -> {ty} {{\n  %0 = stablehlo.add %x, %x : {ty}\n  return %0 : {ty}\n}}\n"
+    );
+    for at in 1..=41 {
+        let name = if at == 41 { "main".to_owned() } else { format!("f{at}") };
+        let callee = format!("f{}", at - 1);
+        text += &format!(
+            "func.func @{name}(%x: {ty}) -> {ty} {{\n  %0 = call @{callee}(%x) : ({ty}) -> {ty}\n  %1 = call @{callee}(%0) : ({ty}) -> {ty}\n  return %1 : {ty}\n}}\n"
+        );
+    }
+    let file = warpt.path("double.mlir");
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    for command in [
+        &["run", file, "--seed", "1"][..],
+        &["run", file, "--seed", "1", "--tier", "correctness"],
+        &["opt", file, "--emit", "fusion"],
+        &["opt", file, "--emit", "fusion", "--device", "cuda"],
+        &["opt", file, "--emit", "kernels", "--device", "cuda"],
+    ] {
+        let message = refused(&warpt, command, 2);
+        assert!(message.contains("add up to more than"), "{command:?}: {message}");
+        assert!(message.contains("@main"), "{command:?}: {message}");
+    }
+}

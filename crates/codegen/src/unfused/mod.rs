@@ -1,12 +1,20 @@
-//! Operations that form a cluster of their own: one thread per output element.
+//! Operations that form a cluster of their own: mostly one thread per output element.
 
 mod concat;
+mod dynamic_slice;
 mod gather;
+mod merge_sort;
 mod pad;
 mod reduce_window;
+mod scalar_function;
+mod scatter;
+mod select_and_scatter;
+mod sort;
+mod variadic_reduce;
 
 use warpforge_fusion::cluster::{Cluster, Operand};
 use warpforge_fusion::{Graph, NodeId, Op};
+use warpforge_tensor::ElementType;
 
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{IndexSpace, index_type};
@@ -25,11 +33,20 @@ pub(crate) fn emit(
     options: &Options,
 ) -> Result<Emitted, Unsupported> {
     let node = graph.node(cluster.output);
-    if let Op::Opaque(op) = &node.op {
-        return crate::opaque::emit(graph, cluster, op, operands, options);
-    }
-    if node.is_empty() {
+    if graph.results(cluster.output).iter().all(|&id| graph.node(id).is_empty()) {
         return Ok(Emitted::default());
+    }
+    let kernel = UnfusedKernel { graph, cluster, operands, options };
+    match &node.op {
+        Op::DynamicSlice => return dynamic_slice::slice(&kernel),
+        Op::DynamicUpdateSlice => return dynamic_slice::update(&kernel),
+        Op::VariadicReduce(function, axes) => return variadic_reduce::emit(&kernel, function, axes),
+        Op::Scatter(dims, combiner) => return scatter::emit(&kernel, dims, combiner),
+        Op::SelectAndScatter { select, window, scatter } => {
+            return select_and_scatter::emit(&kernel, select, window, scatter);
+        }
+        Op::Sort { axis, comparator } => return sort::emit(&kernel, *axis, comparator),
+        _ => {}
     }
     let mut element = ElementKernel::new(graph, cluster, cluster.output, options);
     let value = match &node.op {
@@ -42,6 +59,59 @@ pub(crate) fn emit(
         op => return Err(Unsupported::new(op.name())),
     };
     Ok(Emitted { kernels: vec![element.finish(&value)?], scratch: Vec::new() })
+}
+
+/// An operation with its operands and results.
+pub(super) struct UnfusedKernel<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) cluster: &'a Cluster,
+    operands: &'a [Operand],
+    pub(super) options: &'a Options,
+}
+
+impl UnfusedKernel<'_> {
+    fn at(&self, at: usize) -> Result<&Operand, Unsupported> {
+        self.operands.get(at).ok_or_else(|| self.unsupported())
+    }
+
+    /// The graph value of an operand.
+    pub(super) fn operand(&self, at: usize) -> Result<NodeId, Unsupported> {
+        Ok(self.at(at)?.value)
+    }
+
+    /// The shape of an operand.
+    pub(super) fn dims(&self, at: usize) -> Result<&[usize], Unsupported> {
+        Ok(&self.at(at)?.view.dims)
+    }
+
+    /// The element type of an operand.
+    pub(super) fn element(&self, at: usize) -> Result<ElementType, Unsupported> {
+        Ok(self.graph.node(self.operand(at)?).element)
+    }
+
+    /// The pointer to an operand.
+    pub(super) fn read(&self, builder: &mut KernelBuilder<'_>, at: usize) -> Result<String, Unsupported> {
+        builder.read(self.operand(at)?)
+    }
+
+    /// The number of operands.
+    pub(super) fn count(&self) -> usize {
+        self.operands.len()
+    }
+
+    /// The value that the operation gives.
+    pub(super) fn output(&self) -> NodeId {
+        self.cluster.output
+    }
+
+    /// A part of the tuple that it gives, where it is used.
+    pub(super) fn result(&self, at: usize) -> Option<NodeId> {
+        self.graph.result(self.cluster.output, at)
+    }
+
+    pub(super) fn unsupported(&self) -> Unsupported {
+        Unsupported::new(self.graph.node(self.cluster.output).op.name())
+    }
 }
 
 /// A kernel with one thread per element of a value; indices are `i0`, `i1`, ….

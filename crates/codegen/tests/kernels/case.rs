@@ -2,8 +2,9 @@
 
 use warpforge_codegen::{Dialect, Emitted, Options, emit};
 use warpforge_diag::Source;
-use warpforge_fusion::cluster::{Clusters, clusters, fuse_attention_gradients};
-use warpforge_fusion::{Graph, graph, simplify};
+use warpforge_fusion::cluster::{Cluster, Clusters};
+use warpforge_fusion::pipeline::{self, Device, Plan};
+use warpforge_fusion::{Graph, Precision};
 use warpforge_interp::{Interpreter, Options as Reference, Value};
 use warpforge_ir::Module;
 use warpforge_snakeburger::text;
@@ -24,14 +25,29 @@ pub(crate) fn cuda() -> Options {
     Options::new(Dialect::Cuda, "sm_90")
 }
 
+/// A device with the kernels that are emitted, and no library.
+struct EmittedKernels;
+
+impl Device for EmittedKernels {
+    fn precision(&self) -> Precision {
+        Precision::Model
+    }
+
+    fn has_kernel(&self, graph: &Graph, cluster: &Cluster) -> bool {
+        emit(graph, cluster, &cuda()).is_ok()
+    }
+
+    fn fuses(&self, _: &Graph, _: &Cluster) -> bool {
+        true
+    }
+}
+
 impl Case {
     /// A program: a module's text, or the body of its one function.
     pub(crate) fn new(text: &str) -> Self {
         let module = text::parse(&Source::new("m.mlir", text), &text::Options::default()).unwrap();
         let main = module.function("main").unwrap();
-        let graph = graph::import(main, &|_| None).unwrap();
-        let graph = simplify::simplify(&graph);
-        let clusters = fuse_attention_gradients(&graph, clusters(&graph, false), &|_| true);
+        let Plan { graph, clusters, .. } = pipeline::plan(main, &|_| None, &EmittedKernels).unwrap();
         Self { module, graph, clusters }
     }
 

@@ -26,6 +26,7 @@ pub(crate) const TESTS: &[Test] = &[
         run: gemms_of_16_bit_types_on_hopper_use_tma_and_wgmma,
         needs: ALL,
     },
+    Test { name: "gemm/integers_with_an_epilogue", run: integers_with_an_epilogue, needs: ALL },
     Test { name: "gemm/convolutions_are_implicit_gemms", run: convolutions_are_implicit_gemms, needs: ALL },
 ];
 
@@ -147,4 +148,25 @@ fn convolutions_are_implicit_gemms() {
         }
         check(&text, &cuda(), 1e-5);
     }
+}
+
+fn integers_with_an_epilogue() {
+    let text = "func.func @main(%x: tensor<3x5x20xi8>, %y: tensor<20x3x7xi8>) -> tensor<3x5x7xi32> {
+    %r = stablehlo.dot_general %x, %y, batching_dims = [0] x [1], contracting_dims = [2] x [0] : (tensor<3x5x20xi8>, tensor<20x3x7xi8>) -> tensor<3x5x7xi32>
+    return %r : tensor<3x5x7xi32>
+}";
+    snapshot("dot_integers", text, &cuda());
+    check(text, &cuda(), 0.0);
+    // A quantised layer.
+    check(
+        "func.func @main(%x: tensor<9x20xi8>, %y: tensor<7x20xi8>, %scale: tensor<7xf32>) -> tensor<9x7xf32> {
+    %d = stablehlo.dot_general %x, %y, contracting_dims = [1] x [1] : (tensor<9x20xi8>, tensor<7x20xi8>) -> tensor<9x7xi32>
+    %f = stablehlo.convert %d : (tensor<9x7xi32>) -> tensor<9x7xf32>
+    %s = stablehlo.broadcast_in_dim %scale, dims = [1] : (tensor<7xf32>) -> tensor<9x7xf32>
+    %r = stablehlo.multiply %f, %s : tensor<9x7xf32>
+    return %r : tensor<9x7xf32>
+}",
+        &cuda(),
+        1e-6,
+    );
 }

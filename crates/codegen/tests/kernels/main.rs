@@ -7,9 +7,9 @@ mod case;
 mod gemm;
 mod hip;
 mod host;
+mod indexing;
 mod loops;
 mod nvrtc;
-mod opaque;
 mod peak;
 mod rows;
 mod tool;
@@ -26,8 +26,8 @@ fn main() {
         attention::TESTS,
         attention_gradient::TESTS,
         gemm::TESTS,
+        indexing::TESTS,
         loops::TESTS,
-        opaque::TESTS,
         peak::TESTS,
         rows::TESTS,
         unfused::TESTS,

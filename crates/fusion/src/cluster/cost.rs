@@ -1,7 +1,7 @@
 //! What a cluster costs: arithmetic and memory traffic.
 
 use super::{Attention, Body, Cluster, Clusters, Contraction, Epilogue, Kind};
-use crate::graph::{Graph, NodeId, Op};
+use crate::graph::{Combiner, Graph, NodeId, Op};
 use crate::view::LayoutOp;
 
 /// Arithmetic and memory traffic.
@@ -65,7 +65,8 @@ impl Cluster {
     pub fn cost(&self, graph: &Graph) -> Cost {
         let alone = matches!(self.kind, Kind::Unfused(_)).then_some(self.output);
         let read: usize = self.reads().iter().map(|&value| bytes_read(graph, value, alone)).sum();
-        let given: usize = self.results().iter().map(|&value| graph.node(value).bytes()).sum();
+        let given = self.results().into_iter().flat_map(|id| graph.results(id));
+        let given: usize = given.map(|value| graph.node(value).bytes()).sum();
         let bytes = (read + given) as u64;
         Cost { flops: self.nodes.iter().map(|&id| flops(graph, id)).sum(), bytes }
     }
@@ -81,7 +82,7 @@ impl Clusters {
 
 /// What the graph costs with a kernel for each node and every value in memory.
 #[must_use]
-pub fn unfused(graph: &Graph) -> (usize, Cost) {
+pub(crate) fn unfused(graph: &Graph) -> (usize, Cost) {
     let runs = |id: &NodeId| !matches!(graph.node(*id).op, Op::Argument(_) | Op::Constant(_) | Op::Result(_));
     let costs: Vec<Cost> = graph
         .ids()
@@ -89,7 +90,8 @@ pub fn unfused(graph: &Graph) -> (usize, Cost) {
         .map(|id| {
             let node = graph.node(id);
             let read: usize = node.inputs.iter().map(|&input| bytes_read(graph, input, Some(id))).sum();
-            Cost { flops: flops(graph, id), bytes: (read + node.bytes()) as u64 }
+            let given: usize = graph.results(id).into_iter().map(|value| graph.node(value).bytes()).sum();
+            Cost { flops: flops(graph, id), bytes: (read + given) as u64 }
         })
         .collect();
     (costs.len(), sum(costs))
@@ -99,7 +101,8 @@ pub fn unfused(graph: &Graph) -> (usize, Cost) {
 fn bytes_read(graph: &Graph, value: NodeId, reader: Option<NodeId>) -> usize {
     let whole = graph.node(value).bytes();
     let Some(reader) = reader.map(|id| graph.node(id)) else { return whole };
-    let picks = matches!(reader.op, Op::Gather(..) | Op::Layout(LayoutOp::Slice { .. }));
+    let picks =
+        matches!(reader.op, Op::Gather(..) | Op::DynamicSlice | Op::Layout(LayoutOp::Slice { .. }));
     if picks && reader.inputs.first() == Some(&value) { whole.min(reader.bytes()) } else { whole }
 }
 
@@ -117,6 +120,15 @@ fn flops(graph: &Graph, id: NodeId) -> u64 {
     match &node.op {
         Op::Elementwise(_) | Op::Compare(..) => len,
         Op::Reduce(..) => graph.node(node.inputs[0]).len() as u64,
+        Op::VariadicReduce(function, _) => {
+            graph.node(node.inputs[0]).len() as u64 * function.steps.len() as u64
+        }
+        Op::SelectAndScatter { window, .. } => {
+            graph.node(node.inputs[1]).len() as u64 * window.dims.iter().product::<usize>() as u64
+        }
+        Op::Scatter(_, Combiner::Reduce(_) | Combiner::Function(_)) => {
+            graph.node(node.inputs[2]).len() as u64
+        }
         Op::ReduceWindow(_, window, _) => len * window.dims.iter().product::<usize>() as u64,
         Op::Dot(dot) => {
             let lhs = graph.node(node.inputs[0]);
@@ -133,8 +145,7 @@ fn flops(graph: &Graph, id: NodeId) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::unfused;
-    use crate::cluster::clusters;
-    use crate::testing::graph;
+    use crate::testing::{graph, grouped};
 
     #[test]
     fn of_a_table_only_the_rows_that_are_picked_are_read() {
@@ -146,7 +157,7 @@ mod tests {
         }";
         let graph = graph(module);
         let (indices, rows) = (4 * 8, 4 * 16 * 4);
-        assert_eq!(clusters(&graph, false).cost(&graph).bytes, indices + 2 * rows);
+        assert_eq!(grouped(&graph).cost(&graph).bytes, indices + 2 * rows);
         assert_eq!(unfused(&graph).1.bytes, indices + 2 * rows);
     }
 }

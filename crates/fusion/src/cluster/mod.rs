@@ -12,10 +12,12 @@ mod operand;
 use std::collections::HashMap;
 
 pub use attention::{Attention, DataMask, DeferredDivision, Mask, Softmax, Visible, ZeroRows};
-pub use attention_gradient::{AttentionGradient, Gradient, SoftmaxGradient, fuse_attention_gradients};
+pub(crate) use attention_gradient::fuse_attention_gradients;
+pub use attention_gradient::{AttentionGradient, Gradient, SoftmaxGradient};
 pub use body::{Body, BodyOp, BodyStep, Load};
-pub use cost::{Cost, unfused};
-pub use op_by_op::op_by_op;
+pub use cost::Cost;
+pub(crate) use cost::unfused;
+pub(crate) use op_by_op::op_by_op;
 pub use operand::{Operand, single_stride};
 
 use crate::graph::{Graph, NodeId, Op};
@@ -81,11 +83,19 @@ pub struct Clusters {
     pub outputs: Vec<Operand>,
 }
 
-/// Groups the nodes of a graph. Where `converts_operands`, contractions read an operand before its conversion if the conversion
-/// would need a kernel of its own.
+/// What a device can do, as far as clusters depend on it.
+#[derive(Clone, Copy)]
+pub(crate) struct DeviceKernels<'d> {
+    /// Whether contractions read an operand before its conversion if the conversion would need a kernel of its own.
+    pub(crate) convert_operands: bool,
+    /// Whether there is a kernel for a cluster. A contraction without one stays alone.
+    pub(crate) compute: &'d dyn Fn(&Cluster) -> bool,
+}
+
+/// Groups the nodes of a graph.
 #[must_use]
-pub fn clusters(graph: &Graph, converts_operands: bool) -> Clusters {
-    let mut state = State::new(graph, converts_operands);
+pub(crate) fn clusters<'g>(graph: &'g Graph, kernels: DeviceKernels<'g>) -> Clusters {
+    let mut state = State::new(graph, kernels);
     let outputs: Vec<Operand> = graph.outputs.iter().map(|&id| state.dense_operand(id)).collect();
     for &id in &graph.effects {
         state.needed[id.index()] = true;
@@ -108,18 +118,17 @@ struct State<'g> {
     needed: Vec<bool>,
     /// For each node the nodes besides layouts that use it, directly or through layouts.
     real_users: Vec<Vec<NodeId>>,
-    /// Whether contractions convert operands while they read them.
-    converts_operands: bool,
+    kernels: DeviceKernels<'g>,
     clusters: Vec<Cluster>,
 }
 
 impl<'g> State<'g> {
-    fn new(graph: &'g Graph, converts_operands: bool) -> Self {
+    fn new(graph: &'g Graph, kernels: DeviceKernels<'g>) -> Self {
         Self {
             graph,
             needed: vec![false; graph.nodes.len()],
             real_users: graph.users_through_layouts(),
-            converts_operands,
+            kernels,
             clusters: Vec::new(),
         }
     }
@@ -139,7 +148,14 @@ impl<'g> State<'g> {
             }
             Op::Dot(dot) => {
                 let operands = self.dot_operands(id, dot);
-                Kind::Dot(Contraction { node: id, operands, epilogue: None })
+                let kind = Kind::Dot(Contraction { node: id, operands, epilogue: None });
+                let cluster = Cluster { kind, output: id, nodes: vec![id] };
+                if (self.kernels.compute)(&cluster) {
+                    cluster.reads().into_iter().for_each(|value| self.needed[value.index()] = true);
+                    self.clusters.push(cluster);
+                    return;
+                }
+                self.unfused(id)
             }
             Op::Conv(_) => {
                 let operands = [self.image_operand(node.inputs[0]), self.weights_operand(node.inputs[1])];
@@ -151,15 +167,26 @@ impl<'g> State<'g> {
             Op::Pad { .. } => {
                 Kind::Unfused(vec![self.any_operand(node.inputs[0]), self.dense_operand(node.inputs[1])])
             }
-            Op::ReduceWindow(..) | Op::Gather(..) | Op::Opaque(_) => {
-                Kind::Unfused(node.inputs.iter().map(|&input| self.dense_operand(input)).collect())
-            }
+            Op::ReduceWindow(..)
+            | Op::Gather(..)
+            | Op::Scatter(..)
+            | Op::DynamicSlice
+            | Op::DynamicUpdateSlice
+            | Op::SelectAndScatter { .. }
+            | Op::Sort { .. }
+            | Op::VariadicReduce(..)
+            | Op::Opaque(_) => self.unfused(id),
             Op::Result(_) => {
                 self.needed[node.inputs[0].index()] = true;
                 return;
             }
         };
         self.clusters.push(Cluster { kind, output: id, nodes: vec![id] });
+    }
+
+    /// A node alone, from operands that are read whole.
+    fn unfused(&mut self, id: NodeId) -> Kind {
+        Kind::Unfused(self.graph.node(id).inputs.iter().map(|&input| self.dense_operand(input)).collect())
     }
 }
 

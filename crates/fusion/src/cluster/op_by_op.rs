@@ -1,6 +1,6 @@
 //! One cluster for each node, every value in memory: what the correctness tier runs.
 
-use super::{Body, BodyOp, BodyStep, Cluster, Clusters, Contraction, Kind, Operand};
+use super::{Body, BodyOp, BodyStep, Cluster, Clusters, Contraction, DeviceKernels, Kind, Operand};
 use crate::graph::{Graph, NodeId, Op};
 use crate::view::View;
 
@@ -9,11 +9,16 @@ use crate::view::View;
 /// # Errors
 ///
 /// When a layout cannot be described by strides: what it is.
-pub fn op_by_op(graph: &Graph) -> Result<Clusters, String> {
+pub(crate) fn op_by_op(graph: &Graph, kernels: DeviceKernels<'_>) -> Result<Clusters, String> {
     let mut clusters = Vec::new();
     for id in graph.ids() {
         if let Some(kind) = kind(graph, id)? {
-            clusters.push(Cluster { kind, output: id, nodes: vec![id] });
+            let mut cluster = Cluster { kind, output: id, nodes: vec![id] };
+            if matches!(cluster.kind, Kind::Dot(_)) && !(kernels.compute)(&cluster) {
+                let whole = |&input: &NodeId| whole(graph, input);
+                cluster.kind = Kind::Unfused(graph.node(id).inputs.iter().map(whole).collect());
+            }
+            clusters.push(cluster);
         }
     }
     let outputs = graph.outputs.iter().map(|&id| whole(graph, id)).collect();

@@ -50,7 +50,7 @@ impl State<'_> {
         };
         let narrows = graph.node(wide).element == ElementType::F32
             && matches!(node.element, ElementType::BF16 | ElementType::F16);
-        if !self.converts_operands || !narrows || graph.outputs.contains(&id) {
+        if !self.kernels.convert_operands || !narrows || graph.outputs.contains(&id) {
             return id;
         }
         let mut source = wide;
@@ -103,20 +103,19 @@ impl State<'_> {
     }
 
     /// The operands of a product: rows and columns each with one stride.
-    pub(super) fn dot_operands(&mut self, id: NodeId, dot: &Dot) -> [Operand; 2] {
-        let inputs = self.graph.node(id).inputs.clone();
+    pub(super) fn dot_operands(&self, id: NodeId, dot: &Dot) -> [Operand; 2] {
+        let inputs = &self.graph.node(id).inputs;
         let sides = [(&dot.lhs_batch, &dot.lhs_contract), (&dot.rhs_batch, &dot.rhs_contract)];
         [0, 1].map(|side| {
             let (batch, contract) = sides[side];
             let rank = self.graph.node(inputs[side]).dims.len();
             let free: Vec<usize> =
                 (0..rank).filter(|at| !batch.contains(at) && !contract.contains(at)).collect();
-            let operand = self.operand(self.before_conversion(inputs[side]), |seen| {
+            self.operand(self.before_conversion(inputs[side]), |seen| {
                 single_stride(&seen.view, contract).is_some()
                     && single_stride(&seen.view, &free).is_some()
                     && seen.view.strides.iter().all(|&stride| stride >= 0)
-            });
-            self.in_memory(operand)
+            })
         })
     }
 }

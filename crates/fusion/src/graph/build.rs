@@ -8,7 +8,8 @@ use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 
 use super::evaluate::evaluate;
-use super::op::{Op, ReduceKind};
+use super::op::Op;
+use super::scalar::ReduceKind;
 use super::{Graph, Node, NodeId};
 use crate::view::{LayoutOp, View};
 
@@ -107,6 +108,7 @@ impl Builder {
                 _ => self.raw(Op::Layout(step), inputs, element, dims),
             },
             Op::Reduce(reduction, axes) => self.reduce(reduction, axes, inputs, element, dims),
+            Op::DynamicSlice => self.dynamic_slice(inputs, element, dims),
             _ => self.raw(op, inputs, element, dims),
         }
     }
@@ -173,8 +175,7 @@ impl Builder {
     ) -> Option<NodeId> {
         let elements: usize = dims.iter().product();
         let is_layout = matches!(op, Op::Layout(LayoutOp::Broadcast { .. }));
-        let is_leaf = inputs.is_empty() && !matches!(op, Op::Iota(_));
-        if self.as_written || is_layout || is_leaf || elements > FOLDED_ELEMENTS {
+        if self.as_written || is_layout || !is_folded(op) || elements > FOLDED_ELEMENTS {
             return None;
         }
         // What repeats is computed once, and repeated afterwards.
@@ -365,6 +366,23 @@ impl Builder {
         self.raw(Op::Layout(step), vec![input], element, dims)
     }
 
+    /// A dynamic slice; a plain one where its start is known.
+    fn dynamic_slice(&mut self, inputs: Vec<NodeId>, element: ElementType, dims: Vec<usize>) -> NodeId {
+        let starts: Option<Vec<usize>> = (0..dims.len())
+            .map(|at| {
+                let most = self.node(inputs[0]).dims[at].checked_sub(dims[at])?;
+                let start = self.value(*inputs.get(1 + at)?)?.get(0).to_i128();
+                usize::try_from(start.clamp(0, most as i128)).ok()
+            })
+            .collect();
+        match starts {
+            Some(starts) if !self.as_written => {
+                self.layout(LayoutOp::Slice { starts, steps: vec![1; dims.len()], dims }, inputs[0])
+            }
+            _ => self.raw(Op::DynamicSlice, inputs, element, dims),
+        }
+    }
+
     fn reduce(
         &mut self,
         reduction: ReduceKind,
@@ -397,6 +415,23 @@ impl Builder {
         }
         self.raw(Op::Reduce(reduction, axes), inputs, element, dims)
     }
+}
+
+/// Whether an operation of constants is computed while compiling: it takes about as long as copying its operands.
+fn is_folded(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Elementwise(_)
+            | Op::Compare(..)
+            | Op::Iota(_)
+            | Op::Layout(_)
+            | Op::Pad { .. }
+            | Op::Concat(_)
+            | Op::Gather(..)
+            | Op::Scatter(..)
+            | Op::DynamicSlice
+            | Op::DynamicUpdateSlice
+    )
 }
 
 /// The permutation that undoes another.

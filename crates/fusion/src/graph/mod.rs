@@ -4,14 +4,18 @@ mod build;
 mod evaluate;
 mod import;
 mod op;
+mod reference;
+mod scalar;
 
 use std::collections::HashMap;
 
 pub use build::Builder;
 pub(crate) use build::inverse;
 pub(crate) use evaluate::evaluate;
-pub use import::{ImportError, OpByOp, OpSpan, import, import_op_by_op, reduce_kind};
-pub use op::{Conv, Dot, Form, Op, OpaqueOp, Order, ReduceKind, Update, Window};
+pub use import::{ImportError, OpSpan, reduce_kind};
+pub(crate) use import::{OpByOp, import, import_op_by_op};
+pub use op::{Conv, Dot, Op, OpaqueOp, Window};
+pub use scalar::{Combiner, Comparator, Order, ReduceKind, ScalarFunction, ScalarOp, ScalarStep};
 use warpforge_ir::OpId;
 use warpforge_tensor::{ElementType, Tensor};
 
@@ -92,6 +96,26 @@ impl Graph {
             Op::Constant(tensor) => Some(tensor),
             _ => None,
         }
+    }
+
+    /// The values that a node gives: itself, or the parts of its tuple that the graph has.
+    #[must_use]
+    pub fn results(&self, id: NodeId) -> Vec<NodeId> {
+        if !self.node(id).op.is_tuple() {
+            return vec![id];
+        }
+        let is_part = |part: &NodeId| {
+            let node = self.node(*part);
+            matches!(node.op, Op::Result(_)) && node.inputs.first() == Some(&id)
+        };
+        self.ids().filter(is_part).collect()
+    }
+
+    /// A part of the tuple that a node gives, where the graph has it.
+    #[must_use]
+    pub fn result(&self, id: NodeId, at: usize) -> Option<NodeId> {
+        let is = |part: &NodeId| matches!(self.node(*part).op, Op::Result(number) if number == at);
+        self.results(id).into_iter().find(is)
     }
 
     /// For each node those that use it, each as often as it does.

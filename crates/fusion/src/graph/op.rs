@@ -7,39 +7,8 @@ use warpforge_ir::slice::Slice;
 use warpforge_tensor::Tensor;
 use warpforge_tensor::elementwise::Function;
 
+use super::scalar::{Combiner, Comparator, ReduceKind, ScalarFunction};
 use crate::view::LayoutOp;
-
-/// What a reduction combines elements with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ReduceKind {
-    /// Their sum.
-    Add,
-    /// Their product.
-    Multiply,
-    /// The largest; NaN if there is one.
-    Max,
-    /// The smallest; NaN if there is one.
-    Min,
-    /// Bitwise and.
-    And,
-    /// Bitwise or.
-    Or,
-}
-
-impl ReduceKind {
-    /// The function of two elements.
-    #[must_use]
-    pub fn function(self) -> Function {
-        match self {
-            ReduceKind::Add => Function::Add,
-            ReduceKind::Multiply => Function::Multiply,
-            ReduceKind::Max => Function::Maximum,
-            ReduceKind::Min => Function::Minimum,
-            ReduceKind::And => Function::And,
-            ReduceKind::Or => Function::Or,
-        }
-    }
-}
 
 /// A matrix product of two operands in any order of their dimensions; the result has the batch dimensions, then the free
 /// ones of the left operand, then those of the right.
@@ -85,7 +54,7 @@ pub struct Window {
     pub window_dilation: Vec<usize>,
 }
 
-/// An operation cut out of its module, which the reference evaluates.
+/// An operation as a module of its own, which the reference evaluates.
 #[derive(Debug)]
 pub struct OpaqueOp {
     /// What it is called: the operation's name.
@@ -94,50 +63,8 @@ pub struct OpaqueOp {
     pub slice: Slice,
     /// The name of that function.
     pub function: String,
-    /// What it is, where a backend may have a kernel for it.
-    pub form: Option<Form>,
     /// For each operand of the operation, which input of the node it is.
     pub operands: Vec<usize>,
-}
-
-/// An operation that backends may have kernels for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Form {
-    /// Updates (the third operand) put into the first where the second says; what lies outside is left out.
-    Scatter(ScatterDims, Update),
-    /// A part of the first operand, of the sizes of the result, from where the others say, moved inside.
-    DynamicSlice,
-    /// The first operand with the second in it, where the others say, moved inside.
-    DynamicUpdate,
-    /// All operands along a dimension in the order of one of them; equal elements keep their order.
-    Sort {
-        /// The dimension.
-        axis: usize,
-        /// Which operand says the order.
-        key: usize,
-        /// How.
-        order: Order,
-    },
-}
-
-/// What a scatter does with an element that is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Update {
-    /// The update takes its place.
-    Set,
-    /// Both are reduced to one.
-    Reduce(ReduceKind),
-}
-
-/// When an element comes before another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Order {
-    /// The larger comes first.
-    pub descending: bool,
-    /// Floats are in the order of IEEE 754's totalOrder.
-    pub total: bool,
-    /// Every NaN is larger than all numbers, and they are equal.
-    pub nan_is_largest: bool,
 }
 
 /// What a node computes from its inputs.
@@ -176,13 +103,43 @@ pub enum Op {
     ReduceWindow(ReduceKind, Window, Tensor),
     /// Windows of the first input, of these sizes, where the second says.
     Gather(GatherDims, Vec<usize>),
-    /// Something that the reference evaluates, unless a backend has a kernel for its form; its results are [`Op::Result`] nodes.
+    /// The first input with updates (the third) combined into it, where the second says; what lies outside is left out.
+    Scatter(ScatterDims, Combiner),
+    /// A part of the first input, of the sizes of the result, from where the others say, moved inside.
+    DynamicSlice,
+    /// The first input with the second in it, where the others say, moved inside.
+    DynamicUpdateSlice,
+    /// Elements of the second input combined, where a function selects in each window of the first, into the third, a scalar, repeated.
+    SelectAndScatter {
+        /// Whether the first of two elements stays selected.
+        select: Arc<ScalarFunction>,
+        /// The windows.
+        window: Window,
+        /// What becomes of what is there and an element of the second input.
+        scatter: Combiner,
+    },
+    /// All inputs along a dimension in an order; equal elements keep theirs. A tuple.
+    Sort {
+        /// The dimension.
+        axis: usize,
+        /// Which of two places comes first.
+        comparator: Comparator,
+    },
+    /// Several inputs reduced together along these dimensions, from the initial values on, scalars, which are the second half of the inputs. A tuple.
+    VariadicReduce(Arc<ScalarFunction>, Vec<usize>),
+    /// What no other operation is; the reference evaluates it. A tuple.
     Opaque(Arc<OpaqueOp>),
-    /// A result of a [`Op::Opaque`] node.
+    /// A part of a tuple.
     Result(usize),
 }
 
 impl Op {
+    /// Whether it gives a tuple, whose parts are [`Op::Result`] nodes; the node itself has no elements.
+    #[must_use]
+    pub fn is_tuple(&self) -> bool {
+        matches!(self, Op::Sort { .. } | Op::VariadicReduce(..) | Op::Opaque(_))
+    }
+
     /// A short name for people.
     #[must_use]
     pub fn name(&self) -> String {
@@ -205,6 +162,12 @@ impl Op {
             Op::Conv(_) => "convolution".to_owned(),
             Op::ReduceWindow(kind, ..) => format!("reduce_window {}", kind.function().name()),
             Op::Gather(..) => "gather".to_owned(),
+            Op::Scatter(..) => "scatter".to_owned(),
+            Op::DynamicSlice => "dynamic_slice".to_owned(),
+            Op::DynamicUpdateSlice => "dynamic_update_slice".to_owned(),
+            Op::SelectAndScatter { .. } => "select_and_scatter".to_owned(),
+            Op::Sort { .. } => "sort".to_owned(),
+            Op::VariadicReduce(..) => "variadic_reduce".to_owned(),
             Op::Opaque(part) => short(&part.name),
             Op::Result(at) => format!("result {at}"),
         }

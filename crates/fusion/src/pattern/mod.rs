@@ -38,7 +38,7 @@ const RECOGNISERS: [(&str, Recogniser); 10] = [
 
 /// All patterns of a graph, in the order of their results.
 #[must_use]
-pub fn patterns(graph: &Graph) -> Vec<Pattern> {
+pub(crate) fn patterns(graph: &Graph) -> Vec<Pattern> {
     let m = Matcher { graph };
     let named = |result: NodeId| {
         let fits = RECOGNISERS.iter().find(|(_, pattern)| pattern(m, result));

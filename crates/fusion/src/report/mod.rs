@@ -20,7 +20,7 @@ pub struct Report {
     pub after: Totals,
     /// The clusters, in the order in which they run.
     pub clusters: Vec<Entry>,
-    /// Operations that only the reference computes.
+    /// Operations that the device has no kernel for; the reference computes them.
     pub fallbacks: Vec<String>,
 }
 
@@ -74,9 +74,13 @@ pub struct AttentionEntry {
 }
 
 impl Report {
-    /// The report of a graph and its clusters.
-    #[must_use]
-    pub fn new(graph: &Graph, clusters: &Clusters, patterns: &[Pattern]) -> Self {
+    /// The report of a graph, its clusters, and those of them that the reference computes, by their outputs.
+    pub(crate) fn new(
+        graph: &Graph,
+        clusters: &Clusters,
+        patterns: &[Pattern],
+        fallbacks: &[NodeId],
+    ) -> Self {
         let (kernels, cost) = unfused(graph);
         let after = clusters.cost(graph);
         let mut givers: HashMap<NodeId, usize> = HashMap::new();
@@ -89,15 +93,18 @@ impl Report {
             let mut reads: Vec<usize> =
                 cluster.reads().into_iter().filter_map(|id| givers.get(&giver(id)).copied()).collect();
             reads.dedup();
-            entries.push(entry(graph, cluster, patterns, number, reads));
+            let mut entry = entry(graph, cluster, patterns, number, reads);
+            if fallbacks.contains(&cluster.output) {
+                entry.kind = "fallback";
+            }
+            entries.push(entry);
             givers.extend(cluster.results().into_iter().map(|id| (id, number)));
         }
-        let reference = graph.nodes.iter().filter(|node| is_reference(&node.op));
         Self {
             before: totals(kernels, cost),
             after: totals(clusters.clusters.len(), after),
             clusters: entries,
-            fallbacks: reference.map(|node| node.op.name()).collect(),
+            fallbacks: fallbacks.iter().map(|&id| graph.node(id).op.name()).collect(),
         }
     }
 
@@ -108,18 +115,12 @@ impl Report {
     }
 }
 
-/// Whether no backend has a kernel for an operation.
-fn is_reference(op: &Op) -> bool {
-    matches!(op, Op::Opaque(part) if part.form.is_none())
-}
-
 fn totals(kernels: usize, cost: Cost) -> Totals {
     Totals { kernels, flops: cost.flops, bytes: cost.bytes }
 }
 
 fn entry(graph: &Graph, cluster: &Cluster, named: &[Pattern], number: usize, reads: Vec<usize>) -> Entry {
     let cost = cluster.cost(graph);
-    let output = graph.node(cluster.output);
     let kind = match &cluster.kind {
         Kind::Loop(body) if body.has_reductions() => "row loop",
         Kind::Loop(_) => "loop",
@@ -127,7 +128,6 @@ fn entry(graph: &Graph, cluster: &Cluster, named: &[Pattern], number: usize, rea
         Kind::Conv(_) => "convolution",
         Kind::Attention(_) => "attention",
         Kind::AttentionGradient(_) => "attention gradient",
-        Kind::Unfused(_) if is_reference(&output.op) => "fallback",
         Kind::Unfused(_) | Kind::Library(..) => "unfused",
     };
     let (softmax, deferrable_division) = match &cluster.kind {
@@ -139,6 +139,7 @@ fn entry(graph: &Graph, cluster: &Cluster, named: &[Pattern], number: usize, rea
     let others = in_cluster
         .filter(|pattern| softmax.is_none() || pattern.name != "softmax")
         .map(|pattern| pattern.name.to_owned());
+    let given = cluster.results().into_iter().flat_map(|id| graph.results(id));
     let said = |id: &&NodeId| !matches!(graph.node(**id).op, Op::Constant(_));
     Entry {
         number,
@@ -147,7 +148,7 @@ fn entry(graph: &Graph, cluster: &Cluster, named: &[Pattern], number: usize, rea
         attention: softmax.map(|softmax| attention_entry(softmax, deferrable_division)),
         operations: cluster.nodes.iter().filter(said).map(|&id| graph.node(id).op.name()).collect(),
         reads,
-        result: cluster.results().iter().map(|&id| ty(graph.node(id))).collect::<Vec<_>>().join(", "),
+        result: given.map(|id| ty(graph.node(id))).collect::<Vec<_>>().join(", "),
         flops: cost.flops,
         bytes: cost.bytes,
     }

@@ -12,7 +12,7 @@ use crate::graph::{Builder, Graph, Node, NodeId, Op};
 
 /// The graph in its best form.
 #[must_use]
-pub fn simplify(graph: &Graph) -> Graph {
+pub(crate) fn simplify(graph: &Graph) -> Graph {
     gelu::join(&rotary::canonicalise(&batch_norm::fold_into_weights(graph)))
 }
 

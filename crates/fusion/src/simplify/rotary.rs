@@ -234,18 +234,15 @@ fn in_halves(rewrite: &mut Rewrite<'_>, id: NodeId, rotated: &Rotated) -> Option
 
 #[cfg(test)]
 mod tests {
-    use crate::cluster::clusters;
-    use crate::pattern::patterns;
-    use crate::report::Report;
+    use crate::graph::Op;
     use crate::simplify::simplify;
-    use crate::testing::graph;
+    use crate::testing::{graph, grouped};
 
     /// The kernels of a module.
     fn kernels(module: &str) -> usize {
         let graph = simplify(&graph(module));
-        let report = Report::new(&graph, &clusters(&graph, false), &patterns(&graph));
-        assert!(report.fallbacks.is_empty());
-        report.after.kernels
+        assert!(!graph.nodes.iter().any(|node| matches!(node.op, Op::Opaque(_))));
+        grouped(&graph).clusters.len()
     }
 
     /// A rotation of heads whose second half begins where it is told to.

@@ -1,6 +1,6 @@
 //! File tests of the pipeline: StableHLO in, clusters out.
 //!
-//! Each `.mlir` file beside this one begins with the devices to plan for, one a line (`// plan: precision=bf16 converts_operands`), and ends with the clusters
+//! Each `.mlir` file beside this one begins with the devices to plan for, one a line (`// plan: precision=bf16 converts_operands`, `// plan: without=sort`), and ends with the clusters
 //! that each plan has, as comments. `BLESS=1 cargo test -p warpforge-fusion --test plans` writes those anew.
 
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use warpforge_diag::Source;
 use warpforge_fusion::cluster::Cluster;
 use warpforge_fusion::pipeline::{self, Device};
-use warpforge_fusion::{Graph, Precision};
+use warpforge_fusion::{Graph, Op, Precision};
 use warpforge_snakeburger::text;
 
 const HEADER: &str = "// plan:";
@@ -23,6 +23,8 @@ struct Described {
     converts_operands: bool,
     op_by_op: bool,
     fuses_gradients: bool,
+    /// The operations that it has no kernel for.
+    without: Vec<String>,
 }
 
 impl Described {
@@ -33,6 +35,7 @@ impl Described {
                 Some(("precision", name)) => {
                     described.precision = name.parse().map_err(|error| format!("{error}"))?;
                 }
+                Some(("without", name)) => described.without.push(name.to_owned()),
                 None if word == "converts_operands" => described.converts_operands = true,
                 None if word == "op_by_op" => described.op_by_op = true,
                 None if word == "fuses_gradients" => described.fuses_gradients = true,
@@ -54,6 +57,11 @@ impl Device for Described {
 
     fn converts_operands(&self) -> bool {
         self.converts_operands
+    }
+
+    fn has_kernel(&self, graph: &Graph, cluster: &Cluster) -> bool {
+        let op = &graph.node(cluster.output).op;
+        !matches!(op, Op::Opaque(_)) && !self.without.contains(&op.name())
     }
 
     fn fuses(&self, _: &Graph, _: &Cluster) -> bool {

@@ -64,7 +64,7 @@ impl<'g> Describer<'g> {
     pub(super) fn new(graph: &'g Graph) -> Self {
         let mut constant: Vec<bool> = Vec::with_capacity(graph.nodes.len());
         for node in &graph.nodes {
-            let from_outside = matches!(node.op, Op::Argument(_) | Op::Opaque(_) | Op::Result(_));
+            let from_outside = node.op.is_tuple() || matches!(node.op, Op::Argument(_) | Op::Result(_));
             constant.push(!from_outside && node.inputs.iter().all(|input| constant[input.index()]));
         }
         Self { graph, constant, known: HashMap::new() }

@@ -70,7 +70,7 @@ impl AttentionGradient {
 /// The clusters with the gradients of attention as one where a backend takes them so; it is asked about each, and about
 /// attention that shared its weights with them.
 #[must_use]
-pub fn fuse_attention_gradients(
+pub(crate) fn fuse_attention_gradients(
     graph: &Graph,
     clusters: Clusters,
     takes: &dyn Fn(&Cluster) -> bool,
@@ -122,8 +122,8 @@ impl Cluster {
 #[cfg(test)]
 mod tests {
     use super::fuse_attention_gradients;
-    use crate::cluster::{Clusters, Kind, clusters};
-    use crate::testing::graph;
+    use crate::cluster::{Clusters, Kind};
+    use crate::testing::{graph, grouped};
 
     /// Attention of f32 and its gradients; `more` is what is given besides.
     fn text(more: Option<&str>) -> String {
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn gradients_are_one_cluster_and_attention_one_of_its_own_where_both_are_taken() {
         let graph = graph(&text(None));
-        let apart = clusters(&graph, false);
+        let apart = grouped(&graph);
         assert!(!kinds(&apart).contains(&"attention"));
         let joined = fuse_attention_gradients(&graph, apart.clone(), &|_| true);
         assert_eq!(kinds(&joined), ["attention", "backward"]);
@@ -200,7 +200,7 @@ mod tests {
     fn weights_that_somebody_else_needs_stay_in_memory() {
         for more in ["%w", "%dx", "%x", "%dw"] {
             let graph = graph(&text(Some(more)));
-            let apart = clusters(&graph, false);
+            let apart = grouped(&graph);
             assert_eq!(
                 kinds(&fuse_attention_gradients(&graph, apart.clone(), &|_| true)),
                 kinds(&apart),

@@ -6,7 +6,8 @@ use warpforge_tensor::{ElementType, Tensor};
 use super::sizes;
 use crate::graph::NodeId;
 use crate::graph::build::{Builder, inverse};
-use crate::graph::op::{Conv, Dot, Op, ReduceKind, Window};
+use crate::graph::op::{Conv, Dot, Op, Window};
+use crate::graph::scalar::ReduceKind;
 use crate::view::LayoutOp;
 
 /// The windows of an operation.
@@ -55,7 +56,7 @@ pub(super) fn reduce_window(
     b.transpose(result, permutation)
 }
 
-/// A product, when its operands are of one type and its result of that or, wider, of f32.
+/// A product of floats of one type with a result of that or, wider, of f32; of floats of 8 bits; or of integers.
 pub(super) fn dot_of(
     b: &mut Builder,
     dot: Dot,
@@ -64,11 +65,18 @@ pub(super) fn dot_of(
     dims: Vec<usize>,
 ) -> Option<NodeId> {
     let &[lhs, rhs] = given else { return None };
-    let operand = b.node(lhs).element;
-    let same = b.node(rhs).element == operand;
-    let widened = element == ElementType::F32 && [ElementType::BF16, ElementType::F16].contains(&operand);
-    let fits = matches!(element, ElementType::Float(_)) && (operand == element || widened);
-    (same && fits).then(|| b.raw(Op::Dot(dot), given.to_vec(), element, dims))
+    let operands = [lhs, rhs].map(|id| b.node(id).element);
+    let fits = match (operands, element) {
+        ([ElementType::Int(_), ElementType::Int(_)], ElementType::Int(_)) => true,
+        ([left, right], ElementType::Float(_)) if left.is_float() && right.is_float() => {
+            let narrow = [left, right].iter().all(|element| element.byte_width() == 1);
+            let widened =
+                element == ElementType::F32 && [ElementType::BF16, ElementType::F16].contains(&left);
+            narrow || (left == right && (left == element || widened))
+        }
+        _ => false,
+    };
+    fits.then(|| b.raw(Op::Dot(dot), given.to_vec(), element, dims))
 }
 
 /// A convolution with channels last, whatever the order in the module.

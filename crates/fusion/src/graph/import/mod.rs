@@ -1,43 +1,69 @@
 //! A function of a module as a graph.
 
 mod contraction;
-mod form;
+mod element;
+mod indexing;
 mod op_by_op;
 mod reduce;
+mod region;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use contraction::{convolution, dot_of, reduce_window, window};
-pub use op_by_op::{OpByOp, OpSpan, import_op_by_op};
+use element::{fast, multiplied, storage};
+pub use op_by_op::OpSpan;
+pub(crate) use op_by_op::{OpByOp, import_op_by_op};
 pub use reduce::reduce_kind;
 use reduce::with_initial;
 use thiserror::Error;
-use warpforge_ir::attr::{ComparisonType, ElementData};
+use warpforge_ir::attr::ElementData;
 use warpforge_ir::slice::slice;
 use warpforge_ir::table::OpDef;
-use warpforge_ir::{Func, OpKind, OpRef, TensorType, Type, ValueId};
+use warpforge_ir::{Func, OpKind, OpRef, ValueId};
 use warpforge_tensor::elementwise::Function;
-use warpforge_tensor::{ElementType, FloatType, IntType, Shape, Tensor};
+use warpforge_tensor::{ElementType, Shape, Tensor};
 
 use super::build::Builder;
 use super::op::{Dot, Op, OpaqueOp};
+use super::scalar::comparison_type;
 use super::{Graph, NodeId};
 use crate::view::LayoutOp;
 
 /// Deepest nesting of calls.
 const DEEPEST_CALLS: usize = 64;
 
-/// Why a function is no graph of tensors; the reference runs it as a whole.
+/// Most operations of a function after its calls are inlined. They can be exponentially many in those of the module.
+const MOST_INLINED_OPS: u64 = 1 << 20;
+
+/// Why a function has no graph.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{reason}")]
-pub struct ImportError {
-    /// What stands in the way.
-    pub reason: String,
+#[non_exhaustive]
+pub enum ImportError {
+    /// It is no graph of tensors, or has something that a device cannot run: what stands in the way. The reference runs it as a whole.
+    #[error("{0}")]
+    Unsupported(String),
+    /// It is too large for anything to run it.
+    #[error("the calls in it add up to more than {most} operations")]
+    TooManyOps {
+        /// The function.
+        function: String,
+        /// The most that it may have.
+        most: u64,
+    },
 }
 
 fn not(reason: impl Into<String>) -> ImportError {
-    ImportError { reason: reason.into() }
+    ImportError::Unsupported(reason.into())
+}
+
+/// Refuses a function whose calls add up to too much, before anything is inlined.
+fn check_size(func: Func<'_>) -> Result<()> {
+    let (function, most) = (func.name().to_owned(), MOST_INLINED_OPS);
+    match func.op().module().inlined_op_count(&function) > most {
+        true => Err(ImportError::TooManyOps { function, most }),
+        false => Ok(()),
+    }
 }
 
 type Result<T> = std::result::Result<T, ImportError>;
@@ -46,8 +72,9 @@ type Result<T> = std::result::Result<T, ImportError>;
 ///
 /// # Errors
 ///
-/// When the function has values that are no tensors of known sizes.
-pub fn import(func: Func<'_>, weights: &dyn Fn(usize) -> Option<Tensor>) -> Result<Graph> {
+/// When the function has values that are no tensors of known sizes, or calls that add up to too many operations.
+pub(crate) fn import(func: Func<'_>, weights: &dyn Fn(usize) -> Option<Tensor>) -> Result<Graph> {
+    check_size(func)?;
     let mut import = Import { builder: Builder::default(), effects: Vec::new() };
     let module = func.op().module();
     let mut values = HashMap::new();
@@ -106,9 +133,14 @@ impl Import {
                 return Err(not(format!("{} has a value of type {ty}", op.name())));
             }
         }
-        let plain = op.operand_types().chain(op.result_types()).all(|ty| fast(ty).is_some());
-        if plain && let Some(id) = self.known(op, values) {
-            return Ok(vec![id]);
+        let takes = if op.is(OpKind::DotGeneral) || op.is(OpKind::Dot) { multiplied } else { fast };
+        if op.operand_types().chain(op.result_types()).all(|ty| takes(ty).is_some()) {
+            if let Some(id) = self.known(op, values) {
+                return Ok(vec![id]);
+            }
+            if let Some(ids) = indexing::tuple(&mut self.builder, op, inputs(op, values)?) {
+                return Ok(ids);
+            }
         }
         self.reference(func, op, values)
     }
@@ -129,11 +161,8 @@ impl Import {
             }
             OpKind::Compare => {
                 let (a, c) = (*given.first()?, *given.get(1)?);
-                let order = op.attr_enum("compare_type").unwrap_or(match b.node(a).element {
-                    ElementType::Float(_) => ComparisonType::Float,
-                    ElementType::Int(int) if int.is_signed() => ComparisonType::Signed,
-                    _ => ComparisonType::Unsigned,
-                });
+                let order = op.attr_enum("compare_type");
+                let order = order.unwrap_or_else(|| comparison_type(b.node(a).element));
                 b.compare(op.attr_enum("comparison_direction")?, order, a, c)
             }
             OpKind::Clamp => {
@@ -217,6 +246,10 @@ impl Import {
                 let gather = Op::Gather(op.gather_dims()?.clone(), sizes(op.attr_i64s("slice_sizes")?)?);
                 b.add(gather, given, element, dims)
             }
+            OpKind::Scatter => indexing::scatter(b, op, given, element, dims)?,
+            OpKind::DynamicSlice => indexing::dynamic_slice(b, given, element, dims)?,
+            OpKind::DynamicUpdateSlice => indexing::dynamic_update_slice(b, given, element, dims)?,
+            OpKind::SelectAndScatter => indexing::select_and_scatter(b, op, given, element, dims)?,
             _ => b.add(Op::Elementwise(Function::of_op(kind.name())?), given, element, dims),
         })
     }
@@ -232,21 +265,13 @@ impl Import {
         let given = given.ok_or_else(|| not(format!("{name} uses a value that is no tensor")))?;
         let place = |value: &ValueId| cut.inputs.iter().position(|input| input == value);
         let operands: Option<Vec<usize>> = op.operands().iter().map(place).collect();
-        let plain = op.operand_types().chain(op.result_types()).all(|ty| fast(ty).is_some());
-        let form = operands.as_ref().filter(|_| plain).and_then(|_| form::form(op));
         let operands = operands.unwrap_or_default();
-        let part = OpaqueOp { name, slice: cut, function: func.name().to_owned(), form, operands };
+        let part = OpaqueOp { name, slice: cut, function: func.name().to_owned(), operands };
         let node = self.builder.raw(Op::Opaque(Arc::new(part)), given, ElementType::Bool, vec![0]);
         if op.is(OpKind::CustomCall) && op.attr_bool("has_side_effect") == Some(true) {
             self.effects.push(node);
         }
-        op.result_types()
-            .enumerate()
-            .map(|(at, ty)| {
-                let (element, dims) = storage(ty).ok_or_else(|| not("a result is no tensor"))?;
-                Ok(self.builder.raw(Op::Result(at), vec![node], element, dims))
-            })
-            .collect()
+        indexing::results(&mut self.builder, op, node).ok_or_else(|| not("a result is no tensor"))
     }
 }
 
@@ -255,26 +280,6 @@ fn inputs(op: OpRef<'_>, values: &Values) -> Result<Vec<NodeId>> {
         values.get(value).copied().ok_or_else(|| not(format!("{} uses an unknown value", op.name())))
     };
     op.operands().iter().map(known).collect()
-}
-
-/// How a value is stored, when it is a tensor of known sizes.
-fn storage(ty: &Type) -> Option<(ElementType, Vec<usize>)> {
-    let tensor: &TensorType = ty.as_tensor()?;
-    Some((tensor.element().storage()?, tensor.shape_usize()?))
-}
-
-/// The element type, when it is one that the graph's own operations take.
-fn fast(ty: &Type) -> Option<ElementType> {
-    let element = ty.as_tensor()?.element().plain()?;
-    let known = match element {
-        ElementType::Bool => true,
-        ElementType::Int(int) => !matches!(int, IntType::I2 | IntType::I4 | IntType::U2 | IntType::U4),
-        ElementType::Float(float) => {
-            matches!(float, FloatType::F64 | FloatType::F32 | FloatType::F16 | FloatType::Bf16)
-        }
-        ElementType::Complex(_) | ElementType::Index => false,
-    };
-    known.then_some(element)
 }
 
 fn sizes(values: &[i64]) -> Option<Vec<usize>> {

@@ -7,7 +7,8 @@ use warpforge_ir::table::OpDef;
 use warpforge_ir::{Func, OpId, OpKind, OpRef};
 use warpforge_tensor::Tensor;
 
-use super::{DEEPEST_CALLS, Import, Result, Values, inputs, not, storage};
+use super::element::storage;
+use super::{DEEPEST_CALLS, Import, Result, Values, check_size, inputs, not};
 use crate::graph::build::Builder;
 use crate::graph::op::Op;
 use crate::graph::{Graph, Node, NodeId};
@@ -25,19 +26,20 @@ pub struct OpSpan {
 
 /// A function operation by operation.
 #[derive(Debug, Clone)]
-pub struct OpByOp {
+pub(crate) struct OpByOp {
     /// The nodes of all operations, one operation's after the other's.
-    pub graph: Graph,
+    pub(crate) graph: Graph,
     /// Where each operation begins and ends among them.
-    pub marks: Vec<OpSpan>,
+    pub(crate) marks: Vec<OpSpan>,
 }
 
 /// The graph of a function as it is written. `weights` are the arguments that are known while compiling.
 ///
 /// # Errors
 ///
-/// When the function has values that are no tensors of known sizes.
-pub fn import_op_by_op(func: Func<'_>, weights: &dyn Fn(usize) -> Option<Tensor>) -> Result<OpByOp> {
+/// When the function has values that are no tensors of known sizes, or calls that add up to too many operations.
+pub(crate) fn import_op_by_op(func: Func<'_>, weights: &dyn Fn(usize) -> Option<Tensor>) -> Result<OpByOp> {
+    check_size(func)?;
     let module = func.op().module();
     let mut each = OpByOp { graph: Graph::default(), marks: Vec::new() };
     let mut values = Values::new();

@@ -1,35 +1,18 @@
 //! Reductions: what their regions compute, and where they start.
 
-use warpforge_ir::{Module, OpKind, OpRef};
+use warpforge_ir::OpRef;
 use warpforge_tensor::{ElementType, IntType, Scalar};
 
+use super::region::scalar_function;
 use crate::graph::NodeId;
 use crate::graph::build::Builder;
-use crate::graph::op::{Op, ReduceKind};
+use crate::graph::op::Op;
+use crate::graph::scalar::ReduceKind;
 
 /// What an operation's region of two scalars computes, when it is a single operation on them.
 #[must_use]
 pub fn reduce_kind(op: OpRef<'_>) -> Option<ReduceKind> {
-    let module: &Module = op.module();
-    let block = op.region_block(0)?;
-    let &[first, second] = module.arguments(block) else { return None };
-    let mut ops = module.ops_in(block);
-    let (inner, end) = (ops.next()?, ops.next()?);
-    let &[a, b] = inner.operands() else { return None };
-    let both = (a, b) == (first, second) || (a, b) == (second, first);
-    let same = inner.result_type(0) == Some(module.value_type(first));
-    if !both || !same || ops.next().is_some() || end.operands() != [inner.result(0)?] {
-        return None;
-    }
-    Some(match inner.kind()? {
-        OpKind::Add => ReduceKind::Add,
-        OpKind::Multiply => ReduceKind::Multiply,
-        OpKind::Maximum => ReduceKind::Max,
-        OpKind::Minimum => ReduceKind::Min,
-        OpKind::And => ReduceKind::And,
-        OpKind::Or => ReduceKind::Or,
-        _ => return None,
-    })
+    scalar_function(op, 0)?.reduce_kind()
 }
 
 /// Whether combining a value with others changes nothing.

@@ -1,18 +1,16 @@
 //! Many updates: windows are sorted by target and colliding ones applied in order.
 //!
-//! Where many collide (an embedding with few rows) and the region is a plain reduction, all threads of a block reduce
+//! Where many collide (an embedding with few rows) and the combiner is a plain reduction, all threads of a block reduce
 //! parts of them and combine these in a fixed order.
 
-use warpforge_fusion::Op;
-use warpforge_fusion::graph::{Form, ReduceKind, Update};
 use warpforge_fusion::view::dense_strides;
 
 use super::{ScatterGeometry, copy};
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{IndexSpace, index_type, sum};
 use crate::kernel::{Emitted, Kernel, Unsupported};
-use crate::opaque::merge_sort::SortLines;
-use crate::opaque::region;
+use crate::unfused::merge_sort::SortLines;
+use crate::unfused::scalar_function;
 use crate::steps::{load_expr, store_expr};
 use crate::types::{combine_fn, compute_type, rounded};
 
@@ -29,7 +27,7 @@ const ORDER: usize = 3;
 pub(super) fn emit(geometry: &ScatterGeometry<'_>) -> Result<Emitted, Unsupported> {
     let windows = geometry.windows.len();
     let lines = SortLines {
-        opaque: geometry.opaque,
+        kernel: geometry.kernel,
         count: 1,
         length: windows,
         what: "scatter",
@@ -45,7 +43,7 @@ pub(super) fn emit(geometry: &ScatterGeometry<'_>) -> Result<Emitted, Unsupporte
         builder.text.line(format!("{order}[to] = own;"));
         Ok(())
     };
-    let mut kernels = vec![copy(geometry.opaque, geometry.target)?, keys(geometry)?];
+    let mut kernels = vec![copy(geometry.kernel, geometry.target)?, keys(geometry)?];
     kernels.extend(lines.kernels(&compare, &last)?);
     kernels.push(apply(geometry)?);
     let way = lines.scratch_bytes();
@@ -54,11 +52,11 @@ pub(super) fn emit(geometry: &ScatterGeometry<'_>) -> Result<Emitted, Unsupporte
 
 /// The kernel that computes the target of each window; -1 out of bounds.
 fn keys(geometry: &ScatterGeometry<'_>) -> Result<Kernel, Unsupported> {
-    let ScatterGeometry { opaque, windows, along, .. } = geometry;
-    let mut builder = KernelBuilder::new(opaque.graph, opaque.options);
-    let index = index_type(opaque.graph.node(opaque.operand(1)?).len());
+    let ScatterGeometry { kernel, windows, along, .. } = geometry;
+    let mut builder = KernelBuilder::new(kernel.graph, kernel.options);
+    let index = index_type(kernel.graph.node(kernel.operand(1)?).len());
     builder.salt().begin(&mut builder.text);
-    let indices = opaque.read(&mut builder, 1)?;
+    let indices = kernel.read(&mut builder, 1)?;
     let to = builder.scratch(KEYS, "long long", false);
     let text = &mut builder.text;
     text.line(format!("const {index} u = WF_BLOCK * {THREADS} + WF_THREAD;"));
@@ -76,37 +74,25 @@ fn keys(geometry: &ScatterGeometry<'_>) -> Result<Kernel, Unsupported> {
     builder.salt().end(&mut builder.text);
     let launch = Launch::new(windows.len().div_ceil(THREADS), THREADS);
     let title = format!("scatter of {} windows: geometry", windows.len());
-    builder.finish("scatter", title, &launch, opaque.cluster.cost(opaque.graph))
-}
-
-/// The region's reduction, where it is one.
-fn reduce_kind(geometry: &ScatterGeometry<'_>) -> Option<ReduceKind> {
-    match &geometry.opaque.graph.node(geometry.opaque.cluster.output).op {
-        Op::Opaque(op) => match op.form {
-            Some(Form::Scatter(_, Update::Reduce(kind))) => Some(kind),
-            _ => None,
-        },
-        _ => None,
-    }
+    builder.finish("scatter", title, &launch, kernel.cluster.cost(kernel.graph))
 }
 
 /// The kernel that applies the updates of each target.
 fn apply(geometry: &ScatterGeometry<'_>) -> Result<Kernel, Unsupported> {
-    let ScatterGeometry { opaque, target, windows, .. } = geometry;
-    let block = opaque.op.region_block(0).ok_or_else(|| opaque.unsupported())?;
+    let ScatterGeometry { kernel, target, combine, reduce_kind, windows, .. } = geometry;
     let own = inner(geometry);
     let (count, size) = (windows.len(), own.len());
     // Threads along a window.
     let lanes = size.next_power_of_two().min(32);
     let (groups, slices) = (THREADS / lanes, size.div_ceil(lanes));
-    let node = opaque.graph.node(*target);
+    let node = kernel.graph.node(*target);
     let (of, ty) = (node.element, compute_type(node.element)?);
-    let index = index_type(node.len().max(opaque.graph.node(opaque.operand(2)?).len()));
-    let mut builder = KernelBuilder::new(opaque.graph, opaque.options);
+    let index = index_type(node.len().max(kernel.graph.node(kernel.operand(2)?).len()));
+    let mut builder = KernelBuilder::new(kernel.graph, kernel.options);
     builder.salt().begin(&mut builder.text);
     let keys = builder.scratch(KEYS, "long long", true);
     let order = builder.scratch(ORDER, "int", true);
-    let (updates, to) = (opaque.read(&mut builder, 2)?, builder.write(*target)?);
+    let (updates, to) = (kernel.read(&mut builder, 2)?, builder.write(*target)?);
     let text = &mut builder.text;
     text.line(format!("WF_SHARED int ends[{groups}];"));
     text.line(format!("const int lane = WF_THREAD % {lanes}, group = WF_THREAD / {lanes};"));
@@ -124,7 +110,7 @@ fn apply(geometry: &ScatterGeometry<'_>) -> Result<Kernel, Unsupported> {
     text.close();
     text.line("if (lane == 0) ends[group] = end;");
     text.line("wf_sync();");
-    text.open(format!("const auto update = [&](int i) -> {}", compute_type(opaque.element(2)?)?));
+    text.open(format!("const auto update = [&](int i) -> {}", compute_type(kernel.element(2)?)?));
     text.line(format!("const {index} u = {order}[i];"));
     windows.split(text, "u", "n", index);
     own.split(text, "w", "i", index);
@@ -134,21 +120,19 @@ fn apply(geometry: &ScatterGeometry<'_>) -> Result<Kernel, Unsupported> {
     text.line(";");
     own.split(text, "w", "i", index);
     text.line(format!("const {index} off = {};", own.linear_index(1, "i")));
-    let kind = reduce_kind(geometry);
-    let short = if kind.is_some() { format!(" && end - at <= {LONG}") } else { String::new() };
+    let short = if reduce_kind.is_some() { format!(" && end - at <= {LONG}") } else { String::new() };
     text.open(format!("if (w < {size} && end != 0{short})"));
     text.line(format!("{ty} value = {};", load_expr(&to, "key(at) + off")));
     text.open("for (int i = at; i < end; ++i)");
-    text.line(format!("const {} one = update(i);", compute_type(opaque.element(2)?)?));
-    let names = ["value".to_owned(), "one".to_owned()];
-    let results = region::emit(text, opaque.op.module(), block, &names, "t")?;
-    text.line(format!("value = {};", results.first().ok_or_else(|| opaque.unsupported())?));
+    text.line(format!("const {} one = update(i);", compute_type(kernel.element(2)?)?));
+    let result = scalar_function::emit_one(text, combine, ["value", "one"], "t")?;
+    text.line(format!("value = {result};"));
     text.close();
-    let salt = opaque.options.salt;
+    let salt = kernel.options.salt;
     salt.wrote(text, "value", of.byte_width());
     text.line(format!("{to}[key(at) + off] = {};", store_expr(of, "value")?));
     text.close();
-    if let Some(kind) = kind {
+    if let &Some(kind) = reduce_kind {
         let reduced = |a: &str, b: &str| rounded(of, format!("{}({a}, {b})", combine_fn(kind)));
         text.line(format!("WF_SHARED {ty} parts[{THREADS}];"));
         text.open(format!("for (int q = 0; q < {groups}; ++q)"));
@@ -178,7 +162,7 @@ fn apply(geometry: &ScatterGeometry<'_>) -> Result<Kernel, Unsupported> {
     salt.end(&mut builder.text);
     let launch = Launch::new(count.div_ceil(groups) * slices, THREADS);
     let title = format!("scatter of {count} windows of {size}");
-    builder.finish("scatter", title, &launch, opaque.cluster.cost(opaque.graph))
+    builder.finish("scatter", title, &launch, kernel.cluster.cost(kernel.graph))
 }
 
 /// The elements of a window; view 0 are the updates, view 1 the operand.

@@ -1,55 +1,20 @@
-//! Kernels of opaque operations: scatter, dynamic slices and sort.
+//! Kernels of scatters and dynamic slices.
 
 use warpforge_fusion::cluster::Operand;
-use warpforge_fusion::graph::{Form, OpaqueOp, Update};
-use warpforge_fusion::{Graph, NodeId, Op};
+use warpforge_fusion::graph::Combiner;
+use warpforge_fusion::{Graph, NodeId};
 use warpforge_ir::attr::ScatterDims;
-use warpforge_kernels::buffer::AlignedBuffer;
 use warpforge_kernels::data_movement::{
-    self, Comparison, DynamicSlice, Indices, Layout, LayoutError, ScatterSpec, SortSpec, StridedCopy,
+    self, DynamicSlice, Indices, Layout, LayoutError, ScatterSpec, StridedCopy, Update,
 };
-use warpforge_runtime::memory_plan::results;
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
-use super::interface::{Kernel, Result, ValueBuffers};
+use super::interface::{Kernel, KernelError, Result, ValueBuffers};
 use super::loop_lowering::reduce_op;
 
-/// The kernel of an opaque operation; none where the operation falls back to the reference.
-pub(super) fn kernel(
-    graph: &Graph,
-    part: &OpaqueOp,
-    inputs: &[Operand],
-    node: NodeId,
-) -> Option<Box<dyn Kernel>> {
-    let operands: Vec<&Operand> = part.operands.iter().map(|&at| inputs.get(at)).collect::<Option<_>>()?;
-    let given = results(graph, node);
-    let result = |wanted: usize| {
-        given.iter().copied().find(|id| matches!(graph.node(*id).op, Op::Result(at) if at == wanted))
-    };
-    let made = match (part.form.as_ref()?, operands.as_slice()) {
-        (Form::Scatter(dims, update), &[operand, indices, updates]) => {
-            scatter(graph, dims, *update, [operand, indices, updates], result(0)?)
-        }
-        (Form::DynamicSlice, [operand, starts @ ..]) => dynamic_slice(graph, operand, starts, result(0)?),
-        (Form::DynamicUpdate, [operand, update, starts @ ..]) => {
-            dynamic_update_slice(graph, [operand, update], starts, result(0)?)
-        }
-        (Form::Sort { axis, key, order }, operands) => {
-            let comparison = Comparison {
-                descending: order.descending,
-                or_equal: false,
-                total: order.total,
-                nan_is_largest: order.nan_is_largest,
-            };
-            let results = (0..operands.len()).map(result).collect();
-            sort(graph, *axis, *key, comparison, operands, results)
-        }
-        _ => return None,
-    };
-    made.ok()
+fn missing() -> KernelError {
+    KernelError::Unsupported("an operand is missing".to_owned())
 }
-
-type KernelResult = std::result::Result<Box<dyn Kernel>, LayoutError>;
 
 fn element(graph: &Graph, operand: &Operand) -> ElementType {
     graph.node(operand.value).element
@@ -65,14 +30,21 @@ fn dense_copy(element: ElementType, dims: &[usize]) -> std::result::Result<Strid
     StridedCopy::new(element.byte_width(), dims, &layout, &layout)
 }
 
-fn scatter(
+pub(super) fn scatter(
     graph: &Graph,
     dims: &ScatterDims,
-    update: Update,
-    operands: [&Operand; 3],
+    combiner: &Combiner,
+    operands: &[Operand],
     output: NodeId,
-) -> KernelResult {
-    let [operand, indices, updates] = operands;
+) -> Result<Box<dyn Kernel>> {
+    let [operand, indices, updates] = operands else { return Err(missing()) };
+    let update = match combiner {
+        Combiner::Replace => Update::Set,
+        Combiner::Reduce(kind) => Update::Reduce(reduce_op(*kind)),
+        Combiner::Function(_) => {
+            return Err(KernelError::Unsupported("a scatter by a function of its own".to_owned()));
+        }
+    };
     let batching = sizes(&dims.input_batching_dims);
     let spec = ScatterSpec {
         element: element(graph, operand),
@@ -87,15 +59,12 @@ fn scatter(
         updates: updates.view.dims.clone(),
         update_window_dims: sizes(&dims.update_window_dims),
         inserted: sizes(&dims.inserted_window_dims),
-        update: match update {
-            Update::Set => data_movement::Update::Set,
-            Update::Reduce(fold) => data_movement::Update::Reduce(reduce_op(fold)),
-        },
+        update,
     };
     Ok(Box::new(ScatterKernel {
         copy: dense_copy(spec.element, &spec.operand)?,
         scatter: data_movement::Scatter::new(&spec)?,
-        values: operands.map(|operand| operand.value),
+        values: [operand.value, indices.value, updates.value],
         output,
     }))
 }
@@ -131,7 +100,7 @@ struct Starts {
 }
 
 impl Starts {
-    fn new(graph: &Graph, starts: &[&Operand]) -> Self {
+    fn new(graph: &Graph, starts: &[Operand]) -> Self {
         Self { values: starts.iter().map(|start| (start.value, element(graph, start))).collect() }
     }
 
@@ -150,7 +119,12 @@ impl Starts {
     }
 }
 
-fn dynamic_slice(graph: &Graph, operand: &Operand, starts: &[&Operand], output: NodeId) -> KernelResult {
+pub(super) fn dynamic_slice(
+    graph: &Graph,
+    operands: &[Operand],
+    output: NodeId,
+) -> Result<Box<dyn Kernel>> {
+    let [operand, starts @ ..] = operands else { return Err(missing()) };
     let node = graph.node(output);
     let part = DynamicSlice::read(node.element.byte_width(), &operand.view.dims, &node.dims)?;
     let starts = Starts::new(graph, starts);
@@ -179,12 +153,12 @@ impl Kernel for DynamicSliceKernel {
     }
 }
 
-fn dynamic_update_slice(
+pub(super) fn dynamic_update_slice(
     graph: &Graph,
-    [operand, update]: [&Operand; 2],
-    starts: &[&Operand],
+    operands: &[Operand],
     output: NodeId,
-) -> KernelResult {
+) -> Result<Box<dyn Kernel>> {
+    let [operand, update, starts @ ..] = operands else { return Err(missing()) };
     let element = element(graph, operand);
     let (dims, sizes) = (&operand.view.dims, &update.view.dims);
     Ok(Box::new(DynamicUpdateSliceKernel {
@@ -223,62 +197,3 @@ impl Kernel for DynamicUpdateSliceKernel {
     }
 }
 
-fn sort(
-    graph: &Graph,
-    axis: usize,
-    key: usize,
-    comparison: Comparison,
-    operands: &[&Operand],
-    results: Vec<Option<NodeId>>,
-) -> KernelResult {
-    let by = operands.get(key).ok_or(LayoutError::Sizes("the key is not one of the operands"))?;
-    let widths: Vec<usize> = operands.iter().map(|operand| element(graph, operand).byte_width()).collect();
-    let elements: usize = by.view.dims.iter().product();
-    let spec = SortSpec {
-        dims: by.view.dims.clone(),
-        axis,
-        key: (key, element(graph, by)),
-        comparison,
-        keep: None,
-        operands: widths.clone(),
-    };
-    Ok(Box::new(SortKernel {
-        sort: data_movement::Sort::new(spec)?,
-        operands: operands.iter().map(|operand| operand.value).collect(),
-        results: results.into_iter().zip(widths.into_iter().map(|width| width * elements)).collect(),
-    }))
-}
-
-struct SortKernel {
-    sort: data_movement::Sort,
-    operands: Vec<NodeId>,
-    /// The results that are read, and their sizes in bytes.
-    results: Vec<(Option<NodeId>, usize)>,
-}
-
-impl Kernel for SortKernel {
-    unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
-        let sources: Vec<*const u8> = self.operands.iter().map(|&id| buffers.read(id)).collect();
-        // A result that is not read has no allocation in the memory plan.
-        let mut unread: Vec<AlignedBuffer> = Vec::new();
-        let mut targets: Vec<*mut u8> = Vec::new();
-        for &(id, bytes) in &self.results {
-            targets.push(match id {
-                Some(id) => buffers.write(id),
-                None => {
-                    let buffer = AlignedBuffer::new(bytes)?;
-                    let target = buffer.as_ptr();
-                    unread.push(buffer);
-                    target
-                }
-            });
-        }
-        // SAFETY: guaranteed by the caller; the sort was made from the sizes of the values.
-        unsafe { self.sort.run(buffers.pool, &sources, &targets) };
-        Ok(())
-    }
-
-    fn name(&self) -> String {
-        "sort".to_owned()
-    }
-}

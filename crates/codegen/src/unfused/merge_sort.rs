@@ -2,7 +2,7 @@
 //!
 //! The sort is stable and deterministic.
 
-use super::OpaqueKernel;
+use super::UnfusedKernel;
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::index_type;
 use crate::kernel::{Kernel, Unsupported};
@@ -15,7 +15,7 @@ const THREADS: usize = 256;
 
 /// Lines that are sorted independently.
 pub(super) struct SortLines<'c> {
-    pub(super) opaque: &'c OpaqueKernel<'c>,
+    pub(super) kernel: &'c UnfusedKernel<'c>,
     pub(super) count: usize,
     /// Elements per line.
     pub(super) length: usize,
@@ -70,10 +70,10 @@ impl SortLines<'_> {
 
     /// The kernel that sorts blocks of lines.
     fn parts(&self, compare: EmitLines<'_>, last: EmitLines<'_>) -> Result<Kernel, Unsupported> {
-        let Self { opaque, count, length, .. } = self;
+        let Self { kernel, count, length, .. } = self;
         let (index, parts) = (self.index(), length.div_ceil(BLOCK_LENGTH));
         let threads = length.next_multiple_of(32).min(BLOCK_LENGTH);
-        let mut builder = KernelBuilder::new(opaque.graph, opaque.options);
+        let mut builder = KernelBuilder::new(kernel.graph, kernel.options);
         builder.salt().begin(&mut builder.text);
         builder.text.line(format!("WF_SHARED int order[2][{BLOCK_LENGTH}];"));
         builder.text.line(format!("const {index} line = WF_BLOCK / {parts};"));
@@ -116,9 +116,9 @@ impl SortLines<'_> {
         compare: EmitLines<'_>,
         last: EmitLines<'_>,
     ) -> Result<Kernel, Unsupported> {
-        let Self { opaque, count, length, .. } = self;
+        let Self { kernel, count, length, .. } = self;
         let (index, all) = (self.index(), count * length);
-        let mut builder = KernelBuilder::new(opaque.graph, opaque.options);
+        let mut builder = KernelBuilder::new(kernel.graph, kernel.options);
         builder.salt().begin(&mut builder.text);
         builder.text.line(format!("const {index} n = ({index})WF_BLOCK * {THREADS} + WF_THREAD;"));
         builder.text.open(format!("if (n < {all})"));
@@ -146,9 +146,9 @@ impl SortLines<'_> {
         launch: &Launch,
         how: &str,
     ) -> Result<Kernel, Unsupported> {
-        let Self { opaque, count, length, what, .. } = self;
+        let Self { kernel, count, length, what, .. } = self;
         builder.salt().end(&mut builder.text);
         let title = format!("{what}, {count} lines of {length}: {how}");
-        builder.finish(what, title, launch, opaque.cluster.cost(opaque.graph))
+        builder.finish(what, title, launch, kernel.cluster.cost(kernel.graph))
     }
 }

@@ -3,43 +3,35 @@
 //! Each thread computes one element of the operand's shape and visits the windows that contain it in order, so that
 //! results are deterministic.
 
+use warpforge_fusion::graph::{Combiner, ScalarFunction, Window};
 use warpforge_fusion::view::dense_strides;
 
-use super::{OpaqueKernel, region};
+use super::{ElementKernel, UnfusedKernel, scalar_function};
 use crate::index::linear_index;
 use crate::kernel::{Emitted, Unsupported};
 use crate::steps::load_expr;
 use crate::types::{compute_type, rounded};
-use crate::unfused::ElementKernel;
 
-pub(super) fn emit(opaque: &OpaqueKernel<'_>) -> Result<Emitted, Unsupported> {
-    let op = opaque.op;
-    let Some(target) = opaque.result(0).filter(|&id| !opaque.graph.node(id).is_empty()) else {
-        return Ok(Emitted::default());
-    };
-    let (Some(select), Some(scatter)) = (op.region_block(0), op.region_block(1)) else {
-        return Err(opaque.unsupported());
-    };
-    let (dims, counts) = (opaque.dims(0)?, opaque.dims(1)?);
+pub(super) fn emit(
+    kernel: &UnfusedKernel<'_>,
+    select: &ScalarFunction,
+    window: &Window,
+    scatter: &Combiner,
+) -> Result<Emitted, Unsupported> {
+    let target = kernel.output();
+    let (dims, counts) = (kernel.dims(0)?, kernel.dims(1)?);
     let rank = dims.len();
-    let list = |name| op.attr_i64s(name).map_or_else(|| vec![1; rank], <[i64]>::to_vec);
-    let (sizes, steps) = (list("window_dimensions"), list("window_strides"));
-    let padding: Vec<i64> = match op.attr_rows("padding") {
-        Some(rows) => rows.iter().filter_map(|row| row.first().copied()).collect(),
-        None => vec![0; rank],
-    };
-    if [sizes.len(), steps.len(), padding.len(), counts.len()] != [rank; 4] {
-        return Err(opaque.unsupported());
-    }
+    let (sizes, steps) = (&window.dims, &window.strides);
+    let padding: Vec<isize> = window.padding.iter().map(|&(low, _)| low).collect();
     let mut element =
-        ElementKernel::with_dims(opaque.graph, opaque.cluster, target, dims.clone(), opaque.options);
+        ElementKernel::with_dims(kernel.graph, kernel.cluster, target, dims.to_vec(), kernel.options);
     let index = element.index;
     let (operand, source, init) = (
-        opaque.read(&mut element.builder, 0)?,
-        opaque.read(&mut element.builder, 1)?,
-        opaque.read(&mut element.builder, 2)?,
+        kernel.read(&mut element.builder, 0)?,
+        kernel.read(&mut element.builder, 1)?,
+        kernel.read(&mut element.builder, 2)?,
     );
-    let (of, sums) = (opaque.element(0)?, opaque.graph.node(target).element);
+    let (of, sums) = (kernel.element(0)?, kernel.graph.node(target).element);
     let text = &mut element.builder.text;
     text.line(format!("{} value = wf_convert<{0}>({});", compute_type(sums)?, load_expr(&init, "0")));
     // From the last window position to the first, so that windows are visited in order.
@@ -60,10 +52,9 @@ pub(super) fn emit(opaque: &OpaqueKernel<'_>) -> Result<Emitted, Unsupported> {
     }
     let condition = if inside.is_empty() { "true".to_owned() } else { inside.join(" && ") };
     text.open(format!("if ({condition})"));
-    text.line(format!("const {index} candidate = {};", linear_index(&dense_strides(&dims), "x")));
+    text.line(format!("const {index} candidate = {};", linear_index(&dense_strides(dims), "x")));
     text.line(format!("const {} other = {};", compute_type(of)?, load_expr(&operand, "candidate")));
-    let chosen = region::emit(text, op.module(), select, &["most".to_owned(), "other".to_owned()], "s")?;
-    let keeps = chosen.first().ok_or_else(|| opaque.unsupported())?;
+    let keeps = scalar_function::emit_one(text, select, ["most", "other"], "s")?;
     text.open(format!("if (best < 0 || !({keeps}))"));
     text.line("best = candidate;");
     text.line("most = other;");
@@ -71,11 +62,10 @@ pub(super) fn emit(opaque: &OpaqueKernel<'_>) -> Result<Emitted, Unsupported> {
         text.close();
     }
     text.open("if (best == n)");
-    let given = load_expr(&source, &linear_index(&dense_strides(&counts), "w"));
-    text.line(format!("const {} given = {given};", compute_type(opaque.element(1)?)?));
-    let reduced = region::emit(text, op.module(), scatter, &["value".to_owned(), "given".to_owned()], "g")?;
-    let reduced = reduced.first().ok_or_else(|| opaque.unsupported())?;
-    text.line(format!("value = {};", rounded(sums, reduced.clone())?));
+    let given = load_expr(&source, &linear_index(&dense_strides(counts), "w"));
+    text.line(format!("const {} given = {given};", compute_type(kernel.element(1)?)?));
+    let reduced = scalar_function::emit_one(text, &scatter.function(sums), ["value", "given"], "g")?;
+    text.line(format!("value = {};", rounded(sums, reduced)?));
     for _ in 0..=rank {
         text.close();
     }

@@ -5,21 +5,19 @@ use warpforge_fusion::view::dense_strides;
 use super::ScatterGeometry;
 use crate::index::sum;
 use crate::kernel::{Emitted, Unsupported};
-use crate::opaque::region;
 use crate::steps::load_expr;
 use crate::types::compute_type;
-use crate::unfused::ElementKernel;
+use crate::unfused::{ElementKernel, scalar_function};
 
 pub(super) fn emit(geometry: &ScatterGeometry<'_>) -> Result<Emitted, Unsupported> {
-    let ScatterGeometry { opaque, target, dims, windows, along, .. } = geometry;
-    let block = opaque.op.region_block(0).ok_or_else(|| opaque.unsupported())?;
+    let ScatterGeometry { kernel, target, combine, dims, windows, along, .. } = geometry;
     let sizes = along.iter().map(|along| along.size).collect();
-    let mut element = ElementKernel::with_dims(opaque.graph, opaque.cluster, *target, sizes, opaque.options);
+    let mut element = ElementKernel::with_dims(kernel.graph, kernel.cluster, *target, sizes, kernel.options);
     let index = element.index;
-    let operand = opaque.read(&mut element.builder, 0)?;
-    let indices = opaque.read(&mut element.builder, 1)?;
-    let updates = opaque.read(&mut element.builder, 2)?;
-    let ty = compute_type(opaque.graph.node(*target).element)?;
+    let operand = kernel.read(&mut element.builder, 0)?;
+    let indices = kernel.read(&mut element.builder, 1)?;
+    let updates = kernel.read(&mut element.builder, 2)?;
+    let ty = compute_type(kernel.graph.node(*target).element)?;
     let text = &mut element.builder.text;
     text.line(format!("{ty} value = {};", load_expr(&operand, "n")));
     text.open(format!("for ({index} u = 0; u < {}; ++u)", windows.len()));
@@ -42,11 +40,10 @@ pub(super) fn emit(geometry: &ScatterGeometry<'_>) -> Result<Emitted, Unsupporte
         }
     }
     text.open(format!("if ({})", inside.join(" && ")));
-    let update = compute_type(opaque.element(2)?)?;
+    let update = compute_type(kernel.element(2)?)?;
     text.line(format!("const {update} update = {};", load_expr(&updates, &sum(&place))));
-    let names = ["value".to_owned(), "update".to_owned()];
-    let results = region::emit(text, opaque.op.module(), block, &names, "t_")?;
-    text.line(format!("value = {};", results.first().ok_or_else(|| opaque.unsupported())?));
+    let result = scalar_function::emit_one(text, combine, ["value", "update"], "t_")?;
+    text.line(format!("value = {result};"));
     text.close();
     text.close();
     Ok(Emitted { kernels: vec![element.finish("value")?], scratch: Vec::new() })

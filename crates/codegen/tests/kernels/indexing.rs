@@ -1,4 +1,4 @@
-//! Opaque operations.
+//! Dynamic slices, scatters, sorts, and reductions by a function.
 
 use warpforge_codegen::{Options, Salt};
 
@@ -8,25 +8,24 @@ use crate::tool::{ALL, HOST, Test};
 
 /// The tests of this file.
 pub(crate) const TESTS: &[Test] = &[
-    Test { name: "opaque/dynamic_slice_and_update", run: dynamic_slice_and_update, needs: ALL },
-    Test { name: "opaque/integer_dot", run: integer_dot, needs: ALL },
-    Test { name: "opaque/argmax_by_variadic_reduce", run: argmax_by_variadic_reduce, needs: ALL },
-    Test { name: "opaque/scatter_with_collisions", run: scatter_with_collisions, needs: ALL },
-    Test { name: "opaque/large_scatters_are_sorted", run: large_scatters_are_sorted, needs: ALL },
+    Test { name: "indexing/dynamic_slice_and_update", run: dynamic_slice_and_update, needs: ALL },
+    Test { name: "indexing/argmax_by_variadic_reduce", run: argmax_by_variadic_reduce, needs: ALL },
+    Test { name: "indexing/scatter_with_collisions", run: scatter_with_collisions, needs: ALL },
+    Test { name: "indexing/large_scatters_are_sorted", run: large_scatters_are_sorted, needs: ALL },
     Test {
-        name: "opaque/many_collisions_are_reduced_by_a_block",
+        name: "indexing/many_collisions_are_reduced_by_a_block",
         run: many_collisions_are_reduced_by_a_block,
         needs: HOST,
     },
     Test {
-        name: "opaque/overlapping_windows_are_scattered_with_atomics",
+        name: "indexing/overlapping_windows_are_scattered_with_atomics",
         run: overlapping_windows_are_scattered_with_atomics,
         needs: ALL,
     },
-    Test { name: "opaque/scatter_of_reshaped_updates", run: scatter_of_reshaped_updates, needs: HOST },
-    Test { name: "opaque/sort_is_stable", run: sort_is_stable, needs: ALL },
-    Test { name: "opaque/long_sorts_merge_blocks", run: long_sorts_merge_blocks, needs: ALL },
-    Test { name: "opaque/select_and_scatter", run: select_and_scatter, needs: ALL },
+    Test { name: "indexing/scatter_of_reshaped_updates", run: scatter_of_reshaped_updates, needs: HOST },
+    Test { name: "indexing/sort_is_stable", run: sort_is_stable, needs: ALL },
+    Test { name: "indexing/long_sorts_merge_blocks", run: long_sorts_merge_blocks, needs: ALL },
+    Test { name: "indexing/select_and_scatter", run: select_and_scatter, needs: ALL },
 ];
 
 fn both(name: &str, text: &str) {
@@ -49,16 +48,6 @@ fn dynamic_slice_and_update() {
     %c = stablehlo.constant dense<2> : tensor<i32>
     %r = stablehlo.dynamic_update_slice %x, %u, %c, %i : (tensor<7x6xbf16>, tensor<2x3xbf16>, tensor<i32>, tensor<i32>) -> tensor<7x6xbf16>
     return %r : tensor<7x6xbf16>
-}",
-    );
-}
-
-fn integer_dot() {
-    both(
-        "dot_integers",
-        "func.func @main(%x: tensor<3x5x20xi8>, %y: tensor<20x3x7xi8>) -> tensor<3x5x7xi32> {
-    %r = stablehlo.dot_general %x, %y, batching_dims = [0] x [1], contracting_dims = [2] x [0] : (tensor<3x5x20xi8>, tensor<20x3x7xi8>) -> tensor<3x5x7xi32>
-    return %r : tensor<3x5x7xi32>
 }",
     );
 }

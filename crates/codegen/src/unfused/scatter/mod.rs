@@ -7,14 +7,17 @@ mod atomic;
 mod scan;
 mod sorted;
 
-use warpforge_fusion::NodeId;
-use warpforge_fusion::view::dense_strides;
+use std::sync::Arc;
 
-use super::OpaqueKernel;
+use warpforge_fusion::NodeId;
+use warpforge_fusion::graph::{Combiner, ReduceKind, ScalarFunction};
+use warpforge_fusion::view::dense_strides;
+use warpforge_ir::attr::ScatterDims;
+
+use super::{ElementKernel, UnfusedKernel};
 use crate::index::{IndexSpace, sum};
 use crate::kernel::{Emitted, Kernel, Unsupported};
 use crate::steps::load_expr;
-use crate::unfused::ElementKernel;
 
 /// Most windows that every output element scans.
 const MAX_SCANNED_WINDOWS: usize = 16;
@@ -22,20 +25,18 @@ const MAX_SCANNED_WINDOWS: usize = 16;
 /// Most output elements times windows that are scanned where windows may overlap partially.
 const MAX_SCANNED: usize = 1 << 24;
 
-pub(super) fn emit(opaque: &OpaqueKernel<'_>) -> Result<Emitted, Unsupported> {
-    if opaque.op.result_count() != 1 {
-        return Err(Unsupported::new("a scatter of several values"));
+pub(super) fn emit(
+    kernel: &UnfusedKernel<'_>,
+    dims: &ScatterDims,
+    combiner: &Combiner,
+) -> Result<Emitted, Unsupported> {
+    let target = kernel.output();
+    if kernel.graph.node(kernel.operand(2)?).is_empty() {
+        return Ok(Emitted { kernels: vec![copy(kernel, target)?], scratch: Vec::new() });
     }
-    let Some(target) = opaque.result(0).filter(|&id| !opaque.graph.node(id).is_empty()) else {
-        return Ok(Emitted::default());
-    };
-    let updates = opaque.operand(2)?;
-    if opaque.graph.node(updates).is_empty() {
-        return Ok(Emitted { kernels: vec![copy(opaque, target)?], scratch: Vec::new() });
-    }
-    let geometry = ScatterGeometry::new(opaque, target)?;
+    let geometry = ScatterGeometry::new(kernel, dims, combiner)?;
     let windows = geometry.windows.len();
-    let looks = windows.saturating_mul(opaque.graph.node(target).len());
+    let looks = windows.saturating_mul(kernel.graph.node(target).len());
     if windows <= MAX_SCANNED_WINDOWS || (!geometry.disjoint_windows() && looks <= MAX_SCANNED) {
         scan::emit(&geometry)
     } else if geometry.disjoint_windows() {
@@ -46,9 +47,9 @@ pub(super) fn emit(opaque: &OpaqueKernel<'_>) -> Result<Emitted, Unsupported> {
 }
 
 /// The kernel that copies the operand to the output.
-fn copy(opaque: &OpaqueKernel<'_>, target: NodeId) -> Result<Kernel, Unsupported> {
-    let mut copy = ElementKernel::new(opaque.graph, opaque.cluster, target, opaque.options);
-    let source = opaque.read(&mut copy.builder, 0)?;
+fn copy(kernel: &UnfusedKernel<'_>, target: NodeId) -> Result<Kernel, Unsupported> {
+    let mut copy = ElementKernel::new(kernel.graph, kernel.cluster, target, kernel.options);
+    let source = kernel.read(&mut copy.builder, 0)?;
     copy.finish(&load_expr(&source, "n"))
 }
 
@@ -65,8 +66,11 @@ struct OperandDim {
 
 /// Scatter dimensions.
 struct ScatterGeometry<'c> {
-    opaque: &'c OpaqueKernel<'c>,
+    kernel: &'c UnfusedKernel<'c>,
     target: NodeId,
+    /// What becomes of an element and an update, and the reduction that it is.
+    combine: Arc<ScalarFunction>,
+    reduce_kind: Option<ReduceKind>,
     /// The shape of the updates.
     dims: Vec<usize>,
     /// The windows; view 0 are the indices, view 1 the updates.
@@ -80,10 +84,14 @@ struct ScatterGeometry<'c> {
 }
 
 impl<'c> ScatterGeometry<'c> {
-    fn new(opaque: &'c OpaqueKernel<'c>, target: NodeId) -> Result<Self, Unsupported> {
-        let numbers = opaque.op.scatter_dims().ok_or_else(|| opaque.unsupported())?;
+    fn new(
+        kernel: &'c UnfusedKernel<'c>,
+        numbers: &ScatterDims,
+        combiner: &Combiner,
+    ) -> Result<Self, Unsupported> {
+        let target = kernel.output();
         let sizes = |dims: &[i64]| dims.iter().map(|&dim| dim as usize).collect::<Vec<usize>>();
-        let (operand, index_dims, dims) = (opaque.dims(0)?, opaque.dims(1)?, opaque.dims(2)?);
+        let (operand, index_dims, dims) = (kernel.dims(0)?, kernel.dims(1)?, kernel.dims(2)?.to_vec());
         let inner = sizes(&numbers.update_window_dims);
         let inserted = sizes(&numbers.inserted_window_dims);
         let (batching, index_batching) =
@@ -93,9 +101,9 @@ impl<'c> ScatterGeometry<'c> {
         let numbered: Vec<usize> = (0..dims.len()).filter(|at| !inner.contains(at)).collect();
         let index_numbered: Vec<usize> = (0..index_dims.len()).filter(|&at| at != vector).collect();
         if numbered.len() != index_numbered.len() {
-            return Err(opaque.unsupported());
+            return Err(kernel.unsupported());
         }
-        let (index_strides, strides) = (dense_strides(&index_dims), dense_strides(&dims));
+        let (index_strides, strides) = (dense_strides(index_dims), dense_strides(&dims));
         let mut runs = inner.iter().copied();
         let mut along = Vec::new();
         for (dim, &size) in operand.iter().enumerate() {
@@ -103,13 +111,13 @@ impl<'c> ScatterGeometry<'c> {
             let batch = match batching.iter().position(|&batched| batched == dim) {
                 Some(at) => {
                     let known = index_numbered.iter().position(|&known| known == index_batching[at]);
-                    Some(known.ok_or_else(|| opaque.unsupported())?)
+                    Some(known.ok_or_else(|| kernel.unsupported())?)
                 }
                 None => None,
             };
             let window = match inserted.contains(&dim) || batch.is_some() {
                 true => None,
-                false => Some(runs.next().ok_or_else(|| opaque.unsupported())?),
+                false => Some(runs.next().ok_or_else(|| kernel.unsupported())?),
             };
             along.push(OperandDim { size, start, batch, window });
         }
@@ -121,7 +129,9 @@ impl<'c> ScatterGeometry<'c> {
             ],
         };
         let step = index_strides.get(vector).copied().unwrap_or(0);
-        Ok(Self { opaque, target, dims, windows, numbered, inner, step, along })
+        let (combine, reduce_kind) =
+            (combiner.function(kernel.graph.node(target).element), combiner.reduce_kind());
+        Ok(Self { kernel, target, combine, reduce_kind, dims, windows, numbered, inner, step, along })
     }
 
     /// Whether any two windows are either equal or disjoint.
