@@ -114,7 +114,7 @@ impl Flash<'_> {
         text.line(format!("{ty}* const keys = queries + {};", rows * (head + PADDING)));
         text.line(format!("{ty}* const values = keys + {};", 2 * keys * (head + PADDING)));
         text.line("const int warp = WF_THREAD / 32, lane = WF_THREAD % 32;");
-        let last_key = self.softmax.mask.last_key();
+        let [first_key, last_key] = self.softmax.mask.weighted_keys();
         match last_key {
             // The last rows attend to the most keys: they are scheduled first.
             Some(_) => text.line(format!("const int first = ({} - WF_BLOCK % {tiles}) * {rows};", tiles - 1)),
@@ -127,6 +127,14 @@ impl Flash<'_> {
             }
             None => text.line(format!("const int steps = {steps};")),
         }
+        if let Some(key) = first_key {
+            text.line(format!("const int hidden = (first + ({key})) / {keys};"));
+            text.line("const int from = hidden < 0 ? 0 : hidden < steps ? hidden : steps - 1;");
+        }
+        let [from, first_tile, first_stage] = match first_key {
+            Some(_) => ["from".to_owned(), format!("from * {keys}"), "from % 2".to_owned()],
+            None => ["0"; 3].map(str::to_owned),
+        };
         text.line(format!("const {index} batch = WF_BLOCK / {tiles};"));
         let operands =
             [(&self.scores, 0, "pq", "x"), (&self.scores, 1, "pk", "y"), (&self.values, 1, "pv", "z")];
@@ -189,8 +197,8 @@ impl Flash<'_> {
             tiles_of[which].emit(builder, &tile);
         };
         load(&mut builder, 0, "first", "0");
-        load(&mut builder, 1, "0", "0");
-        load(&mut builder, 2, "0", "0");
+        load(&mut builder, 1, &first_tile, &first_stage);
+        load(&mut builder, 2, &first_tile, &first_stage);
         let text = &mut builder.text;
         text.line("wf_copies_end();");
         text.line(format!("float o[{pieces}][{}][4] = {{}};", width / 8));
@@ -209,8 +217,8 @@ impl Flash<'_> {
         ));
         text.close();
         text.close();
-        text.open("for (int j = 0; j < steps; ++j)");
-        text.open("if (j > 0)");
+        text.open(format!("for (int j = {from}; j < steps; ++j)"));
+        text.open(format!("if (j > {from})"));
         text.line("wf_copies_wait<0>();");
         text.line("wf_sync();");
         text.close();

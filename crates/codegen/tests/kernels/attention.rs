@@ -19,6 +19,11 @@ pub(crate) const TESTS: &[Test] = &[
         needs: HOST,
     },
     Test {
+        name: "attention/key_tiles_outside_a_window_are_skipped",
+        run: key_tiles_outside_a_window_are_skipped,
+        needs: HOST,
+    },
+    Test {
         name: "attention/unsupported_attention_is_refused",
         run: unsupported_attention_is_refused,
         needs: NONE,
@@ -88,21 +93,68 @@ fn attention_of_16_bit_types_is_one_kernel() {
     }
 }
 
-fn fully_masked_key_tiles_are_skipped() {
+/// Attention of 400 queries and keys whose scores `%x` are made of `%y` by these lines. `SCORES` stands for the type of the
+/// scores, `INDEX` and `TRUTH` for the same of i32 and i1.
+fn masked(lines: &str) -> String {
     let scores = "tensor<1x1x400x400xf32>";
-    let mask = format!(
-        "%i = stablehlo.iota dim = 2 : tensor<1x1x400x400xi32>
-    %j = stablehlo.iota dim = 3 : tensor<1x1x400x400xi32>
-    %see = stablehlo.compare LE, %j, %i : (tensor<1x1x400x400xi32>, tensor<1x1x400x400xi32>) -> tensor<1x1x400x400xi1>
-    %none = stablehlo.constant dense<0xFF800000> : {scores}
-    %x = stablehlo.select %see, %y, %none : tensor<1x1x400x400xi1>, {scores}"
-    );
-    let text = attention("bf16", [1, 1, 400, 400, 32], false)
-        .replace(&format!("%x = stablehlo.add %y, %y : {scores}"), &mask);
-    let case = Case::new(&text);
-    let emitted = case.emitted(&cuda());
-    assert!(emitted[0].kernels[0].source.contains("const int seen = (first + 127 + (0)) / 64 + 1;"));
-    check(&text, &cuda(), 2e-2);
+    let [index, truth] = ["i32", "i1"].map(|element| scores.replace("f32", element));
+    let lines = lines.replace("SCORES", scores).replace("INDEX", &index).replace("TRUTH", &truth);
+    attention("bf16", [1, 1, 400, 400, 32], false)
+        .replace(&format!("%x = stablehlo.add %y, %y : {scores}"), lines.trim_end())
+}
+
+const INDICES: &str = "%i = stablehlo.iota dim = 2 : INDEX
+    %j = stablehlo.iota dim = 3 : INDEX
+    %none = stablehlo.constant dense<0xFF800000> : SCORES
+";
+
+/// The emitted kernel skips tiles by these lines, and gives what the reference gives.
+fn skips(text: &str, lines: &[&str]) {
+    let emitted = Case::new(text).emitted(&cuda());
+    let [kernel] = emitted.last().unwrap().kernels.as_slice() else { panic!("not one kernel") };
+    for line in lines {
+        assert!(kernel.source.contains(line), "{line}: {}", kernel.source);
+    }
+    check(text, &cuda(), 2e-2);
+}
+
+fn fully_masked_key_tiles_are_skipped() {
+    let seen = "const int seen = (first + 127 + (0)) / 64 + 1;";
+    let causal = "%see = stablehlo.compare LE, %j, %i : (INDEX, INDEX) -> TRUTH
+    %x = stablehlo.select %see, %y, %none : TRUTH, SCORES
+";
+    skips(&masked(&format!("{INDICES}{causal}")), &[seen]);
+    // Added, and a number instead of infinity.
+    for fill in ["0xFF800000", "-3.40282347E+38", "-1.0E+9"] {
+        let added = format!(
+            "%hidden = stablehlo.compare GT, %j, %i : (INDEX, INDEX) -> TRUTH
+    %low = stablehlo.constant dense<{fill}> : SCORES
+    %nothing = stablehlo.constant dense<0.0> : SCORES
+    %mask = stablehlo.select %hidden, %low, %nothing : TRUTH, SCORES
+    %x = stablehlo.add %y, %mask : SCORES
+"
+        );
+        skips(&masked(&format!("{INDICES}{added}")), &[seen]);
+    }
+    // A number that is not so low hides nothing.
+    let near = "%see = stablehlo.compare LE, %j, %i : (INDEX, INDEX) -> TRUTH
+    %low = stablehlo.constant dense<-1.0E+3> : SCORES
+    %x = stablehlo.select %see, %y, %low : TRUTH, SCORES
+";
+    skips(&masked(&format!("{INDICES}{near}")), &["const int steps = 7;"]);
+}
+
+fn key_tiles_outside_a_window_are_skipped() {
+    let window = "%before = stablehlo.compare LE, %j, %i : (INDEX, INDEX) -> TRUTH
+    %apart = stablehlo.subtract %i, %j : INDEX
+    %width = stablehlo.constant dense<70> : INDEX
+    %near = stablehlo.compare LT, %apart, %width : (INDEX, INDEX) -> TRUTH
+    %see = stablehlo.and %before, %near : TRUTH
+    %x = stablehlo.select %see, %y, %none : TRUTH, SCORES
+";
+    let hidden = "const int hidden = (first + (-69)) / 64;";
+    let seen = "const int seen = (first + 127 + (0)) / 64 + 1;";
+    skips(&masked(&format!("{INDICES}{window}")), &[hidden, seen]);
 }
 
 fn unsupported_attention_is_refused() {

@@ -49,6 +49,8 @@ enum Masked {
     No,
     /// Causal with an offset.
     Ahead(isize),
+    /// A window of this many keys up to the query's own index.
+    Window(usize),
     /// An additive mask input.
     Given,
 }
@@ -80,6 +82,24 @@ impl Like {
     %x = stablehlo.add %y, %wide : {s}"
                 ),
             ),
+            Masked::Window(width) => {
+                let index = of(m, n, "i32");
+                let compare = format!("({index}, {index}) -> {seen}");
+                (
+                    String::new(),
+                    format!(
+                        "%i = stablehlo.iota dim = 2 : {index}
+    %j = stablehlo.iota dim = 3 : {index}
+    %before = stablehlo.compare LE, %j, %i : {compare}
+    %apart = stablehlo.subtract %i, %j : {index}
+    %width = stablehlo.constant dense<{width}> : {index}
+    %near = stablehlo.compare LT, %apart, %width : {compare}
+    %see = stablehlo.and %before, %near : {seen}
+    %none = stablehlo.constant dense<0xFF800000> : {s}
+    %x = stablehlo.select %see, %y, %none : {seen}, {s}"
+                    ),
+                )
+            }
             Masked::Ahead(causal) => {
                 let index = of(m, n, "i32");
                 (
@@ -192,6 +212,17 @@ fn fully_masked_tiles_are_skipped() {
         assert!(kernels[1].source.contains(&format!("const int skipped = {last};")), "{}", kernels[1].source);
         check(&text, &cuda(), 2e-2);
     }
+    let windowed = square.masked(Masked::Window(70)).text();
+    let case = Case::new(&windowed);
+    let kernels = &case.emitted(&cuda())[1].kernels;
+    let by_queries =
+        ["const int skipped = (first + (-69)) / 64;", "const int seen = (first + 63 + (0)) / 64 + 1;"];
+    let by_keys =
+        ["const int skipped = (first - (0)) / 64;", "const int seen = (first + 63 - (-69)) / 64 + 1;"];
+    for (kernel, lines) in kernels.iter().zip([by_queries, by_keys]) {
+        assert!(lines.iter().all(|line| kernel.source.contains(line)), "{}", kernel.source);
+    }
+    check(&windowed, &cuda(), 2e-2);
     // Fewer queries than keys: the last keys are seen by none.
     check(&Like::new("f16", [1, 1, 270, 500, 16, 16]).masked(Masked::Ahead(0)).text(), &cuda(), 2e-2);
 }

@@ -114,25 +114,29 @@ impl<'p> GradientKernel<'p> {
             text.line(format!("float* const known = (float*)(aside + {});", 2 * passing * (width + PADDING)));
         }
         text.line("const int warp = WF_THREAD / 32, lane = WF_THREAD % 32;");
-        let last_key = softmax.mask.last_key();
+        let [first_key, last_key] = softmax.mask.weighted_keys();
         let first = match last_key {
             // The last queries attend to the most keys: they are scheduled first.
             Some(_) if !self.by_keys => format!("({} - WF_BLOCK % {tiles})", tiles - 1),
             _ => format!("WF_BLOCK % {tiles}"),
         };
         text.line(format!("const int first = {first} * {ROWS};"));
-        let (from, to) = match last_key {
-            Some(last) if self.by_keys => {
-                text.line(format!("const int skipped = (first - ({last})) / {passing};"));
-                let end = steps - 1;
-                (format!("skipped < 0 ? 0 : skipped < {end} ? skipped : {end}"), steps.to_string())
-            }
-            Some(last) => {
-                text.line(format!("const int seen = (first + {} + ({last})) / {passing} + 1;", ROWS - 1));
-                ("0".to_owned(), format!("seen < 1 ? 1 : seen < {steps} ? seen : {steps}"))
-            }
-            None => ("0".to_owned(), steps.to_string()),
+        // The streamed rows that the mask lets the block meet.
+        let (low, high) = if self.by_keys {
+            let until = first_key.map(|key| format!("first + {} - ({key})", ROWS - 1));
+            (last_key.map(|key| format!("first - ({key})")), until)
+        } else {
+            let until = last_key.map(|key| format!("first + {} + ({key})", ROWS - 1));
+            (first_key.map(|key| format!("first + ({key})")), until)
         };
+        let from = low.map_or("0".to_owned(), |low| {
+            text.line(format!("const int skipped = ({low}) / {passing};"));
+            format!("skipped < 0 ? 0 : skipped < {0} ? skipped : {0}", steps - 1)
+        });
+        let to = high.map_or(steps.to_string(), |high| {
+            text.line(format!("const int seen = ({high}) / {passing} + 1;"));
+            format!("seen < 1 ? 1 : seen < {steps} ? seen : {steps}")
+        });
         text.line(format!("const int from = {from}, to = {to};"));
         text.line(format!("const {} batch = WF_BLOCK / {tiles};", self.index));
         for (geometry, names, prefix) in [(scores, ["pq", "pk"], "x"), (by_weights, ["pg", "pv"], "y")] {

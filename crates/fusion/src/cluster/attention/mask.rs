@@ -80,12 +80,12 @@ impl Mask {
         self.visible == causal && self.data.is_none() && !self.biased && self.hides
     }
 
-    /// The distance from a query to the last key that can have a weight.
+    /// The distances from a query to the first and to the last key that can have a weight, where the mask has such.
     #[must_use]
-    pub fn last_key(&self) -> Option<isize> {
+    pub fn weighted_keys(&self) -> [Option<isize>; 2] {
         match self.visible {
-            Visible::Band { last, .. } if self.hides => last,
-            _ => None,
+            Visible::Band { first, last } if self.hides => [first, last],
+            _ => [None, None],
         }
     }
 }
