@@ -1,6 +1,7 @@
 //! The host side of runs, with fake libraries.
 
 mod amd;
+mod attention;
 mod attention_gradient;
 mod epilogues;
 mod processes;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use warpforge_runtime::{Executable, Program, RunOptions};
-use warpforge_tensor::{ElementType, FloatType, Shape, Tensor};
+use warpforge_tensor::{ElementType, FloatType, Tensor};
 
 use crate::compile::{CompileError, CompileRequest, build};
 use crate::error::GpuError;
@@ -204,59 +205,6 @@ fn steps(compiled: &GpuExecutable, inputs: &[Tensor]) -> Vec<String> {
     let options = RunOptions { profile: true, observer: None };
     let outcome = compiled.run(inputs, &options).unwrap();
     outcome.profile.events.iter().map(|event| event.name.clone()).collect()
-}
-
-/// Grouped-query attention of four heads with two key-value heads and a constant mask.
-fn attention(mask: &str) -> String {
-    let (q, k, s) = ("tensor<1x4x2x8xbf16>", "tensor<1x4x2x8xbf16>", "tensor<1x4x2x2xf32>");
-    let (few, each, r) = ("tensor<1x2x2x8xbf16>", "tensor<1x2x2x2x8xbf16>", "tensor<1x4x2xf32>");
-    format!(
-        "func.func @main(%q: {q}, %k0: {few}, %v0: {few}) -> tensor<1x2x4x8xbf16> {{
-    %k1 = stablehlo.broadcast_in_dim %k0, dims = [0, 1, 3, 4] : ({few}) -> {each}
-    %k = stablehlo.reshape %k1 : ({each}) -> {k}
-    %v1 = stablehlo.broadcast_in_dim %v0, dims = [0, 1, 3, 4] : ({few}) -> {each}
-    %v = stablehlo.reshape %v1 : ({each}) -> {k}
-    %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
-    %zero = stablehlo.constant dense<0.0> : tensor<f32>
-    %c = stablehlo.constant dense<0.5> : {s}
-    %m = stablehlo.constant dense<{mask}> : tensor<2x2xi1>
-    %see = stablehlo.broadcast_in_dim %m, dims = [2, 3] : (tensor<2x2xi1>) -> tensor<1x4x2x2xi1>
-    %none = stablehlo.constant dense<0xFF800000> : {s}
-    %p = stablehlo.dot_general %q, %k, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [3] : ({q}, {k}) -> {s}
-    %y = stablehlo.multiply %p, %c : {s}
-    %x = stablehlo.select %see, %y, %none : tensor<1x4x2x2xi1>, {s}
-    %max = stablehlo.reduce(%x init: %least) applies stablehlo.maximum across dimensions = [3] : ({s}, tensor<f32>) -> {r}
-    %mm = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : ({r}) -> {s}
-    %dd = stablehlo.subtract %x, %mm : {s}
-    %e = stablehlo.exponential %dd : {s}
-    %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : ({s}, tensor<f32>) -> {r}
-    %ss = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : ({r}) -> {s}
-    %w = stablehlo.divide %e, %ss : {s}
-    %vw = stablehlo.convert %v : ({k}) -> tensor<1x4x2x8xf32>
-    %o = stablehlo.dot_general %w, %vw, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [2] : ({s}, tensor<1x4x2x8xf32>) -> tensor<1x4x2x8xf32>
-    %on = stablehlo.convert %o : (tensor<1x4x2x8xf32>) -> {q}
-    %r = stablehlo.transpose %on, dims = [0, 2, 1, 3] : ({q}) -> tensor<1x2x4x8xbf16>
-    return %r : tensor<1x2x4x8xbf16>\n}}"
-    )
-}
-
-#[test]
-fn grouped_query_attention_with_a_constant_mask_is_one_cudnn_call() {
-    let zeros = |dims: &[usize]| Tensor::zeros(BF16, Shape::new(dims).unwrap()).unwrap();
-    let inputs = [zeros(&[1, 4, 2, 8]), zeros(&[1, 2, 2, 8]), zeros(&[1, 2, 2, 8])];
-    let causal = compiled_with(&attention("[[true, false], [true, true]]"), Vendor::Cuda, true);
-    let calls = fake::calls();
-    assert_eq!(steps(&causal, &inputs), ["library attention 1x4 of 2x2x2, 8 to 8 bf16, causal"]);
-    // Keys are transposed and have two heads; row and column indices are compared; the output has its heads inside.
-    for wanted in
-        ["attribute 902 = 1 2 8 2", "attribute 0 = 501", "attribute 0 = 303", "attribute 903 = 64 8 32 1"]
-    {
-        assert!(calls.contains(&wanted.to_owned()), "{wanted}: {calls:?}");
-    }
-    let open = compiled_with(&attention("true"), Vendor::Cuda, true);
-    assert_eq!(steps(&open, &inputs), ["library attention 1x4 of 2x2x2, 8 to 8 bf16"]);
-    let other = compiled_with(&attention("[[true, true], [false, true]]"), Vendor::Cuda, true);
-    assert!(steps(&other, &inputs).iter().all(|step| !step.contains("library attention")));
 }
 
 #[test]

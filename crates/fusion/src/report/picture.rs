@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use super::{Entry, Report, counted};
 
 const BOX: (usize, usize) = (260, 44);
+/// Pixels of a letter at most.
+const LETTER: usize = 7;
 const GAP: (usize, usize) = (30, 36);
 const MARGIN: usize = 20;
 
@@ -20,13 +22,16 @@ pub(super) fn svg(report: &Report) -> String {
         filled[level] += 1;
         levels.push(level);
     }
+    let letters = |entry: &Entry| title(entry).len() + words(entry).len();
+    let wide = report.clusters.iter().map(|entry| LETTER * letters(entry) + 2 * MARGIN).max();
+    let wide = wide.unwrap_or(0).max(BOX.0);
     let at = |number: usize| {
         let (column, row) = places[number];
-        (MARGIN + column * (BOX.0 + GAP.0), MARGIN + row * (BOX.1 + GAP.1))
+        (MARGIN + column * (wide + GAP.0), MARGIN + row * (BOX.1 + GAP.1))
     };
     let columns = filled.iter().copied().max().unwrap_or(0);
     let (width, height) =
-        (2 * MARGIN + columns * (BOX.0 + GAP.0), 2 * MARGIN + filled.len() * (BOX.1 + GAP.1));
+        (2 * MARGIN + columns * (wide + GAP.0), 2 * MARGIN + filled.len() * (BOX.1 + GAP.1));
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
          font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
@@ -38,9 +43,9 @@ pub(super) fn svg(report: &Report) -> String {
             let _ = writeln!(
                 out,
                 "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{y}\" stroke=\"#999\"/>",
-                from_x + BOX.0 / 2,
+                from_x + wide / 2,
                 from_y + BOX.1,
-                x + BOX.0 / 2
+                x + wide / 2
             );
         }
     }
@@ -49,21 +54,21 @@ pub(super) fn svg(report: &Report) -> String {
         let _ = writeln!(
             out,
             "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" rx=\"6\" fill=\"{}\" stroke=\"#555\"><title>{}</title></rect>",
-            BOX.0,
+            wide,
             BOX.1,
             colour(entry.kind),
             escaped(&entry.operations.join(", "))
         );
-        let lines = [format!("#{} {}", entry.number, entry.kind), entry.result.clone()];
+        let lines = [title(entry), entry.result.clone()];
         for (line, text) in lines.iter().enumerate() {
             let _ =
                 writeln!(out, "<text x=\"{}\" y=\"{}\">{}</text>", x + 8, y + 17 + 17 * line, escaped(text));
         }
-        let said = words(entry);
+        let said = escaped(&words(entry));
         let _ = writeln!(
             out,
             "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#333\">{said}</text>",
-            x + BOX.0 - 8,
+            x + wide - 8,
             y + 17
         );
     }
@@ -71,19 +76,24 @@ pub(super) fn svg(report: &Report) -> String {
     out
 }
 
+/// The number and the kind.
+fn title(entry: &Entry) -> String {
+    format!("#{} {}", entry.number, entry.kind)
+}
+
 /// What stands beside the kind: what people call the cluster, else its operation, else how many it has.
 fn words(entry: &Entry) -> String {
     match (&entry.patterns[..], &entry.operations[..]) {
-        ([], [only]) => escaped(only),
+        ([], [only]) => only.clone(),
         ([], operations) => format!("{} operations", operations.len()),
-        (patterns, _) => escaped(&counted(patterns)),
+        (patterns, _) => counted(patterns),
     }
 }
 
 fn colour(kind: &str) -> &'static str {
     match kind {
         "matmul" | "convolution" => "#cfe2f3",
-        "attention" => "#d9d2e9",
+        "attention" | "attention gradient" => "#d9d2e9",
         "row loop" => "#d9ead3",
         "loop" => "#fff2cc",
         "fallback" => "#f4cccc",
