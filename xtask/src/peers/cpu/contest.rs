@@ -125,7 +125,7 @@ impl Row {
         match &self.ours {
             Outcome::Ran(figures) if figures.distance <= bound => None,
             Outcome::Ran(figures) => Some(format!(
-                "{}: outputs {:.1e} apart, more than {bound:.0e}",
+                "{}: max rel error {:.1e}, more than {bound:.0e}",
                 self.workload, figures.distance
             )),
             Outcome::Absent => Some(format!("{}: not run", self.workload)),
@@ -198,7 +198,7 @@ pub(super) mod tests {
     #[test]
     fn a_wrong_result_has_a_reason() {
         assert_eq!(row("w", 1.0, ran(&[1.0])).wrong(1e-5), None);
-        assert!(row("w", 1.0, ran(&[1.0])).wrong(1e-7).unwrap().contains("1.0e-6 apart"));
+        assert!(row("w", 1.0, ran(&[1.0])).wrong(1e-7).unwrap().contains("max rel error 1.0e-6"));
         let failed = row("w", 1.0, Outcome::Failed("no kernel".to_owned()));
         assert!(failed.wrong(1.0).unwrap().contains("no kernel"));
         assert_eq!(failed.ratio(), None);

@@ -118,17 +118,17 @@ fn distance(
         if ours.dims() != theirs.dims() {
             bail!("output {name} is of shape {:?}, PyTorch's of {:?}", ours.dims(), theirs.dims());
         }
-        let (mut apart, mut scale) = (0.0f64, 0.0f64);
+        let (mut error, mut scale) = (0.0f64, 0.0f64);
         for (a, b) in ours.iter().zip(theirs.iter()) {
             let (a, b) = (a.to_f64(), b.to_f64());
             let difference = (a - b).abs();
             if difference.is_nan() {
                 bail!("output {name} is {a} where PyTorch's is {b}");
             }
-            apart = apart.max(difference);
+            error = error.max(difference);
             scale = scale.max(b.abs());
         }
-        worst = worst.max(if scale > 0.0 { apart / scale } else { apart });
+        worst = worst.max(if scale > 0.0 { error / scale } else { error });
     }
     Ok(worst)
 }

@@ -42,7 +42,7 @@ impl Roof {
         )
     }
 
-    /// Our rate, and the part of the limit: the least time that the workload's operations and bytes take, over ours.
+    /// Our rate, and the part of the roofline: the least time that the workload's operations and bytes take, over ours.
     pub(super) fn cells(&self, row: &Row) -> [String; 2] {
         let work = self.work.iter().find(|(name, ..)| *name == row.workload);
         let (Some((_, flops, bytes)), Some(ms)) = (work, row.our_median()) else {

@@ -23,9 +23,9 @@ pub(super) fn table(rows: &[Row], roof: Option<&Roof>, wanted: Wanted) -> String
         rows.first().map_or(Vec::new(), |row| row.peers.iter().map(|(engine, _)| engine.as_str()).collect());
     let mut heads = vec!["ms"];
     heads.extend(&engines);
-    heads.extend(["ours", "ratio", "apart"]);
+    heads.extend(["ours", "ratio", "max rel error"]);
     if roof.is_some() {
-        heads.extend(["GFLOP/s", "of the limit"]);
+        heads.extend(["GFLOP/s", "of roofline"]);
     }
     let mut out = format!("| {} |\n| ---{} |\n", heads.join(" | "), " | ---:".repeat(heads.len() - 1));
     for row in rows {
@@ -99,7 +99,10 @@ mod tests {
     fn the_table_has_all_engines_and_the_mean() {
         let rows = [row("a", 8.0, ran(&[4.0])), row("b", 1.0, ran(&[2.0]))];
         let text = table(&rows, None, Wanted { each: Some(0.9), mean: Some(1.1) });
-        assert!(text.starts_with("| ms | eager | xla | ours | ratio | apart |\n| --- | ---: | "), "{text}");
+        assert!(
+            text.starts_with("| ms | eager | xla | ours | ratio | max rel error |\n| --- | ---: | "),
+            "{text}"
+        );
         assert!(text.contains("| a | **8.00** |  | 4.00 | 2.00 | 1.0e-6 |"), "{text}");
         assert!(text.contains("| b | **1.00** |  | 2.00 | 0.50 (must be 0.90) | 1.0e-6 |"), "{text}");
         assert!(text.contains("mean of 2 of 2 ratios: 1.00 (must be 1.10)"), "{text}");
