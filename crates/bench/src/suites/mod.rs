@@ -32,8 +32,88 @@ pub trait Suite: Sync {
 /// Every suite there is. A new one is a folder beside this file and a line here.
 pub const SUITES: &[&dyn Suite] = &[&micro::Micro, &linpack::Linpack, &biobench::Biobench];
 
+/// The names of all metrics that benchmarks report, for completions.
+pub const METRICS: &[&str] = &[
+    "bandwidth",
+    "bases_per_second",
+    "clock",
+    "energy",
+    "f1",
+    "gcups",
+    "genome_fraction",
+    "gflops",
+    "gops",
+    "identity",
+    "index_time",
+    "iops",
+    "kmers_per_second",
+    "latency",
+    "latency_p50",
+    "latency_p95",
+    "latency_p99",
+    "latency_p99_9",
+    "megabases_per_second",
+    "misjoins",
+    "n50",
+    "pairs_per_second",
+    "peak_percent",
+    "peak_rss",
+    "power",
+    "precision",
+    "queries_per_second",
+    "reads_at_origin",
+    "reads_per_second",
+    "recall",
+    "refinement_steps",
+    "residual",
+    "rtt_p50",
+    "rtt_p95",
+    "rtt_p99",
+    "rtt_p99_9",
+    "seconds",
+    "stage_time",
+    "throughput",
+    "windows_per_second",
+];
+
 /// A suite by its name.
 #[must_use]
 pub fn get_suite(name: &str) -> Option<&'static dyn Suite> {
     SUITES.iter().copied().find(|suite| suite.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// The names that the suites' source gives to metrics.
+    fn names(folder: &Path, found: &mut Vec<String>) {
+        const BEFORE: [&str; 3] = ["more_is_better(\"", "less_is_better(\"", "common, \""];
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                names(&path, found);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for before in BEFORE {
+                let rest = code.split(before).skip(1);
+                found.extend(rest.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())));
+            }
+        }
+    }
+
+    #[test]
+    fn the_list_has_every_metric_that_the_source_names() {
+        let mut found = Vec::new();
+        names(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/suites"), &mut found);
+        assert!(found.len() > 20, "{found:?}");
+        for name in &found {
+            assert!(METRICS.contains(&name.as_str()), "{name} is missing");
+        }
+        assert!(METRICS.is_sorted(), "names are found faster in order");
+    }
 }
