@@ -88,8 +88,9 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Failure {
+    /// What is wrong, with its causes.
+    pub(crate) fn reason(&self) -> String {
         let mut text = String::new();
         for cause in self.error.chain().map(ToString::to_string) {
             // Many errors have their cause in their own text.
@@ -100,7 +101,13 @@ impl fmt::Display for Failure {
                 text += &cause;
             }
         }
-        write!(f, "warpt: {}", printable(&without_types(&text)))
+        printable(&without_types(&text)).into_owned()
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "warpt: {}", self.reason())
     }
 }
 

@@ -5,6 +5,7 @@
 mod commands;
 mod config;
 mod exit;
+mod format;
 mod output;
 mod signals;
 mod term;

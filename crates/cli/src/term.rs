@@ -3,9 +3,22 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use warpforge_diag::printable;
+use warpforge_report::Screen;
 use warpforge_runtime::Fallback;
 
 use crate::exit::Failure;
+
+/// What text on standard output is laid out for; where that is taken by a file, text goes to standard error as it is.
+pub(crate) fn screen(taken: bool) -> Screen {
+    if taken { Screen::PLAIN } else { Screen { colour: colour(), columns: columns() } }
+}
+
+/// The columns of a line: those that `COLUMNS` says, or the terminal's. What is neither has lines of any length.
+pub(crate) fn columns() -> Option<usize> {
+    let asked = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let own = || rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    asked.or_else(own).filter(|columns| *columns > 0)
+}
 
 /// Whether to colour what goes to standard output.
 pub(crate) fn colour() -> bool {

@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command};
 use warpforge::{Device, Precision, Tier};
 use warpforge_bench::record::BenchmarkComponent;
-use warpforge_bench::suites::SUITES;
+use warpforge_bench::suites::{METRICS, SUITES};
 
 /// A parser that reads with [`FromStr`] and knows the usual values.
 #[derive(Clone)]
@@ -72,6 +72,11 @@ pub(crate) fn suites() -> Known<String> {
 /// The benchmarks of all suites.
 pub(crate) fn benchmarks() -> Known<String> {
     Known::new(SUITES.iter().flat_map(|suite| suite.list_benchmarks()).map(|spec| spec.id.name))
+}
+
+/// The metrics that benchmarks report.
+pub(crate) fn metrics() -> Known<String> {
+    Known::new(METRICS.iter().copied())
 }
 
 /// The parts of a machine.

@@ -1,8 +1,9 @@
 //! Results rendered for people and for other tools: Markdown, CSV, JUnit, terminal tables and plots.
 //!
-//! [`comparison`] renders how two benchmark runs compare, [`run`] the result of one of them, and [`validation`] how a
-//! model's results compare with golden ones. All are built from [`Table`] and [`number`]; [`plot()`] draws a trend,
-//! [`chrome_trace()`] writes a profile as a timeline that browsers show.
+//! [`comparison`] renders how two benchmark runs compare, [`run`] the result of one of them, [`timeline`] what the
+//! machine did meanwhile, and [`validation`] how a
+//! model's results compare with golden ones. All are built from [`Table`] and [`number`], and fit the [`Screen`] that
+//! they are for; [`plot()`] draws a trend, [`chrome_trace()`] writes a profile as a timeline that browsers show.
 
 #![forbid(unsafe_code)]
 
@@ -11,11 +12,15 @@ pub mod comparison;
 pub mod number;
 mod plot;
 pub mod run;
+mod screen;
 mod table;
+pub mod timeline;
 pub mod validation;
+mod wrap;
 
 pub use chrome_trace::chrome_trace;
 pub use plot::plot;
+pub use screen::Screen;
 pub use table::{Align, Style, Table};
 
 /// Why something could not be rendered.

@@ -125,7 +125,7 @@ fn text(summary: &Summary) -> String {
     let _ = write!(
         out,
         "{}\n{passed} passed, {failed} failed, {skipped} skipped\n",
-        table.to_text(term::colour())
+        table.to_text(term::screen(false))
     );
     out
 }

@@ -35,9 +35,10 @@ const EXIT_STATUS: [(&str, &str); 5] = [
 ];
 
 /// What the environment sets.
-const ENVIRONMENT: [(&str, &str); 7] = [
+const ENVIRONMENT: [(&str, &str); 8] = [
     ("XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_CACHE_HOME", "where the files below are"),
     ("NO_COLOR", "no colours on a terminal"),
+    ("COLUMNS", "the width that tables and text are fitted to, in place of the terminal's"),
     ("RUST_LOG", "what is logged to standard error, such as warn or warpforge_runtime=debug"),
     ("WARPFORGE_ISA", "the instructions that CPU kernels are held to: portable, avx2, avx512"),
     ("CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES", "the GPUs that are seen"),

@@ -143,7 +143,7 @@ fn write(args: &ValidateArgs, summary: Option<&Path>, validation: &Validation) -
     if args.json {
         return term::print_json(validation);
     }
-    term::print_beside(taken, &render::text(validation, term::colour() && !taken))
+    term::print_beside(taken, &render::text(validation, term::screen(taken)))
 }
 
 /// The file for the summary: the one named, or the one that GitHub names.

@@ -115,6 +115,11 @@ fn files_are_written_under_the_names_asked_for() {
     let own = names.iter().find(|name| name.starts_with("warpt_benchmark_")).expect("a file of its own name");
     assert!(own.starts_with("warpt_benchmark_cpu_flops_2") && own.ends_with(".json"), "{own}");
     assert_eq!(read(own), read("mine.json"));
+    let summary = done.stdout.split_once("timeline: ").expect("a summary of the timeline").1;
+    assert!(summary.contains("written to timeline.json"), "{summary}");
+    for word in ["min", "mean", "max", "CPU utilization", "memory used", "GiB"] {
+        assert!(summary.contains(word), "no {word} in {summary}");
+    }
     let timeline = read("timeline.json");
     for field in [
         "timestamp",
@@ -126,6 +131,21 @@ fn files_are_written_under_the_names_asked_for() {
         assert!(timeline[0].get(field).is_some(), "{field} is missing");
     }
     assert_eq!(names.len(), 3, "{names:?}");
+}
+
+#[test]
+fn the_summary_of_the_timeline_says_where_the_rest_is() {
+    let warpt = Warpt::new();
+    let monitor = ["--monitor", "--monitor-interval", "0.05", "--rounds", "1"];
+    let done = warpt.run(&[&QUICK[..], &monitor].concat());
+    let id = done.stderr.split_once("kept in the history as ").unwrap().1.trim();
+    assert!(done.stdout.contains(&format!("history show {id} --json")), "{}", done.stdout);
+    let shown = warpt.json(&["benchmark", "history", "show", id, "--json"]);
+    assert!(!shown["timeline"].as_array().unwrap().is_empty());
+    let done = warpt.run(&[&QUICK[..], &monitor, &["--no-history"]].concat());
+    assert!(done.stdout.contains("--monitor-output FILE"), "{}", done.stdout);
+    let quiet = warpt.run(&[&QUICK[..], &["--rounds", "1"]].concat());
+    assert!(!quiet.stdout.contains("timeline"), "{}", quiet.stdout);
 }
 
 #[test]

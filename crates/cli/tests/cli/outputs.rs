@@ -4,7 +4,6 @@ use std::io::Read as _;
 use std::os::unix::fs::{FileTypeExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
@@ -162,18 +161,19 @@ fn an_interrupted_import_leaves_nothing() {
         mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
         let mut command = warpt.command(&["import", LINEAR, "-o", "pipe", "--weights", "w.safetensors"]);
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
-        // The weights are written, and the module waits for a reader.
-        std::thread::sleep(Duration::from_millis(500));
-        assert!(child.try_wait().unwrap().is_none(), "it did not wait for a reader");
-        kill_process(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), signal).unwrap();
-        let began = Instant::now();
-        let status = loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                break status;
-            }
-            assert!(began.elapsed() < Duration::from_secs(60), "it did not end");
-            std::thread::sleep(Duration::from_millis(20));
+        // Once the weights are open, the module waits for a reader.
+        let files = format!("/proc/{}/fd", child.id());
+        let home = std::fs::canonicalize(warpt.path("")).unwrap();
+        let is_in_home = |file: std::io::Result<std::fs::DirEntry>| {
+            file.and_then(|file| std::fs::read_link(file.path())).is_ok_and(|path| path.starts_with(&home))
         };
+        let are_open = || std::fs::read_dir(&files).is_ok_and(|mut files| files.any(is_in_home));
+        while !are_open() {
+            assert!(child.try_wait().unwrap().is_none(), "it did not wait for a reader");
+            std::thread::yield_now();
+        }
+        kill_process(Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap(), signal).unwrap();
+        let status = child.wait().unwrap();
         assert!(!status.success());
         let entries = std::fs::read_dir(warpt.path("")).unwrap().map(|entry| entry.unwrap().file_name());
         let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();

@@ -29,7 +29,13 @@ fn completions_and_manual_pages_cover_the_commands() {
 fn values_are_offered_and_listed() {
     let warpt = Warpt::new();
     let script = warpt.run(&["completions", "bash"]).stdout;
-    for values in ["production observable correctness", "cpu cuda hip", "model tf32 bf16 f16", "cpu_flops"] {
+    for values in [
+        "production observable correctness",
+        "cpu cuda hip",
+        "model tf32 bf16 f16",
+        "cpu_flops",
+        "gflops gops",
+    ] {
         assert!(script.contains(values), "no {values} in the script");
     }
     for (arguments, expected) in [

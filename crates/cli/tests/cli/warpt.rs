@@ -29,7 +29,7 @@ impl Warpt {
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warpt"));
-        command.args(arguments).current_dir(self.home.path());
+        command.args(arguments).current_dir(self.home.path()).env_remove("COLUMNS");
         for (name, folder) in
             [("XDG_DATA_HOME", "data"), ("XDG_CONFIG_HOME", "config"), ("XDG_CACHE_HOME", "cache")]
         {

@@ -2,6 +2,7 @@ use warpforge_bench::compare::{Broken, Counts};
 use warpforge_bench::record::{BenchmarkId, Tags};
 
 use super::*;
+use crate::Screen;
 
 fn metric(name: &str, verdict: Change, note: Option<&str>) -> MetricComparison {
     MetricComparison {
@@ -60,7 +61,7 @@ fn comparison() -> Comparison {
 
 #[test]
 fn the_terminal_shows_the_worst_first_and_the_sum_last() {
-    let text = text(&comparison(), false);
+    let text = text(&comparison(), Screen::PLAIN);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "before  micro a1 (warpt 0.1.0, 1970-01-01T00:00:00Z)");
     assert!(lines[3].starts_with("benchmark") && lines[4].contains("gflops f32"), "{text}");
@@ -69,7 +70,7 @@ fn the_terminal_shows_the_worst_first_and_the_sum_last() {
     assert!(text.contains("micro/disk_io iops: only in the earlier run: no space\n"), "{text}");
     assert!(lines.last().unwrap().starts_with("REGRESSED: 1 benchmarks fail now, 1 regressed"), "{text}");
     assert!(!text.contains('\u{1b}'));
-    assert!(super::text(&comparison(), true).contains("\u{1b}[31m"));
+    assert!(super::text(&comparison(), Screen { colour: true, columns: None }).contains("\u{1b}[31m"));
 }
 
 #[test]
@@ -107,7 +108,7 @@ fn nothing_compared_is_shown_as_that() {
         warnings: vec![],
         ..comparison()
     };
-    assert!(text(&empty, false).ends_with(
+    assert!(text(&empty, Screen::PLAIN).ends_with(
         "\n\nINCONCLUSIVE: 0 regressed, 0 improved, 0 unchanged, 0 inconclusive (changes up to 3 % do not count)\n"
     ));
     assert!(!markdown(&empty).contains("###"));

@@ -1,27 +1,25 @@
 //! A comparison for the terminal.
 
-use std::fmt::Write as _;
-
 use warpforge_bench::compare::Comparison;
 
 use super::{missing, run_label, style, summary, table};
+use crate::screen::Screen;
 use crate::table::Style;
 
 /// Renders a comparison for a terminal.
 #[must_use]
-pub fn text(comparison: &Comparison, colour: bool) -> String {
-    let mut out =
-        format!("before  {}\nafter   {}\n\n", run_label(&comparison.before), run_label(&comparison.after));
+pub fn text(comparison: &Comparison, screen: Screen) -> String {
+    let mut out = String::new();
+    for (name, run) in [("before  ", &comparison.before), ("after   ", &comparison.after)] {
+        out += &screen.labelled(name, &run_label(run));
+    }
+    out.push('\n');
     let table = table(comparison);
     if !table.is_empty() {
-        out += &table.to_text(colour);
+        out += &table.to_text(screen);
         out.push('\n');
     }
-    let mut line = |style: Style, text: String| {
-        let text = text.replace(|c: char| c.is_control(), " ");
-        let painted = if colour { style.paint(&text) } else { text };
-        writeln!(out, "{painted}").expect("writing to a string cannot fail");
-    };
+    let mut line = |style: Style, text: String| out += &screen.line(style, 2, &text);
     for broken in &comparison.broken {
         let message = broken.error_message.as_deref().unwrap_or("no reason given");
         line(Style::Bad, format!("fails now: {}: {message}", broken.benchmark));

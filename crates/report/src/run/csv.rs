@@ -4,6 +4,7 @@ use warpforge_bench::record::{BenchmarkSuiteRun, Spread};
 
 use super::verdict;
 use crate::RenderError;
+use crate::table::{Align, Style, Table};
 
 const HEADER: [&str; 16] = [
     "suite",
@@ -29,15 +30,13 @@ const HEADER: [&str; 16] = [
 /// # Errors
 /// If the CSV writer fails.
 pub fn csv(run: &BenchmarkSuiteRun) -> Result<String, RenderError> {
-    let failed = |error: csv::Error| RenderError::Csv(error.to_string());
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(HEADER).map_err(failed)?;
+    let mut table = Table::new(&HEADER.map(|name| (name, Align::Left)));
     for result in &run.benchmarks {
         for metric in &result.metrics {
             let spread = metric.statistics.as_ref().map(|statistics| statistics.spread);
             let number = |get: fn(Spread) -> f64| spread.map(|s| get(s).to_string()).unwrap_or_default();
             let tags = metric.tags.iter().flatten().map(|(name, value)| format!("{name}={value}"));
-            let record: [String; HEADER.len()] = [
+            let cells: [String; HEADER.len()] = [
                 result.spec.id.suite.clone(),
                 result.spec.id.name.clone(),
                 metric.name.clone(),
@@ -55,9 +54,8 @@ pub fn csv(run: &BenchmarkSuiteRun) -> Result<String, RenderError> {
                 spread.map(|s| s.round_count.to_string()).unwrap_or_default(),
                 verdict(result),
             ];
-            writer.write_record(record).map_err(failed)?;
+            table.row(Style::Plain, cells);
         }
     }
-    let bytes = writer.into_inner().map_err(|error| RenderError::Csv(error.to_string()))?;
-    String::from_utf8(bytes).map_err(|error| RenderError::Csv(error.to_string()))
+    table.to_csv()
 }

@@ -1,6 +1,7 @@
 use warpforge_bench::record::read_str;
 
 use super::*;
+use crate::Screen;
 
 /// A record with a measured benchmark, one made by another tool without statistics, and a skipped one.
 fn run() -> BenchmarkSuiteRun {
@@ -28,7 +29,7 @@ fn run() -> BenchmarkSuiteRun {
 
 #[test]
 fn the_table_has_a_row_a_metric_and_a_reason_for_none() {
-    let text = table(&run()).to_text(false);
+    let text = table(&run()).to_text(Screen::PLAIN);
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[1].contains("gflops f32 a,b  104.2 GFLOP/s  104.0 to 104.5  20 in 5  PASS"), "{text}");
     assert!(lines[2].contains("2.000 s") && lines[2].ends_with("PASS"), "{text}");
@@ -69,7 +70,7 @@ fn scopes_stand_side_by_side_and_sizes_are_readable() {
         statistics: None,
     };
     run.benchmarks[1].metrics = vec![metric("all_cores", 2.0), metric("one_core", 1.0)];
-    let text = text(&run, false);
+    let text = text(&run, Screen::PLAIN);
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     assert!(lines[0].starts_with("micro/cpu_flops  PASS"), "{text}");
     assert!(text.contains("dtype  note       GFLOP/s\n  f32    a,b   104.2 ±0.2 %\n"), "{text}");

@@ -6,6 +6,7 @@ use warpforge_bench::record::{BenchmarkMetric, BenchmarkRunResult, BenchmarkSuit
 
 use super::{style, verdict};
 use crate::number::{bytes, significant};
+use crate::screen::Screen;
 use crate::table::{Align, Style, Table};
 
 /// The tag that says how much of the machine took part; its values stand side by side.
@@ -14,26 +15,29 @@ const SCOPE: &str = "scope";
 /// Says the same as the scope in another way.
 const THREADS: &str = "threads";
 
+/// What is about a benchmark stands under its heading.
+const INDENT: usize = 2;
+
 /// Renders a run for a terminal.
 #[must_use]
-pub fn text(run: &BenchmarkSuiteRun, colour: bool) -> String {
-    run.benchmarks.iter().map(|result| benchmark(result, colour)).collect::<Vec<_>>().join("\n")
+pub fn text(run: &BenchmarkSuiteRun, screen: Screen) -> String {
+    run.benchmarks.iter().map(|result| benchmark(result, screen)).collect::<Vec<_>>().join("\n")
 }
 
-fn benchmark(result: &BenchmarkRunResult, colour: bool) -> String {
+fn benchmark(result: &BenchmarkRunResult, screen: Screen) -> String {
     let mut heading = format!("{}  {}", result.spec.id, verdict(result));
     if let Some(message) = &result.error_message {
         heading += &format!(": {message}");
     }
-    let mut out = if colour { style(result).paint(&heading) } else { heading } + "\n";
+    let mut out = screen.line(style(result), INDENT, &heading);
     for group in groups(&result.metrics) {
-        for line in table(&group).to_text(colour).lines() {
-            out += &format!("  {line}\n");
+        for line in table(&group).to_text(screen.indented(INDENT)).lines() {
+            let indent = if line.is_empty() { 0 } else { INDENT };
+            out += &format!("{:indent$}{line}\n", "");
         }
     }
     for warning in &result.warnings {
-        let line = format!("! {warning}");
-        out += &format!("  {}\n", if colour { Style::Bad.paint(&line) } else { line });
+        out += &screen.line(Style::Bad, INDENT, &format!("  ! {warning}"));
     }
     out
 }

@@ -5,6 +5,7 @@ use warpforge_tensor::Tensor;
 use warpforge_tensor::io::safetensors;
 
 use super::*;
+use crate::Screen;
 
 /// Two runs: an activation that differs, a gradient that is missing, and an output that is the same.
 fn validation() -> Validation {
@@ -30,7 +31,7 @@ fn validation() -> Validation {
 
 #[test]
 fn the_terminal_shows_the_first_operation_with_both_values() {
-    let page = text(&validation(), false);
+    let page = text(&validation(), Screen::PLAIN);
     for expected in [
         "(net:make, seed 3)",
         "first operation out of tolerance: relu_1 (aten.relu.default) in block.0, net.py:7\n",
@@ -43,7 +44,10 @@ fn the_terminal_shows_the_first_operation_with_both_values() {
     ] {
         assert!(page.contains(expected), "no {expected:?} in\n{page}");
     }
-    assert!(!page.contains('\u{1b}') && text(&validation(), true).contains("\u{1b}[31m"));
+    assert!(
+        !page.contains('\u{1b}')
+            && text(&validation(), Screen { colour: true, columns: None }).contains("\u{1b}[31m")
+    );
 }
 
 #[test]

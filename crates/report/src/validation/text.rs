@@ -6,19 +6,20 @@ use super::{
     classes, differences, distances, failed, failures, first_operation, more, notes, operation_label,
     operations, run_label, style, summary,
 };
+use crate::screen::Screen;
 use crate::table::{Style, Table};
 
 /// Renders a validation for a terminal.
 #[must_use]
-pub fn text(validation: &Validation, colour: bool) -> String {
-    let mut page = Page { out: String::new(), colour };
-    page.line(Style::Plain, &format!("golden     {}", run_label(&validation.golden)));
-    page.line(Style::Plain, &format!("candidate  {}", run_label(&validation.candidate)));
+pub fn text(validation: &Validation, screen: Screen) -> String {
+    let mut page = Page { out: String::new(), screen };
+    page.out += &screen.labelled("golden     ", &run_label(&validation.golden));
+    page.out += &screen.labelled("candidate  ", &run_label(&validation.candidate));
     if let Some(reference) = &validation.reference {
-        page.line(Style::Plain, &format!("reference  {}", run_label(reference)));
+        page.out += &screen.labelled("reference  ", &run_label(reference));
     }
     if let Some(model) = &validation.model {
-        page.line(Style::Plain, &format!("model      {model}"));
+        page.out += &screen.labelled("model      ", model);
     }
     page.table("", &classes(validation), None);
     if let Some(first) = &validation.first_operation {
@@ -55,15 +56,13 @@ pub fn text(validation: &Validation, colour: bool) -> String {
 
 struct Page {
     out: String,
-    colour: bool,
+    screen: Screen,
 }
 
 impl Page {
     /// A line; what would command the terminal becomes a space.
     fn line(&mut self, style: Style, text: &str) {
-        let clean = text.replace(|c: char| c.is_control(), " ");
-        self.out += &if self.colour && !clean.is_empty() { style.paint(&clean) } else { clean };
-        self.out.push('\n');
+        self.out += &self.screen.line(style, 2, text);
     }
 
     /// A table under its title, with an empty line before it; nothing where it has no rows.
@@ -75,7 +74,7 @@ impl Page {
         if !title.is_empty() {
             self.line(Style::Plain, title);
         }
-        self.out += &table.to_text(self.colour);
+        self.out += &table.to_text(self.screen);
         if let Some(rest) = rest {
             self.line(Style::Faint, &rest);
         }

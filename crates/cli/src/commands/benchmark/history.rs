@@ -7,9 +7,9 @@ use warpforge_bench::selection::nearest;
 use warpforge_report::number::{significant, with_unit};
 use warpforge_report::{Align, Style, Table, plot};
 
-use super::format::FormatArgs;
 use super::load::{load_run, open_history};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::format::FormatArgs;
 use crate::{term, values};
 
 /// The size of the plot, labels included: it fits the narrowest terminal in use.
@@ -50,6 +50,7 @@ enum HistoryCommand {
         #[arg(value_parser = values::benchmarks())]
         benchmark: String,
         /// The metric, such as `gflops`; without it the metrics are listed
+        #[arg(value_parser = values::metrics(), hide_possible_values = true)]
         metric: Option<String>,
         /// Only the metric with these tags; may be given several times
         #[arg(long, value_name = "NAME=VALUE")]
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &HistoryArgs) -> Outcome {
         None => list(20, args.json),
         Some(HistoryCommand::List { limit, json }) => list(*limit, *json),
         Some(HistoryCommand::Show { run, format }) => {
-            format.print(&load_run(run)?, false)?;
+            super::print(&load_run(run)?, format.form(), false)?;
             Ok(Exit::Pass)
         }
         Some(HistoryCommand::Trend { benchmark, metric, tag, limit, json }) => {
@@ -94,7 +95,7 @@ fn list(limit: usize, json: bool) -> Outcome {
         let started = second(&entry.start_time);
         table.row(Style::Plain, [entry.run_id, started, entry.suite, entry.benchmarks.join(", ")]);
     }
-    term::print(&table.to_text(term::colour()))?;
+    term::print(&table.to_text(term::screen(false)))?;
     Ok(Exit::Pass)
 }
 
@@ -159,7 +160,7 @@ fn trend_text(title: &str, points: &[TrendPoint]) -> String {
         table.row(Style::Plain, [second(&point.start_time), value, interval, point.run_id.clone()]);
     }
     let values: Vec<_> = points.iter().map(|point| point.value).collect();
-    format!("{title}\n\n{}\n{}", plot(&values, PLOT_COLUMNS, PLOT_ROWS), table.to_text(term::colour()))
+    format!("{title}\n\n{}\n{}", plot(&values, PLOT_COLUMNS, PLOT_ROWS), table.to_text(term::screen(false)))
 }
 
 /// A time to the second, for people.

@@ -1,12 +1,11 @@
 //! `warpt benchmark list`: the suites and their benchmarks.
 
-use std::fmt::Write as _;
-
 use clap::Args;
 use serde::Serialize;
 use warpforge_bench::record::BenchmarkSpec;
 use warpforge_bench::selection;
 use warpforge_bench::suites::SUITES;
+use warpforge_report::{Screen, Style};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{term, values};
@@ -43,7 +42,7 @@ pub(crate) fn run(args: &ListArgs) -> Outcome {
     if args.json {
         term::print_json(&listing)?;
     } else {
-        term::print(&text(&listing))?;
+        term::print(&text(&listing, term::screen(false)))?;
     }
     Ok(Exit::Pass)
 }
@@ -64,15 +63,17 @@ fn select(args: &ListArgs) -> Result<Listing, Failure> {
     Ok(Listing { suites: suites.filter(|suite| !suite.benchmarks.is_empty()).collect() })
 }
 
-fn text(listing: &Listing) -> String {
+fn text(listing: &Listing, screen: Screen) -> String {
     let mut out = String::new();
+    let names = listing.suites.iter().flat_map(|suite| &suite.benchmarks).map(|spec| spec.id.name.len());
+    let width = names.max().unwrap_or(0);
     for suite in &listing.suites {
-        let _ = writeln!(out, "{}: {}", suite.name, suite.description);
+        out += &screen.line(Style::Plain, 2, &format!("{}: {}", suite.name, suite.description));
         for spec in &suite.benchmarks {
             let components = super::component_names(&spec.components);
             let description = spec.description.as_deref().unwrap_or_default();
             let description = description.split(". ").next().unwrap_or_default();
-            let _ = writeln!(out, "  {:<15} {components:<8} {description}", spec.id.name);
+            out += &screen.labelled(&format!("  {:<width$}  {components:<7}  ", spec.id.name), description);
         }
     }
     out

@@ -2,7 +2,6 @@
 
 mod compare;
 mod describe;
-mod format;
 mod history;
 mod list;
 mod load;
@@ -11,9 +10,12 @@ mod run;
 mod selector;
 
 use clap::Subcommand;
-use warpforge_bench::record::BenchmarkComponent;
+use warpforge_bench::record::{BenchmarkComponent, BenchmarkSuiteRun};
+use warpforge_report::run as report;
 
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
+use crate::format::Format;
+use crate::term;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchmarkCommand {
@@ -42,6 +44,17 @@ pub(crate) fn run(command: BenchmarkCommand) -> Outcome {
         BenchmarkCommand::History(args) => history::run(&args),
         BenchmarkCommand::Round => round::run(),
     }
+}
+
+/// Prints a run; to standard error where standard output is taken by a file.
+fn print(result: &BenchmarkSuiteRun, form: Format, taken: bool) -> Result<(), Failure> {
+    let text = match form {
+        Format::Json => return term::print_json(result),
+        Format::Markdown => report::markdown(result),
+        Format::Csv => report::csv(result).map_err(Failure::not_possible)?,
+        Format::Text => report::text(result, term::screen(taken)),
+    };
+    term::print_beside(taken, &text)
 }
 
 fn component_names(components: &[BenchmarkComponent]) -> String {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use warpforge_inventory::{ListOutput, export};
+use warpforge_report::Screen;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{output, term};
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &ListArgs) -> Outcome {
     if args.json {
         term::print_json(&inventory)?;
     } else {
-        term::print_beside(taken, &text(&inventory, term::colour() && !taken))?;
+        term::print_beside(taken, &text(&inventory, term::screen(taken)))?;
     }
     Ok(Exit::Pass)
 }
@@ -54,8 +55,8 @@ fn write(inventory: &ListOutput, file: &Path) -> Result<(), Failure> {
 }
 
 /// The inventory on a page or two.
-fn text(inventory: &ListOutput, colour: bool) -> String {
-    let mut page = Page::new(colour);
+fn text(inventory: &ListOutput, screen: Screen) -> String {
+    let mut page = Page::new(screen);
     hardware::render(&mut page, &inventory.hardware);
     software::render(&mut page, &inventory.software);
     if !inventory.warnings.is_empty() {
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn what_is_unknown_is_not_shown_as_zero() {
-        let text = text(&inventory(), false);
+        let text = text(&inventory(), Screen::PLAIN);
         assert!(text.contains("NVIDIA H200") && text.contains("no driver serves it"), "{text}");
         assert!(!text.contains(" 0 ") && !text.contains("None") && !text.contains('\u{1b}'), "{text}");
     }

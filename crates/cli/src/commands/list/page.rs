@@ -1,20 +1,23 @@
 //! A page of headings and aligned rows.
 
+use warpforge_report::{Screen, Style};
+
 /// Where the values begin.
 const VALUE_COLUMN: usize = 17;
-/// Where long values are broken.
+/// Where long values are broken on a screen that is wider.
 const WIDTH: usize = 110;
 
 /// A page in the making.
 #[derive(Debug)]
 pub(super) struct Page {
     text: String,
-    colour: bool,
+    screen: Screen,
 }
 
 impl Page {
-    pub(super) fn new(colour: bool) -> Self {
-        Self { text: String::new(), colour }
+    pub(super) fn new(screen: Screen) -> Self {
+        let columns = Some(screen.columns.unwrap_or(WIDTH).min(WIDTH));
+        Self { text: String::new(), screen: Screen { columns, ..screen } }
     }
 
     /// Begins a section.
@@ -22,31 +25,21 @@ impl Page {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        let (bold, plain) = if self.colour { ("\u{1b}[1;36m", "\u{1b}[0m") } else { ("", "") };
+        let (bold, plain) = if self.screen.colour { ("\u{1b}[1;36m", "\u{1b}[0m") } else { ("", "") };
         self.text.push_str(&format!("{bold}{title}{plain}\n"));
     }
 
     /// A label and its value, broken at spaces if it is long; nothing if the value is empty.
     pub(super) fn row(&mut self, label: &str, value: &str) {
-        if value.is_empty() {
-            return;
-        }
-        let mut label = format!("  {}", printable(label));
-        for line in broken(&printable(value), WIDTH - VALUE_COLUMN) {
-            let row = format!("{label:<VALUE_COLUMN$}{line}");
-            self.text.push_str(row.trim_end());
-            self.text.push('\n');
-            label.clear();
+        if !value.is_empty() {
+            let label = format!("{:<VALUE_COLUMN$}", format!("  {}", printable(label)));
+            self.text += &self.screen.labelled(&label, &printable(value));
         }
     }
 
     /// A line of its own.
     pub(super) fn line(&mut self, text: &str) {
-        for (index, line) in broken(&printable(text), WIDTH - 4).iter().enumerate() {
-            self.text.push_str(if index == 0 { "  " } else { "    " });
-            self.text.push_str(line);
-            self.text.push('\n');
-        }
+        self.text += &self.screen.line(Style::Plain, 2, &format!("  {}", printable(text)));
     }
 
     pub(super) fn finish(self) -> String {
@@ -64,28 +57,13 @@ fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// Lines of at most `width` characters, unless a word is longer.
-fn broken(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn rows_are_aligned_and_long_values_hang() {
-        let mut page = Page::new(false);
+        let mut page = Page::new(Screen::PLAIN);
         page.heading("CPU");
         page.row("Model", "X");
         page.row("Nothing", "");
@@ -99,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_devices_name_cannot_steer_the_terminal() {
-        let mut page = Page::new(true);
+        let mut page = Page::new(Screen { colour: true, columns: None });
         page.heading("T");
         page.row("Model", "evil\u{1b}[2Jdisk\n");
         assert!(page.finish().ends_with("evil[2Jdisk\n"));

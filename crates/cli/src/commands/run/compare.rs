@@ -1,9 +1,7 @@
 //! `--compare`: what came of a run's operations beside the reference.
 
-use std::fmt::Write as _;
-
 use warpforge_golden::beside::{Compared, Difference};
-use warpforge_report::{Align, Style, Table};
+use warpforge_report::{Align, Screen, Style, Table};
 
 use crate::exit::Exit;
 
@@ -20,34 +18,35 @@ pub(super) fn exit(compared: Option<&Compared>) -> Exit {
 }
 
 /// The comparison for people.
-pub(super) fn text(compared: &Compared, colour: bool) -> String {
+pub(super) fn text(compared: &Compared, screen: Screen) -> String {
     let Compared { operations, identical, out_of_tolerance, .. } = compared;
     let within = operations - identical - out_of_tolerance;
-    let mut out = format!(
+    let line = |text: String| screen.line(Style::Plain, 2, &text);
+    let mut out = line(format!(
         "each operation beside the reference, on the operands that it had: {operations} compared, \
-         {identical} identical, {within} within tolerance, {out_of_tolerance} out of it\n"
-    );
+         {identical} identical, {within} within tolerance, {out_of_tolerance} out of it"
+    ));
     if let Some(furthest) = &compared.furthest {
-        let _ = writeln!(
-            out,
+        out += &line(format!(
             "furthest within tolerance: {}{}, {:.1e} of its scale, {} ULP",
             furthest.op,
             place(furthest),
             furthest.of_scale,
             furthest.max_ulp
-        );
+        ));
     }
     if !compared.differences.is_empty() {
-        let _ = write!(out, "\n{}", differences(&compared.differences).to_text(colour));
+        out.push('\n');
+        out += &differences(&compared.differences).to_text(screen);
         if *out_of_tolerance > SHOWN {
-            let _ = writeln!(out, "… {} more", out_of_tolerance - SHOWN);
+            out += &line(format!("… {} more", out_of_tolerance - SHOWN));
         }
     }
     for reason in compared.not_compared.iter().take(SHOWN) {
-        let _ = writeln!(out, "not compared: {reason}");
+        out += &line(format!("not compared: {reason}"));
     }
     if compared.not_compared.len() > SHOWN {
-        let _ = writeln!(out, "not compared: {} more", compared.not_compared.len() - SHOWN);
+        out += &line(format!("not compared: {} more", compared.not_compared.len() - SHOWN));
     }
     out
 }

@@ -1,5 +1,6 @@
 //! Where the inputs and weights of a run come from.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -22,29 +23,47 @@ pub(crate) struct InputArgs {
     /// Make the inputs that are not given from this number; weights are never made up
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// With --seed, the shape of an input whose dimensions are not all known: 2x3
+    /// With --seed, the shape of an input whose dimensions are not all known: 2x3. Several, separated by commas, are a
+    /// sweep
     #[arg(long, value_name = "NAME=DIMS", requires = "seed")]
-    shape: Vec<NamedShape>,
+    shape: Vec<Shapes>,
     /// Parameters, buffers and constants by name, for a module that takes them as arguments
     #[arg(long, value_name = "W.safetensors")]
     weights: Option<PathBuf>,
 }
 
+/// An input's name and the shapes it is to have, one after the other.
+#[derive(Debug, Clone)]
+pub(crate) struct Shapes {
+    name: String,
+    choices: Vec<Vec<u64>>,
+}
+
 /// An input's name and the sizes it is to have.
 #[derive(Debug, Clone)]
-pub(crate) struct NamedShape {
+pub(super) struct NamedShape {
     name: String,
     dims: Vec<u64>,
 }
 
-impl FromStr for NamedShape {
+impl fmt::Display for NamedShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dims: Vec<String> = self.dims.iter().map(ToString::to_string).collect();
+        write!(f, "{}={}", self.name, dims.join("x"))
+    }
+}
+
+impl FromStr for Shapes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || "expected NAME=DIMS, such as x=2x3".to_owned();
         let (name, dims) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(wrong)?;
-        let dims = dims.split('x').filter(|dim| !dim.is_empty()).map(str::parse).collect::<Result<_, _>>();
-        Ok(Self { name: name.to_owned(), dims: dims.map_err(|_| wrong())? })
+        let sizes = |dims: &str| {
+            dims.split('x').filter(|dim| !dim.is_empty()).map(str::parse).collect::<Result<_, _>>()
+        };
+        let choices = dims.split(',').map(sizes).collect::<Result<_, _>>();
+        Ok(Self { name: name.to_owned(), choices: choices.map_err(|_| wrong())? })
     }
 }
 
@@ -52,6 +71,17 @@ impl InputArgs {
     /// The number that inputs are made from.
     pub(crate) fn seed(&self) -> Option<u64> {
         self.seed
+    }
+
+    /// The shapes of `--shape`: one of each input, in every combination.
+    pub(super) fn shapes(&self) -> Vec<Vec<NamedShape>> {
+        self.shape.iter().fold(vec![Vec::new()], |before, Shapes { name, choices }| {
+            let with = |shapes: &Vec<NamedShape>, dims: &Vec<u64>| {
+                let own = NamedShape { name: name.clone(), dims: dims.clone() };
+                shapes.iter().cloned().chain([own]).collect()
+            };
+            before.iter().flat_map(|shapes| choices.iter().map(move |dims| with(shapes, dims))).collect()
+        })
     }
 
     /// Binds the weights of `--weights`.
@@ -62,15 +92,19 @@ impl InputArgs {
         bound.map_err(|error| Failure::bad_input(anyhow!("{}: {error}", path.display())))
     }
 
-    /// The inputs in the order of the model's.
-    pub(crate) fn tensors(&self, compiled: &CompiledModel) -> Result<Vec<Tensor>, Failure> {
+    /// The inputs in the order of the model's, those that are made in these shapes.
+    pub(super) fn tensors(
+        &self,
+        compiled: &CompiledModel,
+        shapes: &[NamedShape],
+    ) -> Result<Vec<Tensor>, Failure> {
         let mut inputs = self.given()?;
         self.check_shapes(compiled, &inputs)?;
         if let Some(seed) = self.seed {
             refuse_to_invent_weights(compiled.model(), &inputs)?;
             for (stream, slot) in (0..).zip(compiled.model().inputs()) {
                 if inputs.get(slot.name).is_none() && !named_by_position(compiled, &inputs, slot.name) {
-                    inputs.insert(slot.name, seeded(&self.shaped(&slot)?, seed, stream)?);
+                    inputs.insert(slot.name, seeded(&shaped(&slot, shapes)?, seed, stream)?);
                 }
             }
         } else if inputs.is_empty() && self.inputs.is_none() && !compiled.model().inputs().is_empty() {
@@ -83,7 +117,7 @@ impl InputArgs {
     fn check_shapes(&self, compiled: &CompiledModel, given: &Inputs) -> Result<(), Failure> {
         let slots = compiled.model().inputs();
         let names: Vec<&str> = slots.iter().map(|slot| slot.name).collect();
-        for NamedShape { name, .. } in &self.shape {
+        for Shapes { name, .. } in &self.shape {
             if !names.contains(&name.as_str()) {
                 return Err(crate::commands::no_such_input("--shape", name, &names));
             }
@@ -93,26 +127,6 @@ impl InputArgs {
             }
         }
         Ok(())
-    }
-
-    /// The type of an input with the sizes of `--shape`.
-    fn shaped(&self, slot: &Slot<'_>) -> Result<TensorType, Failure> {
-        let Some(shape) = self.shape.iter().find(|shape| shape.name == slot.name) else {
-            if slot.ty.is_static() {
-                return Ok(slot.ty.clone());
-            }
-            let (name, ty) = (slot.name, slot.ty);
-            let text = format!("input `{name}` is {ty}: say how large with --shape {name}=DIMS, such as 2x3");
-            return Err(Failure::bad_input(anyhow!(text)));
-        };
-        let dims: Vec<Dim> = shape.dims.iter().map(|&dim| Dim::Static(dim)).collect();
-        let fits =
-            dims.len() == slot.ty.rank() && dims.iter().zip(slot.ty.dims()).all(|(a, b)| a.compatible(*b));
-        if !fits {
-            let text = format!("--shape {}: {:?} is not a shape of {}", slot.name, shape.dims, slot.ty);
-            return Err(Failure::bad_input(anyhow!(text)));
-        }
-        Ok(slot.ty.with_dims(dims))
     }
 
     /// The inputs of `--inputs` and `--input`; of one name, the latter's.
@@ -133,6 +147,25 @@ impl InputArgs {
         }
         Ok(inputs)
     }
+}
+
+/// The type of an input with the sizes of `--shape`.
+fn shaped(slot: &Slot<'_>, shapes: &[NamedShape]) -> Result<TensorType, Failure> {
+    let Some(shape) = shapes.iter().find(|shape| shape.name == slot.name) else {
+        if slot.ty.is_static() {
+            return Ok(slot.ty.clone());
+        }
+        let (name, ty) = (slot.name, slot.ty);
+        let text = format!("input `{name}` is {ty}: say how large with --shape {name}=DIMS, such as 2x3");
+        return Err(Failure::bad_input(anyhow!(text)));
+    };
+    let dims: Vec<Dim> = shape.dims.iter().map(|&dim| Dim::Static(dim)).collect();
+    let fits = dims.len() == slot.ty.rank() && dims.iter().zip(slot.ty.dims()).all(|(a, b)| a.compatible(*b));
+    if !fits {
+        let text = format!("--shape {}: {:?} is not a shape of {}", slot.name, shape.dims, slot.ty);
+        return Err(Failure::bad_input(anyhow!(text)));
+    }
+    Ok(slot.ty.with_dims(dims))
 }
 
 /// Weights are read, never made up: a run with others gives numbers that mean nothing.

@@ -1,6 +1,6 @@
 //! Keeping the times of a run where those of benchmarks are, for `warpt benchmark history` and `compare`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -12,6 +12,7 @@ use warpforge_bench::record::{
 use warpforge_bench::runner::new_run_id;
 
 use super::record::Record;
+use super::sweep::Axis;
 use crate::exit::Failure;
 use crate::term;
 
@@ -36,11 +37,11 @@ impl KeepArgs {
     }
 
     /// Keeps the times wherever they are wanted.
-    pub(super) fn keep(&self, records: &[Record]) -> Result<(), Failure> {
+    pub(super) fn keep(&self, records: &[Record], axes: &[Axis]) -> Result<(), Failure> {
         if !self.keep && self.export_file.is_none() {
             return Ok(());
         }
-        let run = suite_run(records);
+        let run = suite_run(records, axes);
         if let Some(path) = &self.export_file {
             record::write(path, &run).map_err(Failure::not_possible)?;
         }
@@ -55,9 +56,10 @@ impl KeepArgs {
 }
 
 /// The records as a run of benchmarks, one a model.
-fn suite_run(records: &[Record]) -> BenchmarkSuiteRun {
+fn suite_run(records: &[Record], axes: &[Axis]) -> BenchmarkSuiteRun {
     let system = warpforge_inventory::list();
-    let benchmarks = records.iter().map(|record| result(record, system.clone())).collect::<Vec<_>>();
+    let benchmarks = records.chunk_by(|a, b| a.model == b.model);
+    let benchmarks = benchmarks.map(|records| result(records, axes, system.clone())).collect::<Vec<_>>();
     let mut components: Vec<BenchmarkComponent> =
         benchmarks.iter().flat_map(|result| result.spec.components.iter().copied()).collect();
     components.dedup();
@@ -73,27 +75,26 @@ fn suite_run(records: &[Record]) -> BenchmarkSuiteRun {
     }
 }
 
-fn result(record: &Record, system: warpforge_inventory::ListOutput) -> BenchmarkRunResult {
+/// The records of one model as one benchmark with a metric each.
+fn result(records: &[Record], axes: &[Axis], system: warpforge_inventory::ListOutput) -> BenchmarkRunResult {
+    let record = &records[0];
     let component = if record.device == "cpu" { BenchmarkComponent::Cpu } else { BenchmarkComponent::Gpu };
-    let text = |value: &str| ParamValue::Text(value.to_owned());
-    let params = Params::from([
-        ("device".to_owned(), text(&record.device)),
-        ("tier".to_owned(), text(&record.tier)),
-        ("precision".to_owned(), text(&record.precision)),
-        ("threads".to_owned(), ParamValue::Int(i64::try_from(record.threads).unwrap_or(i64::MAX))),
-        ("inputs".to_owned(), ParamValue::Text(shapes(record))),
-    ]);
-    // What distinguishes a metric is what makes two times comparable.
-    let tags = BTreeMap::from([
-        ("device".to_owned(), record.device.clone()),
-        ("tier".to_owned(), record.tier.clone()),
-        ("precision".to_owned(), record.precision.clone()),
-    ]);
-    let metric =
-        BenchmarkMetric::from_rounds("latency", "ms", false, tags, std::slice::from_ref(&record.times_ms));
+    let mut params = params(record);
+    params.retain(|name, value| records.iter().all(|other| self::params(other).get(name) == Some(value)));
+    let metric = |record: &Record| {
+        BenchmarkMetric::from_rounds(
+            "latency",
+            "ms",
+            false,
+            tags(record, axes),
+            std::slice::from_ref(&record.times_ms),
+        )
+    };
+    let metrics: Vec<BenchmarkMetric> = records.iter().filter_map(metric).collect();
     let name = Path::new(&record.model)
         .file_name()
         .map_or(record.model.as_str().into(), |name| name.to_string_lossy());
+    let fallbacks: BTreeSet<&String> = records.iter().flat_map(|record| &record.fallbacks).collect();
     BenchmarkRunResult {
         spec: BenchmarkSpec {
             id: BenchmarkId::new(SUITE, name),
@@ -104,21 +105,41 @@ fn result(record: &Record, system: warpforge_inventory::ListOutput) -> Benchmark
             external_tool: None,
             params: Some(params),
         },
-        success: metric.is_some(),
-        metrics: metric.into_iter().collect(),
+        success: !metrics.is_empty(),
+        metrics,
         error_message: None,
         start_time: record.start_time,
-        end_time: record.end_time,
+        end_time: records.iter().map(|record| record.end_time).max().unwrap_or(record.end_time),
         system: Some(system),
         verdict: Some(Verdict::Pass),
         conditions: None,
-        warnings: record.fallbacks.iter().map(|what| format!("computed by the reference: {what}")).collect(),
+        warnings: fallbacks.iter().map(|what| format!("computed by the reference: {what}")).collect(),
     }
 }
 
-/// The inputs with their shapes: times of other shapes are of other work.
-fn shapes(record: &Record) -> String {
-    let shape = |shape: &[usize]| shape.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
-    let inputs = record.inputs.iter().map(|input| format!("{}={}", input.name, shape(&input.shape)));
-    inputs.collect::<Vec<_>>().join(" ")
+/// How a record was made.
+fn params(record: &Record) -> Params {
+    let text = |value: &str| ParamValue::Text(value.to_owned());
+    Params::from([
+        ("device".to_owned(), text(&record.device)),
+        ("tier".to_owned(), text(&record.tier)),
+        ("precision".to_owned(), text(&record.precision)),
+        ("threads".to_owned(), ParamValue::Int(i64::try_from(record.threads).unwrap_or(i64::MAX))),
+        // Times of other shapes are of other work.
+        ("inputs".to_owned(), ParamValue::Text(record.input_shapes())),
+    ])
+}
+
+/// What distinguishes a metric is what makes two times comparable.
+fn tags(record: &Record, axes: &[Axis]) -> BTreeMap<String, String> {
+    let mut tags = BTreeMap::from([
+        ("device".to_owned(), record.device.clone()),
+        ("tier".to_owned(), record.tier.clone()),
+        ("precision".to_owned(), record.precision.clone()),
+    ]);
+    tags.extend(axes.iter().map(|axis| match axis {
+        Axis::Threads => ("threads".to_owned(), record.threads.to_string()),
+        Axis::Inputs => ("inputs".to_owned(), record.input_shapes()),
+    }));
+    tags
 }

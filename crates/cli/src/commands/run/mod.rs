@@ -9,6 +9,7 @@ mod record;
 mod render;
 mod roofline;
 mod save;
+mod sweep;
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -17,12 +18,14 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use clap::Args;
 use jiff::Timestamp;
-use warpforge::{CompileOptions, CompiledModel, Device, Model, Outputs, Precision, RunOptions, Tensor, Tier};
+use warpforge::{CompileOptions, CompiledModel, Device, Model, Outputs, RunOptions, Tensor, Tier};
 use warpforge_golden::beside::Compared;
 use warpforge_runtime::Executable;
 
 use self::record::Record;
+use self::sweep::Combination;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::format::{Format, FormatArgs};
 use crate::{output, term, values};
 
 /// Arguments of `warpt run`.
@@ -41,24 +44,17 @@ pub(crate) struct RunArgs {
     /// Where to run: `cpu`, `cuda[:N]` or `hip[:N]`
     #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = values::devices())]
     device: Device,
-    /// How to run [default: the fastest that the device has, or correctness where single values are traced or saved]
-    #[arg(long, value_name = "TIER", value_parser = values::tiers())]
-    tier: Option<Tier>,
-    /// What contractions multiply f32 operands as
-    #[arg(long, value_name = "PRECISION", default_value = "model", value_parser = values::precisions())]
-    precision: Precision,
+    #[command(flatten)]
+    sweep: sweep::SweepArgs,
     /// Refuse a model with operations that only the reference interpreter runs
     #[arg(long)]
     no_fallback: bool,
-    /// The most threads to use [default: as many as the backend likes]
+    /// Run so many times, for the statistics [default: 1, in a sweep 5]
     #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
-    /// Run so many times, for the statistics
-    #[arg(long, value_name = "N", default_value = "1")]
-    repeat: NonZeroUsize,
-    /// Run so many times before that, untimed
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    warmup: usize,
+    repeat: Option<NonZeroUsize>,
+    /// Run so many times before that, untimed [default: 0, in a sweep 1]
+    #[arg(long, value_name = "N")]
+    warmup: Option<usize>,
     /// The function to run; by default `@main`, or the only public one
     #[arg(long, value_name = "FUNCTION")]
     entry: Option<String>,
@@ -73,9 +69,8 @@ pub(crate) struct RunArgs {
     save_weights: bool,
     #[command(flatten)]
     keep: keep::KeepArgs,
-    /// Print JSON for programs: a record, or a list of them where there are several models
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 impl RunArgs {
@@ -85,18 +80,34 @@ impl RunArgs {
         self.observe.files().into_iter().chain(own)
     }
 
-    /// Refuses what is about one model where there are several.
-    fn check_models(&self) -> Result<(), Failure> {
-        if self.models.len() == 1 {
-            return Ok(());
-        }
+    /// Whether several ways to run a model are compared.
+    fn is_sweep(&self) -> bool {
+        self.sweep.combinations(&self.inputs).len() > 1
+    }
+
+    /// Timed runs.
+    fn repeat(&self) -> usize {
+        let default = if self.is_sweep() { sweep::REPEAT } else { 1 };
+        self.repeat.map_or(default, NonZeroUsize::get)
+    }
+
+    /// Untimed runs before them.
+    fn warmup(&self) -> usize {
+        self.warmup.unwrap_or(if self.is_sweep() { sweep::WARMUP } else { 0 })
+    }
+
+    /// Refuses what is about one run where there are several.
+    fn check_single(&self) -> Result<(), Failure> {
+        let several = match (self.models.len(), self.is_sweep()) {
+            (1, false) => return Ok(()),
+            (1, true) => "is for one run, and this is a sweep",
+            _ => "is for one model, and there are several",
+        };
         let mut options = self.files().filter(|(name, _)| *name != "--export-file");
         let given = options.find(|(_, path)| path.is_some()).map(|(name, _)| name);
         let given = given.or(self.save.is_some().then_some("--save"));
         match given.or(self.observe.compares().then_some("--compare")) {
-            Some(option) => {
-                Err(Failure::bad_input(anyhow!("{option} is for one model, and there are several")))
-            }
+            Some(option) => Err(Failure::bad_input(anyhow!("{option} {several}"))),
             None => Ok(()),
         }
     }
@@ -109,46 +120,64 @@ impl RunArgs {
 
 /// Runs the models one after the other, and says what came of it.
 pub(crate) fn run(args: &RunArgs) -> Outcome {
-    let taken = output::takes_stdout(args.files(), args.json)?;
-    args.check_models()?;
+    let taken = output::takes_stdout(args.files(), args.format.is_json())?;
+    args.check_single()?;
     output::check(args.files().map(|(_, path)| path))?;
+    let combinations = args.sweep.combinations(&args.inputs);
+    let [combination] = combinations.as_slice() else {
+        return sweep::run(args, &combinations, taken);
+    };
+    if matches!(args.format.form(), Format::Markdown | Format::Csv) {
+        return sweep::run(args, &combinations, taken);
+    }
     let mut records = Vec::new();
     let mut exit = Exit::Pass;
     for model in &args.models {
-        let (record, own) = one(args, model)?;
+        let (record, own) = one(args, &load(args, model)?, combination)?;
         exit = if exit == Exit::Pass { own } else { exit };
         records.push(record);
     }
-    args.keep.keep(&records)?;
+    args.keep.keep(&records, &[])?;
     let text = match records.as_slice() {
-        [record] if args.json => return term::print_json(record).map(|()| exit),
-        records if args.json => return term::print_json(&records).map(|()| exit),
-        [record] => render::text(record, term::colour() && !taken),
-        records => render::several(records, term::colour() && !taken),
+        [record] if args.format.is_json() => return term::print_json(record).map(|()| exit),
+        records if args.format.is_json() => return term::print_json(&records).map(|()| exit),
+        [record] => render::text(record, term::screen(taken)),
+        records => render::several(records, term::screen(taken)),
     };
     term::print_beside(taken, &text)?;
     Ok(exit)
 }
 
-/// Loads, compiles and runs one model.
-fn one(args: &RunArgs, path: &Path) -> Result<(Record, Exit), Failure> {
+/// A model with its weights.
+struct Loaded<'a> {
+    path: &'a Path,
+    model: Model,
+    /// How long that took.
+    time: Duration,
+}
+
+fn load<'a>(args: &RunArgs, path: &'a Path) -> Result<Loaded<'a>, Failure> {
     let begin = Instant::now();
     let mut model = Model::load_entry(path, args.entry.as_deref())?;
     args.inputs.bind_weights(&mut model)?;
-    let load = begin.elapsed();
+    Ok(Loaded { path, model, time: begin.elapsed() })
+}
 
+/// Compiles and runs one model in one way.
+fn one(args: &RunArgs, loaded: &Loaded<'_>, combination: &Combination) -> Result<(Record, Exit), Failure> {
+    let path = loaded.path;
     let options = CompileOptions {
         device: args.device,
-        tier: args.tier.or_else(|| args.sees_values().then_some(Tier::Correctness)),
-        precision: args.precision,
-        threads: args.threads,
+        tier: combination.tier.or_else(|| args.sees_values().then_some(Tier::Correctness)),
+        precision: combination.precision,
+        threads: combination.threads,
         no_fallback: args.no_fallback,
     };
     let begin = Instant::now();
-    let compiled = model.compile(&options)?;
+    let compiled = loaded.model.compile(&options)?;
     let mut compile = begin.elapsed();
 
-    let inputs = args.inputs.tensors(&compiled)?;
+    let inputs = args.inputs.tensors(&compiled, &combination.shapes)?;
     let begin = Instant::now();
     let executable = compiled.prepare(&inputs)?;
     compile += begin.elapsed();
@@ -161,8 +190,8 @@ fn one(args: &RunArgs, path: &Path) -> Result<(Record, Exit), Failure> {
     }
     let exit = compare::exit(compared.as_ref());
     let record = Record::new(path, &compiled, executable.as_ref(), &inputs, &outputs)
-        .with_times(load, compile, &times)
-        .with_start(started, args.warmup)
+        .with_times(loaded.time, compile, &times)
+        .with_start(started, args.warmup())
         .with_comparison(compared);
     Ok((record, exit))
 }
@@ -233,30 +262,30 @@ fn execute(
             let saved = save::save(&run, folder);
             saved.map_err(|error| Failure::not_possible(anyhow!("{error}")))?;
         }
-        if args.repeat.get() == 1 && args.warmup == 0 {
+        if args.repeat() == 1 && args.warmup() == 0 {
             return Ok(Ran { outputs, times, compared });
         }
     }
     // A device's own clock, inputs where it reads them: what is repeated is the run, not the transfers.
-    if args.repeat.get() > 1
+    if args.repeat() > 1
         && let Some(mut bound) = executable.bind(inputs).map_err(warpforge::Error::from)?
     {
         // The first run of a device does more than the others.
-        for _ in 0..args.warmup.max(1) {
+        for _ in 0..args.warmup().max(1) {
             bound.run().map_err(warpforge::Error::from)?;
         }
         let mut times = Vec::new();
-        for _ in 0..args.repeat.get() {
+        for _ in 0..args.repeat() {
             times.push(bound.run().map_err(warpforge::Error::from)?);
         }
         let outputs = bound.outputs().map_err(warpforge::Error::from)?;
         return Ok(Ran { outputs: compiled.named(outputs), times, compared });
     }
-    for _ in 0..args.warmup {
+    for _ in 0..args.warmup() {
         compiled.run_in_order(inputs, &RunOptions::default())?;
     }
     let mut outputs = timed(&RunOptions::default())?;
-    for _ in 1..args.repeat.get() {
+    for _ in 1..args.repeat() {
         outputs = timed(&RunOptions::default())?;
     }
     times.drain(..usize::from(watched));

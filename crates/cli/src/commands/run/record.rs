@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 use warpforge::summary::{Summary, summarise};
-use warpforge::{CompiledModel, Outputs, Tensor, Tier, memory};
+use warpforge::{ArgumentRole, CompiledModel, Outputs, Tensor, Tier, memory};
 use warpforge_golden::beside::Compared;
 use warpforge_measure::stats::{self, Outliers};
 use warpforge_runtime::Executable;
@@ -152,6 +152,23 @@ impl Record {
                 .map(|(result, (name, tensor))| Value::new(name, result.role.word(), tensor))
                 .collect(),
         }
+    }
+
+    /// How many items a run computes: the leading dimension of the first input that has one.
+    pub(super) fn items(&self) -> usize {
+        self.given().find_map(|input| input.shape.first().copied()).unwrap_or(1)
+    }
+
+    /// The inputs with their shapes: `x=8x128 mask=8`.
+    pub(super) fn input_shapes(&self) -> String {
+        let shape = |shape: &[usize]| shape.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
+        let inputs = self.given().map(|input| format!("{}={}", input.name, shape(&input.shape)));
+        inputs.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The inputs that are no weights.
+    fn given(&self) -> impl Iterator<Item = &Value> {
+        self.inputs.iter().filter(|input| input.role == ArgumentRole::Input.word())
     }
 
     /// The record with what came of its operations.

@@ -2,60 +2,59 @@
 
 use std::fmt::Write as _;
 
-use warpforge_report::{Align, Style, Table, number};
+use warpforge_report::{Align, Screen, Style, Table, number};
 
 use super::compare;
 use super::kernels::Kernel;
 use super::record::{Record, Value};
 
 /// The record as text.
-pub(super) fn text(record: &Record, colour: bool) -> String {
+pub(super) fn text(record: &Record, screen: Screen) -> String {
     let mut out = String::new();
     let Record { model, device, tier, backend, .. } = record;
-    let _ = writeln!(out, "{model}: {device}, tier {tier} ({backend})");
+    out += &screen.line(Style::Plain, 2, &format!("{model}: {device}, tier {tier} ({backend})"));
     if !record.inputs.is_empty() {
-        let _ = write!(out, "\n{}", values("input", &record.inputs).to_text(colour));
+        let _ = write!(out, "\n{}", values("input", &record.inputs).to_text(screen));
     }
-    let _ = write!(out, "\n{}\n", values("output", &record.outputs).to_text(colour));
+    let _ = write!(out, "\n{}\n", values("output", &record.outputs).to_text(screen));
     if !record.kernels.is_empty() {
-        let _ = writeln!(out, "{}", slowest(&record.kernels).to_text(colour));
+        let _ = writeln!(out, "{}", slowest(&record.kernels).to_text(screen));
     }
     let milliseconds = |value: f64| number::with_unit(value, "ms");
-    let _ = write!(out, "compiled in {}", milliseconds(record.compile_ms));
+    let mut facts = vec![format!("compiled in {}", milliseconds(record.compile_ms))];
     if let (Some(median), Some(min)) = (record.median_ms, record.min_ms) {
-        let _ = match record.runs {
-            1 => write!(out, ", ran in {}", milliseconds(median)),
-            runs => {
-                write!(out, ", {runs} runs: median {}, least {}", milliseconds(median), milliseconds(min))
-            }
-        };
+        facts.push(match record.runs {
+            1 => format!("ran in {}", milliseconds(median)),
+            runs => format!("{runs} runs: median {}, least {}", milliseconds(median), milliseconds(min)),
+        });
     }
     if let Some(bytes) = record.peak_memory_bytes {
-        let _ = write!(out, ", peak memory {} (of the {})", number::bytes(bytes), record.peak_memory_of);
+        facts.push(format!("peak memory {} (of the {})", number::bytes(bytes), record.peak_memory_of));
     }
-    out.push('\n');
-    out += &spread(record);
+    for line in std::iter::once(facts.join(", ")).chain(spread(record)) {
+        out += &screen.line(Style::Plain, 2, &line);
+    }
     if let Some(compared) = &record.compared {
-        let _ = write!(out, "\n{}", compare::text(compared, colour));
+        let _ = write!(out, "\n{}", compare::text(compared, screen));
     }
     out
 }
 
 /// How the times of several runs are spread, and what to do about it.
-fn spread(record: &Record) -> String {
+fn spread(record: &Record) -> Vec<String> {
     let (Some(low), Some(high), Some(mad), Some(max)) =
         (record.ci_low_ms, record.ci_high_ms, record.mad_ms, record.max_ms)
     else {
-        return String::new();
+        return Vec::new();
     };
     let number = |value: f64| number::significant(value, 4);
-    let mut out = format!(
-        "95 % interval {} to {} ms, deviation {} ms, most {} ms\n",
+    let mut lines = vec![format!(
+        "95 % interval {} to {} ms, deviation {} ms, most {} ms",
         number(low),
         number(high),
         number(mad),
         number(max)
-    );
+    )];
     let count = outliers(record);
     if count > 0 {
         let slow = record.outliers.high_mild + record.outliers.high_severe;
@@ -65,9 +64,9 @@ fn spread(record: &Record) -> String {
         } else {
             "other programs may disturb them: try more of --repeat on a quiet machine"
         };
-        let _ = writeln!(out, "{count} of {} runs are outliers, {slow} of them slow; {advice}", record.runs);
+        lines.push(format!("{count} of {} runs are outliers, {slow} of them slow; {advice}", record.runs));
     }
-    out
+    lines
 }
 
 fn outliers(record: &Record) -> usize {
@@ -76,7 +75,7 @@ fn outliers(record: &Record) -> usize {
 }
 
 /// Several records side by side, and how much longer each took than the fastest.
-pub(super) fn several(records: &[Record], colour: bool) -> String {
+pub(super) fn several(records: &[Record], screen: Screen) -> String {
     let mut table = Table::new(&[
         ("model", Align::Left),
         ("device", Align::Left),
@@ -111,7 +110,7 @@ pub(super) fn several(records: &[Record], colour: bool) -> String {
         ];
         table.row(if record.median_ms == Some(fastest) { Style::Good } else { Style::Plain }, cells);
     }
-    table.to_text(colour)
+    table.to_text(screen)
 }
 
 /// Kernels that are shown: the slowest.

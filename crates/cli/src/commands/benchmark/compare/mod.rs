@@ -85,7 +85,7 @@ pub(crate) fn run(args: &CompareArgs) -> Outcome {
 
 fn rendered(args: &CompareArgs, comparison: &Comparison) -> Result<String, Failure> {
     match if args.json { Format::Json } else { args.format } {
-        Format::Text => Ok(render::text(comparison, args.output.is_none() && term::colour())),
+        Format::Text => Ok(render::text(comparison, term::screen(args.output.is_some()))),
         Format::Markdown => Ok(render::markdown(comparison)),
         Format::Junit => render::junit(comparison).map_err(Failure::not_possible),
         Format::Json => {

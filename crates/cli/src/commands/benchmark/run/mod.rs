@@ -2,6 +2,7 @@
 
 mod observer;
 mod plan;
+mod timeline;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,9 +19,9 @@ use warpforge_bench::runner::{self, DEFAULT_BURNIN_SECONDS, DEFAULT_ROUNDS, RunO
 use warpforge_bench::selection::{Selection, nearest, select};
 use warpforge_inventory::export;
 
-use super::format::FormatArgs;
 use super::selector::{Selector, present_components};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::format::{Format, FormatArgs};
 use crate::{output, term};
 use observer::Terminal;
 
@@ -103,7 +104,12 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     terminal.finish(&run);
 
     write_files(args, own, &run)?;
-    args.format.print(&run, taken)?;
+    super::print(&run, args.format.form(), taken)?;
+    if args.format.form() == Format::Text && options.monitor_interval.is_some() {
+        let file = args.monitor_output.as_deref();
+        let kept = terminal.is_kept().then_some(run.run_id.as_str());
+        term::print_beside(taken, &timeline::text(&run.timeline, file, kept, term::screen(taken)))?;
+    }
     if terminal.is_kept() {
         eprintln!("kept in the history as {}", run.run_id);
     }
