@@ -5,6 +5,7 @@ mod benchmark;
 mod beside;
 mod bytecode;
 mod compare;
+mod dashboard;
 mod golden;
 mod history;
 mod ignored;

@@ -2,18 +2,21 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use serde_json::Value;
 
 use crate::warpt::Warpt;
 
 #[test]
-fn json_is_one_object_a_line_until_the_duration_is_over() {
-    let done = Warpt::new().run(&["monitor", "--json", "--interval", "0.1", "--duration", "0.5"]);
-    assert_eq!(done.code, 0, "{}", done.stderr);
-    let records: Vec<Value> = done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert!(records.len() >= 2, "{}", done.stdout);
+fn json_is_one_object_a_line_until_nobody_reads() {
+    let warpt = Warpt::new();
+    let mut command = warpt.command(&["monitor", "--json", "--interval", "0.1"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().take(3);
+    let records: Vec<Value> = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(records.len(), 3);
     for record in &records {
         assert!(record["total_memory_bytes"].as_u64() > Some(0));
         assert!(record["gpu_usage"].is_array());
@@ -23,40 +26,92 @@ fn json_is_one_object_a_line_until_the_duration_is_over() {
 }
 
 #[test]
+fn a_duration_ends_with_a_record() {
+    let done = Warpt::new().run(&["monitor", "--json", "--interval", "10", "--duration", "0.1"]);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert_eq!(done.stdout.lines().count(), 1, "{}", done.stdout);
+}
+
+#[test]
 fn without_a_terminal_there_are_lines_for_people() {
     let done = Warpt::new().run(&["monitor", "--interval", "0.1", "--duration", "0.3"]);
     assert_eq!(done.code, 0, "{}", done.stderr);
     assert!(!done.stdout.contains('\u{1b}') && done.stdout.lines().count() >= 2, "{}", done.stdout);
 }
 
-#[test]
-fn the_endpoint_speaks_openmetrics() {
-    let warpt = Warpt::new();
-    let arguments = ["monitor", "--json", "--interval", "0.1", "--listen", "127.0.0.1:0", "--duration", "60"];
-    let mut command = warpt.command(&arguments);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-    let start = line.find("127.0.0.1:").unwrap_or_else(|| panic!("no address in {line:?}"));
-    let address: String =
-        line[start..].chars().take_while(|c| c.is_ascii_digit() || ['.', ':'].contains(c)).collect();
+/// A monitor that serves metrics, and where. It ends with the test.
+struct Served {
+    child: Child,
+    address: String,
+}
 
-    let ask = |path: &str| {
-        let mut stream = TcpStream::connect(&address).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+impl Served {
+    fn at(warpt: &Warpt, place: &str) -> Self {
+        let arguments = ["monitor", "--json", "--interval", "0.1", "--listen", place];
+        let mut command = warpt.command(&arguments);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.split_once("http://").and_then(|(_, rest)| rest.split_once('/'));
+        let address = address.unwrap_or_else(|| panic!("no address in {line:?}")).0.to_owned();
+        Self { child, address }
+    }
+
+    fn ask(&self, path: &str, accept: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\nConnection: close\r\n\r\n")
+            .unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
-    };
-    let metrics = ask("/metrics");
-    let other = ask("/nothing");
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(metrics.starts_with("HTTP/1.1 200"), "{metrics}");
-    assert!(
-        metrics.to_lowercase().contains("content-type: application/openmetrics-text; version=1.0.0"),
-        "{metrics}"
-    );
-    assert!(metrics.contains("# TYPE warpt_") && metrics.ends_with("# EOF\n"), "{metrics}");
+    }
+
+    /// The metrics with a sample, for which one may have to ask again.
+    fn metrics(&self, accept: &str) -> String {
+        loop {
+            let answer = self.ask("/metrics", accept);
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+            if answer.contains("warpt_sample_timestamp_seconds") {
+                return answer;
+            }
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_endpoint_speaks_what_the_client_accepts() {
+    let warpt = Warpt::new();
+    let served = Served::at(&warpt, "127.0.0.1:0");
+    let open = served.metrics("application/openmetrics-text;version=1.0.0,text/plain;q=0.5");
+    assert!(open.contains("Content-Type: application/openmetrics-text; version=1.0.0"), "{open}");
+    assert!(open.contains("# UNIT warpt_") && open.ends_with("# EOF\n"), "{open}");
+    for accept in ["*/*", "text/plain", "text/html, application/xml;q=0.9"] {
+        let text = served.metrics(accept);
+        assert!(text.contains("Content-Type: text/plain; version=0.0.4"), "{text}");
+        assert!(!text.contains("# UNIT") && !text.contains("# EOF"), "{text}");
+        assert!(text.contains("# TYPE warpt_build_info gauge\n"), "{text}");
+    }
+    let other = served.ask("/nothing", "*/*");
     assert!(other.starts_with("HTTP/1.1 404"), "{other}");
+}
+
+#[test]
+fn the_endpoint_takes_names() {
+    let warpt = Warpt::new();
+    let served = Served::at(&warpt, "localhost:0");
+    assert!(served.address.starts_with("localhost:"), "{}", served.address);
+    served.metrics("*/*");
+    let unknown = warpt.run(&["monitor", "--json", "--listen", "no.such.host.invalid:9188"]);
+    assert_eq!((unknown.code, unknown.stdout.as_str()), (3, ""));
+    assert!(unknown.stderr.contains("no.such.host.invalid:9188"), "{}", unknown.stderr);
+    let wrong = warpt.run(&["monitor", "--json", "--listen", "9188"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.stderr.contains("expected HOST:PORT, such as localhost:9188"), "{}", wrong.stderr);
 }

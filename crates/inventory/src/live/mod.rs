@@ -23,7 +23,7 @@ mod ticker;
 mod watch;
 
 pub use conditions::{Conditions, ConditionsWatch};
-pub use gpu::GpuSampler;
+pub use gpu::{GpuProcesses, GpuSampler};
 pub use processes::{ProcessSampler, ProcessUsage};
 pub use record::{CoreUsage, DiskUsage, GpuUsage, NetworkUsage, PowerUsage, Temperature, TimelineRecord};
 pub use sampler::Sampler;

@@ -1,13 +1,13 @@
 //! Everything that can happen to a running monitor, through one channel: samples, keys, signals.
 
 use std::io;
-use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use ratatui::crossterm::event::Event as Input;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use warpforge_inventory::live::{ProcessSampler, ProcessUsage, Sampler, TimelineRecord};
 
@@ -34,6 +34,8 @@ pub(super) enum Event {
     NoInput(io::Error),
     /// The user or the system wants the program to end.
     Stop,
+    /// The program was stopped and goes on.
+    Resumed,
     /// The duration is over.
     Finished,
     /// The sampling thread panicked.
@@ -51,7 +53,10 @@ pub(super) struct Sample {
 pub(super) type Restore = fn();
 
 /// The events of a running monitor.
-pub(super) struct Feed(Receiver<Event>);
+pub(super) struct Feed {
+    events: Receiver<Event>,
+    intervals: Sender<Duration>,
+}
 
 impl Feed {
     /// Starts the threads behind the events; they end with the program. A dashboard also gets keys and programs.
@@ -68,12 +73,21 @@ impl Feed {
         }
         let publisher = endpoint.map(Endpoint::publisher);
         let with_processes = dashboard.is_some();
+        let (intervals, asked) = mpsc::channel();
         spawn("warpt-sampler", move || {
             let ending = Ending(sender);
             let mut source = Source::new(with_processes);
+            let mut schedule = schedule;
             let start = Instant::now();
             while let Some(due) = schedule.next_after(start.elapsed()) {
-                thread::sleep(due.saturating_sub(start.elapsed()));
+                match asked.recv_timeout(due.saturating_sub(start.elapsed())) {
+                    Ok(interval) => {
+                        schedule = schedule.with_interval(start.elapsed(), interval);
+                        continue;
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
                 let sample = source.sample();
                 if let Some(publisher) = &publisher {
                     publisher.publish(&sample.record);
@@ -83,12 +97,18 @@ impl Feed {
                 }
             }
         })?;
-        Ok(Self(events))
+        Ok(Self { events, intervals })
     }
 
     /// Waits for the next event.
     pub(super) fn next(&self) -> Event {
-        self.0.recv().unwrap_or(Event::Stop)
+        self.events.recv().unwrap_or(Event::Stop)
+    }
+
+    /// Samples come this far apart from now on.
+    pub(super) fn set_interval(&self, interval: Duration) {
+        // A sampler that has ended needs none.
+        let _ = self.intervals.send(interval);
     }
 }
 
@@ -138,10 +158,13 @@ fn watch_signals(
     sender: SyncSender<Event>,
     restore: Option<Restore>,
 ) -> anyhow::Result<impl FnOnce() + Send> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for signals")?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGCONT]).context("cannot watch for signals")?;
     Ok(move || {
-        if signals.forever().next().is_none() {
-            return;
+        for signal in signals.forever() {
+            if signal != SIGCONT {
+                break;
+            }
+            let _ = sender.send(Event::Resumed);
         }
         // Someone who reads our output but has stopped doing so must not keep us from ending.
         let _ = thread::Builder::new().spawn(move || {

@@ -9,6 +9,7 @@ use warpforge_inventory::live::{GpuUsage, TimelineRecord};
 use super::feed::{Event, Feed};
 use super::format;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::term;
 
 /// The heading comes again after this many lines, so that it stays on the screen.
 const LINES_PER_HEADING: usize = 20;
@@ -17,43 +18,102 @@ const LINES_PER_HEADING: usize = 20;
 struct Column {
     heading: &'static str,
     width: usize,
+    /// Columns of the highest rank go first where the line is too long.
+    rank: u8,
     value: fn(&TimelineRecord) -> Option<String>,
 }
 
-const COLUMNS: [Column; 11] = [
-    Column { heading: "time", width: 10, value: |record| Some(local_time(record)) },
-    Column { heading: "cpu%", width: 6, value: |record| one_digit(record.cpu_utilization_percent) },
-    Column { heading: "steal%", width: 6, value: |record| one_digit(record.cpu_steal_percent) },
-    Column { heading: "load", width: 6, value: |record| Some(format!("{:.2}", record.load_average?[0])) },
-    Column { heading: "memory", width: 14, value: memory },
-    Column { heading: "disk read", width: 10, value: |record| rate(record.disk_read_bytes_per_second()) },
-    Column { heading: "disk write", width: 10, value: |record| rate(record.disk_write_bytes_per_second()) },
-    Column { heading: "net in", width: 10, value: |record| rate(record.network_receive_bytes_per_second()) },
+const COLUMNS: [Column; 12] = [
+    Column { heading: "time", width: 10, rank: 0, value: |record| Some(local_time(record)) },
+    Column { heading: "cpu%", width: 6, rank: 0, value: |record| one_digit(record.cpu_utilization_percent) },
+    Column { heading: "steal%", width: 6, rank: 7, value: |record| one_digit(record.cpu_steal_percent) },
+    Column {
+        heading: "load",
+        width: 6,
+        rank: 2,
+        value: |record| Some(format!("{:.2}", record.load_average?[0])),
+    },
+    Column { heading: "memory", width: 14, rank: 0, value: memory },
+    Column {
+        heading: "disk read",
+        width: 10,
+        rank: 5,
+        value: |record| rate(record.disk_read_bytes_per_second()),
+    },
+    Column {
+        heading: "disk write",
+        width: 10,
+        rank: 5,
+        value: |record| rate(record.disk_write_bytes_per_second()),
+    },
+    Column {
+        heading: "net in",
+        width: 10,
+        rank: 6,
+        value: |record| rate(record.network_receive_bytes_per_second()),
+    },
     Column {
         heading: "net out",
         width: 10,
+        rank: 6,
         value: |record| rate(record.network_transmit_bytes_per_second()),
     },
-    Column { heading: "clock", width: 8, value: |record| record.mean_mhz().map(format::clock) },
-    Column { heading: "power", width: 7, value: |record| Some(format!("{:.1} W", record.package_watts()?)) },
+    Column { heading: "clock", width: 8, rank: 4, value: |record| record.mean_mhz().map(format::clock) },
+    Column {
+        heading: "power",
+        width: 7,
+        rank: 3,
+        value: |record| Some(format!("{:.1} W", record.package_watts()?)),
+    },
+    Column {
+        heading: "heat",
+        width: 6,
+        rank: 3,
+        value: |record| Some(format!("{:.0}°C", record.cpu_celsius()?)),
+    },
 ];
+
+/// What stands between two columns.
+const GAP: &str = "  ";
+
+/// The width of a GPU's column.
+const GPU_WIDTH: usize = 20;
+
+/// The columns that a line has room for, after those of the GPUs. What the machine never reports is left out.
+fn fitting(record: &TimelineRecord, screen: Option<usize>) -> Vec<&'static Column> {
+    let knows_heat = record.cpu_celsius().is_some();
+    let mut columns: Vec<&Column> =
+        COLUMNS.iter().filter(|column| column.heading != "heat" || knows_heat).collect();
+    let gpus = record.gpu_usage.len() * (GPU_WIDTH + GAP.len());
+    let width = |columns: &[&Column]| {
+        columns.iter().map(|column| column.width + GAP.len()).sum::<usize>() + gpus - GAP.len()
+    };
+    while let Some(screen) = screen
+        && width(&columns) > screen
+        && let Some(highest) = columns.iter().map(|column| column.rank).max().filter(|rank| *rank > 0)
+    {
+        columns.retain(|column| column.rank != highest);
+    }
+    columns
+}
 
 /// Prints samples until the duration is over, the user stops it or nobody reads any more.
 pub(super) fn run(feed: &Feed, json: bool) -> Outcome {
+    let screen = term::columns();
     let mut printed = 0;
     loop {
         let record = match feed.next() {
             Event::Sample(sample) => sample.record,
             Event::Stop | Event::Finished => return Ok(Exit::Pass),
             Event::Broken => return Err(Failure::not_possible(anyhow!("sampling failed"))),
-            Event::Input(_) | Event::NoInput(_) => continue,
+            Event::Input(_) | Event::NoInput(_) | Event::Resumed => continue,
         };
         let text = if json {
             serde_json::to_string(&record).map_err(Failure::not_possible)? + "\n"
         } else if printed % LINES_PER_HEADING == 0 {
-            heading(&record) + &line(&record)
+            heading(&record, screen) + &line(&record, screen)
         } else {
-            line(&record)
+            line(&record, screen)
         };
         printed += 1;
         let mut out = io::stdout().lock();
@@ -68,24 +128,24 @@ pub(super) fn run(feed: &Feed, json: bool) -> Outcome {
     }
 }
 
-fn heading(record: &TimelineRecord) -> String {
-    let columns = COLUMNS.iter().map(|column| format!("{:>width$}", column.heading, width = column.width));
-    let temperature = record.cpu_celsius().map(|_| format!("{:>6}", "heat"));
-    let gpus = record.gpu_usage.iter().map(|gpu| format!("{:<20}", format!("gpu {}", gpu.index)));
-    join(columns.chain(temperature).chain(gpus))
+fn heading(record: &TimelineRecord, screen: Option<usize>) -> String {
+    let columns = fitting(record, screen);
+    let columns = columns.iter().map(|column| format!("{:>width$}", column.heading, width = column.width));
+    let gpus = record.gpu_usage.iter().map(|gpu| format!("{:<GPU_WIDTH$}", format!("gpu {}", gpu.index)));
+    join(columns.chain(gpus))
 }
 
-fn line(record: &TimelineRecord) -> String {
-    let columns = COLUMNS
+fn line(record: &TimelineRecord, screen: Option<usize>) -> String {
+    let columns = fitting(record, screen);
+    let columns = columns
         .iter()
         .map(|column| format!("{:>width$}", format::or_dash((column.value)(record)), width = column.width));
-    let temperature = record.cpu_celsius().map(|celsius| format!("{:>6}", format!("{celsius:.0}°C")));
-    let gpus = record.gpu_usage.iter().map(|gpu| format!("{:<20}", gpu_cell(gpu)));
-    join(columns.chain(temperature).chain(gpus))
+    let gpus = record.gpu_usage.iter().map(|gpu| format!("{:<GPU_WIDTH$}", gpu_cell(gpu)));
+    join(columns.chain(gpus))
 }
 
 fn join(cells: impl Iterator<Item = String>) -> String {
-    let line = cells.collect::<Vec<_>>().join("  ");
+    let line = cells.collect::<Vec<_>>().join(GAP);
     format!("{}\n", line.trim_end())
 }
 
@@ -128,11 +188,11 @@ mod tests {
             gpu_usage: vec![GpuUsage { index: 1, utilization_percent: Some(84.2), ..GpuUsage::default() }],
             ..TimelineRecord::default()
         };
-        let line = line(&record);
+        let line = line(&record, None);
         let cells: Vec<_> = line.split_whitespace().skip(1).collect();
         assert_eq!(cells[..3], ["45.2", "-", "-"]);
         assert!(line.ends_with("84% mem - -\n"), "{line}");
-        assert!(heading(&record).ends_with("gpu 1\n"));
+        assert!(heading(&record, None).ends_with("gpu 1\n"));
     }
 
     #[test]
@@ -143,8 +203,24 @@ mod tests {
             load_average: Some([0.5, 0.4, 0.3]),
             ..TimelineRecord::default()
         };
-        let (heading, line) = (heading(&record), line(&record));
+        let (heading, line) = (heading(&record, None), line(&record, None));
         let end = heading.find("memory").unwrap() + "memory".len();
         assert!(line[..end].ends_with("1.00/24.0 GiB"), "{heading}{line}");
+    }
+
+    #[test]
+    fn a_narrow_line_has_fewer_columns_and_whole_numbers() {
+        let record = TimelineRecord {
+            memory_used_bytes: Some(1 << 30),
+            total_memory_bytes: Some(24 << 30),
+            cpu_utilization_percent: Some(12.5),
+            ..TimelineRecord::default()
+        };
+        for columns in [60, 80, 200] {
+            let (heading, line) = (heading(&record, Some(columns)), line(&record, Some(columns)));
+            assert!(heading.trim_end().chars().count() <= columns, "{heading}");
+            assert!(line.contains("12.5") && line.contains("1.00/24.0 GiB"), "{line}");
+            assert_eq!(heading.contains("steal%"), columns == 200, "{heading}");
+        }
     }
 }

@@ -8,7 +8,6 @@ mod schedule;
 mod tui;
 
 use std::io::{self, IsTerminal as _};
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Args;
@@ -39,14 +38,16 @@ pub(crate) struct MonitorArgs {
     #[arg(long)]
     json: bool,
 
-    /// Also answer http://ADDRESS:PORT/metrics in the OpenMetrics format
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    listen: Option<SocketAddr>,
+    /// Also answer http://HOST:PORT/metrics, in the text format of Prometheus or, where the client accepts it, of
+    /// OpenMetrics
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<metrics::Place>,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &MonitorArgs) -> Outcome {
-    let endpoint = args.listen.map(metrics::Endpoint::bind).transpose().map_err(Failure::not_possible)?;
+    let endpoint =
+        args.listen.as_ref().map(metrics::Endpoint::bind).transpose().map_err(Failure::not_possible)?;
     if args.json || args.no_tui || !can_show_dashboard() {
         if let Some(endpoint) = &endpoint {
             eprintln!("warpt: metrics at {}", endpoint.url());

@@ -15,6 +15,11 @@ impl Schedule {
         Self { first, interval, end }
     }
 
+    /// The schedule from `elapsed` on with another interval; its end stays.
+    pub(super) fn with_interval(self, elapsed: Duration, interval: Duration) -> Self {
+        Self { first: elapsed + interval, interval, end: self.end }
+    }
+
     /// The first due time after `elapsed`: those missed meanwhile are skipped, and being late shifts nothing.
     pub(super) fn next_after(&self, elapsed: Duration) -> Option<Duration> {
         let due = match elapsed.checked_sub(self.first) {
@@ -51,6 +56,16 @@ mod tests {
         assert_eq!(due_times(1000, 1000, 2500), [1000, 2000, 2500]);
         assert_eq!(due_times(1000, 1000, 400), [400]);
         assert_eq!(due_times(300, 1000, 2000), [300, 1300, 2000]);
+    }
+
+    #[test]
+    fn another_interval_begins_at_once() {
+        let millis = Duration::from_millis;
+        let schedule = Schedule::new(millis(1000), millis(1000), Some(millis(6000)));
+        let schedule = schedule.with_interval(millis(2300), millis(200));
+        assert_eq!(schedule.next_after(millis(2300)), Some(millis(2500)));
+        assert_eq!(schedule.next_after(millis(2500)), Some(millis(2700)));
+        assert_eq!(schedule.next_after(millis(5950)), Some(millis(6000)));
     }
 
     #[test]

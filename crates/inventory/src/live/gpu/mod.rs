@@ -2,10 +2,13 @@
 
 mod amd;
 mod nvidia;
+mod processes;
 
 use std::path::Path;
 
 use super::record::GpuUsage;
+
+pub use processes::GpuProcesses;
 
 /// The GPUs of a machine, found once.
 pub struct GpuSampler {

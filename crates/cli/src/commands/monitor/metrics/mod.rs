@@ -1,7 +1,7 @@
-//! The OpenMetrics endpoint: a record as text, and a small server that hands it out.
+//! The endpoint for Prometheus: a record as text, and a small server that hands it out.
 
 mod http;
 mod server;
 mod text;
 
-pub(super) use server::Endpoint;
+pub(super) use server::{Endpoint, Place};

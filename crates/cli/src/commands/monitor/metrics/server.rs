@@ -1,7 +1,9 @@
 //! The server behind `--listen`. It has its own threads and never makes the sampler wait.
 
-use std::io::{self, Write as _};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
+use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -13,19 +15,55 @@ use warpforge_inventory::live::TimelineRecord;
 use super::http::Request;
 use super::text;
 
-/// A client has this long to ask, and this long to take the answer.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Where to listen: a name or an address of this machine, and a port.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    host: String,
+    port: u16,
+}
 
-/// More clients at a time than this are turned away.
-const MOST_CLIENTS: usize = 16;
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "expected HOST:PORT, such as localhost:9188, 0.0.0.0:9188 or [::1]:9188".to_owned();
+        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+        let inside = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let host = match inside {
+            Some(address) => address,
+            // An IPv6 address without brackets has no port that one could tell.
+            None if host.is_empty() || host.contains([':', '[', ']', '/']) => return Err(wrong()),
+            None => host,
+        };
+        Ok(Self { host: host.to_owned(), port: port.parse().map_err(|_| wrong())? })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+    }
+}
+
+/// What clients may ask of the server.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// A client has this long to ask, this long to take the answer, and this long to close.
+    patience: Duration,
+    /// More clients at a time than this are told to come again, as many again; those beyond are dropped.
+    clients: usize,
+}
+
+const LIMITS: Limits = Limits { patience: Duration::from_secs(3), clients: 16 };
 
 /// The newest record; none before the first sample.
 type Latest = Arc<Mutex<Option<Arc<TimelineRecord>>>>;
 
-/// A bound socket that answers until the program ends.
+/// Bound sockets that answer until the program ends.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
-    address: SocketAddr,
+    place: Place,
     latest: Latest,
 }
 
@@ -33,30 +71,52 @@ pub(crate) struct Endpoint {
 pub(crate) struct Publisher(Latest);
 
 impl Endpoint {
-    /// Binds the address and starts to answer.
-    pub(crate) fn bind(address: SocketAddr) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind(address).map_err(|error| {
-            let advice = match error.kind() {
-                io::ErrorKind::AddrInUse => "; choose another port",
-                io::ErrorKind::PermissionDenied => "; choose a port above 1023",
-                io::ErrorKind::AddrNotAvailable => "; it is no address of this machine",
+    /// Binds every address of the place and starts to answer.
+    pub(crate) fn bind(place: &Place) -> anyhow::Result<Self> {
+        Self::bind_within(place, LIMITS)
+    }
+
+    fn bind_within(place: &Place, limits: Limits) -> anyhow::Result<Self> {
+        let addresses = (place.host.as_str(), place.port).to_socket_addrs();
+        let addresses: Vec<SocketAddr> =
+            addresses.with_context(|| format!("cannot listen on {place}"))?.collect();
+        let mut listeners: Vec<TcpListener> = Vec::new();
+        let mut refused = None;
+        let mut port = place.port;
+        for address in addresses {
+            // A port that the system chose for the first address is that of all.
+            match TcpListener::bind(SocketAddr::new(address.ip(), port)) {
+                Ok(listener) => {
+                    port = listener.local_addr().context("cannot tell the address listened on")?.port();
+                    listeners.push(listener);
+                }
+                Err(error) => refused = Some(error),
+            }
+        }
+        if listeners.is_empty() {
+            let advice = match refused.as_ref().map(io::Error::kind) {
+                Some(io::ErrorKind::AddrInUse) => "; choose another port",
+                Some(io::ErrorKind::PermissionDenied) => "; choose a port above 1023",
+                Some(io::ErrorKind::AddrNotAvailable) => "; it is no address of this machine",
                 _ => "",
             };
-            anyhow::anyhow!("cannot listen on {address}: {error}{advice}")
-        })?;
-        let address = listener.local_addr().context("cannot tell the address listened on")?;
-        let latest = Latest::default();
-        let shared = Arc::clone(&latest);
-        thread::Builder::new()
-            .name("warpt-metrics".to_owned())
-            .spawn(move || serve(&listener, &shared))
-            .context("cannot start the metrics server")?;
-        Ok(Self { address, latest })
+            let reason = refused.map_or_else(|| "it has no address".to_owned(), |error| error.to_string());
+            anyhow::bail!("cannot listen on {place}: {reason}{advice}");
+        }
+        let (latest, clients) = (Latest::default(), Arc::new(AtomicUsize::new(0)));
+        for listener in listeners {
+            let (latest, clients) = (Arc::clone(&latest), Arc::clone(&clients));
+            thread::Builder::new()
+                .name("warpt-metrics".to_owned())
+                .spawn(move || serve(&listener, &latest, &clients, limits))
+                .context("cannot start the metrics server")?;
+        }
+        Ok(Self { place: Place { host: place.host.clone(), port }, latest })
     }
 
     /// Where the metrics are.
     pub(crate) fn url(&self) -> String {
-        format!("http://{}/metrics", self.address)
+        format!("http://{}/metrics", self.place)
     }
 
     pub(crate) fn publisher(&self) -> Publisher {
@@ -72,22 +132,23 @@ impl Publisher {
     }
 }
 
-fn serve(listener: &TcpListener, latest: &Latest) {
-    let clients = Arc::new(AtomicUsize::new(0));
+fn serve(listener: &TcpListener, latest: &Latest, clients: &Arc<AtomicUsize>, limits: Limits) {
     for stream in listener.incoming() {
         // An error here is the client's, or a shortage of file descriptors that needs a moment to pass.
         let Ok(stream) = stream else {
             thread::sleep(Duration::from_millis(50));
             continue;
         };
-        if clients.fetch_add(1, Ordering::SeqCst) >= MOST_CLIENTS {
-            clients.fetch_sub(1, Ordering::SeqCst);
+        let counted = Counted(Arc::clone(clients));
+        let others = clients.fetch_add(1, Ordering::SeqCst);
+        if others >= 2 * limits.clients {
             continue;
         }
-        let (latest, counted) = (Arc::clone(latest), Counted(Arc::clone(&clients)));
+        let latest = Arc::clone(latest);
         let client = move || {
             let _counted = counted;
-            if let Err(error) = answer(stream, &latest) {
+            let client = Client { stream, patience: limits.patience, deadline: Instant::now() };
+            if let Err(error) = answer(client, &latest, others >= limits.clients) {
                 tracing::debug!("a metrics client was not answered: {error}");
             }
         };
@@ -104,28 +165,75 @@ impl Drop for Counted {
     }
 }
 
-fn answer(mut stream: TcpStream, latest: &Latest) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let request = Request::read(&mut stream, Instant::now() + PATIENCE)?;
+/// A connection that fails when its time is over, however many bytes came until then.
+struct Client {
+    stream: TcpStream,
+    patience: Duration,
+    deadline: Instant,
+}
+
+impl Client {
+    /// Starts the time of the next step.
+    fn begin(&mut self) {
+        self.deadline = Instant::now() + self.patience;
+    }
+
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
+}
+
+impl Read for Client {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.left()?))?;
+        self.stream.read(into)
+    }
+}
+
+impl Write for Client {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+fn answer(mut client: Client, latest: &Latest, is_full: bool) -> io::Result<()> {
+    client.begin();
+    let request = Request::read(&mut client)?;
+    let request = if is_full { Request::Full } else { request };
     let record = latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    stream.write_all(&request.answer(|| text::render(record.as_deref())))?;
-    stream.shutdown(Shutdown::Write)?;
+    client.begin();
+    client.write_all(&request.answer(|form| text::render(record.as_deref(), form)))?;
+    client.stream.shutdown(Shutdown::Write)?;
     // Closing with unread bytes would reset the connection and could take the answer back from the client.
     let mut rest = [0; 1024];
-    let deadline = Instant::now() + PATIENCE;
-    while Instant::now() < deadline && io::Read::read(&mut stream, &mut rest)? > 0 {}
+    client.begin();
+    while client.read(&mut rest)? > 0 {}
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read as _;
-
     use super::*;
 
+    /// Patience that no test waits for.
+    const PATIENT: Limits = Limits { patience: Duration::from_secs(600), clients: 4 };
+
+    fn endpoint(limits: Limits) -> Endpoint {
+        Endpoint::bind_within(&"localhost:0".parse().unwrap(), limits).unwrap()
+    }
+
+    fn connect(endpoint: &Endpoint) -> TcpStream {
+        TcpStream::connect((endpoint.place.host.as_str(), endpoint.place.port)).unwrap()
+    }
+
     fn ask(endpoint: &Endpoint, request: &[u8]) -> String {
-        let mut stream = TcpStream::connect(endpoint.address).unwrap();
+        let mut stream = connect(endpoint);
         stream.write_all(request).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
@@ -134,7 +242,7 @@ mod tests {
 
     #[test]
     fn it_hands_out_the_newest_record() {
-        let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let endpoint = endpoint(PATIENT);
         let request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
         assert!(!ask(&endpoint, request).contains("warpt_cpu_utilization_ratio"));
         let record = TimelineRecord { cpu_utilization_percent: Some(25.0), ..TimelineRecord::default() };
@@ -144,20 +252,54 @@ mod tests {
     }
 
     #[test]
+    fn when_it_is_full_it_says_so() {
+        let endpoint = endpoint(PATIENT);
+        let idle: Vec<TcpStream> = (0..PATIENT.clients).map(|_| connect(&endpoint)).collect();
+        let answer = ask(&endpoint, b"GET /metrics HTTP/1.0\r\n\r\n");
+        assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("Retry-After: 1\r\n"), "{answer}");
+        drop(idle);
+    }
+
+    #[test]
+    fn a_client_that_does_nothing_is_dropped() {
+        let endpoint = endpoint(Limits { patience: Duration::from_millis(10), clients: 1 });
+        let mut idle = connect(&endpoint);
+        let mut answer = Vec::new();
+        // This returns when the server closes the connection.
+        let _ = idle.read_to_end(&mut answer);
+        assert_eq!(answer, b"");
+    }
+
+    #[test]
     fn an_idle_client_does_not_keep_others_waiting() {
-        let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let _idle = TcpStream::connect(endpoint.address).unwrap();
+        let endpoint = endpoint(PATIENT);
+        let _idle = connect(&endpoint);
         let answer = ask(&endpoint, b"GET /metrics HTTP/1.0\r\n\r\n");
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     }
 
     #[test]
-    fn a_port_in_use_names_the_address() {
-        let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let error = Endpoint::bind(endpoint.address).unwrap_err().to_string();
-        assert!(
-            error.contains(&endpoint.address.to_string()) && error.contains("choose another port"),
-            "{error}"
-        );
+    fn a_port_in_use_names_the_place() {
+        let endpoint = endpoint(PATIENT);
+        let error = Endpoint::bind(&endpoint.place).unwrap_err().to_string();
+        assert!(error.contains(&endpoint.place.to_string()), "{error}");
+        assert!(error.contains("choose another port"), "{error}");
+    }
+
+    #[test]
+    fn places_are_names_or_addresses_with_a_port() {
+        for (text, host, shown) in [
+            ("localhost:9100", "localhost", "localhost:9100"),
+            ("127.0.0.1:9100", "127.0.0.1", "127.0.0.1:9100"),
+            ("[::1]:9100", "::1", "[::1]:9100"),
+        ] {
+            let place: Place = text.parse().unwrap();
+            assert_eq!((place.host.as_str(), place.port, place.to_string().as_str()), (host, 9100, shown));
+        }
+        for wrong in
+            ["", "localhost", "9100", ":9100", "localhost:", "localhost:70000", "::1:9100", "http://x:1"]
+        {
+            assert!(wrong.parse::<Place>().is_err(), "{wrong}");
+        }
     }
 }

@@ -1,13 +1,15 @@
-//! A record in the OpenMetrics text format.
+//! A record in the text formats of Prometheus and of OpenMetrics.
 
 use std::fmt::Write as _;
 
 use warpforge_inventory::live::{GpuUsage, TimelineRecord};
 
+use super::http::Form;
+
 /// The whole answer. What the record does not know has no sample; before the first record that is everything but the
 /// program's version.
-pub(super) fn render(record: Option<&TimelineRecord>) -> String {
-    let mut text = Exposition::default();
+pub(super) fn render(record: Option<&TimelineRecord>, form: Form) -> String {
+    let mut text = Exposition { form, text: String::new(), pending: Pending::default() };
     let version = env!("CARGO_PKG_VERSION");
     text.family("warpt_build", "info", "", "The program that answers.");
     text.sample("_info", &[("version", version)], Some(1.0));
@@ -19,7 +21,10 @@ pub(super) fn render(record: Option<&TimelineRecord>) -> String {
         power_and_heat(&mut text, record);
         gpus(&mut text, &record.gpu_usage);
     }
-    text.0 + "# EOF\n"
+    match form {
+        Form::Prometheus => text.text,
+        Form::OpenMetrics => text.text + "# EOF\n",
+    }
 }
 
 fn sample_time(text: &mut Exposition, record: &TimelineRecord) {
@@ -162,8 +167,11 @@ fn ratio(percent: Option<f64>) -> Option<f64> {
 }
 
 /// Text under construction: families in the order they are begun, each followed by its samples.
-#[derive(Default)]
-struct Exposition(String, Pending);
+struct Exposition {
+    form: Form,
+    text: String,
+    pending: Pending,
+}
 
 /// A family that gets its head when its first sample comes, so that one without any leaves no trace.
 #[derive(Default)]
@@ -174,21 +182,35 @@ struct Pending {
 
 impl Exposition {
     fn family(&mut self, name: &'static str, kind: &str, unit: &str, help: &str) {
-        let unit = if unit.is_empty() { String::new() } else { format!("# UNIT {name} {unit}\n") };
-        self.1 = Pending { name, head: format!("# TYPE {name} {kind}\n{unit}# HELP {name} {help}\n") };
+        let head = match self.form {
+            Form::OpenMetrics => {
+                let unit = if unit.is_empty() { String::new() } else { format!("# UNIT {name} {unit}\n") };
+                format!("# TYPE {name} {kind}\n{unit}# HELP {name} {help}\n")
+            }
+            // A family goes by the name of its samples, units are not told and there is no kind for facts.
+            Form::Prometheus => {
+                let (suffix, kind) = match kind {
+                    "counter" => ("_total", "counter"),
+                    "info" => ("_info", "gauge"),
+                    kind => ("", kind),
+                };
+                format!("# HELP {name}{suffix} {help}\n# TYPE {name}{suffix} {kind}\n")
+            }
+        };
+        self.pending = Pending { name, head };
     }
 
     fn sample(&mut self, suffix: &str, labels: &[(&str, &str)], value: Option<f64>) {
         let Some(value) = value else { return };
-        self.0.push_str(&std::mem::take(&mut self.1.head));
-        self.0.push_str(self.1.name);
-        self.0.push_str(suffix);
+        self.text.push_str(&std::mem::take(&mut self.pending.head));
+        self.text.push_str(self.pending.name);
+        self.text.push_str(suffix);
         for (index, (key, value)) in labels.iter().enumerate() {
             let opening = if index == 0 { '{' } else { ',' };
-            let _ = write!(self.0, "{opening}{key}=\"{}\"", escape(value));
+            let _ = write!(self.text, "{opening}{key}=\"{}\"", escape(value));
         }
         let closing = if labels.is_empty() { "" } else { "}" };
-        let _ = writeln!(self.0, "{closing} {value}");
+        let _ = writeln!(self.text, "{closing} {value}");
     }
 
     fn gauge(&mut self, name: &'static str, unit: &str, help: &str, value: Option<f64>) {
@@ -236,7 +258,7 @@ mod tests {
 
     #[test]
     fn values_have_base_units_and_labels_are_escaped() {
-        let text = render(Some(&record()));
+        let text = render(Some(&record()), Form::OpenMetrics);
         for line in [
             "warpt_cpu_utilization_ratio 0.0612",
             "warpt_memory_available_bytes 4096",
@@ -252,7 +274,7 @@ mod tests {
 
     #[test]
     fn what_is_unknown_is_absent_together_with_its_head() {
-        let text = render(Some(&record()));
+        let text = render(Some(&record()), Form::OpenMetrics);
         for name in
             ["warpt_power_watts", "warpt_core_utilization_ratio", "warpt_swap", "warpt_gpu_throttled", "NaN"]
         {
@@ -262,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_text_keeps_the_formats_rules() {
-        let text = render(Some(&record()));
+        let text = render(Some(&record()), Form::OpenMetrics);
         assert!(text.ends_with("\n# EOF\n") && text.matches("# EOF").count() == 1);
         let (mut families, mut series) = (HashSet::new(), HashSet::new());
         let mut current = (String::new(), String::new());
@@ -287,5 +309,19 @@ mod tests {
             }
         }
         assert!(series.len() > 10);
+    }
+
+    #[test]
+    fn prometheus_has_its_own_heads_and_the_same_samples() {
+        let of = |form| render(Some(&record()), form);
+        let (prometheus, open) = (of(Form::Prometheus), of(Form::OpenMetrics));
+        let samples = |text: &str| {
+            text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(samples(&prometheus), samples(&open));
+        assert!(!prometheus.contains("# UNIT") && !prometheus.contains("# EOF"), "{prometheus}");
+        for head in ["# TYPE warpt_disk_read_bytes_total counter", "# TYPE warpt_build_info gauge"] {
+            assert!(prometheus.lines().any(|line| line == head), "no `{head}` in\n{prometheus}");
+        }
     }
 }

@@ -4,15 +4,24 @@ use jiff::tz::TimeZone;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
 
-use super::widgets::facts;
+use super::widgets::{cut, facts};
 use crate::commands::monitor::format;
 use crate::commands::monitor::tui::state::State;
 use crate::commands::monitor::tui::theme::Theme;
 
-const KEYS: [(&str, &str); 5] =
-    [("q", "leave"), ("p", "pause"), ("c/m", "sort"), ("↑↓", "scroll"), ("?", "help")];
+/// The most important first: where there is not room for all, the last ones go.
+const KEYS: [(&str, &str); 9] = [
+    ("q", "leave"),
+    ("?", "help"),
+    ("p", "pause"),
+    ("/", "filter"),
+    ("↑↓", "select"),
+    ("t", "tree"),
+    ("f", "command"),
+    ("c/m/g", "sort"),
+    ("+/-", "interval"),
+];
 
 /// Which machine, how often it is looked at, and what time it is. Where there is not room for all, the least important
 /// goes first.
@@ -53,13 +62,23 @@ fn right<'a>(state: &State, date: bool, theme: &Theme) -> Line<'a> {
     ])
 }
 
-/// The keys worth knowing.
-pub(super) fn draw_keys(frame: &mut Frame, area: Rect, theme: &Theme) {
-    let keys = KEYS.iter().flat_map(|(key, meaning)| {
-        [
+/// What came of the last key, or the keys worth knowing.
+pub(super) fn draw_keys(frame: &mut Frame, area: Rect, note: Option<&str>, theme: &Theme) {
+    if let Some(note) = note {
+        let note = cut(note, usize::from(area.width).saturating_sub(1));
+        frame.render_widget(Line::styled(format!(" {note}"), theme.strong()), area);
+        return;
+    }
+    let mut line = Line::default();
+    for (key, meaning) in KEYS {
+        let spans = [
             Span::styled(format!(" {key} "), theme.inverse()),
             Span::styled(format!(" {meaning}  "), theme.faint()),
-        ]
-    });
-    frame.render_widget(Paragraph::new(Line::from(keys.collect::<Vec<_>>())), area);
+        ];
+        if line.width() + spans.iter().map(Span::width).sum::<usize>() > usize::from(area.width) {
+            break;
+        }
+        line.spans.extend(spans);
+    }
+    frame.render_widget(line, area);
 }

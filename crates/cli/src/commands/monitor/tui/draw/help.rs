@@ -20,8 +20,10 @@ pub(super) fn draw(frame: &mut Frame, screen: Rect, theme: &Theme) {
     let keys = KEYS.iter().map(|(keys, meaning)| {
         Line::from(vec![Span::styled(format!("{keys:<16}"), theme.strong()), Span::raw(*meaning)])
     });
-    let notes = NOTES.iter().map(|note| Line::styled(*note, theme.faint()));
-    let text: Vec<Line> = keys.chain([Line::default()]).chain(notes).collect();
+    let notes = [Line::default()].into_iter().chain(NOTES.map(|note| Line::styled(note, theme.faint())));
+    // The keys matter more than the notes.
+    let mut text: Vec<Line> = keys.chain(notes).collect();
+    text.truncate(usize::from(screen.height.saturating_sub(2)).max(KEYS.len()));
     let height = u16::try_from(text.len() + 2).unwrap_or(u16::MAX);
     let area = screen.centered(Constraint::Length(60), Constraint::Length(height));
     let block = Block::bordered()

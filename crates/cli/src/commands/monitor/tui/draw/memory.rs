@@ -52,6 +52,9 @@ fn gauge(
     let (used, total) = used.zip(total)?;
     let percent = 100.0 * used as f64 / total.max(1) as f64;
     let mut text = format!(" {}", format::part_of(used, total));
+    if NAME_WIDTH + text.len() > width {
+        text = format!(" {}", format::bytes(used as f64));
+    }
     let room = width.saturating_sub(NAME_WIDTH + text.len());
     let with_percent = room >= LEAST_BAR + PERCENT_WIDTH;
     if with_percent {

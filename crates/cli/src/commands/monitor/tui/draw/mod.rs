@@ -7,6 +7,7 @@ mod header;
 mod help;
 mod memory;
 mod processes;
+mod question;
 mod rates;
 mod sensors;
 #[cfg(test)]
@@ -24,6 +25,9 @@ use super::theme::Theme;
 /// Below this nothing sensible can be shown.
 const LEAST_WIDTH: u16 = 60;
 const LEAST_HEIGHT: u16 = 18;
+
+/// A narrower screen leaves the room of the sensors to the programs.
+const WIDTH_WITH_SENSORS: u16 = 76;
 
 /// The places of the panels.
 struct Areas {
@@ -52,7 +56,7 @@ pub(super) fn draw(frame: &mut Frame, state: &mut State, theme: &Theme) {
     let gpu_count = state.record.as_ref().map_or(0, |record| record.gpu_usage.len());
     let core_count = state.record.as_ref().map_or(0, |record| record.cores.len());
     let areas = areas(screen, core_count, gpu_count);
-    state.fit(processes::visible(areas.processes));
+    state.programs.fit(processes::visible(areas.processes));
     let unknown = TimelineRecord::default();
     let record = state.record.as_ref().unwrap_or(&unknown);
     header::draw(frame, areas.header, state, theme);
@@ -63,11 +67,16 @@ pub(super) fn draw(frame: &mut Frame, state: &mut State, theme: &Theme) {
     if gpu_count > 0 {
         gpus::draw(frame, areas.gpus, record, &state.history, theme);
     }
-    sensors::draw(frame, areas.sensors, record, theme);
+    if !areas.sensors.is_empty() {
+        sensors::draw(frame, areas.sensors, record, theme);
+    }
     processes::draw(frame, areas.processes, state, theme);
-    header::draw_keys(frame, areas.footer, theme);
+    header::draw_keys(frame, areas.footer, state.note.as_deref(), theme);
     if state.help {
         help::draw(frame, screen, theme);
+    }
+    if let Some(question) = &state.question {
+        question::draw(frame, screen, &question.text(), theme);
     }
 }
 
@@ -82,7 +91,10 @@ fn areas(screen: Rect, cores: usize, gpus: usize) -> Areas {
     let [header, cpu, middle, gpus, bottom, footer] =
         Layout::vertical([first, cpu, middle, gpus, Constraint::Min(4), last]).areas(screen);
     let [memory, disk, network] = Layout::horizontal([Constraint::Fill(1); 3]).areas(middle);
-    let sensors_width = (screen.width / 4).clamp(34, 48);
+    let sensors_width = match screen.width {
+        ..WIDTH_WITH_SENSORS => 0,
+        width => (width / 4).clamp(34, 48),
+    };
     let [sensors, processes] =
         Layout::horizontal([Constraint::Length(sensors_width), Constraint::Fill(1)]).areas(bottom);
     Areas { header, cpu, memory, disk, network, gpus, sensors, processes, footer }

@@ -8,62 +8,133 @@ use warpforge_inventory::live::ProcessUsage;
 
 use super::widgets::{cut, not_available, panel};
 use crate::commands::monitor::format;
-use crate::commands::monitor::tui::state::{Order, State};
+use crate::commands::monitor::tui::programs::{Listed, Order};
+use crate::commands::monitor::tui::state::State;
 use crate::commands::monitor::tui::theme::Theme;
 
 /// The frame and the headings.
 const ROWS_WITHOUT_PROGRAMS: u16 = 3;
+
+/// A narrower panel has no room for users.
+const WIDTH_WITH_USERS: u16 = 44;
 
 /// How many programs an area has room for.
 pub(super) fn visible(area: Rect) -> usize {
     usize::from(area.height.saturating_sub(ROWS_WITHOUT_PROGRAMS))
 }
 
+/// A column of numbers: its heading, what sorts by it, and its values.
+struct Column {
+    heading: &'static str,
+    order: Option<Order>,
+    value: fn(&ProcessUsage) -> String,
+}
+
+const PID: Column = Column { heading: "PID", order: None, value: |program| program.pid.to_string() };
+const CPU: Column = Column {
+    heading: "CPU%",
+    order: Some(Order::Cpu),
+    value: |program| format!("{:.1}", program.cpu_percent),
+};
+const MEMORY: Column = Column {
+    heading: "MEMORY",
+    order: Some(Order::Memory),
+    value: |program| format::bytes(program.memory_bytes as f64),
+};
+const GPU_MEMORY: Column = Column {
+    heading: "GPU MEM",
+    order: Some(Order::GpuMemory),
+    value: |program| format::or_dash(program.gpu_memory_bytes.map(|bytes| format::bytes(bytes as f64))),
+};
+
+impl Column {
+    /// As wide as its widest value, so that no digit is cut.
+    fn width(&self, shown: &[(Listed, &ProcessUsage)]) -> u16 {
+        let values = shown.iter().map(|(_, program)| (self.value)(program).chars().count());
+        let width = values.chain([self.heading.len()]).max().unwrap_or(0);
+        u16::try_from(width).unwrap_or(u16::MAX)
+    }
+}
+
 /// Draws the panel.
 pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, theme: &Theme) {
-    let all = state.processes.as_deref().unwrap_or_default();
-    let shown = &all[state.scroll.min(all.len())..];
-    let shown = &shown[..shown.len().min(visible(area))];
-    let place = if all.is_empty() {
+    let programs = &state.programs;
+    let shown: Vec<(Listed, &ProcessUsage)> = programs.shown().collect();
+    let place = if shown.is_empty() {
         Line::default()
     } else {
-        Line::raw(format!("{}-{} of {}", state.scroll + 1, state.scroll + shown.len(), all.len()))
+        let last = programs.scroll + shown.len();
+        Line::raw(format!("{}-{last} of {}", programs.scroll + 1, programs.len()))
     };
-    let block = panel(area, "Programs", place, theme);
+    let title = match (programs.filter(), state.typing) {
+        ("", false) => "Programs".to_owned(),
+        (filter, true) => format!("Programs /{filter}▏"),
+        (filter, false) => format!("Programs /{filter}"),
+    };
+    let block = panel(area, title, place, theme);
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    if all.is_empty() {
+    if programs.is_unknown() {
         if state.record.is_some() {
             not_available(frame, inner, theme);
         }
         return;
     }
-    let heading = |name: &'static str, order: Option<Order>| {
-        let style = if order == Some(state.order) { theme.inverse() } else { theme.strong() };
-        Cell::from(Line::from(Span::styled(name, style)).right_aligned())
+    let mut columns = vec![PID, CPU, MEMORY];
+    if programs.has_gpu_memory() {
+        columns.push(GPU_MEMORY);
+    }
+    let user_width = match inner.width {
+        ..WIDTH_WITH_USERS => None,
+        ..60 => Some(8),
+        _ => Some(12),
     };
-    let headings = Row::new([
-        heading("PID", None),
-        Cell::from(Span::styled("USER", theme.strong())),
-        heading("CPU%", Some(Order::Cpu)),
-        heading("MEMORY", Some(Order::Memory)),
-        Cell::from(Span::styled("NAME", theme.strong())),
-    ]);
-    let user_width = if inner.width < 60 { 8 } else { 12 };
-    let widths = [7, user_width, 6, 9].map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
-    let rows = shown.iter().map(|process| row(process, usize::from(user_width), theme));
-    frame.render_widget(Table::new(rows, widths).header(headings).column_spacing(1), inner);
+    let right = |text: String, style| Cell::from(Line::styled(text, style).right_aligned());
+    let user_heading = || Cell::from(Span::styled("USER", theme.strong()));
+    let headings = columns.iter().map(|column| {
+        let style = if column.order == Some(programs.order) { theme.inverse() } else { theme.strong() };
+        right(column.heading.to_owned(), style)
+    });
+    let mut headings: Vec<Cell<'_>> = headings.collect();
+    let mut widths: Vec<Constraint> =
+        columns.iter().map(|column| Constraint::Length(column.width(&shown))).collect();
+    if let Some(width) = user_width {
+        headings.insert(1, user_heading());
+        widths.insert(1, Constraint::Length(width));
+    }
+    let name = if programs.commands { "COMMAND" } else { "NAME" };
+    headings.push(Cell::from(Span::styled(name, theme.strong())));
+    widths.push(Constraint::Fill(1));
+    let rows = shown.iter().map(|(row, program)| {
+        let mut cells: Vec<Cell<'_>> = columns
+            .iter()
+            .map(|column| right((column.value)(program), style(column, program, theme)))
+            .collect();
+        if let Some(width) = user_width {
+            cells.insert(1, Cell::from(cut(program.user.as_deref().unwrap_or("-"), usize::from(width))));
+        }
+        cells.push(Cell::from(label(program, row.depth, programs.commands)));
+        let row = Row::new(cells);
+        if programs.is_selected(program) { row.style(theme.inverse()) } else { row }
+    });
+    frame.render_widget(Table::new(rows, widths).header(Row::new(headings)).column_spacing(1), inner);
 }
 
-fn row<'a>(process: &ProcessUsage, user_width: usize, theme: &Theme) -> Row<'a> {
-    let right = |text: String, style| Cell::from(Line::styled(text, style).right_aligned());
-    let cpu = process.cpu_percent;
-    let cpu_style = if cpu < 0.05 { theme.faint() } else { theme.load(cpu) };
-    Row::new([
-        right(process.pid.to_string(), theme.faint()),
-        Cell::from(cut(process.user.as_deref().unwrap_or("-"), user_width)),
-        right(format!("{cpu:.1}"), cpu_style),
-        right(format::bytes(process.memory_bytes as f64), ratatui::style::Style::new()),
-        Cell::from(process.name.clone()),
-    ])
+fn style(column: &Column, program: &ProcessUsage, theme: &Theme) -> ratatui::style::Style {
+    match column.order {
+        None => theme.faint(),
+        Some(Order::Cpu) if program.cpu_percent < 0.05 => theme.faint(),
+        Some(Order::Cpu) => theme.load(program.cpu_percent),
+        Some(_) => ratatui::style::Style::new(),
+    }
+}
+
+/// The name or the command line, below those that started it.
+fn label(program: &ProcessUsage, depth: usize, command: bool) -> String {
+    let text = program.command.as_ref().filter(|_| command).unwrap_or(&program.name);
+    let text = text.replace(|c: char| c.is_control(), " ");
+    match depth {
+        0 => text,
+        _ => format!("{}└ {text}", "  ".repeat(depth - 1)),
+    }
 }

@@ -11,6 +11,7 @@ use warpforge_inventory::live::{
 
 use super::draw;
 use crate::commands::monitor::feed::Sample;
+use crate::commands::monitor::tui::programs::Programs;
 use crate::commands::monitor::tui::state::State;
 use crate::commands::monitor::tui::theme::Theme;
 
@@ -76,6 +77,9 @@ fn programs(count: u32) -> Vec<ProcessUsage> {
             user: Some("alice".to_owned()),
             cpu_percent: 99.5 - f64::from(index),
             memory_bytes: u64::from(index) << 20,
+            parent: index.checked_sub(1).map(|index| 1000 + index),
+            command: Some(format!("/usr/bin/program-{index} --verbose")),
+            gpu_memory_bytes: None,
         })
         .collect()
 }
@@ -139,7 +143,7 @@ fn a_machine_that_tells_nothing_shows_no_number() {
     let record =
         TimelineRecord { timestamp: Timestamp::from_second(1).unwrap(), ..TimelineRecord::default() };
     let mut state = state(record);
-    state.processes = None;
+    state.programs = Programs::default();
     let text = screen(&mut state, 80, 24);
     let panels: String = text.lines().skip(1).collect();
     assert!(!panels.contains(|character: char| character.is_ascii_digit()), "{text}");
@@ -198,11 +202,11 @@ fn pausing_scrolling_and_help_are_visible() {
     state.url = Some("http://127.0.0.1:9100/metrics".to_owned());
     state.paused = true;
     screen(&mut state, 120, 40);
-    state.scroll_by(isize::MAX);
+    state.programs.move_by(isize::MAX);
     let text = screen(&mut state, 120, 40);
     assert_shows(&text, &["PAUSED", "http://127.0.0.1:9100/metrics", "of 50", "program-49"]);
     state.help = true;
-    assert_shows(&screen(&mut state, 80, 24), &["Help", "sort programs by memory", "Ctrl-C"]);
+    assert_shows(&screen(&mut state, 80, 24), &["Help", "sort by CPU time, memory", "Ctrl-C"]);
 }
 
 #[test]
@@ -235,4 +239,39 @@ fn any_size_can_be_drawn() {
 fn before_the_first_sample_it_says_so() {
     let mut state = State::new("forge".to_owned(), Duration::from_secs(1), None);
     assert_shows(&screen(&mut state, 80, 24), &["waiting for the first sample"]);
+}
+
+/// Numbers with their units, as they are on the smallest screen.
+#[test]
+fn the_smallest_screen_cuts_no_number() {
+    let mut record = machine(4);
+    record.disks[0].read_bytes_per_second = Some(999.0 * 1024.0 * 1024.0);
+    record.networks[0].transmit_bytes_per_second = Some(123.0 * 1024.0 * 1024.0);
+    let mut state = state(record.clone());
+    let mut heavy = programs(3);
+    heavy[0].pid = 4_194_303;
+    heavy[0].cpu_percent = 25_600.0;
+    heavy[0].memory_bytes = 987 << 20;
+    heavy[0].gpu_memory_bytes = Some(123 * GIB);
+    state.take(Sample { record, processes: Some(heavy) });
+    let text = screen(&mut state, 60, 18);
+    assert_shows(&text, &["4194303", "25600.0", "987 MiB", "123 GiB", "999 MiB/s", "123 MiB/s"]);
+    assert_shows(&text, &["16.0 GiB", "2.00 GiB", "43.7%", "program-0", "q  leave"]);
+    state.help = true;
+    assert_shows(&screen(&mut state, 60, 18), &["SIGTERM", "this help"]);
+}
+
+#[test]
+fn the_tree_the_filter_and_command_lines_are_visible() {
+    let mut state = state(machine(4));
+    state.programs.toggle_tree();
+    state.programs.commands = true;
+    let text = screen(&mut state, 120, 40);
+    assert_shows(&text, &["COMMAND", "/usr/bin/program-0 --verbose", "  └ /usr/bin/program-2 --verbose"]);
+    state.typing = true;
+    state.programs.filter_by("program-1".to_owned());
+    assert_shows(&screen(&mut state, 120, 40), &["Programs /program-1▏"]);
+    assert!(!screen(&mut state, 120, 40).contains("GPU MEM"), "no program has any");
+    state.note = Some("SIGTERM sent to 1001 (program-1)".to_owned());
+    assert_shows(&screen(&mut state, 120, 40), &["SIGTERM sent to 1001"]);
 }
