@@ -111,17 +111,54 @@ impl fmt::Display for Failure {
     }
 }
 
+/// What readers of JSON and TOML say before the name of a type of this program, and what is said in its place.
+const TYPES: [(&str, &str); 7] = [
+    ("expected internally tagged enum ", "expected an object"),
+    ("expected adjacently tagged enum ", "expected an object"),
+    ("expected tuple struct ", "expected an array"),
+    ("expected newtype struct ", "expected a value"),
+    ("expected struct ", "expected an object"),
+    ("expected enum ", "expected a name"),
+    ("data did not match any variant of untagged enum ", "a value of a kind that is not known here"),
+];
+
+/// What they call numbers.
+const NUMBERS: [(&str, &str); 12] = [
+    ("f64", "a number"),
+    ("f32", "a number"),
+    ("usize", "a whole number"),
+    ("isize", "a whole number"),
+    ("u8", "a whole number"),
+    ("u16", "a whole number"),
+    ("u32", "a whole number"),
+    ("u64", "a whole number"),
+    ("i8", "a whole number"),
+    ("i16", "a whole number"),
+    ("i32", "a whole number"),
+    ("i64", "a whole number"),
+];
+
 /// Text without the names of this program's types, which readers of JSON and TOML put into what they expect.
 fn without_types(text: &str) -> String {
-    const BEFORE: &str = "expected struct ";
-    let mut parts = text.split(BEFORE);
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let name = part.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(part.len());
-        out += "expected an object";
-        out += &part[name..];
+    let mut text = text.to_owned();
+    let end = |rest: &str| rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+    for (before, instead) in TYPES {
+        while let Some(at) = text.find(before) {
+            let name = at + before.len();
+            text.replace_range(at..name + end(&text[name..]), instead);
+        }
     }
-    out
+    // Elsewhere these are types of elements, which people know.
+    if text.contains("invalid type: ") || text.contains("invalid value: ") {
+        const BEFORE: &str = ", expected ";
+        if let Some(at) = text.rfind(BEFORE).map(|at| at + BEFORE.len()) {
+            let range = at..at + end(&text[at..]);
+            if let Some((_, instead)) = NUMBERS.iter().find(|(name, _)| *name == &text[range.clone()]) {
+                text.replace_range(range, instead);
+            }
+        }
+    }
+    text
 }
 
 /// What a command returns.
@@ -142,6 +179,19 @@ mod tests {
             without_types(types),
             "invalid type: integer, expected an object with 8 elements; expected an object"
         );
+        for (said, shown) in [
+            (
+                "data did not match any variant of untagged enum Param at line 1",
+                "a value of a kind that is not known here at line 1",
+            ),
+            (
+                "invalid type: string \"x\", expected f64 at line 1",
+                "invalid type: string \"x\", expected a number at line 1",
+            ),
+            ("operand 1: tensor<f64>, expected f32", "operand 1: tensor<f64>, expected f32"),
+        ] {
+            assert_eq!(without_types(said), shown);
+        }
         let once = Err::<(), _>(cause()).context("cannot read a.json").unwrap_err();
         assert_eq!(Failure::bad_input(once).to_string(), format!("warpt: cannot read a.json: {}", cause()));
     }

@@ -10,8 +10,10 @@ pub struct Entry {
     pub run_id: String,
     /// When it began.
     pub start_time: String,
-    /// The suite or the components run.
+    /// The suite, the components or the benchmarks that were asked for.
     pub suite: String,
+    /// The suites that the benchmarks are of.
+    pub suites: Vec<String>,
     /// The version of `warpt` that made it.
     pub tool_version: String,
     /// The benchmarks that produced metrics.
@@ -44,22 +46,24 @@ impl History {
     /// If the file cannot be read.
     pub fn list(&self, limit: usize) -> Result<Vec<Entry>, HistoryError> {
         let query = "SELECT id, started, suite, tool_version, count(metrics.run_id),
-                            coalesce(group_concat(DISTINCT metrics.benchmark), '')
+                            coalesce(group_concat(DISTINCT metrics.benchmark), ''),
+                            CASE WHEN json_valid(record) THEN
+                                (SELECT group_concat(DISTINCT json_extract(value, '$.spec.id.suite'))
+                                 FROM json_each(record, '$.benchmarks'))
+                            END
                      FROM runs LEFT JOIN metrics ON metrics.run_id = runs.id
                      GROUP BY runs.id ORDER BY started DESC, id DESC LIMIT ?1";
         self.rows(query, [i64::try_from(limit).unwrap_or(i64::MAX)], |row| {
-            let benchmarks: String = row.get(5)?;
+            let several =
+                |text: String| text.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
             Ok(Entry {
                 run_id: row.get(0)?,
                 start_time: row.get(1)?,
                 suite: row.get(2)?,
                 tool_version: row.get(3)?,
                 metric_count: row.get(4)?,
-                benchmarks: benchmarks
-                    .split(',')
-                    .filter(|name| !name.is_empty())
-                    .map(str::to_owned)
-                    .collect(),
+                benchmarks: several(row.get(5)?),
+                suites: several(row.get::<_, Option<String>>(6)?.unwrap_or_default()),
             })
         })
     }

@@ -92,6 +92,7 @@ fn the_list_is_newest_first_and_names_what_ran() {
         ["20260103-aaaa", "20260102-aaaa"]
     );
     assert_eq!(entries[0].benchmarks, ["cpu_flops"]);
+    assert_eq!(entries[0].suites, ["micro"]);
     assert_eq!(entries[0].metric_count, 1);
     let names = history.metric_names("cpu_flops").unwrap();
     assert_eq!(names, [("gflops".to_owned(), "dtype=f32,threads=1".to_owned())]);

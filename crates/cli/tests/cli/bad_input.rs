@@ -161,3 +161,56 @@ fn calls_that_double_are_refused_before_anything_is_inlined() {
         assert!(message.contains("@main"), "{command:?}: {message}");
     }
 }
+
+/// Types of this program are nothing that a user knows.
+#[test]
+fn messages_show_no_names_of_types() {
+    let warpt = Warpt::new();
+    let record = |params: &str, metrics: &str| {
+        format!(
+            r#"{{"schema_version": 1, "run_id": "a", "tool_version": "0", "suite": "micro", "components": ["cpu"],
+                "metadata": null, "benchmarks": [{{"spec": {{"id": {{"suite": "micro", "name": "x"}},
+                "components": ["cpu"], "kind": "synthetic", "description": null,
+                "default_duration_seconds": null, "external_tool": null, "params": {params}}},
+                "metrics": [{metrics}], "success": true, "error_message": null,
+                "start_time": "2026-01-01T00:00:00Z", "end_time": "2026-01-01T00:00:01Z", "system": null}}]}}"#
+        )
+    };
+    for (text, said, not_said) in [
+        ("5".to_owned(), "expected an object", "BenchmarkSuiteRun"),
+        (record(r#"{"a": [1]}"#, ""), "a value of a kind that is not known here", "ParamValue"),
+        (record("null", r#"{"name": "a", "value": "x"}"#), "expected a number", "f64"),
+        (record("null", "7"), "expected an object", "BenchmarkMetric"),
+    ] {
+        std::fs::write(warpt.path("bad.json"), &text).unwrap();
+        let done = warpt.run(&["benchmark", "history", "show", "bad.json"]);
+        assert_eq!(done.code, 2, "{}", done.stdout);
+        assert!(done.stderr.contains(said) && !done.stderr.contains(not_said), "{text}: {}", done.stderr);
+        assert!(done.stderr.contains("bad.json") && done.stderr.contains("line "), "{}", done.stderr);
+    }
+}
+
+/// A name that was made up for a moment tells nobody anything.
+#[test]
+fn a_missing_place_for_temporary_files_is_named_and_nothing_else() {
+    let warpt = Warpt::new();
+    let arguments = ["benchmark", "run", "--benchmark", "kmer_count", "--rounds", "1", "--burnin-seconds=0"];
+    let mut command = warpt.command(&arguments);
+    let done = crate::warpt::finished(command.env("TMPDIR", "/no/such/folder").output().unwrap());
+    let text = done.stdout + &done.stderr;
+    assert!(text.contains("/no/such/folder") && text.contains("TMPDIR"), "{text}");
+    assert!(!text.contains(".tmp"), "{text}");
+}
+
+#[test]
+fn a_duration_that_is_too_long_says_how_long_is_allowed() {
+    let warpt = Warpt::new();
+    for (arguments, said) in [
+        (&["benchmark", "run", "--duration", "1e9"][..], "up to 86400"),
+        (&["monitor", "--json", "--duration", "1e9"], "no more than a year"),
+    ] {
+        let done = warpt.run(arguments);
+        assert_eq!((done.code, done.stdout.as_str()), (2, ""));
+        assert!(done.stderr.contains("1e9") && done.stderr.contains(said), "{}", done.stderr);
+    }
+}

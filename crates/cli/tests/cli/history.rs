@@ -13,6 +13,9 @@ fn runs_are_kept_listed_shown_and_plotted() {
     let ids: Vec<_> = entries.as_array().unwrap().iter().map(|entry| &entry["run_id"]).collect();
     assert_eq!(ids, [&second["run_id"], &first["run_id"]]);
 
+    let text = warpt.run(&["benchmark", "history"]).stdout;
+    let row: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row[3..], ["micro", "cpu_flops"], "{text}");
     assert_eq!(warpt.json(&["benchmark", "history", "show", "latest~1", "--json"]), first);
     let text = warpt.run(&["benchmark", "history", "show", "latest"]).stdout;
     assert!(text.contains("micro/cpu_flops") && text.contains("GFLOP/s"), "{text}");

@@ -86,6 +86,10 @@ fn what_cannot_run_is_a_row_with_its_reason() {
     assert_eq!((&rows[1]["inputs"], &rows[1]["median_ms"]), (&json!("x=4x17"), &Value::Null));
     let text = warpt.run(&["run", "m.mlir", "--seed", "1", "--shape", "x=4x16,4x17"]).stdout;
     assert!(text.contains("cannot run") && text.contains("is not a shape of"), "{text}");
+    let text = warpt.run(&["run", "m.mlir", "--seed", "1", "--shape", "x=4x16", "--precision", "model,f16"]);
+    let heading = text.stdout.lines().next().unwrap_or_default();
+    let alike = "model m.mlir, device cpu, tier production, inputs x=4x16, threads ";
+    assert!(heading.starts_with(alike), "what could not run adds no columns: {}", text.stdout);
 
     let none = warpt.run(&["run", "m.mlir", "--seed", "1", "--shape", "y=4x16,8x16"]);
     assert_eq!((none.code, none.stdout.as_str()), (2, ""));

@@ -49,7 +49,7 @@ impl Benchmark for KmerCount {
     fn run(&self, context: &mut RunContext<'_>) -> Result<(), BenchmarkError> {
         let Settings { common, k } = Settings::from(context.params())?;
         context.begin("k-mers");
-        let scratch = tempfile::tempdir().map_err(|error| BenchmarkError::Failed(error.to_string()))?;
+        let scratch = crate::benchmark::scratch_folder()?;
         let path = input(&common, scratch.path())?;
         let work = |stages: &mut StageTimes| {
             let records = timed(stages, "read", || read_nucleotides(&path)).map_err(bad_data)?;

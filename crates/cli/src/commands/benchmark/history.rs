@@ -89,11 +89,11 @@ fn list(limit: usize, json: bool) -> Outcome {
         eprintln!("the history is empty; `warpt benchmark run` adds to it");
         return Ok(Exit::Pass);
     }
-    let columns = ["run", "started (UTC)", "asked for", "benchmarks"].map(|name| (name, Align::Left));
+    let columns = ["run", "started (UTC)", "suite", "benchmarks"].map(|name| (name, Align::Left));
     let mut table = Table::new(&columns);
     for entry in entries {
         let started = second(&entry.start_time);
-        table.row(Style::Plain, [entry.run_id, started, entry.suite, entry.benchmarks.join(", ")]);
+        table.row(Style::Plain, [entry.run_id, started, entry.suites.join(", "), entry.benchmarks.join(", ")]);
     }
     term::print(&table.to_text(term::screen(false)))?;
     Ok(Exit::Pass)

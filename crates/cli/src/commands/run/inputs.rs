@@ -168,6 +168,22 @@ fn shaped(slot: &Slot<'_>, shapes: &[NamedShape]) -> Result<TensorType, Failure>
     Ok(slot.ty.with_dims(dims))
 }
 
+/// The shapes that the inputs of a model are to have: those that were chosen, and else the model's own.
+pub(super) fn wanted_shapes(model: &Model, shapes: &[NamedShape]) -> String {
+    let size = |dim: &Dim| match dim {
+        Dim::Static(size) => size.to_string(),
+        _ => "?".to_owned(),
+    };
+    let slots = model.inputs();
+    let inputs = slots.iter().filter(|slot| !slot.role.is_weight()).map(|slot| {
+        shapes.iter().find(|shape| shape.name == slot.name).map_or_else(
+            || format!("{}={}", slot.name, slot.ty.dims().iter().map(size).collect::<Vec<_>>().join("x")),
+            ToString::to_string,
+        )
+    });
+    inputs.collect::<Vec<_>>().join(" ")
+}
+
 /// Weights are read, never made up: a run with others gives numbers that mean nothing.
 fn refuse_to_invent_weights(model: &Model, given: &Inputs) -> Result<(), Failure> {
     /// Names that are shown.

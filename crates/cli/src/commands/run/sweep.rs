@@ -7,7 +7,7 @@ use serde::Serialize;
 use warpforge::{Precision, Tier};
 use warpforge_report::{Align, Screen, Style, Table, number};
 
-use super::inputs::{InputArgs, NamedShape};
+use super::inputs::{InputArgs, NamedShape, wanted_shapes};
 use super::record::Record;
 use super::{Loaded, RunArgs, load, one};
 use crate::exit::{Exit, Failure, Outcome};
@@ -125,14 +125,13 @@ impl Row {
     }
 
     fn failed(args: &RunArgs, loaded: &Loaded<'_>, combination: &Combination, error: String) -> Self {
-        let shapes: Vec<String> = combination.shapes.iter().map(ToString::to_string).collect();
         Self {
             model: warpforge::shown(loaded.path),
             device: args.device.to_string(),
             tier: combination.tier.map(|tier| tier.to_string()),
             precision: combination.precision.to_string(),
             threads: combination.threads.map(NonZeroUsize::get),
-            inputs: shapes.join(" "),
+            inputs: wanted_shapes(&loaded.model, &combination.shapes),
             items: None,
             runs: 0,
             median_ms: None,
@@ -175,17 +174,22 @@ pub(super) fn run(args: &RunArgs, combinations: &[Combination], taken: bool) -> 
         }
         exit = first.exit;
     } else {
-        args.keep.keep(&records, &axes(&rows))?;
+        args.keep.keep(&records, &axes(combinations))?;
     }
     print(&rows, args.format.form(), taken)?;
     Ok(exit)
 }
 
-/// What differs between the rows besides what every kept time is tagged with.
-fn axes(rows: &[Row]) -> Vec<Axis> {
-    let differs = |what: fn(&Row, &Row) -> bool| rows.iter().any(|row| what(row, &rows[0]));
-    let threads = differs(|a, b| a.threads != b.threads).then_some(Axis::Threads);
-    let inputs = differs(|a, b| a.model == b.model && a.inputs != b.inputs).then_some(Axis::Inputs);
+/// What differs between the combinations besides what every kept time is tagged with.
+fn axes(combinations: &[Combination]) -> Vec<Axis> {
+    let shapes = |combination: &Combination| -> Vec<String> {
+        combination.shapes.iter().map(ToString::to_string).collect()
+    };
+    let differs = |alike: &dyn Fn(&Combination, &Combination) -> bool| {
+        combinations.windows(2).any(|pair| !alike(&pair[0], &pair[1]))
+    };
+    let threads = differs(&|a, b| a.threads == b.threads).then_some(Axis::Threads);
+    let inputs = differs(&|a, b| shapes(a) == shapes(b)).then_some(Axis::Inputs);
     threads.into_iter().chain(inputs).collect()
 }
 
@@ -206,34 +210,39 @@ fn print(rows: &[Row], form: Format, taken: bool) -> Result<(), Failure> {
     term::print_beside(taken, &text)
 }
 
+/// What stands for what is not known.
+const UNKNOWN: &str = "-";
+
 /// What says which way a row was run: its heading and its text.
 type Label = (&'static str, fn(&Row) -> String);
 
 const LABELS: [Label; 6] = [
     ("model", |row| row.model.clone()),
     ("device", |row| row.device.clone()),
-    ("tier", |row| row.tier.clone().unwrap_or_else(|| "-".to_owned())),
+    ("tier", |row| row.tier.clone().unwrap_or_else(|| UNKNOWN.to_owned())),
     ("precision", |row| row.precision.clone()),
     ("inputs", |row| row.inputs.clone()),
-    ("threads", |row| row.threads.map_or("-".to_owned(), |threads| threads.to_string())),
+    ("threads", |row| row.threads.map_or(UNKNOWN.to_owned(), |threads| threads.to_string())),
 ];
 
 /// What people read on a terminal: in the table what differs, above it what does not.
 fn text(rows: &[Row], screen: Screen) -> String {
-    let differs = |(_, label): &Label| rows.iter().any(|row| label(row) != label(&rows[0]));
-    let (different, alike): (Vec<Label>, Vec<Label>) = LABELS.into_iter().partition(differs);
-    let known = alike.iter().map(|(name, label)| (name, label(&rows[0])));
-    let alike: Vec<String> = known
-        .filter(|(_, text)| !text.is_empty() && text != "-")
-        .map(|(name, text)| format!("{name} {text}"))
-        .collect();
-    let heading = screen.line(Style::Plain, 2, &alike.join(", "));
+    // What could not run does not know everything, such as which tier is the default.
+    let known = |(_, label): &Label| {
+        let mut texts: Vec<String> = rows.iter().map(label).filter(|text| text != UNKNOWN).collect();
+        texts.dedup();
+        texts
+    };
+    let (different, alike): (Vec<Label>, Vec<Label>) =
+        LABELS.into_iter().partition(|label| known(label).len() > 1);
+    let facts = alike.iter().filter_map(|label| Some(format!("{} {}", label.0, known(label).first()?)));
+    let heading = screen.line(Style::Plain, 2, &facts.collect::<Vec<_>>().join(", "));
     format!("{heading}\n{}", table(rows, &different).to_text(screen))
 }
 
 /// The rows with these labels, and numbers of a few digits.
 fn table(rows: &[Row], labels: &[Label]) -> Table {
-    let known = |value: Option<f64>| value.map_or("-".to_owned(), |value| number::significant(value, 4));
+    let known = |value: Option<f64>| value.map_or(UNKNOWN.to_owned(), |value| number::significant(value, 4));
     let failed = rows.iter().any(|row| row.error.is_some());
     let mut columns: Vec<(&str, Align)> = labels.iter().map(|(name, _)| (*name, Align::Left)).collect();
     columns.extend(
@@ -245,7 +254,7 @@ fn table(rows: &[Row], labels: &[Label]) -> Table {
     for row in rows {
         let interval = match (row.ci_low_ms, row.ci_high_ms) {
             (Some(low), Some(high)) => format!("{} to {}", known(Some(low)), known(Some(high))),
-            _ => "-".to_owned(),
+            _ => UNKNOWN.to_owned(),
         };
         let mut cells: Vec<String> = labels.iter().map(|(_, label)| label(row)).collect();
         cells.extend([

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::settings::within;
 use super::spec;
-use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, text};
+use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, scratch_folder, text};
 use crate::external::{Tool, execute};
 use crate::record::{BenchmarkSpec, ParamValue, Params};
 use output::Outcome;
@@ -45,8 +45,7 @@ impl Benchmark for External {
         let settings = Settings::new(context.params())?;
         context.plan(1);
         context.begin(settings.program.name());
-        let folder = tempfile::tempdir()
-            .map_err(|error| BenchmarkError::Failed(format!("no folder for the program's files: {error}")))?;
+        let folder = scratch_folder()?;
         let printed = settings.execute(folder.path(), &|| context.stopped())?;
         let outcome = settings.program.parse(folder.path(), &printed)?;
         settings.record(context, &outcome)

@@ -86,7 +86,7 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, theme: &Theme) 
     }
     let user_width = match inner.width {
         ..WIDTH_WITH_USERS => None,
-        ..60 => Some(8),
+        WIDTH_WITH_USERS..60 => Some(8),
         _ => Some(12),
     };
     let right = |text: String, style| Cell::from(Line::styled(text, style).right_aligned());
