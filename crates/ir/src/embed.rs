@@ -87,7 +87,7 @@ mod tests {
     fn module() -> Module {
         let mut module = Module::new();
         let ty: Type = scalar().into();
-        let argument = |name: &str, role| Argument { name: name.into(), role, ty: ty.clone() };
+        let argument = |name: &str, role| Argument::new(name, role, ty.clone());
         let arguments = vec![argument("w", ArgumentRole::Parameter), argument("x", ArgumentRole::Input)];
         let signature = Signature { arguments, results: vec![] };
         let types = FunctionType { inputs: vec![ty.clone(); 2], results: vec![ty.clone(); 2] };

@@ -1,7 +1,9 @@
 //! What the arguments and results of an entry function are to the model it came from.
 //!
 //! The module itself carries the answer, as attributes of arguments and results, so that it survives a round trip
-//! through a file: `warpforge.name`, `warpforge.role` and, for what belongs to a parameter, `warpforge.of`.
+//! through a file: `warpforge.name`, `warpforge.role` and, for what belongs to a parameter, `warpforge.of`. An argument
+//! whose new value is a result is state: it names that result in `tf.aliasing_output`, as JAX writes it for donated
+//! buffers. `jax.buffer_donor` gives the buffer away without saying to which result.
 
 use crate::attr::{Attribute, Dict};
 use crate::module::Func;
@@ -10,6 +12,12 @@ use crate::types::Type;
 const NAME: &str = "warpforge.name";
 const ROLE: &str = "warpforge.role";
 const OF: &str = "warpforge.of";
+
+/// The attribute of an argument that names the result which is its new value.
+pub const ALIASING_OUTPUT: &str = "tf.aliasing_output";
+
+/// The attribute of an argument whose buffer is given away.
+pub const BUFFER_DONOR: &str = "jax.buffer_donor";
 
 /// Declares an enumeration of roles with the words that stand for them.
 macro_rules! roles {
@@ -52,6 +60,8 @@ roles! {
         Buffer = "buffer",
         /// A tensor that the model's code made once.
         Constant = "constant",
+        /// State that starts at zero, such as an optimizer's moment.
+        State = "state",
     }
 }
 
@@ -73,7 +83,7 @@ impl ArgumentRole {
     /// Whether the argument comes with the model rather than from the user.
     #[must_use]
     pub fn is_weight(self) -> bool {
-        self != ArgumentRole::Input
+        !matches!(self, ArgumentRole::Input | ArgumentRole::State)
     }
 }
 
@@ -86,6 +96,18 @@ pub struct Argument {
     pub role: ArgumentRole,
     /// Its type.
     pub ty: Type,
+    /// The position of the result that is its new value: the argument is state.
+    pub alias: Option<usize>,
+    /// Whether its buffer is given away, to a result that is not named.
+    pub donated: bool,
+}
+
+impl Argument {
+    /// An argument that is no state.
+    #[must_use]
+    pub fn new(name: impl Into<String>, role: ArgumentRole, ty: Type) -> Self {
+        Self { name: name.into(), role, ty, alias: None, donated: false }
+    }
 }
 
 /// One result of the entry function.
@@ -122,6 +144,8 @@ impl Signature {
                 name: text(attrs, NAME).map_or_else(|| format!("arg{index}"), str::to_owned),
                 role: text(attrs, ROLE).and_then(ArgumentRole::from_word).unwrap_or(ArgumentRole::Input),
                 ty: ty.clone(),
+                alias: aliased_result(attrs),
+                donated: attrs.and_then(|attrs| attrs.get(BUFFER_DONOR)?.as_bool()).unwrap_or(false),
             }
         });
         let results = types.results.iter().enumerate().map(|(index, ty)| {
@@ -149,11 +173,52 @@ impl Signature {
     /// The `arg_attrs` of a function with these arguments.
     #[must_use]
     pub fn argument_attrs(&self) -> Attribute {
-        let dicts = self
-            .arguments
-            .iter()
-            .map(|argument| Attribute::Dict(entries(&argument.name, argument.role.word(), None)));
-        Attribute::Array(dicts.collect())
+        let dict = |argument: &Argument| {
+            let mut dict = entries(&argument.name, argument.role.word(), None);
+            if let Some(result) = argument.alias.and_then(|result| i32::try_from(result).ok()) {
+                dict.set(ALIASING_OUTPUT, Attribute::i32(result));
+            }
+            if argument.donated {
+                dict.set(BUFFER_DONOR, Attribute::Bool(true));
+            }
+            Attribute::Dict(dict)
+        };
+        Attribute::Array(self.arguments.iter().map(dict).collect())
+    }
+
+    /// The arguments that are state, with their positions, and the positions of their new values.
+    pub fn state(&self) -> impl Iterator<Item = (usize, &Argument, usize)> {
+        let arguments = self.arguments.iter().enumerate();
+        arguments.filter_map(|(at, argument)| Some((at, argument, argument.alias?)))
+    }
+
+    /// Declares that a result is the new value of an argument.
+    ///
+    /// # Errors
+    ///
+    /// When there are no such argument and result, their types differ, or one of them is aliased already.
+    pub fn alias(&mut self, argument: &str, result: &str) -> Result<(), AliasError> {
+        let no = |what, name: &str| AliasError::Unknown { what, name: name.to_owned() };
+        let from = self.arguments.iter().position(|known| known.name == argument);
+        let from = from.ok_or_else(|| no("argument", argument))?;
+        let to = self.results.iter().position(|known| known.name == result);
+        let to = to.ok_or_else(|| no("result", result))?;
+        let types = [&self.arguments[from].ty, &self.results[to].ty];
+        if types[0] != types[1] {
+            let types = types.map(ToString::to_string);
+            return Err(AliasError::Types {
+                argument: argument.to_owned(),
+                result: result.to_owned(),
+                types: Box::new(types),
+            });
+        }
+        let taken = self.state().find(|(at, _, other)| (*at == from) != (*other == to));
+        if let Some((_, other, _)) = taken {
+            return Err(AliasError::Twice { argument: other.name.clone() });
+        }
+        self.arguments[from].alias = Some(to);
+        self.arguments[from].donated = false;
+        Ok(())
     }
 
     /// The `res_attrs` of a function with these results.
@@ -165,6 +230,40 @@ impl Signature {
             .map(|result| Attribute::Dict(entries(&result.name, result.role.word(), result.of.as_deref())));
         Attribute::Array(dicts.collect())
     }
+}
+
+/// Why a result cannot be the new value of an argument.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AliasError {
+    /// There is no such argument or result.
+    #[error("there is no {what} `{name}`")]
+    Unknown {
+        /// Argument or result.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// They are of different types.
+    #[error("argument `{argument}` is {}, result `{result}` is {}", .types[0], .types[1])]
+    Types {
+        /// The argument.
+        argument: String,
+        /// The result.
+        result: String,
+        /// The types of both.
+        types: Box<[String; 2]>,
+    },
+    /// The argument or the result is aliased with another.
+    #[error("argument `{argument}` is aliased already")]
+    Twice {
+        /// The argument that is.
+        argument: String,
+    },
+}
+
+/// The result that an argument's attributes name.
+pub(crate) fn aliased_result(attrs: Option<&Dict>) -> Option<usize> {
+    attrs?.get(ALIASING_OUTPUT)?.as_i64().and_then(|result| usize::try_from(result).ok())
 }
 
 fn text<'a>(attrs: Option<&'a Dict>, name: &str) -> Option<&'a str> {
@@ -205,8 +304,11 @@ mod tests {
     fn names_and_roles_are_read_back_as_they_were_written() {
         let signature = Signature {
             arguments: vec![
-                Argument { name: "fc.weight".into(), role: ArgumentRole::Parameter, ty: vector() },
-                Argument { name: "x".into(), role: ArgumentRole::Input, ty: vector() },
+                Argument {
+                    alias: Some(0),
+                    ..Argument::new("fc.weight", ArgumentRole::Parameter, vector())
+                },
+                Argument { donated: true, ..Argument::new("x", ArgumentRole::Input, vector()) },
             ],
             results: vec![Output {
                 name: "grad.fc.weight".into(),
@@ -223,6 +325,29 @@ mod tests {
         assert_eq!(read, signature);
         assert_eq!(read.inputs().map(|(at, _)| at).collect::<Vec<_>>(), [1]);
         assert_eq!(read.weights().map(|(at, _)| at).collect::<Vec<_>>(), [0]);
+    }
+
+    #[test]
+    fn an_alias_is_between_equal_types_and_alone() {
+        let result = |name: &str, ty| Output { name: name.into(), role: ResultRole::Output, of: None, ty };
+        let mut signature = Signature {
+            arguments: ["a", "b"].map(|name| Argument::new(name, ArgumentRole::Input, vector())).into(),
+            results: vec![
+                result("new", vector()),
+                result("other", TensorType::fixed(&[5], ElementType::I32).into()),
+            ],
+        };
+        assert_eq!(signature.alias("c", "new").unwrap_err().to_string(), "there is no argument `c`");
+        assert_eq!(signature.alias("a", "old").unwrap_err().to_string(), "there is no result `old`");
+        assert_eq!(
+            signature.alias("a", "other").unwrap_err().to_string(),
+            "argument `a` is tensor<4xi32>, result `other` is tensor<5xi32>"
+        );
+        signature.alias("a", "new").unwrap();
+        signature.alias("a", "new").unwrap();
+        let twice = signature.alias("b", "new").unwrap_err();
+        assert_eq!(twice.to_string(), "argument `a` is aliased already");
+        assert_eq!(signature.state().map(|(at, _, to)| (at, to)).collect::<Vec<_>>(), [(0, 0)]);
     }
 
     #[test]

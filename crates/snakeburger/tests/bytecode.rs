@@ -67,6 +67,23 @@ fn what_is_written_is_read_again() {
 }
 
 #[test]
+fn aliases_of_arguments_are_kept() {
+    let text = "module {
+  func.func @main(%arg0: tensor<2xf32> {jax.buffer_donor = true}, %arg1: tensor<2xf32> {tf.aliasing_output = 1 : i32}) \
+                -> (tensor<2xf32>, tensor<2xf32>) {
+    return %arg0, %arg1 : tensor<2xf32>, tensor<2xf32>
+  }\n}\n";
+    let module = parse(text);
+    assert_eq!(print::print(&module), text);
+    let generic = print::print_as(&module, print::Form::Generic);
+    assert_eq!(print::print(&parse(&generic)), text);
+    let written = bytecode::write(&module, Target::Compatible).unwrap();
+    assert_eq!(print::print(&read(written).unwrap()), text);
+    let legal = warpforge_ir::legalize::legalize(module).unwrap();
+    assert_eq!(print::print(&legal), text);
+}
+
+#[test]
 fn an_artifact_is_of_the_oldest_version_that_has_what_it_uses() {
     let version = |text: &str| {
         let written = bytecode::write(&parse(text), Target::Compatible).unwrap();

@@ -45,6 +45,18 @@ fn shapes_go_through_operations() {
 }
 
 #[test]
+fn aliases_of_arguments_stay() {
+    let text = text(
+        "func.func @main(%a: tensor<?xf32> {tf.aliasing_output = 0 : i32}) -> tensor<?xf32> {
+  %0 = stablehlo.tanh %a : tensor<?xf32>
+  return %0 : tensor<?xf32>
+}",
+        "tensor<2xf32>",
+    );
+    assert!(text.contains("(%arg0: tensor<2xf32> {tf.aliasing_output = 0 : i32}) -> tensor<2xf32>"), "{text}");
+}
+
+#[test]
 fn shapes_that_are_computed_are_followed() {
     // The mean of all elements, repeated into a shape that is computed from the input's.
     let text = text(

@@ -86,17 +86,24 @@ pub(crate) fn weights(
     let mut bound: Vec<Option<Tensor>> = vec![None; signature.arguments.len()];
     for (position, argument) in signature.weights() {
         let Some(ty) = argument.ty.as_tensor() else { continue };
-        match given.get(&argument.name).map(|tensor| fitting(ty, tensor)) {
+        let own = given.get(&argument.name).or_else(|| given.get(of_all_processes(&argument.name)));
+        match own.map(|tensor| fitting(ty, tensor)) {
             None => problems.push(format!("`{}` is missing: {ty}", argument.name)),
             Some(Err(problem)) => problems.push(format!("`{}` {problem}", argument.name)),
             Some(Ok(tensor)) => bound[position] = Some(tensor),
         }
     }
-    let known = |name: &String| signature.weights().any(|(_, argument)| argument.name == *name);
+    let is = |argument: &str, name: &str| argument == name || of_all_processes(argument) == name;
+    let known = |name: &String| signature.weights().any(|(_, argument)| is(&argument.name, name));
     for name in given.keys().filter(|name| !known(name)) {
         problems.push(format!("`{name}` is not known"));
     }
     if problems.is_empty() { Ok(bound) } else { Err(problems) }
+}
+
+/// The name of a weight without the process that has it as state: each starts with the same.
+fn of_all_processes(name: &str) -> &str {
+    name.rsplit_once('@').map_or(name, |(name, _)| name)
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ const MOST: usize = 256;
 
 /// Adds a function that runs the entry function in each of the processes that the module asks for, and gives its name.
 ///
-/// Weights are the same for all. Inputs and results are one after the other, replicas first, named `NAME@REPLICA.PARTITION`.
+/// Weights that no result is the new value of are the same for all. Inputs, state and results are one after the other, replicas
+/// first, named `NAME@REPLICA.PARTITION`.
 /// `None` where one process is enough: the module asks for no more, or has nothing that processes do together.
 pub(crate) fn spread(module: &mut Module, entry: &str) -> Option<String> {
     let count = |name: &str| {
@@ -34,12 +35,18 @@ pub(crate) fn spread(module: &mut Module, entry: &str) -> Option<String> {
     Some(name)
 }
 
-/// The arguments and results of all processes: the weights, then the inputs of each.
+/// Whether all processes read the same argument.
+fn is_shared(argument: &Argument) -> bool {
+    argument.role.is_weight() && argument.alias.is_none()
+}
+
+/// The arguments and results of all processes: what they share, then the other arguments of each.
 fn of_all(own: &Signature, places: &[String]) -> Signature {
-    let weights = own.weights().map(|(_, argument)| argument.clone());
-    let inputs = places.iter().flat_map(|place| {
-        own.inputs().map(move |(_, argument)| Argument {
+    let weights = own.arguments.iter().filter(|argument| is_shared(argument)).cloned();
+    let inputs = places.iter().enumerate().flat_map(|(process, place)| {
+        own.arguments.iter().filter(|argument| !is_shared(argument)).map(move |argument| Argument {
             name: format!("{}@{place}", argument.name),
+            alias: argument.alias.map(|result| process * own.results.len() + result),
             ..argument.clone()
         })
     });
@@ -78,13 +85,13 @@ fn build(
     let region = module.add_region(func);
     let block = module.add_block(region);
     let given: Vec<ValueId> = inputs.into_iter().map(|ty| module.add_argument(block, ty)).collect();
-    let (weights, inputs) = given.split_at(own.weights().count());
+    let shared = own.arguments.iter().filter(|argument| is_shared(argument)).count();
+    let (weights, inputs) = given.split_at(shared);
     let mut inputs = inputs.iter().copied();
     let mut operands = Vec::new();
     for _ in 0..replicas * partitions {
         let mut weights = weights.iter().copied();
-        let next =
-            |argument: &Argument| if argument.role.is_weight() { weights.next() } else { inputs.next() };
+        let next = |argument: &Argument| if is_shared(argument) { weights.next() } else { inputs.next() };
         operands.extend(own.arguments.iter().filter_map(next));
     }
     let row = Attribute::Array(vec![Attribute::symbol(entry); partitions].into());

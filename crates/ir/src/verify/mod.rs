@@ -7,9 +7,11 @@
 //! 2. The constraints of the specification, by their labels (`stablehlo.add: C1`), in the family files under `ops/`.
 //!    Result types that can be inferred must agree with those that are given.
 //! 3. Symbols: names are unique, calls fit the functions they name and do not come back to where they started.
+//! 4. Aliases: an argument that names the result which is its new value has that result's type, and no other names it.
 //!
 //! An operation that breaks a rule of the first kind is not held against the second.
 
+mod aliasing;
 pub mod compatible;
 mod cx;
 pub mod quantized;
@@ -38,6 +40,7 @@ pub fn verify(module: &Module) -> Vec<Diagnostic> {
         verify_op(op, &mut found);
         if let Some(function) = Func::new(op) {
             symbols::check_function(function, &mut found);
+            aliasing::check(function, &mut found);
         }
         let inner = op.regions().iter().rev().flat_map(|&region| module.blocks(region).iter().rev());
         pending

@@ -126,3 +126,10 @@ module {
     func.return
   }
 }
+
+// -----
+
+func.func @state(%w: tensor<2xf32> {jax.buffer_donor = true}, %m: tensor<4xf32> {tf.aliasing_output = 1 : i32},
+    %n: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> (tensor<4xf32>, tensor<4xf32>, tensor<2xf32>) {
+  func.return %m, %n, %w : tensor<4xf32>, tensor<4xf32>, tensor<2xf32>
+}

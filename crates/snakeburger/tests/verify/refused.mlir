@@ -587,3 +587,45 @@ func.func @mesh(%a: tensor<2xf32>) {
   } : (tensor<2xf32>) -> tensor<4xf32>
   func.return
 }
+
+// -----
+
+// says: func.func: tf.aliasing_output: argument 0 of `@state`: it is aliased with result 1 of 1
+func.func @state(%a: tensor<4xf32> {tf.aliasing_output = 1 : i32}) -> tensor<4xf32> {
+  func.return %a : tensor<4xf32>
+}
+
+// -----
+
+// says: func.func: tf.aliasing_output: argument 0 of `@state`: it is tensor<5xf32>, the result 0 that it is aliased with is tensor<4xf32>
+func.func @state(%b: tensor<5xf32> {tf.aliasing_output = 0 : i32}, %a: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %a : tensor<4xf32>
+}
+
+// -----
+
+// says: func.func: tf.aliasing_output: argument 1 of `@state`: result 0 is aliased with argument 0 already
+func.func @state(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %b: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {
+  func.return %a : tensor<4xf32>
+}
+
+// -----
+
+// says: func.func: tf.aliasing_output: argument 0 of `@state`: tf.aliasing_output is the number of a result, not -1 : i32
+func.func @state(%a: tensor<4xf32> {tf.aliasing_output = -1 : i32}) -> tensor<4xf32> {
+  func.return %a : tensor<4xf32>
+}
+
+// -----
+
+// says: func.func: jax.buffer_donor: argument 0 of `@state`: jax.buffer_donor and tf.aliasing_output exclude each other
+func.func @state(%a: tensor<4xf32> {jax.buffer_donor = true, tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {
+  func.return %a : tensor<4xf32>
+}
+
+// -----
+
+// says: func.func: jax.buffer_donor: argument 0 of `@state`: jax.buffer_donor is true or false, not "yes"
+func.func @state(%a: tensor<4xf32> {jax.buffer_donor = "yes"}) -> tensor<4xf32> {
+  func.return %a : tensor<4xf32>
+}

@@ -50,11 +50,7 @@ impl Archive {
             inputs.iter().map(|input| input_type(input, &symbols)).collect::<Result<_, _>>()?;
         let mut signature = Signature::default();
         for (input, ty) in inputs.iter().zip(&types) {
-            signature.arguments.push(MainArgument {
-                name: input.name.to_owned(),
-                role: input.role,
-                ty: ty.clone(),
-            });
+            signature.arguments.push(MainArgument::new(input.name, input.role, ty.clone()));
         }
         let mut module = Module::new();
         let mut builder = Builder::new(&mut module);
@@ -66,6 +62,7 @@ impl Archive {
             signature.results = main.outputs;
             Ok::<_, Error>(results)
         })?;
+        alias_written(&mut signature);
         module.set_attr(main, "arg_attrs", signature.argument_attrs());
         module.set_attr(main, "res_attrs", signature.result_attrs());
         Ok(Imported { module, weights })
@@ -219,6 +216,17 @@ impl Archive {
             _ => (&self.weights, &self.constants),
         };
         first.get(input.name).or_else(|| second.get(input.name))
+    }
+}
+
+/// Declares that the new value of a buffer or an input is aliased with it: the graph writes to it.
+fn alias_written(signature: &mut Signature) {
+    for at in 0..signature.results.len() {
+        let Output { role: ResultRole::Buffer, of: Some(of), ty, .. } = &signature.results[at] else { continue };
+        let written = |argument: &&mut MainArgument| argument.name == *of && argument.ty == *ty;
+        if let Some(argument) = signature.arguments.iter_mut().find(written) {
+            argument.alias.get_or_insert(at);
+        }
     }
 }
 
