@@ -11,10 +11,12 @@ use warpforge_fusion::cluster::{Cluster, Clusters, Contraction, Kind, Operand};
 use warpforge_fusion::pipeline::Plan;
 use warpforge_fusion::{Graph, NodeId};
 use warpforge_kernels::buffer::AlignedBuffer;
+use warpforge_kernels::data_movement::{Layout, StridedCopy};
 use warpforge_kernels::pool::Pool;
 use warpforge_runtime::memory_plan::{self, Allocation, MemoryPlan};
 use warpforge_runtime::profile::{Event, Profile};
-use warpforge_runtime::{ErrorKind, Executable, Fallback, Outcome, Program, Result, RunOptions};
+use warpforge_runtime::state::{HostStore, Update};
+use warpforge_runtime::{ErrorKind, Executable, Fallback, Outcome, Program, Result, RunOptions, Source};
 use warpforge_tensor::{Blob, ElementType, FloatType, Shape, Tensor};
 
 use crate::kernel::{self, CompileContext, Kernel, KernelError, ValueBuffers};
@@ -44,6 +46,11 @@ pub(crate) struct CpuExecutable {
     graph: Graph,
     launches: Vec<KernelLaunch>,
     plan: MemoryPlan,
+    /// The copies of the plan.
+    copies: Vec<StridedCopy>,
+    /// Where the arguments of the graph come from.
+    sources: Vec<Source>,
+    /// The results that runs give.
     outputs: Vec<Operand>,
     constants: Vec<Tensor>,
     pool: Arc<Pool>,
@@ -86,7 +93,12 @@ impl CpuExecutable {
                 sampling_interval,
             });
         }
-        let plan = memory_plan::plan(&graph, &clusters, LINE);
+        let updates = |time: &Cluster, value: NodeId| {
+            let launch = clusters.clusters.iter().zip(&launches).find(|(cluster, _)| cluster.output == time.output);
+            launch.is_some_and(|(cluster, launch)| launch.kernel.updates_in_place(&graph, cluster, value))
+        };
+        let plan = memory_plan::plan(&graph, &clusters, LINE, &memory_plan::aliases(program), &updates);
+        let copies = plan.copies.iter().map(|copy| whole_copy(copy.bytes)).collect::<std::result::Result<_, _>>()?;
         for cluster in &clusters.clusters {
             let mut missing = cluster.reads().into_iter().filter(|id| !plan.allocations.contains_key(id));
             if let Some(id) = missing.next() {
@@ -105,7 +117,9 @@ impl CpuExecutable {
             program: program.clone(),
             launches,
             plan,
-            outputs: clusters.outputs,
+            copies,
+            sources: program.sources(),
+            outputs: program.given_results().into_iter().map(|at| clusters.outputs[at].clone()).collect(),
             constants,
             graph,
             pool,
@@ -117,6 +131,11 @@ impl CpuExecutable {
 
     fn failed(reason: impl std::fmt::Display) -> warpforge_runtime::Error {
         ErrorKind::Failed { backend: NAME, reason: reason.to_string() }.into()
+    }
+
+    fn host_store<'u>(update: &'u Update<'_>) -> Result<&'u HostStore> {
+        let foreign = || Self::failed("the state is not in the memory of the host");
+        update.store().as_any().downcast_ref().ok_or_else(foreign)
     }
 
     /// A buffer for an output: a recycled one, or a new one.
@@ -133,8 +152,7 @@ impl Executable for CpuExecutable {
     }
 
     fn run(&self, inputs: &[Tensor], options: &RunOptions) -> Result<Outcome> {
-        // Validates all inputs.
-        self.program.arguments(inputs)?;
+        self.program.check_inputs(inputs)?;
         if options.observer.is_some() {
             return Err(ErrorKind::NotOffered { backend: NAME, what: "observe values".to_owned() }.into());
         }
@@ -151,16 +169,29 @@ impl Executable for CpuExecutable {
             .iter()
             .map(|&id| self.output_memory(self.graph.node(id).bytes()))
             .collect::<Result<_>>()?;
+        let update = self.program.state().map(|state| state.begin()).transpose()?;
+        let mut held = update.as_ref().map(Self::host_store).transpose()?.map(HostStore::lock);
+        let mut state = Vec::new();
+        if let Some(values) = &mut held {
+            for binding in self.program.bindings() {
+                let missing = || Self::failed(format!("the state has no value {}", binding.value));
+                state.push(writable(values.get_mut(binding.value).ok_or_else(missing)?));
+            }
+        }
+        let address = |place: Allocation| match place {
+            Allocation::Argument(at) => match self.sources[at] {
+                // Inputs and constants are read-only: no cluster writes them.
+                Source::Input(at) => readable(&inputs[at]).cast_mut(),
+                Source::State(at) => state[at],
+            },
+            Allocation::Constant(at) => readable(&self.constants[at]).cast_mut(),
+            // SAFETY: the plan keeps all values inside the block.
+            Allocation::Block(offset) => unsafe { block.as_ptr().add(offset) },
+            Allocation::Output(at) => given[at].as_ptr(),
+        };
         let mut addresses = vec![std::ptr::null_mut(); self.graph.nodes.len()];
         for (&id, &place) in &self.plan.allocations {
-            addresses[id.index()] = match place {
-                // Arguments and constants are read-only: no cluster writes them.
-                Allocation::Argument(at) => readable(&inputs[at]).cast_mut(),
-                Allocation::Constant(at) => readable(&self.constants[at]).cast_mut(),
-                // SAFETY: the plan keeps all values inside the block.
-                Allocation::Block(offset) => unsafe { block.as_ptr().add(offset) },
-                Allocation::Output(at) => given[at].as_ptr(),
-            };
+            addresses[id.index()] = address(place);
         }
         let buffers = ValueBuffers { pool: &self.pool, addresses: &addresses };
         let mut profile = Profile::default();
@@ -170,7 +201,8 @@ impl Executable for CpuExecutable {
         for launch in &self.launches {
             let begun = (options.profile || self.observe).then(Instant::now);
             let tiles = observer.as_ref().map(Observer::tiles);
-            // SAFETY: every value has its own allocation, which nothing else uses during this run.
+            // SAFETY: every value has its own allocation, which nothing else uses during this run. The new content of state lies over
+            // the old one only where the kernel says that it updates in place, or after the last kernel that reads it.
             unsafe { launch.kernel.run(&buffers) }.map_err(Self::failed)?;
             drop(tiles);
             let Some(begun) = begun else { continue };
@@ -186,7 +218,19 @@ impl Executable for CpuExecutable {
                 None => profile.push(event),
             }
         }
+        for (planned, copy) in self.plan.copies.iter().zip(&self.copies) {
+            let begun = Instant::now();
+            // SAFETY: both places have so many bytes, and the plan gives no copy overlapping ones.
+            unsafe { copy.run(&self.pool, address(planned.from), address(planned.to)) };
+            if options.profile || self.observe {
+                profile.push(copy_event(planned.bytes, origin, begun));
+            }
+        }
         drop(entered);
+        drop(held);
+        if let Some(update) = update {
+            update.end();
+        }
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner).push(block);
         let outputs = self.results(&inputs, given)?;
         Ok(Outcome { outputs, profile })
@@ -228,12 +272,15 @@ impl CpuExecutable {
             let node = self.graph.node(output.value);
             let shape = |dims: &[usize]| Shape::new(dims).map_err(Self::failed);
             let own = shape(&node.dims)?;
-            let tensor = match self.plan.allocations.get(&output.value) {
-                Some(&Allocation::Output(at)) => {
+            let tensor = match self.plan.output(output.value) {
+                Some(Allocation::Output(at)) => {
                     Tensor::from_blob(node.element, own, blobs[at].clone()).map_err(Self::failed)?
                 }
-                Some(&Allocation::Argument(at)) => inputs[at].clone(),
-                Some(&Allocation::Constant(at)) => self.constants[at].clone(),
+                Some(Allocation::Argument(at)) => match self.sources[at] {
+                    Source::Input(at) => inputs[at].clone(),
+                    Source::State(_) => return Err(Self::failed("an output lies in state")),
+                },
+                Some(Allocation::Constant(at)) => self.constants[at].clone(),
                 _ => return Err(Self::failed("an output has no allocation")),
             };
             tensor.reshaped(shape(&output.view.dims)?).map_err(Self::failed)
@@ -277,6 +324,32 @@ fn readable(tensor: &Tensor) -> *const u8 {
     match tensor.bytes() {
         [] => NOTHING.0.as_ptr(),
         bytes => bytes.as_ptr(),
+    }
+}
+
+/// The address of a value of the state, which nobody else shares.
+fn writable(tensor: &mut Tensor) -> *mut u8 {
+    match tensor.bytes_mut() {
+        // Nothing is written to an empty value.
+        [] => NOTHING.0.as_ptr().cast_mut(),
+        bytes => bytes.as_mut_ptr(),
+    }
+}
+
+/// A copy of so many bytes.
+fn whole_copy(bytes: usize) -> std::result::Result<StridedCopy, KernelError> {
+    let layout = Layout::row_major(&[bytes])?;
+    Ok(StridedCopy::new(1, &[bytes], &layout, &layout)?)
+}
+
+fn copy_event(bytes: usize, origin: Instant, begun: Instant) -> Event {
+    Event {
+        name: "copy of state".to_owned(),
+        category: "kernel",
+        track: 0,
+        start: begun.duration_since(origin),
+        duration: begun.elapsed(),
+        details: vec![("bytes", (2 * bytes).to_string())],
     }
 }
 

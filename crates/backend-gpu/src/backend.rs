@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use warpforge_fusion::pipeline::Plan;
 use warpforge_runtime::{
-    Backend, Capabilities, Device, ErrorKind, Executable, Precision, Program, Reference, ReferenceFallback,
+    Backend, Capabilities, Device, ErrorKind, Executable, Precision, Program, Reference, ReferenceFallback, State,
     Target, Tier,
 };
+use warpforge_tensor::Tensor;
 
 use crate::blas::Blas;
 use crate::collectives::CollectiveLibrary;
@@ -17,6 +18,7 @@ use crate::driver::{Driver, Gpu};
 use crate::error::{GpuError, Result, runtime_error};
 use crate::lower;
 use crate::processes::{self, CompileOptions, DeviceContext, Devices};
+use crate::state::DeviceStore;
 use crate::vendor::Vendor;
 
 /// The GPUs of a vendor.
@@ -138,6 +140,15 @@ impl Backend for Gpus {
     fn plan(&self, program: &Program, target: &Target) -> warpforge_runtime::Result<Plan> {
         lower::plan(program, self.vendor, target.tier, target.precision)
             .map_err(|error| ErrorKind::import(self.name(), error).into())
+    }
+
+    fn state(&self, values: &[Tensor], target: &Target) -> warpforge_runtime::Result<State> {
+        let state = || {
+            let number = self.number(target.device);
+            let number = number.ok_or_else(|| GpuError::Other(format!("{} is no such device", target.device)))?;
+            DeviceStore::state(&self.gpu(number)?, values)
+        };
+        state().map_err(|error| runtime_error(self.vendor, &error))
     }
 
     fn compile(&self, program: &Program, target: &Target) -> warpforge_runtime::Result<Box<dyn Executable>> {

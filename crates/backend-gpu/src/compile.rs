@@ -8,14 +8,15 @@ use warpforge_fusion::cluster::{Cluster, Clusters, Kind, Operand};
 use warpforge_fusion::pipeline::Imported;
 use warpforge_fusion::{Graph, ImportError, NodeId, Op};
 use warpforge_ir::TensorType;
-use warpforge_runtime::memory_plan::{Allocation, MemoryPlan, plan};
+use warpforge_runtime::memory_plan::{aliases, plan};
 use warpforge_runtime::{Precision, Program, Tier};
 
 use crate::blas::{Blas, WORKSPACE};
 use crate::calibrate;
 use crate::collectives::CollectiveCall;
+use crate::device_memory::DeviceMemory;
 use crate::dnn::DnnLibrary;
-use crate::driver::{Address, Buffer, Gpu, Stream, Uploads};
+use crate::driver::{Gpu, Stream};
 use crate::error::{GpuError, Result};
 use crate::grid::{CompiledProcesses, ProcessGroupStep};
 use crate::lower::{LibraryQuery, Lowered, Lowering, LoweringContext, Task, compute_precision, lower};
@@ -23,8 +24,8 @@ use crate::process_group::ProcessGroup;
 use crate::program::CompiledProgram;
 use crate::salt::SaltBuffers;
 use crate::steps::{
-    CollectiveStep, DeviceLayout, DnnStep, ExecutionStep, GemmStep, HostStep, KernelStep, LoadedKernels,
-    PlannedStep, dialect, scratch_bytes,
+    CollectiveStep, CopyStep, DeviceLayout, DnnStep, ExecutionStep, GemmStep, HostStep, KernelStep,
+    LoadedKernels, PlannedStep, dialect, scratch_bytes,
 };
 use crate::tuning;
 use crate::vendor::Vendor;
@@ -139,9 +140,14 @@ fn build_without(
         refused,
     };
     let lowered = lower(&request.imported, &context).map_err(CompileError::Unsupported)?;
-    let Lowered { graph, spans, setup, tasks, outputs } = lowered;
+    let Lowered { graph, spans, setup, mut tasks, outputs } = lowered;
     let clusters = Clusters { clusters: tasks.iter().map(|task| task.cluster.clone()).collect(), outputs };
-    let planned = plan(&graph, &clusters, ALIGNMENT);
+    let updates = |cluster: &Cluster, value: NodeId| {
+        let task = tasks.iter().find(|task| task.cluster.output == cluster.output);
+        task.is_some_and(|task| task.updates_in_place(&graph, value))
+    };
+    let planned = plan(&graph, &clusters, ALIGNMENT, &aliases(request.program), &updates);
+    tasks.iter_mut().for_each(|task| task.allow_aliases(&graph, &planned));
     let stream = Stream::new(gpu)?;
     let read: HashSet<NodeId> = tasks.iter().flat_map(|task| task.cluster.reads()).collect();
     let (kernels, memory) = run_concurrently(
@@ -149,7 +155,7 @@ fn build_without(
         || DeviceMemory::new(gpu, &stream, request.program, &graph, &planned, &setup, &read),
     );
     let kernels = kernels?;
-    let DeviceMemory { mut buffers, inputs, outputs: output_buffers, addresses, setup_only } = memory?;
+    let DeviceMemory { mut buffers, inputs, outputs: output_buffers, addresses, copies, setup_only } = memory?;
     let workspace = gpu.allocate(workspace(setup.iter().chain(&tasks)))?;
     let layout = DeviceLayout { addresses, workspace };
     missing(&graph, &tasks, &layout).map_err(CompileError::Unsupported)?;
@@ -175,7 +181,8 @@ fn build_without(
         planned.step.start(&stream)?;
     }
     stream.synchronise()?;
-    let steps = builder.all(&tasks)?;
+    let mut steps = builder.all(&tasks)?;
+    steps.extend(copies.into_iter().map(CopyStep::planned));
     // Buffers that only the setup tasks read are freed.
     drop(setup_only);
     buffers.shrink_to_fit();
@@ -188,7 +195,8 @@ fn build_without(
         nodes: graph,
         marks: spans,
         plan: planned,
-        outputs: clusters.outputs,
+        outputs: request.program.given_results().iter().map(|&at| clusters.outputs[at].clone()).collect(),
+        sources: request.program.sources(),
         layout,
         memory: buffers,
         inputs,
@@ -268,82 +276,6 @@ fn missing(graph: &Graph, tasks: &[Task], layout: &DeviceLayout) -> std::result:
         Some(id) => Err(format!("{} is read, and nothing computes it", graph.node(id).op.name())),
         None => Ok(()),
     }
-}
-
-/// The device memory of a program.
-struct DeviceMemory {
-    buffers: Vec<Arc<Buffer>>,
-    inputs: Vec<Buffer>,
-    outputs: Vec<Buffer>,
-    addresses: Vec<Address>,
-    /// Constants that only setup tasks read.
-    setup_only: Vec<Arc<Buffer>>,
-}
-
-impl DeviceMemory {
-    fn new(
-        gpu: &Arc<Gpu>,
-        stream: &Stream,
-        program: &Program,
-        graph: &Graph,
-        plan: &MemoryPlan,
-        setup: &[Task],
-        read: &HashSet<NodeId>,
-    ) -> Result<Self> {
-        let mut made = Self {
-            buffers: Vec::new(),
-            inputs: Vec::new(),
-            outputs: Vec::new(),
-            addresses: vec![0; graph.nodes.len()],
-            setup_only: Vec::new(),
-        };
-        for (_, ty) in program.inputs() {
-            made.inputs.push(gpu.allocate(input_bytes(ty)?)?);
-        }
-        for &id in &plan.outputs {
-            made.outputs.push(gpu.allocate(graph.node(id).bytes())?);
-        }
-        let block = Arc::new(gpu.allocate(plan.block)?);
-        let mut uploads = Uploads::new(gpu, stream);
-        let mut upload = |id: NodeId| graph.constant(id).map(|tensor| uploads.upload(tensor)).transpose();
-        for &id in &plan.constants {
-            if let Some(buffer) = upload(id)? {
-                made.addresses[id.index()] = buffer.address();
-                made.buffers.push(buffer);
-            }
-        }
-        for task in setup {
-            for id in task.cluster.reads() {
-                if let Some(buffer) = upload(id)? {
-                    made.addresses[id.index()] = buffer.address();
-                    made.setup_only.push(buffer);
-                }
-            }
-            let output = task.cluster.output;
-            let buffer = Arc::new(gpu.allocate(graph.node(output).bytes())?);
-            made.addresses[output.index()] = buffer.address();
-            if read.contains(&output) { &mut made.buffers } else { &mut made.setup_only }.push(buffer);
-        }
-        for (&id, &place) in &plan.allocations {
-            made.addresses[id.index()] = match place {
-                Allocation::Argument(at) => made.inputs.get(at).map_or(0, Buffer::address),
-                Allocation::Constant(_) => continue,
-                Allocation::Block(offset) => block.address() + offset as u64,
-                Allocation::Output(at) => made.outputs.get(at).map_or(0, Buffer::address),
-            };
-        }
-        made.buffers.push(block);
-        uploads.finish()?;
-        Ok(made)
-    }
-}
-
-/// Bytes of an input with a static shape.
-fn input_bytes(ty: &TensorType) -> Result<usize> {
-    let unknown = || GpuError::Other(format!("an input is of type {ty}, whose size is not known"));
-    let dims = ty.shape_usize().ok_or_else(unknown)?;
-    let width = ty.element().storage().ok_or_else(unknown)?.byte_width();
-    dims.iter().try_fold(width, |bytes, &dim| bytes.checked_mul(dim)).ok_or_else(unknown)
 }
 
 /// Builds execution steps from tasks.

@@ -8,7 +8,7 @@ use warpforge_fusion::graph::OpSpan;
 use warpforge_runtime::memory_plan::Allocation;
 use warpforge_runtime::profile::{Event as ProfileEvent, Profile};
 use warpforge_runtime::{
-    Bound, Counters, ErrorKind, Executable, Fallback, Observer, Outcome, Program, RunOptions,
+    Bound, Counters, ErrorKind, Executable, Fallback, Observer, Outcome, Program, RunOptions, Source,
 };
 use warpforge_tensor::{Blob, Shape, Tensor};
 
@@ -18,6 +18,7 @@ use crate::error::{GpuError, Result, runtime_error};
 use crate::observed_run;
 use crate::program::CompiledProgram;
 use crate::salt::SaltSummary;
+use crate::state::DeviceStore;
 use crate::steps::PlannedStep;
 
 /// A compiled program.
@@ -157,12 +158,15 @@ impl GpuExecutable {
         let tensor = |output: &Operand| {
             let node = nodes.node(output.value);
             let shape = |dims: &[usize]| Shape::new(dims).map_err(other);
-            let tensor = match plan.allocations.get(&output.value) {
-                Some(&Allocation::Output(at)) => {
+            let tensor = match plan.output(output.value) {
+                Some(Allocation::Output(at)) => {
                     Tensor::from_blob(node.element, shape(&node.dims)?, blobs[at].clone()).map_err(other)?
                 }
-                Some(&Allocation::Argument(at)) => inputs[at].clone(),
-                Some(&Allocation::Constant(_)) => {
+                Some(Allocation::Argument(at)) => match self.made.sources[at] {
+                    Source::Input(at) => inputs[at].clone(),
+                    Source::State(_) => return Err(GpuError::Other("an output lies in state".to_owned())),
+                },
+                Some(Allocation::Constant(_)) => {
                     let constant = nodes.constant(output.value);
                     constant.cloned().ok_or_else(|| GpuError::Other("a constant is missing".to_owned()))?
                 }
@@ -222,8 +226,7 @@ impl Executable for GpuExecutable {
     }
 
     fn run(&self, inputs: &[Tensor], options: &RunOptions) -> warpforge_runtime::Result<Outcome> {
-        // Validates the inputs.
-        self.made.program.arguments(inputs)?;
+        self.made.program.check_inputs(inputs)?;
         let observed = match (&options.observer, &self.made.marks) {
             (None, _) => None,
             (Some(observer), Some(marks)) => Some((observer, marks)),
@@ -233,8 +236,15 @@ impl Executable for GpuExecutable {
                 return Err(ErrorKind::NotOffered { backend, what }.into());
             }
         };
+        let update = self.made.program.state().map(|state| state.begin()).transpose()?;
+        let end = |outcome| {
+            if let Some(update) = update {
+                update.end();
+            }
+            outcome
+        };
         if let Some((observer, marks)) = observed {
-            return self.observed(inputs, marks, observer, options.profile);
+            return self.observed(inputs, marks, observer, options.profile).map(end);
         }
         // Instrumented kernels are always profiled.
         let run = || -> Result<Outcome> {
@@ -249,11 +259,11 @@ impl Executable for GpuExecutable {
             let profile = self.profiled()?;
             Ok(Outcome { outputs: self.download(inputs)?, profile })
         };
-        run().map_err(|error| self.failed(&error))
+        run().map(end).map_err(|error| self.failed(&error))
     }
 
     fn bind(&self, inputs: &[Tensor]) -> warpforge_runtime::Result<Option<Box<dyn Bound + '_>>> {
-        self.made.program.arguments(inputs)?;
+        self.made.program.check_inputs(inputs)?;
         let recording = self.lock();
         let events = || -> Result<[Event; 2]> {
             self.upload(inputs)?;
@@ -279,7 +289,10 @@ impl Executable for GpuExecutable {
         // Twice: a run has input and output buffers of its own.
         let own = self.made.inputs.iter().chain(&self.made.output_buffers).map(|buffer| 2 * buffer.bytes());
         let shared = self.made.memory.iter().map(|buffer| buffer.bytes());
-        let all: usize = own.chain(shared).sum::<usize>() + self.made.layout.workspace.bytes();
+        let state = self.made.program.state().and_then(|state| DeviceStore::of(state, &self.made.gpu).ok());
+        let all: usize = own.chain(shared).sum::<usize>()
+            + self.made.layout.workspace.bytes()
+            + state.map_or(0, DeviceStore::bytes);
         let steps = self.made.steps.iter().map(|planned| planned.step.memory_bytes());
         Some(all as u64 + steps.max().unwrap_or(0))
     }
@@ -301,6 +314,7 @@ impl Bound for BoundRun<'_> {
     fn run(&mut self) -> warpforge_runtime::Result<Duration> {
         let stream = &self.compiled.made.stream;
         let [begin, end] = &self.events;
+        let update = self.compiled.made.program.state().map(|state| state.begin()).transpose()?;
         let mut run = || {
             begin.record(stream)?;
             self.compiled.start(&mut self.recording)?;
@@ -308,7 +322,11 @@ impl Bound for BoundRun<'_> {
             stream.synchronise()?;
             end.since(begin)
         };
-        run().map_err(|error: GpuError| self.compiled.failed(&error))
+        let elapsed = run().map_err(|error: GpuError| self.compiled.failed(&error))?;
+        if let Some(update) = update {
+            update.end();
+        }
+        Ok(elapsed)
     }
 
     fn outputs(&mut self) -> warpforge_runtime::Result<Vec<Tensor>> {

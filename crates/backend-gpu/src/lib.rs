@@ -10,6 +10,7 @@ mod calibrate;
 mod collectives;
 mod compile;
 mod copy_stream;
+mod device_memory;
 mod cuda;
 mod dnn;
 mod driver;
@@ -28,6 +29,7 @@ mod process_group;
 mod processes;
 mod program;
 mod salt;
+mod state;
 mod steps;
 #[cfg(test)]
 mod tests;

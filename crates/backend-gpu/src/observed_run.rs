@@ -7,7 +7,7 @@ use std::sync::Arc;
 use warpforge_fusion::graph::OpSpan;
 use warpforge_fusion::{NodeId, Op};
 use warpforge_interp::Value;
-use warpforge_runtime::Observer;
+use warpforge_runtime::{Observer, Source};
 use warpforge_tensor::{Shape, Tensor};
 
 use crate::error::{GpuError, Result, runtime_error};
@@ -28,7 +28,13 @@ pub(crate) fn run(
     let failed = |error: GpuError| runtime_error(made.gpu.driver.vendor, &error);
     let module = Arc::clone(made.program.module());
     let run_observer = Arc::new(RunObserver::new(module, Arc::clone(observer)));
-    let mut values = Values { made, inputs, last: last_mentions(marks), kept: HashMap::new() };
+    // The run overwrites them.
+    let state = made.program.bindings().iter().map(|binding| match made.program.state() {
+        Some(state) => state.store().read(binding.value),
+        None => Err(failed(GpuError::Other("a binding without state".to_owned()))),
+    });
+    let state = state.collect::<warpforge_runtime::Result<Vec<_>>>()?;
+    let mut values = Values { made, inputs, state, last: last_mentions(marks), kept: HashMap::new() };
     let mut steps = made.steps.iter().peekable();
     made.gpu.enter().map_err(failed)?;
     for (at, mark) in marks.iter().enumerate() {
@@ -48,7 +54,8 @@ pub(crate) fn run(
             .map_err(|reason| warpforge_interp::Error::stopped(op, reason))?;
         values.forget(at);
     }
-    Ok(())
+    // Copies of state come after all operations.
+    steps.try_for_each(|planned| planned.step.start(&made.stream)).map_err(failed)
 }
 
 /// The last operation that has each value among its results.
@@ -61,6 +68,8 @@ fn last_mentions(marks: &[OpSpan]) -> HashMap<NodeId, usize> {
 struct Values<'a> {
     made: &'a CompiledProgram,
     inputs: &'a [Tensor],
+    /// The state before the run.
+    state: Vec<Tensor>,
     last: HashMap<NodeId, usize>,
     /// Values that are shown again after their memory may be reused.
     kept: HashMap<NodeId, Tensor>,
@@ -70,7 +79,11 @@ impl Values<'_> {
     /// A value after an operation.
     fn get(&mut self, id: NodeId, at: usize) -> Result<Tensor> {
         let known = match &self.made.nodes.node(id).op {
-            Op::Argument(input) => self.inputs.get(*input),
+            Op::Argument(at) => match self.made.sources.get(*at) {
+                Some(&Source::Input(at)) => self.inputs.get(at),
+                Some(&Source::State(at)) => self.state.get(at),
+                None => None,
+            },
             Op::Constant(tensor) => Some(tensor),
             _ => self.kept.get(&id),
         };
@@ -118,7 +131,6 @@ mod tests {
     use crate::process_group::ProcessGroup;
     use crate::tests::programs::AS_WRITTEN;
     use crate::vendor::Vendor;
-    use warpforge_diag::Source;
     use warpforge_ir::{OpId, OpRef};
     use warpforge_runtime::{
         Backend, ErrorKind, Executable, Precision, Program, Reference, RunOptions, Target, Tier, Weights,
@@ -141,7 +153,7 @@ mod tests {
     }
 
     fn program(text: &str) -> Program {
-        let module = text::parse(&Source::new("m", text), &text::Options::default()).unwrap();
+        let module = text::parse(&warpforge_diag::Source::new("m", text), &text::Options::default()).unwrap();
         Program::new(Arc::new(module), "main", Weights::default()).unwrap()
     }
 

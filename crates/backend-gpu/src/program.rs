@@ -5,8 +5,8 @@ use std::sync::Arc;
 use warpforge_fusion::Graph as Nodes;
 use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::graph::OpSpan;
-use warpforge_runtime::Program;
 use warpforge_runtime::memory_plan::MemoryPlan;
+use warpforge_runtime::{Program, Source};
 
 use crate::collectives::CollectiveCall;
 use crate::dnn::DnnLibrary;
@@ -24,7 +24,10 @@ pub(crate) struct CompiledProgram {
     /// The graph nodes of each operation, where operations keep their own nodes.
     pub(crate) marks: Option<Vec<OpSpan>>,
     pub(crate) plan: MemoryPlan,
+    /// The results that runs give.
     pub(crate) outputs: Vec<Operand>,
+    /// Where the arguments of the graph come from.
+    pub(crate) sources: Vec<Source>,
     pub(crate) layout: DeviceLayout,
     /// Buffers that steps refer to by address.
     pub(crate) memory: Vec<Arc<Buffer>>,

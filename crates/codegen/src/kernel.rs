@@ -64,6 +64,28 @@ pub struct Kernel {
     pub title: String,
 }
 
+impl Kernel {
+    /// The kernel for launches whose outputs lie over a value that it reads: the compiler is not told that they are apart.
+    #[must_use]
+    pub fn with_aliased(&self, value: NodeId) -> Self {
+        let mut kernel = self.clone();
+        let mut suffix = String::new();
+        for (at, argument) in self.arguments.iter().enumerate() {
+            if !matches!(argument, Argument::Output(_)) && *argument != Argument::Value(value) {
+                continue;
+            }
+            for end in [",", ")"] {
+                let (apart, plain) = (format!("WF_RESTRICT p{at}{end}"), format!("p{at}{end}"));
+                kernel.source = kernel.source.replacen(&apart, &plain, 1);
+            }
+            suffix += &format!("_a{at}");
+        }
+        kernel.name += &suffix;
+        kernel.source = kernel.source.replace(&format!("{}(", self.name), &format!("{}(", kernel.name));
+        kernel
+    }
+}
+
 /// The kernels of a cluster, launched in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Emitted {
@@ -99,4 +121,33 @@ pub fn unit<'k>(dialect: Dialect, kernels: impl IntoIterator<Item = &'k Kernel>)
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_that_alias_are_not_declared_apart() {
+        let pointer = |number: usize| format!("const float* WF_RESTRICT p{number}");
+        let parameters: Vec<String> = (0..12).map(pointer).collect();
+        let mut arguments: Vec<Argument> = (0..11).map(|at| Argument::Value(NodeId(at))).collect();
+        arguments.push(Argument::Output(NodeId(50)));
+        let kernel = Kernel {
+            name: "wf_k".to_owned(),
+            source: format!("void wf_k({}) {{ p11[0] = p1[0]; }}", parameters.join(", ")),
+            grid: [1; 3],
+            block: [1; 3],
+            shared_bytes: 0,
+            arguments,
+            flops: 0,
+            bytes: 0,
+            salt_bytes: 0,
+            title: String::new(),
+        };
+        let aliased = kernel.with_aliased(NodeId(1));
+        assert_eq!(aliased.name, "wf_k_a1_a11");
+        assert!(aliased.source.starts_with("void wf_k_a1_a11(const float* WF_RESTRICT p0, const float* p1, const"));
+        assert!(aliased.source.contains("WF_RESTRICT p10, const float* p11) {"));
+    }
 }

@@ -9,7 +9,7 @@ use crate::error::{ErrorKind, Result};
 use crate::fallback::Fallback;
 use crate::profile::Profile;
 use crate::registry::Target;
-use crate::{Device, Precision, Program, RunOptions, Tier};
+use crate::{Device, Precision, Program, RunOptions, State, Tier};
 
 /// What a backend can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +50,15 @@ pub trait Backend: Send + Sync {
         Err(ErrorKind::NotOffered { backend: self.name(), what: "fuse operations".to_owned() }.into())
     }
 
+    /// State on the device of a target, for the programs that are compiled for it.
+    ///
+    /// # Errors
+    ///
+    /// When the device fails or has no memory.
+    fn state(&self, values: &[Tensor], _: &Target) -> Result<State> {
+        Ok(State::on_host(values))
+    }
+
     /// Compiles a program. Operations without a kernel fall back to the reference interpreter, and are reported by
     /// [`Executable::fallbacks`].
     ///
@@ -65,11 +74,12 @@ pub trait Executable: Send + Sync {
     /// The program.
     fn program(&self) -> &Program;
 
-    /// Runs once: inputs in the order of [`Program::inputs`], outputs in the order of the function's results.
+    /// Runs once: inputs in the order of [`Program::inputs`], outputs in the order of [`Program::outputs`]. State that the program
+    /// is bound to is updated in place.
     ///
     /// # Errors
     ///
-    /// When the inputs do not fit, or the run fails.
+    /// When the inputs do not fit, or the run fails. A run that fails half-way leaves a state that has to be loaded again.
     fn run(&self, inputs: &[Tensor], options: &RunOptions) -> Result<Outcome>;
 
     /// Puts inputs where a device reads them, for runs that take and give nothing else: `None` where inputs are read
@@ -128,7 +138,7 @@ pub struct Counters {
 /// What a run gives.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
-    /// The results of the entry function, in order.
+    /// The results of the entry function that are no state, in order.
     pub outputs: Vec<Tensor>,
     /// What happened when, where [`RunOptions::profile`] asks for it.
     pub profile: Profile,

@@ -86,6 +86,9 @@ pub enum ErrorKind {
     /// The inputs do not fit the arguments.
     #[error("the inputs do not fit:{}", lines(.0))]
     Inputs(Vec<String>),
+    /// The state does not fit the program, or cannot be used.
+    #[error("the state: {0}")]
+    State(String),
     /// The module cannot be made to fit the inputs' shapes.
     #[error("the module does not fit these shapes: {0}")]
     Shapes(String),

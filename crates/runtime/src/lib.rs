@@ -11,6 +11,9 @@
 //!   kernels there are is the executable's own business.
 //! - Weights are bound once, in [`Weights`]. All programs that a session compiles, one for each shape, share the same
 //!   `Weights`, told apart by [`Weights::id`]: a backend that copies them to its device keeps one copy for each id.
+//! - Values that a run updates are a [`State`], which a program is bound to. They stay where the backend computes; a run takes
+//!   and gives nothing of them. Programs of one backend may share a state: one for each shape, or one that fills a cache and
+//!   one that reads it.
 //! - [`Executable::run`] takes `&self`, so several threads may run one executable at the same time.
 
 #![forbid(unsafe_code)]
@@ -29,6 +32,7 @@ mod program;
 mod reference;
 mod registry;
 mod session;
+pub mod state;
 mod tier;
 
 pub use backend::{Backend, Bound, Capabilities, Counters, Executable, Outcome};
@@ -37,10 +41,11 @@ pub use error::{Error, ErrorKind, Offer, Result};
 pub use fallback::{Fallback, ReferenceFallback};
 pub use inputs::mismatch;
 pub use options::{CompileOptions, RunOptions};
-pub use program::{Program, Weights};
+pub use program::{Program, Source, StateBinding, Weights};
 pub use reference::Reference;
 pub use registry::{Choice, Target, choose, offers, planner};
 pub use session::{InputType, Session, Specialise};
+pub use state::State;
 pub use tier::Tier;
 pub use warpforge_fusion::Precision;
 pub use warpforge_interp::Observer;

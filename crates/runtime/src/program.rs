@@ -7,6 +7,7 @@ use warpforge_ir::{Func, Module, TensorType, Type};
 use warpforge_tensor::Tensor;
 
 use crate::error::{ErrorKind, Result};
+use crate::{InputType, State};
 
 /// Tensors bound to arguments of an entry function, for all runs. Cheap to clone; clones are the same weights.
 #[derive(Debug, Clone)]
@@ -48,6 +49,26 @@ impl Default for Weights {
     }
 }
 
+/// An argument that is a value of a state, and the result that is its new content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StateBinding {
+    /// The position of the argument.
+    pub argument: usize,
+    /// The position of the result.
+    pub result: usize,
+    /// The value of the state.
+    pub value: usize,
+}
+
+/// Where an argument that is no weight comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// From the run: its position among [`Program::inputs`].
+    Input(usize),
+    /// From the state: its position among [`Program::bindings`].
+    State(usize),
+}
+
 /// A module that can be compiled: verified, with an entry function on tensors.
 #[derive(Debug, Clone)]
 pub struct Program {
@@ -57,6 +78,8 @@ pub struct Program {
     /// Argument positions that a run gives, and their types.
     inputs: Vec<(usize, TensorType)>,
     outputs: Vec<TensorType>,
+    state: Option<Arc<State>>,
+    bindings: Vec<StateBinding>,
 }
 
 impl Program {
@@ -90,7 +113,77 @@ impl Program {
                 }
             }
         }
-        Ok(Self { module, entry: entry.to_owned(), weights, inputs, outputs })
+        let (state, bindings) = (None, Vec::new());
+        Ok(Self { module, entry: entry.to_owned(), weights, inputs, outputs, state, bindings })
+    }
+
+    /// The program with some of its inputs and outputs bound to a state.
+    ///
+    /// # Errors
+    ///
+    /// When a binding names no input or output, one twice, or one whose type is not that of the value; all of them are named.
+    pub fn with_state(mut self, state: Arc<State>, bindings: Vec<StateBinding>) -> Result<Self> {
+        let mut problems = Vec::new();
+        for (at, binding) in bindings.iter().enumerate() {
+            let &StateBinding { argument, result, value } = binding;
+            let input = self.inputs.iter().find(|(position, _)| *position == argument).map(|(_, ty)| ty);
+            let named = [("input", input), ("result", self.outputs.get(result))];
+            for ((what, ty), position) in named.into_iter().zip([argument, result]) {
+                let held = state.types().get(value);
+                match (ty, held) {
+                    (Some(ty), Some(held)) if known_type(ty).is_none_or(|ty| ty == *held) => {}
+                    (Some(ty), Some(held)) => problems.push(format!("{what} {position} is {ty}, its value {held}")),
+                    (None, _) => problems.push(format!("there is no {what} {position}")),
+                    (_, None) => problems.push(format!("there is no value {value}")),
+                }
+            }
+            let same = |other: &StateBinding| {
+                other.argument == argument || other.result == result || other.value == value
+            };
+            if bindings[..at].iter().any(same) {
+                problems.push(format!("argument {argument}, result {result} or value {value} is bound twice"));
+            }
+        }
+        if !problems.is_empty() {
+            return Err(ErrorKind::State(problems.join("; ")).into());
+        }
+        self.inputs.retain(|(position, _)| bindings.iter().all(|binding| binding.argument != *position));
+        let results = self.outputs.into_iter().enumerate();
+        let others = results.filter(|(at, _)| bindings.iter().all(|binding| binding.result != *at));
+        self.outputs = others.map(|(_, ty)| ty).collect();
+        (self.state, self.bindings) = (Some(state), bindings);
+        Ok(self)
+    }
+
+    /// The state that it is bound to.
+    #[must_use]
+    pub fn state(&self) -> Option<&Arc<State>> {
+        self.state.as_ref()
+    }
+
+    /// The arguments and results that are state.
+    #[must_use]
+    pub fn bindings(&self) -> &[StateBinding] {
+        &self.bindings
+    }
+
+    /// Where each argument that is no weight comes from, in order: the numbering of arguments in a graph.
+    #[must_use]
+    pub fn sources(&self) -> Vec<Source> {
+        let count = self.inputs.len() + self.bindings.len() + self.weights.bound.iter().flatten().count();
+        let mut inputs = 0..self.inputs.len();
+        let source = |position: usize| {
+            let bound = self.bindings.iter().position(|binding| binding.argument == position);
+            bound.map(Source::State).or_else(|| inputs.next().map(Source::Input))
+        };
+        (0..count).filter(|&at| self.weights.get(at).is_none()).filter_map(source).collect()
+    }
+
+    /// Which results are given, by their positions among all of the function's.
+    #[must_use]
+    pub fn given_results(&self) -> Vec<usize> {
+        let count = self.outputs.len() + self.bindings.len();
+        (0..count).filter(|at| self.bindings.iter().all(|binding| binding.result != *at)).collect()
     }
 
     /// The module.
@@ -122,24 +215,24 @@ impl Program {
         &self.weights
     }
 
-    /// The arguments that a run gives: those that no weight is bound to, with their positions, in order.
+    /// The arguments that a run gives: those that no weight and no state is bound to, with their positions, in order.
     #[must_use]
     pub fn inputs(&self) -> &[(usize, TensorType)] {
         &self.inputs
     }
 
-    /// The types of the results.
+    /// The types of the results that a run gives: those that are no state.
     #[must_use]
     pub fn outputs(&self) -> &[TensorType] {
         &self.outputs
     }
 
-    /// All arguments of a run in the function's order: the weights and, between them, the inputs.
+    /// Checks the inputs of a run.
     ///
     /// # Errors
     ///
     /// When the inputs are more or fewer than there are, or of other types; all of them are named.
-    pub fn arguments(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+    pub fn check_inputs(&self, inputs: &[Tensor]) -> Result<()> {
         if inputs.len() != self.inputs.len() {
             let (expected, found) = (self.inputs.len(), inputs.len());
             return Err(ErrorKind::Inputs(vec![format!("expected {expected} inputs, found {found}")]).into());
@@ -150,14 +243,33 @@ impl Program {
                 crate::mismatch(ty, tensor).map(|problem| format!("argument {position} {problem}"))
             })
             .collect();
-        if !problems.is_empty() {
-            return Err(ErrorKind::Inputs(problems).into());
-        }
-        let mut given = inputs.iter();
-        let count = self.inputs.len() + self.weights.bound.iter().flatten().count();
-        let bound = (0..count).map(|position| self.weights.get(position));
-        Ok(bound.filter_map(|weight| weight.or_else(|| given.next()).cloned()).collect())
+        if problems.is_empty() { Ok(()) } else { Err(ErrorKind::Inputs(problems).into()) }
     }
+
+    /// All arguments of a run in the function's order: the weights and, between them, the inputs and the values of the state, in
+    /// the order of [`Program::bindings`].
+    ///
+    /// # Errors
+    ///
+    /// When the inputs are more or fewer than there are, or of other types; all of them are named.
+    pub fn arguments(&self, inputs: &[Tensor], state: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.check_inputs(inputs)?;
+        let mut given = self.sources().into_iter();
+        let count = self.inputs.len() + self.bindings.len() + self.weights.bound.iter().flatten().count();
+        let argument = |position: usize| match self.weights.get(position) {
+            Some(weight) => Some(weight),
+            None => match given.next()? {
+                Source::Input(at) => inputs.get(at),
+                Source::State(at) => state.get(at),
+            },
+        };
+        Ok((0..count).filter_map(argument).cloned().collect())
+    }
+}
+
+/// The type of a tensor whose sizes are all known.
+fn known_type(ty: &TensorType) -> Option<InputType> {
+    Some(InputType { element: ty.element().storage()?, dims: ty.shape_usize()? })
 }
 
 fn types(func: Func<'_>) -> (&[Type], &[Type]) {
@@ -195,7 +307,7 @@ mod tests {
         assert_eq!(program.inputs().iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0, 2]);
         let inputs =
             [Tensor::from_slice(&[2], &[1.0f32, 2.0]).unwrap(), Tensor::from_slice(&[], &[3i32]).unwrap()];
-        let all = program.arguments(&inputs).unwrap();
+        let all = program.arguments(&inputs, &[]).unwrap();
         assert_eq!(all.iter().map(Tensor::len).collect::<Vec<_>>(), [2, 1, 1]);
         assert_eq!(all[1].as_slice::<f32>().unwrap(), [7.0]);
     }
@@ -208,9 +320,31 @@ mod tests {
             Tensor::from_slice(&[1], &[1i32]).unwrap(),
             Tensor::from_slice(&[], &[3i32]).unwrap(),
         ];
-        let text = program.arguments(&wrong).unwrap_err().to_string();
+        let text = program.arguments(&wrong, &[]).unwrap_err().to_string();
         assert!(text.contains("argument 0") && text.contains("argument 1") && !text.contains("argument 2"));
-        assert!(program.arguments(&wrong[..1]).is_err());
+        assert!(program.arguments(&wrong[..1], &[]).is_err());
+    }
+
+    #[test]
+    fn state_is_neither_given_nor_taken() {
+        let weight = Tensor::from_slice(&[1], &[7.0f32]).unwrap();
+        let program = || Program::new(module(PICK), "main", Weights::new(vec![None, Some(weight.clone()), None]));
+        let two = Tensor::from_slice(&[2], &[1.0f32, 2.0]).unwrap();
+        let state = Arc::new(State::on_host(&[two.clone(), weight.clone()]));
+        let bind = |argument, result, value| StateBinding { argument, result, value };
+        let bound = program().unwrap().with_state(Arc::clone(&state), vec![bind(0, 0, 0)]).unwrap();
+        assert_eq!((bound.inputs().len(), bound.outputs().len()), (1, 0));
+        assert_eq!(bound.sources(), [super::Source::State(0), super::Source::Input(0)]);
+        let all = bound.arguments(&[Tensor::from_slice(&[], &[3i32]).unwrap()], &[two]).unwrap();
+        assert_eq!(all.iter().map(Tensor::len).collect::<Vec<_>>(), [2, 1, 1]);
+        let refused = |bindings| {
+            program().unwrap().with_state(Arc::clone(&state), bindings).unwrap_err().to_string()
+        };
+        assert!(refused(vec![bind(1, 0, 0)]).contains("there is no input 1"));
+        assert!(refused(vec![bind(0, 1, 0)]).contains("there is no result 1"));
+        assert!(refused(vec![bind(0, 0, 2)]).contains("there is no value 2"));
+        assert!(refused(vec![bind(0, 0, 1)]).contains("input 0 is tensor<2xf32>, its value tensor<1xf32>"));
+        assert!(refused(vec![bind(0, 0, 0), bind(2, 0, 0)]).contains("bound twice"));
     }
 
     #[test]

@@ -93,7 +93,16 @@ impl Executable for Compiled {
     }
 
     fn run(&self, inputs: &[Tensor], options: &RunOptions) -> Result<Outcome> {
-        let arguments = self.program.arguments(inputs)?.into_iter().map(Value::Tensor).collect();
+        self.program.check_inputs(inputs)?;
+        let update = self.program.state().map(|state| state.begin()).transpose()?;
+        let state: Vec<Tensor> = match &update {
+            Some(update) => {
+                let bindings = self.program.bindings().iter();
+                bindings.map(|binding| update.store().read(binding.value)).collect::<Result<_>>()?
+            }
+            None => Vec::new(),
+        };
+        let arguments = self.program.arguments(inputs, &state)?.into_iter().map(Value::Tensor).collect();
         let timeline = options.profile.then(|| Arc::new(Timeline::new(options.observer.clone())));
         let observer = match &timeline {
             Some(timeline) => Some(Arc::clone(timeline) as Arc<dyn Observer>),
@@ -105,7 +114,18 @@ impl Executable for Compiled {
         let outputs: std::result::Result<Vec<Tensor>, _> =
             values.iter().map(|value| value.as_tensor().cloned()).collect();
         let profile = timeline.map_or_else(Profile::default, |timeline| timeline.take());
-        Ok(Outcome { outputs: outputs?, profile })
+        let mut outputs = outputs?;
+        if let Some(update) = update {
+            for binding in self.program.bindings() {
+                let missing = || ErrorKind::State(format!("the run gave no result {}", binding.result));
+                let content = outputs.get(binding.result).ok_or_else(missing)?;
+                update.store().write(binding.value, content)?;
+            }
+            let given = self.program.given_results();
+            outputs = given.into_iter().filter_map(|at| outputs.get(at).cloned()).collect();
+            update.end();
+        }
+        Ok(Outcome { outputs, profile })
     }
 
     fn threads(&self) -> usize {

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use warpforge_ir::TensorType;
 use warpforge_tensor::{ElementType, Tensor};
 
 use crate::cache::Cache;
@@ -26,6 +27,13 @@ impl InputType {
     #[must_use]
     pub fn of(tensor: &Tensor) -> Self {
         Self { element: tensor.element_type(), dims: tensor.dims().to_vec() }
+    }
+}
+
+impl std::fmt::Display for InputType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let dims: Vec<u64> = self.dims.iter().map(|&dim| dim as u64).collect();
+        TensorType::fixed(&dims, self.element).fmt(f)
     }
 }
 

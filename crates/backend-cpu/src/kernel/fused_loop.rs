@@ -1,6 +1,6 @@
 //! Kernels of fused loops: elementwise chains, reductions, copies.
 
-use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Load};
+use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Cluster, Load};
 use warpforge_fusion::view::dense_strides;
 use warpforge_fusion::{Graph, NodeId};
 use warpforge_kernels::data_movement::{Layout, StridedCopy};
@@ -95,6 +95,11 @@ impl Kernel for FusedLoopKernel {
         // SAFETY: guaranteed by the caller; the accesses were made from the sizes of the values.
         unsafe { self.fused_loop.run(buffers.pool, &inputs, &[buffers.write(self.output)]) };
         Ok(())
+    }
+
+    /// A tile is loaded before it is stored.
+    fn updates_in_place(&self, graph: &Graph, cluster: &Cluster, value: NodeId) -> bool {
+        cluster.is_elementwise_update(graph, value)
     }
 
     fn name(&self) -> String {

@@ -1,6 +1,6 @@
 //! Kernels of scatters and dynamic slices.
 
-use warpforge_fusion::cluster::Operand;
+use warpforge_fusion::cluster::{Cluster, Operand};
 use warpforge_fusion::graph::Combiner;
 use warpforge_fusion::{Graph, NodeId};
 use warpforge_ir::attr::ScatterDims;
@@ -83,10 +83,17 @@ impl Kernel for ScatterKernel {
         let target = buffers.write(self.output);
         // SAFETY: guaranteed by the caller; both were made from the sizes of the values.
         unsafe {
-            self.copy.run(buffers.pool, operand, target);
+            if operand != target.cast_const() {
+                self.copy.run(buffers.pool, operand, target);
+            }
             self.scatter.run(buffers.pool, target, indices, updates);
         }
         Ok(())
+    }
+
+    fn updates_in_place(&self, _: &Graph, _: &Cluster, value: NodeId) -> bool {
+        let [operand, indices, updates] = self.values;
+        value == operand && value != indices && value != updates
     }
 
     fn name(&self) -> String {
@@ -186,10 +193,17 @@ impl Kernel for DynamicUpdateSliceKernel {
         // SAFETY: guaranteed by the caller; both were made from the sizes of the values.
         unsafe {
             let starts = self.starts.read(buffers)?;
-            self.copy.run(buffers.pool, operand, target);
+            if operand != target.cast_const() {
+                self.copy.run(buffers.pool, operand, target);
+            }
             self.part.run(buffers.pool, &starts, update, target);
         }
         Ok(())
+    }
+
+    fn updates_in_place(&self, _: &Graph, _: &Cluster, value: NodeId) -> bool {
+        let [operand, update] = self.values;
+        value == operand && value != update && self.starts.values.iter().all(|&(start, _)| start != value)
     }
 
     fn name(&self) -> String {

@@ -1,6 +1,7 @@
 //! The interface of kernels: the trait, its errors, and what kernels are compiled from and run on.
 
 use thiserror::Error;
+use warpforge_fusion::cluster::Cluster;
 use warpforge_fusion::{Graph, NodeId};
 use warpforge_kernels::buffer::AllocationError;
 use warpforge_kernels::conv::ConvError;
@@ -84,8 +85,13 @@ pub(crate) trait Kernel: Send + Sync {
     /// # Safety
     ///
     /// The addresses of all values that the cluster reads and writes are valid for their sizes and aligned, and nothing
-    /// else writes to them.
+    /// else writes to them. They do not overlap, but for a result and a value that [`Kernel::updates_in_place`] names.
     unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()>;
+
+    /// Whether the kernel may write the result of its cluster over a value that it reads.
+    fn updates_in_place(&self, _graph: &Graph, _cluster: &Cluster, _value: NodeId) -> bool {
+        false
+    }
 
     /// Bytes of packed weights and of scratch memory that are kept between runs.
     fn bytes(&self) -> usize {

@@ -4,8 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use warpforge_codegen::{Emitted, Options};
-use warpforge_fusion::NodeId;
-use warpforge_fusion::cluster::Cluster;
+use warpforge_fusion::cluster::{Cluster, Kind};
+use warpforge_fusion::graph::Form;
+use warpforge_fusion::{Graph, NodeId, Op};
+use warpforge_runtime::memory_plan::{Allocation, MemoryPlan, results};
 use warpforge_runtime::{Precision, Tier};
 
 use super::call::{AttentionCall, ConvCall, GemmCall};
@@ -52,6 +54,41 @@ pub(crate) enum LibraryQuery {
 impl Task {
     pub(super) fn new(cluster: Cluster, lowering: Lowering) -> Self {
         Self { query: LibraryQuery::Cluster(cluster.output), cluster, lowering }
+    }
+
+    /// Whether the task may write its result over a value that it reads: one generated kernel, each of whose threads reads the elements
+    /// that it writes and no others.
+    pub(crate) fn updates_in_place(&self, graph: &Graph, value: NodeId) -> bool {
+        let Lowering::Emitted(emitted) = &self.lowering else { return false };
+        let alone = emitted.kernels.len() == 1 && emitted.scratch.is_empty();
+        match (&self.cluster.kind, &graph.node(self.cluster.output).op) {
+            (Kind::Loop(_), _) => alone && self.cluster.is_elementwise_update(graph, value),
+            (Kind::Unfused(operands), Op::Opaque(op)) if op.form == Some(Form::DynamicUpdate) => {
+                let values = op.operands.iter().filter_map(|&at| operands.get(at)).map(|one| one.value);
+                let positions: Vec<usize> =
+                    values.enumerate().filter(|&(_, id)| id == value).map(|(at, _)| at).collect();
+                alone && positions == [0]
+            }
+            _ => false,
+        }
+    }
+
+    /// Lets the compiler know where the result lies over a value that is read.
+    pub(crate) fn allow_aliases(&mut self, graph: &Graph, plan: &MemoryPlan) {
+        let places: Vec<Allocation> = graph.results(self.cluster.output)
+            .iter()
+            .filter_map(|id| plan.allocations.get(id))
+            .filter(|place| matches!(place, Allocation::Argument(_)))
+            .copied()
+            .collect();
+        let Lowering::Emitted(emitted) = &mut self.lowering else { return };
+        for read in self.cluster.reads() {
+            if plan.allocations.get(&read).is_some_and(|place| places.contains(place)) {
+                for kernel in &mut emitted.kernels {
+                    *kernel = kernel.with_aliased(read);
+                }
+            }
+        }
     }
 }
 

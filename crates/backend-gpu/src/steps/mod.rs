@@ -1,6 +1,7 @@
 //! Execution steps on a stream.
 
 mod collective;
+mod copy;
 mod dnn;
 mod gemm;
 mod host;
@@ -8,6 +9,7 @@ mod kernel;
 mod kernels;
 
 pub(crate) use collective::CollectiveStep;
+pub(crate) use copy::{CopyStep, DeviceCopy};
 pub(crate) use dnn::DnnStep;
 pub(crate) use gemm::GemmStep;
 pub(crate) use host::HostStep;

@@ -6,6 +6,7 @@ mod attention_gradient;
 mod epilogues;
 mod processes;
 pub(crate) mod programs;
+mod state;
 
 use std::sync::Arc;
 use std::time::Duration;

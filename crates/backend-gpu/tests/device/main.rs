@@ -14,6 +14,7 @@ mod loops;
 mod probe;
 #[path = "../../src/tests/programs.rs"]
 mod programs;
+mod state;
 mod unfused;
 
 use std::sync::Arc;
@@ -45,6 +46,7 @@ fn main() {
     trials.extend(errors::trials(&gpus));
     trials.push(collectives::too_few(&gpus));
     trials.extend(probe::trials());
+    trials.extend(state::trials(&gpus));
     let trials = trials.into_iter().map(|trial| {
         let needs_gpu = trial.kind() == NEEDS_GPU;
         trial.with_ignored_flag(needs_gpu && missing.is_some())

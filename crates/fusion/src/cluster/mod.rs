@@ -190,6 +190,20 @@ impl<'g> State<'g> {
     }
 }
 
+impl Cluster {
+    /// Whether the cluster reads each element of a value only to compute the element of its result at the same place: a kernel that
+    /// reads an element before it writes it may write over the value.
+    #[must_use]
+    pub fn is_elementwise_update(&self, graph: &Graph, value: NodeId) -> bool {
+        let Kind::Loop(body) = &self.kind else { return false };
+        let width = |id: NodeId| graph.node(id).element.byte_width();
+        !body.has_reductions()
+            && body.output.is_dense()
+            && width(value) == width(self.output)
+            && body.loads.iter().filter(|load| load.value == value).all(|load| load.view == body.output)
+    }
+}
+
 /// Which cluster of a list computes a node.
 fn owners(clusters: &[Cluster]) -> HashMap<NodeId, usize> {
     clusters

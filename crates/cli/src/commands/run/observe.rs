@@ -135,7 +135,7 @@ impl ObserveArgs {
         let function = program.module().function(program.entry());
         let beside = match function.filter(|_| self.compare) {
             Some(func) => {
-                let arguments = program.arguments(inputs).map_err(warpforge::Error::from)?;
+                let arguments = program.arguments(inputs, &[]).map_err(warpforge::Error::from)?;
                 Some(Arc::new(Beside::new(func, arguments)))
             }
             None => None,
