@@ -94,11 +94,13 @@ impl CpuExecutable {
             });
         }
         let updates = |time: &Cluster, value: NodeId| {
-            let launch = clusters.clusters.iter().zip(&launches).find(|(cluster, _)| cluster.output == time.output);
+            let launch =
+                clusters.clusters.iter().zip(&launches).find(|(cluster, _)| cluster.output == time.output);
             launch.is_some_and(|(cluster, launch)| launch.kernel.updates_in_place(&graph, cluster, value))
         };
         let plan = memory_plan::plan(&graph, &clusters, LINE, &memory_plan::aliases(program), &updates);
-        let copies = plan.copies.iter().map(|copy| whole_copy(copy.bytes)).collect::<std::result::Result<_, _>>()?;
+        let copies =
+            plan.copies.iter().map(|copy| whole_copy(copy.bytes)).collect::<std::result::Result<_, _>>()?;
         for cluster in &clusters.clusters {
             let mut missing = cluster.reads().into_iter().filter(|id| !plan.allocations.contains_key(id));
             if let Some(id) = missing.next() {

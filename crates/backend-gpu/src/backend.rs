@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use warpforge_fusion::pipeline::Plan;
 use warpforge_runtime::{
-    Backend, Capabilities, Device, ErrorKind, Executable, Precision, Program, Reference, ReferenceFallback, State,
-    Target, Tier,
+    Backend, Capabilities, Device, ErrorKind, Executable, Precision, Program, Reference, ReferenceFallback,
+    State, Target, Tier,
 };
 use warpforge_tensor::Tensor;
 
@@ -145,7 +145,8 @@ impl Backend for Gpus {
     fn state(&self, values: &[Tensor], target: &Target) -> warpforge_runtime::Result<State> {
         let state = || {
             let number = self.number(target.device);
-            let number = number.ok_or_else(|| GpuError::Other(format!("{} is no such device", target.device)))?;
+            let number =
+                number.ok_or_else(|| GpuError::Other(format!("{} is no such device", target.device)))?;
             DeviceStore::state(&self.gpu(number)?, values)
         };
         state().map_err(|error| runtime_error(self.vendor, &error))

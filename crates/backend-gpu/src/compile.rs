@@ -155,7 +155,8 @@ fn build_without(
         || DeviceMemory::new(gpu, &stream, request.program, &graph, &planned, &setup, &read),
     );
     let kernels = kernels?;
-    let DeviceMemory { mut buffers, inputs, outputs: output_buffers, addresses, copies, setup_only } = memory?;
+    let DeviceMemory { mut buffers, inputs, outputs: output_buffers, addresses, copies, setup_only } =
+        memory?;
     let workspace = gpu.allocate(workspace(setup.iter().chain(&tasks)))?;
     let layout = DeviceLayout { addresses, workspace };
     missing(&graph, &tasks, &layout).map_err(CompileError::Unsupported)?;

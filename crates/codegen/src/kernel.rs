@@ -147,7 +147,11 @@ mod tests {
         };
         let aliased = kernel.with_aliased(NodeId(1));
         assert_eq!(aliased.name, "wf_k_a1_a11");
-        assert!(aliased.source.starts_with("void wf_k_a1_a11(const float* WF_RESTRICT p0, const float* p1, const"));
+        assert!(
+            aliased
+                .source
+                .starts_with("void wf_k_a1_a11(const float* WF_RESTRICT p0, const float* p1, const")
+        );
         assert!(aliased.source.contains("WF_RESTRICT p10, const float* p11) {"));
     }
 }

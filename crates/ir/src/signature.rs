@@ -304,10 +304,7 @@ mod tests {
     fn names_and_roles_are_read_back_as_they_were_written() {
         let signature = Signature {
             arguments: vec![
-                Argument {
-                    alias: Some(0),
-                    ..Argument::new("fc.weight", ArgumentRole::Parameter, vector())
-                },
+                Argument { alias: Some(0), ..Argument::new("fc.weight", ArgumentRole::Parameter, vector()) },
                 Argument { donated: true, ..Argument::new("x", ArgumentRole::Input, vector()) },
             ],
             results: vec![Output {

@@ -132,7 +132,9 @@ impl Program {
                 let held = state.types().get(value);
                 match (ty, held) {
                     (Some(ty), Some(held)) if known_type(ty).is_none_or(|ty| ty == *held) => {}
-                    (Some(ty), Some(held)) => problems.push(format!("{what} {position} is {ty}, its value {held}")),
+                    (Some(ty), Some(held)) => {
+                        problems.push(format!("{what} {position} is {ty}, its value {held}"))
+                    }
                     (None, _) => problems.push(format!("there is no {what} {position}")),
                     (_, None) => problems.push(format!("there is no value {value}")),
                 }
@@ -141,7 +143,8 @@ impl Program {
                 other.argument == argument || other.result == result || other.value == value
             };
             if bindings[..at].iter().any(same) {
-                problems.push(format!("argument {argument}, result {result} or value {value} is bound twice"));
+                problems
+                    .push(format!("argument {argument}, result {result} or value {value} is bound twice"));
             }
         }
         if !problems.is_empty() {
@@ -153,6 +156,18 @@ impl Program {
         self.outputs = others.map(|(_, ty)| ty).collect();
         (self.state, self.bindings) = (Some(state), bindings);
         Ok(self)
+    }
+
+    /// The program bound to the state of another, whose arguments and results have the same positions.
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::with_state`].
+    pub fn with_state_of(self, other: &Self) -> Result<Self> {
+        match &other.state {
+            Some(state) => self.with_state(Arc::clone(state), other.bindings.clone()),
+            None => Ok(self),
+        }
     }
 
     /// The state that it is bound to.
@@ -328,7 +343,8 @@ mod tests {
     #[test]
     fn state_is_neither_given_nor_taken() {
         let weight = Tensor::from_slice(&[1], &[7.0f32]).unwrap();
-        let program = || Program::new(module(PICK), "main", Weights::new(vec![None, Some(weight.clone()), None]));
+        let program =
+            || Program::new(module(PICK), "main", Weights::new(vec![None, Some(weight.clone()), None]));
         let two = Tensor::from_slice(&[2], &[1.0f32, 2.0]).unwrap();
         let state = Arc::new(State::on_host(&[two.clone(), weight.clone()]));
         let bind = |argument, result, value| StateBinding { argument, result, value };
@@ -337,9 +353,8 @@ mod tests {
         assert_eq!(bound.sources(), [super::Source::State(0), super::Source::Input(0)]);
         let all = bound.arguments(&[Tensor::from_slice(&[], &[3i32]).unwrap()], &[two]).unwrap();
         assert_eq!(all.iter().map(Tensor::len).collect::<Vec<_>>(), [2, 1, 1]);
-        let refused = |bindings| {
-            program().unwrap().with_state(Arc::clone(&state), bindings).unwrap_err().to_string()
-        };
+        let refused =
+            |bindings| program().unwrap().with_state(Arc::clone(&state), bindings).unwrap_err().to_string();
         assert!(refused(vec![bind(1, 0, 0)]).contains("there is no input 1"));
         assert!(refused(vec![bind(0, 1, 0)]).contains("there is no result 1"));
         assert!(refused(vec![bind(0, 0, 2)]).contains("there is no value 2"));

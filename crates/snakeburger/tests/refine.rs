@@ -53,7 +53,10 @@ fn aliases_of_arguments_stay() {
 }",
         "tensor<2xf32>",
     );
-    assert!(text.contains("(%arg0: tensor<2xf32> {tf.aliasing_output = 0 : i32}) -> tensor<2xf32>"), "{text}");
+    assert!(
+        text.contains("(%arg0: tensor<2xf32> {tf.aliasing_output = 0 : i32}) -> tensor<2xf32>"),
+        "{text}"
+    );
 }
 
 #[test]

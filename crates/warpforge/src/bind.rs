@@ -55,7 +55,7 @@ pub(crate) fn in_order(wanted: &[Wanted<'_>], given: &Inputs) -> Result<Vec<Tens
 }
 
 /// The tensor as the argument wants it.
-fn fitting(ty: &TensorType, tensor: &Tensor) -> Result<Tensor, String> {
+pub(crate) fn fitting(ty: &TensorType, tensor: &Tensor) -> Result<Tensor, String> {
     let carried = ty.element().storage().map(|element| carrier::from_carrier(tensor, element));
     let tensor = match carried {
         Some(Ok(Some(carried))) => carried,

@@ -3,22 +3,24 @@
 use std::sync::Arc;
 
 use warpforge_diag::Diagnostic;
+use warpforge_ir::signature::Output;
 use warpforge_runtime::profile::Profile;
 use warpforge_runtime::{ErrorKind, Executable, InputType, RunOptions, Session, Target};
 use warpforge_tensor::Tensor;
 
 use crate::bind::{Wanted, in_order};
-use crate::{Error, Inputs, Model, Outputs, Result};
+use crate::{Error, Inputs, Model, ModelState, Outputs, Result, Slot};
 
 /// A model compiled for a device and a tier.
 pub struct CompiledModel {
     model: Model,
     session: Session,
+    state: Option<ModelState>,
 }
 
 impl CompiledModel {
-    pub(crate) fn new(model: Model, session: Session) -> Result<Self> {
-        let compiled = Self { model, session };
+    pub(crate) fn new(model: Model, session: Session, state: Option<ModelState>) -> Result<Self> {
+        let compiled = Self { model, session, state };
         if let Some(types) = compiled.fixed_inputs() {
             compiled.session.prepare(&types)?;
         }
@@ -27,10 +29,26 @@ impl CompiledModel {
 
     /// The types of the inputs, when all are known.
     fn fixed_inputs(&self) -> Option<Vec<InputType>> {
-        let fixed = |slot: &crate::Slot<'_>| {
+        let fixed = |slot: &Slot<'_>| {
             Some(InputType { element: slot.ty.element().storage()?, dims: slot.ty.shape_usize()? })
         };
-        self.model.inputs().iter().map(fixed).collect()
+        self.inputs().iter().map(fixed).collect()
+    }
+
+    /// The state that runs update; `None` where the model was compiled without.
+    #[must_use]
+    pub fn state(&self) -> Option<&ModelState> {
+        self.state.as_ref()
+    }
+
+    /// The arguments that a run is to give: all that no weight and no state is bound to.
+    #[must_use]
+    pub fn inputs(&self) -> Vec<Slot<'_>> {
+        let mut slots = self.model.inputs();
+        if let Some(state) = &self.state {
+            slots.retain(|slot| state.names().all(|name| name != slot.name));
+        }
+        slots
     }
 
     /// The model.
@@ -76,13 +94,13 @@ impl CompiledModel {
         self.run_in_order(&inputs, options)
     }
 
-    /// The tensors of named inputs in the order of [`Model::inputs`].
+    /// The tensors of named inputs in the order of [`CompiledModel::inputs`].
     ///
     /// # Errors
     ///
     /// When they do not fit, everything wrong named at once.
     pub fn in_order(&self, inputs: &Inputs) -> Result<Vec<Tensor>> {
-        let slots = self.model.inputs();
+        let slots = self.inputs();
         let mut user_inputs = 0;
         let wanted: Vec<Wanted<'_>> = slots
             .iter()
@@ -106,7 +124,7 @@ impl CompiledModel {
         Ok(self.session.prepare(&types)?)
     }
 
-    /// Runs on tensors in the order of [`Model::inputs`].
+    /// Runs on tensors in the order of [`CompiledModel::inputs`].
     ///
     /// # Errors
     ///
@@ -116,15 +134,22 @@ impl CompiledModel {
         Ok(Outputs::new(self.names(outcome.outputs), outcome.profile))
     }
 
-    /// Tensors in the order of the model's results with their names.
+    /// Tensors in the order of [`CompiledModel::results`] with their names.
     #[must_use]
     pub fn named(&self, outputs: Vec<Tensor>) -> Outputs {
         Outputs::new(self.names(outputs), Profile::default())
     }
 
+    /// The results that a run gives: all that are not the new content of state.
+    pub fn results(&self) -> impl Iterator<Item = &Output> {
+        let signature = self.model.signature();
+        let held = |at: usize| signature.state().any(|(_, _, result)| result == at);
+        let results = signature.results.iter().enumerate();
+        results.filter(move |(at, _)| self.state.is_none() || !held(*at)).map(|(_, result)| result)
+    }
+
     fn names(&self, outputs: Vec<Tensor>) -> Vec<(String, Tensor)> {
-        let names = self.model.signature().results.iter().map(|result| result.name.clone());
-        names.zip(outputs).collect()
+        self.results().map(|result| result.name.clone()).zip(outputs).collect()
     }
 
     /// An error with the place of the operation that it happened at.

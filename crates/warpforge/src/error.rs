@@ -48,6 +48,20 @@ pub enum Error {
     /// Weights are missing, not known, or of the wrong type; all of them are named.
     #[error("the weights do not fit:{}", .0.iter().map(|problem| format!("\n  {problem}")).collect::<String>())]
     Weights(Vec<String>),
+    /// Values of the state are missing, not known, or of the wrong type; all of them are named.
+    #[error("the state does not fit:{}", .0.iter().map(|problem| format!("\n  {problem}")).collect::<String>())]
+    State(Vec<String>),
+    /// A result cannot be the new value of an argument.
+    #[error(transparent)]
+    Alias(#[from] warpforge_ir::signature::AliasError),
+    /// The model cannot become a training step.
+    #[error("{path}: {reason}")]
+    Train {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: warpforge_train::TrainError,
+    },
     /// The evaluation stopped at an operation.
     #[error("{place}")]
     Stopped {

@@ -51,6 +51,35 @@
 //! # }
 //! ```
 //!
+//! # State
+//!
+//! An argument whose new value is a result is state: a parameter that is trained, a moment, a cache. The model says which
+//! (`tf.aliasing_output` on the argument), or [`Model::alias`] does. [`Model::compile_with_state`] keeps it where the model
+//! computes; runs take and give the rest.
+//!
+//! ```
+//! use warpforge::{CompileOptions, Inputs, Model, Tensor};
+//!
+//! # fn main() -> warpforge::Result<()> {
+//! let model = Model::from_text(
+//!     "counter.mlir",
+//!     r#"
+//!     func.func @main(%n: tensor<f32> {warpforge.name = "n", warpforge.role = "state", tf.aliasing_output = 0 : i32},
+//!         %by: tensor<f32> {warpforge.name = "by"}) -> tensor<f32> {
+//!       %0 = stablehlo.add %n, %by : tensor<f32>
+//!       func.return %0 : tensor<f32>
+//!     }"#,
+//! )?;
+//! let counter = model.compile_with_state(&CompileOptions::default(), Inputs::new())?;
+//! for _ in 0..3 {
+//!     counter.run([("by", Tensor::from_slice(&[], &[2.0f32])?)])?;
+//! }
+//! let state = counter.state().unwrap();
+//! assert_eq!(state.read("n")?.as_slice::<f32>()?, [6.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The folder `examples` has numbered programs that start here and go on: weights, dynamic shapes, tracing.
 
 #![forbid(unsafe_code)]
@@ -68,6 +97,7 @@ mod outputs;
 mod processes;
 mod random;
 mod refined;
+mod state;
 
 pub use backends::backends;
 pub use compiled::CompiledModel;
@@ -77,12 +107,14 @@ pub use inputs::Inputs;
 pub use model::{Model, Slot};
 pub use outputs::Outputs;
 pub use random::seeded;
+pub use state::ModelState;
 pub use warpforge_fusion::pipeline::Plan;
 pub use warpforge_fusion::report::Report as FusionReport;
 pub use warpforge_interp::trace;
-pub use warpforge_ir::signature::{ArgumentRole, ResultRole};
+pub use warpforge_ir::signature::{AliasError, ArgumentRole, ResultRole};
 pub use warpforge_ir::{Dim, Module, TensorType};
 pub use warpforge_runtime::{CompileOptions, Device, Observer, Precision, RunOptions, Tier, memory, profile};
 pub use warpforge_snakegrinder::ModuleValue;
 pub use warpforge_tensor::compare::{Criterion, NanPolicy, Report, Tolerance, compare};
 pub use warpforge_tensor::{ElementType, FloatType, IntType, Scalar, Shape, Tensor, io, summary};
+pub use warpforge_train::{Recipe, RecipeError, TrainError};

@@ -19,7 +19,8 @@ use crate::bind;
 use crate::compiled::CompiledModel;
 use crate::format::{Contents, shown};
 use crate::refined::Refined;
-use crate::{Error, Format, Result, entry, processes};
+use crate::state::{self, ModelState};
+use crate::{Error, Format, Inputs, Recipe, Result, entry, processes};
 
 /// Locations say which node of a model an operation came from.
 const OPTIONS: text::Options = text::Options { keep_locations: true };
@@ -214,24 +215,84 @@ impl Model {
         Ok(choice.backend.plan(&program, &choice.target)?)
     }
 
+    /// The weight that is bound to an argument.
+    pub(crate) fn bound_weight(&self, argument: usize) -> Option<&Tensor> {
+        self.weights.get(argument)
+    }
+
+    /// Declares that a result is the new value of an argument: the argument is state.
+    ///
+    /// # Errors
+    ///
+    /// When there are no such argument and result, their types differ, or one of them is aliased already.
+    pub fn alias(&mut self, argument: &str, result: &str) -> Result<()> {
+        Ok(self.signature.alias(argument, result)?)
+    }
+
+    /// The model as a training step: what it does, and then an update of its parameters from the gradients that it gives.
+    ///
+    /// # Errors
+    ///
+    /// When it gives no gradients of parameters, or they do not fit.
+    pub fn train(&self, recipe: &Recipe) -> Result<Self> {
+        let path = || self.source.name().to_owned();
+        let module = warpforge_train::step(&self.module, &self.entry, recipe)
+            .map_err(|reason| Error::Train { path: path(), reason })?;
+        let mut model = Self::new(module, self.source.clone(), self.format, Some(&self.entry))?;
+        // The optimizer's arguments come after the model's.
+        model.weights = self.weights.clone();
+        Ok(model)
+    }
+
     /// Compiles for a device and a tier. A model whose shapes are all known is compiled now, another when it first
-    /// meets its inputs' shapes.
+    /// meets its inputs' shapes. State is an input and an output as any other.
     ///
     /// # Errors
     ///
     /// When there is no such device or tier here, or the model has something that the backend cannot run.
     pub fn compile(&self, options: &CompileOptions) -> Result<CompiledModel> {
         let program = Program::new(Arc::clone(&self.module), &self.entry, self.weights.clone())?;
+        let session = Session::new(self.source_of(program), choose(backends(), options)?);
+        CompiledModel::new(self.clone(), session, None)
+    }
+
+    /// Compiles for a device and a tier, with the model's state kept where it computes. State starts with what is given by
+    /// name, else with the weight that is bound, else with zeros where its role is `state`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Model::compile`], and when a value of the state is missing, not known or of another type; all of them are named.
+    pub fn compile_with_state(
+        &self,
+        options: &CompileOptions,
+        given: impl Into<Inputs>,
+    ) -> Result<CompiledModel> {
+        let values = state::initial(self, &given.into())?;
+        let choice = choose(backends(), options)?;
+        let held = ModelState::new(self, choice.backend.state(&values, &choice.target)?);
+        let bindings = state::bindings(self);
+        let is_state = |at: usize| bindings.iter().any(|binding| binding.argument == at);
+        let weights = (0..self.signature.arguments.len())
+            .map(|at| self.weights.get(at).filter(|_| !is_state(at)).cloned())
+            .collect();
+        let program = Program::new(Arc::clone(&self.module), &self.entry, Weights::new(weights))?;
+        let program = program.with_state(Arc::clone(held.values()), bindings)?;
+        CompiledModel::new(self.clone(), Session::new(self.source_of(program), choice), Some(held))
+    }
+
+    /// What makes the program for given shapes.
+    fn source_of(&self, program: Program) -> Box<dyn Specialise> {
         let open = self.inputs().iter().any(|slot| slot.ty.shape_usize().is_none());
-        let source: Box<dyn Specialise> = match &self.archive {
+        match &self.archive {
             _ if !open => Box::new(program),
             None => Box::new(Refined(program)),
             Some(archive) => {
-                let inputs = self.inputs().iter().map(|slot| slot.name.to_owned()).collect();
-                Box::new(OpenShapes { archive: Arc::clone(archive), program, inputs })
+                let name = |position: usize| self.signature.arguments[position].name.clone();
+                let inputs = program.inputs().iter().map(|(position, _)| name(*position)).collect();
+                let state = program.bindings().iter().map(|binding| name(binding.argument)).collect();
+                Box::new(OpenShapes { archive: Arc::clone(archive), program, inputs, state })
             }
-        };
-        CompiledModel::new(self.clone(), Session::new(source, choose(backends(), options)?))
+        }
     }
 }
 

@@ -21,8 +21,17 @@ impl Specialise for Refined {
                 *slot = TensorType::fixed(&dims, ty.element().clone()).into();
             }
         }
+        if let Some(state) = program.state() {
+            for binding in program.bindings() {
+                let dims: Vec<u64> =
+                    state.types()[binding.value].dims.iter().map(|&dim| dim as u64).collect();
+                if let Some(Type::Tensor(ty)) = types.get_mut(binding.argument) {
+                    *ty = TensorType::fixed(&dims, ty.element().clone());
+                }
+            }
+        }
         let module = refine(program.module(), program.entry(), &types)
             .map_err(|error| ErrorKind::Shapes(error.to_string()))?;
-        Program::new(Arc::new(module), program.entry(), program.weights().clone())
+        Program::new(Arc::new(module), program.entry(), program.weights().clone())?.with_state_of(program)
     }
 }

@@ -11,7 +11,8 @@ use crate::{close, program, target, tensor};
 
 /// The program with the arguments and results of these positions as state.
 fn with_state(text: &str, state: &Arc<State>, pairs: &[(usize, usize)]) -> Program {
-    let bind = |(value, &(argument, result)): (usize, &(usize, usize))| StateBinding { argument, result, value };
+    let bind =
+        |(value, &(argument, result)): (usize, &(usize, usize))| StateBinding { argument, result, value };
     let bindings = pairs.iter().enumerate().map(bind).collect();
     program(text, vec![]).with_state(Arc::clone(state), bindings).unwrap()
 }

@@ -4,10 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use warpforge_codegen::{Emitted, Options};
-use warpforge_fusion::cluster::{Cluster, Kind};
-use warpforge_fusion::graph::Form;
+use warpforge_fusion::cluster::{Cluster, Kind, Operand};
 use warpforge_fusion::{Graph, NodeId, Op};
-use warpforge_runtime::memory_plan::{Allocation, MemoryPlan, results};
+use warpforge_runtime::memory_plan::{Allocation, MemoryPlan};
 use warpforge_runtime::{Precision, Tier};
 
 use super::call::{AttentionCall, ConvCall, GemmCall};
@@ -63,11 +62,9 @@ impl Task {
         let alone = emitted.kernels.len() == 1 && emitted.scratch.is_empty();
         match (&self.cluster.kind, &graph.node(self.cluster.output).op) {
             (Kind::Loop(_), _) => alone && self.cluster.is_elementwise_update(graph, value),
-            (Kind::Unfused(operands), Op::Opaque(op)) if op.form == Some(Form::DynamicUpdate) => {
-                let values = op.operands.iter().filter_map(|&at| operands.get(at)).map(|one| one.value);
-                let positions: Vec<usize> =
-                    values.enumerate().filter(|&(_, id)| id == value).map(|(at, _)| at).collect();
-                alone && positions == [0]
+            (Kind::Unfused(operands), Op::DynamicUpdateSlice) => {
+                let reads = |operand: &Operand| operand.value == value;
+                alone && operands.first().is_some_and(reads) && !operands.iter().skip(1).any(reads)
             }
             _ => false,
         }

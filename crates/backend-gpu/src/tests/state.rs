@@ -26,13 +26,15 @@ const STEP: &str =
     %1 = stablehlo.subtract %w, %0 : tensor<16x4xf32>
     func.return %loss, %1, %0 : tensor<f32>, tensor<16x4xf32>, tensor<16x4xf32>\n}";
 
-const SWAP: &str = "func.func @main(%a: tensor<64xf32>, %b: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+const SWAP: &str =
+    "func.func @main(%a: tensor<64xf32>, %b: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
     func.return %b, %a : tensor<64xf32>, tensor<64xf32>\n}";
 
 fn program(text: &str, state: &Arc<State>, pairs: &[(usize, usize)]) -> Program {
     let module = text::parse(&Source::new("m", text), &text::Options::default()).unwrap();
     let program = Program::new(Arc::new(module), "main", Weights::default()).unwrap();
-    let bind = |(value, &(argument, result)): (usize, &(usize, usize))| StateBinding { argument, result, value };
+    let bind =
+        |(value, &(argument, result)): (usize, &(usize, usize))| StateBinding { argument, result, value };
     program.with_state(Arc::clone(state), pairs.iter().enumerate().map(bind).collect()).unwrap()
 }
 

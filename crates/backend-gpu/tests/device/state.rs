@@ -78,12 +78,7 @@ fn target(device: Device, tier: Tier) -> Target {
 }
 
 /// The results of four runs, and the state after them.
-fn run(
-    backend: &dyn Backend,
-    target: &Target,
-    text: &str,
-    results: &[usize],
-) -> Result<Vec<Tensor>, Failed> {
+fn run(backend: &dyn Backend, target: &Target, text: &str, results: &[usize]) -> Result<Vec<Tensor>, Failed> {
     let module = text::parse(&Source::new("m", text), &text::Options::default());
     let module = Arc::new(module.map_err(|error| format!("{error:?}"))?);
     let program = Program::new(module, "main", Weights::default())?;

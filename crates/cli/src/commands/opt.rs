@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use warpforge::io::output::is_standard;
-use warpforge::{CompileOptions, Device, Plan, Precision, Tier, shown};
+use warpforge::{CompileOptions, Device, Plan, Precision, Recipe, Tier, shown};
 use warpforge_diag::Source;
 use warpforge_ir::legalize::legalize;
 use warpforge_ir::refine::refine;
@@ -34,6 +34,10 @@ pub(crate) struct OptArgs {
     /// Refine the shapes of `@main` for inputs of these types, such as `tensor<2x3xf32>,tensor<i32>`
     #[arg(long, value_name = "TYPES")]
     refine: Option<String>,
+    /// Append an optimizer to a model that gives a loss and gradients: sgd, adam or adamw, and settings, such as
+    /// `adamw,lr=3e-4,clip=1,schedule=linear,warmup=100,total=1000`
+    #[arg(long, value_name = "OPTIMIZER,lr=RATE,…")]
+    train: Option<Recipe>,
     /// With --emit fusion or kernels, the device to plan for, on this machine or not: `cpu`, `cuda` or `hip`
     /// [default: cpu for fusion, cuda for kernels]
     #[arg(long, value_name = "DEVICE")]
@@ -131,6 +135,10 @@ pub(crate) fn run(args: &OptArgs) -> Outcome {
                 Failure::bad_input(anyhow!("{}", error.diagnostic().render(&loaded.source)))
             })?;
         }
+        if let Some(recipe) = &args.train {
+            module = warpforge_train::step(&module, "main", recipe)
+                .map_err(|error| Failure::bad_input(anyhow!("{}: {error}", shown(&args.file))))?;
+        }
         if args.legalize || args.emit == Emit::Bytecode {
             module = legalize(module)
                 .map_err(|error| Failure::bad_input(anyhow!("{}: {error}", args.file.display())))?;
@@ -207,7 +215,10 @@ fn printed(modules: &[Module], form: print::Form) -> Vec<u8> {
 fn plan(args: &OptArgs, device: Device) -> Result<Plan, Failure> {
     let CompileOptions { threads, no_fallback, .. } = CompileOptions::default();
     let options = CompileOptions { device, tier: args.tier, precision: args.precision, threads, no_fallback };
-    let model = warpforge::Model::load(&args.file)?;
+    let mut model = warpforge::Model::load(&args.file)?;
+    if let Some(recipe) = &args.train {
+        model = model.train(recipe)?;
+    }
     model.plan(&options).map_err(|error| Failure::bad_input(anyhow!("{}: {error}", args.file.display())))
 }
 

@@ -20,6 +20,7 @@ mod pipes;
 mod plan;
 mod run;
 mod shell;
+mod state;
 mod sweep;
 mod terminal;
 mod timing;

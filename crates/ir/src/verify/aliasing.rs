@@ -28,7 +28,10 @@ pub(super) fn check(function: Func<'_>, found: &mut Vec<Diagnostic>) {
             Ok(None) => {}
             Ok(Some(result)) => {
                 if let Some(other) = taken.insert(result, at) {
-                    fail(ALIASING_OUTPUT, format!("result {result} is aliased with argument {other} already"));
+                    fail(
+                        ALIASING_OUTPUT,
+                        format!("result {result} is aliased with argument {other} already"),
+                    );
                 }
             }
         }

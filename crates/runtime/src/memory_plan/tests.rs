@@ -22,8 +22,7 @@ fn values_of_different_times_share_memory() {
 
 /// A random graph of values that each read some before them, a cluster for each value, and some of them as outputs.
 fn random(rng: &mut fastrand::Rng, sizes: &[usize]) -> (Graph, Clusters) {
-    let dense =
-        |graph: &Graph, value: NodeId| Operand { value, view: View::dense(&graph.node(value).dims) };
+    let dense = |graph: &Graph, value: NodeId| Operand { value, view: View::dense(&graph.node(value).dims) };
     let mut graph = Graph::default();
     let mut clusters = Vec::new();
     let arguments = rng.usize(1..4);
@@ -181,10 +180,18 @@ fn state_is_updated_after_its_last_read() {
             let to = memory.plan.allocations[&cluster.output];
             for read in cluster.reads() {
                 let from = memory.plan.allocations[&read];
-                assert!(memory.holds(&graph, read, from), "{read:?} is gone when {:?} reads it", cluster.output);
+                assert!(
+                    memory.holds(&graph, read, from),
+                    "{read:?} is gone when {:?} reads it",
+                    cluster.output
+                );
                 let empty = graph.node(read).is_empty() || graph.node(cluster.output).is_empty();
                 let overwritten = from == to && !empty;
-                assert!(!overwritten || allowed(cluster, read), "{:?} overwrites what it reads", cluster.output);
+                assert!(
+                    !overwritten || allowed(cluster, read),
+                    "{:?} overwrites what it reads",
+                    cluster.output
+                );
             }
             memory.write(to, graph.node(cluster.output).bytes(), Some(cluster.output));
             in_place += usize::from(matches!(to, Allocation::Argument(_)));
@@ -209,7 +216,9 @@ fn state_is_updated_after_its_last_read() {
             assert!(alias.is_some() || !shared, "output {at} shares the memory of state");
         }
     }
-    for (what, count) in [("in place", in_place), ("copied", copied), ("saved", saved), ("given away", given_away)] {
+    for (what, count) in
+        [("in place", in_place), ("copied", copied), ("saved", saved), ("given away", given_away)]
+    {
         assert!(count > 50, "{what}: {count}");
     }
 }

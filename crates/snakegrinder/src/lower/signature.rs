@@ -222,7 +222,9 @@ impl Archive {
 /// Declares that the new value of a buffer or an input is aliased with it: the graph writes to it.
 fn alias_written(signature: &mut Signature) {
     for at in 0..signature.results.len() {
-        let Output { role: ResultRole::Buffer, of: Some(of), ty, .. } = &signature.results[at] else { continue };
+        let Output { role: ResultRole::Buffer, of: Some(of), ty, .. } = &signature.results[at] else {
+            continue;
+        };
         let written = |argument: &&mut MainArgument| argument.name == *of && argument.ty == *ty;
         if let Some(argument) = signature.arguments.iter_mut().find(written) {
             argument.alias.get_or_insert(at);

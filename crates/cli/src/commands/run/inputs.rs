@@ -7,16 +7,17 @@ use std::str::FromStr;
 use anyhow::anyhow;
 use clap::Args;
 use warpforge::io::{npy, safetensors};
-use warpforge::{CompiledModel, Dim, Inputs, Model, Slot, Tensor, TensorType, seeded};
+use warpforge::{ArgumentRole, CompiledModel, Dim, Inputs, Model, Slot, Tensor, TensorType, seeded};
 
 use crate::exit::Failure;
 
 /// The options that give inputs and weights.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
-    /// Inputs by name: those of the model's signature, or arg0, arg1, … in order
+    /// Inputs by name: those of the model's signature, or arg0, arg1, … in order. With --state, may be given several times: one
+    /// for each step, in turn
     #[arg(long, value_name = "IN.safetensors")]
-    inputs: Option<PathBuf>,
+    inputs: Vec<PathBuf>,
     /// One input; may be given several times
     #[arg(long, value_name = "NAME=FILE.npy")]
     input: Vec<String>,
@@ -92,30 +93,73 @@ impl InputArgs {
         bound.map_err(|error| Failure::bad_input(anyhow!("{}: {error}", path.display())))
     }
 
+    /// Refuses the inputs of several steps.
+    pub(crate) fn one_step(&self) -> Result<(), Failure> {
+        if self.inputs.len() > 1 {
+            return Err(Failure::bad_input(anyhow!("--inputs: several files are for the steps of --state")));
+        }
+        Ok(())
+    }
+
+    /// What the state of a model starts with, where no file has it: what is given by name and, with `--seed`, the rest of those that
+    /// are neither weights nor start at zero.
+    pub(crate) fn initial_state(&self, model: &Model) -> Result<Inputs, Failure> {
+        let given = self.given(0)?;
+        let mut initial = Inputs::new();
+        for (stream, (_, argument, _)) in (0..).zip(model.signature().state()) {
+            let seed = self.seed.filter(|_| argument.role == ArgumentRole::Input);
+            match (given.get(&argument.name), seed, argument.ty.as_tensor()) {
+                (Some(tensor), _, _) => initial.insert(argument.name.as_str(), tensor.clone()),
+                (None, Some(seed), Some(ty)) => {
+                    initial.insert(argument.name.as_str(), seeded(ty, seed, stream)?);
+                }
+                _ => {}
+            }
+        }
+        Ok(initial)
+    }
+
     /// The inputs in the order of the model's, those that are made in these shapes.
     pub(super) fn tensors(
         &self,
         compiled: &CompiledModel,
         shapes: &[NamedShape],
     ) -> Result<Vec<Tensor>, Failure> {
-        let mut inputs = self.given()?;
+        self.tensors_of_step(compiled, 0, shapes)
+    }
+
+    /// The inputs of a step. Those that are made from a seed are the same for every step.
+    pub(super) fn tensors_of_step(
+        &self,
+        compiled: &CompiledModel,
+        step: usize,
+        shapes: &[NamedShape],
+    ) -> Result<Vec<Tensor>, Failure> {
+        let given = self.given(step)?;
+        let is_state =
+            |name: &str| compiled.state().is_some_and(|state| state.names().any(|known| known == name));
+        let mut inputs: Inputs = given
+            .iter()
+            .filter(|(name, _)| !is_state(name))
+            .map(|(name, tensor)| (name, tensor.clone()))
+            .collect();
         self.check_shapes(compiled, &inputs)?;
         if let Some(seed) = self.seed {
-            refuse_to_invent_weights(compiled.model(), &inputs)?;
-            for (stream, slot) in (0..).zip(compiled.model().inputs()) {
+            refuse_to_invent_weights(&compiled.inputs(), &inputs)?;
+            for (stream, slot) in (0..).zip(compiled.inputs()) {
                 if inputs.get(slot.name).is_none() && !named_by_position(compiled, &inputs, slot.name) {
                     inputs.insert(slot.name, seeded(&shaped(&slot, shapes)?, seed, stream)?);
                 }
             }
-        } else if inputs.is_empty() && self.inputs.is_none() && !compiled.model().inputs().is_empty() {
-            return Err(Failure::bad_input(anyhow!("{}", wanted(compiled.model()))));
+        } else if inputs.is_empty() && self.inputs.is_empty() && !compiled.inputs().is_empty() {
+            return Err(Failure::bad_input(anyhow!("{}", wanted(&compiled.inputs()))));
         }
         Ok(compiled.in_order(&inputs)?)
     }
 
     /// Refuses the shape of an input that is not there, or that is given.
     fn check_shapes(&self, compiled: &CompiledModel, given: &Inputs) -> Result<(), Failure> {
-        let slots = compiled.model().inputs();
+        let slots = compiled.inputs();
         let names: Vec<&str> = slots.iter().map(|slot| slot.name).collect();
         for Shapes { name, .. } in &self.shape {
             if !names.contains(&name.as_str()) {
@@ -129,10 +173,11 @@ impl InputArgs {
         Ok(())
     }
 
-    /// The inputs of `--inputs` and `--input`; of one name, the latter's.
-    fn given(&self) -> Result<Inputs, Failure> {
+    /// The inputs of `--inputs` and `--input` for a step; of one name, the latter's.
+    fn given(&self, step: usize) -> Result<Inputs, Failure> {
         let mut inputs = Inputs::new();
-        if let Some(path) = &self.inputs {
+        let file = step.checked_rem(self.inputs.len()).and_then(|at| self.inputs.get(at));
+        if let Some(path) = file {
             let read = safetensors::read(path).map_err(|error| Failure::unreadable(path, &error))?;
             inputs = read.into();
         }
@@ -185,10 +230,9 @@ pub(super) fn wanted_shapes(model: &Model, shapes: &[NamedShape]) -> String {
 }
 
 /// Weights are read, never made up: a run with others gives numbers that mean nothing.
-fn refuse_to_invent_weights(model: &Model, given: &Inputs) -> Result<(), Failure> {
+fn refuse_to_invent_weights(slots: &[Slot<'_>], given: &Inputs) -> Result<(), Failure> {
     /// Names that are shown.
     const SHOWN: usize = 5;
-    let slots = model.inputs();
     let lacking = slots.iter().filter(|slot| slot.role.is_weight() && given.get(slot.name).is_none());
     let lacking: Vec<&str> = lacking.map(|slot| slot.name).collect();
     if lacking.is_empty() {
@@ -207,15 +251,15 @@ fn refuse_to_invent_weights(model: &Model, given: &Inputs) -> Result<(), Failure
 
 /// Whether an input is given as `arg0`, `arg1`, ….
 fn named_by_position(compiled: &CompiledModel, inputs: &Inputs, name: &str) -> bool {
-    let slots = compiled.model().inputs();
+    let slots = compiled.inputs();
     let position = slots.iter().filter(|slot| !slot.role.is_weight()).position(|slot| slot.name == name);
     position.is_some_and(|position| inputs.get(&format!("arg{position}")).is_some())
 }
 
 /// What inputs a model wants and how to give them.
-fn wanted(model: &Model) -> String {
+fn wanted(slots: &[Slot<'_>]) -> String {
     let mut text = "the model wants inputs:".to_owned();
-    for slot in model.inputs() {
+    for slot in slots {
         text += &format!("\n  {}: {}", slot.name, slot.ty);
     }
     text + "\ngive them with --inputs IN.safetensors or --input NAME=FILE.npy, or make them with --seed N"

@@ -9,6 +9,7 @@ mod record;
 mod render;
 mod roofline;
 mod save;
+mod state;
 mod sweep;
 
 use std::num::NonZeroUsize;
@@ -59,6 +60,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FUNCTION")]
     entry: Option<String>,
     #[command(flatten)]
+    state: state::StateArgs,
+    #[command(flatten)]
     observe: observe::ObserveArgs,
     /// Write the run as a folder that `warpt validate` takes: inputs, outputs, the values of the graph's nodes,
     /// gradients, losses, and a manifest
@@ -76,7 +79,11 @@ pub(crate) struct RunArgs {
 impl RunArgs {
     /// The files that are written, by their options.
     fn files(&self) -> impl Iterator<Item = (&'static str, Option<&Path>)> + Clone {
-        let own = [("--outputs", self.outputs.as_deref()), ("--export-file", self.keep.file())];
+        let own = [
+            ("--outputs", self.outputs.as_deref()),
+            ("--export-file", self.keep.file()),
+            ("--state", self.state.file()),
+        ];
         self.observe.files().into_iter().chain(own)
     }
 
@@ -112,6 +119,16 @@ impl RunArgs {
         }
     }
 
+    fn compile_options(&self, combination: &Combination) -> CompileOptions {
+        CompileOptions {
+            device: self.device,
+            tier: combination.tier.or_else(|| self.sees_values().then_some(Tier::Correctness)),
+            precision: combination.precision,
+            threads: combination.threads,
+            no_fallback: self.no_fallback,
+        }
+    }
+
     /// Whether single values are to be seen, which only the correctness tier shows.
     fn sees_values(&self) -> bool {
         self.observe.sees_values() || self.save.is_some()
@@ -130,10 +147,16 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     if matches!(args.format.form(), Format::Markdown | Format::Csv) {
         return sweep::run(args, &combinations, taken);
     }
+    if args.state.file().is_none() {
+        args.inputs.one_step()?;
+    }
     let mut records = Vec::new();
     let mut exit = Exit::Pass;
     for model in &args.models {
-        let (record, own) = one(args, &load(args, model)?, combination)?;
+        let (record, own) = match args.state.file() {
+            Some(file) => state::one(args, model, combination, file)?,
+            None => one(args, &load(args, model)?, combination)?,
+        };
         exit = if exit == Exit::Pass { own } else { exit };
         records.push(record);
     }
@@ -166,15 +189,8 @@ fn load<'a>(args: &RunArgs, path: &'a Path) -> Result<Loaded<'a>, Failure> {
 /// Compiles and runs one model in one way.
 fn one(args: &RunArgs, loaded: &Loaded<'_>, combination: &Combination) -> Result<(Record, Exit), Failure> {
     let path = loaded.path;
-    let options = CompileOptions {
-        device: args.device,
-        tier: combination.tier.or_else(|| args.sees_values().then_some(Tier::Correctness)),
-        precision: combination.precision,
-        threads: combination.threads,
-        no_fallback: args.no_fallback,
-    };
     let begin = Instant::now();
-    let compiled = loaded.model.compile(&options)?;
+    let compiled = loaded.model.compile(&args.compile_options(combination))?;
     let mut compile = begin.elapsed();
 
     let inputs = args.inputs.tensors(&compiled, &combination.shapes)?;

@@ -155,7 +155,7 @@ impl ObserveArgs {
     /// Refuses inputs that are already what the run is to stop at.
     pub(super) fn check_inputs(&self, compiled: &CompiledModel, inputs: &[Tensor]) -> Result<(), Failure> {
         let is_nan = |tensor: &Tensor| tensor.iter().filter(|value| value.is_nan()).count();
-        for (slot, tensor) in compiled.model().inputs().iter().zip(inputs) {
+        for (slot, tensor) in compiled.inputs().iter().zip(inputs) {
             let count = if self.break_on == Some(BreakOn::Nan) { is_nan(tensor) } else { 0 };
             if count > 0 {
                 let text = format!("input `{}` has {count} NaN of {} elements", slot.name, tensor.len());

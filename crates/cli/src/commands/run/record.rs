@@ -12,6 +12,7 @@ use warpforge_measure::stats::{self, Outliers};
 use warpforge_runtime::Executable;
 
 use super::kernels::{Kernel, kernels};
+use super::state::StateRecord;
 
 /// The record of `warpt run --json`.
 #[derive(Debug, Serialize)]
@@ -65,6 +66,9 @@ pub(super) struct Record {
     /// With `--compare`: the operations beside the reference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) compared: Option<Compared>,
+    /// With `--state`: the state and the steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) state: Option<StateRecord>,
     pub(super) inputs: Vec<Value>,
     pub(super) outputs: Vec<Value>,
 }
@@ -104,8 +108,7 @@ impl Record {
         let (model, target) = (compiled.model(), compiled.target());
         let counted = executable.peak_memory_bytes();
         let counters = executable.counters();
-        let slots = model.inputs();
-        let results = &model.signature().results;
+        let slots = compiled.inputs();
         Self {
             model: warpforge::shown(path),
             format: model.format().to_string(),
@@ -141,13 +144,14 @@ impl Record {
                 _ => Vec::new(),
             },
             compared: None,
+            state: None,
             inputs: slots
                 .iter()
                 .zip(inputs)
                 .map(|(slot, tensor)| Value::new(slot.name, slot.role.word(), tensor))
                 .collect(),
-            outputs: results
-                .iter()
+            outputs: compiled
+                .results()
                 .zip(outputs.iter())
                 .map(|(result, (name, tensor))| Value::new(name, result.role.word(), tensor))
                 .collect(),
@@ -174,6 +178,12 @@ impl Record {
     /// The record with what came of its operations.
     pub(super) fn with_comparison(mut self, compared: Option<Compared>) -> Self {
         self.compared = compared;
+        self
+    }
+
+    /// The record with its state.
+    pub(super) fn with_state(mut self, state: StateRecord) -> Self {
+        self.state = Some(state);
         self
     }
 

@@ -7,6 +7,7 @@ use warpforge_report::{Align, Screen, Style, Table, number};
 use super::compare;
 use super::kernels::Kernel;
 use super::record::{Record, Value};
+use super::state::StateRecord;
 
 /// The record as text.
 pub(super) fn text(record: &Record, screen: Screen) -> String {
@@ -34,10 +35,36 @@ pub(super) fn text(record: &Record, screen: Screen) -> String {
     for line in std::iter::once(facts.join(", ")).chain(spread(record)) {
         out += &screen.line(Style::Plain, 2, &line);
     }
+    if let Some(state) = &record.state {
+        for line in steps(state) {
+            out += &screen.line(Style::Plain, 2, &line);
+        }
+    }
     if let Some(compared) = &record.compared {
         let _ = write!(out, "\n{}", compare::text(compared, screen));
     }
     out
+}
+
+/// The state, and the single numbers of each step.
+fn steps(state: &StateRecord) -> Vec<String> {
+    /// Steps that are shown, at the beginning and at the end.
+    const SHOWN: usize = 10;
+    let StateRecord { file, loaded, values, bytes, steps } = state;
+    let from = if *loaded { "resumed from and written to" } else { "written to" };
+    let mut lines = vec![format!("state: {values} values, {}, {from} {file}", number::bytes(*bytes))];
+    for (at, step) in steps.iter().enumerate() {
+        if at == SHOWN && steps.len() > 2 * SHOWN {
+            lines.push(format!("… {} steps", steps.len() - 2 * SHOWN));
+        }
+        if at >= SHOWN && at + SHOWN < steps.len() {
+            continue;
+        }
+        let numbers =
+            step.outputs.iter().map(|(name, value)| format!("{name} {}", number::significant(*value, 6)));
+        lines.push(format!("step {}: {}", at + 1, numbers.collect::<Vec<_>>().join(", ")));
+    }
+    lines
 }
 
 /// How the times of several runs are spread, and what to do about it.

@@ -1,0 +1,162 @@
+//! Optimizers: the new value of a parameter and of its moments.
+
+use warpforge_ir::build::BuildError;
+use warpforge_ir::{OpKind, ValueId};
+
+use crate::emit::Emit;
+
+/// An optimizer and its settings.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Optimizer {
+    /// Stochastic gradient descent.
+    Sgd {
+        /// How much of the last direction is kept.
+        momentum: f64,
+        /// How much less of the gradient is added to the direction.
+        dampening: f64,
+        /// Whether the gradient is taken ahead of the step.
+        nesterov: bool,
+        /// The weight decay, added to the gradient.
+        weight_decay: f64,
+    },
+    /// Adam.
+    Adam {
+        /// How much of both moments is kept.
+        betas: [f64; 2],
+        /// Added to the denominator.
+        eps: f64,
+        /// The weight decay.
+        weight_decay: f64,
+        /// Whether weights decay by themselves, not through the gradient: AdamW.
+        decoupled: bool,
+    },
+}
+
+/// The numbers of an update that are the same for all parameters, in f64.
+pub(crate) struct Scalars {
+    rate: ValueId,
+    /// Whether this is the first update.
+    first: ValueId,
+    /// Adam: the rate over the first bias correction, and the root of the second.
+    corrected: Option<[ValueId; 2]>,
+}
+
+impl Optimizer {
+    /// Its name in recipes.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Optimizer::Sgd { .. } => "sgd",
+            Optimizer::Adam { decoupled: false, .. } => "adam",
+            Optimizer::Adam { decoupled: true, .. } => "adamw",
+        }
+    }
+
+    /// What the values are called that it keeps for each parameter, as PyTorch calls them.
+    pub(crate) fn moments(&self) -> &'static [&'static str] {
+        match self {
+            Optimizer::Sgd { momentum, .. } if *momentum == 0.0 => &[],
+            Optimizer::Sgd { .. } => &["momentum_buffer"],
+            Optimizer::Adam { .. } => &["exp_avg", "exp_avg_sq"],
+        }
+    }
+
+    /// The numbers of an update, from the learning rate and the number of updates before it.
+    pub(crate) fn scalars(
+        &self,
+        emit: &mut Emit<'_, '_>,
+        rate: ValueId,
+        updates: ValueId,
+    ) -> Result<Scalars, BuildError> {
+        let zero = emit.f64(0.0)?;
+        let first = emit.equal(updates, zero)?;
+        let corrected = match self {
+            Optimizer::Sgd { .. } => None,
+            Optimizer::Adam { betas, .. } => {
+                let one = emit.f64(1.0)?;
+                let number = emit.add(updates, one)?;
+                let mut correction = |beta: f64| {
+                    let beta = emit.f64(beta)?;
+                    let power = emit.b.binary(OpKind::Power, beta, number)?;
+                    emit.one_minus(power)
+                };
+                let (one, two) = (correction(betas[0])?, correction(betas[1])?);
+                Some([emit.div(rate, one)?, emit.b.unary(OpKind::Sqrt, two)?])
+            }
+        };
+        Ok(Scalars { rate, first, corrected })
+    }
+
+    /// The new parameter, and its new moments in the order of [`Optimizer::moments`].
+    pub(crate) fn update(
+        &self,
+        emit: &mut Emit<'_, '_>,
+        scalars: &Scalars,
+        parameter: ValueId,
+        gradient: ValueId,
+        moments: &[ValueId],
+        decays: bool,
+    ) -> Result<Vec<ValueId>, BuildError> {
+        match (self, scalars.corrected, moments) {
+            (
+                &Optimizer::Adam { betas, eps, weight_decay, decoupled },
+                Some([rate, root]),
+                &[mean, square],
+            ) => {
+                let decay = if decays { weight_decay } else { 0.0 };
+                let (mut parameter, mut gradient) = (parameter, gradient);
+                if decay != 0.0 && decoupled {
+                    let decay = emit.f64(decay)?;
+                    let lost = emit.mul(scalars.rate, decay)?;
+                    let kept = emit.one_minus(lost)?;
+                    parameter = emit.scaled(parameter, kept)?;
+                } else if decay != 0.0 {
+                    gradient = emit.add_scaled(gradient, parameter, decay)?;
+                }
+                let mean = lerp(emit, mean, gradient, 1.0 - betas[0])?;
+                let kept = emit.scaled_by(square, betas[1])?;
+                let scaled = emit.scaled_by(gradient, 1.0 - betas[1])?;
+                let added = emit.mul(scaled, gradient)?;
+                let square = emit.add(kept, added)?;
+                let spread = emit.b.unary(OpKind::Sqrt, square)?;
+                let root = emit.spread(root, spread)?;
+                let spread = emit.div(spread, root)?;
+                let eps = emit.b.splat_like(spread, eps)?;
+                let denominator = emit.add(spread, eps)?;
+                let direction = emit.scaled(mean, rate)?;
+                let change = emit.div(direction, denominator)?;
+                Ok(vec![emit.sub(parameter, change)?, mean, square])
+            }
+            (&Optimizer::Sgd { momentum, dampening, nesterov, weight_decay }, _, moments) => {
+                let mut gradient = gradient;
+                if decays && weight_decay != 0.0 {
+                    gradient = emit.add_scaled(gradient, parameter, weight_decay)?;
+                }
+                let (mut direction, mut kept) = (gradient, Vec::new());
+                if let &[buffer] = moments {
+                    let old = emit.scaled_by(buffer, momentum)?;
+                    let mut new = match dampening == 0.0 {
+                        true => emit.add(old, gradient)?,
+                        false => emit.add_scaled(old, gradient, 1.0 - dampening)?,
+                    };
+                    if dampening != 0.0 {
+                        // The first direction is the gradient itself.
+                        new = emit.b.select(scalars.first, gradient, new)?;
+                    }
+                    direction = if nesterov { emit.add_scaled(gradient, new, momentum)? } else { new };
+                    kept.push(new);
+                }
+                let change = emit.scaled(direction, scalars.rate)?;
+                let parameter = emit.sub(parameter, change)?;
+                Ok([vec![parameter], kept].concat())
+            }
+            _ => Err(BuildError::NotATensor("the moments of the optimizer".to_owned())),
+        }
+    }
+}
+
+/// `from + weight * (to - from)`.
+fn lerp(emit: &mut Emit<'_, '_>, from: ValueId, to: ValueId, weight: f64) -> Result<ValueId, BuildError> {
+    let between = emit.sub(to, from)?;
+    emit.add_scaled(from, between, weight)
+}
