@@ -104,6 +104,39 @@ fn aliases_and_the_inputs_of_steps_are_given() {
 }
 
 #[test]
+fn aliases_are_given_in_order() {
+    let text = "func.func @main(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<2xf32>) -> (tensor<f32>, tensor<f32>, tensor<2xf32>) {
+      %0 = stablehlo.add %a, %b : tensor<f32>
+      func.return %0, %a, %c : tensor<f32>, tensor<f32>, tensor<2xf32>\n}";
+    let warpt = with_model(text);
+    let run = |alias: &str| {
+        warpt.run(&[
+            "run",
+            "model.mlir",
+            "--seed",
+            "1",
+            "--state",
+            "s.safetensors",
+            "--alias",
+            alias,
+            "--json",
+        ])
+    };
+    for (alias, says) in [
+        ("arg0..arg1=out0", "2 arguments and 1 results"),
+        ("arg1..arg0=out0..out1", "argument `arg0` is before `arg1`"),
+        ("arg0..arg5=out0..out1", "there is no argument `arg5`"),
+        ("arg1..arg2=out0..out1", "argument `arg2` is tensor<2xf32>, result `out1` is tensor<f32>"),
+    ] {
+        let done = run(alias);
+        assert!(done.code == 2 && done.stderr.contains(says), "{alias}: {}", done.stderr);
+    }
+    let record: Value = serde_json::from_str(&run("arg0..arg1=out0..out1").stdout).unwrap();
+    assert_eq!(record["state"]["values"], 2);
+    assert_eq!(record["outputs"][0]["name"], "out2");
+}
+
+#[test]
 fn what_does_not_fit_is_refused() {
     let warpt = with_model(SUM);
     let refused = |arguments: &[&str]| {

@@ -23,6 +23,11 @@ type Path = Vec<LayoutOp>;
 pub(super) fn grow(state: &State<'_>, root: NodeId) -> (Body, Vec<NodeId>) {
     let mut growth = Growth::new(state, root);
     growth.spread();
+    // A reduction that others need too is read: its domain is of no use then.
+    if growth.reduced.contains(&true) && !growth.has_reductions() {
+        growth = Growth::over_elements(state, root);
+        growth.spread();
+    }
     growth.body()
 }
 
@@ -40,19 +45,29 @@ struct Growth<'s, 'g> {
 }
 
 impl<'s, 'g> Growth<'s, 'g> {
-    fn new(state: &'s State<'g>, root: NodeId) -> Self {
+    /// A loop whose domain are the elements of the value.
+    fn over_elements(state: &'s State<'g>, root: NodeId) -> Self {
         let graph = state.graph;
-        let own = graph.node(root).dims.clone();
-        let mut growth = Self {
+        let dims = graph.node(root).dims.clone();
+        Self {
             state,
             graph,
             root,
-            reduced: vec![false; own.len()],
-            dims: own.clone(),
+            reduced: vec![false; dims.len()],
+            dims,
             root_path: Vec::new(),
             members: HashSet::new(),
             pending: BTreeMap::new(),
-        };
+        }
+    }
+
+    fn has_reductions(&self) -> bool {
+        self.members.iter().any(|&id| matches!(self.graph.node(id).op, Op::Reduce(..)))
+    }
+
+    fn new(state: &'s State<'g>, root: NodeId) -> Self {
+        let mut growth = Self::over_elements(state, root);
+        let own = growth.dims.clone();
         // A value with one element for each row of a reduction needs the reduction's domain.
         if let Some(columns) = growth.row_sizes(root) {
             let map = (0..own.len()).collect();

@@ -34,7 +34,8 @@ pub(crate) struct StateArgs {
     /// With --state, write the file after every N steps too
     #[arg(long, value_name = "N", requires = "state")]
     save_every: Option<NonZeroUsize>,
-    /// With --state, the result that is the new value of an argument, where the model does not say so; may be given several times
+    /// With --state, the result that is the new value of an argument, where the model does not say so: `cache=out1`, or several in
+    /// order, `w0..w7=out1..out8`; may be given several times
     #[arg(long, value_name = "ARGUMENT=RESULT", requires = "state")]
     alias: Vec<Alias>,
     /// With --state, append an optimizer to a model that gives a loss and gradients: sgd, adam or adamw, and settings, such as
@@ -59,6 +60,42 @@ impl FromStr for Alias {
             return Err("expected ARGUMENT=RESULT, such as cache=out1".to_owned());
         }
         Ok(Self { argument: argument.to_owned(), result: result.to_owned() })
+    }
+}
+
+impl Alias {
+    /// Declares the aliases to the model.
+    fn declare(&self, model: &mut Model) -> Result<(), Failure> {
+        let Self { argument, result } = self;
+        let refused = |reason: String| Failure::bad_input(anyhow!("--alias {argument}={result}: {reason}"));
+        let signature = model.signature();
+        let arguments: Vec<&str> = signature.arguments.iter().map(|one| one.name.as_str()).collect();
+        let results: Vec<&str> = signature.results.iter().map(|one| one.name.as_str()).collect();
+        let from = range("argument", argument, &arguments).map_err(refused)?;
+        let to = range("result", result, &results).map_err(refused)?;
+        if from.len() != to.len() {
+            return Err(refused(format!("{} arguments and {} results", from.len(), to.len())));
+        }
+        for (argument, result) in from.iter().zip(&to) {
+            model.alias(argument, result).map_err(|error| refused(error.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+/// The names from one to another, in the order of a signature; a name by itself is one.
+fn range(what: &str, text: &str, names: &[&str]) -> Result<Vec<String>, String> {
+    let position = |name: &str| names.iter().position(|known| *known == name);
+    let (first, last) = match (position(text), text.split_once("..")) {
+        (None, Some(ends)) => ends,
+        _ => (text, text),
+    };
+    let at = |name: &str| position(name).ok_or_else(|| format!("there is no {what} `{name}`"));
+    match (at(first)?, at(last)?) {
+        (first, last) if first <= last => {
+            Ok(names[first..=last].iter().map(|&name| name.to_owned()).collect())
+        }
+        _ => Err(format!("{what} `{last}` is before `{first}`")),
     }
 }
 
@@ -101,9 +138,8 @@ pub(super) fn one(
     if let Some(recipe) = &args.state.train {
         model = model.train(recipe)?;
     }
-    for Alias { argument, result } in &args.state.alias {
-        let aliased = model.alias(argument, result);
-        aliased.map_err(|error| Failure::bad_input(anyhow!("--alias {argument}={result}: {error}")))?;
+    for alias in &args.state.alias {
+        alias.declare(&mut model)?;
     }
     if model.signature().state().next().is_none() {
         return Err(Failure::bad_input(anyhow!("{}", no_state(&model))));
