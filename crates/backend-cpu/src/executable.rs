@@ -8,15 +8,19 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
 use warpforge_fusion::cluster::{Cluster, Clusters, Contraction, Kind, Operand};
+use warpforge_fusion::graph::ValueSource;
 use warpforge_fusion::pipeline::Plan;
 use warpforge_fusion::{Graph, NodeId};
+use warpforge_ir::OpId;
 use warpforge_kernels::buffer::AlignedBuffer;
 use warpforge_kernels::data_movement::{Layout, StridedCopy};
 use warpforge_kernels::pool::Pool;
 use warpforge_runtime::memory_plan::{self, Allocation, MemoryPlan};
 use warpforge_runtime::profile::{Event, Profile};
 use warpforge_runtime::state::{HostStore, Update};
-use warpforge_runtime::{ErrorKind, Executable, Fallback, Outcome, Program, Result, RunOptions, Source};
+use warpforge_runtime::{
+    ClusterValues, ErrorKind, Executable, Fallback, Outcome, Program, Result, RunOptions, Source,
+};
 use warpforge_tensor::{Blob, ElementType, FloatType, Shape, Tensor};
 
 use crate::kernel::{self, CompileContext, Kernel, KernelError, ValueBuffers};
@@ -38,6 +42,8 @@ struct KernelLaunch {
     /// The values that it writes, and the interval at which the observable tier samples them.
     values: Vec<NodeId>,
     sampling_interval: usize,
+    /// The operations of the module that it computes.
+    ops: Vec<OpId>,
 }
 
 /// A program compiled for the CPU.
@@ -52,6 +58,8 @@ pub(crate) struct CpuExecutable {
     sources: Vec<Source>,
     /// The results that runs give.
     outputs: Vec<Operand>,
+    /// The values of the entry function that kernels leave in memory, by the node they are read from.
+    borders: HashMap<NodeId, Vec<ValueSource>>,
     constants: Vec<Tensor>,
     pool: Arc<Pool>,
     /// Whether tiles are timed and values sampled.
@@ -91,6 +99,7 @@ impl CpuExecutable {
                 arithmetic,
                 values,
                 sampling_interval,
+                ops: graph.origins(&cluster.nodes),
             });
         }
         let updates = |time: &Cluster, value: NodeId| {
@@ -115,6 +124,8 @@ impl CpuExecutable {
             _ => Tensor::zeros(ElementType::Bool, Shape::scalar()).map_err(KernelError::from),
         };
         let constants = plan.constants.iter().map(kept).collect::<std::result::Result<Vec<_>, _>>()?;
+        let given = launches.iter().flat_map(|launch| launch.values.iter().copied()).collect();
+        let borders = graph.values_in(&given);
         Ok(Self {
             program: program.clone(),
             launches,
@@ -122,6 +133,7 @@ impl CpuExecutable {
             copies,
             sources: program.sources(),
             outputs: program.given_results().into_iter().map(|at| clusters.outputs[at].clone()).collect(),
+            borders,
             constants,
             graph,
             pool,
@@ -197,6 +209,7 @@ impl Executable for CpuExecutable {
         }
         let buffers = ValueBuffers { pool: &self.pool, addresses: &addresses };
         let mut profile = Profile::default();
+        let mut clusters = Vec::new();
         let entered = self.pool.enter();
         let origin = Instant::now();
         let observer = self.observe.then(|| Observer::new(&self.pool, origin));
@@ -207,6 +220,10 @@ impl Executable for CpuExecutable {
             // the old one only where the kernel says that it updates in place, or after the last kernel that reads it.
             unsafe { launch.kernel.run(&buffers) }.map_err(Self::failed)?;
             drop(tiles);
+            if options.clusters {
+                // SAFETY: as above; the kernel has written its values.
+                clusters.push(unsafe { self.given(launch, &buffers) }?);
+            }
             let Some(begun) = begun else { continue };
             let event = launch.event(origin, begun);
             match &observer {
@@ -235,7 +252,7 @@ impl Executable for CpuExecutable {
         }
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner).push(block);
         let outputs = self.results(&inputs, given)?;
-        Ok(Outcome { outputs, profile })
+        Ok(Outcome { outputs, profile, clusters })
     }
 
     fn threads(&self) -> usize {
@@ -261,6 +278,28 @@ impl Executable for CpuExecutable {
 }
 
 impl CpuExecutable {
+    /// What a kernel left in memory.
+    ///
+    /// # Safety
+    ///
+    /// The kernel has written its values, and nothing writes to them.
+    unsafe fn given(&self, launch: &KernelLaunch, buffers: &ValueBuffers<'_>) -> Result<ClusterValues> {
+        let mut values = Vec::new();
+        for &id in &launch.values {
+            let Some(sources) = self.borders.get(&id) else { continue };
+            let node = self.graph.node(id);
+            let bytes = match node.bytes() {
+                0 => &[],
+                // SAFETY: guaranteed by the caller: the address is valid for the size of the value.
+                count => unsafe { std::slice::from_raw_parts(buffers.read(id), count) },
+            };
+            let shape = Shape::new(node.dims.clone()).map_err(Self::failed)?;
+            let held = Tensor::from_bytes(node.element, shape, bytes).map_err(Self::failed)?;
+            values.extend(sources.iter().filter_map(|source| Some((source.value, source.read(&held)?))));
+        }
+        Ok(ClusterValues { kernel: launch.kernel.name(), ops: launch.ops.clone(), values })
+    }
+
     fn results(&self, inputs: &[Tensor], given: Vec<AlignedBuffer>) -> Result<Vec<Tensor>> {
         let blobs: Vec<Blob> = given
             .into_iter()

@@ -305,7 +305,15 @@ impl StepBuilder<'_> {
         let mut refusals = HashSet::new();
         for task in tasks {
             match self.steps(task) {
-                Ok(made) => steps.extend(made),
+                Ok(mut made) => {
+                    let ops = self.graph.origins(&task.cluster.nodes);
+                    made.iter_mut().for_each(|planned| planned.ops.clone_from(&ops));
+                    if let Some(last) = made.last_mut() {
+                        let given = task.cluster.results().into_iter();
+                        last.gives = given.flat_map(|id| self.graph.results(id)).collect();
+                    }
+                    steps.extend(made);
+                }
                 Err(error @ (GpuError::Lost { .. } | GpuError::OutOfMemory { .. })) => {
                     return Err(error.into());
                 }
@@ -324,7 +332,7 @@ impl StepBuilder<'_> {
         let Task { cluster, lowering, .. } = task;
         let node = cluster.output;
         let one = |step: Box<dyn ExecutionStep>, (flops, bytes)| {
-            vec![PlannedStep { step, node, flops, bytes, salted: None }]
+            vec![PlannedStep { step, node, flops, bytes, salted: None, ops: Vec::new(), gives: Vec::new() }]
         };
         Ok(match lowering {
             Lowering::Emitted(emitted) => {
@@ -340,6 +348,8 @@ impl StepBuilder<'_> {
                         flops: kernel.flops,
                         bytes: kernel.bytes,
                         salted,
+                        ops: Vec::new(),
+                        gives: Vec::new(),
                     }
                 };
                 launches.into_iter().zip(&emitted.kernels).map(planned).collect()

@@ -190,7 +190,8 @@ impl GpuExecutable {
         self.upload(inputs).map_err(failed)?;
         observed_run::run(&self.made, marks, inputs, observer)?;
         let profile = if profile { self.profiled().map_err(failed)? } else { Profile::default() };
-        Ok(Outcome { outputs: self.download(inputs).map_err(failed)?, profile })
+        let outputs = self.download(inputs).map_err(failed)?;
+        Ok(Outcome { outputs, profile, clusters: Vec::new() })
     }
 
     /// Runs step by step with an event after each.
@@ -248,16 +249,16 @@ impl Executable for GpuExecutable {
         }
         // Instrumented kernels are always profiled.
         let run = || -> Result<Outcome> {
-            if !options.profile && !self.made.salt_buffers.any() {
-                return Ok(Outcome {
-                    outputs: self.run_on_copy_stream(inputs)?,
-                    profile: Profile::default(),
-                });
+            let profiled = options.profile || self.made.salt_buffers.any();
+            if !profiled && !options.clusters {
+                return Ok(Outcome { outputs: self.run_on_copy_stream(inputs)?, ..Outcome::default() });
             }
             let _running = self.lock();
             self.upload(inputs)?;
-            let profile = self.profiled()?;
-            Ok(Outcome { outputs: self.download(inputs)?, profile })
+            let clusters = if options.clusters { observed_run::clusters(&self.made)? } else { Vec::new() };
+            // Reading values takes time, so the profile is of a run of its own.
+            let profile = if profiled { self.profiled()? } else { Profile::default() };
+            Ok(Outcome { outputs: self.download(inputs)?, profile, clusters })
         };
         run().map(end).map_err(|error| self.failed(&error))
     }

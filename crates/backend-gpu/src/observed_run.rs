@@ -7,7 +7,7 @@ use std::sync::Arc;
 use warpforge_fusion::graph::OpSpan;
 use warpforge_fusion::{NodeId, Op};
 use warpforge_interp::Value;
-use warpforge_runtime::{Observer, Source};
+use warpforge_runtime::{ClusterValues, Observer, Source};
 use warpforge_tensor::{Shape, Tensor};
 
 use crate::error::{GpuError, Result, runtime_error};
@@ -58,6 +58,31 @@ pub(crate) fn run(
     steps.try_for_each(|planned| planned.step.start(&made.stream)).map_err(failed)
 }
 
+/// Runs all steps and reads what each cluster leaves in memory. Inputs are on the device.
+///
+/// # Errors
+///
+/// When the device fails.
+pub(crate) fn clusters(made: &CompiledProgram) -> Result<Vec<ClusterValues>> {
+    let given = made.steps.iter().flat_map(|planned| planned.gives.iter().copied()).collect();
+    let borders = made.nodes.values_in(&given);
+    let mut clusters = Vec::new();
+    made.gpu.enter()?;
+    for planned in &made.steps {
+        planned.step.start(&made.stream)?;
+        let mut values = Vec::new();
+        for &id in &planned.gives {
+            let Some(sources) = borders.get(&id) else { continue };
+            let held = read(made, id)?;
+            values.extend(sources.iter().filter_map(|source| Some((source.value, source.read(&held)?))));
+        }
+        if !planned.gives.is_empty() {
+            clusters.push(ClusterValues { kernel: planned.step.name(), ops: planned.ops.clone(), values });
+        }
+    }
+    Ok(clusters)
+}
+
 /// The last operation that has each value among its results.
 fn last_mentions(marks: &[OpSpan]) -> HashMap<NodeId, usize> {
     let mentions = marks.iter().enumerate();
@@ -90,26 +115,10 @@ impl Values<'_> {
         if let Some(known) = known {
             return Ok(known.clone());
         }
-        let tensor = self.read(id)?;
+        let tensor = read(self.made, id)?;
         if self.last.get(&id).is_some_and(|&last| last > at) {
             self.kept.insert(id, tensor.clone());
         }
-        Ok(tensor)
-    }
-
-    fn read(&self, id: NodeId) -> Result<Tensor> {
-        let other = |error: warpforge_tensor::Error| GpuError::Other(error.to_string());
-        let node = self.made.nodes.node(id);
-        let mut tensor =
-            Tensor::zeros(node.element, Shape::new(node.dims.clone()).map_err(other)?).map_err(other)?;
-        if node.is_empty() {
-            return Ok(tensor);
-        }
-        let address = self.made.layout.address(id);
-        if address == 0 {
-            return Err(GpuError::Other(format!("{} has no place on the device", node.op.name())));
-        }
-        self.made.stream.read(address, tensor.bytes_mut())?;
         Ok(tensor)
     }
 
@@ -118,6 +127,23 @@ impl Values<'_> {
         let last = &self.last;
         self.kept.retain(|id, _| last.get(id).is_some_and(|&last| last > at));
     }
+}
+
+/// A value on the device.
+fn read(made: &CompiledProgram, id: NodeId) -> Result<Tensor> {
+    let other = |error: warpforge_tensor::Error| GpuError::Other(error.to_string());
+    let node = made.nodes.node(id);
+    let mut tensor =
+        Tensor::zeros(node.element, Shape::new(node.dims.clone()).map_err(other)?).map_err(other)?;
+    if node.is_empty() {
+        return Ok(tensor);
+    }
+    let address = made.layout.address(id);
+    if address == 0 {
+        return Err(GpuError::Other(format!("{} has no place on the device", node.op.name())));
+    }
+    made.stream.read(address, tensor.bytes_mut())?;
+    Ok(tensor)
 }
 
 #[cfg(test)]
@@ -169,7 +195,7 @@ mod tests {
     }
 
     fn observed(notes: &Arc<Notes>) -> RunOptions {
-        RunOptions { profile: false, observer: Some(notes.clone()) }
+        RunOptions { observer: Some(notes.clone()), ..RunOptions::default() }
     }
 
     fn reference(program: &Program) -> Box<dyn Executable> {

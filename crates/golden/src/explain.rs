@@ -1,11 +1,11 @@
 //! Finding the operations that are out of tolerance, the first one first, and where their errors come from.
 
 use crate::Class;
-use crate::folder::{Folder, Key};
+use crate::folder::{ClusterEntry, Folder, Key};
 use crate::graph::{Graph, Model};
 use crate::order::{Order, natural};
 use crate::replay::{Replayer, unknown};
-use crate::report::{Operation, Origin, Status, TensorReport, Validation, Verdict};
+use crate::report::{Cluster, Operation, Origin, Status, TensorReport, Validation, Verdict};
 
 /// Operations out of tolerance that are replayed unless somebody wants more.
 pub const DEFAULT_REPLAYS: usize = 16;
@@ -42,7 +42,8 @@ pub fn explain(
         }
         Replayer { graph, golden, candidate }.origin(&key_of(report), &report.rule)
     };
-    validation.operations = operations(&tensors, &order, &origin);
+    let clusters = candidate.manifest().map(|manifest| manifest.clusters.as_slice()).unwrap_or_default();
+    validation.operations = operations(&tensors, &order, clusters, &origin);
     validation.tensors = tensors.into_iter().map(|placed| placed.report).collect();
     validation.first_operation = validation.operations.first().cloned();
     let unexplained = validation.verdict == Verdict::Fail && validation.first_operation.is_none();
@@ -73,7 +74,7 @@ impl Placed {
     }
 }
 
-fn key_of(report: &TensorReport) -> Key {
+pub(crate) fn key_of(report: &TensorReport) -> Key {
     Key { step: report.step.clone().unwrap_or_default(), class: report.class, name: report.name.clone() }
 }
 
@@ -81,6 +82,7 @@ fn key_of(report: &TensorReport) -> Key {
 fn operations(
     tensors: &[Placed],
     order: &Order,
+    clusters: &[ClusterEntry],
     origin: &dyn Fn(&TensorReport, usize) -> Origin,
 ) -> Vec<Operation> {
     let mut found: Vec<Operation> = Vec::new();
@@ -102,11 +104,22 @@ fn operations(
             step: report.step.clone(),
             tensor: report.name.clone(),
             class: report.class,
+            cluster: cluster_of(clusters, report, &node.name),
             figures: report.figures.clone(),
             origin: origin(report, found.len()),
         });
     }
     found
+}
+
+/// The cluster that gave a tensor; for one that is no activation, the last that computes its node.
+fn cluster_of(clusters: &[ClusterEntry], report: &TensorReport, node: &str) -> Option<Cluster> {
+    let gives =
+        |cluster: &ClusterEntry| report.class == Class::Activations && cluster.tensors.contains(&report.name);
+    let computes = |cluster: &ClusterEntry| cluster.nodes.iter().any(|name| name == node);
+    let position = clusters.iter().position(gives).or_else(|| clusters.iter().rposition(computes))?;
+    let ClusterEntry { kernel, nodes, .. } = clusters[position].clone();
+    Some(Cluster { position, kernel, nodes })
 }
 
 fn no_operation(tensors: &[TensorReport], order: &Order, has_graph: bool) -> String {

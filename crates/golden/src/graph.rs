@@ -57,9 +57,7 @@ impl<'m> Graph<'m> {
 
     fn name_activations(&mut self) {
         for node in self.nodes.list() {
-            for (index, &value) in node.values.iter().enumerate() {
-                let name =
-                    if node.values.len() == 1 { node.name.clone() } else { format!("{}.{index}", node.name) };
+            for (name, value) in node.named_values() {
                 self.values.insert((Class::Activations, name.clone()), value);
                 self.activations.insert(value, name);
             }

@@ -3,8 +3,8 @@
 //! The first pass, PyTorch's, leaves a [`Folder`]: weights, activations, gradients, losses, metrics and outputs. The
 //! second leaves another. [`validate()`] holds each tensor of the second against the first by the [`tolerance`] of its
 //! [`Class`] and finds the first operation in execution order that is out of tolerance. With the [`Model`], [`explain()`]
-//! replays operations on the reference to tell whether an error arose there or came with the inputs. The answer is a
-//! [`report::Validation`], which crate `report` renders. [`beside::Beside`] does without a second run: it computes every
+//! replays operations on the reference to tell whether an error arose there or came with the inputs, and [`bisect()`]
+//! splits a fused cluster until the node that errs is found. The answer is a [`report::Validation`], which crate `report` renders. [`beside::Beside`] does without a second run: it computes every
 //! operation of a run that it watches again.
 //!
 //! ```
@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 pub mod beside;
+mod bisect;
 mod class;
 mod error;
 mod explain;
@@ -44,6 +45,7 @@ mod three_way;
 pub mod tolerance;
 mod validate;
 
+pub use bisect::{Reduced, bisect};
 pub use class::Class;
 pub use error::Error;
 pub use explain::{DEFAULT_REPLAYS, explain};

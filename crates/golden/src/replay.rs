@@ -32,11 +32,24 @@ pub(crate) struct Replayer<'a> {
     pub(crate) candidate: &'a Folder,
 }
 
+/// What computes a tensor, and what both runs have of it.
+pub(crate) struct Cut {
+    /// The value.
+    pub(crate) wanted: ValueId,
+    /// What computes it from values that both runs have saved.
+    pub(crate) slice: Slice,
+    /// The nodes that it has.
+    nodes: Vec<String>,
+    pub(crate) inputs: Inputs,
+    pub(crate) golden: Tensor,
+    candidate: Tensor,
+}
+
 /// The inputs of a replay: of the golden run, and of the candidate.
-struct Inputs {
+pub(crate) struct Inputs {
     names: Vec<String>,
     golden: Vec<Tensor>,
-    candidate: Vec<Tensor>,
+    pub(crate) candidate: Vec<Tensor>,
 }
 
 impl Inputs {
@@ -55,6 +68,22 @@ impl Replayer<'_> {
     }
 
     fn replay(&self, key: &Key, rule: &Rule) -> Result<Replay, String> {
+        let cut = self.cut(key)?;
+        let Cut { slice, nodes, inputs, golden, candidate, .. } = &cut;
+        let on_golden = self.run(slice, &inputs.golden)?;
+        let on_candidate =
+            if inputs.identical() { on_golden.clone() } else { self.run(slice, &inputs.candidate)? };
+        Ok(Replay {
+            execution: share(&on_candidate, candidate, rule)?,
+            inherited: share(&on_golden, &on_candidate, rule)?,
+            import: share(golden, &on_golden, rule)?,
+            inputs: inputs.names.clone(),
+            nodes: nodes.clone(),
+        })
+    }
+
+    /// What computes a tensor from values that both runs have saved.
+    pub(crate) fn cut(&self, key: &Key) -> Result<Cut, String> {
         let wanted = self
             .graph
             .value(key.class, &key.name)
@@ -66,20 +95,11 @@ impl Replayer<'_> {
         let wrong = |problem| format!("the saved value {problem}");
         let (golden, candidate) = (golden.map_err(wrong)?, candidate.map_err(wrong)?);
         let known = |value: ValueId| self.saved(&key.step, value).is_some();
-        let cut = slice(self.graph.func, &[wanted], &known)
+        let slice = slice(self.graph.func, &[wanted], &known)
             .ok_or_else(|| "the value is an argument of the model, which nothing computes".to_owned())?;
-        let nodes = self.nodes_of(&cut)?;
-        let inputs = self.inputs(&key.step, &cut)?;
-        let on_golden = self.run(&cut, &inputs.golden)?;
-        let on_candidate =
-            if inputs.identical() { on_golden.clone() } else { self.run(&cut, &inputs.candidate)? };
-        Ok(Replay {
-            execution: share(&on_candidate, &candidate, rule)?,
-            inherited: share(&on_golden, &on_candidate, rule)?,
-            import: share(&golden, &on_golden, rule)?,
-            inputs: inputs.names,
-            nodes,
-        })
+        let nodes = self.nodes_of(&slice)?;
+        let inputs = self.inputs(&key.step, &slice)?;
+        Ok(Cut { wanted, slice, nodes, inputs, golden, candidate })
     }
 
     /// The value as both runs have saved it.
@@ -91,7 +111,7 @@ impl Replayer<'_> {
     }
 
     /// A tensor of a file as a value of the model; files have no code for some types and carry them as others.
-    fn as_value(&self, tensor: &Tensor, value: ValueId) -> Result<Tensor, String> {
+    pub(crate) fn as_value(&self, tensor: &Tensor, value: ValueId) -> Result<Tensor, String> {
         let ty = self.graph.func.op().module().value_type(value);
         let ty = ty.as_tensor().ok_or_else(|| format!("is {}, not {ty}", kind_of(tensor)))?;
         let carried = ty.element().storage().map(|element| from_carrier(tensor, element));
@@ -102,7 +122,7 @@ impl Replayer<'_> {
         mismatch(ty, &tensor).map_or(Ok(tensor), Err)
     }
 
-    fn nodes_of(&self, cut: &Slice) -> Result<Vec<String>, String> {
+    pub(crate) fn nodes_of(&self, cut: &Slice) -> Result<Vec<String>, String> {
         let positions: BTreeSet<usize> =
             cut.ops.iter().filter_map(|&op| self.graph.nodes.containing(op)).map(|(at, _)| at).collect();
         if positions.len() > MAX_NODES {
@@ -140,7 +160,7 @@ impl Replayer<'_> {
     }
 
     /// An argument of the model in both runs. What the candidate did not save it had from the golden run.
-    fn argument(&self, step: &str, index: usize) -> Result<(String, Tensor, Tensor), String> {
+    pub(crate) fn argument(&self, step: &str, index: usize) -> Result<(String, Tensor, Tensor), String> {
         let argument = self.graph.signature.arguments.get(index);
         let argument = argument.ok_or_else(|| format!("the model has no argument {index}"))?;
         let name = &argument.name;
@@ -157,7 +177,7 @@ impl Replayer<'_> {
         Ok((name.clone(), golden, candidate))
     }
 
-    fn run(&self, cut: &Slice, inputs: &[Tensor]) -> Result<Tensor, String> {
+    pub(crate) fn run(&self, cut: &Slice, inputs: &[Tensor]) -> Result<Tensor, String> {
         let values = inputs.iter().cloned().map(Value::Tensor).collect();
         let results = Interpreter::new(&cut.module, Options::default())
             .run(self.graph.func.name(), values)
@@ -169,7 +189,7 @@ impl Replayer<'_> {
     }
 }
 
-fn share(expected: &Tensor, actual: &Tensor, rule: &Rule) -> Result<Share, String> {
+pub(crate) fn share(expected: &Tensor, actual: &Tensor, rule: &Rule) -> Result<Share, String> {
     let figures = figures(expected, actual, rule)
         .ok_or_else(|| format!("the replay gives {}, the run has {}", kind_of(expected), kind_of(actual)))?;
     Ok(Share { max_abs: figures.max_abs, rms: figures.rms, out_of_tolerance: figures.out_of_tolerance })

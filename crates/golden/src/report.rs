@@ -57,6 +57,8 @@ pub struct Validation {
     pub first_operation: Option<Operation>,
     /// Why there is no first operation though something is out of tolerance.
     pub first_operation_unknown: Option<String>,
+    /// What was found by splitting the first operation whose error arose there.
+    pub bisection: Option<Bisection>,
     /// All operations out of tolerance, in execution order; the first is among them.
     pub operations: Vec<Operation>,
     /// Every tensor of either run: steps in order, execution order within, then by name.
@@ -321,10 +323,52 @@ pub struct Operation {
     pub tensor: String,
     /// Its class.
     pub class: Class,
+    /// The fused cluster of the candidate that gave it.
+    pub cluster: Option<Cluster>,
     /// What the comparison measured.
     pub figures: Option<Figures>,
     /// Where the error comes from.
     pub origin: Origin,
+}
+
+/// A cluster of operations that one kernel of the candidate computed.
+#[derive(Debug, Clone, Serialize)]
+pub struct Cluster {
+    /// Its place in execution order, from 0.
+    pub position: usize,
+    /// The kernel's name.
+    pub kernel: String,
+    /// The nodes of the graph that it computes.
+    pub nodes: Vec<String>,
+}
+
+/// The first node that errs inside an operation or a cluster, and the smallest subgraph that shows it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Bisection {
+    /// The node.
+    pub node: String,
+    /// The line of its source, `file:line`.
+    pub source: Option<String>,
+    /// What makes the error.
+    pub of: Source,
+    /// How large it is on the inputs of the subgraph.
+    pub difference: Share,
+    /// The nodes of the subgraph.
+    pub subgraph: Vec<String>,
+    /// The values that it starts from.
+    pub inputs: Vec<String>,
+    /// The folder that it was written to.
+    pub written: Option<String>,
+}
+
+/// What makes an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The engine computes it otherwise than the reference.
+    Execution,
+    /// The imported model is not what the golden run ran.
+    Import,
 }
 
 /// Where an error comes from.

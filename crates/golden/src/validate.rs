@@ -56,6 +56,7 @@ pub fn validate(golden: &Folder, candidate: &Folder, options: &Options<'_>) -> V
         classes: classes(&tensors),
         first_operation: None,
         first_operation_unknown: None,
+        bisection: None,
         operations: Vec::new(),
         notes: notes(golden, candidate, &tensors),
         tensors,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use warpforge_fusion::pipeline::Plan;
+use warpforge_ir::{OpId, ValueId};
 use warpforge_tensor::Tensor;
 
 use crate::error::{ErrorKind, Result};
@@ -142,4 +143,17 @@ pub struct Outcome {
     pub outputs: Vec<Tensor>,
     /// What happened when, where [`RunOptions::profile`] asks for it.
     pub profile: Profile,
+    /// What each cluster gave, in the order in which they ran, where [`RunOptions::clusters`] asks for it.
+    pub clusters: Vec<ClusterValues>,
+}
+
+/// What the kernel of a cluster gave.
+#[derive(Debug, Clone)]
+pub struct ClusterValues {
+    /// The kernel's name, as in profiles.
+    pub kernel: String,
+    /// The operations of the program's module that it computes.
+    pub ops: Vec<OpId>,
+    /// The values of the entry function that it leaves in memory; those inside it are nowhere.
+    pub values: Vec<(ValueId, Tensor)>,
 }

@@ -35,7 +35,7 @@ mod session;
 pub mod state;
 mod tier;
 
-pub use backend::{Backend, Bound, Capabilities, Counters, Executable, Outcome};
+pub use backend::{Backend, Bound, Capabilities, ClusterValues, Counters, Executable, Outcome};
 pub use device::Device;
 pub use error::{Error, ErrorKind, Offer, Result};
 pub use fallback::{Fallback, ReferenceFallback};

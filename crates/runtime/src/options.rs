@@ -31,4 +31,6 @@ pub struct RunOptions {
     /// Sees every value in the correctness tier, where
     /// [`Capabilities::observes_values`](crate::Capabilities::observes_values).
     pub observer: Option<Arc<dyn Observer>>,
+    /// Keep what each cluster gives.
+    pub clusters: bool,
 }

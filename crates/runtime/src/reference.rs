@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::ThreadId;
 use std::time::Instant;
 
+use warpforge_interp::trace::Several;
 use warpforge_interp::{Interpreter, Observer, Options, Value, why_unsupported};
 use warpforge_ir::{Attribute, Func, Module, OpRef};
 use warpforge_tensor::Tensor;
@@ -13,7 +14,9 @@ use warpforge_tensor::Tensor;
 use crate::error::{ErrorKind, Result};
 use crate::profile::{Event, Profile};
 use crate::registry::Target;
-use crate::{Backend, Capabilities, Device, Executable, Outcome, Precision, Program, RunOptions, Tier};
+use crate::{
+    Backend, Capabilities, ClusterValues, Device, Executable, Outcome, Precision, Program, RunOptions, Tier,
+};
 
 /// Its name in records.
 const NAME: &str = "reference";
@@ -108,6 +111,14 @@ impl Executable for Compiled {
             Some(timeline) => Some(Arc::clone(timeline) as Arc<dyn Observer>),
             None => options.observer.clone(),
         };
+        let operations = options.clusters.then(|| Arc::new(Operations::default()));
+        let observer = match &operations {
+            Some(operations) => {
+                let all = std::iter::once(Arc::clone(operations) as Arc<dyn Observer>).chain(observer);
+                Some(Arc::new(Several(all.collect())) as Arc<dyn Observer>)
+            }
+            None => observer,
+        };
         let threads = self.threads.map(NonZeroUsize::get);
         let options = Options { observer, threads, ..Options::default() };
         let values = Interpreter::new(self.program.module(), options).run(self.program.entry(), arguments)?;
@@ -125,7 +136,8 @@ impl Executable for Compiled {
             outputs = given.into_iter().filter_map(|at| outputs.get(at).cloned()).collect();
             update.end();
         }
-        Ok(Outcome { outputs, profile })
+        let clusters = operations.map(|operations| operations.take()).unwrap_or_default();
+        Ok(Outcome { outputs, profile, clusters })
     }
 
     fn threads(&self) -> usize {
@@ -134,6 +146,30 @@ impl Executable for Compiled {
 
     fn peak_memory_bytes(&self) -> Option<u64> {
         None
+    }
+}
+
+/// Keeps what each operation of the entry function gives: to the reference, every operation is a cluster.
+#[derive(Default)]
+struct Operations(Mutex<Vec<ClusterValues>>);
+
+impl Operations {
+    fn take(&self) -> Vec<ClusterValues> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Observer for Operations {
+    fn results(&self, op: OpRef<'_>, results: &[Value]) -> std::result::Result<(), String> {
+        if op.parent_op().and_then(Func::new).is_none() {
+            return Ok(());
+        }
+        let tensors = op.results().zip(results);
+        let values = tensors.filter_map(|(value, given)| Some((value, given.as_tensor().ok()?.clone())));
+        let given =
+            ClusterValues { kernel: op.name().to_owned(), ops: vec![op.id()], values: values.collect() };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(given);
+        Ok(())
     }
 }
 

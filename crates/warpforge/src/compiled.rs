@@ -131,13 +131,13 @@ impl CompiledModel {
     /// When they do not fit, or the run fails.
     pub fn run_in_order(&self, inputs: &[Tensor], options: &RunOptions) -> Result<Outputs> {
         let outcome = self.session.run(inputs, options).map_err(|error| self.placed(error))?;
-        Ok(Outputs::new(self.names(outcome.outputs), outcome.profile))
+        Ok(Outputs::new(self.names(outcome.outputs), outcome.profile, outcome.clusters))
     }
 
     /// Tensors in the order of [`CompiledModel::results`] with their names.
     #[must_use]
     pub fn named(&self, outputs: Vec<Tensor>) -> Outputs {
-        Outputs::new(self.names(outputs), Profile::default())
+        Outputs::new(self.names(outputs), Profile::default(), Vec::new())
     }
 
     /// The results that a run gives: all that are not the new content of state.

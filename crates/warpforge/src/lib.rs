@@ -113,7 +113,9 @@ pub use warpforge_fusion::report::Report as FusionReport;
 pub use warpforge_interp::trace;
 pub use warpforge_ir::signature::{AliasError, ArgumentRole, ResultRole};
 pub use warpforge_ir::{Dim, Module, TensorType};
-pub use warpforge_runtime::{CompileOptions, Device, Observer, Precision, RunOptions, Tier, memory, profile};
+pub use warpforge_runtime::{
+    ClusterValues, CompileOptions, Device, Observer, Precision, RunOptions, Tier, memory, profile,
+};
 pub use warpforge_snakegrinder::ModuleValue;
 pub use warpforge_tensor::compare::{Criterion, NanPolicy, Report, Tolerance, compare};
 pub use warpforge_tensor::{ElementType, FloatType, IntType, Scalar, Shape, Tensor, io, summary};

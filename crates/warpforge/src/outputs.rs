@@ -3,6 +3,7 @@
 use std::ops::Index;
 use std::path::Path;
 
+use warpforge_runtime::ClusterValues;
 use warpforge_tensor::Tensor;
 use warpforge_tensor::io::{carrier, safetensors};
 
@@ -14,11 +15,12 @@ use crate::profile::Profile;
 pub struct Outputs {
     named: Vec<(String, Tensor)>,
     profile: Profile,
+    clusters: Vec<ClusterValues>,
 }
 
 impl Outputs {
-    pub(crate) fn new(named: Vec<(String, Tensor)>, profile: Profile) -> Self {
-        Self { named, profile }
+    pub(crate) fn new(named: Vec<(String, Tensor)>, profile: Profile, clusters: Vec<ClusterValues>) -> Self {
+        Self { named, profile, clusters }
     }
 
     /// The output of a name.
@@ -48,6 +50,12 @@ impl Outputs {
     #[must_use]
     pub fn profile(&self) -> &Profile {
         &self.profile
+    }
+
+    /// What each cluster gave, where [`RunOptions::clusters`](crate::RunOptions::clusters) asked for it.
+    #[must_use]
+    pub fn clusters(&self) -> &[ClusterValues] {
+        &self.clusters
     }
 
     /// Writes all of them to a `safetensors` file. Element types that such files do not have are carried by another, as

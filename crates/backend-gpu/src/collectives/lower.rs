@@ -61,7 +61,8 @@ pub(crate) fn lower_collectives(graph: Graph, grid: &Grid) -> Result<(Graph, Col
     for id in graph.ids() {
         rewrite.node(id)?;
     }
-    let Rewrite { builder, made, collectives, mut effects, .. } = rewrite;
+    let Rewrite { mut builder, made, collectives, mut effects, .. } = rewrite;
+    builder.set_values(graph.moved_values(|id| made.get(&id).copied()));
     let moved = |ids: &[NodeId]| ids.iter().map(|id| made[id]).collect::<Vec<NodeId>>();
     effects.extend(moved(&graph.effects));
     Ok((builder.finish(moved(&graph.outputs), effects), collectives))

@@ -63,7 +63,8 @@ pub(super) fn merge_gemms(graph: &Graph) -> Graph {
     }
     let moved = |ids: &[NodeId]| ids.iter().map(|id| made[id.index()]).collect::<Vec<NodeId>>();
     let (outputs, effects) = (moved(&graph.outputs), moved(&graph.effects));
-    Graph { nodes, outputs, effects }.pruned()
+    let values = graph.moved_values(|id| Some(made[id.index()]));
+    Graph { nodes, outputs, effects, values }.pruned()
 }
 
 fn push(nodes: &mut Vec<Node>, node: Node) -> NodeId {

@@ -19,6 +19,7 @@ pub(crate) use kernels::{LoadedKernels, dialect};
 use std::sync::Arc;
 
 use warpforge_fusion::NodeId;
+use warpforge_ir::OpId;
 
 use crate::driver::{Address, Buffer, Stream};
 use crate::error::Result;
@@ -76,6 +77,10 @@ pub(crate) struct PlannedStep {
     pub(crate) bytes: u64,
     /// Its index among instrumented kernels.
     pub(crate) salted: Option<usize>,
+    /// The operations of the module that its cluster computes.
+    pub(crate) ops: Vec<OpId>,
+    /// The values that its cluster has written when it ends; empty but for the last step of a cluster.
+    pub(crate) gives: Vec<NodeId>,
 }
 
 /// Device addresses of values, fixed at compile time.

@@ -203,7 +203,7 @@ fn out_of_memory_reports_sizes() {
 
 /// The names of the steps.
 fn steps(compiled: &GpuExecutable, inputs: &[Tensor]) -> Vec<String> {
-    let options = RunOptions { profile: true, observer: None };
+    let options = RunOptions { profile: true, ..RunOptions::default() };
     let outcome = compiled.run(inputs, &options).unwrap();
     outcome.profile.events.iter().map(|event| event.name.clone()).collect()
 }

@@ -104,7 +104,7 @@ impl Case {
         }
         let inputs = inputs(executable.program());
         for profile in [true, false, false] {
-            let outcome = executable.run(&inputs, &RunOptions { profile, observer: None })?;
+            let outcome = executable.run(&inputs, &RunOptions { profile, ..RunOptions::default() })?;
             if profile && tier == Tier::Production {
                 let names: Vec<&str> =
                     outcome.profile.events.iter().map(|event| event.name.as_str()).collect();
@@ -128,7 +128,7 @@ impl Case {
         let program = executable.program();
         let (on_device, on_host) = (Arc::new(Values::default()), Arc::new(Values::default()));
         let run = |executable: &dyn Executable, values: &Arc<Values>| {
-            let options = RunOptions { profile: false, observer: Some(values.clone()) };
+            let options = RunOptions { observer: Some(values.clone()), ..RunOptions::default() };
             executable.run(&inputs(program), &options).map(drop)
         };
         run(executable, &on_device)?;
@@ -172,7 +172,7 @@ impl Case {
 
 /// A program that cannot be observed must refuse.
 fn refuses_to_show(executable: &dyn Executable) -> Result<(), Failed> {
-    let options = RunOptions { profile: false, observer: Some(Arc::new(Values::default())) };
+    let options = RunOptions { observer: Some(Arc::new(Values::default())), ..RunOptions::default() };
     match executable.run(&inputs(executable.program()), &options) {
         Err(error) if error.to_string().contains("observe values") => Ok(()),
         Err(error) => Err(error.into()),

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
-use warpforge::Model;
+use warpforge::{CompileOptions, Model};
 use warpforge_golden::{
-    DEFAULT_REPLAYS, Folder, Options, Tolerances, Validation, Verdict, explain, validate,
+    DEFAULT_REPLAYS, Folder, Options, Tolerances, Validation, Verdict, bisect, explain, validate,
 };
 use warpforge_report::validation as render;
+use warpforge_runtime::{Choice, choose};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{output, term};
@@ -49,6 +50,9 @@ pub(crate) struct ValidateArgs {
     /// Tolerances that differ from the usual ones, for classes and for names
     #[arg(long, value_name = "FILE.toml")]
     tolerances: Option<PathBuf>,
+    /// Write the smallest part of the model that shows the first error to this folder, with its inputs
+    #[arg(long, value_name = "DIR")]
+    reduce: Option<PathBuf>,
     /// How many operations out of tolerance to replay, the first ones first
     #[arg(long, value_name = "N", default_value_t = DEFAULT_REPLAYS)]
     replay: usize,
@@ -128,7 +132,33 @@ fn replay(
         weights: &weights,
     };
     explain(validation, golden, candidate, Some(&model), args.replay);
+    let engine = engine(candidate).unwrap_or_else(|reason| {
+        validation.notes.push(reason);
+        None
+    });
+    let reduced = bisect(validation, golden, candidate, &model, engine.as_ref());
+    let Some(folder) = &args.reduce else { return Ok(()) };
+    match (reduced, &mut validation.bisection) {
+        (Some(reduced), Some(bisection)) => {
+            reduced.write(folder).map_err(|error| Failure::not_possible(anyhow!("{error}")))?;
+            bisection.written = Some(folder.display().to_string());
+        }
+        _ => validation.notes.push("there is no error to reduce to a subgraph".to_owned()),
+    }
     Ok(())
+}
+
+/// What the candidate was run on, where its manifest says so and it is here.
+fn engine(candidate: &Folder) -> Result<Option<Choice>, String> {
+    let Some(run) = candidate.manifest().and_then(|manifest| manifest.run.as_ref()) else { return Ok(None) };
+    let unknown = |error: String| format!("clusters are not split on the candidate's engine: {error}");
+    let options = CompileOptions {
+        device: run.device.parse().map_err(|error| unknown(format!("{error}")))?,
+        tier: Some(run.tier.parse().map_err(|error| unknown(format!("{error}")))?),
+        precision: run.precision.parse().map_err(|error| unknown(format!("{error}")))?,
+        ..CompileOptions::default()
+    };
+    choose(warpforge::backends(), &options).map(Some).map_err(|error| unknown(error.to_string()))
 }
 
 fn write(args: &ValidateArgs, summary: Option<&Path>, validation: &Validation) -> Result<(), Failure> {

@@ -4,6 +4,7 @@ mod bad_input;
 mod benchmark;
 mod beside;
 mod bytecode;
+mod clusters;
 mod compare;
 mod dashboard;
 mod golden;

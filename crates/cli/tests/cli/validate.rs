@@ -209,16 +209,9 @@ fn a_folder_that_is_not_what_its_manifest_says_is_refused() {
 }
 
 #[test]
-fn engines_that_show_no_values_save_the_rest() {
+fn traces_need_a_tier_that_shows_every_value() {
     let warpt = home();
     let inputs = "golden/inputs.safetensors";
-    let done =
-        warpt.run(&["run", "chain.mlir", "--inputs", inputs, "--tier", "production", "--save", "outside"]);
-    assert_eq!(done.code, 0, "{}", done.stderr);
-    assert!(done.stderr.contains("values inside the model are not saved: "), "{}", done.stderr);
-    assert!(warpt.path("outside/outputs.safetensors").is_file());
-    assert!(!warpt.path("outside/activations.safetensors").exists());
-    // Traces are of nothing but values.
     let done =
         warpt.run(&["run", "chain.mlir", "--inputs", inputs, "--tier", "production", "--trace", "t.jsonl"]);
     assert_eq!(done.code, 3, "{}", done.stderr);

@@ -10,7 +10,7 @@ use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 use super::evaluate::evaluate;
 use super::op::Op;
 use super::scalar::ReduceKind;
-use super::{Graph, Node, NodeId};
+use super::{Graph, Node, NodeId, ValueSource};
 use crate::view::{LayoutOp, View};
 
 /// Constants with up to so many elements are computed while compiling.
@@ -34,6 +34,11 @@ impl Builder {
     /// A builder that computes nothing while compiling.
     pub(super) fn as_written() -> Self {
         Self { as_written: true, ..Self::default() }
+    }
+
+    /// Says which values of the entry function the nodes hold.
+    pub fn set_values(&mut self, values: Vec<ValueSource>) {
+        self.graph.values = values;
     }
 
     /// The finished graph.

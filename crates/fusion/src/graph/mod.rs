@@ -6,6 +6,7 @@ mod import;
 mod op;
 mod reference;
 mod scalar;
+mod values;
 
 use std::collections::HashMap;
 
@@ -16,6 +17,7 @@ pub use import::{ImportError, OpSpan, reduce_kind};
 pub(crate) use import::{OpByOp, import, import_op_by_op};
 pub use op::{Conv, Dot, Op, OpaqueOp, Window};
 pub use scalar::{Combiner, Comparator, Order, ReduceKind, ScalarFunction, ScalarOp, ScalarStep};
+pub use values::ValueSource;
 use warpforge_ir::OpId;
 use warpforge_tensor::{ElementType, Tensor};
 
@@ -75,6 +77,8 @@ pub struct Graph {
     pub outputs: Vec<NodeId>,
     /// Nodes that are run for what they do, in order.
     pub effects: Vec<NodeId>,
+    /// The values of the entry function that the nodes hold.
+    pub values: Vec<ValueSource>,
 }
 
 impl Graph {
@@ -161,6 +165,7 @@ impl Graph {
                 self.node(id).inputs.iter().for_each(|input| live[input.index()] = true);
             }
         }
+        let mut values = self.values_of_live(&live);
         let mut places = HashMap::new();
         let mut nodes = Vec::new();
         for (id, mut node) in self.ids().zip(self.nodes) {
@@ -171,6 +176,7 @@ impl Graph {
             }
         }
         let moved = |ids: Vec<NodeId>| ids.into_iter().map(|id| places[&id]).collect();
-        Self { outputs: moved(self.outputs), effects: moved(self.effects), nodes }
+        values.iter_mut().for_each(|source| source.node = places[&source.node]);
+        Self { outputs: moved(self.outputs), effects: moved(self.effects), nodes, values }
     }
 }

@@ -75,7 +75,8 @@ impl<'g> Rewrite<'g> {
             }
         }
         let (outputs, effects) = (moved(&self.old.outputs), moved(&self.old.effects));
-        Graph { nodes: self.nodes, outputs, effects }
+        let values = self.old.moved_values(|id| Some(self.moved[id.index()]));
+        Graph { nodes: self.nodes, outputs, effects, values }
     }
 }
 

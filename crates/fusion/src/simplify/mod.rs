@@ -47,7 +47,8 @@ impl<'g> Rewrite<'g> {
         self.made.insert(id, new);
     }
 
-    fn finish(self) -> Graph {
+    fn finish(mut self) -> Graph {
+        self.builder.set_values(self.old.moved_values(|id| self.made.get(&id).copied()));
         let moved = |ids: &[NodeId]| ids.iter().map(|id| self.made[id]).collect::<Vec<NodeId>>();
         let (outputs, effects) = (moved(&self.old.outputs), moved(&self.old.effects));
         self.builder.finish(outputs, effects)

@@ -36,6 +36,12 @@ pub struct Manifest {
     /// The nodes of the graph in execution order.
     #[serde(default)]
     pub nodes: Vec<NodeEntry>,
+    /// What the run was made on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunEntry>,
+    /// The clusters of a fused run in execution order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clusters: Vec<ClusterEntry>,
     /// Activations that the run could not save, and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub skipped: BTreeMap<String, String>,
@@ -49,6 +55,30 @@ pub struct FileEntry {
     /// Its hash.
     #[serde(default)]
     pub sha256: Option<String>,
+}
+
+/// What a run was made on, in the words of the command line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEntry {
+    /// The device: `cpu`, `cuda:0`.
+    pub device: String,
+    /// The tier.
+    pub tier: String,
+    /// What contractions multiplied in.
+    pub precision: String,
+}
+
+/// A cluster of operations that one kernel computed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterEntry {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The nodes of the graph that it computes, in execution order.
+    #[serde(default)]
+    pub nodes: Vec<String>,
+    /// The activations that it gave.
+    #[serde(default)]
+    pub tensors: Vec<String>,
 }
 
 /// What identifies a file's content.

@@ -9,7 +9,7 @@ mod write;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub use manifest::{FileEntry, Fingerprint, Manifest, NodeEntry, SCHEMA_VERSION};
+pub use manifest::{ClusterEntry, FileEntry, Fingerprint, Manifest, NodeEntry, RunEntry, SCHEMA_VERSION};
 use warpforge_tensor::Tensor;
 pub use write::FolderWriter;
 

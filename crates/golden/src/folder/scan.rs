@@ -75,12 +75,19 @@ fn slashed(path: &Path) -> String {
     path.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
+/// Whether a file is the model that the manifest names.
+fn is_model(folder: &Folder, path: &str) -> bool {
+    let archive = folder.manifest.as_ref().and_then(|manifest| manifest.archive.as_ref());
+    archive.is_some_and(|archive| archive.file == path)
+}
+
 fn read(folder: &mut Folder, relative: &Path) -> Result<(), Error> {
     let path = slashed(relative);
     let extension = relative.extension().and_then(|text| text.to_str()).unwrap_or_default();
     let found = Class::of_path(relative);
     let skip = match extension {
         "json" if path == manifest::FILE_NAME => return Ok(()),
+        _ if is_model(folder, &path) => return Ok(()),
         "json" if found.is_none() => {
             Some("its name begins with no class of numbers, such as `losses` or `metrics`")
         }

@@ -111,6 +111,18 @@ impl FolderWriter {
         self.wrote(name)
     }
 
+    /// Writes a text.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn text(&mut self, name: &str, text: &str) -> Result<(), Error> {
+        let path = self.path.join(name);
+        output::write(&path, text.as_bytes())
+            .map_err(|cause| Error::Io { path: path.display().to_string(), cause })?;
+        self.wrote(name.to_owned())
+    }
+
     /// Writes the manifest: what is known of the run, with the hash of every file.
     ///
     /// # Errors

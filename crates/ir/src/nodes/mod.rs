@@ -24,6 +24,15 @@ pub struct Node {
     pub values: Vec<ValueId>,
 }
 
+impl Node {
+    /// The names of its values: its own, or `name.0`, `name.1`, … where it has several.
+    pub fn named_values(&self) -> impl Iterator<Item = (String, ValueId)> + '_ {
+        let alone = self.values.len() == 1;
+        let name = move |at| if alone { self.name.clone() } else { format!("{}.{at}", self.name) };
+        self.values.iter().enumerate().map(move |(at, &value)| (name(at), value))
+    }
+}
+
 /// The nodes of a function in the order in which their values are complete.
 #[derive(Clone, Debug, Default)]
 pub struct Nodes {

@@ -3,8 +3,8 @@
 use warpforge_golden::Validation;
 
 use super::{
-    classes, differences, failed, failures, first_operation, more, notes, operation_label, operations,
-    run_label, summary,
+    bisection, classes, differences, failed, failures, first_operation, first_title, more, notes,
+    operation_label, operations, run_label, summary,
 };
 use crate::table::{Table, escape};
 
@@ -26,9 +26,13 @@ pub fn markdown(validation: &Validation) -> String {
     }
     section(&mut out, "", &classes(validation), None);
     if let Some(first) = &validation.first_operation {
-        out +=
-            &format!("\n### First operation out of tolerance\n\n**{}**\n\n", escape(&operation_label(first)));
-        for line in first_operation(first) {
+        out += &format!(
+            "\n### {}\n\n**{}**\n\n",
+            capitalised(first_title(first)),
+            escape(&operation_label(first))
+        );
+        let split = validation.bisection.iter().flat_map(bisection);
+        for line in first_operation(first).into_iter().chain(split) {
             out += &format!("- {}\n", escape(&line));
         }
         if let Some(figures) = &first.figures {
@@ -54,6 +58,11 @@ pub fn markdown(validation: &Validation) -> String {
         out.extend(notes.iter().map(|note| format!("- {}\n", escape(note))));
     }
     out
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 fn section(out: &mut String, title: &str, table: &Table, rest: Option<String>) {

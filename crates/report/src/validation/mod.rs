@@ -9,7 +9,8 @@ pub use markdown::markdown;
 pub use text::text;
 
 use warpforge_golden::report::{
-    Bin, Figures, Operation, OriginVerdict, Point, RunInfo, Status, TensorReport,
+    Bin, Bisection, Cluster, Figures, Operation, OriginVerdict, Point, RunInfo, Share, Source, Status,
+    TensorReport,
 };
 use warpforge_golden::tolerance::{Limits, Nan};
 use warpforge_golden::{Validation, Verdict};
@@ -299,10 +300,39 @@ fn first_operation(operation: &Operation) -> Vec<String> {
             shown = Some(point);
         }
     }
+    if let Some(cluster) = &operation.cluster {
+        let Cluster { position, kernel, nodes } = cluster;
+        lines.push(format!("cluster {position}, kernel `{kernel}`, computes {}", nodes.join(", ")));
+    }
     lines.push(format!("{}: {}", operation.origin.verdict, operation.origin.explanation));
     if let Some(replay) = &operation.origin.replay {
         lines.push(format!("replayed {} from {}", replay.nodes.join(", "), replay.inputs.join(", ")));
     }
+    lines
+}
+
+/// What stands before the first operation: a fused cluster where a kernel computed several.
+fn first_title(operation: &Operation) -> &'static str {
+    match &operation.cluster {
+        Some(_) => "first cluster out of tolerance",
+        None => "first operation out of tolerance",
+    }
+}
+
+/// What splitting the operation has shown.
+fn bisection(found: &Bisection) -> Vec<String> {
+    let place = found.source.as_ref().map(|source| format!(", {source}")).unwrap_or_default();
+    let what = match found.of {
+        Source::Execution => "the engine computes it otherwise than the reference",
+        Source::Import => "the imported model computes it otherwise than the golden run",
+    };
+    let Share { max_abs, out_of_tolerance, .. } = found.difference;
+    let mut lines = vec![format!(
+        "split, the first node out of tolerance is {}{place}: {what} (up to {max_abs:.2e}, {out_of_tolerance} out of tolerance)",
+        found.node
+    )];
+    lines.push(format!("smallest subgraph: {} from {}", found.subgraph.join(", "), found.inputs.join(", ")));
+    lines.extend(found.written.as_ref().map(|folder| format!("written to {folder}")));
     lines
 }
 

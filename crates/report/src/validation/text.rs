@@ -3,8 +3,8 @@
 use warpforge_golden::Validation;
 
 use super::{
-    classes, differences, distances, failed, failures, first_operation, more, notes, operation_label,
-    operations, run_label, style, summary,
+    bisection, classes, differences, distances, failed, failures, first_operation, first_title, more, notes,
+    operation_label, operations, run_label, style, summary,
 };
 use crate::screen::Screen;
 use crate::table::{Style, Table};
@@ -24,8 +24,11 @@ pub fn text(validation: &Validation, screen: Screen) -> String {
     page.table("", &classes(validation), None);
     if let Some(first) = &validation.first_operation {
         page.line(Style::Plain, "");
-        page.line(Style::Bad, &format!("first operation out of tolerance: {}", operation_label(first)));
+        page.line(Style::Bad, &format!("{}: {}", first_title(first), operation_label(first)));
         for line in first_operation(first) {
+            page.line(Style::Plain, &format!("  {line}"));
+        }
+        for line in validation.bisection.iter().flat_map(bisection) {
             page.line(Style::Plain, &format!("  {line}"));
         }
         if let Some(figures) = &first.figures {

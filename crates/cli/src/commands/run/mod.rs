@@ -243,8 +243,12 @@ fn execute(
     let watched = args.observe.any() || args.save.is_some();
     if watched {
         args.observe.check_inputs(compiled, inputs)?;
-        let mut watch = args.observe.watch(compiled, executable, inputs, args.save.is_some())?;
-        let mut outcome = timed(&watch.run_options());
+        // What is fused has values at the borders of its clusters alone.
+        let fused = args.save.is_some() && compiled.target().tier != Tier::Correctness;
+        let nodes = args.save.is_some() && !fused;
+        let mut watch = args.observe.watch(compiled, executable, inputs, nodes)?;
+        let options = RunOptions { clusters: fused, ..watch.run_options() };
+        let mut outcome = timed(&options);
         if let Err(error) = &outcome
             && !args.observe.sees_values()
             && error.is_not_offered()
@@ -263,7 +267,10 @@ fn execute(
         let model = warpforge::shown(path);
         watch.write_profile(outputs.profile().clone(), &model, executable)?;
         if let Some(folder) = &args.save {
-            let nodes = watch.node_values();
+            let (nodes, clusters) = match fused {
+                true => save::at_borders(executable, outputs.clusters()),
+                false => (watch.node_values(), Vec::new()),
+            };
             let run = save::Run {
                 file: path,
                 seed: args.inputs.seed(),
@@ -273,6 +280,7 @@ fn execute(
                 outputs: &outputs,
                 weights: args.save_weights,
                 nodes: &nodes,
+                clusters,
                 modules: save::Modules::of(compiled.model(), &nodes)?,
             };
             let saved = save::save(&run, folder);

@@ -180,7 +180,7 @@ impl Watch<'_> {
             observers.push(Arc::clone(beside) as Arc<dyn Observer>);
         }
         let observer = (!observers.is_empty()).then(|| Arc::new(Several(observers)) as Arc<dyn Observer>);
-        RunOptions { profile: self.args.profile.is_some(), observer }
+        RunOptions { profile: self.args.profile.is_some(), observer, ..RunOptions::default() }
     }
 
     /// The values of the graph's nodes, in order.

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use warpforge::{CompiledModel, Model, ModuleValue, Outputs, ResultRole, Scalar, Tensor};
-use warpforge_golden::folder::{FileEntry, FolderWriter, Manifest, NodeEntry};
+use warpforge::{ClusterValues, CompiledModel, Model, ModuleValue, Outputs, ResultRole, Scalar, Tensor};
+use warpforge_golden::folder::{ClusterEntry, FileEntry, FolderWriter, Manifest, NodeEntry, RunEntry};
 use warpforge_golden::{Class, Error};
-use warpforge_ir::nodes::Nodes;
+use warpforge_ir::ValueId;
+use warpforge_ir::nodes::{Node, Nodes};
 use warpforge_runtime::Executable;
 
 /// What a run had and gave.
@@ -21,6 +22,8 @@ pub(super) struct Run<'a> {
     pub(super) weights: bool,
     /// The values of the graph's nodes.
     pub(super) nodes: &'a [(String, Tensor)],
+    /// The clusters that gave them, in a tier that fuses.
+    pub(super) clusters: Vec<ClusterEntry>,
     /// What the model's modules returned.
     pub(super) modules: Modules<'a>,
 }
@@ -70,14 +73,47 @@ pub(super) fn save(run: &Run<'_>, folder: &Path) -> Result<(), Error> {
     let file = Some(run.file).filter(|file| !warpforge::io::input::is_standard(file));
     let file_name = file.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     let versions = [("warpt", env!("CARGO_PKG_VERSION")), ("backend", run.compiled.backend())];
+    let target = run.compiled.target();
     writer.finish(Manifest {
         versions: versions.map(|(name, version)| (name.to_owned(), version.to_owned())).into(),
         seed: run.seed.and_then(|seed| i64::try_from(seed).ok()),
         archive: file_name.map(|file| FileEntry { file, sha256: None }),
         nodes: nodes(run.executable, run.nodes),
+        run: Some(RunEntry {
+            device: target.device.to_string(),
+            tier: target.tier.to_string(),
+            precision: target.precision.to_string(),
+        }),
+        clusters: run.clusters.clone(),
         skipped: modules.unknown.clone(),
         ..Manifest::default()
     })
+}
+
+/// The values of the graph's nodes that clusters left in memory, and the clusters, in execution order.
+pub(super) fn at_borders(
+    executable: &dyn Executable,
+    given: &[ClusterValues],
+) -> (Vec<(String, Tensor)>, Vec<ClusterEntry>) {
+    let program = executable.program();
+    let nodes = program.module().function(program.entry()).map(Nodes::of).unwrap_or_default();
+    let names: HashMap<ValueId, String> =
+        nodes.list().iter().flat_map(Node::named_values).map(|(name, value)| (value, name)).collect();
+    let (mut tensors, mut clusters) = (Vec::new(), Vec::new());
+    for cluster in given {
+        let named = cluster.values.iter().filter_map(|(value, tensor)| Some((names.get(value)?, tensor)));
+        let named: Vec<(String, Tensor)> =
+            named.map(|(name, tensor)| (name.clone(), tensor.clone())).collect();
+        let computed = cluster.ops.iter().filter_map(|&op| nodes.containing(op));
+        let computed: BTreeMap<usize, &str> = computed.map(|(at, node)| (at, node.name.as_str())).collect();
+        clusters.push(ClusterEntry {
+            kernel: cluster.kernel.clone(),
+            nodes: computed.into_values().map(str::to_owned).collect(),
+            tensors: named.iter().map(|(name, _)| name.clone()).collect(),
+        });
+        tensors.extend(named);
+    }
+    (tensors, clusters)
 }
 
 /// What the modules of the Python model returned: the values of nodes, by the modules' names.
@@ -120,7 +156,7 @@ fn nodes(executable: &dyn Executable, values: &[(String, Tensor)]) -> Vec<NodeEn
         tensors.entry(node).or_default().push(name.clone());
     }
     let list = Nodes::of(function);
-    let entry = |node: &warpforge_ir::nodes::Node| NodeEntry {
+    let entry = |node: &Node| NodeEntry {
         name: node.name.clone(),
         source: node.source.as_ref().map(ToString::to_string),
         tensors: tensors.get(node.name.as_str()).cloned().unwrap_or_default(),

@@ -24,7 +24,7 @@ pub(super) const WARMUP: usize = 1;
 #[derive(Debug, Args)]
 pub(super) struct SweepArgs {
     /// How to run [default: the fastest that the device has, or correctness where single values are traced or saved].
-    /// Several, separated by commas, are a sweep
+    /// With --save, a tier that fuses saves what each fused cluster gave. Several, separated by commas, are a sweep
     #[arg(long, value_name = "TIER", value_delimiter = ',', value_parser = values::tiers())]
     tier: Vec<Tier>,
     /// What contractions multiply f32 operands as. Several, separated by commas, are a sweep

@@ -27,7 +27,7 @@ use warpforge_tensor::{ElementType, Shape, Tensor};
 use super::build::Builder;
 use super::op::{Dot, Op, OpaqueOp};
 use super::scalar::comparison_type;
-use super::{Graph, NodeId};
+use super::{Graph, NodeId, ValueSource};
 use crate::view::LayoutOp;
 
 /// Deepest nesting of calls.
@@ -75,7 +75,7 @@ type Result<T> = std::result::Result<T, ImportError>;
 /// When the function has values that are no tensors of known sizes, or calls that add up to too many operations.
 pub(crate) fn import(func: Func<'_>, weights: &dyn Fn(usize) -> Option<Tensor>) -> Result<Graph> {
     check_size(func)?;
-    let mut import = Import { builder: Builder::default(), effects: Vec::new() };
+    let mut import = Import::new(Builder::default());
     let module = func.op().module();
     let mut values = HashMap::new();
     let mut given = 0;
@@ -92,17 +92,24 @@ pub(crate) fn import(func: Func<'_>, weights: &dyn Fn(usize) -> Option<Tensor>) 
         values.insert(argument, id);
     }
     let outputs = import.body(func, values, 0)?;
+    import.builder.set_values(import.values);
     Ok(import.builder.finish(outputs, import.effects))
 }
 
 struct Import {
     builder: Builder,
     effects: Vec<NodeId>,
+    /// The values of the entry function so far.
+    values: Vec<ValueSource>,
 }
 
 type Values = HashMap<ValueId, NodeId>;
 
 impl Import {
+    fn new(builder: Builder) -> Self {
+        Self { builder, effects: Vec::new(), values: Vec::new() }
+    }
+
     fn body(&mut self, func: Func<'_>, mut values: Values, depth: usize) -> Result<Vec<NodeId>> {
         let name = func.name();
         let block = func.body().ok_or_else(|| not(format!("@{name} has no body")))?;
@@ -115,6 +122,10 @@ impl Import {
             }
             self.builder.origin = Some(op.id());
             let results = self.op(func, op, &values, depth)?;
+            if depth == 0 {
+                let held = op.results().zip(&results).map(|(value, &node)| ValueSource::new(value, node));
+                self.values.extend(held);
+            }
             values.extend(op.results().zip(results));
         }
         Err(not(format!("@{name} does not return")))

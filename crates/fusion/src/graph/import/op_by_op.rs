@@ -102,7 +102,7 @@ impl OpByOp {
 
     /// The nodes of one operation, made as if its operands were a function's arguments.
     fn alone(&mut self, func: Func<'_>, op: OpRef<'_>, values: &Values, depth: usize) -> Result<Vec<NodeId>> {
-        let mut import = Import { builder: Builder::as_written(), effects: Vec::new() };
+        let mut import = Import::new(Builder::as_written());
         import.builder.origin = Some(op.id());
         let (mut own, mut known) = (Values::new(), HashMap::new());
         for value in uses(op) {
