@@ -1,5 +1,6 @@
 //! Edit distances of many pairs: wavefronts for similar pairs, Myers's bit vectors for the others.
 
+use super::band::{Band, in_two_passes};
 use super::simd::{self, InstructionSet, Words};
 use super::{Pair, plain};
 use crate::parallel::map_chunks;
@@ -27,13 +28,13 @@ pub(super) fn edit_distances_with(set: InstructionSet, pairs: &[Pair<'_>], threa
             .filter(|(_, distance)| distance.is_none())
             .map(|(&index, _)| pairs[index])
             .collect();
-        let mut found = vec![0; rest.len()];
-        simd::myers(set, &rest, &mut found);
-        let mut found = found.into_iter();
-        for distance in &mut distances {
-            if distance.is_none() {
-                *distance = found.next();
-            }
+        let lanes = simd::word_lanes(set);
+        let mut found = in_two_passes(&rest, lanes, Band::of_distance, |pairs, band, distances| {
+            simd::myers(set, pairs, band, distances);
+        })
+        .into_iter();
+        for distance in distances.iter_mut().filter(|distance| distance.is_none()) {
+            *distance = found.next().flatten();
         }
         distances
     });
@@ -44,11 +45,10 @@ pub(super) fn edit_distances_with(set: InstructionSet, pairs: &[Pair<'_>], threa
     results
 }
 
-/// The distance up to which wavefronts cost less than bit vectors: a wavefront step visits as many diagonals as the distance
-/// so far, a bit vector visits every cell at about a hundredth of the cost.
+/// The distance up to which wavefronts cost less than bit vectors: wavefronts visit the square of the distance in
+/// diagonals, bit vectors a few words in each column.
 fn limit((a, b): Pair<'_>) -> usize {
-    let cells = a.len() as f64 * b.len() as f64;
-    ((cells / 150.0).sqrt() as usize).max(2)
+    (a.len().max(b.len()) as f64 / 2.0).sqrt() as usize + 3
 }
 
 /// The furthest position reached on each diagonal for a given distance (Ukkonen 1985, Myers 1986).
@@ -121,18 +121,35 @@ fn run(a: &[u8], b: &[u8], i: usize, j: usize) -> usize {
 }
 
 /// Myers's algorithm in Hyyrö's block form, a pair in each word: `pv` and `mv` are the cells that are one more and one less
-/// than the cell above, 64 rows to a word.
+/// than the cell above, 64 rows to a word. Only words with rows of the band are computed: above them every step to the right
+/// is an edit, and below them every step down, which are paths that exist.
 #[inline(always)]
-pub(super) fn myers_kernel<W: Words>(pairs: &[Pair<'_>], distances: &mut [u32]) {
+pub(super) fn myers_kernel<W: Words>(pairs: &[Pair<'_>], band: Band, distances: &mut [Option<u32>]) {
     for (pairs, distances) in pairs.chunks(W::COUNT).zip(distances.chunks_mut(W::COUNT)) {
-        let blocks = pairs.iter().map(|pair| pair.0.len()).max().unwrap_or(0).div_ceil(64);
+        let rows = pairs.iter().map(|pair| pair.0.len()).max().unwrap_or(0);
+        let blocks = rows.div_ceil(64);
         let columns = pairs.iter().map(|pair| pair.1.len()).max().unwrap_or(0);
         let equal = equal_rows::<W>(pairs, blocks);
         let mut state = vec![(W::splat(u64::MAX), W::splat(0)); blocks];
         let letters: [W; 4] = [0, 1, 2, 3].map(|code| W::splat(code));
         let none = W::splat(0);
-        store_distances::<W>(&state, 0, pairs, distances);
+        // The first word of the band, and the distances above it.
+        let (mut first, mut above) = (0, W::zeros());
+        for (distance, pair) in distances.iter_mut().zip(pairs).filter(|(_, pair)| pair.1.is_empty()) {
+            *distance = Some(pair.0.len() as u32);
+        }
         for column in 0..columns {
+            let rows = band.rows(column, rows);
+            while first < rows.start / 64 {
+                let (pv, mv) = (state[first].0.to_array(), state[first].1.to_array());
+                for (above, (pv, mv)) in above.as_mut().iter_mut().zip(pv.as_ref().iter().zip(mv.as_ref())) {
+                    *above += u64::from(pv.count_ones());
+                    *above -= u64::from(mv.count_ones());
+                }
+                first += 1;
+            }
+            above.as_mut().iter_mut().for_each(|above| *above += 1);
+            let words = first..rows.end.div_ceil(64).max(first);
             let mut codes = W::zeros();
             for (code, pair) in codes.as_mut().iter_mut().zip(pairs) {
                 *code = u64::from(pair.1.get(column).copied().unwrap_or(OTHER));
@@ -140,7 +157,7 @@ pub(super) fn myers_kernel<W: Words>(pairs: &[Pair<'_>], distances: &mut [u32]) 
             let code = W::from_array(codes);
             let mut plus = W::splat(1);
             let mut minus = none;
-            for (rows, (pv, mv)) in equal.iter().zip(&mut state) {
+            for (rows, (pv, mv)) in equal[words.clone()].iter().zip(&mut state[words]) {
                 let mut eq = W::if_equal(code, letters[0], rows[0], none);
                 for letter in 1..4 {
                     eq = W::if_equal(code, letters[letter], rows[letter], eq);
@@ -157,7 +174,12 @@ pub(super) fn myers_kernel<W: Words>(pairs: &[Pair<'_>], distances: &mut [u32]) 
                 *pv = mh.or(xv.or(ph).not());
                 *mv = ph.and(xv);
             }
-            store_distances::<W>(&state, column + 1, pairs, distances);
+            let ends = |(_, pair): &(usize, &Pair<'_>)| pair.1.len() == column + 1;
+            for (lane, pair) in pairs.iter().enumerate().filter(ends) {
+                let rows = pair.0.len().saturating_sub(64 * first);
+                let down = steps_down::<W>(&state[first..], lane, rows);
+                distances[lane] = u32::try_from(above.as_ref()[lane] as i64 + down).ok();
+            }
         }
     }
 }
@@ -180,23 +202,14 @@ fn equal_rows<W: Words>(pairs: &[Pair<'_>], blocks: usize) -> Vec<[W; 4]> {
         .collect()
 }
 
-/// Counts the steps down the last column of the pairs whose second sequence ends here.
+/// The difference between the last of so many rows of a lane and the cell above the first.
 #[inline(always)]
-fn store_distances<W: Words>(state: &[(W, W)], length: usize, pairs: &[Pair<'_>], distances: &mut [u32]) {
-    for (lane, (pair, distance)) in pairs.iter().zip(distances.iter_mut()).enumerate() {
-        if pair.1.len() != length {
-            continue;
-        }
-        let mut value = length as i64;
-        for (block, (pv, mv)) in state.iter().enumerate() {
-            let rows = pair.0.len().saturating_sub(64 * block).min(64);
-            if rows == 0 {
-                break;
-            }
-            let mask = u64::MAX >> (64 - rows);
-            value += i64::from((pv.to_array().as_ref()[lane] & mask).count_ones());
-            value -= i64::from((mv.to_array().as_ref()[lane] & mask).count_ones());
-        }
-        *distance = value as u32;
+fn steps_down<W: Words>(state: &[(W, W)], lane: usize, rows: usize) -> i64 {
+    let mut sum = 0;
+    for (block, (pv, mv)) in state.iter().enumerate().take(rows.div_ceil(64)) {
+        let mask = u64::MAX >> (64 - (rows - 64 * block).min(64));
+        sum += i64::from((pv.to_array().as_ref()[lane] & mask).count_ones());
+        sum -= i64::from((mv.to_array().as_ref()[lane] & mask).count_ones());
     }
+    sum
 }

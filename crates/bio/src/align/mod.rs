@@ -3,19 +3,22 @@
 //! | what | how |
 //! | --- | --- |
 //! | [`plain`] | textbook dynamic programming, the definition of a right score |
-//! | [`scores`] | many pairs: one pair in each SIMD lane; the same scores |
-//! | [`edit_distances`] | wavefronts for similar pairs, Myers's bit vectors in SIMD lanes for the rest |
+//! | [`scores`] | many pairs: one pair in each SIMD lane, within a band that is proven wide enough; the same scores |
+//! | [`edit_distances`] | wavefronts for very similar pairs, Myers's bit vectors in SIMD lanes and such bands for the rest |
 //! | [`banded`] | one pair with its path, for read mapping |
 
+mod band;
 pub mod banded;
 mod batch;
 mod edit;
+mod kernels;
 pub mod plain;
+mod profile;
 mod simd;
 
 pub use batch::{Mode, scores};
-pub(crate) use batch::{Profile, local_against_profile};
 pub use edit::edit_distances;
+pub(crate) use profile::{Profile, local_against_profile};
 
 /// Scores of an alignment. A gap of length n costs `gap_open + n * gap_extend`; costs are positive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

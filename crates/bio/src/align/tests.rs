@@ -113,7 +113,7 @@ fn profile_scores_are_those_of_plain_dynamic_programming() {
     targets.push(query.clone());
     targets.push(query[20..260].to_vec());
     let borrowed: Vec<&[u8]> = targets.iter().map(Vec::as_slice).collect();
-    let profile = batch::Profile { rows: &rows, gap_open: 11, gap_extend: 1 };
+    let profile = Profile { rows: &rows, gap_open: 11, gap_extend: 1 };
     for (target, score) in targets.iter().zip(local_against_profile(&profile, &borrowed)) {
         let plain = plain::local_with(&query, target, 11, 1, |a, b| i32::from(blosum62(a, b)));
         assert_eq!(score, plain);

@@ -6,15 +6,15 @@
 // Intrinsics need their target features, which only the choice at run time can promise.
 #![allow(unsafe_code)]
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 use super::Scoring;
-use super::batch::{global_kernel, local_kernel, profile_kernel};
+use super::band::Band;
 use super::edit::myers_kernel;
+use super::kernels::{global_kernel, local_kernel};
+use super::profile::profile_kernel;
 
 /// An integer that is a lane of a vector.
 pub(super) trait Element: Copy + Ord + Default + Into<i32> {
@@ -64,6 +64,8 @@ pub(super) trait Lanes: Copy {
     fn add(self, other: Self) -> Self;
     /// Difference, saturated.
     fn sub(self, other: Self) -> Self;
+    /// Difference of two numbers that are not negative; 0 where it would be negative.
+    fn sub_to_zero(self, other: Self) -> Self;
     /// The larger of each lane.
     fn max(self, other: Self) -> Self;
     /// `yes` where two vectors are equal, `no` elsewhere.
@@ -195,45 +197,52 @@ macro_rules! dispatched {
 }
 
 #[cfg(target_arch = "x86_64")]
-mod vectors {
-    pub(super) use super::avx2::{Bytes as Bytes2, Shorts as Shorts2, Words as Words2};
-    pub(super) use super::avx512::{Bytes as Bytes5, Shorts as Shorts5, Words as Words5};
-}
-#[cfg(target_arch = "x86_64")]
-use vectors::*;
+use x86::{Bytes2, Bytes5, Shorts2, Shorts5, Words2, Words5};
 
 dispatched!(
     /// Local scores with lanes of bytes; `None` where a score may have saturated.
     local_bytes, local_kernel, portable::Bytes, Bytes2, Bytes5,
-    (pairs: &[super::Pair<'_>], scoring: &Scoring, scores: &mut [Option<i32>]) -> ());
+    (pairs: &[super::Pair<'_>], scoring: &Scoring, band: Band, scores: &mut [Option<i32>]) -> ());
 dispatched!(
     /// Local scores with lanes of 16 bits; `None` where a score may have saturated.
     local_shorts, local_kernel, portable::Shorts, Shorts2, Shorts5,
-    (pairs: &[super::Pair<'_>], scoring: &Scoring, scores: &mut [Option<i32>]) -> ());
+    (pairs: &[super::Pair<'_>], scoring: &Scoring, band: Band, scores: &mut [Option<i32>]) -> ());
 dispatched!(
     /// Global scores with lanes of bytes that hold differences between neighbouring cells.
     global_bytes, global_kernel, portable::Bytes, Bytes2, Bytes5,
-    (pairs: &[super::Pair<'_>], scoring: &Scoring, scores: &mut [Option<i32>]) -> ());
+    (pairs: &[super::Pair<'_>], scoring: &Scoring, band: Band, scores: &mut [Option<i32>]) -> ());
 dispatched!(
     /// Local scores of one query against many targets with lanes of bytes.
     profile_bytes, profile_kernel, portable::Bytes, Bytes2, Bytes5,
-    (query: &super::batch::Profile<'_>, targets: &[&[u8]], scores: &mut [Option<i32>]) -> ());
+    (query: &super::profile::Profile<'_>, targets: &[&[u8]], scores: &mut [Option<i32>]) -> ());
 dispatched!(
     /// Local scores of one query against many targets with lanes of 16 bits.
     profile_shorts, profile_kernel, portable::Shorts, Shorts2, Shorts5,
-    (query: &super::batch::Profile<'_>, targets: &[&[u8]], scores: &mut [Option<i32>]) -> ());
+    (query: &super::profile::Profile<'_>, targets: &[&[u8]], scores: &mut [Option<i32>]) -> ());
 dispatched!(
     /// Edit distances by Myers's algorithm.
     myers, myers_kernel, portable::Words, Words2, Words5,
-    (pairs: &[super::Pair<'_>], distances: &mut [u32]) -> ());
+    (pairs: &[super::Pair<'_>], band: Band, distances: &mut [Option<u32>]) -> ());
 
-/// Pairs or targets that one vector of bytes takes.
-pub(super) fn byte_lanes(set: InstructionSet) -> usize {
-    match set {
-        #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx512 => Bytes5::COUNT,
-        #[cfg(target_arch = "x86_64")]
-        InstructionSet::Avx2 => Bytes2::COUNT,
-        InstructionSet::Portable => portable::Bytes::COUNT,
-    }
+/// Defines how many lanes a vector of an instruction set has.
+macro_rules! lane_count {
+    ($(#[$doc:meta])* $name:ident, $portable:ty, $avx2:ty, $avx512:ty) => {
+        $(#[$doc])*
+        pub(super) fn $name(set: InstructionSet) -> usize {
+            match set {
+                #[cfg(target_arch = "x86_64")]
+                InstructionSet::Avx512 => <$avx512>::COUNT,
+                #[cfg(target_arch = "x86_64")]
+                InstructionSet::Avx2 => <$avx2>::COUNT,
+                InstructionSet::Portable => <$portable>::COUNT,
+            }
+        }
+    };
 }
+
+lane_count!(
+    /// Pairs or targets that one vector of bytes takes.
+    byte_lanes, portable::Bytes, Bytes2, Bytes5);
+lane_count!(
+    /// Pairs that one vector of words takes.
+    word_lanes, portable::Words, Words2, Words5);

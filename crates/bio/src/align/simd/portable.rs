@@ -52,6 +52,10 @@ macro_rules! lanes {
                 self.zip(other, <$element>::saturating_sub)
             }
             #[inline(always)]
+            fn sub_to_zero(self, other: Self) -> Self {
+                self.zip(other, |a, b| a.saturating_sub(b).max(0))
+            }
+            #[inline(always)]
             fn max(self, other: Self) -> Self {
                 self.zip(other, Ord::max)
             }
