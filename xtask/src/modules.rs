@@ -122,11 +122,20 @@ fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}::{name}") }
 }
 
-/// A source without comments and tests.
+/// A source without comments, strings and tests.
 fn plain(source: &str) -> String {
     let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    let lines = code.lines().map(|line| line.split("//").next().unwrap_or_default());
-    lines.collect::<Vec<_>>().join("\n")
+    let line = |line: &str| without_strings(line).split("//").next().unwrap_or_default().to_owned();
+    code.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A line without what is between its quotes; a line with an odd number of quotes as it is.
+fn without_strings(line: &str) -> String {
+    let parts: Vec<&str> = line.split('"').collect();
+    match parts.len() % 2 {
+        0 => line.to_owned(),
+        _ => parts.into_iter().step_by(2).collect::<Vec<_>>().join("\"\""),
+    }
 }
 
 /// The position of `use` in a statement, whether it is public, and its tree without spaces; an alias follows `@`.

@@ -84,7 +84,7 @@ impl Backend for Cpu {
         })?;
         let device = CpuDevice { precision: target.precision };
         pipeline::plan(func, &|at| program.weights().get(at).cloned(), &device)
-            .map_err(|error| ErrorKind::import(NAME, error).into())
+            .map_err(|error| ErrorKind::import(NAME, &error).into())
     }
 
     fn compile(&self, program: &Program, target: &Target) -> Result<Box<dyn Executable>> {

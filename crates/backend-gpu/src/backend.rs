@@ -139,7 +139,7 @@ impl Backend for Gpus {
 
     fn plan(&self, program: &Program, target: &Target) -> warpforge_runtime::Result<Plan> {
         lower::plan(program, self.vendor, target.tier, target.precision)
-            .map_err(|error| ErrorKind::import(self.name(), error).into())
+            .map_err(|error| ErrorKind::import(self.name(), &error).into())
     }
 
     fn state(&self, values: &[Tensor], target: &Target) -> warpforge_runtime::Result<State> {
@@ -177,7 +177,7 @@ impl Backend for Gpus {
             Err(CompileError::Unsupported(reason)) => {
                 Err(ErrorKind::Unsupported { backend: self.name(), operations: vec![reason] }.into())
             }
-            Err(CompileError::Import(error)) => Err(ErrorKind::import(self.name(), error).into()),
+            Err(CompileError::Import(error)) => Err(ErrorKind::import(self.name(), &error).into()),
             Err(CompileError::Refused(_)) => {
                 Err(device(GpuError::Other("a library refused a query that was not made".to_owned())))
             }

@@ -6,9 +6,7 @@
 use warpforge_ir::Func;
 use warpforge_tensor::Tensor;
 
-use crate::cluster::{
-    Cluster, Clusters, DeviceKernels, Kind, clusters, fuse_attention_gradients, op_by_op,
-};
+use crate::cluster::{Cluster, Clusters, DeviceKernels, Kind, clusters, fuse_attention_gradients, op_by_op};
 use crate::graph::{Graph, ImportError, NodeId, Op, OpByOp, OpSpan, import, import_op_by_op};
 use crate::pattern::{Pattern, patterns};
 use crate::precision::{Precision, narrow_contractions, read_before_widening};

@@ -103,8 +103,8 @@ pub enum ErrorKind {
 impl ErrorKind {
     /// Why a backend has no plan of a function.
     #[must_use]
-    pub fn import(backend: &'static str, error: ImportError) -> Self {
-        match &error {
+    pub fn import(backend: &'static str, error: &ImportError) -> Self {
+        match error {
             ImportError::TooManyOps { function, .. } => {
                 ErrorKind::Entry { entry: function.clone(), reason: error.to_string() }
             }

@@ -126,11 +126,7 @@ impl Starts {
     }
 }
 
-pub(super) fn dynamic_slice(
-    graph: &Graph,
-    operands: &[Operand],
-    output: NodeId,
-) -> Result<Box<dyn Kernel>> {
+pub(super) fn dynamic_slice(graph: &Graph, operands: &[Operand], output: NodeId) -> Result<Box<dyn Kernel>> {
     let [operand, starts @ ..] = operands else { return Err(missing()) };
     let node = graph.node(output);
     let part = DynamicSlice::read(node.element.byte_width(), &operand.view.dims, &node.dims)?;
@@ -210,4 +206,3 @@ impl Kernel for DynamicUpdateSliceKernel {
         "dynamic update slice".to_owned()
     }
 }
-

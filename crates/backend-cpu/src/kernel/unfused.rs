@@ -1,5 +1,5 @@
-//! Kernels of unfused operations: concatenate, pad, gather, reduce_window, cumulative reductions, and those of
-//! [`indexing`] and [`sort`].
+//! Kernels of unfused operations: concatenate, pad, gather, reduce_window, cumulative reductions, scatters, dynamic
+//! slices, sorts.
 
 use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::graph::Window;

@@ -461,6 +461,34 @@ fn unsupported_operations_fall_back_and_are_reported() {
     assert_eq!(outputs[0].get(0), Scalar::Float(2.0));
 }
 
+/// A quantised layer: its product of integers has no kernel here, what surrounds it has.
+#[test]
+fn operations_of_the_graph_without_a_kernel_fall_back_alone() {
+    let text = "func.func @main(%x: tensor<2x3xi8>, %w: tensor<4x3xi8>, %s: tensor<4xf32>) -> tensor<2x4xf32> {
+        %d = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1] : (tensor<2x3xi8>, tensor<4x3xi8>) -> tensor<2x4xi32>
+        %f = stablehlo.convert %d : (tensor<2x4xi32>) -> tensor<2x4xf32>
+        %b = stablehlo.broadcast_in_dim %s, dims = [1] : (tensor<4xf32>) -> tensor<2x4xf32>
+        %r = stablehlo.multiply %f, %b : tensor<2x4xf32>
+        func.return %r : tensor<2x4xf32> }";
+    let (program, target) = (program(text, vec![]), target(Tier::Production, 1));
+    let plan = Cpu::default().plan(&program, &target).unwrap();
+    assert_eq!(plan.report().fallbacks, ["dot"]);
+    let executable = Cpu::default().compile(&program, &target).unwrap();
+    let fallbacks: Vec<String> = executable.fallbacks().iter().map(ToString::to_string).collect();
+    assert_eq!(fallbacks, ["stablehlo.dot_general"]);
+    let x = Tensor::from_slice(&[2, 3], &[1i8, 2, 3, -4, 5, 100]).unwrap();
+    let w = Tensor::from_slice(&[4, 3], &[1i8, 0, 0, 0, 1, 0, 0, 0, 100, 1, 1, 1]).unwrap();
+    let s = Tensor::from_slice(&[4], &[1.0f32, 0.5, 0.25, 2.0]).unwrap();
+    let options = RunOptions { profile: true, ..RunOptions::default() };
+    let outcome = executable.run(&[x, w, s], &options).unwrap();
+    assert_eq!(
+        outcome.outputs[0].as_slice::<f32>().unwrap(),
+        [1.0, 1.0, 75.0, 12.0, -4.0, 2.5, 2500.0, 202.0]
+    );
+    let on: Vec<String> = outcome.profile.events.iter().map(|event| event.name.clone()).collect();
+    assert_eq!((on.len(), on[0].as_str()), (2, "stablehlo.dot_general"));
+}
+
 #[test]
 fn unknown_operations_are_rejected_at_compile_time() {
     let text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {

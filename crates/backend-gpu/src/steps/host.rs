@@ -42,12 +42,7 @@ impl HostStep {
             Op::Result(at) => (at, layout.address(id), graph.node(id).bytes()),
             _ => (0, layout.address(id), graph.node(id).bytes()),
         });
-        Ok(Self {
-            op,
-            reason,
-            inputs: operands.iter().map(typed).collect(),
-            results: given.collect(),
-        })
+        Ok(Self { op, reason, inputs: operands.iter().map(typed).collect(), results: given.collect() })
     }
 }
 

@@ -4,6 +4,7 @@ mod amd;
 mod attention;
 mod attention_gradient;
 mod epilogues;
+mod plan;
 mod processes;
 pub(crate) mod programs;
 mod state;

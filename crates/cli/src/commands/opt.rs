@@ -251,6 +251,9 @@ fn kernels(args: &OptArgs) -> Result<Vec<u8>, Failure> {
         Salt::Timing => codegen::Salt::Timing,
         Salt::Trace => codegen::Salt::Trace,
     };
+    if args.precision == Precision::Tf32 {
+        options.compute_precision = codegen::ComputePrecision::Tf32;
+    }
     if args.tier == Some(Tier::Correctness) {
         options.effort = codegen::Effort::Naive;
     }

@@ -151,7 +151,6 @@ fn calls_that_double_are_refused_before_anything_is_inlined() {
     let file = file.to_str().unwrap();
     for command in [
         &["run", file, "--seed", "1"][..],
-        &["run", file, "--seed", "1", "--tier", "correctness"],
         &["opt", file, "--emit", "fusion"],
         &["opt", file, "--emit", "fusion", "--device", "cuda"],
         &["opt", file, "--emit", "kernels", "--device", "cuda"],

@@ -34,9 +34,9 @@ pub(super) fn emit(
     let compare = |builder: &mut KernelBuilder<'_>| {
         base(builder);
         let mut names = Vec::new();
-        for at in 0..count {
+        for (at, &element) in elements.iter().enumerate() {
             let pointer = kernel.read(builder, at)?;
-            let ty = compute_type(elements[at])?;
+            let ty = compute_type(element)?;
             for side in ["a", "b"] {
                 let value = load_expr(&pointer, &format!("base + {side} * ({index}){inner}"));
                 builder.text.line(format!("const {ty} {side}{at} = {value};"));

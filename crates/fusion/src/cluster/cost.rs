@@ -101,8 +101,7 @@ pub(crate) fn unfused(graph: &Graph) -> (usize, Cost) {
 fn bytes_read(graph: &Graph, value: NodeId, reader: Option<NodeId>) -> usize {
     let whole = graph.node(value).bytes();
     let Some(reader) = reader.map(|id| graph.node(id)) else { return whole };
-    let picks =
-        matches!(reader.op, Op::Gather(..) | Op::DynamicSlice | Op::Layout(LayoutOp::Slice { .. }));
+    let picks = matches!(reader.op, Op::Gather(..) | Op::DynamicSlice | Op::Layout(LayoutOp::Slice { .. }));
     if picks && reader.inputs.first() == Some(&value) { whole.min(reader.bytes()) } else { whole }
 }
 

@@ -44,7 +44,7 @@ pub enum Kind {
     Conv(Contraction),
     /// Two products with a loop over whole rows between them; what lies between is never in memory as a whole.
     Attention(Box<Attention>),
-    /// The gradients of attention by its queries, keys and values, three values; only [`fuse_attention_gradients`] makes it.
+    /// The gradients of attention by its queries, keys and values, three values; only devices that fuse them have it.
     AttentionGradient(Box<AttentionGradient>),
     /// The node of the output alone, from operands in memory.
     Unfused(Vec<Operand>),

@@ -263,7 +263,9 @@ mod tests {
         } else {
             (format!("%r:{count}"), (0..count).map(|at| format!("%r#{at}")).collect::<Vec<_>>().join(", "))
         };
-        let text = format!("func.func @main({arguments}) -> ({results}) {{\n{name} = {op}\nreturn {given} : {results}\n}}");
+        let text = format!(
+            "func.func @main({arguments}) -> ({results}) {{\n{name} = {op}\nreturn {given} : {results}\n}}"
+        );
         let module = text::parse(&Source::new("m", &text), &text::Options::default()).unwrap();
         let main = module.function("main").unwrap();
         let values: Vec<Value> = main
@@ -274,7 +276,8 @@ mod tests {
             .collect();
         let expected = Interpreter::new(&module, Options::default()).run("main", values.clone()).unwrap();
         let graph = import(main, &|_| None).unwrap();
-        let is_op = |id: &crate::graph::NodeId| !matches!(graph.node(*id).op, Op::Argument(_) | Op::Result(_));
+        let is_op =
+            |id: &crate::graph::NodeId| !matches!(graph.node(*id).op, Op::Argument(_) | Op::Result(_));
         let node = graph.ids().find(is_op).unwrap();
         assert!(!matches!(graph.node(node).op, Op::Opaque(_)), "{} is opaque", graph.node(node).op.name());
         let reference = graph.reference(node).unwrap();
@@ -293,12 +296,16 @@ mod tests {
         same(
             &format!("%x: {x}, %i: tensor<i32>, %j: tensor<i32>"),
             "tensor<2x3xf32>",
-            &format!("stablehlo.dynamic_slice %x, %i, %j, sizes = [2, 3] : ({x}, tensor<i32>, tensor<i32>) -> tensor<2x3xf32>"),
+            &format!(
+                "stablehlo.dynamic_slice %x, %i, %j, sizes = [2, 3] : ({x}, tensor<i32>, tensor<i32>) -> tensor<2x3xf32>"
+            ),
         );
         same(
             &format!("%x: {x}, %u: tensor<2x3xf32>, %i: tensor<i64>, %j: tensor<i64>"),
             x,
-            &format!("stablehlo.dynamic_update_slice %x, %u, %i, %j : ({x}, tensor<2x3xf32>, tensor<i64>, tensor<i64>) -> {x}"),
+            &format!(
+                "stablehlo.dynamic_update_slice %x, %u, %i, %j : ({x}, tensor<2x3xf32>, tensor<i64>, tensor<i64>) -> {x}"
+            ),
         );
         for body in [
             "stablehlo.return %b : tensor<f32>",
@@ -308,7 +315,9 @@ mod tests {
             same(
                 &format!("%x: {x}, %i: tensor<4x1xi64>, %u: tensor<4x5xf32>"),
                 x,
-                &format!("\"stablehlo.scatter\"(%x, %i, %u) <{{{SCATTER}}}> ({{\n{REGION}\n{body}\n}}) : ({x}, tensor<4x1xi64>, tensor<4x5xf32>) -> {x}"),
+                &format!(
+                    "\"stablehlo.scatter\"(%x, %i, %u) <{{{SCATTER}}}> ({{\n{REGION}\n{body}\n}}) : ({x}, tensor<4x1xi64>, tensor<4x5xf32>) -> {x}"
+                ),
             );
         }
     }
@@ -323,7 +332,9 @@ mod tests {
             same(
                 &format!("%x: {x}, %y: {y}"),
                 &format!("{x}, {y}"),
-                &format!("\"stablehlo.sort\"(%x, %y) <{{dimension = -1 : i64}}> ({{\n^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: tensor<i32>):\n{body}\n}}) : ({x}, {y}) -> ({x}, {y})"),
+                &format!(
+                    "\"stablehlo.sort\"(%x, %y) <{{dimension = -1 : i64}}> ({{\n^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: tensor<i32>):\n{body}\n}}) : ({x}, {y}) -> ({x}, {y})"
+                ),
             );
         }
         same(

@@ -11,9 +11,10 @@ use super::geometry::{AxisTaps, Dimension, Geometry};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::im2col;
 use super::input::Input;
+use super::packed_weights::{PackedForm, PackedWeights};
 use super::padded_copy::{CopySource, PaddedCopy};
 use super::tap_rows::TapRows;
-use super::weights::{PackedForm, PackedWeights, Weights, pack_group};
+use super::weights::{Weights, pack_group};
 use super::winograd::{TransformedWeights, WinogradPlan};
 use crate::gemm::drive::GemmTarget;
 use crate::gemm::{ComputeType, Gemm, PackedRhs, Shape};

@@ -19,6 +19,7 @@ mod geometry;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod im2col;
 mod input;
+mod packed_weights;
 mod padded_copy;
 mod tap_rows;
 #[cfg(test)]
@@ -30,4 +31,5 @@ pub use convolution::Convolution;
 pub use error::ConvError;
 pub use geometry::{Dimension, Geometry};
 pub use input::Input;
-pub use weights::{PackedWeights, Weights};
+pub use packed_weights::PackedWeights;
+pub use weights::Weights;

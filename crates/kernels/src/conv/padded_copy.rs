@@ -3,7 +3,7 @@
 use warpforge_tensor::ElementType;
 
 use super::geometry::{AxisTaps, Dimension};
-use crate::gemm::pack::{PackFn, PackRegion};
+use crate::gemm::pack_copy::{PackFn, PackRegion};
 use crate::pool::Pool;
 use crate::shared_ptr::SharedPtr;
 

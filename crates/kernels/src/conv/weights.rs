@@ -1,8 +1,7 @@
-//! The weights of a convolution, packed group by group.
+//! The weights of a convolution, and how those of a group are packed.
 
 use warpforge_tensor::ElementType;
 
-use super::winograd::TransformedWeights;
 use crate::gemm::{Gemm, GemmError, Operand, PackedRhs};
 use crate::pool::Pool;
 
@@ -23,32 +22,6 @@ pub struct Weights {
 
 // SAFETY: weights are read only, and the caller guarantees that nothing writes to them during the call.
 unsafe impl Sync for Weights {}
-
-/// Weights packed for one convolution.
-#[derive(Debug)]
-pub struct PackedWeights {
-    pub(super) form: PackedForm,
-}
-
-/// The form of packed weights.
-#[derive(Debug)]
-pub(super) enum PackedForm {
-    /// One operand for each group.
-    Groups(Vec<PackedRhs>),
-    /// Winograd-transformed weights.
-    Winograd(TransformedWeights),
-}
-
-impl PackedWeights {
-    /// Bytes that they take.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        match &self.form {
-            PackedForm::Groups(groups) => groups.iter().map(PackedRhs::bytes).sum(),
-            PackedForm::Winograd(weights) => weights.bytes(),
-        }
-    }
-}
 
 /// Packs the weights of one group for a window of sizes `window`.
 ///

@@ -6,9 +6,8 @@ use super::copy::row_major;
 use super::error::LayoutError;
 use super::indices::{IndexVectors, Indices, others};
 use crate::pool::Pool;
-use crate::reduce::ReduceOp;
+use crate::reduce::{ReduceLanes, ReduceOp, reduce_lanes};
 use crate::shared_ptr::SharedPtr;
-use crate::window::{ReduceLanes, reduce_lanes};
 
 /// Minimum elements of a task, to amortize reading the indices again.
 const TASK_ELEMENTS: usize = 1 << 15;

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use warpforge_tensor::ElementType;
 
-use crate::window::{ReduceElement, for_element};
+use crate::reduce::{ReduceElement, for_element};
 
 /// The comparator of a sort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

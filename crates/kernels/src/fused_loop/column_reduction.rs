@@ -23,9 +23,10 @@ use super::loop_plan::LoopPlan;
 use super::loops::{LoopCall, LoopKernel, LoopOperand};
 use super::reduce::{self, ReduceLoop};
 use super::scratch::Scratch;
+use super::scratch::with_scratch;
 use super::tile_eval::{LoopBuffers, Region, TileEvaluator};
 use super::transfer::{self, StridedRun};
-use super::{check, loop_select, with_scratch};
+use super::{check, loop_select};
 use crate::reduce::ReduceOp;
 use warpforge_tensor::elementwise::Function;
 

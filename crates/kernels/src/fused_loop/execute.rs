@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
+use super::compiled::CompiledLoop;
 use super::layout::balanced_part;
 use super::long_rows;
-use super::loop_plan::LoopPlan;
 use super::scratch::Scratch;
 use super::tile_eval::{LoopBuffers, Region, TileEvaluator};
 
@@ -16,9 +16,9 @@ use super::tile_eval::{LoopBuffers, Region, TileEvaluator};
 /// # Safety
 ///
 /// The buffers and the tile hold the elements of all accesses within the block. Non-temporal stores are used only where
-/// [`LoopPlan::can_stream`] allows them.
+/// [`CompiledLoop::can_stream`] allows them.
 pub(super) unsafe fn block(
-    plan: &LoopPlan,
+    compiled: &CompiledLoop,
     scratch: &mut Scratch,
     buffers: &LoopBuffers<'_>,
     rows: Range<usize>,
@@ -28,8 +28,9 @@ pub(super) unsafe fn block(
     if rows.is_empty() {
         return;
     }
+    let plan = &compiled.plan;
     #[cfg(target_arch = "x86_64")]
-    if let Some(code) = &plan.code {
+    if let Some(code) = &compiled.code {
         // SAFETY: guaranteed by the caller.
         return unsafe { code.run(plan, scratch, buffers, rows, columns, nontemporal) };
     }

@@ -14,9 +14,8 @@ use crate::pool::Pool;
 
 use super::layout::balanced_part;
 use super::loop_plan::{Action, LoopPlan};
-use super::scratch::Scratch;
+use super::scratch::{Scratch, with_scratch};
 use super::tile_eval::{LoopBuffers, PassState, Region, TileEvaluator};
-use super::with_scratch;
 
 /// Columns of a part.
 const PART: usize = 16 * 1024;

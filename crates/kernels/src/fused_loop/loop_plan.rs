@@ -7,8 +7,6 @@ use crate::isa::Isa;
 use super::domain::{Access, Domain, Input, Output, Sink, Source};
 use super::error::FusedLoopError;
 use super::inst::{Inst, Register};
-#[cfg(target_arch = "x86_64")]
-use super::jit::MachineCode;
 use super::lane_type::{LaneType, NarrowFloat, for_lane};
 use super::layout::{IterationLayout, VariesWith};
 use super::loop_select;
@@ -85,9 +83,6 @@ pub(super) struct LoopPlan {
     pub(super) spare: [usize; 4],
     /// Bytes of scratch memory.
     pub(super) scratch: usize,
-    /// The compiled loop.
-    #[cfg(target_arch = "x86_64")]
-    pub(super) code: Option<MachineCode>,
 }
 
 impl LoopPlan {
@@ -177,38 +172,7 @@ impl LoopPlan {
                 }
             })
             .collect();
-        Ok(Self {
-            layout,
-            planned,
-            stores,
-            capacity,
-            whole_rows,
-            spare,
-            scratch: slots.bytes(),
-            #[cfg(target_arch = "x86_64")]
-            code: None,
-        })
-    }
-
-    /// Compiles the plan, where the instruction set allows it.
-    pub(super) fn compiled(self, isa: Isa, insts: &[Inst], types: &[ElementType]) -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if isa == Isa::Avx512 {
-            return Self { code: MachineCode::new(&self, insts, types).ok(), ..self };
-        }
-        let _ = (isa, insts, types);
-        self
-    }
-
-    /// Whether these buffers allow non-temporal stores.
-    pub(super) fn can_stream(&self, outputs: &[*mut u8]) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        return self.code.as_ref().is_some_and(|code| code.can_stream(self, outputs));
-        #[cfg(not(target_arch = "x86_64"))]
-        {
-            let _ = outputs;
-            false
-        }
+        Ok(Self { layout, planned, stores, capacity, whole_rows, spare, scratch: slots.bytes() })
     }
 
     /// Whether reductions span rows too long for a tile.

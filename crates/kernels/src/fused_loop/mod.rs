@@ -10,6 +10,7 @@
 
 mod check;
 mod column_reduction;
+mod compiled;
 mod domain;
 mod error;
 mod execute;
@@ -34,7 +35,6 @@ mod vector_reduce;
 #[cfg(test)]
 mod tests;
 
-use std::cell::RefCell;
 use std::ops::Range;
 
 use warpforge_tensor::ElementType;
@@ -48,29 +48,22 @@ pub use warpforge_tensor::elementwise::Function;
 
 use crate::isa::Isa;
 use crate::pool::Pool;
+use compiled::CompiledLoop;
 use loop_plan::LoopPlan;
+use scratch::with_scratch;
 use tile_eval::LoopBuffers;
 
 /// Elements of a task.
 const TASK_ELEMENTS: usize = 16 * 1024;
-
-thread_local! {
-    static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::new()) };
-}
-
-/// Calls a function with the scratch memory of the calling thread.
-fn with_scratch<R>(f: impl FnOnce(&mut Scratch) -> R) -> R {
-    SCRATCH.with_borrow_mut(f)
-}
 
 /// A fused loop: instructions on the elements of inputs, some of whose values are outputs.
 #[derive(Debug)]
 pub struct FusedLoop {
     types: Vec<ElementType>,
     /// The plan for blocks, with the rows and columns of the domain.
-    block: LoopPlan,
+    block: CompiledLoop,
     /// The plan for the whole domain, where that may be split differently.
-    whole: Option<LoopPlan>,
+    whole: Option<CompiledLoop>,
 }
 
 impl FusedLoop {
@@ -120,10 +113,7 @@ impl FusedLoop {
     /// Whether the loop runs as machine code; otherwise it is interpreted.
     #[must_use]
     pub fn is_compiled(&self) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        return self.whole.as_ref().unwrap_or(&self.block).code.is_some();
-        #[cfg(not(target_arch = "x86_64"))]
-        false
+        self.whole.as_ref().unwrap_or(&self.block).is_compiled()
     }
 
     fn with_options(
@@ -137,14 +127,17 @@ impl FusedLoop {
         let types = check::types(inputs, insts)?;
         check::accesses(domain, inputs, insts, outputs, &types)?;
         let plan = |apart| LoopPlan::new(isa, domain, inputs, insts, outputs, &types, apart);
-        let compile = |plan: LoopPlan| if compiled { plan.compiled(isa, insts, &types) } else { plan };
+        let compile = |plan: LoopPlan| match compiled {
+            true => CompiledLoop::compiled(plan, isa, insts, &types),
+            false => CompiledLoop::interpreted(plan),
+        };
         let block = plan(true)?;
         let tiled = inputs.iter().any(|input| input.source == Source::Tile)
             || outputs.iter().any(|output| output.sink == Sink::Tile);
         // Only plans that run often are compiled: blocks where there are tiles, else the whole domain.
         let (block, whole) = match tiled || block.whole_rows {
             true => (compile(block), None),
-            false => (block, Some(compile(plan(false)?))),
+            false => (CompiledLoop::interpreted(block), Some(compile(plan(false)?))),
         };
         Ok(Self { types, block, whole })
     }
@@ -164,7 +157,8 @@ impl FusedLoop {
     /// input, except that an output may be the buffer of an input with the same access and element size. The loop has
     /// no [`Source::Tile`] and no [`Sink::Tile`].
     pub unsafe fn run(&self, pool: &Pool, inputs: &[*const u8], outputs: &[*mut u8]) {
-        let plan = self.whole.as_ref().unwrap_or(&self.block);
+        let compiled = self.whole.as_ref().unwrap_or(&self.block);
+        let plan = &compiled.plan;
         let tile = std::ptr::null_mut();
         let buffers = LoopBuffers { inputs, outputs, tile, tile_stride: 0, tile_origin: (0, 0) };
         let (rows, columns) = (plan.layout.row_count, plan.layout.column_count);
@@ -176,7 +170,7 @@ impl FusedLoop {
         let across = columns.div_ceil(part).max(1);
         let height = (TASK_ELEMENTS / part).max(1);
         let down = rows.div_ceil(height);
-        let nontemporal = plan.can_stream(outputs);
+        let nontemporal = compiled.can_stream(outputs);
         let buffers = &buffers;
         pool.run(down * across, &|task, _| {
             let (row, column) = (task / across * height, task % across * part);
@@ -184,7 +178,7 @@ impl FusedLoop {
             let columns = column..(column + part).min(columns);
             with_scratch(|scratch| {
                 // SAFETY: guaranteed by the caller; tasks do not overlap.
-                unsafe { execute::block(plan, scratch, buffers, rows, columns, nontemporal) }
+                unsafe { execute::block(compiled, scratch, buffers, rows, columns, nontemporal) }
             });
         });
     }

@@ -3,6 +3,17 @@
 // Pointers are kept between the instructions of one call.
 #![allow(unsafe_code)]
 
+use std::cell::RefCell;
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::new()) };
+}
+
+/// Calls a function with the scratch memory of the calling thread.
+pub(super) fn with_scratch<R>(f: impl FnOnce(&mut Scratch) -> R) -> R {
+    SCRATCH.with_borrow_mut(f)
+}
+
 /// A cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]

@@ -20,6 +20,7 @@ pub(crate) mod microkernel;
 mod operand;
 pub(crate) mod pack;
 mod pack_bf16;
+pub(crate) mod pack_copy;
 mod packed;
 pub(crate) mod partition;
 mod rhs;

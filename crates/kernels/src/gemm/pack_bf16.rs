@@ -11,7 +11,7 @@ use std::arch::x86_64::{
 
 use half::bf16;
 
-use super::pack::{PackRegion, copy_avx512, zero_padding};
+use super::pack_copy::{PackRegion, copy_avx512, zero_padding};
 use crate::data_movement::{StridedLoop, TransposeKernel};
 
 /// Columns of a vector of pairs.
@@ -21,7 +21,7 @@ const PAIRS: usize = 16;
 ///
 /// # Safety
 ///
-/// As for [`PackFn`](super::pack::PackFn); the CPU has AVX-512 with bf16.
+/// As for [`PackFn`](super::pack_copy::PackFn); the CPU has AVX-512 with bf16.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 pub(super) unsafe fn pack_bf16(region: &PackRegion) {
     if !rows_are_contiguous(region) {

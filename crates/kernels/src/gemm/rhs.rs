@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 
 use super::matmul::Gemm;
 use super::operand::{GemmError, Operand};
-use super::pack::{PackRegion, pack_fn};
+use super::pack::pack_fn;
+use super::pack_copy::PackRegion;
 use super::packed::{PackedLayout, PackedRhs, PackedView};
 use crate::buffer::{AlignedBuffer, AllocationError};
 use crate::pool::Pool;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::operand::Operand;
-use super::pack::{PackFn, PackRegion};
+use super::pack_copy::{PackFn, PackRegion};
 use super::packed::PackedLayout;
 use super::rows::MatrixRows;
 use crate::pool::Pool;

@@ -3,10 +3,9 @@
 use warpforge_tensor::ElementType;
 
 use super::axis::bytes_of;
-use super::reduce_lanes::{MAX_SCAN_LANES, Scan, ScanRows, scan};
 use crate::data_movement::LayoutError;
 use crate::pool::Pool;
-use crate::reduce::ReduceOp;
+use crate::reduce::{MAX_SCAN_LANES, ReduceOp, Scan, ScanRows, scan};
 
 /// A planned cumulative reduction: every element becomes the reduction of all up to it along a dimension.
 #[derive(Debug, Clone)]

@@ -11,8 +11,6 @@ mod axis;
 mod cumulative;
 mod depthwise;
 mod depthwise_kernel;
-mod element;
-mod reduce_lanes;
 mod reduce_window;
 #[cfg(test)]
 mod tests;
@@ -20,6 +18,4 @@ mod tests;
 pub use axis::WindowAxis;
 pub use cumulative::Cumulative;
 pub use depthwise::Depthwise;
-pub(crate) use element::{ReduceElement, for_element};
-pub(crate) use reduce_lanes::{ReduceLanes, reduce_lanes};
 pub use reduce_window::ReduceWindow;

@@ -3,11 +3,9 @@
 use warpforge_tensor::ElementType;
 
 use super::axis::{WindowAxis, WindowOffsets, bytes_of};
-use super::element::{ReduceElement, for_element};
-use super::reduce_lanes::{ReduceLanes, reduce_lanes};
 use crate::data_movement::LayoutError;
 use crate::pool::Pool;
-use crate::reduce::ReduceOp;
+use crate::reduce::{ReduceElement, ReduceLanes, ReduceOp, for_element, reduce_lanes};
 
 /// Approximate elements of a task.
 const TASK_ELEMENTS: usize = 1 << 16;

@@ -9,10 +9,10 @@ use super::{ScatterGeometry, copy};
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{IndexSpace, index_type, sum};
 use crate::kernel::{Emitted, Kernel, Unsupported};
-use crate::unfused::merge_sort::SortLines;
-use crate::unfused::scalar_function;
 use crate::steps::{load_expr, store_expr};
 use crate::types::{combine_fn, compute_type, rounded};
+use crate::unfused::merge_sort::SortLines;
+use crate::unfused::scalar_function;
 
 const THREADS: usize = 256;
 

@@ -50,7 +50,9 @@ pub(super) fn dynamic_update_slice(
 }
 
 fn fits(whole: &[usize], part: &[usize], starts: &[NodeId]) -> bool {
-    whole.len() == part.len() && starts.len() == whole.len() && part.iter().zip(whole).all(|(part, whole)| part <= whole)
+    whole.len() == part.len()
+        && starts.len() == whole.len()
+        && part.iter().zip(whole).all(|(part, whole)| part <= whole)
 }
 
 /// The gradient of pooling.

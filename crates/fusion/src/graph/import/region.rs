@@ -7,7 +7,7 @@ use warpforge_ir::{OpKind, OpRef, Type, ValueId};
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
-use super::element::fast;
+use super::element::{fast, storage};
 use crate::graph::scalar::{ScalarFunction, ScalarOp, ScalarStep, comparison_type};
 
 /// What a region computes, when it takes scalars and nothing from outside, and all its operations are elementwise.
@@ -17,8 +17,11 @@ pub(super) fn scalar_function(op: OpRef<'_>, region: usize) -> Option<ScalarFunc
     let arguments = module.arguments(block);
     let mut numbers: HashMap<ValueId, usize> = arguments.iter().copied().zip(0..).collect();
     let elements = arguments.iter().map(|&argument| scalar(module.value_type(argument)));
-    let mut function =
-        ScalarFunction { arguments: elements.collect::<Option<_>>()?, steps: Vec::new(), results: Vec::new() };
+    let mut function = ScalarFunction {
+        arguments: elements.collect::<Option<_>>()?,
+        steps: Vec::new(),
+        results: Vec::new(),
+    };
     for inner in module.ops_in(block) {
         let inputs: Vec<usize> =
             inner.operands().iter().map(|value| numbers.get(value).copied()).collect::<Option<_>>()?;
@@ -45,7 +48,8 @@ pub(super) fn scalar_function(op: OpRef<'_>, region: usize) -> Option<ScalarFunc
 }
 
 fn scalar(ty: &Type) -> Option<ElementType> {
-    fast(ty).filter(|_| ty.as_tensor().and_then(|tensor| tensor.shape_usize()).is_some_and(|dims| dims.is_empty()))
+    let (_, dims) = storage(ty)?;
+    fast(ty).filter(|_| dims.is_empty())
 }
 
 fn constant(op: OpRef<'_>, element: ElementType) -> Option<Tensor> {

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
-use super::JitError;
 use super::abi::{LANES, STREAMS};
 use super::assembler::{Assembler, Label, Lanes, Source};
 use super::emit::{
     self, Accumulators, CHUNK, COLUMN, EmitContext, FRAME, PAIRED_STREAMS, ReduceKind, TAIL_MASK,
 };
+use super::error::JitError;
 use super::frame;
-use super::lower::{Lowered, Phase, StreamLocation};
 use super::op::{Body, Op, Value};
+use super::phases::{Lowered, Phase, StreamLocation};
 use super::registers::{RegisterAllocator, SubRegister, sub_register};
 
 /// Remaining rows, columns of a row, and a temporary.

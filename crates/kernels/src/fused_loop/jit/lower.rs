@@ -11,86 +11,18 @@ use crate::reduce::ReduceOp;
 
 use super::super::inst::Inst;
 use super::super::loop_plan::{Action, LoopPlan, StoreTarget};
-use super::JitError;
 use super::abi::STREAMS;
 use super::emit::ReduceKind;
+use super::error::JitError;
 use super::frame::MAX_SCALARS;
 use super::op::{Body, Divisor, Effect, Format, Op};
+use super::phases::{Lowered, Phase, ReducedOutput, Stream, StreamLocation};
 use super::trace::{Traced, TracedMask, push, record, with_body};
 use super::translate::{TracedValue, divisor, format, translate};
 use warpforge_tensor::elementwise::Function;
 
 /// Maximum cost of a recomputed value, in operations.
 const CHEAP: usize = 3;
-
-/// The location of a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StreamLocation {
-    Input {
-        input: usize,
-        pattern: usize,
-    },
-    Output {
-        output: usize,
-        pattern: usize,
-    },
-    Tile,
-    /// A row buffer between phases, by index.
-    Row(usize),
-    /// A transposed block, by index, of an input whose rows are contiguous in memory.
-    TransposedInput {
-        input: usize,
-        pattern: usize,
-        block: usize,
-    },
-    /// A transposed block of an output whose rows are contiguous in memory.
-    TransposedOutput {
-        output: usize,
-        pattern: usize,
-        block: usize,
-    },
-}
-
-/// A stream of elements that the code reads or writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stream {
-    pub(super) location: StreamLocation,
-    /// Bytes of an element.
-    pub(super) width: usize,
-}
-
-/// A reduction and the frame scalar of its result.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ReducedOutput {
-    pub(super) kind: ReduceKind,
-    pub(super) slot: usize,
-}
-
-/// The operations between two reductions.
-#[derive(Debug, Default)]
-pub(super) struct Phase {
-    /// Per-row scalars.
-    pub(super) scalars: Body,
-    pub(super) columns: Body,
-    pub(super) reductions: Vec<ReducedOutput>,
-    /// Per-row scalars that are stored.
-    pub(super) after: Body,
-    /// Streams whose next row is prefetched.
-    pub(super) prefetched: Vec<usize>,
-    /// Streams that are prefetched where rows are computed in pairs.
-    pub(super) prefetched_in_pairs: Vec<usize>,
-}
-
-/// A fused loop in phases.
-#[derive(Debug, Default)]
-pub(super) struct Lowered {
-    pub(super) streams: Vec<Stream>,
-    pub(super) phases: Vec<Phase>,
-    /// Rows of memory between phases.
-    pub(super) rows: usize,
-    /// Blocks of memory for what is transposed.
-    pub(super) blocks: usize,
-}
 
 type Result<T> = std::result::Result<T, JitError>;
 

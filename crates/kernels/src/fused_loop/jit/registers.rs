@@ -2,7 +2,7 @@
 
 use iced_x86::Register;
 
-use super::JitError;
+use super::error::JitError;
 
 /// Registers with 32-bit lanes.
 pub(super) const VECTORS: [Register; 32] = [

@@ -11,9 +11,9 @@ use super::super::layout::{AccessPattern, IterationLayout, position};
 use super::super::loop_plan::LoopPlan;
 use super::super::scratch::Scratch;
 use super::super::tile_eval::LoopBuffers;
-use super::MachineCode;
 use super::frame::Frame;
-use super::lower::{Stream, StreamLocation};
+use super::machine_code::MachineCode;
+use super::phases::{Stream, StreamLocation};
 
 /// Rows of a transposed block: whole cache lines on both sides, and few enough for the L1 cache.
 const TRANSPOSED_ROWS: usize = 64;

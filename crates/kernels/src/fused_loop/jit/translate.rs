@@ -6,8 +6,8 @@ use crate::math::Lanes;
 
 use super::super::inst::{Direction, Inst, Order};
 use super::super::vector_loops;
-use super::JitError;
 use super::emit::SAFE_MIN_BITS;
+use super::error::JitError;
 use super::op::{Divisor, Format, Logic, Op, Predicate, Unary};
 use super::trace::{Traced, TracedMask, op, push, push_mask};
 use warpforge_tensor::elementwise::Function;

@@ -1,12 +1,12 @@
 //! Runs the tasks of an AMX GEMM on a thread pool.
 
-use std::ops::Range;
 use std::ptr::null;
 
 use half::bf16;
 
 use super::lhs::{TileLhs, pack_rows};
 use super::multiply::{BUFFERED_BLOCKS, SUM_BYTES, StoreMode, TileOutput, multiply};
+use super::task::TileTask;
 use super::{Amx, BLOCK_ROWS, ROW_BYTES, stripes};
 use crate::buffer::{AllocationError, BufferPool};
 use crate::data_movement::NONTEMPORAL_BYTES;
@@ -15,7 +15,6 @@ use crate::gemm::operand::Shape;
 use crate::gemm::packed::PackedView;
 use crate::gemm::partition::{Partition, PartitionParams, TaskOrder};
 use crate::gemm::rows::LhsRows;
-use crate::output_block::OutputBlock;
 use crate::pool::Pool;
 use crate::shared_ptr::SharedPtr;
 
@@ -111,20 +110,6 @@ fn is_nontemporal(target: &GemmTarget<'_>, shape: Shape) -> bool {
     target.sink.is_none() && shape.m.saturating_mul(shape.n * element) >= NONTEMPORAL_BYTES
 }
 
-/// The context that all tasks of an AMX GEMM share.
-#[derive(Clone, Copy)]
-pub(super) struct TileTask<'a> {
-    tiles: Amx,
-    pub(super) steps: usize,
-    rhs: PackedView<'a>,
-    target: &'a GemmTarget<'a>,
-    /// Whether to use non-temporal stores.
-    nontemporal: bool,
-    /// The row of the output that is the first row of the left-hand operand.
-    first: usize,
-    lhs_source: TileLhs,
-}
-
 unsafe fn tasks(
     pool: &Pool,
     buffers: &BufferPool,
@@ -143,54 +128,6 @@ unsafe fn tasks(
         }
     });
     Ok(())
-}
-
-impl TileTask<'_> {
-    /// The context for other rows: `first` is their first row in the output.
-    pub(super) fn of_rows(self, first: usize, lhs_source: TileLhs) -> Self {
-        Self { first, lhs_source, ..self }
-    }
-
-    /// Bytes that [`TileTask::compute`] needs for the sums of a task.
-    pub(super) fn scratch_bytes(&self, partition: &Partition) -> usize {
-        let elements =
-            if self.target.out.is_some() { 0 } else { partition.rows * partition.panels * BLOCK_ROWS };
-        (elements * SUM_BYTES).next_multiple_of(ROW_BYTES)
-    }
-
-    /// Computes one block of the output and passes it to the sink.
-    pub(super) unsafe fn compute(
-        &self,
-        rows: Range<usize>,
-        panels: Range<usize>,
-        scratch_space: *mut u8,
-        worker: usize,
-    ) {
-        let (first, last) = (self.rhs.panel(panels.start).0, self.rhs.panel(panels.end - 1).0);
-        let columns = first.first..last.first + last.columns;
-        let mode = if self.target.rounded { StoreMode::RoundToBf16 } else { StoreMode::Overwrite };
-        let (out, stride) = match self.target.out {
-            Some(out) => {
-                let at = (self.first + rows.start) * self.target.stride + columns.start;
-                (out.wrapping_add(at * mode.bytes()), self.target.stride)
-            }
-            None => (scratch_space, last.first + last.width - columns.start),
-        };
-        let config = self.tiles.configure();
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            let rows = rows.clone();
-            let output = TileOutput { out, stride, mode, nontemporal: self.nontemporal };
-            multiply(&config, &self.lhs_source, rows, self.steps, self.rhs, panels, output);
-        }
-        drop(config);
-        if let Some(sink) = self.target.sink {
-            let origin = self.target.origin;
-            let rows = rows.start + self.first + origin.0..rows.end + self.first + origin.0;
-            let columns = columns.start + origin.1..columns.end + origin.1;
-            sink(&OutputBlock { rows, columns, data: out, stride, worker });
-        }
-    }
 }
 
 /// Computes a GEMM on the calling thread; `packed` has space for the packed rows, `table` for the pointers of 32 rows.

@@ -10,6 +10,7 @@ mod multiply;
 mod pack_lhs;
 mod strided_lhs;
 mod stripes;
+mod task;
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};

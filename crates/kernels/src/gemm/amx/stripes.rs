@@ -1,8 +1,8 @@
 //! AMX GEMMs of many rows that must be packed: each worker packs a stripe of rows and multiplies it by all panels while
 //! it is in its own L2 cache.
 
-use super::drive::TileTask;
 use super::lhs::{TileLhs, pack_rows};
+use super::task::TileTask;
 use super::{BLOCK_ROWS, ROW_BYTES};
 use crate::buffer::{AllocationError, BufferPool};
 use crate::gemm::operand::Shape;

@@ -12,8 +12,8 @@ use std::arch::x86_64::{
 };
 
 use super::body::tile;
+use super::family::{KernelArgs, KernelFamily, kernels};
 use super::vector::{Vector, vector};
-use super::{KernelArgs, KernelFamily, kernels};
 
 /// f32 micro-kernels.
 pub(super) static F32: KernelFamily = KernelFamily {

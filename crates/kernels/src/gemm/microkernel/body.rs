@@ -2,7 +2,7 @@
 
 use std::array;
 
-use super::KernelArgs;
+use super::family::KernelArgs;
 use super::vector::Vector;
 
 /// Computes a tile of `MR` rows and `NV` vectors. Each output element is one chain of additions in the order of the
@@ -10,7 +10,7 @@ use super::vector::Vector;
 ///
 /// # Safety
 ///
-/// As for [`MicroKernel`](super::Kernel); inlined into a function that enables the instructions of `V`.
+/// As for [`MicroKernel`](super::family::MicroKernel); inlined into a function that enables the instructions of `V`.
 #[inline(always)]
 pub(super) unsafe fn tile<V: Vector, const MR: usize, const NV: usize>(args: &KernelArgs) {
     let out = args.out.cast::<V::Element>();

@@ -3,8 +3,8 @@
 use std::array;
 
 use super::body::tile;
+use super::family::{KernelArgs, KernelFamily, kernels};
 use super::vector::Vector;
-use super::{KernelArgs, KernelFamily, kernels};
 
 /// f32 micro-kernels.
 pub(super) static F32: KernelFamily =

@@ -2,8 +2,8 @@
 
 use iced_x86::{Code, Register};
 
-use super::super::JitError;
 use super::super::assembler::{Lanes, Source};
+use super::super::error::JitError;
 use super::super::op::{Binary, Divisor, Predicate, Unary, Value};
 use super::super::registers::{SubRegister, sub_register};
 use super::{LANES, Result, SAFE_MIN_BITS, VectorGroup};

@@ -2,8 +2,8 @@
 
 use iced_x86::{Code, MemoryOperand, Register};
 
-use super::super::JitError;
 use super::super::assembler::{Lanes, Source};
+use super::super::error::JitError;
 use super::super::op::{Effect, Format};
 use super::super::registers::{SubRegister, sub_register};
 use super::{Accumulators, LANES, ReduceKind, Result, STREAMS, TAIL_MASK, VectorGroup, scalar};

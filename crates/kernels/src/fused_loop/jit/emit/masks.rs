@@ -2,8 +2,8 @@
 
 use iced_x86::{Code, Register};
 
-use super::super::JitError;
 use super::super::assembler::{Lanes, Source};
+use super::super::error::JitError;
 use super::super::op::{Logic, Op, Predicate, Value};
 use super::{Result, VectorGroup};
 

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 use iced_x86::{Code, MemoryOperand, Register};
 
-use super::JitError;
 use super::abi::{LANES, STREAMS};
 use super::assembler::{Assembler, Lanes, Source};
+use super::error::JitError;
 use super::op::{Body, Effect, Format, Op, Predicate, Value};
 use super::registers::RegisterAllocator;
 

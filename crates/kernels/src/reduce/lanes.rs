@@ -1,10 +1,13 @@
 //! Elementwise reduction of arrays: the inner loop of windows, scatters and cumulative reductions.
 
+// Arrays are pointers, because the threads of a pool share them.
+#![allow(unsafe_code)]
+
 use warpforge_tensor::ElementType;
 
+use super::ReduceOp;
 use super::element::{ReduceElement, for_element};
 use crate::isa::Isa;
-use crate::reduce::ReduceOp;
 
 /// Reduces `lanes` contiguous elements at each of the pointers, in order, into the target. There is at least one
 /// pointer; the target may be one of them.
@@ -32,7 +35,7 @@ pub(crate) fn reduce_lanes(reduction: ReduceOp, element: ElementType) -> Option<
 }
 
 /// Maximum lanes of a [`Scan`].
-pub(super) const MAX_SCAN_LANES: usize = 64;
+pub(crate) const MAX_SCAN_LANES: usize = 64;
 
 /// A cumulative reduction of at most [`MAX_SCAN_LANES`] lanes: from the initial value over rows at a positive or
 /// negative stride.
@@ -40,17 +43,17 @@ pub(super) const MAX_SCAN_LANES: usize = 64;
 /// # Safety
 ///
 /// The initial value may be read, and all rows may be read at the source and written at the target.
-pub(super) type Scan = unsafe fn(*const u8, *mut u8, &ScanRows, *const u8);
+pub(crate) type Scan = unsafe fn(*const u8, *mut u8, &ScanRows, *const u8);
 
 /// The rows of a scan.
-pub(super) struct ScanRows {
-    pub(super) count: usize,
-    pub(super) step: isize,
-    pub(super) lanes: usize,
+pub(crate) struct ScanRows {
+    pub(crate) count: usize,
+    pub(crate) step: isize,
+    pub(crate) lanes: usize,
 }
 
 /// The scan of an element type, if supported. Sums of f32 are accumulated in f64, so that long ones do not drift.
-pub(super) fn scan(reduction: ReduceOp, element: ElementType) -> Option<Scan> {
+pub(crate) fn scan(reduction: ReduceOp, element: ElementType) -> Option<Scan> {
     let reduction = if element == ElementType::Bool { reduction.for_bool() } else { reduction };
     if (reduction, element) == (ReduceOp::Sum, ElementType::F32) {
         return Some(scan_sums);
@@ -207,7 +210,7 @@ mod x86 {
     ///
     /// As for [`super::ReduceLanes`]; the CPU has AVX-512.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c,fma")]
-    pub(super) unsafe fn avx512<T: ReduceElement, F: BinaryFunction<T>>(
+    pub(crate) unsafe fn avx512<T: ReduceElement, F: BinaryFunction<T>>(
         sources: &[*const u8],
         lanes: usize,
         target: *mut u8,
@@ -220,7 +223,7 @@ mod x86 {
     ///
     /// As for [`super::ReduceLanes`]; the CPU has AVX2.
     #[target_feature(enable = "avx2,f16c,fma")]
-    pub(super) unsafe fn avx2<T: ReduceElement, F: BinaryFunction<T>>(
+    pub(crate) unsafe fn avx2<T: ReduceElement, F: BinaryFunction<T>>(
         sources: &[*const u8],
         lanes: usize,
         target: *mut u8,
@@ -257,7 +260,7 @@ mod x86 {
             ///
             /// As for [`super::ReduceLanes`]; the CPU has AVX-512.
             #[target_feature(enable = "avx512f,avx512dq")]
-            pub(super) unsafe fn $name(sources: &[*const u8], lanes: usize, target: *mut u8) {
+            pub(crate) unsafe fn $name(sources: &[*const u8], lanes: usize, target: *mut u8) {
                 let Some((&first, rest)) = sources.split_first() else { return };
                 let mut lane = 0;
                 while lane < lanes {
@@ -310,7 +313,7 @@ mod x86 {
             ///
             /// As for [`super::ReduceLanes`]; the CPU has AVX-512.
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-            pub(super) unsafe fn $name(sources: &[*const u8], lanes: usize, target: *mut u8) {
+            pub(crate) unsafe fn $name(sources: &[*const u8], lanes: usize, target: *mut u8) {
                 let Some((&first, rest)) = sources.split_first() else { return };
                 for lane in (0..lanes).step_by(16) {
                     let left = lanes - lane;

@@ -1,4 +1,10 @@
-//! Reduction operators.
+//! Reduction operators, and their loops over arrays.
+
+mod element;
+mod lanes;
+
+pub(crate) use element::{ReduceElement, for_element};
+pub(crate) use lanes::{MAX_SCAN_LANES, ReduceLanes, Scan, ScanRows, reduce_lanes, scan};
 
 /// The operator of a reduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
