@@ -218,6 +218,13 @@ pub(super) fn mask(of: ScoreLoop<'_>, changes: &[Change]) -> Mask {
             finite |= is_hidden(effect) && effect.is_finite();
         }
         seen.push(keys);
+        if seen.len().is_power_of_two() {
+            // The queries so far tell whether the mask has another form; the others need not be looked at then.
+            let bounds = bounds(&seen, columns);
+            if bounds != [None, None] && !are_bounds(bounds, &seen, columns) {
+                return Mask { visible: Visible::Some, hides: false, ..found };
+            }
+        }
     }
     found.visible = visible(&seen, columns);
     found.hides = !finite || (data.is_none() && seen.iter().all(|keys| !keys.is_empty()));
@@ -282,18 +289,33 @@ fn visible(seen: &[Range<usize>], columns: usize) -> Visible {
     if seen.iter().all(|keys| *keys == (0..columns)) {
         return Visible::All;
     }
+    let bounds = bounds(seen, columns);
+    match bounds == [None, None] || !are_bounds(bounds, seen, columns) {
+        true => Visible::Some,
+        false => Visible::Band { first: bounds[0], last: bounds[1] },
+    }
+}
+
+/// The distances from queries to the first and to the last key that they see, by the first query that tells.
+fn bounds(seen: &[Range<usize>], columns: usize) -> [Option<isize>; 2] {
     let queries = || seen.iter().enumerate().filter(|(_, keys)| !keys.is_empty());
     let distance = |key: usize, query: usize| key as isize - query as isize;
-    let first = queries().find(|(_, keys)| keys.start > 0).map(|(query, keys)| distance(keys.start, query));
-    let last =
-        queries().find(|(_, keys)| keys.end < columns).map(|(query, keys)| distance(keys.end - 1, query));
+    let first = queries().find(|(_, keys)| keys.start > 0);
+    let last = queries().find(|(_, keys)| keys.end < columns);
+    [
+        first.map(|(query, keys)| distance(keys.start, query)),
+        last.map(|(query, keys)| distance(keys.end - 1, query)),
+    ]
+}
+
+/// Whether queries see the keys within bounds.
+fn are_bounds([first, last]: [Option<isize>; 2], seen: &[Range<usize>], columns: usize) -> bool {
     let inside = |key: isize| usize::try_from(key).map_or(0, |key| key.min(columns));
-    let as_expected = seen.iter().enumerate().all(|(query, keys)| {
+    seen.iter().enumerate().all(|(query, keys)| {
         let start = first.map_or(0, |first| inside(query as isize + first));
         let end = last.map_or(columns, |last| inside(query as isize + last + 1));
         (keys.is_empty() && start >= end) || *keys == (start..end)
-    });
-    if as_expected { Visible::Band { first, last } } else { Visible::Some }
+    })
 }
 
 #[cfg(test)]
