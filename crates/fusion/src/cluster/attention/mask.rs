@@ -227,7 +227,7 @@ pub(super) fn mask(of: ScoreLoop<'_>, changes: &[Change]) -> Mask {
         }
     }
     found.visible = visible(&seen, columns);
-    found.hides = !finite || (data.is_none() && seen.iter().all(|keys| !keys.is_empty()));
+    found.hides = !finite || (data.is_none() && !biased && seen.iter().all(|keys| !keys.is_empty()));
     found
 }
 

@@ -103,3 +103,54 @@ fn text(weights: &Epilogue, queries: usize) -> String {
     let steps: Vec<_> = body.steps.iter().map(|step| (&step.op, &step.inputs, step.element)).collect();
     format!("{queries} {rows} {:?} {loads:?} {steps:?}", body.dims)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::cluster::{Kind, clusters};
+    use crate::testing::graph;
+
+    /// Whether keys that a causal mask of this number hides weigh nothing for every query. `added` is what is added besides.
+    fn hides(fill: &str, offset: isize, added: &str) -> bool {
+        let (x, s, r) = ("tensor<2x6x4xf32>", "tensor<2x6x6xf32>", "tensor<2x6xf32>");
+        let (index, truth) = ("tensor<2x6x6xi32>", "tensor<2x6x6xi1>");
+        let graph = graph(&format!(
+            "func.func @main(%q: {x}, %k: {x}, %v: {x}, %given: {s}) -> {x} {{
+    %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %zeros = stablehlo.constant dense<0.0> : {s}
+    %fill = stablehlo.constant dense<{fill}> : {s}
+    %far = stablehlo.constant dense<{offset}> : {index}
+    %i = stablehlo.iota dim = 1 : {index}
+    %j = stablehlo.iota dim = 2 : {index}
+    %until = stablehlo.add %i, %far : {index}
+    %see = stablehlo.compare LE, %j, %until : ({index}, {index}) -> {truth}
+    %mask = stablehlo.select %see, %zeros, %fill : {truth}, {s}
+    %p = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : ({x}, {x}) -> {s}
+    %y = stablehlo.add %p, {added} : {s}
+    %x = stablehlo.add %y, %mask : {s}
+    %max = stablehlo.reduce(%x init: %least) applies stablehlo.maximum across dimensions = [2] : ({s}, tensor<f32>) -> {r}
+    %mm = stablehlo.broadcast_in_dim %max, dims = [0, 1] : ({r}) -> {s}
+    %d = stablehlo.subtract %x, %mm : {s}
+    %e = stablehlo.exponential %d : {s}
+    %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [2] : ({s}, tensor<f32>) -> {r}
+    %ss = stablehlo.broadcast_in_dim %sum, dims = [0, 1] : ({r}) -> {s}
+    %w = stablehlo.divide %e, %ss : {s}
+    %o = stablehlo.dot_general %w, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : ({s}, {x}) -> {x}
+    return %o : {x}\n}}"
+        ));
+        let all = clusters(&graph, false);
+        let [cluster] = all.clusters.as_slice() else { panic!("not one cluster") };
+        let Kind::Attention(attention) = &cluster.kind else { panic!("not attention") };
+        attention.softmax.as_ref().unwrap().mask.hides
+    }
+
+    #[test]
+    fn large_negative_numbers_hide_keys_of_queries_that_see_one_for_sure() {
+        let (infinite, finite) = ("0xFF800000", "-1.0E+9");
+        assert!(hides(infinite, 0, "%zeros") && hides(finite, 0, "%zeros"));
+        // The first query sees no key.
+        assert!(hides(infinite, -1, "%zeros") && !hides(finite, -1, "%zeros"));
+        // What is given may hide all keys of a query.
+        assert!(hides(infinite, 0, "%given") && !hides(finite, 0, "%given"));
+    }
+}
