@@ -58,7 +58,7 @@ const FILES: [(&str, &str); 3] = [
 ];
 
 /// Examples, by the page that they are on.
-const EXAMPLES: [(&str, &str, &str); 14] = [
+const EXAMPLES: [(&str, &str, &str); 15] = [
     ("warpt", "warpt list", "What is this machine made of?"),
     ("warpt", "warpt run model.pt2 --seed 1 --repeat 20", "How fast is a model on it?"),
     ("warpt-list", "warpt list --json > machine.json", "The inventory for programs."),
@@ -95,6 +95,11 @@ const EXAMPLES: [(&str, &str, &str); 14] = [
         "warpt-run",
         "warpt run model.pt2 --seed 1 --warmup 3 --repeat 20",
         "Twenty timed runs after three others.",
+    ),
+    (
+        "warpt-run",
+        "warpt run model.pt2 --seed 1 --threads 1,2,4 --precision model,bf16 --format markdown",
+        "A sweep: every combination is a row of one table.",
     ),
     (
         "warpt-validate",

@@ -14,17 +14,16 @@ fn dashboard(warpt: &Warpt) -> Terminal {
     Terminal::start(command, 120, 40)
 }
 
-/// A program that waits until it is ended, under a name that no other has.
-fn waiting(warpt: &Warpt, name: &str) -> Child {
-    let program = warpt.path(name);
-    std::fs::copy("/bin/cat", &program).unwrap();
-    Command::new(program).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
+/// A program that waits until it is ended, with a word in its command line that no other has.
+fn waiting(word: &str) -> Child {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("read line # {word}")]).stdin(Stdio::piped()).spawn().unwrap()
 }
 
 #[test]
 fn a_program_is_found_and_ended() {
     let warpt = Warpt::new();
-    let mut child = waiting(&warpt, "wf-waits");
+    let mut child = waiting("wf-waits");
     let mut terminal = dashboard(&warpt);
     // Before that, the terminal would not pass on keys as they are.
     terminal.wait_for(ENTER_SCREEN, 0);

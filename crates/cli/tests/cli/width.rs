@@ -79,6 +79,7 @@ fn every_line_fits_80_and_60_columns() {
     for arguments in [
         &["list"][..],
         &["benchmark", "list"],
+        &["benchmark", "describe", "--benchmark", "disk_io"],
         &["benchmark", "history", "show", "before.json"],
         &["benchmark", "compare", "before.json", "after.json"],
         &["run", model, "--seed", "1", "--repeat", "3"],

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use warpforge_bench::record::BenchmarkSpec;
 use warpforge_bench::selection;
+use warpforge_report::{Screen, Style};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{term, values};
@@ -31,15 +32,15 @@ pub(crate) fn run(args: &DescribeArgs) -> Outcome {
     if args.json {
         term::print_json(&spec)?;
     } else {
-        term::print(&text(&spec))?;
+        term::print(&text(&spec, term::screen(false)))?;
     }
     Ok(Exit::Pass)
 }
 
-fn text(spec: &BenchmarkSpec) -> String {
+fn text(spec: &BenchmarkSpec, screen: Screen) -> String {
     let mut out = format!("{}\n", spec.id);
     if let Some(description) = &spec.description {
-        let _ = writeln!(out, "  {description}");
+        out += &screen.line(Style::Plain, 0, &format!("  {description}"));
     }
     let duration =
         spec.default_duration_seconds.map_or("as long as it takes".to_owned(), |s| format!("{s} s"));
@@ -51,13 +52,14 @@ fn text(spec: &BenchmarkSpec) -> String {
     ];
     out.push('\n');
     for (name, value) in rows {
-        let _ = writeln!(out, "  {name:<18}{value}");
+        out += &screen.labelled(&format!("  {name:<18}"), &value);
     }
     if let Some(params) = &spec.params {
         let _ = writeln!(out, "\n  Parameters, set with --param NAME=VALUE:");
         for (name, value) in params {
             let value = value.to_string();
-            let _ = writeln!(out, "    {name:<18}{}", if value.is_empty() { "(empty)" } else { &value });
+            let value = if value.is_empty() { "(empty)" } else { &value };
+            out += &screen.labelled(&format!("    {name:<18}"), value);
         }
     }
     out

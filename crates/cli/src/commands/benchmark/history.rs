@@ -93,7 +93,8 @@ fn list(limit: usize, json: bool) -> Outcome {
     let mut table = Table::new(&columns);
     for entry in entries {
         let started = second(&entry.start_time);
-        table.row(Style::Plain, [entry.run_id, started, entry.suites.join(", "), entry.benchmarks.join(", ")]);
+        table
+            .row(Style::Plain, [entry.run_id, started, entry.suites.join(", "), entry.benchmarks.join(", ")]);
     }
     term::print(&table.to_text(term::screen(false)))?;
     Ok(Exit::Pass)
