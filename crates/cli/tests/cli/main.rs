@@ -20,6 +20,7 @@ mod outputs;
 mod pipes;
 mod plan;
 mod run;
+mod served;
 mod shell;
 mod state;
 mod sweep;

@@ -1,11 +1,11 @@
 //! `warpt monitor` without a terminal, and its endpoint.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::served::Served;
 use crate::warpt::Warpt;
 
 #[test]
@@ -39,52 +39,6 @@ fn without_a_terminal_there_are_lines_for_people() {
     assert!(!done.stdout.contains('\u{1b}') && done.stdout.lines().count() >= 2, "{}", done.stdout);
 }
 
-/// A monitor that serves metrics, and where. It ends with the test.
-struct Served {
-    child: Child,
-    address: String,
-}
-
-impl Served {
-    fn at(warpt: &Warpt, place: &str) -> Self {
-        let arguments = ["monitor", "--json", "--interval", "0.1", "--listen", place];
-        let mut command = warpt.command(&arguments);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.split_once("http://").and_then(|(_, rest)| rest.split_once('/'));
-        let address = address.unwrap_or_else(|| panic!("no address in {line:?}")).0.to_owned();
-        Self { child, address }
-    }
-
-    fn ask(&self, path: &str, accept: &str) -> String {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\nConnection: close\r\n\r\n")
-            .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    }
-
-    /// The metrics with a sample, for which one may have to ask again.
-    fn metrics(&self, accept: &str) -> String {
-        loop {
-            let answer = self.ask("/metrics", accept);
-            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-            if answer.contains("warpt_sample_timestamp_seconds") {
-                return answer;
-            }
-        }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[test]
 fn the_endpoint_speaks_what_the_client_accepts() {
     let warpt = Warpt::new();
@@ -106,7 +60,7 @@ fn the_endpoint_speaks_what_the_client_accepts() {
 fn the_endpoint_takes_names() {
     let warpt = Warpt::new();
     let served = Served::at(&warpt, "localhost:0");
-    assert!(served.address.starts_with("localhost:"), "{}", served.address);
+    assert!(served.address().starts_with("localhost:"), "{}", served.address());
     served.metrics("*/*");
     let unknown = warpt.run(&["monitor", "--json", "--listen", "no.such.host.invalid:9188"]);
     assert_eq!((unknown.code, unknown.stdout.as_str()), (3, ""));

@@ -1,10 +1,14 @@
 //! The program driven from outside with what not every machine has: a GPU, a C++ compiler to pretend one with, a Python with
-//! torch and jax, the StableHLO project's files, device nodes. Tests that lack something are ignored, and the first lines
+//! torch and jax, the StableHLO project's files, device nodes, Prometheus' tool. Tests that lack something are ignored, and the first lines
 //! say why.
 
 mod conformance;
 mod devices;
 mod pretend;
+mod prometheus;
+#[allow(dead_code, reason = "shared with the tests that need nothing")]
+#[path = "../cli/served.rs"]
+mod served;
 mod values;
 #[allow(dead_code, reason = "shared with the tests that need nothing")]
 #[path = "../cli/warpt.rs"]
@@ -18,6 +22,7 @@ fn main() {
     let groups = [
         (conformance::missing(), conformance::trials()),
         (devices::missing(), devices::trials()),
+        (prometheus::missing(), prometheus::trials()),
         (xla::missing(), xla::trials()),
         (pretend::missing(), values::pretended()),
         (values::missing_gpu(), values::on_a_gpu()),

@@ -167,9 +167,10 @@ pub(super) fn run(args: &RunArgs, combinations: &[Combination], taken: bool) -> 
         }
     }
     if records.is_empty() {
-        let Some(first) = failures.pop() else { return Ok(exit) };
+        let mut failures = failures.into_iter();
+        let Some(first) = failures.next() else { return Ok(exit) };
         // What is wrong with all of them alike is wrong with the command.
-        if failures.iter().all(|failure| failure.reason() == first.reason()) {
+        if failures.all(|failure| failure.reason() == first.reason()) {
             return Err(first);
         }
         exit = first.exit;
