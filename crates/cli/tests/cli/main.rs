@@ -26,6 +26,7 @@ mod state;
 mod sweep;
 mod terminal;
 mod timing;
+mod training;
 mod validate;
 mod warpt;
 mod width;

@@ -97,10 +97,12 @@ CASES: list[tuple[str, Callable[..., Optimizer], Schedule | None, float | None, 
 
 
 def flat(tensors: Sequence[torch.Tensor]) -> dict[str, list[float]]:
+    """The elements of the parameters, by name."""
     return {name: tensor.detach().flatten().tolist() for name, tensor in zip(SHAPES, tensors, strict=True)}
 
 
 def record(seed: int, case: tuple) -> dict:
+    """Runs one case."""
     recipe, make, schedule, most, every, dtype = case
     generator = torch.Generator().manual_seed(seed)
     draw = lambda: [torch.randn(shape, generator=generator, dtype=dtype) for shape in SHAPES.values()]  # noqa: E731
@@ -130,6 +132,7 @@ def record(seed: int, case: tuple) -> dict:
 
 
 def main() -> None:
+    """Writes all cases."""
     versions = {"torch": torch.__version__, "transformers": transformers.__version__}
     cases = [record(seed, case) for seed, case in enumerate(CASES)]
     json.dump({"versions": versions, "shapes": SHAPES, "cases": cases}, sys.stdout)
