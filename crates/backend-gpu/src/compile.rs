@@ -7,7 +7,6 @@ use warpforge_codegen::{Argument, Dialect, Effort, Kernel, Options, Salt};
 use warpforge_fusion::cluster::{Cluster, Clusters, Kind, Operand};
 use warpforge_fusion::pipeline::Imported;
 use warpforge_fusion::{Graph, ImportError, NodeId, Op};
-use warpforge_ir::TensorType;
 use warpforge_runtime::memory_plan::{aliases, plan};
 use warpforge_runtime::{Precision, Program, Tier};
 
@@ -147,7 +146,7 @@ fn build_without(
         task.is_some_and(|task| task.updates_in_place(&graph, value))
     };
     let planned = plan(&graph, &clusters, ALIGNMENT, &aliases(request.program), &updates);
-    tasks.iter_mut().for_each(|task| task.allow_aliases(&graph, &planned));
+    tasks.iter_mut().for_each(|task| task.allow_aliases(&graph, &planned, &options));
     let stream = Stream::new(gpu)?;
     let read: HashSet<NodeId> = tasks.iter().flat_map(|task| task.cluster.reads()).collect();
     let (kernels, memory) = run_concurrently(

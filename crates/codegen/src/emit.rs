@@ -1,7 +1,7 @@
 //! Emits the kernels of a cluster.
 
-use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::{Cluster, Kind};
+use warpforge_fusion::{Graph, Op};
 
 use crate::kernel::{Emitted, Unsupported};
 use crate::options::Options;
@@ -21,5 +21,20 @@ pub fn emit(graph: &Graph, cluster: &Cluster, options: &Options) -> Result<Emitt
         Kind::AttentionGradient(of) => attention::emit_gradient(graph, cluster, of, options),
         Kind::Unfused(operands) => unfused::emit(graph, cluster, operands, options),
         Kind::Library(..) => Err(Unsupported::new("what a library computes")),
+    }
+}
+
+/// The kernels of a cluster whose result lies over one of the values that it reads, where they differ from those of [`emit`]: an update of
+/// a slice writes the slice alone.
+///
+/// # Errors
+///
+/// When there are no such kernels.
+pub fn emit_in_place(graph: &Graph, cluster: &Cluster, options: &Options) -> Result<Emitted, Unsupported> {
+    match (&cluster.kind, &graph.node(cluster.output).op) {
+        (Kind::Unfused(operands), Op::DynamicUpdateSlice) => {
+            crate::unfused::update_slice_in_place(graph, cluster, operands, options)
+        }
+        _ => Err(Unsupported::new("an update in place")),
     }
 }

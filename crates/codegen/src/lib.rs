@@ -24,7 +24,7 @@ mod text;
 mod types;
 mod unfused;
 
-pub use emit::emit;
+pub use emit::{emit, emit_in_place};
 pub use kernel::{Argument, Emitted, Kernel, TensorMap, Unsupported, unit};
 pub use listing::listing;
 pub use options::{ComputePrecision, Dialect, Effort, Options};

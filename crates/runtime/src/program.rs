@@ -133,7 +133,7 @@ impl Program {
                 match (ty, held) {
                     (Some(ty), Some(held)) if known_type(ty).is_none_or(|ty| ty == *held) => {}
                     (Some(ty), Some(held)) => {
-                        problems.push(format!("{what} {position} is {ty}, its value {held}"))
+                        problems.push(format!("{what} {position} is {ty}, its value {held}"));
                     }
                     (None, _) => problems.push(format!("there is no {what} {position}")),
                     (_, None) => problems.push(format!("there is no value {value}")),

@@ -214,6 +214,24 @@ mod tests {
     }
 
     #[test]
+    fn programs_for_several_shapes_share_the_state() {
+        let text = "func.func @main(
+            %sum: tensor<f32> {warpforge.name = \"sum\", warpforge.role = \"state\", tf.aliasing_output = 0 : i32},
+            %x: tensor<?xf32> {warpforge.name = \"x\"}) -> tensor<f32> {
+          %0 = stablehlo.reduce(%x init: %sum) applies stablehlo.add across dimensions = [0]
+            : (tensor<?xf32>, tensor<f32>) -> tensor<f32>
+          func.return %0 : tensor<f32>
+        }";
+        let model = Model::from_text("m.mlir", text).unwrap();
+        let compiled = model.compile_with_state(&CompileOptions::default(), Inputs::new()).unwrap();
+        for size in [1usize, 4, 2] {
+            compiled.run([("x", Tensor::from_slice(&[size], &vec![1.0f32; size]).unwrap())]).unwrap();
+        }
+        assert_eq!(compiled.programs(), 3);
+        assert_eq!(compiled.state().unwrap().read("sum").unwrap().as_slice::<f32>().unwrap(), [7.0]);
+    }
+
+    #[test]
     fn a_saved_state_goes_on_bit_for_bit() {
         let mut model = Model::from_text("m.mlir", MOMENTUM).unwrap();
         model.bind_weights(&[("w".to_owned(), vector([0.3, -0.7]))].into()).unwrap();

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use warpforge_codegen::{Emitted, Options};
+use warpforge_codegen::{Emitted, Options, emit_in_place};
 use warpforge_fusion::cluster::{Cluster, Kind, Operand};
 use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_runtime::memory_plan::{Allocation, MemoryPlan};
@@ -70,21 +70,28 @@ impl Task {
         }
     }
 
-    /// Lets the compiler know where the result lies over a value that is read.
-    pub(crate) fn allow_aliases(&mut self, graph: &Graph, plan: &MemoryPlan) {
-        let places: Vec<Allocation> = graph.results(self.cluster.output)
+    /// Takes kernels for a result that lies over a value which is read: those made for it, or those that do not tell the compiler that
+    /// both are apart.
+    pub(crate) fn allow_aliases(&mut self, graph: &Graph, plan: &MemoryPlan, options: &Options) {
+        let places: Vec<Allocation> = graph
+            .results(self.cluster.output)
             .iter()
             .filter_map(|id| plan.allocations.get(id))
             .filter(|place| matches!(place, Allocation::Argument(_)))
             .copied()
             .collect();
+        let over = |read: &NodeId| plan.allocations.get(read).is_some_and(|place| places.contains(place));
+        let overwritten: Vec<NodeId> = self.cluster.reads().into_iter().filter(over).collect();
         let Lowering::Emitted(emitted) = &mut self.lowering else { return };
-        for read in self.cluster.reads() {
-            if plan.allocations.get(&read).is_some_and(|place| places.contains(place)) {
-                for kernel in &mut emitted.kernels {
-                    *kernel = kernel.with_aliased(read);
-                }
-            }
+        if overwritten.is_empty() {
+            return;
+        }
+        if let Ok(own) = emit_in_place(graph, &self.cluster, options) {
+            *emitted = own;
+            return;
+        }
+        for kernel in &mut emitted.kernels {
+            *kernel = overwritten.iter().fold(kernel.clone(), |kernel, &read| kernel.with_aliased(read));
         }
     }
 }

@@ -22,7 +22,15 @@ impl CopyStep {
     pub(crate) fn planned(copy: DeviceCopy) -> PlannedStep {
         let bytes = 2 * copy.bytes as u64;
         // It belongs to no operation: the first node is always before the end of the last operation.
-        PlannedStep { step: Box::new(Self(copy)), node: NodeId(0), flops: 0, bytes, salted: None }
+        PlannedStep {
+            step: Box::new(Self(copy)),
+            node: NodeId(0),
+            flops: 0,
+            bytes,
+            salted: None,
+            ops: Vec::new(),
+            gives: Vec::new(),
+        }
     }
 }
 

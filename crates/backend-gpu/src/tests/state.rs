@@ -87,6 +87,22 @@ fn copies_that_a_graph_demands_stay_on_the_device() {
 }
 
 #[test]
+fn an_update_of_a_cache_writes_the_update_alone() {
+    let text = "func.func @main(%c: tensor<16x8x64xf32>, %at: tensor<i32>, %row: tensor<16x1x64xf32>) -> tensor<16x8x64xf32> {
+    %i0 = stablehlo.constant dense<0> : tensor<i32>
+    %0 = stablehlo.dynamic_update_slice %c, %row, %i0, %at, %i0 : (tensor<16x8x64xf32>, tensor<16x1x64xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<16x8x64xf32>
+    func.return %0 : tensor<16x8x64xf32>\n}";
+    let gpu = fake::gpu(Vendor::Cuda).unwrap();
+    let state = Arc::new(DeviceStore::state(&gpu, &[input(&[16, 8, 64])]).unwrap());
+    let Ok(compiled) = compile(&gpu, &program(text, &state, &[(0, 0)]), Tier::Production) else { panic!() };
+    fake::calls();
+    let inputs = [Tensor::from_slice(&[], &[3i32]).unwrap(), input(&[16, 1, 64])];
+    compiled.run(&inputs, &RunOptions { profile: true, ..RunOptions::default() }).unwrap();
+    // 1024 elements of 8192.
+    assert_eq!(fake::calls(), ["copy in 4 on 2", "copy in 4096 on 2", "launch 4 blocks of 256"]);
+}
+
+#[test]
 fn a_run_that_fails_leaves_no_whole_state() {
     let gpu = fake::gpu(Vendor::Cuda).unwrap();
     let state = Arc::new(DeviceStore::state(&gpu, &[input(&[16, 4]), input(&[16, 4])]).unwrap());

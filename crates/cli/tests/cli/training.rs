@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use warpforge::Tensor;
+use warpforge::{Scalar, Tensor};
 use warpforge::io::safetensors;
 
 use crate::warpt::Warpt;
@@ -34,7 +34,7 @@ fn close(what: &str, found: &[f64], expected: &Value, tolerance: f64) {
 }
 
 fn elements(tensor: &Tensor) -> Vec<f64> {
-    tensor.iter().map(|value| value.to_f64()).collect()
+    tensor.iter().map(Scalar::to_f64).collect()
 }
 
 fn state(warpt: &Warpt, file: &str) -> BTreeMap<String, Tensor> {

@@ -1,4 +1,4 @@
-//! Dynamic slices.
+//! Dynamic slices and updates.
 
 use warpforge_fusion::view::dense_strides;
 
@@ -44,4 +44,28 @@ pub(super) fn update(kernel: &UnfusedKernel<'_>) -> Result<Emitted, Unsupported>
     let line = format!("const {ty} value = {} ? {new} : {};", inside.join(" && "), load_expr(&old, "n"));
     element.builder.text.line(line);
     Ok(Emitted { kernels: vec![element.finish("value")?], scratch: Vec::new() })
+}
+
+/// `dynamic_update_slice` whose result lies over its first operand: only the update is written.
+pub(super) fn update_in_place(kernel: &UnfusedKernel<'_>) -> Result<Emitted, Unsupported> {
+    let (target, update) = (kernel.output(), kernel.operand(1)?);
+    let (dims, size) = (kernel.dims(0)?, kernel.dims(1)?);
+    if kernel.graph.node(target).is_empty() || kernel.graph.node(update).is_empty() {
+        return Ok(Emitted::default());
+    }
+    let strides = dense_strides(dims);
+    let mut element =
+        ElementKernel::with_dims(kernel.graph, kernel.cluster, update, size.to_vec(), kernel.options);
+    let mut terms = vec![linear_index(&strides, "i")];
+    for at in 0..dims.len() {
+        let start = load_expr(&kernel.read(&mut element.builder, 2 + at)?, "0");
+        terms.push(format!("wf_clamp({start}, {}) * {}", dims[at] - size[at], strides[at]));
+    }
+    let new = load_expr(&kernel.read(&mut element.builder, 1)?, "n");
+    let ty = compute_type(kernel.graph.node(target).element)?;
+    element.builder.text.line(format!("const {ty} value = {new};"));
+    element.store(target, &sum(&terms), "value")?;
+    let mut emitted = element.done()?;
+    emitted.bytes = 2 * kernel.graph.node(update).bytes() as u64;
+    Ok(Emitted { kernels: vec![emitted], scratch: Vec::new() })
 }

@@ -61,6 +61,16 @@ pub(crate) fn emit(
     Ok(Emitted { kernels: vec![element.finish(&value)?], scratch: Vec::new() })
 }
 
+/// The kernel of a `dynamic_update_slice` whose result lies over its first operand.
+pub(crate) fn update_slice_in_place(
+    graph: &Graph,
+    cluster: &Cluster,
+    operands: &[Operand],
+    options: &Options,
+) -> Result<Emitted, Unsupported> {
+    dynamic_slice::update_in_place(&UnfusedKernel { graph, cluster, operands, options })
+}
+
 /// An operation with its operands and results.
 pub(super) struct UnfusedKernel<'a> {
     pub(super) graph: &'a Graph,

@@ -164,7 +164,7 @@ fn state_is_updated_after_its_last_read() {
         }
         let aliases = random_aliases(&mut rng, &graph, &clusters);
         let tolerant = rng.bool();
-        let allowed = |cluster: &Cluster, _: NodeId| tolerant && cluster.output.index() % 2 == 0;
+        let allowed = |cluster: &Cluster, _: NodeId| tolerant && cluster.output.index().is_multiple_of(2);
         let plan = plan(&graph, &clusters, 64, &aliases, &allowed);
         let arguments = graph.ids().filter_map(|id| match graph.node(id).op {
             Op::Argument(at) => Some((at, Some(id))),

@@ -16,6 +16,7 @@ use warpforge::{
 };
 
 use super::RunArgs;
+use super::observe::Watch;
 use super::record::Record;
 use super::sweep::Combination;
 use crate::exit::{Exit, Failure};
@@ -176,7 +177,7 @@ pub(super) fn one(
             true => Some(args.observe.watch(&compiled, executable.as_ref(), &inputs, false)?),
             false => None,
         };
-        let options = watch.as_ref().map_or_else(RunOptions::default, |watch| watch.run_options());
+        let options = watch.as_ref().map_or_else(RunOptions::default, Watch::run_options);
         let begin = Instant::now();
         outputs = compiled.run_in_order(&inputs, &options)?;
         times.push(begin.elapsed());
