@@ -4,7 +4,8 @@
 //! second leaves another. [`validate()`] holds each tensor of the second against the first by the [`tolerance`] of its
 //! [`Class`] and finds the first operation in execution order that is out of tolerance. With the [`Model`], [`explain()`]
 //! replays operations on the reference to tell whether an error arose there or came with the inputs, and [`bisect()`]
-//! splits a fused cluster until the node that errs is found. The answer is a [`report::Validation`], which crate `report` renders. [`beside::Beside`] does without a second run: it computes every
+//! splits a fused cluster until the node that errs is found. The answer is a [`report::Validation`], which crate `report`
+//! renders. [`op_by_op::OpByOpComparison`] does without a second run: it computes every
 //! operation of a run that it watches again.
 //!
 //! ```
@@ -28,7 +29,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod beside;
 mod bisect;
 mod class;
 mod error;
@@ -39,7 +39,8 @@ mod judge;
 mod order;
 mod replay;
 pub mod report;
-pub mod single;
+pub mod op_by_op;
+pub mod op_tolerance;
 mod summary;
 mod three_way;
 pub mod tolerance;

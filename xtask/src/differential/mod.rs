@@ -14,7 +14,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use warpforge::{Device, Tier};
 use warpforge_diag::Source;
-use warpforge_golden::single::difference;
+use warpforge_golden::op_tolerance::difference;
 use warpforge_interp::{Interpreter, Options, Value};
 use warpforge_ir::Module;
 use warpforge_snakeburger::text;
@@ -208,7 +208,7 @@ fn first_difference(
     ours: &[&Tensor],
     theirs: &[Tensor],
 ) -> Option<String> {
-    ours.iter().zip(theirs).find_map(|(ours, theirs)| difference(step.judge, operands, ours, theirs))
+    ours.iter().zip(theirs).find_map(|(ours, theirs)| difference(step.tolerance, operands, ours, theirs))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Write as _};
 
-pub(crate) use warpforge_golden::single::Judge;
+pub(crate) use warpforge_golden::op_tolerance::OpTolerance;
 use warpforge_tensor::{ElementType, Tensor};
 
 /// A static tensor type.
@@ -57,7 +57,7 @@ pub(crate) struct Step {
     pub(crate) returned: Vec<String>,
     /// Types of the results.
     pub(crate) results: Vec<Ty>,
-    pub(crate) judge: Judge,
+    pub(crate) tolerance: OpTolerance,
 }
 
 /// Inputs and operations in order. Values are numbered: inputs first, then the results of each step.

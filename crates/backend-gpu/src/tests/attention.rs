@@ -10,6 +10,7 @@ use crate::vendor::Vendor;
 fn attention(mask: &str) -> String {
     let (q, k, s) = ("tensor<1x4x2x8xbf16>", "tensor<1x4x2x8xbf16>", "tensor<1x4x2x2xf32>");
     let (few, each, r) = ("tensor<1x2x2x8xbf16>", "tensor<1x2x2x2x8xbf16>", "tensor<1x4x2xf32>");
+    let softmax = super::softmax::softmax(s, r);
     format!(
         "func.func @main(%q: {q}, %k0: {few}, %v0: {few}) -> tensor<1x2x4x8xbf16> {{
     %k1 = stablehlo.broadcast_in_dim %k0, dims = [0, 1, 3, 4] : ({few}) -> {each}
@@ -25,12 +26,7 @@ fn attention(mask: &str) -> String {
     %p = stablehlo.dot_general %q, %k, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [3] : ({q}, {k}) -> {s}
     %y = stablehlo.multiply %p, %c : {s}
     %x = stablehlo.select %see, %y, %none : tensor<1x4x2x2xi1>, {s}
-    %max = stablehlo.reduce(%x init: %least) applies stablehlo.maximum across dimensions = [3] : ({s}, tensor<f32>) -> {r}
-    %mm = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : ({r}) -> {s}
-    %dd = stablehlo.subtract %x, %mm : {s}
-    %e = stablehlo.exponential %dd : {s}
-    %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : ({s}, tensor<f32>) -> {r}
-    %ss = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : ({r}) -> {s}
+    {softmax}
     %w = stablehlo.divide %e, %ss : {s}
     %vw = stablehlo.convert %v : ({k}) -> tensor<1x4x2x8xf32>
     %o = stablehlo.dot_general %w, %vw, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [2] : ({s}, tensor<1x4x2x8xf32>) -> tensor<1x4x2x8xf32>

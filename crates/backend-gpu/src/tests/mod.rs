@@ -6,6 +6,8 @@ mod attention_gradient;
 mod epilogues;
 mod plan;
 mod processes;
+#[path = "../../../codegen/tests/kernels/softmax.rs"]
+mod softmax;
 pub(crate) mod programs;
 mod state;
 

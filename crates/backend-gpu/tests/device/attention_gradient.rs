@@ -2,6 +2,7 @@
 
 use crate::case::Case;
 use crate::dnn::Masked;
+use crate::softmax::softmax;
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut all = Vec::new();
@@ -69,6 +70,7 @@ fn text(element: &str, sizes: &Sizes, masked: Masked) -> String {
             "stablehlo.dot_general {operands}, batching_dims = [0, 1] x [0, 1], contracting_dims = {sums} : {types}"
         )
     };
+    let softmax = softmax(&s, &r);
     format!(
         "func.func @main(%q: {q}, %k: {k}, %v: {k}, %g: {q}{argument}) -> ({q}, {q}, {k}, {k}) {{
     %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
@@ -80,12 +82,7 @@ fn text(element: &str, sizes: &Sizes, masked: Masked) -> String {
     %gw = stablehlo.convert %g : ({q}) -> {qw}
     %p = {}
     {mask}
-    %max = stablehlo.reduce(%x init: %least) applies stablehlo.maximum across dimensions = [3] : ({s}, tensor<f32>) -> {r}
-    %mm = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : ({r}) -> {s}
-    %dd = stablehlo.subtract %x, %mm : {s}
-    %e = stablehlo.exponential %dd : {s}
-    %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : ({s}, tensor<f32>) -> {r}
-    %ss = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : ({r}) -> {s}
+    {softmax}
     %w = stablehlo.divide %e, %ss : {s}
     %ow = {}
     %dvw = {}

@@ -2,6 +2,7 @@
 
 use crate::case::Case;
 use crate::programs::convolution_with_numbers;
+use crate::softmax::softmax;
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut all = Vec::new();
@@ -170,6 +171,7 @@ fn attention(element: &str, sizes: &Sizes, masked: Masked) -> String {
         ("%k0", "%v0", format!("{}\n    {}", repeat("k"), repeat("v")))
     };
     let heads = format!("tensor<{b}x{h}x{m}x{d}x{element}>");
+    let softmax = softmax(&s, &r);
     format!(
         "func.func @main(%q: {q}, {keys}: {few}, {values}: {few}{argument}) -> {o} {{
     {repeats}
@@ -178,12 +180,7 @@ fn attention(element: &str, sizes: &Sizes, masked: Masked) -> String {
     %c = stablehlo.constant dense<0.5> : {s}
     %p = stablehlo.dot_general %q, %k, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [3] : ({q}, {k}) -> {s}
     {mask}
-    %max = stablehlo.reduce(%x init: %least) applies stablehlo.maximum across dimensions = [3] : ({s}, tensor<f32>) -> {r}
-    %mm = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : ({r}) -> {s}
-    %dd = stablehlo.subtract %x, %mm : {s}
-    %e = stablehlo.exponential %dd : {s}
-    %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : ({s}, tensor<f32>) -> {r}
-    %ss = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : ({r}) -> {s}
+    {softmax}
     %w = stablehlo.divide %e, %ss : {s}
     %vw = stablehlo.convert %v : ({k}) -> tensor<{b}x{h}x{n}x{d}xf32>
     %o = stablehlo.dot_general %w, %vw, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [2] : ({s}, tensor<{b}x{h}x{n}x{d}xf32>) -> tensor<{b}x{h}x{m}x{d}xf32>

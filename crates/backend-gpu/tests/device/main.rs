@@ -14,6 +14,8 @@ mod loops;
 mod probe;
 #[path = "../../src/tests/programs.rs"]
 mod programs;
+#[path = "../../../codegen/tests/kernels/softmax.rs"]
+mod softmax;
 mod state;
 mod unfused;
 

@@ -2,7 +2,7 @@
 
 mod bad_input;
 mod benchmark;
-mod beside;
+mod op_by_op;
 mod bytecode;
 mod clusters;
 mod compare;

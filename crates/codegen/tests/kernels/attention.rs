@@ -4,6 +4,7 @@ use warpforge_codegen::{Dialect, Effort, Options, Salt, emit};
 
 use crate::case::{Case, cuda, snapshot};
 use crate::host::check;
+use crate::softmax::softmax;
 use crate::tool::{ALL, HOST, NONE, Test};
 
 /// The tests of this file.
@@ -47,6 +48,7 @@ fn attention(element: &str, [b, h, m, n, d]: [usize; 5], masked: bool) -> String
     } else {
         (String::new(), format!("%x = stablehlo.add %y, %y : {s}"))
     };
+    let softmax = softmax(&s, &r);
     format!(
         "func.func @main(%q: {q}, %k: {k}, %v: {k}{argument}) -> {o} {{
     %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
@@ -55,12 +57,7 @@ fn attention(element: &str, [b, h, m, n, d]: [usize; 5], masked: bool) -> String
     %p = stablehlo.dot_general %q, %k, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [3] : ({q}, {k}) -> {s}
     %y = stablehlo.multiply %p, %c : {s}
     {mask}
-    %max = stablehlo.reduce(%x init: %least) applies stablehlo.maximum across dimensions = [3] : ({s}, tensor<f32>) -> {r}
-    %mm = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : ({r}) -> {s}
-    %dd = stablehlo.subtract %x, %mm : {s}
-    %e = stablehlo.exponential %dd : {s}
-    %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : ({s}, tensor<f32>) -> {r}
-    %ss = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : ({r}) -> {s}
+    {softmax}
     %w = stablehlo.divide %e, %ss : {s}
     %z = stablehlo.convert %w : ({s}) -> {wide}
     %r = stablehlo.dot_general %z, %v, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [2] : ({wide}, {k}) -> {o}

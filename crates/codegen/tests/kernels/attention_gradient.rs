@@ -5,6 +5,7 @@ use warpforge_fusion::cluster::Kind;
 
 use crate::case::{Case, cuda, snapshot};
 use crate::host::check;
+use crate::softmax::softmax;
 use crate::tool::{ALL, HOST, NONE, Test};
 
 /// The tests of this file.
@@ -139,6 +140,7 @@ impl Like {
                 "%dk = stablehlo.dot_general %dz, %q, {batches}, contracting_dims = [2] x [2] : ({z}, {q}) -> {k}"
             )
         };
+        let softmax = softmax(&s, &r);
         format!(
             "func.func @main(%q: {q}, %k: {k}, %v: {v}, %g: {o}{argument}) -> ({o}, {q}, {k}, {v}) {{
     %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
@@ -147,12 +149,7 @@ impl Like {
     %p = stablehlo.dot_general %q, %k, {batches}, contracting_dims = [3] x [3] : ({q}, {k}) -> {s}
     %y = stablehlo.multiply %p, %c : {s}
     {mask}
-    %max = stablehlo.reduce(%x init: %least) applies stablehlo.maximum across dimensions = [3] : ({s}, tensor<f32>) -> {r}
-    %mm = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : ({r}) -> {s}
-    %dd = stablehlo.subtract %x, %mm : {s}
-    %e = stablehlo.exponential %dd : {s}
-    %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : ({s}, tensor<f32>) -> {r}
-    %ss = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : ({r}) -> {s}
+    {softmax}
     {share}
     %z = stablehlo.convert %w : ({s}) -> {z}
     %o = stablehlo.dot_general %z, %v, {batches}, contracting_dims = [3] x [2] : ({z}, {v}) -> {o}

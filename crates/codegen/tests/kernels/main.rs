@@ -12,6 +12,7 @@ mod loops;
 mod nvrtc;
 mod peak;
 mod rows;
+mod softmax;
 mod tool;
 mod unfused;
 

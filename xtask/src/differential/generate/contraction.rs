@@ -3,7 +3,7 @@
 use warpforge_tensor::ElementType;
 
 use super::{COMPLEX, FLOATS, Generator, INTS, WIDE_FLOATS, list, permutation};
-use crate::differential::program::{Judge, Step, Ty};
+use crate::differential::program::{OpTolerance, Step, Ty};
 
 pub(super) fn dot_general(g: &mut Generator) -> anyhow::Result<Option<Step>> {
     let element = g.one_of(&[FLOATS, COMPLEX, INTS].concat());
@@ -37,7 +37,7 @@ pub(super) fn dot_general(g: &mut Generator) -> anyhow::Result<Option<Step>> {
     let (lhs, rhs) = (Ty::new(dims(&left), element), Ty::new(dims(&right), element));
     let result = Ty::new([batches, free(&left, 2), free(&right, 3)].concat(), element);
     let (lhs, rhs) = (g.of_type(&lhs)?, g.of_type(&rhs)?);
-    Ok(Some(g.step("stablehlo.dot_general", vec![lhs, rhs], &middle, vec![result], Judge::Sum(terms))))
+    Ok(Some(g.step("stablehlo.dot_general", vec![lhs, rhs], &middle, vec![result], OpTolerance::Sum(terms))))
 }
 
 pub(super) fn convolution(g: &mut Generator) -> anyhow::Result<Option<Step>> {
@@ -83,7 +83,7 @@ pub(super) fn convolution(g: &mut Generator) -> anyhow::Result<Option<Step>> {
     let terms = inner * rhs[2..].iter().product::<usize>();
     let (lhs, rhs) = (plain(g, &Ty::new(lhs, element))?, plain(g, &Ty::new(rhs, element))?);
     let results = vec![Ty::new(result, element)];
-    Ok(Some(g.step("stablehlo.convolution", vec![lhs, rhs], &middle, results, Judge::Sum(terms))))
+    Ok(Some(g.step("stablehlo.convolution", vec![lhs, rhs], &middle, results, OpTolerance::Sum(terms))))
 }
 
 pub(super) fn fft(g: &mut Generator) -> anyhow::Result<Option<Step>> {
@@ -92,7 +92,7 @@ pub(super) fn fft(g: &mut Generator) -> anyhow::Result<Option<Step>> {
     let length = ty.dims[ty.rank() - 1];
     let kind = g.one_of(&["FFT", "IFFT"]);
     let middle = format!("{{fft_type = #stablehlo<fft_type {kind}>, fft_length = array<i64: {length}>}}");
-    Ok(Some(g.step("stablehlo.fft", vec![x], &middle, vec![ty], Judge::Sum(length))))
+    Ok(Some(g.step("stablehlo.fft", vec![x], &middle, vec![ty], OpTolerance::Sum(length))))
 }
 
 /// A matrix that is surely positive definite is made in the body: `x xᵀ` and a large diagonal.
@@ -101,7 +101,7 @@ pub(super) fn cholesky(g: &mut Generator) -> anyhow::Result<Option<Step>> {
     let ty = Ty::new([size, size], g.one_of(WIDE_FLOATS));
     let x = plain(g, &ty)?;
     let lower = g.rng.bool();
-    let mut step = g.step("stablehlo.cholesky", vec![x], "", vec![ty.clone()], Judge::Sum(64 * size));
+    let mut step = g.step("stablehlo.cholesky", vec![x], "", vec![ty.clone()], OpTolerance::Sum(64 * size));
     step.body = format!(
         "    %p = \"stablehlo.dot_general\"(%a0, %a0) {{dot_dimension_numbers = #stablehlo.dot<\
          lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [1]>}} : ({ty}, {ty}) -> {ty}\n{}\
@@ -123,7 +123,7 @@ pub(super) fn triangular_solve(g: &mut Generator) -> anyhow::Result<Option<Step>
     let (lower, unit) = (g.rng.bool(), g.rng.u8(..4) == 0);
     let transpose = g.one_of(&["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"]);
     let results = vec![other.clone()];
-    let mut step = g.step("stablehlo.triangular_solve", vec![x, b], "", results, Judge::Sum(4096 * size));
+    let mut step = g.step("stablehlo.triangular_solve", vec![x, b], "", results, OpTolerance::Sum(4096 * size));
     step.body = format!(
         "{}    %m = stablehlo.add %a0, %d : {ty}\n    %r0 = \"stablehlo.triangular_solve\"(%m, %a1) {{left_side = {left}, \
          lower = {lower}, unit_diagonal = {unit}, transpose_a = #stablehlo<transpose {transpose}>}} : ({ty}, {other}) \
@@ -137,7 +137,7 @@ pub(super) fn triangular_solve(g: &mut Generator) -> anyhow::Result<Option<Step>
 /// A value without infinities, which padding with zeros would make NaNs of.
 fn plain(g: &mut Generator, ty: &Ty) -> anyhow::Result<usize> {
     let integers = g.input(&ty.of(ElementType::I8))?;
-    let step = g.step("stablehlo.convert", vec![integers], "", vec![ty.clone()], Judge::Exact);
+    let step = g.step("stablehlo.convert", vec![integers], "", vec![ty.clone()], OpTolerance::Exact);
     g.program.push(step);
     Ok(g.program.types().len() - 1)
 }

@@ -3,7 +3,7 @@
 use warpforge_tensor::ElementType;
 
 use super::{Generator, INTS, array, every_type};
-use crate::differential::program::{Judge, Step, Ty};
+use crate::differential::program::{OpTolerance, Step, Ty};
 
 /// One of two captured values.
 pub(super) fn conditional(g: &mut Generator) -> anyhow::Result<Option<Step>> {
@@ -11,7 +11,7 @@ pub(super) fn conditional(g: &mut Generator) -> anyhow::Result<Option<Step>> {
     let ty = g.ty(x);
     let y = g.of_type(&ty)?;
     let predicate = g.of_type(&Ty::new([], ElementType::Bool))?;
-    let mut step = g.step("stablehlo.if", vec![predicate, x, y], "", vec![ty.clone()], Judge::Exact);
+    let mut step = g.step("stablehlo.if", vec![predicate, x, y], "", vec![ty.clone()], OpTolerance::Exact);
     step.body = format!(
         "    %r:1 = \"stablehlo.if\"(%a0) ({{\n      stablehlo.return %a1 : {ty}\n    }}, {{\n      stablehlo.return %a2 : {ty}\n\
          \x20   }}) : (tensor<i1>) -> {ty}\n"
@@ -26,7 +26,7 @@ pub(super) fn counted_loop(g: &mut Generator) -> anyhow::Result<Option<Step>> {
     let y = g.of_type(&ty)?;
     let turns = g.rng.usize(..5);
     let op = g.one_of(&["add", "subtract", "multiply", "xor", "maximum"]);
-    let mut step = g.step("stablehlo.while", vec![x, y], "", vec![ty.clone()], Judge::Exact);
+    let mut step = g.step("stablehlo.while", vec![x, y], "", vec![ty.clone()], OpTolerance::Exact);
     step.body = format!(
         "    %zero = stablehlo.constant dense<0> : tensor<i32>\n    %one = stablehlo.constant dense<1> : tensor<i32>\n\
          \x20   %end = stablehlo.constant dense<{turns}> : tensor<i32>\n\
@@ -50,7 +50,7 @@ pub(super) fn map(g: &mut Generator) -> anyhow::Result<Option<Step>> {
          %s, %x : {scalar}\n      stablehlo.return %z : {scalar}\n    }}) {{dimensions = {}}}",
         array(&dims)
     );
-    Ok(Some(g.step("stablehlo.map", vec![x, y], &middle, vec![ty], Judge::Exact)))
+    Ok(Some(g.step("stablehlo.map", vec![x, y], &middle, vec![ty], OpTolerance::Exact)))
 }
 
 pub(super) fn threefry(g: &mut Generator) -> anyhow::Result<Option<Step>> {
@@ -58,5 +58,5 @@ pub(super) fn threefry(g: &mut Generator) -> anyhow::Result<Option<Step>> {
     let key = g.of_type(&state)?;
     let ty = Ty::new(g.shape(0..=2), g.one_of(&[ElementType::U32, ElementType::U64]));
     let middle = "{rng_algorithm = #stablehlo<rng_algorithm THREE_FRY>}";
-    Ok(Some(g.step("stablehlo.rng_bit_generator", vec![key], middle, vec![state, ty], Judge::Exact)))
+    Ok(Some(g.step("stablehlo.rng_bit_generator", vec![key], middle, vec![state, ty], OpTolerance::Exact)))
 }

@@ -3,7 +3,7 @@
 use warpforge_tensor::ElementType;
 
 use super::{Generator, INTS, array, every_type, list};
-use crate::differential::program::{Judge, Step, Ty};
+use crate::differential::program::{OpTolerance, Step, Ty};
 
 const INDEX_TYPES: &[ElementType] = &[ElementType::I32, ElementType::I64, ElementType::U32];
 
@@ -32,7 +32,7 @@ pub(super) fn gather(g: &mut Generator) -> anyhow::Result<Option<Step>> {
         vec![x, indices],
         &middle,
         vec![Ty::new(dims, ty.element)],
-        Judge::Exact,
+        OpTolerance::Exact,
     )))
 }
 
@@ -55,7 +55,7 @@ pub(super) fn scatter(g: &mut Generator) -> anyhow::Result<Option<Step>> {
          indices_are_sorted = false, unique_indices = false}}",
         list(&windows),
     );
-    Ok(Some(g.step("stablehlo.scatter", vec![x, indices, updates], &middle, vec![ty], Judge::Exact)))
+    Ok(Some(g.step("stablehlo.scatter", vec![x, indices, updates], &middle, vec![ty], OpTolerance::Exact)))
 }
 
 pub(super) fn dynamic_slice(g: &mut Generator) -> anyhow::Result<Option<Step>> {
@@ -66,7 +66,7 @@ pub(super) fn dynamic_slice(g: &mut Generator) -> anyhow::Result<Option<Step>> {
     operands.extend(starts(g, &ty)?);
     let middle = format!("{{slice_sizes = {}}}", array(&sizes));
     let result = Ty::new(sizes, ty.element);
-    Ok(Some(g.step("stablehlo.dynamic_slice", operands, &middle, vec![result], Judge::Exact)))
+    Ok(Some(g.step("stablehlo.dynamic_slice", operands, &middle, vec![result], OpTolerance::Exact)))
 }
 
 pub(super) fn dynamic_update_slice(g: &mut Generator) -> anyhow::Result<Option<Step>> {
@@ -75,7 +75,7 @@ pub(super) fn dynamic_update_slice(g: &mut Generator) -> anyhow::Result<Option<S
     let sizes: Vec<usize> = ty.dims.iter().map(|&dim| g.rng.usize(..=dim)).collect();
     let mut operands = vec![x, g.of_type(&Ty::new(sizes, ty.element))?];
     operands.extend(starts(g, &ty)?);
-    Ok(Some(g.step("stablehlo.dynamic_update_slice", operands, "", vec![ty], Judge::Exact)))
+    Ok(Some(g.step("stablehlo.dynamic_update_slice", operands, "", vec![ty], OpTolerance::Exact)))
 }
 
 /// One index for each dimension, some of them outside.

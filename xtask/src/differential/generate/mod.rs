@@ -13,7 +13,7 @@ use fastrand::Rng;
 use warpforge_tensor::ElementType;
 
 use super::inputs;
-use super::program::{Judge, Program, Step, Ty};
+use super::program::{OpTolerance, Program, Step, Ty};
 
 /// Adds one operation of a family, or finds that the dice fell badly.
 type Maker = fn(&mut Generator) -> anyhow::Result<Option<Step>>;
@@ -169,7 +169,7 @@ impl Generator<'_> {
         operands: Vec<usize>,
         middle: &str,
         results: Vec<Ty>,
-        judge: Judge,
+        tolerance: OpTolerance,
     ) -> Step {
         let names: Vec<String> = (0..operands.len()).map(|at| format!("%a{at}")).collect();
         let types: Vec<String> = operands.iter().map(|&value| self.ty(value).to_string()).collect();
@@ -184,7 +184,7 @@ impl Generator<'_> {
             list(&results),
         );
         let returned = (0..results.len()).map(|at| format!("%r#{at}")).collect();
-        Step { op, operands, body, returned, results, judge }
+        Step { op, operands, body, returned, results, tolerance }
     }
 }
 

@@ -3,7 +3,7 @@
 use warpforge_tensor::ElementType;
 
 use super::{FLOATS, Generator, INTS, array, list, permutation};
-use crate::differential::program::{Judge, Step, Ty};
+use crate::differential::program::{OpTolerance, Step, Ty};
 
 /// The region of a reduction by a binary operation.
 fn body_of(op: &str, element: ElementType) -> String {
@@ -17,7 +17,7 @@ fn body_of(op: &str, element: ElementType) -> String {
 struct Reducer {
     op: &'static str,
     neutral: String,
-    judge: Judge,
+    tolerance: OpTolerance,
 }
 
 /// A reducer of these elements over so many terms.
@@ -38,8 +38,8 @@ fn reducer(g: &mut Generator, element: ElementType, terms: usize) -> Reducer {
         (_, ElementType::Int(_)) => "0".to_owned(),
         _ => "0.0".to_owned(),
     };
-    let judge = if element.is_float() && op == "add" { Judge::Sum(terms) } else { Judge::Exact };
-    Reducer { op, neutral, judge }
+    let tolerance = if element.is_float() && op == "add" { OpTolerance::Sum(terms) } else { OpTolerance::Exact };
+    Reducer { op, neutral, tolerance }
 }
 
 /// Puts the neutral element of a reduction of `%a0` into the body of its step.
@@ -69,7 +69,7 @@ pub(super) fn reduce(g: &mut Generator) -> anyhow::Result<Option<Step>> {
     let reducer = reducer(g, ty.element, ty.len() + 1);
     let middle = format!("({}) {{dimensions = {}}}", body_of(reducer.op, ty.element), array(&axes));
     let result = Ty::new(kept, ty.element);
-    let step = g.step("stablehlo.reduce", vec![x], &middle, vec![result], reducer.judge);
+    let step = g.step("stablehlo.reduce", vec![x], &middle, vec![result], reducer.tolerance);
     Ok(Some(with_neutral(step, &reducer, ty.element)))
 }
 
@@ -86,7 +86,7 @@ pub(super) fn arg_max(g: &mut Generator) -> anyhow::Result<Option<Step>> {
     let ElementType::Int(int) = ty.element else { return Ok(None) };
     let smallest = int.min();
     let mut step =
-        g.step("stablehlo.reduce", vec![x], "", vec![results.clone(), indices.clone()], Judge::Exact);
+        g.step("stablehlo.reduce", vec![x], "", vec![results.clone(), indices.clone()], OpTolerance::Exact);
     step.body = format!(
         "    %at = stablehlo.iota dim = {axis} : {positions}\n    %low = stablehlo.constant dense<{smallest}> : {value}\n\
          \x20   %none = stablehlo.constant dense<0> : {index}\n\
@@ -135,7 +135,7 @@ pub(super) fn reduce_window(g: &mut Generator) -> anyhow::Result<Option<Step>> {
         ty.rank(),
     );
     let result = Ty::new(dims, ty.element);
-    let step = g.step("stablehlo.reduce_window", vec![x], &middle, vec![result], reducer.judge);
+    let step = g.step("stablehlo.reduce_window", vec![x], &middle, vec![result], reducer.tolerance);
     Ok(Some(with_neutral(step, &reducer, ty.element)))
 }
 
@@ -155,7 +155,7 @@ pub(super) fn select_and_scatter(g: &mut Generator) -> anyhow::Result<Option<Ste
         array(&sizes),
         array(&strides),
     );
-    Ok(Some(g.step("stablehlo.select_and_scatter", vec![x, source, init], &middle, vec![ty], Judge::Exact)))
+    Ok(Some(g.step("stablehlo.select_and_scatter", vec![x, source, init], &middle, vec![ty], OpTolerance::Exact)))
 }
 
 /// Keys with a payload, in a stable order.
@@ -172,5 +172,5 @@ pub(super) fn sort(g: &mut Generator) -> anyhow::Result<Option<Step>> {
          ({key}, {key}) -> tensor<i1>\n      stablehlo.return %z : tensor<i1>\n    }}) {{dimension = {axis} : i64, \
          is_stable = true}}"
     );
-    Ok(Some(g.step("stablehlo.sort", vec![x, payload], &middle, vec![ty, payload_ty], Judge::Exact)))
+    Ok(Some(g.step("stablehlo.sort", vec![x, payload], &middle, vec![ty, payload_ty], OpTolerance::Exact)))
 }

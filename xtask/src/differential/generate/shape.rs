@@ -3,7 +3,7 @@
 use warpforge_tensor::ElementType;
 
 use super::{COMPLEX, FLOATS, Generator, INTS, array, every_type, permutation};
-use crate::differential::program::{Judge, Step, Ty};
+use crate::differential::program::{OpTolerance, Step, Ty};
 
 /// Results are kept small.
 const MOST_ELEMENTS: usize = 2000;
@@ -21,7 +21,7 @@ pub(super) fn broadcast(g: &mut Generator) -> anyhow::Result<Option<Step>> {
     }
     let middle = format!("{{broadcast_dimensions = {}}}", array(&places));
     let result = Ty::new(dims, ty.element);
-    Ok(Some(g.step("stablehlo.broadcast_in_dim", vec![x], &middle, vec![result], Judge::Exact)))
+    Ok(Some(g.step("stablehlo.broadcast_in_dim", vec![x], &middle, vec![result], OpTolerance::Exact)))
 }
 
 pub(super) fn reshape(g: &mut Generator) -> anyhow::Result<Option<Step>> {
@@ -36,7 +36,7 @@ pub(super) fn reshape(g: &mut Generator) -> anyhow::Result<Option<Step>> {
             dims.insert(g.rng.usize(..=last), factor);
         }
     }
-    Ok(Some(g.step("stablehlo.reshape", vec![x], "", vec![Ty::new(dims, ty.element)], Judge::Exact)))
+    Ok(Some(g.step("stablehlo.reshape", vec![x], "", vec![Ty::new(dims, ty.element)], OpTolerance::Exact)))
 }
 
 pub(super) fn transpose(g: &mut Generator) -> anyhow::Result<Option<Step>> {
@@ -45,7 +45,7 @@ pub(super) fn transpose(g: &mut Generator) -> anyhow::Result<Option<Step>> {
     let order = permutation(g.rng, ty.rank());
     let dims: Vec<usize> = order.iter().map(|&dim| ty.dims[dim]).collect();
     let middle = format!("{{permutation = {}}}", array(&order));
-    Ok(Some(g.step("stablehlo.transpose", vec![x], &middle, vec![Ty::new(dims, ty.element)], Judge::Exact)))
+    Ok(Some(g.step("stablehlo.transpose", vec![x], &middle, vec![Ty::new(dims, ty.element)], OpTolerance::Exact)))
 }
 
 pub(super) fn slice(g: &mut Generator) -> anyhow::Result<Option<Step>> {
@@ -67,7 +67,7 @@ pub(super) fn slice(g: &mut Generator) -> anyhow::Result<Option<Step>> {
         array(&limits),
         array(&strides)
     );
-    Ok(Some(g.step("stablehlo.slice", vec![x], &middle, vec![Ty::new(dims, ty.element)], Judge::Exact)))
+    Ok(Some(g.step("stablehlo.slice", vec![x], &middle, vec![Ty::new(dims, ty.element)], OpTolerance::Exact)))
 }
 
 pub(super) fn pad(g: &mut Generator) -> anyhow::Result<Option<Step>> {
@@ -93,7 +93,7 @@ pub(super) fn pad(g: &mut Generator) -> anyhow::Result<Option<Step>> {
         signed(&high),
         array(&interior)
     );
-    Ok(Some(g.step("stablehlo.pad", vec![x, value], &middle, vec![Ty::new(dims, ty.element)], Judge::Exact)))
+    Ok(Some(g.step("stablehlo.pad", vec![x, value], &middle, vec![Ty::new(dims, ty.element)], OpTolerance::Exact)))
 }
 
 pub(super) fn concatenate(g: &mut Generator) -> anyhow::Result<Option<Step>> {
@@ -109,7 +109,7 @@ pub(super) fn concatenate(g: &mut Generator) -> anyhow::Result<Option<Step>> {
         operands.push(g.of_type(&other)?);
     }
     let middle = format!("{{dimension = {axis} : i64}}");
-    Ok(Some(g.step("stablehlo.concatenate", operands, &middle, vec![result], Judge::Exact)))
+    Ok(Some(g.step("stablehlo.concatenate", operands, &middle, vec![result], OpTolerance::Exact)))
 }
 
 pub(super) fn reverse(g: &mut Generator) -> anyhow::Result<Option<Step>> {
@@ -118,12 +118,12 @@ pub(super) fn reverse(g: &mut Generator) -> anyhow::Result<Option<Step>> {
     let count = g.rng.usize(..=ty.rank());
     let dims: Vec<usize> = permutation(g.rng, ty.rank()).into_iter().take(count).collect();
     let middle = format!("{{dimensions = {}}}", array(&dims));
-    Ok(Some(g.step("stablehlo.reverse", vec![x], &middle, vec![ty], Judge::Exact)))
+    Ok(Some(g.step("stablehlo.reverse", vec![x], &middle, vec![ty], OpTolerance::Exact)))
 }
 
 pub(super) fn iota(g: &mut Generator) -> anyhow::Result<Option<Step>> {
     let elements: Vec<ElementType> = [FLOATS, COMPLEX, INTS].concat();
     let ty = Ty::new(g.shape(1..=3), g.one_of(&elements));
     let middle = format!("{{iota_dimension = {} : i64}}", g.rng.usize(..ty.rank()));
-    Ok(Some(g.step("stablehlo.iota", vec![], &middle, vec![ty], Judge::Exact)))
+    Ok(Some(g.step("stablehlo.iota", vec![], &middle, vec![ty], OpTolerance::Exact)))
 }

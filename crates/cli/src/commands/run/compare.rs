@@ -1,6 +1,6 @@
 //! `--compare`: what came of a run's operations beside the reference.
 
-use warpforge_golden::beside::{Compared, Difference};
+use warpforge_golden::op_by_op::{Compared, Difference};
 use warpforge_report::{Align, Screen, Style, Table};
 
 use crate::exit::Exit;

@@ -20,7 +20,7 @@ use anyhow::anyhow;
 use clap::Args;
 use jiff::Timestamp;
 use warpforge::{CompileOptions, CompiledModel, Device, Model, Outputs, RunOptions, Tensor, Tier};
-use warpforge_golden::beside::Compared;
+use warpforge_golden::op_by_op::Compared;
 use warpforge_runtime::Executable;
 
 use self::record::Record;

@@ -10,7 +10,7 @@ use warpforge::io::{carrier, safetensors};
 use warpforge::profile::Profile;
 use warpforge::trace::{Filter, NodeValues, Several, Trace, TraceOptions};
 use warpforge::{CompiledModel, Observer, RunOptions, Tensor};
-use warpforge_golden::beside::{Beside, Compared};
+use warpforge_golden::op_by_op::{OpByOpComparison, Compared};
 use warpforge_report::chrome_trace;
 use warpforge_runtime::Executable;
 use warpforge_tensor::io::output::Output;
@@ -83,7 +83,7 @@ pub(super) struct Watch<'a> {
     trace: Option<Arc<FileTrace>>,
     trace_file: Option<TraceFile>,
     nodes: Option<Arc<NodeValues>>,
-    beside: Option<Arc<Beside>>,
+    comparison: Option<Arc<OpByOpComparison>>,
 }
 
 impl ObserveArgs {
@@ -133,15 +133,15 @@ impl ObserveArgs {
         let trace = self.traces().then(|| Arc::new(self.start_trace(compiled, trace_file.clone())));
         let program = executable.program();
         let function = program.module().function(program.entry());
-        let beside = match function.filter(|_| self.compare) {
+        let comparison = match function.filter(|_| self.compare) {
             Some(func) => {
                 let arguments = program.arguments(inputs, &[]).map_err(warpforge::Error::from)?;
-                Some(Arc::new(Beside::new(func, arguments)))
+                Some(Arc::new(OpByOpComparison::new(func, arguments)))
             }
             None => None,
         };
         let nodes = function.filter(|_| nodes).map(|func| Arc::new(NodeValues::new(func)));
-        Ok(Watch { args: self, trace, trace_file, nodes, beside })
+        Ok(Watch { args: self, trace, trace_file, nodes, comparison })
     }
 
     fn start_trace(&self, compiled: &CompiledModel, file: Option<TraceFile>) -> FileTrace {
@@ -176,8 +176,8 @@ impl Watch<'_> {
         if let Some(nodes) = &self.nodes {
             observers.push(Arc::clone(nodes) as Arc<dyn Observer>);
         }
-        if let Some(beside) = &self.beside {
-            observers.push(Arc::clone(beside) as Arc<dyn Observer>);
+        if let Some(comparison) = &self.comparison {
+            observers.push(Arc::clone(comparison) as Arc<dyn Observer>);
         }
         let observer = (!observers.is_empty()).then(|| Arc::new(Several(observers)) as Arc<dyn Observer>);
         RunOptions { profile: self.args.profile.is_some(), observer, ..RunOptions::default() }
@@ -188,9 +188,9 @@ impl Watch<'_> {
         self.nodes.as_ref().map(|nodes| nodes.take()).unwrap_or_default()
     }
 
-    /// What came of the operations beside the reference.
+    /// What came of the op-by-op comparison.
     pub(super) fn compared(&self) -> Option<Compared> {
-        self.beside.as_ref().map(|beside| beside.take())
+        self.comparison.as_ref().map(|comparison| comparison.take())
     }
 
     /// Writes the files of the trace, whether the run ended or was stopped.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use warpforge::summary::{Summary, summarise};
 use warpforge::{ArgumentRole, CompiledModel, Outputs, Tensor, Tier, memory};
-use warpforge_golden::beside::Compared;
+use warpforge_golden::op_by_op::Compared;
 use warpforge_measure::stats::{self, Outliers};
 use warpforge_runtime::Executable;
 

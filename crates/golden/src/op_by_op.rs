@@ -1,4 +1,4 @@
-//! Every operation of a run beside the reference, on the operands that the run had.
+//! Op-by-op comparison: every operation of a run against the reference, on the operands that the run had.
 //!
 //! Errors do not grow from operation to operation: each is computed again from what the run itself computed before.
 
@@ -13,7 +13,7 @@ use warpforge_ir::{Func, OpId, OpRef, ValueId};
 use warpforge_tensor::Tensor;
 use warpforge_tensor::compare::{Criterion, Tolerance, compare_values};
 
-use crate::single::{Judge, difference};
+use crate::op_tolerance::{OpTolerance, difference};
 
 /// Differences that are kept with all that is known of them.
 const KEPT: usize = 64;
@@ -61,7 +61,7 @@ pub struct Difference {
 }
 
 /// An observer that computes every operation again, alone.
-pub struct Beside {
+pub struct OpByOpComparison {
     state: Mutex<State>,
 }
 
@@ -77,7 +77,7 @@ struct State {
     compared: Compared,
 }
 
-impl Beside {
+impl OpByOpComparison {
     /// An observer of a run of this function on these arguments.
     #[must_use]
     pub fn new(func: Func<'_>, arguments: impl IntoIterator<Item = Tensor>) -> Self {
@@ -96,7 +96,7 @@ impl Beside {
     }
 }
 
-impl Observer for Beside {
+impl Observer for OpByOpComparison {
     fn begins(&self, op: OpRef<'_>) {
         let state = &mut *self.state();
         let Some(callee) = op.callee() else { return };
@@ -150,7 +150,7 @@ impl State {
             }
         };
         self.compared.operations += 1;
-        let judge = Judge::of(op);
+        let tolerance = OpTolerance::of(op);
         let operands: Vec<&Tensor> = operands.iter().collect();
         let (mut identical, mut problem) = (true, false);
         for (at, (expected, found)) in expected.iter().zip(results).enumerate() {
@@ -159,7 +159,7 @@ impl State {
                 continue;
             }
             identical = false;
-            let far = difference(judge, &operands, expected, found);
+            let far = difference(tolerance, &operands, expected, found);
             problem |= far.is_some();
             let place = self.places.of(op, None);
             let measured = compare_values(found, expected, Criterion::new(Tolerance::Exact)).ok();
@@ -232,23 +232,23 @@ func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
 
     /// A run that shows another value for one operation than it has.
     struct Wrong {
-        beside: Beside,
+        comparison: OpByOpComparison,
         op: &'static str,
         by: f32,
     }
 
     impl Observer for Wrong {
         fn begins(&self, op: OpRef<'_>) {
-            self.beside.begins(op);
+            self.comparison.begins(op);
         }
 
         fn results(&self, op: OpRef<'_>, results: &[Value]) -> Result<(), String> {
             if op.name() != self.op {
-                return self.beside.results(op, results);
+                return self.comparison.results(op, results);
             }
             let tensor = results[0].as_tensor().unwrap().as_slice::<f32>().unwrap();
             let moved: Vec<f32> = tensor.iter().map(|value| value * self.by).collect();
-            self.beside.results(op, &[Value::Tensor(Tensor::from_slice(&[2], &moved).unwrap())])
+            self.comparison.results(op, &[Value::Tensor(Tensor::from_slice(&[2], &moved).unwrap())])
         }
     }
 
@@ -256,12 +256,12 @@ func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
         let source = Source::new("m.mlir", PROGRAM);
         let module = text::parse(&source, &text::Options { keep_locations: true }).unwrap();
         let input = Tensor::from_slice(&[2], &[1.5f32, -2.0]).unwrap();
-        let beside = Beside::new(module.function("main").unwrap(), [input.clone()]);
-        let wrong = Arc::new(Wrong { beside, op, by });
+        let comparison = OpByOpComparison::new(module.function("main").unwrap(), [input.clone()]);
+        let wrong = Arc::new(Wrong { comparison, op, by });
         let options = Options { observer: Some(wrong.clone()), ..Options::default() };
         Interpreter::new(&module, options).run("main", vec![Value::Tensor(input)]).unwrap();
-        assert_eq!(wrong.beside.state().values.len(), 2, "only what functions return is left");
-        wrong.beside.take()
+        assert_eq!(wrong.comparison.state().values.len(), 2, "only what functions return is left");
+        wrong.comparison.take()
     }
 
     #[test]

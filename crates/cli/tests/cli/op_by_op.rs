@@ -1,4 +1,4 @@
-//! `warpt run --compare`: every operation beside the reference.
+//! `warpt run --compare`: op-by-op comparison with the reference.
 
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@ use warpforge_tensor::{ElementType, FloatFormat, Scalar, Tensor};
 
 /// How near two results of an operation must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Judge {
+pub enum OpTolerance {
     /// Equal: integers, and floats that are moved, compared or rounded once.
     Exact,
     /// Within so many units in the last place of the larger of result and operands.
@@ -20,21 +20,21 @@ pub enum Judge {
 /// Functions that libraries approximate: a few units in the last place, more for compositions.
 const APPROXIMATE: f64 = 64.0;
 
-impl Judge {
+impl OpTolerance {
     /// How near a device must come to the reference in an operation. What devices leave to the reference is exact.
     #[must_use]
     pub fn of(op: OpRef<'_>) -> Self {
         use OpKind::*;
-        let Some(kind) = op.kind() else { return Judge::Exact };
+        let Some(kind) = op.kind() else { return OpTolerance::Exact };
         match kind {
-            Add | Subtract | Multiply | Divide | Sqrt | Remainder => Judge::Ulps(1.0),
+            Add | Subtract | Multiply | Divide | Sqrt | Remainder => OpTolerance::Ulps(1.0),
             _ if Function::of_op(kind.name()).is_some_and(Function::is_approximate) => {
                 // Computed in a wider type, and rounded once.
-                Judge::Ulps(if is_narrow(op) { 1.0 } else { APPROXIMATE })
+                OpTolerance::Ulps(if is_narrow(op) { 1.0 } else { APPROXIMATE })
             }
-            DotGeneral | Dot | Convolution => Judge::Product(terms(op).unwrap_or(1)),
-            Reduce | ReduceWindow | Scatter if computes(op) => Judge::Sum(terms(op).unwrap_or(1)),
-            _ => Judge::Exact,
+            DotGeneral | Dot | Convolution => OpTolerance::Product(terms(op).unwrap_or(1)),
+            Reduce | ReduceWindow | Scatter if computes(op) => OpTolerance::Sum(terms(op).unwrap_or(1)),
+            _ => OpTolerance::Exact,
         }
     }
 }
@@ -51,7 +51,7 @@ fn is_narrow(op: OpRef<'_>) -> bool {
 fn computes(op: OpRef<'_>) -> bool {
     let module = op.module();
     let mut inner = op.region_block(0).into_iter().flat_map(|block| module.ops_in(block));
-    inner.any(|op| !matches!(Judge::of(op), Judge::Exact))
+    inner.any(|op| !matches!(OpTolerance::of(op), OpTolerance::Exact))
 }
 
 /// How many terms the longest sum of an operation has.
@@ -85,7 +85,7 @@ fn elements(ty: &TensorType) -> Option<usize> {
 
 /// Describes the first element that is too far off, if there is one.
 #[must_use]
-pub fn difference(judge: Judge, operands: &[&Tensor], reference: &Tensor, other: &Tensor) -> Option<String> {
+pub fn difference(tolerance: OpTolerance, operands: &[&Tensor], reference: &Tensor, other: &Tensor) -> Option<String> {
     if reference.element_type() != other.element_type() || reference.dims() != other.dims() {
         return Some(format!("{:?} and {:?} are of different types", reference.dims(), other.dims()));
     }
@@ -99,10 +99,10 @@ pub fn difference(judge: Judge, operands: &[&Tensor], reference: &Tensor, other:
     (0..reference.len()).find_map(|at| {
         let (one, found) = (reference.get(at), other.get(at));
         let close = match (one, found) {
-            (Scalar::Float(a), Scalar::Float(b)) => is_close(judge, reference, scale, a, b, b.abs()),
+            (Scalar::Float(a), Scalar::Float(b)) => is_close(tolerance, reference, scale, a, b, b.abs()),
             (Scalar::Complex(a, b), Scalar::Complex(c, d)) => {
                 let size = c.hypot(d);
-                is_close(judge, reference, scale, a, c, size) && is_close(judge, reference, scale, b, d, size)
+                is_close(tolerance, reference, scale, a, c, size) && is_close(tolerance, reference, scale, b, d, size)
             }
             _ => one == found,
         };
@@ -110,7 +110,7 @@ pub fn difference(judge: Judge, operands: &[&Tensor], reference: &Tensor, other:
     })
 }
 
-fn is_close(judge: Judge, tensor: &Tensor, scale: f64, one: f64, other: f64, size: f64) -> bool {
+fn is_close(tolerance: OpTolerance, tensor: &Tensor, scale: f64, one: f64, other: f64, size: f64) -> bool {
     if one == other || one.is_nan() && other.is_nan() {
         return true;
     }
@@ -118,11 +118,11 @@ fn is_close(judge: Judge, tensor: &Tensor, scale: f64, one: f64, other: f64, siz
         return false;
     };
     let epsilon = format.epsilon();
-    let tolerance = match judge {
-        Judge::Exact => 0.0,
-        Judge::Ulps(count) => count * epsilon * size,
-        Judge::Sum(terms) => 4.0 * terms as f64 * epsilon * scale,
-        Judge::Product(terms) => {
+    let tolerance = match tolerance {
+        OpTolerance::Exact => 0.0,
+        OpTolerance::Ulps(count) => count * epsilon * size,
+        OpTolerance::Sum(terms) => 4.0 * terms as f64 * epsilon * scale,
+        OpTolerance::Product(terms) => {
             let sums = epsilon.min(FloatFormat::F32.epsilon());
             4.0 * terms as f64 * sums * scale + epsilon * size
         }
@@ -163,13 +163,13 @@ mod tests {
     #[test]
     fn a_wrong_last_place_is_seen_where_it_must_be_right() {
         let [one, next] = [1.0f32, 1.0 + f32::EPSILON].map(|x| Tensor::from_slice(&[1], &[x]).unwrap());
-        let judged = |judge| difference(judge, &[], &one, &next).is_some();
-        assert!(judged(Judge::Exact));
-        assert!(judged(Judge::Ulps(0.5)));
-        assert!(!judged(Judge::Ulps(1.0)));
-        assert!(!judged(Judge::Product(0)));
+        let judged = |tolerance| difference(tolerance, &[], &one, &next).is_some();
+        assert!(judged(OpTolerance::Exact));
+        assert!(judged(OpTolerance::Ulps(0.5)));
+        assert!(!judged(OpTolerance::Ulps(1.0)));
+        assert!(!judged(OpTolerance::Product(0)));
         let other = Tensor::zeros(ElementType::F32, Shape::new([2]).unwrap()).unwrap();
-        assert!(difference(Judge::Ulps(1e9), &[], &one, &other).is_some(), "other shapes");
+        assert!(difference(OpTolerance::Ulps(1e9), &[], &one, &other).is_some(), "other shapes");
     }
 
     #[test]
@@ -185,16 +185,16 @@ mod tests {
     return %5 : tensor<f32>\n}";
         let module = text::parse(&Source::new("m", module), &text::Options::default()).unwrap();
         let body = module.function("main").unwrap().body().unwrap();
-        let judged: Vec<Judge> = module.ops_in(body).map(Judge::of).collect();
+        let judged: Vec<OpTolerance> = module.ops_in(body).map(OpTolerance::of).collect();
         let expected = [
-            Judge::Exact,
-            Judge::Product(6),
-            Judge::Sum(20),
-            Judge::Exact,
-            Judge::Ulps(64.0),
-            Judge::Ulps(1.0),
-            Judge::Ulps(1.0),
-            Judge::Exact,
+            OpTolerance::Exact,
+            OpTolerance::Product(6),
+            OpTolerance::Sum(20),
+            OpTolerance::Exact,
+            OpTolerance::Ulps(64.0),
+            OpTolerance::Ulps(1.0),
+            OpTolerance::Ulps(1.0),
+            OpTolerance::Exact,
         ];
         assert_eq!(judged, expected);
     }
