@@ -349,10 +349,9 @@ impl Reduced {
         let mut module = self.slice.module.clone();
         let Some(func) = module.functions().next() else { return module };
         let Some(types) = func.signature().cloned() else { return module };
-        let arguments = self.arguments.iter().zip(&types.inputs).map(|((name, is_weight, _), ty)| Argument {
-            name: name.clone(),
-            role: if *is_weight { ArgumentRole::Parameter } else { ArgumentRole::Input },
-            ty: ty.clone(),
+        let arguments = self.arguments.iter().zip(&types.inputs).map(|((name, is_weight, _), ty)| {
+            let role = if *is_weight { ArgumentRole::Parameter } else { ArgumentRole::Input };
+            Argument::new(name.as_str(), role, ty.clone())
         });
         let results = types.results.iter().map(|ty| Output {
             name: self.tensor.clone(),
