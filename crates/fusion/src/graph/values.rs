@@ -112,7 +112,6 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::clusters;
     use crate::graph::import;
     use crate::simplify::simplify;
     use crate::testing::module;
@@ -121,7 +120,7 @@ mod tests {
     fn in_memory(text: &str) -> Vec<String> {
         let module = module(text);
         let graph = simplify(&import(module.function("main").unwrap(), &|_| None).unwrap());
-        let given = clusters(&graph, false).clusters.iter().flat_map(|cluster| cluster.results()).collect();
+        let given = crate::testing::grouped(&graph).clusters.iter().flat_map(|cluster| cluster.results()).collect();
         let name = |source: ValueSource| module.defining_op(source.value).map(|op| op.name().to_owned());
         graph.values_in(&given).into_values().flatten().filter_map(name).collect()
     }

@@ -106,7 +106,7 @@ fn text(weights: &Epilogue, queries: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::cluster::{Kind, clusters};
+    use crate::cluster::Kind;
     use crate::testing::graph;
 
     /// Whether keys that a causal mask of this number hides weigh nothing for every query. `added` is what is added besides.
@@ -138,7 +138,7 @@ mod tests {
     %o = stablehlo.dot_general %w, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : ({s}, {x}) -> {x}
     return %o : {x}\n}}"
         ));
-        let all = clusters(&graph, false);
+        let all = crate::testing::grouped(&graph);
         let [cluster] = all.clusters.as_slice() else { panic!("not one cluster") };
         let Kind::Attention(attention) = &cluster.kind else { panic!("not attention") };
         attention.softmax.as_ref().unwrap().mask.hides
