@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -85,6 +86,24 @@ class Nested(nn.Module):
         return x * factor + self.shift, absent, [more["pair"][0] - more["pair"][1], parts[2]]
 
 
+@dataclass
+class Summary:
+    """What a model says about its result."""
+
+    total: torch.Tensor
+    absent: None = None
+
+
+torch.export.register_dataclass(Summary, serialized_type_name="models.Summary")
+
+
+class Named(nn.Module):
+    """Outputs in a dict, in lists and in a dataclass."""
+
+    def forward(self, x: torch.Tensor) -> dict[str, Any]:
+        return {"logits": x + 1, "past": [(x * 2, x * 3)], "summary": Summary(x.sum())}
+
+
 class Counter(nn.Module):
     """Changes its buffer and its argument in place."""
 
@@ -114,6 +133,18 @@ def make_net() -> tuple[nn.Module, tuple[Any, ...]]:
 
 def make_loss() -> dict[str, Any]:
     return {"model": Loss(), "kwargs": {"image": torch.randn(3, 1, 6, 6), "label": torch.tensor([0, 2, 1])}}
+
+
+def make_named() -> tuple[nn.Module, tuple[Any, ...]]:
+    return Named(), (torch.randn(3),)
+
+
+def make_pair() -> nn.Module:
+    return Pair()
+
+
+def make_vector() -> torch.Tensor:
+    return torch.randn(5)
 
 
 def make_nothing() -> None:

@@ -33,7 +33,10 @@ def test_the_command_writes_archive_and_folder(tmp_path: Path) -> None:
         ("models", "does not name a function"),
         ("no_such_module:make", "there is no module no_such_module"),
         ("no_such_file.py:make", "there is no file no_such_file.py"),
-        (f"{MODELS}:absent", "its functions are: make_loss, make_net, make_nothing"),
+        (
+            f"{MODELS}:absent",
+            "make_loss, make_named, make_net, make_nothing, make_pair",
+        ),
         (f"{MODELS}:NOT_A_FUNCTION", "has no function `NOT_A_FUNCTION`"),
         (f"{MODELS}:make_nothing", "returned a NoneType"),
     ],

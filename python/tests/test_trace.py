@@ -176,10 +176,19 @@ def test_nested_arguments_and_values_that_are_no_tensors(tmp_path: Path) -> None
     assert set(golden(traced.golden, "inputs")) == {"x", "more_pair_0", "more_pair_1"}
     outputs = golden(traced.golden, "outputs")
     assert torch.equal(outputs["out0"], args[0] * 2 + torch.tensor([1.0, 2.0, 3.0]))
-    assert torch.equal(outputs["out1"], pair[0] - pair[1])
-    assert torch.equal(outputs["out2"], torch.tensor([[2.0], [5.0]]))
-    assert set(outputs) == {"out0", "out1", "out2"}
-    assert torch.equal(golden(traced.golden, "activations")["split.2"], outputs["out2"])
+    # The absent value keeps its number.
+    assert torch.equal(outputs["out2"], pair[0] - pair[1])
+    assert torch.equal(outputs["out3"], torch.tensor([[2.0], [5.0]]))
+    assert set(outputs) == {"out0", "out2", "out3"}
+    assert torch.equal(golden(traced.golden, "activations")["split.2"], outputs["out3"])
+
+
+def test_outputs_have_the_names_of_the_model(tmp_path: Path) -> None:
+    x = torch.arange(3.0)
+    traced = trace(models.Named(), (x,), output=tmp_path / "named.pt2")
+    outputs = golden(traced.golden, "outputs")
+    assert set(outputs) == {"logits", "past.0.0", "past.0.1", "summary.total"}
+    assert torch.equal(outputs["past.0.1"], x * 3)
 
 
 @pytest.mark.parametrize("decompose", [False, True])

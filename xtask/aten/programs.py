@@ -1,4 +1,4 @@
-"""Graphs of several nodes: sizes that are computed with, checks, and random numbers that nothing uses."""
+"""Graphs of several nodes: sizes that are computed with, checks, unused random numbers, operators that call graphs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
+from called import called
 from calls import Call
 from graphs import Case, serialized
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -227,4 +228,4 @@ def _name(target: Callable) -> str:
 
 def programs() -> list[Case]:
     """All of them."""
-    return [case for make in (random_numbers, undefined, checks, sizes, places) for case in make()]
+    return [case for make in (random_numbers, undefined, checks, sizes, places, called) for case in make()]

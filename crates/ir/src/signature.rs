@@ -1,9 +1,16 @@
 //! What the arguments and results of an entry function are to the model it came from.
 //!
 //! The module itself carries the answer, as attributes of arguments and results, so that it survives a round trip
+<<<<<<< HEAD
 //! through a file: `warpforge.name`, `warpforge.role` and, for what belongs to a parameter, `warpforge.of`. An argument
 //! whose new value is a result is state: it names that result in `tf.aliasing_output`, as JAX writes it for donated
 //! buffers. `jax.buffer_donor` gives the buffer away without saying to which result.
+=======
+//! through a file: `warpforge.name`, `warpforge.role` and, for what belongs to a parameter, `warpforge.of`.
+//! Results without a name of ours have the one that JAX writes, `jax.result_info`.
+
+use std::collections::HashSet;
+>>>>>>> f0c5aca (Import torch.cond, while_loop and scan; outputs by the model's own names; python -m warpforge.check)
 
 use crate::attr::{Attribute, Dict};
 use crate::module::Func;
@@ -12,6 +19,8 @@ use crate::types::Type;
 const NAME: &str = "warpforge.name";
 const ROLE: &str = "warpforge.role";
 const OF: &str = "warpforge.of";
+/// Where JAX writes how a result is found in what the function returned: `result['loss']`, `[0]`.
+const RESULT_INFO: &str = "jax.result_info";
 
 /// The attribute of an argument that names the result which is its new value.
 pub const ALIASING_OUTPUT: &str = "tf.aliasing_output";
@@ -148,10 +157,14 @@ impl Signature {
                 donated: attrs.and_then(|attrs| attrs.get(BUFFER_DONOR)?.as_bool()).unwrap_or(false),
             }
         });
+        let mut taken = HashSet::new();
         let results = types.results.iter().enumerate().map(|(index, ty)| {
             let attrs = func.result_attrs(index);
+            let own = || text(attrs, NAME).map(str::to_owned);
+            let name = own().or_else(|| text(attrs, RESULT_INFO).and_then(jax_name));
+            let name = name.filter(|name| taken.insert(name.clone()));
             Output {
-                name: text(attrs, NAME).map_or_else(|| format!("out{index}"), str::to_owned),
+                name: name.unwrap_or_else(|| format!("out{index}")),
                 role: text(attrs, ROLE).and_then(ResultRole::from_word).unwrap_or(ResultRole::Output),
                 of: text(attrs, OF).map(str::to_owned),
                 ty: ty.clone(),
@@ -232,6 +245,7 @@ impl Signature {
     }
 }
 
+<<<<<<< HEAD
 /// Why a result cannot be the new value of an argument.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AliasError {
@@ -264,6 +278,30 @@ pub enum AliasError {
 /// The result that an argument's attributes name.
 pub(crate) fn aliased_result(attrs: Option<&Dict>) -> Option<usize> {
     attrs?.get(ALIASING_OUTPUT)?.as_i64().and_then(|result| usize::try_from(result).ok())
+=======
+/// The name that JAX gives a result: `result['past'][0].key` is `past.0.key`. Positions alone are no name.
+fn jax_name(info: &str) -> Option<String> {
+    let mut rest = info.strip_prefix("result").unwrap_or(info);
+    let (mut path, mut named) = (Vec::new(), false);
+    while !rest.is_empty() {
+        let part;
+        if let Some(inside) = rest.strip_prefix('[') {
+            (part, rest) = inside.split_once(']')?;
+        } else {
+            let field = rest.strip_prefix('.')?;
+            let end = field.find(['.', '[']).unwrap_or(field.len());
+            (part, rest) = field.split_at(end);
+            named = true;
+        }
+        let key = part.trim_matches(['\'', '"']);
+        named |= key.len() < part.len();
+        if key.is_empty() {
+            return None;
+        }
+        path.push(key);
+    }
+    named.then(|| path.join("."))
+>>>>>>> f0c5aca (Import torch.cond, while_loop and scan; outputs by the model's own names; python -m warpforge.check)
 }
 
 fn text<'a>(attrs: Option<&'a Dict>, name: &str) -> Option<&'a str> {
@@ -325,6 +363,7 @@ mod tests {
     }
 
     #[test]
+<<<<<<< HEAD
     fn an_alias_is_between_equal_types_and_alone() {
         let result = |name: &str, ty| Output { name: name.into(), role: ResultRole::Output, of: None, ty };
         let mut signature = Signature {
@@ -345,6 +384,23 @@ mod tests {
         let twice = signature.alias("b", "new").unwrap_err();
         assert_eq!(twice.to_string(), "argument `a` is aliased already");
         assert_eq!(signature.state().map(|(at, _, to)| (at, to)).collect::<Vec<_>>(), [(0, 0)]);
+=======
+    fn results_have_the_names_that_jax_wrote() {
+        let names = [
+            ("result['loss']", Some("loss")),
+            ("['past'][0].key", Some("past.0.key")),
+            (".logits", Some("logits")),
+            ("result[0]", None),
+            ("", None),
+            ("result['", None),
+        ];
+        for (info, name) in names {
+            assert_eq!(jax_name(info).as_deref(), name, "{info}");
+        }
+        let info = Dict::from_iter([(RESULT_INFO, Attribute::Str("['loss']".into()))]);
+        let module = module_with(&[("res_attrs", Attribute::Array(vec![Attribute::Dict(info)].into()))]);
+        assert_eq!(Signature::of(module.function("main").unwrap()).results[0].name, "loss");
+>>>>>>> f0c5aca (Import torch.cond, while_loop and scan; outputs by the model's own names; python -m warpforge.check)
     }
 
     #[test]

@@ -16,7 +16,8 @@ from torch import nn
 from warpforge.errors import TraceError
 
 KEYS = ("model", "args", "kwargs")
-RETURNS = "it must return (model, args), (model, args, kwargs) or a dict with the keys model, args and kwargs"
+RETURNS = "it must return a model, (model, args), (model, args, kwargs) or a dict with the keys model, args and kwargs"
+INPUTS = "it must return a tensor, a tuple of arguments, or a dict of keyword arguments"
 # (model, args) and (model, args, kwargs)
 TUPLE_LENGTHS = (2, 3)
 
@@ -55,6 +56,22 @@ def load_model(spec: str, seed: int) -> Model:
 
     The random numbers are seeded first, so that weights made by the function are the same in every run.
     """
+    return as_model(_call(spec, seed), spec)
+
+
+def load_inputs(spec: str, seed: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Example arguments from the function that `spec` names: positional ones, and keyword arguments."""
+    returned = _call(spec, seed)
+    if isinstance(returned, torch.Tensor):
+        return (returned,), {}
+    if isinstance(returned, Mapping) and all(isinstance(key, str) for key in returned):
+        return (), dict(returned)
+    if isinstance(returned, (tuple, list)):
+        return tuple(returned), {}
+    raise TraceError(f"{spec} returned {_describe(returned)}", INPUTS)
+
+
+def _call(spec: str, seed: int) -> object:
     where, colon, name = spec.rpartition(":")
     if not colon or not where or not name:
         raise TraceError(f"`{spec}` does not name a function", "write module:function, such as my_module:make_model")
@@ -64,11 +81,13 @@ def load_model(spec: str, seed: int) -> Model:
         there = sorted(key for key, value in vars(module).items() if inspect.isfunction(value))
         raise TraceError(f"{where} has no function `{name}`", f"its functions are: {', '.join(there) or 'none'}")
     torch.manual_seed(seed)
-    return as_model(function(), spec)
+    return function()
 
 
 def as_model(returned: object, spec: str) -> Model:
     """Reads what a model function returned."""
+    if isinstance(returned, nn.Module):
+        return Model(returned)
     if isinstance(returned, Mapping):
         unknown = sorted(set(returned) - set(KEYS))
         if unknown or "model" not in returned:

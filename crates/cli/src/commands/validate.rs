@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
-use warpforge::{CompileOptions, Model};
+use warpforge::{CompileOptions, Model, Precision};
 use warpforge_golden::{
     DEFAULT_REPLAYS, Folder, Options, Tolerances, Validation, Verdict, bisect, explain, validate,
 };
@@ -151,14 +151,15 @@ fn replay(
 /// What the candidate was run on, where its manifest says so and it is here.
 fn engine(candidate: &Folder) -> Result<Option<Choice>, String> {
     let Some(run) = candidate.manifest().and_then(|manifest| manifest.run.as_ref()) else { return Ok(None) };
-    let unknown = |error: String| format!("clusters are not split on the candidate's engine: {error}");
-    let options = CompileOptions {
-        device: run.device.parse().map_err(|error| unknown(format!("{error}")))?,
-        tier: Some(run.tier.parse().map_err(|error| unknown(format!("{error}")))?),
-        precision: run.precision.parse().map_err(|error| unknown(format!("{error}")))?,
-        ..CompileOptions::default()
+    let options = || -> Result<CompileOptions, String> {
+        let (device, tier) = (run.device.parse()?, Some(run.tier.parse()?));
+        let precision = run.precision.parse::<Precision>().map_err(|error| error.to_string())?;
+        Ok(CompileOptions { device, tier, precision, ..CompileOptions::default() })
     };
-    choose(warpforge::backends(), &options).map(Some).map_err(|error| unknown(error.to_string()))
+    options()
+        .and_then(|options| choose(warpforge::backends(), &options).map_err(|error| error.to_string()))
+        .map(Some)
+        .map_err(|error| format!("clusters are not split on the candidate's engine: {error}"))
 }
 
 fn write(args: &ValidateArgs, summary: Option<&Path>, validation: &Validation) -> Result<(), Failure> {

@@ -1,5 +1,6 @@
 //! The exported graph: its JSON, its sizes, its element types.
 
+pub(crate) mod outputs;
 pub(crate) mod schema;
 pub(crate) mod size;
 mod source;

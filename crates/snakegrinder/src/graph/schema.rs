@@ -41,6 +41,30 @@ pub(crate) struct RangeConstraint {
 pub(crate) struct GraphModule {
     pub(crate) graph: Graph,
     pub(crate) signature: GraphSignature,
+    #[serde(default)]
+    module_call_graph: Vec<ModuleCall>,
+}
+
+impl GraphModule {
+    /// The structure that the model returns, as text.
+    pub(crate) fn out_spec(&self) -> Option<&str> {
+        let whole = self.module_call_graph.iter().find(|call| call.fqn.is_empty())?;
+        whole.signature.as_ref()?.out_spec.as_deref()
+    }
+}
+
+/// A module of the Python model and how it is called; the model itself has an empty name.
+#[derive(Debug, Deserialize)]
+struct ModuleCall {
+    #[serde(default)]
+    fqn: String,
+    signature: Option<ModuleCallSignature>,
+}
+
+/// What a module takes and gives.
+#[derive(Debug, Deserialize)]
+struct ModuleCallSignature {
+    out_spec: Option<String>,
 }
 
 /// A graph.

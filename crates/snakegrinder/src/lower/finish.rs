@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use warpforge_ir::{OpKind, ValueId};
+use warpforge_ir::{ElementType, OpKind, ValueId};
+use warpforge_tensor::Scalar;
 
 use super::cx::Cx;
 use super::graph::{location, node_name};
@@ -11,13 +12,18 @@ use super::refusal::Lowered;
 use super::value::{Tensor, Value, value_type};
 use crate::graph::Source;
 use crate::graph::schema::{Argument, Node};
+use crate::graph::size::Size;
 
 impl Cx<'_> {
     /// Makes sure that the last operation of the node's location gives the node's value: an identity where the value
     /// comes from elsewhere, and for nodes with several values an operation of several results; the parts also get the
     /// locations of the names they are used by.
     pub(super) fn finish(&mut self, node: &Node, uses: &HashSet<&str>, outcome: Outcome) -> Lowered<Outcome> {
-        if let [Value::Tensor(tensor)] = outcome.as_slice() {
+        let renamed =
+            matches!(node.outputs.as_slice(), [Argument::AsTensor(name)] if name.name != node_name(node));
+        if let [Value::Tensor(tensor)] = outcome.as_slice()
+            && !renamed
+        {
             if self.is_last(tensor.id, node) {
                 return Ok(outcome);
             }
@@ -25,16 +31,23 @@ impl Cx<'_> {
             return Ok(vec![Value::Tensor(same)]);
         }
         let parts = named_parts(node, &outcome);
-        if parts.is_empty() {
+        if parts.iter().all(Option::is_none) {
             return Ok(outcome);
         }
-        let ids: Vec<ValueId> = parts.iter().map(|(_, tensor)| tensor.id).collect();
+        let mut ids: Vec<ValueId> = Vec::new();
+        for part in &parts {
+            ids.push(match part {
+                Some((_, tensor)) => tensor.id,
+                // An empty tensor in place of what is not computed: values are known by their positions.
+                None => self.splat(ElementType::Bool, &[Size::Int(0)], Scalar::Bool(false))?.id,
+            });
+        }
         // Nothing uses it, so it changes nothing; it has as many results as the node has values.
         self.b.create(OpKind::OptimizationBarrier, &ids, [], vec![], None)?;
         let source = Source::of(&node.metadata);
         let outer = self.b.set_location(None);
         let mut renamed = Vec::new();
-        for (name, tensor) in &parts {
+        for (name, tensor) in parts.iter().flatten() {
             // What nothing uses is no node of the traced graph.
             self.b.set_location(Some(location(name, source.as_ref())));
             renamed.push(if uses.contains(name) { self.identity(tensor)? } else { tensor.clone() });
@@ -59,18 +72,19 @@ impl Cx<'_> {
     }
 }
 
-fn named_parts<'n>(node: &'n Node, outcome: &Outcome) -> Vec<(&'n str, Tensor)> {
+/// The tensors that a node gives with their names, by their positions.
+fn named_parts<'n>(node: &'n Node, outcome: &Outcome) -> Vec<Option<(&'n str, Tensor)>> {
     let mut parts = Vec::new();
     for (output, value) in node.outputs.iter().zip(outcome) {
         match (output, value) {
             (Argument::AsTensor(name), Value::Tensor(tensor)) => {
-                parts.push((name.name.as_str(), tensor.clone()));
+                parts.push(Some((name.name.as_str(), tensor.clone())));
             }
             (Argument::AsTensors(names), Value::Tensors(tensors)) => {
                 let tensors = tensors.iter().flatten().cloned();
-                parts.extend(names.iter().map(|name| name.name.as_str()).zip(tensors));
+                parts.extend(names.iter().map(|name| name.name.as_str()).zip(tensors).map(Some));
             }
-            _ => {}
+            _ => parts.push(None),
         }
     }
     parts

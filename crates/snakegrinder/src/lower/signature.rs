@@ -1,6 +1,6 @@
 //! `@main`: the graph's inputs as its arguments, the graph's outputs as its results.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use warpforge_ir::build::{BuildError, Builder};
 use warpforge_ir::signature::{Argument as MainArgument, ArgumentRole, Output, ResultRole, Signature};
@@ -14,7 +14,9 @@ use super::report::Report;
 use super::value::{Number, Tensor, Value, value_type};
 use super::{ImportOptions, Imported};
 use crate::archive::{Archive, Payload};
-use crate::graph::schema::{Argument, InputSpec, OutputSpec, SymInt, SymIntArgument, TensorMeta};
+use crate::graph::schema::{
+    Argument, GraphModule, InputSpec, OutputSpec, SymInt, SymIntArgument, TensorMeta,
+};
 use crate::graph::size::Size;
 use crate::{Error, graph};
 
@@ -263,6 +265,40 @@ fn input_dims(input: &Input<'_>, symbols: &Symbols) -> Result<Vec<Size>, Error> 
     checked.map_err(|what| Error::Shape { input: input.name.to_owned(), what })
 }
 
+/// The names of the outputs that are the user's: the model's own where it has some, else `out0`, `out1`, … by position.
+fn user_names(module: &GraphModule) -> Vec<String> {
+    let specs = &module.signature.output_specs;
+    let is_returned =
+        |spec: &&OutputSpec| matches!(spec, OutputSpec::UserOutput { .. } | OutputSpec::LossOutput { .. });
+    let own = module.out_spec().map(graph::outputs::names).unwrap_or_default();
+    // A structure of another size is of something else.
+    let own = if own.len() == specs.iter().filter(is_returned).count() { own } else { Vec::new() };
+    let mut own = own.into_iter();
+    let mut taken: HashSet<String> = specs.iter().filter_map(fixed_name).collect();
+    let mut names = Vec::new();
+    for spec in specs.iter().filter(is_returned) {
+        let name = own.next().flatten();
+        if let OutputSpec::UserOutput { .. } = spec {
+            let name = name.filter(|name| taken.insert(name.clone()));
+            names.push(name.unwrap_or_else(|| format!("out{}", names.len())));
+        }
+    }
+    names
+}
+
+/// The name of an output that is not the user's to choose.
+fn fixed_name(spec: &OutputSpec) -> Option<String> {
+    match spec {
+        OutputSpec::UserOutput { .. } | OutputSpec::Token { .. } => None,
+        OutputSpec::LossOutput { .. } => Some("loss".to_owned()),
+        OutputSpec::BufferMutation { buffer_name: of, .. }
+        | OutputSpec::ParameterMutation { parameter_name: of, .. }
+        | OutputSpec::UserInputMutation { user_input_name: of, .. } => Some(of.clone()),
+        OutputSpec::GradientToParameter { parameter_name: of, .. }
+        | OutputSpec::GradientToUserInput { user_input_name: of, .. } => Some(format!("grad.{of}")),
+    }
+}
+
 /// `@main` while it is built.
 struct Main<'a, 'm> {
     archive: &'a Archive,
@@ -297,9 +333,9 @@ impl<'a> Main<'a, '_> {
             return Err(Error::Unsupported(report));
         }
         let mut results = Vec::new();
-        let mut users = 0;
+        let mut names = user_names(module).into_iter();
         for spec in &module.signature.output_specs {
-            let value = self.output(&walk, spec, inputs, &mut users)?;
+            let value = self.output(&walk, spec, inputs, &mut names)?;
             results.extend(value);
         }
         results.extend(self.written(&variables)?);
@@ -311,24 +347,23 @@ impl<'a> Main<'a, '_> {
         walk: &Walk<'a>,
         spec: &OutputSpec,
         inputs: &[Input<'a>],
-        users: &mut usize,
+        names: &mut impl Iterator<Item = String>,
     ) -> Result<Option<ValueId>, Error> {
         let tensor = |name: &str| Argument::AsTensor(crate::graph::schema::Name { name: name.to_owned() });
-        let (argument, name, role, of) = match spec {
+        let name = fixed_name(spec).or_else(|| names.next()).unwrap_or_default();
+        let (argument, role, of) = match spec {
             OutputSpec::UserOutput { arg } => {
-                let name = format!("out{users}");
-                *users += 1;
                 return self.result(walk, arg, name, ResultRole::Output, None, None);
             }
-            OutputSpec::LossOutput { arg } => (arg, "loss".to_owned(), ResultRole::Loss, None),
+            OutputSpec::LossOutput { arg } => (arg, ResultRole::Loss, None),
             OutputSpec::BufferMutation { arg, buffer_name: of }
             | OutputSpec::ParameterMutation { arg, parameter_name: of }
             | OutputSpec::UserInputMutation { arg, user_input_name: of } => {
-                (arg, of.clone(), ResultRole::Buffer, Some(of))
+                (arg, ResultRole::Buffer, Some(of))
             }
             OutputSpec::GradientToParameter { arg, parameter_name: of }
             | OutputSpec::GradientToUserInput { arg, user_input_name: of } => {
-                (arg, format!("grad.{of}"), ResultRole::Gradient, Some(of))
+                (arg, ResultRole::Gradient, Some(of))
             }
             OutputSpec::Token { arg } => {
                 return Err(Error::Graph(format!("the effect token `{}` is not supported", arg.name)));
