@@ -12,11 +12,12 @@ use warpforge_fusion::graph::ValueSource;
 use warpforge_fusion::pipeline::Plan;
 use warpforge_fusion::{Graph, NodeId};
 use warpforge_ir::OpId;
+use warpforge_ir::nodes::Nodes;
 use warpforge_kernels::buffer::AlignedBuffer;
 use warpforge_kernels::data_movement::{Layout, StridedCopy};
 use warpforge_kernels::pool::Pool;
 use warpforge_runtime::memory_plan::{self, Allocation, MemoryPlan};
-use warpforge_runtime::profile::{Event, Profile};
+use warpforge_runtime::profile::{self, Event, Profile};
 use warpforge_runtime::state::{HostStore, Update};
 use warpforge_runtime::{
     ClusterValues, ErrorKind, Executable, Fallback, Outcome, Program, Result, RunOptions, Source,
@@ -44,6 +45,8 @@ struct KernelLaunch {
     sampling_interval: usize,
     /// The operations of the module that it computes.
     ops: Vec<OpId>,
+    /// The nodes and source lines that it comes from, as profiles say them.
+    provenance: Vec<(&'static str, String)>,
 }
 
 /// A program compiled for the CPU.
@@ -84,6 +87,8 @@ impl CpuExecutable {
     ) -> std::result::Result<Self, kernel::KernelError> {
         let Plan { graph, clusters, .. } = plan;
         let context = CompileContext { graph: &graph, pool: &pool };
+        let entry = program.module().function(program.entry());
+        let nodes = entry.map(Nodes::of).unwrap_or_default();
         let mut launches = Vec::new();
         for cluster in &clusters.clusters {
             let cost = cluster.cost(&graph);
@@ -92,6 +97,7 @@ impl CpuExecutable {
             let given = values.iter().map(|&id| graph.node(id).bytes()).sum();
             let sampling_interval = observer::sampling_interval(cost.flops, cost.bytes, given);
             let arithmetic = arithmetic(&graph, cluster);
+            let ops = graph.origins(&cluster.nodes);
             launches.push(KernelLaunch {
                 kernel,
                 flops: cost.flops,
@@ -99,7 +105,8 @@ impl CpuExecutable {
                 arithmetic,
                 values,
                 sampling_interval,
-                ops: graph.origins(&cluster.nodes),
+                provenance: profile::provenance(&nodes, &ops),
+                ops,
             });
         }
         let updates = |time: &Cluster, value: NodeId| {
@@ -334,7 +341,7 @@ impl KernelLaunch {
     fn event(&self, origin: Instant, begun: Instant) -> Event {
         let duration = begun.elapsed();
         let seconds = duration.as_secs_f64().max(1e-9);
-        let details = vec![
+        let mut details = vec![
             ("flop", self.flops.to_string()),
             ("bytes", self.bytes.to_string()),
             ("arithmetic", self.arithmetic.to_owned()),
@@ -342,6 +349,7 @@ impl KernelLaunch {
             ("gb_per_s", format!("{:.2}", self.bytes as f64 / seconds / 1e9)),
             ("on", if self.kernel.is_reference() { "reference" } else { "kernel" }.to_owned()),
         ];
+        details.extend(self.provenance.iter().cloned());
         Event {
             name: self.kernel.name(),
             category: "kernel",

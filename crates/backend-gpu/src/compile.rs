@@ -7,7 +7,9 @@ use warpforge_codegen::{Argument, Dialect, Effort, Kernel, Options, Salt};
 use warpforge_fusion::cluster::{Cluster, Clusters, Kind, Operand};
 use warpforge_fusion::pipeline::Imported;
 use warpforge_fusion::{Graph, ImportError, NodeId, Op};
+use warpforge_ir::nodes::Nodes;
 use warpforge_runtime::memory_plan::{aliases, plan};
+use warpforge_runtime::profile::provenance;
 use warpforge_runtime::{Precision, Program, Tier};
 
 use crate::blas::{Blas, WORKSPACE};
@@ -165,8 +167,11 @@ fn build_without(
     if salt_buffers.any() {
         salt_buffers.set_cost(calibrate::cost(gpu, &stream)?);
     }
+    let entry = request.program.module().function(request.program.entry());
+    let nodes = entry.map(Nodes::of).unwrap_or_default();
     let mut builder = StepBuilder {
         graph: &graph,
+        nodes: &nodes,
         layout: &layout,
         kernels: &kernels,
         stream: &stream,
@@ -281,6 +286,8 @@ fn missing(graph: &Graph, tasks: &[Task], layout: &DeviceLayout) -> std::result:
 /// Builds execution steps from tasks.
 struct StepBuilder<'a> {
     graph: &'a Graph,
+    /// The nodes of the traced graph.
+    nodes: &'a Nodes,
     layout: &'a DeviceLayout,
     kernels: &'a LoadedKernels,
     stream: &'a Stream,
@@ -306,7 +313,11 @@ impl StepBuilder<'_> {
             match self.steps(task) {
                 Ok(mut made) => {
                     let ops = self.graph.origins(&task.cluster.nodes);
-                    made.iter_mut().for_each(|planned| planned.ops.clone_from(&ops));
+                    let said = provenance(self.nodes, &ops);
+                    for planned in &mut made {
+                        planned.ops.clone_from(&ops);
+                        planned.provenance.clone_from(&said);
+                    }
                     if let Some(last) = made.last_mut() {
                         let given = task.cluster.results().into_iter();
                         last.gives = given.flat_map(|id| self.graph.results(id)).collect();
@@ -331,7 +342,16 @@ impl StepBuilder<'_> {
         let Task { cluster, lowering, .. } = task;
         let node = cluster.output;
         let one = |step: Box<dyn ExecutionStep>, (flops, bytes)| {
-            vec![PlannedStep { step, node, flops, bytes, salted: None, ops: Vec::new(), gives: Vec::new() }]
+            vec![PlannedStep {
+                step,
+                node,
+                flops,
+                bytes,
+                salted: None,
+                ops: Vec::new(),
+                provenance: Vec::new(),
+                gives: Vec::new(),
+            }]
         };
         Ok(match lowering {
             Lowering::Emitted(emitted) => {
@@ -348,6 +368,7 @@ impl StepBuilder<'_> {
                         bytes: kernel.bytes,
                         salted,
                         ops: Vec::new(),
+                        provenance: Vec::new(),
                         gives: Vec::new(),
                     }
                 };

@@ -338,13 +338,14 @@ impl Bound for BoundRun<'_> {
 impl PlannedStep {
     fn profile_event(&self, start: Duration, duration: Duration) -> ProfileEvent {
         let seconds = duration.as_secs_f64().max(1e-9);
-        let details = vec![
+        let mut details = vec![
             ("flop", self.flops.to_string()),
             ("bytes", self.bytes.to_string()),
             ("gflop_per_s", format!("{:.2}", self.flops as f64 / seconds / 1e9)),
             ("gb_per_s", format!("{:.2}", self.bytes as f64 / seconds / 1e9)),
             ("on", if self.step.is_reference() { "reference" } else { "device" }.to_owned()),
         ];
+        details.extend(self.provenance.iter().cloned());
         ProfileEvent { name: self.step.name(), category: "kernel", track: 0, start, duration, details }
     }
 }

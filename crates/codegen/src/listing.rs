@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::Clusters;
+use warpforge_fusion::pipeline::Plan;
 
 use crate::emit::emit;
 use crate::kernel::{Argument, Kernel};
@@ -13,7 +12,8 @@ use crate::prelude::prelude;
 
 /// The prelude, then the kernels of each cluster, or the reason that there are none.
 #[must_use]
-pub fn listing(graph: &Graph, clusters: &Clusters, options: &Options) -> String {
+pub fn listing(plan: &Plan, options: &Options) -> String {
+    let Plan { graph, clusters, .. } = plan;
     let mut text = prelude(options.dialect).to_owned();
     let mut known = HashSet::new();
     for (number, cluster) in clusters.clusters.iter().enumerate() {
@@ -26,6 +26,9 @@ pub fn listing(graph: &Graph, clusters: &Clusters, options: &Options) -> String 
             dims.concat(),
             node.element
         );
+        if let Some(provenance) = plan.provenance(cluster) {
+            let _ = writeln!(text, "// computes {}", provenance.replace(char::is_control, " "));
+        }
         match emit(graph, cluster, options) {
             Err(unsupported) => {
                 let _ = writeln!(text, "// {unsupported}");

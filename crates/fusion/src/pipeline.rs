@@ -4,13 +4,14 @@
 //! `warpt opt` shows it: what is shown is what runs.
 
 use warpforge_ir::Func;
+use warpforge_ir::nodes::Nodes;
 use warpforge_tensor::Tensor;
 
 use crate::cluster::{Cluster, Clusters, DeviceKernels, Kind, clusters, fuse_attention_gradients, op_by_op};
 use crate::graph::{Graph, ImportError, NodeId, Op, OpByOp, OpSpan, import, import_op_by_op};
 use crate::pattern::{Pattern, patterns};
 use crate::precision::{Precision, narrow_contractions, read_before_widening};
-use crate::report::Report;
+use crate::report::{Report, provenance};
 use crate::simplify::simplify;
 
 /// The arguments of a function that are known while compiling, by position.
@@ -69,6 +70,8 @@ pub struct Imported {
     pub graph: Graph,
     /// Where the operations of the module are among the nodes, where each has its own.
     pub spans: Option<Vec<OpSpan>>,
+    /// The nodes of the traced graph that the operations of the module name.
+    pub traced: Nodes,
 }
 
 /// What a device runs: a graph and its clusters.
@@ -84,6 +87,8 @@ pub struct Plan {
     pub patterns: Vec<Pattern>,
     /// The clusters that the device has no kernel for, by their outputs; the reference evaluates them.
     pub fallbacks: Vec<NodeId>,
+    /// The nodes of the traced graph that the operations of the module name.
+    pub traced: Nodes,
 }
 
 /// The plan of a function on a device.
@@ -102,14 +107,15 @@ pub fn plan(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Resul
 ///
 /// As [`plan`].
 pub fn load(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Result<Imported, ImportError> {
+    let traced = Nodes::of(func);
     if device.is_op_by_op() {
         let OpByOp { graph, marks } = import_op_by_op(func, weights)?;
         if device.keeps_spans(&graph) {
-            return Ok(Imported { graph, spans: Some(marks) });
+            return Ok(Imported { graph, spans: Some(marks), traced });
         }
     }
     let graph = device.legalise(import(func, weights)?).map_err(ImportError::Unsupported)?;
-    Ok(Imported { graph, spans: None })
+    Ok(Imported { graph, spans: None, traced })
 }
 
 /// The second half of [`plan`]: simplifies the graph, decides the precision of its contractions and clusters it.
@@ -118,7 +124,7 @@ pub fn load(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Resul
 ///
 /// When a layout cannot be described by strides, op by op.
 pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportError> {
-    let Imported { mut graph, mut spans } = imported;
+    let Imported { mut graph, mut spans, traced } = imported;
     if spans.is_none() {
         graph = simplify(&graph);
     }
@@ -139,13 +145,19 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
     let alone = clusters.clusters.iter().filter(|cluster| matches!(cluster.kind, Kind::Unfused(_)));
     let fallbacks = alone.filter(|cluster| !compute(cluster)).map(|cluster| cluster.output).collect();
     let patterns = patterns(&graph);
-    Ok(Plan { graph, clusters, spans, patterns, fallbacks })
+    Ok(Plan { graph, clusters, spans, patterns, fallbacks, traced })
 }
 
 impl Plan {
     /// The plan for people.
     #[must_use]
     pub fn report(&self) -> Report {
-        Report::new(&self.graph, &self.clusters, &self.patterns, &self.fallbacks)
+        Report::new(self)
+    }
+
+    /// The nodes of the traced graph that a cluster computes, with the lines of their source; nothing where the module names none.
+    #[must_use]
+    pub fn provenance(&self, cluster: &Cluster) -> Option<String> {
+        provenance(&self.traced.among(&self.graph.origins(&cluster.nodes)))
     }
 }

@@ -1,11 +1,13 @@
 //! Graphs of modules that tests write as text.
 
 use warpforge_diag::Source;
+use warpforge_ir::nodes::Nodes;
 use warpforge_ir::Module;
 use warpforge_snakeburger::text;
 
 use crate::cluster::{Clusters, DeviceKernels, clusters};
 use crate::graph::{Graph, import};
+use crate::pipeline::Plan;
 
 /// A module.
 pub(crate) fn module(module: &str) -> Module {
@@ -20,4 +22,11 @@ pub(crate) fn graph(text: &str) -> Graph {
 /// The clusters of a graph on a device that has every kernel.
 pub(crate) fn grouped(graph: &Graph) -> Clusters {
     clusters(graph, DeviceKernels { convert_operands: false, compute: &|_| true })
+}
+
+/// The plan of a graph on a device that has every kernel.
+pub(crate) fn planned(graph: Graph) -> Plan {
+    let clusters = grouped(&graph);
+    let (patterns, fallbacks) = (Vec::new(), Vec::new());
+    Plan { graph, clusters, spans: None, patterns, fallbacks, traced: Nodes::default() }
 }

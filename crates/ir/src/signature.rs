@@ -1,16 +1,12 @@
 //! What the arguments and results of an entry function are to the model it came from.
 //!
 //! The module itself carries the answer, as attributes of arguments and results, so that it survives a round trip
-<<<<<<< HEAD
-//! through a file: `warpforge.name`, `warpforge.role` and, for what belongs to a parameter, `warpforge.of`. An argument
-//! whose new value is a result is state: it names that result in `tf.aliasing_output`, as JAX writes it for donated
-//! buffers. `jax.buffer_donor` gives the buffer away without saying to which result.
-=======
-//! through a file: `warpforge.name`, `warpforge.role` and, for what belongs to a parameter, `warpforge.of`.
-//! Results without a name of ours have the one that JAX writes, `jax.result_info`.
+//! through a file: `warpforge.name`, `warpforge.role` and, for what belongs to a parameter, `warpforge.of`. Results
+//! without a name of ours have the one that JAX writes, `jax.result_info`. An argument whose new value is a result is
+//! state: it names that result in `tf.aliasing_output`, as JAX writes it for donated buffers. `jax.buffer_donor` gives
+//! the buffer away without saying to which result.
 
 use std::collections::HashSet;
->>>>>>> f0c5aca (Import torch.cond, while_loop and scan; outputs by the model's own names; python -m warpforge.check)
 
 use crate::attr::{Attribute, Dict};
 use crate::module::Func;
@@ -245,7 +241,6 @@ impl Signature {
     }
 }
 
-<<<<<<< HEAD
 /// Why a result cannot be the new value of an argument.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AliasError {
@@ -278,7 +273,8 @@ pub enum AliasError {
 /// The result that an argument's attributes name.
 pub(crate) fn aliased_result(attrs: Option<&Dict>) -> Option<usize> {
     attrs?.get(ALIASING_OUTPUT)?.as_i64().and_then(|result| usize::try_from(result).ok())
-=======
+}
+
 /// The name that JAX gives a result: `result['past'][0].key` is `past.0.key`. Positions alone are no name.
 fn jax_name(info: &str) -> Option<String> {
     let mut rest = info.strip_prefix("result").unwrap_or(info);
@@ -301,7 +297,6 @@ fn jax_name(info: &str) -> Option<String> {
         path.push(key);
     }
     named.then(|| path.join("."))
->>>>>>> f0c5aca (Import torch.cond, while_loop and scan; outputs by the model's own names; python -m warpforge.check)
 }
 
 fn text<'a>(attrs: Option<&'a Dict>, name: &str) -> Option<&'a str> {
@@ -363,7 +358,6 @@ mod tests {
     }
 
     #[test]
-<<<<<<< HEAD
     fn an_alias_is_between_equal_types_and_alone() {
         let result = |name: &str, ty| Output { name: name.into(), role: ResultRole::Output, of: None, ty };
         let mut signature = Signature {
@@ -384,7 +378,9 @@ mod tests {
         let twice = signature.alias("b", "new").unwrap_err();
         assert_eq!(twice.to_string(), "argument `a` is aliased already");
         assert_eq!(signature.state().map(|(at, _, to)| (at, to)).collect::<Vec<_>>(), [(0, 0)]);
-=======
+    }
+
+    #[test]
     fn results_have_the_names_that_jax_wrote() {
         let names = [
             ("result['loss']", Some("loss")),
@@ -400,7 +396,6 @@ mod tests {
         let info = Dict::from_iter([(RESULT_INFO, Attribute::Str("['loss']".into()))]);
         let module = module_with(&[("res_attrs", Attribute::Array(vec![Attribute::Dict(info)].into()))]);
         assert_eq!(Signature::of(module.function("main").unwrap()).results[0].name, "loss");
->>>>>>> f0c5aca (Import torch.cond, while_loop and scan; outputs by the model's own names; python -m warpforge.check)
     }
 
     #[test]

@@ -2,8 +2,16 @@
 
 use std::time::Duration;
 
+use warpforge_ir::OpId;
+use warpforge_ir::nodes::Nodes;
+
 /// Most events that a run keeps: a loop of millions of iterations must not fill the memory.
 pub const MOST_EVENTS: usize = 1 << 20;
+
+/// The detail that names the nodes of the traced graph.
+pub const NODE: &str = "node";
+/// The detail that names the lines of their source.
+pub const SOURCE: &str = "source";
 
 /// Something that took time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +28,18 @@ pub struct Event {
     pub duration: Duration,
     /// What else is known, by name: where it is in the source, what it gives.
     pub details: Vec<(&'static str, String)>,
+}
+
+/// What is known of a kernel's origin: the nodes of the traced graph that it computes, and the lines of their source.
+#[must_use]
+pub fn provenance(nodes: &Nodes, ops: &[OpId]) -> Vec<(&'static str, String)> {
+    let found = nodes.among(ops);
+    let names: Vec<&str> = found.iter().map(|node| node.name.as_str()).collect();
+    let mut lines: Vec<String> =
+        found.iter().filter_map(|node| node.source.as_ref()).map(ToString::to_string).collect();
+    lines.dedup();
+    let said = [(NODE, names.join(", ")), (SOURCE, lines.join(", "))];
+    said.into_iter().filter(|(_, text)| !text.is_empty()).collect()
 }
 
 /// A part of an event that one worker did: what there are many of, so it has no text.

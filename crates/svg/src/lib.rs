@@ -91,6 +91,36 @@ impl Document {
         );
     }
 
+    /// A line along points with an arrowhead at its end. It has no effect with fewer than two points.
+    pub fn arrow(&mut self, points: &[Point], colour: &str, width: f64) {
+        const HEAD: f64 = 7.0;
+        let &[.., before, tip] = points else { return };
+        let length = (tip.0 - before.0).hypot(tip.1 - before.1);
+        if !finite(points) || length == 0.0 {
+            return;
+        }
+        let (dx, dy) = ((tip.0 - before.0) / length, (tip.1 - before.1) / length);
+        let base = (tip.0 - HEAD * dx, tip.1 - HEAD * dy);
+        let half = HEAD / 2.0;
+        let head = [(base.0 - half * dy, base.1 + half * dx), tip, (base.0 + half * dy, base.1 - half * dx)];
+        let mut shaft = points.to_vec();
+        shaft.pop();
+        shaft.push(base);
+        let list = |points: &[Point]| {
+            let pairs: Vec<String> =
+                points.iter().map(|point| format!("{},{}", number(point.0), number(point.1))).collect();
+            pairs.join(" ")
+        };
+        let colour = escaped(colour);
+        let _ = writeln!(
+            self.text,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"/>\n\
+             <polygon points=\"{}\" fill=\"{colour}\"/>",
+            list(&shaft),
+            list(&head)
+        );
+    }
+
     /// A filled circle.
     pub fn circle(&mut self, centre: Point, radius: f64, fill: &str) {
         if !finite(&[centre, (radius, 0.0)]) {
@@ -191,6 +221,8 @@ mod tests {
         picture.rectangle((1.0, 2.0), (30.0, 40.0), &look);
         picture.rectangle((1.0, 2.0), (3.0, 4.0), &Rectangle { fill: "blue", ..Rectangle::default() });
         picture.text((8.0, 9.0), Anchor::End, "end");
+        picture.arrow(&[(0.0, 0.0), (0.0, 20.0)], "#999", 1.0);
+        picture.arrow(&[(0.0, 0.0)], "#999", 1.0);
         let text = picture.finish();
         for expected in [
             "viewBox=\"0 0 100 50.5\"",
@@ -200,6 +232,8 @@ mod tests {
             "rx=\"6\" fill=\"#eee\" stroke=\"#555\"><title>add, multiply</title></rect>",
             "rx=\"0\" fill=\"blue\"/>",
             "text-anchor=\"end\" fill=\"black\">end</text>",
+            "<polyline points=\"0,0 0,13\" fill=\"none\" stroke=\"#999\" stroke-width=\"1\"/>",
+            "<polygon points=\"-3.5,13 0,20 3.5,13\" fill=\"#999\"/>",
         ] {
             assert!(text.contains(expected), "{expected} in\n{text}");
         }

@@ -79,6 +79,8 @@ pub(crate) struct PlannedStep {
     pub(crate) salted: Option<usize>,
     /// The operations of the module that its cluster computes.
     pub(crate) ops: Vec<OpId>,
+    /// The nodes and source lines that it comes from, as profiles say them.
+    pub(crate) provenance: Vec<(&'static str, String)>,
     /// The values that its cluster has written when it ends; empty but for the last step of a cluster.
     pub(crate) gives: Vec<NodeId>,
 }

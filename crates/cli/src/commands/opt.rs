@@ -257,8 +257,7 @@ fn kernels(args: &OptArgs) -> Result<Vec<u8>, Failure> {
     if args.tier == Some(Tier::Correctness) {
         options.effort = codegen::Effort::Naive;
     }
-    let Plan { graph, clusters, .. } = plan(args, device)?;
-    Ok(codegen::listing(&graph, &clusters, &options).into_bytes())
+    Ok(codegen::listing(&plan(args, device)?, &options).into_bytes())
 }
 
 fn artifact(args: &OptArgs, modules: &[Module]) -> Result<Vec<u8>, Failure> {

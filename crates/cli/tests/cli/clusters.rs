@@ -156,3 +156,44 @@ fn what_is_timed_matches_pytorch_cluster_by_cluster() {
         assert!(compared >= given / 2 && compared > 3, "{name}: {compared} values of {given} clusters");
     }
 }
+
+#[test]
+fn kernels_name_the_nodes_and_lines_they_come_from() {
+    let warpt = home();
+    run(&warpt, "candidate", &["--tier", "production", "--profile", "trace.json"]);
+    let trace: Value = serde_json::from_slice(&std::fs::read(warpt.path("trace.json")).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let kernels: Vec<&Value> = events.iter().filter(|event| event["cat"] == "kernel").collect();
+    let last = &kernels.last().unwrap()["args"];
+    assert_eq!(last["node"], "mm, add, relu, gate");
+    assert_eq!(last["source"], "net.py:4, net.py:5, net.py:6, net.py:7");
+    assert!(
+        last["flop"].is_u64() && last["gflop_per_s"].is_number() && last["arithmetic"] == "f32",
+        "{last}"
+    );
+    let named =
+        events.iter().any(|event| event["name"] == "thread_name" && event["args"]["name"] == "thread 0");
+    assert!(named, "{trace}");
+
+    let text = warpt.run(&["opt", "layers.mlir", "--emit", "fusion"]);
+    assert!(text.stdout.contains("computes mm, add, relu, gate (net.py:4, net.py:5"), "{}", text.stdout);
+    let source = warpt.run(&["opt", "layers.mlir", "--emit", "kernels"]);
+    assert!(source.stdout.contains("// computes mm, add, relu, gate (net.py:4"), "{}", source.stdout);
+}
+
+#[test]
+fn outputs_have_the_names_that_jax_wrote() {
+    let warpt = Warpt::new();
+    let module = r#"func.func public @main(%x: tensor<2xf32>)
+        -> (tensor<2xf32> {jax.result_info = "result['logits']"}, tensor<2xf32> {jax.result_info = "result['past'][0]"}) {
+      %0 = stablehlo.add %x, %x : tensor<2xf32>
+      func.return %x, %0 : tensor<2xf32>, tensor<2xf32>
+    }"#;
+    std::fs::write(warpt.path("jax.mlir"), module).unwrap();
+    let record = warpt.json(&["run", "jax.mlir", "--seed", "1", "--outputs", "out.safetensors", "--json"]);
+    let names: Vec<&Value> =
+        record["outputs"].as_array().unwrap().iter().map(|output| &output["name"]).collect();
+    assert_eq!(names, ["logits", "past.0"]);
+    let written = safetensors::read(&warpt.path("out.safetensors")).unwrap();
+    assert!(written.contains_key("past.0"), "{:?}", written.keys());
+}

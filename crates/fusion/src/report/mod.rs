@@ -6,10 +6,12 @@ use std::collections::HashMap;
 use std::fmt;
 
 use serde::Serialize;
+use warpforge_ir::nodes::Node as TracedNode;
 
 use crate::cluster::{Cluster, Clusters, Cost, Kind, Softmax, unfused};
 use crate::graph::{Graph, Node, NodeId, Op};
 use crate::pattern::Pattern;
+use crate::pipeline::Plan;
 
 /// What fusion made of a function.
 #[derive(Debug, Clone, Serialize)]
@@ -49,6 +51,10 @@ pub struct Entry {
     pub attention: Option<AttentionEntry>,
     /// Its operations, in order.
     pub operations: Vec<String>,
+    /// The nodes of the traced graph that it computes.
+    pub nodes: Vec<String>,
+    /// The same in a line, with the lines of their source.
+    pub provenance: Option<String>,
     /// The clusters whose results it reads.
     pub reads: Vec<usize>,
     /// The type of its result, or of each.
@@ -74,13 +80,9 @@ pub struct AttentionEntry {
 }
 
 impl Report {
-    /// The report of a graph, its clusters, and those of them that the reference computes, by their outputs.
-    pub(crate) fn new(
-        graph: &Graph,
-        clusters: &Clusters,
-        patterns: &[Pattern],
-        fallbacks: &[NodeId],
-    ) -> Self {
+    /// The report of a plan.
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let Plan { graph, clusters, patterns, fallbacks, traced, .. } = plan;
         let (kernels, cost) = unfused(graph);
         let after = clusters.cost(graph);
         let mut givers: HashMap<NodeId, usize> = HashMap::new();
@@ -93,11 +95,16 @@ impl Report {
             let mut reads: Vec<usize> =
                 cluster.reads().into_iter().filter_map(|id| givers.get(&giver(id)).copied()).collect();
             reads.dedup();
+            let nodes = traced.among(&graph.origins(&cluster.nodes));
             let mut entry = entry(graph, cluster, patterns, number, reads);
             if fallbacks.contains(&cluster.output) {
                 entry.kind = "fallback";
             }
-            entries.push(entry);
+            entries.push(Entry {
+                nodes: nodes.iter().map(|node| node.name.clone()).collect(),
+                provenance: provenance(&nodes),
+                ..entry
+            });
             givers.extend(cluster.results().into_iter().map(|id| (id, number)));
         }
         Self {
@@ -147,6 +154,8 @@ fn entry(graph: &Graph, cluster: &Cluster, named: &[Pattern], number: usize, rea
         patterns: softmax.map(Softmax::to_string).into_iter().chain(others).collect(),
         attention: softmax.map(|softmax| attention_entry(softmax, deferrable_division)),
         operations: cluster.nodes.iter().filter(said).map(|&id| graph.node(id).op.name()).collect(),
+        nodes: Vec::new(),
+        provenance: None,
         reads,
         result: given.map(|id| ty(graph.node(id))).collect::<Vec<_>>().join(", "),
         flops: cost.flops,
@@ -177,6 +186,9 @@ impl fmt::Display for Report {
                 writeln!(f, "    {}{scaled}", counted(&entry.patterns))?;
             }
             writeln!(f, "    {}", counted(&entry.operations))?;
+            if let Some(provenance) = &entry.provenance {
+                writeln!(f, "    computes {provenance}")?;
+            }
             writeln!(f, "    {} FLOP, {} bytes", entry.flops, entry.bytes)?;
         }
         let Totals { kernels, flops, bytes } = self.before;
@@ -188,6 +200,16 @@ impl fmt::Display for Report {
         }
         Ok(())
     }
+}
+
+/// Nodes in a line, with the lines of their source: `mm, add (net.py:4, net.py:5)`.
+pub(crate) fn provenance(nodes: &[&TracedNode]) -> Option<String> {
+    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    let mut lines: Vec<String> =
+        nodes.iter().filter_map(|node| node.source.as_ref()).map(ToString::to_string).collect();
+    lines.dedup();
+    let lines = if lines.is_empty() { String::new() } else { format!(" ({})", lines.join(", ")) };
+    (!names.is_empty()).then(|| format!("{}{lines}", names.join(", ")))
 }
 
 /// Names in their first order, each with how often it occurs.

@@ -1,79 +1,133 @@
-//! Clusters as boxes in rows, with lines from those that a cluster reads to it.
+//! Clusters as boxes in rows, with arrows from those that a cluster reads to it.
 
-use std::fmt::Write as _;
+use warpforge_svg::{Anchor, Document, Point, Rectangle};
 
-use super::{Entry, Report, counted};
+use super::{Entry, Report, Totals, counted};
 
-const BOX: (usize, usize) = (260, 44);
-/// Pixels of a letter at most.
-const LETTER: usize = 7;
-const GAP: (usize, usize) = (30, 36);
-const MARGIN: usize = 20;
+const BOX: Point = (300.0, 62.0);
+const GAP: Point = (30.0, 40.0);
+const MARGIN: f64 = 20.0;
+/// What stands above the boxes.
+const HEADER: f64 = 34.0;
+/// The distance between the lanes beside the boxes that skip connections take.
+const LANE: f64 = 14.0;
+/// The most characters of a line in a box.
+const LINE: usize = 46;
 
-/// An SVG document. Each cluster stands below all that it reads.
+/// An SVG document. Each cluster stands below all that it reads; a connection that skips rows runs beside the boxes.
 pub(super) fn svg(report: &Report) -> String {
-    let mut levels: Vec<usize> = Vec::new();
-    let mut filled: Vec<usize> = Vec::new();
-    let mut places: Vec<(usize, usize)> = Vec::new();
+    let layout = Layout::new(&report.clusters);
+    let (width, height) = layout.size();
+    let mut picture = Document::new(width, height, 12);
+    header(&mut picture, report);
+    let mut lane = 0;
     for entry in &report.clusters {
-        let level = entry.reads.iter().map(|&read| levels[read] + 1).max().unwrap_or(0);
-        filled.resize(filled.len().max(level + 1), 0);
-        places.push((filled[level], level));
-        filled[level] += 1;
-        levels.push(level);
+        for (place, &read) in entry.reads.iter().enumerate() {
+            // Arrows that end at one box end side by side.
+            let share = (place + 1) as f64 / (entry.reads.len() + 1) as f64;
+            let from = layout.corner(read);
+            let to = layout.corner(entry.number);
+            let start = (from.0 + BOX.0 / 2.0, from.1 + BOX.1);
+            let end = (to.0 + BOX.0 * share, to.1);
+            if layout.rows(read, entry.number) == 1 {
+                picture.arrow(&[start, end], "#777", 1.2);
+                continue;
+            }
+            let beside = layout.right() + LANE * (lane + 1) as f64;
+            lane += 1;
+            let (below, above) = (start.1 + GAP.1 * 0.3, end.1 - GAP.1 * 0.4);
+            let start = (from.0 + BOX.0 * 0.8, start.1);
+            let path = [start, (start.0, below), (beside, below), (beside, above), (end.0, above), end];
+            picture.arrow(&path, "#a60", 1.2);
+        }
     }
-    let letters = |entry: &Entry| title(entry).len() + words(entry).len();
-    let wide = report.clusters.iter().map(|entry| LETTER * letters(entry) + 2 * MARGIN).max();
-    let wide = wide.unwrap_or(0).max(BOX.0);
-    let at = |number: usize| {
-        let (column, row) = places[number];
-        (MARGIN + column * (wide + GAP.0), MARGIN + row * (BOX.1 + GAP.1))
-    };
-    let columns = filled.iter().copied().max().unwrap_or(0);
-    let (width, height) =
-        (2 * MARGIN + columns * (wide + GAP.0), 2 * MARGIN + filled.len() * (BOX.1 + GAP.1));
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+    for entry in &report.clusters {
+        draw(&mut picture, entry, layout.corner(entry.number));
+    }
+    picture.finish()
+}
+
+/// Where the boxes stand: a column and a row for each.
+struct Layout {
+    places: Vec<(usize, usize)>,
+    columns: usize,
+    rows: usize,
+    skips: usize,
+}
+
+impl Layout {
+    fn new(entries: &[Entry]) -> Self {
+        let mut layout = Self { places: Vec::new(), columns: 0, rows: 0, skips: 0 };
+        let mut filled: Vec<usize> = Vec::new();
+        for entry in entries {
+            let row = entry.reads.iter().map(|&read| layout.places[read].1 + 1).max().unwrap_or(0);
+            filled.resize(filled.len().max(row + 1), 0);
+            layout.places.push((filled[row], row));
+            filled[row] += 1;
+            let skipping = |read: &&usize| row - layout.places[**read].1 > 1;
+            layout.skips += entry.reads.iter().filter(skipping).count();
+        }
+        layout.columns = filled.iter().copied().max().unwrap_or(0);
+        layout.rows = filled.len();
+        layout
+    }
+
+    /// How many rows a connection goes down.
+    fn rows(&self, from: usize, to: usize) -> usize {
+        self.places[to].1 - self.places[from].1
+    }
+
+    fn corner(&self, number: usize) -> Point {
+        let (column, row) = self.places[number];
+        (MARGIN + column as f64 * (BOX.0 + GAP.0), HEADER + MARGIN + row as f64 * (BOX.1 + GAP.1))
+    }
+
+    /// The right edge of the boxes.
+    fn right(&self) -> f64 {
+        MARGIN + self.columns as f64 * (BOX.0 + GAP.0) - GAP.0
+    }
+
+    fn size(&self) -> Point {
+        let lanes = LANE * (self.skips + 1) as f64;
+        // The header needs some room however few boxes there are.
+        let width = (self.right() + lanes + MARGIN).max(620.0);
+        (width, HEADER + 2.0 * MARGIN + self.rows as f64 * (BOX.1 + GAP.1) - GAP.1)
+    }
+}
+
+/// What fusion saves.
+fn header(picture: &mut Document, report: &Report) {
+    let Report { before, after, .. } = report;
+    let part = |saved: f64, of: f64| if of > 0.0 { 100.0 * saved / of } else { 0.0 };
+    let Totals { kernels, bytes, .. } = *before;
+    let fewer = kernels.saturating_sub(after.kernels);
+    let less = bytes.saturating_sub(after.bytes);
+    let text = format!(
+        "{} kernels instead of {kernels} ({fewer} saved, {:.0} %); {} moved instead of {} ({} saved, {:.0} %)",
+        after.kernels,
+        part(fewer as f64, kernels as f64),
+        size(after.bytes),
+        size(bytes),
+        size(less),
+        part(less as f64, bytes as f64),
     );
-    for entry in &report.clusters {
-        let (x, y) = at(entry.number);
-        for &read in &entry.reads {
-            let (from_x, from_y) = at(read);
-            let _ = writeln!(
-                out,
-                "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{y}\" stroke=\"#999\"/>",
-                from_x + wide / 2,
-                from_y + BOX.1,
-                x + wide / 2
-            );
-        }
+    picture.text((MARGIN, MARGIN + 6.0), Anchor::Start, &text);
+}
+
+fn draw(picture: &mut Document, entry: &Entry, corner: Point) {
+    let title = entry.provenance.iter().cloned().chain([entry.operations.join(", ")]);
+    let title = title.collect::<Vec<_>>().join("; ");
+    let look = Rectangle { fill: colour(entry.kind), stroke: Some("#555"), radius: 6.0, title: Some(&title) };
+    picture.rectangle(corner, BOX, &look);
+    let line = |number: usize| corner.1 + 17.0 * (number + 1) as f64;
+    let (left, right) = (corner.0 + 8.0, corner.0 + BOX.0 - 8.0);
+    picture.text((left, line(0)), Anchor::Start, &format!("#{} {}", entry.number, entry.kind));
+    picture.coloured_text((right, line(0)), Anchor::End, "#333", &short(&words(entry)));
+    picture.text((left, line(1)), Anchor::Start, &short(&entry.result));
+    picture.coloured_text((right, line(1)), Anchor::End, "#333", &size(entry.bytes));
+    if let Some(provenance) = &entry.provenance {
+        picture.coloured_text((left, line(2)), Anchor::Start, "#555", &short(provenance));
     }
-    for entry in &report.clusters {
-        let (x, y) = at(entry.number);
-        let _ = writeln!(
-            out,
-            "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" rx=\"6\" fill=\"{}\" stroke=\"#555\"><title>{}</title></rect>",
-            wide,
-            BOX.1,
-            colour(entry.kind),
-            escaped(&entry.operations.join(", "))
-        );
-        let lines = [title(entry), entry.result.clone()];
-        for (line, text) in lines.iter().enumerate() {
-            let _ =
-                writeln!(out, "<text x=\"{}\" y=\"{}\">{}</text>", x + 8, y + 17 + 17 * line, escaped(text));
-        }
-        let said = escaped(&words(entry));
-        let _ = writeln!(
-            out,
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#333\">{said}</text>",
-            x + wide - 8,
-            y + 17
-        );
-    }
-    out.push_str("</svg>\n");
-    out
 }
 
 /// The number and the kind.
@@ -90,6 +144,23 @@ fn words(entry: &Entry) -> String {
     }
 }
 
+/// A text that fits into a box.
+fn short(text: &str) -> String {
+    if text.chars().count() <= LINE {
+        return text.to_owned();
+    }
+    text.chars().take(LINE - 1).chain(['…']).collect()
+}
+
+/// Bytes in a unit that people read.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1000 => format!("{bytes} B"),
+        1000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
 fn colour(kind: &str) -> &'static str {
     match kind {
         "matmul" | "convolution" => "#cfe2f3",
@@ -101,6 +172,27 @@ fn colour(kind: &str) -> &'static str {
     }
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+#[cfg(test)]
+mod tests {
+    use crate::report::Report;
+    use crate::testing::{graph, planned};
+
+    #[test]
+    fn savings_arrows_and_skip_connections_are_drawn() {
+        let graph = graph(
+            "func.func @main(%a: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
+                %0 = stablehlo.dot %a, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+                %1 = stablehlo.dot %0, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+                %2 = stablehlo.dot %1, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+                %3 = stablehlo.add %2, %0 : tensor<8x8xf32>
+                func.return %3 : tensor<8x8xf32>\n}",
+        );
+        let report = Report::new(&planned(graph));
+        let picture = report.picture();
+        assert!(picture.contains("kernels instead of 4 (1 saved, 25 %)"), "{picture}");
+        let edges: usize = report.clusters.iter().map(|entry| entry.reads.len()).sum();
+        assert_eq!(picture.matches("<polygon").count(), edges);
+        // The skip connection leaves its row beside the boxes.
+        assert!(picture.contains("stroke=\"#a60\""), "{picture}");
+    }
 }

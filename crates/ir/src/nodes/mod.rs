@@ -5,7 +5,7 @@
 
 mod location;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 pub use location::{Location, SourceLine};
 
@@ -110,6 +110,15 @@ impl Nodes {
     #[must_use]
     pub fn containing(&self, op: OpId) -> Option<(usize, &Node)> {
         self.by_op.get(&op).map(|&index| (index, &self.list[index]))
+    }
+}
+
+impl Nodes {
+    /// The nodes that operations belong to, each once, in order.
+    #[must_use]
+    pub fn among(&self, ops: &[OpId]) -> Vec<&Node> {
+        let found: BTreeSet<usize> = ops.iter().filter_map(|op| self.by_op.get(op).copied()).collect();
+        found.into_iter().map(|at| &self.list[at]).collect()
     }
 }
 

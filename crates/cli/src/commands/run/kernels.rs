@@ -1,12 +1,15 @@
 //! What the observable tier says about each kernel.
 
 use serde::Serialize;
-use warpforge::profile::{Event, Profile};
+use warpforge::profile::{Event, NODE, Profile, SOURCE};
 
 /// A kernel of a run.
 #[derive(Debug, Serialize)]
 pub(super) struct Kernel {
     pub(super) name: String,
+    /// The nodes of the traced graph that it computes, and the lines of their source.
+    pub(super) node: Option<String>,
+    pub(super) source: Option<String>,
     pub(super) ms: f64,
     pub(super) tiles: Option<u64>,
     pub(super) longest_tile_us: Option<f64>,
@@ -32,6 +35,8 @@ fn kernel(event: &Event) -> Kernel {
     let number = |name: &str| detail(event, name).and_then(|text| text.parse().ok());
     Kernel {
         name: event.name.clone(),
+        node: detail(event, NODE).map(str::to_owned),
+        source: detail(event, SOURCE).map(str::to_owned),
         ms: event.duration.as_secs_f64() * 1e3,
         tiles: count("tiles"),
         longest_tile_us: number("longest_tile_us"),

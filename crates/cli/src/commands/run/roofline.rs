@@ -4,12 +4,14 @@ use warpforge::profile::{Event, Profile};
 use warpforge_probes::limits::Limits;
 
 use super::kernels::detail;
+use crate::term;
 
 /// Measures the limits of so many threads and says of each kernel what part of them it reached.
 pub(super) fn compare(profile: &mut Profile, threads: usize) {
     if !profile.events.iter().any(|event| work(event).is_some()) {
         return;
     }
+    term::remark(&format!("measuring the limits of {threads} threads for the roofline"));
     match Limits::measure(threads) {
         Ok(limits) => note(profile, &limits),
         Err(error) => eprintln!("warpt: the profile lacks the roofline: {error}"),

@@ -104,11 +104,9 @@ pub(super) fn at_borders(
         let named = cluster.values.iter().filter_map(|(value, tensor)| Some((names.get(value)?, tensor)));
         let named: Vec<(String, Tensor)> =
             named.map(|(name, tensor)| (name.clone(), tensor.clone())).collect();
-        let computed = cluster.ops.iter().filter_map(|&op| nodes.containing(op));
-        let computed: BTreeMap<usize, &str> = computed.map(|(at, node)| (at, node.name.as_str())).collect();
         clusters.push(ClusterEntry {
             kernel: cluster.kernel.clone(),
-            nodes: computed.into_values().map(str::to_owned).collect(),
+            nodes: nodes.among(&cluster.ops).into_iter().map(|node| node.name.clone()).collect(),
             tensors: named.iter().map(|(name, _)| name.clone()).collect(),
         });
         tensors.extend(named);
