@@ -1,4 +1,4 @@
-//! SVG documents: lines, rectangles, circles and text on white, escaped and always well-formed.
+//! SVG documents: lines, arrows, rectangles, circles and text on white, escaped and always well-formed.
 //!
 //! A document is a string that grows by one element per call. Coordinates are in pixels, `y` grows downwards, and are
 //! rounded to a tenth. An element with a coordinate that is not finite is left out.
