@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use warpforge::{Scalar, Tensor};
 use warpforge::io::safetensors;
+use warpforge::{Scalar, Tensor};
 
 use crate::warpt::Warpt;
 
