@@ -7,6 +7,7 @@ use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::graph::OpSpan;
 use warpforge_runtime::memory_plan::Allocation;
 use warpforge_runtime::profile::{Event as ProfileEvent, Profile};
+use warpforge_runtime::state::Update;
 use warpforge_runtime::{
     Bound, Counters, ErrorKind, Executable, Fallback, Observer, Outcome, Program, RunOptions, Source,
 };
@@ -265,13 +266,16 @@ impl Executable for GpuExecutable {
 
     fn bind(&self, inputs: &[Tensor]) -> warpforge_runtime::Result<Option<Box<dyn Bound + '_>>> {
         self.made.program.check_inputs(inputs)?;
+        // In the order of a run: the state, then the memory.
+        let update = self.made.program.state().map(|state| state.begin()).transpose()?;
         let recording = self.lock();
         let events = || -> Result<[Event; 2]> {
             self.upload(inputs)?;
             Ok([Event::new(&self.made.gpu)?, Event::new(&self.made.gpu)?])
         };
         let events = events().map_err(|error| self.failed(&error))?;
-        Ok(Some(Box::new(BoundRun { compiled: self, recording, events, inputs: inputs.to_vec() })))
+        let inputs = inputs.to_vec();
+        Ok(Some(Box::new(BoundRun { compiled: self, recording, events, inputs, update, failed: false })))
     }
 
     fn counters(&self) -> Option<Counters> {
@@ -309,13 +313,24 @@ struct BoundRun<'c> {
     recording: MutexGuard<'c, Recording>,
     events: [Event; 2],
     inputs: Vec<Tensor>,
+    /// The state, which only these runs update.
+    update: Option<Update<'c>>,
+    /// Whether a run failed and left the state partly updated.
+    failed: bool,
+}
+
+impl Drop for BoundRun<'_> {
+    fn drop(&mut self) {
+        if let Some(update) = self.update.take().filter(|_| !self.failed) {
+            update.end();
+        }
+    }
 }
 
 impl Bound for BoundRun<'_> {
     fn run(&mut self) -> warpforge_runtime::Result<Duration> {
         let stream = &self.compiled.made.stream;
         let [begin, end] = &self.events;
-        let update = self.compiled.made.program.state().map(|state| state.begin()).transpose()?;
         let mut run = || {
             begin.record(stream)?;
             self.compiled.start(&mut self.recording)?;
@@ -323,11 +338,9 @@ impl Bound for BoundRun<'_> {
             stream.synchronise()?;
             end.since(begin)
         };
-        let elapsed = run().map_err(|error: GpuError| self.compiled.failed(&error))?;
-        if let Some(update) = update {
-            update.end();
-        }
-        Ok(elapsed)
+        let elapsed = run();
+        self.failed |= elapsed.is_err();
+        elapsed.map_err(|error: GpuError| self.compiled.failed(&error))
     }
 
     fn outputs(&mut self) -> warpforge_runtime::Result<Vec<Tensor>> {

@@ -72,6 +72,24 @@ fn only_inputs_and_outputs_cross() {
 }
 
 #[test]
+fn bound_runs_update_the_state_of_others() {
+    let gpu = fake::gpu(Vendor::Cuda).unwrap();
+    let [one, two] = [1.0f32, 2.0].map(|value| Tensor::from_slice(&[64], &[value; 64]).unwrap());
+    let state = Arc::new(DeviceStore::state(&gpu, &[one, two]).unwrap());
+    let program = program(SWAP, &state, &[(0, 0), (1, 1)]);
+    let Ok(compiled) = compile(&gpu, &program, Tier::Correctness) else { panic!() };
+    // A run that fails leaves a state that has to be loaded again.
+    for (wait, whole) in [(0, true), (700, false)] {
+        let mut bound = compiled.bind(&[]).unwrap().unwrap();
+        fake::trouble(Trouble { wait, ..Trouble::default() });
+        assert_eq!(bound.run().is_ok(), whole);
+        fake::trouble(Trouble::default());
+        drop(bound);
+        assert_eq!(state.read(0).is_ok(), whole);
+    }
+}
+
+#[test]
 fn copies_that_a_graph_demands_stay_on_the_device() {
     for tier in [Tier::Production, Tier::Correctness] {
         let gpu = fake::gpu(Vendor::Cuda).unwrap();
