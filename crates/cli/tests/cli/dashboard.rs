@@ -24,6 +24,8 @@ fn waiting(word: &str) -> Child {
 fn a_program_is_found_and_ended() {
     let warpt = Warpt::new();
     let mut child = waiting("wf-waits");
+    // Waiting for its end would close its input, which ends it too.
+    let input = child.stdin.take();
     let mut terminal = dashboard(&warpt);
     // Before that, the terminal would not pass on keys as they are.
     terminal.wait_for(ENTER_SCREEN, 0);
@@ -34,6 +36,7 @@ fn a_program_is_found_and_ended() {
     assert!(child.try_wait().unwrap().is_none(), "ended without a yes");
     terminal.press("y");
     assert_eq!(child.wait().unwrap().signal(), Some(15));
+    drop(input);
     terminal.press("\u{3}");
     assert!(terminal.end().success());
 }
