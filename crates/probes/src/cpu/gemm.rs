@@ -67,13 +67,18 @@ impl Gemm {
         let bytes =
             |rows: usize, columns: usize, width: usize| rows.saturating_mul(columns).saturating_mul(width);
         let width = self.dtype.bytes();
+        let result_bytes = bytes(shape.m, shape.n, self.kind.accumulator().byte_width());
+        let result = AlignedBuffer::new(result_bytes)?;
+        // SAFETY: the buffer has at least so many bytes, and nobody else has it.
+        unsafe { result.as_ptr().write_bytes(0, result_bytes) };
         Ok(Product {
             shape,
             dtype: self.dtype,
             gemm: warpforge_kernels::gemm::Gemm::new(self.kind),
             left: filled(self.dtype, bytes(shape.m, shape.k, width), &mut random)?,
             right: filled(self.dtype, bytes(shape.k, shape.n, width), &mut random)?,
-            result: AlignedBuffer::new(bytes(shape.m, shape.n, self.kind.accumulator().byte_width()))?,
+            result,
+            result_bytes,
         })
     }
 }
@@ -86,6 +91,7 @@ pub struct Product {
     left: AlignedBuffer,
     right: AlignedBuffer,
     result: AlignedBuffer,
+    result_bytes: usize,
 }
 
 impl Product {
@@ -126,6 +132,44 @@ impl Product {
         outcome?;
         Ok(took)
     }
+
+    /// The sizes.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The element type of the operands. The result has that of the accumulator: `f64`, `f32`, or `i32` for int8.
+    #[must_use]
+    pub fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    /// The elements of the left matrix, row by row.
+    #[must_use]
+    pub fn left(&self) -> &[u8] {
+        elements(&self.left, self.shape.m * self.shape.k * self.dtype.bytes())
+    }
+
+    /// The elements of the right matrix, row by row.
+    #[must_use]
+    pub fn right(&self) -> &[u8] {
+        elements(&self.right, self.shape.k * self.shape.n * self.dtype.bytes())
+    }
+
+    /// The elements of the result, row by row; zeros before the first run.
+    #[must_use]
+    pub fn result(&self) -> &[u8] {
+        elements(&self.result, self.result_bytes)
+    }
+}
+
+/// The first bytes of a buffer that a product filled when it was made.
+fn elements(memory: &AlignedBuffer, bytes: usize) -> &[u8] {
+    assert!(bytes <= memory.len(), "a buffer of {} bytes has no {bytes}", memory.len());
+    // SAFETY: the buffer has so many bytes, which were written when it was made, and lives as long as the borrow. Only
+    // `Product::run` writes to it, which borrows the product exclusively.
+    unsafe { std::slice::from_raw_parts(memory.as_ptr(), bytes) }
 }
 
 impl fmt::Debug for Product {
@@ -182,11 +226,9 @@ mod tests {
     use super::*;
     use crate::affinity;
 
-    /// The elements of a buffer as f64.
-    fn values(memory: &AlignedBuffer, count: usize, element: ElementType) -> Vec<f64> {
+    /// Elements as f64.
+    fn values(bytes: &[u8], element: ElementType) -> Vec<f64> {
         let width = element.byte_width();
-        // SAFETY: the buffer has so many initialised elements.
-        let bytes = unsafe { std::slice::from_raw_parts(memory.as_ptr(), count * width) };
         bytes
             .chunks_exact(width)
             .map(|bytes| match element {
@@ -206,6 +248,7 @@ mod tests {
         let (m, n, k) = (37, 41, 70);
         for gemm in gemms() {
             let mut product = gemm.product(Shape { m, n, k }).unwrap();
+            assert!(product.result().iter().all(|&byte| byte == 0), "nothing has run yet");
             product.run(&mut team).unwrap();
             let (element, sum, tolerance) = match gemm.dtype() {
                 Dtype::F64 => (ElementType::F64, ElementType::F64, 1e-13),
@@ -213,10 +256,11 @@ mod tests {
                 Dtype::Bf16 => (ElementType::BF16, ElementType::F32, 1e-4),
                 Dtype::Int8 => (ElementType::I8, ElementType::I32, 0.0),
             };
-            let left = values(&product.left, m * k, element);
-            let right = values(&product.right, k * n, element);
+            let left = values(product.left(), element);
+            let right = values(product.right(), element);
+            assert_eq!((left.len(), right.len()), (m * k, k * n));
             assert!(left.iter().any(|&value| value < 0.0) && left.iter().any(|&value| value > 0.0));
-            let result = values(&product.result, m * n, sum);
+            let result = values(product.result(), sum);
             for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
                 let expected: f64 = (0..k).map(|i| left[row * k + i] * right[i * n + column]).sum();
                 let found = result[row * n + column];

@@ -104,6 +104,7 @@ pub fn measure(
     let warm = start + time.mul_f64(WARM_UP);
     let slice = time.mul_f64(1.0 - WARM_UP) / (SLICES + 1);
     let mut schedule = Timed {
+        operation: workload.operation,
         order: Order::new(workload.pattern, file.bytes(), workload.block_bytes as u64),
         deadline: start + time,
         meter: Meter::new(warm, slice),
@@ -112,53 +113,90 @@ pub fn measure(
         asked: start,
         stopped: false,
     };
-    drive(&mut *queue, workload.operation, &mut schedule)?;
+    drive(&mut *queue, &mut schedule)?;
     let engine = queue.engine();
     Ok(Observation { rates: schedule.meter.into_rates(), latencies: schedule.latencies, engine, fallback })
 }
 
+/// Runs a schedule on a file, `queue_depth` blocks in flight, and says who carried out the transfers.
+///
+/// # Errors
+/// If a read or write fails, or the queue cannot be made.
+pub fn transfer(
+    file: &ScratchFile,
+    block_bytes: usize,
+    queue_depth: usize,
+    schedule: &mut dyn Schedule,
+) -> Result<Engine, DiskError> {
+    let (mut queue, _) = queue::open(file.handle(), queue_depth, block_bytes)
+        .map_err(|cause| file.error("set up the queue", cause))?;
+    drive(&mut *queue, schedule)?;
+    Ok(queue.engine())
+}
+
+/// One block on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transfer {
+    /// Read or write.
+    pub operation: Operation,
+    /// Its place in the file, a multiple of the size of a block.
+    pub offset: u64,
+}
+
 /// Which blocks come next, and what becomes of those that are done.
-pub(super) trait Schedule {
-    /// The place of the next block, or none when it is over.
-    fn next(&mut self, now: Instant) -> Option<u64>;
+pub trait Schedule {
+    /// The next block, or none when it is over.
+    fn next(&mut self, now: Instant) -> Option<Transfer>;
+
+    /// Fills a block before it is written. `count` grows with every block; unless told otherwise, no two written are alike.
+    fn fill(&mut self, block: &mut [u8], offset: u64, count: u64) {
+        make_unique(block, offset, count);
+    }
 
     /// A block was transferred.
-    fn ended(&mut self, offset: u64, block: &[u8], started: Instant, now: Instant);
+    fn ended(&mut self, transfer: Transfer, block: &[u8], started: Instant, now: Instant);
 }
 
 /// Keeps every slot of the queue busy until the schedule is over, and waits for the last transfers.
-pub(super) fn drive(
-    queue: &mut dyn Queue,
-    operation: Operation,
-    schedule: &mut dyn Schedule,
-) -> Result<(), DiskError> {
+pub(super) fn drive(queue: &mut dyn Queue, schedule: &mut dyn Schedule) -> Result<(), DiskError> {
     let engine = queue.engine();
-    let failed = |offset, cause| DiskError::Transfer { operation, engine, offset, cause };
     let depth = queue.depth();
-    let mut flights = vec![(0, Instant::now()); depth];
+    let mut flights: Vec<Option<(Transfer, Instant)>> = vec![None; depth];
     let mut idle: Vec<usize> = (0..depth).rev().collect();
     let mut ended = Vec::with_capacity(depth);
-    let mut mark = 0;
+    let mut written = 0;
     loop {
         while let Some(&slot) = idle.last() {
             let now = Instant::now();
-            let Some(offset) = schedule.next(now) else { break };
+            let Some(transfer) = schedule.next(now) else { break };
             idle.pop();
+            let Transfer { operation, offset } = transfer;
             if operation == Operation::Write {
-                mark += 1;
-                make_unique(queue.block(slot), offset, mark);
+                written += 1;
+                schedule.fill(queue.block(slot), offset, written);
             }
-            flights[slot] = (offset, now);
-            queue.start(slot, operation, offset).map_err(|cause| failed(Some(offset), cause))?;
+            flights[slot] = Some((transfer, now));
+            queue.start(slot, operation, offset).map_err(|cause| DiskError::Transfer {
+                operation,
+                engine,
+                offset: Some(offset),
+                cause,
+            })?;
         }
         if idle.len() == depth {
             return Ok(());
         }
-        queue.wait(&mut ended).map_err(|cause| failed(None, cause))?;
+        queue.wait(&mut ended).map_err(|cause| {
+            // Which of several failed is not known; one alone is.
+            let mut flying = flights.iter().flatten().map(|(transfer, _)| transfer.operation);
+            let operation = flying.next().unwrap_or(Operation::Read);
+            DiskError::Transfer { operation, engine, offset: None, cause }
+        })?;
         let now = Instant::now();
         for slot in ended.drain(..) {
-            let (offset, started) = flights[slot];
-            schedule.ended(offset, queue.block(slot), started, now);
+            if let Some((transfer, started)) = flights[slot].take() {
+                schedule.ended(transfer, queue.block(slot), started, now);
+            }
             idle.push(slot);
         }
     }
@@ -203,6 +241,7 @@ impl Order {
 
 /// A schedule that lasts for some time and records what it sees.
 struct Timed<'a> {
+    operation: Operation,
     order: Order,
     deadline: Instant,
     meter: Meter,
@@ -220,15 +259,16 @@ impl Timed<'_> {
 }
 
 impl Schedule for Timed<'_> {
-    fn next(&mut self, now: Instant) -> Option<u64> {
+    fn next(&mut self, now: Instant) -> Option<Transfer> {
         if now.duration_since(self.asked) >= STOP_INTERVAL {
             self.stopped = (self.stop)();
             self.asked = now;
         }
-        (!self.stopped && !self.over(now)).then(|| self.order.next())
+        let operation = self.operation;
+        (!self.stopped && !self.over(now)).then(|| Transfer { operation, offset: self.order.next() })
     }
 
-    fn ended(&mut self, _offset: u64, _block: &[u8], started: Instant, now: Instant) {
+    fn ended(&mut self, _transfer: Transfer, _block: &[u8], started: Instant, now: Instant) {
         // What ends while the queue runs empty says nothing about a full one.
         if !self.over(now) && self.meter.count(now) {
             self.latencies.add(now - started);
@@ -236,7 +276,7 @@ impl Schedule for Timed<'_> {
     }
 }
 
-/// A schedule over a part of a file, each block once.
+/// A schedule that writes a part of a file, each block once.
 pub(super) struct Once<F> {
     upcoming: u64,
     end: u64,
@@ -252,15 +292,15 @@ impl<F: Fn() -> bool> Once<F> {
 }
 
 impl<F: Fn() -> bool> Schedule for Once<F> {
-    fn next(&mut self, _now: Instant) -> Option<u64> {
+    fn next(&mut self, _now: Instant) -> Option<Transfer> {
         let offset = self.upcoming;
         (offset < self.end && !(self.stop)()).then(|| {
             self.upcoming += self.block_bytes;
-            offset
+            Transfer { operation: Operation::Write, offset }
         })
     }
 
-    fn ended(&mut self, _offset: u64, _block: &[u8], _started: Instant, _now: Instant) {}
+    fn ended(&mut self, _transfer: Transfer, _block: &[u8], _started: Instant, _now: Instant) {}
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
-use super::drive::{BLOCK_ALIGNMENT, Once, Operation, drive};
+use super::drive::{BLOCK_ALIGNMENT, Once, drive};
 use super::page_cache::cached_pages;
 use super::{DiskError, queue};
 use crate::memory::{Mapping, Pages};
@@ -71,7 +71,7 @@ impl ScratchFile {
                 stopped.set(stopped.get() || stop());
                 stopped.get()
             };
-            drive(&mut *queue, Operation::Write, &mut Once::new(from, to, block_bytes, ask))
+            drive(&mut *queue, &mut Once::new(from, to, block_bytes, ask))
         };
         let whole_blocks = self.bytes - self.bytes % LAYOUT_BLOCK_BYTES;
         write(0, whole_blocks, LAYOUT_BLOCK_BYTES, LAYOUT_DEPTH)?;

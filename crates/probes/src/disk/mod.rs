@@ -12,7 +12,9 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
-pub use drive::{BLOCK_ALIGNMENT, Observation, Operation, Pattern, Workload, measure};
+pub use drive::{
+    BLOCK_ALIGNMENT, Observation, Operation, Pattern, Schedule, Transfer, Workload, measure, transfer,
+};
 pub use error::DiskError;
 pub use file::ScratchFile;
 pub use queue::Engine;

@@ -86,6 +86,19 @@ impl Chase {
         black_box(sum);
     }
 
+    /// What the lines hold, in order of address: how many bytes from the start the line lies that each links to. It is
+    /// the same in every cycle of this size, so that a check of the memory knows what to find.
+    pub fn links(&self) -> impl Iterator<Item = usize> + '_ {
+        let base = self.mapping.start().as_ptr() as usize;
+        (0..self.lines).map(move |line| (self.read(line).0 as usize).wrapping_sub(base))
+    }
+
+    /// The line where the chase is. After as many loads as there are [`lines`](Self::lines) it is there again.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
     /// Follows the cycle for so many loads from where the last call ended.
     ///
     /// # Panics
@@ -191,6 +204,22 @@ mod tests {
             one.run(loads);
             assert_eq!(one.at, other);
         }
+    }
+
+    #[test]
+    fn links_are_the_lines_in_the_order_of_the_cycle_and_the_same_every_time() {
+        let mut chase = Chase::new(8192, LINE, Pages::Default).unwrap();
+        chase.grow_to(8192);
+        let links: Vec<usize> = chase.links().collect();
+        for _ in 0..chase.lines() {
+            let before = chase.position();
+            chase.run(1);
+            assert_eq!(links[before], chase.position() * LINE);
+        }
+        assert_eq!(chase.position(), 0, "a whole turn ends where it began");
+        let mut other = Chase::new(8192, LINE, Pages::Default).unwrap();
+        other.grow_to(8192);
+        assert!(other.links().eq(links));
     }
 
     #[test]

@@ -110,6 +110,15 @@ impl Mapping {
         let _ = unsafe { madvise(self.mapping.as_ptr(), self.mapped_bytes, Advice::LinuxHugepage) };
     }
 
+    /// Asks the system to move the pages to swap now. What they hold comes back when they are touched again.
+    ///
+    /// # Errors
+    /// If the kernel does not know the request (Linux before 5.4).
+    pub fn page_out(&self) -> std::io::Result<()> {
+        // SAFETY: the range is this mapping's own mapping, and the advice does not change what it holds.
+        Ok(unsafe { madvise(self.mapping.as_ptr(), self.mapped_bytes, Advice::LinuxPageOut) }?)
+    }
+
     /// The first byte, aligned to a page, and to a huge page if there is room for one.
     #[must_use]
     pub fn start(&self) -> NonNull<u8> {
@@ -195,6 +204,14 @@ mod tests {
                 assert_eq!(mapping.last(), Some(&1));
             }
         }
+    }
+
+    #[test]
+    fn what_was_paged_out_comes_back() {
+        let mut mapping = Mapping::new(4 * HUGE_PAGE, Pages::Default).unwrap();
+        mapping.fill(7);
+        mapping.page_out().unwrap();
+        assert!(mapping.iter().all(|&byte| byte == 7));
     }
 
     #[test]

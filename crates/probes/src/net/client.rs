@@ -275,6 +275,54 @@ fn exchange(
     Ok(latencies)
 }
 
+/// A connection whose server returns every block: what comes back can be compared with what was sent.
+#[derive(Debug)]
+pub struct Echo {
+    stream: TcpStream,
+    block_bytes: usize,
+}
+
+impl Echo {
+    /// Connects to a server that will return blocks of this size for so long.
+    ///
+    /// # Errors
+    /// If the server does not answer or does not agree.
+    pub fn open(address: SocketAddr, block_bytes: u32, time: Duration) -> Result<Self, NetError> {
+        let stream = open(address, Request { service: Service::Return, block_bytes, time })?;
+        stream.set_nodelay(true).map_err(NetError::lost("setting up the connection"))?;
+        Ok(Self { stream, block_bytes: block_bytes as usize })
+    }
+
+    /// Sends the payload while what comes back is read, so that both directions are in use at the same time.
+    ///
+    /// # Errors
+    /// If the server falls silent, or a thread cannot be started.
+    ///
+    /// # Panics
+    /// If the payload is not a whole number of blocks, or the echo has another size.
+    pub fn exchange(&mut self, payload: &[u8], echo: &mut [u8]) -> Result<Duration, NetError> {
+        assert!(payload.len().is_multiple_of(self.block_bytes), "the payload is a whole number of blocks");
+        assert_eq!(payload.len(), echo.len(), "as much comes back as was sent");
+        let lost = NetError::lost("exchanging blocks");
+        let (mut outward, mut inward) = (&self.stream, &self.stream);
+        let start = Instant::now();
+        thread::scope(|scope| {
+            let send = move || outward.write_all(payload);
+            let sender = thread::Builder::new().name("net-client".to_owned()).spawn_scoped(scope, send);
+            let sender = sender
+                .map_err(|cause| NetError::System { what: "start a thread for a connection", cause })?;
+            let received = inward.read_exact(echo).map_err(&lost);
+            if received.is_err() {
+                // The sender must not wait for a server that is gone.
+                let _ = inward.shutdown(Shutdown::Both);
+            }
+            let sent = sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            received.and(sent.map_err(&lost))
+        })?;
+        Ok(start.elapsed())
+    }
+}
+
 /// Connects and makes a request that is agreed to.
 fn open(address: SocketAddr, request: Request) -> Result<TcpStream, NetError> {
     let connect = |cause| NetError::Connect { address, cause };

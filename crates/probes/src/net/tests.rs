@@ -198,3 +198,19 @@ fn a_stopped_measurement_ends_and_the_server_goes_on() {
     assert_eq!(none.percentile(0.5), None);
     assert!(check(&[server.address()]).is_ok());
 }
+
+#[test]
+fn blocks_come_back_as_they_went() {
+    let server = LocalServer::start(None).unwrap();
+    let mut echo = Echo::open(server.address(), 4096, Duration::from_secs(60)).unwrap();
+    // More than the buffers of the sockets hold: sending must not wait until all has been read.
+    let mut payload = vec![0; 16 << 20];
+    fastrand::Rng::with_seed(7).fill(&mut payload);
+    let mut back = vec![0; payload.len()];
+    for _ in 0..2 {
+        back.fill(0);
+        echo.exchange(&payload, &mut back).unwrap();
+        assert!(back == payload, "something changed on the way");
+    }
+    assert!(Echo::open(server.address(), 0, Duration::ZERO).is_err(), "no blocks of zero bytes");
+}
