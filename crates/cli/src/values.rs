@@ -9,6 +9,7 @@ use clap::{Arg, Command};
 use warpforge::{Device, Precision, Tier};
 use warpforge_bench::record::BenchmarkComponent;
 use warpforge_bench::suites::{METRICS, SUITES};
+use warpforge_stress::TESTS;
 
 /// A parser that reads with [`FromStr`] and knows the usual values.
 #[derive(Clone)]
@@ -82,4 +83,14 @@ pub(crate) fn metrics() -> Known<String> {
 /// The parts of a machine.
 pub(crate) fn components() -> Known<String> {
     Known::new(BenchmarkComponent::ALL.map(BenchmarkComponent::name))
+}
+
+/// What a stress test can load.
+pub(crate) fn stress_components() -> clap::builder::PossibleValuesParser {
+    crate::commands::stress::component_names().collect::<Vec<_>>().into()
+}
+
+/// The stress tests.
+pub(crate) fn stress_tests() -> Known<String> {
+    Known::new(TESTS.iter().map(|test| test.name))
 }

@@ -1,6 +1,7 @@
 //! The commands, a module each.
 
 mod benchmark;
+mod carbon;
 mod check;
 mod conformance;
 mod import;
@@ -8,9 +9,11 @@ mod list;
 mod model;
 mod monitor;
 mod opt;
+mod power;
 mod run;
 mod serve;
 mod shell;
+pub(crate) mod stress;
 mod validate;
 
 use anyhow::anyhow;
@@ -37,7 +40,13 @@ enum Command {
     /// List, describe, run and compare benchmarks
     #[command(subcommand)]
     Benchmark(benchmark::BenchmarkCommand),
-    /// Answer another host's network benchmark
+    /// Load a part of this machine for a time and verify every result
+    Stress(Box<stress::StressArgs>),
+    /// Measure what this machine, or a command on it, draws and uses
+    Power(power::PowerArgs),
+    /// Measure a command's energy and, for a named grid, its carbon
+    Carbon(carbon::CarbonArgs),
+    /// Answer another host's network benchmark and stress test
     Serve(serve::ServeArgs),
     /// Parse and verify a StableHLO model; what is wrong goes to standard error
     Check(check::CheckArgs),
@@ -65,6 +74,9 @@ impl Arguments {
             Command::List(args) => list::run(&args),
             Command::Monitor(args) => monitor::run(&args),
             Command::Benchmark(command) => benchmark::run(command),
+            Command::Stress(args) => stress::run(&args),
+            Command::Power(args) => power::run(&args),
+            Command::Carbon(args) => carbon::run(&args),
             Command::Serve(args) => serve::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Opt(args) => signals::clean_up().and_then(|()| opt::run(&args)),

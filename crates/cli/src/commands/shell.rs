@@ -58,11 +58,27 @@ const FILES: [(&str, &str); 3] = [
 ];
 
 /// Examples, by the page that they are on.
-const EXAMPLES: [(&str, &str, &str); 15] = [
+const EXAMPLES: [(&str, &str, &str); 19] = [
     ("warpt", "warpt list", "What is this machine made of?"),
     ("warpt", "warpt run model.pt2 --seed 1 --repeat 20", "How fast is a model on it?"),
     ("warpt-list", "warpt list --json > machine.json", "The inventory for programs."),
     ("warpt-monitor", "warpt monitor --json", "A line of JSON a second."),
+    (
+        "warpt-stress",
+        "warpt stress cpu ram --duration 600",
+        "Ten minutes of each test of processors and memory.",
+    ),
+    (
+        "warpt-stress",
+        "warpt stress network --target node7 --test point-to-point",
+        "The link to a host that runs `warpt serve`.",
+    ),
+    ("warpt-power", "warpt power -- make -j8", "What a command uses from its start to its end."),
+    (
+        "warpt-carbon-run",
+        "warpt carbon run --grid FRA --keep -- python train.py",
+        "Energy and carbon of a command, kept.",
+    ),
     ("warpt-benchmark-run", "warpt benchmark run --suite micro", "Every benchmark of a suite."),
     (
         "warpt-benchmark-run",

@@ -8,6 +8,7 @@ mod clocks;
 mod conditions;
 mod cpu;
 mod disk;
+mod energy;
 mod gpu;
 mod memory;
 mod network;
@@ -23,6 +24,7 @@ mod ticker;
 mod watch;
 
 pub use conditions::{Conditions, ConditionsWatch};
+pub use energy::{Attribution, Energy, EnergyMeter, EnergyMethod, OwnShare, ProcessEnergy, SourceEnergy};
 pub use gpu::{GpuProcesses, GpuSampler};
 pub use processes::{ProcessSampler, ProcessUsage};
 pub use record::{CoreUsage, DiskUsage, GpuUsage, NetworkUsage, PowerUsage, Temperature, TimelineRecord};

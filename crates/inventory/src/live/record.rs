@@ -184,6 +184,14 @@ impl TimelineRecord {
         packages.map(|package| package.watts).sum()
     }
 
+    /// What all processor packages and the memory beside them draw; null if any does not report it.
+    #[must_use]
+    pub fn processor_watts(&self) -> Option<f64> {
+        let memory =
+            self.power.iter().filter(|power| power.domain.ends_with("/dram")).map(|power| power.watts);
+        Some(self.package_watts()? + memory.sum::<Option<f64>>()?)
+    }
+
     /// The processor's hottest sensor.
     #[must_use]
     pub fn cpu_celsius(&self) -> Option<f64> {

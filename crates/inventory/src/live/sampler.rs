@@ -43,6 +43,17 @@ impl Sampler {
         Self::with(root, GpuSampler::new(root))
     }
 
+    /// A sampler of the machine whose `/proc` and `/sys` are below this folder: `/`, or a made-up one, which has no
+    /// libraries to ask.
+    #[must_use]
+    pub fn at(root: &Path) -> Self {
+        if root == Path::new("/") {
+            Self::new()
+        } else {
+            Self::with(root, GpuSampler::without_libraries(root))
+        }
+    }
+
     fn with(root: &Path, gpus: GpuSampler) -> Self {
         Self {
             root: root.to_owned(),

@@ -3,13 +3,15 @@
 mod program;
 
 use warpforge::{
-    CompileOptions, CompiledModel, Criterion, Device, Model, Outputs, Tensor, Tier, Tolerance, compare,
+    CompileOptions, CompiledModel, Criterion, Device, Inputs, Model, Outputs, Tensor, Tier, Tolerance,
+    compare,
 };
+use warpforge_inventory::live::{GpuSampler, GpuUsage};
 
 use crate::error::StressError;
 use crate::load::{Iteration, Load, Work};
 use crate::pattern::hex;
-use crate::settings::Settings;
+use crate::settings::{MOST_MEMORY_SHARE, Settings, part, within};
 use program::Program;
 
 /// The size of matrices.
@@ -20,8 +22,12 @@ const CHAIN: usize = 16;
 const GRID: usize = 2048;
 /// Steps of the stencil in one run.
 const STEPS: usize = 4;
-/// Rows of the array in memory, of 64 KiB each: 512 MiB.
-const ROWS: usize = 8192;
+/// The array in memory unless the user says how much.
+const ARRAY_BYTES: u64 = 512 << 20;
+/// The largest part of a GPU's free memory that a test uses.
+const MOST_SHARE: f64 = 0.5;
+/// The host makes the array, the tensor of it and what goes to the device.
+const HOST_COPIES: u64 = 3;
 
 pub(crate) fn fp32(settings: &Settings) -> Result<Box<dyn Load>, StressError> {
     start(settings, vec![Program::gemm_chain("f32", MATRIX, CHAIN)])
@@ -41,7 +47,26 @@ pub(crate) fn cfd(settings: &Settings) -> Result<Box<dyn Load>, StressError> {
 }
 
 pub(crate) fn memory(settings: &Settings) -> Result<Box<dyn Load>, StressError> {
-    start(settings, vec![Program::row_sums(ROWS)])
+    let host = settings.resources.memory(None, MOST_MEMORY_SHARE, u64::MAX)?;
+    let free = |gpu: &GpuUsage| gpu.memory_total_bytes?.checked_sub(gpu.memory_used_bytes?);
+    let device = GpuSampler::here().sample().iter().filter_map(free).min();
+    start(settings, vec![Program::row_sums(rows(settings.bytes, host, device)?)])
+}
+
+/// The rows of an array for so many bytes asked for, half of the host's memory, and what is free on the GPU where it
+/// says so.
+fn rows(asked: Option<u64>, host: u64, device_free: Option<u64>) -> Result<usize, StressError> {
+    // Each pass may write a sum as large as the array.
+    let device = device_free.map(|free| part(free, MOST_SHARE) / (program::PASSES as u64 + 1));
+    let most = device.unwrap_or(u64::MAX).min(host / HOST_COPIES);
+    let rule = "a tenth of the GPU's free memory and a sixth of the host's";
+    let bytes = within("GPU memory", asked, most, ARRAY_BYTES, rule)?;
+    match bytes / program::ROW_BYTES as u64 {
+        0 => {
+            Err(StressError::Missing(format!("{bytes} bytes are too few: a row has {}", program::ROW_BYTES)))
+        }
+        rows => Ok(rows as usize),
+    }
 }
 
 /// Compiles programs for the GPU of the settings, or for the first that there is.
@@ -92,6 +117,7 @@ struct Engine {
     device: Device,
     model: Model,
     compiled: CompiledModel,
+    inputs: Inputs,
     /// The first results, once they were found right.
     first: Option<Vec<Tensor>>,
 }
@@ -103,11 +129,12 @@ impl Engine {
         // What would run on the host is no load of the device.
         let options = CompileOptions { device, no_fallback: true, ..CompileOptions::default() };
         let compiled = model.compile(&options)?;
-        Ok(Self { program, device, model, compiled, first: None })
+        let inputs = program.inputs()?;
+        Ok(Self { program, device, model, compiled, inputs, first: None })
     }
 
     fn iterate(&mut self, iteration: Iteration) -> Result<Work, StressError> {
-        let outputs = self.compiled.run(self.program.inputs()?)?;
+        let outputs = self.compiled.run(self.inputs.clone())?;
         let mut results: Vec<Tensor> = outputs.iter().map(|(_, tensor)| tensor.clone()).collect();
         if iteration.falsify
             && let Some(byte) = results[0].bytes_mut().last_mut()
@@ -154,7 +181,7 @@ impl Engine {
             None => {
                 let tier = (self.device == Device::Cpu).then_some(Tier::Correctness);
                 let options = CompileOptions { device: Device::Cpu, tier, ..CompileOptions::default() };
-                let outputs: Outputs = self.model.compile(&options)?.run(self.program.inputs()?)?;
+                let outputs: Outputs = self.model.compile(&options)?.run(self.inputs.clone())?;
                 outputs.iter().map(|(_, tensor)| tensor.clone()).collect()
             }
         };
@@ -187,6 +214,17 @@ fn chain_tolerance(element: &str) -> Tolerance {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_array_keeps_to_its_shares() {
+        let row = program::ROW_BYTES as u64;
+        assert_eq!(rows(None, u64::MAX, None).unwrap() as u64, ARRAY_BYTES / row);
+        assert_eq!(rows(None, u64::MAX, Some(100 * row)).unwrap(), 10);
+        assert_eq!(rows(Some(4 * row), 12 * row, None).unwrap(), 4);
+        assert!(rows(Some(5 * row), 12 * row, None).unwrap_err().to_string().contains("at most"));
+        assert!(rows(Some(11 * row), u64::MAX, Some(100 * row)).is_err());
+        assert!(rows(Some(5), u64::MAX, None).unwrap_err().to_string().contains("too few"));
+    }
 
     /// The programs of this module on the CPU engine, small.
     #[test]

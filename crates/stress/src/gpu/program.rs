@@ -11,6 +11,12 @@ use crate::error::StressError;
 /// Columns of the array of [`Program::row_sums`]. Sums of so many whole numbers below 16 are exact in f32 in any order.
 const COLUMNS: usize = 16_384;
 
+/// Bytes of a row of that array.
+pub(super) const ROW_BYTES: usize = COLUMNS * size_of::<f32>();
+
+/// Passes over that array.
+pub(super) const PASSES: usize = ADDENDS.len();
+
 /// What is added to the array in each of its passes.
 const ADDENDS: [u32; 4] = [1, 2, 5, 8];
 
@@ -107,17 +113,17 @@ impl Program {
     pub(super) fn row_sums(rows: usize) -> Self {
         let (array, sums) = (format!("tensor<{rows}x{COLUMNS}xf32>"), format!("tensor<{rows}xf32>"));
         let vector = format!("tensor<{COLUMNS}xf32>");
-        let scalars: String = (0..ADDENDS.len())
+        let scalars: String = (0..PASSES)
             .map(|pass| format!(", %s{pass}: tensor<f32> {{warpforge.name = \"s{pass}\"}}"))
             .collect();
         let results: Vec<String> =
-            (0..ADDENDS.len()).map(|pass| format!("{sums} {{warpforge.name = \"y{pass}\"}}")).collect();
+            (0..PASSES).map(|pass| format!("{sums} {{warpforge.name = \"y{pass}\"}}")).collect();
         let mut text = format!(
             "func.func @main(%x: {array} {{warpforge.name = \"x\", warpforge.role = \"parameter\"}}, \
              %o: {vector} {{warpforge.name = \"o\", warpforge.role = \"parameter\"}}{scalars}) -> ({}) {{\n",
             results.join(", ")
         );
-        for pass in 0..ADDENDS.len() {
+        for pass in 0..PASSES {
             let _ = writeln!(
                 text,
                 "%f{pass} = stablehlo.broadcast_in_dim %s{pass}, dims = [] : (tensor<f32>) -> {array}\n\
@@ -126,14 +132,13 @@ impl Program {
                  ({array}, {vector}) -> {sums}"
             );
         }
-        let list =
-            |item: &dyn Fn(usize) -> String| (0..ADDENDS.len()).map(item).collect::<Vec<_>>().join(", ");
+        let list = |item: &dyn Fn(usize) -> String| (0..PASSES).map(item).collect::<Vec<_>>().join(", ");
         let (values, types) = (list(&|pass| format!("%y{pass}")), list(&|_| sums.clone()));
         let _ = writeln!(text, "func.return {values} : {types}\n}}");
         Self {
-            name: format!("{} passes over an array of {} bytes", ADDENDS.len(), rows * COLUMNS * 4),
+            name: format!("{} passes over an array of {} bytes", PASSES, rows * ROW_BYTES),
             text,
-            amount: (ADDENDS.len() * rows * COLUMNS * 4) as f64 / 1e9,
+            amount: (PASSES * rows * ROW_BYTES) as f64 / 1e9,
             tolerance: Tolerance::Exact,
             kind: Kind::RowSums { rows },
         }

@@ -29,7 +29,6 @@ impl GpuSampler {
     }
 
     /// Only what sysfs reports, for a root that is not this machine's.
-    #[cfg(test)]
     pub(crate) fn without_libraries(root: &Path) -> Self {
         Self { nvidia: Vec::new(), amd: amd::find(root) }
     }

@@ -8,8 +8,8 @@ use warpforge_bench::compare::{
 use warpforge_bench::runner::{DEFAULT_ROUNDS, RunOptions};
 
 use crate::commands::benchmark::round;
-use crate::commands::benchmark::run::stop_on_signals;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::signals::stop_on_signals;
 use crate::term;
 
 /// Measuring time of each run: short, since there are many.

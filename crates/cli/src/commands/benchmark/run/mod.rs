@@ -5,13 +5,11 @@ mod plan;
 mod timeline;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use warpforge_bench::benchmark::override_params;
 use warpforge_bench::history::{History, HistoryError};
 use warpforge_bench::record::{self, BenchmarkSuiteRun, Verdict};
@@ -22,6 +20,7 @@ use warpforge_inventory::export;
 use super::selector::{Selector, present_components};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::format::{Format, FormatArgs};
+use crate::signals::stop_on_signals;
 use crate::{output, term};
 use observer::Terminal;
 
@@ -179,21 +178,6 @@ fn open_history(args: &RunArgs) -> Result<Option<History>, Failure> {
             Ok(None)
         }
     }
-}
-
-/// A flag that Ctrl-C and SIGTERM raise; the second Ctrl-C ends the program at once.
-pub(super) fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(
-            signal,
-            Exit::Inconclusive as i32,
-            Arc::clone(&stop),
-        )
-        .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-        .map_err(Failure::not_possible)?;
-    }
-    Ok(stop)
 }
 
 fn write_files(args: &RunArgs, own: Option<PathBuf>, run: &BenchmarkSuiteRun) -> Result<(), Failure> {

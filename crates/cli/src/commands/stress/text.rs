@@ -1,0 +1,114 @@
+//! Stress tests and their results for people.
+
+use std::fmt::Write as _;
+
+use warpforge_diag::printable;
+use warpforge_report::number::{significant, with_unit};
+use warpforge_report::{Align, Style, Table};
+use warpforge_stress::{Range, Rate, Test, TestResult, Verdict};
+
+/// Heights of a course's windows.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The tests and what they do.
+pub(super) fn list(tests: &[&Test], colour: bool) -> String {
+    let columns = ["component", "test", "rate", "what it does", "how each result is verified"];
+    let mut table = Table::new(&columns.map(|name| (name, Align::Left)));
+    for test in tests {
+        let cells = [test.component.name(), test.name, test.unit, test.what, test.verified];
+        table.row(Style::Plain, cells.map(str::to_owned));
+    }
+    table.to_text(colour)
+}
+
+/// What a test came to: a line, and what a reader should know below it.
+pub(super) fn result(result: &TestResult, colour: bool) -> String {
+    let style = match result.verdict {
+        Verdict::Pass => Style::Good,
+        Verdict::Fail => Style::Bad,
+        Verdict::Skipped => Style::Faint,
+    };
+    let verdict = result.verdict.word();
+    let verdict = if colour { style.paint(verdict) } else { verdict.to_owned() };
+    let mut text = format!("{verdict}  {} {}", result.component, result.test);
+    if let Some(rate) = &result.rate {
+        let _ = write!(
+            text,
+            ": {} iterations in {:.1} s, {}, errors: {}",
+            result.iterations,
+            result.seconds,
+            with_unit(rate.mean, &rate.unit),
+            result.errors
+        );
+    }
+    if result.stopped {
+        text += " (stopped)";
+    }
+    text.push('\n');
+    let mut line = |name: &str, content: &str| {
+        let _ = writeln!(text, "    {name}: {}", printable(content));
+    };
+    if let Some(reason) = &result.reason {
+        line("reason", reason);
+    }
+    if let Some(rate) = &result.rate {
+        line("rate", &course(rate));
+    }
+    for mismatch in &result.mismatches {
+        let content = format!(
+            "iteration {}, {}, {}: expected {}, found {}",
+            mismatch.iteration, mismatch.what, mismatch.location, mismatch.expected, mismatch.found
+        );
+        line("error", &content);
+    }
+    if result.rate.is_some() {
+        line("throttled", &throttling(result));
+        line("temperature", &ranges(&result.telemetry.temperature_celsius, "°C"));
+        line("power", &ranges(&result.telemetry.power_watts, "W"));
+    }
+    for note in &result.notes {
+        line("note", note);
+    }
+    for warning in result.conditions.iter().flat_map(|conditions| conditions.warnings()) {
+        line("warning", &warning);
+    }
+    text
+}
+
+/// How the rate went: a bar a window, and the end compared with the beginning.
+fn course(rate: &Rate) -> String {
+    let most = rate.windows.iter().map(|window| window.rate).fold(0.0, f64::max);
+    let bar = |rate: f64| BARS[((rate / most * 8.0) as usize).min(BARS.len() - 1)];
+    let bars: String =
+        if most > 0.0 { rate.windows.iter().map(|window| bar(window.rate)).collect() } else { String::new() };
+    let (first, sustained) = (&rate.first, &rate.sustained);
+    let compared = match rate.sustained_over_first {
+        Some(ratio) => format!("{} of the {}'s", significant(ratio, 3), first.name),
+        None => format!("too few iterations to compare with the {}", first.name),
+    };
+    format!("{bars} {}: {}, {compared}", sustained.name, with_unit(sustained.rate, &rate.unit))
+}
+
+fn throttling(result: &TestResult) -> String {
+    match result.throttled {
+        None => "not reported by this machine".to_owned(),
+        Some(false) => "no".to_owned(),
+        Some(true) => {
+            let events = result.conditions.as_ref().and_then(|conditions| conditions.throttle_events);
+            let events =
+                events.filter(|&events| events > 0).map(|events| format!("processor {events} times"));
+            let gpus = result.telemetry.gpu_throttle_reasons.clone().unwrap_or_default();
+            format!("yes ({})", events.into_iter().chain(gpus).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+fn ranges(ranges: &[Range], unit: &str) -> String {
+    if ranges.is_empty() {
+        return "not reported by this machine".to_owned();
+    }
+    let one = |range: &Range| {
+        format!("{} {:.1} to {:.1} {unit}, mean {:.1}", range.source, range.min, range.max, range.mean)
+    };
+    ranges.iter().map(one).collect::<Vec<_>>().join("; ")
+}
