@@ -8,6 +8,7 @@
 
 pub mod benchmark;
 pub mod compare;
+mod energy;
 pub mod external;
 pub mod history;
 pub mod record;

@@ -22,22 +22,34 @@ pub(crate) fn map_chunks<T: Sync, R: Send>(
 
 /// Applies `work` to every index below `count`, and returns the results in order.
 pub(crate) fn map_indices<R: Send>(count: usize, threads: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    map_indices_with(count, threads, || (), |(), index| work(index))
+}
+
+/// As [`map_indices`], with a state that each thread keeps between calls, such as memory that is used again.
+pub(crate) fn map_indices_with<R: Send, S>(
+    count: usize,
+    threads: usize,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize) -> R + Sync,
+) -> Vec<R> {
     let threads = threads.clamp(1, count.max(1));
     if threads == 1 {
-        return (0..count).map(work).collect();
+        let mut state = state();
+        return (0..count).map(|index| work(&mut state, index)).collect();
     }
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(count));
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
+                let mut state = state();
                 let mut own = Vec::new();
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     if index >= count {
                         break;
                     }
-                    own.push((index, work(index)));
+                    own.push((index, work(&mut state, index)));
                 }
                 done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).append(&mut own);
             });

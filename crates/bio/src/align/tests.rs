@@ -56,30 +56,71 @@ const SCORINGS: [Scoring; 5] = [
     Scoring { matching: 100, mismatch: -100, gap_open: 120, gap_extend: 20 },
 ];
 
-#[test]
-fn scores_are_those_of_plain_dynamic_programming() {
-    let pairs = pairs(2_000, 11);
+/// Random and adversarial pairs that each mode is held to.
+const PAIRS: usize = 10_000;
+
+/// Checks a mode with every scoring, each on its part of all pairs, with every instruction set.
+fn hold_to_plain(mode: Mode, seed: u64, plain: fn(&[u8], &[u8], &Scoring) -> i32) {
+    let pairs = pairs(PAIRS, seed);
     let pairs = borrowed(&pairs);
     for (index, scoring) in SCORINGS.iter().enumerate() {
         let part: Vec<Pair<'_>> = pairs.iter().copied().skip(index).step_by(SCORINGS.len()).collect();
+        let right: Vec<i32> = part.iter().map(|(a, b)| plain(a, b, scoring)).collect();
         for set in InstructionSet::all() {
-            let global = scores_with(set, &part, Mode::Global, scoring, 2);
-            let local = scores_with(set, &part, Mode::Local, scoring, 2);
-            for ((a, b), (global, local)) in part.iter().zip(global.into_iter().zip(local)) {
-                assert_eq!(global, plain::global(a, b, scoring), "{set:?} {scoring:?} {a:?} {b:?}");
-                assert_eq!(local, plain::local(a, b, scoring), "{set:?} {scoring:?} {a:?} {b:?}");
+            let found = scores_with(set, &part, mode, scoring, 2);
+            for (((a, b), found), right) in part.iter().zip(found).zip(&right) {
+                assert_eq!(found, *right, "{set:?} {scoring:?} {a:?} {b:?}");
             }
         }
     }
 }
 
 #[test]
+fn global_scores_are_those_of_plain_dynamic_programming() {
+    hold_to_plain(Mode::Global, 11, plain::global);
+}
+
+#[test]
+fn local_scores_are_those_of_plain_dynamic_programming() {
+    hold_to_plain(Mode::Local, 13, plain::local);
+}
+
+#[test]
 fn edit_distances_are_those_of_plain_dynamic_programming() {
-    let pairs = pairs(2_000, 12);
+    let pairs = pairs(PAIRS, 12);
     let pairs = borrowed(&pairs);
+    let right: Vec<u32> = pairs.iter().map(|(a, b)| plain::edit(a, b)).collect();
     for set in InstructionSet::all() {
-        for ((a, b), distance) in pairs.iter().zip(edit_distances_with(set, &pairs, 2)) {
-            assert_eq!(distance, plain::edit(a, b), "{set:?} {a:?} {b:?}");
+        for (((a, b), distance), right) in pairs.iter().zip(edit_distances_with(set, &pairs, 2)).zip(&right) {
+            assert_eq!(distance, *right, "{set:?} {a:?} {b:?}");
+        }
+    }
+}
+
+/// Pairs whose best path leaves the narrow band of the first pass: a long gap that a second one makes up for.
+#[test]
+fn paths_far_from_the_diagonal_are_found() {
+    let mut random = Random::new(8);
+    let mut owned = Vec::new();
+    for gap in [5, 30, 60, 120, 300] {
+        for _ in 0..20 {
+            let a: Vec<u8> = (0..1_200).map(|_| random.base()).collect();
+            let start = random.below(500);
+            let mut b = [&a[..start], &a[start + gap..]].concat();
+            let end = b.len() - 300;
+            b.splice(end..end, (0..gap).map(|_| random.base()));
+            owned.push((a, mutate(&b, 0.03, &mut random)));
+        }
+    }
+    let pairs = borrowed(&owned);
+    for set in InstructionSet::all() {
+        let global = scores_with(set, &pairs, Mode::Global, &Scoring::READS, 2);
+        let local = scores_with(set, &pairs, Mode::Local, &Scoring::READS, 2);
+        let edit = edit_distances_with(set, &pairs, 2);
+        for (index, (a, b)) in pairs.iter().enumerate() {
+            assert_eq!(global[index], plain::global(a, b, &Scoring::READS), "{set:?} {index}");
+            assert_eq!(local[index], plain::local(a, b, &Scoring::READS), "{set:?} {index}");
+            assert_eq!(edit[index], plain::edit(a, b), "{set:?} {index}");
         }
     }
 }

@@ -42,8 +42,7 @@ fn tips(graph: &KmerGraph, unitigs: &[Unitig]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Of several unitigs of about one length between the same two k-mers, all but the one with the most reads; and thin links
-/// between places that have far more reads.
+/// Of the unitigs between the same two k-mers, those that have far fewer reads than the best of them or than the genome.
 fn bubbles(graph: &KmerGraph, unitigs: &[Unitig]) -> Vec<Vec<u8>> {
     let median = median_coverage(unitigs);
     let mut between: HashMap<[u128; 2], Vec<&Unitig>> = HashMap::new();
@@ -59,7 +58,8 @@ fn bubbles(graph: &KmerGraph, unitigs: &[Unitig]) -> Vec<Vec<u8>> {
     for group in between.values_mut() {
         group.sort_by(|a, b| b.coverage.total_cmp(&a.coverage).then_with(|| a.bases.cmp(&b.bases)));
         let best = group[0].coverage;
-        let thin = |unitig: &&&Unitig| unitig.coverage < 0.5 * best || unitig.coverage < 0.2 * median;
+        // Copies of a repeat that differ are bubbles as well; they have the coverage of the genome.
+        let thin = |unitig: &&&Unitig| unitig.coverage < 0.1 * best || unitig.coverage < 0.2 * median;
         removed.extend(group.iter().filter(thin).map(|unitig| unitig.bases.clone()));
     }
     removed

@@ -23,7 +23,7 @@ pub struct AssemblySettings {
 
 impl Default for AssemblySettings {
     fn default() -> Self {
-        Self { k: 51, least_count: 0, least_length: 200 }
+        Self { k: 51, least_count: 0, least_length: 64 }
     }
 }
 

@@ -1,14 +1,14 @@
 //! Counting k-mers: each k-mer and its reverse complement are one, and letters that are not bases are in none.
 //!
-//! K-mers are scattered into parts by their hash, so that each part's table fits into a cache, and each part is counted by
-//! one thread.
+//! K-mers are scattered into parts by their hash, so that each part is counted by one thread in a table that stays in its
+//! cache; what is kept of a part is the k-mers and their counts.
 
 mod table;
 mod word;
 
 pub use word::Word;
 
-use crate::parallel::map_indices;
+use crate::parallel::{map_indices, map_indices_with};
 use crate::seq::OTHER;
 use table::Table;
 
@@ -16,7 +16,7 @@ use table::Table;
 const CHUNK: usize = 1 << 21;
 
 /// K-mers in a part, about: their table stays within a second-level cache.
-const PART: usize = 1 << 16;
+const PART: usize = 1 << 15;
 
 /// The most parts, as a power of two: more would each be written to too rarely.
 const MOST_PART_BITS: u32 = 11;
@@ -35,7 +35,14 @@ pub struct KmerLengthError {
 #[derive(Debug, Clone)]
 pub struct Counts<W> {
     k: usize,
-    parts: Vec<Table<W>>,
+    parts: Vec<Part<W>>,
+}
+
+/// The different k-mers of a part, and how often each occurs.
+#[derive(Debug, Clone)]
+struct Part<W> {
+    kmers: Box<[W]>,
+    counts: Box<[u32]>,
 }
 
 /// The times that the two steps took.
@@ -87,12 +94,10 @@ pub fn count_in_stages<W: Word, S: AsRef<[u8]> + Sync>(
     });
     let scatter = began.elapsed().as_secs_f64();
     let began = std::time::Instant::now();
-    let parts = map_indices(1 << bits, threads, |part| {
-        let mut table = Table::new(bits);
-        for chunk in &scattered {
-            table.add_all(&chunk[part]);
-        }
-        table
+    let parts = map_indices_with(1 << bits, threads, Table::default, |table, part| {
+        let kmers = scattered.iter().map(|chunk| chunk[part].as_slice());
+        let (kmers, counts) = table.count(kmers, bits);
+        Part { kmers, counts }
     });
     Ok((Counts { k, parts }, Stages { scatter, count: began.elapsed().as_secs_f64() }))
 }
@@ -150,7 +155,7 @@ impl<W: Word> Counts<W> {
     /// How many different k-mers there are.
     #[must_use]
     pub fn distinct(&self) -> usize {
-        self.parts.iter().map(Table::len).sum()
+        self.parts.iter().map(|part| part.kmers.len()).sum()
     }
 
     /// How many k-mers there are.
@@ -159,15 +164,9 @@ impl<W: Word> Counts<W> {
         self.iter().map(|(_, count)| u64::from(count)).sum()
     }
 
-    /// How often a canonical k-mer occurs.
-    #[must_use]
-    pub fn get(&self, kmer: W) -> u32 {
-        self.parts[kmer.part(self.parts.len().ilog2())].get(kmer)
-    }
-
     /// Every k-mer with its count, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (W, u32)> + '_ {
-        self.parts.iter().flat_map(Table::iter)
+        self.parts.iter().flat_map(|part| part.kmers.iter().copied().zip(part.counts.iter().copied()))
     }
 
     /// At index n, how many k-mers occur n times; the last index also counts those that occur more often.
@@ -239,8 +238,7 @@ mod tests {
         assert_eq!(counts.total(), bases.len() as u64 - 30);
         let mut first = None;
         each_kmer::<u64>(&bases[CHUNK - 15..CHUNK + 16], 31, |kmer| first = Some(kmer));
-        assert!(counts.get(first.unwrap()) >= 1);
-        assert_eq!(counts.get(u64::MAX), 0);
+        assert!(counts.iter().any(|(kmer, count)| Some(kmer) == first && count >= 1));
     }
 
     #[test]

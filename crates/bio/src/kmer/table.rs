@@ -1,87 +1,48 @@
-//! A hash table of k-mers and their counts.
+//! A hash table that counts the k-mers of one part after the other.
 
 use super::Word;
 
-/// Open addressing with linear probing; a count of 0 marks a free slot.
-#[derive(Debug, Clone)]
+/// Open addressing; a slot with the count 0 is free. Its memory serves every part.
+#[derive(Debug, Default)]
 pub(super) struct Table<W> {
-    slots: Vec<(W, u32)>,
-    used: usize,
-    /// High bits of the hash that all k-mers of this table share.
-    shared_bits: u32,
+    kmers: Vec<W>,
+    counts: Vec<u32>,
 }
 
-/// Slots to begin with.
-const FIRST: usize = 1 << 8;
-
 impl<W: Word> Table<W> {
-    /// An empty table for k-mers whose hashes share so many high bits.
-    pub(super) fn new(shared_bits: u32) -> Self {
-        Self { slots: vec![(W::default(), 0); FIRST], used: 0, shared_bits }
-    }
-
-    /// Counts k-mers.
-    pub(super) fn add_all(&mut self, kmers: &[W]) {
-        for piece in kmers.chunks(64) {
-            if (self.used + piece.len()) * 3 > self.slots.len() * 2 {
-                self.grow();
-            }
-            for &kmer in piece {
-                self.add(kmer, 1);
-            }
+    /// The different k-mers of slices and how often each occurs. The hashes of all share so many high bits.
+    pub(super) fn count<'a>(
+        &mut self,
+        slices: impl Iterator<Item = &'a [W]> + Clone,
+        shared_bits: u32,
+    ) -> (Box<[W]>, Box<[u32]>)
+    where
+        W: 'a,
+    {
+        let total: usize = slices.clone().map(<[W]>::len).sum();
+        let slots = (total + total / 2).next_power_of_two().max(16);
+        if self.kmers.len() < slots {
+            self.kmers.resize(slots, W::default());
+            self.counts.resize(slots, 0);
         }
-    }
-
-    #[inline]
-    fn start(&self, kmer: W) -> usize {
-        (kmer.hash() << self.shared_bits >> (64 - self.slots.len().ilog2())) as usize
-    }
-
-    #[inline]
-    fn add(&mut self, kmer: W, count: u32) {
-        let mask = self.slots.len() - 1;
-        let mut index = self.start(kmer);
-        loop {
-            let slot = &mut self.slots[index & mask];
-            if slot.1 == 0 {
-                *slot = (kmer, count);
-                self.used += 1;
-                return;
+        let (kmers, counts) = (&mut self.kmers[..slots], &mut self.counts[..slots]);
+        let (mask, shift) = (slots - 1, 64 - slots.ilog2());
+        let mut distinct = 0;
+        for &kmer in slices.flatten() {
+            let mut slot = (kmer.hash() << shared_bits >> shift) as usize & mask;
+            while counts[slot] != 0 && kmers[slot] != kmer {
+                slot = (slot + 1) & mask;
             }
-            if slot.0 == kmer {
-                slot.1 = slot.1.saturating_add(count);
-                return;
-            }
-            index += 1;
+            kmers[slot] = kmer;
+            distinct += usize::from(counts[slot] == 0);
+            counts[slot] = counts[slot].saturating_add(1);
         }
-    }
-
-    fn grow(&mut self) {
-        let larger = vec![(W::default(), 0); 4 * self.slots.len()];
-        let old = std::mem::replace(&mut self.slots, larger);
-        self.used = 0;
-        for (kmer, count) in old.into_iter().filter(|slot| slot.1 != 0) {
-            self.add(kmer, count);
+        let mut result = (Vec::with_capacity(distinct), Vec::with_capacity(distinct));
+        for (&kmer, count) in kmers.iter().zip(counts.iter_mut()).filter(|(_, count)| **count != 0) {
+            result.0.push(kmer);
+            // The table is left empty for the next part.
+            result.1.push(std::mem::take(count));
         }
-    }
-
-    pub(super) fn get(&self, kmer: W) -> u32 {
-        let mask = self.slots.len() - 1;
-        let mut index = self.start(kmer);
-        loop {
-            let slot = self.slots[index & mask];
-            if slot.1 == 0 || slot.0 == kmer {
-                return slot.1;
-            }
-            index += 1;
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.used
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (W, u32)> + '_ {
-        self.slots.iter().copied().filter(|slot| slot.1 != 0)
+        (result.0.into_boxed_slice(), result.1.into_boxed_slice())
     }
 }

@@ -5,13 +5,35 @@ use std::process::Command;
 
 use warpforge_bio::assemble::evaluate;
 use warpforge_bio::formats::read_nucleotides;
+use warpforge_bio::sets::SETS;
 
 use super::{Stage, find, letters, seconds};
 use crate::peers::table::{Bound, Contest, Figures, Row};
 
-/// Bases of reads per second, and the genome fraction of the contigs.
+/// Genomes: generated or as `--data` says, and two small ones with their shape.
+const GENOMES: [(&str, &str); 3] = [("", "linear"), ("lambda", "linear"), ("plasmid", "circular")];
+
+/// Bases of reads per second, and the genome fraction of the contigs. Ours is a failure if a contig joins what does not
+/// belong together.
 pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
-    let (folder, metrics) = stage.export("assemble_micro", &[])?;
+    let mut rows = Vec::new();
+    for (data, shape) in GENOMES {
+        rows.extend(hold_genome(stage, data, shape)?);
+    }
+    Ok(rows)
+}
+
+fn hold_genome(stage: &Stage, data: &str, shape: &str) -> anyhow::Result<Vec<Row>> {
+    let path = match SETS.iter().find(|set| set.name == data) {
+        Some(set) => crate::data::fetch(set)?.display().to_string(),
+        None => String::new(),
+    };
+    let mut own = vec![("shape", shape)];
+    if !path.is_empty() {
+        own.push(("data", &path));
+    }
+    let name = if data.is_empty() { "reads".to_owned() } else { data.to_owned() };
+    let (folder, metrics) = stage.export_to(&format!("assemble_micro-{name}"), "assemble_micro", &own)?;
     let reads = folder.join("reads.fq");
     let bases = letters(&reads)?;
     let made = folder.join("megahit");
@@ -21,11 +43,11 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
         }
         let mut command = Command::new("megahit");
         command.arg("-r").arg(&reads).arg("-o").arg(&made).args(["-t", &stage.threads.to_string()]);
-        Ok(Figures::from([("reads".to_owned(), bases / seconds(&mut command)?)]))
+        Ok(Figures::from([(name.clone(), bases / seconds(&mut command)?)]))
     };
     let ours = || {
-        let metrics = stage.measure("assemble_micro", &[])?;
-        Ok(Figures::from([("reads".to_owned(), find(&metrics, "bases_per_second", &[])?)]))
+        let metrics = stage.measure("assemble_micro", &own)?;
+        Ok(Figures::from([(name.clone(), find(&metrics, "bases_per_second", &[])?)]))
     };
     let contest = Contest {
         name: "assemble_micro",
@@ -36,9 +58,10 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
         ours: &ours,
     };
     let mut rows = contest.hold(stage.alternations)?;
-    let label = "genome fraction".to_owned();
+    let label = format!("{name}, genome fraction");
+    let circular = shape == "circular";
     let fraction = || {
-        let found = genome_fraction(&folder.join("genome.fa"), &made.join("final.contigs.fa"))?;
+        let found = genome_fraction(&folder.join("genome.fa"), &made.join("final.contigs.fa"), circular)?;
         Ok(Figures::from([(label.clone(), found)]))
     };
     let own = || Ok(Figures::from([(label.clone(), find(&metrics, "genome_fraction", &[])?)]));
@@ -54,10 +77,10 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn genome_fraction(genome: &Path, contigs: &Path) -> anyhow::Result<f64> {
+fn genome_fraction(genome: &Path, contigs: &Path, circular: bool) -> anyhow::Result<f64> {
     let genome = read_nucleotides(genome)?;
     let contigs = read_nucleotides(contigs)?;
     let parts: Vec<&[u8]> = contigs.iter().map(|contig| contig.codes.as_slice()).collect();
     let genome = genome.first().map(|record| record.codes.as_slice()).unwrap_or_default();
-    Ok(evaluate(genome, &parts, false).genome_fraction)
+    Ok(evaluate(genome, &parts, circular).genome_fraction)
 }

@@ -162,8 +162,19 @@ impl Stage {
 
     /// Has a benchmark write its inputs and results to a folder of its own; with the metrics of that run.
     fn export(&self, benchmark: &str, own: &[(&str, &str)]) -> anyhow::Result<(PathBuf, Vec<Value>)> {
-        let names: Vec<&str> = own.iter().map(|(_, value)| *value).collect();
-        let folder = self.folder.path().join(format!("{benchmark}-{}", names.join("-")));
+        let names: Vec<&str> =
+            own.iter().map(|(_, value)| *value).filter(|value| !value.contains('/')).collect();
+        self.export_to(&format!("{benchmark}-{}", names.join("-")), benchmark, own)
+    }
+
+    /// As [`Stage::export`], to the folder of this name.
+    fn export_to(
+        &self,
+        name: &str,
+        benchmark: &str,
+        own: &[(&str, &str)],
+    ) -> anyhow::Result<(PathBuf, Vec<Value>)> {
+        let folder = self.folder.path().join(name);
         std::fs::create_dir_all(&folder)?;
         let mut params = self.params(benchmark, own);
         params.push(format!("export={}", folder.display()));

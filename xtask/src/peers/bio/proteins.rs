@@ -7,6 +7,12 @@ use std::process::Command;
 use super::{Stage, find, output, seconds};
 use crate::peers::table::{Bound, Contest, Figures, Row};
 
+/// The recall at which both are compared.
+const RECALL: f64 = 0.98;
+
+/// Sensitivities of diamond, the fastest first.
+const MODES: [&str; 3] = ["--sensitive", "--very-sensitive", "--ultra-sensitive"];
+
 /// Queries per second, and recall at 50 hits against exhaustive Smith–Waterman.
 pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
     let given = stage.data.iter().find(|(name, _)| name == "protein_search_queries");
@@ -22,49 +28,50 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
             .arg(&database),
     )?;
     let hits = folder.join("diamond.tsv");
-    let mut rows = Vec::new();
-    for (name, bound, flags) in [
-        ("diamond --sensitive", 0.5, &["--sensitive"][..]),
-        ("diamond --ultra-sensitive", 0.5, &["--ultra-sensitive"]),
-    ] {
-        let theirs = || {
-            let mut command = Command::new("diamond");
-            command
-                .arg("blastp")
-                .args(flags)
-                .arg("-d")
-                .arg(&database)
-                .arg("-q")
-                .arg(folder.join("queries.fa"));
-            command.args(["-k", "50", "-e", "0.001", "--comp-based-stats", "0", "--masking", "0"]);
-            command.args(["-p", &stage.threads.to_string(), "-f", "6", "qseqid", "sseqid", "score", "-o"]);
-            Ok(Figures::from([("queries".to_owned(), queries / seconds(command.arg(&hits))?)]))
-        };
-        let ours = || {
-            let metrics = stage.measure("protein_search", &own)?;
-            Ok(Figures::from([("queries".to_owned(), find(&metrics, "queries_per_second", &[])?)]))
-        };
-        let contest = Contest {
-            name: "protein_search",
-            peer: name,
-            unit: "queries/s",
-            bound: Bound::AtLeast(bound),
-            theirs: &theirs,
-            ours: &ours,
-        };
-        rows.extend(contest.hold(stage.alternations)?);
-        let recall = || Ok(Figures::from([("recall".to_owned(), recall(&folder.join("truth.tsv"), &hits)?)]));
-        let own_recall = || Ok(Figures::from([("recall".to_owned(), find(&metrics, "recall", &[])?)]));
-        let contest = Contest {
-            name: "protein_search",
-            peer: name,
-            unit: "share",
-            bound: Bound::AtLeast(0.98),
-            theirs: &recall,
-            ours: &own_recall,
-        };
-        rows.extend(contest.hold(1)?);
+    let search = |mode: &str| -> anyhow::Result<f64> {
+        let mut command = Command::new("diamond");
+        command.args(["blastp", mode, "-d"]).arg(&database).arg("-q").arg(folder.join("queries.fa"));
+        command.args(["-k", "50", "-e", "0.001", "--comp-based-stats", "0", "--masking", "0"]);
+        command.args(["-p", &stage.threads.to_string(), "-f", "6", "qseqid", "sseqid", "score", "-o"]);
+        seconds(command.arg(&hits))
+    };
+    // The fastest sensitivity that has the recall that is asked for, or the highest there is.
+    let mut mode = MODES[0];
+    for other in MODES {
+        mode = other;
+        search(mode)?;
+        let recall = recall(&folder.join("truth.tsv"), &hits)?;
+        eprintln!("diamond {mode}: recall {recall:.4}");
+        if recall >= RECALL {
+            break;
+        }
     }
+    let name = format!("diamond {mode}");
+    let theirs = || Ok(Figures::from([("queries".to_owned(), queries / search(mode)?)]));
+    let ours = || {
+        let metrics = stage.measure("protein_search", &own)?;
+        Ok(Figures::from([("queries".to_owned(), find(&metrics, "queries_per_second", &[])?)]))
+    };
+    let contest = Contest {
+        name: "protein_search",
+        peer: &name,
+        unit: "queries/s",
+        bound: Bound::AtLeast(0.5),
+        theirs: &theirs,
+        ours: &ours,
+    };
+    let mut rows = contest.hold(stage.alternations)?;
+    let theirs = || Ok(Figures::from([("recall".to_owned(), recall(&folder.join("truth.tsv"), &hits)?)]));
+    let ours = || Ok(Figures::from([("recall".to_owned(), find(&metrics, "recall", &[])?)]));
+    let contest = Contest {
+        name: "protein_search",
+        peer: &name,
+        unit: "share",
+        bound: Bound::AtLeast(RECALL),
+        theirs: &theirs,
+        ours: &ours,
+    };
+    rows.extend(contest.hold(1)?);
     Ok(rows)
 }
 

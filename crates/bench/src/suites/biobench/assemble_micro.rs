@@ -15,9 +15,8 @@ pub(super) struct AssembleMicro;
 /// Part of the contigs' bases that are the genome's, at least.
 const LEAST_IDENTITY: f64 = 0.999;
 
-/// Part of the genome that contigs cover, at least. Repeats longer than k are covered by one contig for all their copies,
-/// and short ends are lost where copies differ.
-const LEAST_FRACTION: f64 = 0.96;
+/// Part of the genome that contigs cover, at least; a repeat longer than k is covered by one contig for all its copies.
+const LEAST_FRACTION: f64 = 0.99;
 
 /// Coverage of the genome by reads.
 const DEPTH: usize = 50;

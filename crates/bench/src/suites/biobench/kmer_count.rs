@@ -119,21 +119,22 @@ fn gate(counts: &Counts<u64>, records: &[SequenceRecord], k: usize) -> Result<()
         }
     }
     all.sort_unstable();
-    let mut distinct = 0;
+    let mut counted: Vec<(u64, u32)> = counts.iter().filter(|&(kmer, _)| chosen(kmer)).collect();
+    counted.sort_unstable();
+    let mut counted = counted.into_iter();
     for same in all.chunk_by(|a, b| a == b) {
-        distinct += 1;
-        let count = counts.get(same[0]);
-        if count as usize != same.len() {
+        let (kmer, count) = counted.next().unwrap_or_default();
+        if kmer != same[0] || count as usize != same.len() {
             return Err(BenchmarkError::Failed(format!(
-                "wrong answer: a k-mer that occurs {} times is counted {count} times",
+                "wrong answer: the k-mer {:x} occurs {} times; {kmer:x} is counted {count} times",
+                same[0],
                 same.len()
             )));
         }
     }
-    let counted = counts.iter().filter(|&(kmer, _)| chosen(kmer)).count();
-    if counted != distinct {
+    if let Some((kmer, count)) = counted.next() {
         return Err(BenchmarkError::Failed(format!(
-            "wrong answer: {counted} different k-mers are counted, there are {distinct}"
+            "wrong answer: the k-mer {kmer:x} is counted {count} times and does not occur"
         )));
     }
     Ok(())

@@ -9,6 +9,7 @@ mod consensus_poa;
 mod kmer_count;
 mod map_reads;
 mod protein_search;
+mod references;
 mod workload;
 
 use super::Suite;

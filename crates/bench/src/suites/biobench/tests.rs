@@ -71,6 +71,44 @@ fn pairs_and_proteins_pass_their_gates() {
 }
 
 #[test]
+fn files_that_cannot_be_used_are_named() {
+    let folder = data();
+    let whole = std::fs::read(folder.path().join("genome.fa.gz")).unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    for (path, reason) in [
+        (file("cut.fa.gz", &whole[..whole.len() / 2]), "cut.fa.gz"),
+        (file("twice.fa", b">a\nACGT\n>a\nACGT\n"), "two sequences named `a`"),
+        (file("letter.fa", b">a\nACG!\n"), "the letter `!` at 4"),
+        (file("empty.fa", b""), "empty.fa"),
+        (file("bare.fa", b">a\n>b\n"), "no bases"),
+    ] {
+        let error = metrics(&map_reads::MapReads, &[("data", &path)]).unwrap_err();
+        assert!(matches!(error, BenchmarkError::BadInput(_)), "{path}: {error}");
+        assert!(error.to_string().contains(reason), "{path}: {error}");
+    }
+}
+
+#[test]
+fn letters_of_either_case_carriage_returns_and_unknown_bases_are_counted_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let histogram = |text: &str| {
+        let path = folder.path().join("reads.fa");
+        std::fs::write(&path, text).unwrap();
+        let params =
+            [("data", path.to_str().unwrap()), ("k", "5"), ("export", folder.path().to_str().unwrap())];
+        metrics(&kmer_count::KmerCount, &params).unwrap();
+        std::fs::read_to_string(folder.path().join("histogram.txt")).unwrap()
+    };
+    let plain = histogram(">a\nACGTTGCANGATTACA\n");
+    assert_eq!(histogram(">a\r\nacgttgca\r\nRGATTACA\r\n"), plain);
+    assert_eq!(plain, "1 8\n");
+}
+
+#[test]
 fn what_makes_no_sense_is_named() {
     for (benchmark, name, value) in [
         (&align_pairs::AlignPairs as &dyn Benchmark, "modes", "global,diagonal"),

@@ -8,6 +8,7 @@ use warpforge_bio::map::Reference;
 use warpforge_bio::{available_threads, sets, simulate};
 
 use crate::benchmark::{BenchmarkError, MetricKey, RunContext, int, text};
+use crate::energy::EnergyMeter;
 use crate::record::{BenchmarkComponent, BenchmarkId, BenchmarkKind, BenchmarkSpec, ParamValue, Params};
 
 /// How much work a benchmark does.
@@ -152,11 +153,12 @@ pub(super) fn timed<T>(stages: &mut StageTimes, name: &'static str, work: impl F
     result
 }
 
-/// The samples of a workload: seconds of each run, and of its stages.
+/// The samples of a workload: seconds of each run and of its stages, and joules where they are measured.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     seconds: Vec<f64>,
     stages: Vec<StageTimes>,
+    joules: Vec<f64>,
 }
 
 /// Runs a workload once, has its answer judged, and then runs it for the round's time. Nothing is recorded of a workload
@@ -173,13 +175,16 @@ pub(super) fn measure<T>(
     let first = work(&mut StageTimes::new())?;
     gate(&first)?;
     let mut samples = Samples::default();
+    let mut meter = EnergyMeter::new();
     let began = Instant::now();
     while samples.seconds.is_empty() || (began.elapsed() < time && !context.stopped()) {
         let mut stages = StageTimes::new();
+        let before = meter.joules();
         let run = Instant::now();
         std::hint::black_box(work(&mut stages)?);
         samples.seconds.push(run.elapsed().as_secs_f64());
         samples.stages.push(stages);
+        samples.joules.extend(before.zip(meter.joules()).map(|(before, after)| after - before));
     }
     if context.stopped() {
         return Err(BenchmarkError::Stopped);
@@ -200,7 +205,7 @@ impl Samples {
         context.record(key, self.seconds.iter().map(|seconds| amount / seconds).collect())
     }
 
-    /// Reports the rate of some amount of work and the time of each stage.
+    /// Reports the rate of some amount of work, the time of each stage, and the energy of a run where it is measured.
     pub(super) fn report(
         &self,
         context: &mut RunContext<'_>,
@@ -218,7 +223,12 @@ impl Samples {
             let values = self.stages.iter().filter_map(|stages| stages.get(index)).map(|stage| stage.1);
             context.record(stage, values.collect())?;
         }
-        Ok(())
+        if self.joules.is_empty() {
+            return Ok(());
+        }
+        let mut energy = common.tag(MetricKey::less_is_better("energy", "J"));
+        energy.tags.extend(tags);
+        context.record(energy, self.joules.clone())
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use warpforge_inventory::live::Sampler;
 use warpforge_linalg::{LinalgError, Residual};
 use warpforge_probes::cpu::Dtype;
 use warpforge_probes::limits::peak_rate;
@@ -11,6 +10,7 @@ use warpforge_probes::team::Team;
 use super::operations;
 use super::settings::Settings;
 use crate::benchmark::{BenchmarkError, MetricKey, RunContext};
+use crate::energy::EnergyMeter;
 
 /// One solve.
 pub(super) struct Solve {
@@ -44,15 +44,15 @@ pub(super) fn run(
     context.plan(1);
     context.begin(&format!("n={}", settings.problem.order));
     let (begin, mut samples) = (Instant::now(), Samples::default());
-    let mut sampler = Sampler::new();
+    let mut meter = EnergyMeter::new();
     for turn in 0.. {
         if context.stopped() {
             return Err(BenchmarkError::Stopped);
         }
         let peak = peak_rate(&mut team, Dtype::F64);
-        let before = joules(&mut sampler);
+        let before = meter.joules();
         let solved = solve(&mut team)?;
-        let after = joules(&mut sampler);
+        let after = meter.joules();
         check(settings.problem.residual(team.pool(), &solved.x)).map(|residual| {
             if turn == 1 {
                 samples = Samples::default();
@@ -114,17 +114,6 @@ fn team(settings: &Settings) -> Result<Team, BenchmarkError> {
     let threads = settings.cpus.len();
     Team::new(&settings.cpus)
         .map_err(|error| BenchmarkError::Failed(format!("cannot start {threads} threads: {error}")))
-}
-
-/// The energy that all processor packages have used since the sampler began; none where the machine does not report it.
-fn joules(sampler: &mut Sampler) -> Option<f64> {
-    let power = sampler.sample().power;
-    let packages: Vec<_> = power
-        .iter()
-        .filter(|usage| usage.domain.starts_with("package") && !usage.domain.contains('/'))
-        .collect();
-    let known = packages.iter().map(|usage| usage.energy_joules).collect::<Option<Vec<f64>>>()?;
-    (!known.is_empty()).then(|| known.iter().sum())
 }
 
 impl From<LinalgError> for BenchmarkError {
