@@ -29,6 +29,7 @@ impl CopyStep {
             bytes,
             salted: None,
             ops: Vec::new(),
+            provenance: Vec::new(),
             gives: Vec::new(),
         }
     }

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::Serialize;
 use warpforge_ir::nodes::Node as TracedNode;
 
-use crate::cluster::{Cluster, Clusters, Cost, Kind, Softmax, unfused};
+use crate::cluster::{Cluster, Cost, Kind, Softmax, unfused};
 use crate::graph::{Graph, Node, NodeId, Op};
 use crate::pattern::Pattern;
 use crate::pipeline::Plan;

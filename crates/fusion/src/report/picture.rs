@@ -121,18 +121,17 @@ fn draw(picture: &mut Document, entry: &Entry, corner: Point) {
     picture.rectangle(corner, BOX, &look);
     let line = |number: usize| corner.1 + 17.0 * (number + 1) as f64;
     let (left, right) = (corner.0 + 8.0, corner.0 + BOX.0 - 8.0);
-    picture.text((left, line(0)), Anchor::Start, &format!("#{} {}", entry.number, entry.kind));
-    picture.coloured_text((right, line(0)), Anchor::End, "#333", &short(&words(entry)));
-    picture.text((left, line(1)), Anchor::Start, &short(&entry.result));
-    picture.coloured_text((right, line(1)), Anchor::End, "#333", &size(entry.bytes));
+    let mut both = |number: usize, start: &str, end: &str| {
+        let start = short(start, LINE);
+        picture.text((left, line(number)), Anchor::Start, &start);
+        let end = short(end, LINE.saturating_sub(start.chars().count() + 2));
+        picture.coloured_text((right, line(number)), Anchor::End, "#333", &end);
+    };
+    both(0, &format!("#{} {}", entry.number, entry.kind), &words(entry));
+    both(1, &entry.result, &size(entry.bytes));
     if let Some(provenance) = &entry.provenance {
-        picture.coloured_text((left, line(2)), Anchor::Start, "#555", &short(provenance));
+        picture.coloured_text((left, line(2)), Anchor::Start, "#555", &short(provenance, LINE));
     }
-}
-
-/// The number and the kind.
-fn title(entry: &Entry) -> String {
-    format!("#{} {}", entry.number, entry.kind)
 }
 
 /// What stands beside the kind: what people call the cluster, else its operation, else how many it has.
@@ -144,12 +143,12 @@ fn words(entry: &Entry) -> String {
     }
 }
 
-/// A text that fits into a box.
-fn short(text: &str) -> String {
-    if text.chars().count() <= LINE {
+/// A text of so many characters at most.
+fn short(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
         return text.to_owned();
     }
-    text.chars().take(LINE - 1).chain(['…']).collect()
+    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
 /// Bytes in a unit that people read.
