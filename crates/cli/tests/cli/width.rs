@@ -116,8 +116,12 @@ fn no_number_is_cut() {
             let narrow = at(&warpt, columns, arguments).stdout;
             let found = numbers(&narrow);
             for number in numbers(&whole) {
-                // Names in front of a number may be broken, the number is not.
-                let there = found.iter().any(|word| number == *word || number.ends_with(*word));
+                // A name in front of a number may be broken, the number is not.
+                let is_whole = |word: &str| {
+                    let before = number.strip_suffix(word).and_then(|rest| rest.chars().last());
+                    number.ends_with(word) && before.is_none_or(|c| !c.is_ascii_digit() && c != '.')
+                };
+                let there = found.iter().any(|word| is_whole(word));
                 assert!(there, "no {number} of {arguments:?} at {columns}:\n{narrow}");
             }
         }
