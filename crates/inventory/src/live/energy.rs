@@ -407,7 +407,16 @@ mod tests {
     }
 
     fn process(pid: u32, cpu_percent: f64) -> ProcessUsage {
-        ProcessUsage { pid, name: format!("p{pid}"), user: None, cpu_percent, memory_bytes: 1 }
+        ProcessUsage {
+            pid,
+            parent: None,
+            name: format!("p{pid}"),
+            command: None,
+            user: None,
+            cpu_percent,
+            memory_bytes: 1,
+            gpu_memory_bytes: None,
+        }
     }
 
     #[test]
