@@ -282,7 +282,7 @@ fn list_grids(json: bool) -> Outcome {
             ],
         );
     }
-    term::print(&table.to_text(term::colour()))?;
+    term::print(&table.to_text(term::screen(false)))?;
     Ok(Exit::Pass)
 }
 
@@ -321,7 +321,7 @@ fn history(limit: usize, json: bool) -> Outcome {
             ],
         );
     }
-    term::print(&table.to_text(term::colour()))?;
+    term::print(&table.to_text(term::screen(false)))?;
     Ok(Exit::Pass)
 }
 

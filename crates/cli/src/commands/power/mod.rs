@@ -86,7 +86,7 @@ pub(crate) fn run(args: &PowerArgs) -> Outcome {
     if args.json {
         term::print_json(&report)?;
     } else {
-        term::print(&text::report(&report, term::colour()))?;
+        term::print(&text::report(&report, term::screen(false)))?;
     }
     Ok(match command {
         Some(command) => command.exit(),
@@ -109,7 +109,7 @@ fn sources(args: &PowerArgs) -> Outcome {
     if args.json {
         term::print_json(&sources)?;
     } else {
-        term::print(&text::sources(&energy, term::colour()))?;
+        term::print(&text::sources(&energy, term::screen(false)))?;
     }
     Ok(if sources.is_empty() { Exit::NotPossible } else { Exit::Pass })
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use warpforge_diag::printable;
 use warpforge_inventory::live::{Energy, EnergyMethod, SourceEnergy};
-use warpforge_report::{Align, Style, Table};
+use warpforge_report::{Align, Screen, Style, Table};
 
 use super::Report;
 
@@ -18,10 +18,10 @@ pub(crate) fn joules(joules: f64) -> String {
 }
 
 /// Sources, total, command and processes.
-pub(super) fn report(report: &Report<'_>, colour: bool) -> String {
+pub(super) fn report(report: &Report<'_>, screen: Screen) -> String {
     let mut text = String::new();
     if !report.energy.sources.is_empty() {
-        text += &table(&report.energy.sources, colour);
+        text += &table(&report.energy.sources, screen);
         text.push('\n');
     }
     let _ = writeln!(text, "energy in {:.2} s: {}", report.energy.seconds, total(report.energy));
@@ -63,7 +63,7 @@ pub(super) fn report(report: &Report<'_>, colour: bool) -> String {
                     ],
                 );
             }
-            let _ = write!(text, "\n{}", table.to_text(colour));
+            let _ = write!(text, "\n{}", table.to_text(screen));
         }
         (_, Some(reason)) => {
             let _ = writeln!(text, "processes: not known ({reason})");
@@ -85,14 +85,14 @@ pub(crate) fn total(energy: &Energy) -> String {
 }
 
 /// What reports its power here.
-pub(super) fn sources(energy: &Energy, colour: bool) -> String {
+pub(super) fn sources(energy: &Energy, screen: Screen) -> String {
     match &energy.reason {
         Some(reason) if energy.sources.is_empty() => format!("{reason}\n"),
-        _ => table(&energy.sources, colour),
+        _ => table(&energy.sources, screen),
     }
 }
 
-fn table(sources: &[SourceEnergy], colour: bool) -> String {
+fn table(sources: &[SourceEnergy], screen: Screen) -> String {
     let columns = [
         ("source", Align::Left),
         ("energy", Align::Right),
@@ -123,7 +123,7 @@ fn table(sources: &[SourceEnergy], colour: bool) -> String {
             ],
         );
     }
-    table.to_text(colour)
+    table.to_text(screen)
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ pub(crate) struct StressArgs {
 pub(crate) fn run(args: &StressArgs) -> Outcome {
     let tests = selected(&args.components, &args.test)?;
     if args.list {
-        term::print(&text::list(&tests, term::colour()))?;
+        term::print(&text::list(&tests, term::screen(false)))?;
         return Ok(Exit::Pass);
     }
     let files = [("--export", args.export.as_deref()), ("--monitor-output", args.monitor_output.as_deref())];
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &StressArgs) -> Outcome {
         eprintln!("{component} {name} ({number} of {count}), {} s: {}", args.duration, test.what);
         let outcome = run_test(test, &settings, &stopped);
         if !args.json {
-            term::print_beside(taken, &text::result(&outcome, term::colour() && !taken))?;
+            term::print_beside(taken, &text::result(&outcome, term::screen(taken)))?;
         }
         result.tests.push(outcome);
     }

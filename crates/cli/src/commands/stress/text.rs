@@ -4,32 +4,32 @@ use std::fmt::Write as _;
 
 use warpforge_diag::printable;
 use warpforge_report::number::{significant, with_unit};
-use warpforge_report::{Align, Style, Table};
+use warpforge_report::{Align, Screen, Style, Table};
 use warpforge_stress::{Range, Rate, Test, TestResult, Verdict};
 
 /// Heights of a course's windows.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The tests and what they do.
-pub(super) fn list(tests: &[&Test], colour: bool) -> String {
+pub(super) fn list(tests: &[&Test], screen: Screen) -> String {
     let columns = ["component", "test", "rate", "what it does", "how each result is verified"];
     let mut table = Table::new(&columns.map(|name| (name, Align::Left)));
     for test in tests {
         let cells = [test.component.name(), test.name, test.unit, test.what, test.verified];
         table.row(Style::Plain, cells.map(str::to_owned));
     }
-    table.to_text(colour)
+    table.to_text(screen)
 }
 
 /// What a test came to: a line, and what a reader should know below it.
-pub(super) fn result(result: &TestResult, colour: bool) -> String {
+pub(super) fn result(result: &TestResult, screen: Screen) -> String {
     let style = match result.verdict {
         Verdict::Pass => Style::Good,
         Verdict::Fail => Style::Bad,
         Verdict::Skipped => Style::Faint,
     };
     let verdict = result.verdict.word();
-    let verdict = if colour { style.paint(verdict) } else { verdict.to_owned() };
+    let verdict = screen.paint(style, verdict);
     let mut text = format!("{verdict}  {} {}", result.component, result.test);
     if let Some(rate) = &result.rate {
         let _ = write!(
