@@ -74,7 +74,7 @@ impl Load for Exchange {
         let parts: Vec<Result<Work, StressError>> = thread::scope(|scope| {
             let run = |connection| scope.spawn(move || Connection::exchange(connection, address, iteration));
             let threads: Vec<_> = self.connections.iter_mut().map(run).collect();
-            let joined = threads.into_iter().map(|thread| thread.join());
+            let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
             joined.map(|outcome| outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         });
         let mut work = Work::default();
@@ -106,7 +106,7 @@ impl Connection {
         if self.opened.elapsed() > LEASE / 2 {
             (self.echo, self.opened) = (Echo::open(address, BLOCK_BYTES, LEASE)?, Instant::now());
         }
-        let pattern = Pattern::new(iteration.number << 8 | self.number as u64);
+        let pattern = Pattern::new((iteration.number << 8) | self.number as u64);
         pattern.fill(&mut self.payload, 0);
         self.echo.exchange(&self.payload, &mut self.returned)?;
         if iteration.falsify && self.number == 0 {

@@ -181,7 +181,7 @@ impl Blocks {
 
     /// What a block holds: unlike every other block, and unlike what it held before.
     fn content(&self, block: usize) -> Pattern {
-        Pattern::new(u64::from(self.generations[block]) << 32 | block as u64)
+        Pattern::new((u64::from(self.generations[block]) << 32) | block as u64)
     }
 
     fn run(

@@ -25,6 +25,7 @@ fn carbon_is_the_measured_energy_times_the_named_grid() {
     let record = record(&warpt, &machine(&warpt), &["--grid", "germany", "--price", "0.36"]);
     assert_eq!(record["energy_joules"], 170.0);
     assert_eq!(record["energy_source"], "measured");
+    assert_eq!(record["energy_of"], serde_json::json!(["package-0", "package-0/dram"]));
     let factor = &record["factor"];
     assert_eq!((factor["grid"].as_str(), factor["grams_per_kwh"].as_f64()), (Some("DEU"), Some(381.0)));
     assert!(factor["year"].is_u64() && factor["source"].as_str().unwrap().contains("Ember"), "{factor}");
@@ -38,7 +39,11 @@ fn without_a_grid_there_is_energy_and_the_way_to_carbon() {
     let warpt = Warpt::new();
     let done = run(&warpt, &machine(&warpt), &[]);
     assert_eq!(done.code, 0, "{}", done.stderr);
-    assert!(done.stdout.contains("energy: 170.00 J (measured)"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("energy: 170.00 J (measured: package-0, package-0/dram)"),
+        "{}",
+        done.stdout
+    );
     assert!(done.stdout.contains("carbon: not known; carbon needs --grid"), "{}", done.stdout);
 }
 

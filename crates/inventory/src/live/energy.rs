@@ -54,6 +54,12 @@ pub struct Energy {
 }
 
 impl Energy {
+    /// The sources that the total is the sum of: what does not report its power is not in it.
+    #[must_use]
+    pub fn counted(&self) -> Vec<String> {
+        self.sources.iter().filter(|source| source.counted).map(|source| source.source.clone()).collect()
+    }
+
     /// What all processor packages and the memory beside them used; `None` where one of them is not known or there is
     /// none.
     #[must_use]
@@ -363,6 +369,7 @@ mod tests {
         assert_eq!((gpu.joules, gpu.method), (Some(300.0 * 2.0 + 400.0 * 2.0), EnergyMethod::Sampled));
         assert_eq!((gpu.min_watts, gpu.mean_watts, gpu.max_watts), (Some(300.0), Some(350.0), Some(500.0)));
         assert_eq!(energy.processor_joules(), Some(270.0));
+        assert_eq!(energy.counted(), ["package-0", "package-0/dram", "gpu-0"]);
         assert_eq!(
             energy.total_joules,
             Some(260.0 + 10.0 + 1400.0),

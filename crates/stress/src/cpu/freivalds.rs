@@ -105,8 +105,8 @@ impl Checker {
             expected.iter().zip(&found).zip(&self.magnitudes).enumerate()
         {
             let allowed = 2.0 * roundoff * magnitude;
-            // Not a number is never within it.
-            if !((expected - found).abs() <= allowed) {
+            let difference = (expected - found).abs();
+            if difference.is_nan() || difference > allowed {
                 work.mismatch(
                     format!("Freivalds' check of the {} product", product.dtype()),
                     format!("row {row}"),

@@ -49,6 +49,11 @@ impl Load for Latency {
             ring.turn(iteration.falsify && rank == 0, &places[rank])
         }))
     }
+
+    fn notes(&self) -> Vec<String> {
+        let bytes = |ring: &Mutex<Ring>| ring.lock().unwrap_or_else(PoisonError::into_inner).chase.bytes();
+        vec![format!("{} bytes of memory", self.chases.iter().map(bytes).sum::<usize>())]
+    }
 }
 
 impl Ring {

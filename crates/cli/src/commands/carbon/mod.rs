@@ -203,6 +203,7 @@ fn with_figures(
         seconds: energy.seconds,
         energy_joules: joules,
         energy_source: source.map(str::to_owned),
+        energy_of: if energy.total_joules.is_some() { energy.counted() } else { Vec::new() },
         estimated_watts: estimate,
         reason: energy.reason.clone().filter(|_| energy.total_joules.is_none()),
         carbon_grams: kwh.zip(factor.as_ref()).map(|(kwh, factor)| kwh * factor.grams_per_kwh),
@@ -219,7 +220,7 @@ fn text(record: &Record) -> String {
     let _ = writeln!(text, " ({ended}, {:.2} s)", record.seconds);
     let reason = record.reason.as_deref().unwrap_or("not reported");
     let energy = match (record.energy_joules, record.estimated_watts) {
-        (Some(used), None) => format!("{} (measured)", joules(used)),
+        (Some(used), None) => format!("{} (measured: {})", joules(used), record.energy_of.join(", ")),
         (Some(used), Some(watts)) => {
             format!("{} (your estimate of {watts} W; not measured: {reason})", joules(used))
         }

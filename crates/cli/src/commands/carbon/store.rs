@@ -31,6 +31,9 @@ pub(super) struct Record {
     pub(super) energy_joules: Option<f64>,
     /// `measured`, or `estimate` where the user gave a power.
     pub(super) energy_source: Option<String>,
+    /// What was measured, such as `package-0` or `gpu-0`: what does not report its power is not in the energy.
+    #[serde(default)]
+    pub(super) energy_of: Vec<String>,
     /// The power that the user gave.
     pub(super) estimated_watts: Option<f64>,
     /// Why the energy is not known, where it is not.
@@ -56,6 +59,7 @@ impl Record {
             seconds: 0.0,
             energy_joules: None,
             energy_source: None,
+            energy_of: Vec::new(),
             estimated_watts: None,
             reason: None,
             factor: None,

@@ -75,11 +75,12 @@ pub(super) fn report(report: &Report<'_>, screen: Screen) -> String {
 
 /// The total, or why there is none.
 pub(crate) fn total(energy: &Energy) -> String {
+    let of = energy.counted().join(", ");
     match energy.total_joules {
         Some(used) if energy.seconds > 0.0 => {
-            format!("{}, mean {:.2} W", joules(used), used / energy.seconds)
+            format!("{} of {of}, mean {:.2} W", joules(used), used / energy.seconds)
         }
-        Some(used) => joules(used),
+        Some(used) => format!("{} of {of}", joules(used)),
         None => format!("not known ({})", energy.reason.as_deref().unwrap_or("not reported")),
     }
 }

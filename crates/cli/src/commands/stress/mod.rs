@@ -200,7 +200,7 @@ fn size(text: &str) -> Result<u64, String> {
 
 /// The names of components for arguments.
 pub(crate) fn component_names() -> impl Iterator<Item = &'static str> {
-    Component::ALL.iter().map(|component| component.name()).chain([ALL])
+    Component::ALL.into_iter().map(Component::name).chain([ALL])
 }
 
 #[cfg(test)]

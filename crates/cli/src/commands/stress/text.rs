@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use warpforge_diag::printable;
+use warpforge_inventory::live::Conditions;
 use warpforge_report::number::{significant, with_unit};
 use warpforge_report::{Align, Screen, Style, Table};
 use warpforge_stress::{Range, Rate, Test, TestResult, Verdict};
@@ -34,7 +35,7 @@ pub(super) fn result(result: &TestResult, screen: Screen) -> String {
     if let Some(rate) = &result.rate {
         let _ = write!(
             text,
-            ": {} iterations in {:.1} s, {}, errors: {}",
+            ": iterations: {} in {:.1} s, {}, errors: {}",
             result.iterations,
             result.seconds,
             with_unit(rate.mean, &rate.unit),
@@ -62,14 +63,26 @@ pub(super) fn result(result: &TestResult, screen: Screen) -> String {
         line("error", &content);
     }
     if result.rate.is_some() {
-        line("throttled", &throttling(result));
-        line("temperature", &ranges(&result.telemetry.temperature_celsius, "°C"));
-        line("power", &ranges(&result.telemetry.power_watts, "W"));
+        let known = [
+            ("throttled", throttling(result)),
+            ("temperature", ranges(&result.telemetry.temperature_celsius, "°C")),
+            ("power", ranges(&result.telemetry.power_watts, "W")),
+        ];
+        for (name, content) in &known {
+            if let Some(content) = content {
+                line(name, content);
+            }
+        }
+        let silent: Vec<&str> =
+            known.iter().filter(|(_, content)| content.is_none()).map(|(name, _)| *name).collect();
+        if !silent.is_empty() {
+            line("not reported by this machine", &silent.join(", "));
+        }
     }
     for note in &result.notes {
         line("note", note);
     }
-    for warning in result.conditions.iter().flat_map(|conditions| conditions.warnings()) {
+    for warning in result.conditions.iter().flat_map(Conditions::warnings) {
         line("warning", &warning);
     }
     text
@@ -89,26 +102,19 @@ fn course(rate: &Rate) -> String {
     format!("{bars} {}: {}, {compared}", sustained.name, with_unit(sustained.rate, &rate.unit))
 }
 
-fn throttling(result: &TestResult) -> String {
-    match result.throttled {
-        None => "not reported by this machine".to_owned(),
-        Some(false) => "no".to_owned(),
-        Some(true) => {
-            let events = result.conditions.as_ref().and_then(|conditions| conditions.throttle_events);
-            let events =
-                events.filter(|&events| events > 0).map(|events| format!("processor {events} times"));
-            let gpus = result.telemetry.gpu_throttle_reasons.clone().unwrap_or_default();
-            format!("yes ({})", events.into_iter().chain(gpus).collect::<Vec<_>>().join(", "))
-        }
+fn throttling(result: &TestResult) -> Option<String> {
+    if !result.throttled? {
+        return Some("no".to_owned());
     }
+    let events = result.conditions.as_ref().and_then(|conditions| conditions.throttle_events);
+    let events = events.filter(|&events| events > 0).map(|events| format!("processor {events} times"));
+    let gpus = result.telemetry.gpu_throttle_reasons.clone().unwrap_or_default();
+    Some(format!("yes ({})", events.into_iter().chain(gpus).collect::<Vec<_>>().join(", ")))
 }
 
-fn ranges(ranges: &[Range], unit: &str) -> String {
-    if ranges.is_empty() {
-        return "not reported by this machine".to_owned();
-    }
+fn ranges(ranges: &[Range], unit: &str) -> Option<String> {
     let one = |range: &Range| {
         format!("{} {:.1} to {:.1} {unit}, mean {:.1}", range.source, range.min, range.max, range.mean)
     };
-    ranges.iter().map(one).collect::<Vec<_>>().join("; ")
+    (!ranges.is_empty()).then(|| ranges.iter().map(one).collect::<Vec<_>>().join("; "))
 }
