@@ -59,7 +59,7 @@ impl Band {
         first.min(end)..end
     }
 
-    /// The band that every global alignment with more than this score is in.
+    /// The band that every global alignment with at least this score is in.
     pub(super) fn of_global((a, b): Pair<'_>, scoring: &Scoring, score: i32) -> Self {
         let best = best_column(scoring);
         let reach = |rows: i64, columns: i64| {
@@ -70,13 +70,13 @@ impl Band {
                     - i64::from(scoring.gap(k as usize))
                     - i64::from(scoring.gap((k - skew) as usize))
             };
-            last(skew.max(0), columns, |k| most(k) > i64::from(score))
+            last(skew.max(0), columns, |k| most(k) >= i64::from(score))
         };
         let (rows, columns) = (a.len() as i64, b.len() as i64);
         Self { low: -reach(columns, rows), high: reach(rows, columns) }
     }
 
-    /// The band that every local alignment with more than this score is in.
+    /// The band that every local alignment with at least this score is in.
     pub(super) fn of_local(pair: Pair<'_>, scoring: &Scoring, score: i32) -> Self {
         let best = best_column(scoring);
         if best == 0 {
@@ -120,7 +120,7 @@ fn last(first: i64, end: i64, fits: impl Fn(i64) -> bool) -> i64 {
 }
 
 /// The exact results of pairs, a vector of `lanes` pairs at a time: within a narrow band first, and again within the band
-/// that this result asks for. `run` gives the results of some pairs within a band.
+/// that this result asks for, which holds this result's path as well. `run` gives the results of some pairs within a band.
 pub(super) fn in_two_passes<T: Copy>(
     pairs: &[Pair<'_>],
     lanes: usize,
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(Band::of_global((&a, &a), &Scoring::READS, 200), Band { low: 0, high: 0 });
         assert_eq!(Band::of_local((&a, &a), &Scoring::READS, 200), Band { low: 0, high: 0 });
         assert_eq!(Band::of_distance((&a, &a), 0), Band { low: 0, high: 0 });
-        assert_eq!(Band::of_global((&a, &b), &Scoring::READS, -408), Band { low: -99, high: 99 });
+        assert_eq!(Band::of_global((&a, &b), &Scoring::READS, -402), Band { low: -99, high: 99 });
         assert_eq!(Band::of_local((&a, &b), &Scoring::READS, 0), Band::whole((&a, &b)));
         assert_eq!(Band::of_distance((&a, &b), 100), Band { low: -50, high: 50 });
         // One deletion: the gap there is enough.
