@@ -1,8 +1,8 @@
 //! Graphs of modules that tests write as text.
 
 use warpforge_diag::Source;
-use warpforge_ir::nodes::Nodes;
 use warpforge_ir::Module;
+use warpforge_ir::nodes::Nodes;
 use warpforge_snakeburger::text;
 
 use crate::cluster::{Clusters, DeviceKernels, clusters};

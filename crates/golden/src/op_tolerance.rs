@@ -85,7 +85,12 @@ fn elements(ty: &TensorType) -> Option<usize> {
 
 /// Describes the first element that is too far off, if there is one.
 #[must_use]
-pub fn difference(tolerance: OpTolerance, operands: &[&Tensor], reference: &Tensor, other: &Tensor) -> Option<String> {
+pub fn difference(
+    tolerance: OpTolerance,
+    operands: &[&Tensor],
+    reference: &Tensor,
+    other: &Tensor,
+) -> Option<String> {
     if reference.element_type() != other.element_type() || reference.dims() != other.dims() {
         return Some(format!("{:?} and {:?} are of different types", reference.dims(), other.dims()));
     }
@@ -102,7 +107,8 @@ pub fn difference(tolerance: OpTolerance, operands: &[&Tensor], reference: &Tens
             (Scalar::Float(a), Scalar::Float(b)) => is_close(tolerance, reference, scale, a, b, b.abs()),
             (Scalar::Complex(a, b), Scalar::Complex(c, d)) => {
                 let size = c.hypot(d);
-                is_close(tolerance, reference, scale, a, c, size) && is_close(tolerance, reference, scale, b, d, size)
+                is_close(tolerance, reference, scale, a, c, size)
+                    && is_close(tolerance, reference, scale, b, d, size)
             }
             _ => one == found,
         };

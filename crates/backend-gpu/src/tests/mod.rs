@@ -6,9 +6,9 @@ mod attention_gradient;
 mod epilogues;
 mod plan;
 mod processes;
+pub(crate) mod programs;
 #[path = "../../../codegen/tests/kernels/softmax.rs"]
 mod softmax;
-pub(crate) mod programs;
 mod state;
 
 use std::sync::Arc;

@@ -2,7 +2,6 @@
 
 mod bad_input;
 mod benchmark;
-mod op_by_op;
 mod bytecode;
 mod carbon;
 mod clusters;
@@ -17,6 +16,7 @@ mod kernels;
 mod list;
 mod model;
 mod monitor;
+mod op_by_op;
 mod outputs;
 mod pipes;
 mod plan;

@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import make
 import torch
 from torch import nn
 from torch.func import functional_call
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import LambdaLR
-
-import make
 
 Tensors = list[torch.Tensor]
 

@@ -123,7 +123,8 @@ pub(super) fn triangular_solve(g: &mut Generator) -> anyhow::Result<Option<Step>
     let (lower, unit) = (g.rng.bool(), g.rng.u8(..4) == 0);
     let transpose = g.one_of(&["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"]);
     let results = vec![other.clone()];
-    let mut step = g.step("stablehlo.triangular_solve", vec![x, b], "", results, OpTolerance::Sum(4096 * size));
+    let mut step =
+        g.step("stablehlo.triangular_solve", vec![x, b], "", results, OpTolerance::Sum(4096 * size));
     step.body = format!(
         "{}    %m = stablehlo.add %a0, %d : {ty}\n    %r0 = \"stablehlo.triangular_solve\"(%m, %a1) {{left_side = {left}, \
          lower = {lower}, unit_diagonal = {unit}, transpose_a = #stablehlo<transpose {transpose}>}} : ({ty}, {other}) \

@@ -170,7 +170,13 @@ pub(super) fn complex_parts(g: &mut Generator) -> anyhow::Result<Option<Step>> {
         let ty = g.ty(x);
         let y = g.of_type(&ty)?;
         let element = if ty.element == ElementType::F32 { ElementType::C64 } else { ElementType::C128 };
-        return Ok(Some(g.step("stablehlo.complex", vec![x, y], "", vec![ty.of(element)], OpTolerance::Exact)));
+        return Ok(Some(g.step(
+            "stablehlo.complex",
+            vec![x, y],
+            "",
+            vec![ty.of(element)],
+            OpTolerance::Exact,
+        )));
     }
     let Some(x) = g.value(COMPLEX, |_| true)? else { return Ok(None) };
     let ty = g.ty(x);

@@ -38,7 +38,8 @@ fn reducer(g: &mut Generator, element: ElementType, terms: usize) -> Reducer {
         (_, ElementType::Int(_)) => "0".to_owned(),
         _ => "0.0".to_owned(),
     };
-    let tolerance = if element.is_float() && op == "add" { OpTolerance::Sum(terms) } else { OpTolerance::Exact };
+    let tolerance =
+        if element.is_float() && op == "add" { OpTolerance::Sum(terms) } else { OpTolerance::Exact };
     Reducer { op, neutral, tolerance }
 }
 
@@ -155,7 +156,13 @@ pub(super) fn select_and_scatter(g: &mut Generator) -> anyhow::Result<Option<Ste
         array(&sizes),
         array(&strides),
     );
-    Ok(Some(g.step("stablehlo.select_and_scatter", vec![x, source, init], &middle, vec![ty], OpTolerance::Exact)))
+    Ok(Some(g.step(
+        "stablehlo.select_and_scatter",
+        vec![x, source, init],
+        &middle,
+        vec![ty],
+        OpTolerance::Exact,
+    )))
 }
 
 /// Keys with a payload, in a stable order.

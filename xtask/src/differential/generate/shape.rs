@@ -45,7 +45,13 @@ pub(super) fn transpose(g: &mut Generator) -> anyhow::Result<Option<Step>> {
     let order = permutation(g.rng, ty.rank());
     let dims: Vec<usize> = order.iter().map(|&dim| ty.dims[dim]).collect();
     let middle = format!("{{permutation = {}}}", array(&order));
-    Ok(Some(g.step("stablehlo.transpose", vec![x], &middle, vec![Ty::new(dims, ty.element)], OpTolerance::Exact)))
+    Ok(Some(g.step(
+        "stablehlo.transpose",
+        vec![x],
+        &middle,
+        vec![Ty::new(dims, ty.element)],
+        OpTolerance::Exact,
+    )))
 }
 
 pub(super) fn slice(g: &mut Generator) -> anyhow::Result<Option<Step>> {
@@ -93,7 +99,13 @@ pub(super) fn pad(g: &mut Generator) -> anyhow::Result<Option<Step>> {
         signed(&high),
         array(&interior)
     );
-    Ok(Some(g.step("stablehlo.pad", vec![x, value], &middle, vec![Ty::new(dims, ty.element)], OpTolerance::Exact)))
+    Ok(Some(g.step(
+        "stablehlo.pad",
+        vec![x, value],
+        &middle,
+        vec![Ty::new(dims, ty.element)],
+        OpTolerance::Exact,
+    )))
 }
 
 pub(super) fn concatenate(g: &mut Generator) -> anyhow::Result<Option<Step>> {

@@ -10,7 +10,7 @@ use warpforge::io::{carrier, safetensors};
 use warpforge::profile::Profile;
 use warpforge::trace::{Filter, NodeValues, Several, Trace, TraceOptions};
 use warpforge::{CompiledModel, Observer, RunOptions, Tensor};
-use warpforge_golden::op_by_op::{OpByOpComparison, Compared};
+use warpforge_golden::op_by_op::{Compared, OpByOpComparison};
 use warpforge_report::chrome_trace;
 use warpforge_runtime::Executable;
 use warpforge_tensor::io::output::Output;
