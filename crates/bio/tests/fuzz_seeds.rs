@@ -5,19 +5,11 @@
 #[path = "../../../fuzz/src/sequences.rs"]
 mod fuzz;
 
-use std::path::Path;
+#[allow(unreachable_pub)]
+#[path = "../../../fuzz/src/replay.rs"]
+mod replay;
 
-fn replay(folder: &str, target: impl Fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
-    let mut inputs = 0;
-    for entry in std::fs::read_dir(&folder).unwrap() {
-        let path = entry.unwrap().path();
-        eprintln!("{}", path.display());
-        target(&std::fs::read(&path).unwrap());
-        inputs += 1;
-    }
-    assert!(inputs > 0, "{} is empty", folder.display());
-}
+use replay::replay;
 
 #[test]
 fn sequences() {
