@@ -13,7 +13,7 @@ use crate::pattern::hex;
 use crate::workers::Workers;
 
 /// Text that each core compresses in one iteration.
-const TEXT_BYTES: usize = 4 << 20;
+const TEXT_BYTES: usize = 1 << 20;
 
 /// Different words in it.
 const WORDS: usize = 2048;
