@@ -20,9 +20,9 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::Value;
 
-use super::table::{self, Row};
+use super::contests::{self, Destination, Named};
+use super::tools;
 use super::warpt::{self, find};
-use super::{page, tools};
 use crate::command::{output, root};
 use crate::python;
 
@@ -61,8 +61,7 @@ struct Stage {
     data: Vec<(String, String)>,
 }
 
-type Contests = fn(&Stage) -> anyhow::Result<Vec<Row>>;
-const CONTESTS: [(&str, Contests); 7] = [
+const CONTESTS: [Named<Stage>; 7] = [
     ("align", align::hold),
     ("map", mapping::hold),
     ("kmers", kmers::hold),
@@ -85,9 +84,7 @@ const PROGRAMS: [(&str, &str); 7] = [
 
 /// Runs all comparisons and prints their ratios.
 pub(super) fn run(args: &BioArgs) -> anyhow::Result<()> {
-    if let Some(name) = args.only.iter().find(|name| CONTESTS.iter().all(|(known, _)| known != name)) {
-        bail!("--only {name}: there are {}", CONTESTS.map(|(known, _)| known).join(", "));
-    }
+    contests::check(&CONTESTS, &args.only)?;
     for (program, package) in PROGRAMS {
         tools::require(program, package)?;
     }
@@ -113,36 +110,18 @@ pub(super) fn run(args: &BioArgs) -> anyhow::Result<()> {
         threads: if args.threads == 0 { all } else { args.threads },
         data: data.collect::<anyhow::Result<_>>()?,
     };
-    let mut rows = Vec::new();
-    let mut failures = Vec::new();
-    for (name, hold) in CONTESTS {
-        if args.only.is_empty() || args.only.iter().any(|only| only == name) {
-            match hold(&stage) {
-                Ok(more) => rows.extend(more),
-                Err(error) => failures.push(format!("{name}: {error:#}")),
-            }
-        }
-    }
-    let (table, holds) = table::markdown(&rows);
-    println!("{table}");
-    if !failures.is_empty() {
-        bail!("no figures of {}", failures.join("; "));
-    }
-    if args.update_docs {
-        let heading = format!(
-            "{}; size {}, {} threads; medians of {} runs of each side, in turn.\n",
-            warpt::machine(&stage.warpt)?,
-            stage.size,
-            stage.threads,
-            args.alternations
-        );
-        let path = root().join("docs/benchmarks/biobench.md");
-        page::update(&path, "peers bio", &format!("{heading}\n{table}"))?;
-    }
-    if !holds {
-        bail!("a ratio is out of its bound");
-    }
-    Ok(())
+    let method = format!(
+        "size {}, {} threads; medians of {} runs of each side, in turn",
+        stage.size, stage.threads, args.alternations
+    );
+    let destination = Destination {
+        warpt: &stage.warpt,
+        task: "peers bio",
+        page: "docs/benchmarks/biobench.md",
+        method: &method,
+        update_docs: args.update_docs,
+    };
+    contests::hold(&CONTESTS, &args.only, &stage, &destination)
 }
 
 impl Stage {
