@@ -21,11 +21,11 @@ const PROGRAMS: [(&str, &str, &[usize]); 4] = [
         "func.func @main(%w: tensor<37x65xf32>, %m: tensor<37x65xf32>, %g: tensor<37x65xf32>) -> (tensor<f32>, tensor<37x65xf32>, tensor<37x65xf32>) {
     %zero = stablehlo.constant dense<0.0> : tensor<f32>
     %decay = stablehlo.constant dense<0.9> : tensor<37x65xf32>
-    %sum = stablehlo.reduce(%w init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<37x65xf32>, tensor<f32>) -> tensor<f32>
+    %most = stablehlo.reduce(%w init: %zero) applies stablehlo.maximum across dimensions = [0, 1] : (tensor<37x65xf32>, tensor<f32>) -> tensor<f32>
     %0 = stablehlo.multiply %m, %decay : tensor<37x65xf32>
     %1 = stablehlo.add %0, %g : tensor<37x65xf32>
     %2 = stablehlo.subtract %w, %1 : tensor<37x65xf32>
-    func.return %sum, %2, %1 : tensor<f32>, tensor<37x65xf32>, tensor<37x65xf32>\n}",
+    func.return %most, %2, %1 : tensor<f32>, tensor<37x65xf32>, tensor<37x65xf32>\n}",
         &[1, 2],
     ),
     (
