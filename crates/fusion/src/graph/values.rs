@@ -120,8 +120,11 @@ mod tests {
     fn in_memory(text: &str) -> Vec<String> {
         let module = module(text);
         let graph = simplify(&import(module.function("main").unwrap(), &|_| None).unwrap());
-        let given =
-            crate::testing::grouped(&graph).clusters.iter().flat_map(|cluster| cluster.results()).collect();
+        let given = crate::testing::grouped(&graph)
+            .clusters
+            .iter()
+            .flat_map(crate::cluster::Cluster::results)
+            .collect();
         let name = |source: ValueSource| module.defining_op(source.value).map(|op| op.name().to_owned());
         graph.values_in(&given).into_values().flatten().filter_map(name).collect()
     }
