@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            eprintln!("{failure}");
+            crate::term::tell!("{failure}");
             failure.exit.into()
         }
     }

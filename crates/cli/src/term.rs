@@ -8,6 +8,16 @@ use warpforge_runtime::Fallback;
 
 use crate::exit::Failure;
 
+/// Writes a line to standard error; a closed pipe is no error.
+macro_rules! tell {
+    ($($argument:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($argument)*);
+    }};
+}
+
+pub(crate) use tell;
+
 /// What text on standard output is laid out for; where that is taken by a file, text goes to standard error as it is.
 pub(crate) fn screen(taken: bool) -> Screen {
     if taken { Screen::PLAIN } else { Screen { colour: colour(), columns: columns() } }
@@ -32,13 +42,13 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes a remark to standard error. Names of models and files in it cannot command the terminal.
 pub(crate) fn remark(text: &str) {
-    eprintln!("{}", printable(text));
+    tell!("{}", printable(text));
 }
 
 /// Writes text for people: to standard output, or to standard error where that is taken by a file.
 pub(crate) fn print_beside(taken: bool, text: &str) -> Result<(), Failure> {
     if taken {
-        eprint!("{text}");
+        let _ = write!(io::stderr(), "{text}");
         return Ok(());
     }
     print(text)
@@ -64,7 +74,7 @@ pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
 /// Says on standard error what runs on the reference interpreter, and what it costs, in one line.
 pub(crate) fn warn_of_fallbacks(fallbacks: &[Fallback]) {
     if let Some(summary) = Fallback::summary(fallbacks) {
-        eprintln!("warpt: {summary}; --no-fallback refuses it");
+        tell!("warpt: {summary}; --no-fallback refuses it");
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
             Err(found) => diagnostics = found,
         }
         if !diagnostics.is_empty() {
-            eprintln!("{diagnostics}");
+            crate::term::tell!("{diagnostics}");
         }
         sound &= !diagnostics.has_errors();
     }

@@ -28,9 +28,9 @@ pub(crate) fn run(args: &ServeArgs) -> Outcome {
             .map_err(Failure::not_possible)?;
     }
     let server = Server::bind(args.listen).map_err(Failure::not_possible)?;
-    eprintln!("listening on {}; Ctrl-C ends", server.address());
+    crate::term::tell!("listening on {}; Ctrl-C ends", server.address());
     server
-        .serve(&|| stop.load(Ordering::Relaxed), |served| eprintln!("{served}"))
+        .serve(&|| stop.load(Ordering::Relaxed), |served| crate::term::tell!("{served}"))
         .map_err(Failure::not_possible)?;
     Ok(Exit::Pass)
 }

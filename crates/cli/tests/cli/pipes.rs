@@ -73,3 +73,17 @@ fn what_must_be_mapped_says_so() {
         assert!(done.stderr.contains("cannot be read from a pipe: save it first"), "{}", done.stderr);
     }
 }
+
+/// As behind `2>&1 | head`: what nobody reads any more is no error, and the exit code stays what it was.
+#[test]
+fn a_closed_standard_error_changes_no_exit_code() {
+    let warpt = Warpt::new();
+    for (arguments, code) in
+        [(&["run", "nowhere.mlir"][..], 2), (&["check", LINEAR], 0), (&["benchmark", "history"], 0)]
+    {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = warpt.command(arguments).stdout(Stdio::null()).stderr(writer).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+    }
+}

@@ -86,7 +86,7 @@ fn list(limit: usize, json: bool) -> Outcome {
         return Ok(Exit::Pass);
     }
     if entries.is_empty() {
-        eprintln!("the history is empty; `warpt benchmark run` adds to it");
+        crate::term::tell!("the history is empty; `warpt benchmark run` adds to it");
         return Ok(Exit::Pass);
     }
     let columns = ["run", "started (UTC)", "suite", "benchmarks"].map(|name| (name, Align::Left));

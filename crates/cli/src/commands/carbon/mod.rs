@@ -162,7 +162,7 @@ fn run_command(factors: &Factors, args: &RunArgs) -> Outcome {
     }
     if args.keep {
         let path = store::keep(&record)?;
-        eprintln!("kept in {}", path.display());
+        crate::term::tell!("kept in {}", path.display());
     }
     Ok(exit)
 }
@@ -296,7 +296,7 @@ fn history(limit: usize, json: bool) -> Outcome {
         return Ok(Exit::Pass);
     }
     if records.is_empty() {
-        eprintln!("nothing was kept; `warpt carbon run --keep -- COMMAND` keeps a record");
+        crate::term::tell!("nothing was kept; `warpt carbon run --keep -- COMMAND` keeps a record");
         return Ok(Exit::Pass);
     }
     let columns = [

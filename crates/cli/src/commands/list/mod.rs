@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ListArgs) -> Outcome {
     // The file first: a reader that closes the output early does not cost it.
     if let Some(file) = file {
         write(&inventory, &file)?;
-        eprintln!("inventory written to {}", file.display());
+        crate::term::tell!("inventory written to {}", file.display());
     }
     if args.json {
         term::print_json(&inventory)?;

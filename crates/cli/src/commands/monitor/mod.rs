@@ -50,7 +50,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
         args.listen.as_ref().map(metrics::Endpoint::bind).transpose().map_err(Failure::not_possible)?;
     if args.json || args.no_tui || !can_show_dashboard() {
         if let Some(endpoint) = &endpoint {
-            eprintln!("warpt: metrics at {}", endpoint.url());
+            crate::term::tell!("warpt: metrics at {}", endpoint.url());
         }
         let schedule = Schedule::new(args.interval, args.interval, args.duration);
         let feed = Feed::start(schedule, None, endpoint.as_ref()).map_err(Failure::not_possible)?;

@@ -220,7 +220,7 @@ impl Watch<'_> {
         let Some(path) = &self.args.profile else { return Ok(()) };
         roofline::compare(&mut profile, executable.threads());
         if profile.dropped > 0 {
-            eprintln!(
+            crate::term::tell!(
                 "warpt: the profile has the first {} events, not {} more",
                 profile.events.len(),
                 profile.dropped

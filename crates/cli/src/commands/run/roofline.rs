@@ -14,7 +14,7 @@ pub(super) fn compare(profile: &mut Profile, threads: usize) {
     term::remark(&format!("measuring the limits of {threads} threads for the roofline"));
     match Limits::measure(threads) {
         Ok(limits) => note(profile, &limits),
-        Err(error) => eprintln!("warpt: the profile lacks the roofline: {error}"),
+        Err(error) => crate::term::tell!("warpt: the profile lacks the roofline: {error}"),
     }
 }
 

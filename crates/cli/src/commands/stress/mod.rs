@@ -95,7 +95,7 @@ pub(crate) fn run(args: &StressArgs) -> Outcome {
             break;
         }
         let (component, name, count) = (test.component, test.name, tests.len());
-        eprintln!("{component} {name} ({number} of {count}), {} s: {}", args.duration, test.what);
+        crate::term::tell!("{component} {name} ({number} of {count}), {} s: {}", args.duration, test.what);
         let outcome = run_test(test, &settings, &stopped);
         if !args.json {
             term::print_beside(taken, &text::result(&outcome, term::screen(taken)))?;
@@ -152,7 +152,7 @@ fn write_files(args: &StressArgs, result: &mut StressRun) -> Result<(), Failure>
         let timeline: Vec<_> = result.tests.iter().flat_map(|test| &test.timeline).collect();
         let text = serde_json::to_string_pretty(&timeline).map_err(Failure::not_possible)?;
         output::write(path, text.as_bytes())?;
-        eprintln!("timeline written to {}", path.display());
+        crate::term::tell!("timeline written to {}", path.display());
     }
     if !args.monitor && args.monitor_output.is_none() {
         result.tests.iter_mut().for_each(|test| test.timeline.clear());
@@ -160,7 +160,7 @@ fn write_files(args: &StressArgs, result: &mut StressRun) -> Result<(), Failure>
     if let Some(path) = &args.export {
         let text = serde_json::to_string_pretty(&result).map_err(Failure::not_possible)?;
         output::write(path, text.as_bytes())?;
-        eprintln!("result written to {}", path.display());
+        crate::term::tell!("result written to {}", path.display());
     }
     Ok(())
 }

@@ -77,7 +77,7 @@ pub(crate) fn run(args: &CompareArgs) -> Outcome {
         None => term::print(&text)?,
         Some(path) => {
             output::write(path, text.as_bytes())?;
-            eprintln!("{}, written to {}", comparison.verdict, path.display());
+            crate::term::tell!("{}, written to {}", comparison.verdict, path.display());
         }
     }
     Ok(exit(&comparison, args.fail_on_regression))

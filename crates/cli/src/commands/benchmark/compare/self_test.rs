@@ -53,12 +53,16 @@ fn tell(so_far: SelfTest, slowdown: u32, comparison: &Comparison) {
         percent => (format!("slowed by {percent} %"), so_far.slowdowns),
     };
     let counts = comparison.counts;
-    eprintln!(
+    crate::term::tell!(
         "{what}, {number}: {} ({} regressed, {} improved, {} unchanged, {} inconclusive)",
-        comparison.verdict, counts.regressed, counts.improved, counts.unchanged, counts.inconclusive
+        comparison.verdict,
+        counts.regressed,
+        counts.improved,
+        counts.unchanged,
+        counts.inconclusive
     );
     for metric in comparison.metrics.iter().filter(|metric| slowdown == 0 && metric.verdict.is_changed()) {
-        eprintln!(
+        crate::term::tell!(
             "    {} {}: {:+.1} %",
             metric.label(),
             metric.verdict,

@@ -110,7 +110,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         term::print_beside(taken, &timeline::text(&run.timeline, file, kept, term::screen(taken)))?;
     }
     if terminal.is_kept() {
-        eprintln!("kept in the history as {}", run.run_id);
+        crate::term::tell!("kept in the history as {}", run.run_id);
     }
     Ok(exit(&run, stopped()))
 }
@@ -184,12 +184,12 @@ fn write_files(args: &RunArgs, own: Option<PathBuf>, run: &BenchmarkSuiteRun) ->
     let named = args.export_file.clone();
     for path in named.into_iter().chain(own) {
         record::write(&path, run).map_err(Failure::not_possible)?;
-        eprintln!("result written to {}", path.display());
+        crate::term::tell!("result written to {}", path.display());
     }
     if let Some(path) = &args.monitor_output {
         let text = serde_json::to_string_pretty(&run.timeline).map_err(Failure::not_possible)?;
         output::write(path, text.as_bytes())?;
-        eprintln!("timeline written to {}", path.display());
+        crate::term::tell!("timeline written to {}", path.display());
     }
     Ok(())
 }

@@ -54,7 +54,7 @@ impl Terminal {
             Ok(()) => self.kept = true,
             Err(error) => {
                 self.kept = false;
-                self.bar.suspend(|| eprintln!("warpt: the result is not kept: {error}"));
+                self.bar.suspend(|| crate::term::tell!("warpt: the result is not kept: {error}"));
             }
         }
     }
