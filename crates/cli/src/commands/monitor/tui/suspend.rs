@@ -21,7 +21,7 @@ pub(super) fn is_possible() -> bool {
     false
 }
 
-/// What the kernel tells of a process.
+/// What the kernel tells of a process. A group or session that began outside its process namespace is 0.
 struct Process {
     parent: u32,
     group: u32,
@@ -30,9 +30,12 @@ struct Process {
 
 impl Process {
     fn of(pid: &str) -> Option<Self> {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        Self::parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    fn parse(stat: &str) -> Option<Self> {
         // The name in parentheses may have spaces and parentheses of its own.
-        let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(1).map(str::parse);
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(1).map(str::parse);
         let mut next = || fields.next()?.ok();
         Some(Self { parent: next()?, group: next()?, session: next()? })
     }
@@ -40,15 +43,26 @@ impl Process {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
     use super::*;
 
     #[test]
-    fn a_process_knows_its_parent_group_and_session() {
-        let own = Process::of("self").unwrap();
-        assert_eq!(own.parent, std::os::unix::process::parent_id());
-        let number = |pid: rustix::process::Pid| u32::try_from(pid.as_raw_nonzero().get()).unwrap();
-        assert_eq!(own.group, number(rustix::process::getpgrp()));
-        assert_eq!(own.session, number(rustix::process::getsid(None).unwrap()));
+    fn a_name_may_have_spaces_and_parentheses() {
+        let process = Process::parse("812 (tmux: (a) b) S 640 812 77 34816 812 4194304").unwrap();
+        assert_eq!((process.parent, process.group, process.session), (640, 812, 77));
+        assert!(Process::parse("812 (cut").is_none());
+    }
+
+    #[test]
+    fn a_process_knows_its_parent_and_group() {
+        let mut child = Command::new("sleep").arg("10").process_group(0).spawn().unwrap();
+        let seen = Process::of(&child.id().to_string()).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!((seen.parent, seen.group), (std::process::id(), child.id()));
+        assert_eq!(seen.session, Process::of("self").unwrap().session);
         assert!(Process::of("0").is_none());
     }
 }
