@@ -8,20 +8,22 @@ use crate::cx::{Cx, missing};
 use crate::error::{Result, invalid};
 use crate::{Value, custom_calls};
 
-pub(super) const OPS: &[(OpKind, Evaluator)] = &[
-    (OpKind::AfterAll, token),
-    (OpKind::AsyncDone, async_done),
-    (OpKind::AsyncStart, async_start),
-    (OpKind::Call, call),
-    (OpKind::Case, case),
-    (OpKind::Composite, composite),
-    (OpKind::CreateToken, token),
-    (OpKind::CustomCall, custom_calls::evaluate),
-    (OpKind::GetTupleElement, get_tuple_element),
-    (OpKind::If, if_),
-    (OpKind::Tuple, tuple),
-    (OpKind::While, while_),
-];
+pub(super) fn evaluator(kind: OpKind) -> Option<Evaluator> {
+    Some(match kind {
+        OpKind::AfterAll | OpKind::CreateToken => token,
+        OpKind::AsyncDone => async_done,
+        OpKind::AsyncStart => async_start,
+        OpKind::Call => call,
+        OpKind::Case => case,
+        OpKind::Composite => composite,
+        OpKind::CustomCall => custom_calls::evaluate,
+        OpKind::GetTupleElement => get_tuple_element,
+        OpKind::If => if_,
+        OpKind::Tuple => tuple,
+        OpKind::While => while_,
+        _ => return None,
+    })
+}
 
 #[allow(clippy::unnecessary_wraps)] // The shape of an evaluator.
 fn token(_: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {

@@ -11,54 +11,57 @@ use crate::error::{Result, invalid, unsupported};
 use crate::native;
 use crate::scalar::kernel;
 
-pub(super) const OPS: &[(OpKind, Evaluator)] = &[
-    (OpKind::Abs, elementwise),
-    (OpKind::Add, elementwise),
-    (OpKind::And, elementwise),
-    (OpKind::Atan2, elementwise),
-    (OpKind::Cbrt, elementwise),
-    (OpKind::Ceil, elementwise),
-    (OpKind::Clamp, elementwise),
-    (OpKind::Compare, elementwise),
-    (OpKind::Complex, elementwise),
-    (OpKind::Convert, elementwise),
-    (OpKind::Cosine, elementwise),
-    (OpKind::CountLeadingZeros, elementwise),
-    (OpKind::Divide, elementwise),
-    (OpKind::Exponential, elementwise),
-    (OpKind::ExponentialMinusOne, elementwise),
-    (OpKind::Floor, elementwise),
-    (OpKind::Imag, elementwise),
-    (OpKind::IsFinite, elementwise),
-    (OpKind::Log, elementwise),
-    (OpKind::LogPlusOne, elementwise),
-    (OpKind::Logistic, elementwise),
-    (OpKind::Maximum, elementwise),
-    (OpKind::Minimum, elementwise),
-    (OpKind::Multiply, elementwise),
-    (OpKind::Negate, elementwise),
-    (OpKind::Not, elementwise),
-    (OpKind::Or, elementwise),
-    (OpKind::Popcnt, elementwise),
-    (OpKind::Power, elementwise),
-    (OpKind::Real, elementwise),
-    (OpKind::ReducePrecision, elementwise),
-    (OpKind::Remainder, elementwise),
-    (OpKind::RoundNearestAfz, elementwise),
-    (OpKind::RoundNearestEven, elementwise),
-    (OpKind::Rsqrt, elementwise),
-    (OpKind::Select, elementwise),
-    (OpKind::ShiftLeft, elementwise),
-    (OpKind::ShiftRightArithmetic, elementwise),
-    (OpKind::ShiftRightLogical, elementwise),
-    (OpKind::Sign, elementwise),
-    (OpKind::Sine, elementwise),
-    (OpKind::Sqrt, elementwise),
-    (OpKind::Subtract, elementwise),
-    (OpKind::Tan, elementwise),
-    (OpKind::Tanh, elementwise),
-    (OpKind::Xor, elementwise),
-];
+pub(super) fn evaluator(kind: OpKind) -> Option<Evaluator> {
+    Some(match kind {
+        OpKind::Abs
+        | OpKind::Add
+        | OpKind::And
+        | OpKind::Atan2
+        | OpKind::Cbrt
+        | OpKind::Ceil
+        | OpKind::Clamp
+        | OpKind::Compare
+        | OpKind::Complex
+        | OpKind::Convert
+        | OpKind::Cosine
+        | OpKind::CountLeadingZeros
+        | OpKind::Divide
+        | OpKind::Exponential
+        | OpKind::ExponentialMinusOne
+        | OpKind::Floor
+        | OpKind::Imag
+        | OpKind::IsFinite
+        | OpKind::Log
+        | OpKind::LogPlusOne
+        | OpKind::Logistic
+        | OpKind::Maximum
+        | OpKind::Minimum
+        | OpKind::Multiply
+        | OpKind::Negate
+        | OpKind::Not
+        | OpKind::Or
+        | OpKind::Popcnt
+        | OpKind::Power
+        | OpKind::Real
+        | OpKind::ReducePrecision
+        | OpKind::Remainder
+        | OpKind::RoundNearestAfz
+        | OpKind::RoundNearestEven
+        | OpKind::Rsqrt
+        | OpKind::Select
+        | OpKind::ShiftLeft
+        | OpKind::ShiftRightArithmetic
+        | OpKind::ShiftRightLogical
+        | OpKind::Sign
+        | OpKind::Sine
+        | OpKind::Sqrt
+        | OpKind::Subtract
+        | OpKind::Tan
+        | OpKind::Tanh
+        | OpKind::Xor => elementwise,
+        _ => return None,
+    })
+}
 
 /// Any element-wise operation. Quantized operands are dequantized first, and a quantized result is quantized last.
 pub(super) fn elementwise(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {

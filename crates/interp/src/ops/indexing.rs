@@ -12,12 +12,15 @@ use crate::error::{Result, invalid};
 use crate::native::reduction_op::ReductionOp;
 use crate::native::scatter::{Run, combiner};
 
-pub(super) const OPS: &[(OpKind, Evaluator)] = &[
-    (OpKind::DynamicGather, dynamic_gather),
-    (OpKind::Gather, gather),
-    (OpKind::Scatter, scatter),
-    (OpKind::TorchIndexSelect, torch_index_select),
-];
+pub(super) fn evaluator(kind: OpKind) -> Option<Evaluator> {
+    Some(match kind {
+        OpKind::DynamicGather => dynamic_gather,
+        OpKind::Gather => gather,
+        OpKind::Scatter => scatter,
+        OpKind::TorchIndexSelect => torch_index_select,
+        _ => return None,
+    })
+}
 
 fn gather(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {
     let sizes = cx.usizes("slice_sizes")?;

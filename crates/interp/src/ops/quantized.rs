@@ -9,8 +9,12 @@ use crate::Value;
 use crate::cx::{Cx, one, storage};
 use crate::error::{Result, invalid};
 
-pub(super) const OPS: &[(OpKind, Evaluator)] =
-    &[(OpKind::UniformDequantize, requantize), (OpKind::UniformQuantize, requantize)];
+pub(super) fn evaluator(kind: OpKind) -> Option<Evaluator> {
+    Some(match kind {
+        OpKind::UniformDequantize | OpKind::UniformQuantize => requantize,
+        _ => return None,
+    })
+}
 
 /// From any of real and quantized numbers to the other.
 fn requantize(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {

@@ -10,8 +10,13 @@ use crate::Value;
 use crate::cx::{Cx, missing, one};
 use crate::error::{Result, invalid, unsupported};
 
-pub(super) const OPS: &[(OpKind, Evaluator)] =
-    &[(OpKind::Rng, rng), (OpKind::RngBitGenerator, rng_bit_generator)];
+pub(super) fn evaluator(kind: OpKind) -> Option<Evaluator> {
+    Some(match kind {
+        OpKind::Rng => rng,
+        OpKind::RngBitGenerator => rng_bit_generator,
+        _ => return None,
+    })
+}
 
 /// Threefry-2x32 with 20 rounds (Salmon and others, "Parallel random numbers: as easy as 1, 2, 3").
 fn threefry(key: u64, counter: u64) -> [u32; 2] {

@@ -11,29 +11,32 @@ use crate::Value;
 use crate::cx::{Cx, missing, one, scalar_i64, storage, to_usizes};
 use crate::error::{Result, invalid, unsupported};
 
-pub(super) const OPS: &[(OpKind, Evaluator)] = &[
-    (OpKind::BitcastConvert, bitcast_convert),
-    (OpKind::Broadcast, broadcast),
-    (OpKind::BroadcastInDim, broadcast_in_dim),
-    (OpKind::Concatenate, concatenate),
-    (OpKind::Constant, constant),
-    (OpKind::DynamicBroadcastInDim, dynamic_broadcast_in_dim),
-    (OpKind::DynamicIota, dynamic_iota),
-    (OpKind::DynamicPad, dynamic_pad),
-    (OpKind::DynamicReshape, dynamic_reshape),
-    (OpKind::DynamicSlice, dynamic_slice),
-    (OpKind::DynamicUpdateSlice, dynamic_update_slice),
-    (OpKind::GetDimensionSize, get_dimension_size),
-    (OpKind::Iota, iota),
-    (OpKind::OptimizationBarrier, optimization_barrier),
-    (OpKind::Pad, pad),
-    (OpKind::RealDynamicSlice, real_dynamic_slice),
-    (OpKind::Reshape, reshape),
-    (OpKind::Reverse, reverse),
-    (OpKind::SetDimensionSize, set_dimension_size),
-    (OpKind::Slice, slice),
-    (OpKind::Transpose, transpose),
-];
+pub(super) fn evaluator(kind: OpKind) -> Option<Evaluator> {
+    Some(match kind {
+        OpKind::BitcastConvert => bitcast_convert,
+        OpKind::Broadcast => broadcast,
+        OpKind::BroadcastInDim => broadcast_in_dim,
+        OpKind::Concatenate => concatenate,
+        OpKind::Constant => constant,
+        OpKind::DynamicBroadcastInDim => dynamic_broadcast_in_dim,
+        OpKind::DynamicIota => dynamic_iota,
+        OpKind::DynamicPad => dynamic_pad,
+        OpKind::DynamicReshape => dynamic_reshape,
+        OpKind::DynamicSlice => dynamic_slice,
+        OpKind::DynamicUpdateSlice => dynamic_update_slice,
+        OpKind::GetDimensionSize => get_dimension_size,
+        OpKind::Iota => iota,
+        OpKind::OptimizationBarrier => optimization_barrier,
+        OpKind::Pad => pad,
+        OpKind::RealDynamicSlice => real_dynamic_slice,
+        OpKind::Reshape => reshape,
+        OpKind::Reverse => reverse,
+        OpKind::SetDimensionSize => set_dimension_size,
+        OpKind::Slice => slice,
+        OpKind::Transpose => transpose,
+        _ => return None,
+    })
+}
 
 /// The tensor of a constant; a quantized one is stored as its integers.
 pub(crate) fn constant_tensor(elements: &DenseElements) -> Result<Tensor> {

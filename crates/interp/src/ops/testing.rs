@@ -12,17 +12,20 @@ use crate::cx::{Cx, missing, one};
 use crate::error::{ErrorKind, Result, check_failed, invalid};
 use crate::machine::run_grid;
 
-pub(super) const OPS: &[(OpKind, Evaluator)] = &[
-    (OpKind::CheckExpectAlmostEq, expect_almost_eq),
-    (OpKind::CheckExpectAlmostEqConst, expect_almost_eq_const),
-    (OpKind::CheckExpectClose, expect_close),
-    (OpKind::CheckExpectEq, expect_eq),
-    (OpKind::CheckExpectEqConst, expect_eq_const),
-    (OpKind::CheckExpectSerializedEq, expect_serialized_eq),
-    (OpKind::InterpreterPrint, print),
-    (OpKind::InterpreterProbe, probe),
-    (OpKind::InterpreterRunParallel, run_parallel),
-];
+pub(super) fn evaluator(kind: OpKind) -> Option<Evaluator> {
+    Some(match kind {
+        OpKind::CheckExpectAlmostEq => expect_almost_eq,
+        OpKind::CheckExpectAlmostEqConst => expect_almost_eq_const,
+        OpKind::CheckExpectClose => expect_close,
+        OpKind::CheckExpectEq => expect_eq,
+        OpKind::CheckExpectEqConst => expect_eq_const,
+        OpKind::CheckExpectSerializedEq => expect_serialized_eq,
+        OpKind::InterpreterPrint => print,
+        OpKind::InterpreterProbe => probe,
+        OpKind::InterpreterRunParallel => run_parallel,
+        _ => return None,
+    })
+}
 
 /// Equality as the language has it: NaN equals nothing, and the two zeros are equal.
 const EQUAL: Criterion = Criterion { tolerance: Tolerance::Exact, nan: NanPolicy::MatchesNothing };

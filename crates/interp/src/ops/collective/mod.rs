@@ -16,22 +16,25 @@ use crate::machine::ProcessId;
 
 pub use grid::Grid;
 
-pub(super) const OPS: &[(OpKind, Evaluator)] = &[
-    (OpKind::AllGather, all_gather),
-    (OpKind::AllReduce, all_reduce),
-    (OpKind::AllToAll, all_to_all),
-    (OpKind::CollectiveBroadcast, collective_broadcast),
-    (OpKind::CollectivePermute, collective_permute),
-    (OpKind::CollectiveReduce, collective_reduce),
-    (OpKind::CrossReplicaSum, cross_replica_sum),
-    (OpKind::Infeed, infeed),
-    (OpKind::Outfeed, outfeed),
-    (OpKind::PartitionId, partition_id),
-    (OpKind::Recv, recv),
-    (OpKind::ReduceScatter, reduce_scatter),
-    (OpKind::ReplicaId, replica_id),
-    (OpKind::Send, send),
-];
+pub(super) fn evaluator(kind: OpKind) -> Option<Evaluator> {
+    Some(match kind {
+        OpKind::AllGather => all_gather,
+        OpKind::AllReduce => all_reduce,
+        OpKind::AllToAll => all_to_all,
+        OpKind::CollectiveBroadcast => collective_broadcast,
+        OpKind::CollectivePermute => collective_permute,
+        OpKind::CollectiveReduce => collective_reduce,
+        OpKind::CrossReplicaSum => cross_replica_sum,
+        OpKind::Infeed => infeed,
+        OpKind::Outfeed => outfeed,
+        OpKind::PartitionId => partition_id,
+        OpKind::Recv => recv,
+        OpKind::ReduceScatter => reduce_scatter,
+        OpKind::ReplicaId => replica_id,
+        OpKind::Send => send,
+        _ => return None,
+    })
+}
 
 /// The grid and the current process in it; outside a parallel run, a grid of one.
 fn grid(cx: &Cx<'_, '_, '_>) -> Grid {

@@ -18,14 +18,17 @@ use crate::native::matmul::RUN;
 
 pub(super) use dot::dot_of;
 
-pub(super) const OPS: &[(OpKind, Evaluator)] = &[
-    (OpKind::Convolution, convolution::convolution),
-    (OpKind::Dot, dot::dot),
-    (OpKind::DotGeneral, dot::dot_general),
-    (OpKind::DynamicConv, convolution::dynamic_conv),
-    (OpKind::Einsum, einsum::einsum),
-    (OpKind::UnaryEinsum, einsum::unary_einsum),
-];
+pub(super) fn evaluator(kind: OpKind) -> Option<Evaluator> {
+    Some(match kind {
+        OpKind::Convolution => convolution::convolution,
+        OpKind::Dot => dot::dot,
+        OpKind::DotGeneral => dot::dot_general,
+        OpKind::DynamicConv => convolution::dynamic_conv,
+        OpKind::Einsum => einsum::einsum,
+        OpKind::UnaryEinsum => einsum::unary_einsum,
+        _ => return None,
+    })
+}
 
 /// A sum of products, one after the other. Integers wrap around at the end. Binary32 and its complex numbers are rounded
 /// at each step, as the specification's multiply and add would, for runs of [`RUN`] products; the runs are summed in
