@@ -103,29 +103,29 @@ fn kind(folder: &Path, name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{link, tree};
+    use crate::fake::{add, link, pci_device};
 
     #[test]
     fn a_card_a_bridge_and_the_loop() {
         let card = "sys/devices/pci0000:00/0000:01:00.0";
-        let root = tree(&[
-            (format!("{card}/vendor"), "0x15b3\n"),
-            (format!("{card}/device"), "0x1021\n"),
-            (format!("{card}/class"), "0x020000\n"),
-            (format!("{card}/numa_node"), "1\n"),
-            ("sys/class/net/eth0/type".to_owned(), "1\n"),
-            ("sys/class/net/eth0/operstate".to_owned(), "up\n"),
-            ("sys/class/net/eth0/speed".to_owned(), "400000\n"),
-            ("sys/class/net/eth0/mtu".to_owned(), "9000\n"),
-            ("sys/class/net/eth0/address".to_owned(), "02:00:00:00:00:01\n"),
-            ("sys/class/net/br0/bridge/x".to_owned(), ""),
-            ("sys/class/net/br0/type".to_owned(), "1\n"),
-            ("sys/class/net/br0/speed".to_owned(), "-1\n"),
-            ("sys/class/net/lo/type".to_owned(), "772\n"),
-            ("sys/class/net/lo/operstate".to_owned(), "unknown\n"),
-            ("sys/class/net/lo/address".to_owned(), "00:00:00:00:00:00\n"),
-            ("sys/class/net/bonding_masters".to_owned(), "bond0\n"),
-        ]);
+        let root = pci_device(card, "15b3:1021", "020000", &[("numa_node", "1\n")]);
+        add(
+            &root,
+            &[
+                ("sys/class/net/eth0/type", "1\n"),
+                ("sys/class/net/eth0/operstate", "up\n"),
+                ("sys/class/net/eth0/speed", "400000\n"),
+                ("sys/class/net/eth0/mtu", "9000\n"),
+                ("sys/class/net/eth0/address", "02:00:00:00:00:01\n"),
+                ("sys/class/net/br0/bridge/x", ""),
+                ("sys/class/net/br0/type", "1\n"),
+                ("sys/class/net/br0/speed", "-1\n"),
+                ("sys/class/net/lo/type", "772\n"),
+                ("sys/class/net/lo/operstate", "unknown\n"),
+                ("sys/class/net/lo/address", "00:00:00:00:00:00\n"),
+                ("sys/class/net/bonding_masters", "bond0\n"),
+            ],
+        );
         link(&root, "sys/class/net/eth0/device", format!("../../../../{card}"));
         link(&root, &format!("{card}/driver"), "../../../bus/pci/drivers/mlx5_core");
         let addresses = Addresses::from([("eth0".to_owned(), vec!["192.0.2.1/24".to_owned()])]);

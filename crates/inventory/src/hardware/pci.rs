@@ -104,21 +104,23 @@ fn generation(speed: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::tree;
+    use crate::fake::{pci_device, tree_at};
 
     #[test]
     fn a_device_with_its_link() {
         let at = "sys/bus/pci/devices/0000:3b:00.0";
-        let root = tree(&[
-            (format!("{at}/vendor"), "0x10de\n"),
-            (format!("{at}/device"), "0x2335\n"),
-            (format!("{at}/class"), "0x030200\n"),
-            (format!("{at}/current_link_speed"), "2.5 GT/s PCIe\n"),
-            (format!("{at}/max_link_speed"), "32.0 GT/s PCIe\n"),
-            (format!("{at}/current_link_width"), "0\n"),
-            (format!("{at}/max_link_width"), "16\n"),
-            (format!("{at}/numa_node"), "-1\n"),
-        ]);
+        let root = pci_device(
+            at,
+            "10de:2335",
+            "030200",
+            &[
+                ("current_link_speed", "2.5 GT/s PCIe\n"),
+                ("max_link_speed", "32.0 GT/s PCIe\n"),
+                ("current_link_width", "0\n"),
+                ("max_link_width", "16\n"),
+                ("numa_node", "-1\n"),
+            ],
+        );
         let devices = PciDevice::all(root.path());
         let device = &devices[0];
         assert_eq!(
@@ -135,11 +137,7 @@ mod tests {
     #[test]
     fn malformed_devices_are_left_out() {
         let at = "sys/bus/pci/devices/0000:00:01.0";
-        let root = tree(&[
-            (format!("{at}/vendor"), "0x10de10de10de\n"),
-            (format!("{at}/device"), "\n"),
-            (format!("{at}/class"), "display\n"),
-        ]);
+        let root = tree_at(at, &[("vendor", "0x10de10de10de\n"), ("device", "\n"), ("class", "display\n")]);
         assert!(PciDevice::all(root.path()).is_empty());
         assert_eq!(generation("Unknown"), None);
     }

@@ -1,7 +1,7 @@
 //! What disks read and write, from `/proc/diskstats`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::record::{DiskUsage, percent};
 use crate::sysfs;
@@ -10,35 +10,21 @@ use crate::sysfs;
 const SECTOR_BYTES: u64 = 512;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Counters {
+pub(super) struct DiskCounters {
     read_bytes: u64,
     write_bytes: u64,
     busy_milliseconds: u64,
 }
 
-/// Turns the counters of disks into rates.
-#[derive(Debug)]
-pub(crate) struct DiskSampler {
-    root: PathBuf,
-    before: BTreeMap<String, Counters>,
-}
-
-impl DiskSampler {
-    pub(crate) fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), before: read(root) }
-    }
-
-    pub(crate) fn sample(&mut self, seconds: f64) -> Vec<DiskUsage> {
-        let now = read(&self.root);
-        let usage = now.iter().map(|(name, now)| usage(name, now, self.before.get(name), seconds)).collect();
-        self.before = now;
-        usage
-    }
-}
-
-fn usage(name: &str, now: &Counters, before: Option<&Counters>, seconds: f64) -> DiskUsage {
+/// The usage of the disk between two readings of its counters.
+pub(super) fn usage(
+    name: &str,
+    now: &DiskCounters,
+    before: Option<&DiskCounters>,
+    seconds: f64,
+) -> DiskUsage {
     let rate =
-        |counter: fn(&Counters) -> u64| super::sampler::rate(before.map(counter), counter(now), seconds);
+        |counter: fn(&DiskCounters) -> u64| super::sampler::rate(before.map(counter), counter(now), seconds);
     DiskUsage {
         name: name.to_owned(),
         read_bytes_per_second: rate(|counters| counters.read_bytes),
@@ -53,16 +39,16 @@ fn usage(name: &str, now: &Counters, before: Option<&Counters>, seconds: f64) ->
 }
 
 /// The counters of the disks with hardware behind them: partitions, loops and mapped devices would count twice.
-fn read(root: &Path) -> BTreeMap<String, Counters> {
+pub(super) fn read(root: &Path) -> BTreeMap<String, DiskCounters> {
     let text = sysfs::text(root.join("proc/diskstats")).unwrap_or_default();
     let blocks = root.join("sys/block");
     text.lines().filter_map(parse).filter(|(name, _)| blocks.join(name).join("device").exists()).collect()
 }
 
-fn parse(line: &str) -> Option<(String, Counters)> {
+fn parse(line: &str) -> Option<(String, DiskCounters)> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
-    let counters = Counters {
+    let counters = DiskCounters {
         read_bytes: number(5)?.checked_mul(SECTOR_BYTES)?,
         write_bytes: number(9)?.checked_mul(SECTOR_BYTES)?,
         busy_milliseconds: number(12)?,
@@ -72,6 +58,7 @@ fn parse(line: &str) -> Option<(String, Counters)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::counters::CounterSampler;
     use super::super::testing::FakeRoot;
     use super::*;
 
@@ -87,7 +74,7 @@ mod tests {
             "proc/diskstats",
             &(line("vda", 100, 200, 0) + &line("vda1", 100, 200, 0) + &line("loop0", 9, 9, 9)),
         );
-        let mut disks = DiskSampler::new(root.path());
+        let mut disks = CounterSampler::new(root.path(), read, usage);
         root.write("proc/diskstats", &(line("vda", 300, 200, 500) + &line("loop0", 99, 9, 9)));
         let usage = disks.sample(2.0);
         assert_eq!(usage.len(), 1);
@@ -102,7 +89,7 @@ mod tests {
     fn a_new_disk_has_no_rate_and_a_reset_counter_neither() {
         let root = FakeRoot::new();
         root.write("sys/block/vda/device/vendor", "x").write("proc/diskstats", "");
-        let mut disks = DiskSampler::new(root.path());
+        let mut disks = CounterSampler::new(root.path(), read, usage);
         root.write("proc/diskstats", &(line("vda", 300, 200, 500) + "garbage\n254 1 vdb 1 0 x\n"));
         assert_eq!(disks.sample(1.0)[0].read_bytes_per_second, None);
         root.write("proc/diskstats", &line("vda", 10, 200, 500));

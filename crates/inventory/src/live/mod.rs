@@ -6,6 +6,7 @@
 
 mod clocks;
 mod conditions;
+mod counters;
 mod cpu;
 mod disk;
 mod energy;

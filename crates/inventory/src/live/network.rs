@@ -1,39 +1,25 @@
 //! What network interfaces receive and send, from `/proc/net/dev`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::record::NetworkUsage;
 use super::sampler::rate;
 use crate::sysfs;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Counters {
+pub(super) struct NetworkCounters {
     receive: u64,
     transmit: u64,
 }
 
-/// Turns the counters of interfaces into rates.
-#[derive(Debug)]
-pub(crate) struct NetworkSampler {
-    root: PathBuf,
-    before: BTreeMap<String, Counters>,
-}
-
-impl NetworkSampler {
-    pub(crate) fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), before: read(root) }
-    }
-
-    pub(crate) fn sample(&mut self, seconds: f64) -> Vec<NetworkUsage> {
-        let now = read(&self.root);
-        let usage = now.iter().map(|(name, now)| usage(name, now, self.before.get(name), seconds)).collect();
-        self.before = now;
-        usage
-    }
-}
-
-fn usage(name: &str, now: &Counters, before: Option<&Counters>, seconds: f64) -> NetworkUsage {
+/// The usage of the interface between two readings of its counters.
+pub(super) fn usage(
+    name: &str,
+    now: &NetworkCounters,
+    before: Option<&NetworkCounters>,
+    seconds: f64,
+) -> NetworkUsage {
     NetworkUsage {
         name: name.to_owned(),
         receive_bytes_per_second: rate(before.map(|before| before.receive), now.receive, seconds),
@@ -45,9 +31,9 @@ fn usage(name: &str, now: &Counters, before: Option<&Counters>, seconds: f64) ->
 
 /// Interfaces with hardware behind them, and loopback. A container often has none with hardware: there, those that
 /// have carried anything.
-fn read(root: &Path) -> BTreeMap<String, Counters> {
+pub(super) fn read(root: &Path) -> BTreeMap<String, NetworkCounters> {
     let text = sysfs::text(root.join("proc/net/dev")).unwrap_or_default();
-    let mut interfaces: BTreeMap<String, Counters> = text.lines().filter_map(parse).collect();
+    let mut interfaces: BTreeMap<String, NetworkCounters> = text.lines().filter_map(parse).collect();
     let is_real = |name: &str| root.join("sys/class/net").join(name).join("device").exists();
     if interfaces.keys().any(|name| is_real(name)) {
         interfaces.retain(|name, _| name == "lo" || is_real(name));
@@ -57,15 +43,16 @@ fn read(root: &Path) -> BTreeMap<String, Counters> {
     interfaces
 }
 
-fn parse(line: &str) -> Option<(String, Counters)> {
+fn parse(line: &str) -> Option<(String, NetworkCounters)> {
     let (name, values) = line.split_once(':')?;
     let values: Vec<&str> = values.split_whitespace().collect();
     let number = |index: usize| values.get(index)?.parse().ok();
-    Some((name.trim().to_owned(), Counters { receive: number(0)?, transmit: number(8)? }))
+    Some((name.trim().to_owned(), NetworkCounters { receive: number(0)?, transmit: number(8)? }))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::counters::CounterSampler;
     use super::super::testing::FakeRoot;
     use super::*;
 
@@ -86,7 +73,7 @@ mod tests {
         let root = FakeRoot::new();
         root.write("sys/class/net/eth0/device/vendor", "x");
         root.write("proc/net/dev", &table(&[("lo", 5, 5), ("eth0", 1000, 2000), ("veth1", 7, 7)]));
-        let mut networks = NetworkSampler::new(root.path());
+        let mut networks = CounterSampler::new(root.path(), read, usage);
         root.write("proc/net/dev", &table(&[("lo", 5, 5), ("eth0", 3000, 2500), ("veth1", 9, 9)]));
         let usage = networks.sample(0.5);
         assert_eq!(names(&usage), ["eth0", "lo"]);
@@ -101,7 +88,7 @@ mod tests {
             "proc/net/dev",
             &(table(&[("lo", 0, 0), ("eth0", 10, 0), ("tunl0", 0, 0)]) + "  bad: 1 2\n"),
         );
-        let usage = NetworkSampler::new(root.path()).sample(1.0);
+        let usage = CounterSampler::new(root.path(), read, usage).sample(1.0);
         assert_eq!(names(&usage), ["eth0", "lo"]);
     }
 }

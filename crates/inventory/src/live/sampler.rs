@@ -6,13 +6,14 @@ use std::time::Instant;
 use jiff::{Timestamp, Unit};
 
 use super::clocks::Clocks;
+use super::counters::CounterSampler;
 use super::cpu::{CpuTimes, Ticks, load_average};
-use super::disk::DiskSampler;
+use super::disk::{self, DiskCounters};
 use super::gpu::GpuSampler;
 use super::memory::Memory;
-use super::network::NetworkSampler;
+use super::network::{self, NetworkCounters};
 use super::power::PowerSampler;
-use super::record::{CoreUsage, TimelineRecord, percent, rounded};
+use super::record::{CoreUsage, DiskUsage, NetworkUsage, TimelineRecord, percent, rounded};
 use super::temperature::Sensors;
 use super::throttle::ThrottleCounters;
 
@@ -27,8 +28,8 @@ pub struct Sampler {
     times: Option<CpuTimes>,
     clocks: Clocks,
     throttle: ThrottleCounters,
-    disks: DiskSampler,
-    networks: NetworkSampler,
+    disks: CounterSampler<DiskCounters, DiskUsage>,
+    networks: CounterSampler<NetworkCounters, NetworkUsage>,
     power: PowerSampler,
     sensors: Sensors,
     gpus: GpuSampler,
@@ -62,8 +63,8 @@ impl Sampler {
             sensors: Sensors::new(root),
             gpus,
             times: CpuTimes::read(root),
-            disks: DiskSampler::new(root),
-            networks: NetworkSampler::new(root),
+            disks: CounterSampler::new(root, disk::read, disk::usage),
+            networks: CounterSampler::new(root, network::read, network::usage),
             power: PowerSampler::new(root),
             last: Instant::now(),
         }

@@ -106,9 +106,7 @@ fn version(word: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{program, tree};
-
-    const NOTHING: &[(&str, &str)] = &[];
+    use crate::fake::{program, programs};
 
     #[test]
     fn versions_of_real_programs() {
@@ -135,10 +133,7 @@ mod tests {
 
     #[test]
     fn output_of_a_program_that_succeeds_only() {
-        let root = tree(NOTHING);
-        program(&root, "good", "echo 1.2.3");
-        program(&root, "bad", "echo 1.2.3; exit 1");
-        program(&root, "silent", "true");
+        let root = programs(&[("good", "echo 1.2.3"), ("bad", "echo 1.2.3; exit 1"), ("silent", "true")]);
         let run = |name: &str| output(&root.path().join(name), &[], Deadline::after(Duration::from_secs(60)));
         assert_eq!(run("good").as_deref(), Some("1.2.3\n"));
         assert_eq!((run("bad"), run("silent"), run("missing")), (None, None, None));
@@ -146,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_program_that_hangs_is_ended_with_its_children() {
-        let root = tree(NOTHING);
+        let root = programs(&[]);
         let marker = root.path().join("pid");
         program(&root, "slow", &format!("sleep 600 & echo $! > {}; wait", marker.display()));
         let text = output(&root.path().join("slow"), &[], Deadline::after(Duration::from_millis(500)));

@@ -188,22 +188,22 @@ fn is_version(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::tree;
+    use crate::fake::{tree, tree_at};
 
     #[test]
     fn versions_come_from_the_metadata_else_from_the_name() {
         let site = "venv/lib/python3.12/site-packages";
-        let root = tree(&[
-            (
-                format!("{site}/torch-2.9.0.dist-info/METADATA"),
-                "Name: torch\nVersion: 2.9.0+cu128\n\nVersion: 9\n",
-            ),
-            (format!("{site}/Flash_Attn-2.7.0.dist-info/METADATA"), "Metadata-Version: 2.1\n"),
-            (format!("{site}/numpy-1.24.2.egg-info/PKG-INFO"), "Name: numpy\nVersion: 1.24.2\n"),
-            (format!("{site}/scipy-1.0-py3.12.egg-info"), ""),
-            (format!("{site}/requests-2.0.dist-info/METADATA"), "Version: 2.0\n"),
-            (format!("{site}/jax-x.dist-info/METADATA"), "Version: \u{1b}[31mred\n"),
-        ]);
+        let root = tree_at(
+            site,
+            &[
+                ("torch-2.9.0.dist-info/METADATA", "Name: torch\nVersion: 2.9.0+cu128\n\nVersion: 9\n"),
+                ("Flash_Attn-2.7.0.dist-info/METADATA", "Metadata-Version: 2.1\n"),
+                ("numpy-1.24.2.egg-info/PKG-INFO", "Name: numpy\nVersion: 1.24.2\n"),
+                ("scipy-1.0-py3.12.egg-info", ""),
+                ("requests-2.0.dist-info/METADATA", "Version: 2.0\n"),
+                ("jax-x.dist-info/METADATA", "Version: \u{1b}[31mred\n"),
+            ],
+        );
         let host = Host::fake(root.path(), &[]);
         let found = frameworks(&host, &[root.path().join(site)]);
         let pairs: Vec<_> =

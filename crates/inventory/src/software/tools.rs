@@ -87,16 +87,15 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::fake::{program, tree};
-
-    const NOTHING: &[(&str, &str)] = &[];
+    use crate::fake::programs;
 
     #[test]
     fn compilers_answer_with_their_version_or_none() {
-        let root = tree(NOTHING);
-        program(&root, "bin/gcc", "echo 'gcc (GCC) 14.2.0'");
-        program(&root, "bin/clang", "exit 1");
-        program(&root, "usr/local/cuda/bin/nvcc", "echo 'release 12.8, V12.8.93'");
+        let root = programs(&[
+            ("bin/gcc", "echo 'gcc (GCC) 14.2.0'"),
+            ("bin/clang", "exit 1"),
+            ("usr/local/cuda/bin/nvcc", "echo 'release 12.8, V12.8.93'"),
+        ]);
         let host = Host::fake(root.path(), &[("PATH", "/bin")]);
         let tools = compilers(&host, Deadline::after(Duration::from_secs(60)));
         let pairs: Vec<_> = tools.iter().map(|tool| (tool.path.as_str(), tool.version.as_deref())).collect();
@@ -110,10 +109,11 @@ mod tests {
 
     #[test]
     fn the_newer_name_of_a_tool_is_preferred() {
-        let root = tree(NOTHING);
-        program(&root, "bin/nvidia-ctk", "echo 'NVIDIA Container Toolkit CLI version 1.17.4'");
-        program(&root, "bin/nvidia-container-cli", "echo 'cli-version: 1.0.0'");
-        program(&root, "bin/singularity", "echo 'singularity-ce version 4.1.0'");
+        let root = programs(&[
+            ("bin/nvidia-ctk", "echo 'NVIDIA Container Toolkit CLI version 1.17.4'"),
+            ("bin/nvidia-container-cli", "echo 'cli-version: 1.0.0'"),
+            ("bin/singularity", "echo 'singularity-ce version 4.1.0'"),
+        ]);
         let host = Host::fake(root.path(), &[("PATH", "/bin")]);
         let tools = containers(&host, Deadline::after(Duration::from_secs(60)));
         assert_eq!(tools.nvidia_container_toolkit.unwrap().version.as_deref(), Some("1.17.4"));

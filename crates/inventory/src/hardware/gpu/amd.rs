@@ -78,33 +78,37 @@ impl Levels {
 mod tests {
     use super::super::kfd;
     use super::*;
-    use crate::fake::{link, tree};
+    use crate::fake::{add, link, pci_device};
 
     const AT: &str = "sys/bus/pci/devices/0000:05:00.0";
 
     #[test]
     fn an_instinct_is_fully_described() {
-        let root = tree(&[
-            (format!("{AT}/vendor"), "0x1002\n"),
-            (format!("{AT}/device"), "0x74a1\n"),
-            (format!("{AT}/class"), "0x120000\n"),
-            (format!("{AT}/revision"), "0x00\n"),
-            (format!("{AT}/mem_info_vram_total"), "206141652992\n"),
-            (format!("{AT}/unique_id"), "a1b2c3d4e5f60718\n"),
-            (format!("{AT}/pp_dpm_sclk"), "S: 132Mhz *\n0: 500Mhz\n1: 2100Mhz\n"),
-            (format!("{AT}/pp_dpm_mclk"), "0: 900Mhz\n1: 1300Mhz *\n"),
-            (format!("{AT}/hwmon/hwmon7/power1_cap"), "750000000\n"),
-            (format!("{AT}/max_link_speed"), "32.0 GT/s PCIe\n"),
-            (format!("{AT}/max_link_width"), "16\n"),
-            (
-                "usr/share/libdrm/amdgpu.ids".to_owned(),
-                "# list\n1.0.0\n74A1,\t00,\tAMD Instinct MI300X OAM\n",
-            ),
-            (
-                "sys/class/kfd/kfd/topology/nodes/1/properties".to_owned(),
-                "simd_count 1216\nsimd_per_cu 4\ngfx_target_version 90402\nlocation_id 1280\n",
-            ),
-        ]);
+        let root = pci_device(
+            AT,
+            "1002:74a1",
+            "120000",
+            &[
+                ("revision", "0x00\n"),
+                ("mem_info_vram_total", "206141652992\n"),
+                ("unique_id", "a1b2c3d4e5f60718\n"),
+                ("pp_dpm_sclk", "S: 132Mhz *\n0: 500Mhz\n1: 2100Mhz\n"),
+                ("pp_dpm_mclk", "0: 900Mhz\n1: 1300Mhz *\n"),
+                ("hwmon/hwmon7/power1_cap", "750000000\n"),
+                ("max_link_speed", "32.0 GT/s PCIe\n"),
+                ("max_link_width", "16\n"),
+            ],
+        );
+        add(
+            &root,
+            &[
+                ("usr/share/libdrm/amdgpu.ids", "# list\n1.0.0\n74A1,\t00,\tAMD Instinct MI300X OAM\n"),
+                (
+                    "sys/class/kfd/kfd/topology/nodes/1/properties",
+                    "simd_count 1216\nsimd_per_cu 4\ngfx_target_version 90402\nlocation_id 1280\n",
+                ),
+            ],
+        );
         link(&root, &format!("{AT}/driver"), "../../drivers/amdgpu");
         let device = PciDevice::all(root.path()).remove(0);
         let gpu = read(root.path(), &device, &kfd::nodes(root.path()));
@@ -121,16 +125,18 @@ mod tests {
 
     #[test]
     fn malformed_files_are_unknown() {
-        let root = tree(&[
-            (format!("{AT}/vendor"), "0x1002\n"),
-            (format!("{AT}/device"), "0xffff\n"),
-            (format!("{AT}/class"), "0x030000\n"),
-            (format!("{AT}/revision"), "0x00\n"),
-            (format!("{AT}/mem_info_vram_total"), "0\n"),
-            (format!("{AT}/unique_id"), "0000000000000000\n"),
-            (format!("{AT}/pp_dpm_sclk"), "0: fastMhz *\n:\n1 2\n"),
-            ("usr/share/libdrm/amdgpu.ids".to_owned(), "FFFF\nzz,0,x\n"),
-        ]);
+        let root = pci_device(
+            AT,
+            "1002:ffff",
+            "030000",
+            &[
+                ("revision", "0x00\n"),
+                ("mem_info_vram_total", "0\n"),
+                ("unique_id", "0000000000000000\n"),
+                ("pp_dpm_sclk", "0: fastMhz *\n:\n1 2\n"),
+            ],
+        );
+        add(&root, &[("usr/share/libdrm/amdgpu.ids", "FFFF\nzz,0,x\n")]);
         let device = PciDevice::all(root.path()).remove(0);
         let gpu = read(root.path(), &device, &[]);
         assert_eq!((gpu.model, gpu.memory_bytes, gpu.uuid), (None, None, None));

@@ -48,36 +48,37 @@ fn bytes(path: &std::path::Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::tree;
+    use crate::fake::pci_device;
+
+    fn gpu(device: &str, files: &[(&str, &str)]) -> Gpu {
+        let root = pci_device("sys/bus/pci/devices/0000:03:00.0", &format!("8086:{device}"), "030000", files);
+        read(&PciDevice::all(root.path())[0])
+    }
 
     #[test]
     fn i915_keeps_its_clocks_at_the_card() {
-        let at = "sys/bus/pci/devices/0000:00:02.0";
-        let root = tree(&[
-            (format!("{at}/vendor"), "0x8086\n"),
-            (format!("{at}/device"), "0x9a49\n"),
-            (format!("{at}/class"), "0x030000\n"),
-            (format!("{at}/drm/card1/gt_RP0_freq_mhz"), "1450\n"),
-            (format!("{at}/drm/card1/gt_act_freq_mhz"), "0\n"),
-            (format!("{at}/drm/card1/gt_cur_freq_mhz"), "300\n"),
-        ]);
-        let gpu = read(&PciDevice::all(root.path())[0]);
+        let gpu = gpu(
+            "9a49",
+            &[
+                ("drm/card1/gt_RP0_freq_mhz", "1450\n"),
+                ("drm/card1/gt_act_freq_mhz", "0\n"),
+                ("drm/card1/gt_cur_freq_mhz", "300\n"),
+            ],
+        );
         assert_eq!((gpu.clocks.core_max_mhz, gpu.clocks.core_current_mhz), (Some(1450), Some(300)));
         assert_eq!((gpu.memory_bytes, gpu.power_limit_watts), (None, None));
     }
 
     #[test]
     fn xe_keeps_them_at_the_device() {
-        let at = "sys/bus/pci/devices/0000:03:00.0";
-        let root = tree(&[
-            (format!("{at}/vendor"), "0x8086\n"),
-            (format!("{at}/device"), "0x56a0\n"),
-            (format!("{at}/class"), "0x030000\n"),
-            (format!("{at}/tile0/gt0/freq0/rp0_freq"), "2400\n"),
-            (format!("{at}/tile0/physical_vram_size_bytes"), "0x3fa000000\n"),
-            (format!("{at}/hwmon/hwmon3/power1_max"), "190000000\n"),
-        ]);
-        let gpu = read(&PciDevice::all(root.path())[0]);
+        let gpu = gpu(
+            "56a0",
+            &[
+                ("tile0/gt0/freq0/rp0_freq", "2400\n"),
+                ("tile0/physical_vram_size_bytes", "0x3fa000000\n"),
+                ("hwmon/hwmon3/power1_max", "190000000\n"),
+            ],
+        );
         assert_eq!((gpu.clocks.core_max_mhz, gpu.clocks.core_current_mhz), (Some(2400), None));
         assert_eq!((gpu.memory_bytes, gpu.power_limit_watts), (Some(0x3_fa00_0000), Some(190.0)));
         assert!(gpu.model.is_some_and(|model| model.contains("Arc")));

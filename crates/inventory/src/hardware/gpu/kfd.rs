@@ -76,22 +76,25 @@ fn architecture(version: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::tree;
+    use crate::fake::tree_at;
 
     #[test]
     fn gpus_are_nodes_with_simd_units() {
         let at = "sys/class/kfd/kfd/topology/nodes";
-        let root = tree(&[
-            (format!("{at}/0/properties"), "cpu_cores_count 96\nsimd_count 0\n"),
-            (
-                format!("{at}/1/properties"),
-                "simd_count 1216\nsimd_per_cu 4\ngfx_target_version 90402\nlocation_id 1280\ndomain 0\nunique_id x\n",
-            ),
-            (format!("{at}/1/io_links/0/properties"), "type 2\nnode_to 0\n"),
-            (format!("{at}/1/io_links/1/properties"), "type 11\nnode_to 2\nweight 15\n"),
-            (format!("{at}/1/mem_banks/0/properties"), "heap_type 1\nwidth 8192\n"),
-            (format!("{at}/2/properties"), "simd_count 4\n"),
-        ]);
+        let root = tree_at(
+            at,
+            &[
+                ("0/properties", "cpu_cores_count 96\nsimd_count 0\n"),
+                (
+                    "1/properties",
+                    "simd_count 1216\nsimd_per_cu 4\ngfx_target_version 90402\nlocation_id 1280\ndomain 0\nunique_id x\n",
+                ),
+                ("1/io_links/0/properties", "type 2\nnode_to 0\n"),
+                ("1/io_links/1/properties", "type 11\nnode_to 2\nweight 15\n"),
+                ("1/mem_banks/0/properties", "heap_type 1\nwidth 8192\n"),
+                ("2/properties", "simd_count 4\n"),
+            ],
+        );
         let nodes = nodes(root.path());
         let [node] = nodes.as_slice() else { panic!("{nodes:?}") };
         assert_eq!((node.id, node.pci_address.as_str()), (1, "0000:05:00.0"));

@@ -194,15 +194,11 @@ fn sensor_watts(device: &PciDevice, file: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{link, tree};
+    use crate::fake::{link, pci_device};
 
     fn device(class: &str, vendor: &str, driver: Option<&str>) -> PciDevice {
         let at = "sys/bus/pci/devices/0000:01:00.0";
-        let root = tree(&[
-            (format!("{at}/vendor"), vendor),
-            (format!("{at}/device"), "0x0001"),
-            (format!("{at}/class"), class),
-        ]);
+        let root = pci_device(at, &format!("{vendor}:0001"), class, &[]);
         if let Some(driver) = driver {
             link(&root, &format!("{at}/driver"), format!("../../drivers/{driver}"));
         }
@@ -211,18 +207,18 @@ mod tests {
 
     #[test]
     fn only_gpu_makers_display_devices_are_gpus() {
-        assert!(is_gpu(&device("0x030000", "0x10de", None)));
-        assert!(is_gpu(&device("0x038000", "0x1002", None)));
-        assert!(is_gpu(&device("0x120000", "0x1002", None)));
-        assert!(!is_gpu(&device("0x120000", "0x8086", None)), "Intel's NPU");
-        assert!(!is_gpu(&device("0x030000", "0x1a03", None)), "a server's management display");
-        assert!(!is_gpu(&device("0x040300", "0x10de", None)), "a GPU's sound device");
+        assert!(is_gpu(&device("030000", "10de", None)));
+        assert!(is_gpu(&device("038000", "1002", None)));
+        assert!(is_gpu(&device("120000", "1002", None)));
+        assert!(!is_gpu(&device("120000", "8086", None)), "Intel's NPU");
+        assert!(!is_gpu(&device("030000", "1a03", None)), "a server's management display");
+        assert!(!is_gpu(&device("040300", "10de", None)), "a GPU's sound device");
     }
 
     #[test]
     fn a_device_for_a_virtual_machine_is_not_served_here() {
-        assert!(is_served(&device("0x030000", "0x10de", Some("nvidia"))));
-        assert!(!is_served(&device("0x030000", "0x10de", Some("vfio-pci"))));
-        assert!(!is_served(&device("0x030000", "0x10de", None)));
+        assert!(is_served(&device("030000", "10de", Some("nvidia"))));
+        assert!(!is_served(&device("030000", "10de", Some("vfio-pci"))));
+        assert!(!is_served(&device("030000", "10de", None)));
     }
 }

@@ -185,7 +185,7 @@ fn pcie_path(level: TopologyLevel) -> PciePath {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::tree;
+    use crate::fake::{add, pci_device};
 
     #[test]
     fn addresses_are_written_as_the_kernel_does() {
@@ -196,15 +196,14 @@ mod tests {
     #[test]
     fn the_kernels_module_tells_a_little() {
         let at = "sys/bus/pci/devices/0000:3b:00.0";
-        let root = tree(&[
-            (format!("{at}/vendor"), "0x10de"),
-            (format!("{at}/device"), "0x2335"),
-            (format!("{at}/class"), "0x030200"),
-            (
-                "proc/driver/nvidia/gpus/0000:3b:00.0/information".to_owned(),
+        let root = pci_device(at, "10de:2335", "030200", &[]);
+        add(
+            &root,
+            &[(
+                "proc/driver/nvidia/gpus/0000:3b:00.0/information",
                 "Model: \t\t NVIDIA H200\nIRQ:   \t\t 42\nGPU UUID: \t GPU-1234\nVideo BIOS: \t ??.??.??.??.??\n",
-            ),
-        ]);
+            )],
+        );
         let gpu = without_library(root.path(), &PciDevice::all(root.path())[0]);
         assert_eq!((gpu.model.as_deref(), gpu.uuid.as_deref()), (Some("NVIDIA H200"), Some("GPU-1234")));
         assert_eq!((gpu.firmware_version, gpu.memory_bytes), (None, None));

@@ -141,7 +141,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::fake::{link, program, tree};
+    use crate::fake::{link, program, tree, tree_at};
 
     #[test]
     fn the_loaders_files_and_the_folders_files_are_one() {
@@ -176,13 +176,16 @@ mod tests {
     #[test]
     fn pythons_packages_have_their_version_in_the_metadata() {
         let site = "v/lib/python3.12/site-packages";
-        let root = tree(&[
-            (format!("{site}/nvidia/cudnn/lib/libcudnn.so.9"), ""),
-            (format!("{site}/nvidia/cudnn/lib/libcudnn_ops.so.9"), ""),
-            (format!("{site}/nvidia/cu13/lib/libcublas.so.13"), ""),
-            (format!("{site}/nvidia_cudnn_cu12-9.1.0.70.dist-info/METADATA"), "Version: 9.1.0.70\n"),
-            (format!("{site}/nvidia_cublas-13.1.0.3.dist-info/METADATA"), "Version: 13.1.0.3\n"),
-        ]);
+        let root = tree_at(
+            site,
+            &[
+                ("nvidia/cudnn/lib/libcudnn.so.9", ""),
+                ("nvidia/cudnn/lib/libcudnn_ops.so.9", ""),
+                ("nvidia/cu13/lib/libcublas.so.13", ""),
+                ("nvidia_cudnn_cu12-9.1.0.70.dist-info/METADATA", "Version: 9.1.0.70\n"),
+                ("nvidia_cublas-13.1.0.3.dist-info/METADATA", "Version: 13.1.0.3\n"),
+            ],
+        );
         let host = Host::fake(root.path(), &[]);
         let found = find(&host, Places { packages: vec![root.path().join(site)], ..Places::default() });
         let told: Vec<_> = found.iter().map(|l| (l.name.as_str(), l.version.as_deref())).collect();
