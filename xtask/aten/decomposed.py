@@ -57,9 +57,9 @@ def main() -> None:
 
 def names(folder: Path) -> set[str]:
     """The operators that the tables of lowerings have."""
-    files = folder.glob("**/*.rs")
-    entries = (re.findall(r'\b(?:op|view)\(\s*"([^"]+)"', file.read_text(encoding="utf-8")) for file in files)
-    return {name for found in entries for name in found}
+    source = "\n".join(file.read_text(encoding="utf-8") for file in folder.glob("**/*.rs"))
+    others = (re.findall(r'"([^"]+)"', listed) for listed in re.findall(r"\.also\(&\[([^\]]*)\]", source))
+    return {*re.findall(r'\b(?:op|view)\(\s*"([^"]+)"', source), *(name for found in others for name in found)}
 
 
 def has_lowering(lowered: set[str], target: str) -> bool:

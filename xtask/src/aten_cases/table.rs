@@ -34,7 +34,7 @@ fn visit(folder: &Path, prefix: &str, found: &mut BTreeMap<String, Vec<String>>)
     Ok(())
 }
 
-/// The names in `op("…", …)` and `view("…", …)`.
+/// The names in `op("…", …)`, `view("…", …)` and `.also(&["…", …])`.
 fn entries(source: &str) -> Vec<String> {
     let mut names = Vec::new();
     for constructor in ["op(", "view("] {
@@ -48,6 +48,10 @@ fn entries(source: &str) -> Vec<String> {
             }
         }
     }
+    for (_, rest) in source.match_indices(".also(&[").map(|(at, text)| source.split_at(at + text.len())) {
+        let list = rest.split_once(']').map_or("", |(list, _)| list);
+        names.extend(list.split('"').skip(1).step_by(2).map(str::to_owned));
+    }
     names.sort_unstable();
     names
 }
@@ -59,13 +63,24 @@ mod tests {
     #[test]
     fn entries_of_a_table_are_found() {
         let source = r#"
-            op("aten.add.Tensor", add),
+            op("aten.add.Tensor", add).also(&["aten.add.Scalar"]),
             view("aten.t.default", |cx, args| drop("x.y")),
             op(
                 "aten.mul.Tensor", mul,
-            ),
+            ).also(&[
+                "aten.mul.Scalar",
+                "aten.multiply.Tensor",
+            ]),
             self.op("aten.no.entry"), stop("aten.none.either"), op(name, lower)
         "#;
-        assert_eq!(entries(source), ["aten.add.Tensor", "aten.mul.Tensor", "aten.t.default"]);
+        let expected = [
+            "aten.add.Scalar",
+            "aten.add.Tensor",
+            "aten.mul.Scalar",
+            "aten.mul.Tensor",
+            "aten.multiply.Tensor",
+            "aten.t.default",
+        ];
+        assert_eq!(entries(source), expected);
     }
 }

@@ -20,9 +20,7 @@ pub(super) const TABLE: &[Op] = &[
         let columns: Vec<Tensor> = columns.collect::<Lowered<_>>()?;
         one(cx.concatenate(&columns, 1)?)
     }),
-    op("aten.cat.default", cat),
-    op("aten.concat.default", cat),
-    op("aten.concatenate.default", cat),
+    op("aten.cat.default", cat).also(&["aten.concat.default", "aten.concatenate.default"]),
     op("aten.column_stack.default", |cx, args| {
         let tensors = args.tensors("tensors")?;
         let columns = tensors.iter().map(|x| match x.rank() {
@@ -32,8 +30,7 @@ pub(super) const TABLE: &[Op] = &[
         let columns: Vec<Tensor> = columns.collect::<Lowered<_>>()?;
         one(joined(cx, &columns, 1)?)
     }),
-    op("aten.channel_shuffle.default", channel_shuffle),
-    op("aten.native_channel_shuffle.default", channel_shuffle),
+    op("aten.channel_shuffle.default", channel_shuffle).also(&["aten.native_channel_shuffle.default"]),
     op("aten.dstack.default", |cx, args| stacked(cx, args, 3, 2)),
     op("aten.flip.default", |cx, args| {
         let x = args.tensor("self")?;

@@ -12,12 +12,9 @@ pub(super) const TABLE: &[Op] = &[
         args.ignore(&["benchmark", "deterministic", "cudnn_enabled", "allow_tf32"]);
         general(cx, args)
     }),
-    op("aten.conv1d.default", |cx, args| forward(cx, args, 1)),
-    op("aten.conv1d.padding", |cx, args| forward(cx, args, 1)),
-    op("aten.conv2d.default", |cx, args| forward(cx, args, 2)),
-    op("aten.conv2d.padding", |cx, args| forward(cx, args, 2)),
-    op("aten.conv3d.default", |cx, args| forward(cx, args, 3)),
-    op("aten.conv3d.padding", |cx, args| forward(cx, args, 3)),
+    op("aten.conv1d.default", |cx, args| forward(cx, args, 1)).also(&["aten.conv1d.padding"]),
+    op("aten.conv2d.default", |cx, args| forward(cx, args, 2)).also(&["aten.conv2d.padding"]),
+    op("aten.conv3d.default", |cx, args| forward(cx, args, 3)).also(&["aten.conv3d.padding"]),
     op("aten.conv_transpose1d.default", |cx, args| transposed(cx, args, 1)),
     op("aten.conv_transpose2d.input", |cx, args| transposed(cx, args, 2)),
     op("aten.conv_transpose3d.input", |cx, args| transposed(cx, args, 3)),

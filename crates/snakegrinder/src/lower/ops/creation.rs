@@ -8,11 +8,11 @@ pub(super) const TABLE: &[Op] = &[
         let x = args.tensor("self")?;
         one(cx.shape_value(&x.dims)?)
     }),
-    op("aten.arange.default", arange),
-    op("aten.arange.start", arange),
-    op("aten.arange.start_step", arange),
-    op("aten.empty.memory_format", |cx, args| filled(cx, args, "size", Some(0.0))),
-    op("aten.empty_like.default", |cx, args| filled_like(cx, args, Some(0.0))),
+    op("aten.arange.default", arange).also(&["aten.arange.start", "aten.arange.start_step"]),
+    op("aten.empty.memory_format", |cx, args| filled(cx, args, "size", Some(0.0)))
+        .also(&["aten.zeros.default"]),
+    op("aten.empty_like.default", |cx, args| filled_like(cx, args, Some(0.0)))
+        .also(&["aten.zeros_like.default"]),
     op("aten.empty_permuted.default", |cx, args| {
         args.ignore(&["physical_layout"]);
         filled(cx, args, "size", Some(0.0))
@@ -23,26 +23,27 @@ pub(super) const TABLE: &[Op] = &[
     }),
     op("aten.eye.default", |cx, args| eye(cx, args, "n")),
     op("aten.eye.m", |cx, args| eye(cx, args, "m")),
-    op("aten.fill.Scalar", fill),
-    op("aten.fill.Tensor", fill),
+    op("aten.fill.Scalar", fill).also(&["aten.fill.Tensor"]),
     op("aten.full.default", |cx, args| filled(cx, args, "size", None)),
     op("aten.full_like.default", |cx, args| filled_like(cx, args, None)),
-    op("aten.linspace.default", |cx, args| linspace(cx, args, None)),
-    op("aten.linspace.Scalar_Tensor", |cx, args| linspace(cx, args, None)),
-    op("aten.linspace.Tensor_Scalar", |cx, args| linspace(cx, args, None)),
-    op("aten.linspace.Tensor_Tensor", |cx, args| linspace(cx, args, None)),
-    op("aten.logspace.default", logspace),
-    op("aten.logspace.Scalar_Tensor", logspace),
-    op("aten.logspace.Tensor_Scalar", logspace),
-    op("aten.logspace.Tensor_Tensor", logspace),
-    op("aten.new_empty.default", |cx, args| new_filled(cx, args, Some(0.0))),
+    op("aten.linspace.default", |cx, args| linspace(cx, args, None)).also(&[
+        "aten.linspace.Scalar_Tensor",
+        "aten.linspace.Tensor_Scalar",
+        "aten.linspace.Tensor_Tensor",
+    ]),
+    op("aten.logspace.default", logspace).also(&[
+        "aten.logspace.Scalar_Tensor",
+        "aten.logspace.Tensor_Scalar",
+        "aten.logspace.Tensor_Tensor",
+    ]),
+    op("aten.new_empty.default", |cx, args| new_filled(cx, args, Some(0.0)))
+        .also(&["aten.new_zeros.default"]),
     op("aten.new_empty_strided.default", |cx, args| {
         args.ignore(&["stride"]);
         new_filled(cx, args, Some(0.0))
     }),
     op("aten.new_full.default", |cx, args| new_filled(cx, args, None)),
     op("aten.new_ones.default", |cx, args| new_filled(cx, args, Some(1.0))),
-    op("aten.new_zeros.default", |cx, args| new_filled(cx, args, Some(0.0))),
     op("aten.ones.default", |cx, args| filled(cx, args, "size", Some(1.0))),
     op("aten.ones_like.default", |cx, args| filled_like(cx, args, Some(1.0))),
     op("aten.scalar_tensor.default", |cx, args| {
@@ -50,22 +51,15 @@ pub(super) const TABLE: &[Op] = &[
         let number = args.number("s")?;
         let dtype = args.opt_dtype("dtype")?.unwrap_or(DEFAULT_FLOAT);
         one(cx.fill(dtype, &[], &number)?)
-    }),
+    })
+    .also(&["prims.scalar_tensor.default"]),
     op("aten.tril_indices.default", |cx, args| triangle_indices(cx, args, true)),
     op("aten.triu_indices.default", |cx, args| triangle_indices(cx, args, false)),
     op("aten.zero.default", |cx, args| {
         let x = args.tensor("self")?;
         one(cx.splat_like(&x, Scalar::zero(x.dtype))?)
     }),
-    op("aten.zeros.default", |cx, args| filled(cx, args, "size", Some(0.0))),
-    op("aten.zeros_like.default", |cx, args| filled_like(cx, args, Some(0.0))),
     op("prims.iota.default", iota),
-    op("prims.scalar_tensor.default", |cx, args| {
-        args.placement()?;
-        let number = args.number("s")?;
-        let dtype = args.opt_dtype("dtype")?.unwrap_or(DEFAULT_FLOAT);
-        one(cx.fill(dtype, &[], &number)?)
-    }),
 ];
 
 /// The number that a tensor is filled with: the one given here, or that of the node.

@@ -7,13 +7,9 @@ pub(super) const TABLE: &[Op] = &[
     op("aten._cdist_forward.default", |cx, args| {
         args.ignore(&["compute_mode"]);
         cdist(cx, args)
-    }),
-    op("aten.cdist.default", |cx, args| {
-        args.ignore(&["compute_mode"]);
-        cdist(cx, args)
-    }),
-    op("aten._pdist_forward.default", pdist),
-    op("aten.pdist.default", pdist),
+    })
+    .also(&["aten.cdist.default"]),
+    op("aten._pdist_forward.default", pdist).also(&["aten.pdist.default"]),
 ];
 
 /// The distance of each row of one tensor from each row of another.

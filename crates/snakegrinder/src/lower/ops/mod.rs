@@ -55,6 +55,8 @@ pub(crate) type Lower = fn(&mut Cx<'_>, &Args<'_>) -> Lowered<Outcome>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Op {
     name: &'static str,
+    /// Other names with the same lowering: overloads and synonyms.
+    also: &'static [&'static str],
     /// What builds it.
     pub(super) lower: Lower,
     /// Whether a result can be the argument itself, or a view of it.
@@ -63,12 +65,23 @@ pub(crate) struct Op {
 
 /// An operation that gives new tensors.
 const fn op(name: &'static str, lower: Lower) -> Op {
-    Op { name, lower, aliases: false }
+    Op { name, also: &[], lower, aliases: false }
 }
 
 /// An operation that gives its argument, or views of it.
 const fn view(name: &'static str, lower: Lower) -> Op {
-    Op { name, lower, aliases: true }
+    Op { name, also: &[], lower, aliases: true }
+}
+
+impl Op {
+    /// Overloads and synonyms that are lowered in the same way.
+    const fn also(self, names: &'static [&'static str]) -> Self {
+        Self { also: names, ..self }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.also.iter().copied())
+    }
 }
 
 /// One tensor.
@@ -105,7 +118,7 @@ fn all() -> impl Iterator<Item = &'static Op> {
 }
 
 static REGISTRY: LazyLock<HashMap<&'static str, Op>> =
-    LazyLock::new(|| all().map(|op| (op.name, *op)).collect());
+    LazyLock::new(|| all().flat_map(|op| op.names().map(|name| (name, *op))).collect());
 
 /// How a target can be lowered.
 pub(super) enum Found {
@@ -142,7 +155,7 @@ mod tests {
 
     #[test]
     fn every_operation_has_one_lowering() {
-        let all: Vec<&str> = super::all().map(|op| op.name).collect();
+        let all: Vec<&str> = super::all().flat_map(Op::names).collect();
         let mut unique = all.clone();
         unique.sort_unstable();
         unique.dedup();

@@ -18,12 +18,10 @@ pub(super) const TABLE: &[Op] = &[
             mirrored(cx, args, mode)
         }
     }),
-    op("aten.reflection_pad1d.default", |cx, args| mirrored(cx, args, Mode::Reflect)),
-    op("aten.reflection_pad2d.default", |cx, args| mirrored(cx, args, Mode::Reflect)),
-    op("aten.reflection_pad3d.default", |cx, args| mirrored(cx, args, Mode::Reflect)),
-    op("aten.replication_pad1d.default", |cx, args| mirrored(cx, args, Mode::Replicate)),
-    op("aten.replication_pad2d.default", |cx, args| mirrored(cx, args, Mode::Replicate)),
-    op("aten.replication_pad3d.default", |cx, args| mirrored(cx, args, Mode::Replicate)),
+    op("aten.reflection_pad1d.default", |cx, args| mirrored(cx, args, Mode::Reflect))
+        .also(&["aten.reflection_pad2d.default", "aten.reflection_pad3d.default"]),
+    op("aten.replication_pad1d.default", |cx, args| mirrored(cx, args, Mode::Replicate))
+        .also(&["aten.replication_pad2d.default", "aten.replication_pad3d.default"]),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -4,30 +4,30 @@ use super::indexing::take_rows;
 use super::prelude::*;
 
 pub(super) const TABLE: &[Op] = &[
-    op("aten._upsample_bicubic2d_aa.default", |cx, args| resize(cx, args, 2, Filter::SmoothCubic)),
-    op("aten._upsample_bicubic2d_aa.vec", |cx, args| resize(cx, args, 2, Filter::SmoothCubic)),
-    op("aten._upsample_bilinear2d_aa.default", |cx, args| resize(cx, args, 2, Filter::SmoothLinear)),
-    op("aten._upsample_bilinear2d_aa.vec", |cx, args| resize(cx, args, 2, Filter::SmoothLinear)),
-    op("aten._upsample_nearest_exact1d.default", |cx, args| resize(cx, args, 1, Filter::NearestExact)),
-    op("aten._upsample_nearest_exact1d.vec", |cx, args| resize(cx, args, 1, Filter::NearestExact)),
-    op("aten._upsample_nearest_exact2d.default", |cx, args| resize(cx, args, 2, Filter::NearestExact)),
-    op("aten._upsample_nearest_exact2d.vec", |cx, args| resize(cx, args, 2, Filter::NearestExact)),
-    op("aten._upsample_nearest_exact3d.default", |cx, args| resize(cx, args, 3, Filter::NearestExact)),
-    op("aten._upsample_nearest_exact3d.vec", |cx, args| resize(cx, args, 3, Filter::NearestExact)),
-    op("aten.upsample_bicubic2d.default", |cx, args| resize(cx, args, 2, Filter::Cubic)),
-    op("aten.upsample_bicubic2d.vec", |cx, args| resize(cx, args, 2, Filter::Cubic)),
-    op("aten.upsample_bilinear2d.default", |cx, args| resize(cx, args, 2, Filter::Linear)),
-    op("aten.upsample_bilinear2d.vec", |cx, args| resize(cx, args, 2, Filter::Linear)),
-    op("aten.upsample_linear1d.default", |cx, args| resize(cx, args, 1, Filter::Linear)),
-    op("aten.upsample_linear1d.vec", |cx, args| resize(cx, args, 1, Filter::Linear)),
-    op("aten.upsample_nearest1d.default", |cx, args| resize(cx, args, 1, Filter::Nearest)),
-    op("aten.upsample_nearest1d.vec", |cx, args| resize(cx, args, 1, Filter::Nearest)),
-    op("aten.upsample_nearest2d.default", |cx, args| resize(cx, args, 2, Filter::Nearest)),
-    op("aten.upsample_nearest2d.vec", |cx, args| resize(cx, args, 2, Filter::Nearest)),
-    op("aten.upsample_nearest3d.default", |cx, args| resize(cx, args, 3, Filter::Nearest)),
-    op("aten.upsample_nearest3d.vec", |cx, args| resize(cx, args, 3, Filter::Nearest)),
-    op("aten.upsample_trilinear3d.default", |cx, args| resize(cx, args, 3, Filter::Linear)),
-    op("aten.upsample_trilinear3d.vec", |cx, args| resize(cx, args, 3, Filter::Linear)),
+    op("aten._upsample_bicubic2d_aa.default", |cx, args| resize(cx, args, 2, Filter::SmoothCubic))
+        .also(&["aten._upsample_bicubic2d_aa.vec"]),
+    op("aten._upsample_bilinear2d_aa.default", |cx, args| resize(cx, args, 2, Filter::SmoothLinear))
+        .also(&["aten._upsample_bilinear2d_aa.vec"]),
+    op("aten._upsample_nearest_exact1d.default", |cx, args| resize(cx, args, 1, Filter::NearestExact))
+        .also(&["aten._upsample_nearest_exact1d.vec"]),
+    op("aten._upsample_nearest_exact2d.default", |cx, args| resize(cx, args, 2, Filter::NearestExact))
+        .also(&["aten._upsample_nearest_exact2d.vec"]),
+    op("aten._upsample_nearest_exact3d.default", |cx, args| resize(cx, args, 3, Filter::NearestExact))
+        .also(&["aten._upsample_nearest_exact3d.vec"]),
+    op("aten.upsample_bicubic2d.default", |cx, args| resize(cx, args, 2, Filter::Cubic))
+        .also(&["aten.upsample_bicubic2d.vec"]),
+    op("aten.upsample_bilinear2d.default", |cx, args| resize(cx, args, 2, Filter::Linear))
+        .also(&["aten.upsample_bilinear2d.vec"]),
+    op("aten.upsample_linear1d.default", |cx, args| resize(cx, args, 1, Filter::Linear))
+        .also(&["aten.upsample_linear1d.vec"]),
+    op("aten.upsample_nearest1d.default", |cx, args| resize(cx, args, 1, Filter::Nearest))
+        .also(&["aten.upsample_nearest1d.vec"]),
+    op("aten.upsample_nearest2d.default", |cx, args| resize(cx, args, 2, Filter::Nearest))
+        .also(&["aten.upsample_nearest2d.vec"]),
+    op("aten.upsample_nearest3d.default", |cx, args| resize(cx, args, 3, Filter::Nearest))
+        .also(&["aten.upsample_nearest3d.vec"]),
+    op("aten.upsample_trilinear3d.default", |cx, args| resize(cx, args, 3, Filter::Linear))
+        .also(&["aten.upsample_trilinear3d.vec"]),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,11 +5,8 @@ use warpforge_ir::attr::GatherDims;
 use super::indexing::gather;
 use super::prelude::*;
 
-pub(super) const TABLE: &[Op] = &[
-    op("aten.grid_sampler.default", grid_sample),
-    op("aten.grid_sampler_2d.default", grid_sample),
-    op("aten.grid_sampler_3d.default", grid_sample),
-];
+pub(super) const TABLE: &[Op] = &[op("aten.grid_sampler.default", grid_sample)
+    .also(&["aten.grid_sampler_2d.default", "aten.grid_sampler_3d.default"])];
 
 /// What is beyond the edge.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -25,8 +25,7 @@ pub(super) const TABLE: &[Op] = &[
         let (weight, norms) = weight_norm(cx, &direction, &length, axis)?;
         Ok(vec![weight.into(), norms.into()])
     }),
-    op("aten.cross.default", cross),
-    op("aten.linalg_cross.default", cross),
+    op("aten.cross.default", cross).also(&["aten.linalg_cross.default"]),
     op("aten.diff.default", diff),
     op("aten.heaviside.default", heaviside),
     op("aten.histc.default", histc),

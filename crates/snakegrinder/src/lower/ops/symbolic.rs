@@ -36,27 +36,23 @@ pub(super) const TABLE: &[Op] = &[
             _ => refuse("a quotient of dynamic sizes"),
         }
     }),
-    op("aten._assert_async.default", nothing),
-    op("aten._assert_async.msg", nothing),
-    op("aten._assert_scalar.default", nothing),
-    op("aten._assert_tensor_metadata.default", nothing),
-    op("aten._local_scalar_dense.default", item),
-    op("aten.item.default", item),
-    op("aten.numel.default", |_, args| give(Number::Int(args.tensor("self")?.numel()))),
-    op("aten.sym_constrain_range.default", nothing),
-    op("aten.sym_constrain_range_for_size.default", nothing),
+    op("aten._assert_async.default", nothing).also(&[
+        "aten._assert_async.msg",
+        "aten._assert_scalar.default",
+        "aten._assert_tensor_metadata.default",
+        "aten.sym_constrain_range.default",
+        "aten.sym_constrain_range_for_size.default",
+    ]),
+    op("aten._local_scalar_dense.default", item).also(&["aten.item.default"]),
+    op("aten.numel.default", |_, args| give(Number::Int(args.tensor("self")?.numel())))
+        .also(&["aten.sym_numel.default"]),
     op("aten.sym_is_contiguous.default", contiguous),
-    op("aten.sym_numel.default", |_, args| give(Number::Int(args.tensor("self")?.numel()))),
     op("aten.sym_size.int", |cx, args| {
         let x = args.tensor("self")?;
         let axis = cx.axis(args.int("dim")?, x.rank())?;
         give(Number::Int(x.dim(axis)))
-    }),
-    op("aten.size.int", |cx, args| {
-        let x = args.tensor("self")?;
-        let axis = cx.axis(args.int("dim")?, x.rank())?;
-        give(Number::Int(x.dim(axis)))
-    }),
+    })
+    .also(&["aten.size.int"]),
     op("aten.sym_storage_offset.default", |cx, args| {
         let offset = args.meta("self").map(|meta| cx.symbols.size(&meta.storage_offset).map_err(Refusal));
         args.tensor("self")?;
@@ -70,7 +66,7 @@ pub(super) const TABLE: &[Op] = &[
         let stride = stride.map(|stride| cx.symbols.size(stride).map_err(Refusal));
         stride.map_or_else(|| refuse("a stride that is not recorded"), |size| give(Number::Int(size?)))
     }),
-    op("math.trunc", to_int),
+    op("math.trunc", to_int).also(&["torch.sym_int"]),
     op("torch.sym_float", |_, args| match number(args, 0)? {
         Number::Computed(tensor) => give(Number::Computed(tensor)),
         other => match other.as_f64() {
@@ -79,7 +75,6 @@ pub(super) const TABLE: &[Op] = &[
             None => give(other),
         },
     }),
-    op("torch.sym_int", to_int),
     op("torch.sym_ite", |cx, args| match number(args, 0)? {
         Number::Bool(condition) => {
             let (yes, no) = (number(args, 1)?, number(args, 2)?);
@@ -103,11 +98,8 @@ pub(super) const TABLE: &[Op] = &[
     op("torch.sym_sqrt", |_, args| match number(args, 0)?.as_f64() {
         Some(value) => give(Number::Float(value.sqrt())),
         None => refuse("the square root of a dynamic size"),
-    }),
-    op("torch._sym_sqrt", |_, args| match number(args, 0)?.as_f64() {
-        Some(value) => give(Number::Float(value.sqrt())),
-        None => refuse("the square root of a dynamic size"),
-    }),
+    })
+    .also(&["torch._sym_sqrt"]),
 ];
 
 /// A comparison that only the run decides. Exported programs assert it; anything else that takes it refuses.

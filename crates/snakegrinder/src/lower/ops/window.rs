@@ -6,19 +6,19 @@ use super::prelude::*;
 use crate::lower::promote::DEFAULT_FLOAT;
 
 pub(super) const TABLE: &[Op] = &[
-    op("aten.bartlett_window.default", |cx, args| window(cx, args, triangle)),
-    op("aten.bartlett_window.periodic", |cx, args| window(cx, args, triangle)),
-    op("aten.blackman_window.default", |cx, args| window(cx, args, blackman)),
-    op("aten.blackman_window.periodic", |cx, args| window(cx, args, blackman)),
-    op("aten.hamming_window.default", hamming),
-    op("aten.hamming_window.periodic", hamming),
-    op("aten.hamming_window.periodic_alpha", hamming),
-    op("aten.hamming_window.periodic_alpha_beta", hamming),
-    op("aten.hann_window.default", |cx, args| window(cx, args, |at| raised_cosine(at, 0.5, 0.5))),
-    op("aten.hann_window.periodic", |cx, args| window(cx, args, |at| raised_cosine(at, 0.5, 0.5))),
-    op("aten.kaiser_window.beta", kaiser),
-    op("aten.kaiser_window.default", kaiser),
-    op("aten.kaiser_window.periodic", kaiser),
+    op("aten.bartlett_window.default", |cx, args| window(cx, args, triangle))
+        .also(&["aten.bartlett_window.periodic"]),
+    op("aten.blackman_window.default", |cx, args| window(cx, args, blackman))
+        .also(&["aten.blackman_window.periodic"]),
+    op("aten.hamming_window.default", hamming).also(&[
+        "aten.hamming_window.periodic",
+        "aten.hamming_window.periodic_alpha",
+        "aten.hamming_window.periodic_alpha_beta",
+    ]),
+    op("aten.hann_window.default", |cx, args| window(cx, args, |at| raised_cosine(at, 0.5, 0.5)))
+        .also(&["aten.hann_window.periodic"]),
+    op("aten.kaiser_window.beta", kaiser)
+        .also(&["aten.kaiser_window.default", "aten.kaiser_window.periodic"]),
 ];
 
 /// A function of the place in the window, which goes from 0 to 1; a periodic window stops one step before its end.

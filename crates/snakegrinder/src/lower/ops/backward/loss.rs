@@ -15,8 +15,7 @@ pub(super) const TABLE: &[Op] = &[
     op("aten.mse_loss_backward.default", |cx, args| {
         by_difference(cx, args, |cx, x| cx.with_number(OpKind::Multiply, x, 2.0))
     }),
-    op("aten.nll_loss2d_backward.default", nll_loss),
-    op("aten.nll_loss_backward.default", nll_loss),
+    op("aten.nll_loss2d_backward.default", nll_loss).also(&["aten.nll_loss_backward.default"]),
     op("aten.smooth_l1_loss_backward.default", |cx, args| {
         let beta = args.float_or("beta", 1.0)?;
         by_difference(cx, args, |cx, x| {

@@ -4,12 +4,10 @@ use super::super::indexing::put_rows;
 use super::super::prelude::*;
 
 pub(super) const TABLE: &[Op] = &[
-    op("aten.reflection_pad1d_backward.default", |cx, args| backward(cx, args, reflected)),
-    op("aten.reflection_pad2d_backward.default", |cx, args| backward(cx, args, reflected)),
-    op("aten.reflection_pad3d_backward.default", |cx, args| backward(cx, args, reflected)),
-    op("aten.replication_pad1d_backward.default", |cx, args| backward(cx, args, repeated)),
-    op("aten.replication_pad2d_backward.default", |cx, args| backward(cx, args, repeated)),
-    op("aten.replication_pad3d_backward.default", |cx, args| backward(cx, args, repeated)),
+    op("aten.reflection_pad1d_backward.default", |cx, args| backward(cx, args, reflected))
+        .also(&["aten.reflection_pad2d_backward.default", "aten.reflection_pad3d_backward.default"]),
+    op("aten.replication_pad1d_backward.default", |cx, args| backward(cx, args, repeated))
+        .also(&["aten.replication_pad2d_backward.default", "aten.replication_pad3d_backward.default"]),
 ];
 
 /// The element that a place outside shows again.

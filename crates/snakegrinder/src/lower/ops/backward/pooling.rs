@@ -8,12 +8,12 @@ use super::super::prelude::*;
 pub(super) const TABLE: &[Op] = &[
     op("aten._adaptive_avg_pool2d_backward.default", |cx, args| adaptive_average(cx, args, 2)),
     op("aten._adaptive_avg_pool3d_backward.default", |cx, args| adaptive_average(cx, args, 3)),
-    op("aten.adaptive_max_pool2d_backward.default", |cx, args| maximum(cx, args, 2)),
-    op("aten.adaptive_max_pool3d_backward.default", |cx, args| maximum(cx, args, 3)),
+    op("aten.adaptive_max_pool2d_backward.default", |cx, args| maximum(cx, args, 2))
+        .also(&["aten.max_pool2d_with_indices_backward.default"]),
+    op("aten.adaptive_max_pool3d_backward.default", |cx, args| maximum(cx, args, 3))
+        .also(&["aten.max_pool3d_with_indices_backward.default"]),
     op("aten.avg_pool2d_backward.default", |cx, args| average(cx, args, 2)),
     op("aten.avg_pool3d_backward.default", |cx, args| average(cx, args, 3)),
-    op("aten.max_pool2d_with_indices_backward.default", |cx, args| maximum(cx, args, 2)),
-    op("aten.max_pool3d_with_indices_backward.default", |cx, args| maximum(cx, args, 3)),
 ];
 
 /// Each window's gradient is added where its largest element was; the indices say where in its plane.

@@ -6,10 +6,8 @@ use super::super::prelude::*;
 use super::rows::{gather, scatter, wrap_negative};
 
 pub(super) const TABLE: &[Op] = &[
-    op("aten.index.Tensor", index),
-    op("aten._unsafe_index.Tensor", index),
-    op("aten.index_put.default", index_put),
-    op("aten._unsafe_index_put.default", index_put),
+    op("aten.index.Tensor", index).also(&["aten._unsafe_index.Tensor"]),
+    op("aten.index_put.default", index_put).also(&["aten._unsafe_index_put.default"]),
     op("aten._unsafe_masked_index.default", masked_index),
     op("aten._unsafe_masked_index_put_accumulate.default", masked_index_put),
     op("aten.masked_scatter.default", masked_scatter),

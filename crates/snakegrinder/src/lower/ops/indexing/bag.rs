@@ -5,12 +5,11 @@ use super::super::prelude::*;
 use super::rows::take_rows;
 use crate::lower::cx::lowest;
 
-pub(super) const TABLE: &[Op] = &[
-    op("aten._embedding_bag.default", bags),
-    op("aten._embedding_bag_forward_only.default", bags),
-    op("aten.embedding_bag.default", bags),
-    op("aten.embedding_bag.padding_idx", bags),
-];
+pub(super) const TABLE: &[Op] = &[op("aten._embedding_bag.default", bags).also(&[
+    "aten._embedding_bag_forward_only.default",
+    "aten.embedding_bag.default",
+    "aten.embedding_bag.padding_idx",
+])];
 
 /// How the rows of a bag are reduced.
 #[derive(Clone, Copy, PartialEq, Eq)]

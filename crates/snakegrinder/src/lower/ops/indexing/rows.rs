@@ -23,8 +23,7 @@ pub(super) const TABLE: &[Op] = &[
         let source = args.tensor("source")?;
         scatter_rows(cx, args, &source, OpKind::Return)
     }),
-    op("aten.index_fill.int_Scalar", index_fill),
-    op("aten.index_fill.int_Tensor", index_fill),
+    op("aten.index_fill.int_Scalar", index_fill).also(&["aten.index_fill.int_Tensor"]),
     op("aten.index_select.default", |cx, args| {
         let (x, index) = (args.tensor("self")?, args.tensor("index")?);
         let axis = cx.axis(args.int("dim")?, x.rank())?;

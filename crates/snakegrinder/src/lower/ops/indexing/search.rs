@@ -3,13 +3,11 @@
 use super::super::prelude::*;
 
 pub(super) const TABLE: &[Op] = &[
-    op("aten.bucketize.Scalar", bucketize),
-    op("aten.bucketize.Tensor", bucketize),
+    op("aten.bucketize.Scalar", bucketize).also(&["aten.bucketize.Tensor"]),
     op("aten.isin.Scalar_Tensor", |cx, args| isin(cx, args, "element", "test_elements")),
     op("aten.isin.Tensor_Scalar", |cx, args| isin(cx, args, "elements", "test_element")),
     op("aten.isin.Tensor_Tensor", |cx, args| isin(cx, args, "elements", "test_elements")),
-    op("aten.searchsorted.Scalar", searchsorted),
-    op("aten.searchsorted.Tensor", searchsorted),
+    op("aten.searchsorted.Scalar", searchsorted).also(&["aten.searchsorted.Tensor"]),
 ];
 
 fn bucketize(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {

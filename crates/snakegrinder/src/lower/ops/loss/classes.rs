@@ -7,11 +7,9 @@ use super::Reduction;
 
 pub(super) const TABLE: &[Op] = &[
     op("aten.cross_entropy_loss.default", cross_entropy),
-    op("aten.nll_loss.default", |cx, args| one(nll_loss(cx, args)?.0)),
-    op("aten.nll_loss2d.default", |cx, args| one(nll_loss(cx, args)?.0)),
-    op("aten.nll_loss2d_forward.default", nll_loss_forward),
-    op("aten.nll_loss_forward.default", nll_loss_forward),
-    op("aten.nll_loss_nd.default", |cx, args| one(nll_loss(cx, args)?.0)),
+    op("aten.nll_loss.default", |cx, args| one(nll_loss(cx, args)?.0))
+        .also(&["aten.nll_loss2d.default", "aten.nll_loss_nd.default"]),
+    op("aten.nll_loss2d_forward.default", nll_loss_forward).also(&["aten.nll_loss_forward.default"]),
 ];
 
 /// The classes that samples should have, and what each sample counts.

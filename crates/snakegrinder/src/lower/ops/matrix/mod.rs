@@ -14,28 +14,26 @@ pub(super) const TABLES: &[&[Op]] = &[TABLE, einsum::TABLE, solve::TABLE];
 const TABLE: &[Op] = &[
     op("aten._trilinear.default", trilinear),
     op("aten.addbmm.default", addbmm),
-    op("aten.addmm.default", |cx, args| plus_product(cx, args, "mat1", "mat2")),
-    op("aten.addmm.dtype", |cx, args| plus_product(cx, args, "mat1", "mat2")),
+    op("aten.addmm.default", |cx, args| plus_product(cx, args, "mat1", "mat2")).also(&["aten.addmm.dtype"]),
     op("aten.addmv.default", |cx, args| plus_product(cx, args, "mat", "vec")),
     op("aten.addr.default", addr),
-    op("aten.baddbmm.default", |cx, args| plus_product(cx, args, "batch1", "batch2")),
-    op("aten.baddbmm.dtype", |cx, args| plus_product(cx, args, "batch1", "batch2")),
+    op("aten.baddbmm.default", |cx, args| plus_product(cx, args, "batch1", "batch2"))
+        .also(&["aten.baddbmm.dtype"]),
     op("aten.bilinear.default", bilinear),
-    op("aten.bmm.default", |cx, args| plain(cx, args, "self", "mat2")),
-    op("aten.bmm.dtype", |cx, args| plain(cx, args, "self", "mat2")),
+    op("aten.bmm.default", |cx, args| plain(cx, args, "self", "mat2")).also(&[
+        "aten.bmm.dtype",
+        "aten.mm.default",
+        "aten.mm.dtype",
+    ]),
     op("aten.dot.default", |cx, args| plain(cx, args, "self", "tensor")),
     op("aten.inner.default", inner),
     op("aten.linalg_multi_dot.default", multi_dot),
     op("aten.linalg_vecdot.default", vecdot),
     op("aten.linear.default", linear),
-    op("aten.matmul.default", |cx, args| plain(cx, args, "self", "other")),
-    op("aten.linalg_matmul.default", |cx, args| plain(cx, args, "self", "other")),
-    op("aten.mm.default", |cx, args| plain(cx, args, "self", "mat2")),
-    op("aten.mm.dtype", |cx, args| plain(cx, args, "self", "mat2")),
+    op("aten.matmul.default", |cx, args| plain(cx, args, "self", "other"))
+        .also(&["aten.linalg_matmul.default", "aten.vdot.default"]),
     op("aten.mv.default", |cx, args| plain(cx, args, "self", "vec")),
-    op("aten.outer.default", outer),
-    op("aten.ger.default", outer),
-    op("aten.vdot.default", |cx, args| plain(cx, args, "self", "other")),
+    op("aten.outer.default", outer).also(&["aten.ger.default"]),
 ];
 
 fn plain(cx: &mut Cx<'_>, args: &Args<'_>, a: &str, b: &str) -> Lowered<Outcome> {

@@ -8,7 +8,8 @@ pub(super) const TABLE: &[Op] = &[
     op("aten._native_batch_norm_legit.default", |cx, args| {
         let training = args.bool_or("training", false)?;
         legit(cx, args, training, Keep::InPlace)
-    }),
+    })
+    .also(&["aten.native_batch_norm.default"]),
     op("aten._native_batch_norm_legit.no_stats", |cx, args| {
         args.bool_or("training", true)?;
         legit(cx, args, true, Keep::Nothing)
@@ -39,10 +40,6 @@ pub(super) const TABLE: &[Op] = &[
         let mut outcome = legit(cx, args, training, Keep::InPlace)?;
         outcome.truncate(1);
         Ok(outcome)
-    }),
-    op("aten.native_batch_norm.default", |cx, args| {
-        let training = args.bool_or("training", false)?;
-        legit(cx, args, training, Keep::InPlace)
     }),
 ];
 

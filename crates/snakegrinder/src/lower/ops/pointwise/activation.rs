@@ -59,8 +59,7 @@ pub(in super::super) const TABLE: &[Op] = &[
         let buffer = cx.unary(OpKind::Exponential, &negative)?;
         Ok(vec![result.into(), buffer.into()])
     }),
-    op("aten.logit.default", logit),
-    op("aten.special_logit.default", logit),
+    op("aten.logit.default", logit).also(&["aten.special_logit.default"]),
     op("aten.mish.default", |cx, args| {
         activation(cx, args, |cx, x| {
             let soft = softplus(cx, x, 1.0, f64::INFINITY)?;
@@ -68,8 +67,7 @@ pub(in super::super) const TABLE: &[Op] = &[
             cx.mul(x, &gate)
         })
     }),
-    op("aten._prelu_kernel.default", prelu),
-    op("aten.prelu.default", prelu),
+    op("aten._prelu_kernel.default", prelu).also(&["aten.prelu.default"]),
     op("aten.relu.default", |cx, args| {
         let x = args.tensor("self")?;
         one(cx.with_number(OpKind::Maximum, &x, Scalar::zero(x.dtype))?)

@@ -5,34 +5,33 @@ use super::unary::trunc;
 use super::{computed, computed_pair};
 
 pub(in super::super) const TABLE: &[Op] = &[
-    op("aten.add.Scalar", |cx, args| added(cx, args, OpKind::Add)),
-    op("aten.add.Tensor", |cx, args| added(cx, args, OpKind::Add)),
+    op("aten.add.Scalar", |cx, args| added(cx, args, OpKind::Add)).also(&["aten.add.Tensor"]),
     op("aten.addcdiv.default", |cx, args| add_combined(cx, args, OpKind::Divide)),
     op("aten.addcmul.default", |cx, args| add_combined(cx, args, OpKind::Multiply)),
-    op("aten.atan2.default", |cx, args| inexact_pair(cx, args, |cx, a, b| cx.binary(OpKind::Atan2, a, b))),
-    op("aten.arctan2.default", |cx, args| inexact_pair(cx, args, |cx, a, b| cx.binary(OpKind::Atan2, a, b))),
-    op("aten.copysign.Scalar", |cx, args| inexact_pair(cx, args, copysign)),
-    op("aten.copysign.Tensor", |cx, args| inexact_pair(cx, args, copysign)),
-    op("aten.div.Scalar", divide),
-    op("aten.div.Scalar_mode", divide),
-    op("aten.div.Tensor", divide),
-    op("aten.div.Tensor_mode", divide),
-    op("aten.divide.Scalar", divide),
-    op("aten.divide.Scalar_mode", divide),
-    op("aten.divide.Tensor", divide),
-    op("aten.divide.Tensor_mode", divide),
-    op("aten.float_power.Scalar", float_power),
-    op("aten.float_power.Tensor_Scalar", float_power),
-    op("aten.float_power.Tensor_Tensor", float_power),
-    op("aten.floor_divide.Scalar", |cx, args| rounded_division(cx, args, floor_divide)),
-    op("aten.floor_divide.default", |cx, args| rounded_division(cx, args, floor_divide)),
+    op("aten.atan2.default", |cx, args| inexact_pair(cx, args, |cx, a, b| cx.binary(OpKind::Atan2, a, b)))
+        .also(&["aten.arctan2.default"]),
+    op("aten.copysign.Scalar", |cx, args| inexact_pair(cx, args, copysign)).also(&["aten.copysign.Tensor"]),
+    op("aten.div.Scalar", divide).also(&[
+        "aten.div.Scalar_mode",
+        "aten.div.Tensor",
+        "aten.div.Tensor_mode",
+        "aten.divide.Scalar",
+        "aten.divide.Scalar_mode",
+        "aten.divide.Tensor",
+        "aten.divide.Tensor_mode",
+        "aten.true_divide.Scalar",
+        "aten.true_divide.Tensor",
+    ]),
+    op("aten.float_power.Scalar", float_power)
+        .also(&["aten.float_power.Tensor_Scalar", "aten.float_power.Tensor_Tensor"]),
+    op("aten.floor_divide.Scalar", |cx, args| rounded_division(cx, args, floor_divide))
+        .also(&["aten.floor_divide.default"]),
     op("aten.fmax.default", |cx, args| pair(cx, args, |cx, a, b| ignoring_nan(cx, a, b, OpKind::Maximum))),
     op("aten.fmin.default", |cx, args| pair(cx, args, |cx, a, b| ignoring_nan(cx, a, b, OpKind::Minimum))),
-    op("aten.fmod.Scalar", |cx, args| rounded_pair(cx, args, |cx, a, b| cx.binary(OpKind::Remainder, a, b))),
-    op("aten.fmod.Tensor", |cx, args| rounded_pair(cx, args, |cx, a, b| cx.binary(OpKind::Remainder, a, b))),
+    op("aten.fmod.Scalar", |cx, args| rounded_pair(cx, args, |cx, a, b| cx.binary(OpKind::Remainder, a, b)))
+        .also(&["aten.fmod.Tensor"]),
     op("aten.hypot.default", |cx, args| pair(cx, args, hypot)),
-    op("aten.lerp.Scalar", lerp),
-    op("aten.lerp.Tensor", lerp),
+    op("aten.lerp.Scalar", lerp).also(&["aten.lerp.Tensor"]),
     op("aten.ldexp.Tensor", |cx, args| {
         inexact_pair(cx, args, |cx, x, power| {
             let two = cx.splat_like(power, 2.0)?;
@@ -50,33 +49,24 @@ pub(in super::super) const TABLE: &[Op] = &[
     }),
     op("aten.maximum.default", |cx, args| exact_pair(cx, args, OpKind::Maximum)),
     op("aten.minimum.default", |cx, args| exact_pair(cx, args, OpKind::Minimum)),
-    op("aten.mul.Scalar", product),
-    op("aten.mul.Tensor", product),
-    op("aten.multiply.Scalar", product),
-    op("aten.multiply.Tensor", product),
+    op("aten.mul.Scalar", product).also(&["aten.mul.Tensor", "aten.multiply.Scalar", "aten.multiply.Tensor"]),
     op("aten.nextafter.default", |cx, args| exact_pair(cx, args, OpKind::ChloNextAfter)),
-    op("aten.pow.Scalar", power),
-    op("aten.pow.Tensor_Scalar", power),
-    op("aten.pow.Tensor_Tensor", power),
-    op("aten.remainder.Scalar", |cx, args| rounded_pair(cx, args, |cx, a, b| cx.floor_remainder(a, b))),
+    op("aten.pow.Scalar", power).also(&["aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor"]),
+    op("aten.remainder.Scalar", |cx, args| rounded_pair(cx, args, |cx, a, b| cx.floor_remainder(a, b)))
+        .also(&["aten.remainder.Tensor"]),
     op("aten.remainder.Scalar_Tensor", |cx, args| {
         rounded_pair(cx, args, |cx, a, b| cx.floor_remainder(a, b))
     }),
-    op("aten.remainder.Tensor", |cx, args| rounded_pair(cx, args, |cx, a, b| cx.floor_remainder(a, b))),
-    op("aten.rsub.Scalar", reversed_subtraction),
-    op("aten.rsub.Tensor", reversed_subtraction),
-    op("aten.special_xlog1py.default", |cx, args| inexact_pair(cx, args, xlog1py)),
-    op("aten.special_xlog1py.other_scalar", |cx, args| inexact_pair(cx, args, xlog1py)),
-    op("aten.special_xlog1py.self_scalar", |cx, args| inexact_pair(cx, args, xlog1py)),
-    op("aten.sub.Scalar", |cx, args| added(cx, args, OpKind::Subtract)),
-    op("aten.sub.Tensor", |cx, args| added(cx, args, OpKind::Subtract)),
-    op("aten.subtract.Scalar", |cx, args| added(cx, args, OpKind::Subtract)),
-    op("aten.subtract.Tensor", |cx, args| added(cx, args, OpKind::Subtract)),
-    op("aten.true_divide.Scalar", divide),
-    op("aten.true_divide.Tensor", divide),
-    op("aten.xlogy.Scalar_Other", |cx, args| inexact_pair(cx, args, xlogy)),
-    op("aten.xlogy.Scalar_Self", |cx, args| inexact_pair(cx, args, xlogy)),
-    op("aten.xlogy.Tensor", |cx, args| inexact_pair(cx, args, xlogy)),
+    op("aten.rsub.Scalar", reversed_subtraction).also(&["aten.rsub.Tensor"]),
+    op("aten.special_xlog1py.default", |cx, args| inexact_pair(cx, args, xlog1py))
+        .also(&["aten.special_xlog1py.other_scalar", "aten.special_xlog1py.self_scalar"]),
+    op("aten.sub.Scalar", |cx, args| added(cx, args, OpKind::Subtract)).also(&[
+        "aten.sub.Tensor",
+        "aten.subtract.Scalar",
+        "aten.subtract.Tensor",
+    ]),
+    op("aten.xlogy.Scalar_Other", |cx, args| inexact_pair(cx, args, xlogy))
+        .also(&["aten.xlogy.Scalar_Self", "aten.xlogy.Tensor"]),
 ];
 
 type Function = fn(&mut Cx<'_>, &Tensor, &Tensor) -> Lowered<Tensor>;

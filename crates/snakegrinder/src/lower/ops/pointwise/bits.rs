@@ -3,30 +3,35 @@
 use super::super::prelude::*;
 
 pub(in super::super) const TABLE: &[Op] = &[
-    op("aten.__and__.Scalar", |cx, args| bitwise(cx, args, OpKind::And)),
-    op("aten.__and__.Tensor", |cx, args| bitwise(cx, args, OpKind::And)),
-    op("aten.__or__.Scalar", |cx, args| bitwise(cx, args, OpKind::Or)),
-    op("aten.__or__.Tensor", |cx, args| bitwise(cx, args, OpKind::Or)),
-    op("aten.__xor__.Scalar", |cx, args| bitwise(cx, args, OpKind::Xor)),
-    op("aten.__xor__.Tensor", |cx, args| bitwise(cx, args, OpKind::Xor)),
-    op("aten.__lshift__.Scalar", left_shift),
-    op("aten.__lshift__.Tensor", left_shift),
-    op("aten.__rshift__.Scalar", right_shift),
-    op("aten.__rshift__.Tensor", right_shift),
-    op("aten.bitwise_and.Scalar", |cx, args| bitwise(cx, args, OpKind::And)),
-    op("aten.bitwise_and.Scalar_Tensor", |cx, args| bitwise(cx, args, OpKind::And)),
-    op("aten.bitwise_and.Tensor", |cx, args| bitwise(cx, args, OpKind::And)),
-    op("aten.bitwise_left_shift.Tensor", left_shift),
-    op("aten.bitwise_left_shift.Tensor_Scalar", left_shift),
+    op("aten.__and__.Scalar", |cx, args| bitwise(cx, args, OpKind::And)).also(&[
+        "aten.__and__.Tensor",
+        "aten.bitwise_and.Scalar",
+        "aten.bitwise_and.Scalar_Tensor",
+        "aten.bitwise_and.Tensor",
+    ]),
+    op("aten.__or__.Scalar", |cx, args| bitwise(cx, args, OpKind::Or)).also(&[
+        "aten.__or__.Tensor",
+        "aten.bitwise_or.Scalar",
+        "aten.bitwise_or.Scalar_Tensor",
+        "aten.bitwise_or.Tensor",
+    ]),
+    op("aten.__xor__.Scalar", |cx, args| bitwise(cx, args, OpKind::Xor)).also(&[
+        "aten.__xor__.Tensor",
+        "aten.bitwise_xor.Scalar",
+        "aten.bitwise_xor.Scalar_Tensor",
+        "aten.bitwise_xor.Tensor",
+    ]),
+    op("aten.__lshift__.Scalar", left_shift).also(&[
+        "aten.__lshift__.Tensor",
+        "aten.bitwise_left_shift.Tensor",
+        "aten.bitwise_left_shift.Tensor_Scalar",
+    ]),
+    op("aten.__rshift__.Scalar", right_shift).also(&[
+        "aten.__rshift__.Tensor",
+        "aten.bitwise_right_shift.Tensor",
+        "aten.bitwise_right_shift.Tensor_Scalar",
+    ]),
     op("aten.bitwise_not.default", |cx, args| one(cx.not(&args.tensor("self")?)?)),
-    op("aten.bitwise_or.Scalar", |cx, args| bitwise(cx, args, OpKind::Or)),
-    op("aten.bitwise_or.Scalar_Tensor", |cx, args| bitwise(cx, args, OpKind::Or)),
-    op("aten.bitwise_or.Tensor", |cx, args| bitwise(cx, args, OpKind::Or)),
-    op("aten.bitwise_right_shift.Tensor", right_shift),
-    op("aten.bitwise_right_shift.Tensor_Scalar", right_shift),
-    op("aten.bitwise_xor.Scalar", |cx, args| bitwise(cx, args, OpKind::Xor)),
-    op("aten.bitwise_xor.Scalar_Tensor", |cx, args| bitwise(cx, args, OpKind::Xor)),
-    op("aten.bitwise_xor.Tensor", |cx, args| bitwise(cx, args, OpKind::Xor)),
 ];
 
 fn bitwise(cx: &mut Cx<'_>, args: &Args<'_>, kind: OpKind) -> Lowered<Outcome> {

@@ -3,14 +3,15 @@
 use super::super::prelude::*;
 
 pub(in super::super) const TABLE: &[Op] = &[
-    op("aten.clamp.Tensor", |cx, args| clamp(cx, args, Some("min"), Some("max"))),
-    op("aten.clamp.default", |cx, args| clamp(cx, args, Some("min"), Some("max"))),
-    op("aten.clamp_max.Tensor", |cx, args| clamp(cx, args, None, Some("max"))),
-    op("aten.clamp_max.default", |cx, args| clamp(cx, args, None, Some("max"))),
-    op("aten.clamp_min.Tensor", |cx, args| clamp(cx, args, Some("min"), None)),
-    op("aten.clamp_min.default", |cx, args| clamp(cx, args, Some("min"), None)),
-    op("aten.clip.Tensor", |cx, args| clamp(cx, args, Some("min"), Some("max"))),
-    op("aten.clip.default", |cx, args| clamp(cx, args, Some("min"), Some("max"))),
+    op("aten.clamp.Tensor", |cx, args| clamp(cx, args, Some("min"), Some("max"))).also(&[
+        "aten.clamp.default",
+        "aten.clip.Tensor",
+        "aten.clip.default",
+    ]),
+    op("aten.clamp_max.Tensor", |cx, args| clamp(cx, args, None, Some("max")))
+        .also(&["aten.clamp_max.default"]),
+    op("aten.clamp_min.Tensor", |cx, args| clamp(cx, args, Some("min"), None))
+        .also(&["aten.clamp_min.default"]),
     op("aten.nan_to_num.default", nan_to_num),
     op("aten.threshold.default", threshold),
 ];

@@ -3,16 +3,17 @@
 use super::super::prelude::*;
 
 pub(in super::super) const TABLE: &[Op] = &[
-    op("aten.eq.Scalar", |cx, args| compared(cx, args, Cmp::Eq)),
-    op("aten.eq.Tensor", |cx, args| compared(cx, args, Cmp::Eq)),
-    op("aten.ge.Scalar", |cx, args| compared(cx, args, Cmp::Ge)),
-    op("aten.ge.Tensor", |cx, args| compared(cx, args, Cmp::Ge)),
-    op("aten.gt.Scalar", |cx, args| compared(cx, args, Cmp::Gt)),
-    op("aten.gt.Tensor", |cx, args| compared(cx, args, Cmp::Gt)),
-    op("aten.greater.Scalar", |cx, args| compared(cx, args, Cmp::Gt)),
-    op("aten.greater.Tensor", |cx, args| compared(cx, args, Cmp::Gt)),
-    op("aten.greater_equal.Scalar", |cx, args| compared(cx, args, Cmp::Ge)),
-    op("aten.greater_equal.Tensor", |cx, args| compared(cx, args, Cmp::Ge)),
+    op("aten.eq.Scalar", |cx, args| compared(cx, args, Cmp::Eq)).also(&["aten.eq.Tensor"]),
+    op("aten.ge.Scalar", |cx, args| compared(cx, args, Cmp::Ge)).also(&[
+        "aten.ge.Tensor",
+        "aten.greater_equal.Scalar",
+        "aten.greater_equal.Tensor",
+    ]),
+    op("aten.gt.Scalar", |cx, args| compared(cx, args, Cmp::Gt)).also(&[
+        "aten.gt.Tensor",
+        "aten.greater.Scalar",
+        "aten.greater.Tensor",
+    ]),
     op("aten.isclose.default", isclose),
     op("aten.isfinite.default", |cx, args| {
         tested(cx, args, true, |cx, x| cx.unary_to(OpKind::IsFinite, x, ElementType::Bool))
@@ -30,12 +31,16 @@ pub(in super::super) const TABLE: &[Op] = &[
     op("aten.isposinf.default", |cx, args| {
         tested(cx, args, false, |cx, x| cx.compare_number(Cmp::Eq, x, f64::INFINITY))
     }),
-    op("aten.le.Scalar", |cx, args| compared(cx, args, Cmp::Le)),
-    op("aten.le.Tensor", |cx, args| compared(cx, args, Cmp::Le)),
-    op("aten.less.Scalar", |cx, args| compared(cx, args, Cmp::Lt)),
-    op("aten.less.Tensor", |cx, args| compared(cx, args, Cmp::Lt)),
-    op("aten.less_equal.Scalar", |cx, args| compared(cx, args, Cmp::Le)),
-    op("aten.less_equal.Tensor", |cx, args| compared(cx, args, Cmp::Le)),
+    op("aten.le.Scalar", |cx, args| compared(cx, args, Cmp::Le)).also(&[
+        "aten.le.Tensor",
+        "aten.less_equal.Scalar",
+        "aten.less_equal.Tensor",
+    ]),
+    op("aten.less.Scalar", |cx, args| compared(cx, args, Cmp::Lt)).also(&[
+        "aten.less.Tensor",
+        "aten.lt.Scalar",
+        "aten.lt.Tensor",
+    ]),
     op("aten.logical_and.default", |cx, args| logical(cx, args, OpKind::And)),
     op("aten.logical_not.default", |cx, args| {
         let x = cx.convert(&args.tensor("self")?, ElementType::Bool)?;
@@ -43,12 +48,11 @@ pub(in super::super) const TABLE: &[Op] = &[
     }),
     op("aten.logical_or.default", |cx, args| logical(cx, args, OpKind::Or)),
     op("aten.logical_xor.default", |cx, args| logical(cx, args, OpKind::Xor)),
-    op("aten.lt.Scalar", |cx, args| compared(cx, args, Cmp::Lt)),
-    op("aten.lt.Tensor", |cx, args| compared(cx, args, Cmp::Lt)),
-    op("aten.ne.Scalar", |cx, args| compared(cx, args, Cmp::Ne)),
-    op("aten.ne.Tensor", |cx, args| compared(cx, args, Cmp::Ne)),
-    op("aten.not_equal.Scalar", |cx, args| compared(cx, args, Cmp::Ne)),
-    op("aten.not_equal.Tensor", |cx, args| compared(cx, args, Cmp::Ne)),
+    op("aten.ne.Scalar", |cx, args| compared(cx, args, Cmp::Ne)).also(&[
+        "aten.ne.Tensor",
+        "aten.not_equal.Scalar",
+        "aten.not_equal.Tensor",
+    ]),
     op("aten.signbit.default", signbit),
 ];
 

@@ -9,10 +9,11 @@ pub(in super::super) const TABLE: &[Op] = &[
         let (real, imaginary) = (args.tensor("real")?, args.tensor("imag")?);
         one(join(cx, &real, &imaginary)?)
     }),
-    op("aten.conj.default", conj),
-    op("aten._conj.default", conj),
-    op("aten.conj_physical.default", conj),
-    op("aten._conj_physical.default", conj),
+    op("aten.conj.default", conj).also(&[
+        "aten._conj.default",
+        "aten.conj_physical.default",
+        "aten._conj_physical.default",
+    ]),
     op("aten.imag.default", |cx, args| one(part(cx, &args.tensor("self")?, OpKind::Imag)?)),
     op("aten.isreal.default", |cx, args| {
         let x = args.tensor("self")?;
@@ -24,8 +25,7 @@ pub(in super::super) const TABLE: &[Op] = &[
     }),
     op("aten.polar.default", polar),
     op("aten.real.default", |cx, args| one(part(cx, &args.tensor("self")?, OpKind::Real)?)),
-    op("aten.resolve_conj.default", |_, args| one(args.tensor("self")?)),
-    op("aten.resolve_neg.default", |_, args| one(args.tensor("self")?)),
+    op("aten.resolve_conj.default", |_, args| one(args.tensor("self")?)).also(&["aten.resolve_neg.default"]),
     op("aten.view_as_complex.default", view_as_complex),
     op("aten.view_as_real.default", view_as_real),
 ];

@@ -3,12 +3,12 @@
 use super::super::prelude::*;
 
 pub(in super::super) const TABLE: &[Op] = &[
-    op("aten.masked_fill.Scalar", masked_fill),
-    op("aten.masked_fill.Tensor", masked_fill),
-    op("aten.where.Scalar", where_),
-    op("aten.where.ScalarOther", where_),
-    op("aten.where.ScalarSelf", where_),
-    op("aten.where.self", where_),
+    op("aten.masked_fill.Scalar", masked_fill).also(&["aten.masked_fill.Tensor"]),
+    op("aten.where.Scalar", where_).also(&[
+        "aten.where.ScalarOther",
+        "aten.where.ScalarSelf",
+        "aten.where.self",
+    ]),
 ];
 
 fn where_(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {

@@ -15,9 +15,8 @@ pub(in super::super) const TABLE: &[Op] = &[
     op("aten.special_i1.default", |cx, args| function(cx, args, |cx, x| grown(cx, x, i1e))),
     op("aten.special_i1e.default", |cx, args| function(cx, args, i1e)),
     op("aten.special_ndtr.default", |cx, args| function(cx, args, normal_share)),
-    op("aten.special_zeta.default", zeta),
-    op("aten.special_zeta.other_scalar", zeta),
-    op("aten.special_zeta.self_scalar", zeta),
+    op("aten.special_zeta.default", zeta)
+        .also(&["aten.special_zeta.other_scalar", "aten.special_zeta.self_scalar"]),
 ];
 
 type Function = fn(&mut Cx<'_>, &Tensor) -> Lowered<Tensor>;

@@ -5,8 +5,7 @@ use super::super::prelude::*;
 type Function = fn(&mut Cx<'_>, &Tensor) -> Lowered<Tensor>;
 
 pub(in super::super) const TABLE: &[Op] = &[
-    op("aten.abs.default", abs),
-    op("aten.absolute.default", abs),
+    op("aten.abs.default", abs).also(&["aten.absolute.default"]),
     op("aten.acos.default", |cx, args| float_unary(cx, args, |cx, x| cx.unary(OpKind::ChloAcos, x))),
     op("aten.acosh.default", |cx, args| float_unary(cx, args, |cx, x| cx.unary(OpKind::ChloAcosh, x))),
     op("aten.asin.default", |cx, args| float_unary(cx, args, |cx, x| cx.unary(OpKind::ChloAsin, x))),
@@ -39,8 +38,7 @@ pub(in super::super) const TABLE: &[Op] = &[
     op("aten.log2.default", |cx, args| {
         float_unary(cx, args, |cx, x| log_base(cx, x, std::f64::consts::LN_2))
     }),
-    op("aten.neg.default", |cx, args| one(cx.neg(&args.tensor("self")?)?)),
-    op("aten.negative.default", |cx, args| one(cx.neg(&args.tensor("self")?)?)),
+    op("aten.neg.default", |cx, args| one(cx.neg(&args.tensor("self")?)?)).also(&["aten.negative.default"]),
     op("aten.positive.default", |_, args| one(args.tensor("self")?)),
     op("aten.rad2deg.default", |cx, args| {
         float_unary(cx, args, |cx, x| cx.with_number(OpKind::Multiply, x, 180.0 / std::f64::consts::PI))
@@ -49,13 +47,12 @@ pub(in super::super) const TABLE: &[Op] = &[
     op("aten.round.decimals", round_decimals),
     op("aten.round.default", |cx, args| rounding(cx, args, |cx, x| cx.unary(OpKind::RoundNearestEven, x))),
     op("aten.rsqrt.default", |cx, args| float_unary(cx, args, |cx, x| cx.unary(OpKind::Rsqrt, x))),
-    op("aten.sgn.default", sign),
-    op("aten.sigmoid.default", |cx, args| float_unary(cx, args, |cx, x| cx.unary(OpKind::Logistic, x))),
-    op("aten.sign.default", sign),
+    op("aten.sgn.default", sign).also(&["aten.sign.default"]),
+    op("aten.sigmoid.default", |cx, args| float_unary(cx, args, |cx, x| cx.unary(OpKind::Logistic, x)))
+        .also(&["aten.special_expit.default"]),
     op("aten.sin.default", |cx, args| float_unary(cx, args, |cx, x| cx.unary(OpKind::Sine, x))),
     op("aten.sinc.default", |cx, args| float_unary(cx, args, sinc)),
     op("aten.sinh.default", |cx, args| float_unary(cx, args, |cx, x| cx.unary(OpKind::ChloSinh, x))),
-    op("aten.special_expit.default", |cx, args| float_unary(cx, args, |cx, x| cx.unary(OpKind::Logistic, x))),
     op("aten.sqrt.default", |cx, args| float_unary(cx, args, |cx, x| cx.unary(OpKind::Sqrt, x))),
     op("aten.square.default", |cx, args| {
         let x = args.tensor("self")?;
@@ -64,8 +61,7 @@ pub(in super::super) const TABLE: &[Op] = &[
     }),
     op("aten.tan.default", |cx, args| float_unary(cx, args, |cx, x| cx.unary(OpKind::ChloTan, x))),
     op("aten.tanh.default", |cx, args| float_unary(cx, args, |cx, x| cx.unary(OpKind::Tanh, x))),
-    op("aten.trunc.default", |cx, args| rounding(cx, args, trunc)),
-    op("aten.fix.default", |cx, args| rounding(cx, args, trunc)),
+    op("aten.trunc.default", |cx, args| rounding(cx, args, trunc)).also(&["aten.fix.default"]),
 ];
 
 /// A function whose result is a fraction: integers become floats first, narrow floats are computed in `f32`.

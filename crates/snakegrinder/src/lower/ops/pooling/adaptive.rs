@@ -3,13 +3,14 @@
 use super::super::matrix::{DotPairing, dot};
 use super::super::prelude::*;
 use super::super::reduction::mean_of;
+use super::plane_index;
 
 pub(super) const TABLE: &[Op] = &[
-    op("aten._adaptive_avg_pool2d.default", |cx, args| average(cx, args, 2)),
-    op("aten._adaptive_avg_pool3d.default", |cx, args| average(cx, args, 3)),
+    op("aten._adaptive_avg_pool2d.default", |cx, args| average(cx, args, 2))
+        .also(&["aten.adaptive_avg_pool2d.default"]),
+    op("aten._adaptive_avg_pool3d.default", |cx, args| average(cx, args, 3))
+        .also(&["aten.adaptive_avg_pool3d.default"]),
     op("aten.adaptive_avg_pool1d.default", |cx, args| average(cx, args, 1)),
-    op("aten.adaptive_avg_pool2d.default", |cx, args| average(cx, args, 2)),
-    op("aten.adaptive_avg_pool3d.default", |cx, args| average(cx, args, 3)),
     op("aten.adaptive_max_pool1d.default", |cx, args| maximum(cx, args, 1)),
     op("aten.adaptive_max_pool2d.default", |cx, args| maximum(cx, args, 2)),
     op("aten.adaptive_max_pool3d.default", |cx, args| maximum(cx, args, 3)),
@@ -77,13 +78,7 @@ fn maximum(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Outcome>
     if count > 4096 {
         return refuse(format!("{count} windows of different sizes"));
     }
-    let mut place = cx.splat(ElementType::I64, &x.dims[lead..], 0)?;
-    for at in 0..spatial {
-        let index = cx.iota(ElementType::I64, &x.dims[lead..], at)?;
-        let stride: i64 = sizes[at + 1..].iter().product();
-        let part = cx.with_number(OpKind::Multiply, &index, stride)?;
-        place = cx.add(&place, &part)?;
-    }
+    let place = plane_index(cx, &x.dims[lead..], &sizes)?;
     let place = cx.expand_to(&place, &x.dims)?;
     let axes: Vec<usize> = (lead..x.rank()).collect();
     let (mut values, mut places) = (Vec::new(), Vec::new());

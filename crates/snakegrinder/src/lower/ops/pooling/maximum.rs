@@ -1,7 +1,7 @@
 //! The largest element of each window, and where it is.
 
 use super::super::prelude::*;
-use super::Windows;
+use super::{Windows, plane_index};
 use crate::lower::cx::lowest;
 
 pub(super) const TABLE: &[Op] = &[
@@ -41,13 +41,7 @@ fn scan(cx: &mut Cx<'_>, x: &Tensor, windows: &Windows) -> Lowered<(Tensor, Tens
     let sizes = cx.known(&x.dims[lead..])?;
     let output = cx.known(&windows.output)?;
     // The place of each element in its plane, padded as the elements are.
-    let mut place = cx.splat(ElementType::I64, &x.dims[lead..], 0)?;
-    for at in 0..spatial {
-        let index = cx.iota(ElementType::I64, &x.dims[lead..], at)?;
-        let stride: i64 = sizes[at + 1..].iter().product();
-        let part = cx.with_number(OpKind::Multiply, &index, stride)?;
-        place = cx.add(&place, &part)?;
-    }
+    let mut place = plane_index(cx, &x.dims[lead..], &sizes)?;
     let mut padded = x.clone();
     for at in 0..spatial {
         let (low, high) = (Size::Int(windows.padding[at]), Size::Int(windows.after[at]));

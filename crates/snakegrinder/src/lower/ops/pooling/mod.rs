@@ -17,6 +17,18 @@ pub(super) use self::average::counts;
 
 pub(super) const TABLES: &[&[Op]] = &[adaptive::TABLE, average::TABLE, maximum::TABLE, unpool::TABLE];
 
+/// The row-major index of each element in a plane of these dimensions, whose sizes are known.
+fn plane_index(cx: &mut Cx<'_>, dims: &[Size], sizes: &[i64]) -> Lowered<Tensor> {
+    let mut place = cx.splat(ElementType::I64, dims, 0)?;
+    for at in 0..dims.len() {
+        let index = cx.iota(ElementType::I64, dims, at)?;
+        let stride: i64 = sizes[at + 1..].iter().product();
+        let part = cx.with_number(OpKind::Multiply, &index, stride)?;
+        place = cx.add(&place, &part)?;
+    }
+    Ok(place)
+}
+
 /// The windows of a pooling in its spatial dimensions, which are the last ones.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {

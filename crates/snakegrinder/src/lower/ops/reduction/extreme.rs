@@ -4,8 +4,8 @@ use super::super::prelude::*;
 use super::{reduced_axes, shaped};
 
 pub(super) const TABLE: &[Op] = &[
-    op("aten.amax.default", |cx, args| plain(cx, args, Extreme::Largest)),
-    op("aten.amin.default", |cx, args| plain(cx, args, Extreme::Smallest)),
+    op("aten.amax.default", |cx, args| plain(cx, args, Extreme::Largest)).also(&["aten.max.default"]),
+    op("aten.amin.default", |cx, args| plain(cx, args, Extreme::Smallest)).also(&["aten.min.default"]),
     op("aten.aminmax.default", |cx, args| {
         let x = args.tensor("self")?;
         let axes = match args.opt_int("dim")? {
@@ -20,10 +20,8 @@ pub(super) const TABLE: &[Op] = &[
     }),
     op("aten.argmax.default", |cx, args| place(cx, args, Extreme::Largest)),
     op("aten.argmin.default", |cx, args| place(cx, args, Extreme::Smallest)),
-    op("aten.max.default", |cx, args| plain(cx, args, Extreme::Largest)),
     op("aten.max.dim", |cx, args| both(cx, args, Extreme::Largest)),
     op("aten.max.other", |cx, args| pairwise(cx, args, OpKind::Maximum)),
-    op("aten.min.default", |cx, args| plain(cx, args, Extreme::Smallest)),
     op("aten.min.dim", |cx, args| both(cx, args, Extreme::Smallest)),
     op("aten.min.other", |cx, args| pairwise(cx, args, OpKind::Minimum)),
 ];

@@ -5,13 +5,14 @@ use super::{reduced_axes, shaped};
 
 pub(super) const TABLE: &[Op] = &[
     op("aten.dist.default", dist),
-    op("aten.linalg_norm.default", |cx, args| vector_norm(cx, args, "ord")),
+    op("aten.linalg_norm.default", |cx, args| vector_norm(cx, args, "ord"))
+        .also(&["aten.linalg_vector_norm.default"]),
     op("aten.linalg_norm.ord_str", frobenius),
-    op("aten.linalg_vector_norm.default", |cx, args| vector_norm(cx, args, "ord")),
-    op("aten.norm.Scalar", |cx, args| vector_norm(cx, args, "p")),
-    op("aten.norm.ScalarOpt_dim", |cx, args| vector_norm(cx, args, "p")),
-    op("aten.norm.ScalarOpt_dim_dtype", |cx, args| vector_norm(cx, args, "p")),
-    op("aten.norm.ScalarOpt_dtype", |cx, args| vector_norm(cx, args, "p")),
+    op("aten.norm.Scalar", |cx, args| vector_norm(cx, args, "p")).also(&[
+        "aten.norm.ScalarOpt_dim",
+        "aten.norm.ScalarOpt_dim_dtype",
+        "aten.norm.ScalarOpt_dtype",
+    ]),
     op("aten.renorm.default", |cx, args| {
         let x = args.tensor("self")?;
         let axis = cx.axis(args.int("dim")?, x.rank())?;

@@ -10,10 +10,10 @@ pub(super) const TABLE: &[Op] = &[
     op("aten.median.dim", |cx, args| median(cx, args, Missing::Spreads)),
     op("aten.nanmedian.default", |cx, args| median_of_all(cx, args, Missing::LeftOut)),
     op("aten.nanmedian.dim", |cx, args| median(cx, args, Missing::LeftOut)),
-    op("aten.nanquantile.default", |cx, args| quantile(cx, args, Missing::LeftOut)),
-    op("aten.nanquantile.scalar", |cx, args| quantile(cx, args, Missing::LeftOut)),
-    op("aten.quantile.default", |cx, args| quantile(cx, args, Missing::Spreads)),
-    op("aten.quantile.scalar", |cx, args| quantile(cx, args, Missing::Spreads)),
+    op("aten.nanquantile.default", |cx, args| quantile(cx, args, Missing::LeftOut))
+        .also(&["aten.nanquantile.scalar"]),
+    op("aten.quantile.default", |cx, args| quantile(cx, args, Missing::Spreads))
+        .also(&["aten.quantile.scalar"]),
 ];
 
 /// What becomes of NaN.

@@ -3,13 +3,11 @@
 use super::super::prelude::*;
 
 pub(super) const TABLE: &[Op] = &[
-    op("aten._log_softmax.default", |cx, args| softmax(cx, args, Kind::Log)),
+    op("aten._log_softmax.default", |cx, args| softmax(cx, args, Kind::Log))
+        .also(&["aten.log_softmax.int", "aten.special_log_softmax.default"]),
     op("aten._safe_softmax.default", |cx, args| softmax(cx, args, Kind::Safe)),
-    op("aten._softmax.default", |cx, args| softmax(cx, args, Kind::Plain)),
-    op("aten.log_softmax.int", |cx, args| softmax(cx, args, Kind::Log)),
-    op("aten.softmax.int", |cx, args| softmax(cx, args, Kind::Plain)),
-    op("aten.special_log_softmax.default", |cx, args| softmax(cx, args, Kind::Log)),
-    op("aten.special_softmax.default", |cx, args| softmax(cx, args, Kind::Plain)),
+    op("aten._softmax.default", |cx, args| softmax(cx, args, Kind::Plain))
+        .also(&["aten.softmax.int", "aten.special_softmax.default"]),
 ];
 
 /// Which softmax.

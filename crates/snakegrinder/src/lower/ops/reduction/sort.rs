@@ -8,8 +8,7 @@ use super::shaped;
 use crate::lower::value::value_type;
 
 pub(super) const TABLE: &[Op] = &[
-    op("aten.argsort.default", |cx, args| Ok(vec![sort(cx, args)?.1.into()])),
-    op("aten.argsort.stable", |cx, args| Ok(vec![sort(cx, args)?.1.into()])),
+    op("aten.argsort.default", |cx, args| Ok(vec![sort(cx, args)?.1.into()])).also(&["aten.argsort.stable"]),
     op("aten.kthvalue.default", |cx, args| {
         let k = args.int("k")?;
         ranked(cx, args, move |_| k - 1)
@@ -20,10 +19,8 @@ pub(super) const TABLE: &[Op] = &[
     }),
     op("aten.sort.default", |cx, args| {
         sort(cx, args).map(|(values, places)| vec![values.into(), places.into()])
-    }),
-    op("aten.sort.stable", |cx, args| {
-        sort(cx, args).map(|(values, places)| vec![values.into(), places.into()])
-    }),
+    })
+    .also(&["aten.sort.stable"]),
     op("aten.topk.default", topk),
 ];
 

@@ -4,18 +4,14 @@ use super::super::prelude::*;
 use super::{folded_count, mean_of, reduced_axes, shaped};
 
 pub(super) const TABLE: &[Op] = &[
-    op("aten.std.correction", |cx, args| spread(cx, args, true, false)),
-    op("aten.std.default", |cx, args| spread(cx, args, true, false)),
-    op("aten.std.dim", |cx, args| spread(cx, args, true, false)),
-    op("aten.std_mean.correction", |cx, args| spread(cx, args, true, true)),
-    op("aten.std_mean.default", |cx, args| spread(cx, args, true, true)),
-    op("aten.std_mean.dim", |cx, args| spread(cx, args, true, true)),
-    op("aten.var.correction", |cx, args| spread(cx, args, false, false)),
-    op("aten.var.default", |cx, args| spread(cx, args, false, false)),
-    op("aten.var.dim", |cx, args| spread(cx, args, false, false)),
-    op("aten.var_mean.correction", |cx, args| spread(cx, args, false, true)),
-    op("aten.var_mean.default", |cx, args| spread(cx, args, false, true)),
-    op("aten.var_mean.dim", |cx, args| spread(cx, args, false, true)),
+    op("aten.std.correction", |cx, args| spread(cx, args, true, false))
+        .also(&["aten.std.default", "aten.std.dim"]),
+    op("aten.std_mean.correction", |cx, args| spread(cx, args, true, true))
+        .also(&["aten.std_mean.default", "aten.std_mean.dim"]),
+    op("aten.var.correction", |cx, args| spread(cx, args, false, false))
+        .also(&["aten.var.default", "aten.var.dim"]),
+    op("aten.var_mean.correction", |cx, args| spread(cx, args, false, true))
+        .also(&["aten.var_mean.default", "aten.var_mean.dim"]),
 ];
 
 /// The mean and the mean squared distance from it, over dimensions.

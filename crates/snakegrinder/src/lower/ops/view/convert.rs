@@ -13,19 +13,17 @@ pub(super) const TABLE: &[Op] = &[
     op("aten.copy.default", copy),
     view("aten.cpu.default", |_, args| one(args.tensor("self")?)),
     op("aten._to_copy.default", |cx, args| to(cx, args, args.opt_dtype("dtype")?)),
-    view("aten.to.device", |cx, args| to(cx, args, args.opt_dtype("dtype")?)),
-    view("aten.to.dtype", |cx, args| to(cx, args, args.opt_dtype("dtype")?)),
-    view("aten.to.dtype_layout", |cx, args| to(cx, args, args.opt_dtype("dtype")?)),
+    view("aten.to.device", |cx, args| to(cx, args, args.opt_dtype("dtype")?)).also(&[
+        "aten.to.dtype",
+        "aten.to.dtype_layout",
+        "aten.to.prim_Device",
+        "aten.to.prim_dtype",
+    ]),
     view("aten.to.other", |cx, args| {
         let other = args.tensor("other")?;
         to(cx, args, Some(other.dtype))
-    }),
-    view("aten.to.prim_Device", |cx, args| to(cx, args, args.opt_dtype("dtype")?)),
-    view("aten.to.prim_dtype", |cx, args| to(cx, args, args.opt_dtype("dtype")?)),
-    view("aten.type_as.default", |cx, args| {
-        let other = args.tensor("other")?;
-        to(cx, args, Some(other.dtype))
-    }),
+    })
+    .also(&["aten.type_as.default"]),
     op("prims.convert_element_type.default", |cx, args| {
         let x = args.tensor("a")?;
         match args.opt_dtype("dtype")? {

@@ -4,12 +4,10 @@ use super::super::prelude::*;
 use crate::lower::alias::View;
 
 pub(super) const TABLE: &[Op] = &[
-    view("aten.chunk.default", chunk),
+    view("aten.chunk.default", chunk).also(&["aten.unsafe_chunk.default"]),
     view("aten.diagonal.default", |cx, args| diagonal(cx, args, "self", (0, 1))),
-    view("aten.dsplit.array", |cx, args| split_along(cx, args, 2)),
-    view("aten.dsplit.int", |cx, args| split_along(cx, args, 2)),
-    view("aten.hsplit.array", |cx, args| split_along(cx, args, 1)),
-    view("aten.hsplit.int", |cx, args| split_along(cx, args, 1)),
+    view("aten.dsplit.array", |cx, args| split_along(cx, args, 2)).also(&["aten.dsplit.int"]),
+    view("aten.hsplit.array", |cx, args| split_along(cx, args, 1)).also(&["aten.hsplit.int"]),
     view("aten.linalg_diagonal.default", |cx, args| diagonal(cx, args, "A", (-2, -1))),
     view("aten.narrow.default", narrow),
     view("aten.select.int", select),
@@ -17,16 +15,13 @@ pub(super) const TABLE: &[Op] = &[
     view("aten.slice.Tensor", slice),
     op("aten.slice_scatter.default", slice_scatter),
     view("aten.split.Tensor", split),
-    view("aten.split.sizes", split_with_sizes),
-    view("aten.split_with_sizes.default", split_with_sizes),
+    view("aten.split.sizes", split_with_sizes).also(&["aten.split_with_sizes.default"]),
     view("aten.tensor_split.indices", tensor_split_indices),
     view("aten.tensor_split.sections", tensor_split_sections),
     view("aten.unbind.int", unbind),
-    view("aten.unsafe_chunk.default", chunk),
     op("aten.unsafe_split.Tensor", split),
     op("aten.unsafe_split_with_sizes.default", split_with_sizes),
-    view("aten.vsplit.array", |cx, args| split_along(cx, args, 0)),
-    view("aten.vsplit.int", |cx, args| split_along(cx, args, 0)),
+    view("aten.vsplit.array", |cx, args| split_along(cx, args, 0)).also(&["aten.vsplit.int"]),
 ];
 
 /// An index counted from the end where it is negative.

@@ -5,28 +5,27 @@ use crate::lower::alias::View;
 use crate::lower::strides::can_view;
 
 pub(super) const TABLE: &[Op] = &[
-    view("aten.adjoint.default", adjoint),
-    view("aten.alias.default", same),
+    view("aten.adjoint.default", adjoint).also(&["aten.mH.default", "aten.matrix_H.default"]),
+    view("aten.alias.default", same).also(&[
+        "aten.detach.default",
+        "aten.detach_.default",
+        "aten.lift_fresh.default",
+    ]),
     view("aten.atleast_1d.Sequence", |cx, args| all_at_least(cx, args, 1)),
     view("aten.atleast_1d.default", |cx, args| one(at_least(cx, &args.tensor("self")?, 1)?)),
     view("aten.atleast_2d.Sequence", |cx, args| all_at_least(cx, args, 2)),
     view("aten.atleast_2d.default", |cx, args| one(at_least(cx, &args.tensor("self")?, 2)?)),
     view("aten.atleast_3d.Sequence", |cx, args| all_at_least(cx, args, 3)),
     view("aten.atleast_3d.default", |cx, args| one(at_least(cx, &args.tensor("self")?, 3)?)),
-    view("aten.broadcast_to.default", expand),
-    view("aten.detach.default", same),
-    view("aten.detach_.default", same),
-    view("aten.expand.default", expand),
+    view("aten.broadcast_to.default", expand).also(&["aten.expand.default"]),
     view("aten.expand_as.default", expand_as),
     view("aten.flatten.using_ints", flatten),
-    view("aten.lift_fresh.default", same),
     view("aten.mT.default", |cx, args| swap(cx, args, -2, -1)),
-    view("aten.mH.default", adjoint),
-    view("aten.matrix_H.default", adjoint),
-    view("aten.moveaxis.int", movedim),
-    view("aten.moveaxis.intlist", movedim),
-    view("aten.movedim.int", movedim),
-    view("aten.movedim.intlist", movedim),
+    view("aten.moveaxis.int", movedim).also(&[
+        "aten.moveaxis.intlist",
+        "aten.movedim.int",
+        "aten.movedim.intlist",
+    ]),
     view("aten.numpy_T.default", reversed),
     view("aten.permute.default", permute),
     view("aten.ravel.default", |cx, args| {
@@ -59,9 +58,9 @@ pub(super) const TABLE: &[Op] = &[
         squeeze(cx, &x, &axes)
     }),
     view("aten.swapaxes.default", |cx, args| swap(cx, args, args.int("axis0")?, args.int("axis1")?)),
-    view("aten.swapdims.default", |cx, args| swap(cx, args, args.int("dim0")?, args.int("dim1")?)),
+    view("aten.swapdims.default", |cx, args| swap(cx, args, args.int("dim0")?, args.int("dim1")?))
+        .also(&["aten.transpose.int"]),
     view("aten.t.default", transpose_matrix),
-    view("aten.transpose.int", |cx, args| swap(cx, args, args.int("dim0")?, args.int("dim1")?)),
     view("aten.unflatten.int", unflatten),
     op("aten._unsafe_view.default", view_as_size),
     view("aten.unsqueeze.default", unsqueeze),
