@@ -3,7 +3,7 @@
 use warpforge_fusion::cluster::{Cluster, Kind};
 use warpforge_fusion::{Graph, Op};
 
-use crate::kernel::{Emitted, Unsupported};
+use crate::kernel::{Emitted, Request, Unsupported};
 use crate::options::Options;
 use crate::{attention, gemm, loops, unfused};
 
@@ -13,13 +13,14 @@ use crate::{attention, gemm, loops, unfused};
 ///
 /// When an operation in it has no kernel; the backend then chooses another lowering or reports it.
 pub fn emit(graph: &Graph, cluster: &Cluster, options: &Options) -> Result<Emitted, Unsupported> {
+    let request = Request { graph, cluster, options };
     match &cluster.kind {
-        Kind::Loop(body) => loops::emit(graph, cluster, body, options),
-        Kind::Dot(of) => gemm::dot(graph, cluster, of, options),
-        Kind::Conv(of) => gemm::conv(graph, cluster, of, options),
-        Kind::Attention(of) => attention::emit(graph, cluster, of, options),
-        Kind::AttentionGradient(of) => attention::emit_gradient(graph, cluster, of, options),
-        Kind::Unfused(operands) => unfused::emit(graph, cluster, operands, options),
+        Kind::Loop(body) => loops::emit(request, body),
+        Kind::Dot(of) => gemm::dot(request, of),
+        Kind::Conv(of) => gemm::conv(request, of),
+        Kind::Attention(of) => attention::emit(request, of),
+        Kind::AttentionGradient(of) => attention::emit_gradient(request, of),
+        Kind::Unfused(operands) => unfused::emit(request, operands),
         Kind::Library(..) => Err(Unsupported::new("what a library computes")),
     }
 }
@@ -31,9 +32,10 @@ pub fn emit(graph: &Graph, cluster: &Cluster, options: &Options) -> Result<Emitt
 ///
 /// When there are no such kernels.
 pub fn emit_in_place(graph: &Graph, cluster: &Cluster, options: &Options) -> Result<Emitted, Unsupported> {
+    let request = Request { graph, cluster, options };
     match (&cluster.kind, &graph.node(cluster.output).op) {
         (Kind::Unfused(operands), Op::DynamicUpdateSlice) => {
-            crate::unfused::update_slice_in_place(graph, cluster, operands, options)
+            crate::unfused::update_slice_in_place(request, operands)
         }
         _ => Err(Unsupported::new("an update in place")),
     }

@@ -3,10 +3,19 @@
 use std::collections::HashSet;
 
 use thiserror::Error;
-use warpforge_fusion::NodeId;
+use warpforge_fusion::cluster::Cluster;
+use warpforge_fusion::{Graph, NodeId};
 
-use crate::options::Dialect;
+use crate::options::{Dialect, Options};
 use crate::prelude::prelude;
+
+/// What kernels are emitted for: a cluster of a graph, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) options: &'a Options,
+}
 
 /// A TMA descriptor of a value of two-byte elements: tiles of 64 elements by some lines, with a 128-byte swizzle
 /// (`CU_TENSOR_MAP_SWIZZLE_128B`) and zeros out of bounds.

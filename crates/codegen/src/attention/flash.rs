@@ -9,7 +9,7 @@ use crate::gemm::geometry::Geometry;
 use crate::gemm::tile::{Loaded, PADDING, Tile};
 use crate::gemm::{EpilogueLoop, Store, store_pair};
 use crate::index::{index_type, sum};
-use crate::kernel::{Emitted, Unsupported};
+use crate::kernel::{Emitted, Request, Unsupported};
 use crate::options::Options;
 use crate::types::tensor_core_type;
 
@@ -66,11 +66,10 @@ impl Shape {
 
 /// Plans the kernel, where attention is a softmax between GEMMs that tensor cores support.
 pub(super) fn plan<'a>(
-    graph: &'a Graph,
-    cluster: &'a Cluster,
+    request: Request<'a>,
     attention: &'a Attention,
-    options: &'a Options,
 ) -> Result<Option<Flash<'a>>, Unsupported> {
+    let Request { graph, cluster, options } = request;
     let Some(softmax) = &attention.softmax else { return Ok(None) };
     let scores = Geometry::new(graph, &attention.scores)?;
     let values = Geometry::new(graph, &attention.values)?;

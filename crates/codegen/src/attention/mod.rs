@@ -3,29 +3,24 @@
 mod flash;
 mod gradient;
 
-use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{Attention, AttentionGradient, Cluster};
+use warpforge_fusion::cluster::{Attention, AttentionGradient};
 
-use crate::kernel::{Emitted, Unsupported};
-use crate::options::{Dialect, Effort, Options};
+use crate::kernel::{Emitted, Request, Unsupported};
+use crate::options::{Dialect, Effort};
 
 /// The kernel of attention. Scores are never written to memory.
 ///
 /// # Errors
 ///
 /// When no fused kernel supports it. The two GEMMs and the loop can then be emitted separately.
-pub(crate) fn emit(
-    graph: &Graph,
-    cluster: &Cluster,
-    attention: &Attention,
-    options: &Options,
-) -> Result<Emitted, Unsupported> {
+pub(crate) fn emit(request: Request<'_>, attention: &Attention) -> Result<Emitted, Unsupported> {
+    let Request { graph, cluster, options } = request;
     if graph.node(cluster.output).is_empty() {
         return Ok(Emitted::default());
     }
     if options.dialect == Dialect::Cuda
         && options.effort == Effort::Fast
-        && let Some(flash) = flash::plan(graph, cluster, attention, options)?
+        && let Some(flash) = flash::plan(request, attention)?
     {
         return flash.emit();
     }
@@ -38,14 +33,13 @@ pub(crate) fn emit(
 ///
 /// When no fused kernel supports it. The GEMMs and loops can then be emitted separately.
 pub(crate) fn emit_gradient(
-    graph: &Graph,
-    cluster: &Cluster,
+    request: Request<'_>,
     attention: &AttentionGradient,
-    options: &Options,
 ) -> Result<Emitted, Unsupported> {
+    let options = request.options;
     if options.dialect == Dialect::Cuda
         && options.effort == Effort::Fast
-        && let Some(plan) = gradient::plan(graph, cluster, attention, options)?
+        && let Some(plan) = gradient::plan(request, attention)?
     {
         return plan.emit();
     }

@@ -1,26 +1,21 @@
 //! Direct convolution of any element type, one output element per thread.
 
-use warpforge_fusion::cluster::{Cluster, Contraction};
+use warpforge_fusion::Op;
+use warpforge_fusion::cluster::Contraction;
 use warpforge_fusion::view::dense_strides;
-use warpforge_fusion::{Graph, Op};
 
 use super::epilogue::{Store, accumulator};
 use super::rounded_operand;
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{IndexSpace, index_type, max_index, sum};
-use crate::kernel::{Emitted, Unsupported};
-use crate::options::Options;
+use crate::kernel::{Emitted, Request, Unsupported};
 use crate::steps::load_expr;
 
 const THREADS: usize = 256;
 
 /// A direct convolution kernel.
-pub(super) fn emit(
-    graph: &Graph,
-    cluster: &Cluster,
-    contraction: &Contraction,
-    options: &Options,
-) -> Result<Emitted, Unsupported> {
+pub(super) fn emit(request: Request<'_>, contraction: &Contraction) -> Result<Emitted, Unsupported> {
+    let Request { graph, cluster, options } = request;
     let node = graph.node(contraction.node);
     let Op::Conv(conv) = &node.op else { return Err(Unsupported::new("a node that is not a convolution")) };
     let [input, weights] = &contraction.operands;

@@ -4,15 +4,14 @@
 //! The kernel is persistent: one block per multiprocessor, so that copies for the next tile overlap with the store of
 //! the last.
 
-use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{Cluster, Contraction};
+use warpforge_fusion::cluster::Contraction;
 
 use super::epilogue::Store;
 use super::geometry::{Geometry, Side};
 use super::tensor_core::{store_pair, tile_order};
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::index_type;
-use crate::kernel::{Emitted, TensorMap, Unsupported};
+use crate::kernel::{Emitted, Request, TensorMap, Unsupported};
 use crate::options::Options;
 
 /// Tile size in M, N and K; a K step is a line of 128 bytes.
@@ -113,13 +112,12 @@ impl TmaOperand {
 }
 
 pub(super) fn emit(
-    graph: &Graph,
-    cluster: &Cluster,
+    request: Request<'_>,
     contraction: &Contraction,
     geometry: &Geometry,
     ty: &'static str,
-    options: &Options,
 ) -> Result<Emitted, Unsupported> {
+    let Request { graph, cluster, options } = request;
     let (m, n, k, batches) = (geometry.m, geometry.n, geometry.k, geometry.batches());
     let store = Store::new(contraction, cluster.output, n);
     let mut builder = KernelBuilder::new(graph, options);

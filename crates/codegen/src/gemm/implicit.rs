@@ -1,7 +1,7 @@
 //! Convolutions as implicit GEMMs: rows are output positions, columns are output channels. No im2col buffer is
 //! written.
 
-use warpforge_fusion::cluster::{Cluster, Contraction, Operand as Value};
+use warpforge_fusion::cluster::{Contraction, Operand as Value};
 use warpforge_fusion::graph::Conv;
 use warpforge_fusion::view::dense_strides;
 use warpforge_fusion::{Graph, Op};
@@ -12,8 +12,7 @@ use super::staged::{Addressing, Operand};
 use super::tiled::{GemmSize, kernel};
 use crate::builder::KernelBuilder;
 use crate::index::{IndexSpace, index_type, linear_index, max_index, sum};
-use crate::kernel::{Emitted, Unsupported};
-use crate::options::Options;
+use crate::kernel::{Emitted, Request, Unsupported};
 use crate::text::Text;
 
 /// Smallest number of output channels for which tiles are not mostly empty.
@@ -31,12 +30,8 @@ pub(super) fn supports(graph: &Graph, contraction: &Contraction) -> bool {
     conv.groups == 1 && channels && values && float(node.element)
 }
 
-pub(super) fn emit(
-    graph: &Graph,
-    cluster: &Cluster,
-    contraction: &Contraction,
-    options: &Options,
-) -> Result<Emitted, Unsupported> {
+pub(super) fn emit(request: Request<'_>, contraction: &Contraction) -> Result<Emitted, Unsupported> {
+    let Request { graph, cluster, options } = request;
     let node = graph.node(contraction.node);
     let Op::Conv(conv) = &node.op else { return Err(Unsupported::new("a node that is not a convolution")) };
     let [input, weights] = &contraction.operands;

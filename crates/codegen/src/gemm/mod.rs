@@ -15,21 +15,17 @@ pub(crate) use epilogue::{EpilogueLoop, Store};
 pub(crate) use tensor_core::store_pair;
 
 use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{Cluster, Contraction};
+use warpforge_fusion::cluster::Contraction;
 use warpforge_tensor::{ElementType, FloatType};
 
-use crate::kernel::{Emitted, Unsupported};
-use crate::options::{ComputePrecision, Dialect, Effort, Options};
+use crate::kernel::{Emitted, Request, Unsupported};
+use crate::options::{ComputePrecision, Dialect, Effort};
 use crate::types::tensor_core_type;
 use geometry::Geometry;
 
 /// The kernels of a GEMM.
-pub(crate) fn dot(
-    graph: &Graph,
-    cluster: &Cluster,
-    contraction: &Contraction,
-    options: &Options,
-) -> Result<Emitted, Unsupported> {
+pub(crate) fn dot(request: Request<'_>, contraction: &Contraction) -> Result<Emitted, Unsupported> {
+    let Request { graph, cluster, options } = request;
     if graph.node(cluster.output).is_empty() {
         return Ok(Emitted::default());
     }
@@ -39,15 +35,15 @@ pub(crate) fn dot(
             .filter(|_| options.dialect == Dialect::Cuda);
         if let Some(ty) = narrow.filter(|_| accumulates_in_f32(graph, contraction)) {
             if hopper::supports(&geometry, options) {
-                return hopper::emit(graph, cluster, contraction, &geometry, ty, options);
+                return hopper::emit(request, contraction, &geometry, ty);
             }
-            return tensor_core::emit(graph, cluster, contraction, &geometry, ty, options);
+            return tensor_core::emit(request, contraction, &geometry, ty);
         }
         if tiled::supports(graph, contraction, &geometry) {
-            return tiled::emit(graph, cluster, contraction, &geometry, options);
+            return tiled::emit(request, contraction, &geometry);
         }
     }
-    naive::emit(graph, cluster, contraction, options)
+    naive::emit(request, contraction)
 }
 
 fn accumulates_in_f32(graph: &Graph, contraction: &Contraction) -> bool {
@@ -56,19 +52,15 @@ fn accumulates_in_f32(graph: &Graph, contraction: &Contraction) -> bool {
 }
 
 /// The kernels of a convolution.
-pub(crate) fn conv(
-    graph: &Graph,
-    cluster: &Cluster,
-    contraction: &Contraction,
-    options: &Options,
-) -> Result<Emitted, Unsupported> {
+pub(crate) fn conv(request: Request<'_>, contraction: &Contraction) -> Result<Emitted, Unsupported> {
+    let Request { graph, cluster, options } = request;
     if graph.node(cluster.output).is_empty() {
         return Ok(Emitted::default());
     }
     if options.effort == Effort::Fast && implicit::supports(graph, contraction) {
-        return implicit::emit(graph, cluster, contraction, options);
+        return implicit::emit(request, contraction);
     }
-    conv_naive::emit(graph, cluster, contraction, options)
+    conv_naive::emit(request, contraction)
 }
 
 /// An operand element rounded to the compute precision.

@@ -1,25 +1,19 @@
 //! GEMMs of any element type and any strides, one output element per thread.
 
-use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{Cluster, Contraction};
+use warpforge_fusion::cluster::Contraction;
 
 use super::epilogue::{Store, accumulator};
 use super::geometry::Geometry;
 use super::rounded_operand;
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{index_type, sum};
-use crate::kernel::{Emitted, Unsupported};
-use crate::options::Options;
+use crate::kernel::{Emitted, Request, Unsupported};
 use crate::steps::load_expr;
 
 const THREADS: usize = 256;
 
-pub(super) fn emit(
-    graph: &Graph,
-    cluster: &Cluster,
-    contraction: &Contraction,
-    options: &Options,
-) -> Result<Emitted, Unsupported> {
+pub(super) fn emit(request: Request<'_>, contraction: &Contraction) -> Result<Emitted, Unsupported> {
+    let Request { graph, cluster, options } = request;
     let geometry = Geometry::new(graph, contraction)?;
     let Geometry { batch, m, n, k, lhs, rhs, .. } = &geometry;
     let store = Store::new(contraction, cluster.output, *n);

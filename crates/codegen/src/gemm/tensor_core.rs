@@ -1,15 +1,13 @@
 //! GEMMs on tensor cores with mma: tiles of 128 by 128, loaded by a multi-stage cp.async pipeline.
 
-use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{Cluster, Contraction};
+use warpforge_fusion::cluster::Contraction;
 
 use super::epilogue::Store;
 use super::geometry::Geometry;
 use super::tile::{Loaded, PADDING, Tile};
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{index_type, sum};
-use crate::kernel::{Emitted, Unsupported};
-use crate::options::Options;
+use crate::kernel::{Emitted, Request, Unsupported};
 
 /// Tile size in M and N, and in K.
 const SIDE: usize = 128;
@@ -22,13 +20,12 @@ const STAGES: usize = 4;
 const THREADS: usize = 256;
 
 pub(super) fn emit(
-    graph: &Graph,
-    cluster: &Cluster,
+    request: Request<'_>,
     contraction: &Contraction,
     geometry: &Geometry,
     ty: &'static str,
-    options: &Options,
 ) -> Result<Emitted, Unsupported> {
+    let Request { graph, cluster, options } = request;
     let Geometry { batch, m, n, k, lhs, rhs, .. } = geometry;
     let store = Store::new(contraction, cluster.output, *n);
     let mut builder = KernelBuilder::new(graph, options);

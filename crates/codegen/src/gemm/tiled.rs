@@ -13,8 +13,8 @@ use super::staged::{Addressing, Operand, Staged};
 use super::tensor_core;
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{index_type, sum};
-use crate::kernel::{Emitted, Unsupported};
-use crate::options::{Dialect, Options};
+use crate::kernel::{Emitted, Request, Unsupported};
+use crate::options::Dialect;
 use crate::text::Text;
 
 /// Tile size in M, and in K.
@@ -75,12 +75,11 @@ pub(super) struct GemmSize {
 }
 
 pub(super) fn emit(
-    graph: &Graph,
-    cluster: &Cluster,
+    request: Request<'_>,
     contraction: &Contraction,
     geometry: &Geometry,
-    options: &Options,
 ) -> Result<Emitted, Unsupported> {
+    let Request { graph, cluster, options } = request;
     let Geometry { batch, m, n, k, .. } = geometry;
     let store = Store::new(contraction, cluster.output, *n);
     let mut builder = KernelBuilder::new(graph, options);

@@ -1,14 +1,13 @@
 //! Elementwise loops: each thread computes a chunk of contiguous output elements.
 
-use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{Body, BodyOp, Cluster};
+use warpforge_fusion::cluster::{Body, BodyOp};
 
 use super::access::{Access, Chunk, ChunkContext, in_vectors, iotas, read, vector_store, width};
 use super::{title, views};
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{IndexSpace, index_type, max_index, sum};
-use crate::kernel::{Emitted, Unsupported};
-use crate::options::{Effort, Options};
+use crate::kernel::{Emitted, Request, Unsupported};
+use crate::options::Effort;
 use crate::steps::{expression, store_expr};
 use crate::types::{compute_type, storage_type};
 
@@ -19,12 +18,8 @@ const THREADS: usize = 256;
 const MANY_BLOCKS: usize = 4096;
 
 /// An elementwise kernel.
-pub(super) fn emit(
-    graph: &Graph,
-    cluster: &Cluster,
-    body: &Body,
-    options: &Options,
-) -> Result<Emitted, Unsupported> {
+pub(super) fn emit(request: Request<'_>, body: &Body) -> Result<Emitted, Unsupported> {
+    let Request { graph, cluster, options } = request;
     let views = views(body);
     let all: Vec<usize> = (0..body.dims.len()).collect();
     let space = IndexSpace::new(&body.dims, &all, &views);

@@ -7,20 +7,15 @@ mod rows;
 mod stages;
 mod transposed;
 
-use warpforge_fusion::Graph;
 use warpforge_fusion::View;
-use warpforge_fusion::cluster::{Body, BodyOp, Cluster};
+use warpforge_fusion::cluster::{Body, BodyOp};
 
-use crate::kernel::{Emitted, Unsupported};
-use crate::options::{Effort, Options};
+use crate::kernel::{Emitted, Request, Unsupported};
+use crate::options::Effort;
 
 /// The kernels of a loop.
-pub(crate) fn emit(
-    graph: &Graph,
-    cluster: &Cluster,
-    body: &Body,
-    options: &Options,
-) -> Result<Emitted, Unsupported> {
+pub(crate) fn emit(request: Request<'_>, body: &Body) -> Result<Emitted, Unsupported> {
+    let Request { graph, cluster, options } = request;
     if graph.node(cluster.output).is_empty() {
         return Ok(Emitted::default());
     }
@@ -28,13 +23,9 @@ pub(crate) fn emit(
         && !body.has_reductions()
         && let Some(transposed) = transposed::plan(body)
     {
-        return transposed.emit(graph, cluster, body, options);
+        return transposed.emit(request, body);
     }
-    if body.has_reductions() {
-        rows::emit(graph, cluster, body, options)
-    } else {
-        elementwise::emit(graph, cluster, body, options)
-    }
+    if body.has_reductions() { rows::emit(request, body) } else { elementwise::emit(request, body) }
 }
 
 /// All views of a body: loads, output, iotas.

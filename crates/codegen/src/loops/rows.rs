@@ -1,7 +1,7 @@
 //! Loops with reductions: a group of threads computes all stages of a row in one kernel.
 
+use warpforge_fusion::View;
 use warpforge_fusion::cluster::{Body, BodyOp, Cluster};
-use warpforge_fusion::{Graph, View};
 use warpforge_tensor::ElementType;
 
 use super::access::{Access, Chunk, ChunkContext, in_vectors, iotas, read, vector_store};
@@ -10,19 +10,13 @@ use super::stages::Stages;
 use super::{title, views};
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{IndexSpace, index_type, max_index, sum};
-use crate::kernel::{Emitted, Unsupported};
-use crate::options::Options;
+use crate::kernel::{Emitted, Request, Unsupported};
 use crate::steps::{expression, store_expr};
 use crate::types::{combine_fn, compute_type, identity, reducer, rounded, storage_type};
 
 /// The kernel of a loop with reductions.
-pub(super) fn emit(
-    graph: &Graph,
-    cluster: &Cluster,
-    body: &Body,
-    options: &Options,
-) -> Result<Emitted, Unsupported> {
-    let kernel = Rows::new(graph, cluster, body, options).kernel()?;
+pub(super) fn emit(request: Request<'_>, body: &Body) -> Result<Emitted, Unsupported> {
+    let kernel = Rows::new(request, body).kernel()?;
     Ok(Emitted { kernels: vec![kernel], scratch: Vec::new() })
 }
 
@@ -43,7 +37,8 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn new(graph: &'a Graph, cluster: &'a Cluster, body: &'a Body, options: &'a Options) -> Self {
+    fn new(request: Request<'a>, body: &'a Body) -> Self {
+        let Request { graph, cluster, options } = request;
         let views = views(body);
         let (reduced, kept): (Vec<usize>, Vec<usize>) =
             (0..body.dims.len()).partition(|&at| body.reduced[at]);

@@ -2,14 +2,13 @@
 //! through shared-memory tiles, so that loads and stores are both coalesced. Iteration follows the layout of the
 //! output.
 
-use warpforge_fusion::cluster::{Body, BodyOp, Cluster};
-use warpforge_fusion::{Graph, View};
+use warpforge_fusion::View;
+use warpforge_fusion::cluster::{Body, BodyOp};
 
 use super::{title, views};
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{IndexSpace, index_type, max_index, sum};
-use crate::kernel::{Emitted, Unsupported};
-use crate::options::Options;
+use crate::kernel::{Emitted, Request, Unsupported};
 use crate::steps::{Written, expression, load_expr, store_expr};
 use crate::types::{compute_type, storage_type};
 
@@ -59,13 +58,8 @@ impl Transposed {
         sum(&[view.offset.to_string(), sum(&terms)])
     }
 
-    pub(super) fn emit(
-        &self,
-        graph: &Graph,
-        cluster: &Cluster,
-        body: &Body,
-        options: &Options,
-    ) -> Result<Emitted, Unsupported> {
+    pub(super) fn emit(&self, request: Request<'_>, body: &Body) -> Result<Emitted, Unsupported> {
+        let Request { graph, cluster, options } = request;
         let dims = &self.space.dims;
         let (last, along) = (dims.len() - 1, self.along);
         let (wide, high) = (dims[last].div_ceil(SIDE), dims[along].div_ceil(SIDE));

@@ -73,7 +73,7 @@ impl SortLines<'_> {
         let Self { kernel, count, length, .. } = self;
         let (index, parts) = (self.index(), length.div_ceil(BLOCK_LENGTH));
         let threads = length.next_multiple_of(32).min(BLOCK_LENGTH);
-        let mut builder = KernelBuilder::new(kernel.graph, kernel.options);
+        let mut builder = KernelBuilder::new(kernel.request.graph, kernel.request.options);
         builder.salt().begin(&mut builder.text);
         builder.text.line(format!("WF_SHARED int order[2][{BLOCK_LENGTH}];"));
         builder.text.line(format!("const {index} line = WF_BLOCK / {parts};"));
@@ -118,7 +118,7 @@ impl SortLines<'_> {
     ) -> Result<Kernel, Unsupported> {
         let Self { kernel, count, length, .. } = self;
         let (index, all) = (self.index(), count * length);
-        let mut builder = KernelBuilder::new(kernel.graph, kernel.options);
+        let mut builder = KernelBuilder::new(kernel.request.graph, kernel.request.options);
         builder.salt().begin(&mut builder.text);
         builder.text.line(format!("const {index} n = ({index})WF_BLOCK * {THREADS} + WF_THREAD;"));
         builder.text.open(format!("if (n < {all})"));
@@ -149,6 +149,6 @@ impl SortLines<'_> {
         let Self { kernel, count, length, what, .. } = self;
         builder.salt().end(&mut builder.text);
         let title = format!("{what}, {count} lines of {length}: {how}");
-        builder.finish(what, title, launch, kernel.cluster.cost(kernel.graph))
+        builder.finish(what, title, launch, kernel.request.cluster.cost(kernel.request.graph))
     }
 }

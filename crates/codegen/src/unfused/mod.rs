@@ -13,30 +13,25 @@ mod sort;
 mod variadic_reduce;
 
 use warpforge_fusion::cluster::{Cluster, Operand};
-use warpforge_fusion::{Graph, NodeId, Op};
+use warpforge_fusion::{NodeId, Op};
 use warpforge_tensor::ElementType;
 
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{IndexSpace, index_type};
-use crate::kernel::{Emitted, Kernel, Unsupported};
-use crate::options::Options;
+use crate::kernel::{Emitted, Kernel, Request, Unsupported};
 use crate::steps::store_expr;
 
 /// Threads per block.
 const THREADS: usize = 256;
 
 /// The kernel of an unfused operation.
-pub(crate) fn emit(
-    graph: &Graph,
-    cluster: &Cluster,
-    operands: &[Operand],
-    options: &Options,
-) -> Result<Emitted, Unsupported> {
+pub(crate) fn emit(request: Request<'_>, operands: &[Operand]) -> Result<Emitted, Unsupported> {
+    let Request { graph, cluster, .. } = request;
     let node = graph.node(cluster.output);
     if graph.results(cluster.output).iter().all(|&id| graph.node(id).is_empty()) {
         return Ok(Emitted::default());
     }
-    let kernel = UnfusedKernel { graph, cluster, operands, options };
+    let kernel = UnfusedKernel { request, operands };
     match &node.op {
         Op::DynamicSlice => return dynamic_slice::slice(&kernel),
         Op::DynamicUpdateSlice => return dynamic_slice::update(&kernel),
@@ -48,7 +43,7 @@ pub(crate) fn emit(
         Op::Sort { axis, comparator } => return sort::emit(&kernel, *axis, comparator),
         _ => {}
     }
-    let mut element = ElementKernel::new(graph, cluster, cluster.output, options);
+    let mut element = ElementKernel::new(request, cluster.output);
     let value = match &node.op {
         Op::Concat(axis) => concat::value(&mut element, operands, *axis)?,
         Op::Pad { low, interior, .. } => pad::value(&mut element, operands, low, interior)?,
@@ -63,20 +58,16 @@ pub(crate) fn emit(
 
 /// The kernel of a `dynamic_update_slice` whose result lies over its first operand.
 pub(crate) fn update_slice_in_place(
-    graph: &Graph,
-    cluster: &Cluster,
+    request: Request<'_>,
     operands: &[Operand],
-    options: &Options,
 ) -> Result<Emitted, Unsupported> {
-    dynamic_slice::update_in_place(&UnfusedKernel { graph, cluster, operands, options })
+    dynamic_slice::update_in_place(&UnfusedKernel { request, operands })
 }
 
 /// An operation with its operands and results.
 pub(super) struct UnfusedKernel<'a> {
-    pub(super) graph: &'a Graph,
-    pub(super) cluster: &'a Cluster,
+    pub(super) request: Request<'a>,
     operands: &'a [Operand],
-    pub(super) options: &'a Options,
 }
 
 impl UnfusedKernel<'_> {
@@ -96,7 +87,7 @@ impl UnfusedKernel<'_> {
 
     /// The element type of an operand.
     pub(super) fn element(&self, at: usize) -> Result<ElementType, Unsupported> {
-        Ok(self.graph.node(self.operand(at)?).element)
+        Ok(self.request.graph.node(self.operand(at)?).element)
     }
 
     /// The pointer to an operand.
@@ -111,16 +102,16 @@ impl UnfusedKernel<'_> {
 
     /// The value that the operation gives.
     pub(super) fn output(&self) -> NodeId {
-        self.cluster.output
+        self.request.cluster.output
     }
 
     /// A part of the tuple that it gives, where it is used.
     pub(super) fn result(&self, at: usize) -> Option<NodeId> {
-        self.graph.result(self.cluster.output, at)
+        self.request.graph.result(self.request.cluster.output, at)
     }
 
     pub(super) fn unsupported(&self) -> Unsupported {
-        Unsupported::new(self.graph.node(self.cluster.output).op.name())
+        Unsupported::new(self.request.graph.node(self.request.cluster.output).op.name())
     }
 }
 
@@ -135,19 +126,14 @@ pub(crate) struct ElementKernel<'a> {
 }
 
 impl<'a> ElementKernel<'a> {
-    pub(crate) fn new(graph: &'a Graph, cluster: &'a Cluster, target: NodeId, options: &'a Options) -> Self {
-        let dims = graph.node(target).dims.clone();
-        Self::with_dims(graph, cluster, target, dims, options)
+    pub(crate) fn new(request: Request<'a>, target: NodeId) -> Self {
+        let dims = request.graph.node(target).dims.clone();
+        Self::with_dims(request, target, dims)
     }
 
     /// The same with other dimensions for the value.
-    pub(crate) fn with_dims(
-        graph: &'a Graph,
-        cluster: &'a Cluster,
-        target: NodeId,
-        dims: Vec<usize>,
-        options: &'a Options,
-    ) -> Self {
+    pub(crate) fn with_dims(request: Request<'a>, target: NodeId, dims: Vec<usize>) -> Self {
+        let Request { graph, cluster, options } = request;
         let node = graph.node(target);
         let most = cluster.reads().iter().map(|&id| graph.node(id).len()).max().unwrap_or(0);
         let index = index_type(most.max(node.len()));

@@ -23,15 +23,14 @@ pub(super) fn emit(
     let rank = dims.len();
     let (sizes, steps) = (&window.dims, &window.strides);
     let padding: Vec<isize> = window.padding.iter().map(|&(low, _)| low).collect();
-    let mut element =
-        ElementKernel::with_dims(kernel.graph, kernel.cluster, target, dims.to_vec(), kernel.options);
+    let mut element = ElementKernel::with_dims(kernel.request, target, dims.to_vec());
     let index = element.index;
     let (operand, source, init) = (
         kernel.read(&mut element.builder, 0)?,
         kernel.read(&mut element.builder, 1)?,
         kernel.read(&mut element.builder, 2)?,
     );
-    let (of, sums) = (kernel.element(0)?, kernel.graph.node(target).element);
+    let (of, sums) = (kernel.element(0)?, kernel.request.graph.node(target).element);
     let text = &mut element.builder.text;
     text.line(format!("{} value = wf_convert<{0}>({});", compute_type(sums)?, load_expr(&init, "0")));
     // From the last window position to the first, so that windows are visited in order.

@@ -52,7 +52,7 @@ pub(super) fn emit(
         base(builder);
         for at in 0..count {
             let Some(id) = kernel.result(at) else { continue };
-            let element = kernel.graph.node(id).element;
+            let element = kernel.request.graph.node(id).element;
             let (from, to) = (kernel.read(builder, at)?, builder.write(id)?);
             let value = load_expr(&from, &format!("base + own * ({index}){inner}"));
             builder.text.line(format!("const {} value{at} = {value};", compute_type(element)?));

@@ -17,7 +17,7 @@ pub(super) fn emit(
     let target = (0..count).find_map(|at| kernel.result(at)).ok_or_else(|| kernel.unsupported())?;
     let dims = kernel.dims(0)?;
     let strides = dense_strides(dims);
-    let mut element = ElementKernel::new(kernel.graph, kernel.cluster, target, kernel.options);
+    let mut element = ElementKernel::new(kernel.request, target);
     let mut names = Vec::new();
     for at in 0..count {
         let init = load_expr(&kernel.read(&mut element.builder, count + at)?, "0");

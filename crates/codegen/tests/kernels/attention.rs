@@ -5,31 +5,15 @@ use warpforge_codegen::{Dialect, Effort, Options, Salt, emit};
 use crate::case::{Case, cuda, snapshot};
 use crate::host::check;
 use crate::softmax::softmax;
-use crate::tool::{ALL, HOST, NONE, Test};
+use crate::tool::{ALL, HOST, NONE, tests};
 
-/// The tests of this file.
-pub(crate) const TESTS: &[Test] = &[
-    Test {
-        name: "attention/attention_of_16_bit_types_is_one_kernel",
-        run: attention_of_16_bit_types_is_one_kernel,
-        needs: ALL,
-    },
-    Test {
-        name: "attention/fully_masked_key_tiles_are_skipped",
-        run: fully_masked_key_tiles_are_skipped,
-        needs: HOST,
-    },
-    Test {
-        name: "attention/key_tiles_outside_a_window_are_skipped",
-        run: key_tiles_outside_a_window_are_skipped,
-        needs: HOST,
-    },
-    Test {
-        name: "attention/unsupported_attention_is_refused",
-        run: unsupported_attention_is_refused,
-        needs: NONE,
-    },
-];
+tests! {
+    "attention";
+    attention_of_16_bit_types_is_one_kernel: ALL,
+    fully_masked_key_tiles_are_skipped: HOST,
+    key_tiles_outside_a_window_are_skipped: HOST,
+    unsupported_attention_is_refused: NONE,
+}
 
 /// Softmax of scaled scores, masked by `mask` (a tensor of the scores' shape), times values.
 fn attention(element: &str, [b, h, m, n, d]: [usize; 5], masked: bool) -> String {

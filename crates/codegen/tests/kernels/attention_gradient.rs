@@ -6,31 +6,15 @@ use warpforge_fusion::cluster::Kind;
 use crate::case::{Case, cuda, snapshot};
 use crate::host::check;
 use crate::softmax::softmax;
-use crate::tool::{ALL, HOST, NONE, Test};
+use crate::tool::{ALL, HOST, NONE, tests};
 
-/// The tests of this file.
-pub(crate) const TESTS: &[Test] = &[
-    Test {
-        name: "attention_gradient/attention_gradients_of_16_bit_types_are_two_kernels",
-        run: attention_gradients_of_16_bit_types_are_two_kernels,
-        needs: ALL,
-    },
-    Test {
-        name: "attention_gradient/fully_masked_tiles_are_skipped",
-        run: fully_masked_tiles_are_skipped,
-        needs: HOST,
-    },
-    Test {
-        name: "attention_gradient/fully_masked_queries_have_zero_gradients",
-        run: fully_masked_queries_have_zero_gradients,
-        needs: HOST,
-    },
-    Test {
-        name: "attention_gradient/unsupported_gradients_are_refused",
-        run: unsupported_gradients_are_refused,
-        needs: NONE,
-    },
-];
+tests! {
+    "attention_gradient";
+    attention_gradients_of_16_bit_types_are_two_kernels: ALL,
+    fully_masked_tiles_are_skipped: HOST,
+    fully_masked_queries_have_zero_gradients: HOST,
+    unsupported_gradients_are_refused: NONE,
+}
 
 /// Parameters of a program of attention and its gradients.
 #[derive(Clone, Copy)]

@@ -4,31 +4,19 @@ use warpforge_codegen::{ComputePrecision, Dialect, Effort, Options, Salt};
 
 use crate::case::{Case, cuda, snapshot};
 use crate::host::check;
-use crate::tool::{ALL, HOST, Test};
+use crate::tool::{ALL, HOST, tests};
 
-/// The tests of this file.
-pub(crate) const TESTS: &[Test] = &[
-    Test { name: "gemm/naive_gemms_support_any_strides", run: naive_gemms_support_any_strides, needs: ALL },
-    Test {
-        name: "gemm/naive_convolutions_support_groups_and_epilogues",
-        run: naive_convolutions_support_groups_and_epilogues,
-        needs: ALL,
-    },
-    Test { name: "gemm/f32_gemms_are_tiled", run: f32_gemms_are_tiled, needs: ALL },
-    Test { name: "gemm/large_f32_gemms_have_wide_tiles", run: large_f32_gemms_have_wide_tiles, needs: HOST },
-    Test {
-        name: "gemm/gemms_of_16_bit_types_use_tensor_cores",
-        run: gemms_of_16_bit_types_use_tensor_cores,
-        needs: ALL,
-    },
-    Test {
-        name: "gemm/gemms_of_16_bit_types_on_hopper_use_tma_and_wgmma",
-        run: gemms_of_16_bit_types_on_hopper_use_tma_and_wgmma,
-        needs: ALL,
-    },
-    Test { name: "gemm/integers_with_an_epilogue", run: integers_with_an_epilogue, needs: ALL },
-    Test { name: "gemm/convolutions_are_implicit_gemms", run: convolutions_are_implicit_gemms, needs: ALL },
-];
+tests! {
+    "gemm";
+    naive_gemms_support_any_strides: ALL,
+    naive_convolutions_support_groups_and_epilogues: ALL,
+    f32_gemms_are_tiled: ALL,
+    large_f32_gemms_have_wide_tiles: HOST,
+    gemms_of_16_bit_types_use_tensor_cores: ALL,
+    gemms_of_16_bit_types_on_hopper_use_tma_and_wgmma: ALL,
+    integers_with_an_epilogue: ALL,
+    convolutions_are_implicit_gemms: ALL,
+}
 
 fn gemm(element: &str, m: usize, n: usize, k: usize, transposed: bool) -> String {
     let (a, c) = (format!("tensor<{m}x{k}x{element}>"), format!("tensor<{m}x{n}x{element}>"));

@@ -4,29 +4,21 @@ use warpforge_codegen::{Options, Salt};
 
 use crate::case::{cuda, snapshot};
 use crate::host::check;
-use crate::tool::{ALL, HOST, Test};
+use crate::tool::{ALL, HOST, tests};
 
-/// The tests of this file.
-pub(crate) const TESTS: &[Test] = &[
-    Test { name: "indexing/dynamic_slice_and_update", run: dynamic_slice_and_update, needs: ALL },
-    Test { name: "indexing/argmax_by_variadic_reduce", run: argmax_by_variadic_reduce, needs: ALL },
-    Test { name: "indexing/scatter_with_collisions", run: scatter_with_collisions, needs: ALL },
-    Test { name: "indexing/large_scatters_are_sorted", run: large_scatters_are_sorted, needs: ALL },
-    Test {
-        name: "indexing/many_collisions_are_reduced_by_a_block",
-        run: many_collisions_are_reduced_by_a_block,
-        needs: HOST,
-    },
-    Test {
-        name: "indexing/overlapping_windows_are_scattered_with_atomics",
-        run: overlapping_windows_are_scattered_with_atomics,
-        needs: ALL,
-    },
-    Test { name: "indexing/scatter_of_reshaped_updates", run: scatter_of_reshaped_updates, needs: HOST },
-    Test { name: "indexing/sort_is_stable", run: sort_is_stable, needs: ALL },
-    Test { name: "indexing/long_sorts_merge_blocks", run: long_sorts_merge_blocks, needs: ALL },
-    Test { name: "indexing/select_and_scatter", run: select_and_scatter, needs: ALL },
-];
+tests! {
+    "indexing";
+    dynamic_slice_and_update: ALL,
+    argmax_by_variadic_reduce: ALL,
+    scatter_with_collisions: ALL,
+    large_scatters_are_sorted: ALL,
+    many_collisions_are_reduced_by_a_block: HOST,
+    overlapping_windows_are_scattered_with_atomics: ALL,
+    scatter_of_reshaped_updates: HOST,
+    sort_is_stable: ALL,
+    long_sorts_merge_blocks: ALL,
+    select_and_scatter: ALL,
+}
 
 fn both(name: &str, text: &str) {
     snapshot(name, text, &cuda());

@@ -6,39 +6,19 @@ use warpforge_fusion::cluster::{BodyOp, Kind};
 
 use crate::case::{Case, close, cuda, snapshot};
 use crate::host::{check, run};
-use crate::tool::{ALL, HOST, Test};
+use crate::tool::{ALL, HOST, tests};
 
-/// The tests of this file.
-pub(crate) const TESTS: &[Test] = &[
-    Test {
-        name: "loops/an_elementwise_chain_is_vectorised",
-        run: an_elementwise_chain_is_vectorised,
-        needs: ALL,
-    },
-    Test {
-        name: "loops/an_elementwise_chain_may_be_naive_or_instrumented",
-        run: an_elementwise_chain_may_be_naive_or_instrumented,
-        needs: ALL,
-    },
-    Test { name: "loops/softmax_is_one_kernel", run: softmax_is_one_kernel, needs: ALL },
-    Test { name: "loops/reductions_over_any_dimensions", run: reductions_over_any_dimensions, needs: ALL },
-    Test { name: "loops/booleans_are_packed_into_bits", run: booleans_are_packed_into_bits, needs: ALL },
-    Test {
-        name: "loops/transposed_loads_go_through_shared_memory",
-        run: transposed_loads_go_through_shared_memory,
-        needs: ALL,
-    },
-    Test {
-        name: "loops/transposed_outputs_go_through_shared_memory",
-        run: transposed_outputs_go_through_shared_memory,
-        needs: HOST,
-    },
-    Test {
-        name: "loops/elementwise_operations_match_the_reference",
-        run: elementwise_operations_match_the_reference,
-        needs: HOST,
-    },
-];
+tests! {
+    "loops";
+    an_elementwise_chain_is_vectorised: ALL,
+    an_elementwise_chain_may_be_naive_or_instrumented: ALL,
+    softmax_is_one_kernel: ALL,
+    reductions_over_any_dimensions: ALL,
+    booleans_are_packed_into_bits: ALL,
+    transposed_loads_go_through_shared_memory: ALL,
+    transposed_outputs_go_through_shared_memory: HOST,
+    elementwise_operations_match_the_reference: HOST,
+}
 
 const CHAIN: &str = "func.func @main(%x: tensor<6x64xf32>, %b: tensor<64xf32>) -> tensor<6x64xf32> {
     %w = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<64xf32>) -> tensor<6x64xf32>

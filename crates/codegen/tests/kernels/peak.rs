@@ -2,15 +2,13 @@
 
 use warpforge_codegen::{Dialect, Units, peak};
 
-use crate::tool::{COMPILERS, Test};
+use crate::tool::{COMPILERS, tests};
 use crate::{hip, nvrtc};
 
-/// The tests of this file.
-pub(crate) const TESTS: &[Test] = &[Test {
-    name: "peak/fma_chains_compile_and_count_operations",
-    run: fma_chains_compile_and_count_operations,
-    needs: COMPILERS,
-}];
+tests! {
+    "peak";
+    fma_chains_compile_and_count_operations: COMPILERS,
+}
 
 const ALL: [Units; 5] = [Units::F64, Units::F32, Units::F16, Units::Bf16, Units::I8];
 

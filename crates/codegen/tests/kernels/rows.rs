@@ -5,27 +5,15 @@ use warpforge_tensor::{ElementType, FloatType, Scalar, Shape, Tensor};
 
 use crate::case::{Case, cuda, snapshot};
 use crate::host::{check, run};
-use crate::tool::{COMPILERS, HOST, NONE, Test};
+use crate::tool::{COMPILERS, HOST, NONE, tests};
 
-/// The tests of this file.
-pub(crate) const TESTS: &[Test] = &[
-    Test {
-        name: "rows/row_invariant_weights_are_loaded_at_first_use",
-        run: row_invariant_weights_are_loaded_at_first_use,
-        needs: COMPILERS,
-    },
-    Test { name: "rows/rows_of_any_count_and_length", run: rows_of_any_count_and_length, needs: HOST },
-    Test {
-        name: "rows/row_uniform_divisions_are_correctly_rounded",
-        run: row_uniform_divisions_are_correctly_rounded,
-        needs: HOST,
-    },
-    Test {
-        name: "rows/only_narrow_quotients_may_be_approximate",
-        run: only_narrow_quotients_may_be_approximate,
-        needs: NONE,
-    },
-];
+tests! {
+    "rows";
+    row_invariant_weights_are_loaded_at_first_use: COMPILERS,
+    rows_of_any_count_and_length: HOST,
+    row_uniform_divisions_are_correctly_rounded: HOST,
+    only_narrow_quotients_may_be_approximate: NONE,
+}
 
 /// A layer norm with weights, computed in f32.
 fn norm(element: &str, rows: usize, columns: usize) -> String {

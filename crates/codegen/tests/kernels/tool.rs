@@ -64,6 +64,18 @@ pub(crate) struct Test {
     pub(crate) needs: &'static [Tool],
 }
 
+/// The tests of a file, as `TESTS`: the file's name, then the functions with the compilers that they use.
+macro_rules! tests {
+    ($file:literal; $($run:ident: $needs:expr),* $(,)?) => {
+        pub(crate) const TESTS: &[$crate::tool::Test] = &[$($crate::tool::Test {
+            name: concat!($file, "/", stringify!($run)),
+            run: $run,
+            needs: $needs,
+        }),*];
+    };
+}
+pub(crate) use tests;
+
 thread_local! {
     /// What the trial of this thread checks.
     static CURRENT: Cell<Tool> = const { Cell::new(Tool::Source) };

@@ -4,15 +4,15 @@ use warpforge_codegen::{Options, Salt};
 
 use crate::case::{cuda, snapshot};
 use crate::host::check;
-use crate::tool::{ALL, Test};
+use crate::tool::{ALL, tests};
 
-/// The tests of this file.
-pub(crate) const TESTS: &[Test] = &[
-    Test { name: "unfused/concat_kernel", run: concat_kernel, needs: ALL },
-    Test { name: "unfused/pad_kernel", run: pad_kernel, needs: ALL },
-    Test { name: "unfused/gather_kernel", run: gather_kernel, needs: ALL },
-    Test { name: "unfused/reduce_window_kernel", run: reduce_window_kernel, needs: ALL },
-];
+tests! {
+    "unfused";
+    concat_kernel: ALL,
+    pad_kernel: ALL,
+    gather_kernel: ALL,
+    reduce_window_kernel: ALL,
+}
 
 fn both(name: &str, text: &str) {
     snapshot(name, text, &cuda());

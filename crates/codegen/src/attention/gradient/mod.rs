@@ -12,7 +12,7 @@ use warpforge_fusion::cluster::{AttentionGradient, Cluster, Cost, Softmax, Softm
 
 use crate::gemm::geometry::Geometry;
 use crate::gemm::tile::PADDING;
-use crate::kernel::{Emitted, Kernel, Unsupported};
+use crate::kernel::{Emitted, Kernel, Request, Unsupported};
 use crate::options::Options;
 use crate::types::tensor_core_type;
 use kernel::GradientKernel;
@@ -68,11 +68,10 @@ impl Shape {
 
 /// Plans the kernels, where the loops are a softmax and its gradient between GEMMs that tensor cores support.
 pub(super) fn plan<'a>(
-    graph: &'a Graph,
-    cluster: &'a Cluster,
+    request: Request<'a>,
     attention: &'a AttentionGradient,
-    options: &'a Options,
 ) -> Result<Option<AttentionGradientPlan<'a>>, Unsupported> {
+    let Request { graph, cluster, options } = request;
     let (Some(softmax), Some(softmax_gradient)) = (&attention.softmax, &attention.softmax_gradient) else {
         return Ok(None);
     };

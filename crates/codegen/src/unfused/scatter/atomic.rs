@@ -9,13 +9,7 @@ use crate::unfused::{ElementKernel, scalar_function};
 
 pub(super) fn emit(geometry: &ScatterGeometry<'_>) -> Result<Emitted, Unsupported> {
     let ScatterGeometry { kernel, target, combine, dims, windows, numbered, along, .. } = geometry;
-    let mut element = ElementKernel::with_dims(
-        kernel.graph,
-        kernel.cluster,
-        kernel.operand(2)?,
-        dims.clone(),
-        kernel.options,
-    );
+    let mut element = ElementKernel::with_dims(kernel.request, kernel.operand(2)?, dims.clone());
     let index = element.index;
     let indices = kernel.read(&mut element.builder, 1)?;
     for (at, dim) in numbered.iter().enumerate() {
@@ -31,7 +25,7 @@ pub(super) fn emit(geometry: &ScatterGeometry<'_>) -> Result<Emitted, Unsupporte
         inside.push(format!("x{dim} >= 0 && x{dim} < {}", one.size));
         place.push(format!("x{dim} * {}", strides[dim]));
     }
-    let of = kernel.graph.node(*target).element;
+    let of = kernel.request.graph.node(*target).element;
     let (ty, computed) = (storage_type(of)?, compute_type(of)?);
     let update = load_expr(&kernel.read(&mut element.builder, 2)?, "n");
     let to = element.builder.write(*target)?;

@@ -31,12 +31,12 @@ pub(super) fn emit(
     combiner: &Combiner,
 ) -> Result<Emitted, Unsupported> {
     let target = kernel.output();
-    if kernel.graph.node(kernel.operand(2)?).is_empty() {
+    if kernel.request.graph.node(kernel.operand(2)?).is_empty() {
         return Ok(Emitted { kernels: vec![copy(kernel, target)?], scratch: Vec::new() });
     }
     let geometry = ScatterGeometry::new(kernel, dims, combiner)?;
     let windows = geometry.windows.len();
-    let looks = windows.saturating_mul(kernel.graph.node(target).len());
+    let looks = windows.saturating_mul(kernel.request.graph.node(target).len());
     if windows <= MAX_SCANNED_WINDOWS || (!geometry.disjoint_windows() && looks <= MAX_SCANNED) {
         scan::emit(&geometry)
     } else if geometry.disjoint_windows() {
@@ -48,7 +48,7 @@ pub(super) fn emit(
 
 /// The kernel that copies the operand to the output.
 fn copy(kernel: &UnfusedKernel<'_>, target: NodeId) -> Result<Kernel, Unsupported> {
-    let mut copy = ElementKernel::new(kernel.graph, kernel.cluster, target, kernel.options);
+    let mut copy = ElementKernel::new(kernel.request, target);
     let source = kernel.read(&mut copy.builder, 0)?;
     copy.finish(&load_expr(&source, "n"))
 }
@@ -130,7 +130,7 @@ impl<'c> ScatterGeometry<'c> {
         };
         let step = index_strides.get(vector).copied().unwrap_or(0);
         let (combine, reduce_kind) =
-            (combiner.function(kernel.graph.node(target).element), combiner.reduce_kind());
+            (combiner.function(kernel.request.graph.node(target).element), combiner.reduce_kind());
         Ok(Self { kernel, target, combine, reduce_kind, dims, windows, numbered, inner, step, along })
     }
 

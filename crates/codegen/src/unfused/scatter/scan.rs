@@ -12,12 +12,12 @@ use crate::unfused::{ElementKernel, scalar_function};
 pub(super) fn emit(geometry: &ScatterGeometry<'_>) -> Result<Emitted, Unsupported> {
     let ScatterGeometry { kernel, target, combine, dims, windows, along, .. } = geometry;
     let sizes = along.iter().map(|along| along.size).collect();
-    let mut element = ElementKernel::with_dims(kernel.graph, kernel.cluster, *target, sizes, kernel.options);
+    let mut element = ElementKernel::with_dims(kernel.request, *target, sizes);
     let index = element.index;
     let operand = kernel.read(&mut element.builder, 0)?;
     let indices = kernel.read(&mut element.builder, 1)?;
     let updates = kernel.read(&mut element.builder, 2)?;
-    let ty = compute_type(kernel.graph.node(*target).element)?;
+    let ty = compute_type(kernel.request.graph.node(*target).element)?;
     let text = &mut element.builder.text;
     text.line(format!("{ty} value = {};", load_expr(&operand, "n")));
     text.open(format!("for ({index} u = 0; u < {}; ++u)", windows.len()));

@@ -53,8 +53,8 @@ pub(super) fn emit(geometry: &ScatterGeometry<'_>) -> Result<Emitted, Unsupporte
 /// The kernel that computes the target of each window; -1 out of bounds.
 fn keys(geometry: &ScatterGeometry<'_>) -> Result<Kernel, Unsupported> {
     let ScatterGeometry { kernel, windows, along, .. } = geometry;
-    let mut builder = KernelBuilder::new(kernel.graph, kernel.options);
-    let index = index_type(kernel.graph.node(kernel.operand(1)?).len());
+    let mut builder = KernelBuilder::new(kernel.request.graph, kernel.request.options);
+    let index = index_type(kernel.request.graph.node(kernel.operand(1)?).len());
     builder.salt().begin(&mut builder.text);
     let indices = kernel.read(&mut builder, 1)?;
     let to = builder.scratch(KEYS, "long long", false);
@@ -74,7 +74,7 @@ fn keys(geometry: &ScatterGeometry<'_>) -> Result<Kernel, Unsupported> {
     builder.salt().end(&mut builder.text);
     let launch = Launch::new(windows.len().div_ceil(THREADS), THREADS);
     let title = format!("scatter of {} windows: geometry", windows.len());
-    builder.finish("scatter", title, &launch, kernel.cluster.cost(kernel.graph))
+    builder.finish("scatter", title, &launch, kernel.request.cluster.cost(kernel.request.graph))
 }
 
 /// The kernel that applies the updates of each target.
@@ -85,10 +85,10 @@ fn apply(geometry: &ScatterGeometry<'_>) -> Result<Kernel, Unsupported> {
     // Threads along a window.
     let lanes = size.next_power_of_two().min(32);
     let (groups, slices) = (THREADS / lanes, size.div_ceil(lanes));
-    let node = kernel.graph.node(*target);
+    let node = kernel.request.graph.node(*target);
     let (of, ty) = (node.element, compute_type(node.element)?);
-    let index = index_type(node.len().max(kernel.graph.node(kernel.operand(2)?).len()));
-    let mut builder = KernelBuilder::new(kernel.graph, kernel.options);
+    let index = index_type(node.len().max(kernel.request.graph.node(kernel.operand(2)?).len()));
+    let mut builder = KernelBuilder::new(kernel.request.graph, kernel.request.options);
     builder.salt().begin(&mut builder.text);
     let keys = builder.scratch(KEYS, "long long", true);
     let order = builder.scratch(ORDER, "int", true);
@@ -128,7 +128,7 @@ fn apply(geometry: &ScatterGeometry<'_>) -> Result<Kernel, Unsupported> {
     let result = scalar_function::emit_one(text, combine, ["value", "one"], "t")?;
     text.line(format!("value = {result};"));
     text.close();
-    let salt = kernel.options.salt;
+    let salt = kernel.request.options.salt;
     salt.wrote(text, "value", of.byte_width());
     text.line(format!("{to}[key(at) + off] = {};", store_expr(of, "value")?));
     text.close();
@@ -162,7 +162,7 @@ fn apply(geometry: &ScatterGeometry<'_>) -> Result<Kernel, Unsupported> {
     salt.end(&mut builder.text);
     let launch = Launch::new(count.div_ceil(groups) * slices, THREADS);
     let title = format!("scatter of {count} windows of {size}");
-    builder.finish("scatter", title, &launch, kernel.cluster.cost(kernel.graph))
+    builder.finish("scatter", title, &launch, kernel.request.cluster.cost(kernel.request.graph))
 }
 
 /// The elements of a window; view 0 are the updates, view 1 the operand.
