@@ -67,7 +67,7 @@ pub(crate) fn precisions() -> Known<Precision> {
 
 /// The suites of benchmarks.
 pub(crate) fn suites() -> Known<String> {
-    Known::new(SUITES.iter().map(|suite| suite.name()))
+    Known::new(SUITES.iter().map(|suite| suite.name))
 }
 
 /// The benchmarks of all suites.

@@ -63,21 +63,12 @@ pub fn override_params(spec: &mut BenchmarkSpec, name: &str, value: &str) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{BenchmarkId, BenchmarkKind};
+    use crate::record::{BenchmarkId, BenchmarkKind, params};
 
     fn spec() -> BenchmarkSpec {
-        BenchmarkSpec {
-            id: BenchmarkId::new("micro", "disk_io"),
-            components: vec![],
-            kind: BenchmarkKind::Synthetic,
-            description: None,
-            default_duration_seconds: None,
-            external_tool: None,
-            params: Some(Params::from([
-                ("depth".to_owned(), ParamValue::Int(4)),
-                ("folder".to_owned(), ParamValue::Text(String::new())),
-            ])),
-        }
+        let defaults = [("depth", ParamValue::Int(4)), ("folder", ParamValue::Text(String::new()))];
+        let spec = BenchmarkId::new("micro", "disk_io").spec(BenchmarkKind::Synthetic);
+        BenchmarkSpec { params: Some(params(&defaults)), ..spec }
     }
 
     #[test]

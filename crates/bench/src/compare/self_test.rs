@@ -155,6 +155,7 @@ mod tests {
 
     use super::*;
     use crate::benchmark::{BenchmarkError, MetricKey, Round};
+    use crate::runner::Hooks;
 
     /// A machine with so much noise between processes, whose kernel heeds its handicap or does not.
     struct Machine {
@@ -164,18 +165,13 @@ mod tests {
     }
 
     impl Executor for Machine {
-        fn execute(
-            &self,
-            round: &Round,
-            on_event: &mut dyn FnMut(Event),
-            _stop: &dyn Fn() -> bool,
-        ) -> Result<(), BenchmarkError> {
+        fn execute(&self, round: &Round, hooks: Hooks<'_>) -> Result<(), BenchmarkError> {
             let mut random = self.random.borrow_mut();
             let handicap: f64 = round.params[HANDICAP].to_string().parse().unwrap();
             let factor = if self.heeds_handicap { 1.0 + handicap / 100.0 } else { 1.0 };
             let process = 100.0 / factor * (1.0 + self.noise * (random.f64() - 0.5));
             let values = (0..10).map(|_| process * (1.0 + 0.01 * (random.f64() - 0.5))).collect();
-            on_event(Event::Metric { key: MetricKey::more_is_better("gflops", "GFLOP/s"), values });
+            (hooks.on_event)(Event::Metric { key: MetricKey::more_is_better("gflops", "GFLOP/s"), values });
             Ok(())
         }
     }

@@ -7,8 +7,8 @@ use warpforge_measure::stats;
 
 use super::*;
 use crate::record::{
-    BenchmarkId, BenchmarkKind, BenchmarkMetric, BenchmarkRunResult, BenchmarkSpec, Conditions,
-    MetricStatistics, ParamValue, Spread, Tags, Verdict,
+    BenchmarkId, BenchmarkKind, BenchmarkMetric, BenchmarkRunResult, Conditions, MetricStatistics,
+    ParamValue, Spread, Tags, Verdict,
 };
 
 /// A metric of which less is better. Only its rounds are set: a comparison reads nothing else.
@@ -42,15 +42,7 @@ pub(super) fn metric(name: &str, rounds: Vec<Vec<f64>>) -> BenchmarkMetric {
 /// A run of one benchmark.
 pub(super) fn run(metrics: Vec<BenchmarkMetric>) -> BenchmarkSuiteRun {
     let result = BenchmarkRunResult {
-        spec: BenchmarkSpec {
-            id: BenchmarkId::new("micro", "mem_latency"),
-            components: vec![],
-            kind: BenchmarkKind::Synthetic,
-            description: None,
-            default_duration_seconds: None,
-            external_tool: None,
-            params: None,
-        },
+        spec: BenchmarkId::new("micro", "mem_latency").spec(BenchmarkKind::Synthetic),
         metrics,
         success: true,
         error_message: None,

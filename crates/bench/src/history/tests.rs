@@ -1,7 +1,5 @@
 use super::*;
-use crate::record::{
-    BenchmarkId, BenchmarkKind, BenchmarkMetric, BenchmarkRunResult, BenchmarkSpec, SCHEMA_VERSION, Tags,
-};
+use crate::record::{BenchmarkId, BenchmarkKind, BenchmarkMetric, BenchmarkRunResult, SCHEMA_VERSION, Tags};
 
 fn run(id: &str, time: &str, value: f64) -> BenchmarkSuiteRun {
     let metric = BenchmarkMetric {
@@ -15,17 +13,8 @@ fn run(id: &str, time: &str, value: f64) -> BenchmarkSuiteRun {
         ])),
         statistics: None,
     };
-    let spec = BenchmarkSpec {
-        id: BenchmarkId::new("micro", "cpu_flops"),
-        components: vec![],
-        kind: BenchmarkKind::Synthetic,
-        description: None,
-        default_duration_seconds: None,
-        external_tool: None,
-        params: None,
-    };
     let result = BenchmarkRunResult {
-        spec,
+        spec: BenchmarkId::new("micro", "cpu_flops").spec(BenchmarkKind::Synthetic),
         metrics: vec![metric],
         success: true,
         error_message: None,

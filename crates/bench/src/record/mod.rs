@@ -10,6 +10,7 @@ pub use conditions::Conditions;
 pub use file::{RecordError, read, read_str, write};
 pub use metric::{BenchmarkMetric, MetricStatistics, Outliers, Spread, Tags};
 pub use run::{BenchmarkRunResult, BenchmarkSuiteRun, Verdict};
+pub(crate) use spec::params;
 pub use spec::{BenchmarkComponent, BenchmarkId, BenchmarkKind, BenchmarkSpec, ParamValue, Params};
 
 /// The version of the record's shape; a reader refuses a newer one.

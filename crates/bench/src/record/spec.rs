@@ -83,6 +83,20 @@ impl BenchmarkId {
     pub fn new(suite: impl Into<String>, name: impl Into<String>) -> Self {
         Self { suite: suite.into(), name: name.into() }
     }
+
+    /// The specification of this benchmark where nothing but its category is known.
+    #[must_use]
+    pub fn spec(self, kind: BenchmarkKind) -> BenchmarkSpec {
+        BenchmarkSpec {
+            id: self,
+            components: Vec::new(),
+            kind,
+            description: None,
+            default_duration_seconds: None,
+            external_tool: None,
+            params: None,
+        }
+    }
 }
 
 impl fmt::Display for BenchmarkId {
@@ -118,6 +132,11 @@ impl fmt::Display for ParamValue {
 
 /// The parameters of a benchmark by name.
 pub type Params = BTreeMap<String, ParamValue>;
+
+/// Parameters with these values.
+pub(crate) fn params(values: &[(&str, ParamValue)]) -> Params {
+    values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+}
 
 /// Describes an available benchmark and how it is run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,6 +4,7 @@ use std::io::{BufRead, Write};
 
 use serde::{Deserialize, Serialize};
 
+use super::executor::Hooks;
 use crate::benchmark::{BenchmarkError, Event, Round, RunContext};
 use crate::suites::get_suite;
 
@@ -43,20 +44,17 @@ pub fn answer_round(
             });
         }
     };
-    let error = run_here(&round, &mut |event| write(&Line::Event(event)), stop).err();
+    let mut on_event = |event: Event| write(&Line::Event(event));
+    let error = run_here(&round, Hooks { on_event: &mut on_event, stop }).err();
     write(&Line::End { error });
     written
 }
 
 /// Runs a round in this process.
-pub(super) fn run_here(
-    round: &Round,
-    on_event: &mut dyn FnMut(Event),
-    stop: &dyn Fn() -> bool,
-) -> Result<(), BenchmarkError> {
+pub(super) fn run_here(round: &Round, hooks: Hooks<'_>) -> Result<(), BenchmarkError> {
     let benchmark = get_suite(&round.id.suite)
         .and_then(|suite| suite.get_benchmark(&round.id.name))
         .ok_or_else(|| BenchmarkError::BadInput(format!("there is no benchmark {}", round.id)))?;
     benchmark.prepare(&round.params)?;
-    benchmark.run(&mut RunContext::new(round, stop, on_event))
+    benchmark.run(&mut RunContext::new(round, hooks.stop, hooks.on_event))
 }

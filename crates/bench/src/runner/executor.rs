@@ -18,18 +18,21 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How much longer than its measuring time a round may take before it counts as hung.
 const SETUP_ALLOWANCE: Duration = Duration::from_secs(300);
 
+/// What is done while a round runs.
+pub struct Hooks<'a> {
+    /// Takes its events.
+    pub on_event: &'a mut dyn FnMut(Event),
+    /// Says whether it shall stop.
+    pub stop: &'a dyn Fn() -> bool,
+}
+
 /// Executes rounds.
 pub trait Executor {
-    /// Executes one round, passing on its events, until it ends or `stop` says so.
+    /// Executes one round, passing on its events, until it ends or is told to stop.
     ///
     /// # Errors
     /// What the benchmark reported, or that its process could not be started, died or hung.
-    fn execute(
-        &self,
-        round: &Round,
-        on_event: &mut dyn FnMut(Event),
-        stop: &dyn Fn() -> bool,
-    ) -> Result<(), BenchmarkError>;
+    fn execute(&self, round: &Round, hooks: Hooks<'_>) -> Result<(), BenchmarkError>;
 }
 
 /// Executes rounds in this process: for tests and for embedding.
@@ -37,13 +40,8 @@ pub trait Executor {
 pub struct InProcess;
 
 impl Executor for InProcess {
-    fn execute(
-        &self,
-        round: &Round,
-        on_event: &mut dyn FnMut(Event),
-        stop: &dyn Fn() -> bool,
-    ) -> Result<(), BenchmarkError> {
-        run_here(round, on_event, stop)
+    fn execute(&self, round: &Round, hooks: Hooks<'_>) -> Result<(), BenchmarkError> {
+        run_here(round, hooks)
     }
 }
 
@@ -57,26 +55,21 @@ pub struct ChildProcess {
 }
 
 impl Executor for ChildProcess {
-    fn execute(
-        &self,
-        round: &Round,
-        on_event: &mut dyn FnMut(Event),
-        stop: &dyn Fn() -> bool,
-    ) -> Result<(), BenchmarkError> {
+    fn execute(&self, round: &Round, hooks: Hooks<'_>) -> Result<(), BenchmarkError> {
         let mut child = Reaped(self.start(round)?);
         let lines = read_lines(&mut child.0)?;
         let deadline = Instant::now() + Duration::from_secs_f64(round.seconds) + SETUP_ALLOWANCE;
         let mut kill_at = None;
         loop {
             match lines.recv_timeout(Duration::from_millis(50)) {
-                Ok(Line::Event(event)) => on_event(event),
+                Ok(Line::Event(event)) => (hooks.on_event)(event),
                 Ok(Line::End { error: None }) => return Ok(()),
                 Ok(Line::End { error: Some(error) }) => return Err(error),
                 Err(RecvTimeoutError::Disconnected) => return Err(child.died()),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let now = Instant::now();
-            if kill_at.is_none() && stop() {
+            if kill_at.is_none() && (hooks.stop)() {
                 child.terminate();
                 kill_at = Some(now + GRACE);
             }

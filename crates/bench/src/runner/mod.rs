@@ -8,7 +8,7 @@ mod child;
 mod executor;
 
 pub use child::answer_round;
-pub use executor::{ChildProcess, Executor, InProcess};
+pub use executor::{ChildProcess, Executor, Hooks, InProcess};
 
 use std::collections::BTreeMap;
 use std::io;
@@ -141,14 +141,11 @@ fn run_round(
     let clock = Instant::now();
     let conditions = ConditionsWatch::start();
     progress.begin_round(began);
-    let outcome = executor.execute(
-        &round,
-        &mut |event| {
-            observer.event(&spec, &event);
-            progress.event(event);
-        },
-        stop,
-    );
+    let mut on_event = |event: Event| {
+        observer.event(&spec, &event);
+        progress.event(event);
+    };
+    let outcome = executor.execute(&round, Hooks { on_event: &mut on_event, stop });
     // Without a thread to watch them, the conditions of this round stay unknown.
     let conditions = conditions.map_or_else(|_| Conditions::default(), ConditionsWatch::finish);
     progress.end_round(outcome, Timestamp::now(), clock.elapsed(), conditions);

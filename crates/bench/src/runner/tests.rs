@@ -14,15 +14,10 @@ struct Scripted<F: Fn(usize, &Round, &mut dyn FnMut(Event)) -> Result<(), Benchm
 }
 
 impl<F: Fn(usize, &Round, &mut dyn FnMut(Event)) -> Result<(), BenchmarkError>> Executor for Scripted<F> {
-    fn execute(
-        &self,
-        round: &Round,
-        on_event: &mut dyn FnMut(Event),
-        _stop: &dyn Fn() -> bool,
-    ) -> Result<(), BenchmarkError> {
+    fn execute(&self, round: &Round, hooks: Hooks<'_>) -> Result<(), BenchmarkError> {
         let count = self.rounds.borrow().len();
         self.rounds.borrow_mut().push(round.clone());
-        (self.answer)(count, round, on_event)
+        (self.answer)(count, round, hooks.on_event)
     }
 }
 
@@ -164,10 +159,12 @@ fn a_child_that_says_nothing_or_cannot_start_is_a_failure() {
         seconds: 0.1,
         burn_in_seconds: 0.0,
     };
-    let mut ignore = |_| ();
-    let child = |program: &str| ChildProcess { program: program.into(), arguments: vec![] };
-    let error = child("/bin/false").execute(&round, &mut ignore, &|| false).unwrap_err();
+    let failure = |program: &str| {
+        let child = ChildProcess { program: program.into(), arguments: vec![] };
+        child.execute(&round, Hooks { on_event: &mut |_| (), stop: &|| false }).unwrap_err()
+    };
+    let error = failure("/bin/false");
     assert!(matches!(error, BenchmarkError::Failed(_)), "{error}");
-    let error = child("/no/such/program").execute(&round, &mut ignore, &|| false).unwrap_err();
+    let error = failure("/no/such/program");
     assert!(error.to_string().contains("cannot start /no/such/program"), "{error}");
 }

@@ -94,13 +94,13 @@ pub fn select(request: &Request, present: &[BenchmarkComponent]) -> Result<Selec
             }
         }
         let name =
-            suite.map_or_else(|| request.benchmarks.join("-").replace('/', "-"), |s| s.name().to_owned());
+            suite.map_or_else(|| request.benchmarks.join("-").replace('/', "-"), |s| s.name.to_owned());
         return non_empty(Selection { name, chosen }, &components);
     }
     if let Some(suite) = suite {
         let mut chosen = Vec::new();
-        suite.benchmarks().iter().filter(|b| fits(&b.spec())).for_each(|b| push_once(&mut chosen, *b));
-        return non_empty(Selection { name: suite.name().to_owned(), chosen }, &components);
+        suite.benchmarks.iter().filter(|b| fits(&b.spec())).for_each(|b| push_once(&mut chosen, *b));
+        return non_empty(Selection { name: suite.name.to_owned(), chosen }, &components);
     }
     let wanted = if components.is_empty() { present } else { &components };
     let name = if components.is_empty() { "all".to_owned() } else { join(&components, "-") };
@@ -122,9 +122,9 @@ pub fn component(name: &str) -> Result<BenchmarkComponent, SelectionError> {
 ///
 /// # Errors
 /// If there is none of that name.
-pub fn suite(name: &str) -> Result<&'static dyn Suite, SelectionError> {
+pub fn suite(name: &str) -> Result<&'static Suite, SelectionError> {
     get_suite(name)
-        .ok_or_else(|| unknown("suite", name, &SUITES.iter().map(|suite| suite.name()).collect::<Vec<_>>()))
+        .ok_or_else(|| unknown("suite", name, &SUITES.iter().map(|suite| suite.name).collect::<Vec<_>>()))
 }
 
 /// A benchmark by its name, plain or as `suite/name`, in one suite or in any.
@@ -132,14 +132,14 @@ pub fn suite(name: &str) -> Result<&'static dyn Suite, SelectionError> {
 /// # Errors
 /// If there is none of that name.
 pub fn benchmark(
-    within: Option<&'static dyn Suite>,
+    within: Option<&'static Suite>,
     name: &str,
 ) -> Result<&'static dyn Benchmark, SelectionError> {
     let (within, plain) = match (within, name.split_once('/')) {
         (None, Some((suite_name, plain))) => (Some(suite(suite_name)?), plain),
         _ => (within, name),
     };
-    let suites: Vec<_> = SUITES.iter().filter(|s| within.is_none_or(|w| w.name() == s.name())).collect();
+    let suites: Vec<_> = SUITES.iter().filter(|s| within.is_none_or(|w| w.name == s.name)).collect();
     suites.iter().find_map(|suite| suite.get_benchmark(plain)).ok_or_else(|| {
         let specs: Vec<_> = suites.iter().flat_map(|suite| suite.list_benchmarks()).collect();
         unknown("benchmark", plain, &specs.iter().map(|spec| spec.id.name.as_str()).collect::<Vec<_>>())
@@ -161,15 +161,8 @@ fn defaults(components: &[BenchmarkComponent]) -> Vec<Chosen> {
 
 /// Stands for a default whose suite is not part of this version, so that the run can say so.
 fn absent(component: BenchmarkComponent, (suite, name): (&str, &str)) -> BenchmarkSpec {
-    BenchmarkSpec {
-        id: BenchmarkId::new(suite, name),
-        components: vec![component],
-        kind: BenchmarkKind::Application,
-        description: None,
-        default_duration_seconds: None,
-        external_tool: None,
-        params: None,
-    }
+    let spec = BenchmarkId::new(suite, name).spec(BenchmarkKind::Application);
+    BenchmarkSpec { components: vec![component], ..spec }
 }
 
 fn push_once(chosen: &mut Vec<Chosen>, benchmark: &'static dyn Benchmark) {

@@ -6,8 +6,8 @@ use warpforge_bio::align::{self, Mode, Pair, Scoring, cells, edit_distances, ins
 use warpforge_bio::formats::{read_nucleotides, write_fasta};
 use warpforge_bio::simulate::{self, Random};
 
-use super::workload::{Common, bad_data, bad_export, measure, report_memory, spec, timed};
-use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, int, text};
+use super::workload::{Common, bad_data, bad_export, bad_value, measure, report_memory, spec, timed, within};
+use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, text};
 use crate::record::{BenchmarkSpec, ParamValue, Params};
 
 /// Cells of plain dynamic programming that the gate may take: about a second.
@@ -32,28 +32,18 @@ struct Settings {
 
 impl Settings {
     fn from(params: &Params) -> Result<Self, BenchmarkError> {
-        let bad = |name: &str, value: &dyn std::fmt::Display, reason: &str| {
-            BenchmarkError::BadInput(format!("{name}={value}: {reason}"))
-        };
         let wanted = text(params, "modes");
         let mut modes = Vec::new();
         for name in wanted.split(',').map(str::trim) {
             match MODES.iter().find(|known| **known == name) {
                 Some(mode) if !modes.contains(mode) => modes.push(*mode),
                 Some(_) => {}
-                None => return Err(bad("modes", &wanted, "it takes a list of global, local, edit")),
+                None => return Err(bad_value("modes", &wanted, "it takes a list of global, local, edit")),
             }
         }
-        let length = int(params, "length");
-        if !(1..=100_000).contains(&length) {
-            return Err(bad("length", &length, "it takes 1 to 100000"));
-        }
-        let percent = int(params, "divergence_percent");
-        if !(0..=100).contains(&percent) {
-            return Err(bad("divergence_percent", &percent, "it takes 0 to 100"));
-        }
-        let common = Common::from(params)?;
-        Ok(Self { common, modes, length: length as usize, divergence: percent as f64 / 100.0 })
+        let length = within(params, "length", 1, 100_000)?;
+        let percent = within(params, "divergence_percent", 0, 100)?;
+        Ok(Self { common: Common::from(params)?, modes, length, divergence: percent as f64 / 100.0 })
     }
 
     /// The pairs: consecutive records of a file, or places of a genome and their mutated copies.
@@ -155,7 +145,7 @@ fn run_mode(
     let giga_cells = cells(pairs) as f64 / 1e9;
     samples.report(context, common, tagged(MetricKey::more_is_better("gcups", "GCUPS")), giga_cells)?;
     let rate = tagged(MetricKey::more_is_better("pairs_per_second", "pairs/s"));
-    samples.report_rate(context, common, rate, pairs.len() as f64)
+    context.record(common.tag(rate), samples.rates(pairs.len() as f64))
 }
 
 /// Every score, or as many as there is time for, evenly taken, is that of plain dynamic programming.

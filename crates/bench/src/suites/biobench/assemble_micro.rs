@@ -4,8 +4,11 @@ use warpforge_bio::assemble::{AssemblySettings, Evaluation, Unitig, assemble, ev
 use warpforge_bio::formats::{write_fasta, write_fastq};
 use warpforge_bio::simulate::short_reads;
 
-use super::workload::{Common, StageTimes, bad_export, measure, report_memory, report_share, require, spec};
-use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, int, text};
+use super::workload::{
+    Common, StageTimes, bad_export, bad_value, measure, odd_within, report_memory, report_share, require,
+    spec,
+};
+use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, text};
 use crate::record::{BenchmarkSpec, ParamValue, Params};
 
 /// The benchmark.
@@ -29,18 +32,13 @@ struct Settings {
 
 impl Settings {
     fn from(params: &Params) -> Result<Self, BenchmarkError> {
-        let k = int(params, "k");
-        if !(15..=63).contains(&k) || k % 2 == 0 {
-            return Err(BenchmarkError::BadInput(format!("k={k}: it takes an odd number from 15 to 63")));
-        }
+        let k = odd_within(params, "k", 15, 63)?;
         let circular = match text(params, "shape") {
             "linear" => false,
             "circular" => true,
-            other => {
-                return Err(BenchmarkError::BadInput(format!("shape={other}: it takes linear or circular")));
-            }
+            other => return Err(bad_value("shape", &other, "it takes linear or circular")),
         };
-        let assembly = AssemblySettings { k: k as usize, ..AssemblySettings::default() };
+        let assembly = AssemblySettings { k, ..AssemblySettings::default() };
         Ok(Self { common: Common::from(params)?, assembly, circular })
     }
 }

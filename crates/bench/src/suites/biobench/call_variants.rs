@@ -9,8 +9,10 @@ use warpforge_bio::variants::{AlignedRead, CallSettings, Variant, call_variants,
 
 use super::map_reads::aligned_reads;
 use super::references;
-use super::workload::{Common, bad_export, measure, report_memory, report_share, require, spec, timed};
-use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, int};
+use super::workload::{
+    Common, bad_export, measure, report_memory, report_share, require, spec, timed, within,
+};
+use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext};
 use crate::record::{BenchmarkSpec, ParamValue, Params};
 
 /// The benchmark.
@@ -26,19 +28,10 @@ const LEAST_DEPTH: i64 = 15;
 /// Bases from one spiked variant to the next, about.
 const SPACING: usize = 1_000;
 
-struct Settings {
-    common: Common,
-    depth: usize,
-}
-
-impl Settings {
-    fn from(params: &Params) -> Result<Self, BenchmarkError> {
-        let depth = int(params, "depth");
-        if !(LEAST_DEPTH..=500).contains(&depth) {
-            return Err(BenchmarkError::BadInput(format!("depth={depth}: it takes {LEAST_DEPTH} to 500")));
-        }
-        Ok(Self { common: Common::from(params)?, depth: depth as usize })
-    }
+/// The parameters, checked: the common ones and the coverage.
+fn settings(params: &Params) -> Result<(Common, usize), BenchmarkError> {
+    let depth = within(params, "depth", LEAST_DEPTH, 500)?;
+    Ok((Common::from(params)?, depth))
 }
 
 /// What is called, and the truth.
@@ -51,15 +44,14 @@ struct Individual {
 
 impl Individual {
     /// A diploid individual's reads, mapped and sorted.
-    fn new(settings: &Settings) -> Result<Self, BenchmarkError> {
-        let common = &settings.common;
+    fn new(common: &Common, depth: usize) -> Result<Self, BenchmarkError> {
         let reference = common.genome(common.size.pick(1_000_000, 10_000_000, 60_000_000))?;
         let contig = Common::longest(&reference);
         let spiked = spike_variants(reference.sequence(contig), SPACING, common.seed);
         let index = Index::build(reference, ReadKind::Short, common.threads);
         let mut reads = Vec::new();
         for (copy, haplotype) in spiked.haplotypes.iter().enumerate() {
-            let count = settings.depth * haplotype.len() / 150 / 2;
+            let count = depth * haplotype.len() / 150 / 2;
             let mut simulated = short_reads(haplotype, count, 150, common.seed + copy as u64);
             for read in &mut simulated {
                 read.name = format!("copy{copy}_{}", read.name);
@@ -92,14 +84,13 @@ impl Benchmark for CallVariants {
     }
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
-        Settings::from(params).map(drop)
+        settings(params).map(drop)
     }
 
     fn run(&self, context: &mut RunContext<'_>) -> Result<(), BenchmarkError> {
-        let settings = Settings::from(context.params())?;
-        let common = &settings.common;
+        let (common, depth) = &settings(context.params())?;
         context.begin("reads");
-        let individual = Individual::new(&settings)?;
+        let individual = Individual::new(common, *depth)?;
         context.begin("calls");
         let work = |stages: &mut _| {
             Ok(timed(stages, "call", || {
@@ -112,10 +103,10 @@ impl Benchmark for CallVariants {
             }))
         };
         let f1 = |calls: &Vec<Vec<Variant>>| compare(&individual.truth, &calls[individual.contig]).f1();
-        let least = references::bcftools_f1(common, settings.depth, individual.truth.len()) - BELOW_BCFTOOLS;
+        let least = references::bcftools_f1(common, *depth, individual.truth.len()) - BELOW_BCFTOOLS;
         let gate = |calls: &Vec<Vec<Variant>>| require("F1 of the calls", f1(calls), least);
         let (calls, samples) = measure(context, work, gate, context.time())?;
-        let rate = MetricKey::more_is_better("megabases_per_second", "Mbp/s").tag("depth", settings.depth);
+        let rate = MetricKey::more_is_better("megabases_per_second", "Mbp/s").tag("depth", depth);
         samples.report(context, common, rate, individual.reference.bases().len() as f64 / 1e6)?;
         let accuracy = compare(&individual.truth, &calls[individual.contig]);
         report_share(context, common, "f1", accuracy.f1())?;

@@ -6,8 +6,10 @@ use warpforge_bio::poa::{PoaScoring, consensus_of_windows};
 use warpforge_bio::simulate::{ReadWindow, noisy_windows};
 
 use super::references;
-use super::workload::{Common, bad_export, measure, report_memory, report_share, require, spec, timed};
-use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, int};
+use super::workload::{
+    Common, bad_export, measure, report_memory, report_share, require, spec, timed, within,
+};
+use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext};
 use crate::record::{BenchmarkSpec, ParamValue, Params};
 
 /// The benchmark.
@@ -20,24 +22,11 @@ const LEAST_DEPTH: i64 = 20;
 /// Share of wrong bases in a read.
 const ERROR: f64 = 0.10;
 
-struct Settings {
-    common: Common,
-    length: usize,
-    depth: usize,
-}
-
-impl Settings {
-    fn from(params: &Params) -> Result<Self, BenchmarkError> {
-        let within = |name: &str, least: i64, most: i64| {
-            let value = int(params, name);
-            if (least..=most).contains(&value) {
-                return Ok(value as usize);
-            }
-            Err(BenchmarkError::BadInput(format!("{name}={value}: it takes {least} to {most}")))
-        };
-        let (length, depth) = (within("length", 50, 5_000)?, within("depth", LEAST_DEPTH, 500)?);
-        Ok(Self { common: Common::from(params)?, length, depth })
-    }
+/// The parameters, checked: the common ones, a window's length and the reads over it.
+fn settings(params: &Params) -> Result<(Common, usize, usize), BenchmarkError> {
+    let length = within(params, "length", 50, 5_000)?;
+    let depth = within(params, "depth", LEAST_DEPTH, 500)?;
+    Ok((Common::from(params)?, length, depth))
 }
 
 impl Benchmark for ConsensusPoa {
@@ -52,11 +41,11 @@ impl Benchmark for ConsensusPoa {
     }
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
-        Settings::from(params).map(drop)
+        settings(params).map(drop)
     }
 
     fn run(&self, context: &mut RunContext<'_>) -> Result<(), BenchmarkError> {
-        let Settings { common, length, depth } = Settings::from(context.params())?;
+        let (common, length, depth) = settings(context.params())?;
         context.begin("windows");
         let reference = common.genome(1_000_000)?;
         let genome = reference.sequence(Common::longest(&reference));

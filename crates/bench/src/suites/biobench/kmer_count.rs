@@ -6,8 +6,10 @@ use warpforge_bio::formats::{SequenceRecord, read_nucleotides, write_fastq};
 use warpforge_bio::kmer::{Counts, count_in_stages};
 use warpforge_bio::simulate::{self, short_reads};
 
-use super::workload::{Common, StageTimes, bad_data, bad_export, measure, report_memory, spec, timed};
-use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, int};
+use super::workload::{
+    Common, StageTimes, bad_data, bad_export, measure, odd_within, report_memory, spec, timed,
+};
+use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext};
 use crate::record::{BenchmarkSpec, ParamValue, Params};
 
 /// The benchmark.
@@ -20,19 +22,10 @@ const GATE_KMERS: usize = 40_000_000;
 /// Coverage of the generated genome by reads.
 const DEPTH: usize = 20;
 
-struct Settings {
-    common: Common,
-    k: usize,
-}
-
-impl Settings {
-    fn from(params: &Params) -> Result<Self, BenchmarkError> {
-        let k = int(params, "k");
-        if !(1..=31).contains(&k) || k % 2 == 0 {
-            return Err(BenchmarkError::BadInput(format!("k={k}: it takes an odd number from 1 to 31")));
-        }
-        Ok(Self { common: Common::from(params)?, k: k as usize })
-    }
+/// The parameters, checked: the common ones and the length of a k-mer.
+fn settings(params: &Params) -> Result<(Common, usize), BenchmarkError> {
+    let k = odd_within(params, "k", 1, 31)?;
+    Ok((Common::from(params)?, k))
 }
 
 impl Benchmark for KmerCount {
@@ -43,11 +36,11 @@ impl Benchmark for KmerCount {
     }
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
-        Settings::from(params).map(drop)
+        settings(params).map(drop)
     }
 
     fn run(&self, context: &mut RunContext<'_>) -> Result<(), BenchmarkError> {
-        let Settings { common, k } = Settings::from(context.params())?;
+        let (common, k) = settings(context.params())?;
         context.begin("k-mers");
         let scratch = crate::benchmark::scratch_folder()?;
         let path = input(&common, scratch.path())?;

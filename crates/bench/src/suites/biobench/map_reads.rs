@@ -10,7 +10,9 @@ use warpforge_bio::simulate::{LongReadModel, SimulatedRead, long_reads, short_re
 use warpforge_bio::variants::AlignedRead;
 
 use super::references;
-use super::workload::{Common, bad_export, measure, report_memory, report_share, require, spec, timed};
+use super::workload::{
+    Common, bad_export, bad_value, measure, report_memory, report_share, require, spec, timed,
+};
 use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, text};
 use crate::record::{BenchmarkSpec, ParamValue, Params};
 
@@ -34,9 +36,7 @@ impl Settings {
         let kind = match text(params, "reads") {
             "short" => ReadKind::Short,
             "long" => ReadKind::Long,
-            other => {
-                return Err(BenchmarkError::BadInput(format!("reads={other}: it takes short or long")));
-            }
+            other => return Err(bad_value("reads", &other, "it takes short or long")),
         };
         Ok(Self { common: Common::from(params)?, kind })
     }

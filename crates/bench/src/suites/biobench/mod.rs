@@ -13,33 +13,21 @@ mod references;
 mod workload;
 
 use super::Suite;
-use crate::benchmark::Benchmark;
 
 /// The suite.
-#[derive(Debug, Clone, Copy)]
-pub struct Biobench;
-
-impl Suite for Biobench {
-    fn name(&self) -> &'static str {
-        "biobench"
-    }
-
-    fn description(&self) -> &'static str {
-        "Sequence analysis with the right answers: alignment, mapping, k-mers, variants, assembly, consensus, proteins"
-    }
-
-    fn benchmarks(&self) -> &'static [&'static dyn Benchmark] {
-        &[
-            &align_pairs::AlignPairs,
-            &map_reads::MapReads,
-            &kmer_count::KmerCount,
-            &call_variants::CallVariants,
-            &assemble_micro::AssembleMicro,
-            &consensus_poa::ConsensusPoa,
-            &protein_search::ProteinSearch,
-        ]
-    }
-}
+pub static SUITE: Suite = Suite {
+    name: "biobench",
+    description: "Sequence analysis with the right answers: alignment, mapping, k-mers, variants, assembly, consensus, proteins",
+    benchmarks: &[
+        &align_pairs::AlignPairs,
+        &map_reads::MapReads,
+        &kmer_count::KmerCount,
+        &call_variants::CallVariants,
+        &assemble_micro::AssembleMicro,
+        &consensus_poa::ConsensusPoa,
+        &protein_search::ProteinSearch,
+    ],
+};
 
 #[cfg(test)]
 mod tests;

@@ -1,19 +1,12 @@
 //! Every benchmark runs on small data with its gate, and refuses what makes no sense.
 
 use super::*;
-use crate::benchmark::{BenchmarkError, Event, Round, override_params};
-
-fn round(benchmark: &dyn Benchmark, params: &[(&str, &str)]) -> Round {
-    let mut spec = benchmark.spec();
-    for (name, value) in params {
-        override_params(&mut spec, name, value).unwrap();
-    }
-    Round { id: spec.id, params: spec.params.unwrap_or_default(), seconds: 0.01, burn_in_seconds: 0.0 }
-}
+use crate::benchmark::{Benchmark, BenchmarkError, Event};
+use crate::suites::testing::round;
 
 /// The names of the metrics that a round gives.
 fn metrics(benchmark: &dyn Benchmark, params: &[(&str, &str)]) -> Result<Vec<String>, BenchmarkError> {
-    let round = round(benchmark, params);
+    let round = round(benchmark, params, 0.01);
     benchmark.prepare(&round.params)?;
     let mut names = Vec::new();
     let mut report = |event| {
@@ -127,7 +120,7 @@ fn what_makes_no_sense_is_named() {
         (&consensus_poa::ConsensusPoa, "depth", "2"),
         (&protein_search::ProteinSearch, "queries", "q.fa"),
     ] {
-        let error = benchmark.prepare(&round(benchmark, &[(name, value)]).params).unwrap_err();
+        let error = benchmark.prepare(&round(benchmark, &[(name, value)], 0.01).params).unwrap_err();
         assert!(matches!(error, BenchmarkError::BadInput(_)), "{error:?}");
         assert!(error.to_string().contains(&format!("{name}={value}")), "{error}");
     }

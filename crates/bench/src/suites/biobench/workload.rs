@@ -1,5 +1,6 @@
 //! What the benchmarks of this suite share: parameters, data, repetition, stages and memory.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,9 @@ use warpforge_bio::{available_threads, sets, simulate};
 
 use crate::benchmark::{BenchmarkError, MetricKey, RunContext, int, text};
 use crate::energy::EnergyMeter;
-use crate::record::{BenchmarkComponent, BenchmarkId, BenchmarkKind, BenchmarkSpec, ParamValue, Params};
+use crate::record::{
+    BenchmarkComponent, BenchmarkId, BenchmarkKind, BenchmarkSpec, ParamValue, Params, params,
+};
 
 /// How much work a benchmark does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,8 +55,7 @@ pub(super) struct Common {
 impl Common {
     pub(super) fn from(params: &Params) -> Result<Self, BenchmarkError> {
         let bad = |name: &str, reason: &str| {
-            let value = params.get(name).map(ToString::to_string).unwrap_or_default();
-            BenchmarkError::BadInput(format!("{name}={value}: {reason}"))
+            bad_value(name, &params.get(name).map(ToString::to_string).unwrap_or_default(), reason)
         };
         let size = match text(params, "size") {
             "small" => Size::Small,
@@ -106,6 +108,31 @@ impl Common {
     }
 }
 
+/// A parameter that is a whole number of a range.
+pub(super) fn within(params: &Params, name: &str, least: i64, most: i64) -> Result<usize, BenchmarkError> {
+    match int(params, name) {
+        value if (least..=most).contains(&value) => Ok(value as usize),
+        value => Err(bad_value(name, &value, &format!("it takes {least} to {most}"))),
+    }
+}
+
+/// A parameter that is an odd number of a range.
+pub(super) fn odd_within(
+    params: &Params,
+    name: &str,
+    least: i64,
+    most: i64,
+) -> Result<usize, BenchmarkError> {
+    let refused = |value| bad_value(name, &value, &format!("it takes an odd number from {least} to {most}"));
+    let value = int(params, name);
+    within(params, name, least, most).ok().filter(|value| value % 2 == 1).ok_or_else(|| refused(value))
+}
+
+/// A parameter that makes no sense.
+pub(super) fn bad_value(name: &str, value: &dyn Display, reason: &str) -> BenchmarkError {
+    BenchmarkError::BadInput(format!("{name}={value}: {reason}"))
+}
+
 /// An unreadable data file is the user's to mend.
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 pub(super) fn bad_data(error: FormatError) -> BenchmarkError {
@@ -120,25 +147,22 @@ pub(super) fn bad_export(error: FormatError) -> BenchmarkError {
 
 /// A specification of this suite: the common parameters and its own.
 pub(super) fn spec(name: &str, description: &str, own: &[(&str, ParamValue)]) -> BenchmarkSpec {
-    let mut params = Params::from([
-        ("size".to_owned(), ParamValue::Text("small".to_owned())),
-        ("threads".to_owned(), ParamValue::Int(0)),
-        ("seed".to_owned(), ParamValue::Int(1)),
-        ("data".to_owned(), ParamValue::Text(String::new())),
-        ("export".to_owned(), ParamValue::Text(String::new())),
-    ]);
-    params.extend(own.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+    let common = [
+        ("size", ParamValue::Text("small".to_owned())),
+        ("threads", ParamValue::Int(0)),
+        ("seed", ParamValue::Int(1)),
+        ("data", ParamValue::Text(String::new())),
+        ("export", ParamValue::Text(String::new())),
+    ];
     BenchmarkSpec {
-        id: BenchmarkId::new("biobench", name),
         components: vec![BenchmarkComponent::Cpu],
-        kind: BenchmarkKind::Domain,
         description: Some(format!(
             "{description} `size` is small, medium or large; `data` is a file or a data set's name instead of generated \
              data; `export` is a folder for inputs and results."
         )),
         default_duration_seconds: Some(15),
-        external_tool: None,
-        params: Some(params),
+        params: Some(params(&[&common, own].concat())),
+        ..BenchmarkId::new("biobench", name).spec(BenchmarkKind::Domain)
     }
 }
 
@@ -193,16 +217,9 @@ pub(super) fn measure<T>(
 }
 
 impl Samples {
-    /// Reports the rate of some amount of work.
-    pub(super) fn report_rate(
-        &self,
-        context: &mut RunContext<'_>,
-        common: &Common,
-        key: MetricKey,
-        amount: f64,
-    ) -> Result<(), BenchmarkError> {
-        let key = common.tag(key);
-        context.record(key, self.seconds.iter().map(|seconds| amount / seconds).collect())
+    /// The rate of some amount of work in each run.
+    pub(super) fn rates(&self, amount: f64) -> Vec<f64> {
+        self.seconds.iter().map(|seconds| amount / seconds).collect()
     }
 
     /// Reports the rate of some amount of work, the time of each stage, and the energy of a run where it is measured.
@@ -214,7 +231,7 @@ impl Samples {
         amount: f64,
     ) -> Result<(), BenchmarkError> {
         let tags = key.tags.clone();
-        self.report_rate(context, common, key, amount)?;
+        context.record(common.tag(key), self.rates(amount))?;
         let names: Vec<&'static str> =
             self.stages.first().into_iter().flatten().map(|stage| stage.0).collect();
         for (index, name) in names.into_iter().enumerate() {

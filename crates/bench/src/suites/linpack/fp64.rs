@@ -57,15 +57,12 @@ fn settings_of(params: &Params) -> Result<Settings, BenchmarkError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::benchmark::{Event, Round, override_params};
+    use crate::benchmark::Event;
+    use crate::suites::testing::round;
 
     #[test]
     fn a_round_reports_rate_time_and_residual() {
-        let mut spec = Fp64Cpu.spec();
-        for (name, value) in [("n", "150"), ("nb", "32")] {
-            override_params(&mut spec, name, value).unwrap();
-        }
-        let round = Round { id: spec.id, params: spec.params.unwrap(), seconds: 0.0, burn_in_seconds: 0.0 };
+        let round = round(&Fp64Cpu, &[("n", "150"), ("nb", "32")], 0.0);
         let mut names = Vec::new();
         let mut report = |event| {
             if let Event::Metric { key, values } = event {

@@ -10,37 +10,24 @@ mod mxp;
 mod settings;
 
 use super::Suite;
-use crate::benchmark::Benchmark;
 use crate::record::{BenchmarkComponent, BenchmarkId, BenchmarkKind, BenchmarkSpec, Params};
 
 /// The suite.
-#[derive(Debug, Clone, Copy)]
-pub struct Linpack;
-
-impl Suite for Linpack {
-    fn name(&self) -> &'static str {
-        "linpack"
-    }
-
-    fn description(&self) -> &'static str {
-        "Dense linear systems with HPL's check: LU in f64, low-precision LU with refinement, external HPL"
-    }
-
-    fn benchmarks(&self) -> &'static [&'static dyn Benchmark] {
-        &[&fp64::Fp64Cpu, &mxp::MxpCpu, &external::External]
-    }
-}
+pub static SUITE: Suite = Suite {
+    name: "linpack",
+    description: "Dense linear systems with HPL's check: LU in f64, low-precision LU with refinement, external HPL",
+    benchmarks: &[&fp64::Fp64Cpu, &mxp::MxpCpu, &external::External],
+};
 
 /// What the specifications of this suite have in common.
 fn spec(name: &str, description: &str, external_tool: Option<&str>, params: Params) -> BenchmarkSpec {
     BenchmarkSpec {
-        id: BenchmarkId::new("linpack", name),
         components: vec![BenchmarkComponent::Cpu],
-        kind: BenchmarkKind::Synthetic,
         description: Some(description.to_owned()),
         default_duration_seconds: Some(15),
         external_tool: external_tool.map(str::to_owned),
         params: Some(params),
+        ..BenchmarkId::new("linpack", name).spec(BenchmarkKind::Synthetic)
     }
 }
 

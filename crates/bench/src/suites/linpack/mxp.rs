@@ -93,21 +93,17 @@ fn named<T: Copy, const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::benchmark::{Event, Round, override_params};
+    use crate::benchmark::{Event, Round};
+    use crate::suites::testing;
 
-    fn params(overrides: &[(&str, &str)]) -> Params {
-        let mut spec = MxpCpu.spec();
-        for (name, value) in [("n", "130"), ("nb", "32")].iter().chain(overrides) {
-            override_params(&mut spec, name, value).unwrap();
-        }
-        spec.params.unwrap()
+    fn round(name: &str, value: &str) -> Round {
+        testing::round(&MxpCpu, &[("n", "130"), ("nb", "32"), (name, value)], 0.0)
     }
 
     #[test]
     fn a_round_reports_the_steps_of_the_refinement() {
         for factors in ["bf16", "f32"] {
-            let params = params(&[("factors", factors)]);
-            let round = Round { id: MxpCpu.spec().id, params, seconds: 0.0, burn_in_seconds: 0.0 };
+            let round = round("factors", factors);
             let mut steps = Vec::new();
             let mut report = |event| match event {
                 Event::Metric { key, values } if key.name == "refinement_steps" => {
@@ -129,7 +125,7 @@ mod tests {
         for (name, value, known) in
             [("factors", "f16", "bf16, f32"), ("matrix", "hilbert", "uniform, dominant")]
         {
-            let error = MxpCpu.prepare(&params(&[(name, value)])).unwrap_err();
+            let error = MxpCpu.prepare(&round(name, value).params).unwrap_err();
             assert!(matches!(&error, BenchmarkError::BadInput(text) if text.contains(known)), "{error}");
         }
     }

@@ -26,16 +26,21 @@ pub(super) struct DiskIo;
 
 impl Benchmark for DiskIo {
     fn spec(&self) -> BenchmarkSpec {
-        let params = Params::from([
-            ("directory".to_owned(), ParamValue::Text(String::new())),
-            ("file_bytes".to_owned(), ParamValue::Int(512 << 20)),
-            ("block_bytes".to_owned(), ParamValue::Int(128 << 10)),
-            ("queue_depth".to_owned(), ParamValue::Int(32)),
-        ]);
         let description = "Direct sequential and random 4 KiB reads and writes of a file of its own: MB/s, IOPS and \
                            latency percentiles. `directory` is where the file is made, without a name (default: \
                            the user's cache folder); `block_bytes` is the sequential block.";
-        spec("disk_io", BenchmarkComponent::Storage, 10, description, params)
+        spec(
+            "disk_io",
+            BenchmarkComponent::Storage,
+            10,
+            description,
+            &[
+                ("directory", ParamValue::Text(String::new())),
+                ("file_bytes", ParamValue::Int(512 << 20)),
+                ("block_bytes", ParamValue::Int(128 << 10)),
+                ("queue_depth", ParamValue::Int(32)),
+            ],
+        )
     }
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
@@ -181,11 +186,10 @@ impl From<DiskError> for BenchmarkError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suites::testing::{out_of_range, with};
 
     fn params(overrides: &[(&str, ParamValue)]) -> Params {
-        let mut params = DiskIo.spec().params.unwrap();
-        params.extend(overrides.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-        params
+        with(&DiskIo, overrides)
     }
 
     #[test]
@@ -197,12 +201,7 @@ mod tests {
             ("file_bytes", 4096, "131072 to"),
             ("file_bytes", -1, "131072 to"),
         ] {
-            let error = DiskIo.prepare(&params(&[(name, ParamValue::Int(value))])).unwrap_err();
-            let BenchmarkError::BadInput(message) = error else { panic!("{error}") };
-            assert!(
-                message.contains(&format!("`{name}` is {value}")) && message.contains(accepted),
-                "{message}"
-            );
+            out_of_range(&DiskIo, name, value, accepted);
         }
         let deep = [("queue_depth", ParamValue::Int(1024)), ("block_bytes", ParamValue::Int(2 << 20))];
         let error = DiskIo.prepare(&params(&deep)).unwrap_err().to_string();

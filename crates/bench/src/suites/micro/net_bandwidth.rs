@@ -20,14 +20,19 @@ pub(super) struct NetBandwidth;
 
 impl Benchmark for NetBandwidth {
     fn spec(&self) -> BenchmarkSpec {
-        let params = Params::from([
-            ("host".to_owned(), ParamValue::Text(String::new())),
-            ("streams".to_owned(), ParamValue::Int(1)),
-            ("block_bytes".to_owned(), ParamValue::Int(128 << 10)),
-        ]);
         let description = "TCP throughput each way and both ways at once, and round-trip percentiles, over loopback \
                            or to the `host` that runs `warpt serve`. `streams` are connections each way.";
-        spec("net_bandwidth", BenchmarkComponent::Network, 6, description, params)
+        spec(
+            "net_bandwidth",
+            BenchmarkComponent::Network,
+            6,
+            description,
+            &[
+                ("host", ParamValue::Text(String::new())),
+                ("streams", ParamValue::Int(1)),
+                ("block_bytes", ParamValue::Int(128 << 10)),
+            ],
+        )
     }
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
@@ -137,11 +142,10 @@ impl From<NetError> for BenchmarkError {
 mod tests {
     use super::*;
     use crate::benchmark::{Event, Round};
+    use crate::suites::testing::{out_of_range, with};
 
     fn params(overrides: &[(&str, ParamValue)]) -> Params {
-        let mut params = NetBandwidth.spec().params.unwrap();
-        params.extend(overrides.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-        params
+        with(&NetBandwidth, overrides)
     }
 
     fn metrics(params: Params) -> Vec<String> {
@@ -188,12 +192,7 @@ mod tests {
         for (name, value, accepted) in
             [("streams", 0, "1 to 32"), ("streams", 33, "1 to 32"), ("block_bytes", 1 << 40, "1 to 16777216")]
         {
-            let error = NetBandwidth.prepare(&params(&[(name, ParamValue::Int(value))])).unwrap_err();
-            let BenchmarkError::BadInput(message) = error else { panic!("{error}") };
-            assert!(
-                message.contains(&format!("`{name}` is {value}")) && message.contains(accepted),
-                "{message}"
-            );
+            out_of_range(&NetBandwidth, name, value, accepted);
         }
     }
 

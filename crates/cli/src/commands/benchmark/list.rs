@@ -54,10 +54,10 @@ fn select(args: &ListArgs) -> Result<Listing, Failure> {
     let fits = |spec: &BenchmarkSpec| {
         components.is_empty() || spec.components.iter().any(|c| components.contains(c))
     };
-    let suites = SUITES.iter().filter(|suite| only.is_none_or(|only| only.name() == suite.name()));
+    let suites = SUITES.iter().filter(|suite| only.is_none_or(|only| only.name == suite.name));
     let suites = suites.map(|suite| SuiteListing {
-        name: suite.name(),
-        description: suite.description(),
+        name: suite.name,
+        description: suite.description,
         benchmarks: suite.list_benchmarks().into_iter().filter(fits).collect(),
     });
     Ok(Listing { suites: suites.filter(|suite| !suite.benchmarks.is_empty()).collect() })

@@ -11,7 +11,7 @@ use super::settings::within;
 use super::spec;
 use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, scratch_folder, text};
 use crate::external::{Tool, execute};
-use crate::record::{BenchmarkSpec, ParamValue, Params};
+use crate::record::{BenchmarkSpec, ParamValue, Params, params};
 use output::Outcome;
 use program::Program;
 
@@ -26,15 +26,15 @@ pub(super) struct External;
 
 impl Benchmark for External {
     fn spec(&self) -> BenchmarkSpec {
-        let params = Params::from([
-            ("path".to_owned(), ParamValue::Text(String::new())),
-            ("n".to_owned(), ParamValue::Int(2048)),
-            ("nb".to_owned(), ParamValue::Int(128)),
-            ("ranks".to_owned(), ParamValue::Int(1)),
-        ]);
         let description = "HPL by an external program (hpcc, xhpl or Intel's xlinpack): its own rate and residual. \
                            `path` names the program, `ranks` MPI processes";
-        spec("linpack_external", description, Some("hpcc"), params)
+        let defaults = [
+            ("path", ParamValue::Text(String::new())),
+            ("n", ParamValue::Int(2048)),
+            ("nb", ParamValue::Int(128)),
+            ("ranks", ParamValue::Int(1)),
+        ];
+        spec("linpack_external", description, Some("hpcc"), params(&defaults))
     }
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {

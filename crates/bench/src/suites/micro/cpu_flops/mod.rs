@@ -23,20 +23,19 @@ pub(super) struct CpuFlops;
 
 impl Benchmark for CpuFlops {
     fn spec(&self) -> BenchmarkSpec {
-        let params = Params::from([
-            ("threads".to_owned(), ParamValue::Int(0)),
-            ("dtypes".to_owned(), ParamValue::Text("f64,f32,bf16,int8".to_owned())),
-            ("kernels".to_owned(), ParamValue::Text("fma,gemm".to_owned())),
-            ("gemm_size".to_owned(), ParamValue::Int(1024)),
-            ("handicap_percent".to_owned(), ParamValue::Int(0)),
-        ]);
         spec(
             "cpu_flops",
             BenchmarkComponent::Cpu,
             10,
             "Arithmetic rate of one core and of all, for each precision by the widest instructions present: peak in \
              registers, and the engine's GEMM",
-            params,
+            &[
+                ("threads", ParamValue::Int(0)),
+                ("dtypes", ParamValue::Text("f64,f32,bf16,int8".to_owned())),
+                ("kernels", ParamValue::Text("fma,gemm".to_owned())),
+                ("gemm_size", ParamValue::Int(1024)),
+                ("handicap_percent", ParamValue::Int(0)),
+            ],
         )
     }
 
@@ -217,16 +216,12 @@ impl Scope {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::benchmark::{Event, Round, override_params};
+    use crate::benchmark::{Event, Round};
+    use crate::suites::testing;
 
     /// The metrics and warnings of a very short round.
     fn round(params: &[(&str, &str)]) -> (Vec<MetricKey>, Vec<String>) {
-        let mut spec = CpuFlops.spec();
-        for (name, value) in params {
-            override_params(&mut spec, name, value).unwrap();
-        }
-        let round =
-            Round { id: spec.id, params: spec.params.unwrap(), seconds: 0.02, burn_in_seconds: 0.001 };
+        let round = Round { burn_in_seconds: 0.001, ..testing::round(&CpuFlops, params, 0.02) };
         let (mut metrics, mut warnings) = (Vec::new(), Vec::new());
         let mut report = |event| match event {
             Event::Metric { key, values } => {

@@ -95,31 +95,20 @@ fn within(params: &Params, name: &str, least: i64, most: i64, hint: &str) -> Res
 mod tests {
     use super::super::CpuFlops;
     use super::*;
-    use crate::benchmark::{Benchmark, override_params};
+    use crate::suites::testing::{refused, round};
 
     fn settings(name: &str, value: &str) -> Result<Settings, BenchmarkError> {
-        let mut spec = CpuFlops.spec();
-        override_params(&mut spec, name, value).unwrap();
-        Settings::new(&spec.params.unwrap(), &[4, 5, 7])
+        Settings::new(&round(&CpuFlops, &[(name, value)], 0.0).params, &[4, 5, 7])
     }
 
     #[test]
     fn what_makes_no_sense_is_refused_and_what_exists_is_named() {
-        for (name, value, expected) in [
-            ("threads", "4", "0 to 3"),
-            ("threads", "-1", "0 to 3"),
-            ("dtypes", "f32,f16", "bf16"),
-            ("dtypes", "", "int8"),
-            ("kernels", "fft", "gemm"),
-            ("gemm_size", "0", "1 to 16384"),
-            ("gemm_size", "99999", "1 to 16384"),
-            ("handicap_percent", "-1", "0 to 1000"),
-        ] {
-            let error = settings(name, value).unwrap_err();
-            assert!(matches!(error, BenchmarkError::BadInput(_)), "{name}={value}: {error:?}");
-            let error = error.to_string();
-            assert!(error.contains(name) && error.contains(expected), "{name}={value}: {error}");
-        }
+        refused(settings, "threads", &["4", "-1"], "0 to 3");
+        refused(settings, "dtypes", &["f32,f16"], "bf16");
+        refused(settings, "dtypes", &[""], "int8");
+        refused(settings, "kernels", &["fft"], "gemm");
+        refused(settings, "gemm_size", &["0", "99999"], "1 to 16384");
+        refused(settings, "handicap_percent", &["-1"], "0 to 1000");
     }
 
     #[test]

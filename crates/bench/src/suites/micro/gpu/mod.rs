@@ -29,13 +29,15 @@ pub(super) struct GpuBandwidth;
 
 impl Benchmark for GpuFlops {
     fn spec(&self) -> BenchmarkSpec {
-        let params = Params::from([
-            ("device".to_owned(), ParamValue::Int(0)),
-            ("size".to_owned(), ParamValue::Int(8192)),
-        ]);
         let description = "Products of large matrices in each precision, by tensor cores where there are such, and \
                            multiply-adds of the ordinary units; power and clock beside them";
-        spec("gpu_flops", BenchmarkComponent::Gpu, 10, description, params)
+        spec(
+            "gpu_flops",
+            BenchmarkComponent::Gpu,
+            10,
+            description,
+            &[("device", ParamValue::Int(0)), ("size", ParamValue::Int(8192))],
+        )
     }
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
@@ -83,13 +85,15 @@ fn arithmetic(numbers: NumericFormat, kernel: &str, tensor_cores: bool, vendor: 
 
 impl Benchmark for GpuBandwidth {
     fn spec(&self) -> BenchmarkSpec {
-        let params = Params::from([
-            ("device".to_owned(), ParamValue::Int(0)),
-            ("bytes".to_owned(), ParamValue::Int(1 << 30)),
-        ]);
         let description =
             "Copies inside the GPU's memory (bytes read and written), and from and to pinned host memory";
-        spec("gpu_bandwidth", BenchmarkComponent::Gpu, 10, description, params)
+        spec(
+            "gpu_bandwidth",
+            BenchmarkComponent::Gpu,
+            10,
+            description,
+            &[("device", ParamValue::Int(0)), ("bytes", ParamValue::Int(1 << 30))],
+        )
     }
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {

@@ -24,20 +24,19 @@ pub(super) struct MemBandwidth;
 
 impl Benchmark for MemBandwidth {
     fn spec(&self) -> BenchmarkSpec {
-        let params = Params::from([
-            ("threads".to_owned(), ParamValue::Int(0)),
-            ("levels".to_owned(), ParamValue::Text("all".to_owned())),
-            ("kernels".to_owned(), ParamValue::Text("copy,scale,add,triad".to_owned())),
-            ("dram_bytes".to_owned(), ParamValue::Int(0)),
-            ("pages".to_owned(), ParamValue::Text("default".to_owned())),
-        ]);
         spec(
             "mem_bandwidth",
             BenchmarkComponent::Ram,
             10,
             "Bandwidth of each cache level and of main memory: STREAM's copy, scale, add and triad, by one thread and \
              by all",
-            params,
+            &[
+                ("threads", ParamValue::Int(0)),
+                ("levels", ParamValue::Text("all".to_owned())),
+                ("kernels", ParamValue::Text("copy,scale,add,triad".to_owned())),
+                ("dram_bytes", ParamValue::Int(0)),
+                ("pages", ParamValue::Text("default".to_owned())),
+            ],
         )
     }
 
@@ -170,15 +169,13 @@ impl Scope {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::benchmark::{Event, Round, override_params};
+    use crate::benchmark::Event;
+    use crate::suites::testing::round;
 
     #[test]
     fn a_round_gives_each_kernel_at_each_level_in_each_scope() {
-        let mut spec = MemBandwidth.spec();
-        for (name, value) in [("levels", "L1,DRAM"), ("kernels", "copy,triad"), ("dram_bytes", "50000000")] {
-            override_params(&mut spec, name, value).unwrap();
-        }
-        let round = Round { id: spec.id, params: spec.params.unwrap(), seconds: 0.02, burn_in_seconds: 0.0 };
+        let given = [("levels", "L1,DRAM"), ("kernels", "copy,triad"), ("dram_bytes", "50000000")];
+        let round = round(&MemBandwidth, &given, 0.02);
         let mut labels = Vec::new();
         let mut report = |event| {
             if let Event::Metric { key, values } = event {

@@ -29,17 +29,16 @@ pub(super) struct MemLatency;
 
 impl Benchmark for MemLatency {
     fn spec(&self) -> BenchmarkSpec {
-        let params = Params::from([
-            ("points_per_octave".to_owned(), ParamValue::Int(2)),
-            ("max_bytes".to_owned(), ParamValue::Int(0)),
-            ("pages".to_owned(), ParamValue::Text("default".to_owned())),
-        ]);
         spec(
             "mem_latency",
             BenchmarkComponent::Ram,
             10,
             "Latency of a dependent load: a pointer chase in random order over a curve of sizes, and for each level",
-            params,
+            &[
+                ("points_per_octave", ParamValue::Int(2)),
+                ("max_bytes", ParamValue::Int(0)),
+                ("pages", ParamValue::Text("default".to_owned())),
+            ],
         )
     }
 
@@ -171,14 +170,11 @@ impl Pinned<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::benchmark::{Event, Round, override_params};
+    use crate::benchmark::Event;
+    use crate::suites::testing::{refused, round};
 
     fn settings(changes: &[(&str, &str)]) -> Result<Settings, BenchmarkError> {
-        let mut spec = MemLatency.spec();
-        for (name, value) in changes {
-            override_params(&mut spec, name, value).unwrap();
-        }
-        Settings::new(&spec.params.unwrap(), &Machine::unknown())
+        Settings::new(&round(&MemLatency, changes, 0.0).params, &Machine::unknown())
     }
 
     #[test]
@@ -191,11 +187,8 @@ mod tests {
 
     #[test]
     fn a_round_gives_every_point_once_for_each_kind_of_page() {
-        let mut spec = MemLatency.spec();
-        for (name, value) in [("max_bytes", "50000"), ("points_per_octave", "1"), ("pages", "all")] {
-            override_params(&mut spec, name, value).unwrap();
-        }
-        let round = Round { id: spec.id, params: spec.params.unwrap(), seconds: 0.02, burn_in_seconds: 0.0 };
+        let given = [("max_bytes", "50000"), ("points_per_octave", "1"), ("pages", "all")];
+        let round = round(&MemLatency, &given, 0.02);
         let wanted = Settings::new(&round.params, &Machine::detect()).unwrap().points.len() * 2;
         let mut labels = Vec::new();
         let mut report = |event| {
@@ -212,16 +205,10 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_named() {
-        for (name, value, hint) in [
-            ("points_per_octave", "0", "1 to 8"),
-            ("max_bytes", "100", "at least"),
-            ("max_bytes", "-1", "negative"),
-            ("pages", "tiny", "default, huge"),
-        ] {
-            let error = settings(&[(name, value)]).unwrap_err();
-            assert!(matches!(error, BenchmarkError::BadInput(_)), "{error}");
-            assert!(error.to_string().contains(&format!("{name}={value}")), "{error}");
-            assert!(error.to_string().contains(hint), "{error}");
-        }
+        let settings = |name: &str, value: &str| settings(&[(name, value)]);
+        refused(settings, "points_per_octave", &["0"], "1 to 8");
+        refused(settings, "max_bytes", &["100"], "at least");
+        refused(settings, "max_bytes", &["-1"], "negative");
+        refused(settings, "pages", &["tiny"], "default, huge");
     }
 }
