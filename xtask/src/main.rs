@@ -17,6 +17,7 @@ mod models;
 mod modules;
 mod peers;
 mod python;
+mod served;
 mod test;
 
 use clap::{Parser, Subcommand};

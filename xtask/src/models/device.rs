@@ -1,12 +1,10 @@
 //! What PyTorch computes on a GPU, from the archives alone: `xtask/models/on_device.py`, carried inside this program so that
 //! it runs where there is no checkout.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context as _, bail};
-use serde_json::Value;
+use crate::served::Served;
 
 /// The programs of the Python side.
 const PROGRAMS: [(&str, &str); 2] = [
@@ -19,9 +17,7 @@ const NAME: &str = "cuda";
 
 /// A process of PyTorch that runs archives on a GPU.
 pub(super) struct OnDevice {
-    child: Child,
-    archives: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    served: Served,
     _programs: tempfile::TempDir,
 }
 
@@ -32,38 +28,17 @@ impl OnDevice {
         for (name, text) in PROGRAMS {
             std::fs::write(programs.path().join(name), text)?;
         }
-        let mut child = Command::new(python)
-            .arg(programs.path().join(PROGRAMS[0].0))
-            .arg(NAME)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {}", python.display()))?;
-        let archives = child.stdin.take().context("no pipe to PyTorch")?;
-        let answers = BufReader::new(child.stdout.take().context("no pipe from PyTorch")?);
-        Ok(Self { child, archives, answers, _programs: programs })
+        let mut command = Command::new(python);
+        command.arg(programs.path().join(PROGRAMS[0].0)).arg(NAME);
+        Ok(Self { served: Served::start(&mut command, "PyTorch")?, _programs: programs })
     }
 
     /// Runs an archive: the file of its results, or why PyTorch does not run it there.
     pub(super) fn run(&mut self, archive: &Path) -> anyhow::Result<Result<PathBuf, String>> {
-        let mut line = String::new();
-        let asked = writeln!(self.archives, "{}", archive.display()).and_then(|()| self.archives.flush());
-        if asked.is_err() || self.answers.read_line(&mut line)? == 0 {
-            bail!("the process of PyTorch ended (its message is above)");
-        }
-        let answer: Value =
-            serde_json::from_str(&line).with_context(|| format!("not an answer of PyTorch: {line}"))?;
+        let answer = self.served.ask(&archive.display())?;
         Ok(match answer["failed"].as_str() {
             Some(reason) => Err(reason.to_owned()),
             None => Ok(archive.with_extension(format!("{NAME}.safetensors"))),
         })
-    }
-}
-
-impl Drop for OnDevice {
-    fn drop(&mut self) {
-        // It ends by itself when the pipe closes; this is for one that hangs.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -34,6 +34,11 @@ pub(super) struct Destination<'a> {
     pub(super) update_docs: bool,
 }
 
+/// How figures are taken: each side so often.
+pub(super) fn medians(alternations: usize) -> String {
+    format!("medians of {alternations} runs of each side, in turn")
+}
+
 /// Holds the contests that are asked for, all where none is named; fails where one has no figures or misses its bound.
 pub(super) fn hold<S>(
     contests: &[Named<S>],

@@ -63,12 +63,11 @@ pub(super) fn run(args: &LinpackArgs) -> anyhow::Result<()> {
         threads: std::thread::available_parallelism().map_or(1, Into::into),
         alternations: args.alternations.into(),
     };
-    let method = format!("medians of {} runs of each side, in turn", args.alternations);
     let destination = Destination {
         warpt: &stage.warpt,
         task: "peers linpack",
         page: "docs/benchmarks/linpack.md",
-        method: &method,
+        method: &contests::medians(args.alternations.into()),
         update_docs: args.update_docs,
     };
     contests::hold(&CONTESTS, &args.only, &stage, &destination)

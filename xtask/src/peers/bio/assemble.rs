@@ -45,10 +45,7 @@ fn hold_genome(stage: &Stage, data: &str, shape: &str) -> anyhow::Result<Vec<Row
         command.arg("-r").arg(&reads).arg("-o").arg(&made).args(["-t", &stage.threads.to_string()]);
         Ok(Figures::from([(name.clone(), bases / seconds(&mut command)?)]))
     };
-    let ours = || {
-        let metrics = stage.measure("assemble_micro", &own)?;
-        Ok(Figures::from([(name.clone(), find(&metrics, "bases_per_second", &[])?)]))
-    };
+    let ours = || stage.figure(&name, "assemble_micro", &own, "bases_per_second");
     let contest = Contest {
         name: "assemble_micro",
         peer: "megahit",

@@ -13,10 +13,7 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
         let found = stage.python("bio_consensus.py", &[&folder, &threads])?;
         Ok(Figures::from([(label.clone(), number(&found, "windows_per_second")?)]))
     };
-    let ours = || {
-        let metrics = stage.measure("consensus_poa", &[])?;
-        Ok(Figures::from([(label.clone(), find(&metrics, "windows_per_second", &[])?)]))
-    };
+    let ours = || stage.figure(&label, "consensus_poa", &[], "windows_per_second");
     let contest = Contest {
         name: "consensus_poa",
         peer: "spoa",

@@ -33,10 +33,7 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
             let whole = seconds(minimap2().arg("-o").arg(&sam).arg(&index).arg(&fastq))?;
             Ok(Figures::from([(label.clone(), count / (whole - load).max(1e-3))]))
         };
-        let ours = || {
-            let metrics = stage.measure("map_reads", &own)?;
-            Ok(Figures::from([(label.clone(), find(&metrics, "reads_per_second", &[])?)]))
-        };
+        let ours = || stage.figure(&label, "map_reads", &own, "reads_per_second");
         let contest = Contest {
             name: "map_reads",
             peer: "minimap2",

@@ -21,6 +21,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::contests::{self, Destination, Named};
+use super::table::Figures;
 use super::tools;
 use super::warpt::{self, find};
 use crate::command::{output, root};
@@ -110,10 +111,8 @@ pub(super) fn run(args: &BioArgs) -> anyhow::Result<()> {
         threads: if args.threads == 0 { all } else { args.threads },
         data: data.collect::<anyhow::Result<_>>()?,
     };
-    let method = format!(
-        "size {}, {} threads; medians of {} runs of each side, in turn",
-        stage.size, stage.threads, args.alternations
-    );
+    let medians = contests::medians(stage.alternations);
+    let method = format!("size {}, {} threads; {medians}", stage.size, stage.threads);
     let destination = Destination {
         warpt: &stage.warpt,
         task: "peers bio",
@@ -137,6 +136,17 @@ impl Stage {
     /// Runs one benchmark of ours in one fresh process for about a run, and returns its metrics.
     fn measure(&self, benchmark: &str, own: &[(&str, &str)]) -> anyhow::Result<Vec<Value>> {
         warpt::measure(&self.warpt, benchmark, 1.0, &self.params(benchmark, own))
+    }
+
+    /// One metric of a benchmark of ours, as a figure with this label.
+    fn figure(
+        &self,
+        label: &str,
+        benchmark: &str,
+        own: &[(&str, &str)],
+        metric: &str,
+    ) -> anyhow::Result<Figures> {
+        Ok(Figures::from([(label.to_owned(), find(&self.measure(benchmark, own)?, metric, &[])?)]))
     }
 
     /// Has a benchmark write its inputs and results to a folder of its own; with the metrics of that run.

@@ -48,10 +48,7 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
     }
     let name = format!("diamond {mode}");
     let theirs = || Ok(Figures::from([("queries".to_owned(), queries / search(mode)?)]));
-    let ours = || {
-        let metrics = stage.measure("protein_search", &own)?;
-        Ok(Figures::from([("queries".to_owned(), find(&metrics, "queries_per_second", &[])?)]))
-    };
+    let ours = || stage.figure("queries", "protein_search", &own, "queries_per_second");
     let contest = Contest {
         name: "protein_search",
         peer: &name,

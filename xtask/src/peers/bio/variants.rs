@@ -30,10 +30,7 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
         let seconds = seconds(Command::new("bash").args(["-o", "pipefail", "-c", &script]))?;
         Ok(Figures::from([(label.clone(), megabases / seconds)]))
     };
-    let ours = || {
-        let metrics = stage.measure("call_variants", &[])?;
-        Ok(Figures::from([(label.clone(), find(&metrics, "megabases_per_second", &[])?)]))
-    };
+    let ours = || stage.figure(&label, "call_variants", &[], "megabases_per_second");
     let contest = Contest {
         name: "call_variants",
         peer: "bcftools",

@@ -1,13 +1,13 @@
 //! A peer in a process of its own: `xtask/peers/cpu/serve.py`.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
 use crate::command::root;
+use crate::served::Served;
 
 /// What a peer said of a workload that it was to get ready.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,63 +20,35 @@ pub(super) enum Prepared {
     Failed(String),
 }
 
-/// The process and the pipes to it.
+/// The process of an engine.
 pub(super) struct Peer {
     pub(super) engine: String,
-    child: Child,
-    requests: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    served: Served,
 }
 
 impl Peer {
     /// Starts an engine that finds its workloads in a folder.
     pub(super) fn start(python: &Path, engine: &str, folder: &Path, threads: usize) -> anyhow::Result<Self> {
-        let mut child = Command::new(python)
-            .arg(root().join("xtask/peers/cpu/serve.py"))
-            .arg(engine)
-            .arg(folder)
-            .arg(threads.to_string())
-            .env("TF_CPP_MIN_LOG_LEVEL", "3")
-            .env("JAX_PLATFORMS", "cpu")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {}", python.display()))?;
-        let requests = child.stdin.take().context("no pipe to the peer")?;
-        let answers = BufReader::new(child.stdout.take().context("no pipe from the peer")?);
-        Ok(Self { engine: engine.to_owned(), child, requests, answers })
+        let mut command = Command::new(python);
+        command.arg(root().join("xtask/peers/cpu/serve.py")).arg(engine).arg(folder).arg(threads.to_string());
+        command.env("TF_CPP_MIN_LOG_LEVEL", "3").env("JAX_PLATFORMS", "cpu");
+        Ok(Self { engine: engine.to_owned(), served: Served::start(&mut command, engine)? })
     }
 
     /// Gets a workload ready and runs it once.
     pub(super) fn prepare(&mut self, workload: &str) -> anyhow::Result<Prepared> {
-        prepared(&self.ask(&json!({ "do": "prepare", "workload": workload }))?)
+        prepared(&self.served.ask(&json!({ "do": "prepare", "workload": workload }))?)
     }
 
     /// Runs the prepared workload for about so long: the milliseconds of each run.
     pub(super) fn times(&mut self, seconds: f64) -> anyhow::Result<Vec<f64>> {
-        times(&self.ask(&json!({ "do": "time", "seconds": seconds }))?).with_context(|| self.engine.clone())
+        times(&self.served.ask(&json!({ "do": "time", "seconds": seconds }))?)
+            .with_context(|| self.engine.clone())
     }
 
     /// Lets go of the prepared workload.
     pub(super) fn forget(&mut self) -> anyhow::Result<()> {
-        self.ask(&json!({ "do": "forget" })).map(drop)
-    }
-
-    fn ask(&mut self, request: &Value) -> anyhow::Result<Value> {
-        let mut line = String::new();
-        let asked = writeln!(self.requests, "{request}").and_then(|()| self.requests.flush());
-        if asked.is_err() || self.answers.read_line(&mut line)? == 0 {
-            bail!("the process of {} ended (its message is above)", self.engine);
-        }
-        serde_json::from_str(&line).with_context(|| format!("not an answer of {}: {line}", self.engine))
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        // It ends by itself when the pipe closes; this is for one that hangs.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.served.ask(&json!({ "do": "forget" })).map(drop)
     }
 }
 

@@ -54,12 +54,11 @@ pub(super) fn run(args: &MicroArgs) -> anyhow::Result<()> {
         alternations: args.alternations.into(),
     };
     tools::require("gcc", "gcc")?;
-    let method = format!("medians of {} runs of each side, in turn", args.alternations);
     let destination = Destination {
         warpt: &stage.warpt,
         task: "peers micro",
         page: "docs/benchmarking.md",
-        method: &method,
+        method: &contests::medians(args.alternations.into()),
         update_docs: args.update_docs,
     };
     contests::hold(&CONTESTS, &args.only, &stage, &destination)
