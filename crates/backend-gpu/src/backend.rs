@@ -29,6 +29,16 @@ pub struct Gpus {
     dnn: Mutex<HashMap<u32, Option<DnnLibrary>>>,
 }
 
+/// The library of a device: opened on first use, and `None` from then on where that failed.
+fn opened_once<L: Clone>(
+    kept: &Mutex<HashMap<u32, Option<L>>>,
+    number: u32,
+    open: impl FnOnce() -> Result<L>,
+) -> Option<L> {
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.entry(number).or_insert_with(|| open().ok()).clone()
+}
+
 impl Gpus {
     /// The backend of a vendor's GPUs. Libraries are opened on first use.
     #[must_use]
@@ -45,36 +55,18 @@ impl Gpus {
 
     /// The BLAS of a device; without it generated kernels compute all GEMMs.
     fn blas(&self, gpu: &Arc<Gpu>, number: u32) -> Option<Blas> {
-        let mut kept = self.blas.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept.get(&number) {
-            return known.clone();
-        }
-        let opened = match Blas::of(gpu) {
-            Ok(blas) => Some(blas),
-            Err(error) => {
-                tracing::warn!(%error, "generated kernels compute all GEMMs");
-                None
-            }
-        };
-        kept.insert(number, opened.clone());
-        opened
+        opened_once(&self.blas, number, || {
+            Blas::of(gpu).inspect_err(|error| tracing::warn!(%error, "generated kernels compute all GEMMs"))
+        })
     }
 
     /// The DNN library of a device; without it generated kernels compute convolutions and attention.
     fn dnn(&self, gpu: &Arc<Gpu>, number: u32) -> Option<DnnLibrary> {
-        let mut kept = self.dnn.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept.get(&number) {
-            return known.clone();
-        }
-        let opened = match DnnLibrary::of(gpu) {
-            Ok(dnn) => Some(dnn),
-            Err(error) => {
+        opened_once(&self.dnn, number, || {
+            DnnLibrary::of(gpu).inspect_err(|error| {
                 tracing::warn!(%error, "generated kernels compute all convolutions and attention");
-                None
-            }
-        };
-        kept.insert(number, opened.clone());
-        opened
+            })
+        })
     }
 
     fn gpu(&self, number: u32) -> Result<Arc<Gpu>> {

@@ -12,32 +12,23 @@ pub(crate) const DRIVER: LibrarySpec = LibrarySpec {
 };
 
 /// The compiler of kernels.
-pub(crate) const COMPILER: LibrarySpec = LibrarySpec {
-    what: "CUDA run-time compiler (NVRTC)",
-    names: &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"],
-    vendor: Vendor::Cuda,
-    driver: false,
-};
+pub(crate) const COMPILER: LibrarySpec = LibrarySpec::new(
+    Vendor::Cuda,
+    "CUDA run-time compiler (NVRTC)",
+    &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"],
+);
 
 /// cuBLASLt.
-pub(crate) const BLAS_LT: LibrarySpec = LibrarySpec {
-    what: "cuBLASLt",
-    names: &["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"],
-    vendor: Vendor::Cuda,
-    driver: false,
-};
+pub(crate) const BLAS_LT: LibrarySpec =
+    LibrarySpec::new(Vendor::Cuda, "cuBLASLt", &["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"]);
 
 /// cuDNN.
-pub(crate) const DNN: LibrarySpec = LibrarySpec {
-    what: "cuDNN",
-    names: &["libcudnn.so.9", "libcudnn.so"],
-    vendor: Vendor::Cuda,
-    driver: false,
-};
+pub(crate) const DNN: LibrarySpec =
+    LibrarySpec::new(Vendor::Cuda, "cuDNN", &["libcudnn.so.9", "libcudnn.so"]);
 
 /// NCCL.
 pub(crate) const COLLECTIVES: LibrarySpec =
-    LibrarySpec { what: "NCCL", names: &["libnccl.so.2", "libnccl.so"], vendor: Vendor::Cuda, driver: false };
+    LibrarySpec::new(Vendor::Cuda, "NCCL", &["libnccl.so.2", "libnccl.so"]);
 
 /// Minimum driver version: CUDA 12.0.
 pub(crate) const OLDEST: i32 = 12_000;

@@ -88,6 +88,22 @@ pub enum GpuError {
 /// A GPU result.
 pub type Result<T> = std::result::Result<T, GpuError>;
 
+impl GpuError {
+    /// Converts the status of a library's function: 0 is success, `texts` has those of its other codes.
+    pub(crate) fn of_status(
+        code: i32,
+        function: &'static str,
+        texts: &[(i32, &str)],
+        otherwise: &str,
+    ) -> Result<()> {
+        if code == 0 {
+            return Ok(());
+        }
+        let text = texts.iter().find(|(known, _)| *known == code).map_or(otherwise, |(_, text)| text);
+        Err(Self::Call { function, code, text: text.to_owned() })
+    }
+}
+
 /// A library that was not found, with the names and directories tried.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Missing {

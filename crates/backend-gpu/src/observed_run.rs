@@ -151,15 +151,14 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::compile::{CompileRequest, build};
+    use crate::compile::build;
     use crate::executable::GpuExecutable;
     use crate::fake;
-    use crate::process_group::ProcessGroup;
     use crate::tests::programs::AS_WRITTEN;
     use crate::vendor::Vendor;
     use warpforge_ir::{OpId, OpRef};
     use warpforge_runtime::{
-        Backend, ErrorKind, Executable, Precision, Program, Reference, RunOptions, Target, Tier, Weights,
+        Backend, ErrorKind, Executable, Program, Reference, RunOptions, Target, Tier, Weights,
     };
     use warpforge_snakeburger::text;
 
@@ -185,12 +184,9 @@ mod tests {
 
     /// A program for a fake GPU.
     fn compiled(program: &Program, vendor: Vendor, tier: Tier) -> GpuExecutable {
-        let imported = fake::imported(program, tier);
-        let (precision, blas, dnn) = (Precision::Model, None, None);
-        let group = ProcessGroup::default();
-        let request =
-            CompileRequest { program, imported, tier, precision, blas, dnn, group, grids: Vec::new() };
-        let Ok(made) = build(&fake::gpu(vendor).unwrap(), &request) else { panic!("not made") };
+        let Ok(made) = build(&fake::gpu(vendor).unwrap(), &fake::request(program, tier)) else {
+            panic!("not made")
+        };
         GpuExecutable::new(made)
     }
 

@@ -105,20 +105,18 @@ impl BlasLt {
     }
 }
 
+/// Texts of status codes.
+const STATUSES: &[(i32, &str)] = &[
+    (1, "not initialised"),
+    (3, "out of memory"),
+    (7, "a value does not fit"),
+    (8, "not for this architecture"),
+    (13, "a kernel failed"),
+    (14, "internal error"),
+    (15, "not supported"),
+];
+
 /// Converts a status to a result.
 pub(super) fn check(code: i32, function: &'static str) -> Result<()> {
-    if code == 0 {
-        return Ok(());
-    }
-    let text = match code {
-        1 => "not initialised",
-        3 => "out of memory",
-        7 => "a value does not fit",
-        8 => "not for this architecture",
-        13 => "a kernel failed",
-        14 => "internal error",
-        15 => "not supported",
-        _ => "no further information from the BLAS library",
-    };
-    Err(GpuError::Call { function, code, text: text.to_owned() })
+    GpuError::of_status(code, function, STATUSES, "no further information from the BLAS library")
 }

@@ -178,20 +178,19 @@ fn data_type(element: ElementType) -> Result<i32> {
     })
 }
 
+/// Texts of status codes.
+const STATUSES: &[(i32, &str)] = &[
+    (1, "not initialised"),
+    (2, "not implemented"),
+    (3, "an address does not fit"),
+    (4, "a size does not fit"),
+    (5, "out of memory"),
+    (6, "internal error"),
+    (11, "a value does not fit"),
+];
+
 /// Converts a status to a result.
 fn check(code: i32, function: &'static str) -> Result<()> {
-    if code == 0 || code == DEGRADED {
-        return Ok(());
-    }
-    let text = match code {
-        1 => "not initialised",
-        2 => "not implemented",
-        3 => "an address does not fit",
-        4 => "a size does not fit",
-        5 => "out of memory",
-        6 => "internal error",
-        11 => "a value does not fit",
-        _ => "rocBLAS gives no further information",
-    };
-    Err(GpuError::Call { function, code, text: text.to_owned() })
+    let code = if code == DEGRADED { 0 } else { code };
+    GpuError::of_status(code, function, STATUSES, "rocBLAS gives no further information")
 }

@@ -90,19 +90,17 @@ impl CollectiveLibrary {
     }
 }
 
+/// Texts of status codes.
+const STATUSES: &[(i32, &str)] = &[
+    (1, "the driver failed"),
+    (2, "the system failed"),
+    (3, "internal error"),
+    (4, "an argument does not fit"),
+    (5, "wrong use"),
+    (6, "another process failed or is gone"),
+];
+
 /// Converts a status to a result.
 fn check(code: i32, function: &'static str) -> Result<()> {
-    if code == 0 {
-        return Ok(());
-    }
-    let text = match code {
-        1 => "the driver failed",
-        2 => "the system failed",
-        3 => "internal error",
-        4 => "an argument does not fit",
-        5 => "wrong use",
-        6 => "another process failed or is gone",
-        _ => "the collective library gives no further information",
-    };
-    Err(GpuError::Call { function, code, text: text.to_owned() })
+    GpuError::of_status(code, function, STATUSES, "the collective library gives no further information")
 }

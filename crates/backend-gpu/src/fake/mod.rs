@@ -21,12 +21,14 @@ use warpforge_runtime::{Precision, Program, Tier};
 use crate::blas::rocblas::Rocblas;
 use crate::blas::{Blas, BlasLt};
 use crate::collectives::CollectiveLibrary;
+use crate::compile::CompileRequest;
 use crate::dnn::DnnLibrary;
 use crate::dnn::cudnn as cudnn_api;
 use crate::dnn::miopen as miopen_api;
 use crate::driver::{Compiler, Driver, Gpu, Handle};
 use crate::error::Result;
 use crate::lower::{GpuDevice, load};
+use crate::process_group::ProcessGroup;
 use crate::processes::{DeviceContext, Devices};
 use crate::vendor::Vendor;
 
@@ -167,4 +169,18 @@ impl Devices for Fakes {
 pub(crate) fn imported(program: &Program, tier: Tier) -> Imported {
     let options = Options::new(Dialect::Cuda, "sm_90");
     load(program, &GpuDevice::new(tier, Precision::Model, &options, true)).unwrap()
+}
+
+/// The compilation of a program without libraries and in the model's precision.
+pub(crate) fn request(program: &Program, tier: Tier) -> CompileRequest<'_> {
+    CompileRequest {
+        program,
+        imported: imported(program, tier),
+        tier,
+        precision: Precision::Model,
+        blas: None,
+        dnn: None,
+        group: ProcessGroup::default(),
+        grids: Vec::new(),
+    }
 }

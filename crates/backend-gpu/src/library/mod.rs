@@ -28,6 +28,13 @@ pub(crate) struct LibrarySpec {
     pub(crate) driver: bool,
 }
 
+impl LibrarySpec {
+    /// A library that is installed beside the driver.
+    pub(crate) const fn new(vendor: Vendor, what: &'static str, names: &'static [&'static str]) -> Self {
+        Self { what, names, vendor, driver: false }
+    }
+}
+
 /// A loaded library. It is never unloaded: drivers do not support that.
 pub(crate) struct Library {
     opened: std::mem::ManuallyDrop<Opened>,

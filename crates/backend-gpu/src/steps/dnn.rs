@@ -50,11 +50,16 @@ impl DnnStep {
     ) -> Result<Self> {
         let [batch, heads, rows, width] = call.queries.dims;
         let (groups, columns, given) = (call.keys.dims[1], call.keys.dims[2], call.values.dims[3]);
-        let fused = if call.causal { None } else { Some(fused_attention(call, library, layout, stream)) };
+        let planned = |describe: fn(&mut CudnnGraph, &AttentionCall, &DeviceLayout) -> Result<()>| {
+            let mut cudnn = CudnnGraph::new(library);
+            describe(&mut cudnn, call, layout)?;
+            cudnn.plan(false, (layout.workspace.address(), layout.workspace.bytes()), stream)
+        };
+        let fused = if call.causal { None } else { Some(planned(fused_attention)) };
         let plan = match fused {
             Some(Ok(plan)) => plan,
             Some(Err(error @ GpuError::Lost { .. })) => return Err(error),
-            Some(Err(_)) | None => composed_attention(call, library, layout, stream)?,
+            Some(Err(_)) | None => planned(composed_attention)?,
         };
         let shared = if groups == heads { String::new() } else { format!(" of {groups}") };
         let masked = if call.causal { ", causal" } else { "" };
@@ -165,6 +170,18 @@ fn heads(
     cudnn.tensor(element, &dims, &strides, Storage::Memory(at))
 }
 
+/// The cuDNN tensors of queries, keys and values.
+fn operands(
+    cudnn: &mut CudnnGraph,
+    call: &AttentionCall,
+    keys: &Heads,
+    layout: &DeviceLayout,
+) -> Result<[TensorId; 3]> {
+    let query = heads(cudnn, &call.queries, call.element, layout)?;
+    let key = heads(cudnn, keys, call.element, layout)?;
+    Ok([query, key, heads(cudnn, &call.values, call.element, layout)?])
+}
+
 /// The cuDNN tensor of the attention output.
 fn result(cudnn: &mut CudnnGraph, call: &AttentionCall, layout: &DeviceLayout) -> Result<TensorId> {
     let [batch, heads, rows, _] = call.queries.dims;
@@ -174,43 +191,20 @@ fn result(cudnn: &mut CudnnGraph, call: &AttentionCall, layout: &DeviceLayout) -
 }
 
 /// cuDNN's fused attention operation, since 9.13; without masks.
-fn fused_attention(
-    call: &AttentionCall,
-    library: &Arc<Cudnn>,
-    layout: &DeviceLayout,
-    stream: &Stream,
-) -> Result<CudnnPlan> {
-    let mut cudnn = CudnnGraph::new(library);
-    let query = heads(&mut cudnn, &call.queries, call.element, layout)?;
-    let key = heads(&mut cudnn, &call.keys, call.element, layout)?;
-    let value = heads(&mut cudnn, &call.values, call.element, layout)?;
+fn fused_attention(cudnn: &mut CudnnGraph, call: &AttentionCall, layout: &DeviceLayout) -> Result<()> {
+    let operands = operands(cudnn, call, &call.keys, layout)?;
     let scale = cudnn.scalar(call.scale, 4)?;
-    let output = result(&mut cudnn, call, layout)?;
-    cudnn.attention([query, key, value], scale, output)?;
-    cudnn.plan(false, (layout.workspace.address(), layout.workspace.bytes()), stream)
+    let output = result(cudnn, call, layout)?;
+    cudnn.attention(operands, scale, output)
 }
 
 /// Attention composed of operations.
-fn composed_attention(
-    call: &AttentionCall,
-    library: &Arc<Cudnn>,
-    layout: &DeviceLayout,
-    stream: &Stream,
-) -> Result<CudnnPlan> {
-    let mut cudnn = CudnnGraph::new(library);
-    let query = heads(&mut cudnn, &call.queries, call.element, layout)?;
-    let key = heads(&mut cudnn, &call.keys.transposed(), call.element, layout)?;
-    let value = heads(&mut cudnn, &call.values, call.element, layout)?;
-    let output = result(&mut cudnn, call, layout)?;
+fn composed_attention(cudnn: &mut CudnnGraph, call: &AttentionCall, layout: &DeviceLayout) -> Result<()> {
+    let operands = operands(cudnn, call, &call.keys.transposed(), layout)?;
+    let output = result(cudnn, call, layout)?;
     let [batch, of, rows, _] = call.queries.dims.map(|size| size as i64);
     let scores = [batch, of, rows, call.keys.dims[2] as i64];
-    cudnn.composed_attention(
-        [query, key, value],
-        (call.scale, call.causal),
-        (call.element, scores),
-        output,
-    )?;
-    cudnn.plan(false, (layout.workspace.address(), layout.workspace.bytes()), stream)
+    cudnn.composed_attention(operands, (call.scale, call.causal), (call.element, scores), output)
 }
 
 /// Shape in NCHW order with channels-last strides.

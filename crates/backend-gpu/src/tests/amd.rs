@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use warpforge_diag::Source;
-use warpforge_runtime::{Executable, Precision, Program, RunOptions, Tier, Weights};
+use warpforge_runtime::{Executable, Program, RunOptions, Tier, Weights};
 use warpforge_snakeburger::text;
 use warpforge_tensor::{ElementType, FloatType, Shape, Tensor};
 
@@ -13,24 +13,17 @@ use crate::compile::{CompileRequest, build};
 use crate::driver::Gpu;
 use crate::executable::GpuExecutable;
 use crate::fake::{self, Trouble};
-use crate::process_group::ProcessGroup;
 use crate::vendor::Vendor;
 
 /// A program for a fake AMD GPU with MIOpen and this BLAS.
 fn compiled(text: &str, blas: impl Fn(&Arc<Gpu>) -> Blas) -> GpuExecutable {
     let module = text::parse(&Source::new("m", text), &text::Options::default()).unwrap();
     let program = Program::new(Arc::new(module), "main", Weights::default()).unwrap();
-    let imported = fake::imported(&program, Tier::Production);
     let gpu = fake::gpu(Vendor::Hip).unwrap();
     let (blas, dnn) = (Some(blas(&gpu)), Some(fake::dnn(&gpu).unwrap()));
-    let (tier, precision, group) = (Tier::Production, Precision::Model, ProcessGroup::default());
+    let request = CompileRequest { blas, dnn, ..fake::request(&program, Tier::Production) };
     fake::calls();
-    let Ok(made) = build(
-        &gpu,
-        &CompileRequest { program: &program, imported, tier, precision, blas, dnn, group, grids: Vec::new() },
-    ) else {
-        panic!("not made")
-    };
+    let Ok(made) = build(&gpu, &request) else { panic!("not made") };
     GpuExecutable::new(made)
 }
 

@@ -21,10 +21,9 @@ use crate::compile::{CompileError, CompileRequest, build};
 use crate::error::GpuError;
 use crate::executable::GpuExecutable;
 use crate::fake::{self, Trouble};
-use crate::process_group::ProcessGroup;
 use crate::vendor::Vendor;
 use warpforge_diag::Source;
-use warpforge_runtime::{Precision, Tier, Weights};
+use warpforge_runtime::{Tier, Weights};
 use warpforge_snakeburger::text;
 
 const BF16: ElementType = ElementType::Float(FloatType::Bf16);
@@ -37,14 +36,10 @@ fn compiled(text: &str, vendor: Vendor) -> GpuExecutable {
 fn compiled_with(text: &str, vendor: Vendor, cudnn: bool) -> GpuExecutable {
     let module = text::parse(&Source::new("m", text), &text::Options::default()).unwrap();
     let program = Program::new(Arc::new(module), "main", Weights::default()).unwrap();
-    let imported = fake::imported(&program, Tier::Production);
     let gpu = fake::gpu(vendor).unwrap();
     let blas = Some(fake::blas(&gpu).unwrap());
-    let (tier, precision) = (Tier::Production, Precision::Model);
     let dnn = cudnn.then(|| fake::dnn(&gpu).unwrap());
-    let group = ProcessGroup::default();
-    let request =
-        CompileRequest { program: &program, imported, tier, precision, blas, dnn, group, grids: Vec::new() };
+    let request = CompileRequest { blas, dnn, ..fake::request(&program, Tier::Production) };
     let made = match build(&gpu, &request) {
         Ok(made) => made,
         Err(CompileError::Unsupported(reason)) => panic!("{reason}"),
@@ -149,20 +144,7 @@ fn weights_are_shared_between_programs() {
     let compile = |rows: usize| {
         let module = text::parse(&Source::new("m", text(rows)), &text::Options::default()).unwrap();
         let program = Program::new(Arc::new(module), "main", weights.clone()).unwrap();
-        let imported = fake::imported(&program, Tier::Production);
-        let (tier, precision, blas, dnn) = (Tier::Production, Precision::Model, None, None);
-        let group = ProcessGroup::default();
-        let request = CompileRequest {
-            program: &program,
-            imported,
-            tier,
-            precision,
-            blas,
-            dnn,
-            group,
-            grids: Vec::new(),
-        };
-        let Ok(made) = build(&gpu, &request) else { panic!("not made") };
+        let Ok(made) = build(&gpu, &fake::request(&program, Tier::Production)) else { panic!("not made") };
         let uploads = fake::calls().iter().filter(|call| call.starts_with("copy in 16384")).count();
         (GpuExecutable::new(made), uploads)
     };

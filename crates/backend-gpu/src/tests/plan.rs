@@ -12,7 +12,6 @@ use warpforge_snakeburger::text;
 use crate::compile::{CompileRequest, build, options};
 use crate::fake;
 use crate::lower;
-use crate::process_group::ProcessGroup;
 use crate::program::CompiledProgram;
 use crate::vendor::Vendor;
 
@@ -26,17 +25,7 @@ fn planned_and_compiled(vendor: Vendor, tier: Tier, precision: Precision) -> (Pl
     let plan = lower::plan(&program, vendor, tier, precision).unwrap();
     let gpu = fake::gpu(vendor).unwrap();
     let blas = Some(fake::blas(&gpu).unwrap());
-    let (imported, group) = (fake::imported(&program, tier), ProcessGroup::default());
-    let request = CompileRequest {
-        program: &program,
-        imported,
-        tier,
-        precision,
-        blas,
-        dnn: None,
-        group,
-        grids: Vec::new(),
-    };
+    let request = CompileRequest { precision, blas, ..fake::request(&program, tier) };
     let compiled = build(&gpu, &request).unwrap_or_else(|_| panic!("{precision} does not compile"));
     (plan, compiled)
 }

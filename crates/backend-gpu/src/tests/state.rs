@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use warpforge_diag::Source;
-use warpforge_runtime::{Executable, Precision, Program, RunOptions, State, StateBinding, Tier, Weights};
+use warpforge_runtime::{Executable, Program, RunOptions, State, StateBinding, Tier, Weights};
 use warpforge_snakeburger::text;
 use warpforge_tensor::Tensor;
 
 use super::input;
-use crate::compile::{CompileError, CompileRequest, build};
+use crate::compile::{CompileError, build};
 use crate::driver::Gpu;
 use crate::executable::GpuExecutable;
 use crate::fake::{self, Trouble};
-use crate::process_group::ProcessGroup;
 use crate::state::DeviceStore;
 use crate::vendor::Vendor;
 
@@ -39,11 +38,7 @@ fn program(text: &str, state: &Arc<State>, pairs: &[(usize, usize)]) -> Program 
 }
 
 fn compile(gpu: &Arc<Gpu>, program: &Program, tier: Tier) -> Result<GpuExecutable, CompileError> {
-    let imported = fake::imported(program, tier);
-    let (precision, blas, dnn) = (Precision::Model, None, None);
-    let group = ProcessGroup::default();
-    let request = CompileRequest { program, imported, tier, precision, blas, dnn, group, grids: Vec::new() };
-    build(gpu, &request).map(GpuExecutable::new)
+    build(gpu, &fake::request(program, tier)).map(GpuExecutable::new)
 }
 
 #[test]

@@ -111,20 +111,18 @@ impl Miopen {
     }
 }
 
+/// Texts of status codes.
+const STATUSES: &[(i32, &str)] = &[
+    (1, "not initialised"),
+    (2, "a value does not fit"),
+    (3, "a parameter is wrong"),
+    (4, "out of memory"),
+    (5, "internal error"),
+    (6, "not implemented"),
+    (8, "not to be fused"),
+];
+
 /// Converts a status to a result.
 fn check(code: i32, function: &'static str) -> Result<()> {
-    if code == 0 {
-        return Ok(());
-    }
-    let text = match code {
-        1 => "not initialised",
-        2 => "a value does not fit",
-        3 => "a parameter is wrong",
-        4 => "out of memory",
-        5 => "internal error",
-        6 => "not implemented",
-        8 => "not to be fused",
-        _ => "MIOpen gives no further information",
-    };
-    Err(GpuError::Call { function, code, text: text.to_owned() })
+    GpuError::of_status(code, function, STATUSES, "MIOpen gives no further information")
 }

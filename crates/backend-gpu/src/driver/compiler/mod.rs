@@ -151,14 +151,7 @@ impl Compiler {
 }
 
 fn check(code: i32, function: &'static str) -> Result<()> {
-    if code == 0 {
-        return Ok(());
-    }
-    Err(GpuError::Call {
-        function,
-        code,
-        text: "the run-time compiler gives no further information".to_owned(),
-    })
+    GpuError::of_status(code, function, &[], "the run-time compiler gives no further information")
 }
 
 #[cfg(test)]
