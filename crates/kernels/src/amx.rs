@@ -1,4 +1,4 @@
-//! The matrix tiles of x86-64 (AMX): detection, permission and configuration.
+//! AMX tiles: detection, permission and configuration.
 //!
 //! In inline assembly, since stable Rust has no functions for them. A tile is 16 rows of 64 bytes.
 
@@ -10,9 +10,9 @@ use std::arch::x86_64::{__cpuid, __cpuid_count};
 use std::marker::PhantomData;
 
 /// Bytes in a row of a tile, and the distance of rows in a tile that lies in memory without gaps.
-pub(super) const ROW_BYTES: usize = 64;
-/// Rows of a tile.
-pub(super) const ROWS: usize = 16;
+pub const ROW_BYTES: usize = 64;
+/// Rows of a tile, and columns of a tile of results.
+pub const ROWS: usize = 16;
 
 /// `arch_prctl`'s request for permission to use a state component, and the component of the tiles' data.
 const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
@@ -25,16 +25,18 @@ const INT8: u32 = 1 << 25;
 
 /// Proof that the processor has tiles with an instruction, and that the kernel lets this process use them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tiles(());
+pub struct Tiles(());
 
 impl Tiles {
     /// Tiles that multiply bf16.
-    pub(super) fn with_bf16() -> Option<Self> {
+    #[must_use]
+    pub fn with_bf16() -> Option<Self> {
         Self::with(BF16)
     }
 
     /// Tiles that multiply 8-bit integers.
-    pub(super) fn with_int8() -> Option<Self> {
+    #[must_use]
+    pub fn with_int8() -> Option<Self> {
         Self::with(INT8)
     }
 
@@ -48,7 +50,8 @@ impl Tiles {
     }
 
     /// Gives all eight tiles of the calling thread their full size.
-    pub(super) fn configure(self) -> Configured {
+    #[must_use]
+    pub fn configure(self) -> Configured {
         let mut config = Config { bytes: [0; 64] };
         config.bytes[0] = 1; // the palette: eight tiles of up to 1 KiB
         for tile in 0..8 {
@@ -71,7 +74,7 @@ struct Config {
 
 /// Proof that the tiles of this thread have their full size. Dropping it releases them.
 #[derive(Debug)]
-pub(super) struct Configured {
+pub struct Configured {
     not_send: PhantomData<*const ()>,
 }
 

@@ -4,6 +4,8 @@
 //! [`pool::Pool`]; the number and bounds of tasks depend on the problem alone, so results are bit-identical for any
 //! number of threads.
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub mod amx;
 pub mod buffer;
 pub mod conv;
 pub mod data_movement;

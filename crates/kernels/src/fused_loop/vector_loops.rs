@@ -167,18 +167,25 @@ impl<F: Function2> Rows for Rows2<F> {
     #[inline(always)]
     unsafe fn run<V: Lanes>(self, call: &LoopCall) {
         for row in 0..call.rows {
-            let out = call.out_row(row).cast::<f32>();
-            let (a, b) = (call.row(0, row).cast::<f32>(), call.row(1, row).cast::<f32>());
             // SAFETY: guaranteed by the caller.
-            unsafe {
-                match (call.operands[0].one_column, call.operands[1].one_column) {
-                    (false, false) => row2::<V, F>(call.columns, out, a, b),
-                    (false, true) => row2::<V, F>(call.columns, out, a, Broadcast(V::splat(*b))),
-                    (true, false) => row2::<V, F>(call.columns, out, Broadcast(V::splat(*a)), b),
-                    (true, true) => {
-                        row2::<V, F>(call.columns, out, Broadcast(V::splat(*a)), Broadcast(V::splat(*b)));
-                    }
-                }
+            unsafe { broadcast_row2::<V, F>(call, row) }
+        }
+    }
+}
+
+/// One row of a function of two vectors; either may be one value for all columns.
+#[inline(always)]
+unsafe fn broadcast_row2<V: Lanes, F: Function2>(call: &LoopCall, row: usize) {
+    let out = call.out_row(row).cast::<f32>();
+    let (a, b) = (call.row(0, row).cast::<f32>(), call.row(1, row).cast::<f32>());
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match (call.operands[0].one_column, call.operands[1].one_column) {
+            (false, false) => row2::<V, F>(call.columns, out, a, b),
+            (false, true) => row2::<V, F>(call.columns, out, a, Broadcast(V::splat(*b))),
+            (true, false) => row2::<V, F>(call.columns, out, Broadcast(V::splat(*a)), b),
+            (true, true) => {
+                row2::<V, F>(call.columns, out, Broadcast(V::splat(*a)), Broadcast(V::splat(*b)));
             }
         }
     }
@@ -310,26 +317,16 @@ const SAFE_RANGE: (f32, f32) = (8.673_617_4e-19, 1.152_921_5e18);
 impl Rows for Quotient {
     #[inline(always)]
     unsafe fn run<V: Lanes>(self, call: &LoopCall) {
+        let by_one = !call.operands[0].one_column && call.operands[1].one_column;
         for row in 0..call.rows {
-            let out = call.out_row(row).cast::<f32>();
-            let (a, b) = (call.row(0, row).cast::<f32>(), call.row(1, row).cast::<f32>());
+            let divisor = call.row(1, row).cast::<f32>();
             // SAFETY: guaranteed by the caller.
             unsafe {
-                match (call.operands[0].one_column, call.operands[1].one_column) {
-                    (false, true) if (SAFE_RANGE.0..SAFE_RANGE.1).contains(&(*b).abs()) => {
-                        quotients::<V>(call.columns, out, a, *b);
-                    }
-                    (false, true) => row2::<V, Divide>(call.columns, out, a, Broadcast(V::splat(*b))),
-                    (true, false) => row2::<V, Divide>(call.columns, out, Broadcast(V::splat(*a)), b),
-                    (false, false) => row2::<V, Divide>(call.columns, out, a, b),
-                    (true, true) => {
-                        row2::<V, Divide>(
-                            call.columns,
-                            out,
-                            Broadcast(V::splat(*a)),
-                            Broadcast(V::splat(*b)),
-                        );
-                    }
+                if by_one && (SAFE_RANGE.0..SAFE_RANGE.1).contains(&(*divisor).abs()) {
+                    let (out, a) = (call.out_row(row).cast::<f32>(), call.row(0, row).cast::<f32>());
+                    quotients::<V>(call.columns, out, a, *divisor);
+                } else {
+                    broadcast_row2::<V, Divide>(call, row);
                 }
             }
         }

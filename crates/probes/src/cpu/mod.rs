@@ -3,8 +3,6 @@
 //! [`peaks`] lists the register-only loops that this processor can run, [`gemms`] the element types that the engine
 //! multiplies natively. Both are found at run time; what is listed can be run.
 
-#[cfg(target_arch = "x86_64")]
-mod amx;
 mod bf16;
 mod gemm;
 mod peak;

@@ -5,10 +5,11 @@
 
 use std::arch::asm;
 
+use warpforge_kernels::amx::{ROW_BYTES, ROWS, Tiles};
+
 use super::chain::bf16;
 use super::{KnownPeak, PeakKernel};
 use crate::cpu::Dtype;
-use crate::cpu::amx::{ROW_BYTES, ROWS, Tiles};
 use crate::cpu::bf16::Bf16;
 
 /// Products of two tiles in one iteration of a kernel.
