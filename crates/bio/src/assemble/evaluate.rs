@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::seq::OTHER;
+use crate::kmer::each_oriented;
 
 /// How good an assembly is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,7 +31,7 @@ pub fn evaluate(genome: &[u8], contigs: &[&[u8]], circular: bool) -> Evaluation 
         genome.to_vec()
     };
     let mut places: HashMap<u64, Place> = HashMap::with_capacity(unrolled.len());
-    each_oriented(&unrolled, |start, kmer, reverse| {
+    each_oriented(&unrolled, K, |start, kmer: u64, reverse| {
         places.entry(kmer).and_modify(|place| place.unique = false).or_insert(Place {
             start,
             reverse,
@@ -43,7 +43,7 @@ pub fn evaluate(genome: &[u8], contigs: &[&[u8]], circular: bool) -> Evaluation 
     for contig in contigs {
         let mut until = 0;
         let mut last: Option<(bool, i64)> = None;
-        each_oriented(contig, |start, kmer, reverse| {
+        each_oriented(contig, K, |start, kmer: u64, reverse| {
             let Some(place) = places.get_mut(&kmer) else { return };
             place.covered = true;
             right += start + K - start.max(until);
@@ -66,7 +66,7 @@ pub fn evaluate(genome: &[u8], contigs: &[&[u8]], circular: bool) -> Evaluation 
         total += contig.len();
     }
     let mut covered = vec![false; unrolled.len()];
-    each_oriented(&unrolled, |start, kmer, _| {
+    each_oriented(&unrolled, K, |start, kmer: u64, _| {
         if places.get(&kmer).is_some_and(|place| place.covered) {
             covered[start..start + K].fill(true);
         }
@@ -85,22 +85,4 @@ struct Place {
     reverse: bool,
     unique: bool,
     covered: bool,
-}
-
-/// Gives every canonical k-mer with its begin and its strand.
-fn each_oriented(sequence: &[u8], mut give: impl FnMut(usize, u64, bool)) {
-    use crate::kmer::Word as _;
-    let (mut forward, mut reverse, mut valid) = (0u64, 0u64, 0);
-    for (end, &code) in sequence.iter().enumerate() {
-        if code >= OTHER {
-            valid = 0;
-            continue;
-        }
-        forward = forward.appended(code, K);
-        reverse = reverse.prepended(3 - code, K);
-        valid += 1;
-        if valid >= K {
-            give(end + 1 - K, forward.min(reverse), reverse < forward);
-        }
-    }
 }

@@ -129,9 +129,15 @@ fn chunks<S: AsRef<[u8]>>(sequences: &[S], k: usize) -> Vec<Vec<&[u8]>> {
 /// Gives every canonical k-mer of a sequence, in order.
 #[inline]
 pub(crate) fn each_kmer<W: Word>(sequence: &[u8], k: usize, mut give: impl FnMut(W)) {
+    each_oriented(sequence, k, |_, kmer, _| give(kmer));
+}
+
+/// Gives every canonical k-mer of a sequence with its begin and whether it is of the other strand, in order.
+#[inline]
+pub(crate) fn each_oriented<W: Word>(sequence: &[u8], k: usize, mut give: impl FnMut(usize, W, bool)) {
     let (mut forward, mut reverse) = (W::default(), W::default());
     let mut valid = 0;
-    for &code in sequence {
+    for (end, &code) in sequence.iter().enumerate() {
         if code >= OTHER {
             valid = 0;
             continue;
@@ -140,7 +146,7 @@ pub(crate) fn each_kmer<W: Word>(sequence: &[u8], k: usize, mut give: impl FnMut
         reverse = reverse.prepended(3 - code, k);
         valid += 1;
         if valid >= k {
-            give(forward.min(reverse));
+            give(end + 1 - k, forward.min(reverse), reverse < forward);
         }
     }
 }

@@ -30,66 +30,45 @@ pub trait Word: Copy + Ord + Default + Send + Sync + std::fmt::Debug + std::hash
 /// Spreads k-mers; a prime near 2^64 divided by the golden ratio.
 const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
-impl Word for u64 {
-    const BASES: usize = 32;
-    #[inline]
-    fn appended(self, code: u8, k: usize) -> Self {
-        ((self << 2) | Self::from(code)) & (Self::MAX >> (64 - 2 * k))
-    }
-    #[inline]
-    fn prepended(self, code: u8, k: usize) -> Self {
-        (self >> 2) | (Self::from(code) << (2 * (k - 1)))
-    }
-    #[inline]
-    fn last(self) -> u8 {
-        (self & 3) as u8
-    }
-    #[inline]
-    fn first(self, k: usize) -> u8 {
-        (self >> (2 * (k - 1)) & 3) as u8
-    }
-    fn reverse_complement(self, k: usize) -> Self {
-        // Reversing the bits swaps the two of each base; swap them back.
-        let bits = (!self).reverse_bits();
-        let bases = (bits >> 1 & 0x5555_5555_5555_5555) | (bits & 0x5555_5555_5555_5555) << 1;
-        bases >> (64 - 2 * k)
-    }
-    #[inline]
-    fn hash(self) -> u64 {
-        (self ^ (self >> 29)).wrapping_mul(FACTOR)
-    }
+/// Implements the words of a type; `$folded` makes 64 bits of one.
+macro_rules! word {
+    ($word:ty, $folded:expr) => {
+        impl Word for $word {
+            const BASES: usize = <$word>::BITS as usize / 2;
+            #[inline]
+            fn appended(self, code: u8, k: usize) -> Self {
+                ((self << 2) | Self::from(code)) & (Self::MAX >> (Self::BITS as usize - 2 * k))
+            }
+            #[inline]
+            fn prepended(self, code: u8, k: usize) -> Self {
+                (self >> 2) | (Self::from(code) << (2 * (k - 1)))
+            }
+            #[inline]
+            fn last(self) -> u8 {
+                (self & 3) as u8
+            }
+            #[inline]
+            fn first(self, k: usize) -> u8 {
+                (self >> (2 * (k - 1)) & 3) as u8
+            }
+            fn reverse_complement(self, k: usize) -> Self {
+                // Reversing the bits swaps the two of each base; swap them back.
+                const ODD: $word = <$word>::MAX / 3;
+                let bits = (!self).reverse_bits();
+                let bases = (bits >> 1 & ODD) | (bits & ODD) << 1;
+                bases >> (Self::BITS as usize - 2 * k)
+            }
+            #[inline]
+            fn hash(self) -> u64 {
+                let folded = $folded(self);
+                (folded ^ (folded >> 29)).wrapping_mul(FACTOR)
+            }
+        }
+    };
 }
 
-impl Word for u128 {
-    const BASES: usize = 64;
-    #[inline]
-    fn appended(self, code: u8, k: usize) -> Self {
-        ((self << 2) | Self::from(code)) & (Self::MAX >> (128 - 2 * k))
-    }
-    #[inline]
-    fn prepended(self, code: u8, k: usize) -> Self {
-        (self >> 2) | (Self::from(code) << (2 * (k - 1)))
-    }
-    #[inline]
-    fn last(self) -> u8 {
-        (self & 3) as u8
-    }
-    #[inline]
-    fn first(self, k: usize) -> u8 {
-        (self >> (2 * (k - 1)) & 3) as u8
-    }
-    fn reverse_complement(self, k: usize) -> Self {
-        let odd = Self::MAX / 3;
-        let bits = (!self).reverse_bits();
-        let bases = (bits >> 1 & odd) | (bits & odd) << 1;
-        bases >> (128 - 2 * k)
-    }
-    #[inline]
-    fn hash(self) -> u64 {
-        let folded = self as u64 ^ ((self >> 64) as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-        (folded ^ (folded >> 29)).wrapping_mul(FACTOR)
-    }
-}
+word!(u64, |word: u64| word);
+word!(u128, |word: u128| word as u64 ^ ((word >> 64) as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93));
 
 #[cfg(test)]
 mod tests {
