@@ -202,35 +202,56 @@ impl fmt::Display for RaggedDotDims {
     }
 }
 
-impl fmt::Display for GatherDims {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("#stablehlo.gather<")?;
-        let mut out = fields(f);
-        out.list("offset_dims", &self.offset_dims)?;
-        out.list("collapsed_slice_dims", &self.collapsed_slice_dims)?;
-        out.list("operand_batching_dims", &self.operand_batching_dims)?;
-        out.list("start_indices_batching_dims", &self.start_indices_batching_dims)?;
-        out.list("start_index_map", &self.start_index_map)?;
-        if self.index_vector_dim != 0 {
-            out.value("index_vector_dim", self.index_vector_dim)?;
-        }
-        f.write_str(">")
-    }
+/// Dimension numbers of `gather` and `scatter`: lists of dimensions, and the dimension that holds the index components.
+pub trait IndexDims: Default {
+    /// The names of the lists, as text and bytecode have them.
+    const NAMES: [&'static str; 5];
+
+    /// The lists, in the order of their names, and `index_vector_dim`.
+    fn parts(&self) -> ([&[i64]; 5], i64);
+
+    /// The same, to be set.
+    fn parts_mut(&mut self) -> ([&mut Vec<i64>; 5], &mut i64);
 }
 
-impl fmt::Display for ScatterDims {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("#stablehlo.scatter<")?;
-        let mut out = fields(f);
-        out.list("update_window_dims", &self.update_window_dims)?;
-        out.list("inserted_window_dims", &self.inserted_window_dims)?;
-        out.list("input_batching_dims", &self.input_batching_dims)?;
-        out.list("scatter_indices_batching_dims", &self.scatter_indices_batching_dims)?;
-        out.list("scatter_dims_to_operand_dims", &self.scatter_dims_to_operand_dims)?;
-        if self.index_vector_dim != 0 {
-            out.value("index_vector_dim", self.index_vector_dim)?;
+macro_rules! index_dims {
+    ($($dims:ident as $text:literal { $($list:ident),* })*) => {$(
+        impl IndexDims for $dims {
+            const NAMES: [&'static str; 5] = [$(stringify!($list)),*];
+
+            fn parts(&self) -> ([&[i64]; 5], i64) {
+                ([$(&self.$list),*], self.index_vector_dim)
+            }
+
+            fn parts_mut(&mut self) -> ([&mut Vec<i64>; 5], &mut i64) {
+                ([$(&mut self.$list),*], &mut self.index_vector_dim)
+            }
         }
-        f.write_str(">")
+
+        impl fmt::Display for $dims {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(concat!("#stablehlo.", $text, "<"))?;
+                let (lists, index_vector_dim) = self.parts();
+                let mut out = fields(f);
+                for (name, list) in Self::NAMES.iter().zip(lists) {
+                    out.list(name, list)?;
+                }
+                if index_vector_dim != 0 {
+                    out.value("index_vector_dim", index_vector_dim)?;
+                }
+                f.write_str(">")
+            }
+        }
+    )*};
+}
+
+index_dims! {
+    GatherDims as "gather" {
+        offset_dims, collapsed_slice_dims, operand_batching_dims, start_indices_batching_dims, start_index_map
+    }
+    ScatterDims as "scatter" {
+        update_window_dims, inserted_window_dims, input_batching_dims, scatter_indices_batching_dims,
+        scatter_dims_to_operand_dims
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 pub use dict::{AttrName, Dict};
 pub use dims::{
-    ChannelHandle, ConvDims, DotAlgorithm, DotDims, GatherDims, OutputOperandAlias, RaggedDotDims,
+    ChannelHandle, ConvDims, DotAlgorithm, DotDims, GatherDims, IndexDims, OutputOperandAlias, RaggedDotDims,
     ResultAccuracy, ScatterDims,
 };
 pub(crate) use display::{Bare, Entry, SymbolText};

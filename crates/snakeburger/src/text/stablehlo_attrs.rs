@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use warpforge_ir::attr::{
-    Attribute, ChannelHandle, ConvDims, DotAlgorithm, DotDims, EnumDialect, EnumValue, GatherDims,
-    OutputOperandAlias, RaggedDotDims, ResultAccuracy, ResultAccuracyMode, ScatterDims,
+    Attribute, ChannelHandle, ConvDims, DotAlgorithm, DotDims, EnumDialect, EnumValue, IndexDims,
+    OutputOperandAlias, RaggedDotDims, ResultAccuracy, ResultAccuracyMode,
 };
 
 use super::cursor::{Cursor, Parse};
@@ -25,8 +25,8 @@ impl Parser<'_> {
         Ok(Some(match mnemonic {
             "dot" => Attribute::Dot(Arc::new(self.dot_dims()?)),
             "ragged_dot" => Attribute::RaggedDot(Arc::new(self.ragged_dot_dims()?)),
-            "gather" => Attribute::Gather(Arc::new(self.gather_dims()?)),
-            "scatter" => Attribute::Scatter(Arc::new(self.scatter_dims()?)),
+            "gather" => Attribute::Gather(Arc::new(self.index_dims()?)),
+            "scatter" => Attribute::Scatter(Arc::new(self.index_dims()?)),
             "conv" => {
                 self.cur.expect("<")?;
                 let dims = if self.cur.looking_at("raw") { self.raw_conv_dims()? } else { self.conv_dims()? };
@@ -131,43 +131,16 @@ impl Parser<'_> {
         Ok(dims)
     }
 
-    fn gather_dims(&mut self) -> Parse<GatherDims> {
-        let mut dims = GatherDims::default();
+    /// The dimension numbers of `gather` or `scatter`.
+    fn index_dims<D: IndexDims>(&mut self) -> Parse<D> {
+        let mut dims = D::default();
+        let (mut lists, index_vector_dim) = dims.parts_mut();
         self.fields(|parser, name| {
-            let list = match name {
-                "offset_dims" => &mut dims.offset_dims,
-                "collapsed_slice_dims" => &mut dims.collapsed_slice_dims,
-                "operand_batching_dims" => &mut dims.operand_batching_dims,
-                "start_indices_batching_dims" => &mut dims.start_indices_batching_dims,
-                "start_index_map" => &mut dims.start_index_map,
-                "index_vector_dim" => {
-                    dims.index_vector_dim = parser.cur.i64()?;
-                    return Ok(true);
-                }
-                _ => return Ok(false),
-            };
-            *list = parser.cur.i64_list()?;
-            Ok(true)
-        })?;
-        Ok(dims)
-    }
-
-    fn scatter_dims(&mut self) -> Parse<ScatterDims> {
-        let mut dims = ScatterDims::default();
-        self.fields(|parser, name| {
-            let list = match name {
-                "update_window_dims" => &mut dims.update_window_dims,
-                "inserted_window_dims" => &mut dims.inserted_window_dims,
-                "input_batching_dims" => &mut dims.input_batching_dims,
-                "scatter_indices_batching_dims" => &mut dims.scatter_indices_batching_dims,
-                "scatter_dims_to_operand_dims" => &mut dims.scatter_dims_to_operand_dims,
-                "index_vector_dim" => {
-                    dims.index_vector_dim = parser.cur.i64()?;
-                    return Ok(true);
-                }
-                _ => return Ok(false),
-            };
-            *list = parser.cur.i64_list()?;
+            match D::NAMES.iter().position(|known| *known == name) {
+                Some(at) => *lists[at] = parser.cur.i64_list()?,
+                None if name == "index_vector_dim" => *index_vector_dim = parser.cur.i64()?,
+                None => return Ok(false),
+            }
             Ok(true)
         })?;
         Ok(dims)

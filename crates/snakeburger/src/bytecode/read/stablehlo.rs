@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use warpforge_ir::attr::{
-    Attribute, ChannelHandle, ConvDims, DotAlgorithm, DotDims, EnumDialect, GatherDims, ScatterDims,
-};
+use warpforge_ir::attr::{Attribute, ChannelHandle, ConvDims, DotAlgorithm, DotDims, EnumDialect, IndexDims};
 use warpforge_ir::types::Type;
 
 use super::tables::Tables;
@@ -28,22 +26,8 @@ pub(super) fn attr(tables: &mut Tables<'_>, code: u64, cursor: &mut Cursor<'_>) 
             lhs_contracting: cursor.signed_list()?,
             rhs_contracting: cursor.signed_list()?,
         })),
-        7 => Attribute::Gather(Arc::new(GatherDims {
-            offset_dims: cursor.signed_list()?,
-            collapsed_slice_dims: cursor.signed_list()?,
-            operand_batching_dims: cursor.signed_list()?,
-            start_indices_batching_dims: cursor.signed_list()?,
-            start_index_map: cursor.signed_list()?,
-            index_vector_dim: cursor.signed()?,
-        })),
-        11 => Attribute::Scatter(Arc::new(ScatterDims {
-            update_window_dims: cursor.signed_list()?,
-            inserted_window_dims: cursor.signed_list()?,
-            input_batching_dims: cursor.signed_list()?,
-            scatter_indices_batching_dims: cursor.signed_list()?,
-            scatter_dims_to_operand_dims: cursor.signed_list()?,
-            index_vector_dim: cursor.signed()?,
-        })),
+        7 => Attribute::Gather(Arc::new(index_dims(cursor)?)),
+        11 => Attribute::Scatter(Arc::new(index_dims(cursor)?)),
         13 => vhlo::bounds(cursor)?,
         14 => vhlo::alias(cursor)?,
         15 => algorithm(tables, cursor)?,
@@ -80,6 +64,16 @@ fn byte_truth(cursor: &mut Cursor<'_>) -> Read<bool> {
         1 => Ok(true),
         other => Err(Error::malformed(at, format!("{other} is no truth value"))),
     }
+}
+
+fn index_dims<D: IndexDims>(cursor: &mut Cursor<'_>) -> Read<D> {
+    let mut dims = D::default();
+    let (lists, index_vector_dim) = dims.parts_mut();
+    for list in lists {
+        *list = cursor.signed_list()?;
+    }
+    *index_vector_dim = cursor.signed()?;
+    Ok(dims)
 }
 
 fn conv(cursor: &mut Cursor<'_>) -> Read<Attribute> {

@@ -23,6 +23,19 @@ enum Slot<T> {
     Done(T, u64),
 }
 
+/// The value of a slot with its weight; an empty slot is busy from now on.
+fn taken<T: Clone>(slots: &mut [Slot<T>], index: u64, what: &str, at: usize) -> Read<Option<(T, u64)>> {
+    match usize::try_from(index).ok().and_then(|index| slots.get_mut(index)) {
+        None => Err(Error::malformed(at, format!("there is no {what} {index}"))),
+        Some(Slot::Done(value, weight)) => Ok(Some((value.clone(), *weight))),
+        Some(Slot::Busy) => Err(Error::malformed(at, format!("the {what} {index} contains itself"))),
+        Some(slot) => {
+            *slot = Slot::Busy;
+            Ok(None)
+        }
+    }
+}
+
 /// Attributes and types by number.
 pub(super) struct Tables<'a> {
     pub(super) file: &'a File<'a>,
@@ -104,21 +117,11 @@ impl<'a> Tables<'a> {
 
     /// An attribute by its number, which was read at `at`.
     pub(super) fn attr_at(&mut self, index: u64, at: usize) -> Read<Attribute> {
-        let slot = usize::try_from(index).ok().and_then(|index| self.attrs.get_mut(index));
-        match slot {
-            None => return Err(Error::malformed(at, format!("there is no attribute {index}"))),
-            Some(Slot::Done(value, weight)) => {
-                let (value, weight) = (value.clone(), *weight);
-                self.weigh(weight, at)?;
-                return Ok(value);
-            }
-            Some(Slot::Busy) => {
-                return Err(Error::malformed(at, format!("the attribute {index} contains itself")));
-            }
-            Some(slot) => *slot = Slot::Busy,
+        if let Some((value, weight)) = taken(&mut self.attrs, index, "attribute", at)? {
+            self.weigh(weight, at)?;
+            return Ok(value);
         }
-        let file = self.file;
-        let entry = &file.attrs[index as usize];
+        let entry = &self.file.attrs[index as usize];
         let (value, weight) = self.fresh(at, |tables| tables.decode_attr(entry))?;
         self.attrs[index as usize] = Slot::Done(value.clone(), weight);
         Ok(value)
@@ -126,21 +129,11 @@ impl<'a> Tables<'a> {
 
     /// A type by its number, which was read at `at`.
     pub(super) fn type_at(&mut self, index: u64, at: usize) -> Read<Type> {
-        let slot = usize::try_from(index).ok().and_then(|index| self.types.get_mut(index));
-        match slot {
-            None => return Err(Error::malformed(at, format!("there is no type {index}"))),
-            Some(Slot::Done(value, weight)) => {
-                let (value, weight) = (value.clone(), *weight);
-                self.weigh(weight, at)?;
-                return Ok(value);
-            }
-            Some(Slot::Busy) => {
-                return Err(Error::malformed(at, format!("the type {index} contains itself")));
-            }
-            Some(slot) => *slot = Slot::Busy,
+        if let Some((value, weight)) = taken(&mut self.types, index, "type", at)? {
+            self.weigh(weight, at)?;
+            return Ok(value);
         }
-        let file = self.file;
-        let entry = &file.types[index as usize];
+        let entry = &self.file.types[index as usize];
         let (value, weight) = self.fresh(at, |tables| tables.decode_type(entry))?;
         self.types[index as usize] = Slot::Done(value.clone(), weight);
         Ok(value)

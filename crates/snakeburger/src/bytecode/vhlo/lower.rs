@@ -1,8 +1,6 @@
 //! Attributes of StableHLO operations as those of the VHLO operations of today.
 
-use warpforge_ir::attr::{
-    Attribute, ConvDims, DenseElements, Dict, DotAlgorithm, DotDims, GatherDims, ScatterDims,
-};
+use warpforge_ir::attr::{Attribute, ConvDims, DenseElements, Dict, DotAlgorithm, DotDims, IndexDims};
 
 use super::defaults;
 
@@ -40,9 +38,9 @@ impl Lowered {
     fn attr(&mut self, op: &str, name: &str, value: &Attribute) -> Result<(), String> {
         match value {
             Attribute::Conv(dims) if name == "dimension_numbers" => self.conv(dims),
-            Attribute::Gather(dims) if name == "dimension_numbers" => self.gather(dims),
+            Attribute::Gather(dims) if name == "dimension_numbers" => self.index_dims(dims.as_ref()),
             Attribute::Dot(dims) if name == "dot_dimension_numbers" => self.dot(dims),
-            Attribute::Scatter(dims) if name == "scatter_dimension_numbers" => self.scatter(dims),
+            Attribute::Scatter(dims) if name == "scatter_dimension_numbers" => self.index_dims(dims.as_ref()),
             Attribute::DotAlgorithm(algorithm) if name == "algorithm" => {
                 self.algorithm(algorithm);
                 Ok(())
@@ -105,23 +103,12 @@ impl Lowered {
         self.ints("output_spatial_dimensions", &dims.output_spatial)
     }
 
-    fn gather(&mut self, dims: &GatherDims) -> Result<(), String> {
-        self.ints("offset_dims", &dims.offset_dims)?;
-        self.ints("collapsed_slice_dims", &dims.collapsed_slice_dims)?;
-        self.ints("operand_batching_dims", &dims.operand_batching_dims)?;
-        self.ints("start_indices_batching_dims", &dims.start_indices_batching_dims)?;
-        self.ints("start_index_map", &dims.start_index_map)?;
-        self.int("index_vector_dim", dims.index_vector_dim);
-        Ok(())
-    }
-
-    fn scatter(&mut self, dims: &ScatterDims) -> Result<(), String> {
-        self.ints("update_window_dims", &dims.update_window_dims)?;
-        self.ints("inserted_window_dims", &dims.inserted_window_dims)?;
-        self.ints("input_batching_dims", &dims.input_batching_dims)?;
-        self.ints("scatter_indices_batching_dims", &dims.scatter_indices_batching_dims)?;
-        self.ints("scatter_dims_to_operand_dims", &dims.scatter_dims_to_operand_dims)?;
-        self.int("index_vector_dim", dims.index_vector_dim);
+    fn index_dims<D: IndexDims>(&mut self, dims: &D) -> Result<(), String> {
+        let (lists, index_vector_dim) = dims.parts();
+        for (name, list) in D::NAMES.into_iter().zip(lists) {
+            self.ints(name, list)?;
+        }
+        self.int("index_vector_dim", index_vector_dim);
         Ok(())
     }
 

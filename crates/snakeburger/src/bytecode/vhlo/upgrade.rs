@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use warpforge_ir::attr::{
-    Attribute, ChannelHandle, ConvDims, Dict, DotAlgorithm, DotDims, GatherDims, ScatterDims,
-};
+use warpforge_ir::attr::{Attribute, ChannelHandle, ConvDims, Dict, DotAlgorithm, DotDims, IndexDims};
 use warpforge_ir::types::Type;
 
 use super::defaults;
@@ -142,29 +140,25 @@ impl Attrs {
     }
 
     fn fold_gather(&mut self) -> Result<(), String> {
-        let dims = GatherDims {
-            offset_dims: self.ints("offset_dims")?,
-            collapsed_slice_dims: self.ints("collapsed_slice_dims")?,
-            operand_batching_dims: self.ints("operand_batching_dims")?,
-            start_indices_batching_dims: self.ints("start_indices_batching_dims")?,
-            start_index_map: self.ints("start_index_map")?,
-            index_vector_dim: self.int("index_vector_dim")?,
-        };
+        let dims = self.index_dims()?;
         self.set("dimension_numbers", Attribute::Gather(Arc::new(dims)));
         Ok(())
     }
 
     fn fold_scatter(&mut self) -> Result<(), String> {
-        let dims = ScatterDims {
-            update_window_dims: self.ints("update_window_dims")?,
-            inserted_window_dims: self.ints("inserted_window_dims")?,
-            input_batching_dims: self.ints("input_batching_dims")?,
-            scatter_indices_batching_dims: self.ints("scatter_indices_batching_dims")?,
-            scatter_dims_to_operand_dims: self.ints("scatter_dims_to_operand_dims")?,
-            index_vector_dim: self.int("index_vector_dim")?,
-        };
+        let dims = self.index_dims()?;
         self.set("scatter_dimension_numbers", Attribute::Scatter(Arc::new(dims)));
         Ok(())
+    }
+
+    fn index_dims<D: IndexDims>(&mut self) -> Result<D, String> {
+        let mut dims = D::default();
+        let (lists, index_vector_dim) = dims.parts_mut();
+        for (name, list) in D::NAMES.into_iter().zip(lists) {
+            *list = self.ints(name)?;
+        }
+        *index_vector_dim = self.int("index_vector_dim")?;
+        Ok(dims)
     }
 
     fn fold_channel(&mut self) -> Result<(), String> {
