@@ -105,18 +105,22 @@ struct Import {
 
 type Values = HashMap<ValueId, NodeId>;
 
+/// The operations of a function that is called at some depth.
+fn ops_of(func: Func<'_>, depth: usize) -> Result<impl Iterator<Item = OpRef<'_>>> {
+    let block = func.body().ok_or_else(|| not(format!("@{} has no body", func.name())))?;
+    if depth > DEEPEST_CALLS {
+        return Err(not("calls are nested too deeply"));
+    }
+    Ok(func.op().module().ops_in(block))
+}
+
 impl Import {
     fn new(builder: Builder) -> Self {
         Self { builder, effects: Vec::new(), values: Vec::new() }
     }
 
     fn body(&mut self, func: Func<'_>, mut values: Values, depth: usize) -> Result<Vec<NodeId>> {
-        let name = func.name();
-        let block = func.body().ok_or_else(|| not(format!("@{name} has no body")))?;
-        if depth > DEEPEST_CALLS {
-            return Err(not("calls are nested too deeply"));
-        }
-        for op in func.op().module().ops_in(block) {
+        for op in ops_of(func, depth)? {
             if op.def().is_some_and(OpDef::is_terminator) {
                 return inputs(op, &values);
             }
@@ -128,7 +132,7 @@ impl Import {
             }
             values.extend(op.results().zip(results));
         }
-        Err(not(format!("@{name} does not return")))
+        Err(not(format!("@{} does not return", func.name())))
     }
 
     fn op(&mut self, func: Func<'_>, op: OpRef<'_>, values: &Values, depth: usize) -> Result<Vec<NodeId>> {

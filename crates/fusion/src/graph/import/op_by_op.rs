@@ -8,7 +8,7 @@ use warpforge_ir::{Func, OpId, OpKind, OpRef};
 use warpforge_tensor::Tensor;
 
 use super::element::storage;
-use super::{DEEPEST_CALLS, Import, Result, Values, check_size, inputs, not};
+use super::{Import, Result, Values, check_size, inputs, not, ops_of};
 use crate::graph::build::Builder;
 use crate::graph::op::Op;
 use crate::graph::{Graph, Node, NodeId};
@@ -76,12 +76,7 @@ impl OpByOp {
     }
 
     fn body(&mut self, func: Func<'_>, mut values: Values, depth: usize) -> Result<Vec<NodeId>> {
-        let name = func.name();
-        let block = func.body().ok_or_else(|| not(format!("@{name} has no body")))?;
-        if depth > DEEPEST_CALLS {
-            return Err(not("calls are nested too deeply"));
-        }
-        for op in func.op().module().ops_in(block) {
+        for op in ops_of(func, depth)? {
             if op.def().is_some_and(OpDef::is_terminator) {
                 return inputs(op, &values);
             }
@@ -97,7 +92,7 @@ impl OpByOp {
             self.mark(op.id(), Some(results.clone()));
             values.extend(op.results().zip(results));
         }
-        Err(not(format!("@{name} does not return")))
+        Err(not(format!("@{} does not return", func.name())))
     }
 
     /// The nodes of one operation, made as if its operands were a function's arguments.
