@@ -23,6 +23,11 @@ struct Column {
     value: fn(&TimelineRecord) -> Option<String>,
 }
 
+/// A column of bytes a second.
+const fn rates(heading: &'static str, rank: u8, value: fn(&TimelineRecord) -> Option<String>) -> Column {
+    Column { heading, width: 10, rank, value }
+}
+
 const COLUMNS: [Column; 12] = [
     Column { heading: "time", width: 10, rank: 0, value: |record| Some(local_time(record)) },
     Column { heading: "cpu%", width: 6, rank: 0, value: |record| one_digit(record.cpu_utilization_percent) },
@@ -34,30 +39,10 @@ const COLUMNS: [Column; 12] = [
         value: |record| Some(format!("{:.2}", record.load_average?[0])),
     },
     Column { heading: "memory", width: 14, rank: 0, value: memory },
-    Column {
-        heading: "disk read",
-        width: 10,
-        rank: 5,
-        value: |record| rate(record.disk_read_bytes_per_second()),
-    },
-    Column {
-        heading: "disk write",
-        width: 10,
-        rank: 5,
-        value: |record| rate(record.disk_write_bytes_per_second()),
-    },
-    Column {
-        heading: "net in",
-        width: 10,
-        rank: 6,
-        value: |record| rate(record.network_receive_bytes_per_second()),
-    },
-    Column {
-        heading: "net out",
-        width: 10,
-        rank: 6,
-        value: |record| rate(record.network_transmit_bytes_per_second()),
-    },
+    rates("disk read", 5, |record| rate(record.disk_read_bytes_per_second())),
+    rates("disk write", 5, |record| rate(record.disk_write_bytes_per_second())),
+    rates("net in", 6, |record| rate(record.network_receive_bytes_per_second())),
+    rates("net out", 6, |record| rate(record.network_transmit_bytes_per_second())),
     Column { heading: "clock", width: 8, rank: 4, value: |record| record.mean_mhz().map(format::clock) },
     Column {
         heading: "power",
