@@ -55,6 +55,7 @@ pub(super) fn run_here(round: &Round, hooks: Hooks<'_>) -> Result<(), BenchmarkE
     let benchmark = get_suite(&round.id.suite)
         .and_then(|suite| suite.get_benchmark(&round.id.name))
         .ok_or_else(|| BenchmarkError::BadInput(format!("there is no benchmark {}", round.id)))?;
+    let Hooks { on_event, stop } = hooks;
     benchmark.prepare(&round.params)?;
-    benchmark.run(&mut RunContext::new(round, hooks.stop, hooks.on_event))
+    benchmark.run(&mut RunContext::new(round, stop, on_event))
 }
