@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 import torch
+import zoo
 from torch import nn
 from torch.nn import functional
 
@@ -153,6 +154,8 @@ WORKLOADS: dict[str, Callable[[], Workload]] = {
 
 def make(name: str) -> Workload:
     """The module, ready for inference, and its inputs. minilm_bB_sS and linear_RxCxI come in any size."""
+    if zoo.has(name):
+        return zoo.make(name)
     torch.manual_seed(SEED)
     if sizes := re.fullmatch(r"minilm_b(\d+)_s(\d+)", name):
         module, inputs = _minilm(*map(int, sizes.groups()))

@@ -10,6 +10,7 @@ mod page;
 mod table;
 mod tools;
 mod warpt;
+mod zoo;
 
 use clap::Subcommand;
 
@@ -26,6 +27,8 @@ pub(crate) enum Peers {
     Cpu(cpu::CpuArgs),
     /// Models on a GPU beside PyTorch: as it is, compiled, and compiled into CUDA graphs
     Gpu(gpu::GpuArgs),
+    /// A catalogue of public models on the CPU beside PyTorch, ONNX Runtime and OpenVINO: which are slow, and why
+    Zoo(zoo::ZooArgs),
 }
 
 /// Runs the comparison.
@@ -36,5 +39,6 @@ pub(crate) fn run(peers: &Peers) -> anyhow::Result<()> {
         Peers::Linpack(args) => linpack::run(args),
         Peers::Cpu(args) => cpu::run(args),
         Peers::Gpu(args) => gpu::run(args),
+        Peers::Zoo(args) => zoo::run(args),
     }
 }

@@ -8,7 +8,7 @@ use super::stats::median;
 
 /// What came of an engine on a workload.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Outcome {
+pub(in crate::peers) enum Outcome {
     /// It ran.
     Ran(Figures),
     /// It has no program for this workload.
@@ -19,35 +19,35 @@ pub(super) enum Outcome {
 
 /// An engine's figures for a workload.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Figures {
+pub(in crate::peers) struct Figures {
     /// The median of each round, in milliseconds.
-    pub(super) rounds: Vec<f64>,
+    pub(in crate::peers) rounds: Vec<f64>,
     /// How far the outputs are from PyTorch's in f32, as a part of their scale.
-    pub(super) distance: f64,
+    pub(in crate::peers) distance: f64,
     /// Until the first result: compiling, and in ours reading the archive.
-    pub(super) prepare_s: f64,
+    pub(in crate::peers) prepare_s: f64,
     /// What the reference computed in our stead.
-    pub(super) fallbacks: Vec<String>,
+    pub(in crate::peers) fallbacks: Vec<String>,
 }
 
 impl Figures {
     /// The median of the rounds, in milliseconds.
-    pub(super) fn median(&self) -> f64 {
+    pub(in crate::peers) fn median(&self) -> f64 {
         median(&self.rounds)
     }
 }
 
 /// A workload's line.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Row {
-    pub(super) workload: String,
+pub(in crate::peers) struct Row {
+    pub(in crate::peers) workload: String,
     /// Engine and outcome.
-    pub(super) peers: Vec<(String, Outcome)>,
-    pub(super) ours: Outcome,
+    pub(in crate::peers) peers: Vec<(String, Outcome)>,
+    pub(in crate::peers) ours: Outcome,
 }
 
 /// Gets the workload ready everywhere, then lets everybody run in turn, so many rounds of so many seconds each.
-pub(super) fn hold(
+pub(in crate::peers) fn hold(
     workload: &str,
     peers: &mut [Peer],
     ours: &Ours<'_>,
@@ -99,7 +99,7 @@ pub(super) fn hold(
 
 impl Row {
     /// The fastest peer and its median.
-    pub(super) fn best(&self) -> Option<(&str, f64)> {
+    pub(in crate::peers) fn best(&self) -> Option<(&str, f64)> {
         let ran = self.peers.iter().filter_map(|(engine, outcome)| match outcome {
             Outcome::Ran(figures) => Some((engine.as_str(), figures.median())),
             _ => None,
@@ -108,7 +108,7 @@ impl Row {
     }
 
     /// Our median.
-    pub(super) fn our_median(&self) -> Option<f64> {
+    pub(in crate::peers) fn our_median(&self) -> Option<f64> {
         match &self.ours {
             Outcome::Ran(figures) => Some(figures.median()),
             _ => None,
@@ -116,12 +116,12 @@ impl Row {
     }
 
     /// The best peer's time over ours: above one we are faster.
-    pub(super) fn ratio(&self) -> Option<f64> {
+    pub(in crate::peers) fn ratio(&self) -> Option<f64> {
         Some(self.best()?.1 / self.our_median()?)
     }
 
     /// Why our result does not count, if so: it failed, or is further from PyTorch's than `bound`, a part of its scale.
-    pub(super) fn wrong(&self, bound: f64) -> Option<String> {
+    pub(in crate::peers) fn wrong(&self, bound: f64) -> Option<String> {
         match &self.ours {
             Outcome::Ran(figures) if figures.distance <= bound => None,
             Outcome::Ran(figures) => Some(format!(
@@ -134,7 +134,7 @@ impl Row {
     }
 
     /// The furthest that a peer's outputs are from PyTorch's in f32.
-    pub(super) fn peers_distance(&self) -> f64 {
+    pub(in crate::peers) fn peers_distance(&self) -> f64 {
         let ran = self.peers.iter().filter_map(|(_, outcome)| match outcome {
             Outcome::Ran(figures) => Some(figures.distance),
             _ => None,
@@ -143,7 +143,7 @@ impl Row {
     }
 
     /// The row for programs.
-    pub(super) fn json(&self) -> Value {
+    pub(in crate::peers) fn json(&self) -> Value {
         let outcome = |outcome: &Outcome| match outcome {
             Outcome::Ran(figures) => json!({
                 "median_ms": figures.median(),

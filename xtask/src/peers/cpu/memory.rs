@@ -8,8 +8,9 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::ours::{Ours, parse};
+use super::program;
 use super::stats::{figure, median};
-use crate::command::{output, root};
+use crate::command::output;
 
 /// Runs in the process whose memory is measured.
 const RUNS: usize = 5;
@@ -29,15 +30,14 @@ pub(super) struct Peak {
 /// Peaks of PyTorch as it is and of ours on one workload.
 pub(super) fn peak(python: &Path, workload: &str, ours: &Ours<'_>) -> anyhow::Result<Peak> {
     eprintln!("{workload}: memory");
-    let folder = root().join("xtask/peers/cpu");
     let measure = |command: &mut Command| -> anyhow::Result<f64> {
-        let mut peak = Command::new(python);
-        peak.arg(folder.join("peak.py")).arg(command.get_program()).args(command.get_args());
+        let mut peak = program(python, "peak.py");
+        peak.arg(command.get_program()).args(command.get_args());
         let text = output(&mut peak)?;
         text.trim().parse().with_context(|| format!("no number of bytes: {text}"))
     };
-    let mut eager = Command::new(python);
-    eager.arg(folder.join("eager.py")).arg(workload).arg(RUNS.to_string()).arg(ours.threads.to_string());
+    let mut eager = program(python, "eager.py");
+    eager.arg(workload).arg(RUNS.to_string()).arg(ours.threads.to_string());
     Ok(Peak {
         workload: workload.to_owned(),
         idle: measure(Command::new(python).args(["-c", "import torch"]))?,

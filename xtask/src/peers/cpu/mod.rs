@@ -3,18 +3,18 @@
 //! Each peer is a Python process of its own (`xtask/peers/cpu`); ours is `warpt run`. All have the same weights and
 //! inputs, exported by PyTorch, and take turns.
 
-mod contest;
+pub(super) mod contest;
 mod memory;
-mod ours;
+pub(super) mod ours;
 mod parts;
-mod peer;
+pub(super) mod peer;
 mod plot;
 mod roofline;
 mod scaling;
-mod stats;
+pub(super) mod stats;
 mod tables;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::bail;
@@ -130,6 +130,14 @@ pub(super) fn run(args: &CpuArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A program of the Python side, which finds the workloads and the zoo.
+pub(super) fn program(python: &Path, name: &str) -> Command {
+    let folder = root().join("xtask/peers");
+    let mut command = Command::new(python);
+    command.env("PYTHONPATH", folder.join("zoo")).arg(folder.join("cpu").join(name));
+    command
+}
+
 impl Stage {
     fn new(args: &CpuArgs) -> anyhow::Result<Self> {
         let python = match &args.python {
@@ -167,8 +175,8 @@ impl Stage {
         if names.is_empty() {
             return Ok(());
         }
-        let mut command = Command::new(&self.python);
-        command.arg(root().join("xtask/peers/cpu/export.py")).arg(&self.work).args(names);
+        let mut command = program(&self.python, "export.py");
+        command.arg(&self.work).args(names);
         if !onnx {
             command.arg("--no-onnx");
         }

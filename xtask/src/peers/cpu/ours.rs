@@ -20,29 +20,29 @@ const RUNS: (f64, f64) = (5.0, 20_000.0);
 
 /// A workload and how to run it.
 #[derive(Debug, Clone)]
-pub(super) struct Ours<'a> {
-    pub(super) warpt: &'a Path,
+pub(in crate::peers) struct Ours<'a> {
+    pub(in crate::peers) warpt: &'a Path,
     /// The workload's folder.
-    pub(super) folder: PathBuf,
-    pub(super) threads: usize,
-    pub(super) precision: &'a str,
+    pub(in crate::peers) folder: PathBuf,
+    pub(in crate::peers) threads: usize,
+    pub(in crate::peers) precision: &'a str,
 }
 
 /// What `warpt run --json` says.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Run {
-    pub(super) times_ms: Vec<f64>,
-    pub(super) load_ms: f64,
-    pub(super) compile_ms: f64,
+pub(in crate::peers) struct Run {
+    pub(in crate::peers) times_ms: Vec<f64>,
+    pub(in crate::peers) load_ms: f64,
+    pub(in crate::peers) compile_ms: f64,
     /// What the reference computed because there is no kernel.
-    pub(super) fallbacks: Vec<String>,
+    pub(in crate::peers) fallbacks: Vec<String>,
     /// The names of the outputs, in order.
     outputs: Vec<String>,
 }
 
 impl Ours<'_> {
     /// The command for so many runs.
-    pub(super) fn command(&self, runs: usize) -> Command {
+    pub(in crate::peers) fn command(&self, runs: usize) -> Command {
         let mut command = Command::new(self.warpt);
         command.arg("run").arg(self.folder.join("model.pt2"));
         command.arg("--inputs").arg(self.folder.join("inputs.safetensors"));
@@ -52,7 +52,7 @@ impl Ours<'_> {
     }
 
     /// A few runs, and how far the outputs are from PyTorch's, as a part of their scale.
-    pub(super) fn check(&self) -> anyhow::Result<(Run, f64)> {
+    pub(in crate::peers) fn check(&self) -> anyhow::Result<(Run, f64)> {
         let folder = tempfile::tempdir()?;
         let results = folder.path().join("outputs.safetensors");
         let run = parse(&output(self.command(WARM_UP + 1).arg("--outputs").arg(&results))?)?;
@@ -63,7 +63,7 @@ impl Ours<'_> {
     }
 
     /// Runs for about so long, given how long one takes: the milliseconds of each run.
-    pub(super) fn times(&self, seconds: f64, one_ms: f64) -> anyhow::Result<Vec<f64>> {
+    pub(in crate::peers) fn times(&self, seconds: f64, one_ms: f64) -> anyhow::Result<Vec<f64>> {
         let mut run = parse(&output(&mut self.command(WARM_UP + runs(seconds, one_ms)))?)?;
         Ok(run.times_ms.split_off(WARM_UP))
     }
@@ -71,7 +71,7 @@ impl Ours<'_> {
 
 impl Run {
     /// About how long one run takes.
-    pub(super) fn one_ms(&self) -> f64 {
+    pub(in crate::peers) fn one_ms(&self) -> f64 {
         median(&self.times_ms)
     }
 }
@@ -81,7 +81,7 @@ fn runs(seconds: f64, one_ms: f64) -> usize {
 }
 
 /// Reads what `warpt run --json` printed.
-pub(super) fn parse(text: &str) -> anyhow::Result<Run> {
+pub(in crate::peers) fn parse(text: &str) -> anyhow::Result<Run> {
     let record: Value = serde_json::from_str(text).context("warpt printed no JSON")?;
     let number = |field: &str| record[field].as_f64().with_context(|| format!("warpt gives no {field}"));
     let strings = |list: &Value, field: Option<&str>| -> anyhow::Result<Vec<String>> {

@@ -1,17 +1,16 @@
 //! A peer in a process of its own: `xtask/peers/cpu/serve.py`.
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
-use crate::command::root;
+use super::program;
 use crate::served::Served;
 
 /// What a peer said of a workload that it was to get ready.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Prepared {
+pub(in crate::peers) enum Prepared {
     /// Ready after so many seconds, its outputs so far from PyTorch's, as a part of their scale.
     Ready { seconds: f64, distance: f64 },
     /// There is no program of this workload for the peer.
@@ -21,33 +20,33 @@ pub(super) enum Prepared {
 }
 
 /// The process of an engine.
-pub(super) struct Peer {
-    pub(super) engine: String,
+pub(in crate::peers) struct Peer {
+    pub(in crate::peers) engine: String,
     served: Served,
 }
 
 impl Peer {
     /// Starts an engine that finds its workloads in a folder.
-    pub(super) fn start(python: &Path, engine: &str, folder: &Path, threads: usize) -> anyhow::Result<Self> {
-        let mut command = Command::new(python);
-        command.arg(root().join("xtask/peers/cpu/serve.py")).arg(engine).arg(folder).arg(threads.to_string());
+    pub(in crate::peers) fn start(python: &Path, engine: &str, folder: &Path, threads: usize) -> anyhow::Result<Self> {
+        let mut command = program(python, "serve.py");
+        command.arg(engine).arg(folder).arg(threads.to_string());
         command.env("TF_CPP_MIN_LOG_LEVEL", "3").env("JAX_PLATFORMS", "cpu");
         Ok(Self { engine: engine.to_owned(), served: Served::start(&mut command, engine)? })
     }
 
     /// Gets a workload ready and runs it once.
-    pub(super) fn prepare(&mut self, workload: &str) -> anyhow::Result<Prepared> {
+    pub(in crate::peers) fn prepare(&mut self, workload: &str) -> anyhow::Result<Prepared> {
         prepared(&self.served.ask(&json!({ "do": "prepare", "workload": workload }))?)
     }
 
     /// Runs the prepared workload for about so long: the milliseconds of each run.
-    pub(super) fn times(&mut self, seconds: f64) -> anyhow::Result<Vec<f64>> {
+    pub(in crate::peers) fn times(&mut self, seconds: f64) -> anyhow::Result<Vec<f64>> {
         times(&self.served.ask(&json!({ "do": "time", "seconds": seconds }))?)
             .with_context(|| self.engine.clone())
     }
 
     /// Lets go of the prepared workload.
-    pub(super) fn forget(&mut self) -> anyhow::Result<()> {
+    pub(in crate::peers) fn forget(&mut self) -> anyhow::Result<()> {
         self.served.ask(&json!({ "do": "forget" })).map(drop)
     }
 }
@@ -73,7 +72,7 @@ fn times(answer: &Value) -> anyhow::Result<Vec<f64>> {
 }
 
 /// A list of numbers that is not empty.
-pub(super) fn numbers(list: &Value) -> Option<Vec<f64>> {
+pub(in crate::peers) fn numbers(list: &Value) -> Option<Vec<f64>> {
     let numbers: Vec<f64> = list.as_array()?.iter().map(Value::as_f64).collect::<Option<_>>()?;
     (!numbers.is_empty()).then_some(numbers)
 }

@@ -3,12 +3,12 @@
 use warpforge_measure::stats;
 
 /// The median of some values; of none, NaN.
-pub(super) fn median(values: &[f64]) -> f64 {
+pub(in crate::peers) fn median(values: &[f64]) -> f64 {
     stats::median(values).unwrap_or(f64::NAN)
 }
 
 /// A number with three digits that count.
-pub(super) fn figure(value: f64) -> String {
+pub(in crate::peers) fn figure(value: f64) -> String {
     let digits = (2 - value.abs().log10().floor().clamp(-9.0, 9.0) as i64).clamp(0, 6) as usize;
     format!("{value:.digits$}")
 }

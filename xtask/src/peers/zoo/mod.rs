@@ -1,0 +1,280 @@
+//! A catalogue of public models at their published sizes beside the peers: which are slow, and in which kernels.
+//!
+//! What has been measured is kept in the work folder; the same command goes on where it was stopped.
+
+mod kernels;
+mod results;
+mod table;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+
+use self::results::{Results, Row};
+use super::cpu::ours::Ours;
+use super::cpu::peer::Peer;
+use super::cpu::{contest, program};
+use super::{page, tools, warpt};
+use crate::command::{output, root, run as run_command};
+use crate::python::{PEERS, environment, target};
+
+/// Which batch sizes of each model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Batch {
+    /// One
+    One,
+    /// The one for throughput
+    Throughput,
+    /// Both
+    Both,
+}
+
+/// In which precision everybody runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Precision {
+    F32,
+    Bf16,
+}
+
+impl Precision {
+    fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Bf16 => "bf16",
+        }
+    }
+
+    /// What `warpt run --precision` calls it.
+    fn ours(self) -> &'static str {
+        match self {
+            Self::F32 => "model",
+            Self::Bf16 => "bf16",
+        }
+    }
+
+    fn engines(self) -> &'static [&'static str] {
+        match self {
+            Self::F32 => &["eager", "compile", "ort", "openvino"],
+            Self::Bf16 => &["eager-bf16", "compile-bf16", "autocast-bf16", "openvino-bf16"],
+        }
+    }
+
+    /// How far our outputs may be from PyTorch's f32, as a part of their scale.
+    fn bound(self) -> f64 {
+        match self {
+            Self::F32 => 1e-5,
+            Self::Bf16 => 5e-2,
+        }
+    }
+}
+
+/// Arguments of `cargo xtask peers zoo`.
+#[derive(Debug, Args)]
+pub(crate) struct ZooArgs {
+    /// In which precision everybody runs
+    #[arg(long, value_enum, default_value = "f32")]
+    precision: Precision,
+    /// Only models whose names have one of these in them
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Which batch sizes
+    #[arg(long, value_enum, default_value = "both")]
+    batch: Batch,
+    /// Only these peers
+    #[arg(long, value_name = "ENGINE", value_delimiter = ',')]
+    engines: Vec<String>,
+    /// How often everybody has a turn
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(2..))]
+    rounds: u16,
+    /// How long a turn is, in seconds
+    #[arg(long, default_value_t = 0.4)]
+    seconds: f64,
+    /// The threads that everybody may use
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
+    threads: u16,
+    /// A Python that has the peers [default: one of our own, with the peers from PyPI]
+    #[arg(long, value_name = "PYTHON")]
+    python: Option<PathBuf>,
+    /// The warpt to measure [default: built here in release]
+    #[arg(long, value_name = "PROGRAM")]
+    warpt: Option<PathBuf>,
+    /// Where results and exported models are [default: target/zoo]
+    #[arg(long, value_name = "DIR")]
+    work: Option<PathBuf>,
+    /// Keep the exported models: up to 3 GB each
+    #[arg(long)]
+    keep: bool,
+    /// Measure again what has been measured
+    #[arg(long)]
+    again: bool,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+    /// Put the table into docs/performance.md
+    #[arg(long)]
+    update_docs: bool,
+}
+
+/// A model and its two batch sizes, as `zoo.py` lists them.
+#[derive(Debug, Deserialize)]
+struct Model {
+    name: String,
+    batches: [usize; 2],
+}
+
+impl Model {
+    /// The workloads that are asked for: NAME_bBATCH.
+    fn workloads(&self, batch: Batch) -> Vec<String> {
+        let [one, throughput] = self.batches;
+        let mut batches = match batch {
+            Batch::One => vec![one],
+            Batch::Throughput => vec![throughput],
+            Batch::Both => vec![one, throughput],
+        };
+        batches.dedup();
+        batches.iter().map(|batch| format!("{}_b{batch}", self.name)).collect()
+    }
+}
+
+/// What every model needs.
+struct Stage {
+    python: PathBuf,
+    warpt: PathBuf,
+    work: PathBuf,
+    engines: Vec<&'static str>,
+}
+
+/// Measures what has not been, and prints the table.
+pub(super) fn run(args: &ZooArgs) -> anyhow::Result<()> {
+    if !(args.seconds > 0.0 && args.seconds <= 60.0) {
+        bail!("--seconds {}: more than 0 and at most 60", args.seconds);
+    }
+    let stage = Stage::new(args)?;
+    let workloads = stage.workloads(args)?;
+    std::fs::create_dir_all(&stage.work)?;
+    let mut results = Results::open(&stage.work.join(format!("cpu-{}.json", args.precision.name())))?;
+    let mut peers = Vec::new();
+    for (at, workload) in workloads.iter().enumerate() {
+        if results.has(workload) && !args.again {
+            continue;
+        }
+        eprintln!("{workload}: {} of {}", at + 1, workloads.len());
+        if peers.is_empty() {
+            peers = stage.start_peers(args)?;
+        }
+        let row = stage.contest(args, workload, &mut peers).unwrap_or_else(|error| {
+            // A peer that ended, for want of memory say, is started again for the next model.
+            peers.clear();
+            Row::failed(workload, format!("{error:#}"))
+        });
+        eprintln!("{}", row.line());
+        results.keep(row)?;
+        if !args.keep {
+            remove(&stage.work.join(workload))?;
+        }
+    }
+    let rows: Vec<&Row> = workloads.iter().filter_map(|workload| results.row(workload)).collect();
+    let text = table::table(&rows, args.precision.bound());
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&rows)?);
+    } else {
+        println!("{text}");
+    }
+    if args.update_docs {
+        let heading = format!("{}; {} in use", warpt::machine(&stage.warpt)?, args.threads);
+        let task = format!("peers zoo --precision {}", args.precision.name());
+        page::update(&root().join("docs/performance.md"), &task, &format!("{heading}.\n\n{text}"))?;
+    }
+    let wrong: Vec<String> = rows.iter().filter_map(|row| row.wrong(args.precision.bound())).collect();
+    if !wrong.is_empty() {
+        bail!("wrong or missing results of ours:\n{}", wrong.join("\n"));
+    }
+    Ok(())
+}
+
+impl Stage {
+    fn new(args: &ZooArgs) -> anyhow::Result<Self> {
+        let all = args.precision.engines();
+        if let Some(name) = args.engines.iter().find(|name| !all.contains(&name.as_str())) {
+            bail!("--engines {name}: in {} there are {}", args.precision.name(), all.join(", "));
+        }
+        let asked =
+            |engine: &&&str| args.engines.is_empty() || args.engines.iter().any(|name| name == *engine);
+        let python = match &args.python {
+            Some(python) => std::path::absolute(python)?,
+            None => match environment(&PEERS)? {
+                Ok(python) => python,
+                Err(reason) => bail!("there are no peers to compare with: {reason}"),
+            },
+        };
+        let warpt = match &args.warpt {
+            Some(warpt) => std::path::absolute(warpt)?,
+            None => tools::build_warpt()?,
+        };
+        let work = std::path::absolute(args.work.clone().unwrap_or_else(|| target().join("zoo")))?;
+        Ok(Self { python, warpt, work, engines: all.iter().filter(asked).copied().collect() })
+    }
+
+    /// The workloads that are asked for, in the catalogue's order.
+    fn workloads(&self, args: &ZooArgs) -> anyhow::Result<Vec<String>> {
+        let text = output(Command::new(&self.python).arg(root().join("xtask/peers/zoo/zoo.py")))?;
+        let models: Vec<Model> = serde_json::from_str(&text).context("the list of models")?;
+        let asked =
+            |name: &String| args.only.is_empty() || args.only.iter().any(|only| name.contains(only.as_str()));
+        let found: Vec<String> =
+            models.iter().flat_map(|model| model.workloads(args.batch)).filter(asked).collect();
+        if found.is_empty() {
+            bail!("--only {}: no model of the catalogue has that in its name", args.only.join(","));
+        }
+        Ok(found)
+    }
+
+    fn start_peers(&self, args: &ZooArgs) -> anyhow::Result<Vec<Peer>> {
+        let start = |engine: &&str| Peer::start(&self.python, engine, &self.work, args.threads.into());
+        self.engines.iter().map(start).collect()
+    }
+
+    /// Exports one model, lets everybody run it in turn, and looks at our kernels where a peer is faster.
+    fn contest(&self, args: &ZooArgs, workload: &str, peers: &mut [Peer]) -> anyhow::Result<Row> {
+        let mut export = program(&self.python, "export.py");
+        export.arg(&self.work).arg(workload);
+        if !self.engines.iter().any(|engine| engine.starts_with("ort") || engine.starts_with("openvino")) {
+            export.arg("--no-onnx");
+        }
+        run_command(&mut export).context("not exported")?;
+        let folder = self.work.join(workload);
+        let threads = args.threads.into();
+        let ours = Ours { warpt: &self.warpt, folder, threads, precision: args.precision.ours() };
+        let row = contest::hold(workload, peers, &ours, args.rounds.into(), args.seconds)?;
+        let mut row = Row::of(&row);
+        if row.ratio.is_some_and(|ratio| ratio < 1.0) {
+            row.kernels = kernels::slowest(&ours)?;
+        }
+        Ok(row)
+    }
+}
+
+fn remove(folder: &std::path::Path) -> anyhow::Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| folder.display().to_string())
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_has_a_workload_for_each_batch_size() {
+        let model = |batches| Model { name: "gcn".to_owned(), batches };
+        assert_eq!(model([1, 8]).workloads(Batch::Both), ["gcn_b1", "gcn_b8"]);
+        assert_eq!(model([1, 8]).workloads(Batch::Throughput), ["gcn_b8"]);
+        assert_eq!(model([1, 1]).workloads(Batch::Both), ["gcn_b1"]);
+    }
+}
