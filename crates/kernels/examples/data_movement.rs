@@ -1,6 +1,6 @@
 //! How fast elements are moved: bytes read and written in a second, the best of many runs.
 //!
-//!     cargo run --release -p warpforge-kernels --example movement -- [threads]
+//!     cargo run --release -p warpforge-kernels --example data_movement -- [threads]
 
 // Kernels take pointers.
 #![allow(unsafe_code)]

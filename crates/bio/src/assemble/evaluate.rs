@@ -51,17 +51,17 @@ pub fn evaluate(genome: &[u8], contigs: &[&[u8]], circular: bool) -> Evaluation 
             if !place.unique {
                 return;
             }
-            let turned = place.reverse != reverse;
+            let reversed = place.reverse != reverse;
             // On the other strand, positions of the genome fall where those of the contig rise.
-            let diagonal = place.start as i64 + if turned { start as i64 } else { -(start as i64) };
+            let diagonal = place.start as i64 + if reversed { start as i64 } else { -(start as i64) };
             if let Some((strand, known)) = last {
                 let mut shift = (diagonal - known).abs();
                 if circular {
                     shift = shift.min((shift - genome.len() as i64).abs());
                 }
-                misjoins += usize::from(strand != turned || shift > LONGEST_INDEL);
+                misjoins += usize::from(strand != reversed || shift > LONGEST_INDEL);
             }
-            last = Some((turned, diagonal));
+            last = Some((reversed, diagonal));
         });
         total += contig.len();
     }

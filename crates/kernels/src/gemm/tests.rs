@@ -215,7 +215,7 @@ fn sinks_receive_every_element_once() {
 fn results_are_bit_identical_for_any_number_of_threads() {
     let mut random = fastrand::Rng::with_seed(3);
     // The left-hand operand of the second case is column-major, so that workers copy stripes of its rows.
-    for (m, n, k, turned) in [(130, 200, 1000, false), (1601, 70, 300, true)] {
+    for (m, n, k, transposed) in [(130, 200, 1000, false), (1601, 70, 300, true)] {
         let mut floats = |count| (0..count).map(|_| random.f32() - 0.5).collect::<Vec<_>>();
         let (lhs, rhs) = (floats(m * k), floats(k * n));
         let operand = |data: &[f32], row_stride, column_stride| Operand {
@@ -230,7 +230,7 @@ fn results_are_bit_identical_for_any_number_of_threads() {
                 let mut out = vec![0f32; m * n];
                 // SAFETY: the matrices and the result have these sizes.
                 unsafe {
-                    let lhs = if turned { operand(&lhs, 1, m) } else { operand(&lhs, k, 1) };
+                    let lhs = if transposed { operand(&lhs, 1, m) } else { operand(&lhs, k, 1) };
                     let (rhs, out) = (Rhs::Strided(operand(&rhs, n, 1)), Some(out.as_mut_ptr().cast()));
                     gemm.multiply(&pool(threads), Shape { m, n, k }, &lhs, rhs, out, n, None).unwrap();
                 }

@@ -65,9 +65,9 @@ struct Use<'a> {
     rounded: Option<ElementType>,
 }
 
-/// How an operand of a product lies: batches, what is not summed over, what is.
+/// The layout of a matmul operand: batch strides, the free and the contracting stride.
 #[derive(PartialEq, Eq)]
-struct Lay {
+struct OperandLayout {
     value: NodeId,
     offset: isize,
     batches: Vec<(usize, isize)>,
@@ -235,7 +235,7 @@ impl<'a> Search<'a> {
             return None;
         }
         let side = usize::from(right);
-        let Lay { offset, batches, free, summed, .. } = self.lay(product, side)?;
+        let OperandLayout { offset, batches, free, summed, .. } = self.lay(product, side)?;
         let Sizes { batches: count, rows, columns } = sizes;
         let whole = match batches.as_slice() {
             [] => count == 1,
@@ -251,7 +251,7 @@ impl<'a> Search<'a> {
         (whole && full && offset == 0 && columns > 1).then_some((side, sums))
     }
 
-    fn lay(&self, product: &Contraction, side: usize) -> Option<Lay> {
+    fn lay(&self, product: &Contraction, side: usize) -> Option<OperandLayout> {
         let Op::Dot(dot) = &self.graph.node(product.node).op else { return None };
         let (batch, contract) =
             if side == 0 { (&dot.lhs_batch, &dot.lhs_contract) } else { (&dot.rhs_batch, &dot.rhs_contract) };
@@ -259,7 +259,7 @@ impl<'a> Search<'a> {
         let free: Vec<usize> =
             (0..view.dims.len()).filter(|at| !batch.contains(at) && !contract.contains(at)).collect();
         let batches = batch.iter().map(|&at| (view.dims[at], view.strides[at])).filter(|&(dim, _)| dim != 1);
-        Some(Lay {
+        Some(OperandLayout {
             value: *value,
             offset: view.offset,
             batches: merged(batches),
@@ -269,12 +269,12 @@ impl<'a> Search<'a> {
     }
 
     /// The one product that sums along this, and whose other operand is this one with what is summed over exchanged.
-    fn only<'u>(&self, uses: &'u [Use<'a>], along: Along, other: &Lay) -> Option<&'u Use<'a>> {
+    fn only<'u>(&self, uses: &'u [Use<'a>], along: Along, other: &OperandLayout) -> Option<&'u Use<'a>> {
         let mut found = uses.iter().filter(|of| of.sums == along);
         let one = found.next().filter(|_| found.next().is_none())?;
         let lay = self.lay(one.product, 1 - one.side)?;
-        let turned = Lay { free: lay.summed, summed: lay.free, ..lay };
-        (turned == *other).then_some(one)
+        let transposed = OperandLayout { free: lay.summed, summed: lay.free, ..lay };
+        (transposed == *other).then_some(one)
     }
 
     /// Attention that computes its own weights, where a product takes them.

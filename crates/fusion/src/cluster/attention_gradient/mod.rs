@@ -31,9 +31,9 @@ pub struct AttentionGradient {
     pub shares: usize,
     /// The gradient by the queries: the gradient by the scores times keys.
     pub by_queries: Gradient,
-    /// The gradient by the keys: the gradient by the scores, turned, times queries.
+    /// The gradient by the keys: the gradient by the scores, transposed, times queries.
     pub by_keys: Gradient,
-    /// The gradient by the values: the weights, turned, times the result's gradient.
+    /// The gradient by the values: the weights, transposed, times the result's gradient.
     pub by_values: Gradient,
     /// The softmax that makes scores weights.
     pub softmax: Option<Softmax>,
