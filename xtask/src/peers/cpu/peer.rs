@@ -27,7 +27,12 @@ pub(in crate::peers) struct Peer {
 
 impl Peer {
     /// Starts an engine that finds its workloads in a folder.
-    pub(in crate::peers) fn start(python: &Path, engine: &str, folder: &Path, threads: usize) -> anyhow::Result<Self> {
+    pub(in crate::peers) fn start(
+        python: &Path,
+        engine: &str,
+        folder: &Path,
+        threads: usize,
+    ) -> anyhow::Result<Self> {
         let mut command = program(python, "serve.py");
         command.arg(engine).arg(folder).arg(threads.to_string());
         command.env("TF_CPP_MIN_LOG_LEVEL", "3").env("JAX_PLATFORMS", "cpu");
