@@ -64,6 +64,8 @@ pub(super) fn hold<S>(
     if destination.update_docs {
         let heading = format!("{}; {}.", warpt::machine(destination.warpt)?, destination.method);
         let path = root().join(destination.page);
+        // Where only some contests were held, the figures of the others stay.
+        let table = if only.is_empty() { table } else { page::merged(&path, destination.task, &table)? };
         page::update(&path, destination.task, &format!("{heading}\n\n{table}"))?;
     }
     if !holds {

@@ -40,6 +40,17 @@ impl Band {
         Self { low: self.low.min(other.low), high: self.high.max(other.high) }
     }
 
+    /// The diagonals of both; those between where there are none.
+    pub(super) fn intersection(self, other: Self) -> Self {
+        let (low, high) = (self.low.max(other.low), self.high.min(other.high));
+        Self { low: low.min(high), high: high.max(low) }
+    }
+
+    /// The band of the pair with its sequences exchanged.
+    pub(super) fn transposed(self) -> Self {
+        Self { low: -self.high, high: -self.low }
+    }
+
     /// Whether it has every diagonal of another.
     pub(super) fn contains(self, other: Self) -> bool {
         self.low <= other.low && self.high >= other.high
@@ -101,7 +112,7 @@ impl Band {
 }
 
 /// The most that one base beside another is worth.
-fn best_column(scoring: &Scoring) -> i64 {
+pub(super) fn best_column(scoring: &Scoring) -> i64 {
     i64::from(scoring.matching.max(scoring.mismatch).max(0))
 }
 
@@ -120,7 +131,8 @@ fn last(first: i64, end: i64, fits: impl Fn(i64) -> bool) -> i64 {
 }
 
 /// The exact results of pairs, a vector of `lanes` pairs at a time: within a narrow band first, and again within the band
-/// that this result asks for, which holds this result's path as well. `run` gives the results of some pairs within a band.
+/// that this result asks for, which holds this result's path as well. `run` gives the results of some pairs within a band,
+/// in the place of those that are known.
 pub(super) fn in_two_passes<T: Copy>(
     pairs: &[Pair<'_>],
     lanes: usize,
@@ -145,7 +157,7 @@ pub(super) fn in_two_passes<T: Copy>(
     for group in again.chunks(lanes) {
         let chosen: Vec<Pair<'_>> = group.iter().map(|&(_, index)| pairs[index]).collect();
         let Some(band) = group.iter().map(|&(band, _)| band).reduce(Band::union) else { continue };
-        let mut found = vec![None; chosen.len()];
+        let mut found: Vec<Option<T>> = group.iter().map(|&(_, index)| results[index]).collect();
         run(&chosen, band, &mut found);
         for (&(_, index), result) in group.iter().zip(found) {
             results[index] = result;

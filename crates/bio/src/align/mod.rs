@@ -11,9 +11,12 @@ mod band;
 pub mod banded;
 mod batch;
 mod edit;
+mod global;
 mod kernels;
+mod losses;
 pub mod plain;
 mod profile;
+mod prune;
 mod simd;
 
 pub use batch::{Mode, scores};

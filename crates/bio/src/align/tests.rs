@@ -48,12 +48,15 @@ fn borrowed(pairs: &[(Vec<u8>, Vec<u8>)]) -> Vec<Pair<'_>> {
     pairs.iter().map(|(a, b)| (a.as_slice(), b.as_slice())).collect()
 }
 
-const SCORINGS: [Scoring; 5] = [
+const SCORINGS: [Scoring; 7] = [
     Scoring::READS,
     Scoring { matching: 1, mismatch: -4, gap_open: 6, gap_extend: 1 },
     Scoring { matching: 5, mismatch: -4, gap_open: 0, gap_extend: 8 },
     Scoring { matching: 1, mismatch: -1, gap_open: 0, gap_extend: 1 },
     Scoring { matching: 100, mismatch: -100, gap_open: 120, gap_extend: 20 },
+    // A mismatch is worse than a gap on both sides; nothing is gained by a match.
+    Scoring { matching: 1, mismatch: -20, gap_open: 6, gap_extend: 1 },
+    Scoring { matching: 0, mismatch: -1, gap_open: 2, gap_extend: 1 },
 ];
 
 /// Random and adversarial pairs that each mode is held to.
@@ -121,6 +124,46 @@ fn paths_far_from_the_diagonal_are_found() {
             assert_eq!(global[index], plain::global(a, b, &Scoring::READS), "{set:?} {index}");
             assert_eq!(local[index], plain::local(a, b, &Scoring::READS), "{set:?} {index}");
             assert_eq!(edit[index], plain::edit(a, b), "{set:?} {index}");
+        }
+    }
+}
+
+/// Pairs so long and unlike that the band of the second pass is wide, and narrows on the way: unrelated ends, swapped
+/// parts, repeats, unknown bases, lengths that differ.
+#[test]
+fn bands_narrow_around_the_best_path() {
+    let mut random = Random::new(21);
+    let mut owned = Vec::new();
+    for index in 0..140 {
+        let length = 300 + random.below(900);
+        let unit: Vec<u8> = (0..1 + random.below(60)).map(|_| random.base()).collect();
+        let mut a: Vec<u8> = match index % 4 {
+            0 => unit.iter().copied().cycle().take(length).collect(),
+            _ => (0..length).map(|_| random.base()).collect(),
+        };
+        if index % 5 == 0 {
+            let place = random.below(length);
+            a[place] = crate::seq::OTHER;
+        }
+        let mut b = mutate(&a, random.unit() * 0.4, &mut random);
+        let middle = b.len() / 2;
+        match index % 6 {
+            0 => b.rotate_left(random.below(middle + 1)),
+            1 => b.truncate(middle + random.below(middle)),
+            2 => b.extend((0..random.below(300)).map(|_| random.base())),
+            3 => b[..middle].reverse(),
+            _ => {}
+        }
+        owned.push(if index % 2 == 0 { (a, b) } else { (b, a) });
+    }
+    let pairs = borrowed(&owned);
+    for scoring in [SCORINGS[0], SCORINGS[1], SCORINGS[2], SCORINGS[6]] {
+        let right: Vec<i32> = pairs.iter().map(|(a, b)| plain::global(a, b, &scoring)).collect();
+        for set in InstructionSet::all() {
+            let found = scores_with(set, &pairs, Mode::Global, &scoring, 2);
+            for (index, (found, right)) in found.iter().zip(&right).enumerate() {
+                assert_eq!(found, right, "{set:?} {scoring:?} {index}");
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod benchmark;
+mod biobench;
 mod bytecode;
 mod carbon;
 mod clusters;

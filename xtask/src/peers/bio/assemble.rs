@@ -3,37 +3,31 @@
 use std::path::Path;
 use std::process::Command;
 
+use anyhow::ensure;
 use warpforge_bio::assemble::evaluate;
 use warpforge_bio::formats::read_nucleotides;
-use warpforge_bio::sets::SETS;
 
-use super::{Stage, find, letters, seconds};
+use super::{Source, Stage, find, letters, seconds};
 use crate::peers::table::{Bound, Contest, Figures, Row};
 
-/// Genomes: generated or as `--data` says, and two small ones with their shape.
-const GENOMES: [(&str, &str); 3] = [("", "linear"), ("lambda", "linear"), ("plasmid", "circular")];
+/// Data sets of circular genomes.
+const CIRCULAR: [&str; 1] = ["plasmid"];
 
 /// Bases of reads per second, and the genome fraction of the contigs. Ours is a failure if a contig joins what does not
 /// belong together.
 pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for (data, shape) in GENOMES {
-        rows.extend(hold_genome(stage, data, shape)?);
+    for source in stage.sources("assemble_micro", &["lambda", "plasmid"])? {
+        rows.extend(hold_genome(stage, &source)?);
     }
     Ok(rows)
 }
 
-fn hold_genome(stage: &Stage, data: &str, shape: &str) -> anyhow::Result<Vec<Row>> {
-    let path = match SETS.iter().find(|set| set.name == data) {
-        Some(set) => crate::data::fetch(set)?.display().to_string(),
-        None => String::new(),
-    };
-    let mut own = vec![("shape", shape)];
-    if !path.is_empty() {
-        own.push(("data", &path));
-    }
-    let name = if data.is_empty() { "reads".to_owned() } else { data.to_owned() };
-    let (folder, metrics) = stage.export_to(&format!("assemble_micro-{name}"), "assemble_micro", &own)?;
+fn hold_genome(stage: &Stage, source: &Source) -> anyhow::Result<Vec<Row>> {
+    let circular = CIRCULAR.contains(&source.label.as_str());
+    let own = source.with(&[("shape", if circular { "circular" } else { "linear" })]);
+    let name = source.label.clone();
+    let (folder, metrics) = stage.export("assemble_micro", &own)?;
     let reads = folder.join("reads.fq");
     let bases = letters(&reads)?;
     let made = folder.join("megahit");
@@ -56,7 +50,6 @@ fn hold_genome(stage: &Stage, data: &str, shape: &str) -> anyhow::Result<Vec<Row
     };
     let mut rows = contest.hold(stage.alternations)?;
     let label = format!("{name}, genome fraction");
-    let circular = shape == "circular";
     let fraction = || {
         let found = genome_fraction(&folder.join("genome.fa"), &made.join("final.contigs.fa"), circular)?;
         Ok(Figures::from([(label.clone(), found)]))
@@ -71,6 +64,8 @@ fn hold_genome(stage: &Stage, data: &str, shape: &str) -> anyhow::Result<Vec<Row
         ours: &own,
     };
     rows.extend(contest.hold(1)?);
+    let misjoins = find(&metrics, "misjoins", &[])?;
+    ensure!(misjoins == 0.0, "{name}: {misjoins} wrong joins");
     Ok(rows)
 }
 

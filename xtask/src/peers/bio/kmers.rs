@@ -6,15 +6,24 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use super::{Stage, output, seconds, stage_seconds};
+use super::{Source, Stage, output, seconds, stage_seconds};
 use crate::peers::table::{Bound, Contest, Figures, Row};
 
 /// K-mers per second from the file to the counts, with equal histograms.
 pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
-    let (folder, _) = stage.export("kmer_count", &[])?;
-    let given = stage.data.iter().find(|(name, _)| name == "kmer_count").map(|(_, data)| data.clone());
-    let input = given.clone().unwrap_or_else(|| folder.join("reads.fq").display().to_string());
-    let is_fasta = given.is_some_and(|data| !data.contains(".fq") && !data.contains(".fastq"));
+    let mut rows = Vec::new();
+    for source in stage.sources("kmer_count", &["ecoli", "chr20"])? {
+        rows.extend(hold_data(stage, &source)?);
+    }
+    Ok(rows)
+}
+
+fn hold_data(stage: &Stage, source: &Source) -> anyhow::Result<Vec<Row>> {
+    let own = source.with(&[]);
+    let (folder, _) = stage.export("kmer_count", &own)?;
+    let input = source.path.clone().unwrap_or_else(|| folder.join("reads.fq").display().to_string());
+    let is_fasta = !input.contains(".fq") && !input.contains(".fastq");
+    let label = format!("k = 31, {}", source.label);
     let threads = stage.threads.to_string();
     let own = histogram(&std::fs::read_to_string(folder.join("histogram.txt"))?)?;
     let total: u64 = own.iter().map(|(times, kmers)| times * kmers).sum();
@@ -41,14 +50,14 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
         Ok(seconds)
     };
     let ours = || {
-        let metrics = stage.measure("kmer_count", &[])?;
+        let metrics = stage.measure("kmer_count", &own)?;
         let stages = ["read", "scatter", "count"].map(|name| stage_seconds(&metrics, name));
         let seconds = stages.into_iter().sum::<anyhow::Result<f64>>()?;
-        Ok(Figures::from([("k = 31".to_owned(), total as f64 / seconds)]))
+        Ok(Figures::from([(label.clone(), total as f64 / seconds)]))
     };
     let mut rows = Vec::new();
     for (peer, run) in [("kmc", &kmc as &dyn Fn() -> anyhow::Result<f64>), ("jellyfish", &jellyfish)] {
-        let theirs = || Ok(Figures::from([("k = 31".to_owned(), total as f64 / run()?)]));
+        let theirs = || Ok(Figures::from([(label.clone(), total as f64 / run()?)]));
         let contest = Contest {
             name: "kmer_count",
             peer,

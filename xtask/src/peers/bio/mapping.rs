@@ -5,60 +5,67 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
-use super::{Stage, find, output, seconds};
+use super::{Source, Stage, find, output, seconds};
 use crate::peers::table::{Bound, Contest, Figures, Row};
 
 /// Reads per second without the index, and the share of reads at their origin.
 pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for (reads, preset) in [("short", "sr"), ("long", "map-ont")] {
-        let own = [("reads", reads)];
-        let (folder, metrics) = stage.export("map_reads", &own)?;
-        let (reference, fastq) = (folder.join("reference.fa"), folder.join("reads.fq"));
-        let index = folder.join("index.mmi");
-        let minimap2 = || {
-            let mut command = Command::new("minimap2");
-            command.args(["-a", "-x", preset, "-t", &stage.threads.to_string()]);
-            command
-        };
-        output(minimap2().arg("-d").arg(&index).arg(&reference))?;
-        let sam = folder.join("minimap2.sam");
-        let count = names(&fastq)? as f64;
-        // Loading the index is not mapping: a run on no reads is taken off.
-        let empty = folder.join("empty.fq");
-        std::fs::write(&empty, "")?;
-        let label = format!("{reads} reads");
-        let theirs = || {
-            let load = seconds(minimap2().args(["-o", "/dev/null"]).arg(&index).arg(&empty))?;
-            let whole = seconds(minimap2().arg("-o").arg(&sam).arg(&index).arg(&fastq))?;
-            Ok(Figures::from([(label.clone(), count / (whole - load).max(1e-3))]))
-        };
-        let ours = || stage.figure(&label, "map_reads", &own, "reads_per_second");
-        let contest = Contest {
-            name: "map_reads",
-            peer: "minimap2",
-            unit: "reads/s",
-            bound: Bound::AtLeast(0.8),
-            theirs: &theirs,
-            ours: &ours,
-        };
-        rows.extend(contest.hold(stage.alternations)?);
-        let share =
-            || Ok(Figures::from([(format!("{label} at their origin"), share_at_origin(&sam, count)?)]));
-        let own_share = || {
-            let share = find(&metrics, "reads_at_origin", &[])?;
-            Ok(Figures::from([(format!("{label} at their origin"), share)]))
-        };
-        let contest = Contest {
-            name: "map_reads",
-            peer: "minimap2",
-            unit: "share",
-            bound: Bound::AtLeast(0.995),
-            theirs: &share,
-            ours: &own_share,
-        };
-        rows.extend(contest.hold(1)?);
+    for source in stage.sources("map_reads", &["ecoli"])? {
+        for (reads, preset) in [("short", "sr"), ("long", "map-ont")] {
+            rows.extend(hold_reads(stage, &source, reads, preset)?);
+        }
     }
+    Ok(rows)
+}
+
+/// As [`hold`], for one kind of reads and minimap2's preset for it.
+fn hold_reads(stage: &Stage, source: &Source, reads: &str, preset: &str) -> anyhow::Result<Vec<Row>> {
+    let own = source.with(&[("reads", reads)]);
+    let (folder, metrics) = stage.export("map_reads", &own)?;
+    let (reference, fastq) = (folder.join("reference.fa"), folder.join("reads.fq"));
+    let index = folder.join("index.mmi");
+    let minimap2 = || {
+        let mut command = Command::new("minimap2");
+        command.args(["-a", "-x", preset, "-t", &stage.threads.to_string()]);
+        command
+    };
+    output(minimap2().arg("-d").arg(&index).arg(&reference))?;
+    let sam = folder.join("minimap2.sam");
+    let count = names(&fastq)? as f64;
+    // Loading the index is not mapping: a run on no reads is taken off.
+    let empty = folder.join("empty.fq");
+    std::fs::write(&empty, "")?;
+    let label = format!("{reads} reads, {}", source.label);
+    let theirs = || {
+        let load = seconds(minimap2().args(["-o", "/dev/null"]).arg(&index).arg(&empty))?;
+        let whole = seconds(minimap2().arg("-o").arg(&sam).arg(&index).arg(&fastq))?;
+        Ok(Figures::from([(label.clone(), count / (whole - load).max(1e-3))]))
+    };
+    let ours = || stage.figure(&label, "map_reads", &own, "reads_per_second");
+    let contest = Contest {
+        name: "map_reads",
+        peer: "minimap2",
+        unit: "reads/s",
+        bound: Bound::AtLeast(0.8),
+        theirs: &theirs,
+        ours: &ours,
+    };
+    let mut rows = contest.hold(stage.alternations)?;
+    let share = || Ok(Figures::from([(format!("{label}, at their origin"), share_at_origin(&sam, count)?)]));
+    let own_share = || {
+        let share = find(&metrics, "reads_at_origin", &[])?;
+        Ok(Figures::from([(format!("{label}, at their origin"), share)]))
+    };
+    let contest = Contest {
+        name: "map_reads",
+        peer: "minimap2",
+        unit: "share",
+        bound: Bound::AtLeast(0.995),
+        theirs: &share,
+        ours: &own_share,
+    };
+    rows.extend(contest.hold(1)?);
     Ok(rows)
 }
 

@@ -19,6 +19,7 @@ use std::time::Instant;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::Value;
+use warpforge_bio::sets::SETS;
 
 use super::contests::{self, Destination, Named};
 use super::table::Figures;
@@ -42,12 +43,43 @@ pub(crate) struct BioArgs {
     /// Threads of both sides [default: all]
     #[arg(long, default_value_t = 0)]
     threads: usize,
-    /// Data sets or files instead of generated data, as BENCHMARK=DATA (see `cargo xtask data`)
+    /// Data sets or files instead of the usual data, as BENCHMARK=DATA (see `cargo xtask data`)
     #[arg(long, value_name = "BENCHMARK=DATA")]
     data: Vec<String>,
     /// Put the figures into docs/benchmarks/biobench.md
     #[arg(long)]
     update_docs: bool,
+}
+
+/// The data of a contest.
+struct Source {
+    /// What the table calls it: `generated`, the name of a data set, or that of a file.
+    label: String,
+    /// The file; none for generated data.
+    path: Option<String>,
+}
+
+impl Source {
+    /// A data set, fetched if need be.
+    fn set(name: &str) -> anyhow::Result<Self> {
+        let set = SETS.iter().find(|set| set.name == name).with_context(|| format!("no data set {name}"))?;
+        Ok(Self { label: name.to_owned(), path: Some(crate::data::fetch(set)?.display().to_string()) })
+    }
+
+    /// What `--data` names: a data set or a file.
+    fn given(data: &str) -> anyhow::Result<Self> {
+        if SETS.iter().any(|set| set.name == data) {
+            return Self::set(data);
+        }
+        let path = std::path::absolute(data)?;
+        let label = path.file_name().with_context(|| format!("--data {data} names no file"))?;
+        Ok(Self { label: label.to_string_lossy().into_owned(), path: Some(path.display().to_string()) })
+    }
+
+    /// The parameters of a benchmark with this data.
+    fn with<'a>(&'a self, own: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+        own.iter().copied().chain(self.path.iter().map(|path| ("data", path.as_str()))).collect()
+    }
 }
 
 /// What every contest needs.
@@ -96,11 +128,7 @@ pub(super) fn run(args: &BioArgs) -> anyhow::Result<()> {
     let all = std::thread::available_parallelism().map_or(1, Into::into);
     let data = args.data.iter().map(|pair| {
         let (name, data) = pair.split_once('=').with_context(|| format!("--data {pair}: BENCHMARK=DATA"))?;
-        let data = match warpforge_bio::sets::SETS.iter().find(|set| set.name == data) {
-            Some(set) => crate::data::fetch(set)?.display().to_string(),
-            None => std::path::absolute(data)?.display().to_string(),
-        };
-        Ok((name.to_owned(), data))
+        Ok((name.to_owned(), data.to_owned()))
     });
     let stage = Stage {
         warpt: tools::build_warpt()?,
@@ -124,18 +152,25 @@ pub(super) fn run(args: &BioArgs) -> anyhow::Result<()> {
 }
 
 impl Stage {
-    /// The parameters of a benchmark: size, threads, data, and its own.
-    fn params(&self, benchmark: &str, own: &[(&str, &str)]) -> Vec<String> {
+    /// The data of a benchmark: what `--data` says, or generated data and these sets.
+    fn sources(&self, benchmark: &str, sets: &[&str]) -> anyhow::Result<Vec<Source>> {
+        if let Some((_, data)) = self.data.iter().find(|(name, _)| name == benchmark) {
+            return Ok(vec![Source::given(data)?]);
+        }
+        let generated = Source { label: "generated".to_owned(), path: None };
+        std::iter::once(Ok(generated)).chain(sets.iter().map(|name| Source::set(name))).collect()
+    }
+
+    /// The parameters of a benchmark: size, threads and its own.
+    fn params(&self, own: &[(&str, &str)]) -> Vec<String> {
         let mut params = vec![format!("size={}", self.size), format!("threads={}", self.threads)];
-        let data = self.data.iter().filter(|(name, _)| name == benchmark);
-        params.extend(data.map(|(_, data)| format!("data={data}")));
         params.extend(own.iter().map(|(name, value)| format!("{name}={value}")));
         params
     }
 
     /// Runs one benchmark of ours in one fresh process for about a run, and returns its metrics.
     fn measure(&self, benchmark: &str, own: &[(&str, &str)]) -> anyhow::Result<Vec<Value>> {
-        warpt::measure(&self.warpt, benchmark, 1.0, &self.params(benchmark, own))
+        warpt::measure(&self.warpt, benchmark, 1.0, &self.params(own))
     }
 
     /// One metric of a benchmark of ours, as a figure with this label.
@@ -151,21 +186,8 @@ impl Stage {
 
     /// Has a benchmark write its inputs and results to a folder of its own; with the metrics of that run.
     fn export(&self, benchmark: &str, own: &[(&str, &str)]) -> anyhow::Result<(PathBuf, Vec<Value>)> {
-        let names: Vec<&str> =
-            own.iter().map(|(_, value)| *value).filter(|value| !value.contains('/')).collect();
-        self.export_to(&format!("{benchmark}-{}", names.join("-")), benchmark, own)
-    }
-
-    /// As [`Stage::export`], to the folder of this name.
-    fn export_to(
-        &self,
-        name: &str,
-        benchmark: &str,
-        own: &[(&str, &str)],
-    ) -> anyhow::Result<(PathBuf, Vec<Value>)> {
-        let folder = self.folder.path().join(name);
-        std::fs::create_dir_all(&folder)?;
-        let mut params = self.params(benchmark, own);
+        let folder = tempfile::Builder::new().prefix(benchmark).tempdir_in(self.folder.path())?.keep();
+        let mut params = self.params(own);
         params.push(format!("export={}", folder.display()));
         let metrics = warpt::measure(&self.warpt, benchmark, 0.1, &params)?;
         Ok((folder, metrics))

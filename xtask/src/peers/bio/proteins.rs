@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::process::Command;
 
-use super::{Stage, find, output, seconds};
+use super::{Source, Stage, find, output, seconds};
 use crate::peers::table::{Bound, Contest, Figures, Row};
 
 /// The recall at which both are compared.
@@ -15,8 +15,21 @@ const MODES: [&str; 3] = ["--sensitive", "--very-sensitive", "--ultra-sensitive"
 
 /// Queries per second, and recall at 50 hits against exhaustive Smith–Waterman.
 pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for source in stage.sources("protein_search", &["proteins"])? {
+        rows.extend(hold_database(stage, &source)?);
+    }
+    Ok(rows)
+}
+
+fn hold_database(stage: &Stage, source: &Source) -> anyhow::Result<Vec<Row>> {
     let given = stage.data.iter().find(|(name, _)| name == "protein_search_queries");
-    let own: Vec<(&str, &str)> = given.iter().map(|(_, path)| ("queries", path.as_str())).collect();
+    let queries = match (given, source.label.as_str()) {
+        (Some((_, data)), _) => Source::given(data)?.path,
+        (None, "proteins") => Source::set("protein-queries")?.path,
+        (None, _) => None,
+    };
+    let own = source.with(&queries.iter().map(|path| ("queries", path.as_str())).collect::<Vec<_>>());
     let (folder, metrics) = stage.export("protein_search", &own)?;
     let queries = std::fs::read_to_string(folder.join("queries.fa"))?.matches('>').count() as f64;
     let database = folder.join("diamond.dmnd");
@@ -47,8 +60,10 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
         }
     }
     let name = format!("diamond {mode}");
-    let theirs = || Ok(Figures::from([("queries".to_owned(), queries / search(mode)?)]));
-    let ours = || stage.figure("queries", "protein_search", &own, "queries_per_second");
+    let label = format!("queries, {}", source.label);
+    let share = format!("recall, {}", source.label);
+    let theirs = || Ok(Figures::from([(label.clone(), queries / search(mode)?)]));
+    let ours = || stage.figure(&label, "protein_search", &own, "queries_per_second");
     let contest = Contest {
         name: "protein_search",
         peer: &name,
@@ -58,8 +73,8 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
         ours: &ours,
     };
     let mut rows = contest.hold(stage.alternations)?;
-    let theirs = || Ok(Figures::from([("recall".to_owned(), recall(&folder.join("truth.tsv"), &hits)?)]));
-    let ours = || Ok(Figures::from([("recall".to_owned(), find(&metrics, "recall", &[])?)]));
+    let theirs = || Ok(Figures::from([(share.clone(), recall(&folder.join("truth.tsv"), &hits)?)]));
+    let ours = || Ok(Figures::from([(share.clone(), find(&metrics, "recall", &[])?)]));
     let contest = Contest {
         name: "protein_search",
         peer: &name,

@@ -6,12 +6,21 @@ use warpforge_bio::formats::{read_nucleotides, read_vcf};
 use warpforge_bio::map::Reference;
 use warpforge_bio::variants::{compare, normalize};
 
-use super::{Stage, find, letters, output, seconds};
+use super::{Source, Stage, find, letters, output, seconds};
 use crate::peers::table::{Bound, Contest, Figures, Row};
 
 /// Megabases per second from the sorted reads to the calls, and F1 on the spiked variants.
 pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
-    let (folder, metrics) = stage.export("call_variants", &[])?;
+    let mut rows = Vec::new();
+    for source in stage.sources("call_variants", &[])? {
+        rows.extend(hold_genome(stage, &source)?);
+    }
+    Ok(rows)
+}
+
+fn hold_genome(stage: &Stage, source: &Source) -> anyhow::Result<Vec<Row>> {
+    let own = source.with(&[]);
+    let (folder, metrics) = stage.export("call_variants", &own)?;
     let (reference, bam) = (folder.join("reference.fa"), folder.join("reads.bam"));
     output(Command::new("samtools").arg("quickcheck").arg(&bam))?;
     output(Command::new("bcftools").arg("view").arg(folder.join("calls.vcf")))?;
@@ -25,12 +34,13 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
         threads = stage.threads,
     );
     output(Command::new("samtools").arg("faidx").arg(&reference))?;
-    let label = "30-fold".to_owned();
+    let label = format!("30-fold, {}", source.label);
+    let share = format!("F1, {}", source.label);
     let theirs = || {
         let seconds = seconds(Command::new("bash").args(["-o", "pipefail", "-c", &script]))?;
         Ok(Figures::from([(label.clone(), megabases / seconds)]))
     };
-    let ours = || stage.figure(&label, "call_variants", &[], "megabases_per_second");
+    let ours = || stage.figure(&label, "call_variants", &own, "megabases_per_second");
     let contest = Contest {
         name: "call_variants",
         peer: "bcftools",
@@ -58,9 +68,9 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
             truths.extend(truth[contig].iter().cloned().map(shifted));
             called.extend(normal.map(shifted));
         }
-        Ok(Figures::from([("F1".to_owned(), compare(&truths, &called).f1())]))
+        Ok(Figures::from([(share.clone(), compare(&truths, &called).f1())]))
     };
-    let own = || Ok(Figures::from([("F1".to_owned(), find(&metrics, "f1", &[])?)]));
+    let own = || Ok(Figures::from([(share.clone(), find(&metrics, "f1", &[])?)]));
     let contest = Contest {
         name: "call_variants",
         peer: "bcftools",

@@ -60,7 +60,7 @@ impl Benchmark for AssembleMicro {
         let common = &settings.common;
         context.begin("assembly");
         let reference = common.genome(common.size.pick(50_000, 500_000, 5_000_000))?;
-        let genome = reference.sequence(Common::longest(&reference));
+        let genome = reference.sequence(Common::longest(&reference, 150)?);
         let mut template = genome.to_vec();
         if settings.circular {
             template.extend_from_slice(&genome[..genome.len().min(200)]);

@@ -46,7 +46,7 @@ impl Individual {
     /// A diploid individual's reads, mapped and sorted.
     fn new(common: &Common, depth: usize) -> Result<Self, BenchmarkError> {
         let reference = common.genome(common.size.pick(1_000_000, 10_000_000, 60_000_000))?;
-        let contig = Common::longest(&reference);
+        let contig = Common::longest(&reference, 150)?;
         let spiked = spike_variants(reference.sequence(contig), SPACING, common.seed);
         let index = Index::build(reference, ReadKind::Short, common.threads);
         let mut reads = Vec::new();

@@ -48,7 +48,7 @@ impl Benchmark for ConsensusPoa {
         let (common, length, depth) = settings(context.params())?;
         context.begin("windows");
         let reference = common.genome(1_000_000)?;
-        let genome = reference.sequence(Common::longest(&reference));
+        let genome = reference.sequence(Common::longest(&reference, length)?);
         let count = common.size.pick(200, 2_000, 20_000);
         let windows = noisy_windows(genome, count, length, depth, ERROR, common.seed);
         let reads: Vec<&[Vec<u8>]> = windows.iter().map(|window| window.reads.as_slice()).collect();

@@ -41,8 +41,7 @@ impl Settings {
         Ok(Self { common: Common::from(params)?, kind })
     }
 
-    fn reads(&self, reference: &Reference) -> Vec<SimulatedRead> {
-        let genome = reference.sequence(Common::longest(reference));
+    fn reads(&self, genome: &[u8]) -> Vec<SimulatedRead> {
         let size = self.common.size;
         match self.kind {
             ReadKind::Short => {
@@ -71,8 +70,8 @@ impl Benchmark for MapReads {
         let settings = Settings::from(context.params())?;
         let common = &settings.common;
         let reference = common.genome(common.size.pick(2_000_000, 20_000_000, 100_000_000))?;
-        let contig = Common::longest(&reference);
-        let reads = settings.reads(&reference);
+        let contig = Common::longest(&reference, SHORT_LENGTH)?;
+        let reads = settings.reads(reference.sequence(contig));
         let sequences: Vec<&[u8]> = reads.iter().map(|read| read.bases.as_slice()).collect();
         let name = context.text("reads").to_owned();
         context.begin(&name);

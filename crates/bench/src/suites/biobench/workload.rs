@@ -95,9 +95,18 @@ impl Common {
         Reference::new(sequences).map_err(|error| BenchmarkError::BadInput(format!("data: {error}")))
     }
 
-    /// The longest sequence of a reference: what reads are simulated from.
-    pub(super) fn longest(reference: &Reference) -> usize {
-        (0..reference.names().len()).max_by_key(|&contig| reference.sequence(contig).len()).unwrap_or(0)
+    /// The longest sequence of a reference, which reads of this length are simulated from.
+    pub(super) fn longest(reference: &Reference, read: usize) -> Result<usize, BenchmarkError> {
+        let length = |&contig: &usize| reference.sequence(contig).len();
+        let longest = (0..reference.names().len()).max_by_key(length).unwrap_or(0);
+        if length(&longest) < read {
+            return Err(BenchmarkError::BadInput(format!(
+                "data: the longest sequence, `{}`, has {} bases; reads of {read} bases are taken from it",
+                reference.names()[longest],
+                length(&longest)
+            )));
+        }
+        Ok(longest)
     }
 
     /// The tags of every metric: what the figure depends on besides the machine.

@@ -13,7 +13,8 @@ mod x86;
 use super::Scoring;
 use super::band::Band;
 use super::edit::myers_kernel;
-use super::kernels::{global_kernel, local_kernel};
+use super::global::global_kernel;
+use super::kernels::local_kernel;
 use super::profile::profile_kernel;
 
 /// An integer that is a lane of a vector.
@@ -64,6 +65,10 @@ pub(super) trait Lanes: Copy {
     fn add(self, other: Self) -> Self;
     /// Difference, saturated.
     fn sub(self, other: Self) -> Self;
+    /// Sum, wrapped; cheaper than the saturated one.
+    fn wrapping_add(self, other: Self) -> Self;
+    /// Difference, wrapped.
+    fn wrapping_sub(self, other: Self) -> Self;
     /// Difference of two numbers that are not negative; 0 where it would be negative.
     fn sub_to_zero(self, other: Self) -> Self;
     /// The larger of each lane.

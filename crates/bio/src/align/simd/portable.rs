@@ -52,6 +52,14 @@ macro_rules! lanes {
                 self.zip(other, <$element>::saturating_sub)
             }
             #[inline(always)]
+            fn wrapping_add(self, other: Self) -> Self {
+                self.zip(other, <$element>::wrapping_add)
+            }
+            #[inline(always)]
+            fn wrapping_sub(self, other: Self) -> Self {
+                self.zip(other, <$element>::wrapping_sub)
+            }
+            #[inline(always)]
             fn sub_to_zero(self, other: Self) -> Self {
                 self.zip(other, |a, b| a.saturating_sub(b).max(0))
             }

@@ -37,7 +37,8 @@ macro_rules! as_array {
 /// A vector of small integers from the intrinsics of its instruction set.
 macro_rules! lanes {
     ($(#[$doc:meta])* $name:ident($register:ty), [$element:ty; $count:expr],
-     splat: $splat:ident, add: $add:ident, sub: $sub:ident, sub_to_zero: $sub_to_zero:ident, max: $max:ident,
+     splat: $splat:ident, add: $add:ident, sub: $sub:ident, wrapping_add: $wrapping_add:ident,
+     wrapping_sub: $wrapping_sub:ident, sub_to_zero: $sub_to_zero:ident, max: $max:ident,
      if_equal: $if_equal:expr, table: $table:ty = $make_table:expr, lookup: $lookup:expr) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy)]
@@ -58,6 +59,14 @@ macro_rules! lanes {
             #[inline(always)]
             fn sub(self, other: Self) -> Self {
                 Self(with_features!($sub(self.0, other.0)))
+            }
+            #[inline(always)]
+            fn wrapping_add(self, other: Self) -> Self {
+                Self(with_features!($wrapping_add(self.0, other.0)))
+            }
+            #[inline(always)]
+            fn wrapping_sub(self, other: Self) -> Self {
+                Self(with_features!($wrapping_sub(self.0, other.0)))
             }
             #[inline(always)]
             fn sub_to_zero(self, other: Self) -> Self {
@@ -158,14 +167,16 @@ fn lookup_bytes(table: [__m256i; 2], codes: __m256i) -> __m256i {
 lanes!(
     /// 32 signed bytes, AVX2.
     Bytes2(__m256i), [i8; 32],
-    splat: _mm256_set1_epi8, add: _mm256_adds_epi8, sub: _mm256_subs_epi8, sub_to_zero: _mm256_subs_epu8,
+    splat: _mm256_set1_epi8, add: _mm256_adds_epi8, sub: _mm256_subs_epi8,
+    wrapping_add: _mm256_add_epi8, wrapping_sub: _mm256_sub_epi8, sub_to_zero: _mm256_subs_epu8,
     max: _mm256_max_epi8,
     if_equal: |a, b, yes, no| with_features!(_mm256_blendv_epi8(no, yes, _mm256_cmpeq_epi8(a, b))),
     table: [__m256i; 2] = halves, lookup: lookup_bytes);
 lanes!(
     /// 16 signed 16-bit integers, AVX2.
     Shorts2(__m256i), [i16; 16],
-    splat: _mm256_set1_epi16, add: _mm256_adds_epi16, sub: _mm256_subs_epi16, sub_to_zero: _mm256_subs_epu16,
+    splat: _mm256_set1_epi16, add: _mm256_adds_epi16, sub: _mm256_subs_epi16,
+    wrapping_add: _mm256_add_epi16, wrapping_sub: _mm256_sub_epi16, sub_to_zero: _mm256_subs_epu16,
     max: _mm256_max_epi16,
     if_equal: |a, b, yes, no| with_features!(_mm256_blendv_epi8(no, yes, _mm256_cmpeq_epi16(a, b))),
     table: [__m256i; 2] = halves,
@@ -181,7 +192,8 @@ words!(
 lanes!(
     /// 64 signed bytes, AVX-512.
     Bytes5(__m512i), [i8; 64],
-    splat: _mm512_set1_epi8, add: _mm512_adds_epi8, sub: _mm512_subs_epi8, sub_to_zero: _mm512_subs_epu8,
+    splat: _mm512_set1_epi8, add: _mm512_adds_epi8, sub: _mm512_subs_epi8,
+    wrapping_add: _mm512_add_epi8, wrapping_sub: _mm512_sub_epi8, sub_to_zero: _mm512_subs_epu8,
     max: _mm512_max_epi8,
     if_equal: |a, b, yes, no| with_features!(_mm512_mask_blend_epi8(_mm512_cmpeq_epi8_mask(a, b), no, yes)),
     table: __m512i = |scores: &[i8; 32]| {
@@ -193,7 +205,8 @@ lanes!(
 lanes!(
     /// 32 signed 16-bit integers, AVX-512.
     Shorts5(__m512i), [i16; 32],
-    splat: _mm512_set1_epi16, add: _mm512_adds_epi16, sub: _mm512_subs_epi16, sub_to_zero: _mm512_subs_epu16,
+    splat: _mm512_set1_epi16, add: _mm512_adds_epi16, sub: _mm512_subs_epi16,
+    wrapping_add: _mm512_add_epi16, wrapping_sub: _mm512_sub_epi16, sub_to_zero: _mm512_subs_epu16,
     max: _mm512_max_epi16,
     if_equal: |a, b, yes, no| with_features!(_mm512_mask_blend_epi16(_mm512_cmpeq_epi16_mask(a, b), no, yes)),
     table: __m512i = |scores: &[i8; 32]| Self::from_array(scores.map(i16::from)).0,
