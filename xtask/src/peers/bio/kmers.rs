@@ -19,8 +19,8 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
 }
 
 fn hold_data(stage: &Stage, source: &Source) -> anyhow::Result<Vec<Row>> {
-    let own = source.with(&[]);
-    let (folder, _) = stage.export("kmer_count", &own)?;
+    let params = source.with(&[]);
+    let (folder, _) = stage.export("kmer_count", &params)?;
     let input = source.path.clone().unwrap_or_else(|| folder.join("reads.fq").display().to_string());
     let is_fasta = !input.contains(".fq") && !input.contains(".fastq");
     let label = format!("k = 31, {}", source.label);
@@ -50,7 +50,7 @@ fn hold_data(stage: &Stage, source: &Source) -> anyhow::Result<Vec<Row>> {
         Ok(seconds)
     };
     let ours = || {
-        let metrics = stage.measure("kmer_count", &own)?;
+        let metrics = stage.measure("kmer_count", &params)?;
         let stages = ["read", "scatter", "count"].map(|name| stage_seconds(&metrics, name));
         let seconds = stages.into_iter().sum::<anyhow::Result<f64>>()?;
         Ok(Figures::from([(label.clone(), total as f64 / seconds)]))
