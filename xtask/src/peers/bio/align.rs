@@ -12,6 +12,9 @@ use super::{Stage, find, number, output};
 use crate::command::{cargo, root, run};
 use crate::peers::table::{Bound, Contest, Figures, Row};
 
+/// Runs a peer once.
+type Measure<'a> = &'a dyn Fn() -> anyhow::Result<Figures>;
+
 /// Lengths and divergences in per cent.
 const SHAPES: [(&str, &str); 3] = [("150", "5"), ("1000", "10"), ("5000", "15")];
 
@@ -56,7 +59,7 @@ pub(super) fn hold(stage: &Stage) -> anyhow::Result<Vec<Row>> {
         let block_figures;
         let parasail = || python("parasail", &["global", "local"]);
         let edlib = || python("edlib", &["edit"]);
-        let mut peers: Vec<(String, Vec<&str>, &dyn Fn() -> anyhow::Result<Figures>)> = vec![
+        let mut peers: Vec<(String, Vec<&str>, Measure<'_>)> = vec![
             ("parasail".to_owned(), vec!["global", "local"], &parasail),
             ("edlib".to_owned(), vec!["edit"], &edlib),
         ];
