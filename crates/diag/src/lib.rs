@@ -5,10 +5,12 @@
 //! only when someone looks at them.
 #![forbid(unsafe_code)]
 
+mod bytes;
 mod diagnostic;
 mod printable;
 mod source;
 
+pub use bytes::bytes;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use printable::printable;
 pub use source::{Cut, Position, Source, Span};

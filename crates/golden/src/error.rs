@@ -12,6 +12,12 @@ pub enum Error {
         /// The operating system's reason.
         cause: std::io::Error,
     },
+    /// A run is a folder.
+    #[error("{path}: a file; a run is a folder, as `warpt run --save DIR` writes one")]
+    NoFolder {
+        /// The file.
+        path: String,
+    },
     /// A file of tensors is not what its format asks for.
     #[error("{path}: {cause}")]
     Tensors {

@@ -8,7 +8,7 @@ use crate::Class;
 use crate::explain::explain;
 use crate::folder::{Folder, Key};
 use crate::judge::Pair;
-use crate::report::{RunInfo, SCHEMA_VERSION, TensorReport, Validation};
+use crate::report::{RunInfo, SCHEMA_VERSION, TensorReport, Validation, Verdict};
 use crate::summary::{classes, counts, verdict};
 use crate::tolerance::Tolerances;
 
@@ -47,7 +47,12 @@ pub fn validate(golden: &Folder, candidate: &Folder, options: &Options<'_>) -> V
     let mut validation = Validation {
         schema_version: SCHEMA_VERSION,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        verdict: verdict(tensors.iter()),
+        // A run that left nothing has failed; there is nothing to be undecided about.
+        verdict: if is_empty(candidate) && !is_empty(golden) {
+            Verdict::Fail
+        } else {
+            verdict(tensors.iter())
+        },
         golden: run_info(golden),
         candidate: run_info(candidate),
         reference: options.reference.map(run_info),
@@ -92,6 +97,10 @@ fn judge_all(
     done.into_iter().map(|(_, report)| report).collect()
 }
 
+fn is_empty(folder: &Folder) -> bool {
+    folder.items().next().is_none()
+}
+
 fn run_info(folder: &Folder) -> RunInfo {
     let manifest = folder.manifest();
     RunInfo {
@@ -104,6 +113,12 @@ fn run_info(folder: &Folder) -> RunInfo {
 
 fn notes(golden: &Folder, candidate: &Folder, tensors: &[TensorReport]) -> Vec<String> {
     let mut notes = Vec::new();
+    for (folder, what) in [(golden, "golden run"), (candidate, "candidate")] {
+        if is_empty(folder) {
+            let path = folder.path().display();
+            notes.push(format!("nothing was found in the {what}'s folder {path}: no tensors and no numbers"));
+        }
+    }
     if tensors.iter().any(|report| report.class == Class::Inputs && report.failed) {
         notes.push("the candidate was given other inputs, so other results are to be expected".to_owned());
     }

@@ -1,5 +1,7 @@
 //! Numbers as people read them: a few significant digits, with the unit.
 
+pub use warpforge_diag::bytes;
+
 /// A number to so many significant digits, without an exponent where that stays short.
 #[must_use]
 pub fn significant(value: f64, digits: usize) -> String {
@@ -23,16 +25,6 @@ pub fn significant(value: f64, digits: usize) -> String {
 pub fn with_unit(value: f64, unit: &str) -> String {
     let number = significant(value, 4);
     if unit.is_empty() { number } else { format!("{number} {unit}") }
-}
-
-/// A number of bytes in the largest binary unit that leaves at least one of it.
-#[must_use]
-pub fn bytes(count: u64) -> String {
-    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let step = (count.max(1).ilog2() / 10) as usize;
-    let value = count as f64 / (1u64 << (10 * step)) as f64;
-    let digits = if value.fract() == 0.0 { 0 } else { 1 };
-    format!("{value:.digits$} {}", UNITS[step])
 }
 
 /// A change in percent, always with its sign.
@@ -80,21 +72,6 @@ mod tests {
         assert_eq!(significant(f64::NAN, 4), "NaN");
         assert_eq!(with_unit(12.3456, "GB/s"), "12.35 GB/s");
         assert_eq!(with_unit(7.0, ""), "7.000");
-    }
-
-    #[test]
-    fn bytes_are_in_binary_units() {
-        let cases = [
-            (0, "0 B"),
-            (1023, "1023 B"),
-            (4096, "4 KiB"),
-            (11584, "11.3 KiB"),
-            (1 << 30, "1 GiB"),
-            (u64::MAX, "16 EiB"),
-        ];
-        for (count, expected) in cases {
-            assert_eq!(bytes(count), expected);
-        }
     }
 
     #[test]

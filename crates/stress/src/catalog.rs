@@ -61,6 +61,8 @@ pub struct Test {
     pub what: &'static str,
     /// How each result is verified.
     pub verified: &'static str,
+    /// Whether it takes a size: of memory, or of a file.
+    pub has_size: bool,
     /// Makes the load, or says what is missing.
     pub(crate) prepare: fn(&Settings) -> Result<Box<dyn Load>, StressError>,
 }
@@ -73,6 +75,7 @@ pub const TESTS: [Test; 19] = [
         unit: "Gop/s",
         what: "register-only arithmetic on each core and GEMM on all, in every element type of the processor",
         verified: "bit for bit with the first run and between cores; Freivalds' check of each product against its operands",
+        has_size: false,
         prepare: cpu::compute,
     },
     Test {
@@ -81,6 +84,7 @@ pub const TESTS: [Test; 19] = [
         unit: "MB/s",
         what: "SHA-256 on each core",
         verified: "the digest of the standard's message of a million letters, and that of random data with the first run's",
+        has_size: false,
         prepare: cpu::hashing,
     },
     Test {
@@ -89,6 +93,7 @@ pub const TESTS: [Test; 19] = [
         unit: "MB/s",
         what: "deflate and inflate of text on each core",
         verified: "what is inflated is what was deflated; the compressed bytes are those of the first run",
+        has_size: false,
         prepare: cpu::compression,
     },
     Test {
@@ -97,6 +102,7 @@ pub const TESTS: [Test; 19] = [
         unit: "Gop/s",
         what: "a chain of GEMMs in f32",
         verified: "once with the reference on the host, then bit for bit with the first run",
+        has_size: false,
         prepare: gpu::fp32,
     },
     Test {
@@ -105,6 +111,7 @@ pub const TESTS: [Test; 19] = [
         unit: "Gop/s",
         what: "a chain of GEMMs in f64",
         verified: "once with the reference on the host, then bit for bit with the first run",
+        has_size: false,
         prepare: gpu::fp64,
     },
     Test {
@@ -113,6 +120,7 @@ pub const TESTS: [Test; 19] = [
         unit: "GB/s",
         what: "passes over an array that stays in the GPU's memory",
         verified: "sums of rows of whole numbers, which are exact, with what the host computes",
+        has_size: true,
         prepare: gpu::memory,
     },
     Test {
@@ -121,6 +129,7 @@ pub const TESTS: [Test; 19] = [
         unit: "Gop/s",
         what: "chains of GEMMs in bf16 and in f16",
         verified: "once with the reference on the host, then bit for bit with the first run",
+        has_size: false,
         prepare: gpu::precision,
     },
     Test {
@@ -129,6 +138,7 @@ pub const TESTS: [Test; 19] = [
         unit: "Gpoint/s",
         what: "steps of a diffusion stencil on a periodic grid",
         verified: "once with the reference on the host, then bit for bit with the first run",
+        has_size: false,
         prepare: gpu::cfd,
     },
     Test {
@@ -137,6 +147,7 @@ pub const TESTS: [Test; 19] = [
         unit: "MB/s",
         what: "patterns written to memory and read back, by all cores",
         verified: "every word with what was written there",
+        has_size: true,
         prepare: ram::bandwidth,
     },
     Test {
@@ -145,6 +156,7 @@ pub const TESTS: [Test; 19] = [
         unit: "Mload/s",
         what: "a chase of pointers in random order",
         verified: "every pointer with what was written there, and the end of each turn",
+        has_size: true,
         prepare: ram::latency,
     },
     Test {
@@ -153,6 +165,7 @@ pub const TESTS: [Test; 19] = [
         unit: "MB/s",
         what: "memory moved to swap space and back",
         verified: "every word with what was written there",
+        has_size: true,
         prepare: ram::swap,
     },
     Test {
@@ -161,6 +174,7 @@ pub const TESTS: [Test; 19] = [
         unit: "MB/s",
         what: "direct reads of large blocks in order",
         verified: "every word with what was written there",
+        has_size: true,
         prepare: storage::sequential_read,
     },
     Test {
@@ -169,6 +183,7 @@ pub const TESTS: [Test; 19] = [
         unit: "MB/s",
         what: "direct writes of large blocks in order, read back",
         verified: "every word read back with what was written",
+        has_size: true,
         prepare: storage::sequential_write,
     },
     Test {
@@ -177,6 +192,7 @@ pub const TESTS: [Test; 19] = [
         unit: "MB/s",
         what: "direct reads of small blocks anywhere",
         verified: "every word with what was written there",
+        has_size: true,
         prepare: storage::random_read,
     },
     Test {
@@ -185,6 +201,7 @@ pub const TESTS: [Test; 19] = [
         unit: "MB/s",
         what: "direct writes of small blocks anywhere, read back",
         verified: "every word read back with what was written",
+        has_size: true,
         prepare: storage::random_write,
     },
     Test {
@@ -193,6 +210,7 @@ pub const TESTS: [Test; 19] = [
         unit: "MB/s",
         what: "direct reads and writes of small blocks in flight together, seven reads to three writes",
         verified: "every word read with what was last written there",
+        has_size: true,
         prepare: storage::mixed,
     },
     Test {
@@ -201,6 +219,7 @@ pub const TESTS: [Test; 19] = [
         unit: "MB/s",
         what: "blocks sent to a server in this process and returned",
         verified: "every byte returned with what was sent",
+        has_size: false,
         prepare: network::loopback,
     },
     Test {
@@ -209,6 +228,7 @@ pub const TESTS: [Test; 19] = [
         unit: "MB/s",
         what: "blocks sent to `warpt serve` on another host (--target) and returned, on one connection",
         verified: "every byte returned with what was sent",
+        has_size: false,
         prepare: network::point_to_point,
     },
     Test {
@@ -217,6 +237,7 @@ pub const TESTS: [Test; 19] = [
         unit: "MB/s",
         what: "blocks in both directions on several connections at once, to --target or this host",
         verified: "every byte returned with what was sent",
+        has_size: false,
         prepare: network::bidirectional,
     },
 ];

@@ -1,5 +1,6 @@
 //! Why a part of the machine cannot be loaded.
 
+use warpforge_diag::bytes;
 use warpforge_probes::cpu::ProductError;
 use warpforge_probes::disk::DiskError;
 use warpforge_probes::memory::MemoryError;
@@ -13,7 +14,9 @@ pub enum StressError {
     #[error("{0}")]
     Missing(String),
     /// More was asked for than a test may take.
-    #[error("{what}: {asked} bytes were asked for, at most {most} may be used ({share}); ask for less")]
+    #[error(
+        "{what}: {} were asked for, at most {} may be used ({share}); ask for less", bytes(*.asked), bytes(*.most)
+    )]
     TooMuch {
         /// Memory or disk.
         what: &'static str,
@@ -36,6 +39,9 @@ pub enum StressError {
     /// The disk cannot be used.
     #[error(transparent)]
     Disk(#[from] DiskError),
+    /// The host that was named does not answer.
+    #[error("{0}")]
+    Unreachable(NetError),
     /// The network cannot be used.
     #[error(transparent)]
     Net(#[from] NetError),

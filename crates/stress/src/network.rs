@@ -34,12 +34,12 @@ pub(crate) fn point_to_point(settings: &Settings) -> Result<Box<dyn Load>, Stres
             "no --target HOST:PORT; run `warpt serve --listen 0.0.0.0:5210` on another host and name it";
         return Err(StressError::Missing(reason.to_owned()));
     };
-    Ok(Box::new(Exchange::new(check(&resolve(target)?)?, 1, None)?))
+    Ok(Box::new(Exchange::with(target, 1)?))
 }
 
 pub(crate) fn bidirectional(settings: &Settings) -> Result<Box<dyn Load>, StressError> {
     if let Some(target) = &settings.target {
-        return Ok(Box::new(Exchange::new(check(&resolve(target)?)?, CONNECTIONS, None)?));
+        return Ok(Box::new(Exchange::with(target, CONNECTIONS)?));
     }
     let server = LocalServer::start(None)?;
     Ok(Box::new(Exchange::new(server.address(), CONNECTIONS, Some(server))?))
@@ -61,6 +61,12 @@ struct Connection {
 }
 
 impl Exchange {
+    /// Connections to the server that was named.
+    fn with(target: &str, count: usize) -> Result<Self, StressError> {
+        let address = resolve(target).and_then(|addresses| check(&addresses));
+        Self::new(address.map_err(StressError::Unreachable)?, count, None)
+    }
+
     fn new(address: SocketAddr, count: usize, server: Option<LocalServer>) -> Result<Self, StressError> {
         let connections =
             (0..count).map(|number| Connection::open(address, number)).collect::<Result<_, _>>()?;

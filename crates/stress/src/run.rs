@@ -5,6 +5,7 @@ use std::time::Instant;
 use warpforge_inventory::live::{ConditionsWatch, Watch};
 
 use crate::catalog::Test;
+use crate::error::StressError;
 use crate::load::{Iteration, Load};
 use crate::rate::Course;
 use crate::record::{TestResult, Verdict};
@@ -15,7 +16,7 @@ use crate::telemetry::Telemetry;
 const MOST_KEPT: usize = 32;
 
 /// Runs a test until its time is over, a result is wrong or `stop` says so. At least one iteration runs. What cannot run
-/// is skipped with the reason, before anything is allocated.
+/// is skipped with the reason, before anything is allocated; a host that was named and does not answer has failed.
 #[must_use]
 pub fn run(test: &Test, settings: &Settings, stop: &dyn Fn() -> bool) -> TestResult {
     let mut result = TestResult::new(test);
@@ -27,6 +28,9 @@ pub fn run(test: &Test, settings: &Settings, stop: &dyn Fn() -> bool) -> TestRes
     let mut load = match (test.prepare)(settings) {
         Ok(load) => load,
         Err(error) => {
+            if matches!(error, StressError::Unreachable(_)) {
+                (result.verdict, result.errors) = (Verdict::Fail, 1);
+            }
             result.reason = Some(error.to_string());
             return result;
         }
@@ -106,7 +110,6 @@ mod tests {
 
     use super::*;
     use crate::catalog::Component;
-    use crate::error::StressError;
     use crate::load::Work;
     use crate::settings::Resources;
 
@@ -130,7 +133,15 @@ mod tests {
     }
 
     fn test(prepare: fn(&Settings) -> Result<Box<dyn Load>, StressError>) -> Test {
-        Test { component: Component::Cpu, name: "counting", unit: "op", what: "", verified: "", prepare }
+        Test {
+            component: Component::Cpu,
+            name: "counting",
+            unit: "op",
+            what: "",
+            verified: "",
+            has_size: false,
+            prepare,
+        }
     }
 
     fn settings() -> Settings {

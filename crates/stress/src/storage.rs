@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use warpforge_diag::bytes as size;
 use warpforge_probes::disk::{
     Engine, Operation, Pattern as Order, Schedule, ScratchFile, Transfer, transfer,
 };
@@ -94,10 +95,15 @@ impl Disk {
         )?;
         let bytes = bytes / shape.block_bytes as u64 * shape.block_bytes as u64;
         if bytes < LEAST_BYTES {
+            let way = match settings.bytes {
+                Some(_) => "ask for more with --size",
+                None => "name a disk with more free space with --directory",
+            };
             return Err(StressError::Missing(format!(
-                "{}: a file of {bytes} bytes is too small, at least {LEAST_BYTES} are needed; name a disk with more \
-                 free space with --directory",
-                directory.display()
+                "{}: a file of {} is too small, at least {} are needed; {way}",
+                directory.display(),
+                size(bytes),
+                size(LEAST_BYTES)
             )));
         }
         let file = ScratchFile::create(&directory, bytes)?;
@@ -160,11 +166,11 @@ impl Load for Disk {
 
     fn notes(&self) -> Vec<String> {
         vec![format!(
-            "a file of {} bytes in {}, {} blocks of {} bytes in flight by {}, past the page cache",
-            self.file.bytes(),
+            "a file of {} in {}, {} blocks of {} in flight by {}, past the page cache",
+            size(self.file.bytes()),
             self.blocks.directory.display(),
             self.shape.depth,
-            self.shape.block_bytes,
+            size(self.shape.block_bytes as u64),
             self.engine
         )]
     }

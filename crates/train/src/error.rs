@@ -14,6 +14,12 @@ pub enum TrainError {
         "@{0} has no result that is the gradient of a parameter: trace the model with its loss, `python -m warpforge.trace --train`"
     )]
     NoGradients(String),
+    /// The function gives gradients, but what they are of is no argument that could be updated.
+    #[error(
+        "@{0} gives gradients of parameters that are constants of the module, which no step can update: write the weights to a \
+         file of their own, with --weights W.safetensors of `warpt opt` or `warpt import`"
+    )]
+    ConstantParameters(String),
     /// A gradient is of another type than its parameter, or of one that is not trained.
     #[error("parameter `{parameter}` is {ty}, its gradient {gradient}")]
     Gradient {

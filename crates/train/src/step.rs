@@ -100,7 +100,14 @@ fn trained(
         }
         trained.push(Trained { at, name: of.clone(), value: arguments[at], gradient });
     }
-    if trained.is_empty() { Err(TrainError::NoGradients(entry.to_owned())) } else { Ok(trained) }
+    if !trained.is_empty() {
+        return Ok(trained);
+    }
+    let is_gradient = |result: &Output| result.role == ResultRole::Gradient && result.of.is_some();
+    Err(match signature.results.iter().any(is_gradient) {
+        true => TrainError::ConstantParameters(entry.to_owned()),
+        false => TrainError::NoGradients(entry.to_owned()),
+    })
 }
 
 /// The attributes of the arguments that are no part of a signature.

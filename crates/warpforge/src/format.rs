@@ -31,15 +31,37 @@ impl Contents {
     pub fn read(path: &Path, options: &text::Options) -> std::io::Result<Self> {
         match input::open(path)? {
             Input::Stream(bytes) => match Format::of(&bytes) {
-                Format::Pt2 => Err(std::io::Error::new(std::io::ErrorKind::Unsupported, input::CANNOT_MAP)),
+                Format::Pt2 => {
+                    let reason = format!("a PyTorch archive {}", input::CANNOT_MAP);
+                    Err(std::io::Error::new(std::io::ErrorKind::Unsupported, reason))
+                }
+                _ if is_tensors(&bytes) => Err(no_model()),
                 format => Ok(Self::Modules { format, modules: load(&shown(path), bytes, options) }),
             },
             Input::File => match Format::of_file(path)? {
                 Format::Pt2 => Ok(Self::Archive),
+                _ if is_tensors(&start_of(path)?) => Err(no_model()),
                 format => Ok(Self::Modules { format, modules: load_file(path, options)? }),
             },
         }
     }
+}
+
+/// The bytes of a file that tell what it is.
+fn start_of(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    File::open(path)?.take(9).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+/// Whether a file begins as files of tensors do: npy, or safetensors, whose JSON follows its length.
+fn is_tensors(start: &[u8]) -> bool {
+    start.starts_with(b"\x93NUMPY") || start.get(4..9) == Some(&[0, 0, 0, 0, b'{'])
+}
+
+fn no_model() -> std::io::Error {
+    let reason = "a file of tensors, no model: --inputs and --weights take safetensors, --input takes npy";
+    std::io::Error::new(std::io::ErrorKind::InvalidData, reason)
 }
 
 /// What messages call a model file.
@@ -66,9 +88,7 @@ impl Format {
     ///
     /// When it cannot be read.
     pub fn of_file(path: &Path) -> std::io::Result<Self> {
-        let mut start = Vec::new();
-        File::open(path)?.take(4).read_to_end(&mut start)?;
-        Ok(Self::of(&start))
+        Ok(Self::of(&start_of(path)?))
     }
 
     /// The form that a file's bytes have. Whatever is neither bytecode nor an archive is read as text.
@@ -103,5 +123,7 @@ mod tests {
         assert_eq!(Format::of(b"PK\x03\x04"), Format::Pt2);
         assert_eq!(Format::of(b"module {}"), Format::Text);
         assert_eq!(Format::of(b""), Format::Text);
+        assert!(is_tensors(b"\x93NUMPY\x01\x00") && is_tensors(b"\x10\x02\0\0\0\0\0\0{\"x\""));
+        assert!(!is_tensors(b"module {}") && !is_tensors(b"") && !is_tensors(b"ML\xefR\x0dStableHLO"));
     }
 }

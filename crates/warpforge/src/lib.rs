@@ -106,7 +106,7 @@ pub use format::{Contents, Format, shown};
 pub use inputs::Inputs;
 pub use model::{Model, Slot};
 pub use outputs::Outputs;
-pub use random::seeded;
+pub use random::{seeded, zeros};
 pub use state::ModelState;
 pub use warpforge_fusion::pipeline::Plan;
 pub use warpforge_fusion::report::Report as FusionReport;

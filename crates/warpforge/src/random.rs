@@ -1,4 +1,4 @@
-//! Inputs from a seed.
+//! Inputs from a seed, and zeros.
 
 use fastrand::Rng;
 use warpforge_ir::TensorType;
@@ -16,14 +16,28 @@ use crate::{Error, Result};
 ///
 /// When a dimension is not known, the element type is not known, or there is no memory.
 pub fn seeded(ty: &TensorType, seed: u64, stream: u64) -> Result<Tensor> {
-    let unknown = || Error::Inputs(vec![format!("{ty} cannot be made from a seed: it is not fully known")]);
-    let element = ty.element().storage().ok_or_else(unknown)?;
-    let shape = Shape::new(ty.shape_usize().ok_or_else(unknown)?)?;
+    let (element, shape) = known(ty)?;
     // An odd multiplier, so that neighbouring streams start far apart.
     let mut rng = Rng::with_seed(seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let count = shape.num_elements();
     let values = std::iter::repeat_with(|| draw(&mut rng, element)).take(count);
     Ok(Tensor::from_scalars(element, shape, values)?)
+}
+
+/// A tensor of zeros, which is what state starts with.
+///
+/// # Errors
+///
+/// As [`seeded`].
+pub fn zeros(ty: &TensorType) -> Result<Tensor> {
+    let (element, shape) = known(ty)?;
+    Ok(Tensor::zeros(element, shape)?)
+}
+
+fn known(ty: &TensorType) -> Result<(ElementType, Shape)> {
+    let unknown = || Error::Inputs(vec![format!("{ty} cannot be made: it is not fully known")]);
+    let element = ty.element().storage().ok_or_else(unknown)?;
+    Ok((element, Shape::new(ty.shape_usize().ok_or_else(unknown)?)?))
 }
 
 fn draw(rng: &mut Rng, element: ElementType) -> Scalar {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use warpforge_ir::signature::ArgumentRole;
 use warpforge_runtime::{InputType, State, StateBinding};
+use warpforge_tensor::Tensor;
 use warpforge_tensor::io::{carrier, safetensors};
-use warpforge_tensor::{Shape, Tensor};
 
 use crate::bind::fitting;
-use crate::{Error, Inputs, Model, Result};
+use crate::{Error, Inputs, Model, Result, zeros};
 
 /// Values that the runs of a model update in place, where the model computes. Clones are the same state.
 #[derive(Debug, Clone)]
@@ -70,13 +70,22 @@ impl ModelState {
     ///
     /// When a run failed half-way, or the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.save_with_notes(path, &BTreeMap::new())
+    }
+
+    /// As [`ModelState::save`], with texts by name beside the values, such as how many steps were made.
+    ///
+    /// # Errors
+    ///
+    /// As [`ModelState::save`].
+    pub fn save_with_notes(&self, path: impl AsRef<Path>, notes: &BTreeMap<String, String>) -> Result<()> {
         let stored: Vec<(&str, Tensor)> = self
             .names()
             .enumerate()
             .map(|(at, name)| Ok((name, carrier::to_carrier(&self.values.read(at)?)?)))
             .collect::<Result<_>>()?;
-        safetensors::write(path.as_ref(), stored.iter().map(|(name, tensor)| (*name, tensor)))?;
-        Ok(())
+        let tensors = stored.iter().map(|(name, tensor)| (*name, tensor));
+        Ok(safetensors::write_with_notes(path.as_ref(), tensors, notes)?)
     }
 
     /// Replaces all values by those of a file that [`ModelState::save`] wrote.
@@ -140,16 +149,12 @@ pub(crate) fn initial(model: &Model, given: &Inputs) -> Result<Vec<Tensor>> {
     let (mut values, mut problems) = (Vec::new(), Vec::new());
     for (position, argument, _) in model.signature().state() {
         let Some(ty) = argument.ty.as_tensor() else { continue };
-        let zeros = || {
-            let shape = Shape::new(ty.shape_usize()?).ok()?;
-            Tensor::zeros(ty.element().storage()?, shape).ok()
-        };
         let tensor = match given.get(&argument.name) {
             Some(tensor) => fitting(ty, tensor),
             None => match (model.bound_weight(position), argument.role) {
                 (Some(weight), _) => Ok(weight.clone()),
                 (None, ArgumentRole::State) => {
-                    zeros().ok_or_else(|| format!("is {ty}, whose size is not known"))
+                    zeros(ty).map_err(|_| format!("is {ty}, whose size is not known"))
                 }
                 (None, _) => Err(format!("is missing: {ty}")),
             },

@@ -17,6 +17,11 @@ pub trait Benchmark: Sync {
     /// What it is, with the default of every parameter.
     fn spec(&self) -> BenchmarkSpec;
 
+    /// What each parameter takes, for people: `1 to 64` with both ends, or names. A test checks that none is missing.
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     /// Checks, before anything runs, that it could run here with these parameters. Changes nothing.
     ///
     /// # Errors

@@ -214,7 +214,7 @@ fn save(connection: &mut Connection, run: &BenchmarkSuiteRun, record: &str) -> r
     )?;
     for result in &run.benchmarks {
         for metric in &result.metrics {
-            let interval = metric.statistics.as_ref().map(|s| (s.spread.ci_low, s.spread.ci_high));
+            let interval = metric.statistics.as_ref().and_then(|statistics| statistics.spread.interval());
             insert.execute(params![
                 run.run_id,
                 result.spec.id.name,
@@ -222,8 +222,8 @@ fn save(connection: &mut Connection, run: &BenchmarkSuiteRun, record: &str) -> r
                 query::tags_text(metric.tags.as_ref()),
                 metric.value,
                 metric.unit,
-                interval.map(|i| i.0),
-                interval.map(|i| i.1),
+                interval.map(|interval| interval.low),
+                interval.map(|interval| interval.high),
             ])?;
         }
     }

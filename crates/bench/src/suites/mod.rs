@@ -88,9 +88,12 @@ pub fn get_suite(name: &str) -> Option<&'static Suite> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::path::Path;
 
     use super::*;
+    use crate::benchmark::BenchmarkError;
+    use crate::record::ParamValue;
 
     /// The names that the suites' source gives to metrics.
     fn names(folder: &Path, found: &mut Vec<String>) {
@@ -106,6 +109,36 @@ mod tests {
             for before in BEFORE {
                 let rest = code.split(before).skip(1);
                 found.extend(rest.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())));
+            }
+        }
+    }
+
+    #[test]
+    fn every_parameter_says_what_it_takes_and_refuses_the_rest() {
+        for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks()) {
+            let spec = benchmark.spec();
+            let (name, params) = (spec.id, spec.params.unwrap_or_default());
+            let takes = benchmark.takes();
+            let known: BTreeSet<&str> = takes.iter().map(|(param, _)| *param).collect();
+            assert_eq!(known, params.keys().map(String::as_str).collect(), "{name}");
+            for (param, text) in &takes {
+                let number =
+                    |text: &str| text.split(|c: char| !c.is_ascii_digit()).next()?.parse::<i64>().ok();
+                let ends = text.split_once(" to ").map(|(least, most)| (least.parse().ok(), number(most)));
+                let Some((Some(least), Some(most))) = ends else { continue };
+                for wrong in [least - 1, most + 1] {
+                    // Zero may stand for something else.
+                    if wrong == 0 && text.contains("; 0 ") {
+                        continue;
+                    }
+                    let mut params = params.clone();
+                    params.insert((*param).to_owned(), ParamValue::Int(wrong));
+                    let refused = benchmark.prepare(&params);
+                    assert!(
+                        matches!(refused, Err(BenchmarkError::BadInput(_))),
+                        "{name} {param}={wrong}: {refused:?}"
+                    );
+                }
             }
         }
     }

@@ -71,6 +71,9 @@ impl Folder {
     ///
     /// When the folder or a file of it cannot be read, is not what its format asks for, or not what the manifest says.
     pub fn open(path: &Path) -> Result<Self, Error> {
+        if path.is_file() {
+            return Err(Error::NoFolder { path: path.display().to_string() });
+        }
         let manifest = Manifest::read(path)?;
         let mut folder = Self {
             path: path.to_owned(),

@@ -17,7 +17,7 @@ pub use median_error::median_standard_error;
 pub use outliers::Outliers;
 pub use quantile::{geometric_mean, mad, mean, median, quantile};
 pub use ratio::{LogRatio, NoRatio};
-pub use summary::{CONFIDENCE, Spread, Summary};
+pub use summary::{CONFIDENCE, LEAST_SAMPLES, Spread, Summary};
 
 #[cfg(test)]
 mod simulation;

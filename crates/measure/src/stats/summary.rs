@@ -2,10 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Outliers, mad, mean, median, rounds_interval};
+use super::{Interval, Outliers, mad, mean, median, rounds_interval};
 
 /// The confidence level of every interval that is written down.
 pub const CONFIDENCE: f64 = 0.95;
+
+/// With fewer samples there is no interval of that confidence for a median, whatever their distribution: n of them lie
+/// on one side of it with a probability of 2 · 0.5ⁿ.
+pub const LEAST_SAMPLES: usize = 6;
 
 /// Samples in rounds, a round being a fresh process: their central value and their spread.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,6 +43,15 @@ pub struct Spread {
     pub confidence: f64,
     /// Samples far from the rest; they stay in every figure above.
     pub outliers: Outliers,
+}
+
+impl Spread {
+    /// The confidence interval of the central value; `None` where there are fewer than [`LEAST_SAMPLES`].
+    #[must_use]
+    pub fn interval(&self) -> Option<Interval> {
+        let Self { ci_low: low, ci_high: high, .. } = *self;
+        (self.sample_count >= LEAST_SAMPLES).then_some(Interval { low, high })
+    }
 }
 
 impl Summary {
@@ -86,5 +99,13 @@ mod tests {
         let one = Summary::of_rounds(&[vec![2.0]]).unwrap();
         assert_eq!((one.value, one.spread.mad), (2.0, 0.0));
         assert_eq!((one.spread.ci_low, one.spread.ci_high), (2.0, 2.0));
+    }
+
+    #[test]
+    fn few_samples_have_no_interval() {
+        let spread = |count: u32| Summary::of_rounds(&[(0..count).map(f64::from).collect()]).unwrap().spread;
+        assert_eq!(spread(5).interval(), None);
+        let enough = spread(6).interval().unwrap();
+        assert!(enough.contains(2.5) && enough.width() > 0.0);
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use warpforge_bench::compare::Comparison;
 
-use super::{missing, run_label, summary, table};
+use super::{not_compared, run_label, summary, table};
 use crate::table::escape;
 
 /// Renders a comparison as Markdown.
@@ -37,14 +37,7 @@ pub fn markdown(comparison: &Comparison) -> String {
             .map(|b| format!("{}: {}", b.benchmark, b.error_message.as_deref().unwrap_or("no reason given")))
             .collect(),
     );
-    section(
-        "Not compared",
-        comparison
-            .unmatched
-            .iter()
-            .map(|m| format!("{} {}: {}", m.benchmark, m.label(), missing(m)))
-            .collect(),
-    );
+    section("Not compared", not_compared(comparison));
     section("Warnings", comparison.warnings.clone());
     out.truncate(out.trim_end().len());
     out.push('\n');

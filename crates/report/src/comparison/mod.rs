@@ -9,6 +9,7 @@ pub use markdown::markdown;
 pub use text::text;
 
 use warpforge_bench::compare::{Change, Comparison, MetricComparison, RunLabel, Side, Unmatched};
+use warpforge_bench::record::BenchmarkId;
 
 use crate::number::{percent, percent_interval, significant, with_unit};
 use crate::table::{Align, Style, Table};
@@ -79,6 +80,9 @@ fn style(verdict: Change) -> Style {
 
 /// What the whole came to, in a line.
 fn summary(comparison: &Comparison) -> String {
+    if comparison.metrics.is_empty() && comparison.broken.is_empty() {
+        return "the runs have no metric in common".to_owned();
+    }
     let counts = comparison.counts;
     let mut parts = vec![
         format!("{} regressed", counts.regressed),
@@ -100,6 +104,26 @@ fn run_label(label: &RunLabel) -> String {
     };
     let time = label.start_time.map(|time| format!(", {time:.0}")).unwrap_or_default();
     format!("{} {id} ({tool}{time})", label.suite)
+}
+
+/// What has no counterpart, a line for all metrics of a benchmark that lack theirs for the same reason.
+fn not_compared(comparison: &Comparison) -> Vec<String> {
+    /// Metrics of a benchmark that are named.
+    const NAMED: usize = 3;
+    let mut groups: Vec<(&BenchmarkId, String, Vec<String>)> = Vec::new();
+    for metric in &comparison.unmatched {
+        let reason = missing(metric);
+        let known = groups.iter_mut().find(|(id, known, _)| **id == metric.benchmark && *known == reason);
+        match known {
+            Some((_, _, labels)) => labels.push(metric.label()),
+            None => groups.push((&metric.benchmark, reason, vec![metric.label()])),
+        }
+    }
+    let line = |(id, reason, labels): &(&BenchmarkId, String, Vec<String>)| match labels.len() {
+        count if count > NAMED => format!("{id}: {count} metrics {reason}"),
+        _ => format!("{id} {}: {reason}", labels.join(", ")),
+    };
+    groups.iter().map(line).collect()
 }
 
 fn missing(metric: &Unmatched) -> String {

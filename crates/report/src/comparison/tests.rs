@@ -74,6 +74,19 @@ fn the_terminal_shows_the_worst_first_and_the_sum_last() {
 }
 
 #[test]
+fn runs_with_nothing_in_common_take_a_line_a_benchmark() {
+    let mut disjoint = comparison();
+    let one = disjoint.unmatched[0].clone();
+    let named = |name: usize| Unmatched { name: format!("iops{name}"), ..one.clone() };
+    disjoint.unmatched = (0..40).map(named).collect();
+    (disjoint.metrics, disjoint.broken, disjoint.verdict) = (Vec::new(), Vec::new(), Change::Inconclusive);
+    let text = text(&disjoint, Screen::PLAIN);
+    assert!(text.contains("micro/disk_io: 40 metrics only in the earlier run: no space\n"), "{text}");
+    assert!(text.ends_with("INCONCLUSIVE: the runs have no metric in common\n"), "{text}");
+    assert!(text.lines().count() < 8, "{text}");
+}
+
+#[test]
 fn markdown_has_the_table_and_the_rest() {
     let page = markdown(&comparison());
     assert!(page.starts_with("## Benchmark comparison: regressed\n"), "{page}");

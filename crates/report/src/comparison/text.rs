@@ -2,7 +2,7 @@
 
 use warpforge_bench::compare::Comparison;
 
-use super::{missing, run_label, style, summary, table};
+use super::{not_compared, run_label, style, summary, table};
 use crate::screen::Screen;
 use crate::table::Style;
 
@@ -24,8 +24,8 @@ pub fn text(comparison: &Comparison, screen: Screen) -> String {
         let message = broken.error_message.as_deref().unwrap_or("no reason given");
         line(Style::Bad, format!("fails now: {}: {message}", broken.benchmark));
     }
-    for metric in &comparison.unmatched {
-        line(Style::Faint, format!("{} {}: {}", metric.benchmark, metric.label(), missing(metric)));
+    for text in not_compared(comparison) {
+        line(Style::Faint, text);
     }
     for warning in &comparison.warnings {
         line(Style::Plain, format!("warning: {warning}"));

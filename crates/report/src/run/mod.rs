@@ -6,7 +6,7 @@ mod text;
 pub use csv::csv;
 pub use text::text;
 
-use warpforge_bench::record::{BenchmarkMetric, BenchmarkRunResult, BenchmarkSuiteRun, Verdict};
+use warpforge_bench::record::{BenchmarkMetric, BenchmarkRunResult, BenchmarkSuiteRun, Spread, Verdict};
 
 use crate::number::{significant, with_unit};
 use crate::table::{Align, Style, Table, escape};
@@ -30,7 +30,7 @@ pub fn table(run: &BenchmarkSuiteRun) -> Table {
                 id.clone(),
                 label(metric),
                 with_unit(metric.value, &metric.unit),
-                statistics.map(|s| interval(s.spread.ci_low, s.spread.ci_high)).unwrap_or_default(),
+                statistics.map(|statistics| spread(&statistics.spread)).unwrap_or_default(),
                 statistics
                     .map(|s| format!("{} in {}", s.spread.sample_count, s.spread.round_count))
                     .unwrap_or_default(),
@@ -73,6 +73,15 @@ pub fn markdown(run: &BenchmarkSuiteRun) -> String {
 fn label(metric: &BenchmarkMetric) -> String {
     let tags = metric.tags.iter().flat_map(|tags| tags.values());
     std::iter::once(&metric.name).chain(tags).cloned().collect::<Vec<_>>().join(" ")
+}
+
+/// The interval of the value, or the range of samples that are too few for one.
+fn spread(spread: &Spread) -> String {
+    match spread.interval() {
+        Some(found) => interval(found.low, found.high),
+        None if spread.sample_count < 2 => "?".to_owned(),
+        None => format!("range {}", interval(spread.min, spread.max)),
+    }
 }
 
 fn interval(low: f64, high: f64) -> String {

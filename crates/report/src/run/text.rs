@@ -115,18 +115,17 @@ fn tag_text(name: &str, value: &str) -> String {
     }
 }
 
-/// The value with half the width of its interval, as a share.
+/// The value with half the width of its interval, as a share; with its range where samples are too few for an interval.
 fn value(metric: &BenchmarkMetric) -> String {
     let number = significant(metric.value, 4);
-    match &metric.statistics {
+    let Some(spread) = metric.statistics.as_ref().map(|statistics| &statistics.spread) else { return number };
+    match spread.interval() {
         // Nothing is known of the spread of one sample.
-        Some(s) if s.spread.sample_count < 2 => format!("{number} ±?"),
-        Some(s) if metric.value != 0.0 => {
-            format!(
-                "{number} ±{:.1} %",
-                (s.spread.ci_high - s.spread.ci_low) / 2.0 / metric.value.abs() * 100.0
-            )
+        None if spread.sample_count < 2 => format!("{number} ±?"),
+        None => format!("{number} ({})", super::interval(spread.min, spread.max)),
+        Some(interval) if metric.value != 0.0 => {
+            format!("{number} ±{:.1} %", interval.width() / 2.0 / metric.value.abs() * 100.0)
         }
-        _ => number,
+        Some(_) => number,
     }
 }

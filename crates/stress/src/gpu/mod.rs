@@ -63,7 +63,9 @@ fn rows(asked: Option<u64>, host: u64, device_free: Option<u64>) -> Result<usize
     let bytes = within("GPU memory", asked, most, ARRAY_BYTES, rule)?;
     match bytes / program::ROW_BYTES as u64 {
         0 => {
-            Err(StressError::Missing(format!("{bytes} bytes are too few: a row has {}", program::ROW_BYTES)))
+            let (asked, row) =
+                (warpforge_diag::bytes(bytes), warpforge_diag::bytes(program::ROW_BYTES as u64));
+            Err(StressError::Missing(format!("{asked} are too few: a row has {row}")))
         }
         rows => Ok(rows as usize),
     }

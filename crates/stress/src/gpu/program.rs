@@ -136,7 +136,10 @@ impl Program {
         let (values, types) = (list(&|pass| format!("%y{pass}")), list(&|_| sums.clone()));
         let _ = writeln!(text, "func.return {values} : {types}\n}}");
         Self {
-            name: format!("{} passes over an array of {} bytes", PASSES, rows * ROW_BYTES),
+            name: format!(
+                "{PASSES} passes over an array of {}",
+                warpforge_diag::bytes((rows * ROW_BYTES) as u64)
+            ),
             text,
             amount: (PASSES * rows * ROW_BYTES) as f64 / 1e9,
             tolerance: Tolerance::Exact,

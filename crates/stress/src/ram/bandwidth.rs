@@ -48,7 +48,7 @@ impl Load for Bandwidth {
     }
 
     fn notes(&self) -> Vec<String> {
-        vec![format!("{} bytes of memory", self.memory.len())]
+        vec![format!("{} of memory", warpforge_diag::bytes(self.memory.len() as u64))]
     }
 }
 

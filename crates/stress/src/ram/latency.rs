@@ -51,8 +51,9 @@ impl Load for Latency {
     }
 
     fn notes(&self) -> Vec<String> {
-        let bytes = |ring: &Mutex<Ring>| ring.lock().unwrap_or_else(PoisonError::into_inner).chase.bytes();
-        vec![format!("{} bytes of memory", self.chases.iter().map(bytes).sum::<usize>())]
+        let of = |ring: &Mutex<Ring>| ring.lock().unwrap_or_else(PoisonError::into_inner).chase.bytes();
+        let all = self.chases.iter().map(of).sum::<usize>();
+        vec![format!("{} of memory", warpforge_diag::bytes(all as u64))]
     }
 }
 

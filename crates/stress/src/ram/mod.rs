@@ -34,10 +34,13 @@ pub(crate) fn swap(settings: &Settings) -> Result<Box<dyn Load>, StressError> {
 fn enough(bytes: u64) -> Result<usize, StressError> {
     if bytes < LEAST_BYTES {
         return Err(StressError::Missing(format!(
-            "{bytes} bytes are too few: at least {LEAST_BYTES} are needed"
+            "{} of memory are too few: at least {} are needed",
+            warpforge_diag::bytes(bytes),
+            warpforge_diag::bytes(LEAST_BYTES)
         )));
     }
-    usize::try_from(bytes).map_err(|_| StressError::Missing(format!("{bytes} bytes have no addresses here")))
+    usize::try_from(bytes)
+        .map_err(|_| StressError::Missing(format!("{} have no addresses here", warpforge_diag::bytes(bytes))))
 }
 
 #[cfg(test)]

@@ -56,9 +56,9 @@ impl Load for Swap {
 
     fn notes(&self) -> Vec<String> {
         vec![format!(
-            "{} bytes of memory, at most {} of them in swap space",
-            self.memory.len(),
-            self.most_swapped
+            "{} of memory, at most {} of them in swap space",
+            warpforge_diag::bytes(self.memory.len() as u64),
+            warpforge_diag::bytes(self.most_swapped)
         )]
     }
 }

@@ -1,7 +1,7 @@
 //! `safetensors` files: named tensors.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write as _};
 use std::path::Path;
 
@@ -137,6 +137,17 @@ pub fn encode<'a>(tensors: impl IntoIterator<Item = (&'a str, &'a Tensor)>) -> R
     safetensors::serialize(entries(tensors)?, None).map_err(refused)
 }
 
+/// What a file says about itself besides its tensors.
+///
+/// # Errors
+///
+/// When the file cannot be read or is not a `safetensors` file.
+pub fn read_notes(path: &Path) -> Result<BTreeMap<String, String>, Error> {
+    let bytes = map_file(path)?;
+    let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(refused)?;
+    Ok(metadata.metadata().iter().flatten().map(|(name, text)| (name.clone(), text.clone())).collect())
+}
+
 /// Reads all tensors of a file, by name. The file is mapped: what is not looked at is not read.
 ///
 /// # Errors
@@ -153,8 +164,21 @@ pub fn read(path: &Path) -> Result<BTreeMap<String, Tensor>, Error> {
 ///
 /// When the format has no code for an element type or the file cannot be written.
 pub fn write<'a>(path: &Path, tensors: impl IntoIterator<Item = (&'a str, &'a Tensor)>) -> Result<(), Error> {
+    write_with_notes(path, tensors, &BTreeMap::new())
+}
+
+/// As [`write`], with texts by name that [`read_notes`] reads.
+///
+/// # Errors
+///
+/// As [`write`].
+pub fn write_with_notes<'a>(
+    path: &Path,
+    tensors: impl IntoIterator<Item = (&'a str, &'a Tensor)>,
+    notes: &BTreeMap<String, String>,
+) -> Result<(), Error> {
     let mut out = Output::create(path).map_err(io_error(path))?;
-    match write_to(&mut out, path, tensors) {
+    match write_noted(&mut out, path, tensors, notes) {
         Err(Error::Io { source, .. }) if out.nobody_reads(&source) => Ok(()),
         written => written.and_then(|()| out.finish().map_err(io_error(path))),
     }
@@ -170,13 +194,25 @@ pub fn write_to<'a>(
     path: &Path,
     tensors: impl IntoIterator<Item = (&'a str, &'a Tensor)>,
 ) -> Result<(), Error> {
-    let (header, entries) = header(entries(tensors)?)?;
+    write_noted(out, path, tensors, &BTreeMap::new())
+}
+
+fn write_noted<'a>(
+    out: &mut Output,
+    path: &Path,
+    tensors: impl IntoIterator<Item = (&'a str, &'a Tensor)>,
+    notes: &BTreeMap<String, String>,
+) -> Result<(), Error> {
+    let (header, entries) = header(entries(tensors)?, notes)?;
     write_parts(out, &header, &entries).map_err(io_error(path))
 }
 
 /// The description at the beginning of a file, and the tensors in the order of their data: those of the widest elements
 /// first, so that each is aligned.
-fn header<'a>(mut entries: Vec<(&'a str, Entry<'a>)>) -> Result<(Vec<u8>, Vec<Entry<'a>>), Error> {
+fn header<'a>(
+    mut entries: Vec<(&'a str, Entry<'a>)>,
+    notes: &BTreeMap<String, String>,
+) -> Result<(Vec<u8>, Vec<Entry<'a>>), Error> {
     // Readers refuse larger ones.
     const MOST: usize = 100_000_000;
     entries.sort_by(|(left_name, left), (right_name, right)| {
@@ -191,7 +227,9 @@ fn header<'a>(mut entries: Vec<(&'a str, Entry<'a>)>) -> Result<(Vec<u8>, Vec<En
         infos.push(((*name).to_owned(), info));
         offset = end;
     }
-    let metadata = Metadata::new(None, infos).map_err(refused)?;
+    let notes: HashMap<String, String> =
+        notes.iter().map(|(name, text)| (name.clone(), text.clone())).collect();
+    let metadata = Metadata::new((!notes.is_empty()).then_some(notes), infos).map_err(refused)?;
     let mut text = serde_json::to_vec(&metadata).map_err(|error| malformed(error.to_string()))?;
     text.resize(text.len().next_multiple_of(size_of::<u64>()), b' ');
     if text.len() > MOST {
@@ -299,5 +337,18 @@ mod tests {
         }
         let complex = Tensor::zeros(ElementType::C128, Shape::scalar()).expect("small");
         assert!(matches!(encode([("x", &complex)]), Err(Error::UnsupportedElement { .. })));
+    }
+
+    #[test]
+    fn notes_stand_beside_the_tensors() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("x.safetensors");
+        let tensor = Tensor::from_slice(&[2], &[1.0f32, 2.0]).expect("small");
+        let notes = BTreeMap::from([("steps".to_owned(), "7".to_owned())]);
+        write_with_notes(&path, [("x", &tensor)], &notes).expect("written");
+        assert_eq!(read_notes(&path).expect("read"), notes);
+        assert!(read(&path).expect("read")["x"].identical(&tensor));
+        write(&path, [("x", &tensor)]).expect("written");
+        assert!(read_notes(&path).expect("read").is_empty());
     }
 }

@@ -20,6 +20,9 @@ pub(super) struct AlignPairs;
 /// The modes by their names.
 const MODES: [&str; 3] = ["global", "local", "edit"];
 
+/// The longest generated sequences.
+const LONGEST: i64 = 100_000;
+
 /// Two sequences, as codes.
 type OwnedPair = (Vec<u8>, Vec<u8>);
 
@@ -41,7 +44,7 @@ impl Settings {
                 None => return Err(bad_value("modes", &wanted, "it takes a list of global, local, edit")),
             }
         }
-        let length = within(params, "length", 1, 100_000)?;
+        let length = within(params, "length", 1, LONGEST)?;
         let percent = within(params, "divergence_percent", 0, 100)?;
         Ok(Self { common: Common::from(params)?, modes, length, divergence: percent as f64 / 100.0 })
     }
@@ -80,6 +83,14 @@ impl Benchmark for AlignPairs {
                 ("divergence_percent", ParamValue::Int(5)),
             ],
         )
+    }
+
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        super::workload::takes(&[
+            ("modes", format!("a list of {}", MODES.join(", "))),
+            ("length", format!("1 to {LONGEST}")),
+            ("divergence_percent", "0 to 100".to_owned()),
+        ])
     }
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {

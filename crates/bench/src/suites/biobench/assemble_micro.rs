@@ -51,6 +51,13 @@ impl Benchmark for AssembleMicro {
         spec("assemble_micro", description, &own)
     }
 
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        super::workload::takes(&[
+            ("k", "an odd number from 15 to 63".to_owned()),
+            ("shape", "linear or circular".to_owned()),
+        ])
+    }
+
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
         Settings::from(params).map(drop)
     }

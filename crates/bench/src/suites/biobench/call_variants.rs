@@ -24,13 +24,14 @@ const BELOW_BCFTOOLS: f64 = 0.01;
 
 /// With few reads over a base, variants are missed by every caller; the gate is for coverages that people sequence to.
 const LEAST_DEPTH: i64 = 15;
+const MOST_DEPTH: i64 = 500;
 
 /// Bases from one spiked variant to the next, about.
 const SPACING: usize = 1_000;
 
 /// The parameters, checked: the common ones and the coverage.
 fn settings(params: &Params) -> Result<(Common, usize), BenchmarkError> {
-    let depth = within(params, "depth", LEAST_DEPTH, 500)?;
+    let depth = within(params, "depth", LEAST_DEPTH, MOST_DEPTH)?;
     Ok((Common::from(params)?, depth))
 }
 
@@ -81,6 +82,10 @@ impl Benchmark for CallVariants {
         let description = "Calls the variants of a diploid individual from mapped short reads: single bases, insertions \
                            and deletions. `depth` is the coverage; `data` is a genome.";
         spec("call_variants", description, &[("depth", ParamValue::Int(30))])
+    }
+
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        super::workload::takes(&[("depth", format!("{LEAST_DEPTH} to {MOST_DEPTH}"))])
     }
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {

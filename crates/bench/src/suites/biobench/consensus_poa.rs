@@ -19,13 +19,17 @@ pub(super) struct ConsensusPoa;
 /// With fewer reads spoa's identity was not measured.
 const LEAST_DEPTH: i64 = 20;
 
+/// The least and the most of each parameter.
+const LENGTHS: (i64, i64) = (50, 5_000);
+const DEPTHS: (i64, i64) = (LEAST_DEPTH, 500);
+
 /// Share of wrong bases in a read.
 const ERROR: f64 = 0.10;
 
 /// The parameters, checked: the common ones, a window's length and the reads over it.
 fn settings(params: &Params) -> Result<(Common, usize, usize), BenchmarkError> {
-    let length = within(params, "length", 50, 5_000)?;
-    let depth = within(params, "depth", LEAST_DEPTH, 500)?;
+    let length = within(params, "length", LENGTHS.0, LENGTHS.1)?;
+    let depth = within(params, "depth", DEPTHS.0, DEPTHS.1)?;
     Ok((Common::from(params)?, length, depth))
 }
 
@@ -38,6 +42,11 @@ impl Benchmark for ConsensusPoa {
             description,
             &[("length", ParamValue::Int(500)), ("depth", ParamValue::Int(30))],
         )
+    }
+
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        let [length, depth] = [LENGTHS, DEPTHS].map(|(least, most)| format!("{least} to {most}"));
+        super::workload::takes(&[("length", length), ("depth", depth)])
     }
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {

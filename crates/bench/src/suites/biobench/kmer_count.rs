@@ -35,6 +35,10 @@ impl Benchmark for KmerCount {
         spec("kmer_count", description, &[("k", ParamValue::Int(31))])
     }
 
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        super::workload::takes(&[("k", "an odd number from 1 to 31".to_owned())])
+    }
+
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
         settings(params).map(drop)
     }

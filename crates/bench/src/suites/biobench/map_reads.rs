@@ -62,6 +62,10 @@ impl Benchmark for MapReads {
         spec("map_reads", description, &[("reads", ParamValue::Text("short".to_owned()))])
     }
 
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        super::workload::takes(&[("reads", "short or long".to_owned())])
+    }
+
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
         Settings::from(params).map(drop)
     }

@@ -28,6 +28,10 @@ impl Benchmark for ProteinSearch {
         spec("protein_search", description, &[("queries", ParamValue::Text(String::new()))])
     }
 
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        super::workload::takes(&[("queries", "a file, with `data`; empty for generated ones".to_owned())])
+    }
+
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
         proteins(params, &Common::from(params)?, true).map(drop)
     }

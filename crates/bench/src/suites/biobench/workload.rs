@@ -154,6 +154,18 @@ pub(super) fn bad_export(error: FormatError) -> BenchmarkError {
     BenchmarkError::Failed(format!("export: {error}"))
 }
 
+/// What the common parameters take, and its own.
+pub(super) fn takes(own: &[(&'static str, String)]) -> Vec<(&'static str, String)> {
+    let common = [
+        ("size", "small, medium or large"),
+        ("threads", "1 to 4096; 0 for all"),
+        ("seed", "a whole number, 0 or more"),
+        ("data", "a file, or the name of a known data set; empty for generated data"),
+        ("export", "a folder for inputs and results; empty for none"),
+    ];
+    common.map(|(name, what)| (name, what.to_owned())).into_iter().chain(own.iter().cloned()).collect()
+}
+
 /// A specification of this suite: the common parameters and its own.
 pub(super) fn spec(name: &str, description: &str, own: &[(&str, ParamValue)]) -> BenchmarkSpec {
     let common = [

@@ -19,6 +19,10 @@ impl Benchmark for Fp64Cpu {
         spec("linpack_fp64_cpu", description, None, settings::params())
     }
 
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        settings::takes()
+    }
+
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
         settings_of(params).map(|_| ())
     }

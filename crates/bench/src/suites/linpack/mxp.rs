@@ -27,6 +27,13 @@ impl Benchmark for MxpCpu {
         spec("linpack_mxp_cpu", description, None, params)
     }
 
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        let mut takes = settings::takes();
+        takes.push(("factors", FACTORS.map(Precision::name).join(" or ")));
+        takes.push(("matrix", Kind::ALL.map(Kind::name).join(" or ")));
+        takes
+    }
+
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
         settings_of(params).map(|_| ())
     }

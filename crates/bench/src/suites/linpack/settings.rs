@@ -19,6 +19,16 @@ pub(super) fn params() -> Params {
     ])
 }
 
+/// What the parameters take.
+pub(super) fn takes() -> Vec<(&'static str, String)> {
+    vec![
+        ("n", format!("2 to {LARGEST_ORDER}")),
+        ("nb", format!("1 to {LARGEST_BLOCK}")),
+        ("threads", "as many as there are processors and fewer; 0 for all".to_owned()),
+        ("seed", "a whole number".to_owned()),
+    ]
+}
+
 /// What to solve, and with what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Settings {

@@ -43,6 +43,16 @@ impl Benchmark for DiskIo {
         )
     }
 
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        let alignment = BLOCK_ALIGNMENT;
+        vec![
+            ("directory", "a folder; empty for the user's cache folder".to_owned()),
+            ("file_bytes", format!("`block_bytes` and more, a multiple of {alignment}")),
+            ("block_bytes", format!("{alignment} to {MAX_BLOCK_BYTES}, a multiple of {alignment}")),
+            ("queue_depth", format!("1 to {MAX_QUEUE_DEPTH}")),
+        ]
+    }
+
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
         let settings = Settings::from(params)?;
         Ok(ScratchFile::create(&settings.directory, settings.file_bytes).map(drop)?)

@@ -145,6 +145,11 @@ pub(super) fn warn_of_pages(
     }
 }
 
+/// What a parameter for [`named`] takes.
+pub(super) fn list_of(names: &[&str]) -> String {
+    format!("a list of {}, or all", names.join(", "))
+}
+
 /// The things that a comma-separated list names, each once, in the order of `known`; `all` names all of them.
 ///
 /// # Errors

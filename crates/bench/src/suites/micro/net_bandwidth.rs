@@ -35,6 +35,14 @@ impl Benchmark for NetBandwidth {
         )
     }
 
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("host", "a name or address, with or without a port; empty for loopback".to_owned()),
+            ("streams", format!("1 to {MAX_STREAMS}")),
+            ("block_bytes", format!("1 to {MAX_BLOCK_BYTES}")),
+        ]
+    }
+
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
         let settings = Settings::from(params)?;
         if let Some(addresses) = settings.addresses {

@@ -37,6 +37,15 @@ impl Benchmark for External {
         spec("linpack_external", description, Some("hpcc"), params(&defaults))
     }
 
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("path", "a program: hpcc, xhpl or xlinpack; empty to look for one".to_owned()),
+            ("n", format!("2 to {LARGEST_ORDER}")),
+            ("nb", format!("1 to {LARGEST_BLOCK}")),
+            ("ranks", "as many as there are processors and fewer".to_owned()),
+        ]
+    }
+
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
         Settings::new(params).map(|_| ())
     }

@@ -39,6 +39,10 @@ impl Benchmark for CpuFlops {
         )
     }
 
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        settings::takes()
+    }
+
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
         Settings::new(params, &processors()?).map(|_| ())
     }

@@ -2,7 +2,7 @@
 
 use warpforge_probes::cpu::Dtype;
 
-use super::super::memory_levels::named;
+use super::super::memory_levels::{list_of, named};
 use crate::benchmark::{BenchmarkError, int, text};
 use crate::record::Params;
 
@@ -30,6 +30,17 @@ impl Kernel {
             Self::Gemm => "gemm",
         }
     }
+}
+
+/// What the parameters take.
+pub(super) fn takes() -> Vec<(&'static str, String)> {
+    vec![
+        ("threads", "as many as there are processors and fewer; 0 for all".to_owned()),
+        ("dtypes", list_of(&Dtype::ALL.map(Dtype::name))),
+        ("kernels", list_of(&Kernel::ALL.map(Kernel::name))),
+        ("gemm_size", format!("1 to {LARGEST_GEMM}")),
+        ("handicap_percent", format!("0 to {LARGEST_HANDICAP}")),
+    ]
 }
 
 /// What to measure.

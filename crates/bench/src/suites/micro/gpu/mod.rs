@@ -40,6 +40,10 @@ impl Benchmark for GpuFlops {
         )
     }
 
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        vec![("device", DEVICES.to_owned()), ("size", format!("{LEAST_SIZE} to {LARGEST_SIZE}"))]
+    }
+
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
         size(params)?;
         open(params).map(drop)
@@ -96,6 +100,10 @@ impl Benchmark for GpuBandwidth {
         )
     }
 
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        vec![("device", DEVICES.to_owned()), ("bytes", format!("{LEAST_BYTES} to {MOST_BYTES}"))]
+    }
+
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
         bytes(params)?;
         open(params).map(drop)
@@ -147,16 +155,29 @@ fn measure(
     Ok(())
 }
 
+/// What `device` takes.
+const DEVICES: &str = "the number of a GPU, from 0";
+
+/// Rows and columns of matrices.
+const LEAST_SIZE: usize = 64;
+const LARGEST_SIZE: usize = 65_536;
+
+/// Bytes of a copy.
+const LEAST_BYTES: usize = 1 << 20;
+const MOST_BYTES: usize = 1 << 36;
+
 fn size(params: &Params) -> Result<usize, BenchmarkError> {
-    let size = int(params, "size");
-    let fits = usize::try_from(size).ok().filter(|size| (64..=65536).contains(size));
-    fits.ok_or_else(|| BenchmarkError::BadInput(format!("size is {size}; it is from 64 to 65536")))
+    within(params, "size", LEAST_SIZE, LARGEST_SIZE)
+}
+
+fn within(params: &Params, name: &str, least: usize, most: usize) -> Result<usize, BenchmarkError> {
+    let value = int(params, name);
+    let fits = usize::try_from(value).ok().filter(|value| (least..=most).contains(value));
+    fits.ok_or_else(|| BenchmarkError::BadInput(format!("{name}={value}: give {least} to {most}")))
 }
 
 fn bytes(params: &Params) -> Result<usize, BenchmarkError> {
-    let bytes = int(params, "bytes");
-    let fits = usize::try_from(bytes).ok().filter(|bytes| (1 << 20..=1 << 36).contains(bytes));
-    fits.ok_or_else(|| BenchmarkError::BadInput(format!("bytes is {bytes}; it is from 1 MiB to 64 GiB")))
+    within(params, "bytes", LEAST_BYTES, MOST_BYTES)
 }
 
 /// The GPU of that number: NVIDIA's, else AMD's.

@@ -40,6 +40,10 @@ impl Benchmark for MemBandwidth {
         )
     }
 
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        settings::takes()
+    }
+
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
         Settings::new(params, &Machine::detect(), &processors()?).map(|_| ())
     }

@@ -4,7 +4,7 @@ use warpforge_probes::memory::Pages;
 use warpforge_probes::memory::levels::Hierarchy;
 use warpforge_probes::memory::stream::{Kernel, Routine, Stores};
 
-use super::super::memory_levels::{DRAM, Machine, named};
+use super::super::memory_levels::{DRAM, Machine, list_of, named};
 use crate::benchmark::{BenchmarkError, int, text};
 use crate::record::Params;
 
@@ -36,6 +36,22 @@ impl Level {
             Self::Dram => &[Stores::Ordinary, Stores::Nontemporal],
         }
     }
+}
+
+/// What the parameters take.
+pub(super) fn takes() -> Vec<(&'static str, String)> {
+    vec![
+        ("threads", "as many as there are processors and fewer; 0 for all".to_owned()),
+        ("levels", format!("a list of the machine's caches, such as L1, L2, and {DRAM}, or all")),
+        ("kernels", list_of(&Kernel::ALL.map(Kernel::name))),
+        (
+            "dram_bytes",
+            format!(
+                "{LEAST_DRAM_BYTES_PER_THREAD} a thread and more, up to three quarters of the memory; 0 chooses"
+            ),
+        ),
+        ("pages", Pages::ALL.map(Pages::name).join(" or ")),
+    ]
 }
 
 /// What to measure.

@@ -12,7 +12,7 @@ use warpforge_probes::memory::levels::Hierarchy;
 use warpforge_probes::team::Team;
 
 use self::points::{Point, points};
-use super::memory_levels::{DRAM, Machine, named, warn_of_pages};
+use super::memory_levels::{DRAM, Machine, list_of, named, warn_of_pages};
 use super::spec;
 use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, int, text};
 use crate::record::{BenchmarkComponent, BenchmarkSpec, ParamValue, Params};
@@ -40,6 +40,17 @@ impl Benchmark for MemLatency {
                 ("pages", ParamValue::Text("default".to_owned())),
             ],
         )
+    }
+
+    fn takes(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("points_per_octave", format!("1 to {}", points::MOST_PER_OCTAVE)),
+            (
+                "max_bytes",
+                format!("{} and more, up to three quarters of the memory; 0 chooses", points::FIRST_BYTES),
+            ),
+            ("pages", list_of(&Pages::ALL.map(Pages::name))),
+        ]
     }
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {

@@ -8,7 +8,7 @@ use crate::benchmark::BenchmarkError;
 /// The first point of the curve.
 pub(super) const FIRST_BYTES: u64 = 4096;
 
-const MOST_PER_OCTAVE: i64 = 8;
+pub(super) const MOST_PER_OCTAVE: i64 = 8;
 
 /// A size to measure at.
 #[derive(Debug, Clone, PartialEq, Eq)]
