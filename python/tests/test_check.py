@@ -73,6 +73,24 @@ def test_a_run_that_fails_is_the_exit_code(tmp_path: Path) -> None:
     assert done.returncode == 3, done.stdout + done.stderr
 
 
+@needs_warpt
+def test_a_temporary_folder_stays_only_where_the_runs_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    for arguments, code, kept in [
+        (["models:make_net"], 0, 0),
+        (["models:make_net", "--device", "cuda:77"], 3, 0),
+        (["models:no_such_function"], 2, 0),
+        (["models:make_net", "--precision", "bf16"], 1, 1),
+    ]:
+        done = check(*arguments)
+        assert done.returncode == code, done.stdout + done.stderr
+        folders = list(tmp_path.glob("warpforge-check-*"))
+        assert len(folders) == kept, (arguments, folders)
+        assert [str(folder) in done.stderr for folder in folders] == [True] * kept
+
+
 def test_a_program_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models:make_net", "--warpt", "no-such-program"]) == 2
     assert "there is no program `no-such-program`" in capsys.readouterr().err

@@ -20,6 +20,8 @@ from warpforge.tracing import trace
 
 PASSED = 0
 BAD_INPUT = 2
+DIFFERS = (1, 4)
+"""The exit codes of `warpt validate` after which its reader looks into the folder."""
 PROGRAM = "WARPT"
 
 
@@ -33,15 +35,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warpt = _program(options.warpt)
         if options.out is not None:
             return _check(options, warpt, options.out)
-        folder = Path(tempfile.mkdtemp(prefix="warpforge-check-"))
-        code = _check(options, warpt, folder)
+        return _check_in_temporary(options, warpt)
     except (TraceError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return BAD_INPUT
-    if code == PASSED:
-        shutil.rmtree(folder)
-    else:
-        print(f"kept: {folder}", file=sys.stderr)
+
+
+def _check_in_temporary(options: argparse.Namespace, warpt: str) -> int:
+    """Checks in a folder that stays only where the two runs differ."""
+    folder = Path(tempfile.mkdtemp(prefix="warpforge-check-"))
+    code = BAD_INPUT
+    try:
+        code = _check(options, warpt, folder)
+    finally:
+        if code in DIFFERS:
+            print(f"kept: {folder}", file=sys.stderr)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
     return code
 
 
