@@ -1,12 +1,14 @@
 //! The configuration file: defaults for options, below flags and environment.
 //!
 //! Tables are named as the commands, keys as the long options: `rounds = 7` under `[benchmark.run]` is `--rounds 7`
-//! for `warpt benchmark run`.
+//! for `warpt benchmark run`. Where an option excludes another, the one on the command line counts.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
-use clap::Command;
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command, Id};
 use toml::{Table, Value};
 use warpforge_bench::selection::nearest;
 
@@ -21,18 +23,39 @@ fn path() -> Option<PathBuf> {
 pub(crate) fn apply(command: Command) -> anyhow::Result<Command> {
     let Some(path) = path() else { return Ok(command) };
     match std::fs::read_to_string(&path) {
-        Ok(text) => with_defaults(command, &text).with_context(|| path.display().to_string()),
+        Ok(text) => {
+            let given = given(&command);
+            with_defaults(command, &text, &given).with_context(|| path.display().to_string())
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(command),
         Err(error) => Err(anyhow!(error).context(path.display().to_string())),
     }
 }
 
-fn with_defaults(command: Command, text: &str) -> anyhow::Result<Command> {
-    let table: Table = text.parse()?;
-    set(command, table, Path::new(""))
+/// What the command line and the environment set.
+fn given(command: &Command) -> Vec<Id> {
+    let Ok(matches) = command.clone().ignore_errors(true).try_get_matches() else { return Vec::new() };
+    let levels = std::iter::successors(Some(&matches), |level| level.subcommand().map(|(_, inner)| inner));
+    let of_level = |level: &ArgMatches| {
+        let is_given = |id: &&Id| {
+            // Options of a command are among the matches of those above it too, which do not know them.
+            level.try_contains_id(id.as_str()).is_ok()
+                && matches!(
+                    level.value_source(id.as_str()),
+                    Some(ValueSource::CommandLine | ValueSource::EnvVariable)
+                )
+        };
+        level.ids().filter(is_given).cloned().collect::<Vec<_>>()
+    };
+    levels.flat_map(of_level).collect()
 }
 
-fn set(mut command: Command, table: Table, place: &Path) -> anyhow::Result<Command> {
+fn with_defaults(command: Command, text: &str, given: &[Id]) -> anyhow::Result<Command> {
+    let table: Table = text.parse()?;
+    set(command, table, Path::new(""), given)
+}
+
+fn set(mut command: Command, table: Table, place: &Path, given: &[Id]) -> anyhow::Result<Command> {
     for (key, value) in table {
         let here = place.join(&key);
         command = match value {
@@ -43,7 +66,7 @@ fn set(mut command: Command, table: Table, place: &Path) -> anyhow::Result<Comma
                 }
                 let mut result = Ok(());
                 let command = command.mut_subcommand(&key, |sub| {
-                    set(sub.clone(), inner, &here).unwrap_or_else(|error| {
+                    set(sub.clone(), inner, &here, given).unwrap_or_else(|error| {
                         result = Err(error);
                         sub
                     })
@@ -51,23 +74,67 @@ fn set(mut command: Command, table: Table, place: &Path) -> anyhow::Result<Comma
                 result?;
                 command
             }
-            value => set_option(command, &key, &value, &here)?,
+            value => set_option(command, &key, &value, &here, given)?,
         };
     }
     Ok(command)
 }
 
-fn set_option(command: Command, key: &str, value: &Value, here: &Path) -> anyhow::Result<Command> {
-    let found = command.get_arguments().find(|argument| argument.get_long() == Some(key));
-    let Some(id) = found.map(|argument| argument.get_id().clone()) else {
-        let known = command.get_arguments().filter_map(clap::Arg::get_long);
+fn set_option(
+    command: Command,
+    key: &str,
+    value: &Value,
+    here: &Path,
+    given: &[Id],
+) -> anyhow::Result<Command> {
+    let Some(argument) = command.get_arguments().find(|argument| argument.get_long() == Some(key)) else {
+        let known = command.get_arguments().filter_map(Arg::get_long);
         bail!("there is no option `{}`{}", named(here), hint(key, known));
     };
     let values = match value {
         Value::Array(values) => values.iter().map(|value| text(value, here)).collect::<Result<_, _>>()?,
         value => vec![text(value, here)?],
     };
+    if !argument.get_action().takes_values() {
+        if !value.is_bool() {
+            bail!("`{}` is true or false, not {value}", named(here));
+        }
+    } else if let Some(reason) = refused(&command, key, &values) {
+        bail!("`{}`: {reason}", named(here));
+    }
+    if given.iter().any(|id| excludes(&command, id, argument)) {
+        return Ok(command);
+    }
+    let id = argument.get_id().clone();
     Ok(command.mut_arg(id, |argument| argument.default_values(values)))
+}
+
+/// Whether an argument that was given and this one cannot be used together.
+fn excludes(command: &Command, given: &Id, argument: &Arg) -> bool {
+    let Some(given) = command.get_arguments().find(|other| other.get_id() == given) else { return false };
+    let lists = |one: &Arg, other: &Arg| {
+        command.get_arg_conflicts_with(one).iter().any(|excluded| excluded.get_id() == other.get_id())
+    };
+    lists(given, argument) || lists(argument, given)
+}
+
+/// Why an option does not take these values.
+fn refused(command: &Command, key: &str, values: &[String]) -> Option<String> {
+    let flags = values.iter().map(|value| format!("--{key}={value}"));
+    let parsed = command.clone().no_binary_name(true).try_get_matches_from(flags);
+    let error = parsed.err().filter(|error| {
+        // Whatever else the command needs is not for the file to give.
+        use ErrorKind::{
+            ArgumentConflict, InvalidValue, TooManyValues, ValueValidation, WrongNumberOfValues,
+        };
+        matches!(
+            error.kind(),
+            ArgumentConflict | InvalidValue | TooManyValues | ValueValidation | WrongNumberOfValues
+        )
+    })?;
+    let text = error.to_string();
+    let paragraph = text.split("\n\n").next().unwrap_or_default();
+    Some(paragraph.strip_prefix("error: ").unwrap_or(paragraph).trim_end().to_owned())
 }
 
 fn text(value: &Value, here: &Path) -> anyhow::Result<String> {
@@ -91,11 +158,12 @@ fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::{Arg, ArgAction};
+    use clap::ArgAction;
 
     fn command() -> Command {
         let options = [
-            Arg::new("rounds").long("rounds").default_value("5"),
+            Arg::new("rounds").long("rounds").default_value("5").value_parser(clap::value_parser!(u32)),
+            Arg::new("seconds").long("seconds").conflicts_with("rounds"),
             Arg::new("json").long("json").action(ArgAction::SetTrue),
             Arg::new("param").long("param").action(ArgAction::Append),
         ];
@@ -104,8 +172,11 @@ mod tests {
     }
 
     fn matches(config: &str, arguments: &[&str]) -> clap::ArgMatches {
-        let command = with_defaults(command(), config).unwrap();
-        let matches = command.get_matches_from([&["warpt", "benchmark", "run"], arguments].concat());
+        let line = [&["warpt", "benchmark", "run"], arguments].concat();
+        let given: Vec<Id> =
+            arguments.iter().filter_map(|word| Some(word.strip_prefix("--")?.to_owned().into())).collect();
+        let command = with_defaults(command(), config, &given).unwrap();
+        let matches = command.get_matches_from(line);
         matches.subcommand().unwrap().1.subcommand().unwrap().1.clone()
     }
 
@@ -113,15 +184,22 @@ mod tests {
     fn the_file_sets_defaults_and_flags_beat_it() {
         let config = "[benchmark.run]\nrounds = 7\njson = true\nparam = ['a=1', 'b=2']";
         let found = matches(config, &[]);
-        assert_eq!(found.get_one::<String>("rounds").unwrap(), "7");
+        assert_eq!(found.get_one::<u32>("rounds"), Some(&7));
         assert!(found.get_flag("json"));
         assert_eq!(found.get_many::<String>("param").unwrap().collect::<Vec<_>>(), ["a=1", "b=2"]);
-        assert_eq!(matches(config, &["--rounds", "3"]).get_one::<String>("rounds").unwrap(), "3");
+        assert_eq!(matches(config, &["--rounds", "3"]).get_one::<u32>("rounds"), Some(&3));
+    }
+
+    #[test]
+    fn a_flag_beats_what_it_excludes() {
+        let config = "[benchmark.run]\nseconds = '9'";
+        assert!(matches(config, &[]).contains_id("seconds"));
+        assert!(!matches(config, &["--rounds", "3"]).contains_id("seconds"));
     }
 
     #[test]
     fn a_mistake_names_its_place_and_the_nearest_name() {
-        let error = |config: &str| format!("{:#}", with_defaults(command(), config).unwrap_err());
+        let error = |config: &str| format!("{:#}", with_defaults(command(), config, &[]).unwrap_err());
         assert!(
             error("[benchmark.run]\nround = 7").contains("`benchmark.run.round`, did you mean `rounds`?")
         );
@@ -131,5 +209,9 @@ mod tests {
                 .contains("`benchmark.run.rounds` cannot be a datetime")
         );
         assert!(error("[benchmark").contains("line 1"));
+        let value = error("[benchmark.run]\nrounds = 'many'");
+        assert!(value.starts_with("`benchmark.run.rounds`: invalid value 'many'"), "{value}");
+        assert!(error("[benchmark.run]\nrounds = [1, 2]").contains("`benchmark.run.rounds`"));
+        assert!(error("[benchmark.run]\njson = 1").contains("`benchmark.run.json` is true or false, not 1"));
     }
 }

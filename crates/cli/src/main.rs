@@ -7,13 +7,14 @@ mod config;
 mod exit;
 mod format;
 mod output;
+mod place;
 mod signals;
 mod term;
 mod values;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, FromArgMatches as _};
+use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _};
 
 use commands::Arguments;
 use exit::{Failure, Outcome};
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Outcome {
-    let command = config::apply(Arguments::command()).map_err(|error| {
+    let command = config::apply(with_negative_numbers(Arguments::command())).map_err(|error| {
         // Help and the version say the same whatever the configuration.
         if let Err(shown) = Arguments::command().try_get_matches()
             && !shown.use_stderr()
@@ -44,4 +45,13 @@ fn run() -> Outcome {
     })?;
     let matches = command.get_matches();
     Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).run()
+}
+
+/// Has options take numbers below zero as values, so that what reads them can say what is wrong.
+fn with_negative_numbers(command: Command) -> Command {
+    let taking = |argument: Arg| {
+        let takes = argument.get_action().takes_values() && !argument.is_positional();
+        if takes { argument.allow_negative_numbers(true) } else { argument }
+    };
+    command.mut_args(taking).mut_subcommands(with_negative_numbers)
 }

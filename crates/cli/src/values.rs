@@ -1,6 +1,7 @@
 //! Values that options take: listed in the help and offered by completions, read by their own rules.
 
 use std::marker::PhantomData;
+use std::num::{IntErrorKind, NonZeroUsize};
 use std::str::FromStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
@@ -93,4 +94,18 @@ pub(crate) fn stress_components() -> clap::builder::PossibleValuesParser {
 /// The stress tests.
 pub(crate) fn stress_tests() -> Known<String> {
     Known::new(TESTS.iter().map(|test| test.name))
+}
+
+/// A whole number above zero.
+pub(crate) fn count(text: &str) -> Result<NonZeroUsize, String> {
+    whole(text).ok().and_then(NonZeroUsize::new).ok_or_else(|| "expected a whole number above 0".to_owned())
+}
+
+/// A whole number.
+pub(crate) fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    let number = text.parse::<u64>().map_err(|error| match error.kind() {
+        IntErrorKind::PosOverflow => format!("expected at most {}", u64::MAX),
+        _ => "expected a whole number, 0 or more".to_owned(),
+    })?;
+    T::try_from(number).map_err(|_| "expected a smaller number".to_owned())
 }

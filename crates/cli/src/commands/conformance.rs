@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -33,8 +34,8 @@ pub(crate) struct ConformanceArgs {
     #[arg(long)]
     no_fallback: bool,
     /// Files to run at a time [default: one a processor]
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = values::count)]
+    threads: Option<NonZeroUsize>,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
@@ -80,7 +81,8 @@ pub(crate) fn run(args: &ConformanceArgs) -> Outcome {
     };
     let engine = chosen.clone().map(|chosen| chosen as Arc<dyn Engine>);
     let judge = Judge { engine, ..Judge::default() };
-    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let own = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = args.threads.map_or_else(own, NonZeroUsize::get);
     let summary = run_folder(&args.dir, &judge, threads)
         .map_err(|error| Failure::bad_input(anyhow!("{}: {error}", args.dir.display())))?;
     if summary.cases.is_empty() {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use serde_json::json;
+use warpforge::Format;
 use warpforge_ir::legalize::legalize;
 use warpforge_ir::print::{Form, printed};
 use warpforge_ir::signature::Signature;
@@ -54,8 +55,8 @@ pub(crate) fn run(args: &ImportArgs) -> Outcome {
     let files = [("--output", Some(args.output.as_path())), ("--weights", args.weights.as_deref())];
     let taken = output::takes_stdout(files, args.json)?;
     output::check(files.map(|(_, path)| path))?;
-    let shown = args.model.display();
-    let refused = |error: warpforge_snakegrinder::Error| Failure::bad_input(anyhow!("{shown}: {error}"));
+    check_archive(&args.model)?;
+    let refused = |error: warpforge_snakegrinder::Error| model::refused(&args.model, &error);
     let archive = open(&args.model).map_err(refused)?;
     let shapes: BTreeMap<String, Vec<u64>> = args.shapes.iter().cloned().collect();
     let shapes = (!shapes.is_empty()).then_some(shapes);
@@ -70,6 +71,20 @@ pub(crate) fn run(args: &ImportArgs) -> Outcome {
     write(&module, &args.output, is_artifact)?;
     weights_file.map_or(Ok(()), model::WeightsFile::finish)?;
     report(args, &module, weights, taken)
+}
+
+/// Says of another model that it needs no import.
+fn check_archive(path: &Path) -> Result<(), Failure> {
+    // What is no file, or empty, is refused with the reason where it is opened.
+    let has_bytes = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0);
+    match has_bytes.then(|| Format::of_file(path)) {
+        None | Some(Err(_) | Ok(Format::Pt2)) => Ok(()),
+        Some(Ok(_)) => Err(Failure::bad_input(anyhow!(
+            "{}: not a PyTorch archive, which is a zip file that `torch.export.save` writes; `warpt run`, `opt` and \
+             `check` read StableHLO as it is",
+            path.display()
+        ))),
+    }
 }
 
 fn legal(module: Module, path: &Path) -> Result<Module, Failure> {

@@ -8,6 +8,7 @@ use warpforge::io::output::Output;
 use warpforge::io::safetensors;
 use warpforge::{Contents, Module, shown};
 use warpforge_diag::Source;
+use warpforge_report::number;
 use warpforge_snakeburger::{Loaded, text};
 use warpforge_snakegrinder::{self as snakegrinder, ImportOptions, Imported};
 
@@ -22,16 +23,26 @@ pub(super) enum Model {
     Modules(Vec<Loaded>),
 }
 
+/// An archive cannot be used.
+pub(super) fn refused(path: &Path, error: &snakegrinder::Error) -> Failure {
+    Failure::bad_input(match error {
+        // The operating system's reason comes with the path.
+        snakegrinder::Error::File(warpforge_tensor::Error::Io { .. }) => anyhow!("{error}"),
+        _ => anyhow!("{}: {error}", shown(path)),
+    })
+}
+
 /// Reads a file. An archive is imported.
 pub(super) fn read(path: &Path, keep_locations: bool) -> Result<Model, Failure> {
-    let refused = |error: &dyn std::fmt::Display| Failure::bad_input(anyhow!("{}: {error}", shown(path)));
-    match Contents::read(path, &text::Options { keep_locations }).map_err(|error| refused(&error))? {
+    let unusable = |error: &dyn std::fmt::Display| Failure::bad_input(anyhow!("{}: {error}", shown(path)));
+    match Contents::read(path, &text::Options { keep_locations }).map_err(|error| unusable(&error))? {
         Contents::Archive => {
-            let archive = snakegrinder::open(path).map_err(|error| refused(&error))?;
-            let imported = archive.import(&ImportOptions::default()).map_err(|error| refused(&error))?;
+            let archive = snakegrinder::open(path).map_err(|error| refused(path, &error))?;
+            let imported =
+                archive.import(&ImportOptions::default()).map_err(|error| refused(path, &error))?;
             Ok(Model::Archive(Box::new(imported)))
         }
-        Contents::Modules { modules, .. } if modules.is_empty() => Err(refused(&"the file has no module")),
+        Contents::Modules { modules, .. } if modules.is_empty() => Err(unusable(&"the file has no module")),
         Contents::Modules { modules, .. } => Ok(Model::Modules(modules)),
     }
 }
@@ -82,7 +93,7 @@ pub(super) fn with_weights<'a>(
 /// How many weights an import has and where they went, for people.
 pub(super) fn weights_text((count, bytes): (usize, usize), file: Option<&Path>) -> String {
     let place = file.map_or_else(|| "in the module".to_owned(), |path| format!("in {}", path.display()));
-    format!("{count} weights ({:.1} MB) {place}", bytes as f64 / 1e6)
+    format!("{count} weights ({}) {place}", number::bytes(bytes as u64))
 }
 
 /// How many weights an import has, and their bytes.

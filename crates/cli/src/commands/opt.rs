@@ -24,9 +24,9 @@ pub(crate) struct OptArgs {
     /// A StableHLO file or a PyTorch archive; text may hold several modules separated by `// -----`; `-` is standard
     /// input
     file: PathBuf,
-    /// What to write
-    #[arg(long, value_enum, default_value_t = Emit::Stablehlo)]
-    emit: Emit,
+    /// What to write [default: bytecode where the name of the output ends in `.bc`, else stablehlo]
+    #[arg(long, value_enum)]
+    emit: Option<Emit>,
     /// Version of StableHLO that bytecode is written for: `current`, the newest known; `compatible`, the oldest that has
     /// all the model uses; or a version such as 1.13.0
     #[arg(long, value_name = "VERSION", default_value = "current", value_parser = target)]
@@ -102,13 +102,26 @@ fn target(text: &str) -> Result<Target, String> {
     }
 }
 
+impl OptArgs {
+    /// How the name of the output ends.
+    fn ending(&self) -> Option<&str> {
+        self.output.as_ref().and_then(|path| path.extension()).and_then(|ending| ending.to_str())
+    }
+
+    /// What to write: what was asked for, or what the name of the output says.
+    fn emit(&self) -> Emit {
+        let by_name = if self.ending() == Some("bc") { Emit::Bytecode } else { Emit::Stablehlo };
+        self.emit.unwrap_or(by_name)
+    }
+}
+
 /// Writes the modules of a file again.
 pub(crate) fn run(args: &OptArgs) -> Outcome {
     check_options(args)?;
     let files = [("--output", args.output.as_deref()), ("--weights", args.weights.as_deref())];
     output::takes_stdout(files, false)?;
     output::check(files.map(|(_, path)| path))?;
-    if args.emit == Emit::Bytecode
+    if args.emit() == Emit::Bytecode
         && args.output.as_deref().is_none_or(is_standard)
         && std::io::stdout().is_terminal()
     {
@@ -116,14 +129,14 @@ pub(crate) fn run(args: &OptArgs) -> Outcome {
             "bytecode is not written to a terminal: name a file with -o"
         )));
     }
-    if args.emit == Emit::Fusion {
+    if args.emit() == Emit::Fusion {
         return write(args, &fusion(args)?);
     }
-    if args.emit == Emit::Kernels {
+    if args.emit() == Emit::Kernels {
         return write(args, &kernels(args)?);
     }
     // Locations say which node of a model an operation came from: what is not text for people keeps them.
-    let keep_locations = args.emit == Emit::Bytecode;
+    let keep_locations = args.emit() == Emit::Bytecode;
     let types = args.refine.as_deref().map(text::parse_types).transpose();
     let types = types.map_err(|diagnostics| Failure::bad_input(anyhow!("--refine: {diagnostics}")))?;
     let (loaded, weights_file) = load(args, keep_locations)?;
@@ -139,13 +152,13 @@ pub(crate) fn run(args: &OptArgs) -> Outcome {
             module = warpforge_train::step(&module, "main", recipe)
                 .map_err(|error| Failure::bad_input(anyhow!("{}: {error}", shown(&args.file))))?;
         }
-        if args.legalize || args.emit == Emit::Bytecode {
+        if args.legalize || args.emit() == Emit::Bytecode {
             module = legalize(module)
                 .map_err(|error| Failure::bad_input(anyhow!("{}: {error}", args.file.display())))?;
         }
         modules.push(module);
     }
-    let bytes = match args.emit {
+    let bytes = match args.emit() {
         Emit::Stablehlo => printed(&modules, print::Form::Pretty),
         Emit::Generic => printed(&modules, print::Form::Generic),
         Emit::Bytecode => artifact(args, &modules)?,
@@ -181,12 +194,15 @@ fn load(args: &OptArgs, keep_locations: bool) -> Result<(Vec<Loaded>, Option<Wei
 
 /// Refuses options that would have no effect on what is written.
 fn check_options(args: &OptArgs) -> Result<(), Failure> {
-    let module = matches!(args.emit, Emit::Stablehlo | Emit::Generic | Emit::Bytecode);
+    let module = matches!(args.emit(), Emit::Stablehlo | Emit::Generic | Emit::Bytecode);
+    if let Some(ending @ ("svg" | "json")) = args.ending().filter(|_| module) {
+        return Err(Failure::bad_input(anyhow!("a model is no .{ending} file; --emit fusion writes those")));
+    }
     let options = [
         ("--refine", args.refine.is_some(), module, "stablehlo, generic or bytecode"),
         ("--weights", args.weights.is_some(), module, "stablehlo, generic or bytecode"),
         ("--legalize", args.legalize, module, "stablehlo, generic or bytecode"),
-        ("--json", args.json, args.emit == Emit::Fusion, "fusion"),
+        ("--json", args.json, args.emit() == Emit::Fusion, "fusion"),
         ("--device", args.device.is_some(), !module, "fusion or kernels"),
         ("--tier", args.tier.is_some(), !module, "fusion or kernels"),
         ("--precision", args.precision != Precision::Model, !module, "fusion or kernels"),
@@ -224,10 +240,9 @@ fn plan(args: &OptArgs, device: Device) -> Result<Plan, Failure> {
 
 fn fusion(args: &OptArgs) -> Result<Vec<u8>, Failure> {
     let report = plan(args, args.device.unwrap_or(Device::Cpu))?.report();
-    let ending = args.output.as_ref().and_then(|path| path.extension()).and_then(|ending| ending.to_str());
-    Ok(match ending {
+    Ok(match args.ending() {
         Some("svg") => report.picture().into_bytes(),
-        _ if args.json || ending == Some("json") => {
+        ending if args.json || ending == Some("json") => {
             serde_json::to_vec_pretty(&report).map_err(Failure::not_possible)?
         }
         _ => report.to_string().into_bytes(),

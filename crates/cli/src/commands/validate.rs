@@ -14,7 +14,7 @@ use warpforge_report::validation as render;
 use warpforge_runtime::{Choice, choose};
 
 use crate::exit::{Exit, Failure, Outcome};
-use crate::{output, term};
+use crate::{output, term, values};
 
 /// Where GitHub wants the summary of a step.
 const GITHUB_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
@@ -38,8 +38,8 @@ pub(crate) struct ValidateArgs {
     /// Exit with 0 when something does not match
     #[arg(long)]
     report_only: bool,
-    /// Exit with 1 when something does not match: that is so anyhow
-    #[arg(long, hide = true, conflicts_with = "report_only")]
+    /// Exit with 1 when something does not match, which is the default
+    #[arg(long, conflicts_with = "report_only")]
     fail_on_mismatch: bool,
     /// The model to replay operations with [default: the one that the golden run's manifest names]
     #[arg(long, value_name = "MODEL")]
@@ -54,7 +54,7 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "DIR")]
     reduce: Option<PathBuf>,
     /// How many operations out of tolerance to replay, the first ones first
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_REPLAYS)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_REPLAYS, value_parser = values::whole::<usize>)]
     replay: usize,
     /// Write JUnit XML to this file, a test case for each tensor; `-` is standard output
     #[arg(long, value_name = "FILE")]

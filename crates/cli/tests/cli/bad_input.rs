@@ -213,3 +213,72 @@ fn a_duration_that_is_too_long_says_how_long_is_allowed() {
         assert!(done.stderr.contains("1e9") && done.stderr.contains(said), "{}", done.stderr);
     }
 }
+
+#[test]
+fn values_that_do_not_fit_say_what_would() {
+    let warpt = Warpt::new();
+    std::fs::write(warpt.path("m.mlir"), "func.func @main() { func.return }").unwrap();
+    for (arguments, said) in [
+        (&["run", "m.mlir", "--repeat", "0"][..], "'--repeat <N>': expected a whole number above 0"),
+        (&["run", "m.mlir", "--threads", "0"], "expected a whole number above 0"),
+        (&["run", "m.mlir", "--seed", "x"], "'--seed <N>': expected a whole number, 0 or more"),
+        (&["run", "m.mlir", "--seed", "-5"], "expected a whole number, 0 or more"),
+        (&["run", "m.mlir", "--warmup", "99999999999999999999"], "expected at most 18446744073709551615"),
+        (&["stress", "cpu", "--duration", "-5"], "expected a number of seconds above 0"),
+        (&["benchmark", "history", "list", "--limit", "0"], "expected a whole number above 0"),
+        (&["carbon", "history", "--limit", "0"], "expected a whole number above 0"),
+        (&["run", "m.mlir", "--outputs", "o.json"], "outputs are written as .safetensors"),
+        (&["opt", "m.mlir", "-o", "plan.svg"], "--emit fusion writes those"),
+    ] {
+        let message = refused(&warpt, arguments, 2);
+        assert!(message.contains(said), "{arguments:?}: {message}");
+        assert!(!message.contains("tip: to pass"), "{arguments:?}: {message}");
+    }
+}
+
+/// Files of another kind are named as what they are.
+#[test]
+fn files_that_are_no_models_say_what_they_are() {
+    let warpt = Warpt::new();
+    std::fs::write(warpt.path("m.mlir"), "func.func @main() { func.return }").unwrap();
+    std::fs::write(warpt.path("t.safetensors"), b"\x08\0\0\0\0\0\0\0{}      ").unwrap();
+    std::fs::write(warpt.path("t.npy"), b"\x93NUMPY\x01\0v\0{}").unwrap();
+    for (arguments, said) in [
+        (&["import", "m.mlir", "-o", "out.mlir"][..], "m.mlir: not a PyTorch archive"),
+        (&["run", "t.safetensors", "--seed", "1"], "t.safetensors: a file of tensors, no model"),
+        (&["check", "t.npy"], "t.npy: a file of tensors, no model"),
+        (&["validate", "--golden", "cache", "--candidate", "m.mlir"], "m.mlir: a file; a run is a folder"),
+        (&["import", "nosuch", "-o", "out.mlir"], "nosuch: No such file"),
+    ] {
+        let message = refused(&warpt, arguments, 2);
+        assert!(message.contains(said), "{arguments:?}: {message}");
+        assert_eq!(message.matches("nosuch").count(), usize::from(said.contains("nosuch")), "{message}");
+    }
+}
+
+#[test]
+fn a_value_of_the_configuration_file_is_refused_with_the_file() {
+    let warpt = Warpt::new();
+    std::fs::create_dir_all(warpt.path("config/warpt")).unwrap();
+    for (text, said) in [
+        ("[benchmark.run]\nrounds = 0", "`benchmark.run.rounds`: invalid value '0'"),
+        ("[run]\ntier = 'fast'", "`run.tier`: invalid value 'fast'"),
+        ("[run]\njson = 'yes'", "`run.json` is true or false"),
+    ] {
+        std::fs::write(warpt.path("config/warpt/config.toml"), text).unwrap();
+        let message = refused(&warpt, &["benchmark", "list"], 2);
+        assert!(message.contains("config.toml: ") && message.contains(said), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+}
+
+#[test]
+fn a_parameter_that_no_benchmark_takes_is_refused_before_the_plan_and_described() {
+    let warpt = Warpt::new();
+    let plan = ["benchmark", "run", "--benchmark", "cpu_flops", "--dry-run", "--param"];
+    let message = refused(&warpt, &[&plan[..], &["kernels=fmaa"]].concat(), 2);
+    assert!(message.contains("kernels=fmaa") && message.contains("there are: all, fma, gemm"), "{message}");
+    let described = warpt.run(&["benchmark", "describe", "--benchmark", "cpu_flops"]).stdout;
+    assert!(described.contains("fma,gemm; takes a list of fma, gemm, or all"), "{described}");
+    assert!(described.contains("1024; takes 1 to 16384"), "{described}");
+}

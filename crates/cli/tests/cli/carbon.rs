@@ -54,6 +54,13 @@ fn the_configuration_file_can_name_the_grid() {
     std::fs::create_dir_all(warpt.path("config/warpt")).unwrap();
     std::fs::write(warpt.path("config/warpt/config.toml"), "[carbon]\ngrid = 'FRA'\n").unwrap();
     assert_eq!(record(&warpt, &root, &[])["factor"]["grid"], "FRA");
+    // A flag beats the file, whichever of the two it is.
+    for (file, flag, grid) in
+        [("intensity = 5", ["--grid", "DEU"], "DEU"), ("grid = 'FRA'", ["--intensity", "100"], "--intensity")]
+    {
+        std::fs::write(warpt.path("config/warpt/config.toml"), format!("[carbon]\n{file}\n")).unwrap();
+        assert_eq!(record(&warpt, &root, &flag)["factor"]["grid"], grid, "{file}");
+    }
     let warpt = Warpt::new();
     let root = machine(&warpt);
     let before =
@@ -85,6 +92,11 @@ fn where_nothing_is_measured_an_estimate_is_named_as_one() {
 fn what_is_kept_is_listed_and_added_up() {
     let warpt = Warpt::new();
     assert!(warpt.json(&["carbon", "history", "--json"]).as_array().unwrap().is_empty());
+    for arguments in [["carbon", "history"], ["carbon", "summary"]] {
+        let done = warpt.run(&arguments);
+        assert_eq!((done.code, done.stdout.as_str()), (0, ""));
+        assert!(done.stderr.contains("nothing was kept"), "{}", done.stderr);
+    }
     let first = record(&warpt, &machine(&warpt), &["--grid", "FRA", "--keep"]);
     record(&warpt, &machine(&warpt), &["--grid", "FRA"]);
     let second = record(&warpt, &machine(&warpt), &["--keep"]);
@@ -93,12 +105,14 @@ fn what_is_kept_is_listed_and_added_up() {
     let summary = warpt.json(&["carbon", "summary", "--json"]);
     assert_eq!((summary["commands"].as_u64(), summary["without_factor"].as_u64()), (Some(2), Some(1)));
     assert_eq!(summary["energy_joules"], 340.0);
+    assert!(summary["cost"].is_null() && summary["without_price"] == 2, "no price was given: {summary}");
     assert_eq!(summary["carbon_grams"], first["carbon_grams"]);
     // A file that is no record is named and left out.
     std::fs::write(warpt.path("data/warpt/carbon/broken.json"), "{").unwrap();
     let done = warpt.run(&["carbon", "summary"]);
     assert_eq!(done.code, 0);
     assert!(done.stderr.contains("broken.json") && done.stdout.starts_with("commands: 2"), "{}", done.stdout);
+    assert!(done.stdout.contains("cost: not known; 2 with energy, without a price"), "{}", done.stdout);
 }
 
 #[test]
@@ -112,7 +126,10 @@ fn grids_have_publishers_and_years_and_unknown_ones_are_refused() {
         );
     }
     let listed = warpt.run(&["carbon", "grids"]);
-    assert!(listed.stdout.contains("DEU") && listed.stdout.contains("eGRID2022"), "{}", listed.stdout);
+    assert!(listed.stdout.contains("DEU"), "{}", listed.stdout);
+    for source in ["eGRID2022", "Our World in Data", "DESNZ", "Yearly Electricity Data"] {
+        assert_eq!(listed.stdout.matches(source).count(), 1, "{source} in {}", listed.stdout);
+    }
     let done = warpt.run(&["carbon", "run", "--grid", "Germny", "--", "true"]);
     assert_eq!((done.code, done.stdout.as_str()), (2, ""));
     assert!(done.stderr.contains("did you mean `Germany`?"), "{}", done.stderr);

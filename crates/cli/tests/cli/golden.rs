@@ -198,6 +198,8 @@ fn build_servers_get_their_files() {
 fn nothing_to_compare_is_neither_right_nor_wrong() {
     let warpt = Warpt::new();
     std::fs::create_dir(warpt.path("candidate")).unwrap();
+    let inputs = "inputs.safetensors";
+    std::fs::copy(Path::new(GOLDEN).join(inputs), warpt.path("candidate").join(inputs)).unwrap();
     assert_eq!(judged(&warpt, &[]).code, 4);
     assert!(Path::new(GOLDEN).join("manifest.json").is_file());
 }

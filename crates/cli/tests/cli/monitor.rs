@@ -1,7 +1,9 @@
 //! `warpt monitor` without a terminal, and its endpoint.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -68,4 +70,45 @@ fn the_endpoint_takes_names() {
     let wrong = warpt.run(&["monitor", "--json", "--listen", "9188"]);
     assert_eq!(wrong.code, 2);
     assert!(wrong.stderr.contains("expected HOST:PORT, such as localhost:9188"), "{}", wrong.stderr);
+}
+
+#[test]
+fn a_full_endpoint_says_so_and_a_silent_client_is_dropped() {
+    let warpt = Warpt::new();
+    let served = Served::at(&warpt, "127.0.0.1:0");
+    // Clients that say nothing for three seconds are dropped: on a busy machine they may be before all have come.
+    let full = (0..20).any(|_| {
+        let silent: Vec<TcpStream> = (0..16).map(|_| TcpStream::connect(served.address()).unwrap()).collect();
+        let answer = served.ask("/metrics", "*/*");
+        drop(silent);
+        answer.starts_with("HTTP/1.1 503 ") && answer.contains("Retry-After: 1\r\n")
+    });
+    assert!(full, "sixteen clients were not enough");
+    // The places are free again.
+    assert!((0..1000).any(|_| served.ask("/metrics", "*/*").starts_with("HTTP/1.1 200 ")));
+
+    let mut slow = TcpStream::connect(served.address()).unwrap();
+    slow.write_all(b"GET /metrics HTTP/1.1\r\nHost:").unwrap();
+    slow.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+    let mut answer = Vec::new();
+    let ended = slow.read_to_end(&mut answer);
+    let waited = ended.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+    assert!(!waited && answer.is_empty(), "{ended:?}: {}", String::from_utf8_lossy(&answer));
+    assert!(served.ask("/metrics", "*/*").starts_with("HTTP/1.1 200 "));
+}
+
+#[test]
+fn a_server_of_the_network_benchmark_takes_names() {
+    let warpt = Warpt::new();
+    let mut command = warpt.command(&["serve", "--listen", "localhost:0"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(line.starts_with("listening on 127.0.0.1:") || line.starts_with("listening on [::1]:"), "{line}");
+    let unknown = warpt.run(&["serve", "--listen", "no.such.host.invalid:5210"]);
+    assert_eq!(unknown.code, 3, "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("no.such.host.invalid:5210"), "{}", unknown.stderr);
+    assert_eq!(warpt.run(&["serve", "--listen", "5210"]).code, 2);
 }

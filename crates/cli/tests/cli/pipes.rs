@@ -72,6 +72,8 @@ fn what_must_be_mapped_says_so() {
         assert_eq!((done.code, done.stdout.as_str()), (2, ""), "{arguments:?}: {}", done.stderr);
         assert!(done.stderr.contains("cannot be read from a pipe: save it first"), "{}", done.stderr);
     }
+    let done = fed(&warpt, &["run", "-", "--seed", "1"], &archive);
+    assert!(done.stderr.contains("<stdin>: a PyTorch archive cannot be read"), "{}", done.stderr);
 }
 
 /// As behind `2>&1 | head`: what nobody reads any more is no error, and the exit code stays what it was.
@@ -86,4 +88,17 @@ fn a_closed_standard_error_changes_no_exit_code() {
         let output = warpt.command(arguments).stdout(Stdio::null()).stderr(writer).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{arguments:?}");
     }
+}
+
+/// As behind `| head -1`.
+#[test]
+fn a_trace_that_nobody_reads_to_its_end_is_no_failure() {
+    let warpt = Warpt::new();
+    std::fs::write(warpt.path("model.mlir"), DOUBLE).unwrap();
+    let arguments = ["run", "model.mlir", "--seed", "1", "--trace", "-", "--trace-tensors", "t.safetensors"];
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let done = finished(warpt.command(&arguments).stdout(writer).stderr(Stdio::piped()).output().unwrap());
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert!(warpt.path("t.safetensors").is_file());
 }

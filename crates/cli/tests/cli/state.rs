@@ -61,7 +61,16 @@ fn a_run_goes_on_where_another_ended() {
     ];
     assert_eq!(steps(&warpt.json(&slow)), steps(&all));
     let text = warpt.run(&["run", "model.mlir", "--state", "s.safetensors", "--seed", "3"]);
-    assert!(text.stdout.contains("resumed from and written to s.safetensors"), "{}", text.stdout);
+    assert!(
+        text.stdout.contains("resumed after step 6 from and written to s.safetensors"),
+        "{}",
+        text.stdout
+    );
+    assert!(text.stdout.contains("step 7: mean "), "{}", text.stdout);
+    assert_eq!(second["state"]["steps_before"], 4);
+    let numbers: Vec<_> =
+        second["state"]["steps"].as_array().unwrap().iter().map(|step| step["step"].as_u64()).collect();
+    assert_eq!(numbers, [Some(5), Some(6)]);
 }
 
 #[test]
@@ -156,4 +165,31 @@ fn what_does_not_fit_is_refused() {
     warpt.json(&["run", "model.mlir", "--seed", "1", "--outputs", "other.safetensors", "--json"]);
     let other = refused(&["--state", "other.safetensors"]);
     assert!(other.contains("`mean` is not known"), "{other}");
+}
+
+/// A model of a moment: the state is divided by, and one below zero would give NaN.
+#[test]
+fn state_is_never_made_up() {
+    let root = "func.func @main(%x: tensor<2xf32> {warpforge.name = \"x\"},
+        %v: tensor<2xf32> {warpforge.name = \"v\", ROLE tf.aliasing_output = 0 : i32}) -> (tensor<2xf32>, tensor<2xf32>) {
+      %0 = stablehlo.sqrt %v : tensor<2xf32>
+      %1 = stablehlo.add %0, %x : tensor<2xf32>
+      func.return %v, %1 : tensor<2xf32>, tensor<2xf32>\n}";
+    for role in ["warpforge.role = \"state\",", ""] {
+        let warpt = with_model(&root.replace("ROLE", role));
+        let mut command = vec!["run", "model.mlir", "--seed", "3", "--json"];
+        for state in [false, true] {
+            if state {
+                command.extend(["--state", "s.safetensors"]);
+            }
+            let done = warpt.run(&command);
+            assert_eq!(done.code, 0, "{}", done.stderr);
+            let record: Value = serde_json::from_str(&done.stdout).unwrap();
+            let outputs = record["outputs"].as_array().unwrap();
+            assert!(outputs.iter().all(|output| output["nan"] == 0), "{record}");
+            if role.is_empty() || !state {
+                assert!(done.stderr.contains("starts at zero (v); --seed makes no state"), "{}", done.stderr);
+            }
+        }
+    }
 }

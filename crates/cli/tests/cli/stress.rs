@@ -10,9 +10,14 @@ use crate::warpt::{Warpt, finished};
 
 /// A short run of one test, as JSON.
 fn quick(warpt: &Warpt, test: &str, more: &[&str]) -> (i32, Value) {
-    let mut arguments = vec!["stress", "--test", test, "--threads", "2", "--json"];
-    for (option, value) in [("--duration", "0.01"), ("--size", "16M")] {
-        if !more.contains(&option) {
+    let mut arguments = vec!["stress", "--test", test, "--json"];
+    let threads = ["compute", "hashing", "compression", "bandwidth", "latency"].contains(&test);
+    let size =
+        !["compute", "hashing", "compression", "loopback", "point-to-point", "bidirectional"].contains(&test);
+    for (option, value, used) in
+        [("--duration", "0.01", true), ("--threads", "2", threads), ("--size", "16M", size)]
+    {
+        if used && !more.contains(&option) {
             arguments.extend([option, value]);
         }
     }
@@ -44,7 +49,9 @@ fn every_test_is_listed_with_how_it_is_verified() {
         assert!(done.stdout.contains(name), "{}", done.stdout);
     }
     assert_eq!(done.stdout.lines().filter(|line| line.starts_with("gpu")).count(), 5, "{}", done.stdout);
-    assert_eq!(Warpt::new().run(&["stress"]).code, 2, "what to load has to be said");
+    let alone = Warpt::new().run(&["stress"]);
+    assert_eq!((alone.code, alone.stderr.lines().count()), (2, 1), "{}", alone.stderr);
+    assert!(alone.stderr.contains("cpu, gpu, ram, storage, network, all"), "{}", alone.stderr);
 }
 
 #[test]
@@ -128,9 +135,6 @@ fn what_cannot_run_is_skipped_with_the_reason() {
     let (code, run) = quick(&warpt, "point-to-point", &[]);
     assert_eq!((code, run["tests"][0]["verdict"].as_str()), (3, Some("SKIPPED")));
     assert!(run["tests"][0]["reason"].as_str().unwrap().contains("--target"), "{run}");
-    let (code, run) = quick(&warpt, "mixed", &["--directory", "missing"]);
-    assert_eq!(code, 3);
-    assert!(run["tests"][0]["reason"].as_str().unwrap().contains("missing"), "{run}");
     // More memory than a machine has is refused, not tried.
     let (code, run) = quick(&warpt, "bandwidth", &["--size", "1000T"]);
     assert_eq!(code, 3);
@@ -140,6 +144,22 @@ fn what_cannot_run_is_skipped_with_the_reason() {
     let verdicts: Vec<_> =
         run["tests"].as_array().unwrap().iter().map(|test| test["verdict"].as_str().unwrap()).collect();
     assert_eq!((code, verdicts), (0, vec!["PASS", "SKIPPED"]));
+}
+
+#[test]
+fn a_host_that_was_named_and_does_not_answer_is_a_failure() {
+    let warpt = Warpt::new();
+    // Bound and not listening: nobody else gets the port, and nobody answers.
+    let silent =
+        rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None).unwrap();
+    let any = std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 0);
+    rustix::net::bind(&silent, &any).unwrap();
+    let bound = std::net::SocketAddrV4::try_from(rustix::net::getsockname(&silent).unwrap()).unwrap();
+    let done = warpt.run(&["stress", "network", "--target", &bound.to_string(), "--duration", "0.01"]);
+    assert_eq!(done.code, 1, "{}", done.stdout);
+    for part in ["PASS  network loopback", "FAIL  network point-to-point", "cannot connect to 127.0.0.1"] {
+        assert!(done.stdout.contains(part), "no {part} in {}", done.stdout);
+    }
 }
 
 #[test]
@@ -186,6 +206,15 @@ fn bad_arguments_are_exit_2() {
         (&["stress", "cpu", "--size", "much"], "64K"),
         (&["stress", "gpu", "--device", "cpu"], "names a GPU"),
         (&["stress", "cpu", "--json", "--export", "-"], "standard output"),
+        (&["stress", "storage", "--directory", "missing"], "--directory missing: No such file"),
+        (&["stress", "network", "--target", "127.0.0.1"], "HOST:PORT"),
+        (&["stress", "network", "--target", "127.0.0.1:0"], "no port 0"),
+        // What no chosen test uses is not ignored.
+        (&["stress", "cpu", "--size", "1G"], "--size is for tests of ram and storage"),
+        (&["stress", "ram", "--target", "127.0.0.1:9"], "--target is for tests of network"),
+        (&["stress", "ram", "--directory", "."], "--directory is for tests of storage"),
+        (&["stress", "network", "--threads", "2"], "--threads is for tests of cpu and ram"),
+        (&["stress", "cpu", "--device", "cuda"], "--device is for tests of gpu"),
     ] {
         let done = warpt.run(arguments);
         assert_eq!((done.code, done.stdout.as_str()), (2, ""), "{arguments:?}");

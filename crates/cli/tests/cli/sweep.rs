@@ -48,7 +48,7 @@ fn every_combination_is_a_row() {
         let items = if row["inputs"] == "x=8x16" { 8.0 } else { 1.0 };
         assert_eq!(row["items"], json!(items as u64));
         assert!((rate * median / 1e3 / items - 1.0).abs() < 1e-9, "{row}");
-        assert_eq!(row["runs"], json!(5), "{row}");
+        assert_eq!(row["runs"], json!(6), "{row}");
         assert!(row["mad_ms"].is_number() && row["ci_low_ms"].is_number(), "{row}");
     }
 }
@@ -61,6 +61,7 @@ fn one_table_in_every_form() {
     let table = text.split_once("\n\n").expect("what does not differ stands above the table").1;
     assert_eq!(table.lines().count(), 3, "{text}");
     assert!(text.contains("median ms") && text.contains("items/s") && text.contains("x=4x16"), "{text}");
+    assert!(text.contains("range ms") && !text.contains("95 %"), "two runs have no interval: {text}");
     let page = warpt.run(&[&sweep[..], &["--format", "markdown"]].concat()).stdout;
     assert!(page.starts_with("| model |") && page.lines().count() == 4, "{page}");
     let sheet = warpt.run(&[&sweep[..], &["--format", "csv"]].concat()).stdout;

@@ -33,6 +33,13 @@ fn repeated_runs_have_a_spread_and_one_has_none() {
     let text = warpt.run(&run).stdout;
     assert!(text.contains("95 % interval") && text.contains("deviation"), "{text}");
 
+    // All of five runs lie on one side of the median with a probability of 6 %.
+    let few = ["run", "one.mlir", "--seed", "1", "--repeat", "5"];
+    let record = warpt.json(&[&few[..], &["--json"]].concat());
+    assert!(record["ci_low_ms"].is_null() && record["mad_ms"].is_number(), "{record}");
+    let text = warpt.run(&few).stdout;
+    assert!(text.contains("range ") && text.contains("a 95 % interval takes 6 runs"), "{text}");
+
     let single = warpt.json(&["run", "one.mlir", "--seed", "1", "--json"]);
     assert_eq!((&single["ci_low_ms"], &single["mad_ms"]), (&Value::Null, &Value::Null));
     assert!(single["median_ms"].is_number());

@@ -77,6 +77,14 @@ fn a_step_is_a_model_like_any_other() {
         "{}",
         refused.stderr
     );
+    let refused = warpt.run(&["opt", LOSS, "--train", RECIPE, "-o", "constant.mlir"]);
+    assert!(
+        refused.code == 2
+            && refused.stderr.contains("--weights W.safetensors")
+            && !refused.stderr.contains("trace"),
+        "{}",
+        refused.stderr
+    );
     let refused =
         warpt.run(&["run", LOSS, "--train", "adamw", "--state", "s.safetensors", "--inputs", BATCH]);
     assert!(refused.code == 2 && refused.stderr.contains("`lr` is missing"), "{}", refused.stderr);

@@ -101,8 +101,8 @@ fn exit_codes_follow_the_verdict() {
         (&["candidate", "--fail-on-mismatch"], 1, "FAIL: 6 tensors compared, 4 failed"),
         (&["candidate", "--report-only"], 0, "the exit code is 0 with --report-only"),
         (&["candidate", "--report-only", "--fail-on-mismatch"], 2, "cannot be used with"),
-        (&["empty"], 4, "INCONCLUSIVE: nothing could be compared"),
-        (&["empty", "--report-only"], 4, "INCONCLUSIVE: nothing could be compared"),
+        (&["empty"], 1, "FAIL: 0 tensors compared"),
+        (&["empty", "--report-only"], 0, "the exit code is 0 with --report-only"),
         (&["nowhere"], 2, "nowhere: No such file"),
         (&["broken"], 2, "broken/outputs.safetensors: bad safetensors data"),
         (&["same", "--tolerances", "wrong.toml"], 2, "rtoll"),
@@ -298,4 +298,17 @@ fn runs_saved_by_the_program_are_compared_and_traced_to_their_operations() {
         "{report}"
     );
     assert_eq!(first["source"], "net.py:4");
+}
+
+#[test]
+fn a_candidate_that_left_nothing_has_failed() {
+    let warpt = home();
+    std::fs::create_dir(warpt.path("empty")).unwrap();
+    let done = warpt.run(&["validate", "--golden", "golden", "--candidate", "empty"]);
+    assert_eq!(done.code, 1, "{}", done.stderr);
+    assert!(done.stdout.contains("nothing was found in the candidate's folder empty"), "{}", done.stdout);
+    // Without anything to judge by there is nothing to say.
+    let done = warpt.run(&["validate", "--golden", "empty", "--candidate", "candidate"]);
+    assert_eq!(done.code, 4, "{}", done.stdout);
+    assert!(done.stdout.contains("nothing was found in the golden run's folder empty"), "{}", done.stdout);
 }

@@ -75,6 +75,7 @@ fn numbers(text: &str) -> Vec<&str> {
 #[test]
 fn every_line_fits_80_and_60_columns() {
     let warpt = home();
+    crate::power::machine(&warpt);
     let model = "encoder_decoder_with_attention.mlir";
     for arguments in [
         &["list"][..],
@@ -87,6 +88,16 @@ fn every_line_fits_80_and_60_columns() {
         &["run", model, "second.mlir", "--seed", "1", "--repeat", "3"],
         &["run", model, "--seed", "1", "--threads", "1,2", "--precision", "model,bf16"],
         &["validate", "--golden", "golden", "--candidate", "candidate"],
+        &["stress", "--list"],
+        &["stress", "cpu", "--test", "hashing", "--duration", "0.01", "--threads", "1"],
+        &["power", "--root", "machine", "--sources"],
+        &["power", "--root", "machine", "--no-processes", "--", "true"],
+        &["power", "--root", "."],
+        &["carbon", "grids"],
+        &["carbon", "run", "--root", ".", "--grid", "FRA", "--watts", "1", "--keep", "--", "true"],
+        &["carbon", "run", "--root", "machine", "--", "true"],
+        &["carbon", "history"],
+        &["carbon", "summary"],
     ] {
         for columns in [80, 60] {
             let done = at(&warpt, columns, arguments);
@@ -100,6 +111,20 @@ fn every_line_fits_80_and_60_columns() {
             }
         }
     }
+}
+
+#[test]
+fn every_stress_test_of_a_narrow_list_has_its_name() {
+    let listed = at(&Warpt::new(), 60, &["stress", "--list"]).stdout;
+    assert_eq!(
+        listed.matches("    verified: ").count(),
+        listed.lines().filter(|line| !line.starts_with(' ')).count(),
+        "{listed}"
+    );
+    assert!(
+        listed.contains("gpu memory, in GB/s") && listed.contains("network bidirectional, in MB/s"),
+        "{listed}"
+    );
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! `warpt benchmark describe`: everything about one benchmark.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use clap::Args;
+use serde::Serialize;
 use warpforge_bench::record::BenchmarkSpec;
 use warpforge_bench::selection;
 use warpforge_report::{Screen, Style};
@@ -28,16 +30,25 @@ pub(crate) struct DescribeArgs {
 pub(crate) fn run(args: &DescribeArgs) -> Outcome {
     let suite = args.suite.as_deref().map(selection::suite).transpose().map_err(Failure::bad_input)?;
     let benchmark = selection::benchmark(suite, &args.benchmark).map_err(Failure::bad_input)?;
-    let spec = benchmark.spec();
+    let described = Described { spec: benchmark.spec(), takes: benchmark.takes().into_iter().collect() };
     if args.json {
-        term::print_json(&spec)?;
+        term::print_json(&described)?;
     } else {
-        term::print(&text(&spec, term::screen(false)))?;
+        term::print(&text(&described, term::screen(false)))?;
     }
     Ok(Exit::Pass)
 }
 
-fn text(spec: &BenchmarkSpec, screen: Screen) -> String {
+/// A benchmark with what its parameters take.
+#[derive(Serialize)]
+struct Described {
+    #[serde(flatten)]
+    spec: BenchmarkSpec,
+    takes: BTreeMap<&'static str, String>,
+}
+
+fn text(described: &Described, screen: Screen) -> String {
+    let Described { spec, takes } = described;
     let mut out = format!("{}\n", spec.id);
     if let Some(description) = &spec.description {
         out += &screen.line(Style::Plain, 0, &format!("  {description}"));
@@ -59,7 +70,8 @@ fn text(spec: &BenchmarkSpec, screen: Screen) -> String {
         for (name, value) in params {
             let value = value.to_string();
             let value = if value.is_empty() { "(empty)" } else { &value };
-            out += &screen.labelled(&format!("    {name:<18}"), value);
+            let takes = takes.get(name.as_str()).map_or(String::new(), |takes| format!("; takes {takes}"));
+            out += &screen.labelled(&format!("    {name:<18}"), &format!("{value}{takes}"));
         }
     }
     out

@@ -1,5 +1,7 @@
 //! `warpt benchmark history`: earlier runs, and one metric over time.
 
+use std::num::NonZeroUsize;
+
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use warpforge_bench::history::{History, TrendPoint};
@@ -31,8 +33,8 @@ enum HistoryCommand {
     /// List the newest runs; what `history` does without a subcommand
     List {
         /// How many
-        #[arg(long, default_value_t = 20)]
-        limit: usize,
+        #[arg(long, value_name = "N", default_value = "20", value_parser = values::count)]
+        limit: NonZeroUsize,
         /// Print JSON for programs
         #[arg(long)]
         json: bool,
@@ -56,8 +58,8 @@ enum HistoryCommand {
         #[arg(long, value_name = "NAME=VALUE")]
         tag: Vec<String>,
         /// How many of the newest runs
-        #[arg(long, default_value_t = 60)]
-        limit: usize,
+        #[arg(long, value_name = "N", default_value = "60", value_parser = values::count)]
+        limit: NonZeroUsize,
         /// Print JSON for programs
         #[arg(long)]
         json: bool,
@@ -68,13 +70,13 @@ enum HistoryCommand {
 pub(crate) fn run(args: &HistoryArgs) -> Outcome {
     match &args.command {
         None => list(20, args.json),
-        Some(HistoryCommand::List { limit, json }) => list(*limit, *json),
+        Some(HistoryCommand::List { limit, json }) => list(limit.get(), *json),
         Some(HistoryCommand::Show { run, format }) => {
             super::print(&load_run(run)?, format.form(), false)?;
             Ok(Exit::Pass)
         }
         Some(HistoryCommand::Trend { benchmark, metric, tag, limit, json }) => {
-            trend(benchmark, metric.as_deref(), tag, *limit, *json)
+            trend(benchmark, metric.as_deref(), tag, limit.get(), *json)
         }
     }
 }

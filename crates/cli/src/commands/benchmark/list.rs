@@ -41,6 +41,8 @@ pub(crate) fn run(args: &ListArgs) -> Outcome {
     let listing = select(args)?;
     if args.json {
         term::print_json(&listing)?;
+    } else if listing.suites.is_empty() {
+        crate::term::tell!("no benchmark is of these components");
     } else {
         term::print(&text(&listing, term::screen(false)))?;
     }

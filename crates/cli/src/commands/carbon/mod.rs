@@ -4,7 +4,7 @@ mod grids;
 mod store;
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,17 +14,16 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde::Serialize;
 use warpforge_bench::selection::nearest;
-use warpforge_diag::printable;
 use warpforge_inventory::live::Energy;
 use warpforge_report::number::significant;
-use warpforge_report::{Align, Style, Table};
+use warpforge_report::{Align, Screen, Style, Table};
 
 use super::power::interval;
 use super::power::measure::{Measured, Request, measure};
-use super::power::text::joules;
+use super::power::text::{ended, joules};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::signals::stop_on_signals;
-use crate::term;
+use crate::{term, values};
 use grids::{Factor, GRIDS, find};
 use store::Record;
 
@@ -33,6 +32,9 @@ const JOULES_PER_KWH: f64 = 3.6e6;
 
 /// What to do where there is no factor.
 const NEEDS_GRID: &str = "carbon needs --grid NAME (`warpt carbon grids` lists them) or --intensity GRAMS";
+
+/// What to do where there are no records.
+const NOTHING_KEPT: &str = "nothing was kept; `warpt carbon run --keep -- COMMAND` keeps a record";
 
 /// Arguments of the command.
 #[derive(Debug, Args)]
@@ -70,8 +72,8 @@ enum CarbonCommand {
     /// List the records that were kept, newest first
     History {
         /// How many
-        #[arg(long, default_value_t = 20)]
-        limit: usize,
+        #[arg(long, value_name = "N", default_value = "20", value_parser = values::count)]
+        limit: NonZeroUsize,
         /// Print JSON for programs
         #[arg(long)]
         json: bool,
@@ -95,7 +97,7 @@ struct RunArgs {
     /// Seconds between samples, 0.05 to 60
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
     interval: Duration,
-    /// Print JSON for programs
+    /// Print JSON for programs; what the command writes to standard output goes to standard error
     #[arg(long)]
     json: bool,
     /// Read `/proc` and `/sys` below this folder
@@ -117,14 +119,16 @@ struct Summary {
     estimated: usize,
     /// How long they ran.
     seconds: f64,
-    /// What they used, where it is known.
-    energy_joules: f64,
+    /// What they used, where it is known; null where it is known of none.
+    energy_joules: Option<f64>,
     /// Those with energy but without a factor, whose carbon is therefore not in the sum.
     without_factor: usize,
-    /// Their carbon, where it is known.
-    carbon_grams: f64,
-    /// Their cost, where a price was given.
-    cost: f64,
+    /// Their carbon, where it is known; null where it is known of none.
+    carbon_grams: Option<f64>,
+    /// Those with energy but without a price, whose cost is therefore not in the sum.
+    without_price: usize,
+    /// Their cost, where a price was given; null where none was.
+    cost: Option<f64>,
 }
 
 /// Runs the command.
@@ -132,7 +136,7 @@ pub(crate) fn run(args: &CarbonArgs) -> Outcome {
     match &args.command {
         CarbonCommand::Run(run) => run_command(&args.factors, run),
         CarbonCommand::Grids { json } => list_grids(*json),
-        CarbonCommand::History { limit, json } => history(*limit, *json),
+        CarbonCommand::History { limit, json } => history(limit.get(), *json),
         CarbonCommand::Summary { json } => summary(*json),
     }
 }
@@ -146,6 +150,7 @@ fn run_command(factors: &Factors, args: &RunArgs) -> Outcome {
         interval: args.interval,
         duration: Duration::ZERO,
         command: &args.command,
+        stdout_is_taken: args.json,
         processes: false,
     };
     let Measured { energy, command, .. } = measure(&request, &|| stop.load(Ordering::Relaxed))?;
@@ -158,7 +163,7 @@ fn run_command(factors: &Factors, args: &RunArgs) -> Outcome {
     if args.json {
         term::print_json(&record)?;
     } else {
-        term::print(&text(&record))?;
+        term::print(&text(&record, term::screen(false)))?;
     }
     if args.keep {
         let path = store::keep(&record)?;
@@ -167,7 +172,7 @@ fn run_command(factors: &Factors, args: &RunArgs) -> Outcome {
     Ok(exit)
 }
 
-/// The factor that was asked for. Both at once can only be a grid of the configuration file and a flag, which beats it.
+/// The factor that was asked for. Both at once can only be of the configuration file, where the user's own figure counts.
 fn factor(factors: &Factors) -> Result<Option<Factor>, Failure> {
     if let Some(grams) = factors.intensity {
         return Ok(Some(Factor::own(grams)));
@@ -214,10 +219,7 @@ fn with_figures(
     }
 }
 
-fn text(record: &Record) -> String {
-    let mut text = format!("command: {}", printable(&record.command.join(" ")));
-    let ended = record.exit_code.map_or("ended by a signal".to_owned(), |code| format!("exit code {code}"));
-    let _ = writeln!(text, " ({ended}, {:.2} s)", record.seconds);
+fn text(record: &Record, screen: Screen) -> String {
     let reason = record.reason.as_deref().unwrap_or("not reported");
     let energy = match (record.energy_joules, record.estimated_watts) {
         (Some(used), None) => format!("{} (measured: {})", joules(used), record.energy_of.join(", ")),
@@ -226,25 +228,20 @@ fn text(record: &Record) -> String {
         }
         (None, _) => format!("not known ({reason}); --watts W takes your own estimate of the power"),
     };
-    let _ = writeln!(text, "energy: {energy}");
-    match (&record.factor, record.carbon_grams) {
+    let carbon = match (&record.factor, record.carbon_grams) {
         (Some(factor), grams) => {
             let amount = grams.map_or("not known without energy".to_owned(), carbon);
             let year = factor.year.map_or(String::new(), |year| format!(", {year}"));
-            let _ = writeln!(
-                text,
-                "carbon: {amount} (grid {}: {} g/kWh{year}; {})",
-                factor.grid, factor.grams_per_kwh, factor.source
-            );
+            let Factor { grid, grams_per_kwh, source, .. } = factor;
+            format!("{amount} (grid {grid}: {grams_per_kwh} g/kWh{year}; {source})")
         }
-        (None, _) => {
-            let _ = writeln!(text, "carbon: not known; {NEEDS_GRID}");
-        }
-    }
-    if let Some(cost) = record.cost {
-        let _ = writeln!(text, "cost: {}", significant(cost, 4));
-    }
-    text
+        (None, _) => format!("not known; {NEEDS_GRID}"),
+    };
+    let command =
+        format!("{} ({}, {:.2} s)", record.command.join(" "), ended(record.exit_code), record.seconds);
+    let cost = record.cost.map(|cost| ("cost", significant(cost, 4)));
+    let facts = [("command", command), ("energy", energy), ("carbon", carbon)].into_iter().chain(cost);
+    facts.map(|(name, fact)| screen.line(Style::Plain, 2, &format!("{name}: {fact}"))).collect()
 }
 
 /// Grams in the unit that people read.
@@ -266,11 +263,18 @@ fn list_grids(json: bool) -> Outcome {
         ("country", Align::Left),
         ("g/kWh", Align::Right),
         ("year", Align::Right),
-        ("includes", Align::Left),
         ("source", Align::Left),
     ];
     let mut table = Table::new(&columns);
+    // A source stands below the table once, with what its figures include.
+    let mut sources: Vec<(&str, &str)> = Vec::new();
     for grid in GRIDS {
+        let source = (grid.source, grid.includes);
+        let known = sources.iter().position(|known| *known == source);
+        let number = known.unwrap_or_else(|| {
+            sources.push(source);
+            sources.len() - 1
+        });
         table.row(
             Style::Plain,
             [
@@ -278,12 +282,16 @@ fn list_grids(json: bool) -> Outcome {
                 grid.country.to_owned(),
                 grid.grams_per_kwh.to_string(),
                 grid.year.to_string(),
-                grid.includes.to_owned(),
-                grid.source.to_owned(),
+                format!("[{}]", number + 1),
             ],
         );
     }
-    term::print(&table.to_text(term::screen(false)))?;
+    let screen = term::screen(false);
+    let mut text = table.to_text(screen) + "\n";
+    for (number, (source, includes)) in (1..).zip(sources) {
+        text += &screen.labelled(&format!("[{number}] "), &format!("{source}; {includes}"));
+    }
+    term::print(&text)?;
     Ok(Exit::Pass)
 }
 
@@ -296,7 +304,7 @@ fn history(limit: usize, json: bool) -> Outcome {
         return Ok(Exit::Pass);
     }
     if records.is_empty() {
-        crate::term::tell!("nothing was kept; `warpt carbon run --keep -- COMMAND` keeps a record");
+        crate::term::tell!("{NOTHING_KEPT}");
         return Ok(Exit::Pass);
     }
     let columns = [
@@ -332,32 +340,59 @@ fn summary(json: bool) -> Outcome {
         term::print_json(&sums)?;
         return Ok(Exit::Pass);
     }
-    let text = format!(
-        "commands: {} in {:.1} s\nenergy: {} (of {} commands not known, of {} an estimate)\n\
-         carbon: {} (of {} commands with energy not known, without a grid)\ncost: {}\n",
-        sums.commands,
-        sums.seconds,
-        joules(sums.energy_joules),
-        sums.without_energy,
-        sums.estimated,
-        carbon(sums.carbon_grams),
-        sums.without_factor,
-        significant(sums.cost, 4)
-    );
+    if sums.commands == 0 {
+        crate::term::tell!("{NOTHING_KEPT}");
+        return Ok(Exit::Pass);
+    }
+    let screen = term::screen(false);
+    let text: String = sum_lines(&sums).iter().map(|line| screen.line(Style::Plain, 2, line)).collect();
     term::print(&text)?;
     Ok(Exit::Pass)
 }
 
+/// The sums for people, each with what is not in it.
+fn sum_lines(sums: &Summary) -> [String; 4] {
+    let known = |value: Option<f64>, unit: &dyn Fn(f64) -> String| value.map_or("not known".to_owned(), unit);
+    let beside = |count: usize, what: &str| match count {
+        0 => String::new(),
+        count => format!("; {count} {what}"),
+    };
+    [
+        format!("commands: {} in {:.1} s", sums.commands, sums.seconds),
+        format!(
+            "energy: {}{}{}",
+            known(sums.energy_joules, &joules),
+            beside(sums.estimated, "by an estimate"),
+            beside(sums.without_energy, "without energy")
+        ),
+        format!(
+            "carbon: {}{}",
+            known(sums.carbon_grams, &carbon),
+            beside(sums.without_factor, "with energy, without a grid")
+        ),
+        format!(
+            "cost: {}{}",
+            known(sums.cost, &|cost| significant(cost, 4)),
+            beside(sums.without_price, "with energy, without a price")
+        ),
+    ]
+}
+
 fn sums(records: &[Record]) -> Summary {
     let mut sums = Summary { commands: records.len(), ..Summary::default() };
+    let add = |sum: &mut Option<f64>, value: Option<f64>| {
+        *sum = value.map_or(*sum, |value| Some(sum.unwrap_or(0.0) + value));
+    };
     for record in records {
+        let has_energy = record.energy_joules.is_some();
         sums.seconds += record.seconds;
-        sums.without_energy += usize::from(record.energy_joules.is_none());
+        sums.without_energy += usize::from(!has_energy);
         sums.estimated += usize::from(record.estimated_watts.is_some());
-        sums.without_factor += usize::from(record.energy_joules.is_some() && record.carbon_grams.is_none());
-        sums.energy_joules += record.energy_joules.unwrap_or(0.0);
-        sums.carbon_grams += record.carbon_grams.unwrap_or(0.0);
-        sums.cost += record.cost.unwrap_or(0.0);
+        sums.without_factor += usize::from(has_energy && record.carbon_grams.is_none());
+        sums.without_price += usize::from(has_energy && record.cost.is_none());
+        add(&mut sums.energy_joules, record.energy_joules);
+        add(&mut sums.carbon_grams, record.carbon_grams);
+        add(&mut sums.cost, record.cost);
     }
     sums
 }
@@ -391,25 +426,41 @@ mod tests {
         assert_eq!((record.carbon_grams, record.cost), (Some(381.0), Some(0.25)));
         assert_eq!(record.energy_source.as_deref(), Some("measured"));
         assert_eq!(record.estimated_watts, None, "what is measured beats an estimate");
-        assert!(text(&record).contains("381 g (grid DEU: 381 g/kWh, 2023; Ember"), "{}", text(&record));
+        assert!(
+            text(&record, Screen::PLAIN).contains("381 g (grid DEU: 381 g/kWh, 2023; Ember"),
+            "{}",
+            text(&record, Screen::PLAIN)
+        );
     }
 
     #[test]
     fn without_a_measurement_only_the_users_estimate_counts_and_is_named() {
         let unknown = record(None, None, Some("FRA"));
         assert_eq!((unknown.energy_joules, unknown.carbon_grams, unknown.cost), (None, None, None));
-        assert!(text(&unknown).contains("not known (no counters)"), "{}", text(&unknown));
+        assert!(
+            text(&unknown, Screen::PLAIN).contains("not known (no counters)"),
+            "{}",
+            text(&unknown, Screen::PLAIN)
+        );
         let estimated = record(None, Some(360.0), Some("FRA"));
         assert_eq!(estimated.energy_joules, Some(36_000.0));
         assert_eq!(estimated.energy_source.as_deref(), Some("estimate"));
-        assert!(text(&estimated).contains("your estimate of 360 W"), "{}", text(&estimated));
+        assert!(
+            text(&estimated, Screen::PLAIN).contains("your estimate of 360 W"),
+            "{}",
+            text(&estimated, Screen::PLAIN)
+        );
     }
 
     #[test]
     fn without_a_grid_there_is_energy_and_no_carbon() {
         let record = record(Some(10.0), None, None);
         assert_eq!(record.carbon_grams, None);
-        assert!(text(&record).contains("carbon needs --grid"), "{}", text(&record));
+        assert!(
+            text(&record, Screen::PLAIN).contains("carbon needs --grid"),
+            "{}",
+            text(&record, Screen::PLAIN)
+        );
     }
 
     #[test]
@@ -418,6 +469,12 @@ mod tests {
             [record(Some(3.6e6), None, Some("DEU")), record(None, None, None), record(Some(1.0), None, None)];
         let sums = sums(&records);
         assert_eq!((sums.commands, sums.without_energy, sums.without_factor), (3, 1, 1));
-        assert_eq!((sums.energy_joules, sums.carbon_grams), (3.6e6 + 1.0, 381.0));
+        assert_eq!((sums.energy_joules, sums.carbon_grams), (Some(3.6e6 + 1.0), Some(381.0)));
+        assert_eq!((sums.cost.is_some(), sums.without_price), (true, 0));
+        let lines = sum_lines(&super::sums(&records[1..2])).join("\n");
+        assert!(
+            lines.contains("energy: not known; 1 without energy") && lines.ends_with("cost: not known"),
+            "{lines}"
+        );
     }
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::exit::{Failure, Outcome};
+use crate::place::Place;
 use feed::Feed;
 use schedule::Schedule;
 
@@ -41,7 +42,7 @@ pub(crate) struct MonitorArgs {
     /// Also answer http://HOST:PORT/metrics, in the text format of Prometheus or, where the client accepts it, of
     /// OpenMetrics
     #[arg(long, value_name = "HOST:PORT")]
-    listen: Option<metrics::Place>,
+    listen: Option<Place>,
 }
 
 /// Runs the command.

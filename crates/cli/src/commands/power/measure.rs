@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,8 @@ pub(crate) struct Request<'a> {
     pub(crate) duration: Duration,
     /// A command and its arguments; none if empty.
     pub(crate) command: &'a [OsString],
+    /// Whether standard output is for the record alone: what the command writes there goes to standard error.
+    pub(crate) stdout_is_taken: bool,
     pub(crate) processes: bool,
 }
 
@@ -63,7 +65,7 @@ pub(crate) fn measure(request: &Request<'_>, stop: &dyn Fn() -> bool) -> Result<
     let mut sampler = Sampler::at(request.root);
     let (mut meter, mut attribution) = (EnergyMeter::new(), Attribution::new());
     let share = OwnShare::start(request.root);
-    let mut child = start(request.command)?;
+    let mut child = start(request)?;
     let begin = Instant::now();
     let mut due = request.interval;
     let status = loop {
@@ -106,9 +108,20 @@ pub(crate) fn measure(request: &Request<'_>, stop: &dyn Fn() -> bool) -> Result<
     Ok(Measured { energy, processes, command })
 }
 
-fn start(command: &[OsString]) -> Result<Option<Child>, Failure> {
-    let Some((program, arguments)) = command.split_first() else { return Ok(None) };
-    let child = Command::new(program)
+/// Whether anything reports its power, which a first sample tells.
+pub(crate) fn reports_power(root: &Path) -> bool {
+    let mut meter = EnergyMeter::new();
+    meter.add(&Sampler::at(root).sample());
+    !meter.energy().sources.is_empty()
+}
+
+fn start(request: &Request<'_>) -> Result<Option<Child>, Failure> {
+    let Some((program, arguments)) = request.command.split_first() else { return Ok(None) };
+    let mut command = Command::new(program);
+    if request.stdout_is_taken {
+        command.stdout(Stdio::from(std::io::stderr()));
+    }
+    let child = command
         .args(arguments)
         .spawn()
         .with_context(|| format!("cannot start `{}`", program.to_string_lossy()))

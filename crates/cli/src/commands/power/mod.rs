@@ -14,8 +14,8 @@ use warpforge_inventory::live::{Energy, ProcessEnergy, SourceEnergy};
 
 use crate::exit::{Exit, Outcome};
 use crate::signals::stop_on_signals;
-use crate::term;
-use measure::{CommandEnergy, Measured, Request, measure};
+use crate::{term, values};
+use measure::{CommandEnergy, Measured, Request, measure, reports_power};
 
 /// Arguments of the command.
 #[derive(Debug, Args)]
@@ -27,12 +27,12 @@ pub(crate) struct PowerArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = term::positive_seconds, conflicts_with = "command")]
     duration: f64,
     /// How many processes to show, those that used most first
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = values::whole::<usize>)]
     top: usize,
     /// Do not list processes
     #[arg(long)]
     no_processes: bool,
-    /// Print JSON for programs
+    /// Print JSON for programs; what the command writes to standard output goes to standard error
     #[arg(long)]
     json: bool,
     /// Show what reports its power on this machine, and measure nothing
@@ -65,12 +65,15 @@ pub(crate) fn run(args: &PowerArgs) -> Outcome {
         return sources(args);
     }
     let stop = stop_on_signals()?;
+    // Where nothing reports its power, there is nothing to wait for.
+    let is_silent = args.command.is_empty() && !reports_power(&args.root);
     let request = Request {
         root: &args.root,
         interval: args.interval,
-        duration: Duration::from_secs_f64(args.duration),
+        duration: if is_silent { Duration::ZERO } else { Duration::from_secs_f64(args.duration) },
         command: &args.command,
-        processes: !args.no_processes,
+        stdout_is_taken: args.json,
+        processes: !args.no_processes && !is_silent,
     };
     let measured = measure(&request, &|| stop.load(Ordering::Relaxed))?;
     let Measured { energy, processes, command } = &measured;
@@ -102,6 +105,7 @@ fn sources(args: &PowerArgs) -> Outcome {
         interval: args.interval,
         duration: Duration::from_millis(100),
         command: &[],
+        stdout_is_taken: false,
         processes: false,
     };
     let energy = measure(&request, &|| false)?.energy;

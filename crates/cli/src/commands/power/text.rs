@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use warpforge_diag::printable;
 use warpforge_inventory::live::{Energy, EnergyMethod, SourceEnergy};
 use warpforge_report::{Align, Screen, Style, Table};
 
@@ -19,27 +18,28 @@ pub(crate) fn joules(joules: f64) -> String {
 
 /// Sources, total, command and processes.
 pub(super) fn report(report: &Report<'_>, screen: Screen) -> String {
+    if let (Some(reason), None, true) =
+        (&report.energy.reason, report.command, report.energy.sources.is_empty())
+    {
+        return screen.line(Style::Plain, 2, reason);
+    }
     let mut text = String::new();
     if !report.energy.sources.is_empty() {
         text += &table(&report.energy.sources, screen);
         text.push('\n');
     }
-    let _ = writeln!(text, "energy in {:.2} s: {}", report.energy.seconds, total(report.energy));
+    let line = |content: &str| screen.line(Style::Plain, 2, content);
+    text += &line(&format!("energy in {:.2} s: {}", report.energy.seconds, total(report.energy)));
     if let Some(command) = report.command {
-        let ended =
-            command.exit_code.map_or("ended by a signal".to_owned(), |code| format!("exit code {code}"));
-        let _ = writeln!(text, "command: {} ({ended})", printable(&command.arguments.join(" ")));
-        match (command.cpu_share, command.attributed_joules) {
-            (Some(share), Some(used)) => {
-                let _ = writeln!(
-                    text,
-                    "its part by processor time ({:.1} %) of processors and memory: {}",
-                    100.0 * share,
-                    joules(used)
-                );
-            }
-            _ => text += "its part by processor time: not known on this machine\n",
-        }
+        text += &line(&format!("command: {} ({})", command.arguments.join(" "), ended(command.exit_code)));
+        text += &line(&match (command.cpu_share, command.attributed_joules) {
+            (Some(share), Some(used)) => format!(
+                "its part by processor time ({:.1} %) of processors and memory: {}",
+                100.0 * share,
+                joules(used)
+            ),
+            _ => "its part by processor time: not known on this machine".to_owned(),
+        });
     }
     match (report.processes, report.processes_reason) {
         (Some(processes), _) if !processes.is_empty() => {
@@ -65,12 +65,15 @@ pub(super) fn report(report: &Report<'_>, screen: Screen) -> String {
             }
             let _ = write!(text, "\n{}", table.to_text(screen));
         }
-        (_, Some(reason)) => {
-            let _ = writeln!(text, "processes: not known ({reason})");
-        }
+        (_, Some(reason)) => text += &line(&format!("processes: not known ({reason})")),
         _ => {}
     }
     text
+}
+
+/// How a command ended.
+pub(crate) fn ended(exit_code: Option<i32>) -> String {
+    exit_code.map_or("ended by a signal".to_owned(), |code| format!("exit code {code}"))
 }
 
 /// The total, or why there is none.
@@ -88,7 +91,7 @@ pub(crate) fn total(energy: &Energy) -> String {
 /// What reports its power here.
 pub(super) fn sources(energy: &Energy, screen: Screen) -> String {
     match &energy.reason {
-        Some(reason) if energy.sources.is_empty() => format!("{reason}\n"),
+        Some(reason) if energy.sources.is_empty() => screen.line(Style::Plain, 2, reason),
         _ => table(&energy.sources, screen),
     }
 }

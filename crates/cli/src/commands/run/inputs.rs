@@ -7,9 +7,10 @@ use std::str::FromStr;
 use anyhow::anyhow;
 use clap::Args;
 use warpforge::io::{npy, safetensors};
-use warpforge::{ArgumentRole, CompiledModel, Dim, Inputs, Model, Slot, Tensor, TensorType, seeded};
+use warpforge::{ArgumentRole, CompiledModel, Dim, Inputs, Model, Slot, Tensor, TensorType, seeded, zeros};
 
 use crate::exit::Failure;
+use crate::{term, values};
 
 /// The options that give inputs and weights.
 #[derive(Debug, Args)]
@@ -21,8 +22,8 @@ pub(crate) struct InputArgs {
     /// One input; may be given several times
     #[arg(long, value_name = "NAME=FILE.npy")]
     input: Vec<String>,
-    /// Make the inputs that are not given from this number; weights are never made up
-    #[arg(long, value_name = "N")]
+    /// Make the inputs that are not given from this number; weights and state are never made up
+    #[arg(long, value_name = "N", value_parser = values::whole::<u64>)]
     seed: Option<u64>,
     /// With --seed, the shape of an input whose dimensions are not all known: 2x3. Several, separated by commas, are a
     /// sweep
@@ -101,21 +102,26 @@ impl InputArgs {
         Ok(())
     }
 
-    /// What the state of a model starts with, where no file has it: what is given by name and, with `--seed`, the rest of those that
-    /// are neither weights nor start at zero.
+    /// What the state of a model starts with, where no file has it: what is given by name and, with `--seed`, zeros for
+    /// the rest of those that are no weights. A seed makes no state: a second moment below zero has no meaning.
     pub(crate) fn initial_state(&self, model: &Model) -> Result<Inputs, Failure> {
         let given = self.given(0)?;
         let mut initial = Inputs::new();
-        for (stream, (_, argument, _)) in (0..).zip(model.signature().state()) {
-            let seed = self.seed.filter(|_| argument.role == ArgumentRole::Input);
-            match (given.get(&argument.name), seed, argument.ty.as_tensor()) {
-                (Some(tensor), _, _) => initial.insert(argument.name.as_str(), tensor.clone()),
-                (None, Some(seed), Some(ty)) => {
-                    initial.insert(argument.name.as_str(), seeded(ty, seed, stream)?);
+        let mut zero = Vec::new();
+        for (_, argument, _) in model.signature().state() {
+            let name = argument.name.as_str();
+            let is_made = !argument.role.is_weight() && self.seed.is_some();
+            match (given.get(name), argument.ty.as_tensor()) {
+                (Some(tensor), _) => initial.insert(name, tensor.clone()),
+                (None, Some(ty)) if is_made => {
+                    initial.insert(name, zeros(ty)?);
+                    // What is declared as state starts so by its own word.
+                    zero.extend((argument.role != ArgumentRole::State).then_some(name));
                 }
                 _ => {}
             }
         }
+        tell_of_zeros(&zero);
         Ok(initial)
     }
 
@@ -146,10 +152,19 @@ impl InputArgs {
         self.check_shapes(compiled, &inputs)?;
         if let Some(seed) = self.seed {
             refuse_to_invent_weights(&compiled.inputs(), &inputs)?;
+            let mut zero = Vec::new();
             for (stream, slot) in (0..).zip(compiled.inputs()) {
-                if inputs.get(slot.name).is_none() && !named_by_position(compiled, &inputs, slot.name) {
-                    inputs.insert(slot.name, seeded(&shaped(&slot, shapes)?, seed, stream)?);
+                if inputs.get(slot.name).is_some() || named_by_position(compiled, &inputs, slot.name) {
+                    continue;
                 }
+                let ty = shaped(&slot, shapes)?;
+                let is_state = slot.role == ArgumentRole::State || has_new_value(compiled.model(), slot.name);
+                zero.extend(is_state.then_some(slot.name));
+                let tensor = if is_state { zeros(&ty)? } else { seeded(&ty, seed, stream)? };
+                inputs.insert(slot.name, tensor);
+            }
+            if step == 0 {
+                tell_of_zeros(&zero);
             }
         } else if inputs.is_empty() && self.inputs.is_empty() && !compiled.inputs().is_empty() {
             return Err(Failure::bad_input(anyhow!("{}", wanted(&compiled.inputs()))));
@@ -194,6 +209,27 @@ impl InputArgs {
     }
 }
 
+/// Whether an argument is state: a result is its new value.
+fn has_new_value(model: &Model, name: &str) -> bool {
+    model.signature().state().any(|(_, argument, _)| argument.name == name)
+}
+
+/// Says which state starts at zero.
+fn tell_of_zeros(names: &[&str]) {
+    if !names.is_empty() {
+        let way = "--seed makes no state: give it with --state, --inputs or --input";
+        term::remark(&format!("warpt: state that is not given starts at zero ({}); {way}", first_of(names)));
+    }
+}
+
+/// The first names of a list.
+fn first_of(names: &[&str]) -> String {
+    /// Names that are shown.
+    const SHOWN: usize = 5;
+    let more = if names.len() > SHOWN { ", …" } else { "" };
+    names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ") + more
+}
+
 /// The type of an input with the sizes of `--shape`.
 fn shaped(slot: &Slot<'_>, shapes: &[NamedShape]) -> Result<TensorType, Failure> {
     let Some(shape) = shapes.iter().find(|shape| shape.name == slot.name) else {
@@ -231,21 +267,16 @@ pub(super) fn wanted_shapes(model: &Model, shapes: &[NamedShape]) -> String {
 
 /// Weights are read, never made up: a run with others gives numbers that mean nothing.
 fn refuse_to_invent_weights(slots: &[Slot<'_>], given: &Inputs) -> Result<(), Failure> {
-    /// Names that are shown.
-    const SHOWN: usize = 5;
     let lacking = slots.iter().filter(|slot| slot.role.is_weight() && given.get(slot.name).is_none());
     let lacking: Vec<&str> = lacking.map(|slot| slot.name).collect();
     if lacking.is_empty() {
         return Ok(());
     }
-    let mut names = lacking.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
-    if lacking.len() > SHOWN {
-        names += ", …";
-    }
     Err(Failure::bad_input(anyhow!(
-        "the model takes {} weights as arguments ({names}): give them with --weights W.safetensors; --seed makes \
+        "the model takes {} weights as arguments ({}): give them with --weights W.safetensors; --seed makes \
          inputs, never weights",
-        lacking.len()
+        lacking.len(),
+        first_of(&lacking)
     )))
 }
 

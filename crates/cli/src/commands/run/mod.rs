@@ -50,11 +50,11 @@ pub(crate) struct RunArgs {
     /// Refuse a model with operations that only the reference interpreter runs
     #[arg(long)]
     no_fallback: bool,
-    /// Run so many times, for the statistics [default: 1, in a sweep 5]
-    #[arg(long, value_name = "N")]
+    /// Run so many times, for the statistics [default: 1, in a sweep 6]
+    #[arg(long, value_name = "N", value_parser = values::count)]
     repeat: Option<NonZeroUsize>,
     /// Run so many times before that, untimed [default: 0, in a sweep 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::whole::<usize>)]
     warmup: Option<usize>,
     /// The function to run; by default `@main`, or the only public one
     #[arg(long, value_name = "FUNCTION")]
@@ -119,6 +119,19 @@ impl RunArgs {
         }
     }
 
+    /// Refuses a file of tensors with the name of another format.
+    fn check_endings(&self) -> Result<(), Failure> {
+        const OTHERS: [&str; 7] = ["csv", "json", "npz", "onnx", "pt", "pth", "txt"];
+        let Some(path) = &self.outputs else { return Ok(()) };
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some(ending) if OTHERS.contains(&ending) => Err(Failure::bad_input(anyhow!(
+                "--outputs {}: outputs are written as .safetensors, or one of them as .npy",
+                path.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     fn compile_options(&self, combination: &Combination) -> CompileOptions {
         CompileOptions {
             device: self.device,
@@ -139,6 +152,7 @@ impl RunArgs {
 pub(crate) fn run(args: &RunArgs) -> Outcome {
     let taken = output::takes_stdout(args.files(), args.format.is_json())?;
     args.check_single()?;
+    args.check_endings()?;
     output::check(args.files().map(|(_, path)| path))?;
     let combinations = args.sweep.combinations(&args.inputs);
     let [combination] = combinations.as_slice() else {

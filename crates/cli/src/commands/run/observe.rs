@@ -59,6 +59,20 @@ impl TraceFile {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Does something with the file, for as long as somebody reads it.
+    fn try_with<T>(&self, otherwise: T, act: impl FnOnce(&mut Output) -> io::Result<T>) -> io::Result<T> {
+        self.with(|slot| {
+            let Some(file) = slot else { return Ok(otherwise) };
+            match act(file) {
+                Err(error) if file.nobody_reads(&error) => {
+                    *slot = None;
+                    Ok(otherwise)
+                }
+                done => done,
+            }
+        })
+    }
+
     fn finish(&self) -> io::Result<()> {
         self.with(Option::take).map_or(Ok(()), Output::finish)
     }
@@ -66,11 +80,11 @@ impl TraceFile {
 
 impl Write for TraceFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.with(|file| file.as_mut().map_or(Ok(bytes.len()), |file| file.write(bytes)))
+        self.try_with(bytes.len(), |file| file.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.with(|file| file.as_mut().map_or(Ok(()), Write::flush))
+        self.try_with((), Write::flush)
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) struct Record {
     pub(super) warmup_runs: usize,
     pub(super) runs: usize,
     pub(super) median_ms: Option<f64>,
-    /// The 95 % interval of the median, by bootstrap; null for fewer than two runs.
+    /// The 95 % interval of the median, by bootstrap; null for fewer than six runs, which have none.
     pub(super) ci_low_ms: Option<f64>,
     pub(super) ci_high_ms: Option<f64>,
     /// The median absolute deviation from the median.
@@ -202,8 +202,10 @@ impl Record {
         if let Some(summary) = stats::Summary::of_rounds(std::slice::from_ref(&self.times_ms)) {
             self.median_ms = Some(summary.value);
             let spread = &summary.spread;
+            let interval = spread.interval();
+            self.ci_low_ms = interval.map(|interval| interval.low);
+            self.ci_high_ms = interval.map(|interval| interval.high);
             if self.runs > 1 {
-                (self.ci_low_ms, self.ci_high_ms) = (Some(spread.ci_low), Some(spread.ci_high));
                 self.mad_ms = Some(spread.mad);
                 self.outliers = spread.outliers;
             }

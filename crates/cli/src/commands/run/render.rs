@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use warpforge_measure::stats::LEAST_SAMPLES;
 use warpforge_report::{Align, Screen, Style, Table, number};
 
 use super::compare;
@@ -17,7 +18,11 @@ pub(super) fn text(record: &Record, screen: Screen) -> String {
     if !record.inputs.is_empty() {
         let _ = write!(out, "\n{}", values("input", &record.inputs).to_text(screen));
     }
-    let _ = write!(out, "\n{}\n", values("output", &record.outputs).to_text(screen));
+    if record.outputs.is_empty() {
+        out.push('\n');
+    } else {
+        let _ = write!(out, "\n{}\n", values("output", &record.outputs).to_text(screen));
+    }
     if !record.kernels.is_empty() {
         let _ = writeln!(out, "{}", slowest(&record.kernels).to_text(screen));
     }
@@ -50,8 +55,12 @@ pub(super) fn text(record: &Record, screen: Screen) -> String {
 fn steps(state: &StateRecord) -> Vec<String> {
     /// Steps that are shown, at the beginning and at the end.
     const SHOWN: usize = 10;
-    let StateRecord { file, loaded, values, bytes, steps } = state;
-    let from = if *loaded { "resumed from and written to" } else { "written to" };
+    let StateRecord { file, loaded, steps_before, values, bytes, steps } = state;
+    let from = match (*loaded, *steps_before) {
+        (false, _) => "written to".to_owned(),
+        (true, 0) => "resumed from and written to".to_owned(),
+        (true, made) => format!("resumed after step {made} from and written to"),
+    };
     let mut lines = vec![format!("state: {values} values, {}, {from} {file}", number::bytes(*bytes))];
     for (at, step) in steps.iter().enumerate() {
         if at == SHOWN && steps.len() > 2 * SHOWN {
@@ -62,26 +71,28 @@ fn steps(state: &StateRecord) -> Vec<String> {
         }
         let numbers =
             step.outputs.iter().map(|(name, value)| format!("{name} {}", number::significant(*value, 6)));
-        lines.push(format!("step {}: {}", at + 1, numbers.collect::<Vec<_>>().join(", ")));
+        lines.push(format!("step {}: {}", step.step, numbers.collect::<Vec<_>>().join(", ")));
     }
     lines
 }
 
 /// How the times of several runs are spread, and what to do about it.
 fn spread(record: &Record) -> Vec<String> {
-    let (Some(low), Some(high), Some(mad), Some(max)) =
-        (record.ci_low_ms, record.ci_high_ms, record.mad_ms, record.max_ms)
-    else {
+    let (Some(mad), Some(min), Some(max)) = (record.mad_ms, record.min_ms, record.max_ms) else {
         return Vec::new();
     };
     let number = |value: f64| number::significant(value, 4);
-    let mut lines = vec![format!(
-        "95 % interval {} to {} ms, deviation {} ms, most {} ms",
-        number(low),
-        number(high),
-        number(mad),
-        number(max)
-    )];
+    let (mad, most) = (number(mad), number(max));
+    let mut lines = vec![match (record.ci_low_ms, record.ci_high_ms) {
+        (Some(low), Some(high)) => {
+            let (low, high) = (number(low), number(high));
+            format!("95 % interval {low} to {high} ms, deviation {mad} ms, most {most} ms")
+        }
+        _ => format!(
+            "range {} to {most} ms, deviation {mad} ms; a 95 % interval takes {LEAST_SAMPLES} runs",
+            number(min)
+        ),
+    }];
     let count = outliers(record);
     if count > 0 {
         let slow = record.outliers.high_mild + record.outliers.high_severe;
@@ -121,7 +132,7 @@ pub(super) fn several(records: &[Record], screen: Screen) -> String {
     for record in records {
         let interval = match (record.ci_low_ms, record.ci_high_ms) {
             (Some(low), Some(high)) => format!("{} to {}", known(Some(low)), known(Some(high))),
-            _ => "?".to_owned(),
+            _ => "-".to_owned(),
         };
         let cells = [
             record.model.clone(),

@@ -20,7 +20,7 @@ use super::observe::Watch;
 use super::record::Record;
 use super::sweep::Combination;
 use crate::exit::{Exit, Failure};
-use crate::term;
+use crate::{term, values};
 
 /// The options about state.
 #[derive(Debug, Args)]
@@ -30,10 +30,10 @@ pub(crate) struct StateArgs {
     #[arg(long, value_name = "FILE.safetensors", conflicts_with_all = ["repeat", "warmup", "save", "compare", "break_on"])]
     state: Option<PathBuf>,
     /// With --state, run so many times
-    #[arg(long, value_name = "N", default_value = "1", requires = "state")]
+    #[arg(long, value_name = "N", default_value = "1", requires = "state", value_parser = values::count)]
     steps: NonZeroUsize,
     /// With --state, write the file after every N steps too
-    #[arg(long, value_name = "N", requires = "state")]
+    #[arg(long, value_name = "N", requires = "state", value_parser = values::count)]
     save_every: Option<NonZeroUsize>,
     /// With --state, the result that is the new value of an argument, where the model does not say so: `cache=out1`, or several in
     /// order, `w0..w7=out1..out8`; may be given several times
@@ -113,6 +113,8 @@ pub(super) struct StateRecord {
     pub(super) file: String,
     /// Whether the file was there at the start.
     pub(super) loaded: bool,
+    /// Steps that the file's state had made before.
+    pub(super) steps_before: u64,
     pub(super) values: usize,
     pub(super) bytes: u64,
     pub(super) steps: Vec<Step>,
@@ -121,6 +123,8 @@ pub(super) struct StateRecord {
 /// One step.
 #[derive(Debug, Serialize)]
 pub(super) struct Step {
+    /// Its number, from 1, those of earlier runs included.
+    pub(super) step: u64,
     pub(super) ms: f64,
     /// The outputs that are single numbers.
     pub(super) outputs: BTreeMap<String, f64>,
@@ -147,6 +151,7 @@ pub(super) fn one(
     }
     let exists = std::fs::exists(file);
     let loaded = exists.map_err(|error| Failure::bad_input(anyhow!("{}: {error}", file.display())))?;
+    let steps_before = if loaded { steps_made(file)? } else { 0 };
     let initial = match loaded {
         true => safetensors::read(file).map_err(|error| Failure::unreadable(file, &error))?.into(),
         false => args.inputs.initial_state(&model)?,
@@ -181,16 +186,18 @@ pub(super) fn one(
         let begin = Instant::now();
         outputs = compiled.run_in_order(&inputs, &options)?;
         times.push(begin.elapsed());
-        steps.push(Step { ms: begin.elapsed().as_secs_f64() * 1e3, outputs: numbers(&outputs) });
+        let number = steps_before.saturating_add(step as u64 + 1);
+        let ms = begin.elapsed().as_secs_f64() * 1e3;
+        steps.push(Step { step: number, ms, outputs: numbers(&outputs) });
         if let Some(watch) = watch {
             watch.write_trace()?;
             watch.write_profile(outputs.profile().clone(), &warpforge::shown(path), executable.as_ref())?;
         }
         if args.state.save_every.is_some_and(|every| (step + 1).is_multiple_of(every.get())) && step < last {
-            save(state, file)?;
+            save(state, file, number)?;
         }
     }
-    save(state, file)?;
+    save(state, file, steps_before.saturating_add(last as u64 + 1))?;
     if let Some(path) = &args.outputs {
         super::save_outputs(&outputs, path)?;
     }
@@ -199,7 +206,14 @@ pub(super) fn one(
     let record = Record::new(path, &compiled, executable.as_ref(), &inputs, &outputs)
         .with_times(load, compile, &times)
         .with_start(started, 0)
-        .with_state(StateRecord { file: file.display().to_string(), loaded, values, bytes, steps });
+        .with_state(StateRecord {
+            file: file.display().to_string(),
+            loaded,
+            steps_before,
+            values,
+            bytes,
+            steps,
+        });
     Ok((record, Exit::Pass))
 }
 
@@ -218,8 +232,23 @@ fn compile(
     })
 }
 
-fn save(state: &ModelState, file: &Path) -> Result<(), Failure> {
-    state.save(file).map_err(|error| Failure::not_possible(anyhow!("cannot write {error}")))
+/// The name of the file's note that says how many steps were made.
+const STEPS: &str = "steps";
+
+/// Writes the state after so many steps.
+fn save(state: &ModelState, file: &Path, steps: u64) -> Result<(), Failure> {
+    let notes = BTreeMap::from([(STEPS.to_owned(), steps.to_string())]);
+    let saved = state.save_with_notes(file, &notes);
+    saved.map_err(|error| Failure::not_possible(anyhow!("cannot write {error}")))
+}
+
+/// How many steps the state of a file has made; a file of another program does not say, and counts from 1.
+fn steps_made(file: &Path) -> Result<u64, Failure> {
+    let notes = safetensors::read_notes(file).map_err(|error| Failure::unreadable(file, &error))?;
+    let Some(text) = notes.get(STEPS) else { return Ok(0) };
+    let wrong =
+        || Failure::bad_input(anyhow!("{}: the note `{STEPS}` is no number: `{text}`", file.display()));
+    text.parse().map_err(|_| wrong())
 }
 
 fn numbers(outputs: &Outputs) -> BTreeMap<String, f64> {

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use clap::Args;
 use serde::Serialize;
 use warpforge::{Precision, Tier};
+use warpforge_measure::stats::LEAST_SAMPLES;
 use warpforge_report::{Align, Screen, Style, Table, number};
 
 use super::inputs::{InputArgs, NamedShape, wanted_shapes};
@@ -15,7 +16,7 @@ use crate::format::Format;
 use crate::{term, values};
 
 /// Timed runs of each combination, where nobody says how many.
-pub(super) const REPEAT: usize = 5;
+pub(super) const REPEAT: usize = LEAST_SAMPLES;
 
 /// Untimed runs before them.
 pub(super) const WARMUP: usize = 1;
@@ -37,7 +38,7 @@ pub(super) struct SweepArgs {
     )]
     precision: Vec<Precision>,
     /// The most threads to use [default: as many as the backend likes]. Several, separated by commas, are a sweep
-    #[arg(long, value_name = "N", value_delimiter = ',')]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = values::count)]
     threads: Vec<NonZeroUsize>,
 }
 
@@ -246,14 +247,16 @@ fn table(rows: &[Row], labels: &[Label]) -> Table {
     let known = |value: Option<f64>| value.map_or(UNKNOWN.to_owned(), |value| number::significant(value, 4));
     let failed = rows.iter().any(|row| row.error.is_some());
     let mut columns: Vec<(&str, Align)> = labels.iter().map(|(name, _)| (*name, Align::Left)).collect();
-    columns.extend(
-        ["runs", "median ms", "deviation ms", "95 % interval", "items/s"].map(|name| (name, Align::Right)),
-    );
+    // Few runs have a range and no interval.
+    let is_interval = rows.iter().any(|row| row.ci_low_ms.is_some());
+    let spread = if is_interval { "95 % interval" } else { "range ms" };
+    columns.extend(["runs", "median ms", "deviation ms", spread, "items/s"].map(|name| (name, Align::Right)));
     columns.extend(failed.then_some(("cannot run", Align::Left)));
     let mut table = Table::new(&columns);
     let fastest = rows.iter().filter_map(|row| row.items_per_second).fold(0.0, f64::max);
     for row in rows {
-        let interval = match (row.ci_low_ms, row.ci_high_ms) {
+        let ends = if is_interval { (row.ci_low_ms, row.ci_high_ms) } else { (row.min_ms, row.max_ms) };
+        let interval = match ends {
             (Some(low), Some(high)) => format!("{} to {}", known(Some(low)), known(Some(high))),
             _ => UNKNOWN.to_owned(),
         };

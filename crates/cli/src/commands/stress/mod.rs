@@ -2,6 +2,7 @@
 
 mod text;
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,9 +11,11 @@ use anyhow::anyhow;
 use clap::Args;
 use warpforge::Device;
 use warpforge_bench::selection::nearest;
+use warpforge_report::Style;
 use warpforge_stress::{Component, Settings, StressRun, TESTS, Test, Verdict, run as run_test};
 
 use crate::exit::{Exit, Failure, Outcome};
+use crate::place::Place;
 use crate::signals::stop_on_signals;
 use crate::{output, term, values};
 
@@ -26,7 +29,7 @@ const MOST_THREADS: u64 = 4096;
 #[derive(Debug, Args)]
 pub(crate) struct StressArgs {
     /// What to load; `all` is every component
-    #[arg(value_name = "COMPONENT", value_parser = values::stress_components(), required_unless_present_any = ["list", "test"])]
+    #[arg(value_name = "COMPONENT", value_parser = values::stress_components())]
     components: Vec<String>,
     /// Seconds that each test runs
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = term::positive_seconds)]
@@ -44,7 +47,7 @@ pub(crate) struct StressArgs {
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
     /// The host where `warpt serve` answers, for the network tests
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = target)]
     target: Option<String>,
     /// The GPU [default: the first that works]
     #[arg(long, value_parser = values::devices())]
@@ -77,6 +80,12 @@ pub(crate) struct StressArgs {
 
 /// Runs the command.
 pub(crate) fn run(args: &StressArgs) -> Outcome {
+    if args.components.is_empty() && args.test.is_empty() && !args.list {
+        let known = component_names().collect::<Vec<_>>().join(", ");
+        return Err(Failure::bad_input(anyhow!(
+            "say what to load: {known}, or a test with --test; `warpt stress --list` lists the tests"
+        )));
+    }
     let tests = selected(&args.components, &args.test)?;
     if args.list {
         term::print(&text::list(&tests, term::screen(false)))?;
@@ -85,6 +94,7 @@ pub(crate) fn run(args: &StressArgs) -> Outcome {
     let files = [("--export", args.export.as_deref()), ("--monitor-output", args.monitor_output.as_deref())];
     let taken = output::takes_stdout(files, args.json)?;
     output::check(files.map(|(_, path)| path))?;
+    check_options(args, &tests)?;
     let settings = settings(args)?;
     let stop = stop_on_signals()?;
     let stopped = || stop.load(Ordering::Relaxed);
@@ -95,7 +105,8 @@ pub(crate) fn run(args: &StressArgs) -> Outcome {
             break;
         }
         let (component, name, count) = (test.component, test.name, tests.len());
-        crate::term::tell!("{component} {name} ({number} of {count}), {} s: {}", args.duration, test.what);
+        let heading = format!("{component} {name} ({number} of {count}), {} s: {}", args.duration, test.what);
+        let _ = write!(std::io::stderr(), "{}", term::screen(false).line(Style::Plain, 2, &heading));
         let outcome = run_test(test, &settings, &stopped);
         if !args.json {
             term::print_beside(taken, &text::result(&outcome, term::screen(taken)))?;
@@ -107,6 +118,27 @@ pub(crate) fn run(args: &StressArgs) -> Outcome {
         term::print_json(&result)?;
     }
     Ok(exit(&result, stopped()))
+}
+
+/// Refuses options that none of the tests uses.
+fn check_options(args: &StressArgs, tests: &[&Test]) -> Result<(), Failure> {
+    let of = |components: &[Component]| tests.iter().any(|test| components.contains(&test.component));
+    let options = [
+        ("--threads", args.threads.is_some(), of(&[Component::Cpu, Component::Ram]), "of cpu and ram"),
+        (
+            "--size",
+            args.size.is_some(),
+            tests.iter().any(|test| test.has_size),
+            "of ram and storage, and gpu's `memory`",
+        ),
+        ("--directory", args.directory.is_some(), of(&[Component::Storage]), "of storage"),
+        ("--target", args.target.is_some(), of(&[Component::Network]), "of network"),
+        ("--device", args.device.is_some(), of(&[Component::Gpu]), "of gpu"),
+    ];
+    match options.into_iter().find(|(_, given, used, _)| *given && !used) {
+        None => Ok(()),
+        Some((option, _, _, tests)) => Err(Failure::bad_input(anyhow!("{option} is for tests {tests}"))),
+    }
 }
 
 /// The tests of these components, or those of them with these names.
@@ -133,6 +165,15 @@ fn settings(args: &StressArgs) -> Result<Settings, Failure> {
         return Err(Failure::bad_input(anyhow!(
             "--device names a GPU; `warpt stress cpu` loads the processors"
         )));
+    }
+    if let Some(path) = &args.directory {
+        let refused =
+            |reason: String| Failure::bad_input(anyhow!("--directory {}: {reason}", path.display()));
+        match std::fs::metadata(path) {
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => return Err(refused("not a folder".to_owned())),
+            Err(error) => return Err(refused(error.to_string())),
+        }
     }
     Ok(Settings {
         threads: args.threads.map(|threads| threads as usize),
@@ -177,6 +218,14 @@ fn exit(result: &StressRun, stopped: bool) -> Exit {
     } else {
         Exit::NotPossible
     }
+}
+
+/// Checks a host and port for clap; whether somebody answers there is found by the test.
+fn target(text: &str) -> Result<String, String> {
+    let place = text.parse::<Place>().map_err(|_| {
+        "expected HOST:PORT, such as node7:5210, [::1]:5210: the port where `warpt serve` listens".to_owned()
+    })?;
+    if place.port() == 0 { Err("there is no port 0".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 /// Parses a size in bytes for clap: 4096, 64K, 1.5G.

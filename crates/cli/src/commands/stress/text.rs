@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use warpforge_diag::printable;
 use warpforge_inventory::live::Conditions;
 use warpforge_report::number::{significant, with_unit};
-use warpforge_report::{Align, Screen, Style, Table};
+use warpforge_report::{Screen, Style};
 use warpforge_stress::{Range, Rate, Test, TestResult, Verdict};
 
 /// Heights of a course's windows.
@@ -13,13 +12,13 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 
 /// The tests and what they do.
 pub(super) fn list(tests: &[&Test], screen: Screen) -> String {
-    let columns = ["component", "test", "rate", "what it does", "how each result is verified"];
-    let mut table = Table::new(&columns.map(|name| (name, Align::Left)));
+    let mut text = String::new();
     for test in tests {
-        let cells = [test.component.name(), test.name, test.unit, test.what, test.verified];
-        table.row(Style::Plain, cells.map(str::to_owned));
+        text += &screen.line(Style::Plain, 2, &format!("{} {}, in {}", test.component, test.name, test.unit));
+        text += &screen.labelled("    load:     ", test.what);
+        text += &screen.labelled("    verified: ", test.verified);
     }
-    table.to_text(screen)
+    text
 }
 
 /// What a test came to: a line, and what a reader should know below it.
@@ -30,11 +29,10 @@ pub(super) fn result(result: &TestResult, screen: Screen) -> String {
         Verdict::Skipped => Style::Faint,
     };
     let verdict = result.verdict.word();
-    let verdict = screen.paint(style, verdict);
-    let mut text = format!("{verdict}  {} {}", result.component, result.test);
+    let mut heading = format!("{verdict}  {} {}", result.component, result.test);
     if let Some(rate) = &result.rate {
         let _ = write!(
-            text,
+            heading,
             ": iterations: {} in {:.1} s, {}, errors: {}",
             result.iterations,
             result.seconds,
@@ -43,11 +41,11 @@ pub(super) fn result(result: &TestResult, screen: Screen) -> String {
         );
     }
     if result.stopped {
-        text += " (stopped)";
+        heading += " (stopped)";
     }
-    text.push('\n');
+    let mut text = screen.line(Style::Plain, 4, &heading).replacen(verdict, &screen.paint(style, verdict), 1);
     let mut line = |name: &str, content: &str| {
-        let _ = writeln!(text, "    {name}: {}", printable(content));
+        text += &screen.line(Style::Plain, 2, &format!("    {name}: {content}"));
     };
     if let Some(reason) = &result.reason {
         line("reason", reason);

@@ -71,10 +71,10 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let mut selection =
         select(&args.selector.request(), &present_components()).map_err(Failure::bad_input)?;
     apply_params(&mut selection, &args.param)?;
+    runner::prepare(&selection).map_err(Failure::bad_input)?;
     if args.dry_run {
         return dry_run(args, &selection);
     }
-    runner::prepare(&selection).map_err(Failure::bad_input)?;
     let files = [
         ("--export-file", args.export_file.as_deref()),
         ("--monitor-output", args.monitor_output.as_deref()),

@@ -4,4 +4,4 @@ mod http;
 mod server;
 mod text;
 
-pub(super) use server::{Endpoint, Place};
+pub(super) use server::Endpoint;

@@ -1,9 +1,7 @@
 //! The server behind `--listen`. It has its own threads and never makes the sampler wait.
 
-use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
-use std::str::FromStr;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -14,37 +12,7 @@ use warpforge_inventory::live::TimelineRecord;
 
 use super::http::Request;
 use super::text;
-
-/// Where to listen: a name or an address of this machine, and a port.
-#[derive(Debug, Clone)]
-pub(crate) struct Place {
-    host: String,
-    port: u16,
-}
-
-impl FromStr for Place {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "expected HOST:PORT, such as localhost:9188, 0.0.0.0:9188 or [::1]:9188".to_owned();
-        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
-        let inside = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-        let host = match inside {
-            Some(address) => address,
-            // An IPv6 address without brackets has no port that one could tell.
-            None if host.is_empty() || host.contains([':', '[', ']', '/']) => return Err(wrong()),
-            None => host,
-        };
-        Ok(Self { host: host.to_owned(), port: port.parse().map_err(|_| wrong())? })
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, port } = self;
-        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
-    }
-}
+use crate::place::Place;
 
 /// What clients may ask of the server.
 #[derive(Debug, Clone, Copy)]
@@ -77,12 +45,10 @@ impl Endpoint {
     }
 
     fn bind_within(place: &Place, limits: Limits) -> anyhow::Result<Self> {
-        let addresses = (place.host.as_str(), place.port).to_socket_addrs();
-        let addresses: Vec<SocketAddr> =
-            addresses.with_context(|| format!("cannot listen on {place}"))?.collect();
+        let addresses = place.addresses().with_context(|| format!("cannot listen on {place}"))?;
         let mut listeners: Vec<TcpListener> = Vec::new();
         let mut refused = None;
-        let mut port = place.port;
+        let mut port = place.port();
         for address in addresses {
             // A port that the system chose for the first address is that of all.
             match TcpListener::bind(SocketAddr::new(address.ip(), port)) {
@@ -111,7 +77,7 @@ impl Endpoint {
                 .spawn(move || serve(&listener, &latest, &clients, limits))
                 .context("cannot start the metrics server")?;
         }
-        Ok(Self { place: Place { host: place.host.clone(), port }, latest })
+        Ok(Self { place: place.with_port(port), latest })
     }
 
     /// Where the metrics are.
@@ -229,7 +195,7 @@ mod tests {
     }
 
     fn connect(endpoint: &Endpoint) -> TcpStream {
-        TcpStream::connect((endpoint.place.host.as_str(), endpoint.place.port)).unwrap()
+        TcpStream::connect(&endpoint.place.addresses().unwrap()[..]).unwrap()
     }
 
     fn ask(endpoint: &Endpoint, request: &[u8]) -> String {
@@ -284,22 +250,5 @@ mod tests {
         let error = Endpoint::bind(&endpoint.place).unwrap_err().to_string();
         assert!(error.contains(&endpoint.place.to_string()), "{error}");
         assert!(error.contains("choose another port"), "{error}");
-    }
-
-    #[test]
-    fn places_are_names_or_addresses_with_a_port() {
-        for (text, host, shown) in [
-            ("localhost:9100", "localhost", "localhost:9100"),
-            ("127.0.0.1:9100", "127.0.0.1", "127.0.0.1:9100"),
-            ("[::1]:9100", "::1", "[::1]:9100"),
-        ] {
-            let place: Place = text.parse().unwrap();
-            assert_eq!((place.host.as_str(), place.port, place.to_string().as_str()), (host, 9100, shown));
-        }
-        for wrong in
-            ["", "localhost", "9100", ":9100", "localhost:", "localhost:70000", "::1:9100", "http://x:1"]
-        {
-            assert!(wrong.parse::<Place>().is_err(), "{wrong}");
-        }
     }
 }

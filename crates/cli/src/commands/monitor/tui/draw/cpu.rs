@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use warpforge_inventory::live::TimelineRecord;
 
 use super::cores;
-use super::widgets::{Graph, facts, graph, lines, not_available, panel};
+use super::widgets::{Graph, facts, graph, nothing, panel};
 use crate::commands::monitor::format;
 use crate::commands::monitor::tui::history::History;
 use crate::commands::monitor::tui::theme::Theme;
@@ -22,11 +22,7 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, record: &TimelineRecord, histo
     let block = panel(area, title, summary(record, &plan, theme), theme);
     frame.render_widget(block, area);
     if record.cores.is_empty() {
-        if record == &TimelineRecord::default() {
-            lines(frame, inner, [Line::styled("waiting for the first sample", theme.faint())]);
-        } else {
-            not_available(frame, inner, theme);
-        }
+        nothing(frame, inner, record, theme);
         return;
     }
     let [left, right] =

@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use warpforge_inventory::live::TimelineRecord;
 
-use super::widgets::{Graph, bar, graph, lines, not_available, panel};
+use super::widgets::{Graph, bar, graph, lines, nothing, panel};
 use crate::commands::monitor::format;
 use crate::commands::monitor::tui::history::History;
 use crate::commands::monitor::tui::theme::Theme;
@@ -32,7 +32,7 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, record: &TimelineRecord, histo
         total => gauge("Swap", record.swap_used_bytes, total, width, theme),
     };
     if memory.is_none() && swap.is_none() {
-        not_available(frame, inner, theme);
+        nothing(frame, inner, record, theme);
         return;
     }
     lines(frame, gauges, memory.into_iter().chain(swap));

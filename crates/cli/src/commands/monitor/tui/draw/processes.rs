@@ -4,9 +4,9 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Row, Table};
-use warpforge_inventory::live::ProcessUsage;
+use warpforge_inventory::live::{ProcessUsage, TimelineRecord};
 
-use super::widgets::{cut, not_available, panel};
+use super::widgets::{cut, nothing, panel};
 use crate::commands::monitor::format;
 use crate::commands::monitor::tui::programs::{Listed, Order};
 use crate::commands::monitor::tui::state::State;
@@ -75,9 +75,7 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, state: &State, theme: &Theme) 
     let inner = block.inner(area);
     frame.render_widget(block, area);
     if programs.is_unknown() {
-        if state.record.is_some() {
-            not_available(frame, inner, theme);
-        }
+        nothing(frame, inner, state.record.as_ref().unwrap_or(&TimelineRecord::default()), theme);
         return;
     }
     let mut columns = vec![PID, CPU, MEMORY];

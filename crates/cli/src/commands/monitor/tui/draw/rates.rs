@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use warpforge_inventory::live::TimelineRecord;
 
-use super::widgets::{Graph, cut, graph, lines, not_available, panel};
+use super::widgets::{Graph, cut, graph, lines, nothing, panel};
 use crate::commands::monitor::format;
 use crate::commands::monitor::tui::history::{History, Series};
 use crate::commands::monitor::tui::theme::Theme;
@@ -59,7 +59,8 @@ pub(super) fn draw_disk(
             style: theme.outward(),
         },
     ];
-    draw(frame, area, ("Disk", summary.unwrap_or_default()), !record.disks.is_empty(), &flows, theme);
+    let heading = ("Disk", summary.unwrap_or_default());
+    draw(frame, area, record, heading, !record.disks.is_empty(), &flows, theme);
 }
 
 /// Draws the panel of network interfaces.
@@ -90,12 +91,13 @@ pub(super) fn draw_network(
             style: theme.outward(),
         },
     ];
-    draw(frame, area, ("Network", summary), busiest.is_some(), &flows, theme);
+    draw(frame, area, record, ("Network", summary), busiest.is_some(), &flows, theme);
 }
 
 fn draw(
     frame: &mut Frame,
     area: Rect,
+    record: &TimelineRecord,
     (title, summary): (&str, Line<'_>),
     is_there: bool,
     flows: &[Flow<'_>; 2],
@@ -105,7 +107,7 @@ fn draw(
     let inner = block.inner(area);
     frame.render_widget(block, area);
     if !is_there {
-        not_available(frame, inner, theme);
+        nothing(frame, inner, record, theme);
         return;
     }
     let halves: [Rect; 2] = Layout::vertical([Constraint::Fill(1); 2]).areas(inner);

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use warpforge_inventory::live::TimelineRecord;
 
-use super::widgets::{NOT_AVAILABLE, cut, lines, panel};
+use super::widgets::{absent, cut, lines, panel};
 use crate::commands::monitor::format;
 use crate::commands::monitor::tui::theme::Theme;
 
@@ -13,6 +13,8 @@ use crate::commands::monitor::tui::theme::Theme;
 struct Section {
     heading: &'static str,
     rows: Vec<Row>,
+    /// What stands there in place of rows.
+    absent: &'static str,
 }
 
 /// A name on the left and a value on the right.
@@ -32,13 +34,14 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, record: &TimelineRecord, theme
     let block = panel(area, "Sensors", Line::default(), theme);
     let inner = block.inner(area);
     frame.render_widget(block, area);
+    let section = |heading, rows| Section { heading, rows, absent: absent(record) };
     let mut sections = vec![
-        Section { heading: "Power", rows: power(record, theme) },
-        Section { heading: "Temperature", rows: temperatures(record, theme) },
-        Section { heading: "Clocks", rows: clocks(record, theme) },
+        section("Power", power(record, theme)),
+        section("Temperature", temperatures(record, theme)),
+        section("Clocks", clocks(record, theme)),
     ];
     if record.gpu_usage.is_empty() {
-        sections.push(Section { heading: "GPUs", rows: Vec::new() });
+        sections.push(section("GPUs", Vec::new()));
     }
     lines(frame, inner, layout(&sections, usize::from(inner.width), usize::from(inner.height), theme));
 }
@@ -66,7 +69,7 @@ impl Section {
             if hidden > 0 { format!("{} ({hidden} more)", self.heading) } else { self.heading.to_owned() };
         let mut lines = vec![Line::styled(heading, theme.strong())];
         if self.rows.is_empty() && shown > 0 {
-            lines.push(Line::styled(format!("  {NOT_AVAILABLE}"), theme.faint()));
+            lines.push(Line::styled(format!("  {}", self.absent), theme.faint()));
         }
         lines.extend(self.rows.iter().take(shown).map(|row| {
             let room = width.saturating_sub(row.value.width() + 3);

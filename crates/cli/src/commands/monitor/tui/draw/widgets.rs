@@ -5,12 +5,21 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Paragraph, RenderDirection, Sparkline, SparklineBar, Wrap};
+use warpforge_inventory::live::TimelineRecord;
 
 use crate::commands::monitor::tui::history::Series;
 use crate::commands::monitor::tui::theme::Theme;
 
 /// What a section says, once, when the machine does not tell its values.
-pub(super) const NOT_AVAILABLE: &str = "not available on this machine";
+const NOT_AVAILABLE: &str = "not available on this machine";
+
+/// What it says before the first sample.
+const MEASURING: &str = "measuring …";
+
+/// Why a section has nothing to show.
+pub(super) fn absent(record: &TimelineRecord) -> &'static str {
+    if *record == TimelineRecord::default() { MEASURING } else { NOT_AVAILABLE }
+}
 
 /// Graphs count in steps of this many to the unit, because their widget takes whole numbers.
 const STEPS: f64 = 100.0;
@@ -67,8 +76,9 @@ pub(super) fn graph(frame: &mut Frame, area: Rect, series: &Series, kind: &Graph
 }
 
 /// Says that a section has nothing to show.
-pub(super) fn not_available(frame: &mut Frame, area: Rect, theme: &Theme) {
-    frame.render_widget(Paragraph::new(NOT_AVAILABLE).style(theme.faint()).wrap(Wrap { trim: true }), area);
+pub(super) fn nothing(frame: &mut Frame, area: Rect, record: &TimelineRecord, theme: &Theme) {
+    let text = Paragraph::new(absent(record)).style(theme.faint()).wrap(Wrap { trim: true });
+    frame.render_widget(text, area);
 }
 
 /// Lines from the top of an area.
