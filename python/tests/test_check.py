@@ -74,9 +74,7 @@ def test_a_run_that_fails_is_the_exit_code(tmp_path: Path) -> None:
 
 
 @needs_warpt
-def test_a_temporary_folder_stays_only_where_the_runs_differ(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_temporary_folder_stays_only_where_the_runs_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     for arguments, code, kept in [
         (["models:make_net"], 0, 0),

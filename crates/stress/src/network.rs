@@ -93,7 +93,8 @@ impl Load for Exchange {
     fn notes(&self) -> Vec<String> {
         let (count, address) = (self.connections.len(), self.address);
         let where_to = if self.server.is_some() { "a server in this process" } else { "another program" };
-        vec![format!("connections: {count}, to {address} ({where_to}); bytes are counted in both directions")]
+        let connections = if count == 1 { "connection" } else { "connections" };
+        vec![format!("{count} {connections} to {address} ({where_to}); bytes are counted in both directions")]
     }
 }
 

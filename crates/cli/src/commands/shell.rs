@@ -70,7 +70,7 @@ const EXAMPLES: [(&str, &str, &str); 19] = [
     ),
     (
         "warpt-stress",
-        "warpt stress network --target node7 --test point-to-point",
+        "warpt stress network --target node7:5210 --test point-to-point",
         "The link to a host that runs `warpt serve`.",
     ),
     ("warpt-power", "warpt power -- make -j8", "What a command uses from its start to its end."),

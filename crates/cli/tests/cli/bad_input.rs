@@ -229,6 +229,7 @@ fn values_that_do_not_fit_say_what_would() {
         (&["carbon", "history", "--limit", "0"], "expected a whole number above 0"),
         (&["run", "m.mlir", "--outputs", "o.json"], "outputs are written as .safetensors"),
         (&["opt", "m.mlir", "-o", "plan.svg"], "--emit fusion writes those"),
+        (&["run", "m.mlir", "--inputs", "x.npy"], "give it as --input NAME=x.npy"),
     ] {
         let message = refused(&warpt, arguments, 2);
         assert!(message.contains(said), "{arguments:?}: {message}");
@@ -281,4 +282,33 @@ fn a_parameter_that_no_benchmark_takes_is_refused_before_the_plan_and_described(
     let described = warpt.run(&["benchmark", "describe", "--benchmark", "cpu_flops"]).stdout;
     assert!(described.contains("fma,gemm; takes a list of fma, gemm, or all"), "{described}");
     assert!(described.contains("1024; takes 1 to 16384"), "{described}");
+}
+
+/// Each of these took minutes or all memory once.
+#[test]
+fn input_without_an_end_in_sight_is_refused() {
+    const DEEP: usize = 600_000;
+    let warpt = Warpt::new();
+    let (open, close, ones) = ("[".repeat(DEEP), "]".repeat(DEEP), "1x".repeat(70));
+    for (name, text, said) in [
+        (
+            "literal.mlir",
+            format!("%0 = stablehlo.constant dense<{open}1.0{close}> : tensor<1xf32>"),
+            "literal.mlir:1:",
+        ),
+        (
+            "attribute.mlir",
+            format!("module attributes {{a = {open}1 : i32{close}}} {{}}"),
+            "attribute.mlir:1:",
+        ),
+        ("rank.mlir", format!("func.func private @f(tensor<{ones}f32>)"), "more than 64 dimensions"),
+    ] {
+        std::fs::write(warpt.path(name), text).unwrap();
+        for command in [&["check", name][..], &["run", name, "--seed", "1"]] {
+            let message = refused(&warpt, command, 2);
+            assert!(message.contains(said), "{name}: {}", &message[..message.len().min(2000)]);
+        }
+    }
+    let message = refused(&warpt, &["check", "/dev/zero"], 2);
+    assert!(message.contains("no end in sight"), "{message}");
 }

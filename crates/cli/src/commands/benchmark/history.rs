@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::format::FormatArgs;
 use crate::{term, values};
 
-/// The size of the plot, labels included: it fits the narrowest terminal in use.
+/// The size of the plot, labels included, where the terminal is not narrower.
 const PLOT_COLUMNS: usize = 78;
 const PLOT_ROWS: usize = 10;
 
@@ -163,7 +163,10 @@ fn trend_text(title: &str, points: &[TrendPoint]) -> String {
         table.row(Style::Plain, [second(&point.start_time), value, interval, point.run_id.clone()]);
     }
     let values: Vec<_> = points.iter().map(|point| point.value).collect();
-    format!("{title}\n\n{}\n{}", plot(&values, PLOT_COLUMNS, PLOT_ROWS), table.to_text(term::screen(false)))
+    let screen = term::screen(false);
+    let columns = screen.columns.map_or(PLOT_COLUMNS, |columns| columns.min(PLOT_COLUMNS));
+    let heading = screen.line(Style::Plain, 2, title);
+    format!("{heading}\n{}\n{}", plot(&values, columns, PLOT_ROWS), table.to_text(screen))
 }
 
 /// A time to the second, for people.

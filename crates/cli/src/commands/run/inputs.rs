@@ -193,6 +193,12 @@ impl InputArgs {
         let mut inputs = Inputs::new();
         let file = step.checked_rem(self.inputs.len()).and_then(|at| self.inputs.get(at));
         if let Some(path) = file {
+            if path.extension().is_some_and(|ending| ending == "npy") {
+                let path = path.display();
+                return Err(Failure::bad_input(anyhow!(
+                    "--inputs {path}: an npy file has no names: give it as --input NAME={path}"
+                )));
+            }
             let read = safetensors::read(path).map_err(|error| Failure::unreadable(path, &error))?;
             inputs = read.into();
         }

@@ -33,11 +33,11 @@ pub(super) fn result(result: &TestResult, screen: Screen) -> String {
     if let Some(rate) = &result.rate {
         let _ = write!(
             heading,
-            ": iterations: {} in {:.1} s, {}, errors: {}",
-            result.iterations,
+            ": {} in {:.1} s, {}, {}",
+            counted(result.iterations, "iteration"),
             result.seconds,
             with_unit(rate.mean, &rate.unit),
-            result.errors
+            counted(result.errors, "error")
         );
     }
     if result.stopped {
@@ -84,6 +84,11 @@ pub(super) fn result(result: &TestResult, screen: Screen) -> String {
         line("warning", &warning);
     }
     text
+}
+
+/// So many of a thing: `1 error`, `2 errors`.
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// How the rate went: a bar a window, and the end compared with the beginning.
