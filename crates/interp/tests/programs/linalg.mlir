@@ -38,3 +38,27 @@ func.func @main() {
   check.expect_almost_eq_const %gx, dense<0.0> : tensor<2x2xf32>
   func.return
 }
+
+// -----
+
+// No right-hand sides: on the left, on the right, in a batch, and of systems of no equations.
+func.func @main() {
+  %a = stablehlo.constant dense<[[[2.0, 0.0], [1.0, 4.0]]]> : tensor<1x2x2xf32>
+  %left = stablehlo.constant dense<0.0> : tensor<1x2x0xf32>
+  %x = "stablehlo.triangular_solve"(%a, %left) <{
+    left_side = true, lower = true, unit_diagonal = false, transpose_a = #stablehlo<transpose NO_TRANSPOSE>
+  }> : (tensor<1x2x2xf32>, tensor<1x2x0xf32>) -> tensor<1x2x0xf32>
+  check.expect_eq %x, %left : tensor<1x2x0xf32>
+  %right = stablehlo.constant dense<0.0> : tensor<1x0x2xf32>
+  %y = "stablehlo.triangular_solve"(%a, %right) <{
+    left_side = false, lower = true, unit_diagonal = true, transpose_a = #stablehlo<transpose ADJOINT>
+  }> : (tensor<1x2x2xf32>, tensor<1x0x2xf32>) -> tensor<1x0x2xf32>
+  check.expect_eq %y, %right : tensor<1x0x2xf32>
+  %none = stablehlo.constant dense<0.0> : tensor<3x0x0xf32>
+  %sides = stablehlo.constant dense<0.0> : tensor<3x0x5xf32>
+  %z = "stablehlo.triangular_solve"(%none, %sides) <{
+    left_side = true, lower = false, unit_diagonal = false, transpose_a = #stablehlo<transpose TRANSPOSE>
+  }> : (tensor<3x0x0xf32>, tensor<3x0x5xf32>) -> tensor<3x0x5xf32>
+  check.expect_eq %z, %sides : tensor<3x0x5xf32>
+  func.return
+}
