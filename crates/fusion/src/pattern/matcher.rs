@@ -1,16 +1,21 @@
 //! A graph seen through what does not matter to a pattern: layouts, and conversions between floats.
 
-use warpforge_tensor::Scalar;
 use warpforge_tensor::elementwise::Function;
+use warpforge_tensor::{ElementType, Scalar};
 
 use super::softmax::Dataflow;
 use crate::graph::{Graph, NodeId, Op, ReduceKind};
 use crate::view::LayoutOp;
 
+/// Deepest nesting of multiplications that is looked through.
+const DEEPEST: usize = 8;
+
 /// Looks at nodes by what they compute.
 #[derive(Clone, Copy)]
-pub(super) struct Matcher<'g> {
+pub(crate) struct Matcher<'g> {
     pub(super) graph: &'g Graph,
+    /// Whether only operations of f32 count, as they are.
+    exact: bool,
 }
 
 impl Dataflow for Matcher<'_> {
@@ -47,9 +52,24 @@ impl Dataflow for Matcher<'_> {
     }
 }
 
-impl Matcher<'_> {
-    /// What a value is before it was repeated, turned or converted to another float.
-    pub(super) fn through(self, mut id: NodeId) -> NodeId {
+impl<'g> Matcher<'g> {
+    /// Sees values of any float type through layouts and conversions.
+    pub(super) fn seeing_through(graph: &'g Graph) -> Self {
+        Self { graph, exact: false }
+    }
+
+    /// Sees operations of f32 as they are: what is found may be computed in another way.
+    pub(crate) fn exact(graph: &'g Graph) -> Self {
+        Self { graph, exact: true }
+    }
+
+    /// What a value is before it was repeated, transposed or converted to another float; an exact matcher sees the value.
+    pub(super) fn through(self, id: NodeId) -> NodeId {
+        if self.exact { id } else { self.source(id) }
+    }
+
+    /// What a value is before it was repeated, transposed or converted to another float.
+    fn source(self, mut id: NodeId) -> NodeId {
         loop {
             let node = self.graph.node(id);
             let passes = match &node.op {
@@ -70,17 +90,16 @@ impl Matcher<'_> {
 
     /// Whether a node is a function.
     pub(super) fn is(self, id: NodeId, function: Function) -> bool {
-        matches!(self.graph.node(id).op, Op::Elementwise(of) if of == function)
+        let node = self.graph.node(id);
+        matches!(node.op, Op::Elementwise(of) if of == function)
+            && (!self.exact || node.element == ElementType::F32)
     }
 
     /// The operands of an operation of a kind, seen through.
     pub(super) fn apart<const N: usize>(self, id: NodeId, kind: Function) -> Option<[NodeId; N]> {
-        let node = self.graph.node(self.through(id));
-        if !matches!(node.op, Op::Elementwise(of) if of == kind) {
-            return None;
-        }
-        let operands: Vec<NodeId> = node.inputs.iter().map(|&input| self.through(input)).collect();
-        operands.try_into().ok()
+        let id = self.through(id);
+        let operands = self.graph.node(id).inputs.iter().map(|&input| self.through(input));
+        operands.collect::<Vec<NodeId>>().try_into().ok().filter(|_| self.is(id, kind))
     }
 
     /// The two operands of an operation for which their order does not matter, in both orders.
@@ -94,9 +113,57 @@ impl Matcher<'_> {
         orders.into_iter().find_map(|[value, number]| Some((value, self.number(number)?)))
     }
 
+    /// The operand beside a number; a number that is divided is none.
+    pub(super) fn beside(self, id: NodeId, kind: Function, number: f64) -> Option<NodeId> {
+        let [left, right] = self.apart(id, kind)?;
+        let is = |id: NodeId| self.number(id).is_some_and(|known| self.near(known, number));
+        match (is(left), is(right)) {
+            (_, true) => Some(left),
+            (true, _) if kind != Function::Divide => Some(right),
+            _ => None,
+        }
+    }
+
+    /// Whether two numbers are the same but for rounding: of f32, or of a narrow type.
+    pub(super) fn near(self, one: f64, other: f64) -> bool {
+        let relative = if self.exact { 1e-6 } else { 4e-3 };
+        (one - other).abs() <= relative * other.abs()
+    }
+
+    /// Whether a node is a number times these, in any order; `whole` is not taken apart.
+    pub(super) fn is_product(self, id: NodeId, whole: NodeId, number: f64, of: &[NodeId]) -> bool {
+        let Some((factor, mut factors)) = self.factors(id, Some(whole)) else { return false };
+        let mut of = of.to_vec();
+        factors.sort_unstable();
+        of.sort_unstable();
+        self.near(factor, number) && factors == of
+    }
+
+    /// The factors of a product, and the number that those that are constants give; `whole` is not taken apart.
+    pub(super) fn factors(self, id: NodeId, whole: Option<NodeId>) -> Option<(f64, Vec<NodeId>)> {
+        let operands = |id: NodeId| self.apart::<2>(id, Function::Multiply);
+        operands(id).filter(|_| Some(id) != whole)?;
+        let mut number = 1.0;
+        let mut factors = Vec::new();
+        let mut pending = vec![(id, 0)];
+        while let Some((at, depth)) = pending.pop() {
+            match (self.number(at), operands(at)) {
+                (Some(constant), _) => number *= constant,
+                (None, Some(operands)) if Some(at) != whole && depth <= DEEPEST => {
+                    pending.extend(operands.map(|operand| (operand, depth + 1)));
+                }
+                _ => match self.power(at).filter(|_| depth <= DEEPEST) {
+                    Some((base, times)) => pending.extend(std::iter::repeat_n((base, depth + 1), times)),
+                    None => factors.push(at),
+                },
+            }
+        }
+        Some((number, factors))
+    }
+
     /// The number that a constant is everywhere.
-    fn number(self, id: NodeId) -> Option<f64> {
-        let constant = self.graph.constant(self.through(id))?;
+    pub(super) fn number(self, id: NodeId) -> Option<f64> {
+        let constant = self.graph.constant(self.source(id))?;
         let mut values = constant.iter();
         let Some(Scalar::Float(first)) = values.next() else { return None };
         values.all(|value| value == Scalar::Float(first)).then_some(first)
@@ -131,19 +198,13 @@ impl Matcher<'_> {
         if let Some([one, other]) = self.apart(id, Function::Multiply) {
             return (one == other).then_some(one);
         }
+        self.power(id).filter(|&(_, times)| times == 2).map(|(base, _)| base)
+    }
+
+    /// What a square or a cube by the power function is of, and how often it is a factor.
+    fn power(self, id: NodeId) -> Option<(NodeId, usize)> {
         let [base, exponent] = self.apart(id, Function::Power)?;
-        (self.number(exponent) == Some(2.0)).then_some(base)
-    }
-
-    /// What is shown in the reverse order.
-    pub(super) fn reversed(self, id: NodeId) -> Option<NodeId> {
-        let node = self.graph.node(self.through(id));
-        matches!(node.op, Op::Layout(LayoutOp::Reverse(_))).then(|| self.through(node.inputs[0]))
-    }
-
-    /// The numbers of a small constant.
-    pub(super) fn numbers(self, id: NodeId) -> Option<Vec<f64>> {
-        let constant = self.graph.constant(self.through(id)).filter(|constant| constant.len() <= 16)?;
-        Some(constant.iter().map(Scalar::to_f64).collect())
+        let exponent = self.number(exponent)?;
+        [2, 3].into_iter().find(|&times| exponent == times as f64).map(|times| (base, times))
     }
 }

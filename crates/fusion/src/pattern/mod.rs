@@ -1,8 +1,11 @@
 //! Patterns: what groups of operations are called by people, found by how values flow, whatever export took apart.
 //!
-//! Fusion does not need the names; whoever reads a report does.
+//! Each pattern has one matcher. Names are for whoever reads a report; what is computed faster as a whole (GELU, rotary embedding,
+//! attention's softmax) is rewritten or described by means of the same matcher.
 
-mod matcher;
+pub(crate) mod gelu;
+pub(crate) mod matcher;
+pub(crate) mod rotary;
 pub(crate) mod softmax;
 
 use matcher::Matcher;
@@ -39,7 +42,7 @@ const RECOGNISERS: [(&str, Recogniser); 10] = [
 /// All patterns of a graph, in the order of their results.
 #[must_use]
 pub(crate) fn patterns(graph: &Graph) -> Vec<Pattern> {
-    let m = Matcher { graph };
+    let m = Matcher::seeing_through(graph);
     let named = |result: NodeId| {
         let fits = RECOGNISERS.iter().find(|(_, pattern)| pattern(m, result));
         fits.map(|&(name, _)| Pattern { name, result })
@@ -95,50 +98,14 @@ fn less_mean(m: Matcher<'_>, id: NodeId) -> bool {
     m.mean_of(mean).is_some_and(|(summed, _)| summed == value)
 }
 
-/// x / 2 · (1 + erf(x / √2)), the factors in any order
+/// x / 2 · (1 + erf(x / √2))
 fn gelu(m: Matcher<'_>, id: NodeId) -> bool {
-    m.is(id, Function::Gelu)
-        || gate_of(m, id, |gate| {
-            let [scaled] = m.apart(gate, Function::Erf)?;
-            let (value, factor) = m.with_number(scaled, Function::Multiply)?;
-            near(factor, std::f64::consts::FRAC_1_SQRT_2).then_some(value)
-        })
+    m.is(id, Function::Gelu) || gelu::gelu(m, id).is_some()
 }
 
 /// x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))
 fn gelu_tanh(m: Matcher<'_>, id: NodeId) -> bool {
-    m.is(id, Function::GeluTanh)
-        || gate_of(m, id, |gate| {
-            let [inner] = m.apart(gate, Function::Tanh)?;
-            let (sum, factor) = m.with_number(inner, Function::Multiply)?;
-            if !near(factor, (2.0 / std::f64::consts::PI).sqrt()) {
-                return None;
-            }
-            m.both_orders(sum, Function::Add)?.into_iter().find_map(|[value, cubed]| {
-                let (_, factor) = m.with_number(cubed, Function::Multiply)?;
-                near(factor, 0.044_715).then_some(value)
-            })
-        })
-}
-
-/// Whether a node is a value times half of one more than a gate of the same value.
-fn gate_of(m: Matcher<'_>, id: NodeId, gated: impl Fn(NodeId) -> Option<NodeId>) -> bool {
-    let opened = |sum: NodeId| {
-        m.with_number(sum, Function::Add).filter(|&(_, one)| near(one, 1.0)).map(|(gate, _)| gate)
-    };
-    let halved = |id: NodeId| {
-        m.with_number(id, Function::Multiply).filter(|&(_, half)| near(half, 0.5)).map(|(of, _)| of)
-    };
-    // The half belongs to the value, to the gate or to their product.
-    let product = halved(id).unwrap_or(id);
-    let Some(orders) = m.both_orders(product, Function::Multiply) else { return false };
-    orders.into_iter().any(|[value, gate]| {
-        let half = usize::from(product != id)
-            + usize::from(halved(value).is_some())
-            + usize::from(halved(gate).is_some());
-        let (value, gate) = (halved(value).unwrap_or(value), halved(gate).unwrap_or(gate));
-        half == 1 && opened(gate).and_then(&gated) == Some(value)
-    })
+    m.is(id, Function::GeluTanh) || gelu::gelu_tanh(m, id).is_some()
 }
 
 /// x · logistic x
@@ -152,23 +119,9 @@ fn relu(m: Matcher<'_>, id: NodeId) -> bool {
     m.with_number(id, Function::Maximum).is_some_and(|(_, least)| least == 0.0)
 }
 
-/// x · cos + (-x₂, x₁) · sin, where x₁ and x₂ are the halves of x: the halves in the other order, times -1 and 1
+/// x · cos + (-x₂, x₁) · sin, where x₁ and x₂ are the halves of x
 fn rotary(m: Matcher<'_>, id: NodeId) -> bool {
-    let products = |id: NodeId| m.both_orders(id, Function::Multiply).into_iter().flatten();
-    let turned = |id: NodeId| {
-        let signs = |[_, signs]: &[NodeId; 2]| m.numbers(*signs).is_some_and(|signs| signs == [-1.0, 1.0]);
-        products(id).find(signs).and_then(|[reversed, _]| m.reversed(reversed))
-    };
-    m.both_orders(id, Function::Add).into_iter().flatten().any(|[plain, other]| {
-        products(other).any(|[candidate, _]| {
-            turned(candidate).is_some_and(|value| products(plain).any(|[factor, _]| factor == value))
-        })
-    })
-}
-
-/// Whether two numbers are the same but for the rounding of a narrow type.
-fn near(one: f64, other: f64) -> bool {
-    (one - other).abs() <= 4e-3 * other.abs()
+    rotary::rotary(m.graph, id).is_some()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Tensor};
 
-use super::Rewrite;
+use super::rewrite::Rewrite;
 use crate::graph::{Graph, NodeId, Op};
 use crate::view::LayoutOp;
 

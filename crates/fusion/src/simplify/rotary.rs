@@ -8,45 +8,19 @@ use std::collections::HashMap;
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 
-use super::Rewrite;
+use super::rewrite::Rewrite;
 use crate::graph::{Builder, Graph, NodeId, Op};
-use crate::view::{LayoutOp, View};
-
-/// What the halves are multiplied by when they are in the other order.
-const SIGNS: [Scalar; 2] = [Scalar::Float(-1.0), Scalar::Float(1.0)];
-
-/// A node in the layout that some steps give it, converted to one type of floats after the other.
-#[derive(Clone)]
-struct Shown {
-    id: NodeId,
-    steps: Vec<LayoutOp>,
-    converted: Vec<ElementType>,
-}
-
-/// A product below layouts and conversions.
-struct Factors {
-    operands: Vec<Shown>,
-    /// What the product is converted to.
-    converted: Vec<ElementType>,
-}
-
-/// `value · factor + rotate_half(value) · rotated_factor`, both products converted before they are added
-struct Rotated {
-    value: Shown,
-    factor: Shown,
-    plain: Vec<ElementType>,
-    /// What the rotated value is converted to.
-    rotated_half: Vec<ElementType>,
-    rotated_factor: Shown,
-    other: Vec<ElementType>,
-}
+use crate::pattern::rotary::{Rotary, SIGNS, rotary};
+use crate::view::LayoutOp;
 
 /// The graph with every rotary embedding as operations on halves.
 pub(super) fn canonicalise(graph: &Graph) -> Graph {
     let mut rewrite = Rewrite::new(graph);
     let mut halved: HashMap<NodeId, NodeId> = HashMap::new();
     for id in graph.ids() {
-        let rotation = rotated(graph, id).and_then(|rotated| in_halves(&mut rewrite, id, &rotated));
+        let rotation = rotary(graph, id)
+            .filter(|rotary| rotary.is_concatenated)
+            .and_then(|rotary| in_halves(&mut rewrite, id, &rotary));
         match rotation.or_else(|| converted(&mut rewrite, id, &halved)) {
             Some(sum) => {
                 let whole = rewrite.builder.reshape(sum, graph.node(id).dims.clone());
@@ -77,134 +51,8 @@ fn convert(b: &mut Builder, id: NodeId, types: &[ElementType]) -> NodeId {
     })
 }
 
-impl Shown {
-    fn of(id: NodeId) -> Self {
-        Self { id, steps: Vec::new(), converted: Vec::new() }
-    }
-
-    /// The node below all layouts and conversions between floats, and all that is done from there on; `base` where it comes
-    /// to that.
-    fn below(&self, graph: &Graph, base: Option<NodeId>) -> Self {
-        let (mut id, mut steps, mut converted) = (self.id, Vec::new(), Vec::new());
-        loop {
-            let node = graph.node(id);
-            match &node.op {
-                _ if Some(id) == base => break,
-                Op::Layout(step) => steps.push(step.clone()),
-                Op::Elementwise(Function::Convert)
-                    if node.element.is_float() && graph.node(node.inputs[0]).element.is_float() =>
-                {
-                    converted.push(node.element);
-                }
-                _ => break,
-            }
-            id = node.inputs[0];
-        }
-        let all = |mut inner: Vec<_>, outer: &[LayoutOp]| {
-            inner.reverse();
-            inner.extend_from_slice(outer);
-            inner
-        };
-        converted.reverse();
-        converted.extend(&self.converted);
-        Self { id, steps: all(steps, &self.steps), converted }
-    }
-
-    /// The node below all layouts.
-    fn base(&self, graph: &Graph) -> NodeId {
-        let mut id = self.id;
-        while let Op::Layout(_) = &graph.node(id).op {
-            id = graph.node(id).inputs[0];
-        }
-        id
-    }
-
-    /// Where its elements lie in the node.
-    fn view(&self, graph: &Graph) -> Option<View> {
-        View::dense(&graph.node(self.id).dims).after_all(&self.steps)
-    }
-
-    /// The operands of an operation on elements: layouts of a result are those of what it is made from.
-    fn factors(&self, graph: &Graph, kind: Function) -> Option<Factors> {
-        let Self { id, steps, converted } = self.below(graph, None);
-        let node = graph.node(id);
-        let shown = |&id: &NodeId| Self { steps: steps.clone(), ..Self::of(id) };
-        let operands = node.inputs.iter().map(shown).collect();
-        matches!(node.op, Op::Elementwise(of) if of == kind).then_some(Factors { operands, converted })
-    }
-}
-
-impl Factors {
-    /// Both orders of two operands.
-    fn both_orders(&self) -> Option<[[&Shown; 2]; 2]> {
-        let [a, b] = self.operands.as_slice() else { return None };
-        Some([[a, b], [b, a]])
-    }
-}
-
-fn rotated(graph: &Graph, id: NodeId) -> Option<Rotated> {
-    let node = graph.node(id);
-    if !matches!(node.op, Op::Elementwise(Function::Add)) || !node.element.is_float() {
-        return None;
-    }
-    let [a, b] = node.inputs[..] else { return None };
-    [[a, b], [b, a]].into_iter().find_map(|[plain, other]| {
-        let other = Shown::of(other).factors(graph, Function::Multiply)?;
-        let plain = Shown::of(plain).factors(graph, Function::Multiply)?;
-        other.both_orders()?.into_iter().find_map(|[rotated_half, rotated_factor]| {
-            let rotated_half = rotated_half.below(graph, None);
-            let [second, first] = rotated_halves(graph, &rotated_half)?;
-            let fits = |value: &Shown| are_halves(graph, value, &first, &second) == Some(true);
-            let [value, factor] = plain.both_orders()?.into_iter().find(|[value, _]| fits(value))?;
-            Some(Rotated {
-                value: value.below(graph, Some(first.base(graph))),
-                factor: factor.clone(),
-                plain: plain.converted.clone(),
-                rotated_half: rotated_half.converted,
-                rotated_factor: rotated_factor.clone(),
-                other: other.converted.clone(),
-            })
-        })
-    })
-}
-
-/// The values whose negation and which itself are put one after the other along the last dimension.
-fn rotated_halves(graph: &Graph, rotated_half: &Shown) -> Option<[Shown; 2]> {
-    let node = graph.node(rotated_half.id);
-    let &[negated, first] = node.inputs.as_slice() else { return None };
-    let last = node.dims.len().checked_sub(1)?;
-    let as_it_is = rotated_half.view(graph)? == View::dense(&node.dims);
-    if !as_it_is || !matches!(node.op, Op::Concat(axis) if axis == last) {
-        return None;
-    }
-    let negation = Shown::of(negated).factors(graph, Function::Negate)?;
-    let [second] = <[Shown; 1]>::try_from(negation.operands).ok()?;
-    negation.converted.is_empty().then(|| [second, Shown::of(first)])
-}
-
-/// Whether two nodes are the halves of a value along its last dimension, before it is converted.
-fn are_halves(graph: &Graph, value: &Shown, first: &Shown, second: &Shown) -> Option<bool> {
-    let base = Some(first.base(graph));
-    let [value, first, second] = [value, first, second].map(|shown| shown.below(graph, base));
-    let whole = value.view(graph)?;
-    let (size, stride) = (*whole.dims.last()?, *whole.strides.last()?);
-    let mut expected = whole;
-    *expected.dims.last_mut()? = size / 2;
-    let mut beyond = expected.clone();
-    beyond.offset += (size / 2) as isize * stride;
-    let of_value = value.id == first.id && value.id == second.id;
-    let as_they_are = first.converted.is_empty() && second.converted.is_empty();
-    Some(
-        of_value
-            && as_they_are
-            && size % 2 == 0
-            && first.view(graph)? == expected
-            && second.view(graph)? == beyond,
-    )
-}
-
 /// The sum with its last dimension cut in two.
-fn in_halves(rewrite: &mut Rewrite<'_>, id: NodeId, rotated: &Rotated) -> Option<NodeId> {
+fn in_halves(rewrite: &mut Rewrite<'_>, id: NodeId, rotary: &Rotary) -> Option<NodeId> {
     let node = rewrite.old.node(id);
     let dims = &node.dims;
     let axis = dims.len().checked_sub(1)?;
@@ -213,22 +61,24 @@ fn in_halves(rewrite: &mut Rewrite<'_>, id: NodeId, rotated: &Rotated) -> Option
     let b = &mut rewrite.builder;
     b.origin = node.origin;
     let [value, factor, rotated_factor] =
-        [&rotated.value, &rotated.factor, &rotated.rotated_factor].map(|shown| {
+        [&rotary.value, &rotary.factor, &rotary.rotated_factor].map(|shown| {
             let made = rewrite.made[&shown.id];
             let shown = shown.steps.iter().fold(made, |id, step| b.layout(step.clone(), id));
             b.reshape(shown, split.clone())
         });
     let rotated_half = b.layout(LayoutOp::Reverse(vec![axis]), value);
-    let rotated_half = convert(b, rotated_half, &rotated.rotated_half);
-    let signs = Tensor::from_scalars(b.node(rotated_half).element, Shape::new([2]).ok()?, SIGNS).ok()?;
+    let rotated_half = convert(b, rotated_half, &rotary.rotated_half);
+    let signs =
+        Tensor::from_scalars(b.node(rotated_half).element, Shape::new([2]).ok()?, SIGNS.map(Scalar::Float))
+            .ok()?;
     let signs = b.constant(signs);
     let signs = b.broadcast(signs, split, &[axis]);
     let rotated_half = b.map(Function::Multiply, vec![rotated_half, signs]);
     let rotated_half = b.map(Function::Multiply, vec![rotated_half, rotated_factor]);
-    let rotated_half = convert(b, rotated_half, &rotated.other);
-    let value = convert(b, value, &rotated.value.converted);
+    let rotated_half = convert(b, rotated_half, &rotary.other);
+    let value = convert(b, value, &rotary.value.converted);
     let plain = b.map(Function::Multiply, vec![value, factor]);
-    let plain = convert(b, plain, &rotated.plain);
+    let plain = convert(b, plain, &rotary.plain);
     Some(b.map(Function::Add, vec![plain, rotated_half]))
 }
 
