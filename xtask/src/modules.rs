@@ -35,14 +35,11 @@ impl Modules {
     fn read(folder: &Path) -> Self {
         let mut modules = Self { sources: BTreeMap::new(), exports: BTreeMap::new() };
         modules.add(folder, "");
-        let root = std::fs::read_to_string(folder.join("lib.rs")).unwrap();
-        let tests: Vec<&str> = root
-            .split("#[cfg(test)]\n")
-            .skip(1)
-            .filter_map(|rest| Some(rest.strip_prefix("mod ")?.split_once(';')?.0))
-            .collect();
-        let is_test = |path: &str| path.split("::").next().is_some_and(|first| tests.contains(&first));
-        modules.sources.retain(|path, _| !is_test(path));
+        let tests: BTreeSet<String> =
+            modules.sources.iter().flat_map(|(path, source)| tests_in(path, source)).collect();
+        let ends =
+            |path: &str| path.match_indices("::").map(|(at, _)| at).chain([path.len()]).collect::<Vec<_>>();
+        modules.sources.retain(|path, _| !ends(path).into_iter().any(|end| tests.contains(&path[..end])));
         let mut exports = BTreeMap::new();
         for (path, source) in &modules.sources {
             let is_child = |name: &str| modules.sources.contains_key(&join(path, name));
@@ -116,6 +113,13 @@ impl Modules {
         found.remove("");
         found
     }
+}
+
+/// The modules that a module declares for tests only.
+fn tests_in(path: &str, source: &str) -> Vec<String> {
+    let after = source.split("#[cfg(test)]\n").skip(1);
+    let names = after.filter_map(|rest| Some(rest.strip_prefix("mod ")?.split_once(';')?.0));
+    names.map(|name| join(path, name)).collect()
 }
 
 fn join(path: &str, name: &str) -> String {

@@ -11,7 +11,6 @@ use crate::cluster::{Cluster, Clusters, DeviceKernels, Kind, clusters, fuse_atte
 use crate::graph::{Graph, ImportError, NodeId, Op, OpByOp, OpSpan, import, import_op_by_op};
 use crate::pattern::{Pattern, patterns};
 use crate::precision::{Precision, narrow_contractions, read_before_widening};
-use crate::report::{Report, provenance};
 use crate::simplify::simplify;
 
 /// The arguments of a function that are known while compiling, by position.
@@ -146,18 +145,4 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
     let fallbacks = alone.filter(|cluster| !compute(cluster)).map(|cluster| cluster.output).collect();
     let patterns = patterns(&graph);
     Ok(Plan { graph, clusters, spans, patterns, fallbacks, traced })
-}
-
-impl Plan {
-    /// The plan for people.
-    #[must_use]
-    pub fn report(&self) -> Report {
-        Report::new(self)
-    }
-
-    /// The nodes of the traced graph that a cluster computes, with the lines of their source; nothing where the module names none.
-    #[must_use]
-    pub fn provenance(&self, cluster: &Cluster) -> Option<String> {
-        provenance(&self.traced.among(&self.graph.origins(&cluster.nodes)))
-    }
 }

@@ -151,5 +151,5 @@ pub(super) fn store(graph: &Graph, node: NodeId, columns: usize) -> Epilogue {
     let load = Load { value: node, view: view.clone() };
     let step = BodyStep { op: BodyOp::Load(0), inputs: Vec::new(), element: of.element };
     let body = Body { reduced: vec![false; 2], dims, loads: vec![load], steps: vec![step], output: view };
-    Epilogue { body, tile: 0, rows: 1 }
+    Epilogue { body, tile: 0, rows: 1, form: None }
 }

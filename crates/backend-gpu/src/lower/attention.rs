@@ -6,7 +6,6 @@ use warpforge_fusion::view::LayoutOp;
 use warpforge_fusion::{Graph, NodeId, Op, View};
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::body::converted;
 use super::call::{AttentionCall, Heads};
 use super::task::{Lowering, Task};
 
@@ -31,7 +30,7 @@ pub(super) fn call(
         return None;
     }
     let Epilogue { body, tile, .. } = values.epilogue.as_ref()?;
-    let last = converted(body, body.steps.len().checked_sub(1)?)?;
+    let last = body.before_conversions(body.steps.len().checked_sub(1)?)?;
     let plain_result = body.output.len() == graph.node(output).len()
         && matches!(body.steps[last].op, BodyOp::Load(load) if load == *tile);
     let (tile, written) = (&body.loads[*tile].view, &body.output);

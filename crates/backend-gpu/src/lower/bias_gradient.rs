@@ -7,7 +7,6 @@ use warpforge_fusion::graph::ReduceKind;
 use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::body::converted;
 use super::task::{LibraryQuery, LoweringContext};
 use crate::blas::OperandSide;
 
@@ -66,7 +65,7 @@ pub(super) fn find(
 
 /// The operand of a loop that only sums.
 fn summed(body: &Body) -> Option<&Operand> {
-    let last = converted(body, body.steps.len().checked_sub(1)?)?;
+    let last = body.before_conversions(body.steps.len().checked_sub(1)?)?;
     let (BodyOp::Reduce(ReduceKind::Add), &[input]) =
         (&body.steps[last].op, body.steps[last].inputs.as_slice())
     else {
@@ -74,7 +73,7 @@ fn summed(body: &Body) -> Option<&Operand> {
     };
     // The libraries accumulate in f32.
     let in_f32 = body.steps[last].element == ElementType::F32;
-    match body.steps[converted(body, input)?].op {
+    match body.steps[body.before_conversions(input)?].op {
         BodyOp::Load(load) if in_f32 => body.loads.get(load),
         _ => None,
     }

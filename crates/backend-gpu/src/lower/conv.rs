@@ -7,7 +7,6 @@ use warpforge_fusion::{Graph, NodeId, Op, View};
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType, Tensor};
 
-use super::body::{constant_value, converted, is_like_tile, is_per_column, is_whole};
 use super::call::{ChainOp, ChainOperand, ConvCall};
 use super::operands::Operands;
 use super::task::Task;
@@ -141,7 +140,7 @@ fn window(conv: &Conv) -> ConvWindow {
 /// An epilogue as a chain of pointwise operations.
 fn chain(graph: &Graph, epilogue: &Epilogue, output: NodeId) -> Option<Vec<ChainOp>> {
     let body = &epilogue.body;
-    if !is_whole(graph, body, output) {
+    if !body.is_whole(graph, output) {
         return None;
     }
     let mut chain = Vec::new();
@@ -152,17 +151,17 @@ fn chain(graph: &Graph, epilogue: &Epilogue, output: NodeId) -> Option<Vec<Chain
             BodyOp::Load(load) if *load == epilogue.tile => Some(ChainOperand::Result),
             BodyOp::Load(load) => {
                 let load = &body.loads[*load];
-                if is_like_tile(graph, epilogue, load) {
+                if epilogue.is_like_tile(graph, load) {
                     Some(ChainOperand::Full(load.value))
-                } else if is_per_column(graph, epilogue, load) {
+                } else if epilogue.is_per_column(graph, load) {
                     Some(ChainOperand::PerChannel(load.value))
                 } else {
                     return None;
                 }
             }
-            BodyOp::Constant(_) => constant_value(body, at).map(|number| ChainOperand::Scalar(number as f32)),
+            BodyOp::Constant(_) => body.number(at).map(|number| ChainOperand::Scalar(number as f32)),
             BodyOp::Elementwise(Function::Convert) => {
-                converted(body, at)?;
+                body.before_conversions(at)?;
                 input(0)
             }
             BodyOp::Elementwise(kind) => {

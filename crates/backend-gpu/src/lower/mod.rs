@@ -2,7 +2,6 @@
 
 mod attention;
 mod bias_gradient;
-mod body;
 mod byte_gemm;
 mod call;
 mod conv;
@@ -276,7 +275,7 @@ impl Lowerer<'_> {
                 let relu_gradient = gelu && library.is_some_and(Blas::has_relu_gradient);
                 let optional = epilogue::OptionalEpilogues { gelu, relu_gradient };
                 let graph = &self.operands.graph;
-                let fused = epilogue::match_library(graph, contraction, epilogue, cluster.output, optional);
+                let fused = epilogue::of_library(graph, contraction, epilogue, cluster.output, optional);
                 match fused.filter(|fused| fused.is_sum() || library.is_some_and(Blas::has_epilogues)) {
                     Some(fused) => fused,
                     None => {

@@ -1,4 +1,4 @@
-//! The gradient of ReLU as a GEMM epilogue, and its bit mask for cuBLASLt.
+//! The bit mask of the gradient of ReLU, a GEMM epilogue of cuBLASLt.
 //!
 //! cuBLASLt can write such a mask in the forward GEMM, but it sets bits where the value is >= 0, while a model's
 //! gradient passes only where it is > 0; rows of zeros (padding) would change bias gradients. So a kernel computes
@@ -8,79 +8,17 @@
 //! hipBLASLt takes a matrix instead of bits, and older versions lack the gradient: it is not used.
 
 use warpforge_codegen::Options;
-use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Epilogue, Operand};
+use warpforge_fusion::cluster::{Body, BodyOp, BodyStep, Operand, ReluMask};
 use warpforge_fusion::graph::ReduceKind;
-use warpforge_fusion::{Graph, Node, NodeId, Op, View};
-use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
+use warpforge_fusion::{Node, NodeId, Op, View};
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType, Scalar, Shape, Tensor};
 
-use super::body::{converted, is_like_tile, is_zero};
 use super::operands::Operands;
 use super::task::Task;
 
 /// Columns must be a multiple of this number of bits.
 pub(super) const LINE: usize = 128;
-
-/// The condition under which the gradient passes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ReluMask {
-    /// The value compared with zero, in the result's layout.
-    of: NodeId,
-    direction: ComparisonDirection,
-    order: ComparisonType,
-    /// Whether zero is the left operand.
-    zero_first: bool,
-    /// Whether the gradient passes where the comparison is true.
-    passes: bool,
-}
-
-/// Matches an epilogue that masks the GEMM result.
-pub(super) fn gradient(graph: &Graph, epilogue: &Epilogue, at: usize) -> Option<ReluMask> {
-    let body = &epilogue.body;
-    let (BodyOp::Elementwise(Function::Select), &[condition, yes, no]) =
-        (&body.steps[at].op, body.steps[at].inputs.as_slice())
-    else {
-        return None;
-    };
-    let is_result = |at: usize| {
-        let step = converted(body, at).map(|at| &body.steps[at].op);
-        matches!(step, Some(BodyOp::Load(load)) if *load == epilogue.tile)
-    };
-    let passes = match (is_result(yes), is_result(no)) {
-        (true, false) if is_zero(body, no) => true,
-        (false, true) if is_zero(body, yes) => false,
-        _ => return None,
-    };
-    let (&BodyOp::Compare(direction, order), &[left, right]) =
-        (&body.steps[condition].op, body.steps[condition].inputs.as_slice())
-    else {
-        return None;
-    };
-    let zero_first = is_zero(body, left);
-    let (zero, compared) = if zero_first { (left, right) } else { (right, left) };
-    let BodyOp::Load(load) = body.steps[as_stored(body, compared)].op else { return None };
-    let of = body.loads[load].value;
-    let fits = is_zero(body, zero)
-        // The total order distinguishes zeros by sign.
-        && order != ComparisonType::TotalOrder
-        && load != epilogue.tile
-        && is_like_tile(graph, epilogue, &body.loads[load])
-        && is_float(graph.node(of).element);
-    fits.then_some(ReluMask { of, direction, order, zero_first, passes })
-}
-
-/// The step before conversions to f32, which compares with zero alike.
-fn as_stored(body: &Body, mut at: usize) -> usize {
-    while let (BodyOp::Elementwise(Function::Convert), &[input]) =
-        (&body.steps[at].op, body.steps[at].inputs.as_slice())
-        && body.steps[at].element == ElementType::F32
-        && is_float(body.steps[input].element)
-    {
-        at = input;
-    }
-    at
-}
 
 /// Whether the library supports this result type.
 pub(super) fn is_float(element: ElementType) -> bool {

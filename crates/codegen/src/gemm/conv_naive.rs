@@ -5,7 +5,7 @@ use warpforge_fusion::cluster::Contraction;
 use warpforge_fusion::view::dense_strides;
 
 use super::epilogue::{Store, accumulator};
-use super::rounded_operand;
+use super::rounding::rounded_operand;
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{IndexSpace, index_type, max_index, sum};
 use crate::kernel::{Emitted, Request, Unsupported};

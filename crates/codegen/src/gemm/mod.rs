@@ -6,6 +6,7 @@ pub(crate) mod geometry;
 mod hopper;
 mod implicit;
 mod naive;
+mod rounding;
 mod staged;
 mod tensor_core;
 pub(crate) mod tile;
@@ -19,7 +20,7 @@ use warpforge_fusion::cluster::Contraction;
 use warpforge_tensor::{ElementType, FloatType};
 
 use crate::kernel::{Emitted, Request, Unsupported};
-use crate::options::{ComputePrecision, Dialect, Effort};
+use crate::options::{Dialect, Effort};
 use crate::types::tensor_core_type;
 use geometry::Geometry;
 
@@ -61,12 +62,4 @@ pub(crate) fn conv(request: Request<'_>, contraction: &Contraction) -> Result<Em
         return implicit::emit(request, contraction);
     }
     conv_naive::emit(request, contraction)
-}
-
-/// An operand element rounded to the compute precision.
-fn rounded_operand(element: ElementType, compute_precision: ComputePrecision, value: String) -> String {
-    match (element, compute_precision) {
-        (ElementType::Float(FloatType::F32), ComputePrecision::Tf32) => format!("wf_tf32({value})"),
-        _ => value,
-    }
 }

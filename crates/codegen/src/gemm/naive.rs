@@ -4,7 +4,7 @@ use warpforge_fusion::cluster::Contraction;
 
 use super::epilogue::{Store, accumulator};
 use super::geometry::Geometry;
-use super::rounded_operand;
+use super::rounding::rounded_operand;
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{index_type, sum};
 use crate::kernel::{Emitted, Request, Unsupported};

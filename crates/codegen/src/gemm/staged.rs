@@ -5,7 +5,7 @@
 
 use warpforge_tensor::ElementType;
 
-use super::rounded_operand;
+use super::rounding::rounded_operand;
 use crate::builder::KernelBuilder;
 use crate::index::sum;
 use crate::kernel::Unsupported;

@@ -3,7 +3,7 @@
 use warpforge_fusion::cluster::{Body, BodyOp};
 
 use super::access::{Access, Chunk, ChunkContext, in_vectors, iotas, read, vector_store, width};
-use super::{title, views};
+use super::views::{title, views};
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{IndexSpace, index_type, max_index, sum};
 use crate::kernel::{Emitted, Request, Unsupported};

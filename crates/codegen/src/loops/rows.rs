@@ -7,7 +7,7 @@ use warpforge_tensor::ElementType;
 use super::access::{Access, Chunk, ChunkContext, in_vectors, iotas, read, vector_store};
 use super::mapping::{MAX_HELD, ThreadMapping};
 use super::stages::Stages;
-use super::{title, views};
+use super::views::{title, views};
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{IndexSpace, index_type, max_index, sum};
 use crate::kernel::{Emitted, Request, Unsupported};

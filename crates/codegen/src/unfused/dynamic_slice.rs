@@ -2,7 +2,7 @@
 
 use warpforge_fusion::view::dense_strides;
 
-use super::{ElementKernel, UnfusedKernel};
+use super::element_kernel::{ElementKernel, UnfusedKernel};
 use crate::index::{linear_index, sum};
 use crate::kernel::{Emitted, Unsupported};
 use crate::steps::load_expr;

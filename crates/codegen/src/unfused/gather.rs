@@ -4,7 +4,7 @@ use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::view::dense_strides;
 use warpforge_ir::attr::GatherDims;
 
-use super::ElementKernel;
+use super::element_kernel::ElementKernel;
 use crate::index::sum;
 use crate::kernel::Unsupported;
 use crate::steps::load_expr;

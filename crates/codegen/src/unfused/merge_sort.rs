@@ -2,7 +2,7 @@
 //!
 //! The sort is stable and deterministic.
 
-use super::UnfusedKernel;
+use super::element_kernel::UnfusedKernel;
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::index_type;
 use crate::kernel::{Kernel, Unsupported};

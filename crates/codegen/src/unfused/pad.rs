@@ -2,7 +2,7 @@
 
 use warpforge_fusion::cluster::Operand;
 
-use super::ElementKernel;
+use super::element_kernel::ElementKernel;
 use crate::index::{linear_index, sum};
 use crate::kernel::Unsupported;
 use crate::steps::load_expr;

@@ -5,7 +5,7 @@ use warpforge_fusion::graph::{ReduceKind, Window};
 use warpforge_fusion::view::dense_strides;
 use warpforge_tensor::Tensor;
 
-use super::ElementKernel;
+use super::element_kernel::ElementKernel;
 use crate::index::linear_index;
 use crate::kernel::Unsupported;
 use crate::steps::load_expr;

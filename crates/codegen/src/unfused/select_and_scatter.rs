@@ -6,7 +6,8 @@
 use warpforge_fusion::graph::{Combiner, ScalarFunction, Window};
 use warpforge_fusion::view::dense_strides;
 
-use super::{ElementKernel, UnfusedKernel, scalar_function};
+use super::element_kernel::{ElementKernel, UnfusedKernel};
+use super::scalar_function;
 use crate::index::linear_index;
 use crate::kernel::{Emitted, Unsupported};
 use crate::steps::load_expr;

@@ -4,8 +4,9 @@
 use warpforge_fusion::graph::Comparator;
 use warpforge_tensor::ElementType;
 
+use super::element_kernel::UnfusedKernel;
 use super::merge_sort::SortLines;
-use super::{UnfusedKernel, scalar_function};
+use super::scalar_function;
 use crate::builder::KernelBuilder;
 use crate::index::index_type;
 use crate::kernel::{Emitted, Unsupported};

@@ -3,7 +3,8 @@
 use warpforge_fusion::graph::ScalarFunction;
 use warpforge_fusion::view::dense_strides;
 
-use super::{ElementKernel, UnfusedKernel, scalar_function};
+use super::element_kernel::{ElementKernel, UnfusedKernel};
+use super::scalar_function;
 use crate::kernel::{Emitted, Unsupported};
 use crate::steps::load_expr;
 use crate::types::compute_type;

@@ -1,8 +1,10 @@
 //! Gives products and convolutions the loops that take their results as epilogues.
 
 use super::body::Body;
+use super::contraction::Epilogue;
+use super::epilogue_form::form;
+use super::kind::{Cluster, Kind, only_readers};
 use super::operand::Operand;
-use super::{Cluster, Epilogue, Kind, only_readers};
 use crate::graph::{Graph, NodeId, Op};
 use crate::view::merged;
 
@@ -15,7 +17,8 @@ pub(super) fn attach(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Oper
         let node = product.node;
         let Some(&to) = reader.get(&node).filter(|&&to| !moved[to]) else { continue };
         let Kind::Loop(body) = &clusters[to].kind else { continue };
-        let Some(epilogue) = epilogue(graph, body, node, columns_of(graph, node)) else { continue };
+        let Some(mut epilogue) = epilogue(graph, body, node, columns_of(graph, node)) else { continue };
+        epilogue.form = form(graph, &epilogue, clusters[to].output);
         let mut product = product.clone();
         product.epilogue = Some(epilogue);
         let kind = match clusters[at].kind {
@@ -81,5 +84,5 @@ pub(super) fn in_order(graph: &Graph, body: &Body, tile: usize, columns: usize) 
         rows -= 1;
         inner *= body.dims[rows];
     }
-    (inner == columns).then_some(Epilogue { body, tile, rows })
+    (inner == columns).then_some(Epilogue { body, tile, rows, form: None })
 }

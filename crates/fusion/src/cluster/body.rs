@@ -2,10 +2,10 @@
 
 use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
 use warpforge_tensor::elementwise::Function;
-use warpforge_tensor::{ElementType, Tensor};
+use warpforge_tensor::{ElementType, FloatType, Tensor};
 
 use super::Operand;
-use crate::graph::ReduceKind;
+use crate::graph::{Graph, NodeId, ReduceKind};
 use crate::view::View;
 
 /// A value in memory that a loop reads; the view is over the loop's domain.
@@ -59,6 +59,45 @@ impl Body {
     #[must_use]
     pub fn has_reductions(&self) -> bool {
         self.steps.iter().any(|step| matches!(step.op, BodyOp::Reduce(_)))
+    }
+
+    /// Whether the whole output is written in order.
+    #[must_use]
+    pub fn is_whole(&self, graph: &Graph, output: NodeId) -> bool {
+        self.output.is_dense() && self.output.len() == graph.node(output).len()
+    }
+
+    /// The step before conversions between f32, f16 and bf16; none where there is another conversion.
+    #[must_use]
+    pub fn before_conversions(&self, mut at: usize) -> Option<usize> {
+        let float = |element: ElementType| {
+            matches!(element, ElementType::Float(FloatType::F32 | FloatType::Bf16 | FloatType::F16))
+        };
+        while let BodyOp::Elementwise(Function::Convert) = self.steps[at].op {
+            let &input = self.steps[at].inputs.first()?;
+            if !float(self.steps[at].element) || !float(self.steps[input].element) {
+                return None;
+            }
+            at = input;
+        }
+        Some(at)
+    }
+
+    /// The number that a step is.
+    #[must_use]
+    pub fn number(&self, step: usize) -> Option<f64> {
+        match &self.steps[step].op {
+            BodyOp::Constant(tensor) if !tensor.is_empty() => {
+                matches!(tensor.element_type(), ElementType::Float(_)).then(|| tensor.get(0).to_f64())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a step is the number zero.
+    #[must_use]
+    pub fn is_zero(&self, step: usize) -> bool {
+        self.before_conversions(step).and_then(|step| self.number(step)) == Some(0.0)
     }
 
     /// The steps that a step depends on, itself included, in order.

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::State;
 use super::body::{Body, BodyOp, BodyStep, Load};
+use super::state::State;
 use crate::graph::{Graph, Node, NodeId, Op, inverse};
 use crate::view::{LayoutOp, View, dense_strides};
 

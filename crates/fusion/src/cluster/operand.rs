@@ -1,11 +1,7 @@
-//! Operands in memory, seen through the layouts that lead to them.
+//! Operands in memory.
 
-use warpforge_tensor::ElementType;
-use warpforge_tensor::elementwise::Function;
-
-use super::State;
-use crate::graph::{Dot, NodeId, Op};
-use crate::view::{LayoutOp, View, merged};
+use crate::graph::NodeId;
+use crate::view::{View, merged};
 
 /// A value in memory and how it is seen.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -14,110 +10,6 @@ pub struct Operand {
     pub value: NodeId,
     /// Which of its elements stands where.
     pub view: View,
-}
-
-impl State<'_> {
-    /// The value that layouts lead to, as deep as `accept` takes the view.
-    fn operand(&self, id: NodeId, accept: impl Fn(&Operand) -> bool) -> Operand {
-        let graph = self.graph;
-        let mut best = Operand { value: id, view: View::dense(&graph.node(id).dims) };
-        let mut steps: Vec<&LayoutOp> = Vec::new();
-        let mut value = id;
-        while let Op::Layout(step) = &graph.node(value).op {
-            steps.insert(0, step);
-            value = graph.node(value).inputs[0];
-            let seen = View::dense(&graph.node(value).dims).after_all(steps.iter().copied());
-            let Some(view) = seen else { break };
-            let deeper = Operand { value, view };
-            if accept(&deeper) {
-                best = deeper;
-            }
-        }
-        best
-    }
-
-    fn in_memory(&mut self, operand: Operand) -> Operand {
-        self.needed[operand.value.index()] = true;
-        operand
-    }
-
-    /// Where an operand of a contraction is read from: before its conversion, where the contraction converts it while it reads. That is so where
-    /// the conversion would need a kernel of its own and only one contraction reads it; constants are converted while they are packed.
-    fn before_conversion(&self, id: NodeId) -> NodeId {
-        let (graph, node) = (self.graph, self.graph.node(id));
-        let (Op::Elementwise(Function::Convert), &[wide]) = (&node.op, node.inputs.as_slice()) else {
-            return id;
-        };
-        let narrows = graph.node(wide).element == ElementType::F32
-            && matches!(node.element, ElementType::BF16 | ElementType::F16);
-        if !self.kernels.convert_operands || !narrows || graph.outputs.contains(&id) {
-            return id;
-        }
-        let mut source = wide;
-        while let Op::Layout(_) = graph.node(source).op {
-            source = graph.node(source).inputs[0];
-        }
-        let by_producer = match graph.node(source).op {
-            Op::Constant(_) => return wide,
-            Op::Elementwise(_)
-            | Op::Compare(..)
-            | Op::Iota(_)
-            | Op::Reduce(..)
-            | Op::Dot(_)
-            | Op::Conv(_) => self.real_users[source.index()] == [id],
-            _ => false,
-        };
-        if !by_producer && self.real_users[id.index()].len() == 1 { wide } else { id }
-    }
-
-    /// A value that kernels read whole and in row-major order.
-    pub(super) fn dense_operand(&mut self, id: NodeId) -> Operand {
-        let operand = self.dense(id);
-        self.in_memory(operand)
-    }
-
-    fn dense(&self, id: NodeId) -> Operand {
-        let len = self.graph.node(id).len();
-        self.operand(id, |seen| seen.view.is_dense() && self.graph.node(seen.value).len() == len)
-    }
-
-    /// The image of a convolution, read as [`State::dense_operand`] is.
-    pub(super) fn image_operand(&mut self, id: NodeId) -> Operand {
-        let operand = self.dense(self.before_conversion(id));
-        self.in_memory(operand)
-    }
-
-    /// A value that kernels read with any strides.
-    pub(super) fn any_operand(&mut self, id: NodeId) -> Operand {
-        let operand = self.operand(id, |_| true);
-        self.in_memory(operand)
-    }
-
-    /// The weights of a convolution: windows may be read backwards, channels not.
-    pub(super) fn weights_operand(&mut self, id: NodeId) -> Operand {
-        let channels = self.graph.node(id).dims.len() - 2..;
-        let operand = self.operand(self.before_conversion(id), |seen| {
-            seen.view.strides[channels.clone()].iter().all(|&stride| stride >= 0)
-        });
-        self.in_memory(operand)
-    }
-
-    /// The operands of a product: rows and columns each with one stride.
-    pub(super) fn dot_operands(&self, id: NodeId, dot: &Dot) -> [Operand; 2] {
-        let inputs = &self.graph.node(id).inputs;
-        let sides = [(&dot.lhs_batch, &dot.lhs_contract), (&dot.rhs_batch, &dot.rhs_contract)];
-        [0, 1].map(|side| {
-            let (batch, contract) = sides[side];
-            let rank = self.graph.node(inputs[side]).dims.len();
-            let free: Vec<usize> =
-                (0..rank).filter(|at| !batch.contains(at) && !contract.contains(at)).collect();
-            self.operand(self.before_conversion(inputs[side]), |seen| {
-                single_stride(&seen.view, contract).is_some()
-                    && single_stride(&seen.view, &free).is_some()
-                    && seen.view.strides.iter().all(|&stride| stride >= 0)
-            })
-        })
-    }
 }
 
 /// The one stride that these dimensions of a view have together; 0 where they have one element.

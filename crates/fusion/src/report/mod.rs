@@ -79,9 +79,23 @@ pub struct AttentionEntry {
     pub deferrable_division: bool,
 }
 
+impl Plan {
+    /// The plan for people.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        Report::new(self)
+    }
+
+    /// The nodes of the traced graph that a cluster computes, with the lines of their source; nothing where the module names none.
+    #[must_use]
+    pub fn provenance(&self, cluster: &Cluster) -> Option<String> {
+        provenance(&self.traced.among(&self.graph.origins(&cluster.nodes)))
+    }
+}
+
 impl Report {
     /// The report of a plan.
-    pub(crate) fn new(plan: &Plan) -> Self {
+    fn new(plan: &Plan) -> Self {
         let Plan { graph, clusters, patterns, fallbacks, traced, .. } = plan;
         let (kernels, cost) = unfused(graph);
         let after = clusters.cost(graph);
@@ -113,12 +127,6 @@ impl Report {
             clusters: entries,
             fallbacks: fallbacks.iter().map(|&id| graph.node(id).op.name()).collect(),
         }
-    }
-
-    /// The clusters as a picture: an SVG document.
-    #[must_use]
-    pub fn picture(&self) -> String {
-        picture::svg(self)
     }
 }
 
@@ -203,7 +211,7 @@ impl fmt::Display for Report {
 }
 
 /// Nodes in a line, with the lines of their source: `mm, add (net.py:4, net.py:5)`.
-pub(crate) fn provenance(nodes: &[&TracedNode]) -> Option<String> {
+fn provenance(nodes: &[&TracedNode]) -> Option<String> {
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     let mut lines: Vec<String> =
         nodes.iter().filter_map(|node| node.source.as_ref()).map(ToString::to_string).collect();

@@ -14,8 +14,16 @@ const LANE: f64 = 14.0;
 /// The most characters of a line in a box.
 const LINE: usize = 46;
 
+impl Report {
+    /// The clusters as a picture: an SVG document.
+    #[must_use]
+    pub fn picture(&self) -> String {
+        svg(self)
+    }
+}
+
 /// An SVG document. Each cluster stands below all that it reads; a connection that skips rows runs beside the boxes.
-pub(super) fn svg(report: &Report) -> String {
+fn svg(report: &Report) -> String {
     let layout = Layout::new(&report.clusters);
     let (width, height) = layout.size();
     let mut picture = Document::new(width, height, 12);

@@ -2,7 +2,7 @@
 
 use warpforge_fusion::cluster::{Epilogue, Gradient};
 
-use super::{AttentionGradientPlan, ROWS, Shape, WARPS};
+use super::plan::{AttentionGradientPlan, ROWS, Shape, WARPS};
 use crate::builder::{KernelBuilder, Launch};
 use crate::gemm::tile::{Loaded, PADDING, Tile};
 use crate::gemm::{EpilogueLoop, Store, store_pair};

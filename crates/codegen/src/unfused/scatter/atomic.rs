@@ -1,11 +1,12 @@
 //! Updates whose windows may overlap partially: applied with atomic compare-and-swap in unspecified order.
 
-use super::{ScatterGeometry, copy};
+use super::geometry::{ScatterGeometry, copy};
 use crate::index::sum;
 use crate::kernel::{Emitted, Unsupported};
 use crate::steps::{load_expr, store_expr};
 use crate::types::{compute_type, storage_type};
-use crate::unfused::{ElementKernel, scalar_function};
+use crate::unfused::element_kernel::ElementKernel;
+use crate::unfused::scalar_function;
 
 pub(super) fn emit(geometry: &ScatterGeometry<'_>) -> Result<Emitted, Unsupported> {
     let ScatterGeometry { kernel, target, combine, dims, windows, numbered, along, .. } = geometry;

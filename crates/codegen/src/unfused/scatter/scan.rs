@@ -2,12 +2,13 @@
 
 use warpforge_fusion::view::dense_strides;
 
-use super::ScatterGeometry;
+use super::geometry::ScatterGeometry;
 use crate::index::sum;
 use crate::kernel::{Emitted, Unsupported};
 use crate::steps::load_expr;
 use crate::types::compute_type;
-use crate::unfused::{ElementKernel, scalar_function};
+use crate::unfused::element_kernel::ElementKernel;
+use crate::unfused::scalar_function;
 
 pub(super) fn emit(geometry: &ScatterGeometry<'_>) -> Result<Emitted, Unsupported> {
     let ScatterGeometry { kernel, target, combine, dims, windows, along, .. } = geometry;

@@ -5,7 +5,7 @@
 
 use warpforge_fusion::view::dense_strides;
 
-use super::{ScatterGeometry, copy};
+use super::geometry::{ScatterGeometry, copy};
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{IndexSpace, index_type, sum};
 use crate::kernel::{Emitted, Kernel, Unsupported};

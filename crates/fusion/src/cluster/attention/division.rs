@@ -62,7 +62,7 @@ pub(super) fn of(weights: &Epilogue) -> Option<DeferredDivision> {
 
 /// Which steps vary with the column.
 fn varying(weights: &Epilogue) -> Vec<bool> {
-    let Epilogue { body, tile, rows } = weights;
+    let Epilogue { body, tile, rows, .. } = weights;
     let along_columns = |strides: &[isize]| strides[*rows..].iter().any(|&stride| stride != 0);
     let mut varies: Vec<bool> = Vec::with_capacity(body.steps.len());
     for step in &body.steps {

@@ -2,12 +2,12 @@
 
 use super::{Attention, Describer};
 use crate::cluster::attach::{columns_of, in_order};
+use crate::cluster::kind::{Cluster, Kind, only_readers, owners};
 use crate::cluster::operand::{Operand, single_stride};
-use crate::cluster::{Cluster, Kind, only_readers, owners};
 use crate::graph::{Graph, NodeId, Op};
 
 /// Moves products whose result only a loop over its rows takes, and that loop, into the product that takes its result.
-pub(in crate::cluster) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operand]) {
+pub(crate) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operand]) {
     let (owner, reader) = (owners(clusters), only_readers(clusters, outputs));
     let mut describer = Describer::new(graph);
     for at in 0..clusters.len() {
@@ -41,6 +41,10 @@ pub(in crate::cluster) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outpu
         if known(&scores.operands[1]) || known(&values.operands[1]) {
             continue;
         }
+        // Attention is of floats; products of integers have their own kernels.
+        if ![scores.node, values.node].iter().all(|&node| graph.node(node).element.is_float()) {
+            continue;
+        }
         let attention = Attention::new(&mut describer, scores, joined, values);
         let nodes: Vec<NodeId> =
             [place, between, at].iter().flat_map(|&part| clusters[part].nodes.clone()).collect();
@@ -53,7 +57,7 @@ pub(in crate::cluster) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outpu
 }
 
 /// Whether the second product takes, batch by batch and row by row, what the first gives.
-pub(in crate::cluster) fn same_rows(graph: &Graph, scores: NodeId, values: NodeId) -> bool {
+pub(crate) fn same_rows(graph: &Graph, scores: NodeId, values: NodeId) -> bool {
     let (first, second) = (graph.node(scores), graph.node(values));
     let (Op::Dot(one), Op::Dot(two)) = (&first.op, &second.op) else { return false };
     let batch =

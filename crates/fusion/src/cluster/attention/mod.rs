@@ -98,7 +98,7 @@ impl<'g> Describer<'g> {
 
 /// All that a loop computes and reads but for which scores it is of.
 fn text(weights: &Epilogue, queries: usize) -> String {
-    let Epilogue { body, tile, rows } = weights;
+    let Epilogue { body, tile, rows, .. } = weights;
     let loads: Vec<_> = body.loads.iter().enumerate().filter(|(at, _)| at != tile).collect();
     let steps: Vec<_> = body.steps.iter().map(|step| (&step.op, &step.inputs, step.element)).collect();
     format!("{queries} {rows} {:?} {loads:?} {steps:?}", body.dims)

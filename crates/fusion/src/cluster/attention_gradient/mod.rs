@@ -5,67 +5,17 @@
 //! queries, keys and values. One cluster of them never needs a matrix of the scores' size in memory. Where attention itself
 //! shared its weights with them, it becomes a cluster that computes its own.
 
+mod description;
 mod find;
 mod order;
 mod softmax_gradient;
 
+pub use description::{AttentionGradient, Gradient};
 pub use softmax_gradient::SoftmaxGradient;
 
-use super::operand::Operand;
-use super::{Cluster, Clusters, Contraction, Epilogue, Kind, Softmax};
-use crate::graph::{Graph, NodeId};
+use super::{Cluster, Clusters};
+use crate::graph::Graph;
 use find::{Found, Search};
-
-/// The gradients of attention.
-#[derive(Debug, Clone)]
-pub struct AttentionGradient {
-    /// The product of queries and keys.
-    pub scores: Contraction,
-    /// What makes whole rows of scores weights.
-    pub weights: Epilogue,
-    /// The product of the result's gradient and the values: the gradient by the weights.
-    pub by_weights: Contraction,
-    /// What makes that the gradient by the scores: a loop over whole rows of it, with a sum over each row.
-    pub by_scores: Epilogue,
-    /// Which load of that loop is the weights.
-    pub shares: usize,
-    /// The gradient by the queries: the gradient by the scores times keys.
-    pub by_queries: Gradient,
-    /// The gradient by the keys: the gradient by the scores, transposed, times queries.
-    pub by_keys: Gradient,
-    /// The gradient by the values: the weights, transposed, times the result's gradient.
-    pub by_values: Gradient,
-    /// The softmax that makes scores weights.
-    pub softmax: Option<Softmax>,
-    /// Its gradient.
-    pub softmax_gradient: Option<SoftmaxGradient>,
-}
-
-/// One of the gradients.
-#[derive(Debug, Clone)]
-pub struct Gradient {
-    /// The product that gives it.
-    pub product: Contraction,
-    /// Which operand is the weights or the gradient by the scores.
-    pub side: usize,
-    /// The value that is given.
-    pub output: NodeId,
-}
-
-impl AttentionGradient {
-    /// The three gradients.
-    #[must_use]
-    pub fn gradients(&self) -> [&Gradient; 3] {
-        [&self.by_queries, &self.by_keys, &self.by_values]
-    }
-
-    /// Queries, keys, the result's gradient and values.
-    #[must_use]
-    pub fn operands(&self) -> [&Operand; 4] {
-        let ([queries, keys], [given, values]) = (&self.scores.operands, &self.by_weights.operands);
-        [queries, keys, given, values]
-    }
-}
 
 /// The clusters with the gradients of attention as one where a backend takes them so; it is asked about each, and about
 /// attention that shared its weights with them.
@@ -102,20 +52,6 @@ pub(crate) fn fuse_attention_gradients(
     match order::by_use(graph, next.collect()) {
         Some(next) => Clusters { clusters: next, outputs: clusters.outputs },
         None => clusters,
-    }
-}
-
-impl Cluster {
-    /// The values that the cluster gives: one, but for gradients and what backends compute in their own way.
-    #[must_use]
-    pub fn results(&self) -> Vec<NodeId> {
-        match &self.kind {
-            Kind::AttentionGradient(backward) => {
-                backward.gradients().map(|gradient| gradient.output).to_vec()
-            }
-            Kind::Library(_, given) => given.clone(),
-            _ => vec![self.output],
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use warpforge_ir::OpRef;
 use warpforge_tensor::{ElementType, Tensor};
 
-use super::sizes;
+use super::sizes::sizes;
 use crate::graph::NodeId;
 use crate::graph::build::{Builder, inverse};
 use crate::graph::op::{Conv, Dot, Op, Window};

@@ -8,7 +8,7 @@ use warpforge_tensor::ElementType;
 use super::contraction::window;
 use super::element::storage;
 use super::region::scalar_function;
-use super::sizes;
+use super::sizes::sizes;
 use crate::graph::NodeId;
 use crate::graph::build::Builder;
 use crate::graph::op::Op;

@@ -6,6 +6,7 @@ mod indexing;
 mod op_by_op;
 mod reduce;
 mod region;
+mod sizes;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ pub use op_by_op::OpSpan;
 pub(crate) use op_by_op::{OpByOp, import_op_by_op};
 pub use reduce::reduce_kind;
 use reduce::with_initial;
+use sizes::{signed, sizes};
 use thiserror::Error;
 use warpforge_ir::attr::ElementData;
 use warpforge_ir::slice::slice;
@@ -295,14 +297,6 @@ fn inputs(op: OpRef<'_>, values: &Values) -> Result<Vec<NodeId>> {
         values.get(value).copied().ok_or_else(|| not(format!("{} uses an unknown value", op.name())))
     };
     op.operands().iter().map(known).collect()
-}
-
-fn sizes(values: &[i64]) -> Option<Vec<usize>> {
-    values.iter().map(|&value| usize::try_from(value).ok()).collect()
-}
-
-fn signed(values: &[i64]) -> Vec<isize> {
-    values.iter().map(|&value| value as isize).collect()
 }
 
 /// A constant; a splat is a scalar that repeats.
