@@ -13,8 +13,8 @@ mod select_and_scatter;
 mod sort;
 mod variadic_reduce;
 
-use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::Op;
+use warpforge_fusion::cluster::Operand;
 
 use crate::kernel::{Emitted, Request, Unsupported};
 use element_kernel::{ElementKernel, UnfusedKernel};
