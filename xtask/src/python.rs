@@ -19,8 +19,10 @@ pub(crate) struct Packages {
 }
 
 /// What the tests need.
-pub(crate) const TESTS: Packages =
-    Packages { name: "tests", requirements: &["--editable", "./python[test]", "jax", "numpy", "ruff"] };
+pub(crate) const TESTS: Packages = Packages {
+    name: "tests",
+    requirements: &["--editable", "./python[test]", "jax", "numpy", "ruff", "transformers"],
+};
 
 /// What the cases of ATen lowerings need: PyTorch, and what its test database imports.
 pub(crate) const ATEN: Packages =

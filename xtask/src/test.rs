@@ -57,8 +57,8 @@ fn package(python: &Path) -> Vec<String> {
         command
     };
     let commands = [
-        module(&["ruff", "check", "python", "xtask", "crates/cli"]),
-        module(&["ruff", "format", "--check", "python", "xtask", "crates/cli"]),
+        module(&["ruff", "check", "python", "xtask", "crates/cli", "examples"]),
+        module(&["ruff", "format", "--check", "python", "xtask", "crates/cli", "examples"]),
         module(&["pytest", "-q", "python"]),
     ];
     commands

@@ -6,7 +6,7 @@ use warpforge_tensor::compare::{DecadeHistogram, Mismatch, Report, UlpHistogram,
 use warpforge_tensor::{ElementType, Tensor};
 
 use crate::Class;
-use crate::folder::{Folder, Item, Key};
+use crate::folder::{Folder, Item, Key, Noise};
 use crate::report::{Bin, Figures, Point, Status, TensorKind, TensorReport};
 use crate::three_way::three_way;
 use crate::tolerance::{Nan, OneSided, Rule, Tolerances, Types};
@@ -55,7 +55,11 @@ impl Pair<'_> {
                     same_hash(golden.file_of(left).sha256.as_ref(), candidate.file_of(right).sha256.as_ref());
                 report.identical = same_file || left.tensor.identical(&right.tensor);
                 let reference = self.reference.map(|item| &item.tensor);
-                compared(&mut report, &left.tensor, &right.tensor, reference)
+                let judged = compared(&mut report, &left.tensor, &right.tensor, reference);
+                match golden.noise(self.key).filter(|_| judged.0 == Status::OutOfTolerance) {
+                    Some(noise) => within_noise(&mut report, noise, &left.tensor, &right.tensor),
+                    None => judged,
+                }
             }
         };
         report
@@ -121,6 +125,37 @@ fn compared(
     } else {
         (Status::Passed, false)
     }
+}
+
+/// How many times the noise floor a candidate may be from the golden run.
+const NOISE_FACTOR: f64 = 4.0;
+
+/// Judges a tensor that is out of its tolerance by how far two golden runs are apart in it.
+fn within_noise(
+    report: &mut TensorReport,
+    noise: &Noise,
+    golden: &Tensor,
+    candidate: &Tensor,
+) -> (Status, bool) {
+    let allowed = NOISE_FACTOR * noise.max_abs;
+    let mut rule = report.rule.clone();
+    rule.limits.atol = rule.limits.atol.max(allowed);
+    let out = figures(golden, candidate, &rule).is_none_or(|figures| figures.out_of_tolerance > 0);
+    if out {
+        let found = report.figures.as_ref().map_or(f64::NAN, |figures| figures.max_abs);
+        report.reason = Some(format!(
+            "{found:.2e} is more than {NOISE_FACTOR} times the noise floor, {:.2e}",
+            noise.max_abs
+        ));
+        return (Status::OutOfTolerance, true);
+    }
+    report.reason =
+        Some(format!("within {NOISE_FACTOR} times the noise floor, {:.2e}: {}", noise.max_abs, noise.reason));
+    report.rule = Rule { origin: format!("noise floor of the golden run, {NOISE_FACTOR} times"), ..rule };
+    if let Some(figures) = &mut report.figures {
+        figures.out_of_tolerance = 0;
+    }
+    (Status::WithinNoise, false)
 }
 
 /// Numbers in JSON have no type: losses and metrics that are all values of binary32 are taken as such, since that is what

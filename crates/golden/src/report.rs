@@ -134,6 +134,8 @@ pub struct ClassSummary {
 pub enum Status {
     /// Within its tolerance.
     Passed,
+    /// Out of its tolerance, and no further away than golden runs are from each other.
+    WithinNoise,
     /// Not.
     OutOfTolerance,
     /// The shapes differ.
@@ -154,6 +156,7 @@ impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Passed => "passed",
+            Self::WithinNoise => "within noise",
             Self::OutOfTolerance => "out of tolerance",
             Self::ShapeMismatch => "other shape",
             Self::TypeMismatch => "other type",

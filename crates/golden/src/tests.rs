@@ -313,3 +313,38 @@ fn figures_say_how_much_and_where() {
     assert_eq!(bins, [(0.0, Some(0.0), 3), (0.01, Some(0.1), 1)]);
     assert_eq!(validation.classes[0].worst_tensor.as_deref(), Some("step_2/w"));
 }
+
+#[test]
+fn the_noise_floor_is_asked_only_for_tensors_that_it_lists_and_that_need_it() {
+    let runs = Runs::new();
+    for (run, by) in [("golden", 0.0f32), ("candidate", 0.003)] {
+        let off = vector([1.0 + by, 2.0, 3.0, 4.0]);
+        save(&runs.path(run).join("weights.safetensors"), [("listed", &off), ("other", &off)]);
+        let far = vector([1.0 + 2.0 * by, 2.0, 3.0, 4.0]);
+        save(
+            &runs.path(run).join("step_1/weights.safetensors"),
+            [("listed", &far), ("same", &vector([1.0; 4]))],
+        );
+    }
+    let noise = r#"{"schema_version": 1, "tensors": {"weights":
+        {"listed": {"max_abs": 0.001, "reason": "it is rounding"}, "same": {"max_abs": 1.0, "reason": "never needed"}}}}"#;
+    std::fs::write(runs.path("golden/noise.json"), noise).unwrap();
+    let validation = runs.validate(&Options::default());
+    let status = |label: &str| {
+        let report = validation.tensors.iter().find(|report| report.label() == label).unwrap();
+        (report.status, report.failed)
+    };
+    assert_eq!(status("listed"), (Status::WithinNoise, false));
+    assert_eq!(status("step_1/listed"), (Status::OutOfTolerance, true), "more than four times");
+    assert_eq!(status("other"), (Status::OutOfTolerance, true));
+    assert_eq!(status("step_1/same"), (Status::Passed, false));
+    let notes = validation.notes.join("\n");
+    assert!(
+        notes.contains("weights judged by the noise floor of the golden run: listed: it is rounding"),
+        "{notes}"
+    );
+    assert!(!notes.contains("never needed"), "{notes}");
+    std::fs::write(runs.path("golden/noise.json"), noise.replace("0.001", "-1")).unwrap();
+    let refused = crate::Folder::open(&runs.path("golden")).unwrap_err().to_string();
+    assert!(refused.contains("`listed`: -1 is no distance"), "{refused}");
+}

@@ -1,6 +1,6 @@
 //! Comparing two runs as a whole.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use crate::Class;
 use crate::explain::explain;
 use crate::folder::{Folder, Key};
 use crate::judge::Pair;
-use crate::report::{RunInfo, SCHEMA_VERSION, TensorReport, Validation, Verdict};
+use crate::report::{RunInfo, SCHEMA_VERSION, Status, TensorReport, Validation, Verdict};
 use crate::summary::{classes, counts, verdict};
 use crate::tolerance::Tolerances;
 
@@ -122,6 +122,7 @@ fn notes(golden: &Folder, candidate: &Folder, tensors: &[TensorReport]) -> Vec<S
     if tensors.iter().any(|report| report.class == Class::Inputs && report.failed) {
         notes.push("the candidate was given other inputs, so other results are to be expected".to_owned());
     }
+    notes.extend(within_noise(tensors));
     for folder in [golden, candidate] {
         for file in folder.skipped() {
             notes.push(format!("{} is left out: {}", folder.path().join(&file.path).display(), file.reason));
@@ -141,4 +142,19 @@ fn notes(golden: &Folder, candidate: &Folder, tensors: &[TensorReport]) -> Vec<S
         }
     }
     notes
+}
+
+/// The tensors that needed the noise floor, by class and reason: a note for each reason, with the names once, whatever the steps.
+fn within_noise(tensors: &[TensorReport]) -> Vec<String> {
+    let mut found: BTreeMap<(Class, &str), BTreeSet<&str>> = BTreeMap::new();
+    for report in tensors.iter().filter(|report| report.status == Status::WithinNoise) {
+        let reason = report.reason.as_deref().unwrap_or_default();
+        let reason = reason.split_once(": ").map_or(reason, |(_, reason)| reason);
+        found.entry((report.class, reason)).or_default().insert(&report.name);
+    }
+    let note = |((class, reason), names): ((Class, &str), BTreeSet<&str>)| {
+        let names: Vec<&str> = names.into_iter().collect();
+        format!("{class} judged by the noise floor of the golden run: {}: {reason}", names.join(", "))
+    };
+    found.into_iter().map(note).collect()
 }

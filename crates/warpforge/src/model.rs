@@ -238,8 +238,17 @@ impl Model {
         let path = || self.source.name().to_owned();
         let module = warpforge_train::step(&self.module, &self.entry, recipe)
             .map_err(|reason| Error::Train { path: path(), reason })?;
-        let mut model = Self::new(module, self.source.clone(), self.format, Some(&self.entry))?;
         // The optimizer's arguments come after the model's.
+        self.rewritten(module)
+    }
+
+    /// The model with another module, whose arguments begin with the same ones.
+    ///
+    /// # Errors
+    ///
+    /// When the module is not valid, or has no such function to run.
+    pub fn rewritten(&self, module: Module) -> Result<Self> {
+        let mut model = Self::new(module, self.source.clone(), self.format, Some(&self.entry))?;
         model.weights = self.weights.clone();
         Ok(model)
     }

@@ -56,12 +56,12 @@ def load_model(spec: str, seed: int) -> Model:
 
     The random numbers are seeded first, so that weights made by the function are the same in every run.
     """
-    return as_model(_call(spec, seed), spec)
+    return as_model(call(spec, seed), spec)
 
 
 def load_inputs(spec: str, seed: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Example arguments from the function that `spec` names: positional ones, and keyword arguments."""
-    returned = _call(spec, seed)
+    returned = call(spec, seed)
     if isinstance(returned, torch.Tensor):
         return (returned,), {}
     if isinstance(returned, Mapping) and all(isinstance(key, str) for key in returned):
@@ -71,7 +71,8 @@ def load_inputs(spec: str, seed: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
     raise TraceError(f"{spec} returned {_describe(returned)}", INPUTS)
 
 
-def _call(spec: str, seed: int) -> object:
+def call(spec: str, seed: int) -> object:
+    """What the function that `spec` names returns, its random numbers seeded."""
     where, colon, name = spec.rpartition(":")
     if not colon or not where or not name:
         raise TraceError(f"`{spec}` does not name a function", "write module:function, such as my_module:make_model")

@@ -16,6 +16,8 @@ from safetensors.torch import save_file
 from warpforge.errors import TraceError
 
 MANIFEST = "manifest.json"
+# What only a run that was stopped before its manifest has.
+UNFINISHED = "progress.jsonl"
 SCHEMA_VERSION = 1
 LIBRARIES = ("warpforge", "torch", "torchvision", "transformers", "peft", "numpy", "safetensors")
 
@@ -25,7 +27,8 @@ class GoldenFolder:
 
     def __init__(self, path: Path) -> None:
         if path.exists():
-            if any(path.iterdir()) and not (path / MANIFEST).is_file():
+            known = (path / MANIFEST).is_file() or (path / UNFINISHED).is_file()
+            if any(path.iterdir()) and not known:
                 raise TraceError(f"{path} is in the way: it is no golden folder", "move it, or choose another -o")
             shutil.rmtree(path)
         path.mkdir(parents=True)
@@ -35,7 +38,7 @@ class GoldenFolder:
     def tensors(self, kind: str, tensors: dict[str, torch.Tensor]) -> None:
         """Writes `kind`.safetensors; a `/` in the kind is a folder inside."""
         path = self.path / f"{kind}.safetensors"
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         try:
             # Each gets memory of its own: the format has no views.
             save_file({name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}, path)
@@ -49,6 +52,11 @@ class GoldenFolder:
         path = self.path / f"{kind}.json"
         _write_json(path, numbers)
         self._added(path)
+
+    def add(self, name: str) -> None:
+        """Lists a file that was written by itself and is no part of a comparison."""
+        self._added(self.path / name)
+        self._files[name]["compared"] = False
 
     def manifest(self, archive: Path, facts: dict[str, Any]) -> dict[str, Any]:
         """Writes the manifest: the versions, the given facts, and the hash of every file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,17 @@ def named_leaves(name: str, value: object) -> list[tuple[str, torch.Tensor]]:
     return []
 
 
-def record(program: ExportedProgram) -> tuple[list[Any], dict[str, torch.Tensor]]:
-    """Runs the graph on the program's example inputs, and returns its outputs and the value of every node."""
+def record(
+    program: ExportedProgram, state: Mapping[str, torch.Tensor] | None = None, inputs: Sequence[Any] | None = None
+) -> tuple[list[Any], dict[str, torch.Tensor]]:
+    """Runs the graph, and returns its outputs and the value of every node.
+
+    state: other parameters and buffers than the program's own.
+    inputs: other inputs than its example inputs.
+    """
     recorder = _Recorder(program)
     with torch.no_grad():
-        outputs = recorder.run(*_graph_arguments(program))
+        outputs = recorder.run(*_graph_arguments(program, state or {}, inputs))
     return list(outputs), recorder.values
 
 
@@ -75,12 +82,14 @@ def source_line(stack_trace: str | None) -> str | None:
     return ":".join(chosen[-1]) if chosen else None
 
 
-def _graph_arguments(program: ExportedProgram) -> list[Any]:
+def _graph_arguments(
+    program: ExportedProgram, state: Mapping[str, torch.Tensor], inputs: Sequence[Any] | None
+) -> list[Any]:
     """The graph's arguments in the order of its signature, copied since a graph may change them in place."""
-    examples = iter(torch.utils._pytree.tree_leaves(program.example_inputs))
-    state = {**program.constants, **program.state_dict}
+    examples = iter(torch.utils._pytree.tree_leaves(program.example_inputs) if inputs is None else inputs)
+    held = {**program.constants, **program.state_dict, **state}
     return [
-        _copied(next(examples) if spec.kind is InputKind.USER_INPUT else state[spec.target])
+        _copied(next(examples) if spec.kind is InputKind.USER_INPUT else held[spec.target])
         for spec in program.graph_signature.input_specs
     ]
 

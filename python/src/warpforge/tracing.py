@@ -68,30 +68,20 @@ def trace(  # noqa: PLR0913 (each is an option of the command)
         raise TraceError(f"`{archive}` does not end in .pt2", "torch.export writes .pt2 archives; name it so")
     dims = [DynamicDim.parse(dim) if isinstance(dim, str) else dim for dim in dynamic]
     name, model = _resolve(model, args, kwargs, seed)
-    if not train:
-        model.module.eval()
-    with loss_only(model.module, name) if train else nullcontext():
-        program = export(model, name, dims, train=train, decompose=decompose)
-        torch.manual_seed(seed)
-        with modules.recorded(model.module) if activations else nullcontext({}) as by_module:
-            own, gradients = eager.results(model, program, train)
-    torch.manual_seed(seed)
-    values, recorded = nodes.record(program)
-    agree = partial(_agree, relative=_relative_agreement(program))
-    _check_agreement(own | gradients, program, values, agree)
+    captured = capture(model, name, train=train, dims=dims, decompose=decompose, activations=activations, seed=seed)
+    program = captured.program
 
     archive.parent.mkdir(parents=True, exist_ok=True)
     golden = GoldenFolder(archive.with_suffix(".golden"))
-    by_node = places.find(program, by_module, recorded, agree)
-    torch.export.save(program, archive, extra_files=places.written(by_node))
+    captured.save(archive)
     golden.tensors("inputs", signature.inputs(program))
-    golden.tensors("outputs", own)
+    golden.tensors("outputs", captured.outputs)
     if train:
-        golden.tensors("gradients", gradients)
-        golden.numbers("losses", {"loss": [own["loss"].item()]})
+        golden.tensors("gradients", captured.gradients)
+        golden.numbers("losses", {"loss": [captured.outputs["loss"].item()]})
     if activations:
-        golden.tensors("activations", recorded)
-        golden.tensors("activations/modules", by_module)
+        golden.tensors("activations", captured.by_node)
+        golden.tensors("activations/modules", captured.by_module)
     if weights:
         golden.tensors("weights", {**program.state_dict, **_tensors(program.constants)})
     manifest = golden.manifest(
@@ -106,6 +96,48 @@ def trace(  # noqa: PLR0913 (each is an option of the command)
         },
     )
     return Traced(archive, golden.path, program, manifest)
+
+
+@dataclass
+class Captured:
+    """A model's exported program, and PyTorch's own results on the example inputs."""
+
+    program: ExportedProgram
+    outputs: dict[str, torch.Tensor]
+    gradients: dict[str, torch.Tensor]
+    by_node: dict[str, torch.Tensor]
+    by_module: dict[str, torch.Tensor]
+    places: dict[str, dict[str, str]]
+
+    def save(self, archive: Path) -> None:
+        """Writes the archive, with the nodes that the modules' values come from."""
+        torch.export.save(self.program, archive, extra_files=places.written(self.places))
+
+
+def capture(  # noqa: PLR0913 (the options of a trace)
+    model: Model,
+    name: str,
+    *,
+    train: bool,
+    dims: Sequence[DynamicDim] = (),
+    decompose: bool = False,
+    activations: bool = False,
+    seed: int = 0,
+) -> Captured:
+    """Exports a model and runs it, by itself and as its exported graph; the two must agree."""
+    if not train:
+        model.module.eval()
+    with loss_only(model.module, name) if train else nullcontext():
+        program = export(model, name, list(dims), train=train, decompose=decompose)
+        torch.manual_seed(seed)
+        with modules.recorded(model.module) if activations else nullcontext({}) as by_module:
+            own, gradients = eager.results(model, program, train)
+    torch.manual_seed(seed)
+    values, recorded = nodes.record(program)
+    agree = partial(_agree, relative=_relative_agreement(program))
+    _check_agreement(own | gradients, program, values, agree)
+    found = places.find(program, by_module, recorded, agree)
+    return Captured(program, own, gradients, recorded, by_module, found)
 
 
 def _resolve(

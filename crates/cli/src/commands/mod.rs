@@ -4,6 +4,7 @@ mod benchmark;
 mod carbon;
 mod check;
 mod conformance;
+mod golden;
 mod import;
 mod list;
 mod model;
@@ -56,6 +57,9 @@ enum Command {
     Import(import::ImportArgs),
     /// Run a model on given or random inputs
     Run(Box<run::RunArgs>),
+    /// Train a model with PyTorch, then the same with this engine, for a comparison of all that comes of it
+    #[command(subcommand)]
+    Golden(golden::GoldenCommand),
     /// Compare what a model gave with a golden run, and find the first operation that differs
     Validate(validate::ValidateArgs),
     /// Run the StableHLO project's test files on the reference evaluator
@@ -82,6 +86,7 @@ impl Arguments {
             Command::Opt(args) => signals::clean_up().and_then(|()| opt::run(&args)),
             Command::Import(args) => signals::clean_up().and_then(|()| import::run(&args)),
             Command::Run(args) => signals::clean_up().and_then(|()| run::run(&args)),
+            Command::Golden(command) => golden::run(command),
             Command::Validate(args) => validate::run(&args),
             Command::Conformance(args) => conformance::run(&args),
             Command::Completions(args) => shell::completions(&args),

@@ -72,7 +72,10 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
     output::takes_stdout([("--junit", args.junit.as_deref())], args.json)?;
     output::check([args.junit.as_deref()])?;
     let summary = args.summary.as_ref().map(|path| summary_path(path.as_deref())).transpose()?;
-    let tolerances = args.tolerances.as_deref().map(tolerances).transpose()?.unwrap_or_default();
+    // A golden benchmark brings the tolerances of its description.
+    let own = Some(args.golden.join("tolerances.toml")).filter(|path| path.is_file());
+    let tolerances =
+        args.tolerances.as_deref().or(own.as_deref()).map(tolerances).transpose()?.unwrap_or_default();
     // It is read only where something does not match, but a wrong name is wrong either way.
     if let Some(path) = args.model.as_ref().filter(|path| !path.is_file()) {
         return Err(Failure::bad_input(anyhow!("{}: there is no such model", path.display())));

@@ -9,6 +9,7 @@ mod clusters;
 mod compare;
 mod dashboard;
 mod golden;
+mod golden_bench;
 mod history;
 mod ignored;
 mod import;

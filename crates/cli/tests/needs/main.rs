@@ -4,6 +4,7 @@
 
 mod conformance;
 mod devices;
+mod golden;
 mod pretend;
 mod prometheus;
 #[allow(dead_code, reason = "shared with the tests that need nothing")]
@@ -22,6 +23,7 @@ fn main() {
     let groups = [
         (conformance::missing(), conformance::trials()),
         (devices::missing(), devices::trials()),
+        (golden::missing(), golden::trials()),
         (prometheus::missing(), prometheus::trials()),
         (xla::missing(), xla::trials()),
         (pretend::missing(), values::pretended()),

@@ -45,6 +45,9 @@ pub struct Manifest {
     /// Activations that the run could not save, and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub skipped: BTreeMap<String, String>,
+    /// What the run says about the golden benchmark that it is of; the benchmark reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub benchmark: Option<serde_json::Value>,
 }
 
 /// The model's file.
@@ -86,6 +89,17 @@ pub struct ClusterEntry {
 pub struct Fingerprint {
     /// The SHA-256 of its bytes, in hexadecimal.
     pub sha256: String,
+    /// Whether it is compared; what is not is there for readers.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub compared: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 /// One node of the graph.

@@ -2,6 +2,7 @@
 
 mod hash;
 mod manifest;
+mod noise;
 mod numbers;
 mod scan;
 mod write;
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use manifest::{ClusterEntry, FileEntry, Fingerprint, Manifest, NodeEntry, RunEntry, SCHEMA_VERSION};
+pub use noise::Noise;
 use warpforge_tensor::Tensor;
 pub use write::FolderWriter;
 
@@ -61,6 +63,7 @@ pub struct Folder {
     items: BTreeMap<Key, Item>,
     files: Vec<File>,
     skipped: Vec<Skipped>,
+    noise: BTreeMap<Class, BTreeMap<String, Noise>>,
 }
 
 impl Folder {
@@ -81,6 +84,7 @@ impl Folder {
             items: BTreeMap::new(),
             files: Vec::new(),
             skipped: Vec::new(),
+            noise: noise::read(path)?,
         };
         scan::fill(&mut folder)?;
         Ok(folder)
@@ -132,6 +136,14 @@ impl Folder {
     #[must_use]
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
+    }
+
+    /// How far two runs of the golden kind are apart in a tensor, where that was measured and is the most that can be asked for.
+    #[must_use]
+    pub fn noise(&self, key: &Key) -> Option<&Noise> {
+        let class = self.noise.get(&key.class)?;
+        let label = (!key.step.is_empty()).then(|| format!("{}/{}", key.step, key.name));
+        label.and_then(|label| class.get(&label)).or_else(|| class.get(&key.name))
     }
 
     /// The model's file, where the manifest names one that is there.

@@ -81,13 +81,19 @@ fn is_model(folder: &Folder, path: &str) -> bool {
     archive.is_some_and(|archive| archive.file == path)
 }
 
+/// Whether the manifest says that a file is there for readers only.
+fn is_not_compared(folder: &Folder, path: &str) -> bool {
+    let listed = folder.manifest.as_ref().and_then(|manifest| manifest.files.get(path));
+    listed.is_some_and(|fingerprint| !fingerprint.compared)
+}
+
 fn read(folder: &mut Folder, relative: &Path) -> Result<(), Error> {
     let path = slashed(relative);
     let extension = relative.extension().and_then(|text| text.to_str()).unwrap_or_default();
     let found = Class::of_path(relative);
     let skip = match extension {
         "json" if path == manifest::FILE_NAME => return Ok(()),
-        _ if is_model(folder, &path) => return Ok(()),
+        _ if is_model(folder, &path) || is_not_compared(folder, &path) => return Ok(()),
         "json" if found.is_none() => {
             Some("its name begins with no class of numbers, such as `losses` or `metrics`")
         }

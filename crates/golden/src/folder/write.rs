@@ -17,6 +17,8 @@ pub struct FolderWriter {
     files: BTreeMap<String, Fingerprint>,
     /// What was made, in that order.
     made: Vec<Unfinished>,
+    /// Whether what was made stays where the folder is not finished.
+    kept: bool,
 }
 
 impl FolderWriter {
@@ -47,7 +49,66 @@ impl FolderWriter {
             }
             None => {}
         }
-        Ok(Self { path: path.to_owned(), files: BTreeMap::new(), made })
+        Ok(Self { path: path.to_owned(), files: BTreeMap::new(), made, kept: false })
+    }
+
+    /// Goes on with the folder of a run that was stopped, which the file `mark` tells, or starts one as
+    /// [`FolderWriter::create`]. What is written stays where the folder is not finished, for the next to go on with.
+    ///
+    /// # Errors
+    ///
+    /// As [`FolderWriter::create`].
+    pub fn resume(path: &Path, mark: &str) -> Result<Self, Error> {
+        let stopped = path.join(mark).is_file() && Manifest::read(path)?.is_none();
+        let mut writer = match stopped {
+            true => Self { path: path.to_owned(), files: BTreeMap::new(), made: Vec::new(), kept: true },
+            false => Self::create(path)?,
+        };
+        writer.kept = true;
+        writer.made.iter_mut().for_each(Unfinished::keep);
+        writer.made.clear();
+        Ok(writer)
+    }
+
+    /// Lists a file that was written by itself; one that is not compared is left out without a remark.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    pub fn add(&mut self, name: &str, compared: bool) -> Result<(), Error> {
+        let sha256 = hash::sha256(&self.path.join(name))?;
+        self.files.insert(name.to_owned(), Fingerprint { sha256, compared });
+        Ok(())
+    }
+
+    /// Writes the tensors of a class that a step had, to the step's folder; `part` names those that go by other names than the
+    /// rest.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn step<'t>(
+        &mut self,
+        step: &str,
+        class: Class,
+        part: Option<&str>,
+        tensors: impl IntoIterator<Item = (&'t str, &'t Tensor)>,
+    ) -> Result<(), Error> {
+        let name = part.map_or_else(|| format!("{step}/{class}"), |part| format!("{step}/{class}/{part}"));
+        let folder = self.path.join(&name).parent().map(Path::to_owned).unwrap_or_default();
+        let io = |cause| Error::Io { path: folder.display().to_string(), cause };
+        let made = make_folders(&folder).map_err(io)?;
+        self.made(made);
+        self.named(&format!("{name}.safetensors"), tensors)
+    }
+
+    /// Takes note of what was made.
+    fn made(&mut self, made: impl IntoIterator<Item = Unfinished>) {
+        self.made.extend(made);
+        if self.kept {
+            self.made.iter_mut().for_each(Unfinished::keep);
+            self.made.clear();
+        }
     }
 
     /// Writes the tensors of a class.
@@ -60,7 +121,7 @@ impl FolderWriter {
         class: Class,
         tensors: impl IntoIterator<Item = (&'t str, &'t Tensor)>,
     ) -> Result<(), Error> {
-        self.named(format!("{class}.safetensors"), tensors)
+        self.named(&format!("{class}.safetensors"), tensors)
     }
 
     /// Writes tensors of a class that go by other names than the rest, to a file in a folder of the class.
@@ -76,16 +137,17 @@ impl FolderWriter {
     ) -> Result<(), Error> {
         let folder = self.path.join(class.name());
         let io = |cause| Error::Io { path: folder.display().to_string(), cause };
-        self.made.extend(make_folders(&folder).map_err(io)?);
-        self.named(format!("{class}/{part}.safetensors"), tensors)
+        let made = make_folders(&folder).map_err(io)?;
+        self.made(made);
+        self.named(&format!("{class}/{part}.safetensors"), tensors)
     }
 
     fn named<'t>(
         &mut self,
-        name: String,
+        name: &str,
         tensors: impl IntoIterator<Item = (&'t str, &'t Tensor)>,
     ) -> Result<(), Error> {
-        let path = self.path.join(&name);
+        let path = self.path.join(name);
         let unwritable = |cause| Error::Tensors { path: path.display().to_string(), cause };
         let stored: Vec<(&str, Tensor)> = tensors
             .into_iter()
@@ -108,7 +170,7 @@ impl FolderWriter {
             .map(|(name, values)| (name.as_str(), values.iter().copied().map(numbers::to_json).collect()))
             .collect();
         self.json(&name, &lists)?;
-        self.wrote(name)
+        self.wrote(&name)
     }
 
     /// Writes a text.
@@ -120,7 +182,7 @@ impl FolderWriter {
         let path = self.path.join(name);
         output::write(&path, text.as_bytes())
             .map_err(|cause| Error::Io { path: path.display().to_string(), cause })?;
-        self.wrote(name.to_owned())
+        self.wrote(name)
     }
 
     /// Writes the manifest: what is known of the run, with the hash of every file.
@@ -147,11 +209,9 @@ impl FolderWriter {
         output::write(&path, (text + "\n").as_bytes()).map_err(unwritable)
     }
 
-    fn wrote(&mut self, name: String) -> Result<(), Error> {
-        self.made.push(Unfinished::new(self.path.join(&name)));
-        let sha256 = hash::sha256(&self.path.join(&name))?;
-        self.files.insert(name, Fingerprint { sha256 });
-        Ok(())
+    fn wrote(&mut self, name: &str) -> Result<(), Error> {
+        self.made([Unfinished::new(self.path.join(name))]);
+        self.add(name, true)
     }
 }
 

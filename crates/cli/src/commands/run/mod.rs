@@ -21,6 +21,7 @@ use clap::Args;
 use jiff::Timestamp;
 use warpforge::{CompileOptions, CompiledModel, Device, Model, Outputs, RunOptions, Tensor, Tier};
 use warpforge_golden::op_by_op::Compared;
+use warpforge_golden_bench::values as values_of;
 use warpforge_runtime::Executable;
 
 use self::record::Record;
@@ -282,7 +283,7 @@ fn execute(
         watch.write_profile(outputs.profile().clone(), &model, executable)?;
         if let Some(folder) = &args.save {
             let (nodes, clusters) = match fused {
-                true => save::at_borders(executable, outputs.clusters()),
+                true => values_of::at_borders(executable, outputs.clusters()),
                 false => (watch.node_values(), Vec::new()),
             };
             let run = save::Run {
@@ -295,7 +296,7 @@ fn execute(
                 weights: args.save_weights,
                 nodes: &nodes,
                 clusters,
-                modules: save::Modules::of(compiled.model(), &nodes)?,
+                modules: values_of::Modules::of(compiled.model(), &nodes)?,
             };
             let saved = save::save(&run, folder);
             saved.map_err(|error| Failure::not_possible(anyhow!("{error}")))?;

@@ -1,0 +1,155 @@
+//! `warpt golden run`: the pass of this engine.
+
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
+use warpforge::{CompileOptions, Device, Precision, Tier};
+use warpforge_golden_bench::run::{Finished, Inject, Options, StepNumbers, run as run_golden};
+use warpforge_golden_bench::{Description, GoldenRun, Wanted};
+
+use super::BenchmarkArgs;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::{term, values};
+
+/// Seconds between two lines where standard error is no terminal.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// Train the same as a golden run with this engine, and keep the same of it.
+///
+/// The data pipeline is our own: features that differ from the golden run's are refused. The whole step is one program
+/// whose state stays on the device. A run that was stopped goes on from its last checkpoint when the same command is given
+/// again.
+///
+/// Exit codes: 0 done (compare with `warpt validate`), 1 the run cannot go on (a loss that is not finite, too little
+/// memory), 2 bad input, 3 not possible here.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    benchmark: BenchmarkArgs,
+    /// The folder of the golden run
+    #[arg(long, value_name = "DIR")]
+    compare_golden: PathBuf,
+    /// The folder to write, or to go on with
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Where to run: `cpu`, `cuda[:N]` or `hip[:N]`
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = values::devices())]
+    device: Device,
+    /// How to run [default: the fastest that the device has]
+    #[arg(long, value_name = "TIER", value_parser = values::tiers())]
+    tier: Option<Tier>,
+    /// What contractions multiply f32 operands as
+    #[arg(long, value_name = "PRECISION", default_value = "model", value_parser = values::precisions())]
+    precision: Precision,
+    /// The most threads to use [default: as many as the backend likes]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Write a checkpoint after so many steps
+    #[arg(long, value_name = "N", default_value = "100")]
+    save_every: NonZeroU64,
+    /// Put an error into one operation from a step on, to see that `warpt validate` finds it: multiply the values of a node
+    /// of the graph by 1 + PART
+    #[arg(long, value_name = "NODE@STEP[=PART]")]
+    inject: Option<Inject>,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &RunArgs) -> Outcome {
+    let description = Description::find(&args.benchmark.benchmark)?;
+    let overrides = args.benchmark.overrides();
+    let wanted = Wanted {
+        benchmark: description.name(),
+        preset: args.benchmark.preset.as_deref(),
+        overrides: &overrides,
+    };
+    let golden = GoldenRun::open(&args.compare_golden, &wanted)?;
+    golden.plan.check_licences(&args.benchmark.accept_licence)?;
+    let options = Options {
+        compile: CompileOptions {
+            device: args.device,
+            tier: args.tier,
+            precision: args.precision,
+            threads: args.threads,
+            ..CompileOptions::default()
+        },
+        out: args.out.clone(),
+        save_every: args.save_every,
+        inject: args.inject.clone(),
+    };
+    let mut progress = Progress::new();
+    let finished = run_golden(&golden, &options, &mut |step, steps| progress.step(step, steps));
+    progress.bar.finish_and_clear();
+    print(args, &golden, &finished?)?;
+    Ok(Exit::Pass)
+}
+
+/// Progress on standard error: a bar on a terminal, else a line now and then.
+struct Progress {
+    bar: ProgressBar,
+    begin: Instant,
+    done: u64,
+    said: Option<Instant>,
+}
+
+impl Progress {
+    fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}, {eta} left") {
+            bar.set_style(style);
+        }
+        Self { bar, begin: Instant::now(), done: 0, said: None }
+    }
+
+    fn step(&mut self, numbers: &StepNumbers, steps: u64) {
+        self.done += 1;
+        let rate = self.done as f64 / self.begin.elapsed().as_secs_f64().max(1e-9);
+        let text = format!("loss {:.4}, {rate:.2} steps/s", numbers.loss);
+        self.bar.set_length(steps);
+        self.bar.set_position(numbers.step + 1);
+        self.bar.set_message(text.clone());
+        let last = numbers.step + 1 == steps;
+        let due = self.said.is_none_or(|said| said.elapsed() >= PERIOD);
+        if self.bar.is_hidden() && (last || due) {
+            self.said = Some(Instant::now());
+            let left = (steps - numbers.step - 1) as f64 / rate;
+            term::tell!("warpt: step {}/{steps}, {text}, {left:.0} s left", numbers.step + 1);
+        }
+    }
+}
+
+fn print(args: &RunArgs, golden: &GoldenRun, finished: &Finished) -> Result<(), Failure> {
+    let last = finished.steps.last().map_or(f64::NAN, |step| step.loss);
+    if args.json {
+        return term::print_json(&json!({
+            "schema_version": 1,
+            "benchmark": golden.plan.benchmark,
+            "preset": golden.plan.preset,
+            "out": args.out.display().to_string(),
+            "resumed_at": finished.resumed,
+            "steps": finished.steps,
+            "metrics": finished.metrics,
+            "golden_metrics": finished.golden_metrics,
+            "seconds": finished.time.as_secs_f64(),
+        }));
+    }
+    let mut text = format!("{}: {} steps, last loss {last:.6}\n", args.out.display(), finished.steps.len());
+    if let Some(step) = finished.resumed {
+        text += &format!("went on from step {step}\n");
+    }
+    for (name, value) in &finished.metrics {
+        let golden = finished.golden_metrics.get(name).copied().unwrap_or(f64::NAN);
+        text += &format!("{name:<12} {value:8.3}   golden {golden:8.3}\n");
+    }
+    text += &format!(
+        "compare: warpt validate --golden {} --candidate {}\n",
+        args.compare_golden.display(),
+        args.out.display()
+    );
+    term::print(&text)
+}

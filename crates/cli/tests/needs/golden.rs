@@ -1,0 +1,215 @@
+//! Both passes of a golden benchmark: PyTorch trains, this engine trains, and the two are compared.
+//!
+//! `WARPT_PYTHON` names a Python with torch, transformers and the package of `python/`; `cargo xtask test` makes one and sets it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use libtest_mimic::Trial;
+use serde_json::Value;
+
+use crate::trial;
+use crate::warpt::{Finished, Warpt};
+
+const PYTHON: &str = "WARPT_PYTHON";
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/golden/rings.toml");
+
+/// Why there is nothing to test with.
+pub(crate) fn missing() -> Option<String> {
+    let Some(python) = std::env::var_os(PYTHON) else {
+        return Some(format!(
+            "{PYTHON} names no Python with torch and transformers; `cargo xtask test` does"
+        ));
+    };
+    let done = Command::new(&python).args(["-c", "import torch, transformers, warpforge"]).output();
+    match done {
+        Ok(done) if done.status.success() => None,
+        Ok(done) => Some(String::from_utf8_lossy(&done.stderr).lines().last().unwrap_or_default().to_owned()),
+        Err(error) => Some(format!("{} cannot be started: {error}", python.display())),
+    }
+}
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let tests: [(&str, fn()); 4] = [
+        ("bert_squad_agrees_with_pytorch_in_every_class", bert_squad_agrees_with_pytorch_in_every_class),
+        ("an_injected_error_is_named_with_its_step", an_injected_error_is_named_with_its_step),
+        ("a_description_of_ones_own_is_recorded_and_run", a_description_of_ones_own_is_recorded_and_run),
+        ("features_are_those_of_transformers_for_any_text", features_are_those_of_transformers_for_any_text),
+    ];
+    tests.into_iter().map(|(name, test)| trial(name, test)).collect()
+}
+
+fn succeeded(done: &Finished) {
+    assert_eq!(done.code, 0, "{}{}", done.stdout, done.stderr);
+}
+
+fn record(warpt: &Warpt, arguments: &[&str]) -> Finished {
+    let mut command = warpt.command(&["golden", "record"]);
+    command.args(arguments).env("WARPFORGE_PYTHON", std::env::var_os(PYTHON).unwrap());
+    crate::warpt::finished(command.output().unwrap())
+}
+
+/// The golden run of the tiny preset, which several tests need.
+fn tiny() -> &'static Path {
+    static HOME: OnceLock<(Warpt, PathBuf)> = OnceLock::new();
+    let (_, path) = HOME.get_or_init(|| {
+        let warpt = Warpt::new();
+        succeeded(&record(&warpt, &["bert-squad", "--preset", "tiny", "--out", "golden"]));
+        let path = warpt.path("golden");
+        (warpt, path)
+    });
+    path
+}
+
+fn second_pass(warpt: &Warpt, golden: &Path, flags: &[&str]) -> Finished {
+    let golden = golden.to_str().unwrap();
+    let arguments =
+        ["golden", "run", "bert-squad", "--compare-golden", golden, "--out", "candidate", "--json"];
+    warpt.run(&[&arguments, flags].concat())
+}
+
+fn validate(warpt: &Warpt, golden: &Path) -> (i32, Value) {
+    let golden = golden.to_str().unwrap();
+    let done = warpt.run(&[
+        "validate",
+        "--golden",
+        golden,
+        "--candidate",
+        "candidate",
+        "--fail-on-mismatch",
+        "--json",
+    ]);
+    (done.code, serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error}: {}", done.stderr)))
+}
+
+fn bert_squad_agrees_with_pytorch_in_every_class() {
+    let warpt = Warpt::new();
+    let done = second_pass(&warpt, tiny(), &["--preset", "tiny", "--steps", "50", "--seed", "0"]);
+    succeeded(&done);
+    let run: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(run["steps"].as_array().unwrap().len(), 50);
+    assert_eq!(run["metrics"], run["golden_metrics"]);
+    assert!(run["metrics"]["f1"].as_f64().unwrap() > 20.0, "nothing was learned: {}", run["metrics"]);
+    let (code, report) = validate(&warpt, tiny());
+    assert_eq!((code, &report["verdict"]), (0, &Value::from("PASS")), "{:#}", report["classes"]);
+    for class in ["inputs", "weights", "activations", "gradients", "losses", "metrics"] {
+        let summary = report["classes"].as_array().unwrap().iter().find(|one| one["class"] == class);
+        assert_eq!(summary.unwrap()["verdict"], "PASS", "{class}");
+    }
+    // Only parameters that softmax does not see, and what depends on them, may need the noise floor.
+    for tensor in report["tensors"].as_array().unwrap().iter().filter(|one| one["status"] == "within_noise") {
+        let reason = tensor["reason"].as_str().unwrap();
+        assert!(reason.contains("gradient is rounding"), "{tensor}");
+        let name = tensor["name"].as_str().unwrap();
+        let allowed = tensor["class"] == "activations"
+            || ["key.bias", "qa_outputs.bias", "output.LayerNorm.bias"].iter().any(|end| name.ends_with(end));
+        assert!(allowed, "{name} needs the noise floor");
+    }
+}
+
+fn an_injected_error_is_named_with_its_step() {
+    let warpt = Warpt::new();
+    succeeded(&second_pass(&warpt, tiny(), &["--inject", "addmm_4@7=1e-3"]));
+    let (code, report) = validate(&warpt, tiny());
+    assert_eq!((code, &report["verdict"]), (1, &Value::from("FAIL")));
+    let first = &report["first_operation"];
+    assert_eq!(first["step"], "step_000007", "{first}");
+    let nodes = first["cluster"]["nodes"].as_array();
+    let named =
+        first["node"] == "addmm_4" || nodes.is_some_and(|nodes| nodes.contains(&Value::from("addmm_4")));
+    assert!(named, "{first}");
+}
+
+fn a_description_of_ones_own_is_recorded_and_run() {
+    let warpt = Warpt::new();
+    succeeded(&record(&warpt, &[EXAMPLE, "--out", "golden"]));
+    let arguments = ["golden", "run", EXAMPLE, "--compare-golden", "golden", "--out", "candidate", "--json"];
+    let run = warpt.json(&arguments);
+    assert_eq!(run["metrics"], run["golden_metrics"]);
+    assert!(run["metrics"]["accuracy"].as_f64().unwrap() > 60.0, "{}", run["metrics"]);
+    let (code, report) = validate(&warpt, &warpt.path("golden"));
+    assert_eq!((code, &report["verdict"]), (0, &Value::from("PASS")), "{:#}", report["classes"]);
+    let losses = report["tensors"].as_array().unwrap().iter().find(|one| one["class"] == "losses").unwrap();
+    assert_eq!(losses["rule"]["limits"]["rtol"], 1e-5, "the description's own tolerance counts");
+}
+
+/// Texts that are hard to tokenize: accents, scripts, emoji, control characters, words that are too long, long contexts.
+fn features_are_those_of_transformers_for_any_text() {
+    let warpt = Warpt::new();
+    let long = "Der Fluß heißt Limmat und fließt durch Zürich. ".repeat(12) + &"ä".repeat(130);
+    let texts = [
+        ("Wo liegt Zürich?", long.as_str(), "Limmat"),
+        (
+            "  \u{2003}Which river?",
+            "The river İstanbul\u{a0}\u{200b}is «Göksu» — 東京 and 👩‍👩‍👧 x\u{0301}y\tz.\u{0007}",
+            "«Göksu»",
+        ),
+        ("Ünïcode?", "e\u{0301}tude ﬁne Ⅷ ½ \u{fffd} naïve café", "naïve café"),
+        ("What is at the end?", "It is the answer", "answer"),
+        ("What is first?", "First is it", "First"),
+    ];
+    let paragraphs: Vec<Value> = texts
+        .iter()
+        .enumerate()
+        .map(|(at, (question, context, answer))| {
+            let start = context[..context.find(answer).unwrap()].chars().count();
+            serde_json::json!({"context": context, "qas": [{
+                "id": format!("q{at}"), "question": question,
+                "answers": [{"answer_start": start, "text": answer}],
+            }]})
+        })
+        .collect();
+    let data = serde_json::json!({"version": "1.1", "data": [{"title": "t", "paragraphs": paragraphs}]});
+    std::fs::write(warpt.path("squad.json"), data.to_string()).unwrap();
+    let mut vocabulary =
+        vec!["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"].into_iter().map(str::to_owned).collect::<Vec<_>>();
+    vocabulary.extend(('a'..='z').flat_map(|c| [c.to_string(), format!("##{c}")]));
+    vocabulary.extend(
+        ["the", "river", "is", "##ß", "東", ".", "?", "«", "»", "limmat", "zurich"].map(str::to_owned),
+    );
+    std::fs::write(warpt.path("vocab.txt"), vocabulary.join("\n")).unwrap();
+    std::fs::write(warpt.path("mine.toml"), DESCRIPTION).unwrap();
+    succeeded(&record(&warpt, &["mine.toml", "--out", "golden"]));
+    let done = warpt.run(&[
+        "golden",
+        "run",
+        "mine.toml",
+        "--compare-golden",
+        "golden",
+        "--out",
+        "candidate",
+        "--json",
+    ]);
+    succeeded(&done);
+    let read = |name: &str| std::fs::read_to_string(warpt.path(name)).unwrap();
+    let lists: Value = serde_json::from_str(&read("golden/features.json")).unwrap();
+    assert!(lists["train"].as_array().unwrap().len() > texts.len() + 3, "windows overlap");
+    let answers = |name: &str| serde_json::from_str::<Value>(&read(name)).unwrap();
+    assert_eq!(answers("candidate/predictions.json"), answers("golden/predictions.json"));
+}
+
+const DESCRIPTION: &str = r#"
+schema_version = 1
+name = "texts"
+[model]
+architecture = "bert-question-answering"
+licence = "MIT"
+config = { hidden_size = 16, num_hidden_layers = 1, num_attention_heads = 2, intermediate_size = 16, max_position_embeddings = 64 }
+[data]
+format = "squad"
+train = "squad.json"
+eval = "squad.json"
+vocabulary = "vocab.txt"
+licence = "MIT"
+max_length = 64
+stride = 16
+[training]
+steps = 2
+batch_size = 3
+[optimizer]
+name = "adam"
+lr = 1e-3
+[record]
+activations = "none"
+"#;

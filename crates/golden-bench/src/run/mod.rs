@@ -1,0 +1,330 @@
+//! Pass 2: the whole training step as one program with its state in place, on data of our own pipeline in the recorded order.
+
+mod evaluate;
+mod folder;
+mod inject;
+mod memory;
+mod observe;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+pub use folder::StepNumbers;
+pub use inject::Inject;
+use serde_json::json;
+use warpforge::{CompileOptions, CompiledModel, Model, ModelState, Outputs, Recipe, RunOptions, Tensor};
+use warpforge_golden::Class;
+use warpforge_golden::folder::{FileEntry, Manifest, RunEntry};
+use warpforge_train::{Optimizer, Schedule, Shape};
+
+use self::folder::{Identity, PROGRESS, RunFolder, curves};
+use self::observe::{Graph, first_nan, observe, step_name};
+use crate::description::{OptimizerName, Plan, ScheduleShape};
+use crate::task::Task;
+use crate::{Error, GoldenRun};
+
+/// How to run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where, and how.
+    pub compile: CompileOptions,
+    /// The folder to write, or to go on with.
+    pub out: PathBuf,
+    /// Steps between two checkpoints.
+    pub save_every: NonZeroU64,
+    /// An error to put in on purpose.
+    pub inject: Option<Inject>,
+}
+
+/// What a run came to.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// The numbers of each step.
+    pub steps: Vec<StepNumbers>,
+    /// The step that it began with, where it went on with an earlier one.
+    pub resumed: Option<u64>,
+    /// What the trained model is judged by.
+    pub metrics: BTreeMap<String, f64>,
+    /// The same of the golden run.
+    pub golden_metrics: BTreeMap<String, f64>,
+    /// How long the steps took, those of an earlier part not counted.
+    pub time: Duration,
+}
+
+/// The optimizer of a golden run.
+fn recipe(golden: &GoldenRun) -> Recipe {
+    let Plan { optimizer, schedule, training, .. } = &golden.plan;
+    let weight_decay = optimizer.weight_decay;
+    let decoupled = optimizer.name == OptimizerName::Adamw;
+    Recipe {
+        optimizer: match optimizer.name {
+            OptimizerName::Sgd => Optimizer::Sgd {
+                momentum: optimizer.momentum,
+                dampening: optimizer.dampening,
+                nesterov: optimizer.nesterov,
+                weight_decay,
+            },
+            OptimizerName::Adam | OptimizerName::Adamw => {
+                Optimizer::Adam { betas: optimizer.betas, eps: optimizer.eps, weight_decay, decoupled }
+            }
+        },
+        rate: optimizer.lr,
+        schedule: Schedule {
+            warmup: golden.warmup,
+            shape: match schedule.shape {
+                ScheduleShape::Constant => Shape::Constant,
+                ScheduleShape::Step => Shape::Step { every: schedule.every, gamma: schedule.gamma },
+                ScheduleShape::Linear => Shape::Linear { total: golden.steps },
+                ScheduleShape::Cosine => Shape::Cosine { total: golden.steps },
+            },
+        },
+        clip: optimizer.clip,
+        accumulate: NonZeroU64::new(training.accumulate).unwrap_or(NonZeroU64::MIN),
+        no_decay: optimizer.no_decay.clone(),
+        keep_gradients: false,
+    }
+}
+
+/// A step compiled with its state, and the same with an error in it.
+struct Steps {
+    right: CompiledModel,
+    wrong: Option<(u64, CompiledModel)>,
+}
+
+impl Steps {
+    fn state(&self) -> Result<&ModelState, Error> {
+        let missing = || Error::Stopped("the step was compiled without its state".to_owned());
+        self.right.state().ok_or_else(missing)
+    }
+
+    /// Runs the micro-batches of a step: the outputs of the last, and the mean loss.
+    fn run(&self, golden: &GoldenRun, task: &dyn Task, step: u64) -> Result<(Outputs, f64), Error> {
+        let compiled = match &self.wrong {
+            Some((from, wrong)) if step >= *from => {
+                wrong.state().map(|state| self.state().and_then(|own| copy(own, state))).transpose()?;
+                wrong
+            }
+            _ => &self.right,
+        };
+        let (mut outputs, mut total) = (Outputs::default(), 0.0);
+        let runs = golden.plan.training.accumulate;
+        for micro in 0..runs {
+            let batch = golden.batch(task, step * runs + micro)?;
+            outputs = compiled.run_with(batch, &RunOptions::default())?;
+            total += number(&outputs, "loss")?;
+        }
+        if let Some((from, wrong)) = &self.wrong
+            && step >= *from
+            && let Some(state) = wrong.state()
+        {
+            copy(state, self.state()?)?;
+        }
+        Ok((outputs, total / runs as f64))
+    }
+}
+
+/// Gives one state the content of another.
+fn copy(from: &ModelState, to: &ModelState) -> Result<(), Error> {
+    Ok(to.replace(&from.tensors()?)?)
+}
+
+fn number(outputs: &Outputs, name: &str) -> Result<f64, Error> {
+    let output = outputs.get(name).filter(|tensor| tensor.len() == 1);
+    let missing = || Error::Stopped(format!("the step gives no single number `{name}`"));
+    Ok(output.ok_or_else(missing)?.get(0).to_f64())
+}
+
+/// The parameters among the values of a state.
+fn parameters(model: &Model, state: &ModelState) -> Result<BTreeMap<String, Tensor>, Error> {
+    let known: BTreeMap<&str, &Tensor> = model.weights().collect();
+    let names = state.names().filter(|name| known.contains_key(name));
+    names.map(|name| Ok((name.to_owned(), state.read(name)?))).collect()
+}
+
+/// Runs the second pass of a golden run. `each` sees the numbers of every step.
+///
+/// # Errors
+///
+/// When the data are not those of the golden run, the model does not fit, or a loss is not finite; what is done so far stays in
+/// the folder, and the same call goes on from its last checkpoint.
+pub fn run(
+    golden: &GoldenRun,
+    options: &Options,
+    each: &mut dyn FnMut(&StepNumbers, u64),
+) -> Result<Finished, Error> {
+    let task = golden.task()?;
+    let model = Model::load(golden.folder.join("model.pt2"))?;
+    let recipe = recipe(golden);
+    let step_model = model.train(&recipe)?;
+    let faulty = options.inject.as_ref().map(|inject| Ok::<_, Error>((inject.step, inject.apply(&model)?)));
+    let faulty = faulty.transpose()?;
+    let target = &options.compile;
+    let identity = Identity {
+        golden: golden.identity.clone(),
+        device: target.device.to_string(),
+        tier: target.tier.map_or_else(|| "default".to_owned(), |tier| tier.to_string()),
+        precision: target.precision.to_string(),
+        inject: options.inject.as_ref().map(|inject| format!("{inject:?}")),
+    };
+    let (mut folder, initial, mut numbers) = RunFolder::open(&options.out, &identity)?;
+    let resumed = initial.is_some().then_some(numbers.len() as u64);
+    let start = || initial.clone().unwrap_or_default();
+    let steps = Steps {
+        right: step_model.compile_with_state(target, start())?,
+        wrong: match &faulty {
+            Some((from, model)) => Some((*from, model.train(&recipe)?.compile_with_state(target, start())?)),
+            None => None,
+        },
+    };
+    let first = golden.batch(task.as_ref(), 0)?;
+    let executable = steps.right.prepare(&steps.right.in_order(&first)?)?;
+    memory::check(executable.as_ref(), golden.plan.training.batch_size)?;
+    let mut graph = Graph::default();
+    let begin = Instant::now();
+    for &step in golden.observed.iter().filter(|step| **step < numbers.len() as u64) {
+        folder.adopt(&step_name(step))?;
+    }
+    for step in numbers.len() as u64..golden.steps {
+        let started = Instant::now();
+        if golden.observed.contains(&step) {
+            let seen = match &faulty {
+                Some((from, model)) if step >= *from => model,
+                _ => &model,
+            };
+            let weights = parameters(&model, steps.state()?)?;
+            let batch = golden.batch(task.as_ref(), step * golden.plan.training.accumulate)?;
+            graph =
+                observe(seen, target, golden.plan.record.activations, &weights, &batch, step, &mut folder)?;
+        }
+        let (outputs, loss) = steps.run(golden, task.as_ref(), step)?;
+        let entry = StepNumbers {
+            step,
+            loss,
+            lr: number(&outputs, "lr")?,
+            grad_norm: recipe.clip.is_some().then(|| number(&outputs, "grad_norm")).transpose()?,
+            seconds: started.elapsed().as_secs_f64(),
+        };
+        if !loss.is_finite() {
+            return Err(not_finite(golden, task.as_ref(), &model, &steps, &folder, step, loss));
+        }
+        folder.step(&entry)?;
+        numbers.push(entry);
+        each(&entry, golden.steps);
+        if (step + 1).is_multiple_of(options.save_every.get()) && step + 1 < golden.steps {
+            steps.state()?.save(folder.state())?;
+        }
+    }
+    let time = begin.elapsed();
+    let weights = parameters(&model, steps.state()?)?;
+    let evaluation = evaluate::evaluate(golden, task.as_ref(), target, &weights)?;
+    let finished = Finished {
+        steps: numbers,
+        resumed,
+        metrics: evaluation.metrics.clone(),
+        golden_metrics: evaluate::golden_metrics(golden)?,
+        time,
+    };
+    write(golden, &steps.right, folder, &weights, &evaluation, graph, &finished)?;
+    Ok(finished)
+}
+
+/// Says which operation made a loss that is not finite: the steps since the last checkpoint are made again, and the last is looked
+/// into.
+fn not_finite(
+    golden: &GoldenRun,
+    task: &dyn Task,
+    model: &Model,
+    steps: &Steps,
+    folder: &RunFolder,
+    step: u64,
+    loss: f64,
+) -> Error {
+    let looked = || -> Result<String, Error> {
+        let state = steps.state()?;
+        let saved = folder.state();
+        let first = if saved.is_file() {
+            state.load(&saved)?;
+            state.read("optimizer.step")?.get(0).to_i128() as u64
+        } else {
+            let own: BTreeMap<&str, &Tensor> = model.weights().collect();
+            for name in state.names().map(str::to_owned).collect::<Vec<_>>() {
+                let zeros = || -> Result<Tensor, Error> {
+                    let tensor = state.read(&name)?;
+                    Ok(Tensor::zeros(tensor.element_type(), tensor.shape().clone())?)
+                };
+                let content = own.get(name.as_str()).map_or_else(zeros, |tensor| Ok((*tensor).clone()))?;
+                state.write(&name, &content)?;
+            }
+            0
+        };
+        for step in first..step {
+            steps.run(golden, task, step)?;
+        }
+        let batch = golden.batch(task, step * golden.plan.training.accumulate)?;
+        first_nan(model, &parameters(model, state)?, &batch)
+    };
+    let origin = looked().unwrap_or_else(|error| format!("where it comes from cannot be told: {error}"));
+    Error::Stopped(format!("the loss of step {step} is {loss}: {origin}"))
+}
+
+fn write(
+    golden: &GoldenRun,
+    compiled: &CompiledModel,
+    mut folder: RunFolder,
+    weights: &BTreeMap<String, Tensor>,
+    evaluation: &crate::task::Evaluation,
+    graph: Graph,
+    finished: &Finished,
+) -> Result<(), Error> {
+    let checkpoint = folder.path.join("checkpoint.safetensors");
+    let named = weights.iter().map(|(name, tensor)| (name.as_str(), tensor));
+    warpforge_tensor::io::safetensors::write(&checkpoint, named)?;
+    folder.writer.add("checkpoint.safetensors", true)?;
+    folder.writer.numbers(Class::Losses, &curves(&finished.steps))?;
+    let json = |text: Result<String, serde_json::Error>| {
+        text.map(|text| text + "\n").map_err(|error| Error::io(&folder.path)(error.into()))
+    };
+    let metrics = json(serde_json::to_string_pretty(&evaluation.metrics))?;
+    let predictions = json(serde_json::to_string(&evaluation.predictions))?;
+    folder.writer.text("metrics.json", &metrics)?;
+    if !evaluation.predictions.is_empty() {
+        folder.writer.text("predictions.json", &predictions)?;
+        folder.writer.add("predictions.json", false)?;
+    }
+    folder.writer.add(PROGRESS, false)?;
+    let target = compiled.target();
+    let mut seconds: Vec<f64> = finished.steps.iter().map(|step| step.seconds).collect();
+    seconds.sort_by(f64::total_cmp);
+    let median = seconds.get(seconds.len() / 2).copied().unwrap_or_default();
+    let versions = [("warpt", env!("CARGO_PKG_VERSION")), ("backend", compiled.backend())];
+    let Plan { benchmark, preset, model, data, training, .. } = &golden.plan;
+    folder.finish(Manifest {
+        versions: versions.map(|(name, version)| (name.to_owned(), version.to_owned())).into(),
+        seed: Some(i64::from(training.seed)),
+        model: Some(benchmark.clone()),
+        archive: Some(FileEntry { file: "model.pt2".to_owned(), sha256: None }),
+        nodes: graph.nodes,
+        clusters: graph.clusters,
+        skipped: graph.skipped,
+        run: Some(RunEntry {
+            device: target.device.to_string(),
+            tier: target.tier.to_string(),
+            precision: target.precision.to_string(),
+        }),
+        benchmark: Some(json!({
+            "schema_version": 1,
+            "name": benchmark,
+            "preset": preset,
+            "golden": golden.identity,
+            "steps": golden.steps,
+            "licences": {"model": model.licence, "data": data.licence},
+            "timings": {
+                "step_median_s": median,
+                "examples_per_s": training.batch_size as f64 / median,
+            },
+        })),
+        ..Manifest::default()
+    })
+}

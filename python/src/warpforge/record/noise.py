@@ -1,0 +1,93 @@
+"""The noise floor: how far PyTorch's run in f32 is from the same in f64, and which gradients are nothing but rounding.
+
+A gradient that is zero by mathematics, such as that of a key's bias before a softmax, is rounding in f32. Adam turns it
+into steps of the learning rate's size, so that no two runs whose sums have another order agree there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from warpforge.record.training import Data
+
+# A gradient whose f32 and f64 values differ by more than this part of its largest value has no digit to compare.
+ROUNDING = 0.5
+# What activations may differ by without being listed: far below any tolerance.
+VISIBLE = 2e-6
+
+
+class Widened:
+    """Data whose floats are f64."""
+
+    def __init__(self, data: Data) -> None:
+        self.data, self.train, self.eval = data, data.train, data.eval
+        self.evaluation_batch, self.metrics = data.evaluation_batch, data.metrics
+
+    def batch(self, indices: list[int]) -> dict[str, torch.Tensor]:
+        """The inputs of a training step."""
+        values = self.data.batch(indices)
+        return {name: value.double() if value.is_floating_point() else value for name, value in values.items()}
+
+
+class Noise:
+    """Compares a run in f64 with the golden one, tensor by tensor."""
+
+    def __init__(self) -> None:
+        self.largest: dict[tuple[str, str], float] = {}
+        self.rounding: dict[str, list[tuple[float, float, float]]] = {}
+        self.shifted: dict[str, float] = {}
+
+    def compare(self, kind: str, golden: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
+        """Takes the tensors of a class in both runs."""
+        for name, value in golden.items():
+            difference = (value.double() - other[name].double()).abs()
+            apart = difference.max().item() if difference.numel() else 0.0
+            self.largest[kind, name] = max(self.largest.get((kind, name), 0.0), apart)
+
+    def gradients(self, golden: dict[str, torch.Tensor], wide: dict[str, torch.Tensor]) -> None:
+        """Takes the gradients of a step in both runs."""
+        self.compare("gradients", golden, wide)
+        for name, value in golden.items():
+            numbers = (
+                value.double().abs().max().item(),
+                wide[name].abs().max().item(),
+                (value.double() - wide[name]).abs().max().item(),
+            )
+            self.rounding.setdefault(name, []).append(numbers)
+
+    def rounding_only(self) -> dict[str, str]:
+        """The parameters whose gradient has no digit at any step, each with the reason."""
+        found = {}
+        for name, seen in self.rounding.items():
+            if all(error > ROUNDING * single for single, _, error in seen):
+                single, double = max(one for one, _, _ in seen), max(one for _, one, _ in seen)
+                found[name] = f"its gradient is rounding: largest {single:.1e} in f32, {double:.1e} in f64"
+        return found
+
+    def activations(self, label: str, golden: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
+        """Takes what the graph gives with the golden weights, and with other values of the parameters above."""
+        for name, value in golden.items():
+            if value.is_floating_point() and value.numel():
+                apart = (value.double() - other[name].double()).abs().max().item()
+                if apart > VISIBLE:
+                    self.shifted[f"{label}/{name}"] = apart
+
+    def report(self) -> dict[str, Any]:
+        """What `warpt validate` reads: how far the runs are apart, by class and name, and why."""
+        reasons = self.rounding_only()
+        found: dict[str, dict[str, Any]] = {
+            kind: {name: {"max_abs": self.largest.get((kind, name), 0.0), "reason": reasons[name]} for name in reasons}
+            for kind in ("weights", "gradients")
+        }
+        of = f"it depends on parameters whose gradient is rounding: {', '.join(reasons)}"
+        found["activations"] = {label: {"max_abs": apart, "reason": of} for label, apart in self.shifted.items()}
+        return {"schema_version": 1, "runs": ["f32", "f64"], "tensors": found}
+
+
+def shifted_by(value: torch.Tensor, distance: float) -> torch.Tensor:
+    """The tensor with every element a distance away, to one side and the other in turn."""
+    signs = torch.ones(value.numel())
+    signs[1::2] = -1.0
+    return value + distance * signs.reshape(value.shape)

@@ -1,0 +1,72 @@
+"""What a run is judged by at chosen steps: inputs, weights, activations and gradients before the update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import torch
+from torch import nn
+from torch.export import ExportedProgram
+
+from warpforge import modules, nodes
+from warpforge.golden import GoldenFolder
+from warpforge.record import dropout
+from warpforge.record.dropout import Kept
+
+Seen = dict[str, dict[str, torch.Tensor]]
+
+
+def step_name(step: int) -> str:
+    """The folder of a step."""
+    return f"step_{step:06d}"
+
+
+def chosen(plan: dict[str, Any], step: int, steps: int) -> bool:
+    """Whether a step is looked at: every so many, and the last."""
+    return step % plan["record"]["every"] == 0 or step == steps - 1
+
+
+class Observer:
+    """Keeps what chosen steps have, by `step/class`, and hands it to `keep`."""
+
+    def __init__(
+        self,
+        plan: dict[str, Any],
+        model: nn.Module,
+        program: ExportedProgram,
+        masks: Kept,
+        keep: Callable[[int, Seen], None],
+    ) -> None:
+        self.record, self.accumulate = plan["record"], plan["training"]["accumulate"]
+        self.model, self.program, self.masks, self.keep = model, program, masks, keep
+
+    def begin(self, step: int, batch: dict[str, torch.Tensor]) -> Callable[[], None]:
+        """Starts to look at a step; what is returned ends it, when the gradients are there."""
+        stack = ExitStack()
+        level = self.record["activations"]
+        by_module = stack.enter_context(modules.recorded(self.model)) if level != "none" else {}
+        state = {name: value.detach().cpu().clone() for name, value in self.model.state_dict().items()}
+
+        def end() -> None:
+            stack.close()
+            named = self.model.named_parameters()
+            gradients = {name: value.grad.detach() * self.accumulate for name, value in named if value.grad is not None}
+            seen: Seen = {"gradients": gradients}
+            if level != "none":
+                seen["activations/modules"] = by_module
+            if level == "nodes":
+                seen["inputs"] = batch | dropout.named(self.masks.last)
+                inputs = [value.cpu() for value in seen["inputs"].values()]
+                _, seen["activations"] = nodes.record(self.program, state, inputs)
+                seen["weights"] = {name: state[name] for name, _ in self.model.named_parameters()}
+            self.keep(step, {kind: {n: v.cpu() for n, v in values.items()} for kind, values in seen.items()})
+
+        return end
+
+
+def write(folder: GoldenFolder, step: int, seen: Seen) -> None:
+    """Writes what was seen to the folder of the step."""
+    for kind, values in seen.items():
+        folder.tensors(f"{step_name(step)}/{kind}", values)

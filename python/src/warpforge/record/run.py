@@ -1,0 +1,303 @@
+"""Pass 1 as a whole: train, look at chosen steps, evaluate, measure the noise floor, and write the golden folder."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import itertools
+import json
+import os
+import platform
+import shutil
+import time
+import zlib
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from warpforge import nodes
+from warpforge.factory import Model
+from warpforge.golden import UNFINISHED, GoldenFolder
+from warpforge.record import dropout, models, observe, sources, training
+from warpforge.record.dropout import Kept
+from warpforge.record.noise import Noise, Widened, shifted_by
+from warpforge.record.progress import Progress
+from warpforge.record.training import Curve, Data, Shape
+from warpforge.tracing import Captured, capture
+
+ARCHIVE = "model.pt2"
+EVALUATION = "eval.pt2"
+
+
+@dataclass
+class Recording:
+    """What a run is made of."""
+
+    plan: dict[str, Any]
+    folder: GoldenFolder
+    device: str
+    data: Data
+    run: Shape
+    captured: Captured
+    masks: Kept
+
+
+def record(plan: dict[str, Any], out: Path, device: str) -> None:
+    """Records the run of a plan."""
+    times = [time.perf_counter()]
+    folder = GoldenFolder(out)
+    (folder.path / UNFINISHED).touch()
+    data = _data(plan, folder)
+    model = models.build(plan, getattr(data, "vocabulary_size", 0))
+    run = training.shape(plan, len(next(iter(data.train.values()))))
+    masks = dropout.drawn(model, data.batch(run.order[0]))
+    captured = _graphs(plan, model, data, run, folder, masks)
+    recording = Recording(plan, folder, device, data, run, captured, Kept(folder, draws=bool(masks)))
+    initial = copy.deepcopy(model.state_dict())
+    times.append(time.perf_counter())
+
+    model.to(device)
+    seen: dict[int, observe.Seen] = {}
+    curve = _train(recording, model, seen)
+    times.append(time.perf_counter())
+    weights = {name: value.detach().cpu().clone() for name, value in model.named_parameters()}
+    folder.tensors("checkpoint", weights)
+    outputs = training.evaluate(model, data, plan["training"]["eval_batch_size"], device)
+    metrics, answers = data.metrics(outputs)
+    times.append(time.perf_counter())
+    if plan["record"]["noise"]:
+        model.load_state_dict(initial)
+        _noise(recording, model, weights, seen)
+    _write(recording, curve, metrics, answers)
+    _manifest(recording, curve, times)
+
+
+def _train(recording: Recording, model: nn.Module, seen: dict[int, observe.Seen]) -> Curve:
+    """The golden run itself; where a noise floor is wanted, `seen` keeps what chosen steps have."""
+    plan, folder, run = recording.plan, recording.folder, recording.run
+
+    def keep(step: int, values: observe.Seen) -> None:
+        observe.write(folder, step, values)
+        if plan["record"]["noise"]:
+            seen[step] = values
+
+    watch = observe.Observer(plan, model, recording.captured.program, recording.masks, keep)
+    progress = Progress("PyTorch", run.steps, folder.path / UNFINISHED)
+    torch.manual_seed(plan["training"]["seed"])
+    curve = training.train(
+        model,
+        recording.data,
+        plan,
+        run,
+        recording.device,
+        before_step=lambda step, batch: watch.begin(step, batch) if observe.chosen(plan, step, run.steps) else None,
+        after_step=progress.after_step,
+        around=recording.masks.record,
+    )
+    progress.close()
+    return curve
+
+
+def _manifest(recording: Recording, curve: Curve, times: list[float]) -> None:
+    plan, folder, run, data = recording.plan, recording.folder, recording.run, recording.data
+    median = float(np.median(curve.seconds))
+    prepare, train, evaluate = (after - before for before, after in itertools.pairwise(times))
+    folder.manifest(
+        folder.path / ARCHIVE,
+        {
+            "model": plan["benchmark"],
+            "seed": plan["training"]["seed"],
+            "mode": "train",
+            "nodes": _described(recording.captured),
+            "benchmark": {
+                "schema_version": 1,
+                "name": plan["benchmark"],
+                "preset": plan.get("preset"),
+                "plan": plan,
+                "licences": {part: plan[part]["licence"] for part in ("model", "data")},
+                "steps": run.steps,
+                "warmup": run.warmup,
+                "files": {part: sources.fingerprint(path, folder.path) for part, path in _files(data).items()},
+                "features": {part: _digest(getattr(data, part)) for part in ("train", "eval")},
+                "masks": recording.masks.draws,
+                "order": hashlib.sha256(json.dumps(run.order).encode()).hexdigest(),
+                "observed": [step for step in range(run.steps) if observe.chosen(plan, step, run.steps)],
+                "environment": _environment(recording.device),
+                "timings": {
+                    "prepare_s": prepare,
+                    "train_s": train,
+                    "evaluate_s": evaluate,
+                    "step_median_s": median,
+                    "examples_per_s": plan["training"]["batch_size"] / median,
+                },
+            },
+        },
+    )
+
+
+def _data(plan: dict[str, Any], folder: GoldenFolder) -> Data:
+    if plan["data"]["format"] == "tensors":
+        from warpforge.record.tensors import Tensors  # noqa: PLC0415 (each task needs its own libraries)
+
+        return Tensors(plan, folder.path)
+    from warpforge.record.squad import Squad  # noqa: PLC0415
+
+    if plan["data"].get("copy"):
+        # Data that were made for this run belong to its folder.
+        for part in ("train", "eval", "vocabulary"):
+            source = Path(plan["data"][part])
+            (folder.path / "data").mkdir(exist_ok=True)
+            plan["data"][part] = str(shutil.copy(source, folder.path / "data" / source.name))
+    return Squad(plan, models.folder(plan))
+
+
+def _graphs(  # noqa: PLR0913, PLR0917 (what a graph is made of)
+    plan: dict[str, Any], model: nn.Module, data: Data, run: Shape, folder: GoldenFolder, masks: list[torch.Tensor]
+) -> Captured:
+    """Exports the training graph and the evaluation graph of a copy of the model."""
+    name = plan["benchmark"]
+    module = copy.deepcopy(model)
+    level = plan["record"]["activations"] != "none"
+    batch: dict[str, Any] = data.batch(run.order[0])
+    with dropout.as_inputs(module) if masks else nullcontext():
+        batch = batch | ({"masks": masks} if masks else {})
+        captured = capture(Model(module, (), batch), name, train=True, activations=level)
+    captured.save(folder.path / ARCHIVE)
+    size = plan["training"]["eval_batch_size"]
+    count = len(next(iter(data.eval.values())))
+    example = data.evaluation_batch([at % count for at in range(size)])
+    capture(Model(module, (), example), name, train=False).save(folder.path / EVALUATION)
+    folder.add(EVALUATION)
+    return captured
+
+
+def _noise(
+    recording: Recording, model: nn.Module, weights: dict[str, torch.Tensor], seen: dict[int, observe.Seen]
+) -> None:
+    """Trains again in f64, and compares."""
+    plan, run, captured = recording.plan, recording.run, recording.captured
+    model.double()
+    noise = Noise()
+
+    held: dict[int, dict[str, torch.Tensor]] = {}
+
+    def before(step: int, _batch: dict[str, torch.Tensor]) -> Any:  # noqa: ANN401 (a function, or none)
+        def end() -> None:
+            held[step] = {name: value.detach().float().cpu() for name, value in model.named_parameters()}
+            named = model.named_parameters()
+            noise.gradients(
+                seen[step]["gradients"], {name: value.grad.cpu() for name, value in named if value.grad is not None}
+            )
+
+        return end if step in seen else None
+
+    progress = Progress("PyTorch in f64", run.steps, None)
+    torch.manual_seed(plan["training"]["seed"])
+    wide = Widened(recording.data)
+    training.train(
+        model,
+        wide,
+        plan,
+        run,
+        recording.device,
+        before_step=before,
+        after_step=progress.after_step,
+        around=recording.masks.replay,
+    )
+    noise.compare("weights", weights, {name: value.detach().cpu() for name, value in model.named_parameters()})
+    rounding = dict.fromkeys(noise.rounding_only(), 0.0)
+    for step, values in sorted(seen.items()):
+        if "activations" in values and rounding:
+            for name, reached in rounding.items():
+                apart = (values["weights"][name] - held[step][name]).abs().max().item()
+                rounding[name] = max(reached, apart)
+            other = values["weights"] | {n: shifted_by(values["weights"][n], apart) for n, apart in rounding.items()}
+            _, shifted = nodes.record(captured.program, other, list(values["inputs"].values()))
+            label = observe.step_name(step)
+            noise.activations(label, values["activations"], shifted)
+            of_modules = {
+                f"modules/{name}": place["node"] for name, place in captured.places.items() if "node" in place
+            }
+            noise.activations(
+                label,
+                {name: values["activations"][node] for name, node in of_modules.items()},
+                {name: shifted[node] for name, node in of_modules.items()},
+            )
+    _text(recording.folder, "noise.json", noise.report())
+
+
+def _write(recording: Recording, curve: Curve, metrics: dict[str, float], answers: dict[str, str]) -> None:
+    plan, folder, data = recording.plan, recording.folder, recording.data
+    losses = {"loss": curve.loss, "lr": curve.lr}
+    if curve.grad_norm:
+        losses["grad_norm"] = curve.grad_norm
+    folder.numbers("losses", losses)
+    folder.numbers("metrics", metrics)
+    _text(folder, "order.json", recording.run.order)
+    _text(folder, "features.json", {"train": _checksums(data.train), "eval": _checksums(data.eval)})
+    if answers:
+        _text(folder, "predictions.json", answers)
+    if plan.get("tolerances"):
+        (folder.path / "tolerances.toml").write_text(plan["tolerances"], encoding="utf-8")
+        folder.add("tolerances.toml")
+    folder.add(UNFINISHED)
+    for path in sorted((folder.path / "data").glob("*")):
+        folder.add(f"data/{path.name}")
+
+
+def _text(folder: GoldenFolder, name: str, value: object) -> None:
+    """Writes what is there for readers, and no part of a comparison."""
+    (folder.path / name).write_text(json.dumps(value) + "\n", encoding="utf-8")
+    folder.add(name)
+
+
+def _described(captured: Captured) -> list[dict[str, Any]]:
+    """The nodes of the graph, with the values of modules among their tensors."""
+    described = nodes.describe(captured.program)
+    by_name = {tensor: node for node in described for tensor in node["tensors"]}
+    for name, place in captured.places.items():
+        if place.get("node") in by_name:
+            by_name[place["node"]]["tensors"].append(f"modules/{name}")
+    return described
+
+
+def _files(data: Data) -> dict[str, Path]:
+    files = dict(data.files)
+    if hasattr(data, "vocabulary"):
+        files["vocabulary"] = data.vocabulary
+    return files
+
+
+def _rows(values: dict[str, np.ndarray]) -> list[bytes]:
+    """The bytes of each example, its inputs in the order of their names."""
+    columns = [np.ascontiguousarray(values[name]) for name in sorted(values)]
+    return [b"".join(column[at].tobytes() for column in columns) for at in range(len(columns[0]))]
+
+
+def _digest(values: dict[str, np.ndarray]) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    rows = _rows(values)
+    for row in rows:
+        digest.update(row)
+    return {"count": len(rows), "sha256": digest.hexdigest()}
+
+
+def _checksums(values: dict[str, np.ndarray]) -> list[int]:
+    """A CRC-32 of each example, so that the first that differs can be named."""
+    return [zlib.crc32(row) for row in _rows(values)]
+
+
+def _environment(device: str) -> dict[str, Any]:
+    return {
+        "device": torch.cuda.get_device_name() if device.startswith("cuda") else platform.processor() or "cpu",
+        "torch_device": device,
+        "threads": torch.get_num_threads(),
+        "cpus": os.cpu_count(),
+        "system": platform.platform(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+    }

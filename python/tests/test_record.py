@@ -1,0 +1,121 @@
+"""Pass 1 of golden benchmarks: the loop, the masks of dropout, the noise floor, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+from warpforge.errors import TraceError
+from warpforge.record import dropout, sources, training
+from warpforge.record.noise import Noise
+from warpforge.record.run import record
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "golden" / "rings.py"
+
+
+def _plan(**training_settings: int) -> dict[str, Any]:
+    return {
+        "benchmark": "rings",
+        "preset": None,
+        "model": {"architecture": "factory", "factory": f"{EXAMPLE}:make", "licence": "MIT"},
+        "data": {"format": "tensors", "factory": f"{EXAMPLE}:data", "licence": "MIT"},
+        "training": {"epochs": 1, "steps": 6, "batch_size": 8, "eval_batch_size": 64, "accumulate": 1, "seed": 3}
+        | training_settings,
+        "optimizer": {
+            "name": "adam",
+            "lr": 1e-2,
+            "betas": [0.9, 0.999],
+            "eps": 1e-8,
+            "weight_decay": 0.0,
+            "no_decay": [],
+        },
+        "schedule": {"shape": "constant", "warmup": 2},
+        "record": {"every": 4, "activations": "nodes", "noise": True},
+        "metrics": {"accuracy": {"output": "logits", "labels": "labels"}},
+        "tolerances": None,
+    }
+
+
+def test_a_run_is_recorded_with_all_that_it_is_judged_by(tmp_path: Path) -> None:
+    record(_plan(), tmp_path / "golden", "cpu")
+    manifest = json.loads((tmp_path / "golden" / "manifest.json").read_text())
+    block = manifest["benchmark"]
+    assert (block["steps"], block["observed"], block["masks"]) == (6, [0, 4, 5], False)
+    losses = json.loads((tmp_path / "golden" / "losses.json").read_text())
+    assert len(losses["loss"]) == 6
+    assert losses["lr"][:3] == [0.0, 5e-3, 1e-2]
+    gradients = load_file(tmp_path / "golden" / "step_000004" / "gradients.safetensors")
+    weights = load_file(tmp_path / "golden" / "checkpoint.safetensors")
+    assert set(gradients) == set(weights)
+    assert (tmp_path / "golden" / "step_000004" / "activations.safetensors").is_file()
+    assert json.loads((tmp_path / "golden" / "metrics.json").read_text())["accuracy"] > 0
+    # The same again is the same to the bit, and replaces the folder.
+    record(_plan(), tmp_path / "golden", "cpu")
+    again = load_file(tmp_path / "golden" / "checkpoint.safetensors")
+    assert all(torch.equal(value, again[name]) for name, value in weights.items())
+
+
+def test_accumulation_is_the_gradient_of_all_batches_together(tmp_path: Path) -> None:
+    whole, parts = _plan(batch_size=16, steps=1), _plan(batch_size=8, steps=1, accumulate=2)
+    for name, plan in (("whole", whole), ("parts", parts)):
+        plan["schedule"]["warmup"] = 0
+        plan["optimizer"]["name"] = "sgd"
+        plan["optimizer"] |= {"momentum": 0.0, "dampening": 0.0, "nesterov": False}
+        record(plan, tmp_path / name, "cpu")
+    left, right = (load_file(tmp_path / name / "checkpoint.safetensors") for name in ("whole", "parts"))
+    assert all(torch.allclose(value, right[name], atol=1e-6) for name, value in left.items())
+
+
+def test_masks_that_were_drawn_give_the_same_again() -> None:
+    model = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.Linear(8, 1)).train()
+    x = torch.randn(4, 8)
+    with dropout.Recorder() as recorder:
+        first = model(x)
+    assert [mask.dtype for mask in recorder.masks] == [torch.bool]
+    with dropout.replayed(recorder.masks):
+        assert torch.equal(model(x), first)
+    with dropout.replayed([]), pytest.raises(TraceError, match="more masks"):
+        model(x)
+
+
+def test_a_gradient_that_is_rounding_is_told_from_a_small_one() -> None:
+    noise = Noise()
+    exact = {"small": torch.tensor([1e-12, 2e-12], dtype=torch.float64), "zero": torch.tensor([1e-18, 0.0]).double()}
+    single = {"small": exact["small"].float(), "zero": torch.tensor([1e-9, -1e-9])}
+    noise.gradients(single, exact)
+    assert list(noise.rounding_only()) == ["zero"]
+
+
+def test_what_cannot_be_recorded_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="fewer than a batch"):
+        record(_plan(batch_size=100_000), tmp_path / "a", "cpu")
+    diverging = _plan()
+    diverging["optimizer"]["lr"] = 1e38
+    with pytest.raises(TraceError, match="the loss of step"):
+        record(diverging, tmp_path / "b", "cpu")
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "text").write_text("x")
+    with pytest.raises(TraceError, match="in the way"):
+        record(_plan(), tmp_path / "thesis", "cpu")
+    with pytest.raises(TraceError, match="pip install no-such-package"):
+        sources.resolve({"package": "no-such-package", "file": "x"}, "the data")
+    with pytest.raises(TraceError, match=r"hf download nobody/nothing"):
+        sources.resolve({"hub": "nobody/nothing"}, "the weights")
+
+
+@pytest.mark.parametrize("shape", ["constant", "linear", "cosine", "step"])
+def test_schedules_are_those_of_transformers_and_torch(shape: str) -> None:
+    factor = training._factor(
+        {"shape": shape, "warmup": 3, "every": 2, "gamma": 0.5}, training.Shape(order=[], steps=10, warmup=3)
+    )
+    values = [factor(step) for step in range(11)]
+    assert values[:3] == [0.0, 1 / 3, 2 / 3]
+    assert values[3] == 1.0
+    expected = {"constant": 1.0, "linear": 0.0, "cosine": 0.0, "step": 0.5**3}[shape]
+    assert values[10] == pytest.approx(expected)
