@@ -38,6 +38,8 @@ fn main() {
         Some("bf16") => ComputeType::Bf16,
         Some("f64") => ComputeType::F64,
         Some("i8") => ComputeType::I8,
+        Some("i32") => ComputeType::I32,
+        Some("i64") => ComputeType::I64,
         _ => ComputeType::F32,
     };
     let named: Vec<String> = arguments.collect();
@@ -61,6 +63,8 @@ fn measure(pool: &Pool, compute_type: ComputeType, shape: Shape) {
         ComputeType::Bf16 => (ElementType::BF16, 2),
         ComputeType::F32 => (ElementType::F32, 4),
         ComputeType::I8 => (ElementType::I8, 1),
+        ComputeType::I32 => (ElementType::I32, 4),
+        ComputeType::I64 => (ElementType::I64, 8),
     };
     let random = |count: usize| -> AlignedBuffer {
         let value = |_| fastrand::f32() - 0.5;
@@ -72,6 +76,12 @@ fn measure(pool: &Pool, compute_type: ComputeType, shape: Shape) {
                 (0..count).map(value).flat_map(|value| bf16::from_f32(value).to_ne_bytes()).collect()
             }
             ComputeType::I8 => (0..count).map(value).map(|value| (value * 200.0) as i8 as u8).collect(),
+            ComputeType::I32 => {
+                (0..count).map(value).flat_map(|value| ((value * 200.0) as i32).to_ne_bytes()).collect()
+            }
+            ComputeType::I64 => {
+                (0..count).map(value).flat_map(|value| ((value * 200.0) as i64).to_ne_bytes()).collect()
+            }
             ComputeType::F32 => (0..count).map(value).flat_map(f32::to_ne_bytes).collect(),
         };
         let memory = AlignedBuffer::new(values.len()).expect("memory");

@@ -14,6 +14,7 @@ mod extremes;
 pub mod fused_loop;
 pub mod gemm;
 pub mod isa;
+pub mod lane_function;
 mod math;
 pub mod output_block;
 pub mod pool;

@@ -5,7 +5,7 @@ use warpforge_fusion::{Graph, NodeId, Op, View};
 use warpforge_kernels::gemm::{BatchItem, ComputeType, Gemm, Operand, PackedRhs, Rhs, Shape};
 use warpforge_kernels::output_block::OutputBlock;
 use warpforge_kernels::shared_ptr::SharedPtr;
-use warpforge_tensor::{ElementType, FloatType};
+use warpforge_tensor::{ElementType, FloatType, IntType};
 
 use super::epilogue::{EpilogueLoop, only_rounds, store};
 use super::interface::{CompileContext, Kernel, KernelError, Result, ValueBuffers};
@@ -128,6 +128,32 @@ pub(super) fn compute_type(element: ElementType) -> Result<ComputeType> {
     }
 }
 
+/// The compute type of a matrix product. Integers are multiplied modulo a power of two that the result's type divides.
+pub(super) fn gemm_type(graph: &Graph, product: NodeId) -> Result<ComputeType> {
+    let node = graph.node(product);
+    let operands: Vec<ElementType> = node.inputs.iter().map(|&id| graph.node(id).element).collect();
+    let Some(widest) = integer_bytes(operands.iter().chain([&node.element])) else {
+        return compute_type(operands[0]);
+    };
+    Ok(match widest {
+        _ if node.element.byte_width() <= 4 && operands == [ElementType::I8; 2] => ComputeType::I8,
+        ..=4 => ComputeType::I32,
+        _ => ComputeType::I64,
+    })
+}
+
+/// Bytes of the widest of some integers; none where others are among them.
+fn integer_bytes<'e>(elements: impl Iterator<Item = &'e ElementType>) -> Option<usize> {
+    let bytes = |element: &ElementType| match element {
+        ElementType::Int(IntType::I8 | IntType::U8) => Some(1),
+        ElementType::Int(IntType::I16 | IntType::U16) => Some(2),
+        ElementType::Int(IntType::I32 | IntType::U32) => Some(4),
+        ElementType::Int(IntType::I64 | IntType::U64) => Some(8),
+        _ => None,
+    };
+    elements.map(bytes).try_fold(0, |most, bytes| Some(most.max(bytes?)))
+}
+
 /// Packs a constant right-hand operand.
 pub(super) fn packed(
     context: &CompileContext<'_>,
@@ -164,7 +190,7 @@ impl DotKernel {
     pub(super) fn new(context: &CompileContext<'_>, product: &Contraction, output: NodeId) -> Result<Self> {
         let geometry = DotGeometry::new(context.graph, product)?;
         let element = context.graph.node(product.node).element;
-        let gemm = Gemm::new(compute_type(geometry.element)?);
+        let gemm = Gemm::new(gemm_type(context.graph, product.node)?);
         let sum = gemm.compute_type().accumulator();
         let weights = packed(context, &gemm, &geometry.rhs, geometry.shape)?;
         let rounded = product.epilogue.as_ref().is_none_or(only_rounds)

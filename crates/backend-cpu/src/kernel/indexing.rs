@@ -30,6 +30,17 @@ fn dense_copy(element: ElementType, dims: &[usize]) -> std::result::Result<Strid
     StridedCopy::new(element.byte_width(), dims, &layout, &layout)
 }
 
+/// What becomes of an element that is there and another.
+pub(super) fn update(combiner: &Combiner) -> Result<Update> {
+    match combiner {
+        Combiner::Replace => Ok(Update::Set),
+        Combiner::Reduce(kind) => Ok(Update::Reduce(reduce_op(*kind))),
+        Combiner::Function(_) => {
+            Err(KernelError::Unsupported("a scatter by a function of its own".to_owned()))
+        }
+    }
+}
+
 pub(super) fn scatter(
     graph: &Graph,
     dims: &ScatterDims,
@@ -38,13 +49,6 @@ pub(super) fn scatter(
     output: NodeId,
 ) -> Result<Box<dyn Kernel>> {
     let [operand, indices, updates] = operands else { return Err(missing()) };
-    let update = match combiner {
-        Combiner::Replace => Update::Set,
-        Combiner::Reduce(kind) => Update::Reduce(reduce_op(*kind)),
-        Combiner::Function(_) => {
-            return Err(KernelError::Unsupported("a scatter by a function of its own".to_owned()));
-        }
-    };
     let batching = sizes(&dims.input_batching_dims);
     let spec = ScatterSpec {
         element: element(graph, operand),
@@ -59,7 +63,7 @@ pub(super) fn scatter(
         updates: updates.view.dims.clone(),
         update_window_dims: sizes(&dims.update_window_dims),
         inserted: sizes(&dims.inserted_window_dims),
-        update,
+        update: update(combiner)?,
     };
     Ok(Box::new(ScatterKernel {
         copy: dense_copy(spec.element, &spec.operand)?,

@@ -3,11 +3,12 @@
 use thiserror::Error;
 use warpforge_fusion::cluster::Cluster;
 use warpforge_fusion::{Graph, NodeId};
-use warpforge_kernels::buffer::AllocationError;
+use warpforge_kernels::buffer::{AlignedBuffer, AllocationError};
 use warpforge_kernels::conv::ConvError;
 use warpforge_kernels::data_movement::LayoutError;
 use warpforge_kernels::fused_loop::FusedLoopError;
 use warpforge_kernels::gemm::GemmError;
+use warpforge_kernels::lane_function::LaneFunctionError;
 use warpforge_kernels::pool::Pool;
 use warpforge_tensor::{ElementType, Tensor};
 
@@ -23,6 +24,9 @@ pub(crate) enum KernelError {
     /// A fused loop cannot be created.
     #[error(transparent)]
     FusedLoop(#[from] FusedLoopError),
+    /// An operation by a function of scalars cannot be planned.
+    #[error(transparent)]
+    LaneFunction(#[from] LaneFunctionError),
     /// A copy cannot be planned.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -49,6 +53,7 @@ impl KernelError {
             }
             KernelError::Conv(_)
             | KernelError::FusedLoop(_)
+            | KernelError::LaneFunction(_)
             | KernelError::Layout(_)
             | KernelError::Unsupported(_) => true,
             KernelError::Allocation(_) | KernelError::Tensor(_) | KernelError::Reference(_) => false,
@@ -75,6 +80,33 @@ impl ValueBuffers<'_> {
 
     pub(crate) fn write(&self, id: NodeId) -> *mut u8 {
         self.addresses[id.index()]
+    }
+}
+
+/// The addresses of the parts of a tuple. Parts that nothing reads have no allocation in the memory plan.
+pub(crate) struct ResultBuffers {
+    pub(crate) targets: Vec<*mut u8>,
+    /// Memory of the parts that nothing reads.
+    _unread: Vec<AlignedBuffer>,
+}
+
+impl ResultBuffers {
+    /// The buffers of parts, where something reads them, of these sizes in bytes.
+    pub(crate) fn new(buffers: &ValueBuffers<'_>, parts: &[(Option<NodeId>, usize)]) -> Result<Self> {
+        let mut unread = Vec::new();
+        let mut targets = Vec::new();
+        for &(id, bytes) in parts {
+            targets.push(match id {
+                Some(id) => buffers.write(id),
+                None => {
+                    let buffer = AlignedBuffer::new(bytes)?;
+                    let target = buffer.as_ptr();
+                    unread.push(buffer);
+                    target
+                }
+            });
+        }
+        Ok(Self { targets, _unread: unread })
     }
 }
 

@@ -147,13 +147,7 @@ fn lower_body(
     let mut insts: Vec<Inst> = Vec::new();
     let mut registers: Vec<Register> = Vec::new();
     for step in &body.steps {
-        let input = |at: usize| {
-            let step = step
-                .inputs
-                .get(at)
-                .ok_or_else(|| KernelError::Unsupported("a step without an operand".to_owned()))?;
-            Ok::<Register, KernelError>(registers[*step])
-        };
+        let operands: Vec<Register> = step.inputs.iter().map(|&input| registers[input]).collect();
         let made = match &step.op {
             BodyOp::Load(at) => Inst::Load(*at),
             BodyOp::Constant(tensor) => Inst::Constant(step.element, tensor.get(0)),
@@ -167,26 +161,9 @@ fn lower_body(
                     columns: wide(access.columns),
                 }
             }
-            BodyOp::Elementwise(Function::Convert) => Inst::Convert(input(0)?, step.element),
-            BodyOp::Elementwise(Function::Select) => Inst::Select(input(0)?, input(1)?, input(2)?),
-            BodyOp::Elementwise(Function::GeluTanh) => gelu::forward(&mut insts, input(0)?),
-            BodyOp::Elementwise(Function::GeluTanhGradient) => {
-                gelu::gradient(&mut insts, input(0)?, input(1)?)
-            }
-            BodyOp::Elementwise(function) => match function.arity() {
-                1 => Inst::Unary(*function, input(0)?),
-                2 => Inst::Binary(*function, input(0)?, input(1)?),
-                _ => {
-                    return Err(KernelError::Unsupported(format!(
-                        "there is no kernel for {}",
-                        function.name()
-                    )));
-                }
-            },
-            BodyOp::Compare(direction, order) => {
-                Inst::Compare(direction_of(*direction), order_of(*order), input(0)?, input(1)?)
-            }
-            BodyOp::Reduce(reduction) => Inst::Reduce(reduce_op(*reduction), input(0)?),
+            BodyOp::Elementwise(function) => elementwise(&mut insts, *function, &operands, step.element)?,
+            BodyOp::Compare(direction, order) => compare(*direction, *order, &operands)?,
+            BodyOp::Reduce(reduction) => Inst::Reduce(reduce_op(*reduction), operand(&operands, 0)?),
         };
         insts.push(made);
         let mut register = Register(insts.len() - 1);
@@ -206,6 +183,42 @@ fn lower_body(
         registers.push(register);
     }
     Ok(LoweredBody { inputs, insts, registers })
+}
+
+fn operand(operands: &[Register], at: usize) -> Result<Register> {
+    let missing = || KernelError::Unsupported("a step without an operand".to_owned());
+    operands.get(at).copied().ok_or_else(missing)
+}
+
+/// The last instruction of an elementwise function that gives `element`; those before it are appended.
+pub(super) fn elementwise(
+    insts: &mut Vec<Inst>,
+    function: Function,
+    operands: &[Register],
+    element: ElementType,
+) -> Result<Inst> {
+    let input = |at: usize| operand(operands, at);
+    Ok(match (function, function.arity()) {
+        (Function::Convert, _) => Inst::Convert(input(0)?, element),
+        (Function::Select, _) => Inst::Select(input(0)?, input(1)?, input(2)?),
+        (Function::GeluTanh, _) => gelu::forward(insts, input(0)?),
+        (Function::GeluTanhGradient, _) => gelu::gradient(insts, input(0)?, input(1)?),
+        (_, 1) => Inst::Unary(function, input(0)?),
+        (_, 2) => Inst::Binary(function, input(0)?, input(1)?),
+        _ => {
+            return Err(KernelError::Unsupported(format!("there is no kernel for {}", function.name())));
+        }
+    })
+}
+
+/// The instruction of a comparison.
+pub(super) fn compare(
+    direction: ComparisonDirection,
+    order: ComparisonType,
+    operands: &[Register],
+) -> Result<Inst> {
+    let (a, b) = (operand(operands, 0)?, operand(operands, 1)?);
+    Ok(Inst::Compare(direction_of(direction), order_of(order), a, b))
 }
 
 fn direction_of(direction: ComparisonDirection) -> Direction {

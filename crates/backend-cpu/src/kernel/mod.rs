@@ -12,10 +12,12 @@ mod fused_loop;
 mod gelu;
 mod indexing;
 mod interface;
+mod lane_function;
 mod loop_lowering;
 mod reference;
 mod sort;
 mod unfused;
+mod window;
 
 use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::{Cluster, Kind};
@@ -51,9 +53,7 @@ pub(crate) fn kernel(context: &CompileContext<'_>, cluster: &Cluster) -> Result<
 /// Whether there is a kernel for a matrix product, or for a single operation.
 pub(crate) fn has_kernel(graph: &Graph, cluster: &Cluster) -> bool {
     match &cluster.kind {
-        Kind::Dot(product) => {
-            dot::compute_type(graph.node(graph.node(product.node).inputs[0]).element).is_ok()
-        }
+        Kind::Dot(product) => dot::gemm_type(graph, product.node).is_ok(),
         Kind::Unfused(operands) => unfused::kernel(graph, operands, cluster.output).is_ok(),
         _ => true,
     }

@@ -3,10 +3,9 @@
 use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::graph::Comparator;
 use warpforge_fusion::{Graph, NodeId};
-use warpforge_kernels::buffer::AlignedBuffer;
 use warpforge_kernels::data_movement::{Comparison, LayoutError, Sort, SortSpec};
 
-use super::interface::{Kernel, KernelError, Result, ValueBuffers};
+use super::interface::{Kernel, KernelError, Result, ResultBuffers, ValueBuffers};
 
 /// The kernel of a sort by the order of one operand.
 pub(super) fn sort(
@@ -55,22 +54,9 @@ struct SortKernel {
 impl Kernel for SortKernel {
     unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
         let sources: Vec<*const u8> = self.operands.iter().map(|&id| buffers.read(id)).collect();
-        // A result that is not read has no allocation in the memory plan.
-        let mut unread: Vec<AlignedBuffer> = Vec::new();
-        let mut targets: Vec<*mut u8> = Vec::new();
-        for &(id, bytes) in &self.results {
-            targets.push(match id {
-                Some(id) => buffers.write(id),
-                None => {
-                    let buffer = AlignedBuffer::new(bytes)?;
-                    let target = buffer.as_ptr();
-                    unread.push(buffer);
-                    target
-                }
-            });
-        }
+        let results = ResultBuffers::new(buffers, &self.results)?;
         // SAFETY: guaranteed by the caller; the sort was made from the sizes of the values.
-        unsafe { self.sort.run(buffers.pool, &sources, &targets) };
+        unsafe { self.sort.run(buffers.pool, &sources, &results.targets) };
         Ok(())
     }
 

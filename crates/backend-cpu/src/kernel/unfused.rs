@@ -1,15 +1,12 @@
-//! Kernels of unfused operations: concatenate, pad, gather, reduce_window, cumulative reductions, scatters, dynamic
-//! slices, sorts.
+//! Kernels of unfused operations: concatenate, pad and gather; those of windows, scatters, dynamic slices, sorts and reductions by a
+//! function of their own are beside.
 
 use warpforge_fusion::cluster::Operand;
-use warpforge_fusion::graph::Window;
 use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_kernels::data_movement::{AxisPadding, Concat, Gather, GatherSpec, Indices, Layout, Pad};
-use warpforge_kernels::window::{Cumulative, ReduceWindow, WindowAxis};
 
 use super::interface::{Kernel, KernelError, Result, ValueBuffers};
-use super::loop_lowering::reduce_op;
-use super::{indexing, sort};
+use super::{indexing, lane_function, sort, window};
 
 /// The kernel of an unfused node.
 pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: NodeId) -> Result<Box<dyn Kernel>> {
@@ -67,50 +64,20 @@ pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: NodeId) -> Res
             })
         }
         Op::ReduceWindow(kind, window, init) => {
-            let axes: Vec<WindowAxis> = (0..window.dims.len())
-                .map(|at| WindowAxis {
-                    size: window.dims[at],
-                    stride: window.strides[at],
-                    low: window.padding[at].0 as i64,
-                    high: window.padding[at].1 as i64,
-                    dilation: window.window_dilation[at],
-                    base_dilation: window.base_dilation[at],
-                })
-                .collect();
-            let dims = &operands[0].view.dims;
-            if let Some((axis, reverse)) = cumulative_axis(dims, window)
-                && let Ok(cumulative) =
-                    Cumulative::new(node.element, reduce_op(*kind), dims, axis, init.bytes(), reverse)
-            {
-                return Ok(Box::new(CumulativeKernel { cumulative, input: values[0], output }));
-            }
-            let windows = ReduceWindow::new(node.element, reduce_op(*kind), dims, &axes, init.bytes())?;
-            Box::new(ReduceWindowKernel { windows, input: values[0], output })
+            window::reduce_window(graph, *kind, window, init, operands, output)?
         }
         Op::Scatter(dims, combiner) => indexing::scatter(graph, dims, combiner, operands, output)?,
         Op::DynamicSlice => indexing::dynamic_slice(graph, operands, output)?,
         Op::DynamicUpdateSlice => indexing::dynamic_update_slice(graph, operands, output)?,
         Op::Sort { axis, comparator } => sort::sort(graph, *axis, comparator, operands, output)?,
+        Op::VariadicReduce(function, axes) => {
+            lane_function::variadic_reduce(graph, function, axes, operands, output)?
+        }
+        Op::SelectAndScatter { select, window, scatter } => {
+            window::select_and_scatter(graph, select, window, scatter, operands, output)?
+        }
         op => return Err(KernelError::Unsupported(format!("there is no kernel for {}", op.name()))),
     })
-}
-
-/// The axis and direction of a cumulative reduction, if the windows are those of one.
-fn cumulative_axis(dims: &[usize], window: &Window) -> Option<(usize, bool)> {
-    let plain = |values: &[usize]| values.iter().all(|&value| value == 1);
-    if !plain(&window.strides) || !plain(&window.base_dilation) || !plain(&window.window_dilation) {
-        return None;
-    }
-    let axis = window.dims.iter().position(|&size| size != 1)?;
-    let others = (0..dims.len()).filter(|&at| at != axis);
-    let size = dims[axis];
-    let alone = others.into_iter().all(|at| window.dims[at] == 1 && window.padding[at] == (0, 0));
-    let beyond = size.checked_sub(1)? as isize;
-    match window.padding[axis] {
-        (low, 0) if alone && window.dims[axis] == size && low == beyond => Some((axis, false)),
-        (0, high) if alone && window.dims[axis] == size && high == beyond => Some((axis, true)),
-        _ => None,
-    }
 }
 
 fn layout(operand: &Operand) -> Result<Layout> {
@@ -175,41 +142,5 @@ impl Kernel for GatherKernel {
 
     fn name(&self) -> String {
         "gather".to_owned()
-    }
-}
-
-struct CumulativeKernel {
-    cumulative: Cumulative,
-    input: NodeId,
-    output: NodeId,
-}
-
-impl Kernel for CumulativeKernel {
-    unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
-        // SAFETY: guaranteed by the caller; the plan was made from the sizes of the values.
-        unsafe { self.cumulative.run(buffers.pool, buffers.read(self.input), buffers.write(self.output)) };
-        Ok(())
-    }
-
-    fn name(&self) -> String {
-        "cumulative reduction".to_owned()
-    }
-}
-
-struct ReduceWindowKernel {
-    windows: ReduceWindow,
-    input: NodeId,
-    output: NodeId,
-}
-
-impl Kernel for ReduceWindowKernel {
-    unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
-        // SAFETY: guaranteed by the caller; the plan was made from the sizes of the values.
-        unsafe { self.windows.run(buffers.pool, buffers.read(self.input), buffers.write(self.output)) };
-        Ok(())
-    }
-
-    fn name(&self) -> String {
-        "reduce_window".to_owned()
     }
 }

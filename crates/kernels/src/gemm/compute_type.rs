@@ -19,11 +19,15 @@ pub enum ComputeType {
     Bf16,
     /// i8 multiplication, wrapping i32 accumulation.
     I8,
+    /// Wrapping i32 multiplication and accumulation. Operands may be integers of 8, 16 or 32 bits in memory, with and without sign.
+    I32,
+    /// Wrapping i64 multiplication and accumulation. Operands may be integers of up to 64 bits in memory, with and without sign.
+    I64,
 }
 
 impl ComputeType {
     /// Every compute type.
-    pub const ALL: [Self; 4] = [Self::F32, Self::F64, Self::Bf16, Self::I8];
+    pub const ALL: [Self; 6] = [Self::F32, Self::F64, Self::Bf16, Self::I8, Self::I32, Self::I64];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -31,6 +35,8 @@ impl ComputeType {
             Self::F64 => "f64",
             Self::Bf16 => "bf16",
             Self::I8 => "i8",
+            Self::I32 => "i32",
+            Self::I64 => "i64",
         }
     }
 
@@ -40,7 +46,8 @@ impl ComputeType {
         match self {
             Self::F32 | Self::Bf16 => ElementType::F32,
             Self::F64 => ElementType::F64,
-            Self::I8 => ElementType::I32,
+            Self::I8 | Self::I32 => ElementType::I32,
+            Self::I64 => ElementType::I64,
         }
     }
 }
@@ -62,7 +69,7 @@ pub(super) fn select_kernels(compute_type: ComputeType, isa: Isa) -> (KernelSet,
         let chosen = match compute_type {
             ComputeType::Bf16 => Amx::detect(TileElement::Bf16).map(|tiles| (tiles, PackedFormat::Bf16, 2)),
             ComputeType::I8 => Amx::detect(TileElement::I8).map(|tiles| (tiles, PackedFormat::I8, 4)),
-            ComputeType::F32 | ComputeType::F64 => None,
+            ComputeType::F32 | ComputeType::F64 | ComputeType::I32 | ComputeType::I64 => None,
         };
         if let Some((tiles, format, group)) = chosen {
             let row_multiple = tiles.depth();
@@ -75,6 +82,8 @@ pub(super) fn select_kernels(compute_type: ComputeType, isa: Isa) -> (KernelSet,
         ComputeType::F64 => (KernelFamily::f64(isa), PackedFormat::F64),
         ComputeType::Bf16 => (KernelFamily::f32(isa), PackedFormat::Bf16AsF32),
         ComputeType::I8 => (KernelFamily::i32(isa), PackedFormat::I8AsI32),
+        ComputeType::I32 => (KernelFamily::i32(isa), PackedFormat::I32),
+        ComputeType::I64 => (KernelFamily::i64(), PackedFormat::I64),
     };
     let (lanes, vectors) = (family.lanes, family.vectors);
     (KernelSet::Vector(family), PackedLayout { format, lanes, vectors, group: 1, row_multiple: 1 })

@@ -60,7 +60,8 @@ impl Gemm {
         match (self.kernels, self.compute_type) {
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
             (KernelSet::Amx(_), _) => Some("amx"),
-            (_, ComputeType::F32 | ComputeType::F64) => Some(self.isa.name()),
+            (_, ComputeType::F32 | ComputeType::F64 | ComputeType::I32) => Some(self.isa.name()),
+            (_, ComputeType::I64) => Some(Isa::Portable.name()),
             (_, ComputeType::Bf16 | ComputeType::I8) => None,
         }
     }

@@ -86,9 +86,9 @@ pub enum GemmError {
 /// Bytes of an element type that GEMMs accept; 1 for others, which are rejected before anything is read.
 pub(crate) fn size_of_element(element: ElementType) -> usize {
     match element {
-        ElementType::F64 => 8,
-        ElementType::F32 | ElementType::I32 => 4,
-        ElementType::F16 | ElementType::BF16 => 2,
+        ElementType::F64 | ElementType::I64 | ElementType::U64 => 8,
+        ElementType::F32 | ElementType::I32 | ElementType::U32 => 4,
+        ElementType::F16 | ElementType::BF16 | ElementType::I16 | ElementType::U16 => 2,
         _ => 1,
     }
 }

@@ -36,6 +36,10 @@ pub(crate) enum PackedFormat {
     I8,
     /// i8 values stored as i32.
     I8AsI32,
+    /// i32, and narrower integers stored as i32.
+    I32,
+    /// i64, and narrower integers stored as i64.
+    I64,
 }
 
 impl PackedFormat {
@@ -46,7 +50,8 @@ impl PackedFormat {
             Self::F64 => ElementType::F64,
             Self::Bf16 => ElementType::BF16,
             Self::I8 => ElementType::I8,
-            Self::I8AsI32 => ElementType::I32,
+            Self::I8AsI32 | Self::I32 => ElementType::I32,
+            Self::I64 => ElementType::I64,
         }
     }
 

@@ -59,7 +59,11 @@ impl Matrix {
             for column in 0..columns {
                 // Eighths from -16 to 16: sums of their products are exact in f32.
                 let value = f64::from(random.i32(-100..=100)) / 8.0;
-                let value = if element == ElementType::I8 { value.round() } else { value };
+                let value = match element {
+                    ElementType::Int(int) if int.is_signed() => value.round(),
+                    ElementType::Int(_) => value.round().abs(),
+                    _ => value,
+                };
                 let at = (row * strides.0 + column * strides.1) * size;
                 write(&mut bytes[at..at + size], element, value);
                 values.push(value);
@@ -84,6 +88,9 @@ fn write(to: &mut [u8], element: ElementType, value: f64) {
         ElementType::F32 => to.copy_from_slice(&(value as f32).to_ne_bytes()),
         ElementType::BF16 => to.copy_from_slice(&bf16::from_f64(value).to_ne_bytes()),
         ElementType::F16 => to.copy_from_slice(&f16::from_f64(value).to_ne_bytes()),
+        ElementType::I64 | ElementType::U64 => to.copy_from_slice(&(value as i64).to_ne_bytes()),
+        ElementType::I32 | ElementType::U32 => to.copy_from_slice(&(value as i32).to_ne_bytes()),
+        ElementType::I16 | ElementType::U16 => to.copy_from_slice(&(value as i16).to_ne_bytes()),
         _ => to[0] = value as i8 as u8,
     }
 }
@@ -92,6 +99,7 @@ fn read(from: &[u8], element: ElementType) -> f64 {
     match element {
         ElementType::F64 => f64::from_ne_bytes(from.try_into().unwrap()),
         ElementType::I32 => f64::from(i32::from_ne_bytes(from.try_into().unwrap())),
+        ElementType::I64 => i64::from_ne_bytes(from.try_into().unwrap()) as f64,
         _ => f64::from(f32::from_ne_bytes(from.try_into().unwrap())),
     }
 }
@@ -109,11 +117,24 @@ fn expected(lhs: &Matrix, rhs: &Matrix, (m, n, k): (usize, usize, usize)) -> Vec
     sums
 }
 
+const INTEGERS: [ElementType; 8] = [
+    ElementType::I8,
+    ElementType::U8,
+    ElementType::I16,
+    ElementType::U16,
+    ElementType::I32,
+    ElementType::U32,
+    ElementType::I64,
+    ElementType::U64,
+];
+
 fn elements(compute_type: ComputeType) -> &'static [ElementType] {
     match compute_type {
         ComputeType::F32 | ComputeType::Bf16 => &[ElementType::F32, ElementType::BF16, ElementType::F16],
         ComputeType::F64 => &[ElementType::F64],
         ComputeType::I8 => &[ElementType::I8],
+        ComputeType::I32 => &INTEGERS[..6],
+        ComputeType::I64 => &INTEGERS,
     }
 }
 

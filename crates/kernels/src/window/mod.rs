@@ -1,4 +1,4 @@
-//! Window operations: `reduce_window` (pooling), depthwise convolution, and cumulative reductions.
+//! Window operations: `reduce_window` (pooling), its gradient, depthwise convolution, and cumulative reductions.
 //!
 //! As in [`data_movement`](crate::data_movement), an operation is planned once and run on many buffers. Arrays are
 //! row-major. Trailing dimensions that windows do not span, such as the channels of an image, are the lanes of the
@@ -12,6 +12,7 @@ mod cumulative;
 mod depthwise;
 mod depthwise_kernel;
 mod reduce_window;
+mod select_and_scatter;
 #[cfg(test)]
 mod tests;
 
@@ -19,3 +20,4 @@ pub use axis::WindowAxis;
 pub use cumulative::Cumulative;
 pub use depthwise::Depthwise;
 pub use reduce_window::ReduceWindow;
+pub use select_and_scatter::SelectAndScatter;

@@ -35,7 +35,7 @@ impl KernelFamily {
         }
     }
 
-    /// The i32 kernels, for 8-bit integers on CPUs without AMX.
+    /// The i32 kernels, for integers; 8-bit ones on CPUs with AMX have their own.
     pub(crate) fn i32(isa: Isa) -> &'static Self {
         match isa {
             #[cfg(target_arch = "x86_64")]
@@ -44,5 +44,10 @@ impl KernelFamily {
             Isa::Avx2 => &avx2::I32,
             _ => &portable::I32,
         }
+    }
+
+    /// The i64 kernels.
+    pub(crate) fn i64() -> &'static Self {
+        &portable::I64
     }
 }

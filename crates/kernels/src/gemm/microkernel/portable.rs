@@ -14,6 +14,10 @@ pub(super) static F32: KernelFamily =
 pub(super) static I32: KernelFamily =
     KernelFamily { rows: 4, lanes: 4, vectors: 2, bytes: 4, kernels: kernels!(i32_tile, [1 2 3 4], [1 2]) };
 
+/// i64 micro-kernels.
+pub(super) static I64: KernelFamily =
+    KernelFamily { rows: 4, lanes: 2, vectors: 2, bytes: 8, kernels: kernels!(i64_tile, [1 2 3 4], [1 2]) };
+
 /// f64 micro-kernels.
 pub(super) static F64: KernelFamily =
     KernelFamily { rows: 4, lanes: 2, vectors: 2, bytes: 8, kernels: kernels!(f64_tile, [1 2 3 4], [1 2]) };
@@ -31,6 +35,11 @@ unsafe fn f64_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
 unsafe fn i32_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
     // SAFETY: guaranteed by the caller.
     unsafe { tile::<[i32; 4], MR, NV>(args) }
+}
+
+unsafe fn i64_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { tile::<[i64; 2], MR, NV>(args) }
 }
 
 macro_rules! vector {
@@ -91,3 +100,4 @@ macro_rules! vector {
 vector!(f32, 4, |left, right, sum| left * right + sum);
 vector!(f64, 2, |left, right, sum| left * right + sum);
 vector!(i32, 4, |left, right, sum| left.wrapping_mul(right).wrapping_add(sum));
+vector!(i64, 2, |left, right, sum| left.wrapping_mul(right).wrapping_add(sum));

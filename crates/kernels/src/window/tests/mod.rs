@@ -3,6 +3,7 @@
 mod cumulative;
 mod depthwise;
 mod reduce_window;
+mod select_and_scatter;
 
 use crate::window::WindowAxis;
 
