@@ -91,14 +91,16 @@ impl Backend for Cpu {
         let pool = self.pool(target.threads)?;
         let observe = target.tier == Tier::Observable;
         let compiled = self.plan(program, target).and_then(|plan| {
-            CpuExecutable::new(program, plan, pool, observe).map_err(|error| {
-                let reason = error.to_string();
-                match error.is_unsupported() {
-                    true => ErrorKind::Unsupported { backend: NAME, operations: vec![reason] },
-                    false => ErrorKind::Failed { backend: NAME, reason },
-                }
-                .into()
-            })
+            CpuExecutable::new(program, plan, pool, observe, &|program| self.plan(program, target)).map_err(
+                |error| {
+                    let reason = error.to_string();
+                    match error.is_unsupported() {
+                        true => ErrorKind::Unsupported { backend: NAME, operations: vec![reason] },
+                        false => ErrorKind::Failed { backend: NAME, reason },
+                    }
+                    .into()
+                },
+            )
         });
         match compiled.map_err(Error::into_kind) {
             Ok(compiled) => {
@@ -133,6 +135,6 @@ impl pipeline::Device for CpuDevice {
     }
 
     fn has_kernel(&self, graph: &Graph, cluster: &Cluster) -> bool {
-        kernel::has_kernel(graph, cluster)
+        kernel::has_kernel(graph, cluster, self)
     }
 }

@@ -24,7 +24,7 @@ use warpforge_runtime::{
 };
 use warpforge_tensor::{Blob, ElementType, FloatType, Shape, Tensor};
 
-use crate::kernel::{self, CompileContext, Kernel, KernelError, ValueBuffers};
+use crate::kernel::{self, CompileContext, Kernel, KernelError, Subprogram, ValueBuffers};
 use crate::observer::{self, Observer};
 
 /// The name of the backend in reports.
@@ -32,6 +32,9 @@ pub(crate) const NAME: &str = "cpu";
 
 /// Alignment of every value: a cache line.
 const LINE: usize = 64;
+
+/// Plans a program for the device.
+pub(crate) type Planner<'a> = dyn Fn(&Program) -> Result<Plan> + 'a;
 
 /// A kernel and its costs as profiles report them.
 struct KernelLaunch {
@@ -84,9 +87,13 @@ impl CpuExecutable {
         plan: Plan,
         pool: Arc<Pool>,
         observe: bool,
+        planner: &Planner<'_>,
     ) -> std::result::Result<Self, kernel::KernelError> {
         let Plan { graph, clusters, .. } = plan;
-        let context = CompileContext { graph: &graph, pool: &pool };
+        let compile = |program: &Program| -> std::result::Result<Box<dyn Subprogram>, KernelError> {
+            Ok(Box::new(Self::new(program, planner(program)?, Arc::clone(&pool), false, planner)?))
+        };
+        let context = CompileContext { graph: &graph, pool: &pool, compile: &compile };
         let entry = program.module().function(program.entry());
         let nodes = entry.map(Nodes::of).unwrap_or_default();
         let mut launches = Vec::new();
@@ -164,6 +171,20 @@ impl CpuExecutable {
         let spare =
             self.spare.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&bytes).and_then(Vec::pop);
         spare.map_or_else(|| AlignedBuffer::new(bytes).map_err(Self::failed), Ok)
+    }
+}
+
+impl Subprogram for CpuExecutable {
+    fn run(&self, inputs: &[Tensor]) -> std::result::Result<Vec<Tensor>, KernelError> {
+        Ok(Executable::run(self, inputs, &RunOptions::default())?.outputs)
+    }
+
+    fn falls_back(&self) -> bool {
+        !self.fallbacks().is_empty()
+    }
+
+    fn bytes(&self) -> usize {
+        self.peak_memory_bytes().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0)
     }
 }
 

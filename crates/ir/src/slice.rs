@@ -71,14 +71,33 @@ pub fn part(func: Func<'_>, ops: &[OpId]) -> Option<Slice> {
     Some(Slice { module: copied, inputs, ops: ops.to_vec() })
 }
 
+/// A region of an operation as the function: it takes the arguments of the region's block, then what the region captures, and gives what
+/// the block ends with.
+///
+/// `None` when the region does not have one block that ends in a terminator.
+#[must_use]
+pub fn region(func: Func<'_>, op: OpRef<'_>, at: usize) -> Option<Slice> {
+    let module = op.module();
+    let &[block] = module.blocks(*op.regions().get(at)?) else { return None };
+    let end = module.terminator(block)?;
+    let ops: Vec<OpId> = module.block_ops(block).iter().copied().filter(|&op| op != end.id()).collect();
+    let captured: BTreeSet<ValueId> = captures(module, vec![block], Vec::new()).into_iter().collect();
+    let inputs: Vec<ValueId> = module.arguments(block).iter().copied().chain(captured).collect();
+    let copied = Copier::new(module).function(func, &inputs, &ops, end.operands())?;
+    Some(Slice { module: copied, inputs, ops })
+}
+
 /// The values from outside an operation that it uses: its operands, and what its regions capture; some more than once.
 #[must_use]
 pub fn uses(op: OpRef<'_>) -> Vec<ValueId> {
     let module = op.module();
-    let mut used = op.operands().to_vec();
+    let blocks = op.regions().iter().flat_map(|&region| module.blocks(region)).copied().collect();
+    captures(module, blocks, op.operands().to_vec())
+}
+
+/// What blocks use from outside of them, and what is used besides.
+fn captures(module: &Module, mut pending: Vec<BlockId>, mut used: Vec<ValueId>) -> Vec<ValueId> {
     let mut own = HashSet::new();
-    let mut pending: Vec<BlockId> =
-        op.regions().iter().flat_map(|&region| module.blocks(region)).copied().collect();
     while let Some(block) = pending.pop() {
         own.extend(module.arguments(block));
         for inner in module.ops_in(block) {
@@ -232,6 +251,28 @@ mod tests {
         assert!(text.contains("@main(%arg0: tensor<2xf32>, %arg1: tensor<2xf32>)"), "{text}");
         assert!(text.contains("@helper") && !text.contains("@other"), "{text}");
         assert!(text.contains("stablehlo.add %arg1, %0") && !text.contains("abs"), "{text}");
+    }
+
+    #[test]
+    fn a_region_takes_its_arguments_and_what_it_captures() {
+        let (mut module, [a, abs, ..]) = program();
+        let body = module.function("main").unwrap().body().unwrap();
+        let op = module.create_op(OpKind::While, vec![a], vec![ty()], Dict::new(), Span::NONE);
+        module.append_op(body, op);
+        let block = {
+            let region = module.add_region(op);
+            module.add_block(region)
+        };
+        let carried = module.add_argument(block, ty());
+        let sum = add(&mut module, block, OpKind::Add, vec![carried, abs], Dict::new());
+        let end = module.create_op(OpKind::Return, vec![sum, abs], vec![], Dict::new(), Span::NONE);
+        module.append_op(block, end);
+        let main = module.function("main").unwrap();
+        let cut = region(main, module.op(op), 0).unwrap();
+        assert_eq!((cut.inputs.as_slice(), cut.ops.len()), ([carried, abs].as_slice(), 1));
+        let text = print(&cut.module);
+        assert!(text.contains("stablehlo.add %arg0, %arg1") && text.contains("return %0, %arg1"), "{text}");
+        assert!(region(main, module.op(op), 1).is_none());
     }
 
     #[test]

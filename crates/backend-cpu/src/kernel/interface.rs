@@ -10,7 +10,8 @@ use warpforge_kernels::fused_loop::FusedLoopError;
 use warpforge_kernels::gemm::GemmError;
 use warpforge_kernels::lane_function::LaneFunctionError;
 use warpforge_kernels::pool::Pool;
-use warpforge_tensor::{ElementType, Tensor};
+use warpforge_runtime::{ErrorKind, Program};
+use warpforge_tensor::{ElementType, Shape, Tensor};
 
 /// Why a cluster has no kernel, or its kernel failed.
 #[derive(Debug, Error)]
@@ -39,6 +40,9 @@ pub(crate) enum KernelError {
     /// A tensor cannot be made.
     #[error(transparent)]
     Tensor(#[from] warpforge_tensor::Error),
+    /// A program that a kernel runs cannot be compiled, or failed.
+    #[error(transparent)]
+    Program(#[from] warpforge_runtime::Error),
     /// There is no kernel for it.
     #[error("{0}")]
     Unsupported(String),
@@ -56,6 +60,7 @@ impl KernelError {
             | KernelError::LaneFunction(_)
             | KernelError::Layout(_)
             | KernelError::Unsupported(_) => true,
+            KernelError::Program(error) => matches!(error.kind(), ErrorKind::Unsupported { .. }),
             KernelError::Allocation(_) | KernelError::Tensor(_) | KernelError::Reference(_) => false,
         }
     }
@@ -144,10 +149,42 @@ pub(crate) trait Kernel: Send + Sync {
     }
 }
 
+/// A program that a kernel runs: a branch, or a part of a loop.
+pub(crate) trait Subprogram: Send + Sync {
+    /// Runs it on the inputs of the program.
+    fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>>;
+
+    /// Bytes that it needs beside its inputs.
+    fn bytes(&self) -> usize;
+
+    /// Whether a part of it falls back to the reference interpreter.
+    fn falls_back(&self) -> bool;
+}
+
 /// What kernels are compiled from.
 pub(crate) struct CompileContext<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) pool: &'a Pool,
+    /// Compiles a program for the same device.
+    pub(crate) compile: &'a dyn Fn(&Program) -> Result<Box<dyn Subprogram>>,
+}
+
+/// The tensor of a value: a copy.
+///
+/// # Safety
+///
+/// The address of the value is valid for its size.
+pub(crate) unsafe fn tensor_at(
+    buffers: &ValueBuffers<'_>,
+    id: NodeId,
+    element: ElementType,
+    dims: &[usize],
+) -> Result<Tensor> {
+    let shape = Shape::new(dims)?;
+    let bytes = shape.num_elements() * element.byte_width();
+    // SAFETY: guaranteed by the caller.
+    let bytes = unsafe { std::slice::from_raw_parts(buffers.read(id), bytes) };
+    Ok(Tensor::from_bytes(element, shape, bytes)?)
 }
 
 /// A tensor whose data is aligned to its elements: itself, or a copy.

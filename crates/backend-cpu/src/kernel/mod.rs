@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 mod attention;
+mod control_flow;
 mod conv;
 mod deferred_division;
 mod dot;
@@ -19,12 +20,13 @@ mod sort;
 mod unfused;
 mod window;
 
-use warpforge_fusion::Graph;
-use warpforge_fusion::cluster::{Cluster, Kind};
+use warpforge_fusion::cluster::{Cluster, Kind, Operand};
+use warpforge_fusion::pipeline::Device;
+use warpforge_fusion::{Graph, NodeId, Op};
 
 use reference::ReferenceKernel;
 
-pub(crate) use interface::{CompileContext, Kernel, KernelError, Result, ValueBuffers, aligned};
+pub(crate) use interface::{CompileContext, Kernel, KernelError, Result, Subprogram, ValueBuffers, aligned};
 
 /// Creates the kernel of a cluster.
 pub(crate) fn kernel(context: &CompileContext<'_>, cluster: &Cluster) -> Result<Box<dyn Kernel>> {
@@ -40,7 +42,7 @@ pub(crate) fn kernel(context: &CompileContext<'_>, cluster: &Cluster) -> Result<
                 "the CPU has no kernel for this kind of cluster".to_owned(),
             ));
         }
-        Kind::Unfused(operands) => match unfused::kernel(context.graph, operands, cluster.output) {
+        Kind::Unfused(operands) => match unfused_kernel(context, operands, cluster.output) {
             Err(error) if error.is_unsupported() => {
                 let reference = ReferenceKernel::new(context.graph, operands, cluster.output);
                 Box::new(reference.ok_or(error)?)
@@ -50,11 +52,27 @@ pub(crate) fn kernel(context: &CompileContext<'_>, cluster: &Cluster) -> Result<
     })
 }
 
-/// Whether there is a kernel for a matrix product, or for a single operation.
-pub(crate) fn has_kernel(graph: &Graph, cluster: &Cluster) -> bool {
+/// Creates the kernel of a single operation.
+fn unfused_kernel(
+    context: &CompileContext<'_>,
+    operands: &[Operand],
+    output: NodeId,
+) -> Result<Box<dyn Kernel>> {
+    match &context.graph.node(output).op {
+        Op::Opaque(_) => Ok(Box::new(control_flow::kernel(context, operands, output)?)),
+        _ => unfused::kernel(context.graph, operands, output),
+    }
+}
+
+/// Whether there is a kernel for a matrix product, or for a single operation. The regions of branches and loops are planned for the
+/// device.
+pub(crate) fn has_kernel(graph: &Graph, cluster: &Cluster, device: &dyn Device) -> bool {
     match &cluster.kind {
         Kind::Dot(product) => dot::gemm_type(graph, product.node).is_ok(),
-        Kind::Unfused(operands) => unfused::kernel(graph, operands, cluster.output).is_ok(),
+        Kind::Unfused(operands) => match &graph.node(cluster.output).op {
+            Op::Opaque(part) => control_flow::has_kernel(part, device),
+            _ => unfused::kernel(graph, operands, cluster.output).is_ok(),
+        },
         _ => true,
     }
 }

@@ -6,9 +6,9 @@ use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::graph::OpaqueOp;
 use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_interp::{Interpreter, Options, Value};
-use warpforge_tensor::{ElementType, Shape, Tensor};
+use warpforge_tensor::ElementType;
 
-use super::interface::{Kernel, KernelError, Result, ValueBuffers};
+use super::interface::{Kernel, KernelError, Result, ValueBuffers, tensor_at};
 
 /// An operation on the reference interpreter: its operands are copied out, its results back.
 pub(super) struct ReferenceKernel {
@@ -43,12 +43,8 @@ impl Kernel for ReferenceKernel {
         let mut values = Vec::new();
         let module = &self.op.slice.module;
         for (id, element, dims) in &self.inputs {
-            let shape = Shape::new(dims.clone())?;
-            let bytes = shape.num_elements() * element.byte_width();
             // SAFETY: guaranteed by the caller: the address is valid for the size of the value.
-            let bytes = unsafe { std::slice::from_raw_parts(buffers.read(*id), bytes) };
-            let tensor = Tensor::from_bytes(*element, shape, bytes);
-            values.push(Value::Tensor(tensor?));
+            values.push(Value::Tensor(unsafe { tensor_at(buffers, *id, *element, dims)? }));
         }
         let given = Interpreter::new(module, Options::default()).run(&self.op.function, values)?;
         for &(at, id) in &self.results {

@@ -1,6 +1,7 @@
 //! Programs on the CPU backend against the reference interpreter, with the expected number of kernels.
 
 mod attention;
+mod control_flow;
 mod conv;
 mod fallback;
 mod gemm;
