@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::Cluster;
+use warpforge_fusion::machine::Machine;
 use warpforge_fusion::pipeline::{self, Plan};
 use warpforge_kernels::pool::Pool;
 use warpforge_runtime::{
@@ -82,7 +83,7 @@ impl Backend for Cpu {
             entry: entry.to_owned(),
             reason: "there is no such function".to_owned(),
         })?;
-        let device = CpuDevice { precision: target.precision };
+        let device = CpuDevice { precision: target.precision, machine: target.machine.clone() };
         pipeline::plan(func, &|at| program.weights().get(at).cloned(), &device)
             .map_err(|error| ErrorKind::import(NAME, &error).into())
     }
@@ -122,6 +123,7 @@ impl Backend for Cpu {
 /// The CPU as the pipeline sees it.
 struct CpuDevice {
     precision: Precision,
+    machine: Option<Arc<dyn Machine>>,
 }
 
 impl pipeline::Device for CpuDevice {
@@ -132,6 +134,10 @@ impl pipeline::Device for CpuDevice {
     /// Operands are packed, and rounded meanwhile.
     fn converts_operands(&self) -> bool {
         true
+    }
+
+    fn machine(&self) -> Option<Arc<dyn Machine>> {
+        self.machine.clone()
     }
 
     fn has_kernel(&self, graph: &Graph, cluster: &Cluster) -> bool {

@@ -130,7 +130,7 @@ impl Backend for Gpus {
     }
 
     fn plan(&self, program: &Program, target: &Target) -> warpforge_runtime::Result<Plan> {
-        lower::plan(program, self.vendor, target.tier, target.precision)
+        lower::plan(program, self.vendor, target.tier, target.precision, target.machine.clone())
             .map_err(|error| ErrorKind::import(self.name(), &error).into())
     }
 
@@ -154,7 +154,9 @@ impl Backend for Gpus {
             .map_err(device)?;
         // An unusable device is reported before any other error.
         self.gpu(number).map_err(device)?;
-        let options = CompileOptions { program, tier: target.tier, precision: target.precision };
+        let Target { tier, precision, machine, .. } = target;
+        let options =
+            CompileOptions { program, tier: *tier, precision: *precision, machine: machine.as_ref() };
         match processes::compile(self, number, options) {
             Ok(compiled) => {
                 if !compiled.fallbacks().is_empty() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use warpforge_fusion::Op;
 use warpforge_fusion::graph::OpaqueOp;
+use warpforge_fusion::machine::Machine;
 use warpforge_fusion::pipeline::Imported;
 use warpforge_interp::{Grid, ProcessId};
 use warpforge_ir::attr::Attribute;
@@ -51,6 +52,8 @@ pub(crate) struct CompileOptions<'a> {
     pub(crate) program: &'a Program,
     pub(crate) tier: Tier,
     pub(crate) precision: Precision,
+    /// What the machine says about fusion decisions that are close.
+    pub(crate) machine: Option<&'a Arc<dyn Machine>>,
 }
 
 /// Compiles a program for a device; grids of processes use further devices.
@@ -99,12 +102,14 @@ struct ImportedProgram {
 
 fn import_program(
     program: &Program,
-    CompileOptions { tier, precision, .. }: CompileOptions<'_>,
+    CompileOptions { tier, precision, machine, .. }: CompileOptions<'_>,
     context: &DeviceContext,
     grid: &Grid,
 ) -> std::result::Result<ImportedProgram, CompileError> {
     let options = options(&context.gpu, tier, precision)?;
-    let device = GpuDevice { grid, ..GpuDevice::new(tier, precision, &options, context.blas.is_some()) };
+    let machine = machine.cloned();
+    let device =
+        GpuDevice { grid, machine, ..GpuDevice::new(tier, precision, &options, context.blas.is_some()) };
     let imported = load(program, &device)?;
     Ok(ImportedProgram { imported, collectives: device.collectives.into_inner() })
 }
@@ -113,7 +118,7 @@ fn import_program(
 fn compile_process(
     context: &DeviceContext,
     imported: Imported,
-    CompileOptions { program, tier, precision }: CompileOptions<'_>,
+    CompileOptions { program, tier, precision, .. }: CompileOptions<'_>,
     group: ProcessGroup,
     grids: Vec<Arc<CompiledProcesses>>,
 ) -> std::result::Result<CompiledProgram, CompileError> {

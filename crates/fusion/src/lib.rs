@@ -9,6 +9,7 @@
 
 pub mod cluster;
 pub mod graph;
+pub mod machine;
 pub mod pattern;
 pub mod pipeline;
 pub mod precision;

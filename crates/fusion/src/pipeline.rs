@@ -3,12 +3,15 @@
 //! [`plan`] takes a function, its weights and what a device can do. Engines compile the [`Plan`] that it gives, and
 //! `warpt opt` shows it: what is shown is what runs.
 
+use std::sync::Arc;
+
 use warpforge_ir::Func;
 use warpforge_ir::nodes::Nodes;
 use warpforge_tensor::Tensor;
 
 use crate::cluster::{Cluster, Clusters, DeviceKernels, Kind, clusters, fuse_attention_gradients, op_by_op};
 use crate::graph::{Graph, ImportError, NodeId, Op, OpByOp, OpSpan, import, import_op_by_op};
+use crate::machine::Machine;
 use crate::pattern::{Pattern, patterns};
 use crate::precision::{Precision, narrow_contractions, read_before_widening};
 use crate::simplify::simplify;
@@ -56,6 +59,11 @@ pub trait Device {
         !matches!(graph.node(cluster.output).op, Op::Opaque(_))
     }
 
+    /// What the machine says about decisions that are close; nothing where nobody asked it.
+    fn machine(&self) -> Option<Arc<dyn Machine>> {
+        None
+    }
+
     /// Whether the device has one kernel for a cluster that only some devices fuse.
     fn fuses(&self, _graph: &Graph, _cluster: &Cluster) -> bool {
         false
@@ -71,6 +79,8 @@ pub struct Imported {
     pub spans: Option<Vec<OpSpan>>,
     /// The nodes of the traced graph that the operations of the module name.
     pub traced: Nodes,
+    /// What the machine says about decisions that are close.
+    pub machine: Option<Arc<dyn Machine>>,
 }
 
 /// What a device runs: a graph and its clusters.
@@ -110,11 +120,11 @@ pub fn load(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Resul
     if device.is_op_by_op() {
         let OpByOp { graph, marks } = import_op_by_op(func, weights)?;
         if device.keeps_spans(&graph) {
-            return Ok(Imported { graph, spans: Some(marks), traced });
+            return Ok(Imported { graph, spans: Some(marks), traced, machine: None });
         }
     }
     let graph = device.legalise(import(func, weights)?).map_err(ImportError::Unsupported)?;
-    Ok(Imported { graph, spans: None, traced })
+    Ok(Imported { graph, spans: None, traced, machine: device.machine() })
 }
 
 /// The second half of [`plan`]: simplifies the graph, decides the precision of its contractions and clusters it.
@@ -123,7 +133,7 @@ pub fn load(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Resul
 ///
 /// When a layout cannot be described by strides, op by op.
 pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportError> {
-    let Imported { mut graph, mut spans, traced } = imported;
+    let Imported { mut graph, mut spans, traced, machine } = imported;
     if spans.is_none() {
         graph = simplify(&graph);
     }
@@ -134,7 +144,11 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
         graph = narrow_contractions(&graph, element, spans.as_deref_mut());
     }
     let compute = |cluster: &Cluster| device.has_kernel(&graph, cluster);
-    let kernels = DeviceKernels { convert_operands: device.converts_operands(), compute: &compute };
+    let kernels = DeviceKernels {
+        convert_operands: device.converts_operands(),
+        compute: &compute,
+        machine: machine.as_deref(),
+    };
     let clusters = if device.is_op_by_op() {
         op_by_op(&graph, kernels).map_err(ImportError::Unsupported)?
     } else {

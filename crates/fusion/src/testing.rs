@@ -21,7 +21,7 @@ pub(crate) fn graph(text: &str) -> Graph {
 
 /// The clusters of a graph on a device that has every kernel.
 pub(crate) fn grouped(graph: &Graph) -> Clusters {
-    clusters(graph, DeviceKernels { convert_operands: false, compute: &|_| true })
+    clusters(graph, DeviceKernels { convert_operands: false, compute: &|_| true, machine: None })
 }
 
 /// The plan of a graph on a device that has every kernel.

@@ -3,7 +3,7 @@
 //! [`comparison`] renders how two benchmark runs compare, [`run`] the result of one of them, [`timeline`] what the
 //! machine did meanwhile, and [`validation`] how a
 //! model's results compare with golden ones. All are built from [`Table`] and [`number`], and fit the [`Screen`] that
-//! they are for; [`plot()`] draws a trend, [`chrome_trace()`] writes a profile as a timeline that browsers show.
+//! they are for; [`plot()`] draws a trend, [`roofline()`] a roofline, [`chrome_trace()`] writes a profile as a timeline that browsers show.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,7 @@ mod chrome_trace;
 pub mod comparison;
 pub mod number;
 mod plot;
+mod roofline;
 pub mod run;
 mod screen;
 mod table;
@@ -20,6 +21,7 @@ mod wrap;
 
 pub use chrome_trace::chrome_trace;
 pub use plot::plot;
+pub use roofline::roofline;
 pub use screen::Screen;
 pub use table::{Align, Style, Table};
 

@@ -51,17 +51,27 @@ pub fn plot(points: &[f64], width: usize, height: usize) -> String {
 }
 
 /// Dots in Braille characters.
-struct Canvas {
+pub(crate) struct Canvas {
     columns: usize,
     cells: Vec<u8>,
 }
 
 impl Canvas {
-    fn new(columns: usize, rows: usize) -> Self {
+    pub(crate) fn new(columns: usize, rows: usize) -> Self {
         Self { columns, cells: vec![0; columns * rows] }
     }
 
-    fn dot(&mut self, x: usize, y: usize) {
+    /// Dots across.
+    pub(crate) fn dots(&self) -> usize {
+        self.columns * ACROSS
+    }
+
+    /// Dots down.
+    pub(crate) fn dot_rows(&self) -> usize {
+        self.cells.len() / self.columns.max(1) * DOWN
+    }
+
+    pub(crate) fn dot(&mut self, x: usize, y: usize) {
         // The bits of U+2800 by column and row.
         const BITS: [[u8; DOWN]; ACROSS] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
         if let Some(cell) = self.cells.get_mut(y / DOWN * self.columns + x / ACROSS) {
@@ -81,7 +91,7 @@ impl Canvas {
         }
     }
 
-    fn rows(&self) -> impl Iterator<Item = String> + '_ {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = String> + '_ {
         let character = |&bits: &u8| char::from_u32(0x2800 + u32::from(bits)).unwrap_or(' ');
         self.cells.chunks(self.columns).map(move |row| row.iter().map(character).collect())
     }

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use warpforge_fusion::Precision;
+use warpforge_fusion::machine::Machine;
 use warpforge_interp::Observer;
 
 use crate::{Device, Tier};
@@ -21,6 +22,8 @@ pub struct CompileOptions {
     pub threads: Option<NonZeroUsize>,
     /// Refuse a program with operations that only the reference interpreter runs.
     pub no_fallback: bool,
+    /// What the machine says about fusion decisions that are close; left out, they are made by rules.
+    pub machine: Option<Arc<dyn Machine>>,
 }
 
 /// How to run once.

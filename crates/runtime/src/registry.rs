@@ -3,6 +3,8 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use warpforge_fusion::machine::Machine;
+
 use crate::error::{ErrorKind, Offer, Result};
 use crate::{Backend, CompileOptions, Device, Executable, Precision, Program, Tier};
 
@@ -19,13 +21,15 @@ pub struct Target {
     pub threads: Option<NonZeroUsize>,
     /// Refuse a program with operations that only the reference interpreter runs.
     pub no_fallback: bool,
+    /// What the machine says about fusion decisions that are close.
+    pub machine: Option<Arc<dyn Machine>>,
 }
 
 impl Target {
     /// A device in a tier and a precision, with all threads; operations without a kernel fall back to the reference.
     #[must_use]
     pub fn new(device: Device, tier: Tier, precision: Precision) -> Self {
-        Self { device, tier, precision, threads: None, no_fallback: false }
+        Self { device, tier, precision, threads: None, no_fallback: false, machine: None }
     }
 
     /// The reference interpreter.
@@ -122,7 +126,8 @@ fn choice(backend: &Arc<dyn Backend>, options: &CompileOptions, tier: Tier) -> R
     if !known.contains(&precision) {
         return Err(ErrorKind::Precision { backend: backend.name(), precision, known }.into());
     }
-    let target = Target { device, tier, precision, threads, no_fallback };
+    let machine = options.machine.clone();
+    let target = Target { device, tier, precision, threads, no_fallback, machine };
     Ok(Choice { backend: Arc::clone(backend), target })
 }
 

@@ -80,13 +80,22 @@ impl Document {
 
     /// A line of a colour and a width.
     pub fn line(&mut self, from: Point, to: Point, colour: &str, width: f64) {
+        self.stroke(from, to, colour, width, "");
+    }
+
+    /// A dashed line of a colour and a width.
+    pub fn dashed_line(&mut self, from: Point, to: Point, colour: &str, width: f64) {
+        self.stroke(from, to, colour, width, " stroke-dasharray=\"6 4\"");
+    }
+
+    fn stroke(&mut self, from: Point, to: Point, colour: &str, width: f64, look: &str) {
         if !finite(&[from, to]) {
             return;
         }
         let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(number);
         let _ = writeln!(
             self.text,
-            "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" stroke=\"{}\" stroke-width=\"{width}\"/>",
+            "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" stroke=\"{}\" stroke-width=\"{width}\"{look}/>",
             escaped(colour)
         );
     }
@@ -123,12 +132,21 @@ impl Document {
 
     /// A filled circle.
     pub fn circle(&mut self, centre: Point, radius: f64, fill: &str) {
+        self.titled_circle(centre, radius, fill, None);
+    }
+
+    /// A filled circle with what a viewer shows when the pointer rests on it.
+    pub fn titled_circle(&mut self, centre: Point, radius: f64, fill: &str, title: Option<&str>) {
         if !finite(&[centre, (radius, 0.0)]) {
             return;
         }
         let [x, y, radius] = [centre.0, centre.1, radius].map(number);
         let fill = escaped(fill);
-        let _ = writeln!(self.text, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{fill}\"/>");
+        let _ = write!(self.text, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{fill}\"");
+        let _ = match title {
+            Some(title) => writeln!(self.text, "><title>{}</title></circle>", escaped(title)),
+            None => writeln!(self.text, "/>"),
+        };
     }
 
     /// A rectangle by its upper left corner and its size.

@@ -2,9 +2,11 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use warpforge_codegen::{ComputePrecision, Effort, Options, emit};
 use warpforge_fusion::cluster::{Cluster, Contraction, Kind};
+use warpforge_fusion::machine::Machine;
 use warpforge_fusion::pipeline::{self, Imported, Plan};
 use warpforge_fusion::{Graph, ImportError, Precision};
 use warpforge_interp::Grid;
@@ -27,6 +29,8 @@ pub(crate) struct GpuDevice<'a> {
     /// Whether the BLAS computes 8-bit GEMMs, but for those that it refused.
     pub(crate) byte_gemms: Option<&'a HashSet<LibraryQuery>>,
     pub(crate) grid: &'a Grid,
+    /// What the machine says about fusion decisions that are close.
+    pub(crate) machine: Option<Arc<dyn Machine>>,
     /// The collectives that were lowered.
     pub(crate) collectives: RefCell<CollectiveOps>,
 }
@@ -35,7 +39,7 @@ impl<'a> GpuDevice<'a> {
     /// A device of one process.
     pub(crate) fn new(tier: Tier, precision: Precision, options: &'a Options, has_blas: bool) -> Self {
         let (byte_gemms, grid, collectives) = (None, &Grid::ALONE, RefCell::default());
-        Self { tier, precision, options, has_blas, byte_gemms, grid, collectives }
+        Self { tier, precision, options, has_blas, byte_gemms, grid, machine: None, collectives }
     }
 }
 
@@ -77,6 +81,10 @@ impl pipeline::Device for GpuDevice<'_> {
             Kind::Unfused(_) => emit(graph, cluster, self.options).is_ok(),
             _ => true,
         }
+    }
+
+    fn machine(&self) -> Option<Arc<dyn Machine>> {
+        self.machine.clone()
     }
 
     fn fuses(&self, graph: &Graph, cluster: &Cluster) -> bool {
@@ -132,6 +140,7 @@ pub(crate) fn plan(
     vendor: Vendor,
     tier: Tier,
     precision: Precision,
+    machine: Option<Arc<dyn Machine>>,
 ) -> Result<Plan, ImportError> {
     let mut options = match vendor {
         Vendor::Cuda => Options::new(warpforge_codegen::Dialect::Cuda, "sm_90"),
@@ -143,6 +152,6 @@ pub(crate) fn plan(
     }
     let refused = HashSet::new();
     let byte_gemms = (tier == Tier::Production).then_some(&refused);
-    let device = GpuDevice { byte_gemms, ..GpuDevice::new(tier, precision, &options, true) };
+    let device = GpuDevice { byte_gemms, machine, ..GpuDevice::new(tier, precision, &options, true) };
     pipeline::cluster(load(program, &device)?, &device)
 }

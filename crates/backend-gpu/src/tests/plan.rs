@@ -22,7 +22,7 @@ const MODEL: &str = include_str!("../../../../docs/images/encoder_layer.mlir");
 fn planned_and_compiled(vendor: Vendor, tier: Tier, precision: Precision) -> (Plan, CompiledProgram) {
     let module = text::parse(&Source::new("m", MODEL), &text::Options::default()).unwrap();
     let program = Program::new(Arc::new(module), "main", Weights::default()).unwrap();
-    let plan = lower::plan(&program, vendor, tier, precision).unwrap();
+    let plan = lower::plan(&program, vendor, tier, precision, None).unwrap();
     let gpu = fake::gpu(vendor).unwrap();
     let blas = Some(fake::blas(&gpu).unwrap());
     let request = CompileRequest { precision, blas, ..fake::request(&program, tier) };

@@ -57,7 +57,8 @@ fn program(text: &str) -> Program {
 
 fn compiled(text: &str, devices: &Fakes) -> GpuExecutable {
     let (program, tier, precision) = (program(text), Tier::Production, Precision::Model);
-    match processes::compile(devices, 0, CompileOptions { program: &program, tier, precision }) {
+    match processes::compile(devices, 0, CompileOptions { program: &program, tier, precision, machine: None })
+    {
         Ok(compiled) => compiled,
         Err(CompileError::Unsupported(reason)) => panic!("{reason}"),
         Err(CompileError::Import(error)) => panic!("{error}"),

@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn every_parameter_says_what_it_takes_and_refuses_the_rest() {
-        for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks()) {
+        for benchmark in SUITES.iter().flat_map(|suite| suite.benchmarks) {
             let spec = benchmark.spec();
             let (name, params) = (spec.id, spec.params.unwrap_or_default());
             let takes = benchmark.takes();

@@ -1,6 +1,7 @@
 //! The commands, a module each.
 
 mod benchmark;
+mod calibrate;
 mod carbon;
 mod check;
 mod conformance;
@@ -41,6 +42,8 @@ enum Command {
     /// List, describe, run and compare benchmarks
     #[command(subcommand)]
     Benchmark(benchmark::BenchmarkCommand),
+    /// Measure what this machine really does, what fusion is worth on it, and predict models
+    Calibrate(Box<calibrate::CalibrateArgs>),
     /// Load a part of this machine for a time and verify every result
     Stress(Box<stress::StressArgs>),
     /// Measure what this machine, or a command on it, draws and uses
@@ -78,6 +81,7 @@ impl Arguments {
             Command::List(args) => list::run(&args),
             Command::Monitor(args) => monitor::run(&args),
             Command::Benchmark(command) => benchmark::run(command),
+            Command::Calibrate(args) => calibrate::run(&args),
             Command::Stress(args) => stress::run(&args),
             Command::Power(args) => power::run(&args),
             Command::Carbon(args) => carbon::run(&args),

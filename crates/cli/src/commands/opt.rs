@@ -2,18 +2,22 @@
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use warpforge::io::output::is_standard;
 use warpforge::{CompileOptions, Device, Plan, Precision, Recipe, Tier, shown};
+use warpforge_calibrate::CostModel;
 use warpforge_diag::Source;
+use warpforge_fusion::machine::Machine;
 use warpforge_ir::legalize::legalize;
 use warpforge_ir::refine::refine;
 use warpforge_ir::{Module, print};
 use warpforge_snakeburger::bytecode::{self, Target, Version};
 use warpforge_snakeburger::{Loaded, text};
 
+use super::calibrate::machine;
 use super::model::{self, WeightsFile};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{output, term};
@@ -48,6 +52,10 @@ pub(crate) struct OptArgs {
     /// With --emit fusion or kernels, the precision of contractions: model, tf32, bf16 or f16
     #[arg(long, value_name = "PRECISION", default_value_t)]
     precision: Precision,
+    /// With --emit fusion or kernels, the profile of the machine to plan for, as `warpt calibrate` wrote it: fusion
+    /// decisions that are close are its own, and fusion shows predicted times
+    #[arg(long, value_name = "PROFILE.json")]
+    machine: Option<PathBuf>,
     /// With --emit kernels, what the kernels say about themselves
     #[arg(long, value_enum, default_value_t = Salt::Off)]
     salt: Salt,
@@ -205,6 +213,7 @@ fn check_options(args: &OptArgs) -> Result<(), Failure> {
         ("--json", args.json, args.emit() == Emit::Fusion, "fusion"),
         ("--device", args.device.is_some(), !module, "fusion or kernels"),
         ("--tier", args.tier.is_some(), !module, "fusion or kernels"),
+        ("--machine", args.machine.is_some(), !module, "fusion or kernels"),
         ("--precision", args.precision != Precision::Model, !module, "fusion or kernels"),
     ];
     let Some((option, _, _, emit)) = options.into_iter().find(|(_, given, fits, _)| *given && !fits) else {
@@ -227,10 +236,11 @@ fn printed(modules: &[Module], form: print::Form) -> Vec<u8> {
     texts.join("\n// -----\n\n").into_bytes()
 }
 
-/// The plan of the model for a device.
-fn plan(args: &OptArgs, device: Device) -> Result<Plan, Failure> {
-    let CompileOptions { threads, no_fallback, .. } = CompileOptions::default();
-    let options = CompileOptions { device, tier: args.tier, precision: args.precision, threads, no_fallback };
+/// The plan of the model for a device; decisions that are close are the machine's.
+fn plan(args: &OptArgs, device: Device, cost: Option<&CostModel>) -> Result<Plan, Failure> {
+    let machine = cost.map(|cost| Arc::new(cost.clone()) as Arc<dyn Machine>);
+    let (tier, precision) = (args.tier, args.precision);
+    let options = CompileOptions { device, tier, precision, machine, ..CompileOptions::default() };
     let mut model = warpforge::Model::load(&args.file)?;
     if let Some(recipe) = &args.train {
         model = model.train(recipe)?;
@@ -238,8 +248,19 @@ fn plan(args: &OptArgs, device: Device) -> Result<Plan, Failure> {
     model.plan(&options).map_err(|error| Failure::bad_input(anyhow!("{}: {error}", args.file.display())))
 }
 
+/// The cost model of the machine that was named, which need not be this one.
+fn cost_model(args: &OptArgs, device: Device) -> Result<Option<CostModel>, Failure> {
+    args.machine.as_deref().map(|path| machine::read(path)?.cost_model(device)).transpose()
+}
+
 fn fusion(args: &OptArgs) -> Result<Vec<u8>, Failure> {
-    let report = plan(args, args.device.unwrap_or(Device::Cpu))?.report();
+    let device = args.device.unwrap_or(Device::Cpu);
+    let cost = cost_model(args, device)?;
+    let plan = plan(args, device, cost.as_ref())?;
+    let mut report = plan.report();
+    if let Some(cost) = &cost {
+        cost.estimate(&plan, &mut report);
+    }
     Ok(match args.ending() {
         Some("svg") => report.picture().into_bytes(),
         ending if args.json || ending == Some("json") => {
@@ -272,7 +293,8 @@ fn kernels(args: &OptArgs) -> Result<Vec<u8>, Failure> {
     if args.tier == Some(Tier::Correctness) {
         options.effort = codegen::Effort::Naive;
     }
-    Ok(codegen::listing(&plan(args, device)?, &options).into_bytes())
+    let cost = cost_model(args, device)?;
+    Ok(codegen::listing(&plan(args, device, cost.as_ref())?, &options).into_bytes())
 }
 
 fn artifact(args: &OptArgs, modules: &[Module]) -> Result<Vec<u8>, Failure> {

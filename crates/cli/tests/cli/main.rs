@@ -4,6 +4,7 @@ mod bad_input;
 mod benchmark;
 mod biobench;
 mod bytecode;
+mod calibrate;
 mod carbon;
 mod clusters;
 mod compare;

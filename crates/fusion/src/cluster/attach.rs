@@ -6,10 +6,16 @@ use super::epilogue_form::form;
 use super::kind::{Cluster, Kind, only_readers};
 use super::operand::Operand;
 use crate::graph::{Graph, NodeId, Op};
+use crate::machine::Machine;
 use crate::view::merged;
 
 /// Moves every loop that alone takes the result of a product into the product's cluster.
-pub(super) fn attach(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operand]) {
+pub(super) fn attach(
+    graph: &Graph,
+    clusters: &mut Vec<Cluster>,
+    outputs: &[Operand],
+    machine: Option<&dyn Machine>,
+) {
     let reader = only_readers(clusters, outputs);
     let mut moved = vec![false; clusters.len()];
     for at in (0..clusters.len()).rev() {
@@ -18,6 +24,12 @@ pub(super) fn attach(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Oper
         let Some(&to) = reader.get(&node).filter(|&&to| !moved[to]) else { continue };
         let Kind::Loop(body) = &clusters[to].kind else { continue };
         let Some(mut epilogue) = epilogue(graph, body, node, columns_of(graph, node)) else { continue };
+        let slower = |machine: &dyn Machine| {
+            machine.fuses_epilogue(graph, &clusters[at], &clusters[to]) == Some(false)
+        };
+        if machine.is_some_and(slower) {
+            continue;
+        }
         epilogue.form = form(graph, &epilogue, clusters[to].output);
         let mut product = product.clone();
         product.epilogue = Some(epilogue);

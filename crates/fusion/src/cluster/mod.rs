@@ -8,7 +8,7 @@ mod contraction;
 mod cost;
 mod epilogue_form;
 mod grow;
-mod kind;
+pub(crate) mod kind;
 mod op_by_op;
 mod operand;
 mod place;
@@ -43,7 +43,14 @@ pub(crate) fn clusters<'g>(graph: &'g Graph, kernels: DeviceKernels<'g>) -> Clus
         }
     }
     let mut clusters: Vec<Cluster> = state.clusters.into_iter().rev().collect();
-    attach::attach(graph, &mut clusters, &outputs);
-    attention::join(graph, &mut clusters, &outputs);
+    attach::attach(graph, &mut clusters, &outputs, kernels.machine);
+    attention::join(graph, &mut clusters, &outputs, kernels.machine);
     Clusters { clusters, outputs }
+}
+
+/// The graph with a kernel for each operation, every value in memory; nothing where strides cannot describe a layout.
+#[must_use]
+pub fn op_by_op_clusters(graph: &Graph) -> Option<Clusters> {
+    let kernels = DeviceKernels { convert_operands: false, compute: &|_| true, machine: None };
+    op_by_op(graph, kernels).ok()
 }

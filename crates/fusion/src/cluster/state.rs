@@ -6,6 +6,7 @@ use warpforge_tensor::elementwise::Function;
 use super::kind::Cluster;
 use super::operand::{Operand, single_stride};
 use crate::graph::{Dot, Graph, NodeId, Op};
+use crate::machine::Machine;
 use crate::view::{LayoutOp, View};
 
 /// What a device can do, as far as clusters depend on it.
@@ -15,6 +16,8 @@ pub(crate) struct DeviceKernels<'d> {
     pub(crate) convert_operands: bool,
     /// Whether there is a kernel for a cluster. A contraction without one stays alone.
     pub(crate) compute: &'d dyn Fn(&Cluster) -> bool,
+    /// What the machine says about decisions that are close.
+    pub(crate) machine: Option<&'d dyn Machine>,
 }
 
 /// What is known while nodes are grouped, from the last to the first.

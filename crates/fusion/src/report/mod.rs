@@ -35,6 +35,18 @@ pub struct Totals {
     pub flops: u64,
     /// Bytes read and written.
     pub bytes: u64,
+    /// What a machine is predicted to take for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted_ms: Option<f64>,
+}
+
+/// What a machine is predicted to take for a cluster.
+#[derive(Debug, Clone, Serialize)]
+pub struct Estimate {
+    /// Milliseconds.
+    pub ms: f64,
+    /// What bounds it, for people.
+    pub bound: String,
 }
 
 /// A cluster.
@@ -63,6 +75,9 @@ pub struct Entry {
     pub flops: u64,
     /// Bytes read and written.
     pub bytes: u64,
+    /// What a machine is predicted to take for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<Estimate>,
 }
 
 /// The softmax of attention or of its gradient.
@@ -131,7 +146,7 @@ impl Report {
 }
 
 fn totals(kernels: usize, cost: Cost) -> Totals {
-    Totals { kernels, flops: cost.flops, bytes: cost.bytes }
+    Totals { kernels, flops: cost.flops, bytes: cost.bytes, predicted_ms: None }
 }
 
 fn entry(graph: &Graph, cluster: &Cluster, named: &[Pattern], number: usize, reads: Vec<usize>) -> Entry {
@@ -168,6 +183,7 @@ fn entry(graph: &Graph, cluster: &Cluster, named: &[Pattern], number: usize, rea
         result: given.map(|id| ty(graph.node(id))).collect::<Vec<_>>().join(", "),
         flops: cost.flops,
         bytes: cost.bytes,
+        predicted: None,
     }
 }
 
@@ -197,12 +213,20 @@ impl fmt::Display for Report {
             if let Some(provenance) = &entry.provenance {
                 writeln!(f, "    computes {provenance}")?;
             }
-            writeln!(f, "    {} FLOP, {} bytes", entry.flops, entry.bytes)?;
+            write!(f, "    {} FLOP, {} bytes", entry.flops, entry.bytes)?;
+            match &entry.predicted {
+                Some(Estimate { ms, bound }) => writeln!(f, "; predicted {ms:.4} ms, bound by {bound}")?,
+                None => writeln!(f)?,
+            }
         }
-        let Totals { kernels, flops, bytes } = self.before;
-        writeln!(f, "before: {kernels} kernels, {flops} FLOP, {bytes} bytes moved")?;
-        let Totals { kernels, flops, bytes } = self.after;
-        writeln!(f, "after:  {kernels} kernels, {flops} FLOP, {bytes} bytes moved")?;
+        for (when, totals) in [("before:", self.before), ("after: ", self.after)] {
+            let Totals { kernels, flops, bytes, predicted_ms } = totals;
+            write!(f, "{when} {kernels} kernels, {flops} FLOP, {bytes} bytes moved")?;
+            match predicted_ms {
+                Some(ms) => writeln!(f, ", predicted {ms:.4} ms")?,
+                None => writeln!(f)?,
+            }
+        }
         if !self.fallbacks.is_empty() {
             writeln!(f, "on the reference interpreter: {}", counted(&self.fallbacks))?;
         }

@@ -48,6 +48,13 @@ pub struct Hardware {
     pub unserved: Vec<UnservedDevice>,
 }
 
+/// The GPUs of this machine.
+#[must_use]
+pub fn gpus() -> Vec<Gpu> {
+    let root = Path::new("/");
+    gpu::read(root, &PciDevice::all(root), &mut Vec::new()).0
+}
+
 impl Hardware {
     pub(crate) fn detect(warnings: &mut Vec<String>) -> Self {
         let root = Path::new("/");

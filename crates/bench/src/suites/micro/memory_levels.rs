@@ -20,7 +20,7 @@ const MODEST_SHARE: u64 = 4;
 
 /// The machine as the memory benchmarks see it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Machine {
+pub struct Machine {
     /// The caches that hold data.
     caches: Vec<Cache>,
     /// What could be had without swapping; `None` if the system does not report it.
@@ -29,7 +29,8 @@ pub(super) struct Machine {
 
 impl Machine {
     /// This machine.
-    pub(super) fn detect() -> Self {
+    #[must_use]
+    pub fn detect() -> Self {
         let memory = Memory::detect();
         let available = [memory.available_bytes, memory.limit_bytes].into_iter().flatten().min();
         Self::new(Cpu::detect().caches, available)
@@ -47,7 +48,8 @@ impl Machine {
     }
 
     /// The caches as threads on these processors see them, or the assumed ones.
-    pub(super) fn hierarchy(&self, cpus: &[usize]) -> Hierarchy {
+    #[must_use]
+    pub fn hierarchy(&self, cpus: &[usize]) -> Hierarchy {
         let mut levels: BTreeMap<u8, CacheLevel> = BTreeMap::new();
         for cache in &self.caches {
             for instance in cache.instance_cpus() {
@@ -80,6 +82,13 @@ impl Machine {
         self.caches.iter().find_map(|cache| cache.line_size_bytes).unwrap_or(ASSUMED_LINE_BYTES) as usize
     }
 
+    /// The bytes that the caches call for to measure main memory, and that are modest.
+    #[must_use]
+    pub fn modest_dram_bytes(&self, hierarchy: &Hierarchy) -> u64 {
+        let modest = self.available_bytes.map(|bytes| bytes / MODEST_SHARE);
+        hierarchy.dram_bytes().min(modest.unwrap_or(u64::MAX))
+    }
+
     /// The bytes to use for main memory: what the user wants, or what the caches call for and is modest.
     ///
     /// # Errors
@@ -94,8 +103,7 @@ impl Machine {
         let bad = |reason: String| BenchmarkError::BadInput(format!("{parameter}={wanted}: {reason}"));
         let wanted = u64::try_from(wanted).map_err(|_| bad("a size is not negative".to_owned()))?;
         if wanted == 0 {
-            let modest = self.available_bytes.map(|bytes| bytes / MODEST_SHARE);
-            return Ok(hierarchy.dram_bytes().min(modest.unwrap_or(u64::MAX)).max(least));
+            return Ok(self.modest_dram_bytes(hierarchy).max(least));
         }
         if wanted < least {
             return Err(bad(format!("at least {least} bytes are needed, 0 chooses a size")));

@@ -3,10 +3,10 @@
 mod core_speed;
 mod cpu_flops;
 mod disk_io;
-mod gpu;
+pub mod gpu;
 mod mem_bandwidth;
 mod mem_latency;
-mod memory_levels;
+pub mod memory_levels;
 mod net_bandwidth;
 mod percentiles;
 

@@ -14,18 +14,22 @@ mod sweep;
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use clap::Args;
 use jiff::Timestamp;
 use warpforge::{CompileOptions, CompiledModel, Device, Model, Outputs, RunOptions, Tensor, Tier};
+use warpforge_calibrate::CostModel;
+use warpforge_fusion::machine::Machine;
 use warpforge_golden::op_by_op::Compared;
 use warpforge_golden_bench::values as values_of;
 use warpforge_runtime::Executable;
 
 use self::record::Record;
 use self::sweep::Combination;
+use super::calibrate::machine;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::format::{Format, FormatArgs};
 use crate::{output, term, values};
@@ -60,6 +64,10 @@ pub(crate) struct RunArgs {
     /// The function to run; by default `@main`, or the only public one
     #[arg(long, value_name = "FUNCTION")]
     entry: Option<String>,
+    /// The profile of this machine, as `warpt calibrate` wrote it: fusion decisions that are close are its own, and
+    /// --profile says by it what bounds each kernel [default for --profile: the one at its default place]
+    #[arg(long, value_name = "PROFILE.json")]
+    machine: Option<PathBuf>,
     #[command(flatten)]
     state: state::StateArgs,
     #[command(flatten)]
@@ -133,14 +141,30 @@ impl RunArgs {
         }
     }
 
-    fn compile_options(&self, combination: &Combination) -> CompileOptions {
-        CompileOptions {
+    fn compile_options(&self, combination: &Combination) -> Result<CompileOptions, Failure> {
+        Ok(CompileOptions {
             device: self.device,
             tier: combination.tier.or_else(|| self.sees_values().then_some(Tier::Correctness)),
             precision: combination.precision,
             threads: combination.threads,
             no_fallback: self.no_fallback,
+            machine: self.named_machine()?.map(|cost| Arc::new(cost) as Arc<dyn Machine>),
+        })
+    }
+
+    /// The cost model of the profile that was named, which must be of this machine.
+    fn named_machine(&self) -> Result<Option<CostModel>, Failure> {
+        let read = |path: &Path| machine::read(path)?.of_this_machine()?.cost_model(self.device);
+        self.machine.as_deref().map(read).transpose()
+    }
+
+    /// The limits for a profile: those of the machine's profile that was named, or else of the one at its default place.
+    fn limits(&self) -> Result<Option<CostModel>, Failure> {
+        if !self.observe.profiles() {
+            return Ok(None);
         }
+        let here = || machine::of_here(self.device).and_then(|found| found.cost_model(self.device).ok());
+        Ok(self.named_machine()?.or_else(here))
     }
 
     /// Whether single values are to be seen, which only the correctness tier shows.
@@ -205,7 +229,7 @@ fn load<'a>(args: &RunArgs, path: &'a Path) -> Result<Loaded<'a>, Failure> {
 fn one(args: &RunArgs, loaded: &Loaded<'_>, combination: &Combination) -> Result<(Record, Exit), Failure> {
     let path = loaded.path;
     let begin = Instant::now();
-    let compiled = loaded.model.compile(&args.compile_options(combination))?;
+    let compiled = loaded.model.compile(&args.compile_options(combination)?)?;
     let mut compile = begin.elapsed();
 
     let inputs = args.inputs.tensors(&compiled, &combination.shapes)?;
@@ -280,7 +304,9 @@ fn execute(
         let outputs = outcome?;
         compared = watch.compared();
         let model = warpforge::shown(path);
-        watch.write_profile(outputs.profile().clone(), &model, executable)?;
+        let limits = args.limits()?;
+        let limits = limits.as_ref().map(|cost| (cost, compiled.target().precision));
+        watch.write_profile(outputs.profile().clone(), &model, executable, limits)?;
         if let Some(folder) = &args.save {
             let (nodes, clusters) = match fused {
                 true => values_of::at_borders(executable, outputs.clusters()),

@@ -9,7 +9,8 @@ use clap::{Args, ValueEnum};
 use warpforge::io::{carrier, safetensors};
 use warpforge::profile::Profile;
 use warpforge::trace::{Filter, NodeValues, Several, Trace, TraceOptions};
-use warpforge::{CompiledModel, Observer, RunOptions, Tensor};
+use warpforge::{CompiledModel, Observer, Precision, RunOptions, Tensor};
+use warpforge_calibrate::CostModel;
 use warpforge_golden::op_by_op::{Compared, OpByOpComparison};
 use warpforge_report::chrome_trace;
 use warpforge_runtime::Executable;
@@ -101,6 +102,11 @@ pub(super) struct Watch<'a> {
 }
 
 impl ObserveArgs {
+    /// Whether a profile is asked for.
+    pub(super) fn profiles(&self) -> bool {
+        self.profile.is_some()
+    }
+
     /// Whether anything is to be shown.
     pub(super) fn any(&self) -> bool {
         self.profile.is_some() || self.sees_values()
@@ -230,9 +236,10 @@ impl Watch<'_> {
         mut profile: Profile,
         model: &str,
         executable: &dyn Executable,
+        machine: Option<(&CostModel, Precision)>,
     ) -> Result<(), Failure> {
         let Some(path) = &self.args.profile else { return Ok(()) };
-        roofline::compare(&mut profile, executable.threads());
+        roofline::compare(&mut profile, executable.threads(), machine);
         if profile.dropped > 0 {
             crate::term::tell!(
                 "warpt: the profile has the first {} events, not {} more",

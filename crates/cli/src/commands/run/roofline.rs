@@ -1,13 +1,19 @@
-//! How near the kernels of a profile come to what the processor can do.
+//! How near the kernels of a profile come to what the machine can do, and what bounds them.
 
+use warpforge::Precision;
 use warpforge::profile::{Event, Profile};
+use warpforge_calibrate::{Bound, CostModel};
 use warpforge_probes::limits::Limits;
 
 use super::kernels::detail;
 use crate::term;
 
-/// Measures the limits of so many threads and says of each kernel what part of them it reached.
-pub(super) fn compare(profile: &mut Profile, threads: usize) {
+/// Says of each kernel what bounds it and what part of that it reached: by the machine's profile, or else by the limits of so many
+/// threads, measured now.
+pub(super) fn compare(profile: &mut Profile, threads: usize, machine: Option<(&CostModel, Precision)>) {
+    if let Some((cost, precision)) = machine {
+        return by_machine(profile, cost, precision);
+    }
     if !profile.events.iter().any(|event| work(event).is_some()) {
         return;
     }
@@ -18,12 +24,40 @@ pub(super) fn compare(profile: &mut Profile, threads: usize) {
     }
 }
 
+fn by_machine(profile: &mut Profile, cost: &CostModel, precision: Precision) {
+    let usual = match precision {
+        Precision::Model => "f32".to_owned(),
+        other => other.to_string(),
+    };
+    for event in profile.events.iter_mut().filter(|event| event.category == "kernel") {
+        let count = |name: &str| detail(event, name).and_then(|text| text.parse::<u64>().ok());
+        let (Some(flops), Some(bytes)) = (count("flop"), count("bytes")) else { continue };
+        let (bound, least) = cost.bound(detail(event, "arithmetic").unwrap_or(&usual), flops, bytes);
+        let seconds = event.duration.as_secs_f64();
+        if seconds > 0.0 {
+            event.details.push(("of_roofline", format!("{:.3}", least / seconds)));
+        }
+        match bound {
+            Bound::Arithmetic(dtype) => {
+                event.details.extend([("bound_by", "arithmetic".to_owned()), ("bound_type", dtype)]);
+            }
+            Bound::Memory(level) => {
+                event.details.extend([("bound_by", "memory".to_owned()), ("bound_level", level)]);
+            }
+            Bound::Overhead => event.details.push(("bound_by", "overhead".to_owned())),
+        }
+    }
+}
+
 fn note(profile: &mut Profile, limits: &Limits) {
     for event in &mut profile.events {
         let Some((dtype, operations, bytes)) = work(event) else { continue };
         let seconds = event.duration.as_secs_f64();
+        let arithmetic = limits.of(dtype).map_or(0.0, |rate| operations / rate);
+        let bound = if arithmetic > bytes / limits.bytes { "arithmetic" } else { "memory" };
         if let Some(fraction) = limits.fraction(dtype, operations, bytes, seconds) {
             event.details.push(("of_roofline", format!("{fraction:.3}")));
+            event.details.push(("bound_by", bound.to_owned()));
         }
     }
 }
@@ -61,5 +95,7 @@ mod tests {
         note(&mut profile, &Limits { operations: vec![(Dtype::F32, 100.0)], bytes: 10.0 });
         let found: Vec<_> = profile.events.iter().map(|event| detail(event, "of_roofline")).collect();
         assert_eq!(found, [Some("0.500"), Some("0.250"), None]);
+        let bounds: Vec<_> = profile.events.iter().map(|event| detail(event, "bound_by")).collect();
+        assert_eq!(bounds, [Some("arithmetic"), Some("memory"), None]);
     }
 }

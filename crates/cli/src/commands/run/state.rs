@@ -159,7 +159,7 @@ pub(super) fn one(
     let load = begin.elapsed();
 
     let begin = Instant::now();
-    let compiled = compile(&model, &args.compile_options(combination), initial, loaded.then_some(file))?;
+    let compiled = compile(&model, &args.compile_options(combination)?, initial, loaded.then_some(file))?;
     let mut compile = begin.elapsed();
     let Some(state) = compiled.state() else {
         return Err(Failure::not_possible(anyhow!("the model was compiled without its state")));
@@ -191,7 +191,10 @@ pub(super) fn one(
         steps.push(Step { step: number, ms, outputs: numbers(&outputs) });
         if let Some(watch) = watch {
             watch.write_trace()?;
-            watch.write_profile(outputs.profile().clone(), &warpforge::shown(path), executable.as_ref())?;
+            let limits = args.limits()?;
+            let limits = limits.as_ref().map(|cost| (cost, compiled.target().precision));
+            let model = warpforge::shown(path);
+            watch.write_profile(outputs.profile().clone(), &model, executable.as_ref(), limits)?;
         }
         if args.state.save_every.is_some_and(|every| (step + 1).is_multiple_of(every.get())) && step < last {
             save(state, file, number)?;

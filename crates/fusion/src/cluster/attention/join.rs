@@ -5,9 +5,15 @@ use crate::cluster::attach::{columns_of, in_order};
 use crate::cluster::kind::{Cluster, Kind, only_readers, owners};
 use crate::cluster::operand::{Operand, single_stride};
 use crate::graph::{Graph, NodeId, Op};
+use crate::machine::Machine;
 
 /// Moves products whose result only a loop over its rows takes, and that loop, into the product that takes its result.
-pub(crate) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operand]) {
+pub(crate) fn join(
+    graph: &Graph,
+    clusters: &mut Vec<Cluster>,
+    outputs: &[Operand],
+    machine: Option<&dyn Machine>,
+) {
     let (owner, reader) = (owners(clusters), only_readers(clusters, outputs));
     let mut describer = Describer::new(graph);
     for at in 0..clusters.len() {
@@ -43,6 +49,12 @@ pub(crate) fn join(graph: &Graph, clusters: &mut Vec<Cluster>, outputs: &[Operan
         }
         // Attention is of floats; products of integers have their own kernels.
         if ![scores.node, values.node].iter().all(|&node| graph.node(node).element.is_float()) {
+            continue;
+        }
+        let [first, middle, last] = [place, between, at].map(|part| &clusters[part]);
+        let slower =
+            |machine: &dyn Machine| machine.fuses_attention(graph, first, middle, last) == Some(false);
+        if machine.is_some_and(slower) {
             continue;
         }
         let attention = Attention::new(&mut describer, scores, joined, values);

@@ -2,10 +2,12 @@
 
 #![allow(unsafe_code)]
 
+use std::hint::black_box;
 use std::ptr::NonNull;
 use std::time::Duration;
 
 use super::kernel::Routine;
+use super::read::sum;
 use crate::memory::{Mapping, MemoryError, Pages};
 use crate::team::Team;
 
@@ -92,6 +94,18 @@ impl Arrays {
     /// If the team is larger than the one that touched the memory.
     pub fn run(&mut self, team: &mut Team, routine: Routine, iterations: u64) -> Duration {
         self.each_part(team, iterations, |[a, b, c], _| routine.run(a, b, c))
+    }
+
+    /// Reads all three arrays on the next section, and so on, so many times.
+    ///
+    /// # Panics
+    /// If the team is larger than the one that touched the memory.
+    pub fn read(&mut self, team: &mut Team, iterations: u64) -> Duration {
+        self.each_part(team, iterations, |arrays, _| {
+            for array in arrays {
+                black_box(sum(array));
+            }
+        })
     }
 
     fn section_elements(&self, team: &Team) -> usize {

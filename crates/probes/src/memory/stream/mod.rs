@@ -2,6 +2,7 @@
 
 mod arrays;
 mod kernel;
+mod read;
 mod vector;
 
 pub use arrays::Arrays;

@@ -8,25 +8,26 @@ use warpforge_inventory::live::{GpuSampler, GpuUsage};
 const PERIOD: Duration = Duration::from_millis(20);
 
 /// Looks at one GPU.
-pub(super) struct Gauge {
+pub struct Gauge {
     sampler: GpuSampler,
     guid: Option<String>,
     last: Option<Instant>,
     /// Watts.
-    pub(super) power: Vec<f64>,
+    pub power: Vec<f64>,
     /// MHz.
-    pub(super) clock: Vec<f64>,
+    pub clock: Vec<f64>,
 }
 
 impl Gauge {
     /// A gauge for the GPU of this name among the vendor's tools.
-    pub(super) fn new(guid: Option<&str>) -> Self {
+    #[must_use]
+    pub fn new(guid: Option<&str>) -> Self {
         let sampler = GpuSampler::here();
         Self { sampler, guid: guid.map(str::to_owned), last: None, power: Vec::new(), clock: Vec::new() }
     }
 
     /// Looks, if it is time.
-    pub(super) fn look(&mut self) {
+    pub fn look(&mut self) {
         if self.last.is_some_and(|last| last.elapsed() < PERIOD) {
             return;
         }

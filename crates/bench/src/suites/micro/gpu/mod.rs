@@ -5,7 +5,7 @@ mod gauge;
 
 use std::time::Instant;
 
-use gauge::Gauge;
+pub use gauge::Gauge;
 use warpforge_backend_gpu::probe::{CopyProbe, Direction, FmaProbe, GemmProbe, NumericFormat, Probe};
 use warpforge_backend_gpu::{GpuError, Vendor};
 

@@ -1,0 +1,169 @@
+//! The sizes of each scale.
+
+use super::attention::{self, Steps};
+use super::conv::{self, Geometry, Then};
+use super::linear::{self, Epilogue};
+use super::streams::{self, COLUMNS, Stream};
+use super::{Case, Dtype, Family, Scale};
+
+/// The cases of some families in some types, with streams always; `int8` adds matmuls of 8-bit integers.
+pub(crate) fn cases(scale: Scale, families: &[Family], dtypes: &[Dtype], int8: bool) -> Vec<Case> {
+    let mut all = Vec::new();
+    let wants = |family: Family| families.contains(&family);
+    for &dtype in dtypes {
+        if wants(Family::Linear) {
+            linears(scale, dtype, &mut all);
+        }
+        if wants(Family::Conv) {
+            convs(scale, dtype, &mut all);
+        }
+        if wants(Family::Attention) {
+            attentions(scale, dtype, &mut all);
+        }
+    }
+    if int8 && wants(Family::Linear) {
+        let sizes: &[usize] = match scale {
+            Scale::Smoke => &[64],
+            Scale::Quick => &[1024],
+            Scale::Full => &[512, 1024, 2048],
+        };
+        for &size in sizes {
+            all.extend([1, 128, 512].map(|m| linear::int8(m, size, size)));
+        }
+    }
+    for rows in stream_rows(scale) {
+        all.extend(Stream::ALL.map(|stream| streams::case(rows, stream)));
+    }
+    all
+}
+
+fn linears(scale: Scale, dtype: Dtype, all: &mut Vec<Case>) {
+    let mut add = |m, k, n, epilogues: &[Epilogue]| {
+        all.extend(epilogues.iter().map(|&epilogue| linear::case(m, k, n, epilogue, dtype)));
+    };
+    match scale {
+        Scale::Smoke => add(8, 64, 64, &Epilogue::ALL),
+        Scale::Quick => {
+            add(512, 1024, 1024, &Epilogue::ALL);
+            // The corners and the middle of the sweep, which predictions interpolate between.
+            for m in [1, 32, 128, 512] {
+                for (k, n) in [(512, 512), (512, 2048), (1024, 1024), (2048, 512), (4096, 1024)] {
+                    if (m, k, n) != (512, 1024, 1024) {
+                        add(m, k, n, &[Epilogue::None]);
+                    }
+                }
+            }
+        }
+        Scale::Full => {
+            for m in [1, 8, 32, 128, 512, 2048] {
+                for k in [512, 1024, 2048, 4096] {
+                    for n in [512, 1024, 2048, 4096] {
+                        add(m, k, n, &Epilogue::ALL);
+                    }
+                }
+            }
+            // Narrow layers, as in small networks and in heads of large ones.
+            for m in [1, 32, 512] {
+                for (k, n) in [(64, 64), (128, 128), (256, 256), (1024, 64), (64, 1024)] {
+                    add(m, k, n, &[Epilogue::None]);
+                }
+            }
+        }
+    }
+}
+
+fn convs(scale: Scale, dtype: Dtype, all: &mut Vec<Case>) {
+    let mut add = |geometry: Geometry, then: &[Then]| {
+        all.extend(then.iter().map(|&then| conv::case(geometry, then, dtype)));
+    };
+    let alone = &[Then::Nothing];
+    match scale {
+        Scale::Smoke => {
+            add(Geometry::square(1, 16, 8, 16, 3), &Then::ALL);
+            add(Geometry::depthwise(1, 16, 8, 3), alone);
+        }
+        Scale::Quick => {
+            add(Geometry::square(4, 128, 28, 128, 3), &Then::ALL);
+            for (channels, side) in [(32, 112), (64, 56), (256, 14), (512, 7)] {
+                add(Geometry::square(1, channels, side, channels, 3), alone);
+                add(Geometry::square(1, channels, side, channels, 1), alone);
+                add(Geometry::depthwise(1, channels, side, 3), alone);
+            }
+            add(Geometry::square(1, 64, 56, 256, 1), alone);
+            add(Geometry::square(1, 1024, 14, 256, 1), alone);
+            add(Geometry::square(1, 128, 56, 128, 3).strided(), alone);
+            add(Geometry::square(1, 512, 14, 512, 3).strided(), alone);
+            add(Geometry::square(1, 256, 56, 512, 1).strided(), alone);
+            add(Geometry::square(1, 3, 224, 64, 7).strided(), alone);
+            add(Geometry::square(1, 3, 224, 32, 3).strided(), alone);
+            add(Geometry::depthwise(1, 96, 112, 3).strided(), alone);
+        }
+        Scale::Full => {
+            add(Geometry::square(4, 128, 28, 128, 3), &Then::ALL);
+            for (channels, sides) in
+                [(32, [112, 56]), (64, [56, 28]), (128, [28, 56]), (256, [14, 28]), (512, [7, 14])]
+            {
+                let square = |window| Geometry::square(1, channels, sides[0], channels, window);
+                add(square(1), &Then::ALL);
+                add(square(3), &Then::ALL);
+                add(square(7), &Then::ALL);
+                add(Geometry::depthwise(1, channels, sides[0], 3), &Then::ALL);
+                let square = |window| Geometry::square(1, channels, sides[1], channels, window);
+                add(square(1), alone);
+                add(square(3), alone);
+                add(Geometry::depthwise(1, channels, sides[1], 3), alone);
+                add(Geometry::depthwise(1, channels, sides[0], 5), alone);
+                add(Geometry::square(1, channels, sides[0] * 2, channels, 3).strided(), alone);
+                add(Geometry::depthwise(1, channels, sides[0] * 2, 3).strided(), alone);
+                add(Geometry::square(1, channels, sides[0], 4 * channels, 1), alone);
+                add(Geometry::square(1, 4 * channels, sides[0], channels, 1), alone);
+                add(Geometry::square(1, channels, sides[0] * 2, 2 * channels, 1).strided(), alone);
+                add(Geometry::square(8, channels, sides[0], channels, 3), alone);
+                add(Geometry::square(8, channels, sides[0], channels, 1), alone);
+            }
+            add(Geometry::square(1, 3, 224, 64, 7).strided(), alone);
+            add(Geometry::square(1, 3, 224, 32, 3).strided(), alone);
+            add(Geometry::square(1, 3, 224, 64, 3), alone);
+            add(Geometry::depthwise(1, 960, 7, 3), alone);
+        }
+    }
+}
+
+fn attentions(scale: Scale, dtype: Dtype, all: &mut Vec<Case>) {
+    let mut add = |shape, steps: &[Steps]| {
+        all.extend(steps.iter().map(|&steps| attention::case(shape, steps, dtype)));
+    };
+    match scale {
+        Scale::Smoke => add([2, 1, 16, 8], &Steps::ALL),
+        Scale::Quick => {
+            add([4, 1, 256, 64], &Steps::ALL);
+            add([1, 12, 64, 64], &[Steps::Full, Steps::Scores]);
+            add([1, 12, 128, 64], &[Steps::Full]);
+            add([1, 8, 512, 64], &[Steps::Full]);
+            add([1, 8, 256, 32], &[Steps::Full]);
+        }
+        Scale::Full => {
+            add([4, 1, 256, 64], &Steps::ALL);
+            for sequence in [64, 128, 256, 512, 1024, 2048] {
+                for width in [64, 128] {
+                    add([1, 8, sequence, width], &Steps::ALL);
+                }
+            }
+            add([1, 12, 197, 64], &[Steps::Full]);
+            add([1, 8, 256, 32], &[Steps::Full]);
+            add([8, 12, 128, 64], &[Steps::Full]);
+        }
+    }
+}
+
+/// Rows of streams: 32 KiB to 256 MiB of a value.
+fn stream_rows(scale: Scale) -> Vec<usize> {
+    let rows = |bytes: usize| bytes / COLUMNS / 4;
+    match scale {
+        Scale::Smoke => vec![rows(32 << 10)],
+        Scale::Quick => [32 << 10, 512 << 10, 8 << 20, 64 << 20].map(rows).to_vec(),
+        Scale::Full => [32 << 10, 128 << 10, 512 << 10, 2 << 20, 8 << 20, 32 << 20, 128 << 20, 256 << 20]
+            .map(rows)
+            .to_vec(),
+    }
+}

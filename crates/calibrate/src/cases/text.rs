@@ -1,0 +1,123 @@
+//! Modules of operators in a chain.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use warpforge::Tensor;
+
+use crate::error::Result;
+
+/// An argument of a module.
+#[derive(Debug, Clone)]
+struct Argument {
+    name: &'static str,
+    dims: Vec<usize>,
+    element: &'static str,
+    /// Whether it is known when compiling.
+    weight: bool,
+}
+
+/// An operator of the chain.
+#[derive(Debug, Clone)]
+struct Operator {
+    name: &'static str,
+    lines: String,
+    result: String,
+}
+
+/// A module in the making: arguments, and operators one after the other.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ModuleText {
+    arguments: Vec<Argument>,
+    operators: Vec<Operator>,
+}
+
+/// A tensor type in text.
+pub(super) fn ty(dims: &[usize], element: &str) -> String {
+    let dims: String = dims.iter().map(|dim| format!("{dim}x")).collect();
+    format!("tensor<{dims}{element}>")
+}
+
+impl ModuleText {
+    /// Adds an input of a run.
+    pub(super) fn input(mut self, name: &'static str, dims: &[usize], element: &'static str) -> Self {
+        self.arguments.push(Argument { name, dims: dims.to_vec(), element, weight: false });
+        self
+    }
+
+    /// Adds a weight, which is known when compiling.
+    pub(super) fn weight(mut self, name: &'static str, dims: &[usize], element: &'static str) -> Self {
+        self.arguments.push(Argument { name, dims: dims.to_vec(), element, weight: true });
+        self
+    }
+
+    /// Adds an operator: its lines, the last of which defines `%NAME` of this type.
+    pub(super) fn operator(mut self, name: &'static str, ty: &str, lines: String) -> Self {
+        self.operators.push(Operator { name, lines, result: ty.to_owned() });
+        self
+    }
+
+    /// The names of the operators.
+    pub(crate) fn operators(&self) -> Vec<&'static str> {
+        self.operators.iter().map(|operator| operator.name).collect()
+    }
+
+    /// The module; unfused, it gives the result of every operator.
+    pub(crate) fn text(&self, unfused: bool) -> String {
+        let argument = |argument: &Argument| {
+            let Argument { name, dims, element, weight } = argument;
+            let role = if *weight { ", warpforge.role = \"parameter\"" } else { "" };
+            format!("%{name}: {} {{warpforge.name = \"{name}\"{role}}}", ty(dims, element))
+        };
+        let arguments: Vec<String> = self.arguments.iter().map(argument).collect();
+        let given = &self.operators[if unfused { 0 } else { self.operators.len().saturating_sub(1) }..];
+        let types: Vec<&str> = given.iter().map(|operator| operator.result.as_str()).collect();
+        let values: Vec<String> = given.iter().map(|operator| format!("%{}", operator.name)).collect();
+        let mut text = format!("func.func @main({}) -> ({}) {{\n", arguments.join(", "), types.join(", "));
+        for operator in &self.operators {
+            text += &operator.lines;
+        }
+        let _ = writeln!(text, "  func.return {} : {}\n}}", values.join(", "), types.join(", "));
+        text
+    }
+
+    /// Random weights, the same each time.
+    pub(crate) fn weights(&self) -> Result<BTreeMap<String, Tensor>> {
+        let weights = self.arguments.iter().filter(|argument| argument.weight);
+        weights.map(|weight| Ok((weight.name.to_owned(), random(weight)?))).collect()
+    }
+
+    /// Random inputs, the same each time.
+    pub(crate) fn inputs(&self) -> Result<Vec<Tensor>> {
+        self.arguments.iter().filter(|argument| !argument.weight).map(|input| random(input)).collect()
+    }
+}
+
+/// Floats of either sign, variances positive; bytes; indices of the table's rows.
+fn random(argument: &Argument) -> Result<Tensor> {
+    let Argument { name, dims, element, .. } = argument;
+    let count: usize = dims.iter().product();
+    let seed = name.bytes().fold(0x5eed, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let tensor = match *element {
+        "i8" => {
+            let values: Vec<i8> = (0..count).map(|_| rng.i8(-100..=100)).collect();
+            Tensor::from_slice(dims, &values)
+        }
+        "i64" => {
+            let values: Vec<i64> =
+                (0..count).map(|_| rng.i64(0..super::streams::TABLE_ROWS as i64)).collect();
+            Tensor::from_slice(dims, &values)
+        }
+        _ => {
+            let positive = *name == "var";
+            let value = |rng: &mut fastrand::Rng| {
+                let magnitude = 0.25 + 0.5 * rng.f32();
+                if positive || rng.bool() { magnitude } else { -magnitude }
+            };
+            let values: Vec<f32> = (0..count).map(|_| value(&mut rng)).collect();
+            Tensor::from_slice(dims, &values)
+        }
+    };
+    Ok(tensor?)
+}

@@ -1,0 +1,28 @@
+//! A machine's measured limits, what fusion is worth on it, and predictions made of both.
+//!
+//! [`calibrate`] measures and writes a [`Profile`]: peaks, bandwidths, overheads, operations, and each fusion pattern beside
+//! the same kernels unfused. [`CostModel`] predicts kernels and whole models from a profile, [`check()`] compares its predictions
+//! with runs, [`roofline`] draws the profile.
+//!
+//! The profile is data: everything that uses it takes it as an argument, so that the same profile gives the same answer.
+
+#![forbid(unsafe_code)]
+
+mod cases;
+mod check;
+mod error;
+mod machine;
+mod measure;
+mod model;
+pub mod profile;
+pub mod roofline;
+mod verdict;
+
+pub use cases::{Family, Scale};
+pub use check::{KernelCheck, ModelCheck, check};
+pub use error::{Error, Result};
+pub use machine::machine;
+pub use measure::{Observer, Settings, Step, calibrate, default_path};
+pub use model::{Bound, CostModel, Prediction};
+pub use profile::{Profile, ProfileError};
+pub use verdict::Verdict;

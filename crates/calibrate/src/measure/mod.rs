@@ -1,0 +1,282 @@
+//! Measuring a machine, step by step; what was measured is kept when it is stopped.
+
+mod bandwidth;
+mod cases;
+mod gpu;
+mod overheads;
+mod peaks;
+mod program;
+mod self_check;
+mod timing;
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use jiff::Timestamp;
+use warpforge::{Device, Precision};
+use warpforge_inventory::live::{Conditions, ConditionsWatch};
+
+use crate::cases::{Dtype, Family, Scale};
+use crate::error::{Error, Result};
+use crate::machine::machine;
+use crate::profile::{Profile, ProfileError, SCHEMA_VERSION, SelfCheck, Theoretical};
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where.
+    pub device: Device,
+    /// How much.
+    pub scale: Scale,
+    /// Which patterns.
+    pub families: Vec<Family>,
+    /// In which precisions; empty for those that the device is known for.
+    pub precisions: Vec<Precision>,
+    /// Host threads; all where left out.
+    pub threads: Option<NonZeroUsize>,
+    /// What the machine is called.
+    pub hardware_name: Option<String>,
+    /// What its maker says.
+    pub theoretical: Theoretical,
+    /// Disturbs every time by up to this part, to check that noise is found.
+    pub noise: f64,
+}
+
+impl Settings {
+    /// Everything about a device, at a scale.
+    #[must_use]
+    pub fn new(device: Device, scale: Scale) -> Self {
+        Self {
+            device,
+            scale,
+            families: Family::NAMED.to_vec(),
+            precisions: Vec::new(),
+            threads: None,
+            hardware_name: None,
+            theoretical: Theoretical::default(),
+            noise: 0.0,
+        }
+    }
+
+    fn dtypes(&self) -> Vec<Dtype> {
+        let usual: &[Precision] = match self.device {
+            Device::Cpu => &[Precision::Model, Precision::Bf16],
+            _ => &[Precision::Model, Precision::Tf32, Precision::Bf16, Precision::F16],
+        };
+        let chosen = if self.precisions.is_empty() { usual } else { &self.precisions };
+        chosen.iter().map(|&precision| Dtype::Float(precision)).collect()
+    }
+
+    fn rounds(&self) -> usize {
+        if self.scale == Scale::Full { 2 } else { 1 }
+    }
+
+    fn thread_count(&self) -> usize {
+        match self.device {
+            Device::Cpu => self.threads.map_or_else(
+                || std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
+                NonZeroUsize::get,
+            ),
+            _ => 1,
+        }
+    }
+}
+
+/// A step that begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Its number, from 1.
+    pub number: usize,
+    /// How many there are.
+    pub count: usize,
+    /// What is measured.
+    pub what: String,
+}
+
+/// What watches a calibration.
+pub trait Observer {
+    /// A step begins.
+    fn begins(&mut self, step: &Step);
+
+    /// Something was measured: keep it.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be kept.
+    fn measured(&mut self, profile: &Profile) -> std::result::Result<(), ProfileError>;
+
+    /// Whether to stop.
+    fn stopped(&self) -> bool;
+}
+
+/// Where a profile lies by default: `warpt/machine.json` under the XDG data directory, for a GPU `warpt/machine-cuda-0.json`.
+#[must_use]
+pub fn default_path(device: Device) -> Option<PathBuf> {
+    let history = warpforge_bench::history::History::default_path().ok()?;
+    let name = match device {
+        Device::Cpu => "machine.json".to_owned(),
+        other => format!("machine-{}.json", other.to_string().replace(':', "-")),
+    };
+    Some(history.with_file_name(name))
+}
+
+/// Measures a machine. A profile that was begun is gone on with.
+///
+/// Stopped, it gives what was measured until then, which is not [`Profile::complete`].
+///
+/// # Errors
+///
+/// When the device is not there, the begun profile is of another machine, or the profile cannot be kept.
+pub fn calibrate(
+    settings: &Settings,
+    begun: Option<Profile>,
+    observer: &mut dyn Observer,
+) -> Result<Profile> {
+    let name = settings.device.to_string();
+    let here = machine(&name, settings.hardware_name.as_deref());
+    let mut profile = match begun {
+        Some(begun) => resumed(settings, begun, &here)?,
+        None => Profile {
+            schema_version: SCHEMA_VERSION,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            created: Timestamp::now(),
+            quick: settings.scale != Scale::Full,
+            complete: false,
+            machine: here,
+            conditions: Conditions::default(),
+            theoretical: settings.theoretical,
+            peaks: Vec::new(),
+            bandwidth: Vec::new(),
+            overheads: Vec::new(),
+            operations: Vec::new(),
+            fusion_profiles: Vec::new(),
+            self_check: SelfCheck::default(),
+        },
+    };
+    let watch = ConditionsWatch::start().ok();
+    let begin = Instant::now();
+    let mut session = Session { settings, device: name, profile: &mut profile, observer, begin, done: 0 };
+    let outcome = session.run();
+    profile.conditions = watch.map(ConditionsWatch::finish).unwrap_or_default();
+    profile.self_check.seconds += begin.elapsed().as_secs_f64();
+    self_check::finish(&mut profile);
+    profile.complete = outcome.is_ok();
+    match outcome {
+        Ok(()) | Err(Error::Stopped) => {
+            observer.measured(&profile)?;
+            Ok(profile)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A begun profile, if it is of this machine and asked for in the same way.
+fn resumed(settings: &Settings, begun: Profile, here: &crate::profile::Machine) -> Result<Profile> {
+    let differences = begun.differences(here);
+    if !differences.is_empty() {
+        return Err(ProfileError::OtherMachine {
+            origin: "--resume".to_owned(),
+            profile: begun.machine.fingerprint.clone(),
+            here: here.fingerprint.clone(),
+            differences,
+        }
+        .into());
+    }
+    if begun.quick != (settings.scale != Scale::Full) {
+        let (was, is) = if begun.quick { ("with", "without") } else { ("without", "with") };
+        return Err(Error::Settings(format!(
+            "--resume: the profile was begun {was} --quick, and this is {is}"
+        )));
+    }
+    Ok(Profile { theoretical: settings.theoretical, ..begun })
+}
+
+/// A calibration under way.
+struct Session<'s> {
+    settings: &'s Settings,
+    /// The device's name.
+    device: String,
+    profile: &'s mut Profile,
+    observer: &'s mut dyn Observer,
+    begin: Instant,
+    /// Steps done.
+    done: usize,
+}
+
+impl Session<'_> {
+    fn run(&mut self) -> Result<()> {
+        let cases = self.cases()?;
+        let patterns = cases.iter().filter(|case| case.pattern.is_some()).count();
+        let count = 4 + cases.len() + (self.settings.rounds() - 1) * patterns + self.settings.rounds();
+        self.reference(count)?;
+        self.step(count, "overheads")?;
+        if self.profile.overheads.is_empty() {
+            overheads::measure(self)?;
+        }
+        self.step(count, "bandwidth")?;
+        if self.profile.bandwidth.is_empty() {
+            match self.settings.device {
+                Device::Cpu => bandwidth::measure(self)?,
+                _ => gpu::bandwidth(self)?,
+            }
+        }
+        self.step(count, "peaks")?;
+        match self.settings.device {
+            Device::Cpu => peaks::measure(self)?,
+            _ => gpu::peaks(self)?,
+        }
+        for round in 0..self.settings.rounds() {
+            for case in &cases {
+                if round > 0 && case.pattern.is_none() {
+                    continue;
+                }
+                self.step(count, &case.label())?;
+                cases::measure(self, case, round)?;
+            }
+            self.reference(count)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps what was measured and goes on to the next step.
+    fn step(&mut self, count: usize, what: &str) -> Result<()> {
+        if self.observer.stopped() {
+            return Err(Error::Stopped);
+        }
+        self.observer.measured(self.profile)?;
+        self.done += 1;
+        self.observer.begins(&Step { number: self.done, count, what: what.to_owned() });
+        Ok(())
+    }
+
+    fn reference(&mut self, count: usize) -> Result<()> {
+        self.step(count, "reference")?;
+        let ms = self_check::reference(self)?;
+        self.profile.self_check.reference_ms.push(ms);
+        Ok(())
+    }
+
+    /// What is measured, as far as the device can compute it.
+    fn cases(&self) -> Result<Vec<crate::cases::Case>> {
+        let Settings { scale, families, .. } = self.settings;
+        Ok(crate::cases::cases(*scale, families, &self.settings.dtypes(), true))
+    }
+
+    fn stopped(&self) -> bool {
+        self.observer.stopped()
+    }
+
+    /// Notes once what cannot be measured here.
+    fn skip(&mut self, what: String) {
+        let skipped = &mut self.profile.self_check.skipped;
+        if !skipped.contains(&what) {
+            skipped.push(what);
+        }
+    }
+
+    /// Seconds since the beginning, for the order of random numbers.
+    fn salt(&self) -> u64 {
+        self.done as u64 ^ self.begin.elapsed().as_nanos() as u64
+    }
+}

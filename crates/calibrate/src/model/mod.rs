@@ -1,0 +1,167 @@
+//! Predictions of kernels and whole models from a profile.
+//!
+//! A kernel takes its overhead and the longer of two times: its operations at the rate that the sweep measured for such a
+//! kernel of such a size, and its bytes at the bandwidth of the level that they come from. Rates come from the sweep and not from
+//! peaks: algorithms need fewer operations than are counted, and kernels reach other parts of the peak in other sizes.
+
+mod decisions;
+mod estimate;
+mod limits;
+mod rates;
+mod tables;
+mod work;
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use warpforge::Plan;
+use warpforge_fusion::cluster::Cluster;
+use warpforge_fusion::{Graph, NodeId};
+
+pub use limits::Bound;
+use limits::Limits;
+use rates::Rates;
+pub(crate) use work::{Class, Work, work};
+
+use crate::profile::{FusionProfile, Profile, ProfileError};
+
+/// What a kernel is predicted to take, and why.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Prediction {
+    /// Milliseconds.
+    pub ms: f64,
+    /// What bounds it.
+    pub bound: Bound,
+    /// Octaves to the nearest size of the sweep; null where no kernel of the kind was measured.
+    pub distance: Option<f64>,
+}
+
+/// Predicts kernels on one device.
+#[derive(Debug, Clone)]
+pub struct CostModel {
+    device: String,
+    rates: HashMap<(Class, String), Rates>,
+    limits: Limits,
+    /// Seconds to begin a run and to begin a kernel.
+    run: f64,
+    kernel: f64,
+    /// Seconds of a cheap function and of an approximation, on one element that is at hand.
+    cheap: f64,
+    approximate: f64,
+    /// What fusion was worth.
+    fusions: Vec<FusionProfile>,
+}
+
+impl CostModel {
+    /// The model of a device, with as many host threads as the profile has most figures for.
+    ///
+    /// # Errors
+    ///
+    /// When the profile has nothing about the device.
+    pub fn new(profile: &Profile, device: &str, origin: &str) -> Result<Self, ProfileError> {
+        let devices = profile.devices();
+        if !devices.iter().any(|known| known == device) {
+            return Err(ProfileError::NoDevice {
+                origin: origin.to_owned(),
+                device: device.to_owned(),
+                devices,
+            });
+        }
+        Ok(tables::model(profile, device))
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// What bounds work of so many operations and bytes, and the seconds that it takes at the least.
+    #[must_use]
+    pub fn bound(&self, dtype: &str, flops: u64, bytes: u64) -> (Bound, f64) {
+        self.limits.bound(dtype, flops as f64, bytes as f64, self.kernel)
+    }
+
+    /// The kernel of a cluster in a model with so many bytes of weights.
+    #[must_use]
+    pub fn kernel(&self, graph: &Graph, cluster: &Cluster, model_weights: u64) -> Prediction {
+        self.of(&work(graph, cluster), model_weights)
+    }
+
+    /// A whole model: milliseconds, and those of each kernel.
+    #[must_use]
+    pub fn model(&self, plan: &Plan) -> (f64, Vec<Prediction>) {
+        let weights = weights(&plan.graph);
+        let clusters = plan.clusters.clusters.iter();
+        let kernels: Vec<Prediction> =
+            clusters.map(|cluster| self.kernel(&plan.graph, cluster, weights)).collect();
+        (self.run * 1e3 + kernels.iter().map(|kernel| kernel.ms).sum::<f64>(), kernels)
+    }
+
+    /// What begins a run, in milliseconds.
+    #[must_use]
+    pub fn run_overhead_ms(&self) -> f64 {
+        self.run * 1e3
+    }
+
+    pub(crate) fn of(&self, work: &Work, model_weights: u64) -> Prediction {
+        let (bound, least) = self.limits.bound(work.dtype, work.flops as f64, work.bytes as f64, self.kernel);
+        let (seconds, distance) = match self.measured(work) {
+            Some((seconds, distance)) => (seconds, Some(distance)),
+            None => (least, None),
+        };
+        // A run reads all weights before it comes round to the same ones.
+        let weights = work.weight_bytes as f64 / self.limits.read_bandwidth(model_weights);
+        let seconds = seconds.max(weights).max(self.kernel);
+        Prediction { ms: seconds * 1e3, bound, distance }
+    }
+
+    /// Seconds by the rates of the sweep, and how far it is.
+    fn measured(&self, work: &Work) -> Option<(f64, f64)> {
+        let dtype = match work.class {
+            Class::Matmul | Class::Batched | Class::Conv | Class::Depthwise | Class::Attention => work.dtype,
+            _ => "f32",
+        };
+        let rates = self.rates.get(&(work.class, dtype.to_owned()));
+        match (work.class, rates) {
+            (
+                Class::Matmul | Class::Batched | Class::Conv | Class::Depthwise | Class::Attention,
+                Some(rates),
+            ) => {
+                let seconds = work.contraction_flops / rates.at(&work.features)?;
+                let loads = work.epilogue_bytes / self.limits.bandwidth(work.bytes);
+                let epilogue = self.functions(work).max(loads);
+                Some((seconds + epilogue, rates.distance(&work.features)))
+            }
+            (Class::Batched, None) => {
+                let [batch, m, n, k] = work.features[..] else { return None };
+                let rates = self.rates.get(&(Class::Matmul, dtype.to_owned()))?;
+                let features = [m + batch, k, n];
+                Some((
+                    work.contraction_flops / rates.at(&features)? + self.functions(work),
+                    rates.distance(&features),
+                ))
+            }
+            (_, Some(rates)) => {
+                let memory = work.bytes as f64 / rates.at(&work.features)?;
+                let functions = if work.class == Class::Softmax { 0.0 } else { self.functions(work) };
+                Some((self.kernel + memory.max(functions), rates.distance(&work.features)))
+            }
+            (_, None) => None,
+        }
+    }
+
+    /// Seconds of the functions of a loop or epilogue on elements that are at hand.
+    fn functions(&self, work: &Work) -> f64 {
+        work.elements * (work.cheap * self.cheap + work.approximate * self.approximate)
+    }
+}
+
+/// The bytes of all weights of a graph, each once.
+pub(crate) fn weights(graph: &Graph) -> u64 {
+    let constants = graph.ids().filter(|&id: &NodeId| graph.constant(id).is_some());
+    constants.map(|id| graph.node(id).bytes() as u64).sum()
+}
+
+#[cfg(test)]
+mod tests;

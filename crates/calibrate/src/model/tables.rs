@@ -1,0 +1,127 @@
+//! The tables of the cost model, from a profile.
+
+use std::collections::HashMap;
+
+use super::CostModel;
+use super::limits::Limits;
+use super::work::{Class, conv_features, octaves};
+use crate::profile::{Operation, Profile};
+
+/// The cost model of a device.
+pub(super) fn model(profile: &Profile, device: &str) -> CostModel {
+    let threads = usual_threads(profile, device);
+    let overhead = |names: [&str; 2]| {
+        let own = profile.overheads.iter().filter(|known| known.device == device && known.threads == threads);
+        own.filter(|known| names.contains(&known.what.as_str())).map(|known| known.us / 1e6).reduce(f64::max)
+    };
+    let run = overhead(["run", "graph launch"]).unwrap_or(0.0);
+    let kernel = overhead(["kernel", "kernel launch"]).unwrap_or(0.0);
+    let mut made = CostModel {
+        device: device.to_owned(),
+        rates: HashMap::new(),
+        limits: Limits::new(profile, device, threads),
+        run,
+        kernel,
+        cheap: 0.0,
+        approximate: 0.0,
+        fusions: profile
+            .fusion_profiles
+            .iter()
+            .filter(|fusion| fusion.device == device && fusion.threads == threads)
+            .cloned()
+            .collect(),
+    };
+    let own = |operation: &&Operation| operation.device == device && operation.threads == threads;
+    for operation in profile.operations.iter().filter(own) {
+        made.add(&operation.op, &operation.dtype, &operation.shape, operation.ms, operation.bytes);
+    }
+    for fusion in made.fusions.clone() {
+        if ["FullAttention", "QK^T"].contains(&fusion.fusion_pattern.as_str()) {
+            let (name, bytes) = (&fusion.fusion_pattern, fusion.fused_bytes);
+            made.add(name, &fusion.dtype, &fusion.input_shape, fusion.fused_latency_ms, bytes);
+        }
+    }
+    (made.cheap, made.approximate) = functions(profile, device, threads, run);
+    made
+}
+
+/// The number of threads that most operations were measured with.
+fn usual_threads(profile: &Profile, device: &str) -> usize {
+    let mut counts: HashMap<usize, usize> = HashMap::new();
+    for operation in profile.operations.iter().filter(|operation| operation.device == device) {
+        *counts.entry(operation.threads).or_default() += 1;
+    }
+    let most = counts.into_iter().max_by_key(|&(threads, count)| (count, threads));
+    let any = profile.peaks.iter().filter(|peak| peak.device == device).map(|peak| peak.threads).max();
+    most.map(|(threads, _)| threads).or(any).unwrap_or(1)
+}
+
+impl CostModel {
+    /// Adds what was measured to the table of its class.
+    fn add(&mut self, op: &str, dtype: &str, shape: &[usize], ms: f64, bytes: u64) {
+        // What begins a run is no part of the kernel; a tenth is left where the clock is too coarse to say.
+        let whole = ms / 1e3;
+        let seconds = (whole - self.run).max(whole * 0.1);
+        let streamed = (seconds - self.kernel).max(seconds * 0.1);
+        let product = |at: &[usize]| at.iter().map(|&at| shape[at] as f64).product::<f64>();
+        let by_bytes = |class| (class, "f32", octaves_of_bytes(bytes), bytes as f64 / streamed);
+        let (class, dtype, features, rate) = match (op, shape) {
+            ("linear", &[m, k, n]) => {
+                (Class::Matmul, dtype, octaves(&[m, k, n]), 2.0 * product(&[0, 1, 2]) / seconds)
+            }
+            ("conv2d", &[batch, channels, side, _, outputs, window, stride, groups]) => {
+                let out = (side + 2 * (window / 2) - window) / stride + 1;
+                let (pixels, own) = (batch * out * out, channels / groups);
+                let flops = 2.0 * (pixels * outputs * window * window * own) as f64;
+                let depthwise = groups > 1;
+                let class = if depthwise { Class::Depthwise } else { Class::Conv };
+                let channels = if depthwise { outputs } else { own };
+                (
+                    class,
+                    dtype,
+                    conv_features(channels, outputs, pixels, window * window, stride),
+                    flops / seconds,
+                )
+            }
+            ("FullAttention", &[batch, heads, sequence, width]) => {
+                let features = octaves(&[batch * heads, sequence, sequence, width]);
+                let flops = 4.0 * (batch * heads * sequence * sequence * width) as f64;
+                (Class::Attention, dtype, features, flops / seconds)
+            }
+            ("QK^T", &[batch, heads, sequence, width]) => {
+                let features = octaves(&[batch * heads, sequence, sequence, width]);
+                let flops = 2.0 * (batch * heads * sequence * sequence * width) as f64;
+                (Class::Batched, dtype, features, flops / seconds)
+            }
+            ("add", _) => by_bytes(Class::Elementwise),
+            ("layer_norm", _) => by_bytes(Class::RowWise),
+            ("softmax", _) => by_bytes(Class::Softmax),
+            ("transpose", _) => by_bytes(Class::Transpose),
+            ("concatenate", _) => by_bytes(Class::Concatenate),
+            ("gather", _) => by_bytes(Class::Gather),
+            ("max_pool", _) => by_bytes(Class::Pool),
+            _ => return,
+        };
+        self.rates.entry((class, dtype.to_owned())).or_default().add(features, rate);
+    }
+}
+
+fn octaves_of_bytes(bytes: u64) -> Vec<f64> {
+    vec![(bytes.max(1) as f64).log2()]
+}
+
+/// Seconds of a cheap function and of an approximation on an element, from loops that do many on few bytes: the fastest size counts,
+/// where neither the beginning nor the memory does.
+fn functions(profile: &Profile, device: &str, threads: usize, run: f64) -> (f64, f64) {
+    let least = |op: &str, per_element: f64| {
+        let own = |operation: &&Operation| {
+            operation.op == op && operation.device == device && operation.threads == threads
+        };
+        let each = |operation: &Operation| {
+            let elements = operation.shape.iter().product::<usize>().max(1) as f64;
+            (operation.ms / 1e3 - run).max(0.0) / elements / per_element
+        };
+        profile.operations.iter().filter(own).map(each).filter(|&time| time > 0.0).reduce(f64::min)
+    };
+    (least("polynomial", 12.0).unwrap_or(0.0), least("gelu", 1.0).unwrap_or(0.0))
+}

@@ -1,0 +1,229 @@
+//! What a kernel does, as the sweep describes it: the class of the kernel and the sizes that its rate depends on.
+
+use warpforge_fusion::cluster::{Body, BodyOp, Cluster, Contraction, Kind};
+use warpforge_fusion::view::View;
+use warpforge_fusion::{Graph, NodeId, Op};
+use warpforge_tensor::elementwise::Function;
+use warpforge_tensor::{ElementType, FloatType};
+
+/// A class of kernels whose rates can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Class {
+    /// Rows times packed weights.
+    Matmul,
+    /// Matrices that are both computed by the model.
+    Batched,
+    /// Convolutions.
+    Conv,
+    /// Convolutions of each channel alone.
+    Depthwise,
+    Attention,
+    /// Loops over elements in order.
+    Elementwise,
+    /// Loops with reductions over rows.
+    RowWise,
+    /// The same with exponentials.
+    Softmax,
+    /// Loops that read across the order of memory.
+    Transpose,
+    Concatenate,
+    Gather,
+    Pool,
+}
+
+/// What a kernel does.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Work {
+    pub(crate) class: Class,
+    /// What contractions multiply in.
+    pub(crate) dtype: &'static str,
+    /// What its rate depends on, in octaves.
+    pub(crate) features: Vec<f64>,
+    /// The operations of the contraction alone.
+    pub(crate) contraction_flops: f64,
+    pub(crate) flops: u64,
+    pub(crate) bytes: u64,
+    /// Bytes of weights among them, which are read again in every run.
+    pub(crate) weight_bytes: u64,
+    /// Elements of the loop or epilogue.
+    pub(crate) elements: f64,
+    /// Cheap functions on each.
+    pub(crate) cheap: f64,
+    /// Approximations on each.
+    pub(crate) approximate: f64,
+    /// Bytes that an epilogue reads beside the contraction's operands.
+    pub(crate) epilogue_bytes: f64,
+}
+
+pub(super) fn octaves(values: &[usize]) -> Vec<f64> {
+    values.iter().map(|&value| (value.max(1) as f64).log2()).collect()
+}
+
+/// The features of a convolution: what its rate depends on most counts double.
+pub(super) fn conv_features(
+    channels: usize,
+    outputs: usize,
+    pixels: usize,
+    window: usize,
+    stride: usize,
+) -> Vec<f64> {
+    let [channels, outputs, pixels, window] =
+        [channels, outputs, pixels, window].map(|value| (value.max(1) as f64).log2());
+    vec![channels, outputs, pixels * 0.7, window * 1.5, if stride > 1 { 3.0 } else { 0.0 }]
+}
+
+/// What the kernel of a cluster does.
+pub(crate) fn work(graph: &Graph, cluster: &Cluster) -> Work {
+    let cost = cluster.cost(graph);
+    let constants = cluster.reads().into_iter().filter(|&id| graph.constant(id).is_some());
+    let weight_bytes = constants.map(|id| graph.node(id).bytes() as u64).sum();
+    let mut work = Work {
+        class: Class::Elementwise,
+        dtype: "f32",
+        features: Vec::new(),
+        contraction_flops: 0.0,
+        flops: cost.flops,
+        bytes: cost.bytes,
+        weight_bytes,
+        elements: 0.0,
+        cheap: 0.0,
+        approximate: 0.0,
+        epilogue_bytes: 0.0,
+    };
+    match &cluster.kind {
+        Kind::Dot(product) => {
+            matmul(graph, product, &mut work);
+            epilogue(graph, product, &mut work);
+        }
+        Kind::Conv(product) => {
+            convolution(graph, product, &mut work);
+            epilogue(graph, product, &mut work);
+        }
+        Kind::Attention(attention) => {
+            let [heads, queries, keys, width] = dot_sizes(graph, attention.scores.node);
+            work.class = Class::Attention;
+            work.dtype = multiplied(graph, attention.scores.node);
+            work.features = octaves(&[heads, queries, keys, width]);
+            work.contraction_flops = 4.0 * (heads * queries * keys * width) as f64;
+        }
+        Kind::AttentionGradient(gradient) => {
+            let [heads, queries, keys, width] = dot_sizes(graph, gradient.scores.node);
+            work.class = Class::Attention;
+            work.dtype = multiplied(graph, gradient.scores.node);
+            work.features = octaves(&[heads, queries, keys, width]);
+            // Five matmuls where the forward pass has two.
+            work.contraction_flops = 10.0 * (heads * queries * keys * width) as f64;
+        }
+        Kind::Loop(body) => looped(body, &mut work),
+        Kind::Unfused(_) | Kind::Library(..) => unfused(graph, cluster.output, &mut work),
+    }
+    work
+}
+
+/// The type that a contraction multiplies in.
+fn multiplied(graph: &Graph, node: NodeId) -> &'static str {
+    match graph.node(graph.node(node).inputs[0]).element {
+        ElementType::Float(FloatType::F64) => "f64",
+        ElementType::Float(FloatType::Bf16) => "bf16",
+        ElementType::Float(FloatType::F16) => "f16",
+        ElementType::Int(_) => "int8",
+        _ => "f32",
+    }
+}
+
+/// Batches, rows, columns and the summed size of a matmul.
+fn dot_sizes(graph: &Graph, id: NodeId) -> [usize; 4] {
+    let node = graph.node(id);
+    let Op::Dot(dot) = &node.op else { return [1; 4] };
+    let (lhs, rhs) = (&graph.node(node.inputs[0]).dims, &graph.node(node.inputs[1]).dims);
+    let product = |dims: &[usize], at: &[usize]| at.iter().map(|&at| dims[at]).product::<usize>();
+    let free = |dims: &[usize], batch: &[usize], contract: &[usize]| {
+        let free = (0..dims.len()).filter(|at| !batch.contains(at) && !contract.contains(at));
+        free.map(|at| dims[at]).product::<usize>()
+    };
+    [
+        product(lhs, &dot.lhs_batch),
+        free(lhs, &dot.lhs_batch, &dot.lhs_contract),
+        free(rhs, &dot.rhs_batch, &dot.rhs_contract),
+        product(lhs, &dot.lhs_contract),
+    ]
+}
+
+fn matmul(graph: &Graph, product: &Contraction, work: &mut Work) {
+    let [batch, m, n, k] = dot_sizes(graph, product.node);
+    let constant = |side: usize| graph.constant(product.operands[side].value).is_some();
+    work.dtype = multiplied(graph, product.node);
+    work.contraction_flops = 2.0 * (batch * m * n * k) as f64;
+    if batch == 1 && (constant(0) || constant(1)) {
+        // Weights on the left are the same matmul, transposed.
+        let (m, n) = if constant(1) { (m, n) } else { (n, m) };
+        (work.class, work.features) = (Class::Matmul, octaves(&[m, k, n]));
+    } else {
+        (work.class, work.features) = (Class::Batched, octaves(&[batch, m, n, k]));
+    }
+}
+
+fn convolution(graph: &Graph, product: &Contraction, work: &mut Work) {
+    let node = graph.node(product.node);
+    let Op::Conv(conv) = &node.op else { return };
+    let weights = &graph.node(node.inputs[1]).dims;
+    let (rank, outputs) = (weights.len() - 2, weights[weights.len() - 1]);
+    let (window, channels) = (weights[..rank].iter().product::<usize>(), weights[rank]);
+    let pixels = node.dims[..node.dims.len() - 1].iter().product::<usize>();
+    let stride = conv.strides.iter().copied().max().unwrap_or(1);
+    work.dtype = multiplied(graph, product.node);
+    work.contraction_flops = 2.0 * (node.len() * window * channels) as f64;
+    let depthwise = conv.groups > 1 && channels == 1;
+    work.class = if depthwise { Class::Depthwise } else { Class::Conv };
+    work.features =
+        conv_features(if depthwise { outputs } else { channels }, outputs, pixels, window, stride);
+}
+
+fn epilogue(graph: &Graph, product: &Contraction, work: &mut Work) {
+    let Some(epilogue) = &product.epilogue else { return };
+    count(&epilogue.body, work);
+    let others = epilogue.body.loads.iter().enumerate().filter(|(at, _)| *at != epilogue.tile);
+    work.epilogue_bytes = others.map(|(_, load)| graph.node(load.value).bytes() as f64).sum();
+}
+
+/// Counts the functions on each element of a loop.
+fn count(body: &Body, work: &mut Work) {
+    work.elements = body.dims.iter().product::<usize>() as f64;
+    for step in &body.steps {
+        match &step.op {
+            BodyOp::Elementwise(Function::Gelu | Function::GeluTanh | Function::GeluTanhGradient) => {
+                work.approximate += 1.0
+            }
+            // A GELU is an error function and a handful of others.
+            BodyOp::Elementwise(function) if function.is_approximate() => work.approximate += 0.7,
+            BodyOp::Elementwise(function) if !function.is_cheap() => work.cheap += 4.0,
+            BodyOp::Elementwise(_) | BodyOp::Compare(..) | BodyOp::Reduce(_) => work.cheap += 1.0,
+            _ => {}
+        }
+    }
+}
+
+fn looped(body: &Body, work: &mut Work) {
+    count(body, work);
+    let strided = |view: &View| {
+        let last = view.dims.iter().zip(&view.strides).rev().find(|(dim, _)| **dim > 1);
+        last.is_some_and(|(_, stride)| stride.unsigned_abs() > 1)
+    };
+    work.class = if body.has_reductions() {
+        if work.approximate > 0.0 { Class::Softmax } else { Class::RowWise }
+    } else if body.loads.iter().any(|load| strided(&load.view)) || strided(&body.output) {
+        Class::Transpose
+    } else {
+        Class::Elementwise
+    };
+    work.features = vec![(work.bytes.max(1) as f64).log2()];
+}
+
+fn unfused(graph: &Graph, output: NodeId, work: &mut Work) {
+    work.class = match &graph.node(output).op {
+        Op::Gather(..) | Op::Scatter(..) => Class::Gather,
+        Op::ReduceWindow(..) | Op::SelectAndScatter { .. } => Class::Pool,
+        _ => Class::Concatenate,
+    };
+    work.features = vec![(work.bytes.max(1) as f64).log2()];
+}
