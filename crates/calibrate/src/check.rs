@@ -63,6 +63,7 @@ pub struct KernelCheck {
 /// When the model cannot be planned or run, or its shapes are not all known.
 pub fn check(cost: &CostModel, name: &str, model: &Model, options: &CompileOptions) -> Result<ModelCheck> {
     let plan = model.plan(options)?;
+    let cost = cost.clone().in_precision(options.precision);
     let (predicted_ms, predictions) = cost.model(&plan);
     let compiled = model.compile(options)?;
     let slots = compiled.inputs();

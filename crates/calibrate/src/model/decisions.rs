@@ -5,7 +5,7 @@ use warpforge_fusion::cluster::{Cluster, Kind};
 use warpforge_fusion::machine::Machine;
 
 use super::CostModel;
-use super::work::{Class, Work, work};
+use super::work::{Class, Work};
 use crate::profile::FusionProfile;
 use crate::verdict::Verdict;
 
@@ -14,7 +14,7 @@ const FURTHEST: f64 = 1.5;
 
 impl Machine for CostModel {
     fn fuses_epilogue(&self, graph: &Graph, contraction: &Cluster, then: &Cluster) -> Option<bool> {
-        let (alone, following) = (work(graph, contraction), work(graph, then));
+        let (alone, following) = (self.work(graph, contraction), self.work(graph, then));
         let costly = following.approximate > 0.0;
         let pattern = match (alone.class, costly) {
             (Class::Matmul, true) => "Linear_Bias_GELU",
@@ -31,7 +31,7 @@ impl Machine for CostModel {
         if !matches!(scores.kind, Kind::Dot(_)) {
             return None;
         }
-        self.measured_fusion("FullAttention", &work(graph, scores))
+        self.measured_fusion("FullAttention", &self.work(graph, scores))
     }
 }
 

@@ -14,14 +14,14 @@ mod work;
 use std::collections::HashMap;
 
 use serde::Serialize;
-use warpforge::Plan;
+use warpforge::{Plan, Precision};
 use warpforge_fusion::cluster::Cluster;
 use warpforge_fusion::{Graph, NodeId};
 
 pub use limits::Bound;
 use limits::Limits;
 use rates::Rates;
-pub(crate) use work::{Class, Work, work};
+use work::{Class, Work, work};
 
 use crate::profile::{FusionProfile, Profile, ProfileError};
 
@@ -48,6 +48,8 @@ pub struct CostModel {
     /// Seconds of a cheap function and of an approximation, on one element that is at hand.
     cheap: f64,
     approximate: f64,
+    /// Whether contractions of f32 are computed in tf32, which no graph says.
+    tf32: bool,
     /// What fusion was worth.
     fusions: Vec<FusionProfile>,
 }
@@ -70,6 +72,13 @@ impl CostModel {
         Ok(tables::model(profile, device))
     }
 
+    /// The same model for contractions in a precision.
+    #[must_use]
+    pub fn in_precision(mut self, precision: Precision) -> Self {
+        self.tf32 = precision == Precision::Tf32;
+        self
+    }
+
     /// The device.
     #[must_use]
     pub fn device(&self) -> &str {
@@ -85,7 +94,7 @@ impl CostModel {
     /// The kernel of a cluster in a model with so many bytes of weights.
     #[must_use]
     pub fn kernel(&self, graph: &Graph, cluster: &Cluster, model_weights: u64) -> Prediction {
-        self.of(&work(graph, cluster), model_weights)
+        self.of(&self.work(graph, cluster), model_weights)
     }
 
     /// A whole model: milliseconds, and those of each kernel.
@@ -104,7 +113,16 @@ impl CostModel {
         self.run * 1e3
     }
 
-    pub(crate) fn of(&self, work: &Work, model_weights: u64) -> Prediction {
+    /// What the kernel of a cluster does on this device.
+    fn work(&self, graph: &Graph, cluster: &Cluster) -> Work {
+        let mut work = work(graph, cluster);
+        if self.tf32 && work.dtype == "f32" && work.contraction_flops > 0.0 {
+            work.dtype = "tf32";
+        }
+        work
+    }
+
+    fn of(&self, work: &Work, model_weights: u64) -> Prediction {
         let (bound, least) = self.limits.bound(work.dtype, work.flops as f64, work.bytes as f64, self.kernel);
         let (seconds, distance) = match self.measured(work) {
             Some((seconds, distance)) => (seconds, Some(distance)),
@@ -158,7 +176,7 @@ impl CostModel {
 }
 
 /// The bytes of all weights of a graph, each once.
-pub(crate) fn weights(graph: &Graph) -> u64 {
+fn weights(graph: &Graph) -> u64 {
     let constants = graph.ids().filter(|&id: &NodeId| graph.constant(id).is_some());
     constants.map(|id| graph.node(id).bytes() as u64).sum()
 }

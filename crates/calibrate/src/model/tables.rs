@@ -24,6 +24,7 @@ pub(super) fn model(profile: &Profile, device: &str) -> CostModel {
         kernel,
         cheap: 0.0,
         approximate: 0.0,
+        tf32: false,
         fusions: profile
             .fusion_profiles
             .iter()

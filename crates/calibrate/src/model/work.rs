@@ -76,7 +76,8 @@ pub(super) fn conv_features(
 pub(crate) fn work(graph: &Graph, cluster: &Cluster) -> Work {
     let cost = cluster.cost(graph);
     let constants = cluster.reads().into_iter().filter(|&id| graph.constant(id).is_some());
-    let weight_bytes = constants.map(|id| graph.node(id).bytes() as u64).sum();
+    // Of a table only the rows that are picked are read.
+    let weight_bytes = constants.map(|id| graph.node(id).bytes() as u64).sum::<u64>().min(cost.bytes);
     let mut work = Work {
         class: Class::Elementwise,
         dtype: "f32",

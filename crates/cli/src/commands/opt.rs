@@ -250,7 +250,8 @@ fn plan(args: &OptArgs, device: Device, cost: Option<&CostModel>) -> Result<Plan
 
 /// The cost model of the machine that was named, which need not be this one.
 fn cost_model(args: &OptArgs, device: Device) -> Result<Option<CostModel>, Failure> {
-    args.machine.as_deref().map(|path| machine::read(path)?.cost_model(device)).transpose()
+    let read = |path| Ok(machine::read(path)?.cost_model(device)?.in_precision(args.precision));
+    args.machine.as_deref().map(read).transpose()
 }
 
 fn fusion(args: &OptArgs) -> Result<Vec<u8>, Failure> {

@@ -2,6 +2,7 @@
 //! torch and jax, the StableHLO project's files, device nodes, Prometheus' tool. Tests that lack something are ignored, and the first lines
 //! say why.
 
+mod calibrate;
 mod conformance;
 mod devices;
 mod golden;
@@ -26,6 +27,7 @@ fn main() {
         (golden::missing(), golden::trials()),
         (prometheus::missing(), prometheus::trials()),
         (xla::missing(), xla::trials()),
+        (pretend::missing(), calibrate::pretended()),
         (pretend::missing(), values::pretended()),
         (values::missing_gpu(), values::on_a_gpu()),
     ];

@@ -148,7 +148,9 @@ impl RunArgs {
             precision: combination.precision,
             threads: combination.threads,
             no_fallback: self.no_fallback,
-            machine: self.named_machine()?.map(|cost| Arc::new(cost) as Arc<dyn Machine>),
+            machine: self
+                .named_machine()?
+                .map(|cost| Arc::new(cost.in_precision(combination.precision)) as Arc<dyn Machine>),
         })
     }
 
