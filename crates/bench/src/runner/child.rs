@@ -4,7 +4,6 @@ use std::io::{BufRead, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::executor::Hooks;
 use crate::benchmark::{BenchmarkError, Event, Round, RunContext};
 use crate::suites::get_suite;
 
@@ -48,6 +47,14 @@ pub fn answer_round(
     let error = run_here(&round, Hooks { on_event: &mut on_event, stop }).err();
     write(&Line::End { error });
     written
+}
+
+/// What is done while a round runs.
+pub struct Hooks<'a> {
+    /// Takes its events.
+    pub on_event: &'a mut dyn FnMut(Event),
+    /// Says whether it shall stop.
+    pub stop: &'a dyn Fn() -> bool,
 }
 
 /// Runs a round in this process.

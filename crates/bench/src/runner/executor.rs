@@ -9,22 +9,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::child::{Line, run_here};
-use crate::benchmark::{BenchmarkError, Event, Round};
+use super::child::{Hooks, Line, run_here};
+use crate::benchmark::{BenchmarkError, Round};
 
 /// How long a child that was asked to stop may take before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// How much longer than its measuring time a round may take before it counts as hung.
 const SETUP_ALLOWANCE: Duration = Duration::from_secs(300);
-
-/// What is done while a round runs.
-pub struct Hooks<'a> {
-    /// Takes its events.
-    pub on_event: &'a mut dyn FnMut(Event),
-    /// Says whether it shall stop.
-    pub stop: &'a dyn Fn() -> bool,
-}
 
 /// Executes rounds.
 pub trait Executor {

@@ -7,8 +7,8 @@ mod assemble;
 mod child;
 mod executor;
 
-pub use child::answer_round;
-pub use executor::{ChildProcess, Executor, Hooks, InProcess};
+pub use child::{Hooks, answer_round};
+pub use executor::{ChildProcess, Executor, InProcess};
 
 use std::collections::BTreeMap;
 use std::io;
