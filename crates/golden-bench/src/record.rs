@@ -88,6 +88,7 @@ pub fn record(plan: &Plan, out: &Path, python: &Python, device: &str) -> Result<
         .map_err(Error::io(&python.interpreter))?;
     match status.code() {
         Some(0) => Ok(()),
+        Some(130) => Err(Error::Python("PyTorch's pass was interrupted".to_owned())),
         Some(2) => Err(Error::Python("PyTorch's pass was refused (its message is above)".to_owned())),
         _ => Err(Error::Python(format!("PyTorch's pass failed ({status}; its message is above)"))),
     }

@@ -34,7 +34,12 @@ pub fn explain(
     for placed in &mut tensors {
         placed.report.node = placed.position.map(|at| order.node(at).name.clone());
     }
-    tensors.sort_by(Placed::by_execution);
+    // Where a run has steps, what is in none of them is what it came to in the end.
+    let stepped = tensors.iter().any(|placed| placed.report.step.is_some());
+    tensors.sort_by(|left, right| {
+        let at_the_end = |placed: &Placed| stepped && placed.report.step.is_none();
+        at_the_end(left).cmp(&at_the_end(right)).then_with(|| left.by_execution(right))
+    });
     let origin = |report: &TensorReport, index: usize| -> Origin {
         let Some(graph) = &graph else { return unknown(no_graph.clone()) };
         if index >= replays {
@@ -64,13 +69,13 @@ struct Placed {
 }
 
 impl Placed {
-    fn by_execution(left: &Self, right: &Self) -> std::cmp::Ordering {
+    fn by_execution(&self, right: &Self) -> std::cmp::Ordering {
         let step = |placed: &Self| placed.report.step.clone().unwrap_or_default();
         let place = |placed: &Self| placed.position.unwrap_or(usize::MAX);
-        natural(&step(left), &step(right))
-            .then_with(|| place(left).cmp(&place(right)))
-            .then_with(|| left.report.class.cmp(&right.report.class))
-            .then_with(|| natural(&left.report.name, &right.report.name))
+        natural(&step(self), &step(right))
+            .then_with(|| place(self).cmp(&place(right)))
+            .then_with(|| self.report.class.cmp(&right.report.class))
+            .then_with(|| natural(&self.report.name, &right.report.name))
     }
 }
 

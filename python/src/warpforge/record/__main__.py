@@ -10,6 +10,7 @@ from pathlib import Path
 from warpforge.errors import TraceError
 
 BAD_INPUT = 2
+INTERRUPTED = 130
 
 
 def main() -> int:
@@ -34,6 +35,8 @@ def main() -> int:
     except (TraceError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return BAD_INPUT
+    except KeyboardInterrupt:
+        return INTERRUPTED
     return 0
 
 

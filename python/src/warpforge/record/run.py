@@ -212,6 +212,8 @@ def _noise(
     noise.compare("weights", weights, {name: value.detach().cpu() for name, value in model.named_parameters()})
     rounding = dict.fromkeys(noise.rounding_only(), 0.0)
     for step, values in sorted(seen.items()):
+        if "weights" in values:
+            noise.compare("weights", values["weights"], held[step])
         if "activations" in values and rounding:
             for name, reached in rounding.items():
                 apart = (values["weights"][name] - held[step][name]).abs().max().item()

@@ -1,4 +1,4 @@
-//! Finding a run by what the user calls it: a file, or an id of the history.
+//! Finding a run by what the user calls it: a file, the folder of a golden benchmark, or an id of the history.
 
 use std::path::Path;
 
@@ -7,9 +7,12 @@ use warpforge_bench::record::{self, BenchmarkSuiteRun};
 
 use crate::exit::Failure;
 
-/// Reads a run from a file if there is one of that name, else from the history.
+/// Reads a run from a file or folder if there is one of that name, else from the history.
 pub(super) fn load_run(name: &str) -> Result<BenchmarkSuiteRun, Failure> {
     let path = Path::new(name);
+    if path.join("manifest.json").is_file() {
+        return Ok(warpforge_golden_bench::suite_run(path)?);
+    }
     let looks_like_a_file =
         name.contains('/') || path.extension().is_some_and(|extension| extension == "json");
     if path.is_file() || looks_like_a_file {

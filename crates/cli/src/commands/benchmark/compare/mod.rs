@@ -21,10 +21,10 @@ use crate::{output, term};
 /// nothing but inconclusive metrics).
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The earlier run: a file or an id of the history
+    /// The earlier run: a file, the folder of a golden benchmark, or an id of the history
     #[arg(value_name = "A", required_unless_present = "self_test")]
     before: Option<String>,
-    /// The later run: a file or an id of the history
+    /// The later run: a file, the folder of a golden benchmark, or an id of the history
     #[arg(value_name = "B", required_unless_present = "self_test")]
     after: Option<String>,
     /// Changes up to this size are never called improved or regressed
