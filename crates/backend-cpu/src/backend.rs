@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::Cluster;
-use warpforge_fusion::machine::Machine;
+use warpforge_fusion::cluster::Machine;
 use warpforge_fusion::pipeline::{self, Plan};
 use warpforge_kernels::pool::Pool;
 use warpforge_runtime::{

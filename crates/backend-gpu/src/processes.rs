@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use warpforge_fusion::Op;
+use warpforge_fusion::cluster::Machine;
 use warpforge_fusion::graph::OpaqueOp;
-use warpforge_fusion::machine::Machine;
 use warpforge_fusion::pipeline::Imported;
 use warpforge_interp::{Grid, ProcessId};
 use warpforge_ir::attr::Attribute;

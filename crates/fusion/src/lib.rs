@@ -9,7 +9,6 @@
 
 pub mod cluster;
 pub mod graph;
-pub mod machine;
 pub mod pattern;
 pub mod pipeline;
 pub mod precision;

@@ -9,9 +9,9 @@ use warpforge_ir::Func;
 use warpforge_ir::nodes::Nodes;
 use warpforge_tensor::Tensor;
 
+use crate::cluster::Machine;
 use crate::cluster::{Cluster, Clusters, DeviceKernels, Kind, clusters, fuse_attention_gradients, op_by_op};
 use crate::graph::{Graph, ImportError, NodeId, Op, OpByOp, OpSpan, import, import_op_by_op};
-use crate::machine::Machine;
 use crate::pattern::{Pattern, patterns};
 use crate::precision::{Precision, narrow_contractions, read_before_widening};
 use crate::simplify::simplify;

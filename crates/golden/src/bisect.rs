@@ -15,10 +15,9 @@ use warpforge_ir::{OpId, OpRef, ValueDef, ValueId};
 use warpforge_runtime::{Choice, Program, RunOptions, Weights};
 use warpforge_tensor::Tensor;
 
-use crate::explain::key_of;
 use crate::folder::{FileEntry, Folder, FolderWriter, Key, Manifest, NodeEntry};
 use crate::graph::{Graph, Model};
-use crate::replay::{Cut, Replayer, share};
+use crate::replay::{Cut, Replayer, key_of, share};
 use crate::report::{Bisection, Operation, OriginVerdict, Share, Source, TensorReport, Validation};
 use crate::tolerance::Rule;
 use crate::{Class, Error};

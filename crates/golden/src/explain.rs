@@ -1,10 +1,11 @@
 //! Finding the operations that are out of tolerance, the first one first, and where their errors come from.
 
 use crate::Class;
-use crate::folder::{ClusterEntry, Folder, Key};
+use crate::cause::cause;
+use crate::folder::{ClusterEntry, Folder};
 use crate::graph::{Graph, Model};
 use crate::order::{Order, natural};
-use crate::replay::{Replayer, unknown};
+use crate::replay::{Replayer, key_of, unknown};
 use crate::report::{Cluster, Operation, Origin, Status, TensorReport, Validation, Verdict};
 
 /// Operations out of tolerance that are replayed unless somebody wants more.
@@ -51,6 +52,12 @@ pub fn explain(
     validation.operations = operations(&tensors, &order, clusters, &origin);
     validation.tensors = tensors.into_iter().map(|placed| placed.report).collect();
     validation.first_operation = validation.operations.first().cloned();
+    let replayer = graph.as_ref().map(|graph| Replayer { graph, golden, candidate });
+    validation.cause = validation
+        .first_operation
+        .as_ref()
+        .zip(replayer)
+        .and_then(|(first, replayer)| cause(first, &validation.tensors, &order, &replayer));
     let unexplained = validation.verdict == Verdict::Fail && validation.first_operation.is_none();
     validation.first_operation_unknown =
         unexplained.then(|| no_operation(&validation.tensors, &order, graph.is_some()));
@@ -77,10 +84,6 @@ impl Placed {
             .then_with(|| self.report.class.cmp(&right.report.class))
             .then_with(|| natural(&self.report.name, &right.report.name))
     }
-}
-
-pub(crate) fn key_of(report: &TensorReport) -> Key {
-    Key { step: report.step.clone().unwrap_or_default(), class: report.class, name: report.name.clone() }
 }
 
 /// The nodes with a value out of tolerance, in execution order, each by the first of its tensors that shows it.

@@ -30,6 +30,7 @@
 #![forbid(unsafe_code)]
 
 mod bisect;
+mod cause;
 mod class;
 mod error;
 mod explain;

@@ -17,7 +17,7 @@ use crate::Class;
 use crate::folder::{Folder, Key};
 use crate::graph::Graph;
 use crate::judge::{figures, kind_of};
-use crate::report::{Origin, OriginVerdict, Replay, Share};
+use crate::report::{Origin, OriginVerdict, Replay, Share, TensorReport};
 use crate::tolerance::Rule;
 
 /// More nodes than this are not computed again for one answer: their values should have been saved.
@@ -193,6 +193,11 @@ pub(crate) fn share(expected: &Tensor, actual: &Tensor, rule: &Rule) -> Result<S
     let figures = figures(expected, actual, rule)
         .ok_or_else(|| format!("the replay gives {}, the run has {}", kind_of(expected), kind_of(actual)))?;
     Ok(Share { max_abs: figures.max_abs, rms: figures.rms, out_of_tolerance: figures.out_of_tolerance })
+}
+
+/// What a tensor of a report is called in the folders.
+pub(crate) fn key_of(report: &TensorReport) -> Key {
+    Key { step: report.step.clone().unwrap_or_default(), class: report.class, name: report.name.clone() }
 }
 
 /// An origin that could not be found out.

@@ -55,6 +55,8 @@ pub struct Validation {
     pub classes: Vec<ClassSummary>,
     /// The first operation in execution order that is out of tolerance.
     pub first_operation: Option<Operation>,
+    /// The operation before it that made the error, where the first out of tolerance only inherited it.
+    pub cause: Option<Cause>,
     /// Why there is no first operation though something is out of tolerance.
     pub first_operation_unknown: Option<String>,
     /// What was found by splitting the first operation whose error arose there.
@@ -332,6 +334,27 @@ pub struct Operation {
     pub figures: Option<Figures>,
     /// Where the error comes from.
     pub origin: Origin,
+}
+
+/// An operation whose value is within its tolerance, and whose error put a later one out of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cause {
+    /// The node of the graph.
+    pub node: String,
+    /// The operation: `aten.gelu.default`.
+    pub target: Option<String>,
+    /// The module that it is in.
+    pub module: Option<String>,
+    /// The line of the source, `file:line`.
+    pub source: Option<String>,
+    /// The step of the run.
+    pub step: Option<String>,
+    /// Its value.
+    pub tensor: String,
+    /// The largest error that was made in it.
+    pub max_abs: f64,
+    /// The same, divided by the largest golden magnitude.
+    pub part_of_largest: f64,
 }
 
 /// A cluster of operations that one kernel of the candidate computed.

@@ -60,6 +60,7 @@ pub fn validate(golden: &Folder, candidate: &Folder, options: &Options<'_>) -> V
         counts: counts(tensors.iter()),
         classes: classes(&tensors),
         first_operation: None,
+        cause: None,
         first_operation_unknown: None,
         bisection: None,
         operations: Vec::new(),

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use warpforge_fusion::Precision;
-use warpforge_fusion::machine::Machine;
+use warpforge_fusion::cluster::Machine;
 use warpforge_interp::Observer;
 
 use crate::{Device, Tier};

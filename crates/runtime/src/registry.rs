@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use warpforge_fusion::machine::Machine;
+use warpforge_fusion::cluster::Machine;
 
 use crate::error::{ErrorKind, Offer, Result};
 use crate::{Backend, CompileOptions, Device, Executable, Precision, Program, Tier};

@@ -25,13 +25,7 @@ fn program(text: &str, weights: Vec<Option<Tensor>>) -> Program {
 }
 
 fn target(tier: Tier, threads: usize) -> Target {
-    Target {
-        device: Device::Cpu,
-        tier,
-        precision: Precision::Model,
-        threads: NonZeroUsize::new(threads),
-        no_fallback: false,
-    }
+    Target { threads: NonZeroUsize::new(threads), ..Target::new(Device::Cpu, tier, Precision::Model) }
 }
 
 /// Pseudo-random values between -1 and 1.

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use warpforge_codegen::{ComputePrecision, Effort, Options, emit};
+use warpforge_fusion::cluster::Machine;
 use warpforge_fusion::cluster::{Cluster, Contraction, Kind};
-use warpforge_fusion::machine::Machine;
 use warpforge_fusion::pipeline::{self, Imported, Plan};
 use warpforge_fusion::{Graph, ImportError, Precision};
 use warpforge_interp::Grid;

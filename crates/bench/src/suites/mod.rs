@@ -124,7 +124,8 @@ mod tests {
             for (param, text) in &takes {
                 let number =
                     |text: &str| text.split(|c: char| !c.is_ascii_digit()).next()?.parse::<i64>().ok();
-                let ends = text.split_once(" to ").map(|(least, most)| (least.parse().ok(), number(most)));
+                let ends =
+                    text.split_once(" to ").map(|(least, most)| (least.parse::<i64>().ok(), number(most)));
                 let Some((Some(least), Some(most))) = ends else { continue };
                 for wrong in [least - 1, most + 1] {
                     // Zero may stand for something else.

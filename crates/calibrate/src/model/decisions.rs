@@ -1,8 +1,8 @@
 //! Fusion decisions that are close: what the machine itself said about such a fusion of such a size.
 
 use warpforge_fusion::Graph;
+use warpforge_fusion::cluster::Machine;
 use warpforge_fusion::cluster::{Cluster, Kind};
-use warpforge_fusion::machine::Machine;
 
 use super::CostModel;
 use super::work::{Class, Work};

@@ -10,7 +10,7 @@ use warpforge::io::output::is_standard;
 use warpforge::{CompileOptions, Device, Plan, Precision, Recipe, Tier, shown};
 use warpforge_calibrate::CostModel;
 use warpforge_diag::Source;
-use warpforge_fusion::machine::Machine;
+use warpforge_fusion::cluster::Machine;
 use warpforge_ir::legalize::legalize;
 use warpforge_ir::refine::refine;
 use warpforge_ir::{Module, print};

@@ -4,9 +4,9 @@ use super::body::Body;
 use super::contraction::Epilogue;
 use super::epilogue_form::form;
 use super::kind::{Cluster, Kind, only_readers};
+use super::machine::Machine;
 use super::operand::Operand;
 use crate::graph::{Graph, NodeId, Op};
-use crate::machine::Machine;
 use crate::view::merged;
 
 /// Moves every loop that alone takes the result of a product into the product's cluster.

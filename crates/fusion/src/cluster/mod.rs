@@ -8,7 +8,8 @@ mod contraction;
 mod cost;
 mod epilogue_form;
 mod grow;
-pub(crate) mod kind;
+mod kind;
+mod machine;
 mod op_by_op;
 mod operand;
 mod place;
@@ -22,6 +23,7 @@ pub use contraction::{Activation, Contraction, Epilogue, EpilogueForm, ReluMask}
 pub use cost::Cost;
 pub(crate) use cost::unfused;
 pub use kind::{Cluster, Clusters, Kind};
+pub use machine::Machine;
 pub(crate) use op_by_op::op_by_op;
 pub use operand::{Operand, single_stride};
 pub(crate) use state::DeviceKernels;

@@ -4,9 +4,9 @@ use warpforge_tensor::ElementType;
 use warpforge_tensor::elementwise::Function;
 
 use super::kind::Cluster;
+use super::machine::Machine;
 use super::operand::{Operand, single_stride};
 use crate::graph::{Dot, Graph, NodeId, Op};
-use crate::machine::Machine;
 use crate::view::{LayoutOp, View};
 
 /// What a device can do, as far as clusters depend on it.

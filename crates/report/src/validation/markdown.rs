@@ -3,7 +3,7 @@
 use warpforge_golden::Validation;
 
 use super::{
-    bisection, classes, differences, failed, failures, first_operation, first_title, more, notes,
+    bisection, cause, classes, differences, failed, failures, first_operation, first_title, more, notes,
     operation_label, operations, run_label, summary,
 };
 use crate::table::{Table, escape};
@@ -31,8 +31,8 @@ pub fn markdown(validation: &Validation) -> String {
             capitalised(first_title(first)),
             escape(&operation_label(first))
         );
-        let split = validation.bisection.iter().flat_map(bisection);
-        for line in first_operation(first).into_iter().chain(split) {
+        let found = validation.cause.iter().map(cause).chain(validation.bisection.iter().flat_map(bisection));
+        for line in first_operation(first).into_iter().chain(found) {
             out += &format!("- {}\n", escape(&line));
         }
         if let Some(figures) = &first.figures {

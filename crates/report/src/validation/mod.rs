@@ -9,7 +9,7 @@ pub use markdown::markdown;
 pub use text::text;
 
 use warpforge_golden::report::{
-    Bin, Bisection, Cluster, Figures, Operation, OriginVerdict, Point, RunInfo, Share, Source, Status,
+    Bin, Bisection, Cause, Cluster, Figures, Operation, OriginVerdict, Point, RunInfo, Share, Source, Status,
     TensorReport,
 };
 use warpforge_golden::tolerance::{Limits, Nan};
@@ -309,6 +309,19 @@ fn first_operation(operation: &Operation) -> Vec<String> {
         lines.push(format!("replayed {} from {}", replay.nodes.join(", "), replay.inputs.join(", ")));
     }
     lines
+}
+
+/// Which operation made the error that the first one out of tolerance inherited.
+fn cause(found: &Cause) -> String {
+    let step = found.step.as_ref().map(|step| format!("{step}/")).unwrap_or_default();
+    let target = found.target.as_ref().map(|target| format!(" ({target})")).unwrap_or_default();
+    let source = found.source.as_ref().map(|source| format!(", {source}")).unwrap_or_default();
+    format!(
+        "the error arose in {step}{}{target}{source}: its value is within the tolerance, but {} off by itself, {} of its largest",
+        found.node,
+        number(found.max_abs),
+        number(found.part_of_largest),
+    )
 }
 
 /// What stands before the first operation: a fused cluster where a kernel computed several.

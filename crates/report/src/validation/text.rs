@@ -3,8 +3,8 @@
 use warpforge_golden::Validation;
 
 use super::{
-    bisection, classes, differences, distances, failed, failures, first_operation, first_title, more, notes,
-    operation_label, operations, run_label, style, summary,
+    bisection, cause, classes, differences, distances, failed, failures, first_operation, first_title, more,
+    notes, operation_label, operations, run_label, style, summary,
 };
 use crate::screen::Screen;
 use crate::table::{Style, Table};
@@ -25,7 +25,7 @@ pub fn text(validation: &Validation, screen: Screen) -> String {
     if let Some(first) = &validation.first_operation {
         page.line(Style::Plain, "");
         page.line(Style::Bad, &format!("{}: {}", first_title(first), operation_label(first)));
-        for line in first_operation(first) {
+        for line in first_operation(first).into_iter().chain(validation.cause.iter().map(cause)) {
             page.line(Style::Plain, &format!("  {line}"));
         }
         for line in validation.bisection.iter().flat_map(bisection) {

@@ -22,7 +22,7 @@ use clap::Args;
 use jiff::Timestamp;
 use warpforge::{CompileOptions, CompiledModel, Device, Model, Outputs, RunOptions, Tensor, Tier};
 use warpforge_calibrate::CostModel;
-use warpforge_fusion::machine::Machine;
+use warpforge_fusion::cluster::Machine;
 use warpforge_golden::op_by_op::Compared;
 use warpforge_golden_bench::values as values_of;
 use warpforge_runtime::Executable;

@@ -3,9 +3,9 @@
 use super::{Attention, Describer};
 use crate::cluster::attach::{columns_of, in_order};
 use crate::cluster::kind::{Cluster, Kind, only_readers, owners};
+use crate::cluster::machine::Machine;
 use crate::cluster::operand::{Operand, single_stride};
 use crate::graph::{Graph, NodeId, Op};
-use crate::machine::Machine;
 
 /// Moves products whose result only a loop over its rows takes, and that loop, into the product that takes its result.
 pub(crate) fn join(

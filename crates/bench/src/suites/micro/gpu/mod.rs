@@ -209,8 +209,8 @@ mod tests {
     fn nonsense_is_refused_by_name() {
         let with = |name: &str, value| Params::from([(name.to_owned(), ParamValue::Int(value))]);
         assert!(size(&with("size", 8192)).is_ok());
-        assert!(size(&with("size", 3)).unwrap_err().to_string().contains("size is 3"));
-        assert!(bytes(&with("bytes", -1)).unwrap_err().to_string().contains("bytes is -1"));
+        assert!(size(&with("size", 3)).unwrap_err().to_string().contains("size=3: give "));
+        assert!(bytes(&with("bytes", -1)).unwrap_err().to_string().contains("bytes=-1: give "));
         assert!(
             open(&with("device", -1)).err().is_some_and(|error| matches!(error, BenchmarkError::BadInput(_)))
         );

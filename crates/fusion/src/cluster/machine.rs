@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::cluster::kind::Cluster;
+use super::kind::Cluster;
 use crate::graph::Graph;
 
 /// Measured answers to fusion decisions. The same answers give the same plan.
