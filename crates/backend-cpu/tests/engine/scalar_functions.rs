@@ -114,10 +114,12 @@ fn places_alone() {
     assert_eq!(names.last().map(String::as_str), Some("variadic reduction"));
 }
 
+/// Sizes, windows, strides and padding; negative padding cuts.
+type Pooling = (&'static [usize], &'static [usize], &'static [usize], &'static [[i64; 2]]);
+
 #[test]
 fn gradients_of_pooling() {
-    // Sizes, windows, strides and padding; negative padding cuts.
-    let cases: [(&[usize], &[usize], &[usize], &[[i64; 2]]); 6] = [
+    let cases: [Pooling; 6] = [
         (&[2, 9, 8, 3], &[1, 3, 3, 1], &[1, 2, 2, 1], &[[0, 0], [1, 1], [1, 0], [0, 0]]),
         (&[2, 3, 9, 8], &[1, 1, 2, 3], &[1, 1, 2, 1], &[[0, 0], [0, 0], [0, 0], [0, 2]]),
         (&[11], &[4], &[3], &[[-1, 2]]),

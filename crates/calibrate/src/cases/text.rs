@@ -89,7 +89,7 @@ impl ModuleText {
 
     /// Random inputs, the same each time.
     pub(crate) fn inputs(&self) -> Result<Vec<Tensor>> {
-        self.arguments.iter().filter(|argument| !argument.weight).map(|input| random(input)).collect()
+        self.arguments.iter().filter(|argument| !argument.weight).map(random).collect()
     }
 }
 

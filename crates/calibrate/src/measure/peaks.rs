@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use warpforge_inventory::live::Watch;
+use warpforge_inventory::live::{TimelineRecord, Watch};
 use warpforge_measure::stats::{Summary, mean};
 use warpforge_probes::affinity;
 use warpforge_probes::cpu::{PeakKernel, peaks};
@@ -121,7 +121,7 @@ fn peak(session: &Session<'_>, team: &mut Team, kernel: &PeakKernel, mode: Mode)
         gops: summary.value,
         ci_low: summary.spread.ci_low,
         ci_high: summary.spread.ci_high,
-        watts: of(records.iter().filter_map(|record| record.processor_watts()).collect()),
-        clock: of(records.iter().filter_map(|record| record.mean_mhz()).collect()),
+        watts: of(records.iter().filter_map(TimelineRecord::processor_watts).collect()),
+        clock: of(records.iter().filter_map(TimelineRecord::mean_mhz).collect()),
     })
 }

@@ -6,10 +6,13 @@ const NEIGHBOURS: usize = 12;
 /// A point nearer than this, in octaves, is the answer itself.
 const SAME: f64 = 0.05;
 
+/// Features and the rate there.
+type Point = (Vec<f64>, f64);
+
 /// Rates measured at points, all in binary logarithms.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rates {
-    points: Vec<(Vec<f64>, f64)>,
+    points: Vec<Point>,
 }
 
 impl Rates {
@@ -28,7 +31,7 @@ impl Rates {
     /// The rate at a point. Beyond what was measured, it is that of the border.
     pub(super) fn at(&self, features: &[f64]) -> Option<f64> {
         let wanted = self.clamped(features)?;
-        let mut near: Vec<(f64, &(Vec<f64>, f64))> =
+        let mut near: Vec<(f64, &Point)> =
             self.points.iter().map(|point| (distance(&point.0, &wanted), point)).collect();
         near.sort_by(|a, b| a.0.total_cmp(&b.0));
         near.truncate(NEIGHBOURS);
@@ -60,13 +63,13 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// A weighted ridge regression around the wanted point. Near points count most: kernels have cliffs.
-fn regression(near: &[(f64, &(Vec<f64>, f64))], wanted: &[f64]) -> f64 {
+fn regression(near: &[(f64, &Point)], wanted: &[f64]) -> f64 {
     let dims = wanted.len();
     let reach = near[near.len().min(dims + 1) - 1].0.max(0.5);
     let weights: Vec<f64> =
         near.iter().map(|(distance, _)| (-(distance / reach).powi(2) * 2.0).exp() + 1e-6).collect();
     let total: f64 = weights.iter().sum();
-    let mean_of = |value: &dyn Fn(&(Vec<f64>, f64)) -> f64| {
+    let mean_of = |value: &dyn Fn(&Point) -> f64| {
         near.iter().zip(&weights).map(|((_, point), weight)| weight * value(point)).sum::<f64>() / total
     };
     let centre: Vec<f64> = (0..dims).map(|at| mean_of(&|point| point.0[at])).collect();

@@ -193,7 +193,7 @@ fn count(body: &Body, work: &mut Work) {
     for step in &body.steps {
         match &step.op {
             BodyOp::Elementwise(Function::Gelu | Function::GeluTanh | Function::GeluTanhGradient) => {
-                work.approximate += 1.0
+                work.approximate += 1.0;
             }
             // A GELU is an error function and a handful of others.
             BodyOp::Elementwise(function) if function.is_approximate() => work.approximate += 0.7,

@@ -67,7 +67,7 @@ pub(crate) fn of_here(device: Device) -> Option<Found> {
     let found = read(&path).and_then(Found::of_this_machine);
     found
         .map_err(|failure| {
-            crate::term::tell!("warpt: the machine's profile is not used: {}", failure.reason())
+            crate::term::tell!("warpt: the machine's profile is not used: {}", failure.reason());
         })
         .ok()
 }
