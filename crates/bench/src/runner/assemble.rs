@@ -27,15 +27,7 @@ impl Progress {
     /// The state before the first round; a benchmark that cannot run here is closed at once.
     pub(super) fn new(chosen: &Chosen) -> Self {
         let params = chosen.spec.params.clone().unwrap_or_default();
-        let error = match chosen.benchmark {
-            Some(benchmark) => benchmark.prepare(&params).err(),
-            None => {
-                let suite = &chosen.spec.id.suite;
-                Some(BenchmarkError::NotPossible(format!(
-                    "suite `{suite}` is not part of this version of warpt"
-                )))
-            }
-        };
+        let error = chosen.benchmark.prepare(&params).err();
         let now = Timestamp::now();
         Self {
             spec: chosen.spec.clone(),

@@ -57,6 +57,10 @@ impl Executor for ChildProcess {
                 Ok(Line::Event(event)) => (hooks.on_event)(event),
                 Ok(Line::End { error: None }) => return Ok(()),
                 Ok(Line::End { error: Some(error) }) => return Err(error),
+                // One that was told to stop before it could listen dies of that.
+                Err(RecvTimeoutError::Disconnected) if kill_at.is_some() => {
+                    return Err(BenchmarkError::Stopped);
+                }
                 Err(RecvTimeoutError::Disconnected) => return Err(child.died()),
                 Err(RecvTimeoutError::Timeout) => {}
             }

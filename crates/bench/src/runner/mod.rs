@@ -63,9 +63,7 @@ pub trait Observer {
 pub fn prepare(selection: &Selection) -> Result<(), BenchmarkError> {
     for chosen in &selection.chosen {
         let params = chosen.spec.params.clone().unwrap_or_default();
-        if let Some(Err(BenchmarkError::BadInput(message))) =
-            chosen.benchmark.map(|benchmark| benchmark.prepare(&params))
-        {
+        if let Err(BenchmarkError::BadInput(message)) = chosen.benchmark.prepare(&params) {
             return Err(BenchmarkError::BadInput(format!("{}: {message}", chosen.spec.id.name)));
         }
     }

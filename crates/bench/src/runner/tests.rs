@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use super::*;
-use crate::benchmark::MetricKey;
+use crate::benchmark::{MetricKey, override_params};
 use crate::record::{BenchmarkComponent, Verdict};
 use crate::selection::{Request, select};
 
@@ -20,6 +20,9 @@ impl<F: Fn(usize, &Round, &mut dyn FnMut(Event)) -> Result<(), BenchmarkError>> 
         (self.answer)(count, round, hooks.on_event)
     }
 }
+
+/// The number of a GPU that no machine has.
+const ABSENT_GPU: &str = "999";
 
 #[derive(Default)]
 struct Recorder {
@@ -125,14 +128,15 @@ fn stopping_keeps_what_was_measured_and_calls_it_inconclusive() {
 
 #[test]
 fn what_cannot_run_here_is_skipped_with_its_reason() {
-    let request = Request { components: vec!["system".to_owned()], ..Request::default() };
-    let selection = select(&request, &[]).unwrap();
+    let request = Request { benchmarks: vec!["gpu_flops".to_owned()], ..Request::default() };
+    let mut selection = select(&request, &[]).unwrap();
+    override_params(&mut selection.chosen[0].spec, "device", ABSENT_GPU).unwrap();
     let executor =
         Scripted { answer: |_, _: &Round, _: &mut dyn FnMut(Event)| Ok(()), rounds: RefCell::default() };
     let run = run(&selection, &options(2), &executor, &mut Recorder::default(), &|| false).unwrap();
     assert!(executor.rounds.borrow().is_empty());
     assert_eq!(run.benchmarks[0].verdict, Some(Verdict::Skipped));
-    assert!(run.benchmarks[0].error_message.as_ref().unwrap().contains("pepbench"));
+    assert!(run.benchmarks[0].error_message.as_ref().is_some_and(|reason| !reason.is_empty()));
 }
 
 #[test]
@@ -167,4 +171,8 @@ fn a_child_that_says_nothing_or_cannot_start_is_a_failure() {
     assert!(matches!(error, BenchmarkError::Failed(_)), "{error}");
     let error = failure("/no/such/program");
     assert!(error.to_string().contains("cannot start /no/such/program"), "{error}");
+    // It does not read, does not answer and dies of the signal, as one that was just started.
+    let deaf = ChildProcess { program: "/bin/sleep".into(), arguments: vec!["1000".to_owned()] };
+    let stopped = deaf.execute(&round, Hooks { on_event: &mut |_| (), stop: &|| true });
+    assert_eq!(stopped, Err(BenchmarkError::Stopped));
 }

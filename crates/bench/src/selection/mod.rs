@@ -7,7 +7,7 @@ pub use defaults::COMPONENT_DEFAULTS;
 pub use nearest::nearest;
 
 use crate::benchmark::Benchmark;
-use crate::record::{BenchmarkComponent, BenchmarkId, BenchmarkKind, BenchmarkSpec};
+use crate::record::{BenchmarkComponent, BenchmarkSpec};
 use crate::suites::{SUITES, Suite, get_suite};
 
 /// What the user asked for; everything empty asks for the defaults of the components that are present.
@@ -44,8 +44,8 @@ impl Selection {
 pub struct Chosen {
     /// What it is, with the parameters to run with.
     pub spec: BenchmarkSpec,
-    /// The benchmark; `None` if it is a default of a suite that this version does not have.
-    pub benchmark: Option<&'static dyn Benchmark>,
+    /// The benchmark.
+    pub benchmark: &'static dyn Benchmark,
 }
 
 /// Why there is nothing to run.
@@ -149,26 +149,17 @@ pub fn benchmark(
 fn defaults(components: &[BenchmarkComponent]) -> Vec<Chosen> {
     let mut chosen = Vec::new();
     for component in BenchmarkComponent::ALL.into_iter().filter(|c| components.contains(c)) {
-        for id in COMPONENT_DEFAULTS.iter().filter(|(of, _)| *of == component).flat_map(|(_, ids)| *ids) {
-            match get_suite(id.0).and_then(|suite| suite.get_benchmark(id.1)) {
-                Some(benchmark) => push_once(&mut chosen, benchmark),
-                None => chosen.push(Chosen { spec: absent(component, *id), benchmark: None }),
-            }
-        }
+        let ids = COMPONENT_DEFAULTS.iter().filter(|(of, _)| *of == component).flat_map(|(_, ids)| *ids);
+        ids.filter_map(|(suite, name)| get_suite(suite)?.get_benchmark(name))
+            .for_each(|benchmark| push_once(&mut chosen, benchmark));
     }
     chosen
-}
-
-/// Stands for a default whose suite is not part of this version, so that the run can say so.
-fn absent(component: BenchmarkComponent, (suite, name): (&str, &str)) -> BenchmarkSpec {
-    let spec = BenchmarkId::new(suite, name).spec(BenchmarkKind::Application);
-    BenchmarkSpec { components: vec![component], ..spec }
 }
 
 fn push_once(chosen: &mut Vec<Chosen>, benchmark: &'static dyn Benchmark) {
     let spec = benchmark.spec();
     if chosen.iter().all(|earlier| earlier.spec.id != spec.id) {
-        chosen.push(Chosen { spec, benchmark: Some(benchmark) });
+        chosen.push(Chosen { spec, benchmark });
     }
 }
 
@@ -194,7 +185,7 @@ fn unknown(what: &'static str, name: &str, known: &[&str]) -> SelectionError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use BenchmarkComponent::{Cpu, Network, Ram, System};
+    use BenchmarkComponent::{Cpu, Network, Ram};
 
     fn names(request: &Request) -> Result<Vec<String>, SelectionError> {
         let selection = select(request, &[Ram, Cpu])?;
@@ -220,12 +211,13 @@ mod tests {
     }
 
     #[test]
-    fn a_default_of_a_suite_that_does_not_exist_yet_is_kept_as_absent() {
-        let request = Request { components: strings(&["system"]), ..Request::default() };
-        let selection = select(&request, &[]).unwrap();
-        assert_eq!(selection.chosen[0].spec.id, BenchmarkId::new("pepbench", "end_to_end_infer"));
-        assert_eq!(selection.components(), [System]);
-        assert!(selection.chosen[0].benchmark.is_none());
+    fn every_component_has_a_default_that_exists() {
+        for component in BenchmarkComponent::ALL {
+            let (_, ids) = COMPONENT_DEFAULTS.iter().find(|(of, _)| *of == component).unwrap();
+            let selection = select(&Request::default(), &[component]).unwrap();
+            assert_eq!(selection.chosen.len(), ids.len(), "{component}");
+            assert!(selection.components().contains(&component), "{component}");
+        }
     }
 
     #[test]

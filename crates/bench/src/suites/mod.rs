@@ -3,8 +3,12 @@
 pub mod biobench;
 pub mod linpack;
 pub mod micro;
+pub mod pepbench;
+mod percentiles;
+mod stages;
 #[cfg(test)]
 mod testing;
+mod values;
 
 use crate::benchmark::Benchmark;
 use crate::record::BenchmarkSpec;
@@ -34,7 +38,7 @@ impl Suite {
 }
 
 /// Every suite there is. A new one is a folder beside this file and a line here.
-pub const SUITES: &[&Suite] = &[&micro::SUITE, &linpack::SUITE, &biobench::SUITE];
+pub const SUITES: &[&Suite] = &[&micro::SUITE, &linpack::SUITE, &pepbench::SUITE, &biobench::SUITE];
 
 /// The names of all metrics that benchmarks report, for completions.
 pub const METRICS: &[&str] = &[
@@ -75,8 +79,10 @@ pub const METRICS: &[&str] = &[
     "rtt_p99",
     "rtt_p99_9",
     "seconds",
+    "sentences_per_second",
     "stage_time",
     "throughput",
+    "tokens_per_second",
     "windows_per_second",
 ];
 

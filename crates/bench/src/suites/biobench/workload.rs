@@ -1,18 +1,18 @@
-//! What the benchmarks of this suite share: parameters, data, repetition, stages and memory.
+//! What the benchmarks of this suite share: parameters and data.
 
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use warpforge_bio::formats::{FormatError, read_nucleotides};
 use warpforge_bio::map::Reference;
 use warpforge_bio::{available_threads, sets, simulate};
 
 use crate::benchmark::{BenchmarkError, MetricKey, RunContext, int, text};
-use crate::energy::EnergyMeter;
 use crate::record::{
     BenchmarkComponent, BenchmarkId, BenchmarkKind, BenchmarkSpec, ParamValue, Params, params,
 };
+use crate::suites::stages::Tagged;
+pub(super) use crate::suites::stages::{StageTimes, measure, report_memory, timed};
+pub(super) use crate::suites::values::{bad_value, within};
 
 /// How much work a benchmark does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,11 +117,9 @@ impl Common {
     }
 }
 
-/// A parameter that is a whole number of a range.
-pub(super) fn within(params: &Params, name: &str, least: i64, most: i64) -> Result<usize, BenchmarkError> {
-    match int(params, name) {
-        value if (least..=most).contains(&value) => Ok(value as usize),
-        value => Err(bad_value(name, &value, &format!("it takes {least} to {most}"))),
+impl Tagged for Common {
+    fn tag(&self, key: MetricKey) -> MetricKey {
+        Self::tag(self, key)
     }
 }
 
@@ -135,11 +133,6 @@ pub(super) fn odd_within(
     let refused = |value| bad_value(name, &value, &format!("it takes an odd number from {least} to {most}"));
     let value = int(params, name);
     within(params, name, least, most).ok().filter(|value| value % 2 == 1).ok_or_else(|| refused(value))
-}
-
-/// A parameter that makes no sense.
-pub(super) fn bad_value(name: &str, value: &dyn Display, reason: &str) -> BenchmarkError {
-    BenchmarkError::BadInput(format!("{name}={value}: {reason}"))
 }
 
 /// An unreadable data file is the user's to mend.
@@ -184,101 +177,6 @@ pub(super) fn spec(name: &str, description: &str, own: &[(&str, ParamValue)]) ->
         default_duration_seconds: Some(15),
         params: Some(params(&[&common, own].concat())),
         ..BenchmarkId::new("biobench", name).spec(BenchmarkKind::Domain)
-    }
-}
-
-/// Seconds of the named steps of one run.
-pub(super) type StageTimes = Vec<(&'static str, f64)>;
-
-/// Times a step and adds it to the stages.
-pub(super) fn timed<T>(stages: &mut StageTimes, name: &'static str, work: impl FnOnce() -> T) -> T {
-    let began = Instant::now();
-    let result = work();
-    stages.push((name, began.elapsed().as_secs_f64()));
-    result
-}
-
-/// The samples of a workload: seconds of each run and of its stages, and joules where they are measured.
-#[derive(Debug, Default)]
-pub(super) struct Samples {
-    seconds: Vec<f64>,
-    stages: Vec<StageTimes>,
-    joules: Vec<f64>,
-}
-
-/// Runs a workload once, has its answer judged, and then runs it for the round's time. Nothing is recorded of a workload
-/// whose answer is wrong.
-///
-/// # Errors
-/// What the workload or the gate says, and that the user stopped the run.
-pub(super) fn measure<T>(
-    context: &RunContext<'_>,
-    mut work: impl FnMut(&mut StageTimes) -> Result<T, BenchmarkError>,
-    gate: impl FnOnce(&T) -> Result<(), BenchmarkError>,
-    time: Duration,
-) -> Result<(T, Samples), BenchmarkError> {
-    let first = work(&mut StageTimes::new())?;
-    gate(&first)?;
-    let mut samples = Samples::default();
-    let mut meter = EnergyMeter::new();
-    let began = Instant::now();
-    while samples.seconds.is_empty() || (began.elapsed() < time && !context.stopped()) {
-        let mut stages = StageTimes::new();
-        let before = meter.joules();
-        let run = Instant::now();
-        std::hint::black_box(work(&mut stages)?);
-        samples.seconds.push(run.elapsed().as_secs_f64());
-        samples.stages.push(stages);
-        samples.joules.extend(before.zip(meter.joules()).map(|(before, after)| after - before));
-    }
-    if context.stopped() {
-        return Err(BenchmarkError::Stopped);
-    }
-    Ok((first, samples))
-}
-
-impl Samples {
-    /// The rate of some amount of work in each run.
-    pub(super) fn rates(&self, amount: f64) -> Vec<f64> {
-        self.seconds.iter().map(|seconds| amount / seconds).collect()
-    }
-
-    /// Reports the rate of some amount of work, the time of each stage, and the energy of a run where it is measured.
-    pub(super) fn report(
-        &self,
-        context: &mut RunContext<'_>,
-        common: &Common,
-        key: MetricKey,
-        amount: f64,
-    ) -> Result<(), BenchmarkError> {
-        let tags = key.tags.clone();
-        context.record(common.tag(key), self.rates(amount))?;
-        let names: Vec<&'static str> =
-            self.stages.first().into_iter().flatten().map(|stage| stage.0).collect();
-        for (index, name) in names.into_iter().enumerate() {
-            let mut stage = common.tag(MetricKey::less_is_better("stage_time", "s")).tag("stage", name);
-            stage.tags.extend(tags.clone());
-            let values = self.stages.iter().filter_map(|stages| stages.get(index)).map(|stage| stage.1);
-            context.record(stage, values.collect())?;
-        }
-        if self.joules.is_empty() {
-            return Ok(());
-        }
-        let mut energy = common.tag(MetricKey::less_is_better("energy", "J"));
-        energy.tags.extend(tags);
-        context.record(energy, self.joules.clone())
-    }
-}
-
-/// Reports the most memory that this process has had.
-pub(super) fn report_memory(context: &mut RunContext<'_>, common: &Common) -> Result<(), BenchmarkError> {
-    // A system that does not tell gives no figure.
-    match warpforge_runtime::memory::process_peak_bytes() {
-        Some(bytes) => {
-            let key = common.tag(MetricKey::less_is_better("peak_rss", "MiB"));
-            context.record(key, vec![bytes as f64 / f64::from(1 << 20)])
-        }
-        None => Ok(()),
     }
 }
 

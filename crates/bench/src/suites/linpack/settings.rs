@@ -4,6 +4,7 @@ use warpforge_linalg::{Kind, Problem};
 
 use crate::benchmark::{BenchmarkError, int};
 use crate::record::{ParamValue, Params};
+use crate::suites::values::within;
 
 /// The largest order: a matrix of it has 128 GiB.
 const LARGEST_ORDER: i64 = 131_072;
@@ -61,15 +62,6 @@ impl Settings {
         }
         let seed = int(params, "seed").cast_unsigned();
         Ok(Self { problem: Problem { order, seed, kind }, block, cpus })
-    }
-}
-
-/// A parameter between two bounds.
-pub(super) fn within(params: &Params, name: &str, least: i64, most: i64) -> Result<usize, BenchmarkError> {
-    let value = int(params, name);
-    match usize::try_from(value) {
-        Ok(number) if (least..=most).contains(&value) => Ok(number),
-        _ => Err(BenchmarkError::BadInput(format!("{name}={value}: give {least} to {most}"))),
     }
 }
 

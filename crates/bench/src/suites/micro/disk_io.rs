@@ -6,9 +6,10 @@ use warpforge_probes::disk::{
     BLOCK_ALIGNMENT, DiskError, Observation, Operation, Pattern, ScratchFile, Workload, measure,
 };
 
-use super::{percentiles, spec};
+use super::spec;
 use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, int, text};
 use crate::record::{BenchmarkComponent, BenchmarkSpec, ParamValue, Params};
+use crate::suites::percentiles;
 
 /// Bytes of a block that is read or written at random.
 const RANDOM_BLOCK_BYTES: usize = 4096;

@@ -8,7 +8,6 @@ mod mem_bandwidth;
 mod mem_latency;
 pub mod memory_levels;
 mod net_bandwidth;
-mod percentiles;
 
 use super::Suite;
 use crate::record::{BenchmarkComponent, BenchmarkId, BenchmarkKind, BenchmarkSpec, ParamValue, params};

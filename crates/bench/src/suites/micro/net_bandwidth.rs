@@ -7,9 +7,10 @@ use warpforge_probes::net::{
     measure_round_trips, measure_throughput, resolve,
 };
 
-use super::{percentiles, spec};
+use super::spec;
 use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, int, text};
 use crate::record::{BenchmarkComponent, BenchmarkSpec, ParamValue, Params};
+use crate::suites::percentiles;
 
 /// Both ways at once take two connections for each stream.
 const MAX_STREAMS: i64 = MAX_CLIENTS as i64 / 2;

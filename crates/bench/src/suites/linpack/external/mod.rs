@@ -7,11 +7,11 @@ mod program;
 use std::path::Path;
 use std::time::Duration;
 
-use super::settings::within;
 use super::spec;
 use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, scratch_folder, text};
 use crate::external::{Tool, execute};
 use crate::record::{BenchmarkSpec, ParamValue, Params, params};
+use crate::suites::values::within;
 use output::Outcome;
 use program::Program;
 

@@ -12,6 +12,7 @@ use warpforge_backend_gpu::{GpuError, Vendor};
 use super::spec;
 use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, int};
 use crate::record::{BenchmarkComponent, BenchmarkSpec, ParamValue, Params};
+use crate::suites::values::within;
 
 /// Least samples of a metric in a round.
 const LEAST_SAMPLES: usize = 5;
@@ -159,21 +160,15 @@ fn measure(
 const DEVICES: &str = "the number of a GPU, from 0";
 
 /// Rows and columns of matrices.
-const LEAST_SIZE: usize = 64;
-const LARGEST_SIZE: usize = 65_536;
+const LEAST_SIZE: i64 = 64;
+const LARGEST_SIZE: i64 = 65_536;
 
 /// Bytes of a copy.
-const LEAST_BYTES: usize = 1 << 20;
-const MOST_BYTES: usize = 1 << 36;
+const LEAST_BYTES: i64 = 1 << 20;
+const MOST_BYTES: i64 = 1 << 36;
 
 fn size(params: &Params) -> Result<usize, BenchmarkError> {
     within(params, "size", LEAST_SIZE, LARGEST_SIZE)
-}
-
-fn within(params: &Params, name: &str, least: usize, most: usize) -> Result<usize, BenchmarkError> {
-    let value = int(params, name);
-    let fits = usize::try_from(value).ok().filter(|value| (least..=most).contains(value));
-    fits.ok_or_else(|| BenchmarkError::BadInput(format!("{name}={value}: give {least} to {most}")))
 }
 
 fn bytes(params: &Params) -> Result<usize, BenchmarkError> {

@@ -10,10 +10,9 @@ pub(super) fn text(selection: &Selection, rounds: u32, duration: Option<f64>) ->
     for chosen in &selection.chosen {
         let spec = &chosen.spec;
         let seconds = duration.or(spec.default_duration_seconds.map(f64::from));
-        let how_long = match (chosen.benchmark, seconds) {
-            (None, _) => "not part of this version".to_owned(),
-            (_, Some(seconds)) => format!("{seconds} s in {rounds} rounds"),
-            (_, None) => format!("{rounds} rounds"),
+        let how_long = match seconds {
+            Some(seconds) => format!("{seconds} s in {rounds} rounds"),
+            None => format!("{rounds} rounds"),
         };
         let _ = writeln!(out, "{:<24} {how_long}", spec.id.to_string());
         for (name, value) in spec.params.iter().flatten() {

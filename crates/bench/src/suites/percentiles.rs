@@ -6,7 +6,7 @@ use crate::benchmark::{BenchmarkError, MetricKey, RunContext};
 
 /// Reports each percentile as a metric `<prefix>_p50` and so on, in microseconds, with the tags that `tagged` adds.
 /// Those for which there were too few operations are left out, with a warning.
-pub(super) fn record(
+pub(crate) fn record(
     context: &mut RunContext<'_>,
     prefix: &str,
     latencies: &Latencies,

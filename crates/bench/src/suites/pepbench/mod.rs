@@ -1,0 +1,23 @@
+//! The suite pepbench: what applications do with models, from text to answer, on the engine and on real or generated weights.
+//!
+//! Every benchmark checks its answers against the reference interpreter or against plain search; a wrong answer is FAIL and
+//! has no rate.
+
+mod architecture;
+mod corpus;
+mod embed;
+mod encoder;
+mod encoder_text;
+mod end_to_end;
+mod neighbours;
+mod settings;
+mod tokenize;
+
+use super::Suite;
+
+/// The suite.
+pub static SUITE: Suite = Suite {
+    name: "pepbench",
+    description: "Models at work: tokenization, sentence embeddings, and both with a nearest-neighbour search end to end",
+    benchmarks: &[&end_to_end::EndToEndInfer, &embed::Embed, &tokenize::Tokenize],
+};
