@@ -42,12 +42,20 @@ class Observer:
         self.record, self.accumulate = plan["record"], plan["training"]["accumulate"]
         self.model, self.program, self.masks, self.keep = model, program, masks, keep
 
-    def begin(self, step: int, batch: dict[str, torch.Tensor]) -> Callable[[], None]:
-        """Starts to look at a step; what is returned ends it, when the gradients are there."""
+    def begin(self, step: int, batch: dict[str, torch.Tensor], *, apart: bool = False) -> Callable[[], None]:
+        """Starts to look at a step; what is returned ends it, when the gradients are there.
+
+        apart: the step itself sees a part of the batch only, so activations are those of a forward pass for them alone.
+        """
         stack = ExitStack()
         level = self.record["activations"]
         by_module = stack.enter_context(modules.recorded(self.model)) if level != "none" else {}
         state = {name: value.detach().cpu().clone() for name, value in self.model.state_dict().items()}
+
+        if apart and level != "none":
+            with torch.no_grad():
+                self.model(**batch)
+            stack.close()
 
         def end() -> None:
             stack.close()

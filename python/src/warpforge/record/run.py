@@ -11,6 +11,7 @@ import platform
 import shutil
 import time
 import zlib
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from torch import nn
 from warpforge import nodes
 from warpforge.factory import Model
 from warpforge.golden import UNFINISHED, GoldenFolder
-from warpforge.record import dropout, models, observe, sources, training
+from warpforge.record import dropout, models, observe, ranks, sources, training
 from warpforge.record.dropout import Kept
 from warpforge.record.noise import Noise, Widened, shifted_by
 from warpforge.record.progress import Progress
@@ -32,6 +33,8 @@ from warpforge.tracing import Captured, capture
 
 ARCHIVE = "model.pt2"
 EVALUATION = "eval.pt2"
+# The graph for the part of a batch that one of several ranks has.
+PART = "rank.pt2"
 
 
 @dataclass
@@ -86,19 +89,32 @@ def _train(recording: Recording, model: nn.Module, seen: dict[int, observe.Seen]
         if plan["record"]["noise"]:
             seen[step] = values
 
-    watch = observe.Observer(plan, model, recording.captured.program, recording.masks, keep)
+    several = plan["training"].get("ranks", 1) > 1
+    accumulate = plan["training"]["accumulate"]
     progress = Progress("PyTorch", run.steps, folder.path / UNFINISHED)
     torch.manual_seed(plan["training"]["seed"])
-    curve = training.train(
-        model,
-        recording.data,
-        plan,
-        run,
-        recording.device,
-        before_step=lambda step, batch: watch.begin(step, batch) if observe.chosen(plan, step, run.steps) else None,
-        after_step=progress.after_step,
-        around=recording.masks.record,
-    )
+    vocabulary_size = getattr(recording.data, "vocabulary_size", 0)
+    with ranks.group(plan, model, recording.data, run, recording.device, vocabulary_size) as (trained, inner, data):
+        watch = observe.Observer(plan, inner, recording.captured.program, recording.masks, keep)
+
+        def begin(step: int, batch: dict[str, torch.Tensor]) -> Callable[[], None] | None:
+            if not observe.chosen(plan, step, run.steps):
+                return None
+            if several:
+                whole = recording.data.batch(run.order[step * accumulate])
+                batch = {name: value.to(recording.device) for name, value in whole.items()}
+            return watch.begin(step, batch, apart=several)
+
+        curve = training.train(
+            trained,
+            data,
+            plan,
+            run,
+            recording.device,
+            before_step=begin,
+            after_step=progress.after_step,
+            around=recording.masks.record,
+        )
     progress.close()
     return curve
 
@@ -168,6 +184,11 @@ def _graphs(  # noqa: PLR0913, PLR0917 (what a graph is made of)
         batch = batch | ({"masks": masks} if masks else {})
         captured = capture(Model(module, (), batch), name, train=True, activations=level)
     captured.save(folder.path / ARCHIVE)
+    count = plan["training"].get("ranks", 1)
+    if count > 1:
+        share = data.batch(ranks.part(run.order[0], 0, count))
+        capture(Model(module, (), share), name, train=True).save(folder.path / PART)
+        folder.add(PART)
     size = plan["training"]["eval_batch_size"]
     count = len(next(iter(data.eval.values())))
     example = data.evaluation_batch([at % count for at in range(size)])

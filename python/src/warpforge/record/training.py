@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+import torch.distributed as dist
 from torch import nn
 
 from warpforge.errors import TraceError
@@ -108,11 +109,22 @@ def train(  # noqa: PLR0913 (what a loop is made of)
         optimizer.step()
         schedule.step()
         optimizer.zero_grad(set_to_none=True)
-        curve.loss.append(sum(losses) / len(losses))
+        curve.loss.append(_mean(sum(losses) / len(losses)))
         curve.seconds.append(time.perf_counter() - begin)
         if after_step:
             after_step(step, curve)
     return curve
+
+
+def _mean(value: float) -> float:
+    """The mean of a number over all ranks."""
+    if not dist.is_available() or not dist.is_initialized():
+        return value
+    numbers = torch.tensor([value], dtype=torch.float64)
+    if dist.get_backend() == "nccl":
+        numbers = numbers.cuda()
+    dist.all_reduce(numbers)
+    return numbers.item() / dist.get_world_size()
 
 
 def first(returned: object) -> torch.Tensor:
