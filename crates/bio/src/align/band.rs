@@ -40,17 +40,6 @@ impl Band {
         Self { low: self.low.min(other.low), high: self.high.max(other.high) }
     }
 
-    /// The diagonals of both; those between where there are none.
-    pub(super) fn intersection(self, other: Self) -> Self {
-        let (low, high) = (self.low.max(other.low), self.high.min(other.high));
-        Self { low: low.min(high), high: high.max(low) }
-    }
-
-    /// The band of the pair with its sequences exchanged.
-    pub(super) fn transposed(self) -> Self {
-        Self { low: -self.high, high: -self.low }
-    }
-
     /// Whether it has every diagonal of another.
     pub(super) fn contains(self, other: Self) -> bool {
         self.low <= other.low && self.high >= other.high
@@ -166,9 +155,10 @@ pub(super) fn in_two_passes<T: Copy>(
     results
 }
 
-/// The band of the first pass: gaps of similar sequences that do not even out stay within it.
+/// The band of the first pass: gaps of similar sequences that do not even out stay within it. They wander as the square root
+/// of the length.
 fn narrow(pair: Pair<'_>) -> Band {
-    Band::around(pair, 10 + pair.0.len().min(pair.1.len()) / 64)
+    Band::around(pair, 10 + pair.0.len().min(pair.1.len()).isqrt() / 3)
 }
 
 #[cfg(test)]

@@ -1,13 +1,11 @@
 //! Global alignment of a pair in each lane of a vector, within a band of diagonals that narrows as it goes on.
 
 use super::band::Band;
+use super::common::INTERVAL;
 use super::kernels::{BLOCK, sequences};
 use super::prune::{Column, Pruning};
 use super::simd::{Element as _, Lanes};
 use super::{Pair, Scoring};
-
-/// Columns between two looks at the diagonals that the best path can still reach.
-const INTERVAL: usize = 64;
 
 /// The constants of the kernel, for scores whose differences fit into a lane.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +59,7 @@ pub(super) fn global_kernel<V: Lanes>(
 ) {
     let Some(differences) = Differences::of(scoring) else { return };
     for (pairs, scores) in pairs.chunks(V::COUNT).zip(scores.chunks_mut(V::COUNT)) {
-        let pruning = Pruning::of(pairs, scoring, band, scores);
+        let pruning = Pruning::of::<V>(pairs, scoring, band, scores);
         let (first, second) = sequences::<V>(pairs);
         for (score, pair) in scores.iter_mut().zip(pairs).filter(|(_, pair)| pair.1.is_empty()) {
             *score = Some(-scoring.gap(pair.0.len()));
@@ -76,7 +74,7 @@ pub(super) fn global_kernel<V: Lanes>(
             while index < end {
                 if let Some(pruning) = pruning.as_ref().filter(|_| index >= look) {
                     matrix.narrow(pruning, index);
-                    look = index + INTERVAL;
+                    look = (index / INTERVAL + 1) * INTERVAL;
                 }
                 if let Some(bases) = second[..end].get(index..index + BLOCK) {
                     matrix.advance::<BLOCK>(index, std::array::from_fn(|column| bases[column]));
@@ -99,16 +97,16 @@ pub(super) fn global_kernel<V: Lanes>(
 struct Matrix<'a, V> {
     /// The first sequences, a base of each in a vector.
     first: &'a [V],
-    /// u and y of each row. Below the band both are 0: every row opens a gap of its own.
+    /// u and y of each row. Where no row has been computed both are 0: every row opens a gap of its own.
     cells: Vec<(V, V)>,
     /// The rows of the band.
     rows: std::ops::Range<usize>,
     /// The scores above the first row of the band.
     above: Vec<i32>,
     /// The band that holds every best path.
-    all: Band,
-    /// What of it the next columns need.
     band: Band,
+    /// What rows of it the next columns need.
+    window: std::ops::Range<usize>,
     scoring: &'a Scoring,
     differences: &'a Differences,
     constants: Constants<V>,
@@ -130,34 +128,47 @@ impl<'a, V: Lanes> Matrix<'a, V> {
         for cell in cells[..end].iter_mut().skip(1) {
             cell.0 = constants.open;
         }
-        let above = vec![0; V::COUNT];
-        Self { first, cells, rows: 0..end, above, all: band, band, scoring, differences, constants }
+        let (above, window) = (vec![0; V::COUNT], 0..first.len());
+        Self { first, cells, rows: 0..end, above, band, window, scoring, differences, constants }
     }
 
     /// Computes the next N columns, from `index` on, on the rows that the band has in any of them.
     #[inline(always)]
     fn advance<const N: usize>(&mut self, index: usize, bases: [V; N]) {
-        let start = self.band.rows(index, self.first.len()).start.max(self.rows.start);
-        let end = self.band.rows(index + N - 1, self.first.len()).end.max(start);
-        // Rows that the band has left may come back to it.
-        if end < self.rows.end {
-            self.cells[end..self.rows.end].fill((self.constants.zero, self.constants.zero));
-        }
-        let mut v = [self.constants.zero; N];
+        let start = self.band.rows(index, self.first.len()).start.max(self.window.start).max(self.rows.start);
+        let end = self.band.rows(index + N - 1, self.first.len()).end.min(self.window.end).max(start);
+        self.reach_down_to(end);
+        let mut v = [self.constants.open; N];
         if start == 0 {
             // The first row of the matrix: a gap that goes on.
             self.above.fill(-self.scoring.gap(index + N));
-            for (column, v) in v.iter_mut().enumerate() {
-                *v = if index + column == 0 { self.constants.zero } else { self.constants.open };
+            if index == 0 {
+                v[0] = self.constants.zero;
             }
         } else {
-            // The band leaves rows behind; above it a gap opens in every column.
-            self.leave(start);
-            let opened = self.differences.both * N as i32;
-            self.above.iter_mut().for_each(|above| *above -= opened);
+            // Above the rows that are left behind a gap goes on; it opens where rows are left.
+            let mut lost = i32::from(self.scoring.gap_extend) * N as i32;
+            if start > self.rows.start {
+                self.leave(start);
+                v[0] = self.constants.zero;
+                lost += self.differences.open;
+            }
+            self.above.iter_mut().for_each(|above| *above -= lost);
         }
         self.rows = start..end;
         columns(&self.constants, bases, v, &self.first[start..end], &mut self.cells[start..end]);
+    }
+
+    /// Begins or ends rows at the bottom: below the rows so far is a gap that goes on down the column.
+    #[inline(always)]
+    fn reach_down_to(&mut self, end: usize) {
+        let Constants { zero, open, .. } = self.constants;
+        if end < self.rows.end {
+            self.cells[end..self.rows.end].fill((zero, zero));
+        } else if let Some((first, rest)) = self.cells[self.rows.end..end].split_first_mut() {
+            *first = (zero, zero);
+            rest.fill((open, zero));
+        }
     }
 
     /// Adds the rows above `start` to the scores above the band.
@@ -172,7 +183,7 @@ impl<'a, V: Lanes> Matrix<'a, V> {
         self.rows.start = start;
     }
 
-    /// Leaves the diagonals that the best path of no pair reaches within the next columns.
+    /// Leaves the rows that the best path of no pair touches within the next columns.
     #[inline(always)]
     fn narrow(&mut self, pruning: &Pruning, index: usize) {
         let column = Column {
@@ -184,7 +195,7 @@ impl<'a, V: Lanes> Matrix<'a, V> {
             largest: self.differences.most,
         };
         if let Some(reach) = pruning.reach(&column, INTERVAL + BLOCK) {
-            self.band = self.all.intersection(reach);
+            self.window = reach;
         }
     }
 

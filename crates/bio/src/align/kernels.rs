@@ -26,23 +26,53 @@ fn transposed<'a, V: Lanes>(
     pad: i8,
 ) -> Vec<V> {
     let length = sequences.clone().map(<[u8]>::len).max().unwrap_or(0);
-    let padding = V::splat(V::Element::saturated(i32::from(pad)));
-    let mut columns: Vec<V> = vec![padding; length];
-    // Sixteen positions at a time, so that the arrays stay in the first cache.
-    for (block, chunk) in columns.chunks_mut(16).enumerate() {
-        let mut arrays: [V::Array; 16] = std::array::from_fn(|_| padding.to_array());
-        for (lane, sequence) in sequences.clone().enumerate() {
-            let part = sequence.get(block * 16..).unwrap_or(&[]);
-            for (array, &code) in arrays.iter_mut().zip(part) {
-                let code = if code < OTHER { code as i8 } else { other };
-                array.as_mut()[lane] = V::Element::saturated(i32::from(code));
-            }
-        }
-        for (column, array) in chunk.iter_mut().zip(arrays) {
-            *column = V::from_array(array);
+    // One after the other first: memory is read in order then, not at as many places as there are sequences.
+    let stride = length.next_multiple_of(8) + 8;
+    let mut rows = vec![pad as u8; V::COUNT * stride];
+    for (row, sequence) in rows.chunks_exact_mut(stride).zip(sequences.clone()) {
+        for (byte, &code) in row.iter_mut().zip(sequence) {
+            *byte = if code < OTHER { code } else { other as u8 };
         }
     }
+    let mut columns = Vec::with_capacity(stride);
+    // Eight positions at a time, those of eight sequences in eight words.
+    for from in (0..length).step_by(8) {
+        let mut arrays: [V::Array; 8] = std::array::from_fn(|_| V::zeros());
+        for lane in (0..V::COUNT).step_by(8) {
+            let word = |index: usize| {
+                let place = (lane + index) * stride + from;
+                rows[place..place + 8].try_into().map_or(0, u64::from_le_bytes)
+            };
+            for (array, word) in arrays.iter_mut().zip(exchanged(std::array::from_fn(word))) {
+                for (lane, byte) in array.as_mut()[lane..lane + 8].iter_mut().zip(word.to_le_bytes()) {
+                    *lane = V::Element::of_code(byte);
+                }
+            }
+        }
+        columns.extend(arrays.map(V::from_array));
+    }
+    columns.truncate(length);
     columns
+}
+
+/// Eight words of eight bytes, rows and columns exchanged.
+#[inline(always)]
+fn exchanged(words: [u64; 8]) -> [u64; 8] {
+    let words = exchanged_by::<4>(words, 0x0000_0000_FFFF_FFFF);
+    let words = exchanged_by::<2>(words, 0x0000_FFFF_0000_FFFF);
+    exchanged_by::<1>(words, 0x00FF_00FF_00FF_00FF)
+}
+
+/// Exchanges the upper halves of the groups of bytes in each word with the lower halves in the word so many further.
+#[inline(always)]
+fn exchanged_by<const FURTHER: usize>(mut words: [u64; 8], lower: u64) -> [u64; 8] {
+    for pair in 0..4 {
+        let low = pair / FURTHER * 2 * FURTHER + pair % FURTHER;
+        let (a, b) = (words[low], words[low + FURTHER]);
+        words[low] = (a & lower) | (b & lower) << (8 * FURTHER);
+        words[low + FURTHER] = (a >> (8 * FURTHER) & lower) | (b & !lower);
+    }
+    words
 }
 
 /// Both sequences of as many pairs as a vector has lanes.

@@ -10,10 +10,10 @@
 mod band;
 pub mod banded;
 mod batch;
+mod common;
 mod edit;
 mod global;
 mod kernels;
-mod losses;
 pub mod plain;
 mod profile;
 mod prune;

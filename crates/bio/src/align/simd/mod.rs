@@ -25,6 +25,8 @@ pub(super) trait Element: Copy + Ord + Default + Into<i32> {
     const HIGHEST: Self;
     /// The value as this type; saturated.
     fn saturated(value: i32) -> Self;
+    /// The code of a letter, which is below 128.
+    fn of_code(code: u8) -> Self;
 }
 
 impl Element for i8 {
@@ -33,6 +35,10 @@ impl Element for i8 {
     fn saturated(value: i32) -> Self {
         value.clamp(i32::from(Self::MIN), i32::from(Self::MAX)) as Self
     }
+    #[inline(always)]
+    fn of_code(code: u8) -> Self {
+        code.cast_signed()
+    }
 }
 
 impl Element for i16 {
@@ -40,6 +46,10 @@ impl Element for i16 {
     const HIGHEST: Self = Self::MAX;
     fn saturated(value: i32) -> Self {
         value.clamp(i32::from(Self::MIN), i32::from(Self::MAX)) as Self
+    }
+    #[inline(always)]
+    fn of_code(code: u8) -> Self {
+        code.into()
     }
 }
 
@@ -51,6 +61,8 @@ pub(super) trait Lanes: Copy {
     type Array: AsRef<[Self::Element]> + AsMut<[Self::Element]>;
     /// A table of 32 scores by code.
     type Table: Copy;
+    /// Words of the same instruction set.
+    type Words: Words;
     /// Lanes of a vector.
     const COUNT: usize;
     /// All lanes the same.
@@ -116,7 +128,7 @@ pub(super) trait Words: Copy {
 /// What the vectors are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InstructionSet {
-    /// 512 bits: AVX-512 with byte permutations (Ice Lake, Zen 4 and later).
+    /// 512 bits: AVX-512 with bytes and 16-bit integers (Skylake servers, Zen 4, and later).
     #[cfg(target_arch = "x86_64")]
     Avx512,
     /// 256 bits.
@@ -134,7 +146,6 @@ impl InstructionSet {
             if is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512vl")
-                && is_x86_feature_detected!("avx512vbmi")
             {
                 return Self::Avx512;
             }
@@ -179,7 +190,7 @@ macro_rules! dispatched {
         pub(super) fn $name(set: InstructionSet, $($argument: $type),*) -> $result {
             #[cfg(target_arch = "x86_64")]
             {
-                #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+                #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
                 fn avx512($($argument: $type),*) -> $result {
                     $kernel::<$avx512>($($argument),*)
                 }
@@ -224,6 +235,16 @@ dispatched!(
     /// Local scores of one query against many targets with lanes of 16 bits.
     profile_shorts, profile_kernel, portable::Shorts, Shorts2, Shorts5,
     (query: &super::profile::Profile<'_>, targets: &[&[u8]], scores: &mut [Option<i32>]) -> ());
+#[cfg(test)]
+dispatched!(
+    /// Common subsequences.
+    common, common_kernel, portable::Words, Words2, Words5,
+    (pairs: &[super::Pair<'_>], band: Band) -> super::common::Common);
+#[cfg(test)]
+#[inline(always)]
+fn common_kernel<W: Words>(pairs: &[super::Pair<'_>], band: Band) -> super::common::Common {
+    super::common::Common::of::<W>(pairs, band)
+}
 dispatched!(
     /// Edit distances by Myers's algorithm.
     myers, myers_kernel, portable::Words, Words2, Words5,

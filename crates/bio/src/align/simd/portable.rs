@@ -26,6 +26,7 @@ macro_rules! lanes {
             type Element = $element;
             type Array = [$element; $count];
             type Table = [i8; 32];
+            type Words = Words;
             const COUNT: usize = $count;
             #[inline(always)]
             fn splat(value: $element) -> Self {

@@ -36,7 +36,7 @@ macro_rules! as_array {
 
 /// A vector of small integers from the intrinsics of its instruction set.
 macro_rules! lanes {
-    ($(#[$doc:meta])* $name:ident($register:ty), [$element:ty; $count:expr],
+    ($(#[$doc:meta])* $name:ident($register:ty), [$element:ty; $count:expr], $words:ty,
      splat: $splat:ident, add: $add:ident, sub: $sub:ident, wrapping_add: $wrapping_add:ident,
      wrapping_sub: $wrapping_sub:ident, sub_to_zero: $sub_to_zero:ident, max: $max:ident,
      if_equal: $if_equal:expr, table: $table:ty = $make_table:expr, lookup: $lookup:expr) => {
@@ -47,6 +47,7 @@ macro_rules! lanes {
         impl Lanes for $name {
             type Element = $element;
             type Table = $table;
+            type Words = $words;
             as_array!($register, $element, $count);
             #[inline(always)]
             fn splat(value: $element) -> Self {
@@ -164,9 +165,27 @@ fn lookup_bytes(table: [__m256i; 2], codes: __m256i) -> __m256i {
     })
 }
 
+/// The scores of 32 codes as two halves, each a quarter of a register.
+#[inline(always)]
+fn quarters(scores: &[i8; 32]) -> [__m128i; 2] {
+    // SAFETY: both are 32 bytes of which every pattern is a value.
+    unsafe { std::mem::transmute::<[i8; 32], [__m128i; 2]>(*scores) }
+}
+
+/// The score of each byte's code. Without the byte permutations of AVX512-VBMI, so that it is for every AVX-512 server; the
+/// mask is the same for a whole column and computed once.
+#[inline(always)]
+fn lookup_bytes_of_quarters(table: [__m128i; 2], codes: __m512i) -> __m512i {
+    with_features!({
+        let low = _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table[0]), codes);
+        let upper = _mm512_test_epi8_mask(codes, _mm512_set1_epi8(16));
+        _mm512_mask_shuffle_epi8(low, upper, _mm512_broadcast_i32x4(table[1]), codes)
+    })
+}
+
 lanes!(
     /// 32 signed bytes, AVX2.
-    Bytes2(__m256i), [i8; 32],
+    Bytes2(__m256i), [i8; 32], Words2,
     splat: _mm256_set1_epi8, add: _mm256_adds_epi8, sub: _mm256_subs_epi8,
     wrapping_add: _mm256_add_epi8, wrapping_sub: _mm256_sub_epi8, sub_to_zero: _mm256_subs_epu8,
     max: _mm256_max_epi8,
@@ -174,7 +193,7 @@ lanes!(
     table: [__m256i; 2] = halves, lookup: lookup_bytes);
 lanes!(
     /// 16 signed 16-bit integers, AVX2.
-    Shorts2(__m256i), [i16; 16],
+    Shorts2(__m256i), [i16; 16], Words2,
     splat: _mm256_set1_epi16, add: _mm256_adds_epi16, sub: _mm256_subs_epi16,
     wrapping_add: _mm256_add_epi16, wrapping_sub: _mm256_sub_epi16, sub_to_zero: _mm256_subs_epu16,
     max: _mm256_max_epi16,
@@ -191,20 +210,15 @@ words!(
 
 lanes!(
     /// 64 signed bytes, AVX-512.
-    Bytes5(__m512i), [i8; 64],
+    Bytes5(__m512i), [i8; 64], Words5,
     splat: _mm512_set1_epi8, add: _mm512_adds_epi8, sub: _mm512_subs_epi8,
     wrapping_add: _mm512_add_epi8, wrapping_sub: _mm512_sub_epi8, sub_to_zero: _mm512_subs_epu8,
     max: _mm512_max_epi8,
     if_equal: |a, b, yes, no| with_features!(_mm512_mask_blend_epi8(_mm512_cmpeq_epi8_mask(a, b), no, yes)),
-    table: __m512i = |scores: &[i8; 32]| {
-        let mut bytes = [0; 64];
-        bytes[..32].copy_from_slice(scores);
-        Self::from_array(bytes).0
-    },
-    lookup: |table, codes| with_features!(_mm512_permutexvar_epi8(codes, table)));
+    table: [__m128i; 2] = quarters, lookup: lookup_bytes_of_quarters);
 lanes!(
     /// 32 signed 16-bit integers, AVX-512.
-    Shorts5(__m512i), [i16; 32],
+    Shorts5(__m512i), [i16; 32], Words5,
     splat: _mm512_set1_epi16, add: _mm512_adds_epi16, sub: _mm512_subs_epi16,
     wrapping_add: _mm512_add_epi16, wrapping_sub: _mm512_sub_epi16, sub_to_zero: _mm512_subs_epu16,
     max: _mm512_max_epi16,
