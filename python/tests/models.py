@@ -127,6 +127,21 @@ class Fickle(nn.Module):
         return x * len(CALLS)
 
 
+class Branch(nn.Module):
+    """A branch that calls a module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.sum() > 0, lambda x: self.layer(x).relu(), lambda x: x - 1, (x,))
+
+
+def make_branch() -> tuple[nn.Module, tuple[Any, ...]]:
+    return Branch(), (torch.rand(3, 4),)
+
+
 def make_net() -> tuple[nn.Module, tuple[Any, ...]]:
     return Net(), (torch.randn(2, 1, 6, 6),)
 

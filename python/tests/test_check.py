@@ -108,3 +108,10 @@ def test_inputs_are_a_tensor_a_tuple_or_names(tmp_path: Path) -> None:
     assert list(load_inputs(f"{file}:named", 0)[1]) == ["x"]
     with pytest.raises(TraceError, match="returned a int"):
         load_inputs(f"{file}:wrong", 0)
+
+
+@needs_warpt
+def test_a_module_that_a_branch_calls_is_no_obstacle() -> None:
+    done = check("models:make_branch")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "PASS:" in done.stdout

@@ -15,12 +15,15 @@ def recorded(module: nn.Module) -> Iterator[dict[str, torch.Tensor]]:
     """Fills a dictionary with the tensors that the modules inside return while they run.
 
     They are named as in `named_modules()`: `encoder.layer.0`. What is in a tuple, list, dict or dataclass is `name[0]`,
-    `name[1]`, … by its place; what a module gives when it is called again is `name@2`, `name@3`, ….
+    `name[1]`, … by its place; what a module gives when it is called again is `name@2`, `name@3`, …. Modules that a
+    branch or a loop calls are left out: PyTorch compiles those, and what it compiles may write nothing down.
     """
     values: dict[str, torch.Tensor] = {}
     calls: dict[str, int] = {}
 
     def keep(name: str, returned: object) -> None:
+        if torch.compiler.is_compiling():
+            return
         calls[name] = calls.get(name, 0) + 1
         call = name if calls[name] == 1 else f"{name}@{calls[name]}"
         leaves = torch.utils._pytree.tree_leaves(returned)
