@@ -112,3 +112,43 @@ fn archives_that_are_not_sound_are_refused_with_their_place() {
     }
     assert_eq!(warpt.files(), ["bad.pt2"]);
 }
+
+/// `torch.cond`, `while_loop` and `scan`; what they give is in a dataclass with a dict inside.
+#[test]
+fn branches_loops_and_scans_give_what_pytorch_gave_under_its_names() {
+    let warpt = Warpt::new();
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
+    let (model, golden) = (format!("{data}/control.pt2"), format!("{data}/control.golden"));
+    let inputs = format!("{golden}/inputs.safetensors");
+    for tier in ["production", "correctness"] {
+        let run = ["run", &model, "--inputs", &inputs, "--tier", tier, "--save", tier, "--json"];
+        let record = warpt.json(&run);
+        let names: Vec<&Value> =
+            record["outputs"].as_array().unwrap().iter().map(|output| &output["name"]).collect();
+        assert_eq!(names, ["branch", "loop.count", "loop.value", "sums"]);
+        let judged = warpt.json(&["validate", "--golden", &golden, "--candidate", tier, "--json"]);
+        assert_eq!((&judged["verdict"], &judged["counts"]["failed"]), (&"PASS".into(), &0.into()), "{judged}");
+        let outputs = judged["classes"].as_array().unwrap().iter().find(|class| class["class"] == "outputs");
+        assert_eq!(outputs.unwrap()["counts"]["compared"], 4, "{judged}");
+    }
+    assert_eq!(warpt.run(&["import", &model, "-o", "control.mlir"]).code, 0);
+    let text = std::fs::read_to_string(warpt.path("control.mlir")).unwrap();
+    let has_branch = text.contains("stablehlo.if") || text.contains("stablehlo.case");
+    assert!(has_branch && text.contains("stablehlo.while"), "{text}");
+}
+
+#[test]
+fn a_refused_operation_that_decomposing_would_help_says_so() {
+    let warpt = Warpt::new();
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
+    let done = warpt.run(&["import", &format!("{data}/decomposable.pt2"), "-o", "m.mlir"]);
+    assert_eq!((done.code, done.stdout.as_str()), (2, ""));
+    for said in ["aten.special_erf.default (1x)", "python -m warpforge.trace --decompose", "make.py:"] {
+        assert!(done.stderr.contains(said), "no {said} in {}", done.stderr);
+    }
+    let done = warpt.run(&["run", &format!("{data}/decomposed.pt2"), "--seed", "1"]);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    // Eigenvalues are taken apart by nobody.
+    let done = warpt.run(&["import", REFUSED, "-o", "m.mlir"]);
+    assert!(!done.stderr.contains("--decompose"), "{}", done.stderr);
+}

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import nn
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
 
 from warpforge import trace
 
@@ -76,6 +79,40 @@ class Encoder(nn.Module):
         return x
 
 
+@dataclass
+class Walked:
+    """What a model with control flow gives."""
+
+    branch: torch.Tensor
+    loop: dict[str, torch.Tensor]
+    sums: torch.Tensor
+
+
+class Control(nn.Module):
+    """A branch that is taken and one that is not, a loop and a scan, with a module inside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> Walked:
+        """One after the other."""
+        total = x.sum()
+        one = torch.cond(total > 0, lambda x: self.layer(x).relu(), lambda x: x - 1, (x,))
+        other = torch.cond(total <= 0, lambda x: self.layer(x).relu(), lambda x: x - 1, (x,))
+        count, value = while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v * 1.5 + 0.25), (torch.tensor(0), one))
+        _, sums = scan(lambda c, row: (c + row, c * row), torch.zeros_like(x[0]), value + other, dim=0)
+        return Walked(one + other, {"count": count, "value": value}, sums)
+
+
+class Decomposable(nn.Module):
+    """An operation that has no lowering and that PyTorch takes apart into ones that have."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The error function by its other name."""
+        return torch.special.erf(x)
+
+
 def save(program: torch.export.ExportedProgram, path: Path, **extra: dict[str, str]) -> None:
     """Saves a program with source lines that do not say where whoever runs this keeps Python's packages."""
     stacks = {node: node.meta.get("stack_trace") for node in program.graph.nodes}
@@ -88,7 +125,7 @@ def save(program: torch.export.ExportedProgram, path: Path, **extra: dict[str, s
 
 def main() -> None:
     """Writes them all."""
-    for kind in (Linear, Step, Encoder, Refused):
+    for kind in (Linear, Step, Encoder, Refused, Control, Decomposable):
         kind.forward.__code__ = kind.forward.__code__.replace(co_filename="make.py")
     torch.export.save = save
     torch.manual_seed(0)
@@ -98,6 +135,12 @@ def main() -> None:
         trace(Encoder(), (torch.randn(1, 3, 8),), output=f"{form}.pt2", decompose=decompose, activations=True)
     rows = {"x": {0: torch.export.Dim("rows", min=1, max=64)}}
     save(torch.export.export(Linear(), (torch.zeros(2, 3),), dynamic_shapes=rows), Path("linear.pt2"))
+    torch.export.register_dataclass(Walked, serialized_type_name="Walked")
+    torch.manual_seed(0)
+    trace(Control(), (torch.randn(3, 4),), output="control.pt2", activations=True)
+    whole = torch.export.export(Decomposable(), (torch.zeros(5),))
+    save(whole, Path("decomposable.pt2"))
+    save(whole.run_decompositions(), Path("decomposed.pt2"))
     save(torch.export.export(Refused(), (torch.zeros(3, 3),)), Path("refused.pt2"))
 
 
