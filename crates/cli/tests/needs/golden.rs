@@ -113,12 +113,11 @@ fn an_injected_error_is_named_with_its_step() {
     succeeded(&second_pass(&warpt, tiny(), &["--inject", "addmm_4@7=1e-3"]));
     let (code, report) = validate(&warpt, tiny());
     assert_eq!((code, &report["verdict"]), (1, &Value::from("FAIL")));
-    let first = &report["first_operation"];
-    assert_eq!(first["step"], "step_000007", "{first}");
-    let nodes = first["cluster"]["nodes"].as_array();
-    let named =
-        first["node"] == "addmm_4" || nodes.is_some_and(|nodes| nodes.contains(&Value::from("addmm_4")));
-    assert!(named, "{first}");
+    assert_eq!(report["first_operation"]["step"], "step_000007", "{}", report["first_operation"]);
+    // One part in a thousand may be within the tolerance of the node itself; then the first that fails inherits it.
+    let cause = &report["cause"];
+    let named = (cause["step"].as_str(), cause["node"].as_str());
+    assert_eq!(named, (Some("step_000007"), Some("addmm_4")), "{cause}");
 }
 
 fn a_description_of_ones_own_is_recorded_and_run() {
