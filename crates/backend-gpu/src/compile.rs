@@ -10,7 +10,7 @@ use warpforge_fusion::{Graph, ImportError, NodeId, Op};
 use warpforge_ir::nodes::Nodes;
 use warpforge_runtime::memory_plan::{aliases, plan};
 use warpforge_runtime::profile::provenance;
-use warpforge_runtime::{Precision, Program, Tier};
+use warpforge_runtime::{CustomCalls, Precision, Program, Tier};
 
 use crate::blas::{Blas, WORKSPACE};
 use crate::calibrate;
@@ -180,6 +180,7 @@ fn build_without(
         salt_buffers: &salt_buffers,
         group: &request.group,
         grids: &request.grids,
+        calls: request.program.calls(),
         salted: 0,
     };
     for planned in builder.all(&setup)? {
@@ -296,6 +297,8 @@ struct StepBuilder<'a> {
     salt_buffers: &'a SaltBuffers,
     group: &'a ProcessGroup,
     grids: &'a [Arc<CompiledProcesses>],
+    /// Custom calls of the host.
+    calls: &'a CustomCalls,
     /// Instrumented kernels so far.
     salted: usize,
 }
@@ -415,7 +418,8 @@ impl StepBuilder<'_> {
                 one(Box::new(step), cost(self.graph, cluster))
             }
             Lowering::Host(why) => {
-                let step = HostStep::new(self.graph, unfused_operands(cluster)?, why.clone(), self.layout)?;
+                let operands = unfused_operands(cluster)?;
+                let step = HostStep::new(self.graph, operands, why.clone(), self.calls, self.layout)?;
                 one(Box::new(step), cost(self.graph, cluster))
             }
         })

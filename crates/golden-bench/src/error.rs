@@ -70,6 +70,9 @@ pub enum Error {
     /// The run cannot go on.
     #[error("{0}")]
     Stopped(String),
+    /// The ranks of the run cannot go on together.
+    #[error(transparent)]
+    Group(#[from] warpforge_collective::Error),
     /// The folder of a run cannot be read or written.
     #[error(transparent)]
     Folder(#[from] warpforge_golden::Error),

@@ -15,6 +15,9 @@ use crate::task::{self, Task};
 /// The newest form of the manifest's part about the benchmark.
 const SCHEMA_VERSION: u64 = 1;
 
+/// The graph of the part of a batch that one rank has; only a run of several ranks has it.
+pub(crate) const RANK_ARCHIVE: &str = "rank.pt2";
+
 /// What somebody wants to run, to be held against what was recorded.
 #[derive(Debug, Clone)]
 pub struct Wanted<'a> {
@@ -144,6 +147,9 @@ impl GoldenRun {
             }
         };
         listed("order.json")?;
+        if block.plan.training.ranks > 1 {
+            listed(RANK_ARCHIVE)?;
+        }
         let text = std::fs::read(folder.join("order.json")).map_err(Error::io(&path))?;
         let order: Vec<Vec<usize>> = serde_json::from_slice(&text)
             .map_err(|error| Error::golden(folder, format!("order.json cannot be read: {error}")))?;
@@ -215,8 +221,15 @@ impl GoldenRun {
 
     /// The inputs of a forward pass: a batch in the recorded order, and the masks that dropout drew for it.
     pub(crate) fn batch(&self, task: &dyn Task, run: u64) -> Result<Inputs, Error> {
+        self.part(task, run, 0, 1)
+    }
+
+    /// One of so many equal parts of a batch.
+    pub(crate) fn part(&self, task: &dyn Task, run: u64, part: usize, parts: usize) -> Result<Inputs, Error> {
         let indices = usize::try_from(run).ok().and_then(|run| self.order.get(run));
-        let mut inputs = task.batch(indices.map(Vec::as_slice).unwrap_or_default())?;
+        let indices = indices.map(Vec::as_slice).unwrap_or_default();
+        let range = indices.len() * part / parts..indices.len() * (part + 1) / parts;
+        let mut inputs = task.batch(indices.get(range).unwrap_or_default())?;
         if self.masks {
             let path = self.folder.join(format!("masks/run_{run:06}.safetensors"));
             let masks = warpforge_tensor::io::safetensors::read(&path)?;
@@ -262,7 +275,8 @@ fn differences(block: &Block, wanted: &Wanted<'_>) -> Result<(), String> {
         let (recorded, preset) = (recorded.unwrap_or("none"), wanted.preset.unwrap_or("none"));
         return Err(format!("it has the preset {recorded}, not {preset}; {again}"));
     }
-    let Overrides { model, epochs, batch_size, steps, seed } = wanted.overrides;
+    // How many ranks there are is how it is run, not what.
+    let Overrides { model, epochs, batch_size, steps, seed, ranks: _ } = wanted.overrides;
     let training = &block.plan.training;
     let pairs: [(&str, Option<u64>, u64); 4] = [
         ("--epochs", *epochs, training.epochs),

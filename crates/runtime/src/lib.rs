@@ -20,6 +20,7 @@
 
 mod backend;
 mod cache;
+mod calls;
 mod device;
 mod error;
 mod fallback;
@@ -36,6 +37,7 @@ pub mod state;
 mod tier;
 
 pub use backend::{Backend, Bound, Capabilities, ClusterValues, Counters, Executable, Outcome};
+pub use calls::CustomCalls;
 pub use device::Device;
 pub use error::{Error, ErrorKind, Offer, Result};
 pub use fallback::{Fallback, ReferenceFallback};

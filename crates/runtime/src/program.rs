@@ -7,7 +7,7 @@ use warpforge_ir::{Func, Module, TensorType, Type};
 use warpforge_tensor::Tensor;
 
 use crate::error::{ErrorKind, Result};
-use crate::{InputType, State};
+use crate::{CustomCalls, InputType, State};
 
 /// Tensors bound to arguments of an entry function, for all runs. Cheap to clone; clones are the same weights.
 #[derive(Debug, Clone)]
@@ -80,6 +80,7 @@ pub struct Program {
     outputs: Vec<TensorType>,
     state: Option<Arc<State>>,
     bindings: Vec<StateBinding>,
+    calls: CustomCalls,
 }
 
 impl Program {
@@ -113,8 +114,21 @@ impl Program {
                 }
             }
         }
-        let (state, bindings) = (None, Vec::new());
-        Ok(Self { module, entry: entry.to_owned(), weights, inputs, outputs, state, bindings })
+        let (state, bindings, calls) = (None, Vec::new(), CustomCalls::default());
+        Ok(Self { module, entry: entry.to_owned(), weights, inputs, outputs, state, bindings, calls })
+    }
+
+    /// The program with custom calls of the host.
+    #[must_use]
+    pub fn with_calls(mut self, calls: CustomCalls) -> Self {
+        self.calls = calls;
+        self
+    }
+
+    /// The custom calls of the host.
+    #[must_use]
+    pub fn calls(&self) -> &CustomCalls {
+        &self.calls
     }
 
     /// The program with some of its inputs and outputs bound to a state.
@@ -158,12 +172,13 @@ impl Program {
         Ok(self)
     }
 
-    /// The program bound to the state of another, whose arguments and results have the same positions.
+    /// The program with the custom calls and bound to the state of another, whose arguments and results have the same positions.
     ///
     /// # Errors
     ///
     /// As [`Program::with_state`].
-    pub fn with_state_of(self, other: &Self) -> Result<Self> {
+    pub fn with_state_of(mut self, other: &Self) -> Result<Self> {
+        self.calls = other.calls.clone();
         match &other.state {
             Some(state) => self.with_state(Arc::clone(state), other.bindings.clone()),
             None => Ok(self),

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use warpforge_interp::trace::Several;
 use warpforge_interp::{Interpreter, Observer, Options, Value, why_unsupported};
-use warpforge_ir::{Attribute, Func, Module, OpRef};
+use warpforge_ir::{Attribute, Func, OpRef};
 use warpforge_tensor::Tensor;
 
 use crate::error::{ErrorKind, Result};
@@ -48,7 +48,7 @@ impl Backend for Reference {
 
     /// Nothing is prepared: the operations are looked through for what could not be evaluated.
     fn compile(&self, program: &Program, target: &Target) -> Result<Box<dyn Executable>> {
-        let mut operations = unsupported(program.module(), program.entry());
+        let mut operations = unsupported(program);
         if operations.is_empty() {
             return Ok(Box::new(Compiled { program: program.clone(), threads: target.threads }));
         }
@@ -59,10 +59,11 @@ impl Backend for Reference {
 }
 
 /// The operations that could not be evaluated, in the entry function and those that it calls.
-fn unsupported(module: &Module, entry: &str) -> Vec<String> {
+fn unsupported(program: &Program) -> Vec<String> {
+    let (module, entry) = (program.module(), program.entry());
     let mut found = Vec::new();
     let mut called: HashSet<&str> = HashSet::from([entry]);
-    let options = Options::default();
+    let options = program.calls().options();
     let mut pending: Vec<OpRef<'_>> = module.function(entry).into_iter().map(Func::op).collect();
     while let Some(op) = pending.pop() {
         found.extend(why_unsupported(op, &options).map(|reason| format!("{}: {reason}", op.name())));
@@ -120,7 +121,7 @@ impl Executable for Compiled {
             None => observer,
         };
         let threads = self.threads.map(NonZeroUsize::get);
-        let options = Options { observer, threads, ..Options::default() };
+        let options = Options { observer, threads, ..self.program.calls().options() };
         let values = Interpreter::new(self.program.module(), options).run(self.program.entry(), arguments)?;
         let outputs: std::result::Result<Vec<Tensor>, _> =
             values.iter().map(|value| value.as_tensor().cloned()).collect();

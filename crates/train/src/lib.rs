@@ -27,11 +27,13 @@ mod emit;
 mod error;
 mod optimizer;
 mod recipe;
+mod reduce;
 mod schedule;
 mod step;
 
 pub use error::{RecipeError, TrainError};
 pub use optimizer::Optimizer;
 pub use recipe::Recipe;
+pub use reduce::{REDUCE_DONE, REDUCE_START};
 pub use schedule::{Schedule, Shape};
-pub use step::step;
+pub use step::{parallel_step, step};

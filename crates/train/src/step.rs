@@ -9,6 +9,7 @@ use warpforge_ir::signature::{Argument, ArgumentRole, Output, ResultRole, Signat
 use warpforge_ir::{ElementType, Func, Module, OpId, OpKind, Type, ValueId, verify};
 
 use crate::emit::Emit;
+use crate::reduce::all_reduce;
 use crate::{Recipe, TrainError};
 
 /// Counts updates.
@@ -34,6 +35,31 @@ struct Trained {
 ///
 /// When the function gives no gradients of parameters, or gradients and parameters do not fit.
 pub fn step(module: &Module, entry: &str, recipe: &Recipe) -> Result<Module, TrainError> {
+    build(module, entry, recipe, None)
+}
+
+/// As [`step`], for one of several ranks: gradients are averaged over all of them before they are clipped and used, in buckets of
+/// about so many bytes. The ranks talk through the custom calls [`REDUCE_START`](crate::REDUCE_START) and
+/// [`REDUCE_DONE`](crate::REDUCE_DONE), which whoever runs the step provides.
+///
+/// # Errors
+///
+/// As [`step`].
+pub fn parallel_step(
+    module: &Module,
+    entry: &str,
+    recipe: &Recipe,
+    bucket_bytes: usize,
+) -> Result<Module, TrainError> {
+    build(module, entry, recipe, Some(bucket_bytes))
+}
+
+fn build(
+    module: &Module,
+    entry: &str,
+    recipe: &Recipe,
+    bucket_bytes: Option<usize>,
+) -> Result<Module, TrainError> {
     let mut module = module.clone();
     let missing = || TrainError::NoFunction(entry.to_owned());
     let func = module.function(entry).ok_or_else(missing)?;
@@ -64,7 +90,7 @@ pub fn step(module: &Module, entry: &str, recipe: &Recipe) -> Result<Module, Tra
         argument.alias = argument.alias.and_then(|result| moved.get(&result).copied());
     }
     let mut builder = Builder::at(&mut module, block);
-    stepped.optimizer(&mut builder, recipe, &trained)?;
+    stepped.optimizer(&mut builder, recipe, &trained, bucket_bytes)?;
     builder.create(OpKind::FuncReturn, &stepped.returned, [], vec![], None)?;
     declare(&mut module, op, &stepped.signature, foreign);
     let wrong = verify(&module).into_iter().find(|found| found.severity == Severity::Error);
@@ -186,6 +212,7 @@ impl Step {
         b: &mut Builder<'_>,
         recipe: &Recipe,
         trained: &[Trained],
+        bucket_bytes: Option<usize>,
     ) -> Result<(), TrainError> {
         let counter = Type::tensor(&[], ElementType::I64);
         let (updates_at, updates) = self.state(b, UPDATES.to_owned(), counter.clone())?;
@@ -198,6 +225,9 @@ impl Step {
             1 => None,
             runs => Some(self.accumulate(b, runs, trained, &mut gradients)?),
         };
+        if let Some(bytes) = bucket_bytes {
+            all_reduce(b, bytes, ready, &mut gradients)?;
+        }
         if let Some(most) = recipe.clip {
             let norm = clip(&mut Emit { b }, most, &mut gradients)?;
             self.give_named(b, "grad_norm", norm)?;

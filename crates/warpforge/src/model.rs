@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use warpforge_collective::Communicator;
 use warpforge_diag::{Diagnostics, Source};
 use warpforge_fusion::pipeline::Plan;
 use warpforge_ir::signature::{ArgumentRole, Signature};
 use warpforge_ir::{Func, Module, TensorType, verify};
-use warpforge_runtime::{CompileOptions, Program, Session, Specialise, Weights, choose, planner};
+use warpforge_runtime::{
+    CompileOptions, CustomCalls, Program, Session, Specialise, Weights, choose, planner,
+};
 use warpforge_snakeburger::{Loaded, load, text};
 use warpforge_snakegrinder::{Archive, ImportOptions, ModuleValue};
 use warpforge_tensor::Tensor;
@@ -20,7 +23,7 @@ use crate::compiled::CompiledModel;
 use crate::format::{Contents, shown};
 use crate::refined::Refined;
 use crate::state::{self, ModelState};
-use crate::{Error, Format, Inputs, Recipe, Result, entry, processes};
+use crate::{Error, Format, Inputs, Recipe, Result, entry, parallel, processes};
 
 /// Locations say which node of a model an operation came from.
 const OPTIONS: text::Options = text::Options { keep_locations: true };
@@ -47,6 +50,8 @@ pub struct Model {
     weights: Weights,
     /// What the module was imported from, to be imported anew where shapes are open.
     archive: Option<Arc<Archive>>,
+    /// Custom calls that runs make.
+    calls: CustomCalls,
 }
 
 impl Model {
@@ -123,7 +128,8 @@ impl Model {
         let module = Arc::new(module);
         // Says what is wrong with the entry now rather than when it is compiled.
         Program::new(Arc::clone(&module), &entry, Weights::default())?;
-        Ok(Self { module, source, format, entry, signature, weights: Weights::default(), archive: None })
+        let (weights, calls) = (Weights::default(), CustomCalls::default());
+        Ok(Self { module, source, format, entry, signature, weights, archive: None, calls })
     }
 
     /// The module.
@@ -242,6 +248,26 @@ impl Model {
         self.rewritten(module)
     }
 
+    /// As [`Model::train`], for one of several ranks that train the same model on parts of each batch: gradients are averaged over
+    /// all ranks, in buckets of about so many bytes, while others are still computed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Model::train`].
+    pub fn train_in_group(
+        &self,
+        recipe: &Recipe,
+        group: &Arc<Communicator>,
+        bucket_bytes: usize,
+    ) -> Result<Self> {
+        let path = || self.source.name().to_owned();
+        let module = warpforge_train::parallel_step(&self.module, &self.entry, recipe, bucket_bytes)
+            .map_err(|reason| Error::Train { path: path(), reason })?;
+        let mut model = self.rewritten(module)?;
+        model.calls = parallel::calls(group);
+        Ok(model)
+    }
+
     /// The model with another module, whose arguments begin with the same ones.
     ///
     /// # Errors
@@ -261,6 +287,7 @@ impl Model {
     /// When there is no such device or tier here, or the model has something that the backend cannot run.
     pub fn compile(&self, options: &CompileOptions) -> Result<CompiledModel> {
         let program = Program::new(Arc::clone(&self.module), &self.entry, self.weights.clone())?;
+        let program = program.with_calls(self.calls.clone());
         let session = Session::new(self.source_of(program), choose(backends(), options)?);
         CompiledModel::new(self.clone(), session, None)
     }
@@ -285,7 +312,8 @@ impl Model {
             .map(|at| self.weights.get(at).filter(|_| !is_state(at)).cloned())
             .collect();
         let program = Program::new(Arc::clone(&self.module), &self.entry, Weights::new(weights))?;
-        let program = program.with_state(Arc::clone(held.values()), bindings)?;
+        let program =
+            program.with_calls(self.calls.clone()).with_state(Arc::clone(held.values()), bindings)?;
         CompiledModel::new(self.clone(), Session::new(self.source_of(program), choice), Some(held))
     }
 

@@ -10,7 +10,7 @@ use warpforge_kernels::fused_loop::FusedLoopError;
 use warpforge_kernels::gemm::GemmError;
 use warpforge_kernels::lane_function::LaneFunctionError;
 use warpforge_kernels::pool::Pool;
-use warpforge_runtime::{ErrorKind, Program};
+use warpforge_runtime::{CustomCalls, ErrorKind, Program};
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
 /// Why a cluster has no kernel, or its kernel failed.
@@ -165,6 +165,8 @@ pub(crate) trait Subprogram: Send + Sync {
 pub(crate) struct CompileContext<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) pool: &'a Pool,
+    /// Custom calls of the host.
+    pub(crate) calls: &'a CustomCalls,
     /// Compiles a program for the same device.
     pub(crate) compile: &'a dyn Fn(&Program) -> Result<Box<dyn Subprogram>>,
 }

@@ -44,7 +44,7 @@ pub(crate) fn kernel(context: &CompileContext<'_>, cluster: &Cluster) -> Result<
         }
         Kind::Unfused(operands) => match unfused_kernel(context, operands, cluster.output) {
             Err(error) if error.is_unsupported() => {
-                let reference = ReferenceKernel::new(context.graph, operands, cluster.output);
+                let reference = ReferenceKernel::new(context, operands, cluster.output);
                 Box::new(reference.ok_or(error)?)
             }
             kernel => kernel?,

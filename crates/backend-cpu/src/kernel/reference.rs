@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::graph::OpaqueOp;
-use warpforge_fusion::{Graph, NodeId, Op};
-use warpforge_interp::{Interpreter, Options, Value};
+use warpforge_fusion::{NodeId, Op};
+use warpforge_interp::{Interpreter, Value};
+use warpforge_ir::OpKind;
+use warpforge_runtime::CustomCalls;
 use warpforge_tensor::ElementType;
 
-use super::interface::{Kernel, KernelError, Result, ValueBuffers, tensor_at};
+use super::interface::{CompileContext, Kernel, KernelError, Result, ValueBuffers, tensor_at};
 
 /// An operation on the reference interpreter: its operands are copied out, its results back.
 pub(super) struct ReferenceKernel {
     op: Arc<OpaqueOp>,
+    calls: CustomCalls,
     inputs: Vec<(NodeId, ElementType, Vec<usize>)>,
     /// The results that something reads, with their positions.
     results: Vec<(usize, NodeId)>,
@@ -20,7 +23,8 @@ pub(super) struct ReferenceKernel {
 
 impl ReferenceKernel {
     /// The operation of a node; none where the reference has no such operation, or operands are not whole values.
-    pub(super) fn new(graph: &Graph, inputs: &[Operand], node: NodeId) -> Option<Self> {
+    pub(super) fn new(context: &CompileContext<'_>, inputs: &[Operand], node: NodeId) -> Option<Self> {
+        let graph = context.graph;
         let whole = |operand: &Operand| {
             operand.view.is_dense() && operand.view.len() == graph.node(operand.value).len()
         };
@@ -32,6 +36,7 @@ impl ReferenceKernel {
         };
         inputs.iter().all(whole).then_some(Self {
             op: graph.reference(node)?,
+            calls: context.calls.clone(),
             inputs: inputs.iter().map(typed).collect(),
             results: graph.results(node).into_iter().map(result).collect(),
         })
@@ -46,7 +51,7 @@ impl Kernel for ReferenceKernel {
             // SAFETY: guaranteed by the caller: the address is valid for the size of the value.
             values.push(Value::Tensor(unsafe { tensor_at(buffers, *id, *element, dims)? }));
         }
-        let given = Interpreter::new(module, Options::default()).run(&self.op.function, values)?;
+        let given = Interpreter::new(module, self.calls.options()).run(&self.op.function, values)?;
         for &(at, id) in &self.results {
             let value =
                 given.get(at).ok_or_else(|| KernelError::Unsupported("a result is missing".to_owned()))?;
@@ -63,6 +68,7 @@ impl Kernel for ReferenceKernel {
     }
 
     fn is_reference(&self) -> bool {
-        true
+        // A call of the host is where it belongs.
+        self.calls.is_empty() || self.op.name != OpKind::CustomCall.name()
     }
 }

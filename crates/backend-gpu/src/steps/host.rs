@@ -6,7 +6,8 @@ use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::graph::OpaqueOp;
 use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_interp::{Interpreter, Observer, Options, Value};
-use warpforge_runtime::Fallback;
+use warpforge_ir::OpKind;
+use warpforge_runtime::{CustomCalls, Fallback};
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
 use super::{DeviceLayout, ExecutionStep};
@@ -17,6 +18,8 @@ use crate::observe::RunObserver;
 /// A host step.
 pub(crate) struct HostStep {
     op: Arc<OpaqueOp>,
+    /// Custom calls of the host.
+    calls: CustomCalls,
     /// Why it is not on the device, if known.
     reason: Option<String>,
     inputs: Vec<(Address, ElementType, Vec<usize>)>,
@@ -30,6 +33,7 @@ impl HostStep {
         graph: &Graph,
         (node, operands): (NodeId, &[Operand]),
         reason: Option<String>,
+        calls: &CustomCalls,
         layout: &DeviceLayout,
     ) -> Result<Self> {
         let name = || graph.node(node).op.name();
@@ -42,7 +46,8 @@ impl HostStep {
             Op::Result(at) => (at, layout.address(id), graph.node(id).bytes()),
             _ => (0, layout.address(id), graph.node(id).bytes()),
         });
-        Ok(Self { op, reason, inputs: operands.iter().map(typed).collect(), results: given.collect() })
+        let (inputs, results) = (operands.iter().map(typed).collect(), given.collect());
+        Ok(Self { op, calls: calls.clone(), reason, inputs, results })
     }
 }
 
@@ -56,7 +61,7 @@ impl HostStep {
             stream.read(*address, tensor.bytes_mut())?;
             values.push(Value::Tensor(tensor));
         }
-        let options = Options { observer, ..Options::default() };
+        let options = Options { observer, ..self.calls.options() };
         let run = Interpreter::new(&self.op.slice.module, options).run(&self.op.function, values);
         let given = run.map_err(|error| other(&error))?;
         for &(at, address, bytes) in self.results.iter().filter(|result| result.1 != 0) {
@@ -85,10 +90,14 @@ impl ExecutionStep for HostStep {
     }
 
     fn is_reference(&self) -> bool {
-        true
+        // A call of the host is where it belongs.
+        self.calls.is_empty() || self.op.name != OpKind::CustomCall.name()
     }
 
     fn fallbacks(&self) -> Vec<Fallback> {
+        if !self.is_reference() {
+            return Vec::new();
+        }
         let read = |(_, element, dims): &(Address, ElementType, Vec<usize>)| {
             dims.iter().product::<usize>() * element.byte_width()
         };

@@ -31,9 +31,10 @@ pub(crate) fn missing() -> Option<String> {
 }
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let tests: [(&str, fn()); 4] = [
+    let tests: [(&str, fn()); 5] = [
         ("bert_squad_agrees_with_pytorch_in_every_class", bert_squad_agrees_with_pytorch_in_every_class),
         ("an_injected_error_is_named_with_its_step", an_injected_error_is_named_with_its_step),
+        ("ranks_share_a_golden_run_of_several", ranks_share_a_golden_run_of_several),
         ("a_description_of_ones_own_is_recorded_and_run", a_description_of_ones_own_is_recorded_and_run),
         ("features_are_those_of_transformers_for_any_text", features_are_those_of_transformers_for_any_text),
     ];
@@ -118,6 +119,21 @@ fn an_injected_error_is_named_with_its_step() {
     let cause = &report["cause"];
     let named = (cause["step"].as_str(), cause["node"].as_str());
     assert_eq!(named, (Some("step_000007"), Some("addmm_4")), "{cause}");
+}
+
+/// PyTorch's pass by four ranks, then one, two and four of ours.
+fn ranks_share_a_golden_run_of_several() {
+    let warpt = Warpt::new();
+    let flags = ["bert-squad", "--preset", "tiny", "--ranks", "4", "--steps", "20", "--out", "golden"];
+    succeeded(&record(&warpt, &flags));
+    let golden = warpt.path("golden");
+    for ranks in ["1", "2", "4"] {
+        succeeded(&second_pass(&warpt, &golden, &["--ranks", ranks]));
+        let (code, report) = validate(&warpt, &golden);
+        let verdict = (code, &report["verdict"]);
+        assert_eq!(verdict, (0, &Value::from("PASS")), "{ranks}: {:#}", report["classes"]);
+        std::fs::remove_dir_all(warpt.path("candidate")).unwrap();
+    }
 }
 
 fn a_description_of_ones_own_is_recorded_and_run() {

@@ -1,13 +1,17 @@
 //! The program driven from outside with what not every machine has: a GPU, a C++ compiler to pretend one with, a Python with
-//! torch and jax, the StableHLO project's files, device nodes, Prometheus' tool. Tests that lack something are ignored, and the first lines
+//! torch and jax, an MPI, the StableHLO project's files, device nodes, Prometheus' tool. Tests that lack something are ignored, and the first lines
 //! say why.
 
 mod calibrate;
 mod conformance;
 mod devices;
 mod golden;
+mod mpi;
 mod pretend;
 mod prometheus;
+#[allow(dead_code, reason = "shared with the tests that need nothing")]
+#[path = "../cli/ranks.rs"]
+mod ranks;
 #[allow(dead_code, reason = "shared with the tests that need nothing")]
 #[path = "../cli/served.rs"]
 mod served;
@@ -25,6 +29,8 @@ fn main() {
         (conformance::missing(), conformance::trials()),
         (devices::missing(), devices::trials()),
         (golden::missing(), golden::trials()),
+        mpi::open_mpi(),
+        mpi::mpich(),
         (prometheus::missing(), prometheus::trials()),
         (xla::missing(), xla::trials()),
         (pretend::missing(), calibrate::pretended()),

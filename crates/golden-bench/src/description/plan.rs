@@ -21,6 +21,8 @@ pub struct Overrides {
     pub steps: Option<u64>,
     /// The seed of weights and data order.
     pub seed: Option<u32>,
+    /// Processes that share each batch.
+    pub ranks: Option<usize>,
 }
 
 /// What is to be done. As JSON it is what PyTorch's pass reads, and what the golden run's manifest has.
@@ -93,6 +95,12 @@ pub struct Training {
     pub eval_batch_size: usize,
     pub accumulate: u64,
     pub seed: u32,
+    #[serde(default = "one")]
+    pub ranks: usize,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// The optimizer of a plan.
@@ -199,6 +207,7 @@ pub(super) fn resolve(
                 .ok_or_else(|| missing("training.batch_size"))?,
             accumulate: file.training.accumulate.unwrap_or(1),
             seed: overrides.seed.or(file.training.seed).unwrap_or(0),
+            ranks: overrides.ranks.unwrap_or(1),
         },
         optimizer: {
             let name = file.optimizer.name.ok_or_else(|| missing("optimizer.name"))?;
@@ -255,6 +264,13 @@ fn check(plan: &Plan) -> Result<(), String> {
     .into();
     if let Some((key, _)) = positive.into_iter().find(|(_, fits)| !fits) {
         return Err(format!("`{key}` must be above 0"));
+    }
+    if training.ranks == 0 || !training.batch_size.is_multiple_of(training.ranks) {
+        let (size, ranks) = (training.batch_size, training.ranks);
+        return Err(format!("a batch of {size} examples has no {ranks} equal parts, one for each rank"));
+    }
+    if training.ranks > 1 && model.dropout > 0.0 {
+        return Err("the masks of dropout are recorded by one rank only; leave --ranks out".to_owned());
     }
     if !(0.0..1.0).contains(&model.dropout) {
         return Err(format!("`model.dropout` {} is no probability below 1", model.dropout));

@@ -28,6 +28,12 @@ pub(super) struct Identity {
     pub(super) tier: String,
     pub(super) precision: String,
     pub(super) inject: Option<String>,
+    #[serde(default = "one")]
+    pub(super) ranks: usize,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// The numbers of a step.
@@ -129,7 +135,7 @@ fn earlier(path: &Path, identity: &Identity) -> Result<(Option<Inputs>, Vec<Step
     })?;
     if other != *identity {
         return Err(wrong(
-            "it is the unfinished run of another golden folder, device, tier or precision; choose another folder, or remove it".to_owned(),
+            "it is the unfinished run of another golden folder, device, tier, precision or number of ranks; choose another folder, or remove it".to_owned(),
         ));
     }
     let state = path.join(STATE);

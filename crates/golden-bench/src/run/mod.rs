@@ -5,22 +5,26 @@ mod folder;
 mod inject;
 mod memory;
 mod observe;
+mod ranks;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use folder::StepNumbers;
 pub use inject::Inject;
 use serde_json::json;
 use warpforge::{CompileOptions, CompiledModel, Model, ModelState, Outputs, Recipe, RunOptions, Tensor};
+use warpforge_collective::Communicator;
 use warpforge_golden::Class;
 use warpforge_golden::folder::{FileEntry, Manifest, RunEntry};
 use warpforge_train::{Optimizer, Schedule, Shape};
 
 use self::folder::{Identity, PROGRESS, RunFolder, curves};
 use self::observe::{Graph, first_nan, observe, step_name};
+use self::ranks::Ranks;
 use crate::description::{OptimizerName, Plan, ScheduleShape};
 use crate::task::Task;
 use crate::{Error, GoldenRun};
@@ -36,6 +40,8 @@ pub struct Options {
     pub save_every: NonZeroU64,
     /// An error to put in on purpose.
     pub inject: Option<Inject>,
+    /// The other ranks, where several share each batch.
+    pub group: Option<Arc<Communicator>>,
 }
 
 /// What a run came to.
@@ -54,7 +60,7 @@ pub struct Finished {
 }
 
 /// The optimizer of a golden run.
-fn recipe(golden: &GoldenRun) -> Recipe {
+fn recipe(golden: &GoldenRun, pieces: usize) -> Recipe {
     let Plan { optimizer, schedule, training, .. } = &golden.plan;
     let weight_decay = optimizer.weight_decay;
     let decoupled = optimizer.name == OptimizerName::Adamw;
@@ -81,7 +87,7 @@ fn recipe(golden: &GoldenRun) -> Recipe {
             },
         },
         clip: optimizer.clip,
-        accumulate: NonZeroU64::new(training.accumulate).unwrap_or(NonZeroU64::MIN),
+        accumulate: NonZeroU64::new(training.accumulate * pieces as u64).unwrap_or(NonZeroU64::MIN),
         no_decay: optimizer.no_decay.clone(),
         keep_gradients: false,
     }
@@ -89,6 +95,7 @@ fn recipe(golden: &GoldenRun) -> Recipe {
 
 /// A step compiled with its state, and the same with an error in it.
 struct Steps {
+    ranks: Ranks,
     right: CompiledModel,
     wrong: Option<(u64, CompiledModel)>,
 }
@@ -99,7 +106,7 @@ impl Steps {
         self.right.state().ok_or_else(missing)
     }
 
-    /// Runs the micro-batches of a step: the outputs of the last, and the mean loss.
+    /// Runs the micro-batches of a step: the outputs of the last, and the mean loss of all ranks.
     fn run(&self, golden: &GoldenRun, task: &dyn Task, step: u64) -> Result<(Outputs, f64), Error> {
         let compiled = match &self.wrong {
             Some((from, wrong)) if step >= *from => {
@@ -110,10 +117,14 @@ impl Steps {
         };
         let (mut outputs, mut total) = (Outputs::default(), 0.0);
         let runs = golden.plan.training.accumulate;
+        let pieces = self.ranks.pieces();
         for micro in 0..runs {
-            let batch = golden.batch(task, step * runs + micro)?;
-            outputs = compiled.run_with(batch, &RunOptions::default())?;
-            total += number(&outputs, "loss")?;
+            for piece in 0..pieces {
+                let batch = self.ranks.batch(golden, task, step * runs + micro, piece)?;
+                let run = compiled.run_with(batch, &RunOptions::default());
+                outputs = run.map_err(|error| self.ranks.cause(error))?;
+                total += number(&outputs, "loss")?;
+            }
         }
         if let Some((from, wrong)) = &self.wrong
             && step >= *from
@@ -121,7 +132,8 @@ impl Steps {
         {
             copy(state, self.state()?)?;
         }
-        Ok((outputs, total / runs as f64))
+        let loss = self.ranks.mean(total / (runs * pieces as u64) as f64)?;
+        Ok((outputs, loss))
     }
 }
 
@@ -143,7 +155,8 @@ fn parameters(model: &Model, state: &ModelState) -> Result<BTreeMap<String, Tens
     names.map(|name| Ok((name.to_owned(), state.read(name)?))).collect()
 }
 
-/// Runs the second pass of a golden run. `each` sees the numbers of every step.
+/// Runs the second pass of a golden run. `each` sees the numbers of every step. Of several ranks the first writes the folder and
+/// gives what the run came to; the others give `None`.
 ///
 /// # Errors
 ///
@@ -153,11 +166,13 @@ pub fn run(
     golden: &GoldenRun,
     options: &Options,
     each: &mut dyn FnMut(&StepNumbers, u64),
-) -> Result<Finished, Error> {
+) -> Result<Option<Finished>, Error> {
     let task = golden.task()?;
     let model = Model::load(golden.folder.join("model.pt2"))?;
-    let recipe = recipe(golden);
-    let step_model = model.train(&recipe)?;
+    let ranks = Ranks::new(golden, options.group.clone())?;
+    let recipe = recipe(golden, ranks.pieces());
+    let own = ranks.model(golden, &model)?;
+    let step_model = ranks.train(&own, &recipe)?;
     let faulty = options.inject.as_ref().map(|inject| Ok::<_, Error>((inject.step, inject.apply(&model)?)));
     let faulty = faulty.transpose()?;
     let target = &options.compile;
@@ -167,36 +182,49 @@ pub fn run(
         tier: target.tier.map_or_else(|| "default".to_owned(), |tier| tier.to_string()),
         precision: target.precision.to_string(),
         inject: options.inject.as_ref().map(|inject| format!("{inject:?}")),
+        ranks: ranks.size(),
     };
-    let (mut folder, initial, mut numbers) = RunFolder::open(&options.out, &identity)?;
+    let opened = ranks.is_first().then(|| RunFolder::open(&options.out, &identity)).transpose()?;
+    let (mut folder, initial, mut numbers) = match opened {
+        Some((folder, initial, numbers)) => (Some(folder), initial, numbers),
+        None => (None, None, Vec::new()),
+    };
     let resumed = initial.is_some().then_some(numbers.len() as u64);
     let start = || initial.clone().unwrap_or_default();
     let steps = Steps {
         right: step_model.compile_with_state(target, start())?,
         wrong: match &faulty {
-            Some((from, model)) => Some((*from, model.train(&recipe)?.compile_with_state(target, start())?)),
+            Some((from, _)) => {
+                let inject = options.inject.as_ref().map(|inject| inject.apply(&own)).transpose()?;
+                let faulty = ranks.train(inject.as_ref().unwrap_or(&own), &recipe)?;
+                Some((*from, faulty.compile_with_state(target, start())?))
+            }
             None => None,
         },
+        ranks,
     };
-    let first = golden.batch(task.as_ref(), 0)?;
+    let ranks = &steps.ranks;
+    let first = ranks.batch(golden, task.as_ref(), 0, 0)?;
     let executable = steps.right.prepare(&steps.right.in_order(&first)?)?;
     memory::check(executable.as_ref(), golden.plan.training.batch_size)?;
     let mut graph = Graph::default();
+    let first = ranks.start(golden, numbers.len() as u64, resumed.is_some(), &[steps.state()?])?;
     let begin = Instant::now();
-    for &step in golden.observed.iter().filter(|step| **step < numbers.len() as u64) {
-        folder.adopt(&step_name(step))?;
+    if let Some(folder) = &mut folder {
+        for &step in golden.observed.iter().filter(|step| **step < first) {
+            folder.adopt(&step_name(step))?;
+        }
     }
-    for step in numbers.len() as u64..golden.steps {
+    for step in first..golden.steps {
         let started = Instant::now();
-        if golden.observed.contains(&step) {
+        if let Some(folder) = folder.as_mut().filter(|_| golden.observed.contains(&step)) {
             let seen = match &faulty {
                 Some((from, model)) if step >= *from => model,
                 _ => &model,
             };
             let weights = parameters(&model, steps.state()?)?;
             let batch = golden.batch(task.as_ref(), step * golden.plan.training.accumulate)?;
-            graph =
-                observe(seen, target, golden.plan.record.activations, &weights, &batch, step, &mut folder)?;
+            graph = observe(seen, target, golden.plan.record.activations, &weights, &batch, step, folder)?;
         }
         let (outputs, loss) = steps.run(golden, task.as_ref(), step)?;
         let entry = StepNumbers {
@@ -207,8 +235,16 @@ pub fn run(
             seconds: started.elapsed().as_secs_f64(),
         };
         if !loss.is_finite() {
-            return Err(not_finite(golden, task.as_ref(), &model, &steps, &folder, step, loss));
+            return Err(match &folder {
+                Some(folder) if ranks.size() == 1 => {
+                    not_finite(golden, task.as_ref(), &model, &steps, folder, step, loss)
+                }
+                _ => Error::Stopped(format!(
+                    "the loss of step {step} is {loss}; one rank alone, with --ranks 1, names the operation that made it"
+                )),
+            });
         }
+        let Some(folder) = &mut folder else { continue };
         folder.step(&entry)?;
         numbers.push(entry);
         each(&entry, golden.steps);
@@ -217,6 +253,10 @@ pub fn run(
         }
     }
     let time = begin.elapsed();
+    let Some(folder) = folder else {
+        ranks.finish()?;
+        return Ok(None);
+    };
     let weights = parameters(&model, steps.state()?)?;
     let evaluation = evaluate::evaluate(golden, task.as_ref(), target, &weights)?;
     let finished = Finished {
@@ -226,8 +266,9 @@ pub fn run(
         golden_metrics: evaluate::golden_metrics(golden)?,
         time,
     };
-    write(golden, &steps.right, folder, &weights, &evaluation, graph, &finished)?;
-    Ok(finished)
+    write(golden, &steps, folder, &weights, &evaluation, graph, &finished)?;
+    ranks.finish()?;
+    Ok(Some(finished))
 }
 
 /// Says which operation made a loss that is not finite: the steps since the last checkpoint are made again, and the last is looked
@@ -271,7 +312,7 @@ fn not_finite(
 
 fn write(
     golden: &GoldenRun,
-    compiled: &CompiledModel,
+    steps: &Steps,
     mut folder: RunFolder,
     weights: &BTreeMap<String, Tensor>,
     evaluation: &crate::task::Evaluation,
@@ -294,6 +335,7 @@ fn write(
         folder.writer.add("predictions.json", false)?;
     }
     folder.writer.add(PROGRESS, false)?;
+    let (compiled, ranks) = (&steps.right, &steps.ranks);
     let target = compiled.target();
     let mut seconds: Vec<f64> = finished.steps.iter().map(|step| step.seconds).collect();
     seconds.sort_by(f64::total_cmp);
@@ -319,6 +361,7 @@ fn write(
             "preset": preset,
             "golden": golden.identity,
             "steps": golden.steps,
+            "ranks": {"count": ranks.size(), "engine": ranks.engine()},
             "licences": {"model": model.licence, "data": data.licence},
             "timings": {
                 "step_median_s": median,

@@ -1,9 +1,11 @@
 //! `warpt golden`: a model trained by PyTorch, then by this engine, and both runs kept for `warpt validate`.
 
 mod list;
+mod ranks;
 mod record;
 mod run;
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -56,6 +58,9 @@ struct BenchmarkArgs {
     /// The seed of weights and data order
     #[arg(long, value_name = "N")]
     seed: Option<u32>,
+    /// Processes that share each batch
+    #[arg(long, value_name = "N")]
+    ranks: Option<NonZeroUsize>,
     /// Accept a licence that does not allow commercial use, by its name; may be given several times
     #[arg(long, value_name = "NAME")]
     accept_licence: Vec<String>,
@@ -69,6 +74,7 @@ impl BenchmarkArgs {
             batch_size: self.batch_size.map(|size| size as usize),
             steps: self.steps,
             seed: self.seed,
+            ranks: self.ranks.map(NonZeroUsize::get),
         }
     }
 }
@@ -78,7 +84,7 @@ impl From<Error> for Failure {
         match error {
             Error::Model(error) => error.into(),
             Error::Python(_) => Self::not_possible(error),
-            Error::Stopped(_) => Self::check_failed(error),
+            Error::Stopped(_) | Error::Group(_) => Self::check_failed(error),
             _ => Self::bad_input(error),
         }
     }

@@ -12,6 +12,7 @@ use warpforge_golden_bench::run::{Finished, Inject, Options, StepNumbers, run as
 use warpforge_golden_bench::{Description, GoldenRun, Wanted};
 
 use super::BenchmarkArgs;
+use super::ranks::Ranks;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{term, values};
 
@@ -24,8 +25,12 @@ const PERIOD: Duration = Duration::from_secs(5);
 /// whose state stays on the device. A run that was stopped goes on from its last checkpoint when the same command is given
 /// again.
 ///
+/// `--ranks N` shares each batch among N processes of this machine, whose gradients are averaged. Started by `mpirun`, by
+/// `srun`, or with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set, each process is one rank. The golden run must have
+/// been recorded with a multiple of that.
+///
 /// Exit codes: 0 done (compare with `warpt validate`), 1 the run cannot go on (a loss that is not finite, too little
-/// memory), 2 bad input, 3 not possible here.
+/// memory, a rank that is gone), 2 bad input, 3 not possible here.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
@@ -70,22 +75,29 @@ pub(super) fn run(args: &RunArgs) -> Outcome {
     };
     let golden = GoldenRun::open(&args.compare_golden, &wanted)?;
     golden.plan.check_licences(&args.benchmark.accept_licence)?;
+    let ranks = Ranks::join(args.benchmark.ranks)?;
     let options = Options {
         compile: CompileOptions {
             device: args.device,
             tier: args.tier,
             precision: args.precision,
-            threads: args.threads,
+            threads: args.threads.or_else(|| ranks.threads()),
             ..CompileOptions::default()
         },
         out: args.out.clone(),
         save_every: args.save_every,
         inject: args.inject.clone(),
+        group: ranks.group(),
     };
     let mut progress = Progress::new();
     let finished = run_golden(&golden, &options, &mut |step, steps| progress.step(step, steps));
     progress.bar.finish_and_clear();
-    print(args, &golden, &finished?)?;
+    // The first rank speaks for all.
+    if let Some(finished) = finished? {
+        drop(options);
+        ranks.end()?;
+        print(args, &golden, &finished)?;
+    }
     Ok(Exit::Pass)
 }
 

@@ -1,0 +1,209 @@
+//! A process group in a thread of its own: collectives are started, and waited for later.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use crate::launch::Engine;
+use crate::mpi::MpiGroup;
+use crate::{Error, Lost, Numbers, ProcessGroup, TcpGroup, World};
+
+/// Numbers on their way.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Buffer {
+    /// Single precision.
+    F32(Vec<f32>),
+    /// Double precision.
+    F64(Vec<f64>),
+}
+
+enum Job {
+    Mean(Buffer, Sender<Result<Buffer, Error>>),
+    Broadcast(Vec<u8>, usize, Sender<Result<Vec<u8>, Error>>),
+    Finish(Sender<Result<(), Error>>),
+}
+
+/// The first failure, after which nothing works any more.
+type Failed = Arc<Mutex<Option<Error>>>;
+
+/// A collective that was started.
+#[derive(Debug)]
+pub struct Pending<T>(Receiver<Result<T, Error>>);
+
+impl<T> Pending<T> {
+    /// Waits for its end.
+    ///
+    /// # Errors
+    ///
+    /// When a rank is gone, or at another operation.
+    pub fn wait(self) -> Result<T, Error> {
+        self.0.recv().map_err(|_| Error::Ended)?
+    }
+}
+
+/// A process group whose collectives run in the order in which they are started, beside what the caller computes.
+#[derive(Debug)]
+pub struct Communicator {
+    rank: usize,
+    size: usize,
+    engine: &'static str,
+    jobs: Option<Sender<Job>>,
+    failed: Failed,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Communicator {
+    /// Joins the other ranks of a world. `lost` is called when a rank is found to be gone, at once, whatever this one is doing;
+    /// engines that end all ranks by themselves, as MPI does, do not call it.
+    ///
+    /// # Errors
+    ///
+    /// When the ranks do not find each other.
+    pub fn open(world: World, lost: Lost) -> Result<Self, Error> {
+        // MPI wants all calls from the thread that it was started in.
+        Self::run(move || match world.engine {
+            Engine::Tcp(_) => Ok(Box::new(TcpGroup::open(world, lost)?)),
+            Engine::Mpi(library) => Ok(Box::new(MpiGroup::open(library)?)),
+        })
+    }
+
+    /// Runs a group that the function makes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the function.
+    pub fn run(
+        open: impl FnOnce() -> Result<Box<dyn ProcessGroup>, Error> + Send + 'static,
+    ) -> Result<Self, Error> {
+        let (jobs, waiting) = channel();
+        let (ready, opened) = channel();
+        let failed = Failed::default();
+        let shared = Arc::clone(&failed);
+        let thread = std::thread::Builder::new().name("collectives".to_owned()).spawn(move || {
+            let mut group = match open() {
+                Ok(group) => group,
+                Err(error) => return drop(ready.send(Err(error))),
+            };
+            let _ = ready.send(Ok((group.rank(), group.size(), group.engine())));
+            work(group.as_mut(), &waiting, &shared);
+        });
+        let thread = thread.map_err(|_| Error::Ended)?;
+        let (rank, size, engine) = opened.recv().map_err(|_| Error::Ended)??;
+        Ok(Self { rank, size, engine, jobs: Some(jobs), failed, thread: Some(thread) })
+    }
+
+    /// This rank, from 0.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// How many ranks there are.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The name of the engine.
+    #[must_use]
+    pub fn engine(&self) -> &'static str {
+        self.engine
+    }
+
+    /// Why the group is of no use any more.
+    #[must_use]
+    pub fn failure(&self) -> Option<Error> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Starts to average numbers over all ranks.
+    #[must_use]
+    pub fn mean(&self, numbers: Buffer) -> Pending<Buffer> {
+        self.start(|done| Job::Mean(numbers, done))
+    }
+
+    /// Gives all ranks the bytes of one; the others give as many of any content.
+    ///
+    /// # Errors
+    ///
+    /// When a rank is gone, or at another operation.
+    pub fn broadcast(&self, bytes: Vec<u8>, root: usize) -> Result<Vec<u8>, Error> {
+        self.start(|done| Job::Broadcast(bytes, root, done)).wait()
+    }
+
+    /// Leaves the group in peace. A communicator that is dropped without is missed by the other ranks.
+    ///
+    /// # Errors
+    ///
+    /// When the engine cannot.
+    pub fn finish(&self) -> Result<(), Error> {
+        self.start(Job::Finish).wait()
+    }
+
+    fn start<T>(&self, job: impl FnOnce(Sender<Result<T, Error>>) -> Job) -> Pending<T> {
+        let (done, pending) = channel();
+        // A thread that has ended drops the sender: whoever waits is told so.
+        if let Some(jobs) = &self.jobs {
+            let _ = jobs.send(job(done));
+        }
+        Pending(pending)
+    }
+}
+
+impl Drop for Communicator {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(group: &mut dyn ProcessGroup, jobs: &Receiver<Job>, failed: &Failed) {
+    for job in jobs {
+        match job {
+            Job::Mean(numbers, done) => {
+                answer(failed, &done, || mean(group, numbers));
+            }
+            Job::Broadcast(mut bytes, root, done) => {
+                answer(failed, &done, || group.broadcast(&mut bytes, root).map(|()| bytes));
+            }
+            Job::Finish(done) => {
+                answer(failed, &done, || group.finish());
+                return;
+            }
+        }
+    }
+}
+
+/// Runs a collective unless one failed before, and hands over what comes of it.
+fn answer<T>(
+    failed: &Failed,
+    done: &Sender<Result<T, Error>>,
+    collective: impl FnOnce() -> Result<T, Error>,
+) {
+    let before = failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let result = match before {
+        Some(error) => Err(error),
+        None => collective(),
+    };
+    if let Err(error) = &result {
+        *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
+    }
+    let _ = done.send(result);
+}
+
+fn mean(group: &mut dyn ProcessGroup, mut numbers: Buffer) -> Result<Buffer, Error> {
+    let count = group.size();
+    match &mut numbers {
+        Buffer::F32(values) => {
+            group.sum(Numbers::F32(values))?;
+            values.iter_mut().for_each(|value| *value /= count as f32);
+        }
+        Buffer::F64(values) => {
+            group.sum(Numbers::F64(values))?;
+            values.iter_mut().for_each(|value| *value /= count as f64);
+        }
+    }
+    Ok(numbers)
+}

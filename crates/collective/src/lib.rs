@@ -1,0 +1,21 @@
+//! Process groups between processes: ranks that add up and share values, over TCP or MPI.
+//!
+//! [`World::from_environment`] says which rank of how many this process is, [`Communicator::open`] connects it to the others. A
+//! communicator runs collectives in a thread of its own, in the order in which they were started, so that they overlap with what
+//! the caller computes.
+//!
+//! Collectives between the GPUs of one process are not here: NCCL and RCCL are part of the GPU engine.
+
+mod communicator;
+mod error;
+mod group;
+mod launch;
+mod mpi;
+mod tcp;
+
+pub use communicator::{Buffer, Communicator, Pending};
+pub use error::Error;
+pub use group::{Numbers, ProcessGroup};
+pub use launch::{Engine, World};
+pub use mpi::MpiLibrary;
+pub use tcp::{Lost, Meeting, TcpGroup, listen};

@@ -1,0 +1,98 @@
+//! Ranks that are connected by TCP: a ring for values, and a line of each rank to rank 0 that shows who is alive.
+
+mod rendezvous;
+mod ring;
+mod watch;
+
+use std::net::TcpListener;
+use std::sync::Arc;
+
+pub use self::rendezvous::listen;
+use self::ring::Ring;
+use self::watch::Watch;
+use crate::launch::Engine;
+use crate::{Error, Numbers, ProcessGroup, World};
+
+/// Called once, from another thread, when a rank is gone.
+pub type Lost = Arc<dyn Fn(&Error) + Send + Sync>;
+
+/// Where the ranks meet.
+#[derive(Debug)]
+pub struct Meeting {
+    /// The host of rank 0.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// The port, bound already, where this rank is 0.
+    pub listener: Option<TcpListener>,
+}
+
+/// A process group over TCP.
+pub struct TcpGroup {
+    rank: usize,
+    size: usize,
+    ring: Ring,
+    watch: Watch,
+}
+
+impl TcpGroup {
+    /// Joins the other ranks of a world.
+    ///
+    /// # Errors
+    ///
+    /// When the ranks do not find each other.
+    pub fn open(world: World, lost: Lost) -> Result<Self, Error> {
+        let World { rank, size, engine, .. } = world;
+        let Engine::Tcp(meeting) = engine else { return Err(Error::Ended) };
+        let links = rendezvous::meet(rank, size, meeting)?;
+        let ring = Ring::new(rank, size, links.next, links.previous)?;
+        let watch = Watch::start(rank, links.control, ring.handles()?, lost)?;
+        Ok(Self { rank, size, ring, watch })
+    }
+
+    /// An error of the ring with what the watch knows about its cause.
+    fn known<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        match result {
+            Err(error @ Error::Lost { .. }) => Err(self.watch.cause().unwrap_or(error)),
+            other => other,
+        }
+    }
+}
+
+impl ProcessGroup for TcpGroup {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn engine(&self) -> &'static str {
+        "tcp"
+    }
+
+    fn sum(&mut self, numbers: Numbers<'_>) -> Result<(), Error> {
+        let result = match numbers {
+            Numbers::F32(values) => self.ring.all_reduce(values),
+            Numbers::F64(values) => self.ring.all_reduce(values),
+        };
+        self.known(result)
+    }
+
+    fn broadcast(&mut self, bytes: &mut [u8], root: usize) -> Result<(), Error> {
+        let result = self.ring.broadcast(bytes, root);
+        self.known(result)
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        // Who leaves while others are at work would close their ring.
+        let mut nothing = [0.0f32];
+        self.sum(Numbers::F32(&mut nothing))?;
+        self.watch.leave();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
