@@ -11,6 +11,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, Id};
 use toml::{Table, Value};
 use warpforge_bench::selection::nearest;
+use warpforge_tensor::io::input;
 
 /// Where the file is: `warpt/config.toml` under the XDG configuration directory.
 fn path() -> Option<PathBuf> {
@@ -22,7 +23,7 @@ fn path() -> Option<PathBuf> {
 /// The command with the file's values as its defaults; the same command if there is no file.
 pub(crate) fn apply(command: Command) -> anyhow::Result<Command> {
     let Some(path) = path() else { return Ok(command) };
-    match std::fs::read_to_string(&path) {
+    match input::read_text(&path) {
         Ok(text) => {
             let given = given(&command);
             with_defaults(command, &text, &given).with_context(|| path.display().to_string())

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use warpforge_tensor::io::{input, output};
+
 use super::{BenchmarkSuiteRun, SCHEMA_VERSION};
 
 /// Why a record could not be read or written.
@@ -41,8 +43,7 @@ pub enum RecordError {
 /// # Errors
 /// If the file cannot be read, is no record, or is of a newer version.
 pub fn read(path: &Path) -> Result<BenchmarkSuiteRun, RecordError> {
-    let text =
-        std::fs::read_to_string(path).map_err(|source| RecordError::Io { path: path.to_owned(), source })?;
+    let text = input::read_text(path).map_err(|source| RecordError::Io { path: path.to_owned(), source })?;
     read_str(&text, &path.display().to_string())
 }
 
@@ -72,5 +73,5 @@ pub fn write(path: &Path, run: &BenchmarkSuiteRun) -> Result<(), RecordError> {
     let io = |source| RecordError::Io { path: path.to_owned(), source };
     let mut text = serde_json::to_string_pretty(run).map_err(|error| io(error.into()))?;
     text.push('\n');
-    warpforge_tensor::io::output::write(path, text.as_bytes()).map_err(io)
+    output::write(path, text.as_bytes()).map_err(io)
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use warpforge_tensor::io::{input, output};
+
 use super::{Profile, SCHEMA_VERSION, validate};
 
 /// Why a profile cannot be used.
@@ -87,8 +89,7 @@ pub enum ProfileError {
 ///
 /// When the file cannot be read, is cut off, is no profile, is of a newer version, or has what is no measurement.
 pub fn read(path: &Path) -> Result<Profile, ProfileError> {
-    let text =
-        std::fs::read_to_string(path).map_err(|source| ProfileError::Io { path: path.to_owned(), source })?;
+    let text = input::read_text(path).map_err(|source| ProfileError::Io { path: path.to_owned(), source })?;
     read_str(&text, &path.display().to_string())
 }
 
@@ -145,7 +146,7 @@ pub fn write(path: &Path, profile: &Profile) -> Result<(), ProfileError> {
     let io = |source| ProfileError::Io { path: path.to_owned(), source };
     let mut text = serde_json::to_string_pretty(profile).map_err(|error| io(error.into()))?;
     text.push('\n');
-    warpforge_tensor::io::output::write(path, text.as_bytes()).map_err(io)
+    output::write(path, text.as_bytes()).map_err(io)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod list;
 mod model;
 mod monitor;
 mod opt;
+mod pages;
 mod power;
 mod run;
 mod serve;

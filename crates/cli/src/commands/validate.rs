@@ -12,6 +12,7 @@ use warpforge_golden::{
 };
 use warpforge_report::validation as render;
 use warpforge_runtime::{Choice, choose};
+use warpforge_tensor::io::input;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{output, term, values};
@@ -103,7 +104,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Outcome {
 
 fn tolerances(path: &Path) -> Result<Tolerances, Failure> {
     let place = path.display().to_string();
-    let text = std::fs::read_to_string(path).with_context(|| place.clone()).map_err(Failure::bad_input)?;
+    let text = input::read_text(path).with_context(|| place.clone()).map_err(Failure::bad_input)?;
     Tolerances::parse(&text, &place).map_err(Failure::bad_input)
 }
 

@@ -309,6 +309,24 @@ fn input_without_an_end_in_sight_is_refused() {
             assert!(message.contains(said), "{name}: {}", &message[..message.len().min(2000)]);
         }
     }
-    let message = refused(&warpt, &["check", "/dev/zero"], 2);
-    assert!(message.contains("no end in sight"), "{message}");
+    std::fs::write(warpt.path("m.mlir"), "func.func @main() { func.return }").unwrap();
+    std::fs::create_dir(warpt.path("run")).unwrap();
+    for command in [
+        &["check", "/dev/zero"][..],
+        &["run", "/dev/zero", "--seed", "1"],
+        &["run", "m.mlir", "--machine", "/dev/zero"],
+        &["run", "m.mlir", "--input", "x=/dev/zero"],
+        &["benchmark", "compare", "/dev/zero", "/dev/zero"],
+        &["benchmark", "history", "show", "/dev/zero"],
+        &["validate", "--golden", "run", "--candidate", "run", "--tolerances", "/dev/zero"],
+    ] {
+        let message = refused(&warpt, command, 2);
+        assert!(message.contains("no end in sight"), "{command:?}: {message}");
+    }
+    let message = refused(&warpt, &["validate", "--golden", "/dev/zero", "--candidate", "run"], 2);
+    assert!(message.contains("/dev/zero: a file; a run is a folder"), "{message}");
+    std::fs::create_dir_all(warpt.path("config/warpt")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", warpt.path("config/warpt/config.toml")).unwrap();
+    let message = refused(&warpt, &["benchmark", "list"], 2);
+    assert!(message.contains("config.toml: there are more than"), "{message}");
 }

@@ -160,7 +160,10 @@ fn what_is_timed_matches_pytorch_cluster_by_cluster() {
 #[test]
 fn kernels_name_the_nodes_and_lines_they_come_from() {
     let warpt = home();
-    run(&warpt, "candidate", &["--tier", "production", "--profile", "trace.json"]);
+    let weights = ["run", "layers.mlir", "--seed", "3", "--weights", "w.safetensors"];
+    let done = warpt.run(&[&weights[..], &["--tier", "production", "--profile", "trace.json"]].concat());
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert!(done.stderr.contains("measuring the limits of"), "{}", done.stderr);
     let trace: Value = serde_json::from_slice(&std::fs::read(warpt.path("trace.json")).unwrap()).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();
     let kernels: Vec<&Value> = events.iter().filter(|event| event["cat"] == "kernel").collect();

@@ -127,7 +127,7 @@ fn branches_loops_and_scans_give_what_pytorch_gave_under_its_names() {
             record["outputs"].as_array().unwrap().iter().map(|output| &output["name"]).collect();
         assert_eq!(names, ["branch", "loop.count", "loop.value", "sums"]);
         let judged = warpt.json(&["validate", "--golden", &golden, "--candidate", tier, "--json"]);
-        assert_eq!((&judged["verdict"], &judged["counts"]["failed"]), (&"PASS".into(), &0.into()), "{judged}");
+        assert_eq!(judged["verdict"], "PASS", "{judged}");
         let outputs = judged["classes"].as_array().unwrap().iter().find(|class| class["class"] == "outputs");
         assert_eq!(outputs.unwrap()["counts"]["compared"], 4, "{judged}");
     }

@@ -94,6 +94,15 @@ fn a_full_endpoint_says_so_and_a_silent_client_is_dropped() {
     let ended = slow.read_to_end(&mut answer);
     let waited = ended.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
     assert!(!waited && answer.is_empty(), "{ended:?}: {}", String::from_utf8_lossy(&answer));
+
+    // One that goes on sending, a byte now and then, has no longer than one that says nothing.
+    let mut slow = TcpStream::connect(served.address()).unwrap();
+    slow.write_all(b"GET /metrics HTTP/1.1\r\nHost: ").unwrap();
+    let dropped = (0..1200).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        slow.write_all(b"x").is_err()
+    });
+    assert!(dropped, "a client that never ends its request was not dropped");
     assert!(served.ask("/metrics", "*/*").starts_with("HTTP/1.1 200 "));
 }
 

@@ -42,6 +42,9 @@ fn commands() -> Vec<Vec<&'static str>> {
         [&run[..], &["--profile", "OUT"]].concat(),
         [&run[..], &["--trace", "OUT"]].concat(),
         [&run[..], &["--trace-tensors", "OUT"]].concat(),
+        vec!["opt", "model.mlir", "--emit", "fusion", "-o", "OUT"],
+        [&run[..], &["--repeat", "2", "--export-file", "OUT"]].concat(),
+        [&["stress", "cpu", "--test", "hashing"][..], &["--duration", "0.01", "--export", "OUT"]].concat(),
         vec!["list", "--export-file", "OUT"],
         vec!["benchmark", "compare", "record.json", "record.json", "--output", "OUT"],
         vec!["validate", "--golden", "saved", "--candidate", "saved", "--junit", "OUT"],
@@ -97,7 +100,7 @@ fn a_full_device_is_an_error_and_stays_what_it_is() {
     for command in commands() {
         let done = run(&warpt, &aimed(&command, "full"));
         assert_eq!(done.code, 3, "{command:?}: {}", done.stderr);
-        assert!(done.stderr.contains("No space left"), "{command:?}: {}", done.stderr);
+        assert!(done.stderr.contains("cannot write full: No space left"), "{command:?}: {}", done.stderr);
         assert!(is_link(&warpt.path("full")), "{command:?}");
         assert!(!warpt.path("module.mlir").exists(), "{command:?}");
     }
@@ -118,6 +121,7 @@ fn a_disk_without_space_leaves_nothing() {
         let done = finished(shell.arg(program).args(&command).output().unwrap());
         assert_eq!(done.code, 3, "{command:?}: {}", done.stderr);
         assert!(done.stderr.contains("too large"), "{command:?}: {}", done.stderr);
+        assert_eq!(done.stderr.matches("new").count(), 1, "{command:?}: {}", done.stderr);
         assert!(!warpt.path("new").exists(), "{command:?}");
         assert_eq!(warpt.files(), before, "{command:?}");
     }

@@ -49,6 +49,9 @@ fn standard_input_and_pipes_lose_no_bytes() {
         assert_eq!((done.code, done.stdout.as_str()), (0, expected.as_str()), "{file}: {}", done.stderr);
         writer.join().unwrap();
     }
+    let done = fed(&warpt, &["run", "-", "-", "--seed", "1"], DOUBLE.as_bytes());
+    assert_eq!((done.code, done.stdout.as_str()), (2, ""));
+    assert!(done.stderr.contains("give `-` once"), "{}", done.stderr);
     let done = fed(&warpt, &["check", "-"], b"func.func @main(");
     assert_eq!(done.code, 2);
     assert!(done.stderr.contains("<stdin>:1:"), "{}", done.stderr);

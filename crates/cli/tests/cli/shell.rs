@@ -15,13 +15,15 @@ fn completions_and_manual_pages_cover_the_commands() {
     for page in ["warpt.1", "warpt-list.1", "warpt-monitor.1", "warpt-benchmark-run.1", "warpt-serve.1"] {
         assert!(pages.iter().any(|name| name == page), "{page} is not among {pages:?}");
     }
-    let page = std::fs::read_to_string(warpt.path("pages/warpt-benchmark-run.1")).unwrap();
-    assert!(page.contains("burnin"), "{page}");
-    for section in ["EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES"] {
-        assert!(
-            page.contains(&format!(".SH \"{section}\"")) || page.contains(&format!(".SH {section}")),
-            "{page}"
-        );
+    let page = |name: &str| std::fs::read_to_string(warpt.path("pages").join(name)).unwrap();
+    assert!(page("warpt-benchmark-run.1").contains("burnin"));
+    for name in &pages {
+        let page = page(name);
+        for section in ["EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES"] {
+            let heading = [format!(".SH \"{section}\"\n"), format!(".SH {section}\n")];
+            let rest = heading.iter().find_map(|heading| page.split_once(heading.as_str()));
+            assert!(rest.is_some_and(|(_, rest)| rest.starts_with(".TP")), "{name} lacks {section}: {page}");
+        }
     }
 }
 

@@ -4,15 +4,15 @@ use warpforge_svg::{Anchor, Document, Point, Rectangle};
 
 use super::{Entry, Report, Totals, counted};
 
-const BOX: Point = (300.0, 62.0);
+const BOX: Point = (330.0, 62.0);
 const GAP: Point = (30.0, 40.0);
 const MARGIN: f64 = 20.0;
 /// What stands above the boxes.
-const HEADER: f64 = 34.0;
+const HEADER: f64 = 48.0;
 /// The distance between the lanes beside the boxes that skip connections take.
 const LANE: f64 = 14.0;
-/// The most characters of a line in a box.
-const LINE: usize = 46;
+/// The most characters of a line in a box: it holds as many of a wide typeface.
+const LINE: usize = 44;
 
 impl Report {
     /// The clusters as a picture: an SVG document.
@@ -28,7 +28,6 @@ fn svg(report: &Report) -> String {
     let (width, height) = layout.size();
     let mut picture = Document::new(width, height, 12);
     header(&mut picture, report);
-    let mut lane = 0;
     for entry in &report.clusters {
         for (place, &read) in entry.reads.iter().enumerate() {
             // Arrows that end at one box end side by side.
@@ -41,8 +40,7 @@ fn svg(report: &Report) -> String {
                 picture.arrow(&[start, end], "#777", 1.2);
                 continue;
             }
-            let beside = layout.right() + LANE * (lane + 1) as f64;
-            lane += 1;
+            let beside = layout.right() + LANE * (layout.lane(read, entry.number) + 1) as f64;
             let (below, above) = (start.1 + GAP.1 * 0.3, end.1 - GAP.1 * 0.4);
             let start = (from.0 + BOX.0 * 0.8, start.1);
             let path = [start, (start.0, below), (beside, below), (beside, above), (end.0, above), end];
@@ -55,29 +53,48 @@ fn svg(report: &Report) -> String {
     picture.finish()
 }
 
-/// Where the boxes stand: a column and a row for each.
+/// Where the boxes stand: a column and a row for each. And the lanes beside them: what each connection that skips rows
+/// has for its own from its first box to its last.
 struct Layout {
     places: Vec<(usize, usize)>,
     columns: usize,
     rows: usize,
-    skips: usize,
+    lanes: Vec<Vec<[usize; 2]>>,
 }
 
 impl Layout {
     fn new(entries: &[Entry]) -> Self {
-        let mut layout = Self { places: Vec::new(), columns: 0, rows: 0, skips: 0 };
+        let mut layout = Self { places: Vec::new(), columns: 0, rows: 0, lanes: Vec::new() };
         let mut filled: Vec<usize> = Vec::new();
         for entry in entries {
             let row = entry.reads.iter().map(|&read| layout.places[read].1 + 1).max().unwrap_or(0);
             filled.resize(filled.len().max(row + 1), 0);
             layout.places.push((filled[row], row));
             filled[row] += 1;
-            let skipping = |read: &&usize| row - layout.places[**read].1 > 1;
-            layout.skips += entry.reads.iter().filter(skipping).count();
+            for &read in &entry.reads {
+                layout.take_lane(read, entry.number);
+            }
         }
         layout.columns = filled.iter().copied().max().unwrap_or(0);
         layout.rows = filled.len();
         layout
+    }
+
+    /// Gives a connection that skips rows the first lane that is free beside them.
+    fn take_lane(&mut self, from: usize, to: usize) {
+        if self.rows(from, to) < 2 {
+            return;
+        }
+        let rows = |number: usize| self.places[number].1;
+        let apart = |other: &[usize; 2]| rows(other[1]) <= rows(from) || rows(to) <= rows(other[0]);
+        match self.lanes.iter().position(|lane| lane.iter().all(apart)) {
+            Some(free) => self.lanes[free].push([from, to]),
+            None => self.lanes.push(vec![[from, to]]),
+        }
+    }
+
+    fn lane(&self, from: usize, to: usize) -> usize {
+        self.lanes.iter().position(|lane| lane.contains(&[from, to])).unwrap_or(0)
     }
 
     /// How many rows a connection goes down.
@@ -96,9 +113,9 @@ impl Layout {
     }
 
     fn size(&self) -> Point {
-        let lanes = LANE * (self.skips + 1) as f64;
+        let lanes = LANE * (self.lanes.len() + 1) as f64;
         // The header needs some room however few boxes there are.
-        let width = (self.right() + lanes + MARGIN).max(620.0);
+        let width = (self.right() + lanes + MARGIN).max(420.0);
         (width, HEADER + 2.0 * MARGIN + self.rows as f64 * (BOX.1 + GAP.1) - GAP.1)
     }
 }
@@ -110,16 +127,23 @@ fn header(picture: &mut Document, report: &Report) {
     let Totals { kernels, bytes, .. } = *before;
     let fewer = kernels.saturating_sub(after.kernels);
     let less = bytes.saturating_sub(after.bytes);
-    let text = format!(
-        "{} kernels instead of {kernels} ({fewer} saved, {:.0} %); {} moved instead of {} ({} saved, {:.0} %)",
-        after.kernels,
-        part(fewer as f64, kernels as f64),
-        size(after.bytes),
-        size(bytes),
-        size(less),
-        part(less as f64, bytes as f64),
-    );
-    picture.text((MARGIN, MARGIN + 6.0), Anchor::Start, &text);
+    let lines = [
+        format!(
+            "{} kernels instead of {kernels} ({fewer} saved, {:.0} %)",
+            after.kernels,
+            part(fewer as f64, kernels as f64)
+        ),
+        format!(
+            "{} moved instead of {} ({} saved, {:.0} %)",
+            size(after.bytes),
+            size(bytes),
+            size(less),
+            part(less as f64, bytes as f64)
+        ),
+    ];
+    for (at, line) in lines.iter().enumerate() {
+        picture.text((MARGIN, MARGIN + 6.0 + 17.0 * at as f64), Anchor::Start, line);
+    }
 }
 
 fn draw(picture: &mut Document, entry: &Entry, corner: Point) {

@@ -15,6 +15,7 @@ pub use licence::is_non_commercial;
 pub use plan::{Data, Metrics, Model, Optimizer, Overrides, Plan, Record, Schedule, Training};
 use serde::{Deserialize, Serialize};
 use warpforge_bench::selection::nearest;
+use warpforge_tensor::io::input;
 
 use self::file::File;
 use crate::Error;
@@ -137,7 +138,7 @@ impl Description {
         }
         let path = Path::new(name);
         if path.extension().is_some_and(|extension| extension == "toml") || name.contains('/') {
-            let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+            let text = input::read_text(path).map_err(Error::io(path))?;
             let folder = path.canonicalize().map_err(Error::io(path))?;
             return Self::parse(&text, name, folder.parent().unwrap_or(Path::new("")));
         }

@@ -74,7 +74,7 @@ impl Folder {
     ///
     /// When the folder or a file of it cannot be read, is not what its format asks for, or not what the manifest says.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        if path.is_file() {
+        if path.exists() && !path.is_dir() {
             return Err(Error::NoFolder { path: path.display().to_string() });
         }
         let manifest = Manifest::read(path)?;

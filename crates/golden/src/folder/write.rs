@@ -148,7 +148,11 @@ impl FolderWriter {
         tensors: impl IntoIterator<Item = (&'t str, &'t Tensor)>,
     ) -> Result<(), Error> {
         let path = self.path.join(name);
-        let unwritable = |cause| Error::Tensors { path: path.display().to_string(), cause };
+        let unwritable = |cause| match cause {
+            // It has the path already.
+            warpforge_tensor::Error::Io { path, source } => Error::Io { path, cause: source },
+            cause => Error::Tensors { path: path.display().to_string(), cause },
+        };
         let stored: Vec<(&str, Tensor)> = tensors
             .into_iter()
             .map(|(name, tensor)| Ok((name, carrier::to_carrier(tensor)?)))

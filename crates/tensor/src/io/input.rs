@@ -47,6 +47,19 @@ pub fn open(path: &Path) -> io::Result<Input> {
     bounded(file, most).map(Input::Stream)
 }
 
+/// Reads a text: a plain file whole, everything else as [`open`] does.
+///
+/// # Errors
+///
+/// As [`open`], and when it is no text.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    match open(path)? {
+        Input::File => std::fs::read_to_string(path),
+        Input::Stream(bytes) => String::from_utf8(bytes)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error())),
+    }
+}
+
 fn bounded(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(most + 1).read_to_end(&mut bytes)?;

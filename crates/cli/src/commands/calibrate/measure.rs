@@ -14,7 +14,7 @@ use warpforge::{Device, Precision};
 use warpforge_calibrate::profile::{self, ProfileError, Theoretical};
 use warpforge_calibrate::roofline::{Roofline, picture};
 use warpforge_calibrate::{
-    Family, Observer, Profile, Scale, Settings, Step, Verdict, calibrate, default_path,
+    Error, Family, Observer, Profile, Scale, Settings, Step, Verdict, calibrate, default_path,
 };
 
 use super::{failure, machine, text};
@@ -105,9 +105,12 @@ pub(super) fn run(args: &MeasureArgs) -> Outcome {
     output::check(files.map(|(_, path)| path))?;
     let stop = stop_on_signals()?;
     let mut watch = Watch::new(&path, stop);
-    let profile = calibrate(&settings, begun, &mut watch).map_err(failure)?;
+    let profile = calibrate(&settings, begun, &mut watch).map_err(|error| match error {
+        Error::Profile(error @ ProfileError::Io { .. }) => unwritten(&error),
+        error => failure(error),
+    })?;
     watch.finish();
-    profile::write(&path, &profile).map_err(Failure::not_possible)?;
+    profile::write(&path, &profile).map_err(|error| unwritten(&error))?;
     if let Some(svg) = &args.svg {
         output::write(svg, picture(&Roofline::new(&profile, &args.device.to_string())).as_bytes())?;
     }
@@ -153,6 +156,10 @@ fn settings(args: &MeasureArgs) -> Result<Settings, Failure> {
         noise: args.inject_noise,
         ..Settings::new(args.device, scale)
     })
+}
+
+fn unwritten(error: &ProfileError) -> Failure {
+    Failure::not_possible(anyhow!("cannot write {error}"))
 }
 
 /// The profile to go on with.
@@ -222,7 +229,9 @@ impl Observer for Watch<'_> {
 
     fn measured(&mut self, profile: &Profile) -> Result<(), ProfileError> {
         let begun = !profile.operations.is_empty() || !profile.overheads.is_empty();
-        if is_standard(self.path) || !begun || self.written.elapsed() < CHECKPOINT {
+        // A pipe or a device gets the profile once, at the end.
+        let through = is_standard(self.path) || self.path.exists() && !self.path.is_file();
+        if through || !begun || self.written.elapsed() < CHECKPOINT {
             return Ok(());
         }
         self.written = Instant::now();

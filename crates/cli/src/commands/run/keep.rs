@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use clap::Args;
 use warpforge_bench::history::History;
 use warpforge_bench::record::{
@@ -43,7 +44,8 @@ impl KeepArgs {
         }
         let run = suite_run(records, axes);
         if let Some(path) = &self.export_file {
-            record::write(path, &run).map_err(Failure::not_possible)?;
+            record::write(path, &run)
+                .map_err(|error| Failure::not_possible(anyhow!("cannot write {error}")))?;
         }
         if self.keep {
             History::open_default()

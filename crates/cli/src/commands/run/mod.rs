@@ -26,6 +26,7 @@ use warpforge_fusion::cluster::Machine;
 use warpforge_golden::op_by_op::Compared;
 use warpforge_golden_bench::values as values_of;
 use warpforge_runtime::Executable;
+use warpforge_tensor::io::input;
 
 use self::record::Record;
 use self::sweep::Combination;
@@ -128,6 +129,14 @@ impl RunArgs {
         }
     }
 
+    /// Refuses to read standard input twice.
+    fn check_standard(&self) -> Result<(), Failure> {
+        match self.models.iter().filter(|model| input::is_standard(model)).count() {
+            0 | 1 => Ok(()),
+            _ => Err(Failure::bad_input(anyhow!("standard input has one model: give `-` once"))),
+        }
+    }
+
     /// Refuses a file of tensors with the name of another format.
     fn check_endings(&self) -> Result<(), Failure> {
         const OTHERS: [&str; 7] = ["csv", "json", "npz", "onnx", "pt", "pth", "txt"];
@@ -179,6 +188,7 @@ impl RunArgs {
 pub(crate) fn run(args: &RunArgs) -> Outcome {
     let taken = output::takes_stdout(args.files(), args.format.is_json())?;
     args.check_single()?;
+    args.check_standard()?;
     args.check_endings()?;
     output::check(args.files().map(|(_, path)| path))?;
     let combinations = args.sweep.combinations(&args.inputs);

@@ -183,7 +183,7 @@ fn open_history(args: &RunArgs) -> Result<Option<History>, Failure> {
 fn write_files(args: &RunArgs, own: Option<PathBuf>, run: &BenchmarkSuiteRun) -> Result<(), Failure> {
     let named = args.export_file.clone();
     for path in named.into_iter().chain(own) {
-        record::write(&path, run).map_err(Failure::not_possible)?;
+        record::write(&path, run).map_err(|error| Failure::not_possible(anyhow!("cannot write {error}")))?;
         crate::term::tell!("result written to {}", path.display());
     }
     if let Some(path) = &args.monitor_output {
