@@ -118,8 +118,7 @@ impl Common {
     fn planes<W: Words>(&self, pairs: &[Pair<'_>]) -> Vec<[W; 3]> {
         let mut planes: Vec<[W::Array; 3]> =
             (0..self.blocks).map(|_| std::array::from_fn(|_| W::zeros())).collect();
-        for lane in 0..pairs.len() {
-            let rows = pairs[lane].0;
+        for (lane, &(rows, _)) in pairs.iter().enumerate() {
             for (block, planes) in planes.iter_mut().rev().enumerate() {
                 let part = &rows[(64 * block).min(rows.len())..(64 * block + 64).min(rows.len())];
                 let mut words = [0u64, 0, 0];
