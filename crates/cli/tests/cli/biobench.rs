@@ -63,6 +63,15 @@ fn files_that_are_cut_off_or_wrong_are_named() {
 }
 
 #[test]
+fn a_protein_database_without_queries_says_what_is_missing() {
+    let warpt = Warpt::new();
+    std::fs::write(warpt.path("proteins.fa"), ">p\nMKTAYIAKQR\n").unwrap();
+    let done = run(&warpt, "protein_search", "proteins.fa", &[]);
+    let said = format!("{}{}", done.stdout, done.stderr);
+    assert!(done.code != 0 && said.contains("it needs the queries as well, `queries`"), "{said}");
+}
+
+#[test]
 fn a_genome_shorter_than_its_reads_is_named() {
     let warpt = Warpt::new();
     std::fs::write(warpt.path("short.fa"), format!(">s\n{}\n", "GATTACAACGTTGCACCGGTA".repeat(4))).unwrap();

@@ -97,6 +97,9 @@ fn proteins(params: &Params, common: &Common, only_look: bool) -> Result<Protein
             common.seed,
         ));
     };
+    if queries.is_empty() {
+        return Err(BenchmarkError::BadInput("data: it needs the queries as well, `queries`".to_owned()));
+    }
     let queries = sets::locate(queries)
         .map_err(|reason| BenchmarkError::BadInput(format!("queries={queries}: {reason}")))?;
     if only_look {
