@@ -158,8 +158,8 @@ pub(super) struct CommonColumn<'a> {
 }
 
 impl CommonColumn<'_> {
-    /// For each pair, the length from this row on.
-    pub(super) fn from_row(&self, row: usize) -> Vec<i32> {
+    /// For each pair, the length after so many rows.
+    pub(super) fn lengths_after(&self, row: usize) -> Vec<i32> {
         let mut lengths = self.kept.below.clone();
         let bits = (64 * self.common.blocks).saturating_sub(row);
         for (word, words) in self.kept.span.clone().zip(self.kept.words.chunks_exact(lengths.len())) {
@@ -219,10 +219,10 @@ mod tests {
                     let right = plain(a, b);
                     for column in (0..=b.len()).step_by(INTERVAL) {
                         let kept = common.before(column).unwrap();
-                        let mut length = kept.from_row(0)[lane];
+                        let mut length = kept.lengths_after(0)[lane];
                         for row in 0..=a.len() {
                             assert_eq!(length, right[row][column], "{set:?}, row {row}, column {column}");
-                            assert_eq!(kept.from_row(row)[lane], length);
+                            assert_eq!(kept.lengths_after(row)[lane], length);
                             let (words, shift, mask) = kept.rows(row..row + 1);
                             length -= (words[lane] >> shift & mask).count_ones() as i32;
                         }
@@ -249,7 +249,7 @@ mod tests {
                     lengths[i][j] = step.max(0);
                     if j % INTERVAL == 0 {
                         assert!(
-                            common.before(j).unwrap().from_row(i)[0] >= lengths[i][j],
+                            common.before(j).unwrap().lengths_after(i)[0] >= lengths[i][j],
                             "{i} {j} {a:?} {b:?}"
                         );
                     }

@@ -173,7 +173,7 @@ struct Ahead<'a> {
 impl<'a> Ahead<'a> {
     /// From so many rows on, in a column that is not before the kept one.
     fn new(pruning: &'a Pruning, kept: CommonColumn<'a>, column: usize, row: usize) -> Self {
-        let lengths = kept.from_row(row);
+        let lengths = kept.lengths_after(row);
         let past = (row + column) as i32;
         let rests = pruning.rows.iter().zip(&pruning.columns).map(|(rows, columns)| rows + columns - past);
         let losses = rests.zip(lengths).map(|(rest, length)| pruning.unit * (rest - 2 * length)).collect();
