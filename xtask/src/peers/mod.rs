@@ -3,7 +3,9 @@
 mod bio;
 mod contests;
 mod cpu;
+mod fusion;
 mod gpu;
+mod limits;
 mod linpack;
 mod micro;
 mod page;
@@ -27,6 +29,10 @@ pub(crate) enum Peers {
     Cpu(cpu::CpuArgs),
     /// Models on a GPU beside PyTorch: as it is, compiled, and compiled into CUDA graphs
     Gpu(gpu::GpuArgs),
+    /// Peaks and bandwidths of a calibration beside likwid-bench, STREAM and a loop in C
+    Limits(limits::LimitsArgs),
+    /// What fusion is worth, beside PyTorch eager against torch.compile
+    Fusion(fusion::FusionArgs),
     /// A catalogue of public models on the CPU beside PyTorch, ONNX Runtime and OpenVINO: which are slow, and why
     Zoo(zoo::ZooArgs),
 }
@@ -39,6 +45,8 @@ pub(crate) fn run(peers: &Peers) -> anyhow::Result<()> {
         Peers::Linpack(args) => linpack::run(args),
         Peers::Cpu(args) => cpu::run(args),
         Peers::Gpu(args) => gpu::run(args),
+        Peers::Limits(args) => limits::run(args),
+        Peers::Fusion(args) => fusion::run(args),
         Peers::Zoo(args) => zoo::run(args),
     }
 }

@@ -1,0 +1,306 @@
+//! The peaks and bandwidths of a calibration beside likwid-bench, STREAM and a register-only loop in C, in turn.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use serde_json::Value;
+
+use super::contests::{self, Destination, Named};
+use super::table::{Bound, Contest, Figures, Row};
+use super::tools;
+use crate::command::output;
+
+/// Each of STREAM's arrays: far more than any cache.
+const ARRAY_BYTES: u64 = 256 << 20;
+
+/// The part by which figures may differ.
+const BOUND: Bound = Bound::Within(0.10);
+
+/// Arguments of `cargo xtask peers limits`.
+#[derive(Debug, Args)]
+pub(crate) struct LimitsArgs {
+    /// Only these: likwid, c
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// How often each side runs, in turn
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    alternations: u16,
+    /// The warpt to measure [default: built here in release]
+    #[arg(long, value_name = "PROGRAM")]
+    warpt: Option<PathBuf>,
+    /// Put the figures into docs/calibrate.md
+    #[arg(long)]
+    update_docs: bool,
+}
+
+/// What both contests need.
+struct Stage {
+    warpt: PathBuf,
+    /// For compiled programs and profiles; gone when the contests are over.
+    folder: tempfile::TempDir,
+    alternations: usize,
+    threads: usize,
+}
+
+const CONTESTS: [Named<Stage>; 2] = [("likwid", likwid), ("c", loops)];
+
+/// Runs the comparisons and prints their ratios.
+pub(super) fn run(args: &LimitsArgs) -> anyhow::Result<()> {
+    contests::check(&CONTESTS, &args.only)?;
+    let warpt = match &args.warpt {
+        Some(warpt) => std::path::absolute(warpt)?,
+        None => tools::build_warpt()?,
+    };
+    let stage = Stage {
+        warpt,
+        folder: tempfile::tempdir()?,
+        alternations: args.alternations.into(),
+        threads: std::thread::available_parallelism()?.get(),
+    };
+    let destination = Destination {
+        warpt: &stage.warpt,
+        task: "peers limits",
+        page: "docs/calibrate.md",
+        method: &contests::medians(args.alternations.into()),
+        update_docs: args.update_docs,
+    };
+    contests::hold(&CONTESTS, &args.only, &stage, &destination)
+}
+
+/// A figure of both sides: what a profile calls it, and the test of likwid-bench.
+#[derive(Debug, Clone)]
+enum Limit {
+    Peak { dtype: &'static str, isa: String, test: String },
+    Bandwidth { level: String, access: &'static str, stores: &'static str, bytes: u64, test: String },
+}
+
+impl Limit {
+    fn label(&self, threads: usize) -> String {
+        match self {
+            Self::Peak { dtype, isa, .. } => format!("{dtype} {isa}, {threads} threads"),
+            Self::Bandwidth { level, access, stores, .. } if *stores == "none" => {
+                format!("{level} {access}, {threads} threads")
+            }
+            Self::Bandwidth { level, access, stores, .. } => {
+                format!("{level} {access}, {stores} stores, {threads} threads")
+            }
+        }
+    }
+
+    /// Our figure, from a profile.
+    fn ours(&self, profile: &Value, threads: usize) -> anyhow::Result<f64> {
+        let of = |list: &str, field: &str, fits: &dyn Fn(&Value) -> bool| {
+            let entries = profile[list].as_array().into_iter().flatten();
+            let found = entries.filter(|entry| entry["threads"] == threads).find(|entry| fits(entry));
+            found.and_then(|entry| entry[field].as_f64())
+        };
+        let found = match self {
+            Self::Peak { dtype, isa, .. } => of("peaks", "gops", &|entry| {
+                entry["dtype"] == *dtype && entry["isa"] == *isa && entry["mode"] == "burst"
+            }),
+            Self::Bandwidth { level, access, stores, .. } => of("bandwidth", "gbps", &|entry| {
+                entry["level"] == *level && entry["access"] == *access && entry["stores"] == *stores
+            }),
+        };
+        found.with_context(|| format!("the profile has no {}", self.label(threads)))
+    }
+
+    /// The figure of likwid-bench.
+    fn theirs(&self, threads: usize) -> anyhow::Result<f64> {
+        let (test, bytes, line) = match self {
+            Self::Peak { test, .. } => (test, 16 << 10, "MFlops/s:"),
+            Self::Bandwidth { test, bytes, .. } => (test, *bytes, "MByte/s:"),
+        };
+        // The working set is divided among the threads.
+        let set = format!("S0:{}kB:{threads}", bytes * threads as u64 / 1000);
+        let text = output(Command::new("likwid-bench").args(["-t", test, "-w", &set]))?;
+        Ok(printed(&text, line)? / 1e3)
+    }
+}
+
+/// The number behind a name in the output of likwid-bench.
+fn printed(text: &str, name: &str) -> anyhow::Result<f64> {
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    value.with_context(|| format!("no line `{name} NUMBER` in:\n{text}"))
+}
+
+/// The widest instructions that both sides have.
+fn widest(profile: &Value) -> anyhow::Result<(&'static str, String)> {
+    let isa = |name: &str| {
+        let peaks = profile["peaks"].as_array().into_iter().flatten();
+        let all = peaks.filter_map(|peak| peak["isa"].as_str());
+        let mut own = all.filter(|isa| isa.to_lowercase().replace(['-', '_'], "").starts_with(name));
+        own.next().map(str::to_owned)
+    };
+    for (name, suffix) in [("avx512", "avx512"), ("avx2", "avx")] {
+        if let Some(isa) = isa(name) {
+            return Ok((suffix, isa));
+        }
+    }
+    bail!("likwid-bench and the profile have no instructions in common")
+}
+
+/// What is compared: peaks of f32 and f64, and every level by every access.
+fn limits(profile: &Value) -> anyhow::Result<Vec<Limit>> {
+    let (suffix, isa) = widest(profile)?;
+    let peak =
+        |dtype, name: &str| Limit::Peak { dtype, isa: isa.clone(), test: format!("{name}_{suffix}_fma") };
+    let mut all = vec![peak("f32", "peakflops_sp"), peak("f64", "peakflops")];
+    for entry in profile["bandwidth"].as_array().into_iter().flatten() {
+        let (access, stores, test) = match (entry["access"].as_str(), entry["stores"].as_str()) {
+            (Some("triad"), Some("ordinary")) => ("triad", "ordinary", format!("stream_{suffix}_fma")),
+            // Past the caches is a way to main memory alone.
+            (Some("triad"), Some("nontemporal")) if entry["level"] == "DRAM" => {
+                ("triad", "nontemporal", format!("stream_mem_{suffix}"))
+            }
+            (Some("read"), _) => ("read", "none", format!("load_{suffix}")),
+            _ => continue,
+        };
+        let level = entry["level"].as_str().context("a bandwidth without a level")?.to_owned();
+        let bytes = entry["working_set_bytes"].as_u64().context("a bandwidth without a working set")?;
+        let known = |limit: &Limit| {
+            matches!(limit, Limit::Bandwidth { level: l, access: a, stores: s, .. }
+                if *l == level && *a == access && *s == stores)
+        };
+        if !all.iter().any(known) {
+            all.push(Limit::Bandwidth { level, access, stores, bytes, test });
+        }
+    }
+    Ok(all)
+}
+
+/// A quick calibration of ours.
+fn calibrated(stage: &Stage) -> anyhow::Result<Value> {
+    let profile = stage.folder.path().join("profile.json");
+    measured(&stage.warpt, &profile)?;
+    Ok(serde_json::from_slice(&std::fs::read(&profile)?)?)
+}
+
+fn measured(warpt: &Path, profile: &Path) -> anyhow::Result<()> {
+    let mut command = Command::new(warpt);
+    command.args(["calibrate", "--quick", "--fusion-patterns", "linear", "--precision", "model", "--output"]);
+    let done = command.arg(profile).output().with_context(|| warpt.display().to_string())?;
+    // A machine too noisy to say has figures as well.
+    if matches!(done.status.code(), Some(0 | 4)) {
+        return Ok(());
+    }
+    bail!("warpt ended with {}: {}", done.status, String::from_utf8_lossy(&done.stderr).trim())
+}
+
+fn likwid(stage: &Stage) -> anyhow::Result<Vec<Row>> {
+    tools::require("likwid-bench", "likwid")?;
+    let known = limits(&calibrated(stage)?)?;
+    let threads = stage.threads;
+    let theirs = || known.iter().map(|limit| Ok((limit.label(threads), limit.theirs(threads)?))).collect();
+    let ours = || {
+        let profile = calibrated(stage)?;
+        known.iter().map(|limit| Ok((limit.label(threads), limit.ours(&profile, threads)?))).collect()
+    };
+    let contest = Contest {
+        name: "calibrate",
+        peer: "likwid-bench",
+        unit: "GFLOP/s, GB/s",
+        bound: BOUND,
+        theirs: &theirs,
+        ours: &ours,
+    };
+    contest.hold(stage.alternations)
+}
+
+fn loops(stage: &Stage) -> anyhow::Result<Vec<Row>> {
+    tools::require("gcc", "gcc")?;
+    let fma = tools::compile("fma", &["-pthread"], stage.folder.path())?;
+    let stream = tools::compile("stream", &["-fopenmp"], stage.folder.path())?;
+    let threads = stage.threads;
+    let (peak, triad) = (format!("f32, {threads} threads"), format!("DRAM triad, {threads} threads"));
+    let theirs = || {
+        let number = |text: &str, name: &str| {
+            let value = text.lines().find_map(|line| line.trim().strip_prefix(name)?.trim().parse().ok());
+            value.with_context(|| format!("no line `{name} NUMBER` in:\n{text}"))
+        };
+        let flops = output(Command::new(&fma).args([&threads.to_string(), "1"]))?;
+        let mut command = Command::new(&stream);
+        command.arg(ARRAY_BYTES.to_string()).env("OMP_NUM_THREADS", threads.to_string());
+        let bytes = output(command.env("OMP_PROC_BIND", "true"))?;
+        Ok(Figures::from([
+            (peak.clone(), number(&flops, "f32")?),
+            (triad.clone(), number(&bytes, "triad_median_gbps")?),
+        ]))
+    };
+    let ours = || {
+        let profile = calibrated(stage)?;
+        let (_, isa) = widest(&profile)?;
+        let flops = Limit::Peak { dtype: "f32", isa, test: String::new() };
+        let bytes = Limit::Bandwidth {
+            level: "DRAM".to_owned(),
+            access: "triad",
+            stores: "ordinary",
+            bytes: 0,
+            test: String::new(),
+        };
+        Ok(Figures::from([
+            (peak.clone(), flops.ours(&profile, threads)?),
+            (triad.clone(), bytes.ours(&profile, threads)?),
+        ]))
+    };
+    let contest = Contest {
+        name: "calibrate",
+        peer: "FMA loop and STREAM in C",
+        unit: "GFLOP/s, GB/s",
+        bound: BOUND,
+        theirs: &theirs,
+        ours: &ours,
+    };
+    contest.hold(stage.alternations)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn profile() -> Value {
+        let bandwidth = |level: &str, access: &str, stores: &str, gbps: f64| json!({"level": level, "access": access, "stores": stores, "threads": 2, "working_set_bytes": 16384, "gbps": gbps});
+        json!({
+            "peaks": [
+                {"dtype": "f32", "isa": "avx2", "threads": 2, "mode": "burst", "gops": 90.0},
+                {"dtype": "f32", "isa": "avx512", "threads": 2, "mode": "burst", "gops": 170.0},
+            ],
+            "bandwidth": [
+                bandwidth("L1", "triad", "ordinary", 300.0),
+                bandwidth("L1", "triad", "nontemporal", 10.0),
+                bandwidth("L1", "read", "none", 400.0),
+                bandwidth("DRAM", "triad", "nontemporal", 20.0),
+                bandwidth("DRAM", "triad", "nontemporal", 20.0),
+            ],
+        })
+    }
+
+    #[test]
+    fn every_level_is_compared_once_with_the_test_of_the_same_access() {
+        let all = limits(&profile()).unwrap();
+        let labels: Vec<String> = all.iter().map(|limit| limit.label(2)).collect();
+        let expected = [
+            "f32 avx512, 2 threads",
+            "f64 avx512, 2 threads",
+            "L1 triad, ordinary stores, 2 threads",
+            "L1 read, 2 threads",
+            "DRAM triad, nontemporal stores, 2 threads",
+        ];
+        assert_eq!(labels, expected);
+        assert_eq!(all[0].ours(&profile(), 2).unwrap(), 170.0);
+        assert_eq!(all[3].ours(&profile(), 2).unwrap(), 400.0);
+        assert!(all[1].ours(&profile(), 2).unwrap_err().to_string().contains("no f64 avx512"));
+        assert!(limits(&json!({"peaks": []})).is_err());
+    }
+
+    #[test]
+    fn figures_of_likwid_bench_are_read() {
+        let text = "Time:\t\t1.0 sec\nMFlops/s:\t\t2210.33\nMByte/s:\t\t35365.29\n";
+        assert_eq!(printed(text, "MByte/s:").unwrap(), 35365.29);
+        assert!(printed(text, "GByte/s:").is_err());
+    }
+}
