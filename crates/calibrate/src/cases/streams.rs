@@ -32,12 +32,14 @@ pub(super) enum Stream {
     Transpose,
     Concatenate,
     Gather,
+    /// Single elements of a table, as in resampling.
+    GatherElements,
     /// The largest of windows of three by three, every second one; the rows are those of an image with [`POOLED`] channels.
     MaxPool,
 }
 
 impl Stream {
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Add,
         Self::Gelu,
         Self::Polynomial,
@@ -48,6 +50,7 @@ impl Stream {
         Self::Transpose,
         Self::Concatenate,
         Self::Gather,
+        Self::GatherElements,
         Self::MaxPool,
     ];
 }
@@ -97,6 +100,16 @@ pub(super) fn case(rows: usize, stream: Stream) -> Case {
             );
             let module = ModuleText::default().weight("table", &[TABLE_ROWS, COLUMNS], "f32");
             ("gather", None, module.input("i", &[rows], "i64").operator("gather", &y, line))
+        }
+        Stream::GatherElements => {
+            let (table, i) = (ty(&[TABLE_ROWS], "f32"), ty(&dims, "i64"));
+            let line = format!(
+                "  %gather = \"stablehlo.gather\"(%table, %i) <{{dimension_numbers = #stablehlo.gather<\
+                 collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2>, indices_are_sorted = false, \
+                 slice_sizes = array<i64: 1>}}> : ({table}, {i}) -> {y}\n"
+            );
+            let module = ModuleText::default().weight("table", &[TABLE_ROWS], "f32");
+            ("gather_elements", None, module.input("i", &dims, "i64").operator("gather", &y, line))
         }
         Stream::MaxPool => ("max_pool", None, max_pool(rows)),
     };

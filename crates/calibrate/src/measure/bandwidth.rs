@@ -10,6 +10,7 @@ use warpforge_probes::memory::stream::{Arrays, Kernel, Routine, Stores};
 use warpforge_probes::team::Team;
 
 use super::Session;
+use super::timing::long_enough;
 use crate::cases::Scale;
 use crate::error::{Error, Result};
 use crate::profile::Bandwidth;
@@ -100,12 +101,7 @@ fn rates(session: &Session<'_>, team: &mut Team, arrays: &mut Arrays, access: Ac
         Scale::Quick => (Duration::from_millis(5), Duration::from_millis(200)),
         Scale::Full => (Duration::from_millis(10), Duration::from_millis(600)),
     };
-    let mut iterations = 1;
-    let mut took = run(iterations);
-    while took < sample {
-        iterations *= 2;
-        took = run(iterations);
-    }
+    let iterations = long_enough(sample, 1, &mut run);
     let (mut rates, begin) = (Vec::new(), Instant::now());
     while rates.len() < 5 || (begin.elapsed() < budget && !session.stopped()) {
         rates.push(bytes * iterations as f64 / run(iterations).as_secs_f64().max(1e-9) / 1e9);

@@ -10,6 +10,7 @@ use warpforge_probes::cpu::{PeakKernel, peaks};
 use warpforge_probes::team::Team;
 
 use super::Session;
+use super::timing::long_enough;
 use crate::cases::Scale;
 use crate::error::{Error, Result};
 use crate::profile::{Mode, Peak};
@@ -85,13 +86,7 @@ fn peak(session: &Session<'_>, team: &mut Team, kernel: &PeakKernel, mode: Mode)
     };
     let smoke = session.settings.scale == Scale::Smoke;
     let length = if smoke { Duration::from_millis(1) } else { BURST };
-    let mut iterations = 1000;
-    let mut took = run(iterations);
-    while took < length {
-        iterations = (iterations * 2)
-            .max((iterations as f64 * length.as_secs_f64() / took.as_secs_f64().max(1e-6)) as u64);
-        took = run(iterations);
-    }
+    let iterations = long_enough(length, 1000, &mut run);
     let rate = |time: Duration| each * iterations as f64 / time.as_secs_f64().max(1e-9) / 1e9;
     let watch = (mode == Mode::Sustained).then(|| Watch::start(PERIOD).ok()).flatten();
     let (mut rates, begin) = (Vec::new(), Instant::now());

@@ -40,6 +40,19 @@ impl Effort {
     }
 }
 
+/// How many iterations take so long. The fastest of three runs counts: one that was interrupted is no reason to stop.
+pub(super) fn long_enough(length: Duration, first: u64, mut run: impl FnMut(u64) -> Duration) -> u64 {
+    let mut iterations = first;
+    loop {
+        let took = (0..3).map(|_| run(iterations)).min().unwrap_or(length);
+        if took >= length {
+            return iterations;
+        }
+        let wanted = iterations as f64 * length.as_secs_f64() / took.as_secs_f64().max(1e-6);
+        iterations = (iterations * 2).max(wanted as u64);
+    }
+}
+
 /// The time of one program and its interval, in seconds.
 pub(super) struct Timed {
     pub(super) seconds: f64,
@@ -154,4 +167,21 @@ fn enough(values: &[f64], effort: Effort, begin: Instant) -> bool {
 
 fn no_time() -> Error {
     Error::NotPossible("a program reported no time".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupted_run_makes_no_sample_too_short() {
+        let mut runs = 0;
+        let length = Duration::from_millis(10);
+        let found = long_enough(length, 1000, |iterations| {
+            runs += 1;
+            // Every second run is interrupted for longer than a sample takes.
+            Duration::from_nanos(iterations) + if runs % 2 == 0 { 5 * length } else { Duration::ZERO }
+        });
+        assert!((10_000_000..30_000_000).contains(&found), "{found}");
+    }
 }

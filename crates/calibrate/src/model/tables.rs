@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::CostModel;
 use super::limits::Limits;
-use super::work::{Class, conv_features, octaves};
+use super::work::{Class, conv_features, gather_features, octaves};
 use crate::profile::{Operation, Profile};
 
 /// The cost model of a device.
@@ -66,6 +66,7 @@ impl CostModel {
         let streamed = (seconds - self.kernel).max(seconds * 0.1);
         let product = |at: &[usize]| at.iter().map(|&at| shape[at] as f64).product::<f64>();
         let by_bytes = |class| (class, "f32", octaves_of_bytes(bytes), bytes as f64 / streamed);
+        let gathered = |run| (Class::Gather, "f32", gather_features(bytes, run), bytes as f64 / streamed);
         let (class, dtype, features, rate) = match (op, shape) {
             ("linear", &[m, k, n]) => {
                 (Class::Matmul, dtype, octaves(&[m, k, n]), 2.0 * product(&[0, 1, 2]) / seconds)
@@ -99,7 +100,8 @@ impl CostModel {
             ("softmax", _) => by_bytes(Class::Softmax),
             ("transpose", _) => by_bytes(Class::Transpose),
             ("concatenate", _) => by_bytes(Class::Concatenate),
-            ("gather", _) => by_bytes(Class::Gather),
+            ("gather", &[_, columns]) => gathered(4 * columns),
+            ("gather_elements", _) => gathered(4),
             ("max_pool", _) => by_bytes(Class::Pool),
             _ => return,
         };

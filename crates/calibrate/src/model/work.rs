@@ -2,7 +2,7 @@
 
 use warpforge_fusion::cluster::{Body, BodyOp, Cluster, Contraction, Kind};
 use warpforge_fusion::view::View;
-use warpforge_fusion::{Graph, NodeId, Op};
+use warpforge_fusion::{Graph, Node, NodeId, Op};
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType};
 
@@ -71,6 +71,14 @@ pub(super) fn conv_features(
         [channels, outputs, pixels, window].map(|value| (value.max(1) as f64).log2());
     vec![channels, outputs, pixels * 0.7, window * 1.5, if stride > 1 { 3.0 } else { 0.0 }]
 }
+
+/// The features of a gather: its bytes, and those of each run that it finds in order.
+pub(super) fn gather_features(bytes: u64, run: usize) -> Vec<f64> {
+    [bytes as f64, run as f64].map(|value| value.max(1.0).log2()).to_vec()
+}
+
+/// Outputs of a contraction are computed in whole vectors: fewer take no less time.
+const LANES: usize = 16;
 
 /// What the kernel of a cluster does.
 pub(crate) fn work(graph: &Graph, cluster: &Cluster) -> Work {
@@ -154,10 +162,11 @@ fn matmul(graph: &Graph, product: &Contraction, work: &mut Work) {
     let [batch, m, n, k] = dot_sizes(graph, product.node);
     let constant = |side: usize| graph.constant(product.operands[side].value).is_some();
     work.dtype = multiplied(graph, product.node);
-    work.contraction_flops = 2.0 * (batch * m * n * k) as f64;
-    if batch == 1 && (constant(0) || constant(1)) {
-        // Weights on the left are the same matmul, transposed.
-        let (m, n) = if constant(1) { (m, n) } else { (n, m) };
+    // Weights on the left are the same matmul, transposed.
+    let with_weights = batch == 1 && (constant(0) || constant(1));
+    let (m, n) = if with_weights && !constant(1) { (n, m) } else { (m, n) };
+    work.contraction_flops = 2.0 * (batch * m * n.next_multiple_of(LANES) * k) as f64;
+    if with_weights {
         (work.class, work.features) = (Class::Matmul, octaves(&[m, k, n]));
     } else {
         (work.class, work.features) = (Class::Batched, octaves(&[batch, m, n, k]));
@@ -173,7 +182,12 @@ fn convolution(graph: &Graph, product: &Contraction, work: &mut Work) {
     let pixels = node.dims[..node.dims.len() - 1].iter().product::<usize>();
     let stride = conv.strides.iter().copied().max().unwrap_or(1);
     work.dtype = multiplied(graph, product.node);
-    work.contraction_flops = 2.0 * (node.len() * window * channels) as f64;
+    work.contraction_flops = 2.0 * (pixels * outputs.next_multiple_of(LANES) * window * channels) as f64;
+    // Windows side by side are rows of a matmul.
+    if window > 1 && conv.groups == 1 && weights[..rank] == conv.strides[..] {
+        (work.class, work.features) = (Class::Matmul, octaves(&[pixels, channels * window, outputs]));
+        return;
+    }
     let depthwise = conv.groups > 1 && channels == 1;
     work.class = if depthwise { Class::Depthwise } else { Class::Conv };
     work.features =
@@ -220,9 +234,36 @@ fn looped(body: &Body, work: &mut Work) {
     work.features = vec![(work.bytes.max(1) as f64).log2()];
 }
 
+/// The bytes in order of each window of a gather.
+fn run(graph: &Graph, node: &Node, slice: &[usize]) -> usize {
+    let operand = graph.node(node.inputs[0]);
+    let mut elements = 1;
+    for (taken, whole) in slice.iter().zip(&operand.dims).rev() {
+        elements *= taken;
+        if taken != whole {
+            break;
+        }
+    }
+    elements * operand.bytes() / operand.len().max(1)
+}
+
 fn unfused(graph: &Graph, output: NodeId, work: &mut Work) {
-    work.class = match &graph.node(output).op {
-        Op::Gather(..) | Op::Scatter(..) => Class::Gather,
+    let node = graph.node(output);
+    match &node.op {
+        Op::Gather(_, slice) => {
+            work.class = Class::Gather;
+            work.features = gather_features(work.bytes, run(graph, node, slice));
+            return;
+        }
+        Op::Scatter(..) => {
+            let row = node.dims.last().copied().unwrap_or(1) * node.bytes() / node.len().max(1);
+            work.class = Class::Gather;
+            work.features = gather_features(work.bytes, row);
+            return;
+        }
+        _ => {}
+    }
+    work.class = match &node.op {
         Op::ReduceWindow(..) | Op::SelectAndScatter { .. } => Class::Pool,
         _ => Class::Concatenate,
     };

@@ -296,6 +296,13 @@ fn noise_makes_a_calibration_inconclusive_and_is_named() {
     assert_eq!(profile["self_check"]["verdict"], "INCONCLUSIVE");
     assert!(!profile["self_check"]["disturbances"].as_array().unwrap().is_empty());
     assert_eq!(profile["complete"], true);
+    // What is predicted of such a profile is no better, and says so.
+    std::fs::write(warpt.path("m.mlir"), MLP).unwrap();
+    let checked = warpt.run(&["calibrate", "check", "m.mlir", "--machine", "p.json", "--json"]);
+    assert_eq!(checked.code, 0, "{}", checked.stderr);
+    assert!(checked.stderr.contains("p.json: measured on a machine too noisy to say"), "{}", checked.stderr);
+    let checked: Value = serde_json::from_str(&checked.stdout).unwrap();
+    assert!(checked["disturbances"][0].as_str().unwrap().contains("too noisy"), "{checked}");
 }
 
 #[test]

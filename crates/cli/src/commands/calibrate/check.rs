@@ -7,6 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use warpforge::{CompileOptions, Device, Model, Precision, shown};
 use warpforge_calibrate::{ModelCheck, check};
+use warpforge_inventory::live::ConditionsWatch;
 use warpforge_report::{Align, Screen, Style, Table, number};
 
 use super::{failure, machine};
@@ -48,12 +49,15 @@ struct Checked {
     geometric_mean_error: f64,
     /// The furthest.
     worst_error: f64,
+    /// What disturbed the calibration or these runs: errors are partly its.
+    disturbances: Vec<String>,
 }
 
 /// Runs the command.
 pub(super) fn run(args: &CheckArgs) -> Outcome {
     let found = machine::named_or_default(args.machine.as_deref(), args.device)?.of_this_machine()?;
     let cost = found.cost_model(args.device)?;
+    let watch = ConditionsWatch::start().ok();
     let mut models = Vec::new();
     for path in &args.models {
         let model = Model::load(path)?;
@@ -62,11 +66,16 @@ pub(super) fn run(args: &CheckArgs) -> Outcome {
             models.push(check(&cost, &shown(path), &model, &options).map_err(failure)?);
         }
     }
+    let disturbances = disturbances(&found, watch);
     let off: Vec<f64> = models.iter().map(|model| factor(model.error)).collect();
     let mean = off.iter().map(|factor| factor.ln()).sum::<f64>() / off.len().max(1) as f64;
     let worst_error = off.iter().copied().fold(1.0, f64::max) - 1.0;
+    let geometric_mean_error = mean.exp() - 1.0;
     let checked =
-        Checked { profile: found.origin(), models, geometric_mean_error: mean.exp() - 1.0, worst_error };
+        Checked { profile: found.origin(), models, geometric_mean_error, worst_error, disturbances };
+    for disturbance in &checked.disturbances {
+        term::tell!("warpt: {disturbance}");
+    }
     if args.json {
         term::print_json(&checked)?;
     } else {
@@ -79,6 +88,18 @@ pub(super) fn run(args: &CheckArgs) -> Outcome {
         ))),
         _ => Ok(Exit::Pass),
     }
+}
+
+/// A profile that is too noisy to say, and what disturbed the runs.
+fn disturbances(found: &machine::Found, watch: Option<ConditionsWatch>) -> Vec<String> {
+    let noisy = found.profile.self_check.is_inconclusive().then(|| {
+        format!(
+            "{}: measured on a machine too noisy to say, and so are its predictions; calibrate again",
+            found.origin()
+        )
+    });
+    let now = watch.map(ConditionsWatch::finish).unwrap_or_default().warnings();
+    noisy.into_iter().chain(now).collect()
 }
 
 /// How many times too long or too short a prediction is: 1 where it is right.
