@@ -93,7 +93,8 @@ impl CpuExecutable {
         let compile = |program: &Program| -> std::result::Result<Box<dyn Subprogram>, KernelError> {
             Ok(Box::new(Self::new(program, planner(program)?, Arc::clone(&pool), false, planner)?))
         };
-        let context = CompileContext { graph: &graph, pool: &pool, calls: program.calls(), compile: &compile };
+        let context =
+            CompileContext { graph: &graph, pool: &pool, calls: program.calls(), compile: &compile };
         let entry = program.module().function(program.entry());
         let nodes = entry.map(Nodes::of).unwrap_or_default();
         let mut launches = Vec::new();

@@ -6,6 +6,9 @@ use crate::Error;
 use crate::mpi::MpiLibrary;
 use crate::tcp::Meeting;
 
+/// Variables of the environment with their values.
+pub type Variables = Vec<(&'static str, String)>;
+
 /// How ranks talk to each other.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -92,7 +95,7 @@ impl World {
     /// # Errors
     ///
     /// When there is no port to meet at.
-    pub fn parent(size: usize) -> std::io::Result<(Self, Vec<Vec<(&'static str, String)>>)> {
+    pub fn parent(size: usize) -> std::io::Result<(Self, Vec<Variables>)> {
         let listener = crate::tcp::listen()?;
         let address = listener.local_addr()?;
         let (host, port) = (address.ip().to_string(), address.port());

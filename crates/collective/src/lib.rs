@@ -16,6 +16,6 @@ mod tcp;
 pub use communicator::{Buffer, Communicator, Pending};
 pub use error::Error;
 pub use group::{Numbers, ProcessGroup};
-pub use launch::{Engine, World};
+pub use launch::{Engine, Variables, World};
 pub use mpi::MpiLibrary;
 pub use tcp::{Lost, Meeting, TcpGroup, listen};

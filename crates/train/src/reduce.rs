@@ -48,7 +48,7 @@ pub(crate) fn all_reduce(
     for (ready_at, at) in order {
         let ty = b.tensor_type(gradients[at])?;
         let element = ty.element().plain();
-        let width = element.map_or(0, |element| element.byte_width());
+        let width = element.map_or(0, ElementType::byte_width);
         let bytes = ty.shape_usize().map_or(0, |dims| dims.iter().product::<usize>()) * width;
         match buckets.last_mut() {
             Some(bucket) if bucket.element == element && bucket.bytes + bytes <= bucket_bytes => {

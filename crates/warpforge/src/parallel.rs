@@ -185,7 +185,7 @@ mod tests {
         for run in 0..runs {
             compiled.run([("x", tensor(group.rank() as f64 + 4.0 * run as f64))]).unwrap();
         }
-        compiled.state().unwrap().read("w").unwrap().iter().map(|value| value.to_f64()).collect()
+        compiled.state().unwrap().read("w").unwrap().iter().map(Scalar::to_f64).collect()
     }
 
     #[test]

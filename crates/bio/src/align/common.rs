@@ -220,8 +220,8 @@ mod tests {
                     for column in (0..=b.len()).step_by(INTERVAL) {
                         let kept = common.before(column).unwrap();
                         let mut length = kept.lengths_after(0)[lane];
-                        for row in 0..=a.len() {
-                            assert_eq!(length, right[row][column], "{set:?}, row {row}, column {column}");
+                        for (row, right) in right.iter().enumerate() {
+                            assert_eq!(length, right[column], "{set:?}, row {row}, column {column}");
                             assert_eq!(kept.lengths_after(row)[lane], length);
                             let (words, shift, mask) = kept.rows(row..row + 1);
                             length -= (words[lane] >> shift & mask).count_ones() as i32;

@@ -95,7 +95,9 @@ fn killed((launcher, _): (&str, &str)) {
         let mut command = launch(&warpt, launcher, "2", &arguments(&out, &flags));
         let mut launcher_process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         after_steps(&warpt, &out, 4, &mut launcher_process);
-        ranks_in(&warpt).last().copied().map(kill);
+        if let Some(&last) = ranks_in(&warpt).last() {
+            kill(last);
+        }
         let output = ended(launcher_process);
         if output.status.success() {
             continue;

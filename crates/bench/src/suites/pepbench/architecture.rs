@@ -65,7 +65,7 @@ impl Architecture {
         if let Some((name, size)) = sizes.iter().find(|(_, size)| !(1..=MOST).contains(size)) {
             return Err(format!("{name} is {size}"));
         }
-        if read.hidden % read.heads != 0 {
+        if !read.hidden.is_multiple_of(read.heads) {
             return Err(format!("hidden_size {} is no multiple of {} heads", read.hidden, read.heads));
         }
         if read.activation != "gelu" {

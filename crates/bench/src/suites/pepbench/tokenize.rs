@@ -77,7 +77,7 @@ fn judge(corpus: &Corpus, ids: &[Vec<i64>]) -> Result<(), BenchmarkError> {
         }
     }
     // What a checkpoint's normalizer leaves out cannot come back.
-    let letters = |text: &str| text.chars().filter(|letter| letter.is_ascii_lowercase()).collect::<String>();
+    let letters = |text: &str| text.chars().filter(char::is_ascii_lowercase).collect::<String>();
     let plain = corpus.sentences.iter().zip(ids).filter(|(sentence, _)| is_plain(sentence));
     for (sentence, ids) in plain {
         let ids: Vec<u32> = ids.iter().filter_map(|&id| u32::try_from(id).ok()).collect();
