@@ -6,6 +6,11 @@ use warpforge_fusion::pipeline::{self, Device};
 use warpforge_ir::{Func, verify};
 use warpforge_snakeburger::text;
 
+/// The most operations, after inlining, of a function that is planned.
+const MOST_OPERATIONS: u64 = 1 << 12;
+/// From here on the pipeline refuses a function.
+const REFUSED: u64 = 1 << 20;
+
 /// A device that keeps every operation, or one that fuses and rounds.
 struct Seen {
     precision: Precision,
@@ -30,7 +35,12 @@ pub fn plan(data: &[u8]) {
     if verify(&module).iter().any(|found| found.severity == Severity::Error) {
         return;
     }
-    for func in module.functions().filter(|func: &Func<'_>| func.body().is_some()) {
+    // What is large and within the limit only takes its time; what is beyond it must be refused at once.
+    let worth_it = |func: &Func<'_>| {
+        let operations = module.inlined_op_count(func.name());
+        func.body().is_some() && (operations <= MOST_OPERATIONS || operations > REFUSED)
+    };
+    for func in module.functions().filter(worth_it) {
         for device in [
             Seen { precision: Precision::Model, op_by_op: false },
             Seen { precision: Precision::Bf16, op_by_op: false },

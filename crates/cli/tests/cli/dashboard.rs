@@ -59,7 +59,7 @@ fn ctrl_z_gives_the_terminal_back_and_takes_it_again() {
 }
 
 #[test]
-fn keys_for_the_interval_command_lines_the_tree_and_the_help_are_heard() {
+fn keys_for_the_interval_command_lines_and_the_help_are_heard() {
     let warpt = Warpt::new();
     let mut terminal = Terminal::start(warpt.command(&["monitor", "--interval", "1"]), 60, 18);
     terminal.wait_for(ENTER_SCREEN, 0);
@@ -68,9 +68,6 @@ fn keys_for_the_interval_command_lines_the_tree_and_the_help_are_heard() {
     terminal.wait_for_on_screen("every 2 s");
     terminal.press("f");
     terminal.wait_for_on_screen("COMMAND");
-    terminal.press("t");
-    // The first program has started all others.
-    terminal.wait_for_on_screen("└ ");
     terminal.press("?");
     terminal.wait_for_on_screen("SIGTERM,");
     terminal.press("?q");
