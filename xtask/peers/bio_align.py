@@ -52,8 +52,8 @@ def main() -> None:
         found = {"edit": rate(pairs, threads, lambda a, b: library.align(a, b, task="distance")["editDistance"])}
     else:
         matrix = library.matrix_create("ACGT", 2, -4)
-        # Parasail's first gap penalty is that of the first base, ours comes before it. Of its methods, scan is the fastest
-        # for global scores and striped for local ones.
+        # Parasail's first gap penalty is that of the first base, ours comes before it. Of its methods, scan is the
+        # fastest for global scores and striped for local ones.
         found = {
             "global": rate(pairs, threads, lambda a, b: library.nw_scan_sat(a, b, 6, 2, matrix).score),
             "local": rate(pairs, threads, lambda a, b: library.sw_striped_sat(a, b, 6, 2, matrix).score),
