@@ -167,11 +167,11 @@ pub fn write<'a>(path: &Path, tensors: impl IntoIterator<Item = (&'a str, &'a Te
     write_with_notes(path, tensors, &BTreeMap::new())
 }
 
-/// As [`write`], with texts by name that [`read_notes`] reads.
+/// As [`write()`], with texts by name that [`read_notes`] reads.
 ///
 /// # Errors
 ///
-/// As [`write`].
+/// As [`write()`].
 pub fn write_with_notes<'a>(
     path: &Path,
     tensors: impl IntoIterator<Item = (&'a str, &'a Tensor)>,
