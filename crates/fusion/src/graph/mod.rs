@@ -102,6 +102,16 @@ impl Graph {
         }
     }
 
+    /// Whether a value is known when compiling: a constant, converted or laid out otherwise.
+    #[must_use]
+    pub fn is_known(&self, mut id: NodeId) -> bool {
+        while self.constant(id).is_none() {
+            let [only] = self.node(id).inputs[..] else { return false };
+            id = only;
+        }
+        true
+    }
+
     /// The values that a node gives: itself, or the parts of its tuple that the graph has.
     #[must_use]
     pub fn results(&self, id: NodeId) -> Vec<NodeId> {

@@ -43,8 +43,7 @@ pub(crate) fn join(
             continue;
         }
         // Weights are packed once, for a product of its own.
-        let known = |operand: &Operand| graph.constant(operand.value).is_some();
-        if known(&scores.operands[1]) || known(&values.operands[1]) {
+        if [&scores, &values].iter().any(|product| graph.is_known(product.operands[1].value)) {
             continue;
         }
         // Attention is of floats; products of integers have their own kernels.
@@ -84,4 +83,51 @@ pub(crate) fn same_rows(graph: &Graph, scores: NodeId, values: NodeId) -> bool {
         && columns == columns_of(graph, scores)
         && batch(second.inputs[0], &two.lhs_batch) == batches
         && single_stride(&crate::view::View::dense(&weights.dims), &two.lhs_contract).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use warpforge_tensor::Tensor;
+
+    use crate::cluster::Kind;
+    use crate::graph::import;
+    use crate::testing::{grouped, module};
+
+    /// Two layers with a softmax of whole rows between them, their weights converted first; the second argument of each
+    /// product is a weight or an input.
+    fn attentions(weights: bool) -> usize {
+        const SIZE: usize = 512;
+        let text = format!(
+            "func.func @main(%x: tensor<8x{SIZE}xbf16>, %a: tensor<{SIZE}x{SIZE}xf32>, %b: tensor<{SIZE}x{SIZE}xf32>)
+               -> tensor<8x{SIZE}xf32> {{
+             %c = stablehlo.convert %a : (tensor<{SIZE}x{SIZE}xf32>) -> tensor<{SIZE}x{SIZE}xbf16>
+             %d = stablehlo.convert %b : (tensor<{SIZE}x{SIZE}xf32>) -> tensor<{SIZE}x{SIZE}xbf16>
+             %0 = stablehlo.dot_general %x, %c, contracting_dims = [1] x [0]
+               : (tensor<8x{SIZE}xbf16>, tensor<{SIZE}x{SIZE}xbf16>) -> tensor<8x{SIZE}xf32>
+             %zero = stablehlo.constant dense<0.0> : tensor<f32>
+             %1 = stablehlo.exponential %0 : tensor<8x{SIZE}xf32>
+             %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [1]
+               : (tensor<8x{SIZE}xf32>, tensor<f32>) -> tensor<8xf32>
+             %3 = stablehlo.broadcast_in_dim %2, dims = [0] : (tensor<8xf32>) -> tensor<8x{SIZE}xf32>
+             %4 = stablehlo.divide %1, %3 : tensor<8x{SIZE}xf32>
+             %5 = stablehlo.convert %4 : (tensor<8x{SIZE}xf32>) -> tensor<8x{SIZE}xbf16>
+             %6 = stablehlo.dot_general %5, %d, contracting_dims = [1] x [0]
+               : (tensor<8x{SIZE}xbf16>, tensor<{SIZE}x{SIZE}xbf16>) -> tensor<8x{SIZE}xf32>
+             func.return %6 : tensor<8x{SIZE}xf32> }}"
+        );
+        let module = module(&text);
+        // Larger than what is folded while building the graph.
+        let values: Vec<f32> = (0..SIZE * SIZE).map(|at| at as f32).collect();
+        let weight = Tensor::from_slice(&[SIZE, SIZE], &values).unwrap();
+        let known = |argument: usize| (weights && argument > 0).then(|| weight.clone());
+        let graph = import(module.function("main").unwrap(), &known).unwrap();
+        let clusters = grouped(&graph).clusters;
+        clusters.iter().filter(|cluster| matches!(cluster.kind, Kind::Attention(_))).count()
+    }
+
+    #[test]
+    fn layers_whose_weights_are_converted_are_no_attention() {
+        assert_eq!(attentions(false), 1);
+        assert_eq!(attentions(true), 0);
+    }
 }
