@@ -146,7 +146,7 @@ impl CostModel {
                 Class::Matmul | Class::Batched | Class::Conv | Class::Depthwise | Class::Attention,
                 Some(rates),
             ) => {
-                let seconds = work.contraction_flops / rates.at(&work.features)?;
+                let seconds = work.contraction_flops / self.contraction_rate(rates, &work.features, dtype)?;
                 let loads = work.epilogue_bytes / self.limits.bandwidth(work.bytes);
                 let epilogue = self.functions(work).max(loads);
                 Some((seconds + epilogue, rates.distance(&work.features)))
@@ -155,10 +155,8 @@ impl CostModel {
                 let [batch, m, n, k] = work.features[..] else { return None };
                 let rates = self.rates.get(&(Class::Matmul, dtype.to_owned()))?;
                 let features = [m + batch, k, n];
-                Some((
-                    work.contraction_flops / rates.at(&features)? + self.functions(work),
-                    rates.distance(&features),
-                ))
+                let seconds = work.contraction_flops / self.contraction_rate(rates, &features, dtype)?;
+                Some((seconds + self.functions(work), rates.distance(&features)))
             }
             (_, Some(rates)) => {
                 let memory = work.bytes as f64 / rates.at(&work.features)?;
@@ -166,6 +164,14 @@ impl CostModel {
                 Some((self.kernel + memory.max(functions), rates.distance(&work.features)))
             }
             (_, None) => None,
+        }
+    }
+
+    /// Operations a second of a contraction in a type.
+    fn contraction_rate(&self, rates: &Rates, features: &[f64], dtype: &str) -> Option<f64> {
+        match self.limits.peak(dtype) {
+            Some(peak) => rates.towards(features, peak),
+            None => rates.at(features),
         }
     }
 

@@ -30,16 +30,31 @@ impl Rates {
 
     /// The rate at a point. Beyond what was measured, it is that of the border.
     pub(super) fn at(&self, features: &[f64]) -> Option<f64> {
-        let wanted = self.clamped(features)?;
+        Some(self.fitted(&self.clamped(features)?)?.rate.exp2())
+    }
+
+    /// The rate at a point of work that keeps a device busier the larger it is: beyond what was measured, it follows the
+    /// slope at the border, no faster than the work grows and no higher than the peak.
+    pub(super) fn towards(&self, features: &[f64], peak: f64) -> Option<f64> {
+        let border = self.clamped(features)?;
+        let Fit { rate, slopes } = self.fitted(&border)?;
+        let steps = features.iter().zip(&border).zip(&slopes);
+        let change: f64 =
+            steps.map(|((wanted, border), slope)| slope.clamp(0.0, 1.0) * (wanted - border)).sum();
+        Some((rate + change).min(rate.max(peak.log2())).exp2())
+    }
+
+    fn fitted(&self, wanted: &[f64]) -> Option<Fit> {
         let mut near: Vec<(f64, &Point)> =
-            self.points.iter().map(|point| (distance(&point.0, &wanted), point)).collect();
+            self.points.iter().map(|point| (distance(&point.0, wanted), point)).collect();
         near.sort_by(|a, b| a.0.total_cmp(&b.0));
         near.truncate(NEIGHBOURS);
-        let &(nearest, (_, rate)) = near.first()?;
-        if nearest < SAME || near.len() == 1 {
-            return Some(rate.exp2());
+        let &(nearest, &(_, rate)) = near.first()?;
+        if near.len() == 1 {
+            return Some(Fit { rate, slopes: vec![0.0; wanted.len()] });
         }
-        Some(regression(&near, &wanted).exp2())
+        let fit = regression(&near, wanted);
+        Some(if nearest < SAME { Fit { rate, ..fit } } else { fit })
     }
 
     /// A point moved into the box of those that were measured.
@@ -62,8 +77,15 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
 }
 
+/// A plane through the rates around a point.
+struct Fit {
+    /// The rate at the point, as a logarithm.
+    rate: f64,
+    slopes: Vec<f64>,
+}
+
 /// A weighted ridge regression around the wanted point. Near points count most: kernels have cliffs.
-fn regression(near: &[(f64, &Point)], wanted: &[f64]) -> f64 {
+fn regression(near: &[(f64, &Point)], wanted: &[f64]) -> Fit {
     let dims = wanted.len();
     let reach = near[near.len().min(dims + 1) - 1].0.max(0.5);
     let weights: Vec<f64> =
@@ -96,7 +118,7 @@ fn regression(near: &[(f64, &Point)], wanted: &[f64]) -> f64 {
     let (low, high) = near
         .iter()
         .fold((f64::MAX, f64::MIN), |(low, high), (_, point)| (low.min(point.1), high.max(point.1)));
-    found.clamp(low, high)
+    Fit { rate: found.clamp(low, high), slopes }
 }
 
 /// The solution of a symmetric positive system, by elimination; the last column is the right side.
@@ -147,6 +169,18 @@ mod tests {
         let rates = grid();
         assert_eq!(rates.at(&[50.0, 3.0]), rates.at(&[5.0, 3.0]));
         assert_eq!(rates.at(&[-50.0, 0.0]), rates.at(&[0.0, 0.0]));
+    }
+
+    #[test]
+    fn beyond_the_sweep_larger_work_comes_nearer_to_the_peak() {
+        let rates = grid();
+        let border = rates.at(&[5.0, 3.0]).unwrap().log2();
+        let beyond = rates.towards(&[7.0, 3.0], 1024.0).unwrap().log2();
+        // Half an octave for each of the two; the regression holds slopes back a little.
+        assert!((0.75..=1.0).contains(&(beyond - border)), "{border} to {beyond}");
+        assert!((rates.towards(&[40.0, 3.0], 128.0).unwrap() - 128.0).abs() < 1e-9);
+        assert!(rates.towards(&[-2.0, 0.0], 1024.0) < rates.at(&[0.0, 0.0]));
+        assert_eq!(rates.towards(&[2.0, 1.0], 1024.0), rates.at(&[2.0, 1.0]));
     }
 
     #[test]

@@ -160,7 +160,7 @@ fn dot_sizes(graph: &Graph, id: NodeId) -> [usize; 4] {
 
 fn matmul(graph: &Graph, product: &Contraction, work: &mut Work) {
     let [batch, m, n, k] = dot_sizes(graph, product.node);
-    let constant = |side: usize| graph.constant(product.operands[side].value).is_some();
+    let constant = |side: usize| graph.is_known(product.operands[side].value);
     work.dtype = multiplied(graph, product.node);
     // Weights on the left are the same matmul, transposed.
     let with_weights = batch == 1 && (constant(0) || constant(1));
