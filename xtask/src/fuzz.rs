@@ -21,7 +21,7 @@ const TARGETS: &[Target] = &[
     },
     Target { name: "bytecode", seeds: &["fuzz/seeds/bytecode", "crates/snakeburger/tests/data"] },
     Target { name: "evaluator", seeds: &["fuzz/seeds/evaluator"] },
-    Target { name: "plan", seeds: &["fuzz/seeds/plan", "fuzz/seeds/evaluator", "crates/fusion/tests/plans"] },
+    Target { name: "plan", seeds: &["fuzz/seeds/evaluator", "crates/fusion/tests/plans"] },
     Target { name: "archive", seeds: &["fuzz/seeds/archive"] },
     Target { name: "graph", seeds: &["fuzz/seeds/graph"] },
     Target { name: "sequences", seeds: &["fuzz/seeds/sequences"] },

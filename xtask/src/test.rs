@@ -11,6 +11,8 @@ use crate::python::{TESTS, environment};
 
 /// Names the Python for those tests of the workspace that compare with JAX or PyTorch.
 const PYTHON: &str = "WARPT_PYTHON";
+/// Names the program to the tests of the Python package.
+const WARPT: &str = "WARPT";
 
 /// Arguments of `cargo xtask test`.
 #[derive(Debug, Args)]
@@ -59,7 +61,12 @@ fn package(python: &Path) -> Vec<String> {
     let commands = [
         module(&["ruff", "check", "python", "xtask", "crates/cli", "examples"]),
         module(&["ruff", "format", "--check", "python", "xtask", "crates/cli", "examples"]),
-        module(&["pytest", "-q", "python"]),
+        {
+            let mut tests = module(&["pytest", "-q", "python"]);
+            // The workspace's tests have just built it beside this program.
+            tests.envs(std::env::current_exe().ok().map(|own| (WARPT, own.with_file_name("warpt"))));
+            tests
+        },
     ];
     commands
         .into_iter()

@@ -13,8 +13,7 @@ use replay::replay;
 
 #[test]
 fn plan() {
-    for folder in ["fuzz/seeds/plan", "fuzz/seeds/evaluator", "fuzz/seeds/text", "crates/fusion/tests/plans"]
-    {
+    for folder in ["fuzz/seeds/evaluator", "fuzz/seeds/text", "crates/fusion/tests/plans"] {
         replay(folder, fuzz::plan);
     }
 }

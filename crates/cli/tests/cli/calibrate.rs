@@ -6,15 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::warpt::{Finished, Warpt, finished};
-
-const MLP: &str = "func.func @main(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
-  %w = stablehlo.constant dense<0.5> : tensor<64x64xf32>
-  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
-  %z = stablehlo.constant dense<0.0> : tensor<8x64xf32>
-  %1 = stablehlo.maximum %0, %z : tensor<8x64xf32>
-  func.return %1 : tensor<8x64xf32>
-}";
+use crate::warpt::{Finished, MLP, Warpt, finished};
 
 /// A calibration of tiny sizes; on a busy machine it may be inconclusive.
 fn calibrated(warpt: &Warpt, more: &[&str]) -> Value {

@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::warpt::{Finished, Warpt};
+use crate::warpt::{Finished, Warpt, copy};
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/golden/rings.toml");
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/rings.golden");
@@ -28,17 +28,6 @@ fn copied(warpt: &Warpt) -> PathBuf {
     let to = warpt.path("golden");
     copy(Path::new(GOLDEN), &to);
     to
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => std::fs::write(target, std::fs::read(entry.path()).unwrap()).unwrap(),
-        }
-    }
 }
 
 /// Changes the manifest of a copied golden run.

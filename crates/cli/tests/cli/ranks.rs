@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::warpt::Warpt;
+use crate::warpt::{Warpt, copy};
 
 pub(crate) const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/golden/rings.toml");
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/rings.golden");
@@ -25,17 +25,6 @@ pub(crate) fn shared_golden(warpt: &Warpt) -> PathBuf {
     manifest["files"]["rank.pt2"] = json!({"sha256": PART_SHA256, "bytes": bytes.len(), "compared": false});
     std::fs::write(path, manifest.to_string()).unwrap();
     to
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => std::fs::write(target, std::fs::read(entry.path()).unwrap()).unwrap(),
-        }
-    }
 }
 
 /// The arguments of a second pass on the shared golden run.

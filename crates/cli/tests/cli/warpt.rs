@@ -88,3 +88,24 @@ pub(crate) const QUICK: [&str; 11] = [
     QUICK_SECONDS,
     "--burnin-seconds=0",
 ];
+
+/// A small model: a product and a ReLU.
+pub(crate) const MLP: &str = "func.func @main(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  %w = stablehlo.constant dense<0.5> : tensor<64x64xf32>
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<8x64xf32>
+  %1 = stablehlo.maximum %0, %z : tensor<8x64xf32>
+  func.return %1 : tensor<8x64xf32>
+}";
+
+/// Copies a folder with all that is in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => std::fs::write(target, std::fs::read(entry.path()).unwrap()).unwrap(),
+        }
+    }
+}

@@ -3,16 +3,8 @@
 use libtest_mimic::Trial;
 use serde_json::Value;
 
-use crate::warpt::Warpt;
+use crate::warpt::{MLP, Warpt};
 use crate::{pretend, trial};
-
-const MLP: &str = "func.func @main(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
-  %w = stablehlo.constant dense<0.5> : tensor<64x64xf32>
-  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
-  %z = stablehlo.constant dense<0.0> : tensor<8x64xf32>
-  %1 = stablehlo.maximum %0, %z : tensor<8x64xf32>
-  func.return %1 : tensor<8x64xf32>
-}";
 
 /// The tests on a pretended GPU.
 pub(crate) fn pretended() -> Vec<Trial> {
