@@ -10,6 +10,7 @@ mod output;
 mod place;
 mod signals;
 mod term;
+mod timeline;
 mod values;
 
 use std::process::ExitCode;

@@ -9,6 +9,7 @@ mod limits;
 mod linpack;
 mod micro;
 mod page;
+mod sides;
 mod table;
 mod tools;
 mod warpt;

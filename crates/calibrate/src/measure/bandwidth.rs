@@ -27,12 +27,7 @@ enum Access {
 
 /// Measures all levels.
 pub(super) fn measure(session: &mut Session<'_>) -> Result<()> {
-    let all = session.settings.thread_count();
-    let mut counts = vec![all];
-    if all > 1 {
-        counts.push(1);
-    }
-    for threads in counts {
+    for threads in session.settings.thread_counts() {
         of_threads(session, threads)?;
     }
     Ok(())

@@ -72,6 +72,13 @@ impl Settings {
         if self.scale == Scale::Full { 2 } else { 1 }
     }
 
+    /// All threads, and one where that is not all.
+    fn thread_counts(&self) -> Vec<usize> {
+        let mut counts = vec![self.thread_count(), 1];
+        counts.dedup();
+        counts
+    }
+
     fn thread_count(&self) -> usize {
         match self.device {
             Device::Cpu => self.threads.map_or_else(

@@ -30,11 +30,7 @@ const REST: Duration = Duration::from_millis(20);
 /// Measures what is missing.
 pub(super) fn measure(session: &mut Session<'_>) -> Result<()> {
     let all = session.settings.thread_count();
-    let mut counts = vec![all];
-    if all > 1 {
-        counts.push(1);
-    }
-    for threads in counts {
+    for threads in session.settings.thread_counts() {
         let mut cpus = affinity::allowed()?;
         cpus.truncate(threads);
         let mut team = Team::new(&cpus)?;

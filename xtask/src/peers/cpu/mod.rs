@@ -21,9 +21,10 @@ use anyhow::bail;
 use clap::Args;
 use serde_json::{Map, Value};
 
-use super::{page, tools, warpt};
+use super::sides::SidesArgs;
+use super::{page, warpt};
 use crate::command::{root, run as run_command};
-use crate::python::{PEERS, environment, target};
+use crate::python::target;
 use ours::Ours;
 use parts::{PARTS, Part};
 
@@ -43,18 +44,8 @@ pub(crate) struct CpuArgs {
     /// How often everybody has a turn
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
-    /// How long a turn is, in seconds
-    #[arg(long, default_value_t = 0.4)]
-    seconds: f64,
-    /// The threads that everybody may use
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
-    threads: u16,
-    /// A Python that has the peers [default: one of our own, with the peers from PyPI]
-    #[arg(long, value_name = "PYTHON")]
-    python: Option<PathBuf>,
-    /// The warpt to measure [default: built here in release]
-    #[arg(long, value_name = "PROGRAM")]
-    warpt: Option<PathBuf>,
+    #[command(flatten)]
+    sides: SidesArgs,
     /// Where the exported workloads are kept [default: target/peers]
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
@@ -94,9 +85,7 @@ pub(super) fn run(args: &CpuArgs) -> anyhow::Result<()> {
     if let Some(name) = args.part.iter().find(|name| PARTS.iter().all(|part| part.name != *name)) {
         bail!("--part {name}: there are {}", PARTS.map(|part| part.name).join(", "));
     }
-    if !(args.seconds > 0.0 && args.seconds <= 60.0) {
-        bail!("--seconds {}: more than 0 and at most 60", args.seconds);
-    }
+    args.sides.check()?;
     let stage = Stage::new(args)?;
     let heading = format!("{}; {} in use", warpt::machine(&stage.warpt)?, stage.threads);
     let mut all = Map::new();
@@ -140,25 +129,14 @@ pub(super) fn program(python: &Path, name: &str) -> Command {
 
 impl Stage {
     fn new(args: &CpuArgs) -> anyhow::Result<Self> {
-        let python = match &args.python {
-            Some(python) => std::path::absolute(python)?,
-            None => match environment(&PEERS)? {
-                Ok(python) => python,
-                Err(reason) => bail!("there are no peers to compare with: {reason}"),
-            },
-        };
-        let warpt = match &args.warpt {
-            Some(warpt) => std::path::absolute(warpt)?,
-            None => tools::build_warpt()?,
-        };
         let work = args.work.clone().unwrap_or_else(|| target().join("peers"));
         Ok(Self {
-            python,
-            warpt,
+            python: args.sides.python()?,
+            warpt: args.sides.warpt()?,
             work: std::path::absolute(work)?,
-            threads: args.threads.into(),
+            threads: args.sides.threads.into(),
             rounds: args.rounds.into(),
-            seconds: args.seconds,
+            seconds: args.sides.seconds,
             only: args.only.clone(),
             engines: args.engines.clone(),
         })

@@ -17,9 +17,10 @@ use self::results::{Results, Row};
 use super::cpu::ours::Ours;
 use super::cpu::peer::Peer;
 use super::cpu::{contest, program};
-use super::{page, tools, warpt};
+use super::sides::SidesArgs;
+use super::{page, warpt};
 use crate::command::{output, root, run as run_command};
-use crate::python::{PEERS, environment, target};
+use crate::python::target;
 
 /// Which batch sizes of each model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -89,18 +90,8 @@ pub(crate) struct ZooArgs {
     /// How often everybody has a turn
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(2..))]
     rounds: u16,
-    /// How long a turn is, in seconds
-    #[arg(long, default_value_t = 0.4)]
-    seconds: f64,
-    /// The threads that everybody may use
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
-    threads: u16,
-    /// A Python that has the peers [default: one of our own, with the peers from PyPI]
-    #[arg(long, value_name = "PYTHON")]
-    python: Option<PathBuf>,
-    /// The warpt to measure [default: built here in release]
-    #[arg(long, value_name = "PROGRAM")]
-    warpt: Option<PathBuf>,
+    #[command(flatten)]
+    sides: SidesArgs,
     /// Where results and exported models are [default: target/zoo]
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
@@ -149,9 +140,7 @@ struct Stage {
 
 /// Measures what has not been, and prints the table.
 pub(super) fn run(args: &ZooArgs) -> anyhow::Result<()> {
-    if !(args.seconds > 0.0 && args.seconds <= 60.0) {
-        bail!("--seconds {}: more than 0 and at most 60", args.seconds);
-    }
+    args.sides.check()?;
     let stage = Stage::new(args)?;
     let workloads = stage.workloads(args)?;
     std::fs::create_dir_all(&stage.work)?;
@@ -184,7 +173,7 @@ pub(super) fn run(args: &ZooArgs) -> anyhow::Result<()> {
         println!("{text}");
     }
     if args.update_docs {
-        let heading = format!("{}; {} in use", warpt::machine(&stage.warpt)?, args.threads);
+        let heading = format!("{}; {} in use", warpt::machine(&stage.warpt)?, args.sides.threads);
         let task = format!("peers zoo --precision {}", args.precision.name());
         page::update(&root().join("docs/performance.md"), &task, &format!("{heading}.\n\n{text}"))?;
     }
@@ -203,19 +192,9 @@ impl Stage {
         }
         let asked =
             |engine: &&&str| args.engines.is_empty() || args.engines.iter().any(|name| name == *engine);
-        let python = match &args.python {
-            Some(python) => std::path::absolute(python)?,
-            None => match environment(&PEERS)? {
-                Ok(python) => python,
-                Err(reason) => bail!("there are no peers to compare with: {reason}"),
-            },
-        };
-        let warpt = match &args.warpt {
-            Some(warpt) => std::path::absolute(warpt)?,
-            None => tools::build_warpt()?,
-        };
         let work = std::path::absolute(args.work.clone().unwrap_or_else(|| target().join("zoo")))?;
-        Ok(Self { python, warpt, work, engines: all.iter().filter(asked).copied().collect() })
+        let engines = all.iter().filter(asked).copied().collect();
+        Ok(Self { python: args.sides.python()?, warpt: args.sides.warpt()?, work, engines })
     }
 
     /// The workloads that are asked for, in the catalogue's order.
@@ -233,7 +212,7 @@ impl Stage {
     }
 
     fn start_peers(&self, args: &ZooArgs) -> anyhow::Result<Vec<Peer>> {
-        let start = |engine: &&str| Peer::start(&self.python, engine, &self.work, args.threads.into());
+        let start = |engine: &&str| Peer::start(&self.python, engine, &self.work, args.sides.threads.into());
         self.engines.iter().map(start).collect()
     }
 
@@ -246,9 +225,9 @@ impl Stage {
         }
         run_command(&mut export).context("not exported")?;
         let folder = self.work.join(workload);
-        let threads = args.threads.into();
+        let threads = args.sides.threads.into();
         let ours = Ours { warpt: &self.warpt, folder, threads, precision: args.precision.ours() };
-        let row = contest::hold(workload, peers, &ours, args.rounds.into(), args.seconds)?;
+        let row = contest::hold(workload, peers, &ours, args.rounds.into(), args.sides.seconds)?;
         let mut row = Row::of(&row);
         if row.ratio.is_some_and(|ratio| ratio < 1.0) {
             row.kernels = kernels::slowest(&ours)?;

@@ -17,6 +17,7 @@ use warpforge_stress::{Component, Settings, StressRun, TESTS, Test, Verdict, run
 use crate::exit::{Exit, Failure, Outcome};
 use crate::place::Place;
 use crate::signals::stop_on_signals;
+use crate::timeline::TimelineArgs;
 use crate::{output, term, values};
 
 /// The word for all components.
@@ -55,15 +56,8 @@ pub(crate) struct StressArgs {
     /// Go on after a wrong result, and count all of them
     #[arg(long)]
     keep_going: bool,
-    /// Put the samples of the monitor into the result
-    #[arg(long)]
-    monitor: bool,
-    /// Seconds between two samples of temperatures and power
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = term::positive_seconds)]
-    monitor_interval: f64,
-    /// Write the monitor's timeline to this file, `-` for standard output; implies --monitor
-    #[arg(long, value_name = "FILE")]
-    monitor_output: Option<PathBuf>,
+    #[command(flatten)]
+    timeline: TimelineArgs,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
@@ -91,7 +85,7 @@ pub(crate) fn run(args: &StressArgs) -> Outcome {
         term::print(&text::list(&tests, term::screen(false)))?;
         return Ok(Exit::Pass);
     }
-    let files = [("--export", args.export.as_deref()), ("--monitor-output", args.monitor_output.as_deref())];
+    let files = [("--export", args.export.as_deref()), args.timeline.file()];
     let taken = output::takes_stdout(files, args.json)?;
     output::check(files.map(|(_, path)| path))?;
     check_options(args, &tests)?;
@@ -182,20 +176,16 @@ fn settings(args: &StressArgs) -> Result<Settings, Failure> {
         target: args.target.clone(),
         device: args.device,
         keep_going: args.keep_going,
-        monitor_interval: Duration::from_secs_f64(args.monitor_interval),
+        monitor_interval: args.timeline.interval(),
         falsify: args.inject_fault,
         ..Settings::new(Duration::from_secs_f64(args.duration))
     })
 }
 
 fn write_files(args: &StressArgs, result: &mut StressRun) -> Result<(), Failure> {
-    if let Some(path) = &args.monitor_output {
-        let timeline: Vec<_> = result.tests.iter().flat_map(|test| &test.timeline).collect();
-        let text = serde_json::to_string_pretty(&timeline).map_err(Failure::not_possible)?;
-        output::write(path, text.as_bytes())?;
-        crate::term::tell!("timeline written to {}", path.display());
-    }
-    if !args.monitor && args.monitor_output.is_none() {
+    let timeline: Vec<_> = result.tests.iter().flat_map(|test| &test.timeline).collect();
+    args.timeline.write(&timeline)?;
+    if !args.timeline.is_asked() {
         result.tests.iter_mut().for_each(|test| test.timeline.clear());
     }
     if let Some(path) = &args.export {

@@ -6,7 +6,6 @@ mod timeline;
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
@@ -21,6 +20,7 @@ use super::selector::{Selector, present_components};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::format::{Format, FormatArgs};
 use crate::signals::stop_on_signals;
+use crate::timeline::TimelineArgs;
 use crate::{output, term};
 use observer::Terminal;
 
@@ -55,15 +55,8 @@ pub(crate) struct RunArgs {
     /// Do not keep the result in the history
     #[arg(long)]
     no_history: bool,
-    /// Record what the machine is doing meanwhile
-    #[arg(long)]
-    monitor: bool,
-    /// Seconds between two records of the monitor
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = term::positive_seconds)]
-    monitor_interval: f64,
-    /// Write the monitor's timeline to this file, `-` for standard output; implies --monitor
-    #[arg(long, value_name = "FILE")]
-    monitor_output: Option<PathBuf>,
+    #[command(flatten)]
+    timeline: TimelineArgs,
 }
 
 /// Runs the selected benchmarks.
@@ -75,10 +68,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     if args.dry_run {
         return dry_run(args, &selection);
     }
-    let files = [
-        ("--export-file", args.export_file.as_deref()),
-        ("--monitor-output", args.monitor_output.as_deref()),
-    ];
+    let files = [("--export-file", args.export_file.as_deref()), args.timeline.file()];
     let taken = output::takes_stdout(files, args.format.is_json())?;
     output::check(files.map(|(_, path)| path))?;
     let own = args.export.then(|| export::default_file_name(&format!("benchmark_{}", selection.name)));
@@ -91,8 +81,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         duration_seconds: args.duration,
         burn_in_seconds: args.burnin_seconds,
         system: Some(warpforge_inventory::list()),
-        monitor_interval: (args.monitor || args.monitor_output.is_some())
-            .then(|| Duration::from_secs_f64(args.monitor_interval)),
+        monitor_interval: args.timeline.is_asked().then(|| args.timeline.interval()),
     };
     let mut terminal = Terminal::new(history);
     let executor = super::round::executor()?;
@@ -105,7 +94,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     write_files(args, own, &run)?;
     super::print(&run, args.format.form(), taken)?;
     if args.format.form() == Format::Text && options.monitor_interval.is_some() {
-        let file = args.monitor_output.as_deref();
+        let (_, file) = args.timeline.file();
         let kept = terminal.is_kept().then_some(run.run_id.as_str());
         term::print_beside(taken, &timeline::text(&run.timeline, file, kept, term::screen(taken)))?;
     }
@@ -186,12 +175,7 @@ fn write_files(args: &RunArgs, own: Option<PathBuf>, run: &BenchmarkSuiteRun) ->
         record::write(&path, run).map_err(|error| Failure::not_possible(anyhow!("cannot write {error}")))?;
         crate::term::tell!("result written to {}", path.display());
     }
-    if let Some(path) = &args.monitor_output {
-        let text = serde_json::to_string_pretty(&run.timeline).map_err(Failure::not_possible)?;
-        output::write(path, text.as_bytes())?;
-        crate::term::tell!("timeline written to {}", path.display());
-    }
-    Ok(())
+    args.timeline.write(&run.timeline)
 }
 
 /// Failed if anything failed; inconclusive if it was stopped; not possible if there was nothing that could run.
