@@ -146,7 +146,7 @@ impl<'s, 'g> Growth<'s, 'g> {
             Op::Elementwise(_) | Op::Compare(..) => {
                 let fits = id == self.root
                     || (free
-                        && self.is_own(id)
+                        && (self.is_own(id) || self.is_free_again(id))
                         && self.same_views(id, paths)
                         && self.is_worth(node, id, paths));
                 fits.then(|| node.inputs.iter().map(|&input| (input, paths[0].clone())).collect())
@@ -168,6 +168,35 @@ impl<'s, 'g> Growth<'s, 'g> {
         !self.state.needed[id.index()]
             && !self.graph.outputs.contains(&id)
             && self.state.real_users[id.index()].iter().all(|user| self.members.contains(user))
+    }
+
+    /// Whether every reader may compute a value for itself at the cost of reading it: a cheap function of a value that is in memory
+    /// anyway, and of single elements. A gradient that is clipped by the norm of all is one.
+    fn is_free_again(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        let is_stored = |mut input: NodeId| {
+            while let Op::Layout(LayoutOp::Reshape(_)) = self.graph.node(input).op {
+                input = self.graph.node(input).inputs[0];
+            }
+            match &self.graph.node(input).op {
+                Op::Elementwise(_) | Op::Compare(..) | Op::Iota(_) | Op::Layout(_) | Op::Constant(_) => false,
+                Op::Reduce(..) => self.state.real_users[input.index()].len() > 1,
+                op => !op.is_tuple(),
+            }
+        };
+        let is_single = |input: NodeId| match &self.graph.node(input).op {
+            Op::Layout(LayoutOp::Broadcast { .. }) => {
+                self.graph.node(self.graph.node(input).inputs[0]).len() == 1
+            }
+            _ => false,
+        };
+        let (whole, others): (Vec<NodeId>, Vec<NodeId>) =
+            node.inputs.iter().copied().partition(|&input| is_stored(input));
+        !self.state.needed[id.index()]
+            && !self.graph.outputs.contains(&id)
+            && !is_costly(&node.op)
+            && whole.len() == 1
+            && others.into_iter().all(is_single)
     }
 
     fn same_views(&self, id: NodeId, paths: &[Path]) -> bool {

@@ -4,6 +4,8 @@
 //!
 //! Activations that an ungrouped convolution reads are rounded where they are produced, for all their readers: residual networks are
 //! bound by moving them. Other values keep f32 for the readers that are no contractions.
+//!
+//! A value that contractions read in several layouts, as a forward and a backward pass do, is rounded once, below the layouts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +23,9 @@ pub(crate) fn narrow_contractions(
 ) -> Graph {
     // Op by op, every value is seen as the module has it: no value is rounded for other readers.
     let shared = if spans.is_some() { HashSet::new() } else { rounded_for_all(graph, element) };
-    let mut narrowing = Narrowing { rewrite: Rewrite::new(graph), element, narrow: HashMap::new() };
+    let in_several_layouts = read_in_several_layouts(graph);
+    let mut narrowing =
+        Narrowing { rewrite: Rewrite::new(graph), element, in_several_layouts, narrow: HashMap::new() };
     for id in graph.ids() {
         narrowing.visit(id, shared.contains(&id));
     }
@@ -44,6 +48,21 @@ fn is_narrowed(graph: &Graph, node: &Node) -> bool {
 
 fn source(graph: &Graph, id: NodeId) -> NodeId {
     below_layouts(graph, id).0
+}
+
+/// The values that contractions whose operands are rounded read through different layouts.
+fn read_in_several_layouts(graph: &Graph) -> HashSet<NodeId> {
+    let mut operand_of: HashMap<NodeId, NodeId> = HashMap::new();
+    let mut found = HashSet::new();
+    for node in graph.nodes.iter().filter(|node| is_narrowed(graph, node)) {
+        for &operand in &node.inputs {
+            let source = source(graph, operand);
+            if *operand_of.entry(source).or_insert(operand) != operand {
+                found.insert(source);
+            }
+        }
+    }
+    found
 }
 
 /// The values that are rounded where they are produced: what convolutions read, where every other reader can take the rounded value.
@@ -98,6 +117,7 @@ fn pooled(node: &Node, element: ElementType) -> Option<Op> {
 struct Narrowing<'g> {
     rewrite: Rewrite<'g>,
     element: ElementType,
+    in_several_layouts: HashSet<NodeId>,
     /// Rounded values, by the old node.
     narrow: HashMap<NodeId, NodeId>,
 }
@@ -128,23 +148,47 @@ impl Narrowing<'_> {
         self.rewrite.end(wide);
     }
 
-    /// A value rounded, in its own layout. A value that is rounded already, or was widened, is read so; else the conversion stands
-    /// above the layouts, where one loop does both.
+    /// A value rounded, in its own layout. A value that is rounded already, was widened, or is read in several layouts is rounded
+    /// below its layouts; else the conversion stands above them, where one loop does both.
     fn rounded(&mut self, id: NodeId) -> NodeId {
-        if let Some(&known) = self.narrow.get(&id) {
-            return known;
+        let (source, layouts) = below_layouts(self.rewrite.old, id);
+        if !self.is_rounded_below(source) {
+            return self.converted(id);
         }
+        let mut narrow = self.converted(source);
+        for &layout in layouts.iter().rev() {
+            narrow = match self.narrow.get(&layout) {
+                Some(&known) => known,
+                None => self.rewrite.relayout(&[layout], narrow),
+            };
+            self.narrow.insert(layout, narrow);
+        }
+        narrow
+    }
+
+    /// Whether a value without layouts is rounded as it is, so that layouts are those of the rounded value.
+    fn is_rounded_below(&self, source: NodeId) -> bool {
+        let is_rounded = self.narrow.contains_key(&source) || self.before_widening(source).is_some();
+        is_rounded || self.in_several_layouts.contains(&source)
+    }
+
+    /// What a value was before it was widened to f32.
+    fn before_widening(&self, id: NodeId) -> Option<NodeId> {
         let graph = self.rewrite.old;
-        let (source, layouts) = below_layouts(graph, id);
-        let node = graph.node(source);
-        let known = match (&node.op, node.inputs.as_slice()) {
+        match (&graph.node(id).op, graph.node(id).inputs.as_slice()) {
             (Op::Elementwise(Function::Convert), &[from]) if graph.node(from).element == self.element => {
                 Some(self.rewrite.moved(from))
             }
-            _ => self.narrow.get(&source).copied(),
-        };
-        let narrow = match known {
-            Some(known) => self.rewrite.relayout(&layouts, known),
+            _ => None,
+        }
+    }
+
+    fn converted(&mut self, id: NodeId) -> NodeId {
+        if let Some(&known) = self.narrow.get(&id) {
+            return known;
+        }
+        let narrow = match self.before_widening(id) {
+            Some(before) => before,
             None => self.rewrite.convert(self.rewrite.moved(id), self.element),
         };
         self.narrow.insert(id, narrow);

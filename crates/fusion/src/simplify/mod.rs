@@ -2,6 +2,7 @@
 
 mod batch_norm;
 mod gelu;
+mod reduction;
 mod rewrite;
 mod rotary;
 
@@ -10,5 +11,6 @@ use crate::graph::Graph;
 /// The graph in its best form.
 #[must_use]
 pub(crate) fn simplify(graph: &Graph) -> Graph {
-    gelu::join(&rotary::canonicalise(&batch_norm::fold_into_weights(graph)))
+    let graph = rotary::canonicalise(&batch_norm::fold_into_weights(graph));
+    reduction::split(&gelu::join(&graph))
 }
