@@ -119,3 +119,30 @@ def test_schedules_are_those_of_transformers_and_torch(shape: str) -> None:
     assert values[3] == 1.0
     expected = {"constant": 1.0, "linear": 0.0, "cosine": 0.0, "step": 0.5**3}[shape]
     assert values[10] == pytest.approx(expected)
+
+
+def test_windows_that_lose_the_end_of_a_text_are_refused(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    squad = pytest.importorskip("warpforge.record.squad")
+    words = [chr(ord("a") + at) for at in range(24)]
+    (tmp_path / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "?", *words]))
+    question = {"id": "1", "question": "a?", "answers": [{"answer_start": 4, "text": "c"}]}
+    article = {"paragraphs": [{"context": " ".join(words), "qas": [question]}]}
+    (tmp_path / "data.json").write_text(json.dumps({"data": [article]}))
+    path = str(tmp_path / "data.json")
+    data = {"lowercase": True, "vocabulary": str(tmp_path / "vocab.txt"), "max_length": 16, "stride": 4}
+    plan = {"data": data | {"train": path, "eval": path}}
+    whole = squad.Squad(plan, None)
+    assert len(whole.train["input_ids"]) == 3
+
+    class Losing(transformers.BertTokenizer):
+        def __call__(self, *texts: Any, **options: Any) -> Any:  # noqa: ANN401 (as transformers has it)
+            encoded = super().__call__(*texts, **options)
+            if "stride" in options:
+                last = encoded["offset_mapping"][-1]
+                last[:] = [(start, min(end, 40)) for start, end in last]
+            return encoded
+
+    whole.tokenizer = Losing(str(tmp_path / "vocab.txt"))
+    with pytest.raises(TraceError, match="ends at character 40 of 47"):
+        whole._features("train")
