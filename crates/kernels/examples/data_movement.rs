@@ -111,17 +111,21 @@ fn rows(pool: &Pool) -> Result<(), Box<dyn Error>> {
 }
 
 fn pooling(pool: &Pool) -> Result<(), Box<dyn Error>> {
-    let dims = [1, 112, 112, 64];
-    let axis = WindowAxis { size: 3, stride: 2, low: 1, high: 1, ..WindowAxis::default() };
-    let axes = [WindowAxis::default(), axis, axis, WindowAxis::default()];
-    let init = f32::NEG_INFINITY.to_ne_bytes();
-    let plan = ReduceWindow::new(ElementType::F32, ReduceOp::Maximum, &dims, &axes, &init)?;
-    let (length, result) = (dims.iter().product::<usize>(), plan.dims().iter().product::<usize>());
-    let (source, mut target) = (Buffer::new(length), Buffer::new(result));
-    report("max pool 3x3/2 of 1x112x112x64", 4 * (length + result), || {
-        // SAFETY: both buffers have all elements.
-        unsafe { plan.run(pool, source.get(), target.get_mut()) }
-    });
+    let (all, axis) =
+        (WindowAxis::default(), WindowAxis { size: 3, stride: 2, low: 1, high: 1, ..WindowAxis::default() });
+    for (dims, axes, name) in [
+        ([1, 112, 112, 64], [all, axis, axis, all], "max pool 3x3/2 of 1x112x112x64"),
+        ([1, 64, 112, 112], [all, all, axis, axis], "max pool 3x3/2 of 1x64x112x112, channels first"),
+    ] {
+        let init = f32::NEG_INFINITY.to_ne_bytes();
+        let plan = ReduceWindow::new(ElementType::F32, ReduceOp::Maximum, &dims, &axes, &init)?;
+        let (length, result) = (dims.iter().product::<usize>(), plan.dims().iter().product::<usize>());
+        let (source, mut target) = (Buffer::new(length), Buffer::new(result));
+        report(name, 4 * (length + result), || {
+            // SAFETY: both buffers have all elements.
+            unsafe { plan.run(pool, source.get(), target.get_mut()) }
+        });
+    }
     Ok(())
 }
 

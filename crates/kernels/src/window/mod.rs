@@ -2,7 +2,7 @@
 //!
 //! As in [`data_movement`](crate::data_movement), an operation is planned once and run on many buffers. Arrays are
 //! row-major. Trailing dimensions that windows do not span, such as the channels of an image, are the lanes of the
-//! inner loops.
+//! inner loops; where there are none, the windows of a row are.
 
 // Buffers are pointers, because the threads of a pool share them.
 #![allow(unsafe_code)]
@@ -11,6 +11,7 @@ mod axis;
 mod cumulative;
 mod depthwise;
 mod depthwise_kernel;
+mod phases;
 mod reduce_window;
 mod select_and_scatter;
 #[cfg(test)]

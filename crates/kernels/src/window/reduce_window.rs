@@ -3,6 +3,7 @@
 use warpforge_tensor::ElementType;
 
 use super::axis::{WindowAxis, WindowOffsets, bytes_of};
+use super::phases::Phases;
 use crate::data_movement::LayoutError;
 use crate::pool::Pool;
 use crate::reduce::{ReduceElement, ReduceLanes, ReduceOp, for_element, reduce_lanes};
@@ -16,8 +17,10 @@ pub struct ReduceWindow {
     /// Offsets along each dimension that windows span, in bytes.
     axes: Vec<WindowOffsets>,
     dims: Vec<usize>,
-    /// Elements of the trailing dimensions.
+    /// Elements of the trailing dimensions; where there are none, windows side by side.
     lanes: usize,
+    /// How windows side by side are the lanes.
+    phases: Option<Phases>,
     reduction: ReduceLanes,
     /// `lanes` times the initial value.
     init: Vec<u8>,
@@ -63,11 +66,25 @@ impl ReduceWindow {
         bytes_of(&counts, element_size)?;
         let windows = bytes_of(&counts[..touched], 1)?;
         let size = axes.iter().fold(lanes, |size, axis| size.saturating_mul(axis.size));
+        let (axes, mut offsets) = (&axes[..touched], offsets);
+        let phases = match (lanes, axes.last(), front.last()) {
+            (1, Some(axis), Some(&elements)) => Phases::new(axis, elements, element_size)?,
+            _ => None,
+        };
+        let (lanes, windows, size) = match &phases {
+            Some(phases) => {
+                offsets.pop();
+                let block = phases.block();
+                (block, windows / phases.windows() * phases.blocks(), size.saturating_mul(block))
+            }
+            None => (lanes, windows, size),
+        };
         let neutral = reduction.is_idempotent() || is_neutral(reduction, element, init);
         Ok(Self {
             axes: offsets,
             dims: counts,
             lanes,
+            phases,
             reduction: function,
             init: init.repeat(lanes),
             neutral,
@@ -103,6 +120,10 @@ impl ReduceWindow {
     ///
     /// As for [`Self::run`], with the target's windows written by this thread alone.
     unsafe fn task(&self, windows: std::ops::Range<usize>, source: *const u8, target: *mut u8) {
+        if let Some(phases) = &self.phases {
+            // SAFETY: guaranteed by the caller.
+            return unsafe { self.blocks(phases, windows, source, target) };
+        }
         let (along, outer) = match self.axes.split_last() {
             Some((last, outer)) => (last.windows(), outer),
             None => (1, &*self.axes),
@@ -130,6 +151,42 @@ impl ReduceWindow {
             }
             // SAFETY: offsets are inside the array, the window is one of the result's.
             unsafe { (self.reduction)(&elements, self.lanes, target.add(window * bytes)) };
+        }
+    }
+
+    /// Reduces blocks of windows that are side by side along the last dimension.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::task`].
+    unsafe fn blocks(
+        &self,
+        phases: &Phases,
+        blocks: std::ops::Range<usize>,
+        source: *const u8,
+        target: *mut u8,
+    ) {
+        let (mut rows, mut spare, mut parted) = (Vec::new(), Vec::new(), Vec::new());
+        let mut elements: Vec<*const u8> = Vec::new();
+        for block in blocks {
+            let (row, block) = (block / phases.blocks(), block % phases.blocks());
+            let windows = phases.windows_of(block);
+            self.row(&self.axes, row, &mut rows, &mut spare);
+            parted.resize(rows.len() * phases.bytes(), 0);
+            elements.clear();
+            elements.push(self.init.as_ptr());
+            for (&row, parted) in rows.iter().zip(parted.chunks_exact_mut(phases.bytes())) {
+                if row == WindowOffsets::PADDING {
+                    elements.extend(phases.offsets().iter().map(|_| self.init.as_ptr()));
+                } else {
+                    // SAFETY: the row is inside the array.
+                    unsafe { phases.part(source.wrapping_add(row), block, &self.init, parted) };
+                    elements.extend(phases.offsets().iter().map(|&at| parted.as_ptr().wrapping_add(at)));
+                }
+            }
+            let at = (row * phases.windows() + windows.start) * self.element_size;
+            // SAFETY: parted rows have the elements of all windows of a block, which are some of the result's.
+            unsafe { (self.reduction)(&elements, windows.len(), target.add(at)) };
         }
     }
 

@@ -144,6 +144,44 @@ fn pooling_of_images() {
 }
 
 #[test]
+fn pooling_of_images_with_channels_first() {
+    let mut random = fastrand::Rng::with_seed(4);
+    for (side, size, stride, (low, high), dilation) in [
+        (55, 3, 2, (0, 0), 1),
+        (55, 3, 2, (0, 1), 1),
+        (56, 3, 2, (1, 1), 1),
+        (16, 2, 2, (0, 0), 1),
+        (30, 3, 1, (1, 1), 1),
+        (31, 2, 3, (1, 2), 1),
+        (29, 3, 2, (2, 2), 2),
+        (24, 2, 5, (-3, -2), 1),
+        // All windows at the ends lie in the padding.
+        (9, 2, 2, (9, 9), 1),
+        // Several blocks of windows.
+        (1100, 2, 2, (1, 1), 1),
+    ] {
+        let axis = WindowAxis { size, stride, low, high, dilation, ..WindowAxis::default() };
+        let axes = [WindowAxis::default(), WindowAxis::default(), axis, axis];
+        let dims = [1, 2, side.min(if side > 100 { 2 } else { 15 }), side];
+        let data: Vec<f32> = (0..dims.iter().product()).map(|_| number(&mut random)).collect();
+        check((ElementType::F32, ReduceOp::Maximum), &dims, &axes, &data, f32::NEG_INFINITY, larger);
+        let data: Vec<f32> = data.iter().map(|x| if x.is_finite() { *x } else { 1.0 }).collect();
+        for init in [0.0, -0.0, 1.0] {
+            check((ElementType::F32, ReduceOp::Sum), &dims, &axes, &data, init, |a, b| a + b);
+        }
+        // A last dimension of size 1 is no lane.
+        let thin = [&axes[..], &[WindowAxis::default()]].concat();
+        let thin_dims = [&dims[..], &[1]].concat();
+        check((ElementType::F32, ReduceOp::Sum), &thin_dims, &thin, &data, 0.0, |a, b| a + b);
+        let narrow: Vec<bf16> = data.iter().map(|&x| bf16::from_f32(x)).collect();
+        let most = |a: bf16, b: bf16| bf16::from_f32(larger(a.to_f32(), b.to_f32()));
+        check((ElementType::BF16, ReduceOp::Maximum), &dims, &axes, &narrow, bf16::NEG_INFINITY, most);
+        let wide: Vec<i64> = (0..dims.iter().product()).map(|_| random.i64(..)).collect();
+        check((ElementType::I64, ReduceOp::Sum), &dims, &axes, &wide, 3, i64::wrapping_add);
+    }
+}
+
+#[test]
 fn invalid_parameters_are_rejected() {
     let axes = [WindowAxis::default()];
     let new = |element, reduction, init: &[u8]| {
