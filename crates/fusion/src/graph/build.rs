@@ -114,6 +114,7 @@ impl Builder {
             },
             Op::Reduce(reduction, axes) => self.reduce(reduction, axes, inputs, element, dims),
             Op::DynamicSlice => self.dynamic_slice(inputs, element, dims),
+            Op::Concat(axis) => self.concat(axis, inputs, element, dims),
             _ => self.raw(op, inputs, element, dims),
         }
     }
@@ -231,6 +232,18 @@ impl Builder {
             return self.transpose(result, permutation);
         }
         self.raw(op, inputs, element, dims)
+    }
+
+    /// Values one after the other, in the order of dimensions that they are stored in.
+    fn concat(&mut self, axis: usize, inputs: Vec<NodeId>, element: ElementType, dims: Vec<usize>) -> NodeId {
+        let Some(permutation) = self.common_transpose(&inputs) else {
+            return self.raw(Op::Concat(axis), inputs, element, dims);
+        };
+        let back = inverse(&permutation);
+        let inner: Vec<NodeId> = inputs.iter().map(|&id| self.transpose(id, back.clone())).collect();
+        let inner_dims = back.iter().map(|&at| dims[at]).collect();
+        let result = self.raw(Op::Concat(permutation[axis]), inner, element, inner_dims);
+        self.transpose(result, permutation)
     }
 
     /// Operations that change nothing.
