@@ -142,7 +142,8 @@ pub(super) fn in_two_passes<T: Copy>(
             }
         }
     }
-    again.sort_by_key(|(band, index)| (band.width(), *index));
+    // Bands of about one width together; among them pairs next to each other are alike, and so are the ends of their paths.
+    again.sort_by_key(|(band, index)| (band.width().max(1).ilog2(), *index));
     for group in again.chunks(lanes) {
         let chosen: Vec<Pair<'_>> = group.iter().map(|&(_, index)| pairs[index]).collect();
         let Some(band) = group.iter().map(|&(band, _)| band).reduce(Band::union) else { continue };

@@ -2,17 +2,21 @@
 //!
 //! A base that is in no match is in a gap or in a mismatch. From a cell on, a path has at least as many of those as both
 //! rests of the sequences have beside their longest common subsequence. Its length is computed with bit vectors (Hyyrö 2004),
-//! 64 rows in a word, from the end of the sequences to their begin, within the band that holds the paths.
+//! 64 rows in a word, from the end of the sequences to their begin, within the band that holds the paths. An unknown base
+//! counts as an A here, which only makes a length larger.
 
 use std::ops::Range;
 
 use super::Pair;
 use super::band::Band;
 use super::simd::Words;
-use crate::seq::OTHER;
 
 /// Columns between two that are kept.
 pub(super) const INTERVAL: usize = 32;
+/// Rows whose part of a length is kept as one number.
+pub(super) const GROUP: usize = 4;
+/// Columns that are computed together: what one hands to the next stays in registers.
+const BLOCK: usize = 4;
 
 /// The lengths of the longest common subsequences of the rests of some pairs.
 #[derive(Debug)]
@@ -32,9 +36,26 @@ struct Kept {
     span: Range<usize>,
     /// For each pair, the length below those words.
     below: Vec<i32>,
-    /// For each of those words and each pair, the rows that make the length one more.
+    /// For each of those words and each pair, how many of each [`GROUP`] of rows make the length one more; four bits a group.
     words: Vec<u64>,
 }
+
+/// The sequences of a vector of pairs, and the column that was computed last.
+struct Vectors<W> {
+    /// For each word, the two bits of the codes in its rows.
+    planes: Vec<[W; 2]>,
+    /// The rows that a pair has.
+    rows: Vec<W>,
+    /// For each column, the code of each pair in a byte; [`ENDED`] where a pair has no base.
+    columns: Vec<u64>,
+    /// For each pair, the bits of its byte that are the bits of a code, and the one of [`ENDED`].
+    bits: [W; 3],
+    /// Rows that make the length one more have no bit, and rows that a pair does not have.
+    state: Vec<W>,
+}
+
+/// In place of a code, after the end.
+const ENDED: u8 = 4;
 
 impl Common {
     /// Of pairs whose paths stay within a band.
@@ -70,83 +91,136 @@ impl Common {
         columns: usize,
         span: &impl Fn(usize) -> Range<usize>,
     ) {
-        let planes = self.planes::<W>(pairs);
-        let none = W::splat(0);
-        let bits: [W; 3] = [1, 2, 4].map(|bit| W::splat(bit));
-        // Rows that make the length one more have no bit.
-        let mut state = vec![W::splat(u64::MAX); self.blocks];
+        let mut vectors = Vectors::<W>::new(pairs, self.blocks, columns);
+        let shortest = pairs.iter().map(|pair| pair.1.len()).min().unwrap_or(0);
         let mut below = vec![0; pairs.len()];
-        let mut first = 0;
-        for column in (0..columns).rev() {
-            let words = span(column);
+        let (mut first, mut column) = (0, columns);
+        while column > 0 {
+            let count = if column.is_multiple_of(BLOCK) && column <= shortest { BLOCK } else { 1 };
+            column -= count;
+            let words = span(column + count - 1).start..span(column).end;
             while first < words.start {
-                for (below, word) in below.iter_mut().zip(state[first].to_array().as_ref()) {
-                    *below += word.count_zeros() as i32;
-                }
+                vectors.add_word(first, &mut below);
                 first += 1;
             }
-            let mut codes = W::zeros();
-            for (code, pair) in codes.as_mut().iter_mut().zip(pairs) {
-                *code = u64::from(pair.1.get(column).copied().unwrap_or(OTHER));
+            if count == BLOCK {
+                vectors.advance::<BLOCK>(column, words);
+            } else {
+                vectors.advance::<1>(column, words);
             }
-            let code = W::from_array(codes);
-            let code = bits.map(|bit| W::if_equal(code.and(bit), bit, W::splat(u64::MAX), none));
-            let mut carry = none;
-            for (rows, word) in planes[words.clone()].iter().zip(&mut state[words.clone()]) {
-                let unequal = rows[0].xor(code[0]).or(rows[1].xor(code[1])).or(rows[2].xor(code[2]));
-                let matched = word.and(unequal.not());
-                let sum = word.add(matched).add(carry);
-                carry = matched.or(word.and(sum.not())).top_bit();
-                *word = sum.or(word.and(unequal));
+            if !column.is_multiple_of(INTERVAL) {
+                continue;
             }
-            if column % INTERVAL == 0 {
-                let Some(kept) = self.kept.get_mut(column / INTERVAL) else { continue };
-                kept.below[lane..lane + pairs.len()].copy_from_slice(&below);
-                let lanes = kept.below.len();
-                for (row, word) in kept.words.chunks_exact_mut(lanes).zip(&state[words]) {
-                    for (bits, word) in row[lane..].iter_mut().zip(word.to_array().as_ref()).take(pairs.len())
-                    {
-                        *bits = !word;
-                    }
+            let Some(kept) = self.kept.get_mut(column / INTERVAL) else { continue };
+            let lanes = kept.below.len();
+            let here = &mut kept.below[lane..lane + pairs.len()];
+            here.copy_from_slice(&below);
+            for word in first..kept.span.start {
+                vectors.add_word(word, here);
+            }
+            for (row, word) in kept.words.chunks_exact_mut(lanes).zip(kept.span.clone()) {
+                let bits = vectors.one_more(word);
+                for (counts, &bits) in row[lane..lane + pairs.len()].iter_mut().zip(bits.as_ref()) {
+                    let pairs = bits - (bits >> 1 & 0x5555_5555_5555_5555);
+                    *counts = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
                 }
             }
         }
-    }
-
-    /// For each word, the three bits of the codes in its rows. A row without a base has a code that no column has.
-    #[inline(always)]
-    fn planes<W: Words>(&self, pairs: &[Pair<'_>]) -> Vec<[W; 3]> {
-        let mut planes: Vec<[W::Array; 3]> =
-            (0..self.blocks).map(|_| std::array::from_fn(|_| W::zeros())).collect();
-        for (lane, &(rows, _)) in pairs.iter().enumerate() {
-            for (block, planes) in planes.iter_mut().rev().enumerate() {
-                let part = &rows[(64 * block).min(rows.len())..(64 * block + 64).min(rows.len())];
-                let mut words = [0u64, 0, 0];
-                for &code in part {
-                    let code = u64::from(if code < OTHER { code } else { OTHER + 1 });
-                    for (bit, word) in words.iter_mut().enumerate() {
-                        *word = *word << 1 | (code >> bit & 1);
-                    }
-                }
-                // What is left of the word is after the end.
-                let left = 64 - part.len() as u32;
-                for (bit, (word, plane)) in words.into_iter().zip(planes.iter_mut()).enumerate() {
-                    let after = if u64::from(OTHER + 1) >> bit & 1 == 1 {
-                        !u64::MAX.checked_shl(left).unwrap_or(0)
-                    } else {
-                        0
-                    };
-                    plane.as_mut()[lane] = word.checked_shl(left).unwrap_or(0) | after;
-                }
-            }
-        }
-        planes.into_iter().map(|planes| planes.map(W::from_array)).collect()
     }
 
     /// The last kept column that is not after this one.
     pub(super) fn before(&self, column: usize) -> Option<CommonColumn<'_>> {
         let kept = self.kept.get(column / INTERVAL)?;
         Some(CommonColumn { common: self, kept })
+    }
+}
+
+impl<W: Words> Vectors<W> {
+    /// The column after the last one: no length is more than 0.
+    #[inline(always)]
+    fn new(pairs: &[Pair<'_>], blocks: usize, length: usize) -> Self {
+        let (mut planes, mut rows) = (Vec::with_capacity(blocks), Vec::with_capacity(blocks));
+        for block in (0..blocks).rev() {
+            let (mut low, mut high, mut known) = (W::zeros(), W::zeros(), W::zeros());
+            for (lane, &(bases, _)) in pairs.iter().enumerate() {
+                let part = &bases[(64 * block).min(bases.len())..(64 * block + 64).min(bases.len())];
+                let mut words = [0u64, 0];
+                for &code in part {
+                    words[0] = words[0] << 1 | u64::from(code & 1);
+                    words[1] = words[1] << 1 | u64::from(code >> 1 & 1);
+                }
+                // What is left of the word is after the end.
+                let left = 64 - part.len() as u32;
+                low.as_mut()[lane] = words[0].checked_shl(left).unwrap_or(0);
+                high.as_mut()[lane] = words[1].checked_shl(left).unwrap_or(0);
+                known.as_mut()[lane] = u64::MAX.checked_shl(left).unwrap_or(0);
+            }
+            planes.push([W::from_array(low), W::from_array(high)]);
+            rows.push(W::from_array(known));
+        }
+        let mut columns = vec![0; length];
+        for (lane, &(_, bases)) in pairs.iter().enumerate() {
+            let (codes, ended) = columns.split_at_mut(bases.len());
+            for (column, &base) in codes.iter_mut().zip(bases) {
+                *column |= u64::from(base & 3) << (8 * lane);
+            }
+            ended.iter_mut().for_each(|column| *column |= u64::from(ENDED) << (8 * lane));
+        }
+        let (mut low, mut high, mut ended) = (W::zeros(), W::zeros(), W::zeros());
+        for lane in 0..W::COUNT {
+            low.as_mut()[lane] = 1 << (8 * lane);
+            high.as_mut()[lane] = 2 << (8 * lane);
+            ended.as_mut()[lane] = u64::from(ENDED) << (8 * lane);
+        }
+        let bits = [W::from_array(low), W::from_array(high), W::from_array(ended)];
+        Self { planes, columns, bits, state: rows.clone(), rows }
+    }
+
+    /// Computes N columns from the last to `column`, in these words. A column that a pair does not have is one by itself.
+    #[inline(always)]
+    fn advance<const N: usize>(&mut self, column: usize, words: Range<usize>) {
+        let (none, all) = (W::splat(0), W::splat(u64::MAX));
+        let [low, high, ended] = self.bits;
+        let mut codes = [[none; 2]; N];
+        let mut missing = none;
+        // Loops, because closures given to functions of arrays do not have the kernel's target features.
+        for (code, &bases) in codes.iter_mut().zip(self.columns[column..column + N].iter().rev()) {
+            let bases = W::splat(bases);
+            code[0] = W::if_equal(bases.and(low), low, all, none);
+            code[1] = W::if_equal(bases.and(high), high, all, none);
+            if N == 1 {
+                missing = W::if_equal(bases.and(ended), ended, all, none);
+            }
+        }
+        let mut carry = [none; N];
+        for (rows, state) in self.planes[words.clone()].iter().zip(&mut self.state[words]) {
+            let mut word = *state;
+            for place in 0..N {
+                let mut unequal = rows[0].xor(codes[place][0]).or(rows[1].xor(codes[place][1]));
+                if N == 1 {
+                    unequal = unequal.or(missing);
+                }
+                let matched = word.and(unequal.not());
+                let sum = word.add(matched).add(carry[place]);
+                carry[place] = matched.or(word.and(sum.not())).top_bit();
+                word = sum.or(word.and(unequal));
+            }
+            *state = word;
+        }
+    }
+
+    /// For each pair, the rows of a word that make the length one more.
+    #[inline(always)]
+    fn one_more(&self, word: usize) -> W::Array {
+        self.rows[word].and(self.state[word].not()).to_array()
+    }
+
+    /// Adds what the rows of a word make of the lengths.
+    #[inline(always)]
+    fn add_word(&self, word: usize, lengths: &mut [i32]) {
+        for (length, bits) in lengths.iter_mut().zip(self.one_more(word).as_ref()) {
+            *length += bits.count_ones() as i32;
+        }
     }
 }
 
@@ -157,33 +231,37 @@ pub(super) struct CommonColumn<'a> {
     kept: &'a Kept,
 }
 
-impl CommonColumn<'_> {
-    /// For each pair, the length after so many rows.
-    pub(super) fn lengths_after(&self, row: usize) -> Vec<i32> {
+impl<'a> CommonColumn<'a> {
+    /// For each pair, the length after so many groups of rows.
+    #[inline(always)]
+    pub(super) fn lengths_after(&self, groups: usize) -> Vec<i32> {
         let mut lengths = self.kept.below.clone();
-        let bits = (64 * self.common.blocks).saturating_sub(row);
+        let bits = (64 * self.common.blocks).saturating_sub(GROUP * groups);
         for (word, words) in self.kept.span.clone().zip(self.kept.words.chunks_exact(lengths.len())) {
             let mask = match bits.saturating_sub(64 * word) {
                 0 => break,
                 bits => u64::MAX >> (64 - bits.min(64)),
             };
             for (length, word) in lengths.iter_mut().zip(words) {
-                *length += (word & mask).count_ones() as i32;
+                let counts = word & mask;
+                let bytes = (counts & 0x0F0F_0F0F_0F0F_0F0F) + (counts >> 4 & 0x0F0F_0F0F_0F0F_0F0F);
+                let shorts = bytes + (bytes >> 8);
+                let words = shorts + (shorts >> 16);
+                *length += ((words + (words >> 32)) & 0xFF) as i32;
             }
         }
         lengths
     }
 
-    /// For each pair a word, how far down to shift it, and what to take of it: the bits are the rows among these that are in
-    /// the subsequence. The rows have a multiple of 64 only at an end.
-    #[inline]
-    pub(super) fn rows(&self, rows: Range<usize>) -> (&[u64], u32, u64) {
-        let place = (64 * self.common.blocks).saturating_sub(rows.end);
+    /// For each pair a word, and how far down to shift it: its lowest four bits are the rows of this group that make the length
+    /// one more.
+    #[inline(always)]
+    pub(super) fn group(self, group: usize) -> (&'a [u64], u32) {
+        let place = (64 * self.common.blocks).saturating_sub(GROUP * (group + 1));
         let lanes = self.kept.below.len();
         let words = (place / 64).checked_sub(self.kept.span.start);
         let words = words.and_then(|word| self.kept.words.get(word * lanes..(word + 1) * lanes));
-        let mask = u64::MAX >> (64 - rows.len().clamp(1, 64));
-        (words.unwrap_or(&self.common.zeros), (place % 64) as u32, mask)
+        (words.unwrap_or(&self.common.zeros), (place % 64) as u32)
     }
 }
 
@@ -193,12 +271,17 @@ mod tests {
     use super::super::tests::pairs;
     use super::*;
 
+    /// Whether two bases match here.
+    fn equal(a: u8, b: u8) -> bool {
+        a & 3 == b & 3
+    }
+
     /// The length of the longest common subsequence from each cell on, row by row.
     fn plain(a: &[u8], b: &[u8]) -> Vec<Vec<i32>> {
         let mut lengths = vec![vec![0; b.len() + 1]; a.len() + 1];
         for i in (0..a.len()).rev() {
             for j in (0..b.len()).rev() {
-                let matched = i32::from(a[i] == b[j] && a[i] < OTHER) + lengths[i + 1][j + 1];
+                let matched = i32::from(equal(a[i], b[j])) + lengths[i + 1][j + 1];
                 lengths[i][j] = matched.max(lengths[i + 1][j]).max(lengths[i][j + 1]);
             }
         }
@@ -206,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_those_of_plain_dynamic_programming_from_every_row_on() {
+    fn lengths_are_those_of_plain_dynamic_programming_from_every_group_on() {
         let owned = pairs(240, 8);
         for chunk in owned.chunks(13) {
             let pairs: Vec<Pair<'_>> = chunk.iter().map(|(a, b)| (a.as_slice(), b.as_slice())).collect();
@@ -220,11 +303,11 @@ mod tests {
                     for column in (0..=b.len()).step_by(INTERVAL) {
                         let kept = common.before(column).unwrap();
                         let mut length = kept.lengths_after(0)[lane];
-                        for (row, right) in right.iter().enumerate() {
-                            assert_eq!(length, right[column], "{set:?}, row {row}, column {column}");
-                            assert_eq!(kept.lengths_after(row)[lane], length);
-                            let (words, shift, mask) = kept.rows(row..row + 1);
-                            length -= (words[lane] >> shift & mask).count_ones() as i32;
+                        for (group, right) in right.iter().step_by(GROUP).enumerate() {
+                            assert_eq!(length, right[column], "{set:?}, group {group}, column {column}");
+                            assert_eq!(kept.lengths_after(group)[lane], length);
+                            let (words, shift) = kept.group(group);
+                            length -= (words[lane] >> shift & 15) as i32;
                         }
                     }
                 }
@@ -242,14 +325,14 @@ mod tests {
             let mut lengths = vec![vec![i32::MIN / 2; b.len() + 2]; a.len() + 2];
             for i in (0..=a.len()).rev() {
                 for j in (0..=b.len()).rev().filter(|&j| inside(i, j)) {
-                    let equal = i < a.len() && j < b.len() && a[i] == b[j] && a[i] < OTHER;
+                    let equal = i < a.len() && j < b.len() && equal(a[i], b[j]);
                     let step = lengths[i + 1][j]
                         .max(lengths[i][j + 1])
                         .max(lengths[i + 1][j + 1] + i32::from(equal));
                     lengths[i][j] = step.max(0);
-                    if j % INTERVAL == 0 {
+                    if j % INTERVAL == 0 && i % GROUP == 0 {
                         assert!(
-                            common.before(j).unwrap().lengths_after(i)[0] >= lengths[i][j],
+                            common.before(j).unwrap().lengths_after(i / GROUP)[0] >= lengths[i][j],
                             "{i} {j} {a:?} {b:?}"
                         );
                     }

@@ -1,7 +1,7 @@
 //! Global alignment of a pair in each lane of a vector, within a band of diagonals that narrows as it goes on.
 
 use super::band::Band;
-use super::common::INTERVAL;
+use super::common::{GROUP, INTERVAL};
 use super::kernels::{BLOCK, sequences};
 use super::prune::{Column, Pruning};
 use super::simd::{Element as _, Lanes};
@@ -59,7 +59,7 @@ pub(super) fn global_kernel<V: Lanes>(
 ) {
     let Some(differences) = Differences::of(scoring) else { return };
     for (pairs, scores) in pairs.chunks(V::COUNT).zip(scores.chunks_mut(V::COUNT)) {
-        let pruning = Pruning::of::<V>(pairs, scoring, band, scores);
+        let pruning = Pruning::of::<V>(pairs, scoring, band, differences.most, scores);
         let (first, second) = sequences::<V>(pairs);
         for (score, pair) in scores.iter_mut().zip(pairs).filter(|(_, pair)| pair.1.is_empty()) {
             *score = Some(-scoring.gap(pair.0.len()));
@@ -67,7 +67,8 @@ pub(super) fn global_kernel<V: Lanes>(
         let mut ends: Vec<usize> = pairs.iter().map(|pair| pair.1.len()).filter(|&end| end > 0).collect();
         ends.sort_unstable();
         ends.dedup();
-        let mut matrix = Matrix::<V>::new(&first, scoring, &differences, band);
+        let group = if pruning.is_some() { GROUP } else { 1 };
+        let mut matrix = Matrix::<V>::new(&first, scoring, &differences, band, group);
         let mut look = 0;
         let mut index = 0;
         for end in ends {
@@ -107,6 +108,8 @@ struct Matrix<'a, V> {
     band: Band,
     /// What rows of it the next columns need.
     window: std::ops::Range<usize>,
+    /// Rows begin at a multiple of this, and end at one or with the last row.
+    group: usize,
     scoring: &'a Scoring,
     differences: &'a Differences,
     constants: Constants<V>,
@@ -115,7 +118,13 @@ struct Matrix<'a, V> {
 impl<'a, V: Lanes> Matrix<'a, V> {
     /// The column before the first: a gap that goes on.
     #[inline(always)]
-    fn new(first: &'a [V], scoring: &'a Scoring, differences: &'a Differences, band: Band) -> Self {
+    fn new(
+        first: &'a [V],
+        scoring: &'a Scoring,
+        differences: &'a Differences,
+        band: Band,
+        group: usize,
+    ) -> Self {
         let constant = |value: i32| V::splat(V::Element::saturated(value));
         let constants = Constants {
             open: constant(differences.open),
@@ -124,19 +133,22 @@ impl<'a, V: Lanes> Matrix<'a, V> {
             zero: constant(0),
         };
         let mut cells = vec![(constants.zero, constants.zero); first.len()];
-        let end = band.rows(0, first.len()).end;
+        let end = band.rows(0, first.len()).end.next_multiple_of(group).min(first.len());
         for cell in cells[..end].iter_mut().skip(1) {
             cell.0 = constants.open;
         }
         let (above, window) = (vec![0; V::COUNT], 0..first.len());
-        Self { first, cells, rows: 0..end, above, band, window, scoring, differences, constants }
+        Self { first, cells, rows: 0..end, above, band, window, group, scoring, differences, constants }
     }
 
     /// Computes the next N columns, from `index` on, on the rows that the band has in any of them.
     #[inline(always)]
     fn advance<const N: usize>(&mut self, index: usize, bases: [V; N]) {
-        let start = self.band.rows(index, self.first.len()).start.max(self.window.start).max(self.rows.start);
-        let end = self.band.rows(index + N - 1, self.first.len()).end.min(self.window.end).max(start);
+        let height = self.first.len();
+        let start = self.band.rows(index, height).start.max(self.window.start).max(self.rows.start);
+        let start = start - start % self.group;
+        let end = self.band.rows(index + N - 1, height).end.min(self.window.end).max(start);
+        let end = end.next_multiple_of(self.group).min(height);
         self.reach_down_to(end);
         let mut v = [self.constants.open; N];
         if start == 0 {
@@ -192,7 +204,6 @@ impl<'a, V: Lanes> Matrix<'a, V> {
             above: &self.above,
             cells: &self.cells[self.rows.clone()],
             shift: self.differences.both,
-            largest: self.differences.most,
         };
         if let Some(reach) = pruning.reach(&column, INTERVAL + BLOCK) {
             self.window = reach;

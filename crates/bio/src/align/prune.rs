@@ -8,14 +8,12 @@
 use std::ops::Range;
 
 use super::band::{Band, best_column};
-use super::common::{Common, CommonColumn};
+use super::common::{Common, CommonColumn, GROUP};
 use super::simd::Lanes;
 use super::{Pair, Scoring};
 
 /// Narrower bands are not worth the search.
 const WIDTH: i64 = 512;
-/// Rows of which only the last is looked at.
-const STRIDE: usize = 4;
 
 /// What each pair of a vector may lose.
 #[derive(Debug)]
@@ -49,25 +47,25 @@ pub(super) struct Column<'a, V> {
     pub(super) cells: &'a [(V, V)],
     /// What differences are more than those of scores.
     pub(super) shift: i32,
-    /// The most that a difference can be.
-    pub(super) largest: i32,
 }
 
 impl Pruning {
-    /// For pairs that are computed within a band. None if a pair has no known score, if bases without a match lose nothing, or
+    /// For pairs that are computed within a band, with the most that a difference between neighbours can be. None if a pair has
+    /// no known score, if bases without a match lose nothing, if the differences of a group of rows do not fit into a lane, or
     /// if the band is narrow.
     #[inline(always)]
     pub(super) fn of<V: Lanes>(
         pairs: &[Pair<'_>],
         scoring: &Scoring,
         band: Band,
+        largest: i32,
         known: &[Option<i32>],
     ) -> Option<Self> {
         let best = best_column(scoring);
         let (open, extend) = (2 * i64::from(scoring.gap_open), best + 2 * i64::from(scoring.gap_extend));
         // Two bases of a mismatch, one of a gap.
         let unit = extend.min(best - i64::from(scoring.mismatch));
-        if unit <= 0 || band.width() < WIDTH {
+        if unit <= 0 || band.width() < WIDTH || largest * GROUP as i32 > i32::from(i8::MAX) {
             return None;
         }
         let mut most = Vec::with_capacity(pairs.len());
@@ -93,66 +91,41 @@ impl Pruning {
     /// None if no path is left.
     ///
     /// Going down loses at most `open + extend` for each row and makes at most `unit` more of what is ahead, so that a cell
-    /// between two that are looked at is alive only if the lower one is, with a slack.
+    /// within a group is alive only if its last one is, with a slack. The column begins with a group.
     #[inline(always)]
     pub(super) fn reach<V: Lanes>(&self, column: &Column<'_, V>, next: usize) -> Option<Range<usize>> {
-        let Column { bases, start, above, cells, shift, largest } = *column;
-        let fits = (i32::from(i8::MAX) / largest.max(1)).max(1) as usize;
-        let stride = [STRIDE, 2].into_iter().find(|&stride| stride <= fits).unwrap_or(1);
-        let slack = stride as i32 * (self.extend + self.unit) + self.open;
-        let begin =
-            |(&most, &above): (&i32, &i32)| most - self.best * (start + bases) as i32 + 2 * above + slack;
-        let mut spare: Vec<i32> = self.most.iter().zip(above).map(begin).collect();
-        // The spare of a path that goes down from one of the cells so far, if it need not go to the right.
-        let mut falling = vec![i32::MIN / 2; spare.len()];
+        let Column { bases, start, mut cells, shift, .. } = *column;
         let further = bases + next;
-        let mut here = Ahead::new(self, self.common.before(bases)?, bases, start);
+        let here = self.common.before(bases)?;
         // Where the sequences have ended, the last row is all that is needed.
-        let mut there = self.common.before(further).map(|kept| Ahead::new(self, kept, further, start));
-        let gained = self.extend * next as i32;
-        let (mut first, mut end) = (None, 0);
-        for ((&rows, &columns), lane) in self.rows.iter().zip(&self.columns).zip(0..) {
-            if (bases as i32) < columns && columns <= further as i32 {
-                end = end.max(rows as usize);
-            } else if columns <= bases as i32 {
-                spare[lane] = i32::MIN / 2;
-            }
-        }
-        let step = 2 * shift + self.best;
-        let (mut row, mut cells) = (start, cells);
+        let there = self.common.before(further);
+        let mut lanes = LaneStates::new(self, column, here, there, further);
+        let last_rows = self.rows.iter().zip(&self.columns);
+        let ending = last_rows.filter(|(_, columns)| (bases as i32 + 1..=further as i32).contains(columns));
+        let mut end = ending.map(|(&rows, _)| rows as usize).max().unwrap_or(0);
+        let mut first = None;
         let height = self.rows.iter().copied().max().unwrap_or(0) as usize;
+        let mut row = start;
         while row < height {
-            let left = if cells.is_empty() { height - row } else { cells.len() };
-            let count = (stride - row % stride).min(left);
-            let rows = row..row + count;
+            let rows = row..(row + GROUP).min(height);
             row = rows.end;
-            if !cells.is_empty() {
-                let (chunk, rest) = cells.split_at(count);
-                cells = rest;
-                let total =
-                    chunk[1..].iter().fold(chunk[0].0, |total, &(u, _)| total.wrapping_add(u)).to_array();
-                let steps = step * count as i32;
-                let mut alive = false;
-                let ahead = here.after(&rows);
-                let lanes = spare.iter_mut().zip(&mut falling).zip(ahead).zip(total.as_ref());
-                for (((spare, falling), &ahead), &total) in lanes {
-                    let total: i32 = total.into();
-                    *spare += 2 * total - steps;
-                    *falling = (*falling - self.extend * count as i32).max(*spare);
-                    alive |= *spare >= ahead;
-                }
+            let (chunk, rest) = cells.split_at(rows.len().min(cells.len()));
+            cells = rest;
+            let step = Step { pruning: self, rows: rows.len() as i32, gained: self.extend * next as i32 };
+            let group = rows.start / GROUP;
+            let ahead = there.unwrap_or(here).group(group);
+            let reached = if let Some((top, others)) = chunk.split_first() {
+                let total = others.iter().fold(top.0, |total, &(u, _)| total.wrapping_add(u)).to_array();
+                let lost = (2 * shift + self.best) * rows.len() as i32;
+                let (alive, reached) = lanes.cells(&step, total.as_ref(), lost, here.group(group), ahead);
                 if alive && first.is_none() {
                     first = Some(rows.start);
                 }
+                reached
             } else {
-                falling.iter_mut().for_each(|falling| *falling -= self.extend * count as i32);
-            }
-            let Some(there) = &mut there else { continue };
-            let mut alive = false;
-            for (&falling, &ahead) in falling.iter().zip(there.after(&rows)) {
-                alive |= falling + gained >= ahead;
-            }
-            if alive {
+                lanes.below(&step, ahead)
+            };
+            if reached && there.is_some() {
                 end = end.max(row);
             } else if cells.is_empty() {
                 // Further down, what is ahead becomes less by no more than what is lost.
@@ -161,33 +134,104 @@ impl Pruning {
         }
         first.map(|first| first..end.max(first))
     }
-}
 
-/// What is certain to be lost from the cells of a column on, row by row.
-struct Ahead<'a> {
-    kept: CommonColumn<'a>,
-    unit: i32,
-    losses: Vec<i32>,
-}
-
-impl<'a> Ahead<'a> {
-    /// From so many rows on, in a column that is not before the kept one.
-    fn new(pruning: &'a Pruning, kept: CommonColumn<'a>, column: usize, row: usize) -> Self {
-        let lengths = kept.lengths_after(row);
+    /// For each pair, what is certain to be lost after so many rows in a column that is not before the kept one.
+    #[inline(always)]
+    fn losses(&self, kept: CommonColumn<'_>, column: usize, row: usize) -> Vec<i32> {
         let past = (row + column) as i32;
-        let rests = pruning.rows.iter().zip(&pruning.columns).map(|(rows, columns)| rows + columns - past);
-        let losses = rests.zip(lengths).map(|(rest, length)| pruning.unit * (rest - 2 * length)).collect();
-        Self { kept, unit: pruning.unit, losses }
+        let mut losses = kept.lengths_after(row / GROUP);
+        for ((loss, rows), columns) in losses.iter_mut().zip(&self.rows).zip(&self.columns) {
+            *loss = self.unit * (rows + columns - past - 2 * *loss);
+        }
+        losses
+    }
+}
+
+/// Where a search down a column is, for each pair.
+struct LaneStates {
+    /// What is left to lose in the last row, with the slack of a group.
+    spare: Vec<i32>,
+    /// What is left to a path that goes down from one of the rows so far, if it need not go to the right.
+    falling: Vec<i32>,
+    /// What is certain to be lost from the last row on, in this column and in the further one.
+    here: Vec<i32>,
+    there: Vec<i32>,
+}
+
+/// A step down by some rows.
+struct Step<'a> {
+    pruning: &'a Pruning,
+    rows: i32,
+    /// What paths need not lose because the further column is to the right.
+    gained: i32,
+}
+
+/// For each pair a word, and how far down to shift it for the rows of a group that are in a longest common subsequence.
+type Counts<'a> = (&'a [u64], u32);
+
+impl LaneStates {
+    #[inline(always)]
+    fn new<V: Lanes>(
+        pruning: &Pruning,
+        column: &Column<'_, V>,
+        here: CommonColumn<'_>,
+        there: Option<CommonColumn<'_>>,
+        further: usize,
+    ) -> Self {
+        let &Column { bases, start, above, .. } = column;
+        let slack = GROUP as i32 * (pruning.extend + pruning.unit) + pruning.open;
+        let past = pruning.best * (start + bases) as i32;
+        let mut spare = pruning.most.clone();
+        for ((spare, above), &columns) in spare.iter_mut().zip(above).zip(&pruning.columns) {
+            let left = *spare - past + 2 * above + slack;
+            *spare = if columns <= bases as i32 { i32::MIN / 2 } else { left };
+        }
+        Self {
+            falling: vec![i32::MIN / 2; spare.len()],
+            spare,
+            here: pruning.losses(here, bases, start),
+            there: pruning.losses(there.unwrap_or(here), further, start),
+        }
     }
 
-    /// For each pair, what is lost after these rows.
+    /// Goes down over rows that have been computed: `total` are the sums of their differences. Whether a path may be there, and
+    /// whether one may be there in the further column.
     #[inline(always)]
-    fn after(&mut self, rows: &Range<usize>) -> &[i32] {
-        let (words, shift, mask) = self.kept.rows(rows.clone());
-        let count = rows.len() as i32;
-        for (loss, word) in self.losses.iter_mut().zip(words) {
-            *loss += self.unit * (2 * (word >> shift & mask).count_ones() as i32 - count);
+    fn cells<E: Copy + Into<i32>>(
+        &mut self,
+        step: &Step<'_>,
+        total: &[E],
+        lost: i32,
+        (here, shift): Counts<'_>,
+        (there, shift_there): Counts<'_>,
+    ) -> (bool, bool) {
+        let &Step { pruning: &Pruning { unit, extend, .. }, rows, gained } = step;
+        let (mut alive, mut reached) = (false, false);
+        let lanes = self.spare.iter_mut().zip(&mut self.falling).zip(&mut self.here).zip(&mut self.there);
+        for ((((spare, falling), loss), loss_there), ((&total, here), there)) in
+            lanes.zip(total.iter().zip(here).zip(there))
+        {
+            let total: i32 = total.into();
+            *spare += 2 * total - lost;
+            *falling = (*falling - extend * rows).max(*spare);
+            *loss += unit * (2 * (here >> shift & 15) as i32 - rows);
+            *loss_there += unit * (2 * (there >> shift_there & 15) as i32 - rows);
+            alive |= *spare >= *loss;
+            reached |= *falling + gained >= *loss_there;
         }
-        &self.losses
+        (alive, reached)
+    }
+
+    /// Goes down over rows that have not been computed: whether a path may be there in the further column.
+    #[inline(always)]
+    fn below(&mut self, step: &Step<'_>, (there, shift): Counts<'_>) -> bool {
+        let &Step { pruning: &Pruning { unit, extend, .. }, rows, gained } = step;
+        let mut reached = false;
+        for ((falling, loss), there) in self.falling.iter_mut().zip(&mut self.there).zip(there) {
+            *falling -= extend * rows;
+            *loss += unit * (2 * (there >> shift & 15) as i32 - rows);
+            reached |= *falling + gained >= *loss;
+        }
+        reached
     }
 }
