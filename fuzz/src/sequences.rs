@@ -31,7 +31,7 @@ pub fn sequences(data: &[u8]) {
 /// Aligns the two halves of the input, its first byte choosing where they meet.
 pub fn alignment(data: &[u8]) {
     let Some((&first, rest)) = data.split_first() else { return };
-    let codes: Vec<u8> = rest.iter().take(600).map(|&byte| byte % 5).collect();
+    let codes: Vec<u8> = rest.iter().take(1_600).map(|&byte| byte % 5).collect();
     let (a, b) = codes.split_at(codes.len() * first as usize / 255);
     let scoring = Scoring::READS;
     let pairs = [(a, b)];

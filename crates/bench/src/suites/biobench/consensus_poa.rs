@@ -7,7 +7,7 @@ use warpforge_bio::simulate::{ReadWindow, noisy_windows};
 
 use super::references;
 use super::workload::{
-    Common, bad_export, measure, report_memory, report_share, require, spec, timed, within,
+    Common, Size, bad_export, measure, report_memory, report_share, require, spec, timed, within,
 };
 use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext};
 use crate::record::{BenchmarkSpec, ParamValue, Params};
@@ -22,6 +22,9 @@ const LEAST_DEPTH: i64 = 20;
 /// The least and the most of each parameter.
 const LENGTHS: (i64, i64) = (50, 5_000);
 const DEPTHS: (i64, i64) = (LEAST_DEPTH, 500);
+
+/// The windows that a size is made for: length and reads.
+const USUAL: (usize, usize) = (500, 30);
 
 /// Share of wrong bases in a read.
 const ERROR: f64 = 0.10;
@@ -58,7 +61,7 @@ impl Benchmark for ConsensusPoa {
         context.begin("windows");
         let reference = common.genome(1_000_000)?;
         let genome = reference.sequence(Common::longest(&reference, length)?);
-        let count = common.size.pick(200, 2_000, 20_000);
+        let count = windows(common.size, length, depth);
         let windows = noisy_windows(genome, count, length, depth, ERROR, common.seed);
         let reads: Vec<&[Vec<u8>]> = windows.iter().map(|window| window.reads.as_slice()).collect();
         let work = |stages: &mut _| {
@@ -79,6 +82,14 @@ impl Benchmark for ConsensusPoa {
         }
         report_memory(context, &common)
     }
+}
+
+/// How many windows a size has: fewer of them where each is more work, so that a size takes about the same time whatever the
+/// parameters. The band of the alignment grows with the length.
+fn windows(size: Size, length: usize, depth: usize) -> usize {
+    let cells = |length: usize, depth: usize| depth * length * (40 + length / 10);
+    let usual = size.pick(200, 2_000, 20_000);
+    (usual * cells(USUAL.0, USUAL.1) / cells(length, depth)).clamp(2, usual)
 }
 
 /// Part of the true bases that the consensus has right.
@@ -107,4 +118,18 @@ fn export(folder: &std::path::Path, windows: &[ReadWindow], found: &[Vec<u8>]) -
     records(&truths, "truth.fa")?;
     let found: Vec<_> = found.iter().enumerate().map(|(i, bases)| (named(i), &bases[..])).collect();
     records(&found, "consensus.fa")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longer_windows_and_more_reads_are_fewer_windows() {
+        assert_eq!(windows(Size::Small, 500, 30), 200);
+        assert_eq!(windows(Size::Small, 50, 20), 200);
+        assert_eq!(windows(Size::Medium, 500, 30), 2_000);
+        assert_eq!(windows(Size::Large, 500, 60), 10_000);
+        assert_eq!(windows(Size::Small, 5_000, 500), 2);
+    }
 }
