@@ -81,3 +81,31 @@ fn a_genome_shorter_than_its_reads_is_named() {
         assert!(done.code != 0 && said.contains("`s`, has 84 bases"), "{benchmark}: {said}");
     }
 }
+
+/// A genome that is not repetitive, with CRLF and lower case, and unknown bases in place of some.
+fn odd_genome(length: u64, unknown: impl Fn(u64) -> bool) -> String {
+    let base = |place: u64| {
+        let mixed = (place + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let letters = if place % 1_000 < 300 { b"acgu" } else { b"ACGT" };
+        if unknown(place) { b"NRYK"[place as usize % 4] } else { letters[(mixed >> 60) as usize % 4] }
+    };
+    let letters: Vec<u8> = (0..length).map(base).collect();
+    let lines: Vec<&str> = letters.chunks(70).filter_map(|line| std::str::from_utf8(line).ok()).collect();
+    format!(">g\r\n{}\r\n", lines.join("\r\n"))
+}
+
+#[test]
+fn unknown_bases_of_a_genome_are_no_wrong_answers() {
+    let warpt = Warpt::new();
+    let genome = odd_genome(20_000, |place| place % 4_000 < 400);
+    std::fs::write(warpt.path("odd.fa"), genome).unwrap();
+    for benchmark in ["consensus_poa", "call_variants", "kmer_count"] {
+        let done = run(&warpt, benchmark, "odd.fa", &[]);
+        assert_eq!(done.code, 0, "{benchmark}: {}{}", done.stdout, done.stderr);
+    }
+    std::fs::write(warpt.path("holes.fa"), odd_genome(20_000, |place| place % 90 == 0)).unwrap();
+    let done = run(&warpt, "consensus_poa", "holes.fa", &["length=100"]);
+    let said = format!("{}{}", done.stdout, done.stderr);
+    assert!(done.code != 0 && said.contains("no 100 known bases in a row"), "{said}");
+}

@@ -63,6 +63,10 @@ impl Benchmark for ConsensusPoa {
         let genome = reference.sequence(Common::longest(&reference, length)?);
         let count = windows(common.size, length, depth);
         let windows = noisy_windows(genome, count, length, depth, ERROR, common.seed);
+        if windows.is_empty() {
+            let reason = format!("data: the longest sequence has no {length} known bases in a row");
+            return Err(BenchmarkError::BadInput(reason));
+        }
         let reads: Vec<&[Vec<u8>]> = windows.iter().map(|window| window.reads.as_slice()).collect();
         let work = |stages: &mut _| {
             let scoring = PoaScoring::default();
