@@ -27,7 +27,7 @@ pub struct SearchSettings {
 
 impl Default for SearchSettings {
     fn default() -> Self {
-        Self { most_evalue: 1e-3, most_hits: 50, least_ungapped: 38, least_segment: 24 }
+        Self { most_evalue: 1e-3, most_hits: 50, least_ungapped: 36, least_segment: 24 }
     }
 }
 
