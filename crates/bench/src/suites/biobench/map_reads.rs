@@ -5,7 +5,7 @@ use std::ops::Range;
 use warpforge_bio::align::{Scoring, plain};
 use warpforge_bio::formats::{write_bam, write_fasta, write_fastq};
 use warpforge_bio::map::{self, Index, Mapping, ReadKind, Reference};
-use warpforge_bio::seq::reverse_complement;
+use warpforge_bio::seq::{OTHER, reverse_complement};
 use warpforge_bio::simulate::{LongReadModel, SimulatedRead, long_reads, short_reads};
 use warpforge_bio::variants::AlignedRead;
 
@@ -138,7 +138,7 @@ fn is_at_origin(contig: usize, read: &SimulatedRead, mapping: &Mapping) -> bool 
 const AROUND: usize = 50;
 
 /// Part of the reads that are at their origin, or at another place where plain dynamic programming scores at least as
-/// much: of two equal copies of a repeat no mapper can know which.
+/// much: of two equal copies of a repeat no mapper can know which. Reads of which half is unknown do not count.
 fn share_placed_well(
     reference: &Reference,
     contig: usize,
@@ -151,7 +151,8 @@ fn share_placed_well(
         let strand = if reverse { &reverse_complement(&read.bases) } else { &read.bases };
         plain::local(strand, target, &Scoring::READS)
     };
-    let well = reads.iter().zip(mapped).filter(|(read, mapping)| {
+    let judged: Vec<_> = reads.iter().zip(mapped).filter(|(read, _)| is_known(read)).collect();
+    let well = judged.iter().filter(|(read, mapping)| {
         mapping.as_ref().is_some_and(|mapping| {
             let origin = read.origin;
             is_at_origin(contig, read, mapping)
@@ -159,7 +160,12 @@ fn share_placed_well(
                     >= score(read, contig, origin.start..origin.end, origin.reverse)
         })
     });
-    well.count() as f64 / reads.len().max(1) as f64
+    well.count() as f64 / judged.len().max(1) as f64
+}
+
+/// Whether more than half of a read's bases are known.
+fn is_known(read: &SimulatedRead) -> bool {
+    2 * read.bases.iter().filter(|&&base| base < OTHER).count() > read.bases.len()
 }
 
 /// Reads with their mappings, as a BAM file has them.
