@@ -2,6 +2,7 @@
 
 pub mod carrier;
 mod copy;
+pub mod gguf;
 pub mod input;
 mod map;
 pub mod npy;
