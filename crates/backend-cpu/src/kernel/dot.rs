@@ -190,7 +190,7 @@ impl DotKernel {
     pub(super) fn new(context: &CompileContext<'_>, product: &Contraction, output: NodeId) -> Result<Self> {
         let geometry = DotGeometry::new(context.graph, product)?;
         let element = context.graph.node(product.node).element;
-        let gemm = Gemm::new(gemm_type(context.graph, product.node)?);
+        let gemm = Gemm::for_rows(gemm_type(context.graph, product.node)?, geometry.shape.m);
         let sum = gemm.compute_type().accumulator();
         let weights = packed(context, &gemm, &geometry.rhs, geometry.shape)?;
         let rounded = product.epilogue.as_ref().is_none_or(only_rounds)

@@ -62,8 +62,12 @@ pub(super) enum KernelSet {
     Amx(Amx),
 }
 
-/// Selects the kernels of a compute type and the layout of their packed operands.
-pub(super) fn select_kernels(compute_type: ComputeType, isa: Isa) -> (KernelSet, PackedLayout) {
+/// The most rows of a bf16 GEMM whose panels stay bf16 where there are no bf16 instructions: such a GEMM waits for memory, so half
+/// the bytes are worth the widening of every element that is loaded.
+const FEW_ROWS: usize = 16;
+
+/// Selects the kernels of a compute type for GEMMs of so many rows, and the layout of their packed operands.
+pub(super) fn select_kernels(compute_type: ComputeType, isa: Isa, rows: usize) -> (KernelSet, PackedLayout) {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     if isa == Isa::Avx512 {
         let chosen = match compute_type {
@@ -80,6 +84,7 @@ pub(super) fn select_kernels(compute_type: ComputeType, isa: Isa) -> (KernelSet,
     let (family, format) = match compute_type {
         ComputeType::F32 => (KernelFamily::f32(isa), PackedFormat::F32),
         ComputeType::F64 => (KernelFamily::f64(isa), PackedFormat::F64),
+        ComputeType::Bf16 if rows <= FEW_ROWS => (KernelFamily::bf16(isa), PackedFormat::Bf16Widened),
         ComputeType::Bf16 => (KernelFamily::f32(isa), PackedFormat::Bf16AsF32),
         ComputeType::I8 => (KernelFamily::i32(isa), PackedFormat::I8AsI32),
         ComputeType::I32 => (KernelFamily::i32(isa), PackedFormat::I32),

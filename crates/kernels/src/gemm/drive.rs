@@ -171,6 +171,7 @@ pub(crate) unsafe fn multiply(
 ) {
     let first_column = rhs.panel(panels.start).0.first;
     let (taps, run) = (lhs.taps(), lhs.run());
+    let stored = rhs.element_bytes();
     // Balanced groups: a single remaining row would leave the FMA units idle.
     let groups = count.div_ceil(family.rows);
     let none = taps * run == 0;
@@ -180,17 +181,17 @@ pub(crate) unsafe fn multiply(
     for slice in depth_slices {
         for at in panels.clone() {
             let (panel, data) = rhs.panel(at);
-            let here = data.wrapping_add(slice.row * panel.width * family.bytes);
-            let bytes = slice.taps * slice.run * panel.width * family.bytes;
+            let here = data.wrapping_add(slice.row * panel.width * stored);
+            let bytes = slice.taps * slice.run * panel.width * stored;
             let next = match at + 1 < panels.end {
                 true => {
                     let (panel, data) = rhs.panel(at + 1);
-                    data.wrapping_add(slice.row * panel.width * family.bytes)
+                    data.wrapping_add(slice.row * panel.width * stored)
                 }
                 false => {
                     let (panel, data) = rhs.panel(panels.start);
                     let row = slice.row + slice.taps * slice.run;
-                    data.wrapping_add(row * panel.width * family.bytes)
+                    data.wrapping_add(row * panel.width * stored)
                 }
             };
             let each = slice.taps * slice.run * PREFETCH_BYTES;

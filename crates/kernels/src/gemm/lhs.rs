@@ -15,12 +15,12 @@ impl Gemm {
     /// The element type of left-hand operands that kernels read in place.
     #[must_use]
     pub fn lhs_type(&self) -> ElementType {
-        self.packed_layout.format.element()
+        self.packed_layout.format.of_rows().element()
     }
 
     /// Whether kernels read rows of this element type in place.
     pub(crate) fn reads_rows_of(&self, element: ElementType) -> bool {
-        let format = self.packed_layout.format;
+        let format = self.packed_layout.format.of_rows();
         match self.kernels {
             KernelSet::Vector(_) => {
                 !matches!(format, PackedFormat::Bf16AsF32 | PackedFormat::I8AsI32)
@@ -51,7 +51,7 @@ impl Gemm {
 
     /// The element type that kernels read, and the function that converts to it.
     pub(crate) fn row_pack_fn(&self, element: ElementType) -> Result<(ElementType, PackFn), GemmError> {
-        let format = self.packed_layout.format;
+        let format = self.packed_layout.format.of_rows();
         let copy = pack_fn(format, element, self.isa)
             .ok_or(GemmError::Element { compute_type: self.compute_type.name(), element })?;
         Ok((format.element(), copy))
@@ -64,7 +64,7 @@ impl Gemm {
 
     /// The stride of copied rows, in elements: not a multiple of a page, so that rows map to different cache sets.
     fn row_stride(&self, k: usize) -> usize {
-        let line = 64 / self.packed_layout.format.bytes();
+        let line = 64 / self.packed_layout.format.of_rows().bytes();
         let lines = self.packed_layout.rows(k).div_ceil(line);
         (lines + usize::from(lines.is_multiple_of(8))) * line
     }
@@ -72,9 +72,9 @@ impl Gemm {
     /// The copier of rows of a left-hand operand to contiguous elements.
     pub(super) fn row_copier(&self, lhs: &Operand, k: usize) -> Result<RowCopier<'_>, GemmError> {
         let packed_layout = &self.packed_layout;
-        let copy = pack_fn(packed_layout.format, lhs.element, self.isa)
+        let copy = pack_fn(packed_layout.format.of_rows(), lhs.element, self.isa)
             .ok_or_else(|| self.unsupported_element(lhs))?;
-        let stride = self.row_stride(k) * packed_layout.format.bytes();
+        let stride = self.row_stride(k) * packed_layout.format.of_rows().bytes();
         Ok(RowCopier { lhs: *lhs, function: copy, packed_layout, k, stride })
     }
 }

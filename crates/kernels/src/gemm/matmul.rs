@@ -42,8 +42,19 @@ impl Gemm {
     /// A GEMM on an instruction set, or on the best lower one that this CPU has.
     #[must_use]
     pub fn with_isa(compute_type: ComputeType, isa: Isa) -> Self {
+        Self::of(compute_type, isa, usize::MAX)
+    }
+
+    /// A GEMM on the best instruction set of this CPU for left-hand operands of so many rows. Results do not depend on the number;
+    /// operands packed for another number may be refused.
+    #[must_use]
+    pub fn for_rows(compute_type: ComputeType, rows: usize) -> Self {
+        Self::of(compute_type, Isa::best(), rows)
+    }
+
+    pub(super) fn of(compute_type: ComputeType, isa: Isa, rows: usize) -> Self {
         let isa = Isa::available().filter(|have| *have <= isa).last().unwrap_or(Isa::Portable);
-        let (kernels, packed_layout) = select_kernels(compute_type, isa);
+        let (kernels, packed_layout) = select_kernels(compute_type, isa, rows);
         Self { compute_type, isa, kernels, packed_layout, buffers: BufferPool::default() }
     }
 

@@ -29,9 +29,9 @@ pub(crate) fn pack_fn(format: PackedFormat, element: ElementType, isa: Isa) -> O
         (PackedFormat::Bf16, ElementType::F32) if isa == Isa::Avx512 => pack_bf16::pack_f32,
         #[cfg(target_arch = "x86_64")]
         (PackedFormat::Bf16, ElementType::BF16) if isa == Isa::Avx512 => pack_bf16::pack_bf16,
-        (PackedFormat::Bf16, ElementType::F32) => for_isa::<f32, bf16>(isa),
-        (PackedFormat::Bf16, ElementType::BF16) => for_isa::<bf16, bf16>(isa),
-        (PackedFormat::Bf16, ElementType::F16) => for_isa::<f16, bf16>(isa),
+        (PackedFormat::Bf16 | PackedFormat::Bf16Widened, ElementType::F32) => for_isa::<f32, bf16>(isa),
+        (PackedFormat::Bf16 | PackedFormat::Bf16Widened, ElementType::BF16) => for_isa::<bf16, bf16>(isa),
+        (PackedFormat::Bf16 | PackedFormat::Bf16Widened, ElementType::F16) => for_isa::<f16, bf16>(isa),
         (PackedFormat::I8, ElementType::I8) => for_isa::<i8, i8>(isa),
         (PackedFormat::I8AsI32 | PackedFormat::I32, ElementType::I8) => for_isa::<i8, i32>(isa),
         (PackedFormat::I32, ElementType::U8) => for_isa::<u8, i32>(isa),

@@ -32,6 +32,8 @@ pub(crate) enum PackedFormat {
     F64,
     /// bf16.
     Bf16,
+    /// bf16, widened to f32 by the kernels that read it. Rows of the other operand are [`Self::Bf16AsF32`].
+    Bf16Widened,
     /// i8.
     I8,
     /// i8 values stored as i32.
@@ -48,10 +50,18 @@ impl PackedFormat {
         match self {
             Self::F32 | Self::Bf16AsF32 => ElementType::F32,
             Self::F64 => ElementType::F64,
-            Self::Bf16 => ElementType::BF16,
+            Self::Bf16 | Self::Bf16Widened => ElementType::BF16,
             Self::I8 => ElementType::I8,
             Self::I8AsI32 | Self::I32 => ElementType::I32,
             Self::I64 => ElementType::I64,
+        }
+    }
+
+    /// The format of the rows of the left-hand operand.
+    pub(crate) fn of_rows(self) -> Self {
+        match self {
+            Self::Bf16Widened => Self::Bf16AsF32,
+            other => other,
         }
     }
 
@@ -168,6 +178,11 @@ impl PackedView<'_> {
         let panel = self.packed_layout.panel(self.n, at);
         // Wrapping, because an empty operand has no bytes to point into.
         (panel, self.data.wrapping_add(self.packed_layout.offset(self.k, &panel)))
+    }
+
+    /// Bytes of a stored element.
+    pub(crate) fn element_bytes(&self) -> usize {
+        self.packed_layout.format.bytes()
     }
 
     /// How many panels there are.

@@ -90,7 +90,7 @@ impl Partition {
         let row_tasks = shape.m.div_ceil(rows).max(1);
         let width = packed_layout.lanes * packed_layout.vectors;
         let most_panels = (RESULT_BYTES / (rows * width * SUM_BYTES)).max(1);
-        let left_bytes = rows.saturating_mul(shape.k).saturating_mul(packed_layout.format.bytes());
+        let left_bytes = rows.saturating_mul(shape.k).saturating_mul(packed_layout.format.of_rows().bytes());
         let tasks = if left_bytes > LARGE_LHS_BYTES { MIN_TASKS_LARGE_LHS } else { MIN_TASKS };
         let for_balance = (all_panels * row_tasks / tasks).max(1);
         let panel_tasks = all_panels.div_ceil(most_panels.min(for_balance)).max(1);

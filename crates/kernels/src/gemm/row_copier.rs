@@ -43,7 +43,7 @@ impl RowCopier<'_> {
                 first_row: 0,
                 group: 1,
                 target: to,
-                target_stride: self.stride / self.packed_layout.format.bytes(),
+                target_stride: self.stride / self.packed_layout.format.of_rows().bytes(),
             });
         }
     }
@@ -67,6 +67,11 @@ impl RowCopier<'_> {
 
     /// Copied rows as kernels read them.
     pub(super) fn rows(&self, data: *const u8) -> MatrixRows {
-        MatrixRows { data, stride: self.stride, k: self.k, element: self.packed_layout.format.element() }
+        MatrixRows {
+            data,
+            stride: self.stride,
+            k: self.k,
+            element: self.packed_layout.format.of_rows().element(),
+        }
     }
 }

@@ -139,7 +139,11 @@ fn elements(compute_type: ComputeType) -> &'static [ElementType] {
 }
 
 fn all() -> impl Iterator<Item = Gemm> {
-    Isa::available().flat_map(|isa| ComputeType::ALL.map(|compute_type| Gemm::with_isa(compute_type, isa)))
+    Isa::available().flat_map(|isa| {
+        let all = ComputeType::ALL.map(|compute_type| Gemm::with_isa(compute_type, isa));
+        // For few rows, panels may have a format of their own.
+        all.into_iter().chain([Gemm::of(ComputeType::Bf16, isa, 1)])
+    })
 }
 
 fn pool(threads: usize) -> Pool {

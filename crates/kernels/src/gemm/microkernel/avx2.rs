@@ -4,16 +4,19 @@
 #![cfg(target_arch = "x86_64")]
 
 use std::arch::x86_64::{
-    __m256, __m256d, __m256i, _mm256_add_epi32, _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_loadu_pd,
-    _mm256_loadu_ps, _mm256_loadu_si256, _mm256_maskload_epi32, _mm256_maskload_pd, _mm256_maskload_ps,
-    _mm256_maskstore_epi32, _mm256_maskstore_pd, _mm256_maskstore_ps, _mm256_mullo_epi32, _mm256_set1_epi32,
-    _mm256_set1_pd, _mm256_set1_ps, _mm256_setzero_pd, _mm256_setzero_ps, _mm256_setzero_si256,
+    __m256, __m256d, __m256i, _mm_loadu_si128, _mm256_add_epi32, _mm256_castsi256_ps, _mm256_cvtepu16_epi32,
+    _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_loadu_si256,
+    _mm256_maskload_epi32, _mm256_maskload_pd, _mm256_maskload_ps, _mm256_maskstore_epi32,
+    _mm256_maskstore_pd, _mm256_maskstore_ps, _mm256_mullo_epi32, _mm256_set1_epi32, _mm256_set1_pd,
+    _mm256_set1_ps, _mm256_setzero_pd, _mm256_setzero_ps, _mm256_setzero_si256, _mm256_slli_epi32,
     _mm256_storeu_pd, _mm256_storeu_ps, _mm256_storeu_si256,
 };
 
+use half::bf16;
+
 use super::body::tile;
 use super::family::{KernelArgs, KernelFamily, kernels};
-use super::vector::{Vector, vector};
+use super::vector::{PanelElement, Vector, vector};
 
 /// f32 micro-kernels.
 pub(super) static F32: KernelFamily = KernelFamily {
@@ -22,6 +25,15 @@ pub(super) static F32: KernelFamily = KernelFamily {
     vectors: 2,
     bytes: 4,
     kernels: kernels!(f32_tile, [1 2 3 4 5 6], [1 2]),
+};
+
+/// f32 micro-kernels whose panels are bf16.
+pub(super) static BF16: KernelFamily = KernelFamily {
+    rows: 6,
+    lanes: 8,
+    vectors: 2,
+    bytes: 4,
+    kernels: kernels!(bf16_tile, [1 2 3 4 5 6], [1 2]),
 };
 
 /// i32 micro-kernels.
@@ -45,19 +57,25 @@ pub(super) static F64: KernelFamily = KernelFamily {
 #[target_feature(enable = "avx2,fma")]
 unsafe fn f32_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
     // SAFETY: guaranteed by the caller.
-    unsafe { tile::<__m256, MR, NV>(args) }
+    unsafe { tile::<__m256, f32, MR, NV>(args) }
+}
+
+#[target_feature(enable = "avx2,fma")]
+unsafe fn bf16_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { tile::<__m256, bf16, MR, NV>(args) }
 }
 
 #[target_feature(enable = "avx2,fma")]
 unsafe fn f64_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
     // SAFETY: guaranteed by the caller.
-    unsafe { tile::<__m256d, MR, NV>(args) }
+    unsafe { tile::<__m256d, f64, MR, NV>(args) }
 }
 
 #[target_feature(enable = "avx2,fma")]
 unsafe fn i32_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
     // SAFETY: guaranteed by the caller.
-    unsafe { tile::<__m256i, MR, NV>(args) }
+    unsafe { tile::<__m256i, i32, MR, NV>(args) }
 }
 
 /// Source of masks: the mask of the first `count` of 8 elements of 32 bits starts at `8 - count`.
@@ -119,3 +137,15 @@ vector!(
     |from, count| _mm256_maskload_epi32(from, mask(count)),
     |to, count, value| _mm256_maskstore_epi32(to, mask(count), value)
 );
+
+// SAFETY: inlined into the functions of this file, which enable the instructions.
+unsafe impl PanelElement<__m256> for bf16 {
+    #[inline(always)]
+    unsafe fn load(from: *const bf16) -> __m256 {
+        // SAFETY: the instruction set is available and the pointer is valid. A bf16 is the upper half of its f32.
+        unsafe {
+            let halves = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.cast()));
+            _mm256_castsi256_ps(_mm256_slli_epi32::<16>(halves))
+        }
+    }
+}

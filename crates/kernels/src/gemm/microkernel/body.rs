@@ -3,7 +3,7 @@
 use std::array;
 
 use super::family::KernelArgs;
-use super::vector::Vector;
+use super::vector::{PanelElement, Vector};
 
 /// Computes a tile of `MR` rows and `NV` vectors. Each output element is one chain of additions in the order of the
 /// runs, so its value does not depend on the tile that it falls into.
@@ -12,7 +12,9 @@ use super::vector::Vector;
 ///
 /// As for [`MicroKernel`](super::family::MicroKernel); inlined into a function that enables the instructions of `V`.
 #[inline(always)]
-pub(super) unsafe fn tile<V: Vector, const MR: usize, const NV: usize>(args: &KernelArgs) {
+pub(super) unsafe fn tile<V: Vector, P: PanelElement<V>, const MR: usize, const NV: usize>(
+    args: &KernelArgs,
+) {
     let out = args.out.cast::<V::Element>();
     let last = args.columns - (NV - 1) * V::LANES;
     let whole = last == V::LANES;
@@ -29,7 +31,7 @@ pub(super) unsafe fn tile<V: Vector, const MR: usize, const NV: usize>(args: &Ke
                 }
             }
         }
-        let mut rhs = args.rhs.cast::<V::Element>();
+        let mut rhs = args.rhs.cast::<P>();
         for tap in 0..args.taps {
             let table = args.rows.add(tap * args.pitch);
             let rows: [*const V::Element; MR] =
@@ -68,10 +70,10 @@ pub(crate) fn prefetch_l2(address: *const u8) {
 
 /// Accumulates one run.
 #[inline(always)]
-unsafe fn run<V: Vector, const MR: usize, const NV: usize>(
+unsafe fn run<V: Vector, P: PanelElement<V>, const MR: usize, const NV: usize>(
     mut sums: [[V; NV]; MR],
     rows: &[*const V::Element; MR],
-    mut rhs: *const V::Element,
+    mut rhs: *const P,
     run: usize,
     prefetch: *const u8,
 ) -> [[V; NV]; MR] {
@@ -97,15 +99,15 @@ unsafe fn run<V: Vector, const MR: usize, const NV: usize>(
 
 /// Accumulates one element of each row.
 #[inline(always)]
-unsafe fn accumulate_element<V: Vector, const MR: usize, const NV: usize>(
+unsafe fn accumulate_element<V: Vector, P: PanelElement<V>, const MR: usize, const NV: usize>(
     mut sums: [[V; NV]; MR],
     rows: &[*const V::Element; MR],
     at: usize,
-    rhs: *const V::Element,
+    rhs: *const P,
 ) -> [[V; NV]; MR] {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let rhs: [V; NV] = array::from_fn(|vector| V::load(rhs.add(vector * V::LANES)));
+        let rhs: [V; NV] = array::from_fn(|vector| P::load(rhs.add(vector * V::LANES)));
         for (sums, row) in sums.iter_mut().zip(rows) {
             let lhs = V::splat(row.add(at));
             for (sum, rhs) in sums.iter_mut().zip(rhs) {

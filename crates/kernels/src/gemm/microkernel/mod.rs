@@ -24,6 +24,17 @@ impl KernelFamily {
         }
     }
 
+    /// The f32 kernels whose panels are bf16.
+    pub(crate) fn bf16(isa: Isa) -> &'static Self {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => &avx512::BF16,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => &avx2::BF16,
+            _ => &portable::BF16,
+        }
+    }
+
     /// The f64 kernels.
     pub(crate) fn f64(isa: Isa) -> &'static Self {
         match isa {

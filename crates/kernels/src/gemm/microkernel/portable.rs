@@ -2,13 +2,19 @@
 
 use std::array;
 
+use half::bf16;
+
 use super::body::tile;
 use super::family::{KernelArgs, KernelFamily, kernels};
-use super::vector::Vector;
+use super::vector::{PanelElement, Vector};
 
 /// f32 micro-kernels.
 pub(super) static F32: KernelFamily =
     KernelFamily { rows: 4, lanes: 4, vectors: 2, bytes: 4, kernels: kernels!(f32_tile, [1 2 3 4], [1 2]) };
+
+/// f32 micro-kernels whose panels are bf16.
+pub(super) static BF16: KernelFamily =
+    KernelFamily { rows: 4, lanes: 4, vectors: 2, bytes: 4, kernels: kernels!(bf16_tile, [1 2 3 4], [1 2]) };
 
 /// i32 micro-kernels.
 pub(super) static I32: KernelFamily =
@@ -24,22 +30,27 @@ pub(super) static F64: KernelFamily =
 
 unsafe fn f32_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
     // SAFETY: guaranteed by the caller.
-    unsafe { tile::<[f32; 4], MR, NV>(args) }
+    unsafe { tile::<[f32; 4], f32, MR, NV>(args) }
+}
+
+unsafe fn bf16_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { tile::<[f32; 4], bf16, MR, NV>(args) }
 }
 
 unsafe fn f64_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
     // SAFETY: guaranteed by the caller.
-    unsafe { tile::<[f64; 2], MR, NV>(args) }
+    unsafe { tile::<[f64; 2], f64, MR, NV>(args) }
 }
 
 unsafe fn i32_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
     // SAFETY: guaranteed by the caller.
-    unsafe { tile::<[i32; 4], MR, NV>(args) }
+    unsafe { tile::<[i32; 4], i32, MR, NV>(args) }
 }
 
 unsafe fn i64_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
     // SAFETY: guaranteed by the caller.
-    unsafe { tile::<[i64; 2], MR, NV>(args) }
+    unsafe { tile::<[i64; 2], i64, MR, NV>(args) }
 }
 
 macro_rules! vector {
@@ -101,3 +112,12 @@ vector!(f32, 4, |left, right, sum| left * right + sum);
 vector!(f64, 2, |left, right, sum| left * right + sum);
 vector!(i32, 4, |left, right, sum| left.wrapping_mul(right).wrapping_add(sum));
 vector!(i64, 2, |left, right, sum| left.wrapping_mul(right).wrapping_add(sum));
+
+// SAFETY: needs no instruction set extension.
+unsafe impl PanelElement<[f32; 4]> for bf16 {
+    #[inline(always)]
+    unsafe fn load(from: *const bf16) -> [f32; 4] {
+        // SAFETY: the pointer is valid for that many.
+        array::from_fn(|at| unsafe { *from.add(at) }.to_f32())
+    }
+}

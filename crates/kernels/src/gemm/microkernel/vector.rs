@@ -28,6 +28,52 @@ pub(super) unsafe trait Vector: Copy {
     unsafe fn store_part(self, to: *mut Self::Element, count: usize);
 }
 
+/// The elements of a panel, which a kernel loads into vectors.
+///
+/// # Safety
+///
+/// As for [`Vector`].
+pub(super) unsafe trait PanelElement<V: Vector>: Copy {
+    /// As many elements as there are lanes.
+    unsafe fn load(from: *const Self) -> V;
+}
+
+// SAFETY: the vector's own load.
+unsafe impl<V: Vector<Element = f32>> PanelElement<V> for f32 {
+    #[inline(always)]
+    unsafe fn load(from: *const f32) -> V {
+        // SAFETY: guaranteed by the caller.
+        unsafe { V::load(from) }
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<V: Vector<Element = f64>> PanelElement<V> for f64 {
+    #[inline(always)]
+    unsafe fn load(from: *const f64) -> V {
+        // SAFETY: guaranteed by the caller.
+        unsafe { V::load(from) }
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<V: Vector<Element = i32>> PanelElement<V> for i32 {
+    #[inline(always)]
+    unsafe fn load(from: *const i32) -> V {
+        // SAFETY: guaranteed by the caller.
+        unsafe { V::load(from) }
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<V: Vector<Element = i64>> PanelElement<V> for i64 {
+    #[inline(always)]
+    unsafe fn load(from: *const i64) -> V {
+        // SAFETY: guaranteed by the caller.
+        unsafe { V::load(from) }
+    }
+}
+
 /// Implements [`Vector`] by the intrinsics of an instruction set.
 macro_rules! vector {
     ($vector:ty: [$element:ty; $lanes:literal], $zero:ident, $splat:ident, $load:ident, $multiply_add:ident, $store:ident,
