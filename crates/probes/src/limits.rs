@@ -82,6 +82,18 @@ pub fn peak_rate(team: &mut Team, dtype: Dtype) -> Option<f64> {
     Some(arithmetic(team, &kernel))
 }
 
+/// Bytes a second that the team's threads read from main memory.
+///
+/// # Errors
+///
+/// When there is no memory to measure with.
+pub fn read_rate(team: &mut Team) -> Result<f64, MemoryError> {
+    let mut arrays = Arrays::new(team, ARRAYS_BYTES / team.size(), 1, Pages::Default)?;
+    let bytes = 3 * size_of::<f64>() * arrays.elements_per_iteration(team);
+    let took = (0..SAMPLES).map(|_| arrays.read(team, 1)).min().unwrap_or_default();
+    Ok(bytes as f64 / took.as_secs_f64().max(1e-9))
+}
+
 fn arithmetic(team: &mut Team, kernel: &PeakKernel) -> f64 {
     let each = kernel.ops_per_iteration() as f64 * team.size() as f64;
     let mut run = |iterations: u64| {

@@ -6,10 +6,13 @@
 mod architecture;
 mod corpus;
 mod embed;
+mod emit;
 mod encoder;
 mod encoder_text;
 mod end_to_end;
+mod llm;
 mod neighbours;
+mod pipeline;
 mod settings;
 mod tokenize;
 
@@ -18,6 +21,13 @@ use super::Suite;
 /// The suite.
 pub static SUITE: Suite = Suite {
     name: "pepbench",
-    description: "Models at work: tokenization, sentence embeddings, and both with a nearest-neighbour search end to end",
-    benchmarks: &[&end_to_end::EndToEndInfer, &embed::Embed, &tokenize::Tokenize],
+    description: "Models at work: tokenization, sentence embeddings, both with a nearest-neighbour search end to end, language models, and a data pipeline",
+    benchmarks: &[
+        &end_to_end::EndToEndInfer,
+        &embed::Embed,
+        &tokenize::Tokenize,
+        &llm::LlmPrefill,
+        &llm::LlmDecode,
+        &pipeline::DataPipeline,
+    ],
 };
