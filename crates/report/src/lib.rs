@@ -9,10 +9,12 @@
 
 mod chrome_trace;
 pub mod comparison;
+pub mod fleet;
 pub mod number;
 mod plot;
 mod roofline;
 pub mod run;
+pub mod score;
 mod screen;
 mod table;
 pub mod timeline;

@@ -18,6 +18,7 @@ mod warnings;
 
 pub use machine::machine_differences;
 pub use outcome::{Broken, Change, Comparison, Counts, MetricComparison, RunLabel, Side, Unmatched};
+pub(crate) use pairing::pair;
 pub use self_test::{SelfTest, SelfTestError, SelfTestOptions, self_test};
 
 use crate::record::{BenchmarkRunResult, BenchmarkSuiteRun};

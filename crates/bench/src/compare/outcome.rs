@@ -95,7 +95,7 @@ pub struct RunLabel {
 }
 
 impl RunLabel {
-    pub(super) fn of(run: &BenchmarkSuiteRun) -> Self {
+    pub(crate) fn of(run: &BenchmarkSuiteRun) -> Self {
         Self {
             run_id: run.run_id.clone(),
             suite: run.suite.clone(),

@@ -6,24 +6,24 @@ use super::outcome::{Broken, Side, Unmatched};
 
 /// The same metric in both runs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pair<'a> {
-    pub(super) benchmark: &'a BenchmarkId,
-    pub(super) before: &'a BenchmarkMetric,
-    pub(super) after: &'a BenchmarkMetric,
+pub(crate) struct Pair<'a> {
+    pub(crate) benchmark: &'a BenchmarkId,
+    pub(crate) before: &'a BenchmarkMetric,
+    pub(crate) after: &'a BenchmarkMetric,
 }
 
 /// What has a counterpart and what has none.
 #[derive(Debug, Default)]
-pub(super) struct Pairing<'a> {
-    pub(super) pairs: Vec<Pair<'a>>,
-    pub(super) unmatched: Vec<Unmatched>,
-    pub(super) broken: Vec<Broken>,
+pub(crate) struct Pairing<'a> {
+    pub(crate) pairs: Vec<Pair<'a>>,
+    pub(crate) unmatched: Vec<Unmatched>,
+    pub(crate) broken: Vec<Broken>,
 }
 
 type Located<'a> = (&'a BenchmarkRunResult, &'a BenchmarkMetric);
 
 /// Pairs metrics by suite, benchmark, name and tags; among several alike, by their order.
-pub(super) fn pair<'a>(before: &'a BenchmarkSuiteRun, after: &'a BenchmarkSuiteRun) -> Pairing<'a> {
+pub(crate) fn pair<'a>(before: &'a BenchmarkSuiteRun, after: &'a BenchmarkSuiteRun) -> Pairing<'a> {
     let mut pairing = Pairing::default();
     let mut open: Vec<Located<'_>> = located(after).collect();
     for (result, metric) in located(before) {
@@ -60,7 +60,7 @@ fn alike(a: &BenchmarkMetric, b: &BenchmarkMetric) -> bool {
 }
 
 /// The tags of a metric; none and empty are the same.
-pub(super) fn tags(metric: &BenchmarkMetric) -> Tags {
+pub(crate) fn tags(metric: &BenchmarkMetric) -> Tags {
     metric.tags.clone().unwrap_or_default()
 }
 

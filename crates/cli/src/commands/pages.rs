@@ -38,7 +38,7 @@ pub(super) const FILES: [(&str, &str); 5] = [
 ];
 
 /// Examples, by the page that they are on.
-pub(super) const EXAMPLES: [(&str, &str, &str); 41] = [
+pub(super) const EXAMPLES: [(&str, &str, &str); 44] = [
     ("warpt", "warpt list", "What is this machine made of?"),
     ("warpt", "warpt run model.pt2 --seed 1 --repeat 20", "How fast is a model on it?"),
     ("warpt-list", "warpt list --json > machine.json", "The inventory for programs."),
@@ -64,6 +64,21 @@ pub(super) const EXAMPLES: [(&str, &str, &str); 41] = [
         "warpt-benchmark-run",
         "warpt benchmark run --benchmark cpu_flops --param dtypes=f32",
         "One benchmark, with a parameter.",
+    ),
+    (
+        "warpt-benchmark-run",
+        "warpt benchmark run --benchmark llm_decode --param model=model.gguf --param type=bf16",
+        "Tokens a second of a language model.",
+    ),
+    (
+        "warpt-benchmark-score",
+        "warpt benchmark score latest --baseline fleet.json",
+        "One number: how fast, with the baseline as 1.",
+    ),
+    (
+        "warpt-benchmark-fleet",
+        "warpt benchmark fleet node*.json --baseline fleet.json",
+        "Which machines are not as fast as the others? Their medians are kept.",
     ),
     (
         "warpt-benchmark-compare",

@@ -1,12 +1,14 @@
-//! `warpt benchmark`: list, describe, run, compare, history.
+//! `warpt benchmark`: list, describe, run, compare, score, fleet, history.
 
 mod compare;
 mod describe;
+mod fleet;
 mod history;
 mod list;
 mod load;
 mod round;
 mod run;
+mod score;
 mod selector;
 
 use clap::Subcommand;
@@ -27,6 +29,10 @@ pub(crate) enum BenchmarkCommand {
     Run(run::RunArgs),
     /// Compare two runs, metric by metric
     Compare(compare::CompareArgs),
+    /// One number for a run: the geometric mean of its ratios to a baseline
+    Score(score::ScoreArgs),
+    /// The baseline of many machines, and those that stray from it
+    Fleet(fleet::FleetArgs),
     /// Look at earlier runs
     History(history::HistoryArgs),
     /// Run one round in this process: how `run` starts its fresh processes
@@ -41,6 +47,8 @@ pub(crate) fn run(command: BenchmarkCommand) -> Outcome {
         BenchmarkCommand::Describe(args) => describe::run(&args),
         BenchmarkCommand::Run(args) => run::run(&args),
         BenchmarkCommand::Compare(args) => compare::run(&args),
+        BenchmarkCommand::Score(args) => score::run(&args),
+        BenchmarkCommand::Fleet(args) => fleet::run(&args),
         BenchmarkCommand::History(args) => history::run(&args),
         BenchmarkCommand::Round => round::run(),
     }
