@@ -68,12 +68,13 @@ impl Roofline {
             })
             .collect();
         roofs.sort_by(|a, b| b.gops.total_cmp(&a.gops));
-        Self {
-            title: format!("{}, {device}, {threads} threads", profile.machine.hardware_name),
-            roofs,
-            slopes: slopes(profile, device, threads),
-            points: points(profile, device),
-        }
+        let name = &profile.machine.hardware_name;
+        let title = match (device, threads) {
+            ("cpu", 1) => format!("{name}, {device}, 1 thread"),
+            ("cpu", _) => format!("{name}, {device}, {threads} threads"),
+            _ => format!("{name}, {device}"),
+        };
+        Self { title, roofs, slopes: slopes(profile, device, threads), points: points(profile, device) }
     }
 
     /// The highest roof of each element type, the highest first.
@@ -153,6 +154,11 @@ mod tests {
         for word in ["f32 avx512", "DRAM 10 GB/s", "Linear_Bias_ReLU 512x1024x1024 f32"] {
             assert!(text.contains(word), "{word}");
         }
+        let mut fast = Roofline::new(&profile(), "cuda:0");
+        assert!(fast.title.ends_with(", cuda:0"), "{}", fast.title);
+        fast.roofs = vec![Roof { label: "bf16 tensor cores".to_owned(), gops: 812_000.0, sustained: true }];
+        let text = picture(&fast);
+        assert!(text.contains("TFLOP/s") && text.contains("bf16 tensor cores 812<"), "{text}");
         let empty = Roofline { title: String::new(), roofs: vec![], slopes: vec![], points: vec![] };
         assert!(picture(&empty).ends_with("</svg>\n"));
     }

@@ -7,7 +7,7 @@ use super::{Point, Roofline};
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 600.0;
 const LEFT: f64 = 78.0;
-const RIGHT: f64 = 190.0;
+const RIGHT: f64 = 210.0;
 const TOP: f64 = 48.0;
 const BOTTOM: f64 = 60.0;
 
@@ -33,12 +33,17 @@ const TYPES: [(&str, &str); 8] = [
 /// Least distance of two labels.
 const LINE: f64 = 13.0;
 
+/// From the end of a roof to its name.
+const LEADER: f64 = 14.0;
+
 /// Logarithmic axes.
 struct Axes {
     /// Binary logarithms of the least and largest intensity.
     x: (f64, f64),
     /// Decimal logarithms of the least and largest rate.
     y: (f64, f64),
+    /// Billions of operations a second of the unit of rates, and its name.
+    unit: (f64, &'static str),
 }
 
 impl Axes {
@@ -57,7 +62,20 @@ impl Axes {
             roofline.slopes.iter().flat_map(|slope| roofs().map(move |gops| (gops / slope.gbps).log2()));
         let x = bounds(points().map(|(x, _)| x.log2()).chain(ridges).collect(), -3.0, 5.0);
         let y = bounds(points().map(|(_, y)| y).chain(roofs()).map(f64::log10).collect(), 0.0, 2.0);
-        Self { x, y }
+        let highest = roofs().fold(0.0, f64::max);
+        let unit = if highest >= 1e4 { (1e3, "TFLOP/s") } else { (1.0, "GFLOP/s") };
+        let mut axes = Self { x, y, unit };
+        // The names of slopes stand above the highest roof.
+        let room = LINE * (roofline.slopes.len() + 1) as f64;
+        if highest > 0.0 && axes.at(1.0, highest).1 - TOP < room {
+            axes.y.1 += 1.0;
+        }
+        axes
+    }
+
+    /// A rate in the unit of the axis.
+    fn rate(&self, gops: f64) -> String {
+        amount(gops / self.unit.0)
     }
 
     fn at(&self, intensity: f64, gops: f64) -> (f64, f64) {
@@ -109,22 +127,22 @@ fn grid(document: &mut Document, axes: &Axes) {
         let y = 10f64.powi(power);
         document.line(axes.at(axes.least_x(), y), axes.at(axes.most_x(), y), GRID, 1.0);
         let (across, down) = axes.at(axes.least_x(), y);
-        document.text((across - 8.0, down + 4.0), Anchor::End, &amount(y));
+        document.text((across - 8.0, down + 4.0), Anchor::End, &axes.rate(y));
     }
     let corner = axes.at(axes.least_x(), low);
     document.line(corner, axes.at(axes.most_x(), low), FRAME, 1.0);
     document.line(corner, axes.at(axes.least_x(), high), FRAME, 1.0);
     let middle = (LEFT + WIDTH - RIGHT) / 2.0;
     document.text((middle, HEIGHT - 18.0), Anchor::Middle, "operations for each byte");
-    document.text((LEFT, TOP - 10.0), Anchor::Middle, "GFLOP/s");
+    document.text((LEFT, TOP - 10.0), Anchor::Middle, axes.unit.1);
 }
 
-/// A slope ends at the highest roof.
+/// A slope ends at the highest roof, and its name stands above the end: the steepest slope's lowest.
 fn slopes(document: &mut Document, axes: &Axes, roofline: &Roofline) {
     let highest = roofline.roofs.iter().map(|roof| roof.gops).fold(0.0, f64::max);
     let top = if highest > 0.0 { highest } else { 10f64.powf(axes.y.1) };
     let bottom = 10f64.powf(axes.y.0);
-    let mut labels: Vec<f64> = Vec::new();
+    let mut row = axes.at(1.0, top).1 - 8.0;
     for slope in &roofline.slopes {
         let begin = (bottom / slope.gbps).max(axes.least_x());
         let end = (top / slope.gbps).min(axes.most_x());
@@ -132,14 +150,11 @@ fn slopes(document: &mut Document, axes: &Axes, roofline: &Roofline) {
             continue;
         }
         document.line(axes.at(begin, begin * slope.gbps), axes.at(end, end * slope.gbps), SLOPE, 1.2);
-        let (across, down) = axes.at(begin, begin * slope.gbps);
-        let mut label = down.min(HEIGHT - BOTTOM - 8.0) - 6.0;
-        while labels.iter().any(|other| (other - label).abs() < LINE) {
-            label -= LINE;
-        }
-        labels.push(label);
+        let (across, down) = axes.at(end, end * slope.gbps);
+        document.line((across, down), (across, row - 8.0), SLOPE, 0.6);
         let text = format!("{} {} GB/s", slope.label, amount(slope.gbps));
-        document.coloured_text((across + 10.0, label), Anchor::Start, SLOPE, &text);
+        document.coloured_text((across - 4.0, row), Anchor::End, SLOPE, &text);
+        row -= LINE;
     }
 }
 
@@ -161,8 +176,9 @@ fn roofs(document: &mut Document, axes: &Axes, roofline: &Roofline) {
             down += LINE;
         }
         labels.push(down);
-        let text = format!("{} {}", roof.label, amount(roof.gops));
-        document.coloured_text((to.0 + 8.0, down), Anchor::Start, colour, &text);
+        document.line(to, (to.0 + LEADER, down - 4.0), colour, 0.6);
+        let text = format!("{} {}", roof.label, axes.rate(roof.gops));
+        document.coloured_text((to.0 + LEADER + 4.0, down), Anchor::Start, colour, &text);
     }
 }
 
@@ -199,7 +215,7 @@ fn legend(document: &mut Document) {
 /// A number in few digits.
 fn amount(value: f64) -> String {
     match value {
-        value if value >= 1e6 => format!("{:.3}e6", value / 1e6).replace(".000", ""),
+        value if value > 0.0 && value < 0.1 => format!("{value:.0e}"),
         value if value >= 100.0 => format!("{value:.0}"),
         value if value.fract().abs() < 1e-9 => format!("{value:.0}"),
         value => format!("{value:.1}"),
