@@ -1,8 +1,10 @@
 //! `warpt calibrate`: measuring, showing, drawing, predicting, and what is refused.
 
+use std::os::unix::fs::FileTypeExt as _;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -264,10 +266,39 @@ fn nonsense_on_the_command_line_is_refused() {
     refused(&warpt, &["calibrate", "--resume", "--output", "none.json"], 2, &["none.json"]);
     refused(&warpt, &["calibrate", "--output", "no/such/folder/p.json"], 3, &["cannot write"]);
     refused(&warpt, &["calibrate", "check"], 2, &["MODEL"]);
+    for percent in ["0", "-3", "nan"] {
+        let option = format!("--fail-above={percent}");
+        refused(&warpt, &["calibrate", "check", "m.mlir", &option], 2, &["--fail-above"]);
+    }
     let absent = warpt.run(&["calibrate", "--smoke", "--device", "hip:7", "--output", "p.json"]);
     assert_eq!(absent.code, 3, "{}", absent.stderr);
     assert!(absent.stderr.contains("hip:7"), "{}", absent.stderr);
     assert!(!warpt.path("p.json").exists());
+}
+
+#[test]
+fn a_pipe_gets_the_profile_once_and_whole() {
+    let warpt = Warpt::new();
+    let tiny = ["calibrate", "--smoke", "--fusion-patterns", "linear", "--precision", "model", "-o"];
+    let done = warpt.run(&[&tiny[..], &["-"]].concat());
+    assert!([0, 4].contains(&done.code), "{} {}", done.code, done.stderr);
+    let profile: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(profile["complete"], true);
+    assert!(done.stderr.contains("Linear_Bias"), "{}", done.stderr);
+
+    let fifo = warpt.path("fifo");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    let reader = {
+        let fifo = fifo.clone();
+        std::thread::spawn(move || std::fs::read(fifo).unwrap())
+    };
+    let done = warpt.run(&[&tiny[..], &["fifo"]].concat());
+    assert!([0, 4].contains(&done.code), "{} {}", done.code, done.stderr);
+    let profile: Value = serde_json::from_slice(&reader.join().unwrap()).unwrap();
+    assert_eq!((&profile["schema_version"], &profile["complete"]), (&json!(1), &json!(true)));
+    // The pipe is still one, and no file took its place.
+    assert!(std::fs::metadata(&fifo).unwrap().file_type().is_fifo());
+    refused(&warpt, &["calibrate", "--smoke", "--resume", "-o", "-"], 2, &["not standard output"]);
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub(super) struct CheckArgs {
     #[arg(long, value_name = "PRECISION", value_delimiter = ',', default_value = "model", value_parser = values::precisions())]
     precision: Vec<Precision>,
     /// Fail where a prediction is further off than this many percent
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_name = "PERCENT", value_parser = super::measure::positive)]
     fail_above: Option<f64>,
     /// Print JSON for programs
     #[arg(long)]

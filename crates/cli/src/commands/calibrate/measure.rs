@@ -76,7 +76,7 @@ pub(super) struct MeasureArgs {
 }
 
 /// Parses a number above zero for clap.
-fn positive(text: &str) -> Result<f64, String> {
+pub(super) fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
         _ => Err("expected a number above 0".to_owned()),
