@@ -1,5 +1,6 @@
 //! Changes to a whole graph that need to know who uses what.
 
+mod batch;
 mod batch_norm;
 mod gelu;
 mod reduction;
@@ -12,5 +13,5 @@ use crate::graph::Graph;
 #[must_use]
 pub(crate) fn simplify(graph: &Graph) -> Graph {
     let graph = rotary::canonicalise(&batch_norm::fold_into_weights(graph));
-    reduction::split(&gelu::join(&graph))
+    batch::unmerge(&reduction::split(&gelu::join(&graph)))
 }
