@@ -1,5 +1,6 @@
 //! Pass 2: the whole training step as one program with its state in place, on data of our own pipeline in the recorded order.
 
+mod cadence;
 mod evaluate;
 mod folder;
 mod inject;
@@ -22,6 +23,7 @@ use warpforge_golden::Class;
 use warpforge_golden::folder::{FileEntry, Manifest, RunEntry};
 use warpforge_train::{Optimizer, Schedule, Shape};
 
+use self::cadence::Cadence;
 use self::folder::{Identity, PROGRESS, RunFolder, curves};
 use self::observe::{Graph, first_nan, observe, step_name};
 use self::ranks::Ranks;
@@ -36,8 +38,8 @@ pub struct Options {
     pub compile: CompileOptions,
     /// The folder to write, or to go on with.
     pub out: PathBuf,
-    /// Steps between two checkpoints.
-    pub save_every: NonZeroU64,
+    /// Steps between two checkpoints; without it, as often as takes 2 % of the time.
+    pub save_every: Option<NonZeroU64>,
     /// An error to put in on purpose.
     pub inject: Option<Inject>,
     /// The other ranks, where several share each batch.
@@ -215,6 +217,7 @@ pub fn run(
             folder.adopt(&step_name(step))?;
         }
     }
+    let mut cadence = Cadence::new(options.save_every);
     for step in first..golden.steps {
         let started = Instant::now();
         if let Some(folder) = folder.as_mut().filter(|_| golden.observed.contains(&step)) {
@@ -248,8 +251,8 @@ pub fn run(
         folder.step(&entry)?;
         numbers.push(entry);
         each(&entry, golden.steps);
-        if (step + 1).is_multiple_of(options.save_every.get()) && step + 1 < golden.steps {
-            steps.state()?.save(folder.state())?;
+        if step + 1 < golden.steps && cadence.is_due(step + 1) {
+            cadence.save(|| Ok::<_, Error>(steps.state()?.save(folder.state())?))?;
         }
     }
     let time = begin.elapsed();

@@ -53,9 +53,9 @@ pub(crate) struct RunArgs {
     /// The most threads to use [default: as many as the backend likes]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// Write a checkpoint after so many steps
-    #[arg(long, value_name = "N", default_value = "100")]
-    save_every: NonZeroU64,
+    /// Write a checkpoint after so many steps [default: as often as takes 2 % of the time]
+    #[arg(long, value_name = "N")]
+    save_every: Option<NonZeroU64>,
     /// Put an error into one operation from a step on, to see that `warpt validate` finds it: multiply the values of a node
     /// of the graph by 1 + PART
     #[arg(long, value_name = "NODE@STEP[=PART]")]
