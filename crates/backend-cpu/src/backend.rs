@@ -3,10 +3,10 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::Cluster;
 use warpforge_fusion::cluster::Machine;
 use warpforge_fusion::pipeline::{self, Plan};
+use warpforge_fusion::{Graph, Recipe};
 use warpforge_kernels::pool::Pool;
 use warpforge_runtime::{
     Backend, Capabilities, Device, Error, ErrorKind, Executable, Precision, Program, Reference,
@@ -72,7 +72,8 @@ impl Backend for Cpu {
     }
 
     fn capabilities(&self, _: Device) -> Capabilities {
-        let precisions = vec![Precision::Model, Precision::Bf16];
+        let plain = [Precision::Model, Precision::Bf16].into_iter();
+        let precisions = plain.chain(Recipe::ALL.map(Precision::Quantized)).collect();
         let tiers = vec![Tier::Production, Tier::Observable];
         Capabilities { tiers, precisions, observes_values: false }
     }
@@ -133,6 +134,10 @@ impl pipeline::Device for CpuDevice {
 
     /// Operands are packed, and rounded meanwhile.
     fn converts_operands(&self) -> bool {
+        true
+    }
+
+    fn reads_quantized_weights(&self) -> bool {
         true
     }
 

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
-use warpforge::{Device, Precision, Tier};
+use warpforge::{Device, Precision, QuantizationRecipe, Tier};
 use warpforge_bench::record::BenchmarkComponent;
 use warpforge_bench::suites::{METRICS, SUITES};
 use warpforge_stress::TESTS;
@@ -63,7 +63,8 @@ pub(crate) fn tiers() -> Known<Tier> {
 
 /// The precisions; which of them a device has is known when it is opened.
 pub(crate) fn precisions() -> Known<Precision> {
-    Known::new(["model", "tf32", "bf16", "f16"])
+    let recipes = QuantizationRecipe::ALL.map(Precision::Quantized);
+    Known::new(Precision::ALL.into_iter().chain(recipes).map(|precision| precision.to_string()))
 }
 
 /// The suites of benchmarks.

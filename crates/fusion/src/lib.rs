@@ -19,5 +19,5 @@ mod testing;
 pub mod view;
 
 pub use graph::{Graph, ImportError, Node, NodeId, Op};
-pub use precision::Precision;
+pub use precision::{Precision, Recipe};
 pub use view::View;

@@ -13,7 +13,7 @@ use crate::cluster::Machine;
 use crate::cluster::{Cluster, Clusters, DeviceKernels, Kind, clusters, fuse_attention_gradients, op_by_op};
 use crate::graph::{Graph, ImportError, NodeId, Op, OpByOp, OpSpan, import, import_op_by_op};
 use crate::pattern::{Pattern, patterns};
-use crate::precision::{Precision, narrow_contractions, read_before_widening};
+use crate::precision::{Precision, narrow_contractions, quantize, read_before_widening};
 use crate::simplify::simplify;
 
 /// The arguments of a function that are known while compiling, by position.
@@ -36,6 +36,11 @@ pub trait Device {
 
     /// Whether contractions convert f32 operands to a narrower type while they read them.
     fn converts_operands(&self) -> bool {
+        false
+    }
+
+    /// Whether matrix products read quantized weights in the type that they are stored in.
+    fn reads_quantized_weights(&self) -> bool {
         false
     }
 
@@ -131,7 +136,7 @@ pub fn load(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Resul
 ///
 /// # Errors
 ///
-/// When a layout cannot be described by strides, op by op.
+/// When a layout cannot be described by strides, op by op, or weights cannot be quantized.
 pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportError> {
     let Imported { mut graph, mut spans, traced, machine } = imported;
     if spans.is_none() {
@@ -143,9 +148,14 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
     if let Some(element) = device.precision().operand_element() {
         graph = narrow_contractions(&graph, element, spans.as_deref_mut());
     }
+    if let Some(recipe) = device.precision().recipe() {
+        let quantized = quantize(&graph, recipe, spans.as_deref_mut());
+        graph = quantized.map_err(|error| ImportError::Unsupported(format!("{recipe}: {error}")))?;
+    }
     let compute = |cluster: &Cluster| device.has_kernel(&graph, cluster);
     let kernels = DeviceKernels {
         convert_operands: device.converts_operands(),
+        quantized_weights: device.reads_quantized_weights(),
         compute: &compute,
         machine: machine.as_deref(),
     };

@@ -21,7 +21,15 @@ pub(crate) fn graph(text: &str) -> Graph {
 
 /// The clusters of a graph on a device that has every kernel.
 pub(crate) fn grouped(graph: &Graph) -> Clusters {
-    clusters(graph, DeviceKernels { convert_operands: false, compute: &|_| true, machine: None })
+    clusters(
+        graph,
+        DeviceKernels {
+            convert_operands: false,
+            quantized_weights: false,
+            compute: &|_| true,
+            machine: None,
+        },
+    )
 }
 
 /// The plan of a graph on a device that has every kernel.

@@ -123,7 +123,7 @@ pub fn planner(backends: &[Arc<dyn Backend>], options: &CompileOptions) -> Resul
 fn choice(backend: &Arc<dyn Backend>, options: &CompileOptions, tier: Tier) -> Result<Choice> {
     let &CompileOptions { device, precision, threads, no_fallback, .. } = options;
     let known = backend.capabilities(device).precisions;
-    if !known.contains(&precision) {
+    if !known.iter().any(|known| known.covers(precision)) {
         return Err(ErrorKind::Precision { backend: backend.name(), precision, known }.into());
     }
     let machine = options.machine.clone();

@@ -110,6 +110,7 @@ pub use outputs::Outputs;
 pub use parallel::BUCKET_BYTES;
 pub use random::{seeded, zeros};
 pub use state::ModelState;
+pub use warpforge_fusion::Recipe as QuantizationRecipe;
 pub use warpforge_fusion::pipeline::Plan;
 pub use warpforge_fusion::report::Report as FusionReport;
 pub use warpforge_interp::trace;

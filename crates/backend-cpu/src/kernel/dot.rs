@@ -1,14 +1,17 @@
 //! Dot products: GEMMs and batched GEMMs.
 
 use warpforge_fusion::cluster::{Contraction, single_stride};
+use warpforge_fusion::precision::quantize::QuantizedWeights;
 use warpforge_fusion::{Graph, NodeId, Op, View};
-use warpforge_kernels::gemm::{BatchItem, ComputeType, Gemm, Operand, PackedRhs, Rhs, Shape};
+use warpforge_kernels::gemm::{
+    BatchItem, ComputeType, Gemm, GroupedRhs, Operand, PackedRhs, Rhs, Shape, WeightType,
+};
 use warpforge_kernels::output_block::OutputBlock;
 use warpforge_kernels::shared_ptr::SharedPtr;
 use warpforge_tensor::{ElementType, FloatType, IntType};
 
 use super::epilogue::{EpilogueLoop, only_rounds, store};
-use super::interface::{CompileContext, Kernel, KernelError, Result, ValueBuffers};
+use super::interface::{CompileContext, Kernel, KernelError, Result, ValueBuffers, aligned};
 
 /// The layout of one operand of a GEMM.
 pub(super) struct MatrixOperand {
@@ -165,13 +168,44 @@ pub(super) fn packed(
     if matrix_operand.batches.len() != 1 {
         return Ok(None);
     }
-    let aligned = super::interface::aligned(tensor)?;
+    let aligned = aligned(tensor)?;
     // SAFETY: the operand's strides were made from the sizes of the tensor.
     let packed = unsafe {
         let operand = matrix_operand.operand(aligned.bytes().as_ptr().add(matrix_operand.offset_of(0)));
         gemm.pack_rhs(&operand, shape.k, shape.n, Some(context.pool))?
     };
     Ok(Some(packed))
+}
+
+/// The GEMM on quantized weights, and these, packed in the type that they are stored in.
+fn quantized(
+    context: &CompileContext<'_>,
+    weights: &QuantizedWeights,
+    geometry: &DotGeometry,
+) -> Result<(Gemm, PackedRhs)> {
+    let unsupported = || KernelError::Unsupported("quantized weights are not constants".to_owned());
+    let constant = |id: NodeId| aligned(context.graph.constant(id).ok_or_else(unsupported)?);
+    let codes = constant(weights.codes)?;
+    let Shape { n, k, .. } = geometry.shape;
+    let Some(groups) = weights.groups else {
+        let kind = match codes.element_type() {
+            ElementType::I8 => WeightType::I8,
+            _ => WeightType::F8E4M3Fn,
+        };
+        let gemm = Gemm::for_weights(kind);
+        // SAFETY: the operand's strides were made from the sizes of the tensor.
+        let packed = unsafe {
+            let operand = geometry.rhs.operand(codes.bytes().as_ptr());
+            gemm.pack_rhs(&operand, k, n, Some(context.pool))?
+        };
+        return Ok((gemm, packed));
+    };
+    let gemm = Gemm::for_weights(WeightType::Int4 { group: groups.size });
+    let (scales, offsets) = (constant(groups.scales)?, constant(groups.offsets)?);
+    let grouped =
+        GroupedRhs { codes: codes.bytes(), scales: scales.as_slice()?, offsets: offsets.as_slice()? };
+    let packed = gemm.pack_groups(grouped, k, n)?;
+    Ok((gemm, packed))
 }
 
 /// A GEMM with its epilogue.
@@ -190,9 +224,18 @@ impl DotKernel {
     pub(super) fn new(context: &CompileContext<'_>, product: &Contraction, output: NodeId) -> Result<Self> {
         let geometry = DotGeometry::new(context.graph, product)?;
         let element = context.graph.node(product.node).element;
-        let gemm = Gemm::for_rows(gemm_type(context.graph, product.node)?, geometry.shape.m);
+        let (gemm, weights) = match &product.weights {
+            Some(weights) => {
+                let (gemm, packed) = quantized(context, weights, &geometry)?;
+                (gemm, Some(packed))
+            }
+            None => {
+                let gemm = Gemm::for_rows(gemm_type(context.graph, product.node)?, geometry.shape.m);
+                let packed = packed(context, &gemm, &geometry.rhs, geometry.shape)?;
+                (gemm, packed)
+            }
+        };
         let sum = gemm.compute_type().accumulator();
-        let weights = packed(context, &gemm, &geometry.rhs, geometry.shape)?;
         let rounded = product.epilogue.as_ref().is_none_or(only_rounds)
             && context.graph.node(output).element == ElementType::BF16
             && geometry.batch == 1

@@ -7,6 +7,7 @@ mod fallback;
 mod gemm;
 mod indexing;
 mod loops;
+mod quantized;
 mod scalar_functions;
 mod state;
 

@@ -113,7 +113,9 @@ pub(crate) fn prefers_blas(graph: &Graph, cluster: &Cluster, tier: Tier) -> bool
 pub(crate) fn compute_precision(precision: Precision) -> ComputePrecision {
     match precision {
         Precision::Tf32 => ComputePrecision::Tf32,
-        Precision::Model | Precision::Bf16 | Precision::F16 => ComputePrecision::Model,
+        Precision::Model | Precision::Bf16 | Precision::F16 | Precision::Quantized(_) => {
+            ComputePrecision::Model
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
 use super::body::Body;
 use super::operand::Operand;
 use crate::graph::NodeId;
+use crate::precision::quantize::QuantizedWeights;
 
 /// A product or a convolution with its epilogue.
 #[derive(Debug, Clone)]
@@ -13,6 +14,8 @@ pub struct Contraction {
     pub node: NodeId,
     /// What it takes.
     pub operands: [Operand; 2],
+    /// What the right-hand operand is before it is widened, where the device reads it so; the operand is the codes.
+    pub weights: Option<QuantizedWeights>,
     /// What is done to the result; it is the body's load number [`Epilogue::tile`].
     pub epilogue: Option<Epilogue>,
 }

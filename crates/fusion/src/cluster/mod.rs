@@ -53,6 +53,11 @@ pub(crate) fn clusters<'g>(graph: &'g Graph, kernels: DeviceKernels<'g>) -> Clus
 /// The graph with a kernel for each operation, every value in memory; nothing where strides cannot describe a layout.
 #[must_use]
 pub fn op_by_op_clusters(graph: &Graph) -> Option<Clusters> {
-    let kernels = DeviceKernels { convert_operands: false, compute: &|_| true, machine: None };
+    let kernels = DeviceKernels {
+        convert_operands: false,
+        quantized_weights: false,
+        compute: &|_| true,
+        machine: None,
+    };
     op_by_op(graph, kernels).ok()
 }

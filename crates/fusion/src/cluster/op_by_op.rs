@@ -65,8 +65,8 @@ fn kind(graph: &Graph, id: NodeId) -> Result<Option<Kind>, String> {
             }
             Kind::Loop(body)
         }
-        Op::Dot(_) => Kind::Dot(Contraction { node: id, operands: both()?, epilogue: None }),
-        Op::Conv(_) => Kind::Conv(Contraction { node: id, operands: both()?, epilogue: None }),
+        Op::Dot(_) => Kind::Dot(Contraction { node: id, operands: both()?, weights: None, epilogue: None }),
+        Op::Conv(_) => Kind::Conv(Contraction { node: id, operands: both()?, weights: None, epilogue: None }),
         _ => Kind::Unfused(inputs()),
     }))
 }

@@ -21,8 +21,9 @@ impl State<'_> {
                 return;
             }
             Op::Dot(dot) => {
-                let operands = self.dot_operands(id, dot);
-                let kind = Kind::Dot(Contraction { node: id, operands, epilogue: None });
+                let weights = self.quantized_weights(id);
+                let operands = self.dot_operands(id, dot, weights.as_ref());
+                let kind = Kind::Dot(Contraction { node: id, operands, weights, epilogue: None });
                 let cluster = Cluster { kind, output: id, nodes: vec![id] };
                 if (self.kernels.compute)(&cluster) {
                     cluster.reads().into_iter().for_each(|value| self.needed[value.index()] = true);
@@ -33,7 +34,7 @@ impl State<'_> {
             }
             Op::Conv(_) => {
                 let operands = [self.image_operand(node.inputs[0]), self.weights_operand(node.inputs[1])];
-                Kind::Conv(Contraction { node: id, operands, epilogue: None })
+                Kind::Conv(Contraction { node: id, operands, weights: None, epilogue: None })
             }
             Op::Concat(_) => {
                 Kind::Unfused(node.inputs.iter().map(|&input| self.any_operand(input)).collect())

@@ -7,6 +7,7 @@ use super::kind::Cluster;
 use super::machine::Machine;
 use super::operand::{Operand, single_stride};
 use crate::graph::{Dot, Graph, NodeId, Op};
+use crate::precision::quantize::{QuantizedWeights, weights_of};
 use crate::view::{LayoutOp, View};
 
 /// What a device can do, as far as clusters depend on it.
@@ -14,6 +15,8 @@ use crate::view::{LayoutOp, View};
 pub(crate) struct DeviceKernels<'d> {
     /// Whether contractions read an operand before its conversion if the conversion would need a kernel of its own.
     pub(crate) convert_operands: bool,
+    /// Whether products read quantized weights in the type that they are stored in.
+    pub(crate) quantized_weights: bool,
     /// Whether there is a kernel for a cluster. A contraction without one stays alone.
     pub(crate) compute: &'d dyn Fn(&Cluster) -> bool,
     /// What the machine says about decisions that are close.
@@ -129,11 +132,28 @@ impl State<'_> {
         self.in_memory(operand)
     }
 
+    /// The quantized weights of a product, where the device reads such.
+    pub(super) fn quantized_weights(&self, id: NodeId) -> Option<QuantizedWeights> {
+        if self.kernels.quantized_weights { weights_of(self.graph, id) } else { None }
+    }
+
     /// The operands of a product: rows and columns each with one stride.
-    pub(super) fn dot_operands(&self, id: NodeId, dot: &Dot) -> [Operand; 2] {
-        let inputs = &self.graph.node(id).inputs;
+    pub(super) fn dot_operands(
+        &self,
+        id: NodeId,
+        dot: &Dot,
+        weights: Option<&QuantizedWeights>,
+    ) -> [Operand; 2] {
+        let mut inputs = self.graph.node(id).inputs.clone();
+        if let Some(weights) = weights {
+            inputs[0] = weights.activations;
+        }
         let sides = [(&dot.lhs_batch, &dot.lhs_contract), (&dot.rhs_batch, &dot.rhs_contract)];
         [0, 1].map(|side| {
+            if let (1, Some(weights)) = (side, weights) {
+                let view = View::dense(&self.graph.node(inputs[1]).dims);
+                return Operand { value: weights.codes, view };
+            }
             let (batch, contract) = sides[side];
             let rank = self.graph.node(inputs[side]).dims.len();
             let free: Vec<usize> =

@@ -5,6 +5,7 @@
 //! a conversion runs: in the kernel that produces the operand, in a kernel of its own, or while the contraction reads it.
 
 mod narrow;
+pub mod quantize;
 mod rewrite;
 mod widened;
 
@@ -15,6 +16,8 @@ use thiserror::Error;
 use warpforge_tensor::ElementType;
 
 pub(crate) use narrow::narrow_contractions;
+pub(crate) use quantize::quantize;
+pub use quantize::{QuantizeError, Recipe};
 pub(crate) use widened::read_before_widening;
 
 /// The element type that contractions of f32 operands multiply in. They accumulate in f32 and give f32 in each case.
@@ -29,28 +32,40 @@ pub enum Precision {
     Bf16,
     /// Operands rounded to f16.
     F16,
+    /// Weights, and with some recipes activations, in few bits; see [`Recipe`].
+    Quantized(Recipe),
 }
 
 impl Precision {
-    /// Every precision.
+    /// Every precision that is an element type.
     pub const ALL: [Self; 4] = [Self::Model, Self::Tf32, Self::Bf16, Self::F16];
 
-    /// Its name on the command line and in records.
+    /// The recipe, where weights are quantized.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub fn recipe(self) -> Option<Recipe> {
         match self {
-            Precision::Model => "model",
-            Precision::Tf32 => "tf32",
-            Precision::Bf16 => "bf16",
-            Precision::F16 => "f16",
+            Precision::Quantized(recipe) => Some(recipe),
+            _ => None,
         }
+    }
+
+    /// Whether a device that declares this precision has the other one too: groups of 4 bits may have any size.
+    #[must_use]
+    pub fn covers(self, other: Self) -> bool {
+        let kind = |precision: Self| match precision {
+            Self::Quantized(Recipe::Int4WeightOnly { hqq, .. }) => {
+                Self::Quantized(Recipe::Int4WeightOnly { group: 0, hqq })
+            }
+            precision => precision,
+        };
+        kind(self) == kind(other)
     }
 
     /// The element type that f32 operands are converted to; none where they stay as they are in memory.
     #[must_use]
     pub fn operand_element(self) -> Option<ElementType> {
         match self {
-            Precision::Model | Precision::Tf32 => None,
+            Precision::Model | Precision::Tf32 | Precision::Quantized(_) => None,
             Precision::Bf16 => Some(ElementType::BF16),
             Precision::F16 => Some(ElementType::F16),
         }
@@ -59,21 +74,44 @@ impl Precision {
 
 impl fmt::Display for Precision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        match self {
+            Precision::Model => f.write_str("model"),
+            Precision::Tf32 => f.write_str("tf32"),
+            Precision::Bf16 => f.write_str("bf16"),
+            Precision::F16 => f.write_str("f16"),
+            Precision::Quantized(recipe) => recipe.fmt(f),
+        }
     }
 }
 
 /// A name that is no precision.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{0}` is not a precision; there are {known}", known = Precision::ALL.map(Precision::name).join(", "))]
-pub struct UnknownPrecision(String);
+pub enum UnknownPrecision {
+    /// No such name.
+    #[error("`{0}` is not a precision; there are {known}", known = known())]
+    Name(String),
+    /// A recipe that cannot be.
+    #[error(transparent)]
+    Recipe(quantize::UnknownRecipe),
+}
+
+fn known() -> String {
+    let plain = Precision::ALL.into_iter().chain(Recipe::ALL.map(Precision::Quantized));
+    plain.map(|precision| precision.to_string()).collect::<Vec<_>>().join(", ")
+}
 
 impl FromStr for Precision {
     type Err = UnknownPrecision;
 
     fn from_str(text: &str) -> Result<Self, UnknownPrecision> {
-        let found = Self::ALL.into_iter().find(|precision| precision.name() == text);
-        found.ok_or_else(|| UnknownPrecision(text.to_owned()))
+        if let Some(found) = Self::ALL.into_iter().find(|precision| precision.to_string() == text) {
+            return Ok(found);
+        }
+        match text.parse() {
+            Ok(recipe) => Ok(Self::Quantized(recipe)),
+            Err(quantize::UnknownRecipe::Name(name)) => Err(UnknownPrecision::Name(name)),
+            Err(error) => Err(UnknownPrecision::Recipe(error)),
+        }
     }
 }
 
@@ -83,10 +121,12 @@ mod tests {
 
     #[test]
     fn names_are_read_back_and_others_are_refused_with_the_list() {
-        for precision in Precision::ALL {
+        for precision in Precision::ALL.into_iter().chain(Recipe::ALL.map(Precision::Quantized)) {
             assert_eq!(precision.to_string().parse(), Ok(precision));
         }
         let error = "fp16".parse::<Precision>().unwrap_err().to_string();
-        assert_eq!(error, "`fp16` is not a precision; there are model, tf32, bf16, f16");
+        let known = "model, tf32, bf16, f16, int8wo, int8dq, int4wo-128, int4wo-128-hqq, float8wo, float8dq-tensor, float8dq-row";
+        assert_eq!(error, format!("`fp16` is not a precision; there are {known}"));
+        assert!("int4wo-12".parse::<Precision>().unwrap_err().to_string().contains("multiple of 8"));
     }
 }

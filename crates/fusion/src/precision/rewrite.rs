@@ -1,5 +1,6 @@
 //! A graph made anew node by node, with conversions added. Nodes keep their order, so spans of operations can follow.
 
+use warpforge_ir::OpId;
 use warpforge_tensor::ElementType;
 use warpforge_tensor::elementwise::Function;
 
@@ -41,6 +42,16 @@ impl<'g> Rewrite<'g> {
     /// The element type of a new node.
     pub(super) fn element(&self, id: NodeId) -> ElementType {
         self.nodes[id.index()].element
+    }
+
+    /// The sizes of a new node.
+    pub(super) fn dims(&self, id: NodeId) -> &[usize] {
+        &self.nodes[id.index()].dims
+    }
+
+    /// The operation that a new node comes from.
+    pub(super) fn origin(&self, id: NodeId) -> Option<OpId> {
+        self.nodes[id.index()].origin
     }
 
     pub(super) fn push(&mut self, node: Node) -> NodeId {

@@ -81,6 +81,13 @@ pub(super) fn select_kernels(compute_type: ComputeType, isa: Isa, rows: usize) -
             return (KernelSet::Amx(tiles), packed_layout);
         }
     }
+    if let (ComputeType::I8, ..usize::MAX, Some(family)) = (compute_type, rows, KernelFamily::quads(isa)) {
+        let (lanes, vectors, format) = (family.lanes, family.vectors, PackedFormat::I8Quads);
+        return (
+            KernelSet::Vector(family),
+            PackedLayout { format, lanes, vectors, group: 4, row_multiple: 4 },
+        );
+    }
     let (family, format) = match compute_type {
         ComputeType::F32 => (KernelFamily::f32(isa), PackedFormat::F32),
         ComputeType::F64 => (KernelFamily::f64(isa), PackedFormat::F64),
@@ -92,4 +99,29 @@ pub(super) fn select_kernels(compute_type: ComputeType, isa: Isa, rows: usize) -
     };
     let (lanes, vectors) = (family.lanes, family.vectors);
     (KernelSet::Vector(family), PackedLayout { format, lanes, vectors, group: 1, row_multiple: 1 })
+}
+
+/// Weights that f32 GEMMs read in the type that they are stored in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WeightType {
+    /// i8.
+    I8,
+    /// f8E4M3FN without NaN.
+    F8E4M3Fn,
+    /// 4 bits in groups of so many rows, a multiple of 8.
+    Int4 {
+        /// Rows of a group.
+        group: usize,
+    },
+}
+
+/// The kernels of f32 GEMMs with such weights, and the layout of these.
+pub(super) fn weight_kernels(weights: WeightType, isa: Isa) -> (KernelSet, PackedLayout) {
+    let (family, format, group) = match weights {
+        WeightType::I8 => (KernelFamily::i8_widened(isa), PackedFormat::I8Widened, 1),
+        WeightType::F8E4M3Fn => (KernelFamily::f8_widened(isa), PackedFormat::F8Widened, 1),
+        WeightType::Int4 { group } => (KernelFamily::int4(isa), PackedFormat::Int4 { group }, group),
+    };
+    let (lanes, vectors) = (family.lanes, family.vectors);
+    (KernelSet::Vector(family), PackedLayout { format, lanes, vectors, group: 1, row_multiple: group })
 }

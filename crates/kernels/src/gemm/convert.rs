@@ -31,6 +31,11 @@ pub(super) fn from_bf16(value: bf16) -> f32 {
     f32::from_bits(u32::from(value.to_bits()) << 16)
 }
 
+/// An i8 plus 128.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct OffsetI8(u8);
+
 macro_rules! convert {
     ($($from:ty => $to:ty, $zero:expr, |$value:ident| $result:expr;)*) => {
         $(
@@ -54,6 +59,8 @@ convert! {
     f32 => bf16, bf16::ZERO, |value| to_bf16(value);
     bf16 => bf16, bf16::ZERO, |value| value;
     f16 => bf16, bf16::ZERO, |value| to_bf16(value.to_f32());
+    i8 => OffsetI8, OffsetI8(0x80), |value| OffsetI8(value.cast_unsigned() ^ 0x80);
+    u8 => u8, 0, |value| value;
     i8 => i8, 0, |value| value;
     i8 => i32, 0, |value| i32::from(value);
     u8 => i32, 0, |value| i32::from(value);

@@ -170,8 +170,9 @@ pub(crate) unsafe fn multiply(
     accumulate: bool,
 ) {
     let first_column = rhs.panel(panels.start).0.first;
-    let (taps, run) = (lhs.taps(), lhs.run());
-    let stored = rhs.element_bytes();
+    let format = rhs.packed_layout.format;
+    let (taps, run) = (lhs.taps(), format.lead() + lhs.run().div_ceil(format.unit()));
+    let stored = format.unit_bytes();
     // Balanced groups: a single remaining row would leave the FMA units idle.
     let groups = count.div_ceil(family.rows);
     let none = taps * run == 0;
@@ -201,6 +202,7 @@ pub(crate) unsafe fn multiply(
                 taps: slice.taps,
                 skip: slice.skip,
                 run: slice.run,
+                unit: format.unit(),
                 rhs: here,
                 prefetch: next,
                 out: out.wrapping_add((panel.first - first_column) * family.bytes),

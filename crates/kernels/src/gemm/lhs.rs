@@ -23,7 +23,7 @@ impl Gemm {
         let format = self.packed_layout.format.of_rows();
         match self.kernels {
             KernelSet::Vector(_) => {
-                !matches!(format, PackedFormat::Bf16AsF32 | PackedFormat::I8AsI32)
+                !matches!(format, PackedFormat::Bf16AsF32 | PackedFormat::I8AsI32 | PackedFormat::I8Offset)
                     && format.element() == element
             }
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -65,7 +65,8 @@ impl Gemm {
     /// The stride of copied rows, in elements: not a multiple of a page, so that rows map to different cache sets.
     fn row_stride(&self, k: usize) -> usize {
         let line = 64 / self.packed_layout.format.of_rows().bytes();
-        let lines = self.packed_layout.rows(k).div_ceil(line);
+        let format = self.packed_layout.format.of_rows();
+        let lines = (format.lead() * format.unit() + self.packed_layout.rows(k)).div_ceil(line);
         (lines + usize::from(lines.is_multiple_of(8))) * line
     }
 

@@ -6,7 +6,7 @@ use warpforge_tensor::ElementType;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::amx;
-use super::compute_type::{ComputeType, KernelSet, select_kernels};
+use super::compute_type::{ComputeType, KernelSet, WeightType, select_kernels, weight_kernels};
 use super::drive::{GemmTarget, drive};
 use super::microkernel::KernelFamily;
 use super::operand::{GemmError, Operand, Rhs, Shape};
@@ -50,6 +50,20 @@ impl Gemm {
     #[must_use]
     pub fn for_rows(compute_type: ComputeType, rows: usize) -> Self {
         Self::of(compute_type, Isa::best(), rows)
+    }
+
+    /// An f32 GEMM on the best instruction set of this CPU with weights in the type that they are stored in.
+    #[must_use]
+    pub fn for_weights(weights: WeightType) -> Self {
+        Self::for_weights_with_isa(weights, Isa::best())
+    }
+
+    /// The same on an instruction set, or on the best lower one that this CPU has.
+    #[must_use]
+    pub fn for_weights_with_isa(weights: WeightType, isa: Isa) -> Self {
+        let isa = Isa::available().filter(|have| *have <= isa).last().unwrap_or(Isa::Portable);
+        let (kernels, packed_layout) = weight_kernels(weights, isa);
+        Self { compute_type: ComputeType::F32, isa, kernels, packed_layout, buffers: BufferPool::default() }
     }
 
     pub(super) fn of(compute_type: ComputeType, isa: Isa, rows: usize) -> Self {

@@ -14,6 +14,7 @@ mod batch;
 mod compute_type;
 mod convert;
 pub(crate) mod drive;
+mod groups;
 mod lhs;
 mod matmul;
 pub(crate) mod microkernel;
@@ -30,11 +31,14 @@ mod single_thread;
 mod stripes;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod weight_tests;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub(crate) use amx::StridedLhs;
 pub use batch::{BatchItem, BatchSink};
-pub use compute_type::ComputeType;
+pub use compute_type::{ComputeType, WeightType};
+pub use groups::GroupedRhs;
 pub use matmul::Gemm;
 pub use operand::{GemmError, Operand, Rhs, Shape};
 pub use packed::{PackedRhs, PackedView};

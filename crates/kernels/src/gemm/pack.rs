@@ -1,9 +1,9 @@
 //! Packing: panels for the right-hand operand, rows for the left-hand one.
 
 use half::{bf16, f16};
-use warpforge_tensor::ElementType;
+use warpforge_tensor::{ElementType, FloatType};
 
-use super::convert::Bf16AsF32;
+use super::convert::{Bf16AsF32, OffsetI8};
 #[cfg(target_arch = "x86_64")]
 use super::pack_bf16;
 use super::pack_copy::{PackFn, PackRegion, for_isa, zero_padding};
@@ -32,7 +32,11 @@ pub(crate) fn pack_fn(format: PackedFormat, element: ElementType, isa: Isa) -> O
         (PackedFormat::Bf16 | PackedFormat::Bf16Widened, ElementType::F32) => for_isa::<f32, bf16>(isa),
         (PackedFormat::Bf16 | PackedFormat::Bf16Widened, ElementType::BF16) => for_isa::<bf16, bf16>(isa),
         (PackedFormat::Bf16 | PackedFormat::Bf16Widened, ElementType::F16) => for_isa::<f16, bf16>(isa),
-        (PackedFormat::I8, ElementType::I8) => for_isa::<i8, i8>(isa),
+        (PackedFormat::I8 | PackedFormat::I8Quads | PackedFormat::I8Widened, ElementType::I8) => {
+            for_isa::<i8, i8>(isa)
+        }
+        (PackedFormat::I8Offset, ElementType::I8) => for_isa::<i8, OffsetI8>(isa),
+        (PackedFormat::F8Widened, ElementType::Float(FloatType::F8E4M3Fn)) => for_isa::<u8, u8>(isa),
         (PackedFormat::I8AsI32 | PackedFormat::I32, ElementType::I8) => for_isa::<i8, i32>(isa),
         (PackedFormat::I32, ElementType::U8) => for_isa::<u8, i32>(isa),
         (PackedFormat::I32, ElementType::I16) => for_isa::<i16, i32>(isa),

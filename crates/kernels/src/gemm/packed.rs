@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use warpforge_tensor::ElementType;
+use warpforge_tensor::{ElementType, FloatType};
 
 use crate::buffer::AlignedBuffer;
 
@@ -38,6 +38,20 @@ pub(crate) enum PackedFormat {
     I8,
     /// i8 values stored as i32.
     I8AsI32,
+    /// i8 in quads of rows, which one instruction multiplies by four unsigned bytes. A panel starts with what the offset of the other
+    /// operand adds to each column. Rows of the other operand are [`Self::I8Offset`].
+    I8Quads,
+    /// i8 plus 128, as unsigned bytes.
+    I8Offset,
+    /// i8 weights, widened to f32 by the kernels that read them. Rows of the other operand are [`Self::F32`].
+    I8Widened,
+    /// f8E4M3FN weights, widened as [`Self::I8Widened`].
+    F8Widened,
+    /// Weights of 4 bits in groups of rows, each with a scale and an offset in bf16. Rows of the other operand are [`Self::F32`].
+    Int4 {
+        /// Rows of a group.
+        group: usize,
+    },
     /// i32, and narrower integers stored as i32.
     I32,
     /// i64, and narrower integers stored as i64.
@@ -51,7 +65,9 @@ impl PackedFormat {
             Self::F32 | Self::Bf16AsF32 => ElementType::F32,
             Self::F64 => ElementType::F64,
             Self::Bf16 | Self::Bf16Widened => ElementType::BF16,
-            Self::I8 => ElementType::I8,
+            Self::I8 | Self::I8Quads | Self::I8Offset | Self::I8Widened => ElementType::I8,
+            Self::F8Widened => ElementType::Float(FloatType::F8E4M3Fn),
+            Self::Int4 { .. } => ElementType::I4,
             Self::I8AsI32 | Self::I32 => ElementType::I32,
             Self::I64 => ElementType::I64,
         }
@@ -61,6 +77,8 @@ impl PackedFormat {
     pub(crate) fn of_rows(self) -> Self {
         match self {
             Self::Bf16Widened => Self::Bf16AsF32,
+            Self::I8Quads => Self::I8Offset,
+            Self::I8Widened | Self::F8Widened | Self::Int4 { .. } => Self::F32,
             other => other,
         }
     }
@@ -68,6 +86,29 @@ impl PackedFormat {
     /// Bytes of an element.
     pub(crate) fn bytes(self) -> usize {
         self.element().byte_width()
+    }
+
+    /// Rows that kernels take in one step.
+    pub(crate) fn unit(self) -> usize {
+        match self {
+            Self::I8Quads | Self::I8Offset => 4,
+            Self::Int4 { group } => group,
+            _ => 1,
+        }
+    }
+
+    /// Bytes of a column of such a step.
+    pub(crate) fn unit_bytes(self) -> usize {
+        match self {
+            Self::I8Quads | Self::I8Offset => 4,
+            Self::Int4 { group } => group / 2 + 4,
+            _ => self.bytes(),
+        }
+    }
+
+    /// Steps before the first row.
+    pub(crate) fn lead(self) -> usize {
+        usize::from(matches!(self, Self::I8Quads | Self::I8Offset))
     }
 }
 
@@ -109,16 +150,20 @@ impl PackedLayout {
     /// Bytes of a packed operand; none on overflow.
     pub(crate) fn bytes(&self, k: usize, n: usize) -> Option<usize> {
         let columns = n.checked_next_multiple_of(self.lanes)?;
-        let rows = k.checked_next_multiple_of(self.row_multiple)?;
+        k.checked_next_multiple_of(self.row_multiple)?;
         columns
-            .checked_mul(rows)?
-            .checked_mul(self.format.bytes())
+            .checked_mul(self.units(k).checked_mul(self.format.unit_bytes())?)
             .filter(|&bytes| bytes < isize::MAX as usize / 2)
+    }
+
+    /// The steps of that many rows.
+    pub(crate) fn units(&self, k: usize) -> usize {
+        self.format.lead() + self.rows(k).div_ceil(self.format.unit())
     }
 
     /// Where a panel begins, in bytes.
     pub(crate) fn offset(&self, k: usize, panel: &Panel) -> usize {
-        panel.first * self.rows(k) * self.format.bytes()
+        panel.first * self.units(k) * self.format.unit_bytes()
     }
 }
 
@@ -178,11 +223,6 @@ impl PackedView<'_> {
         let panel = self.packed_layout.panel(self.n, at);
         // Wrapping, because an empty operand has no bytes to point into.
         (panel, self.data.wrapping_add(self.packed_layout.offset(self.k, &panel)))
-    }
-
-    /// Bytes of a stored element.
-    pub(crate) fn element_bytes(&self) -> usize {
-        self.packed_layout.format.bytes()
     }
 
     /// How many panels there are.

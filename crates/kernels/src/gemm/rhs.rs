@@ -6,7 +6,7 @@ use super::matmul::Gemm;
 use super::operand::{GemmError, Operand};
 use super::pack::pack_fn;
 use super::pack_copy::PackRegion;
-use super::packed::{PackedLayout, PackedRhs, PackedView};
+use super::packed::{PackedFormat, PackedLayout, PackedRhs, PackedView};
 use crate::buffer::{AlignedBuffer, AllocationError};
 use crate::pool::Pool;
 use crate::shared_ptr::SharedPtr;
@@ -118,6 +118,7 @@ impl Gemm {
             .ok_or_else(|| self.unsupported_element(first))?;
         let (packed_layout, to, k) = (self.packed_layout, SharedPtr::new(to), taps.len() * run);
         let panels = packed_layout.panels(n);
+        let lead = packed_layout.format.lead() * packed_layout.format.unit_bytes();
         let contiguous = first.column_stride == 1;
         // A group of interleaved rows may span two matrices: such rows are packed in order by one task.
         let aligned = taps.len() == 1 || run.is_multiple_of(packed_layout.group);
@@ -152,7 +153,7 @@ impl Gemm {
                                 columns_written: panel.width,
                                 first_row: first + row,
                                 group: packed_layout.group,
-                                target: to.get().add(packed_layout.offset(k, &panel)),
+                                target: to.get().add(packed_layout.offset(k, &panel) + lead * panel.width),
                                 target_stride: panel.width * packed_layout.group,
                             });
                         }
@@ -164,6 +165,10 @@ impl Gemm {
         match pool {
             Some(pool) => pool.run(tasks, &|at, _| pack(at)),
             None => (0..tasks).for_each(pack),
+        }
+        if packed_layout.format == PackedFormat::I8Quads {
+            // SAFETY: the panels have just been packed.
+            unsafe { sum_quads(&packed_layout, k, n, to.get()) };
         }
         Ok(())
     }
@@ -182,5 +187,29 @@ impl Gemm {
 
     pub(super) fn unsupported_element(&self, operand: &Operand) -> GemmError {
         GemmError::Element { compute_type: self.compute_type.name(), element: operand.element }
+    }
+}
+
+/// Writes what starts the panels of quads: minus 128 times the sum of each column.
+///
+/// # Safety
+///
+/// The panels behind the pointer are packed.
+unsafe fn sum_quads(packed_layout: &PackedLayout, k: usize, n: usize, to: *mut u8) {
+    for at in 0..packed_layout.panels(n) {
+        let panel = packed_layout.panel(n, at);
+        // SAFETY: guaranteed by the caller; a panel has its sums and as many quads as there are steps after them.
+        unsafe {
+            let start = to.add(packed_layout.offset(k, &panel));
+            let quads = start.add(4 * panel.width).cast::<i8>();
+            for column in 0..panel.width {
+                let mut sum = 0i32;
+                for step in 0..packed_layout.units(k) - 1 {
+                    let quad = quads.add((step * panel.width + column) * 4);
+                    sum = (0..4).fold(sum, |sum, byte| sum.wrapping_add(i32::from(*quad.add(byte))));
+                }
+                start.cast::<i32>().add(column).write_unaligned(sum.wrapping_mul(-128));
+            }
+        }
     }
 }

@@ -30,7 +30,8 @@ impl RowCopier<'_> {
     ///
     /// The operand has these rows; `to` has space for them and nothing else uses it during the call.
     pub(super) unsafe fn copy(&self, rows: Range<usize>, to: *mut u8) {
-        // SAFETY: guaranteed by the caller.
+        let format = self.packed_layout.format.of_rows();
+        // SAFETY: guaranteed by the caller; rows have space for what leads them.
         unsafe {
             (self.function)(&PackRegion {
                 source: self.lhs.at(rows.start, 0),
@@ -42,7 +43,7 @@ impl RowCopier<'_> {
                 columns_written: self.packed_layout.rows(self.k),
                 first_row: 0,
                 group: 1,
-                target: to,
+                target: to.add(format.lead() * format.unit_bytes()),
                 target_stride: self.stride / self.packed_layout.format.of_rows().bytes(),
             });
         }

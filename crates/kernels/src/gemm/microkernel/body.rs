@@ -32,13 +32,23 @@ pub(super) unsafe fn tile<V: Vector, P: PanelElement<V>, const MR: usize, const 
             }
         }
         let mut rhs = args.rhs.cast::<P>();
+        let (mut skip, mut steps) = (args.skip, args.run);
+        if P::LEAD && skip == 0 && steps > 0 {
+            for sums in &mut sums {
+                for (at, sum) in sums.iter_mut().enumerate() {
+                    *sum = P::begin(*sum, P::load(rhs.add(at * V::LANES)));
+                }
+            }
+            rhs = rhs.add(NV * V::LANES);
+            (skip, steps) = (1, steps - 1);
+        }
         for tap in 0..args.taps {
             let table = args.rows.add(tap * args.pitch);
             let rows: [*const V::Element; MR] =
-                array::from_fn(|row| (*table.add(row)).cast::<V::Element>().add(args.skip));
-            let prefetch = args.prefetch.wrapping_add(tap * args.run * PREFETCH_BYTES);
-            sums = run(sums, &rows, rhs, args.run, prefetch);
-            rhs = rhs.add(args.run * NV * V::LANES);
+                array::from_fn(|row| (*table.add(row)).cast::<V::Element>().add(skip));
+            let prefetch = args.prefetch.wrapping_add(tap * steps * PREFETCH_BYTES);
+            sums = run(sums, &rows, rhs, steps, prefetch);
+            rhs = rhs.add(steps * NV * V::LANES);
         }
         for (row, sums) in sums.iter().enumerate() {
             let out = out.add(row * args.out_stride);
@@ -111,7 +121,7 @@ unsafe fn accumulate_element<V: Vector, P: PanelElement<V>, const MR: usize, con
         for (sums, row) in sums.iter_mut().zip(rows) {
             let lhs = V::splat(row.add(at));
             for (sum, rhs) in sums.iter_mut().zip(rhs) {
-                *sum = lhs.multiply_add(rhs, *sum);
+                *sum = P::multiply_add(lhs, rhs, *sum);
             }
         }
     }

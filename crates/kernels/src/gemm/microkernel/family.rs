@@ -14,6 +14,8 @@ pub(crate) struct KernelArgs {
     pub(crate) skip: usize,
     /// Elements of a run to use.
     pub(crate) run: usize,
+    /// Elements of a step, where kernels take several at once; runs and what is skipped are counted in steps.
+    pub(crate) unit: usize,
     /// The panel's rows for these elements, without gaps.
     pub(crate) rhs: *const u8,
     /// Data to prefetch during this call, 16 bytes for each element of a row.

@@ -4,11 +4,13 @@ mod avx2;
 mod avx512;
 mod body;
 mod family;
+mod group_body;
 mod portable;
 mod vector;
 
 pub(crate) use body::{PREFETCH_BYTES, prefetch_l2};
 pub(crate) use family::{KernelArgs, KernelFamily};
+pub(crate) use group_body::ROWS_OF_WORD;
 
 use crate::isa::Isa;
 
@@ -54,6 +56,42 @@ impl KernelFamily {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => &avx2::I32,
             _ => &portable::I32,
+        }
+    }
+
+    /// The f32 kernels whose panels are i8. AVX2 has the portable ones.
+    pub(crate) fn i8_widened(isa: Isa) -> &'static Self {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => &avx512::I8,
+            _ => &portable::I8,
+        }
+    }
+
+    /// The f32 kernels whose panels are f8E4M3FN. AVX2 has the portable ones.
+    pub(crate) fn f8_widened(isa: Isa) -> &'static Self {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => &avx512::F8,
+            _ => &portable::F8,
+        }
+    }
+
+    /// The f32 kernels whose panels have 4 bits. AVX2 has the portable ones.
+    pub(crate) fn int4(isa: Isa) -> &'static Self {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => &avx512::INT4,
+            _ => &portable::INT4,
+        }
+    }
+
+    /// The i32 kernels of quads of bytes, on CPUs that have VNNI.
+    pub(crate) fn quads(isa: Isa) -> Option<&'static Self> {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 if is_x86_feature_detected!("avx512vnni") => Some(&avx512::QUADS),
+            _ => None,
         }
     }
 

@@ -6,7 +6,8 @@ use half::bf16;
 
 use super::body::tile;
 use super::family::{KernelArgs, KernelFamily, kernels};
-use super::vector::{PanelElement, Vector};
+use super::group_body::{GroupCodes, group_tile};
+use super::vector::{Float8, PanelElement, Vector};
 
 /// f32 micro-kernels.
 pub(super) static F32: KernelFamily =
@@ -15,6 +16,18 @@ pub(super) static F32: KernelFamily =
 /// f32 micro-kernels whose panels are bf16.
 pub(super) static BF16: KernelFamily =
     KernelFamily { rows: 4, lanes: 4, vectors: 2, bytes: 4, kernels: kernels!(bf16_tile, [1 2 3 4], [1 2]) };
+
+/// f32 micro-kernels whose panels are i8.
+pub(super) static I8: KernelFamily =
+    KernelFamily { rows: 4, lanes: 4, vectors: 2, bytes: 4, kernels: kernels!(i8_tile, [1 2 3 4], [1 2]) };
+
+/// f32 micro-kernels whose panels are f8E4M3FN.
+pub(super) static F8: KernelFamily =
+    KernelFamily { rows: 4, lanes: 4, vectors: 2, bytes: 4, kernels: kernels!(f8_tile, [1 2 3 4], [1 2]) };
+
+/// f32 micro-kernels whose panels have 4 bits.
+pub(super) static INT4: KernelFamily =
+    KernelFamily { rows: 4, lanes: 4, vectors: 2, bytes: 4, kernels: kernels!(int4_tile, [1 2 3 4], [1 2]) };
 
 /// i32 micro-kernels.
 pub(super) static I32: KernelFamily =
@@ -36,6 +49,21 @@ unsafe fn f32_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
 unsafe fn bf16_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
     // SAFETY: guaranteed by the caller.
     unsafe { tile::<[f32; 4], bf16, MR, NV>(args) }
+}
+
+unsafe fn i8_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { tile::<[f32; 4], i8, MR, NV>(args) }
+}
+
+unsafe fn f8_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { tile::<[f32; 4], Float8, MR, NV>(args) }
+}
+
+unsafe fn int4_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { group_tile::<[f32; 4], [u32; 4], MR, NV>(args) }
 }
 
 unsafe fn f64_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
@@ -119,5 +147,41 @@ unsafe impl PanelElement<[f32; 4]> for bf16 {
     unsafe fn load(from: *const bf16) -> [f32; 4] {
         // SAFETY: the pointer is valid for that many.
         array::from_fn(|at| unsafe { *from.add(at) }.to_f32())
+    }
+}
+
+// SAFETY: needs no instruction set extension.
+unsafe impl PanelElement<[f32; 4]> for i8 {
+    #[inline(always)]
+    unsafe fn load(from: *const i8) -> [f32; 4] {
+        // SAFETY: the pointer is valid for that many.
+        array::from_fn(|at| f32::from(unsafe { *from.add(at) }))
+    }
+}
+
+// SAFETY: as above.
+unsafe impl PanelElement<[f32; 4]> for Float8 {
+    #[inline(always)]
+    unsafe fn load(from: *const Float8) -> [f32; 4] {
+        array::from_fn(|at| {
+            // SAFETY: the pointer is valid for that many. As the vector kernels do it.
+            let bits = u32::from(unsafe { *from.add(at) }.0);
+            f32::from_bits((bits & 0x80) << 24 | (bits & 0x7f) << 20) * f32::from_bits(247 << 23)
+        })
+    }
+}
+
+// SAFETY: as above.
+unsafe impl GroupCodes<[f32; 4]> for [u32; 4] {
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        // SAFETY: the pointer is valid for that many.
+        unsafe { from.cast::<Self>().read_unaligned() }
+    }
+
+    #[inline(always)]
+    unsafe fn next(self) -> ([f32; 4], Self) {
+        let value = |code: u32| ((code << 28).cast_signed() >> 28) as f32;
+        (self.map(value), self.map(|code| code >> 4))
     }
 }

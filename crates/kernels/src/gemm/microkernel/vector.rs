@@ -34,9 +34,35 @@ pub(super) unsafe trait Vector: Copy {
 ///
 /// As for [`Vector`].
 pub(super) unsafe trait PanelElement<V: Vector>: Copy {
+    /// Whether a panel starts with a vector of what its columns begin with.
+    const LEAD: bool = false;
+
     /// As many elements as there are lanes.
     unsafe fn load(from: *const Self) -> V;
+
+    /// `row · panel + sum`, of an element of a row in all lanes.
+    #[inline(always)]
+    unsafe fn multiply_add(row: V, panel: V, sum: V) -> V {
+        // SAFETY: guaranteed by the caller.
+        unsafe { row.multiply_add(panel, sum) }
+    }
+
+    /// A sum with what its column begins with.
+    #[inline(always)]
+    unsafe fn begin(sum: V, _lead: V) -> V {
+        sum
+    }
 }
+
+/// Four bytes of a column: signed ones of the panel, unsigned ones of a row.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct Quad(pub(super) i32);
+
+/// The bits of an f8E4M3FN.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(super) struct Float8(pub(super) u8);
 
 // SAFETY: the vector's own load.
 unsafe impl<V: Vector<Element = f32>> PanelElement<V> for f32 {
