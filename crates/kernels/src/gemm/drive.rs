@@ -1,5 +1,6 @@
 //! Runs the tasks of a GEMM on a thread pool.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
 use super::microkernel::{KernelArgs, KernelFamily, PREFETCH_BYTES};
@@ -173,13 +174,18 @@ pub(crate) unsafe fn multiply(
     let format = rhs.packed_layout.format;
     let (taps, run) = (lhs.taps(), format.lead() + lhs.run().div_ceil(format.unit()));
     let stored = format.unit_bytes();
+    let widening = (count > WIDENED_ROWS).then(|| KernelFamily::widening(format, family.lanes)).flatten();
+    let (family, unit) = match widening {
+        Some((_, family)) => (family, 1),
+        None => (family, format.unit()),
+    };
     // Balanced groups: a single remaining row would leave the FMA units idle.
     let groups = count.div_ceil(family.rows);
     let none = taps * run == 0;
     // Sums over an empty depth are zero, which kernels write when they are called without taps.
     let nothing = none.then_some(super::partition::DepthSlice { tap: 0, taps: 0, skip: 0, run: 0, row: 0 });
-    let depth_slices = nothing.into_iter().chain(depth_slices(taps, run, count).filter(|_| !none));
-    for slice in depth_slices {
+    let slices = depth_slices(taps, run, format.slice_unit(), count).filter(|_| !none);
+    for slice in nothing.into_iter().chain(slices) {
         for at in panels.clone() {
             let (panel, data) = rhs.panel(at);
             let here = data.wrapping_add(slice.row * panel.width * stored);
@@ -196,13 +202,14 @@ pub(crate) unsafe fn multiply(
                 }
             };
             let each = slice.taps * slice.run * PREFETCH_BYTES;
+            let elements = format.unit() / unit;
             let mut args = KernelArgs {
                 rows: table.as_ptr(),
                 pitch: count,
                 taps: slice.taps,
-                skip: slice.skip,
-                run: slice.run,
-                unit: format.unit(),
+                skip: slice.skip * elements,
+                run: slice.run * elements,
+                unit,
                 rhs: here,
                 prefetch: next,
                 out: out.wrapping_add((panel.first - first_column) * family.bytes),
@@ -212,15 +219,44 @@ pub(crate) unsafe fn multiply(
             };
             args.rows = args.rows.wrapping_add(slice.tap * count);
             let vectors = panel.width / family.lanes;
-            for group in 0..groups {
-                let rows = (group + 1) * count / groups - group * count / groups;
-                args.prefetch = if group * each < bytes { next.wrapping_add(group * each) } else { here };
-                // SAFETY: the family was selected by the features of the CPU; the pointers are valid for these rows,
-                // panels and elements.
-                unsafe { family.kernel(rows, vectors)(&args) };
-                args.rows = args.rows.wrapping_add(rows);
-                args.out = args.out.wrapping_add(rows * stride * family.bytes);
+            let mut tiles = |rhs: *const u8| {
+                args.rhs = rhs;
+                for group in 0..groups {
+                    let rows = (group + 1) * count / groups - group * count / groups;
+                    args.prefetch = if group * each < bytes { next.wrapping_add(group * each) } else { here };
+                    // SAFETY: the family was selected by the features of the CPU; the pointers are valid for these
+                    // rows, panels and elements.
+                    unsafe { family.kernel(rows, vectors)(&args) };
+                    args.rows = args.rows.wrapping_add(rows);
+                    args.out = args.out.wrapping_add(rows * stride * family.bytes);
+                }
+            };
+            match widening {
+                None => tiles(here),
+                Some((widen, _)) => {
+                    with_widened(slice.taps * slice.run * format.unit() * panel.width, |to| {
+                        // SAFETY: the panel has that many steps, and the memory as many elements.
+                        unsafe { widen(here, slice.taps * slice.run, format.unit(), panel.width, to) };
+                        tiles(to.cast());
+                    })
+                }
             }
         }
     }
+}
+
+/// Rows from which on panels of few bits are widened once for all rows, not by every kernel.
+const WIDENED_ROWS: usize = 16;
+
+thread_local! {
+    static WIDENED: RefCell<Vec<[f32; 16]>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls a function with memory of the thread for so many elements, aligned to a cache line.
+fn with_widened(elements: usize, work: impl FnOnce(*mut f32)) {
+    WIDENED.with_borrow_mut(|memory| {
+        memory.resize(memory.len().max(elements.div_ceil(16) + 1), [0.0; 16]);
+        let start = memory.as_mut_ptr().cast::<u8>();
+        work(start.wrapping_add(start.align_offset(64)).cast());
+    });
 }

@@ -106,6 +106,14 @@ impl PackedFormat {
         }
     }
 
+    /// Rows of a step that make slices of the depth shorter: groups of 4 bits are widened to f32.
+    pub(crate) fn slice_unit(self) -> usize {
+        match self {
+            Self::Int4 { group } => group,
+            _ => 1,
+        }
+    }
+
     /// Steps before the first row.
     pub(crate) fn lead(self) -> usize {
         usize::from(matches!(self, Self::I8Quads | Self::I8Offset))

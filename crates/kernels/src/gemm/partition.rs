@@ -157,9 +157,14 @@ pub(super) struct DepthSlice {
     pub(super) row: usize,
 }
 
-/// The depth slices of `taps` taps of `run` elements, in order, for a task of `rows` rows.
-pub(super) fn depth_slices(taps: usize, run: usize, rows: usize) -> impl Iterator<Item = DepthSlice> {
-    let depth = depth(rows);
+/// The depth slices of `taps` taps of `run` steps of `unit` elements, in order, for a task of `rows` rows.
+pub(super) fn depth_slices(
+    taps: usize,
+    run: usize,
+    unit: usize,
+    rows: usize,
+) -> impl Iterator<Item = DepthSlice> {
+    let depth = (depth(rows) / unit.max(1)).max(1);
     let parts = run.div_ceil(depth).max(1);
     let part = run.div_ceil(parts);
     let together = if parts == 1 { (depth / run.max(1)).clamp(1, taps.max(1)) } else { 1 };
@@ -217,7 +222,7 @@ mod tests {
         for (taps, run) in [(1, 1), (1, 0), (0, 5), (9, 64), (9, 3), (1, 3072), (9, 700), (49, 3)] {
             for rows in [MANY_ROWS, 128] {
                 let mut next = 0;
-                for slice in depth_slices(taps, run, rows) {
+                for slice in depth_slices(taps, run, 1, rows) {
                     assert_eq!(slice.row, next, "{taps} taps of {run}, {rows} rows");
                     assert!(slice.taps * slice.run <= depth(rows), "{taps} taps of {run}, {rows} rows");
                     next += slice.taps * slice.run;

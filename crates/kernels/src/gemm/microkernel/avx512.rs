@@ -18,7 +18,7 @@ use half::bf16;
 
 use super::body::tile;
 use super::family::{KernelArgs, KernelFamily, kernels};
-use super::group_body::{GroupCodes, group_tile};
+use super::group_body::{GroupCodes, group_tile, widen_groups, widen_rows};
 use super::vector::{Float8, PanelElement, Quad, Vector, vector};
 
 /// f32 micro-kernels.
@@ -127,6 +127,24 @@ unsafe fn int4_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
 unsafe fn quad_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
     // SAFETY: guaranteed by the caller.
     unsafe { tile::<__m512i, Quad, MR, NV>(args) }
+}
+
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn widen_i8(from: *const u8, steps: usize, _unit: usize, width: usize, to: *mut f32) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { widen_rows::<__m512, i8>(from, steps, width, to) }
+}
+
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn widen_f8(from: *const u8, steps: usize, _unit: usize, width: usize, to: *mut f32) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { widen_rows::<__m512, Float8>(from, steps, width, to) }
+}
+
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn widen_int4(from: *const u8, steps: usize, unit: usize, width: usize, to: *mut f32) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { widen_groups::<__m512, __m512i>(from, steps, unit, width, to) }
 }
 
 #[target_feature(enable = "avx512f")]

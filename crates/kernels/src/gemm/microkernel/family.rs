@@ -37,6 +37,13 @@ pub(crate) struct KernelArgs {
 /// The CPU has the family's instructions; all pointers of the arguments are valid.
 pub(crate) type MicroKernel = unsafe fn(&KernelArgs);
 
+/// Widens so many steps of a panel of few bits to rows of f32: from the panel, of `unit` rows and `width` columns each.
+///
+/// # Safety
+///
+/// As for [`MicroKernel`]; the panel and the memory have these sizes.
+pub(crate) type WidenFn = unsafe fn(from: *const u8, steps: usize, unit: usize, width: usize, to: *mut f32);
+
 /// The kernels of one instruction set for one type of elements.
 #[derive(Debug)]
 pub(crate) struct KernelFamily {

@@ -124,3 +124,60 @@ unsafe fn total<V: Vector<Element = f32>>(row: *const f32, group: usize) -> f32 
         lanes.iter().sum()
     }
 }
+
+/// Widens rows of a panel whose elements are weights.
+///
+/// # Safety
+///
+/// As for [`WidenFn`](super::family::WidenFn); inlined into a function that enables the instructions of `V`.
+#[inline(always)]
+pub(super) unsafe fn widen_rows<V: Vector<Element = f32>, P: PanelElement<V>>(
+    from: *const u8,
+    rows: usize,
+    width: usize,
+    to: *mut f32,
+) {
+    for at in (0..rows * width).step_by(V::LANES) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { P::load(from.cast::<P>().add(at)).store(to.add(at)) };
+    }
+}
+
+/// Widens groups of a panel of 4 bits.
+///
+/// # Safety
+///
+/// As for [`widen_rows`].
+#[inline(always)]
+pub(super) unsafe fn widen_groups<V, W>(
+    from: *const u8,
+    steps: usize,
+    group: usize,
+    width: usize,
+    to: *mut f32,
+) where
+    V: Vector<Element = f32>,
+    W: GroupCodes<V>,
+    bf16: PanelElement<V>,
+{
+    for step in 0..steps {
+        for column in (0..width).step_by(V::LANES) {
+            // SAFETY: guaranteed by the caller.
+            unsafe {
+                let panel = from.add(step * width * (group / 2 + 4));
+                let scale = <bf16 as PanelElement<V>>::load(panel.cast::<bf16>().add(column));
+                let offset = <bf16 as PanelElement<V>>::load(panel.cast::<bf16>().add(width + column));
+                let to = to.add(step * group * width + column);
+                for first in (0..group).step_by(ROWS_OF_WORD) {
+                    let word = first / ROWS_OF_WORD;
+                    let mut words = W::load(panel.add(4 * width + 4 * (word * width + column)));
+                    for row in first..first + ROWS_OF_WORD {
+                        let (value, rest) = words.next();
+                        words = rest;
+                        value.multiply_add(scale, offset).store(to.add(row * width));
+                    }
+                }
+            }
+        }
+    }
+}

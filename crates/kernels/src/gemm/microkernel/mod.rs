@@ -9,9 +9,10 @@ mod portable;
 mod vector;
 
 pub(crate) use body::{PREFETCH_BYTES, prefetch_l2};
-pub(crate) use family::{KernelArgs, KernelFamily};
+pub(crate) use family::{KernelArgs, KernelFamily, WidenFn};
 pub(crate) use group_body::ROWS_OF_WORD;
 
+use super::packed::PackedFormat;
 use crate::isa::Isa;
 
 impl KernelFamily {
@@ -59,40 +60,79 @@ impl KernelFamily {
         }
     }
 
-    /// The f32 kernels whose panels are i8. AVX2 has the portable ones.
+    /// The f32 kernels whose panels are i8.
     pub(crate) fn i8_widened(isa: Isa) -> &'static Self {
         match isa {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => &avx512::I8,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => &avx2::I8,
             _ => &portable::I8,
         }
     }
 
-    /// The f32 kernels whose panels are f8E4M3FN. AVX2 has the portable ones.
+    /// The f32 kernels whose panels are f8E4M3FN.
     pub(crate) fn f8_widened(isa: Isa) -> &'static Self {
         match isa {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => &avx512::F8,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => &avx2::F8,
             _ => &portable::F8,
         }
     }
 
-    /// The f32 kernels whose panels have 4 bits. AVX2 has the portable ones.
+    /// The f32 kernels whose panels have 4 bits.
     pub(crate) fn int4(isa: Isa) -> &'static Self {
         match isa {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => &avx512::INT4,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => &avx2::INT4,
             _ => &portable::INT4,
         }
     }
 
-    /// The i32 kernels of quads of bytes, on CPUs that have VNNI.
+    /// The i32 kernels of quads of bytes: by VNNI, or by products of 16 bits.
     pub(crate) fn quads(isa: Isa) -> Option<&'static Self> {
         match isa {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 if is_x86_feature_detected!("avx512vnni") => Some(&avx512::QUADS),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 | Isa::Avx2 => Some(&avx2::QUADS),
             _ => None,
         }
+    }
+
+    /// What widens panels of a format for kernels with so many lanes, and the kernels that read what comes of it.
+    pub(crate) fn widening(format: PackedFormat, lanes: usize) -> Option<(WidenFn, &'static Self)> {
+        #[cfg(target_arch = "x86_64")]
+        if lanes == avx512::F32.lanes {
+            let widen: WidenFn = match format {
+                PackedFormat::I8Widened => avx512::widen_i8,
+                PackedFormat::F8Widened => avx512::widen_f8,
+                PackedFormat::Int4 { .. } => avx512::widen_int4,
+                _ => return None,
+            };
+            return Some((widen, &avx512::F32));
+        }
+        #[cfg(target_arch = "x86_64")]
+        if lanes == avx2::F32.lanes {
+            let widen: WidenFn = match format {
+                PackedFormat::I8Widened => avx2::widen_i8,
+                PackedFormat::F8Widened => avx2::widen_f8,
+                PackedFormat::Int4 { .. } => avx2::widen_int4,
+                _ => return None,
+            };
+            return Some((widen, &avx2::F32));
+        }
+        let widen: WidenFn = match format {
+            PackedFormat::I8Widened => portable::widen_i8,
+            PackedFormat::F8Widened => portable::widen_f8,
+            PackedFormat::Int4 { .. } => portable::widen_int4,
+            _ => return None,
+        };
+        (lanes == portable::F32.lanes).then_some((widen, &portable::F32))
     }
 
     /// The i64 kernels.

@@ -6,7 +6,7 @@ use half::bf16;
 
 use super::body::tile;
 use super::family::{KernelArgs, KernelFamily, kernels};
-use super::group_body::{GroupCodes, group_tile};
+use super::group_body::{GroupCodes, group_tile, widen_groups, widen_rows};
 use super::vector::{Float8, PanelElement, Vector};
 
 /// f32 micro-kernels.
@@ -64,6 +64,21 @@ unsafe fn f8_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
 unsafe fn int4_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
     // SAFETY: guaranteed by the caller.
     unsafe { group_tile::<[f32; 4], [u32; 4], MR, NV>(args) }
+}
+
+pub(super) unsafe fn widen_i8(from: *const u8, steps: usize, _unit: usize, width: usize, to: *mut f32) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { widen_rows::<[f32; 4], i8>(from, steps, width, to) }
+}
+
+pub(super) unsafe fn widen_f8(from: *const u8, steps: usize, _unit: usize, width: usize, to: *mut f32) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { widen_rows::<[f32; 4], Float8>(from, steps, width, to) }
+}
+
+pub(super) unsafe fn widen_int4(from: *const u8, steps: usize, unit: usize, width: usize, to: *mut f32) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { widen_groups::<[f32; 4], [u32; 4]>(from, steps, unit, width, to) }
 }
 
 unsafe fn f64_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
