@@ -49,7 +49,7 @@ pub(crate) struct OptArgs {
     /// With --emit fusion or kernels, the tier: production, observable or correctness [default: the fastest that the device has]
     #[arg(long, value_name = "TIER")]
     tier: Option<Tier>,
-    /// With --emit fusion or kernels, the precision of contractions: model, tf32, bf16 or f16
+    /// With --emit fusion or kernels, the precision of contractions: model, tf32, bf16, f16 or a quantization recipe
     #[arg(long, value_name = "PRECISION", default_value_t)]
     precision: Precision,
     /// With --emit fusion or kernels, the profile of the machine to plan for, as `warpt calibrate` wrote it: fusion

@@ -10,7 +10,7 @@ mod recipe;
 mod rewrite;
 mod weights;
 
-pub use matcher::{QuantizedWeights, weights_of};
+pub use matcher::{QuantizedWeights, WeightGroups, weights_of};
 pub use recipe::{Recipe, UnknownRecipe};
 pub(crate) use rewrite::quantize;
 pub use weights::{GroupedWeights, QuantizeError, RowWeights, WeightMatrix};
