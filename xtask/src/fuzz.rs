@@ -26,6 +26,7 @@ const TARGETS: &[Target] = &[
     Target { name: "graph", seeds: &["fuzz/seeds/graph"] },
     Target { name: "sequences", seeds: &["fuzz/seeds/sequences"] },
     Target { name: "alignment", seeds: &["fuzz/seeds/alignment"] },
+    Target { name: "microbench", seeds: &["fuzz/seeds/microbench"] },
 ];
 
 /// What makes the compiler count which branches are taken, for libFuzzer to see.

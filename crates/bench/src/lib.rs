@@ -12,6 +12,7 @@ mod energy;
 pub mod external;
 pub mod fleet;
 pub mod history;
+pub mod microbench;
 pub mod record;
 pub mod runner;
 pub mod score;

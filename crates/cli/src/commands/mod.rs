@@ -8,6 +8,7 @@ mod conformance;
 mod golden;
 mod import;
 mod list;
+mod microbench;
 mod model;
 mod monitor;
 mod opt;
@@ -45,6 +46,8 @@ enum Command {
     Benchmark(benchmark::BenchmarkCommand),
     /// Measure what this machine really does, what fusion is worth on it, and predict models
     Calibrate(Box<calibrate::CalibrateArgs>),
+    /// Measure quantized layers for speed and accuracy, as a YAML file of torchao's runner asks
+    Microbench(microbench::MicrobenchArgs),
     /// Load a part of this machine for a time and verify every result
     Stress(Box<stress::StressArgs>),
     /// Measure what this machine, or a command on it, draws and uses
@@ -83,6 +86,7 @@ impl Arguments {
             Command::Monitor(args) => monitor::run(&args),
             Command::Benchmark(command) => benchmark::run(command),
             Command::Calibrate(args) => calibrate::run(&args),
+            Command::Microbench(args) => signals::clean_up().and_then(|()| microbench::run(&args)),
             Command::Stress(args) => stress::run(&args),
             Command::Power(args) => power::run(&args),
             Command::Carbon(args) => carbon::run(&args),
