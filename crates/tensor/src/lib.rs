@@ -2,7 +2,7 @@
 //!
 //! An [`ElementType`] says what one element is, a [`Shape`] how many there are, a [`Tensor`] holds them, and a
 //! [`Scalar`] is one of them on its own. [`compare`] judges one tensor by another, [`summary`] describes one,
-//! [`layout`] reads and writes MLIR's dense and packed bytes, [`io`] the `safetensors` and `npy` files.
+//! [`quantize`] has blockwise quantization, [`layout`] reads and writes MLIR's dense and packed bytes, [`io`] the `safetensors` and `npy` files.
 
 mod blob;
 mod buffer;
@@ -13,6 +13,7 @@ mod error;
 pub mod io;
 pub mod layout;
 mod native;
+pub mod quantize;
 mod scalar;
 mod shape;
 mod strided;
