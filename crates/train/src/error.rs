@@ -57,7 +57,7 @@ pub enum TrainError {
 #[non_exhaustive]
 pub enum RecipeError {
     /// There is no such optimizer.
-    #[error("there is no optimizer `{0}`; there are sgd, adam and adamw")]
+    #[error("there is no optimizer `{0}`; there are sgd, adam, adamw and adamw-8bit")]
     Optimizer(String),
     /// There is no such setting.
     #[error("`{optimizer}` has no setting `{name}`; it has {known}")]

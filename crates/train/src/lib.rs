@@ -23,6 +23,7 @@
 
 #![forbid(unsafe_code)]
 
+mod eight_bit;
 mod emit;
 mod error;
 mod optimizer;

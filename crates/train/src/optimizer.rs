@@ -1,8 +1,9 @@
 //! Optimizers: the new value of a parameter and of its moments.
 
 use warpforge_ir::build::BuildError;
-use warpforge_ir::{OpKind, ValueId};
+use warpforge_ir::{OpKind, TensorType, Type, ValueId};
 
+use crate::eight_bit::{self, Map};
 use crate::emit::Emit;
 
 /// An optimizer and its settings.
@@ -30,6 +31,15 @@ pub enum Optimizer {
         /// Whether weights decay by themselves, not through the gradient: AdamW.
         decoupled: bool,
     },
+    /// AdamW whose moments are codes of 8 bits, by the rule of `bitsandbytes` on CPUs.
+    AdamW8bit {
+        /// How much of both moments is kept.
+        betas: [f64; 2],
+        /// Added to the denominator.
+        eps: f64,
+        /// The weight decay.
+        weight_decay: f64,
+    },
 }
 
 /// The numbers of an update that are the same for all parameters, in f64.
@@ -39,6 +49,8 @@ pub(crate) struct Scalars {
     first: ValueId,
     /// Adam: the rate over the first bias correction, and the root of the second.
     corrected: Option<[ValueId; 2]>,
+    /// Moments of 8 bits: the maps of both.
+    maps: Option<[Map; 2]>,
 }
 
 impl Optimizer {
@@ -49,15 +61,18 @@ impl Optimizer {
             Optimizer::Sgd { .. } => "sgd",
             Optimizer::Adam { decoupled: false, .. } => "adam",
             Optimizer::Adam { decoupled: true, .. } => "adamw",
+            Optimizer::AdamW8bit { .. } => "adamw-8bit",
         }
     }
 
-    /// What the values are called that it keeps for each parameter, as PyTorch calls them.
-    pub(crate) fn moments(&self) -> &'static [&'static str] {
+    /// What it keeps for a parameter of a type, as PyTorch and `bitsandbytes` call it.
+    pub(crate) fn state(&self, ty: &TensorType) -> Vec<(&'static str, Type)> {
+        let like = || Type::Tensor(ty.clone());
         match self {
-            Optimizer::Sgd { momentum, .. } if *momentum == 0.0 => &[],
-            Optimizer::Sgd { .. } => &["momentum_buffer"],
-            Optimizer::Adam { .. } => &["exp_avg", "exp_avg_sq"],
+            Optimizer::Sgd { momentum, .. } if *momentum == 0.0 => Vec::new(),
+            Optimizer::Sgd { .. } => vec![("momentum_buffer", like())],
+            Optimizer::Adam { .. } => vec![("exp_avg", like()), ("exp_avg_sq", like())],
+            Optimizer::AdamW8bit { .. } => eight_bit::state(ty),
         }
     }
 
@@ -72,7 +87,7 @@ impl Optimizer {
         let first = emit.equal(updates, zero)?;
         let corrected = match self {
             Optimizer::Sgd { .. } => None,
-            Optimizer::Adam { betas, .. } => {
+            Optimizer::Adam { betas, .. } | Optimizer::AdamW8bit { betas, .. } => {
                 let one = emit.f64(1.0)?;
                 let number = emit.add(updates, one)?;
                 let mut correction = |beta: f64| {
@@ -84,10 +99,14 @@ impl Optimizer {
                 Some([emit.div(rate, one)?, emit.b.unary(OpKind::Sqrt, two)?])
             }
         };
-        Ok(Scalars { rate, first, corrected })
+        let maps = match self {
+            Optimizer::AdamW8bit { .. } => Some(eight_bit::maps(emit.b)?),
+            _ => None,
+        };
+        Ok(Scalars { rate, first, corrected, maps })
     }
 
-    /// The new parameter, and its new moments in the order of [`Optimizer::moments`].
+    /// The new parameter, and its new state in the order of [`Optimizer::state`].
     pub(crate) fn update(
         &self,
         emit: &mut Emit<'_, '_>,
@@ -105,11 +124,8 @@ impl Optimizer {
             ) => {
                 let decay = if decays { weight_decay } else { 0.0 };
                 let (mut parameter, mut gradient) = (parameter, gradient);
-                if decay != 0.0 && decoupled {
-                    let decay = emit.f64(decay)?;
-                    let lost = emit.mul(scalars.rate, decay)?;
-                    let kept = emit.one_minus(lost)?;
-                    parameter = emit.scaled(parameter, kept)?;
+                if decoupled {
+                    parameter = decayed(emit, scalars, parameter, decay)?;
                 } else if decay != 0.0 {
                     gradient = emit.add_scaled(gradient, parameter, decay)?;
                 }
@@ -126,6 +142,11 @@ impl Optimizer {
                 let direction = emit.scaled(mean, rate)?;
                 let change = emit.div(direction, denominator)?;
                 Ok(vec![emit.sub(parameter, change)?, mean, square])
+            }
+            (&Optimizer::AdamW8bit { betas, eps, weight_decay }, Some(corrected), moments) => {
+                let decay = if decays { weight_decay } else { 0.0 };
+                let parameter = decayed(emit, scalars, parameter, decay)?;
+                eight_bits(emit, scalars, corrected, parameter, gradient, moments, betas, eps)
             }
             (&Optimizer::Sgd { momentum, dampening, nesterov, weight_decay }, _, moments) => {
                 let mut gradient = gradient;
@@ -159,4 +180,72 @@ impl Optimizer {
 fn lerp(emit: &mut Emit<'_, '_>, from: ValueId, to: ValueId, weight: f64) -> Result<ValueId, BuildError> {
     let between = emit.sub(to, from)?;
     emit.add_scaled(from, between, weight)
+}
+
+/// A parameter that decays by itself.
+fn decayed(
+    emit: &mut Emit<'_, '_>,
+    scalars: &Scalars,
+    parameter: ValueId,
+    decay: f64,
+) -> Result<ValueId, BuildError> {
+    if decay == 0.0 {
+        return Ok(parameter);
+    }
+    let decay = emit.f64(decay)?;
+    let lost = emit.mul(scalars.rate, decay)?;
+    let kept = emit.one_minus(lost)?;
+    emit.scaled(parameter, kept)
+}
+
+/// AdamW with moments of 8 bits, or of f32 for a small parameter.
+#[allow(clippy::too_many_arguments)]
+fn eight_bits(
+    emit: &mut Emit<'_, '_>,
+    scalars: &Scalars,
+    [rate, root]: [ValueId; 2],
+    parameter: ValueId,
+    gradient: ValueId,
+    state: &[ValueId],
+    betas: [f64; 2],
+    eps: f64,
+) -> Result<Vec<ValueId>, BuildError> {
+    let missing = || BuildError::NotATensor("the state of the optimizer".to_owned());
+    let maps = scalars.maps.ok_or_else(missing)?;
+    let (mean, square) = match *state {
+        [mean, square] => (mean, square),
+        [codes1, scales1, codes2, scales2] => (
+            eight_bit::dequantize(emit, maps[0], codes1, scales1)?,
+            eight_bit::dequantize(emit, maps[1], codes2, scales2)?,
+        ),
+        _ => return Err(missing()),
+    };
+    let mean = emit.scaled_by(mean, betas[0])?;
+    let mean = emit.add_scaled(mean, gradient, 1.0 - betas[0])?;
+    let kept = emit.scaled_by(square, betas[1])?;
+    let scaled = emit.scaled_by(gradient, 1.0 - betas[1])?;
+    let added = emit.mul(scaled, gradient)?;
+    let square = emit.add(kept, added)?;
+    let spread = emit.b.unary(OpKind::Sqrt, square)?;
+    if state.len() == 2 {
+        // The small ones scale the step and eps instead of the root.
+        let eps = emit.f64(eps)?;
+        let eps = emit.mul(eps, root)?;
+        let eps = emit.spread(eps, spread)?;
+        let denominator = emit.add(spread, eps)?;
+        let direction = emit.div(mean, denominator)?;
+        let rate = emit.mul(rate, root)?;
+        let change = emit.scaled(direction, rate)?;
+        return Ok(vec![emit.sub(parameter, change)?, mean, square]);
+    }
+    let root = emit.spread(root, spread)?;
+    let spread = emit.div(spread, root)?;
+    let eps = emit.b.splat_like(spread, eps)?;
+    let denominator = emit.add(spread, eps)?;
+    let direction = emit.scaled(mean, rate)?;
+    let change = emit.div(direction, denominator)?;
+    let parameter = emit.sub(parameter, change)?;
+    let [codes1, scales1] = eight_bit::quantize(emit, maps[0], mean)?;
+    let [codes2, scales2] = eight_bit::quantize(emit, maps[1], square)?;
+    Ok(vec![parameter, codes1, scales1, codes2, scales2])
 }

@@ -126,6 +126,7 @@ impl FromStr for Recipe {
             "sgd" => ("sgd", &OF_SGD),
             "adam" => ("adam", &OF_ADAM),
             "adamw" => ("adamw", &OF_ADAM),
+            "adamw-8bit" => ("adamw-8bit", &OF_ADAM),
             other => return Err(RecipeError::Optimizer(other.to_owned())),
         };
         let mut settings = Settings { given: BTreeMap::new() };
@@ -141,12 +142,18 @@ impl FromStr for Recipe {
         }
         let positive = |value: &f64| value.is_finite() && *value > 0.0;
         let rate = settings.read("lr", "a number above 0", positive)?.ok_or(RecipeError::Missing("lr"))?;
-        let weight_decay = settings.number("weight-decay", if optimizer == "adamw" { 0.01 } else { 0.0 })?;
+        let weight_decay =
+            settings.number("weight-decay", if optimizer.starts_with("adamw") { 0.01 } else { 0.0 })?;
         let optimizer = match optimizer {
             "sgd" => Optimizer::Sgd {
                 momentum: settings.number("momentum", 0.0)?,
                 dampening: settings.number("dampening", 0.0)?,
                 nesterov: settings.flag("nesterov")?,
+                weight_decay,
+            },
+            "adamw-8bit" => Optimizer::AdamW8bit {
+                betas: settings.betas()?,
+                eps: settings.number("eps", 1e-8)?,
                 weight_decay,
             },
             _ => Optimizer::Adam {

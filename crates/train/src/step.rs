@@ -236,11 +236,11 @@ impl Step {
         self.give_named(b, "lr", shown)?;
         let scalars = recipe.optimizer.scalars(&mut Emit { b }, rate, done)?;
         for (one, &gradient) in trained.iter().zip(&gradients) {
-            let ty = b.ty(one.value).clone();
+            let ty = b.tensor_type(one.value)?.clone();
             let mut places = vec![one.at];
             let mut old = vec![one.value];
-            for moment in recipe.optimizer.moments() {
-                let (at, value) = self.state(b, format!("{moment}.{}", one.name), ty.clone())?;
+            for (moment, ty) in recipe.optimizer.state(&ty) {
+                let (at, value) = self.state(b, format!("{moment}.{}", one.name), ty)?;
                 places.push(at);
                 old.push(value);
             }
