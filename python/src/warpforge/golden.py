@@ -19,7 +19,7 @@ MANIFEST = "manifest.json"
 # What only a run that was stopped before its manifest has.
 UNFINISHED = "progress.jsonl"
 SCHEMA_VERSION = 1
-LIBRARIES = ("warpforge", "torch", "torchvision", "transformers", "peft", "numpy", "safetensors")
+LIBRARIES = ("warpforge", "torch", "torchvision", "transformers", "peft", "bitsandbytes", "numpy", "safetensors")
 
 
 class GoldenFolder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,21 @@ def build(plan: dict[str, Any], vocabulary_size: int) -> nn.Module:
     torch.manual_seed(seed)
     if model["architecture"] == "factory":
         return load_model(model["factory"], seed).module.train()
+    if model["architecture"] == "llama-causal-lm":
+        from warpforge.record import llama  # noqa: PLC0415 (each architecture needs its own libraries)
+
+        return llama.build(plan, folder(plan), vocabulary_size)
     return _bert(model, folder(plan), vocabulary_size).train()
+
+
+def exportable(plan: dict[str, Any], model: nn.Module) -> nn.Module:
+    """A copy of the model that PyTorch can export."""
+    module = copy.deepcopy(model)
+    if plan["model"]["architecture"] == "llama-causal-lm":
+        from warpforge.record import nf4  # noqa: PLC0415
+
+        return nf4.exportable(module)
+    return module
 
 
 def _bert(model: dict[str, Any], weights: Path | None, vocabulary_size: int) -> nn.Module:

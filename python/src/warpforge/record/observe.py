@@ -68,7 +68,8 @@ class Observer:
                 seen["inputs"] = batch | dropout.named(self.masks.last)
                 inputs = [value.cpu() for value in seen["inputs"].values()]
                 _, seen["activations"] = nodes.record(self.program, state, inputs)
-                seen["weights"] = {name: state[name] for name, _ in self.model.named_parameters()}
+                trained = [name for name, value in self.model.named_parameters() if value.requires_grad]
+                seen["weights"] = {name: state[name] for name in trained}
             self.keep(step, {kind: {n: v.cpu() for n, v in values.items()} for kind, values in seen.items()})
 
         return end

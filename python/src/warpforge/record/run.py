@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import torch
 from torch import nn
 
 from warpforge import nodes
+from warpforge.errors import TraceError
 from warpforge.factory import Model
 from warpforge.golden import UNFINISHED, GoldenFolder
 from warpforge.record import dropout, models, observe, ranks, sources, training
@@ -52,6 +54,11 @@ class Recording:
 
 def record(plan: dict[str, Any], out: Path, device: str) -> None:
     """Records the run of a plan."""
+    if plan["optimizer"]["name"] == "adamw-8bit" and device != "cpu":
+        raise TraceError(
+            f"adamw-8bit on {device} rounds by another rule than on CPUs, which pass 2 does not have",
+            "record with --device cpu",
+        )
     times = [time.perf_counter()]
     folder = GoldenFolder(out)
     (folder.path / UNFINISHED).touch()
@@ -68,7 +75,8 @@ def record(plan: dict[str, Any], out: Path, device: str) -> None:
     seen: dict[int, observe.Seen] = {}
     curve = _train(recording, model, seen)
     times.append(time.perf_counter())
-    weights = {name: value.detach().cpu().clone() for name, value in model.named_parameters()}
+    trained = (pair for pair in model.named_parameters() if pair[1].requires_grad)
+    weights = {name: value.detach().cpu().clone() for name, value in trained}
     folder.tensors("checkpoint", weights)
     outputs = training.evaluate(model, data, plan["training"]["eval_batch_size"], device)
     metrics, answers = data.metrics(outputs)
@@ -114,9 +122,18 @@ def _train(recording: Recording, model: nn.Module, seen: dict[int, observe.Seen]
             before_step=begin,
             after_step=progress.after_step,
             around=recording.masks.record,
+            at_end=partial(_keep, recording, model),
         )
     progress.close()
     return curve
+
+
+def _keep(recording: Recording, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Keeps what only some architectures have."""
+    if recording.plan["model"]["architecture"] == "llama-causal-lm":
+        from warpforge.record import llama  # noqa: PLC0415
+
+        llama.write(model, optimizer, recording.folder)
 
 
 def _manifest(recording: Recording, curve: Curve, times: list[float]) -> None:
@@ -161,14 +178,19 @@ def _data(plan: dict[str, Any], folder: GoldenFolder) -> Data:
         from warpforge.record.tensors import Tensors  # noqa: PLC0415 (each task needs its own libraries)
 
         return Tensors(plan, folder.path)
-    from warpforge.record.squad import Squad  # noqa: PLC0415
-
     if plan["data"].get("copy"):
         # Data that were made for this run belong to its folder.
         for part in ("train", "eval", "vocabulary"):
             source = Path(plan["data"][part])
             (folder.path / "data").mkdir(exist_ok=True)
             plan["data"][part] = str(shutil.copy(source, folder.path / "data" / source.name))
+    if plan["data"]["format"] == "instruct":
+        from warpforge.record import llama  # noqa: PLC0415
+        from warpforge.record.instruct import Instruct  # noqa: PLC0415
+
+        return Instruct(plan, llama.tokenizer(plan, models.folder(plan), folder))
+    from warpforge.record.squad import Squad  # noqa: PLC0415
+
     return Squad(plan, models.folder(plan))
 
 
@@ -177,7 +199,7 @@ def _graphs(  # noqa: PLR0913, PLR0917 (what a graph is made of)
 ) -> Captured:
     """Exports the training graph and the evaluation graph of a copy of the model."""
     name = plan["benchmark"]
-    module = copy.deepcopy(model)
+    module = models.exportable(plan, model)
     level = plan["record"]["activations"] != "none"
     batch: dict[str, Any] = data.batch(run.order[0])
     with dropout.as_inputs(module) if masks else nullcontext():

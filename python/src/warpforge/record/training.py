@@ -76,12 +76,14 @@ def train(  # noqa: PLR0913 (what a loop is made of)
     before_step: Callable[[int, dict[str, torch.Tensor]], Callable[[], None] | None] | None = None,
     after_step: Callable[[int, Curve], None] | None = None,
     around: Callable[[int], AbstractContextManager[None]] = lambda _run: nullcontext(),
+    at_end: Callable[[torch.optim.Optimizer], None] | None = None,
 ) -> Curve:
     """Trains the model in place.
 
     before_step: sees the first micro-batch of each step; what it returns is called when the gradients are there.
     after_step: sees the numbers so far.
     around: a context for each forward pass, by its number.
+    at_end: sees the optimizer after the last step.
     """
     optimizer = _optimizer(model, plan["optimizer"])
     factor = _factor(plan["schedule"], run)
@@ -113,6 +115,8 @@ def train(  # noqa: PLR0913 (what a loop is made of)
         curve.seconds.append(time.perf_counter() - begin)
         if after_step:
             after_step(step, curve)
+    if at_end:
+        at_end(optimizer)
     return curve
 
 
@@ -154,7 +158,7 @@ def batches(count: int, size: int) -> Iterator[list[int]]:
 
 def _optimizer(model: nn.Module, settings: dict[str, Any]) -> torch.optim.Optimizer:
     decay, spared = settings["weight_decay"], settings["no_decay"]
-    named = list(model.named_parameters())
+    named = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
     groups = [
         {"params": [p for n, p in named if not any(part in n for part in spared)], "weight_decay": decay},
         {"params": [p for n, p in named if any(part in n for part in spared)], "weight_decay": 0.0},
@@ -163,6 +167,12 @@ def _optimizer(model: nn.Module, settings: dict[str, Any]) -> torch.optim.Optimi
     if settings["name"] == "sgd":
         names = ("lr", "momentum", "dampening", "nesterov")
         return torch.optim.SGD(groups, **{name: settings[name] for name in names})
+    if settings["name"] == "adamw-8bit":
+        import bitsandbytes  # noqa: PLC0415 (only this optimizer needs it)
+
+        return bitsandbytes.optim.PagedAdamW8bit(
+            groups, lr=settings["lr"], betas=tuple(settings["betas"]), eps=settings["eps"]
+        )
     kind = torch.optim.Adam if settings["name"] == "adam" else torch.optim.AdamW
     return kind(groups, lr=settings["lr"], betas=tuple(settings["betas"]), eps=settings["eps"])
 
