@@ -20,19 +20,18 @@ const COLOURS: [&str; 8] = ["red", "green", "blue", "white", "black", "grey", "b
 /// Every so many-th paragraph is longer than a window, so that windows overlap.
 const LONG: usize = 5;
 
-/// Writes `train.json`, `dev.json` and `vocab.txt`.
-pub(crate) fn write(folder: &Path, sizes: Generated, seed: u32) -> Result<(), Error> {
+/// Writes the files to train on and to evaluate with and the vocabulary, and gives their names.
+pub(crate) fn write(folder: &Path, sizes: Generated, seed: u32) -> Result<[&'static str; 3], Error> {
     let mut random = fastrand::Rng::with_seed(u64::from(seed));
     let train = articles("train", sizes.paragraphs, &mut random);
     let eval = articles("dev", sizes.evaluation, &mut random);
     let vocabulary = vocabulary();
-    for (name, text) in
-        [("train.json", train.to_string()), ("dev.json", eval.to_string()), ("vocab.txt", vocabulary)]
-    {
+    let names = ["train.json", "dev.json", "vocab.txt"];
+    for (name, text) in names.into_iter().zip([train.to_string(), eval.to_string(), vocabulary]) {
         let path = folder.join(name);
         std::fs::write(&path, text).map_err(Error::io(&path))?;
     }
-    Ok(())
+    Ok(names)
 }
 
 fn articles(part: &str, paragraphs: usize, random: &mut fastrand::Rng) -> Value {

@@ -181,7 +181,7 @@ impl GoldenRun {
     /// Reads the data by our own pipeline, and refuses it where a feature is not the one that the golden run had.
     pub(crate) fn task(&self) -> Result<Box<dyn Task>, Error> {
         let mut files = DataFiles::default();
-        let vocabulary = (self.plan.data.format == Format::Squad).then_some("vocabulary");
+        let vocabulary = (self.plan.data.format != Format::Tensors).then_some("vocabulary");
         for part in ["train", "eval"].into_iter().chain(vocabulary) {
             let Some(file) = self.files.get(part) else {
                 return Err(Error::golden(&self.folder, format!("its manifest names no file of {part}")));
@@ -276,7 +276,7 @@ fn differences(block: &Block, wanted: &Wanted<'_>) -> Result<(), String> {
         return Err(format!("it has the preset {recorded}, not {preset}; {again}"));
     }
     // How many ranks there are is how it is run, not what.
-    let Overrides { model, epochs, batch_size, steps, seed, ranks: _ } = wanted.overrides;
+    let Overrides { model, data, epochs, batch_size, steps, seed, ranks: _ } = wanted.overrides;
     let training = &block.plan.training;
     let pairs: [(&str, Option<u64>, u64); 4] = [
         ("--epochs", *epochs, training.epochs),
@@ -293,6 +293,11 @@ fn differences(block: &Block, wanted: &Wanted<'_>) -> Result<(), String> {
         && block.plan.model.weights != Some(crate::description::Source::Path(model.clone()))
     {
         return Err(format!("it was not recorded with --model {}; {again}", model.display()));
+    }
+    if let Some(data) = data
+        && block.plan.data.train != Some(crate::description::Source::Path(data.clone()))
+    {
+        return Err(format!("it was not recorded with --data {}; {again}", data.display()));
     }
     Ok(())
 }

@@ -19,6 +19,7 @@ pub mod description;
 mod error;
 mod generate;
 mod golden;
+mod instruct;
 mod record;
 mod records;
 pub mod run;

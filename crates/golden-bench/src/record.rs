@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::description::{Plan, Source};
-use crate::{Error, generate};
+use crate::description::{Format, Plan, Source};
+use crate::{Error, generate, instruct};
 
 /// The Python that PyTorch is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,18 +54,22 @@ impl Python {
 /// When the Python cannot be used, or the run fails there.
 pub fn record(plan: &Plan, out: &Path, python: &Python, device: &str) -> Result<(), Error> {
     let modules: &[&str] = match plan.data.format {
-        crate::description::Format::Squad => &["torch", "transformers", "safetensors", "warpforge"],
-        crate::description::Format::Tensors => &["torch", "safetensors", "warpforge"],
+        Format::Instruct => {
+            &["torch", "transformers", "tokenizers", "peft", "bitsandbytes", "safetensors", "warpforge"]
+        }
+        Format::Squad => &["torch", "transformers", "safetensors", "warpforge"],
+        Format::Tensors => &["torch", "safetensors", "warpforge"],
     };
     python.check(modules)?;
     let work = tempfile::tempdir().map_err(Error::io(&std::env::temp_dir()))?;
     let mut plan = plan.clone();
     if let Some(sizes) = plan.data.generated {
-        generate::write(work.path(), sizes, plan.training.seed)?;
-        let file = |name: &str| Some(Source::Path(work.path().join(name)));
-        plan.data.train = file("train.json");
-        plan.data.eval = file("dev.json");
-        plan.data.vocabulary = file("vocab.txt");
+        let names = match plan.data.format {
+            Format::Instruct => instruct::generate(work.path(), sizes, plan.training.seed)?,
+            _ => generate::write(work.path(), sizes, plan.training.seed)?,
+        };
+        let [train, eval, vocabulary] = names.map(|name| Some(Source::Path(work.path().join(name))));
+        (plan.data.train, plan.data.eval, plan.data.vocabulary) = (train, eval, vocabulary);
         plan.data.copy = true;
     }
     let file = work.path().join("plan.json");

@@ -58,7 +58,10 @@ pub fn suite_run(folder: &Path) -> Result<BenchmarkSuiteRun, Error> {
         BenchmarkMetric::from_rounds(name, unit, higher, Tags::new(), &[vec![value; 2], vec![value; 2]])
     };
     found.extend(steps.last().map(|step| exact("last_loss", "nats", false, step.loss)));
-    found.extend(metrics.iter().map(|(name, value)| exact(name, "%", true, *value)));
+    found.extend(metrics.iter().map(|(name, value)| match name.as_str() {
+        "perplexity" => exact(name, "1", false, *value),
+        _ => exact(name, "%", true, *value),
+    }));
     let path = folder.join("manifest.json");
     let written = std::fs::metadata(&path).and_then(|file| file.modified()).map_err(Error::io(&path))?;
     let end = Timestamp::try_from(written).unwrap_or(Timestamp::UNIX_EPOCH);

@@ -8,6 +8,7 @@ use warpforge::{Inputs, Tensor};
 use crate::Error;
 use crate::description::{Format, Plan};
 use crate::golden::DataFiles;
+use crate::instruct::Instruct;
 use crate::squad::Squad;
 use crate::tensors::Tensors;
 
@@ -44,6 +45,7 @@ pub(crate) trait Task {
 pub(crate) fn load(plan: &Plan, files: &DataFiles) -> Result<Box<dyn Task>, Error> {
     Ok(match plan.data.format {
         Format::Squad => Box::new(Squad::load(plan, &files.train, &files.eval, &files.vocabulary)?),
+        Format::Instruct => Box::new(Instruct::load(plan, files)?),
         Format::Tensors => Box::new(Tensors::load(plan, &files.train, &files.eval)?),
     })
 }

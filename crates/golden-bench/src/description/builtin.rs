@@ -1,6 +1,9 @@
 //! The benchmarks that come with the program.
 
-const BUILTIN: [(&str, &str); 1] = [("bert-squad", include_str!("../../descriptions/bert-squad.toml"))];
+const BUILTIN: [(&str, &str); 2] = [
+    ("bert-squad", include_str!("../../descriptions/bert-squad.toml")),
+    ("llama-qlora", include_str!("../../descriptions/llama-qlora.toml")),
+];
 
 /// The names of the built-in benchmarks.
 pub fn names() -> impl Iterator<Item = &'static str> {

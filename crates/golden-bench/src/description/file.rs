@@ -55,8 +55,17 @@ table!(
         max_answer_length: usize,
         limit_train: usize,
         limit_eval: usize,
+        bos_token: String,
+        eos_token: String,
+        pad_token: String,
+        skip_long: bool,
         licence: String,
     }
+);
+
+table!(
+    /// `[adapter]`
+    AdapterTable { rank: usize, alpha: f64, targets: Vec<String> }
 );
 
 table!(
@@ -99,7 +108,7 @@ table!(
 
 table!(
     /// `[metrics]`
-    MetricsTable { f1: NoSettings, exact_match: NoSettings, accuracy: Accuracy }
+    MetricsTable { f1: NoSettings, exact_match: NoSettings, perplexity: NoSettings, accuracy: Accuracy }
 );
 
 /// A table without keys.
@@ -115,6 +124,7 @@ pub(super) struct File {
     pub(super) name: Option<String>,
     pub(super) title: Option<String>,
     pub(super) model: ModelTable,
+    pub(super) adapter: AdapterTable,
     pub(super) data: DataTable,
     pub(super) training: TrainingTable,
     pub(super) optimizer: OptimizerTable,
@@ -145,6 +155,7 @@ impl File {
     pub(super) fn preset(mut self, preset: File) -> Self {
         self.title = preset.title.or(self.title);
         self.model = preset.model.over(self.model);
+        self.adapter = preset.adapter.over(self.adapter);
         self.data = preset.data.over(self.data);
         self.training = preset.training.over(self.training);
         self.optimizer = preset.optimizer.over(self.optimizer);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 pub use builtin::{builtin, names};
 pub use licence::is_non_commercial;
-pub use plan::{Data, Metrics, Model, Optimizer, Overrides, Plan, Record, Schedule, Training};
+pub use plan::{Adapter, Data, Metrics, Model, Optimizer, Overrides, Plan, Record, Schedule, Training};
 use serde::{Deserialize, Serialize};
 use warpforge_bench::selection::nearest;
 use warpforge_tensor::io::input;
@@ -29,6 +29,8 @@ pub const SCHEMA_VERSION: u64 = 1;
 pub enum Architecture {
     /// `BertForQuestionAnswering` of transformers.
     BertQuestionAnswering,
+    /// `LlamaForCausalLM` of transformers, quantized to NF4, with adapters of peft.
+    LlamaCausalLm,
     /// What a Python function of the user's returns.
     Factory,
 }
@@ -39,6 +41,8 @@ pub enum Architecture {
 pub enum Format {
     /// Files of SQuAD v1.1.
     Squad,
+    /// Instructions with answers, a JSON object in each line.
+    Instruct,
     /// Tensors whose first dimension counts examples.
     Tensors,
 }
@@ -51,6 +55,8 @@ pub enum OptimizerName {
     Sgd,
     Adam,
     Adamw,
+    #[serde(rename = "adamw-8bit")]
+    Adamw8bit,
 }
 
 /// How the learning rate changes after warm-up.
@@ -96,13 +102,14 @@ pub enum Source {
     },
 }
 
-/// Questions that are made up.
+/// Data that are made up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Generated {
-    /// Paragraphs to train on.
+    /// Paragraphs with questions, or instructions, to train on.
+    #[serde(alias = "examples")]
     pub paragraphs: usize,
-    /// Paragraphs to evaluate with.
+    /// As many to evaluate with.
     pub evaluation: usize,
 }
 

@@ -13,6 +13,8 @@ use super::{Accuracy, Activations, Architecture, Format, Generated, OptimizerNam
 pub struct Overrides {
     /// A folder with the model's weights.
     pub model: Option<PathBuf>,
+    /// A file of data to train on.
+    pub data: Option<PathBuf>,
     /// How often the data are gone through.
     pub epochs: Option<u64>,
     /// Examples of a batch.
@@ -34,6 +36,9 @@ pub struct Plan {
     pub preset: Option<String>,
     /// The model.
     pub model: Model,
+    /// What is trained in the place of the model's own weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<Adapter>,
     /// The data.
     pub data: Data,
     /// How much of it.
@@ -62,6 +67,17 @@ pub struct Model {
     pub licence: String,
 }
 
+/// Adapters of low rank beside linear layers that stay as they are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Adapter {
+    /// Columns of the first factor, rows of the second.
+    pub rank: usize,
+    /// The product of both is scaled by this over the rank.
+    pub alpha: f64,
+    /// The last parts of the names of the layers.
+    pub targets: Vec<String>,
+}
+
 /// The data of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
@@ -79,6 +95,15 @@ pub struct Data {
     pub max_answer_length: usize,
     pub limit_train: Option<usize>,
     pub limit_eval: Option<usize>,
+    #[serde(default)]
+    pub bos_token: Option<String>,
+    #[serde(default)]
+    pub eos_token: Option<String>,
+    #[serde(default)]
+    pub pad_token: Option<String>,
+    /// Whether examples that are longer than a sequence are left out.
+    #[serde(default)]
+    pub skip_long: bool,
     pub licence: String,
     /// Whether the files are to be kept in the run's folder.
     #[serde(default)]
@@ -165,6 +190,7 @@ pub(super) fn resolve(
         Some((file, name)) if file.ends_with(".py") => format!("{}:{name}", folder.join(file).display()),
         _ => text,
     };
+    let own = overrides.data.clone().map(Source::Path);
     let plan = Plan {
         benchmark: file.name.ok_or_else(|| missing("name"))?,
         preset: preset.map(str::to_owned),
@@ -176,12 +202,17 @@ pub(super) fn resolve(
             dropout: file.model.dropout.unwrap_or(0.0),
             licence: file.model.licence.ok_or_else(|| missing("model.licence"))?,
         },
+        adapter: match (file.adapter.rank, file.adapter.alpha, file.adapter.targets) {
+            (Some(rank), Some(alpha), Some(targets)) => Some(Adapter { rank, alpha, targets }),
+            (None, None, None) => None,
+            _ => return Err("[adapter] needs `rank`, `alpha` and `targets`".to_owned()),
+        },
         data: Data {
             format: file.data.format.ok_or_else(|| missing("data.format"))?,
-            train: file.data.train.map(source),
-            eval: file.data.eval.map(source),
+            train: own.clone().or(file.data.train.map(source)),
+            eval: file.data.eval.map(source).filter(|_| own.is_none()),
             vocabulary: file.data.vocabulary.map(source),
-            generated: file.data.generated,
+            generated: file.data.generated.filter(|_| own.is_none()),
             factory: file.data.factory.map(factory),
             lowercase: file.data.lowercase.unwrap_or(true),
             max_length: file.data.max_length.unwrap_or(384),
@@ -190,7 +221,14 @@ pub(super) fn resolve(
             max_answer_length: file.data.max_answer_length.unwrap_or(30),
             limit_train: file.data.limit_train,
             limit_eval: file.data.limit_eval,
-            licence: file.data.licence.ok_or_else(|| missing("data.licence"))?,
+            bos_token: file.data.bos_token,
+            eos_token: file.data.eos_token,
+            pad_token: file.data.pad_token,
+            skip_long: file.data.skip_long.unwrap_or(false),
+            licence: match &overrides.data {
+                Some(path) => licence_of(path),
+                None => file.data.licence.ok_or_else(|| missing("data.licence"))?,
+            },
             copy: false,
         },
         training: Training {
@@ -216,11 +254,9 @@ pub(super) fn resolve(
                 lr: file.optimizer.lr.ok_or_else(|| missing("optimizer.lr"))?,
                 betas: file.optimizer.betas.unwrap_or([0.9, 0.999]),
                 eps: file.optimizer.eps.unwrap_or(1e-8),
-                weight_decay: file.optimizer.weight_decay.unwrap_or(if name == OptimizerName::Adamw {
-                    0.01
-                } else {
-                    0.0
-                }),
+                weight_decay: file.optimizer.weight_decay.unwrap_or(
+                    if matches!(name, OptimizerName::Adamw | OptimizerName::Adamw8bit) { 0.01 } else { 0.0 },
+                ),
                 no_decay: file.optimizer.no_decay.unwrap_or_default(),
                 clip: file.optimizer.clip,
                 momentum: file.optimizer.momentum.unwrap_or(0.0),
@@ -244,6 +280,32 @@ pub(super) fn resolve(
     };
     check(&plan)?;
     Ok(plan)
+}
+
+/// The licence of a file that the command line names: that of Alpaca goes by its name, others are the user's to know.
+fn licence_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    match name.contains("alpaca") {
+        true => "CC BY-NC 4.0".to_owned(),
+        false => "as the user's own data say".to_owned(),
+    }
+}
+
+/// Refuses adapters that cannot be trained.
+fn check_adapter(plan: &Plan) -> Result<(), String> {
+    let Some(Adapter { rank, alpha, targets }) = &plan.adapter else {
+        return Err("`adapter.rank` is missing: the weights of a quantized model stay as they are".to_owned());
+    };
+    if *rank == 0 || *alpha <= 0.0 || !alpha.is_finite() || targets.is_empty() {
+        return Err("`adapter` needs a rank and an alpha above 0, and targets".to_owned());
+    }
+    if plan.training.ranks > 1 {
+        return Err("adapters are trained by one rank; leave --ranks out".to_owned());
+    }
+    if plan.record.noise {
+        return Err("`record.noise`: a quantized model has no run in f64".to_owned());
+    }
+    Ok(())
 }
 
 /// Refuses what cannot be.
@@ -275,7 +337,7 @@ fn check(plan: &Plan) -> Result<(), String> {
     if !(0.0..1.0).contains(&model.dropout) {
         return Err(format!("`model.dropout` {} is no probability below 1", model.dropout));
     }
-    if data.stride + 8 > data.max_length {
+    if data.format == Format::Squad && data.stride + 8 > data.max_length {
         return Err(format!(
             "`data.stride` {} leaves no room in windows of `data.max_length` {}",
             data.stride, data.max_length
@@ -300,11 +362,24 @@ fn check(plan: &Plan) -> Result<(), String> {
             has(given, "data.train", "a safetensors file, with `data.eval`, or `data.factory`")?;
             has(plan.metrics.accuracy.is_some(), "metrics.accuracy", "the output and the labels to judge by")
         }
-        (Architecture::BertQuestionAnswering, Format::Tensors) => {
+        (Architecture::LlamaCausalLm, Format::Instruct) => {
+            let given = data.generated.is_some() || data.train.is_some();
+            has(given, "data.train", "a JSONL file of instructions, or --data, or `data.generated`")?;
+            let known = model.weights.is_some() || !model.config.is_empty();
+            has(known, "model.weights", "a folder or a GGUF file, else a `model.config`")?;
+            check_adapter(plan)
+        }
+        (Architecture::BertQuestionAnswering, _) => {
             Err("the architecture bert-question-answering needs data of the format squad".to_owned())
+        }
+        (Architecture::LlamaCausalLm, _) => {
+            Err("the architecture llama-causal-lm needs data of the format instruct".to_owned())
         }
         (Architecture::Factory, Format::Squad) => {
             Err("data of the format squad need the architecture bert-question-answering".to_owned())
+        }
+        (Architecture::Factory, Format::Instruct) => {
+            Err("data of the format instruct need the architecture llama-causal-lm".to_owned())
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Pass 2: the whole training step as one program with its state in place, on data of our own pipeline in the recorded order.
 
+mod adapter;
 mod cadence;
 mod evaluate;
 mod folder;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use adapter::Codes;
 pub use folder::StepNumbers;
 pub use inject::Inject;
 use serde_json::json;
@@ -59,6 +61,10 @@ pub struct Finished {
     pub golden_metrics: BTreeMap<String, f64>,
     /// How long the steps took, those of an earlier part not counted.
     pub time: Duration,
+    /// With adapters: the quantized base, against that of the golden run.
+    pub base_codes: Option<Codes>,
+    /// With adapters: the optimizer's moments of 8 bits, against those of the golden run.
+    pub moment_codes: Option<Codes>,
 }
 
 /// The optimizer of a golden run.
@@ -74,6 +80,9 @@ fn recipe(golden: &GoldenRun, pieces: usize) -> Recipe {
                 nesterov: optimizer.nesterov,
                 weight_decay,
             },
+            OptimizerName::Adamw8bit => {
+                Optimizer::AdamW8bit { betas: optimizer.betas, eps: optimizer.eps, weight_decay }
+            }
             OptimizerName::Adam | OptimizerName::Adamw => {
                 Optimizer::Adam { betas: optimizer.betas, eps: optimizer.eps, weight_decay, decoupled }
             }
@@ -172,6 +181,7 @@ pub fn run(
     let task = golden.task()?;
     let model = Model::load(golden.folder.join("model.pt2"))?;
     let ranks = Ranks::new(golden, options.group.clone())?;
+    let base_codes = adapter::quantized(golden, &model)?;
     let recipe = recipe(golden, ranks.pieces());
     let own = ranks.model(golden, &model)?;
     let step_model = ranks.train(&own, &recipe)?;
@@ -268,6 +278,8 @@ pub fn run(
         metrics: evaluation.metrics.clone(),
         golden_metrics: evaluate::golden_metrics(golden)?,
         time,
+        base_codes,
+        moment_codes: adapter::moments(golden, steps.state()?)?,
     };
     write(golden, &steps, folder, &weights, &evaluation, graph, &finished)?;
     ranks.finish()?;
@@ -326,6 +338,9 @@ fn write(
     let named = weights.iter().map(|(name, tensor)| (name.as_str(), tensor));
     warpforge_tensor::io::safetensors::write(&checkpoint, named)?;
     folder.writer.add("checkpoint.safetensors", true)?;
+    if let Some(adapter) = &golden.plan.adapter {
+        adapter::write(adapter, weights, &mut folder)?;
+    }
     folder.writer.numbers(Class::Losses, &curves(&finished.steps))?;
     let json = |text: Result<String, serde_json::Error>| {
         text.map(|text| text + "\n").map_err(|error| Error::io(&folder.path)(error.into()))
@@ -365,6 +380,7 @@ fn write(
             "golden": golden.identity,
             "steps": golden.steps,
             "ranks": {"count": ranks.size(), "engine": ranks.engine()},
+            "codes": {"base": finished.base_codes, "moments": finished.moment_codes},
             "licences": {"model": model.licence, "data": data.licence},
             "timings": {
                 "step_median_s": median,

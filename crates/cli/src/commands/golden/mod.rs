@@ -43,9 +43,12 @@ struct BenchmarkArgs {
     /// The preset
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
-    /// A folder with the model's weights and vocabulary, instead of the description's
-    #[arg(long, value_name = "DIR")]
+    /// A folder with the model's weights and vocabulary, or a GGUF file, instead of the description's
+    #[arg(long, value_name = "DIR|FILE.gguf")]
     model: Option<PathBuf>,
+    /// A file of data to train on, instead of the description's
+    #[arg(long, value_name = "FILE.jsonl")]
+    data: Option<PathBuf>,
     /// How often to go through the data
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     epochs: Option<u64>,
@@ -70,6 +73,7 @@ impl BenchmarkArgs {
     fn overrides(&self) -> Overrides {
         Overrides {
             model: self.model.clone(),
+            data: self.data.clone(),
             epochs: self.epochs,
             batch_size: self.batch_size.map(|size| size as usize),
             steps: self.steps,

@@ -8,7 +8,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use warpforge::{CompileOptions, Device, Precision, Tier};
-use warpforge_golden_bench::run::{Finished, Inject, Options, StepNumbers, run as run_golden};
+use warpforge_golden_bench::run::{Codes, Finished, Inject, Options, StepNumbers, run as run_golden};
 use warpforge_golden_bench::{Description, GoldenRun, Wanted};
 
 use super::BenchmarkArgs;
@@ -148,6 +148,7 @@ fn print(args: &RunArgs, golden: &GoldenRun, finished: &Finished) -> Result<(), 
             "metrics": finished.metrics,
             "golden_metrics": finished.golden_metrics,
             "seconds": finished.time.as_secs_f64(),
+            "codes": {"base": finished.base_codes, "moments": finished.moment_codes},
         }));
     }
     let mut text = format!("{}: {} steps, last loss {last:.6}\n", args.out.display(), finished.steps.len());
@@ -157,6 +158,11 @@ fn print(args: &RunArgs, golden: &GoldenRun, finished: &Finished) -> Result<(), 
     for (name, value) in &finished.metrics {
         let golden = finished.golden_metrics.get(name).copied().unwrap_or(f64::NAN);
         text += &format!("{name:<12} {value:8.3}   golden {golden:8.3}\n");
+    }
+    let codes = [("base", finished.base_codes), ("moments", finished.moment_codes)];
+    for (what, codes) in codes.into_iter().filter_map(|(what, codes)| Some((what, codes?))) {
+        let Codes { compared, differing, largest } = codes;
+        text += &format!("codes of the {what}: {differing} of {compared} differ, at most by {largest}\n");
     }
     text += &format!(
         "compare: warpt validate --golden {} --candidate {}\n",
