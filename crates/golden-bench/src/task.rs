@@ -45,7 +45,7 @@ pub(crate) trait Task {
 pub(crate) fn load(plan: &Plan, files: &DataFiles) -> Result<Box<dyn Task>, Error> {
     Ok(match plan.data.format {
         Format::Squad => Box::new(Squad::load(plan, &files.train, &files.eval, &files.vocabulary)?),
-        Format::Instruct => Box::new(Instruct::load(plan, files)?),
+        Format::Instruct => Box::new(Instruct::load(plan, &files.train, &files.eval, &files.vocabulary)?),
         Format::Tensors => Box::new(Tensors::load(plan, &files.train, &files.eval)?),
     })
 }

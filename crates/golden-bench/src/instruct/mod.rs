@@ -5,6 +5,7 @@ mod generate;
 mod pack;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 pub(crate) use generate::generate;
 use warpforge::{Inputs, Tensor};
@@ -13,7 +14,6 @@ use self::examples::Example;
 use self::pack::{Sequences, Tokens};
 use crate::Error;
 use crate::description::Plan;
-use crate::golden::DataFiles;
 use crate::task::{Evaluation, Task};
 
 /// Without a file for the evaluation, every so many-th example is for it.
@@ -26,19 +26,19 @@ pub(crate) struct Instruct {
 }
 
 impl Instruct {
-    pub(crate) fn load(plan: &Plan, files: &DataFiles) -> Result<Self, Error> {
+    pub(crate) fn load(plan: &Plan, train: &Path, eval: &Path, vocabulary: &Path) -> Result<Self, Error> {
         let data = &plan.data;
-        let tokens = Tokens::load(data, &files.vocabulary)?;
-        let mut train = examples::read(&files.train)?;
-        let mut eval = match data.eval.is_some() {
-            true => examples::read(&files.eval)?,
-            false => held_out(&mut train),
+        let tokens = Tokens::load(data, vocabulary)?;
+        let mut training = examples::read(train)?;
+        let mut judging = match data.eval.is_some() {
+            true => examples::read(eval)?,
+            false => held_out(&mut training),
         };
-        train.truncate(data.limit_train.unwrap_or(usize::MAX));
-        eval.truncate(data.limit_eval.unwrap_or(usize::MAX));
+        training.truncate(data.limit_train.unwrap_or(usize::MAX));
+        judging.truncate(data.limit_eval.unwrap_or(usize::MAX));
         Ok(Self {
-            train: Sequences::pack(&train, &tokens, data, &files.train)?,
-            eval: Sequences::pack(&eval, &tokens, data, &files.eval)?,
+            train: Sequences::pack(&training, &tokens, data, train)?,
+            eval: Sequences::pack(&judging, &tokens, data, eval)?,
         })
     }
 
