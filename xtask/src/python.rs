@@ -21,7 +21,16 @@ pub(crate) struct Packages {
 /// What the tests need.
 pub(crate) const TESTS: Packages = Packages {
     name: "tests",
-    requirements: &["--editable", "./python[test]", "jax", "numpy", "ruff", "transformers"],
+    requirements: &[
+        "--editable",
+        "./python[test]",
+        "bitsandbytes",
+        "jax",
+        "numpy",
+        "peft",
+        "ruff",
+        "transformers",
+    ],
 };
 
 /// What the cases of ATen lowerings need: PyTorch, and what its test database imports.

@@ -9,6 +9,7 @@ mod golden;
 mod mpi;
 mod pretend;
 mod prometheus;
+mod qlora;
 #[allow(dead_code, reason = "shared with the tests that need nothing")]
 #[path = "../cli/ranks.rs"]
 mod ranks;
@@ -32,6 +33,7 @@ fn main() {
         mpi::open_mpi(),
         mpi::mpich(),
         (prometheus::missing(), prometheus::trials()),
+        (qlora::missing(), qlora::trials()),
         (xla::missing(), xla::trials()),
         (pretend::missing(), calibrate::pretended()),
         (pretend::missing(), values::pretended()),
