@@ -121,16 +121,20 @@ fn llama_qlora_agrees_with_bitsandbytes_and_peft() {
     assert!(apart < 1e-3, "the adapters are {apart} apart");
 }
 
+/// A tokenizer of words, all of which are unknown.
+const TOKENIZER: &str = r#"{"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}, "model":
+    {"type": "WordLevel", "vocab": {"<pad>": 0, "<s>": 1, "</s>": 2, "?": 3}, "unk_token": "?"}}"#;
+
 fn instructions_that_do_not_fit_are_refused() {
     let warpt = Warpt::new();
+    std::fs::write(warpt.path("tokenizer.json"), TOKENIZER).unwrap();
     let good = "{\"instruction\": \"Add.\", \"output\": \"3\"}\n";
-    let long = format!("{{\"instruction\": \"{}\", \"output\": \"3\"}}\n", "word ".repeat(100));
+    let long = format!("{{\"instruction\": \"{}\", \"output\": \"3\"}}\n", "word ".repeat(200));
     for (name, text, says) in [
         ("long.jsonl", format!("{good}{long}"), "long.jsonl:2: the example has "),
         ("cut.jsonl", format!("{good}{}", &good[..good.len() / 2]), "cut.jsonl:2: no example"),
     ] {
         std::fs::write(warpt.path(name), text).unwrap();
-        let tokenizer = tiny().join("data/tokenizer.json");
         let description = std::fs::read_to_string(concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../golden-bench/descriptions/llama-qlora.toml"
@@ -138,7 +142,7 @@ fn instructions_that_do_not_fit_are_refused() {
         .unwrap();
         let own = description.replace(
             "data.max_length = 192\n",
-            &format!("data.max_length = 192\ndata.vocabulary = \"{}\"\n", tokenizer.display()),
+            "data.max_length = 192\ndata.vocabulary = \"tokenizer.json\"\n",
         );
         std::fs::write(warpt.path("own.toml"), own).unwrap();
         let mut command = warpt.command(&["golden", "record", "own.toml", "--preset", "tiny"]);
