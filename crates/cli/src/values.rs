@@ -61,6 +61,11 @@ pub(crate) fn tiers() -> Known<Tier> {
     Known::new(Tier::ALL.map(|tier| tier.to_string()))
 }
 
+/// The precisions that operands are rounded to, without the recipes of quantized weights.
+pub(crate) fn float_precisions() -> Known<Precision> {
+    Known::new(Precision::ALL.into_iter().map(|precision| precision.to_string()))
+}
+
 /// The precisions; which of them a device has is known when it is opened.
 pub(crate) fn precisions() -> Known<Precision> {
     let recipes = QuantizationRecipe::ALL.map(Precision::Quantized);

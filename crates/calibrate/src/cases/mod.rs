@@ -91,6 +91,7 @@ impl Dtype {
             Self::Float(Precision::Tf32) => "tf32",
             Self::Float(Precision::Bf16) => "bf16",
             Self::Float(Precision::F16) => "f16",
+            Self::Float(Precision::Quantized(_)) => "quantized",
             Self::Int8 => "int8",
         }
     }

@@ -30,7 +30,7 @@ pub(super) struct CheckArgs {
     #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = values::devices())]
     device: Device,
     /// The precisions of contractions, separated by commas
-    #[arg(long, value_name = "PRECISION", value_delimiter = ',', default_value = "model", value_parser = values::precisions())]
+    #[arg(long, value_name = "PRECISION", value_delimiter = ',', default_value = "model", value_parser = values::float_precisions())]
     precision: Vec<Precision>,
     /// Fail where a prediction is further off than this many percent
     #[arg(long, value_name = "PERCENT", value_parser = super::measure::positive)]

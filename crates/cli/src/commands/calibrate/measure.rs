@@ -47,7 +47,7 @@ pub(super) struct MeasureArgs {
     #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = values::devices())]
     device: Device,
     /// The precisions of contractions, separated by commas [default: those that the device is used in]
-    #[arg(long, value_name = "PRECISION", value_delimiter = ',', value_parser = values::precisions())]
+    #[arg(long, value_name = "PRECISION", value_delimiter = ',', value_parser = values::float_precisions())]
     precision: Vec<Precision>,
     /// Threads of the CPU [default: all]
     #[arg(long, value_name = "N")]

@@ -48,7 +48,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIER", value_parser = values::tiers())]
     tier: Option<Tier>,
     /// What contractions multiply f32 operands as
-    #[arg(long, value_name = "PRECISION", default_value = "model", value_parser = values::precisions())]
+    #[arg(long, value_name = "PRECISION", default_value = "model", value_parser = values::float_precisions())]
     precision: Precision,
     /// The most threads to use [default: as many as the backend likes]
     #[arg(long, value_name = "N")]
