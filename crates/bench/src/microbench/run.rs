@@ -287,7 +287,7 @@ fn accuracy(
     let mut model = Model::from_text("microbench.mlir", case.text.as_str())?;
     // Weights and inputs have the values that were rounded to the type of the model.
     let wide = |tensor: Tensor| {
-        let values: Vec<f64> = tensor.iter().map(|value| value.to_f64()).collect();
+        let values: Vec<f64> = tensor.iter().map(warpforge::Scalar::to_f64).collect();
         Tensor::from_slice(tensor.dims(), &values)
     };
     let weights = case.weights(params.dtype)?.into_iter();

@@ -110,7 +110,8 @@ fn dry_run(config: &Config, json: bool) -> Outcome {
     let limits = Limits::measure(threads).map_err(Failure::not_possible)?;
     let rate =
         limits.operations.iter().find(|(dtype, _)| *dtype == Dtype::F32).map_or(1e9, |(_, rate)| *rate);
-    let recipes: Vec<String> = config.recipes.iter().map(|entry| entry.name()).collect();
+    let recipes: Vec<String> =
+        config.recipes.iter().map(warpforge_bench::microbench::config::Entry::name).collect();
     let mut all = 0.0;
     let mut listed = Vec::new();
     for model in &config.models {

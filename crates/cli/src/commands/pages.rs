@@ -38,7 +38,7 @@ pub(super) const FILES: [(&str, &str); 5] = [
 ];
 
 /// Examples, by the page that they are on.
-pub(super) const EXAMPLES: [(&str, &str, &str); 44] = [
+pub(super) const EXAMPLES: [(&str, &str, &str); 45] = [
     ("warpt", "warpt list", "What is this machine made of?"),
     ("warpt", "warpt run model.pt2 --seed 1 --repeat 20", "How fast is a model on it?"),
     ("warpt-list", "warpt list --json > machine.json", "The inventory for programs."),
@@ -52,6 +52,11 @@ pub(super) const EXAMPLES: [(&str, &str, &str); 44] = [
         "warpt-stress",
         "warpt stress network --target node7:5210 --test point-to-point",
         "The link to a host that runs `warpt serve`.",
+    ),
+    (
+        "warpt-microbench",
+        "warpt microbench --config layers.yml --recommend --min-sqnr 30",
+        "The fastest recipe of quantized weights that is accurate enough.",
     ),
     ("warpt-power", "warpt power -- make -j8", "What a command uses from its start to its end."),
     (

@@ -238,7 +238,7 @@ pub(crate) unsafe fn multiply(
                         // SAFETY: the panel has that many steps, and the memory as many elements.
                         unsafe { widen(here, slice.taps * slice.run, format.unit(), panel.width, to) };
                         tiles(to.cast());
-                    })
+                    });
                 }
             }
         }
