@@ -1,6 +1,6 @@
 //! Quantized linear layers and blocks, measured for speed, accuracy and what bounds them: `warpt microbench`.
 //!
-//! [`config`] reads the YAML file of torchao's runner, [`shapes`] makes its matrix shapes, [`model`] writes its models, [`run`] measures a
+//! [`config`] reads the YAML file of torchao's runner, [`shapes`] makes its matrix shapes, `model` writes its models, [`run`] measures a
 //! row for each recipe and shape, [`csv`] and [`record`] keep the rows.
 
 pub mod config;
