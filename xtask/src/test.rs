@@ -11,6 +11,8 @@ use crate::python::{TESTS, environment};
 
 /// Names the Python for those tests of the workspace that compare with JAX or PyTorch.
 const PYTHON: &str = "WARPT_PYTHON";
+/// Asks tests for runs of full length.
+const SLOW: &str = "WARPT_SLOW_TESTS";
 /// Names the program to the tests of the Python package.
 const WARPT: &str = "WARPT";
 
@@ -20,6 +22,9 @@ pub(crate) struct TestArgs {
     /// Leave out what needs Python: the tests of the package, and comparisons with JAX and PyTorch
     #[arg(long)]
     no_python: bool,
+    /// Train for as many steps as presets have, which takes minutes more
+    #[arg(long)]
+    slow: bool,
     /// Passed on to `cargo test`, such as the name of a test; then only the workspace is tested
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
@@ -33,6 +38,9 @@ pub(crate) fn run_tests(args: &TestArgs) -> anyhow::Result<()> {
     tests.args(["test", "--workspace", "--no-fail-fast"]).args(&args.arguments);
     if let Ok(python) = &python {
         tests.env(PYTHON, python);
+    }
+    if args.slow {
+        tests.env(SLOW, "1");
     }
     let mut failed: Vec<String> = run(&mut tests).err().iter().map(ToString::to_string).collect();
     match &python {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use warpforge_ir::OpRef;
+use warpforge_tensor::memory::available_bytes;
 
 use crate::{CustomCall, Value};
 
@@ -30,21 +31,15 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             tensor_elements: 1 << 31,
-            memory_bytes: available_memory().unwrap_or(usize::MAX),
+            memory_bytes: available_bytes()
+                .and_then(|bytes| usize::try_from(bytes).ok())
+                .unwrap_or(usize::MAX),
             steps: u64::MAX,
             depth: 256,
             processes: 256,
             inlined_ops: 1 << 26,
         }
     }
-}
-
-/// The memory that the machine can spare, where it says so.
-fn available_memory() -> Option<usize> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kibibytes: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kibibytes.checked_mul(1024)
 }
 
 /// Sees every value that an operation computes, in the order of execution.

@@ -2,7 +2,8 @@
 //!
 //! An [`ElementType`] says what one element is, a [`Shape`] how many there are, a [`Tensor`] holds them, and a
 //! [`Scalar`] is one of them on its own. [`compare`] judges one tensor by another, [`summary`] describes one,
-//! [`quantize`] has blockwise quantization, [`layout`] reads and writes MLIR's dense and packed bytes, [`io`] the `safetensors` and `npy` files.
+//! [`quantize`] has blockwise quantization, [`layout`] reads and writes MLIR's dense and packed bytes, [`io`] the `safetensors` and `npy` files,
+//! and [`memory`] tells what the machine can spare for them.
 
 mod blob;
 mod buffer;
@@ -12,6 +13,7 @@ pub mod elementwise;
 mod error;
 pub mod io;
 pub mod layout;
+pub mod memory;
 mod native;
 pub mod quantize;
 mod scalar;

@@ -335,7 +335,7 @@ fn fits(params: &ModelParams, shape: &MatrixShape, mode: Mode) -> Result<(), Str
     };
     // Weights as values of f32, rounded, in f64 for the comparison, and packed.
     let needed = weights * (2 * width + 20) + values * (width + 4);
-    match available() {
+    match warpforge_tensor::memory::available_bytes() {
         Some(available) if needed > u128::from(available) => Err(format!(
             "needs about {:.1} GB of memory, {:.1} GB are available",
             needed as f64 / 1e9,
@@ -343,13 +343,6 @@ fn fits(params: &ModelParams, shape: &MatrixShape, mode: Mode) -> Result<(), Str
         )),
         _ => Ok(()),
     }
-}
-
-/// Memory that can be had, in bytes.
-fn available() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// What bounds a linear layer, and what part of that it reached.

@@ -1,33 +1,20 @@
 //! Both passes of a golden benchmark: PyTorch trains, this engine trains, and the two are compared.
-//!
-//! `WARPT_PYTHON` names a Python with torch, transformers and the package of `python/`; `cargo xtask test` makes one and sets it.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 
 use libtest_mimic::Trial;
 use serde_json::Value;
 
+use crate::python::record;
 use crate::trial;
 use crate::warpt::{Finished, Warpt};
 
-const PYTHON: &str = "WARPT_PYTHON";
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/golden/rings.toml");
 
 /// Why there is nothing to test with.
 pub(crate) fn missing() -> Option<String> {
-    let Some(python) = std::env::var_os(PYTHON) else {
-        return Some(format!(
-            "{PYTHON} names no Python with torch and transformers; `cargo xtask test` does"
-        ));
-    };
-    let done = Command::new(&python).args(["-c", "import torch, transformers, warpforge"]).output();
-    match done {
-        Ok(done) if done.status.success() => None,
-        Ok(done) => Some(String::from_utf8_lossy(&done.stderr).lines().last().unwrap_or_default().to_owned()),
-        Err(error) => Some(format!("{} cannot be started: {error}", python.display())),
-    }
+    crate::python::missing("torch, transformers, warpforge")
 }
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -43,12 +30,6 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 fn succeeded(done: &Finished) {
     assert_eq!(done.code, 0, "{}{}", done.stdout, done.stderr);
-}
-
-fn record(warpt: &Warpt, arguments: &[&str]) -> Finished {
-    let mut command = warpt.command(&["golden", "record"]);
-    command.args(arguments).env("WARPFORGE_PYTHON", std::env::var_os(PYTHON).unwrap());
-    crate::warpt::finished(command.output().unwrap())
 }
 
 /// The golden run of the tiny preset, which several tests need.

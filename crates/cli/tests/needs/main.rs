@@ -9,6 +9,7 @@ mod golden;
 mod mpi;
 mod pretend;
 mod prometheus;
+mod python;
 mod qlora;
 #[allow(dead_code, reason = "shared with the tests that need nothing")]
 #[path = "../cli/ranks.rs"]
@@ -48,6 +49,11 @@ fn main() {
         trials.extend(group.into_iter().map(|trial| trial.with_ignored_flag(missing.is_some())));
     }
     libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// Whether runs of training have the length of their presets: `cargo xtask test --slow` asks for it.
+fn slow() -> bool {
+    std::env::var_os("WARPT_SLOW_TESTS").is_some()
 }
 
 /// A test of a function that panics where something is wrong.

@@ -1,7 +1,4 @@
 //! Both passes of QLoRA: bitsandbytes and peft train, this engine trains, and the two are compared.
-//!
-//! `WARPT_PYTHON` names a Python with torch, transformers, bitsandbytes, peft and the package of `python/`; `cargo xtask test` makes
-//! one and sets it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,22 +7,13 @@ use std::sync::OnceLock;
 use libtest_mimic::Trial;
 use serde_json::Value;
 
+use crate::python::{interpreter, record};
 use crate::trial;
-use crate::warpt::{Finished, Warpt};
-
-const PYTHON: &str = "WARPT_PYTHON";
+use crate::warpt::Warpt;
 
 /// Why there is nothing to test with.
 pub(crate) fn missing() -> Option<String> {
-    let Some(python) = std::env::var_os(PYTHON) else {
-        return Some(format!("{PYTHON} names no Python with bitsandbytes and peft; `cargo xtask test` does"));
-    };
-    let modules = "import bitsandbytes, peft, torch, transformers, warpforge";
-    match Command::new(&python).args(["-c", modules]).output() {
-        Ok(done) if done.status.success() => None,
-        Ok(done) => Some(String::from_utf8_lossy(&done.stderr).lines().last().unwrap_or_default().to_owned()),
-        Err(error) => Some(format!("{} cannot be started: {error}", python.display())),
-    }
+    crate::python::missing("bitsandbytes, peft, torch, transformers, warpforge")
 }
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -36,14 +24,9 @@ pub(crate) fn trials() -> Vec<Trial> {
     tests.into_iter().map(|(name, test)| trial(name, test)).collect()
 }
 
-fn python() -> Command {
-    Command::new(std::env::var_os(PYTHON).unwrap())
-}
-
-fn record(warpt: &Warpt, arguments: &[&str]) -> Finished {
-    let mut command = warpt.command(&["golden", "record", "llama-qlora", "--preset", "tiny"]);
-    command.args(arguments).env("WARPFORGE_PYTHON", std::env::var_os(PYTHON).unwrap());
-    crate::warpt::finished(command.output().unwrap())
+/// The preset's 50 steps take minutes.
+fn steps() -> usize {
+    if crate::slow() { 50 } else { 12 }
 }
 
 /// The golden run of the tiny preset.
@@ -51,7 +34,9 @@ fn tiny() -> &'static Path {
     static HOME: OnceLock<(Warpt, PathBuf)> = OnceLock::new();
     let (_, path) = HOME.get_or_init(|| {
         let warpt = Warpt::new();
-        let done = record(&warpt, &["--out", "golden"]);
+        let steps = steps().to_string();
+        let arguments = ["llama-qlora", "--preset", "tiny", "--steps", &steps, "--out", "golden"];
+        let done = record(&warpt, &arguments);
         assert_eq!(done.code, 0, "{}{}", done.stdout, done.stderr);
         let path = warpt.path("golden");
         (warpt, path)
@@ -90,7 +75,7 @@ fn llama_qlora_agrees_with_bitsandbytes_and_peft() {
     ]);
     assert_eq!(done.code, 0, "{}{}", done.stdout, done.stderr);
     let run: Value = serde_json::from_str(&done.stdout).unwrap();
-    assert_eq!(run["steps"].as_array().unwrap().len(), 50);
+    assert_eq!(run["steps"].as_array().unwrap().len(), steps());
     let perplexity = |which: &str| run[which]["perplexity"].as_f64().unwrap();
     let apart = (perplexity("metrics") / perplexity("golden_metrics") - 1.0).abs();
     assert!(apart < 2e-3, "perplexities {} and {}", run["metrics"], run["golden_metrics"]);
@@ -114,7 +99,11 @@ fn llama_qlora_agrees_with_bitsandbytes_and_peft() {
     assert_eq!(report.code, 0, "{}", report.stdout);
     let ours = warpt.path("candidate/adapter");
     let theirs = tiny().join("adapter");
-    let loaded = python().args(["-W", "ignore", "-c", LOAD]).args([&theirs, &ours]).output().unwrap();
+    let loaded = Command::new(interpreter())
+        .args(["-W", "ignore", "-c", LOAD])
+        .args([&theirs, &ours])
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&loaded.stdout);
     assert!(loaded.status.success(), "{}", String::from_utf8_lossy(&loaded.stderr));
     let apart: f64 = said.trim().parse().unwrap();
@@ -145,12 +134,12 @@ fn instructions_that_do_not_fit_are_refused() {
             "data.max_length = 192\ndata.vocabulary = \"tokenizer.json\"\n",
         );
         std::fs::write(warpt.path("own.toml"), own).unwrap();
-        let mut command = warpt.command(&["golden", "record", "own.toml", "--preset", "tiny"]);
-        command.args(["--data", name, "--out", "refused"]);
-        command.env("WARPFORGE_PYTHON", std::env::var_os(PYTHON).unwrap());
-        let done = crate::warpt::finished(command.output().unwrap());
+        let done = record(&warpt, &["own.toml", "--preset", "tiny", "--data", name, "--out", "refused"]);
         assert!(done.code != 0 && done.stderr.contains(says), "{}", done.stderr);
     }
-    let refused = record(&warpt, &["--data", "alpaca_data.jsonl", "--out", "refused"]);
+    let refused = record(
+        &warpt,
+        &["llama-qlora", "--preset", "tiny", "--data", "alpaca_data.jsonl", "--out", "refused"],
+    );
     assert!(refused.code == 2 && refused.stderr.contains("CC BY-NC 4.0"), "{}", refused.stderr);
 }

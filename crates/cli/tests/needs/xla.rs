@@ -1,7 +1,6 @@
 //! Imported modules are real StableHLO: the same files run in XLA, with results equal to ours and to PyTorch's.
-//!
-//! `WARPT_PYTHON` names a Python with torch, jax and the package of `python/`; `cargo xtask test` makes one and sets it.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
@@ -33,7 +32,7 @@ const FILES: [(&str, Option<&str>); 13] = [
     ("functions.mlir.bc", None),
 ];
 
-fn python(python: &str, step: &str, folder: &Path) {
+fn python(python: &OsStr, step: &str, folder: &Path) {
     let done = Command::new(python).arg(SCRIPT).arg(step).arg(folder).output().unwrap();
     assert!(done.status.success(), "{step}: {}", String::from_utf8_lossy(&done.stderr));
 }
@@ -45,12 +44,9 @@ fn assert_equal(found: &Tensor, expected: &Tensor, what: &str) {
     assert!(report.passed(), "{what}: {} of {} values differ", report.mismatches, report.count);
 }
 
-const PYTHON: &str = "WARPT_PYTHON";
-
 /// Why there is nothing to test with.
 pub(crate) fn missing() -> Option<String> {
-    let text = format!("{PYTHON} names no Python with torch and jax; `cargo xtask test` does");
-    std::env::var_os(PYTHON).is_none().then_some(text)
+    crate::python::missing("torch, jax")
 }
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -59,7 +55,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 fn imported_modules_run_in_xla_with_equal_results() {
-    let interpreter = std::env::var(PYTHON).expect("the test is ignored without it");
+    let interpreter = crate::python::interpreter();
     let warpt = Warpt::new();
     let folder = warpt.path("models");
     std::fs::create_dir(&folder).unwrap();

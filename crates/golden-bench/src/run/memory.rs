@@ -6,8 +6,7 @@ use crate::Error;
 
 /// Refuses a step that needs more memory than the machine has left. Devices refuse by themselves.
 pub(super) fn check(executable: &dyn Executable, batch_size: usize) -> Result<(), Error> {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    match (executable.peak_memory_bytes(), available(&text)) {
+    match (executable.peak_memory_bytes(), warpforge_tensor::memory::available_bytes()) {
         (Some(needed), Some(free)) => fits(needed, free, batch_size),
         _ => Ok(()),
     }
@@ -25,19 +24,13 @@ fn fits(needed: u64, free: u64, batch_size: usize) -> Result<(), Error> {
     )))
 }
 
-/// What the system says is available.
-fn available(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? * 1024)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_step_that_does_not_fit_is_refused_with_its_size() {
-        let free = available("MemTotal: 9 kB\nMemAvailable:   1048576 kB\n").unwrap();
+        let free = 1 << 30;
         assert!(fits(1 << 30, free, 8).is_ok());
         let error = fits(3 << 30, free, 64).unwrap_err().to_string();
         assert!(error.contains("64 examples needs 3.00 GiB, and 1.00 GiB are free"), "{error}");

@@ -53,7 +53,7 @@ impl Settings {
         // The last processors first: the first ones serve most interrupts.
         let cpus = allowed.into_iter().rev().take(threads).collect();
         let needed = (order as u64).pow(2) * bytes_per_element;
-        if let Some(free) = available_bytes().filter(|&free| free < needed) {
+        if let Some(free) = warpforge_tensor::memory::available_bytes().filter(|&free| free < needed) {
             return Err(BenchmarkError::NotPossible(format!(
                 "n={order} needs {} MiB of memory, {} MiB are free",
                 needed >> 20,
@@ -63,14 +63,6 @@ impl Settings {
         let seed = int(params, "seed").cast_unsigned();
         Ok(Self { problem: Problem { order, seed, kind }, block, cpus })
     }
-}
-
-/// The memory that programs may still have, if the system tells.
-fn available_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kibibytes.checked_mul(1024)
 }
 
 #[cfg(test)]
