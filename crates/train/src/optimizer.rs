@@ -130,18 +130,9 @@ impl Optimizer {
                     gradient = emit.add_scaled(gradient, parameter, decay)?;
                 }
                 let mean = lerp(emit, mean, gradient, 1.0 - betas[0])?;
-                let kept = emit.scaled_by(square, betas[1])?;
-                let scaled = emit.scaled_by(gradient, 1.0 - betas[1])?;
-                let added = emit.mul(scaled, gradient)?;
-                let square = emit.add(kept, added)?;
-                let spread = emit.b.unary(OpKind::Sqrt, square)?;
-                let root = emit.spread(root, spread)?;
-                let spread = emit.div(spread, root)?;
-                let eps = emit.b.splat_like(spread, eps)?;
-                let denominator = emit.add(spread, eps)?;
-                let direction = emit.scaled(mean, rate)?;
-                let change = emit.div(direction, denominator)?;
-                Ok(vec![emit.sub(parameter, change)?, mean, square])
+                let square = second_moment(emit, square, gradient, betas[1])?;
+                let parameter = adam_step(emit, [rate, root], parameter, mean, square, eps)?;
+                Ok(vec![parameter, mean, square])
             }
             (&Optimizer::AdamW8bit { betas, eps, weight_decay }, Some(corrected), moments) => {
                 let decay = if decays { weight_decay } else { 0.0 };
@@ -180,6 +171,38 @@ impl Optimizer {
 fn lerp(emit: &mut Emit<'_, '_>, from: ValueId, to: ValueId, weight: f64) -> Result<ValueId, BuildError> {
     let between = emit.sub(to, from)?;
     emit.add_scaled(from, between, weight)
+}
+
+/// The running mean of the squared gradient.
+fn second_moment(
+    emit: &mut Emit<'_, '_>,
+    square: ValueId,
+    gradient: ValueId,
+    beta: f64,
+) -> Result<ValueId, BuildError> {
+    let kept = emit.scaled_by(square, beta)?;
+    let scaled = emit.scaled_by(gradient, 1.0 - beta)?;
+    let added = emit.mul(scaled, gradient)?;
+    emit.add(kept, added)
+}
+
+/// The parameter after Adam's step: `parameter - rate · mean / (√square / root + eps)`.
+fn adam_step(
+    emit: &mut Emit<'_, '_>,
+    [rate, root]: [ValueId; 2],
+    parameter: ValueId,
+    mean: ValueId,
+    square: ValueId,
+    eps: f64,
+) -> Result<ValueId, BuildError> {
+    let spread = emit.b.unary(OpKind::Sqrt, square)?;
+    let root = emit.spread(root, spread)?;
+    let spread = emit.div(spread, root)?;
+    let eps = emit.b.splat_like(spread, eps)?;
+    let denominator = emit.add(spread, eps)?;
+    let direction = emit.scaled(mean, rate)?;
+    let change = emit.div(direction, denominator)?;
+    emit.sub(parameter, change)
 }
 
 /// A parameter that decays by itself.
@@ -222,12 +245,9 @@ fn eight_bits(
     };
     let mean = emit.scaled_by(mean, betas[0])?;
     let mean = emit.add_scaled(mean, gradient, 1.0 - betas[0])?;
-    let kept = emit.scaled_by(square, betas[1])?;
-    let scaled = emit.scaled_by(gradient, 1.0 - betas[1])?;
-    let added = emit.mul(scaled, gradient)?;
-    let square = emit.add(kept, added)?;
-    let spread = emit.b.unary(OpKind::Sqrt, square)?;
+    let square = second_moment(emit, square, gradient, betas[1])?;
     if state.len() == 2 {
+        let spread = emit.b.unary(OpKind::Sqrt, square)?;
         // The small ones scale the step and eps instead of the root.
         let eps = emit.f64(eps)?;
         let eps = emit.mul(eps, root)?;
@@ -238,13 +258,7 @@ fn eight_bits(
         let change = emit.scaled(direction, rate)?;
         return Ok(vec![emit.sub(parameter, change)?, mean, square]);
     }
-    let root = emit.spread(root, spread)?;
-    let spread = emit.div(spread, root)?;
-    let eps = emit.b.splat_like(spread, eps)?;
-    let denominator = emit.add(spread, eps)?;
-    let direction = emit.scaled(mean, rate)?;
-    let change = emit.div(direction, denominator)?;
-    let parameter = emit.sub(parameter, change)?;
+    let parameter = adam_step(emit, [rate, root], parameter, mean, square, eps)?;
     let [codes1, scales1] = eight_bit::quantize(emit, maps[0], mean)?;
     let [codes2, scales2] = eight_bit::quantize(emit, maps[1], square)?;
     Ok(vec![parameter, codes1, scales1, codes2, scales2])

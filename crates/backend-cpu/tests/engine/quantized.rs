@@ -1,9 +1,10 @@
-//! Matrix products with quantized weights, against the same computation in f64.
+//! Matrix products with quantized weights: exactly those of the dequantized weights, and as near to the model as their bits allow.
 
 use warpforge_backend_cpu::Cpu;
 use warpforge_fusion::Recipe;
+use warpforge_fusion::precision::quantize::WeightMatrix;
 use warpforge_runtime::{Backend, Precision, RunOptions, Target, Tier};
-use warpforge_tensor::{Scalar, Tensor};
+use warpforge_tensor::{FloatType, Scalar, Tensor};
 
 use super::{program, target, tensor};
 
@@ -49,6 +50,61 @@ fn sqnr(exact: &[f64], ours: &[f64]) -> f64 {
     10.0 * (signal / noise).log10()
 }
 
+/// Weights as a recipe that quantizes nothing else stores them, in f32 again. `values` has a row for each output.
+fn dequantized(recipe: Recipe, values: &[f32], k: usize) -> Vec<f32> {
+    let matrix = WeightMatrix { values, k };
+    match recipe {
+        Recipe::Int8WeightOnly => {
+            let weights = matrix.int8();
+            let of = |(at, &code): (usize, &u8)| f32::from(code.cast_signed()) * weights.scales[at / k];
+            weights.codes.iter().enumerate().map(of).collect()
+        }
+        Recipe::Float8WeightOnly => {
+            let (weights, format) = (matrix.float8(false), FloatType::F8E4M3Fn.format());
+            let of = |(at, &code): (usize, &u8)| format.decode(code.into()) as f32 * weights.scales[at / k];
+            weights.codes.iter().enumerate().map(of).collect()
+        }
+        Recipe::Int4WeightOnly { group, hqq } => {
+            let (weights, group) = (matrix.int4(group as usize, hqq), group as usize);
+            let of = |(at, &code): (usize, &i8)| {
+                f32::from(code) * weights.scales[at / group].to_f32() + weights.offsets[at / group].to_f32()
+            };
+            weights.codes.iter().enumerate().map(of).collect()
+        }
+        other => panic!("{other} quantizes inputs too"),
+    }
+}
+
+fn transposed(values: &[f32], columns: usize) -> Vec<f32> {
+    let rows = values.len() / columns;
+    (0..columns).flat_map(|column| (0..rows).map(move |row| values[row * columns + column])).collect()
+}
+
+#[test]
+fn recipes_of_weights_compute_what_the_dequantized_weights_do() {
+    for (m, k, h) in [(1, 128, 64), (7, 136, 72), (40, 256, 128)] {
+        let (text, x) = (text(m, k, h), tensor(&[m, k], 9));
+        for recipe in [
+            Recipe::Int8WeightOnly,
+            Recipe::Int4WeightOnly { group: 8, hqq: false },
+            Recipe::Int4WeightOnly { group: 8, hqq: true },
+            Recipe::Float8WeightOnly,
+        ] {
+            let mut stored = weights(k, h);
+            let by_output = stored[0].as_mut().unwrap().as_slice_mut::<f32>().unwrap();
+            let values = dequantized(recipe, by_output, k);
+            by_output.copy_from_slice(&values);
+            let by_input = stored[2].as_mut().unwrap().as_slice_mut::<f32>().unwrap();
+            let values = transposed(&dequantized(recipe, &transposed(by_input, 16), h), h);
+            by_input.copy_from_slice(&values);
+            let (expected, _) = run(&text, stored, &x, Precision::Model);
+            let (ours, _) = run(&text, weights(k, h), &x, Precision::Quantized(recipe));
+            let found = sqnr(&expected, &ours);
+            assert!(found > 100.0, "{recipe} {m}x{k}x{h}: {found} dB");
+        }
+    }
+}
+
 #[test]
 fn every_recipe_reaches_the_accuracy_of_its_bits() {
     for (m, k, h) in [(1, 128, 64), (7, 136, 72), (40, 256, 128)] {
@@ -70,6 +126,18 @@ fn every_recipe_reaches_the_accuracy_of_its_bits() {
             assert_eq!(products, 2, "{recipe}: {names:?}");
         }
     }
+}
+
+#[test]
+fn a_model_without_constant_weights_is_refused() {
+    let text = "func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> tensor<4x4xf32> {
+        %r = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+          : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+        func.return %r : tensor<4x4xf32> }";
+    let target =
+        Target { precision: Precision::Quantized(Recipe::Int8WeightOnly), ..target(Tier::Production, 1) };
+    let error = Cpu::default().compile(&program(text, vec![None, None]), &target).err().unwrap();
+    assert!(error.to_string().contains("no matrix product has constant weights"), "{error}");
 }
 
 #[test]

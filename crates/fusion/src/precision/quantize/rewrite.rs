@@ -21,12 +21,15 @@ use crate::view::{LayoutOp, dense_strides};
 ///
 /// # Errors
 ///
-/// When a group does not divide the depth of a product, or a weight is no number.
+/// When no product has constant weights, a group does not divide the depth of one, or a weight is no number.
 pub(crate) fn quantize(
     graph: &Graph,
     recipe: Recipe,
     spans: Option<&mut [OpSpan]>,
 ) -> Result<Graph, QuantizeError> {
+    if !graph.ids().any(|id| weights_input(graph, id).is_some()) {
+        return Err(QuantizeError::NoWeights);
+    }
     if let Some(group) = recipe.group() {
         check_groups(graph, group)?;
     }

@@ -9,6 +9,12 @@ use super::hqq;
 /// Why weights cannot be quantized.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum QuantizeError {
+    /// Nothing to quantize.
+    #[error(
+        "no matrix product has constant weights in f32, bf16 or f16, so there is nothing to quantize; \
+         bind the weights, or take a precision of floats"
+    )]
+    NoWeights,
     /// A weight that is no number.
     #[error("a weight of the {k}x{n} matrix product is NaN or infinite: it has no scale")]
     NotFinite {
@@ -87,14 +93,7 @@ impl WeightMatrix<'_> {
     #[must_use]
     pub fn int8(&self) -> RowWeights {
         let scales: Vec<f32> = self.rows().map(|row| scale(row, I8_MAX)).collect();
-        let code = |value: f32, scale: f32| {
-            ((value / scale).round_ties_even().clamp(-I8_MAX, I8_MAX) as i8).cast_unsigned()
-        };
-        let codes = self
-            .rows()
-            .zip(&scales)
-            .flat_map(|(row, &scale)| row.iter().map(move |&value| code(value, scale)));
-        RowWeights { codes: codes.collect(), scales }
+        self.coded(scales, |scaled| (scaled.round_ties_even().clamp(-I8_MAX, I8_MAX) as i8).cast_unsigned())
     }
 
     /// In f8E4M3FN, with a scale for each row, or one for all.
@@ -106,13 +105,16 @@ impl WeightMatrix<'_> {
             false => self.rows().map(|row| scale(row, F8_MAX)).collect(),
         };
         let format = FloatType::F8E4M3Fn.format();
-        let code =
-            |value: f32, scale: f32| format.encode(f64::from((value / scale).clamp(-F8_MAX, F8_MAX))) as u8;
-        let codes = self
-            .rows()
-            .zip(&scales)
-            .flat_map(|(row, &scale)| row.iter().map(move |&value| code(value, scale)));
-        RowWeights { codes: codes.collect(), scales }
+        self.coded(scales, |scaled| format.encode(f64::from(scaled.clamp(-F8_MAX, F8_MAX))) as u8)
+    }
+
+    /// Each weight over the scale of its row, as a code.
+    fn coded(&self, scales: Vec<f32>, code: impl Fn(f32) -> u8) -> RowWeights {
+        let mut codes = Vec::with_capacity(self.values.len());
+        for (row, &scale) in self.rows().zip(&scales) {
+            codes.extend(row.iter().map(|&value| code(value / scale)));
+        }
+        RowWeights { codes, scales }
     }
 
     /// In 4 bits, with a scale and an offset for each group of a row. The group divides the rows.
