@@ -77,8 +77,9 @@ impl AttentionKernel {
         output: NodeId,
     ) -> Result<Self> {
         let graph = context.graph;
-        let scores = DotGeometry::new(graph, &attention.scores)?;
-        let values = DotGeometry::new(graph, &attention.values)?;
+        let mut scores = DotGeometry::new(graph, &attention.scores)?;
+        let mut values = DotGeometry::new(graph, &attention.values)?;
+        join_heads(&mut scores, &mut values);
         let gemm = Gemm::new(compute_type(scores.element)?);
         if compute_type(values.element)? != gemm.compute_type() {
             return Err(KernelError::Unsupported(
@@ -143,22 +144,22 @@ impl AttentionKernel {
         [self.scores.shape.n, self.values.shape.n].map(|columns| columns.next_multiple_of(line))
     }
 
-    /// Packs the keys and values of one head.
+    /// Packs the keys or the values of one head.
     ///
     /// # Safety
     ///
-    /// As for [`Kernel::run`]; `to` has space for [`AttentionKernel::lengths`].
-    unsafe fn pack<'a>(&self, buffers: &ValueBuffers<'_>, head: usize, to: *mut u8) -> Result<Packed<'a>> {
-        let (keys_bytes, _) = self.lengths()?;
-        let (scores, values) = (&self.scores, &self.values);
+    /// As for [`Kernel::run`]; `to` has space for them: see [`AttentionKernel::lengths`].
+    unsafe fn pack<'a>(
+        &self,
+        product: &DotGeometry,
+        buffers: &ValueBuffers<'_>,
+        head: usize,
+        to: *mut u8,
+    ) -> Result<gemm::PackedView<'a>> {
         // SAFETY: guaranteed by the caller.
-        unsafe {
-            let (k, n) = (scores.shape.k, scores.shape.n);
-            let keys = self.gemm.pack_into(&scores.rhs.at(buffers, head), k, n, to)?;
-            let (k, n) = (values.shape.k, values.shape.n);
-            let values = self.gemm.pack_into(&values.rhs.at(buffers, head), k, n, to.add(keys_bytes))?;
-            Ok(Packed { keys, values })
-        }
+        Ok(unsafe {
+            self.gemm.pack_into(&product.rhs.at(buffers, head), product.shape.k, product.shape.n, to)?
+        })
     }
 
     /// Computes one block of rows, from the scores to the output.
@@ -242,7 +243,10 @@ impl AttentionKernel {
                 let space = scratch.reserve(packed_bytes + tiles)?;
                 // SAFETY: the scratch memory was reserved for the packed operands and both tiles; heads do not overlap.
                 unsafe {
-                    let packed = self.pack(buffers, head, space)?;
+                    let packed = Packed {
+                        keys: self.pack(&self.scores, buffers, head, space)?,
+                        values: self.pack(&self.values, buffers, head, space.add(keys_bytes))?,
+                    };
                     let tile = space.add(packed_bytes);
                     for first in (0..self.scores.shape.m).step_by(self.rows) {
                         self.rows(buffers, &mut scratch.scratch, tile, head, first, worker, packed)?;
@@ -270,19 +274,28 @@ impl AttentionKernel {
         };
         let start = SharedPtr::new(scratch.as_ptr());
         let failure = Failure::default();
-        let all: Vec<std::sync::OnceLock<Packed<'_>>> =
-            (0..heads).map(|_| std::sync::OnceLock::new()).collect();
-        buffers.pool.run(heads, &|head, _| {
-            // SAFETY: every head has its own part of the buffer; the rest is guaranteed by the caller.
-            failure.note(unsafe { self.pack(buffers, head, start.get().add(head * each)) }.map(|packed| {
-                let _ = all[head].set(packed);
+        let all: Vec<[std::sync::OnceLock<gemm::PackedView<'_>>; 2]> =
+            (0..heads).map(|_| Default::default()).collect();
+        buffers.pool.run(2 * heads, &|task, _| {
+            let (head, operand) = (task / 2, task % 2);
+            let product = [&self.scores, &self.values][operand];
+            // SAFETY: keys and values of every head have their own part of the buffer; the rest is guaranteed by the caller.
+            let packed = unsafe {
+                let to = start.get().add(head * each + operand * keys_bytes);
+                self.pack(product, buffers, head, to)
+            };
+            failure.note(packed.map(|packed| {
+                let _ = all[head][operand].set(packed);
             }));
         });
         let blocks = self.scores.shape.m.div_ceil(self.rows);
         let tiles = self.tiles().iter().sum();
         buffers.pool.run(heads * blocks, &|task, worker| {
             let (head, first) = (task / blocks, task % blocks * self.rows);
-            let Some(&packed) = all[head].get() else { return };
+            let [Some(&keys), Some(&values)] = all[head].each_ref().map(std::sync::OnceLock::get) else {
+                return;
+            };
+            let packed = Packed { keys, values };
             failure.note(SCRATCH.with_borrow_mut(|scratch| {
                 let tile = scratch.reserve(tiles)?;
                 // SAFETY: guaranteed by the caller; rows do not overlap.
@@ -315,6 +328,19 @@ impl Failure {
 struct Packed<'a> {
     keys: gemm::PackedView<'a>,
     values: gemm::PackedView<'a>,
+}
+
+/// Makes heads that share keys and values (grouped queries) rows of one head, where their queries are one after the other: a token at a
+/// time they are. Loops over rows count from the first row of all heads, so they do not notice.
+fn join_heads(scores: &mut DotGeometry, values: &mut DotGeometry) {
+    let shared = |count: usize| {
+        let joins =
+            scores.batch.is_multiple_of(count) && scores.shares_rhs(count) && values.shares_rhs(count);
+        joins.then(|| Some((count, scores.row_stride_across(count)?))).flatten()
+    };
+    let Some((count, stride)) = (2..=scores.batch).rev().find_map(shared) else { return };
+    scores.join_rows(count, stride);
+    values.join_rows(count, stride);
 }
 
 /// The loop over rows of scores without a last rounding to the type that the second GEMM packs its operand in.

@@ -89,6 +89,34 @@ impl DotGeometry {
             rhs: matrix_operand(graph, rhs, &dot.rhs_batch, &dot.rhs_contract, &columns)?,
         })
     }
+
+    /// Whether each `count` products in a row have the same right-hand operand.
+    pub(super) fn shares_rhs(&self, count: usize) -> bool {
+        self.rhs.batches.chunks(count).all(|offsets| offsets.iter().all(|offset| *offset == offsets[0]))
+    }
+
+    /// The stride of the rows of each `count` products in a row, if those rows are one after the other.
+    pub(super) fn row_stride_across(&self, count: usize) -> Option<usize> {
+        let (rows, offsets) = (self.shape.m, &self.lhs.batches);
+        let stride = match rows {
+            1 => offsets.get(1)?.checked_sub(offsets[0])?,
+            _ => self.lhs.row_stride,
+        };
+        let in_place = |offsets: &[usize]| {
+            offsets.iter().enumerate().all(|(at, offset)| *offset == offsets[0] + at * rows * stride)
+        };
+        offsets.chunks(count).all(in_place).then_some(stride)
+    }
+
+    /// Makes each `count` products in a row one product with all their rows, which lie `row_stride` apart.
+    pub(super) fn join_rows(&mut self, count: usize, row_stride: usize) {
+        self.batch /= count;
+        self.shape.m *= count;
+        self.lhs.row_stride = row_stride;
+        for operand in [&mut self.lhs, &mut self.rhs] {
+            operand.batches = operand.batches.iter().copied().step_by(count).collect();
+        }
+    }
 }
 
 fn matrix_operand(

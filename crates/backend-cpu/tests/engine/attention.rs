@@ -56,3 +56,42 @@ fn fully_masked_rows_are_zeros() {
     inputs.push(Tensor::from_scalars(ElementType::F32, Shape::new([4, 50, 50]).unwrap(), mask).unwrap());
     is_one_kernel(&attention(", %mask: tensor<4x50x50xf32>", x, w, "%w"), &inputs);
 }
+
+/// Six heads of queries that share two heads of keys and values. `queries` makes `%q` of `%given`.
+fn grouped(rows: usize, given: &str, queries: &str) -> String {
+    let scores = format!("6x{rows}x30xf32");
+    let softmax = SOFTMAX.replace("4x50x50xf32", &scores).replace("4x50xf32", &format!("6x{rows}xf32"));
+    format!(
+        "func.func @main(%given: tensor<{given}xf32>, %keys: tensor<2x30x16xf32>, %values: tensor<2x30x8xf32>)
+            -> tensor<6x{rows}x8xf32> {{
+        {queries}
+        %k4 = stablehlo.broadcast_in_dim %keys, dims = [0, 2, 3] : (tensor<2x30x16xf32>) -> tensor<2x3x30x16xf32>
+        %k = stablehlo.reshape %k4 : (tensor<2x3x30x16xf32>) -> tensor<6x30x16xf32>
+        %v4 = stablehlo.broadcast_in_dim %values, dims = [0, 2, 3] : (tensor<2x30x8xf32>) -> tensor<2x3x30x8xf32>
+        %v = stablehlo.reshape %v4 : (tensor<2x3x30x8xf32>) -> tensor<6x30x8xf32>
+        %x = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2]
+          : (tensor<6x{rows}x16xf32>, tensor<6x30x16xf32>) -> tensor<{scores}>
+        {softmax}
+        %o = stablehlo.dot_general %p, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1]
+          : (tensor<{scores}>, tensor<6x30x8xf32>) -> tensor<6x{rows}x8xf32>
+        func.return %o : tensor<6x{rows}x8xf32> }}"
+    )
+}
+
+/// Keys and values of grouped queries are packed once for all heads that share them, where the queries are one after the other.
+#[test]
+fn heads_that_share_keys_are_rows_of_one_head() {
+    let negated = |rows| format!("%q = stablehlo.negate %given : tensor<6x{rows}x16xf32>");
+    let transposed =
+        "%q = stablehlo.transpose %given, dims = [1, 0, 2] : (tensor<5x6x16xf32>) -> tensor<6x5x16xf32>";
+    for (rows, given, queries, joined) in [
+        (1, "6x1x16", negated(1), "2x3x30"),
+        (7, "6x7x16", negated(7), "2x21x30"),
+        (5, "5x6x16", transposed.to_owned(), "6x5x30"),
+    ] {
+        let dims: Vec<usize> = given.split('x').map(|dim| dim.parse().unwrap()).collect();
+        let inputs = [tensor(&dims, 1), tensor(&[2, 30, 16], 2), tensor(&[2, 30, 8], 3)];
+        let names = kernels(&grouped(rows, given, &queries), vec![], &inputs);
+        assert!(names.iter().any(|name| name.starts_with(&format!("attention {joined}"))), "{names:?}");
+    }
+}

@@ -73,11 +73,14 @@ pub(super) fn epilogue(graph: &Graph, body: &Body, node: NodeId, columns: usize)
     })
 }
 
-/// The loop with its dimensions ordered by how far apart the elements of a load lie, when that load is dense.
+/// The loop with its dimensions ordered by how far apart the elements of a load lie, when that load is dense. Dimensions of one
+/// element are rows, but for those that are reduced.
 pub(super) fn in_order(graph: &Graph, body: &Body, tile: usize, columns: usize) -> Option<Epilogue> {
     let view = &body.loads[tile].view;
     let mut order: Vec<usize> = (0..body.dims.len()).collect();
-    order.sort_by_key(|&at| std::cmp::Reverse((view.strides[at], view.dims[at] == 1)));
+    order.sort_by_key(|&at| {
+        std::cmp::Reverse((view.dims[at] == 1 && !body.reduced[at], view.strides[at], view.dims[at] == 1))
+    });
     let body = body.permuted(&order);
     let view = &body.loads[tile].view;
     let whole = graph.node(body.loads[tile].value).len();
