@@ -67,6 +67,24 @@ pub(crate) const PEERS: Packages = Packages {
     ],
 };
 
+/// What the comparison of quantized layers needs besides: the quantizers, and llama.cpp's library.
+pub(crate) const QUANT: Packages = Packages {
+    name: "quant",
+    requirements: &[
+        "llama-cpp-python",
+        "nncf",
+        "numpy",
+        "onnx",
+        "onnxruntime",
+        "openvino",
+        "safetensors",
+        "torch",
+        "torchao",
+        "torchvision",
+        "transformers",
+    ],
+};
+
 /// What the comparison of sequence analysis needs.
 pub(crate) const BIO: Packages =
     Packages { name: "bio", requirements: &["edlib", "parasail", "pysam", "pyspoa"] };

@@ -53,3 +53,15 @@ def distance(found: list[Any], expected: list[np.ndarray]) -> float:
     if not np.isfinite(worst):
         raise ValueError("an output is not a number where PyTorch's is")
     return float(worst)
+
+
+def sqnr(found: list[Any], expected: list[np.ndarray]) -> float | None:
+    """The ratio of the signal to the error in dB, the worst of the outputs; none where there is no error or signal."""
+    ratios = []
+    for ours, theirs in zip(found, expected, strict=True):
+        exact = theirs.astype(np.float64)
+        signal, noise = (np.square(exact)).sum(), np.square(np.asarray(ours, np.float64) - exact).sum()
+        if not signal > 0 or not noise > 0:
+            return None
+        ratios.append(float(10 * np.log10(signal / noise)))
+    return min(ratios)

@@ -1,4 +1,4 @@
-"""One peer of `cargo xtask peers cpu`: `python serve.py ENGINE FOLDER THREADS`.
+"""One peer of `cargo xtask peers cpu` and `quant`: `python serve.py ENGINE[:RECIPE] FOLDER THREADS`.
 
 Requests and answers are lines of JSON: `prepare` a workload, `time` the prepared one, `forget` it. A peer that has no
 program for a workload answers `absent`, one that cannot run it `failed` with the reason.
@@ -37,6 +37,10 @@ def _engine(name: str, threads: int) -> Any:  # noqa: ANN401 (each has prepare a
             from xla_engine import Xla  # noqa: PLC0415
 
             return Xla(threads)
+        case quantized if ":" in quantized:
+            from quant_engines import engine  # noqa: PLC0415
+
+            return engine(*quantized.split(":"), threads)
     from torch_engines import Torch  # noqa: PLC0415
 
     ways = {
@@ -87,7 +91,8 @@ class Peer:
         outputs = self.run()
         seconds = time.perf_counter() - start
         expected = files.read(files.outputs(self.folder, name))
-        return {"seconds": seconds, "distance": files.distance(self.engine.arrays(outputs), expected)}
+        found = self.engine.arrays(outputs)
+        return {"seconds": seconds, "distance": files.distance(found, expected), "sqnr_db": files.sqnr(found, expected)}
 
 
 def main() -> None:

@@ -11,6 +11,8 @@ from torch import nn
 from torch.nn import functional
 
 SEED = 0
+# The part of inputs whose weights are large.
+OUTLIERS = 0.01
 
 Workload = tuple[nn.Module, tuple[torch.Tensor, ...]]
 
@@ -106,6 +108,12 @@ def _linear(rows: int, columns: int, inner: int) -> Workload:
     return Function(functional.linear, torch.randn(columns, inner) * 0.02), (torch.randn(rows, inner),)
 
 
+def _outlier_linear(rows: int, columns: int, inner: int) -> Workload:
+    """A layer as trained ones are: about one input in a hundred has weights eight times as large."""
+    gains = torch.where(torch.rand(inner) < OUTLIERS, 8.0, 1.0) * inner**-0.5
+    return Function(functional.linear, torch.randn(columns, inner) * gains), (torch.randn(rows, inner),)
+
+
 def _linear_gelu() -> Workload:
     def function(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         return functional.gelu(functional.linear(x, weight, bias))
@@ -153,7 +161,7 @@ WORKLOADS: dict[str, Callable[[], Workload]] = {
 
 
 def make(name: str) -> Workload:
-    """The module, ready for inference, and its inputs. minilm_bB_sS and linear_RxCxI come in any size."""
+    """The module, ready for inference, and its inputs. minilm_bB_sS and (outlier_)linear_RxCxI come in any size."""
     if zoo.has(name):
         return zoo.make(name)
     torch.manual_seed(SEED)
@@ -161,9 +169,16 @@ def make(name: str) -> Workload:
         module, inputs = _minilm(*map(int, sizes.groups()))
     elif sizes := re.fullmatch(r"linear_(\d+)x(\d+)x(\d+)", name):
         module, inputs = _linear(*map(int, sizes.groups()))
+    elif sizes := re.fullmatch(r"outlier_linear_(\d+)x(\d+)x(\d+)", name):
+        module, inputs = _outlier_linear(*map(int, sizes.groups()))
     else:
         module, inputs = WORKLOADS[name]()
     return module.eval(), inputs
+
+
+def is_exact(name: str) -> bool:
+    """Whether outputs are held to the module in f64, not to PyTorch's in f32."""
+    return name.startswith("outlier_linear_")
 
 
 def leaves(outputs: torch.Tensor | tuple[torch.Tensor, ...]) -> list[torch.Tensor]:

@@ -178,7 +178,8 @@ fn calibrated(stage: &Stage) -> anyhow::Result<Value> {
     Ok(serde_json::from_slice(&std::fs::read(&profile)?)?)
 }
 
-fn measured(warpt: &Path, profile: &Path) -> anyhow::Result<()> {
+/// Writes a quick calibration to a file.
+pub(super) fn measured(warpt: &Path, profile: &Path) -> anyhow::Result<()> {
     let mut command = Command::new(warpt);
     command.args(["calibrate", "--quick", "--fusion-patterns", "linear", "--precision", "model", "--output"]);
     let done = command.arg(profile).output().with_context(|| warpt.display().to_string())?;

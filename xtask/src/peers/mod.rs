@@ -10,6 +10,7 @@ mod linpack;
 mod llm;
 mod micro;
 mod page;
+mod quant;
 mod sides;
 mod table;
 mod tools;
@@ -31,6 +32,8 @@ pub(crate) enum Peers {
     Llm(llm::LlmArgs),
     /// Models on the CPU beside PyTorch, ONNX Runtime, OpenVINO and XLA
     Cpu(cpu::CpuArgs),
+    /// Linear layers with quantized weights on the CPU beside torchao, OpenVINO, ONNX Runtime and llama.cpp
+    Quant(quant::QuantArgs),
     /// Models on a GPU beside PyTorch: as it is, compiled, and compiled into CUDA graphs
     Gpu(gpu::GpuArgs),
     /// Peaks and bandwidths of a calibration beside likwid-bench, STREAM and a loop in C
@@ -49,6 +52,7 @@ pub(crate) fn run(peers: &Peers) -> anyhow::Result<()> {
         Peers::Linpack(args) => linpack::run(args),
         Peers::Llm(args) => llm::run(args),
         Peers::Cpu(args) => cpu::run(args),
+        Peers::Quant(args) => quant::run(args),
         Peers::Gpu(args) => gpu::run(args),
         Peers::Limits(args) => limits::run(args),
         Peers::Fusion(args) => fusion::run(args),

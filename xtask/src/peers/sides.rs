@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::Args;
 
 use super::tools;
-use crate::python::{PEERS, environment};
+use crate::python::{PEERS, Packages, environment};
 
 /// The longest turn, in seconds.
 const LONGEST: f64 = 60.0;
@@ -37,11 +37,16 @@ impl SidesArgs {
         Ok(())
     }
 
-    /// The Python of the peers; made where none is named.
+    /// The Python of the peers of models; made where none is named.
     pub(super) fn python(&self) -> anyhow::Result<PathBuf> {
+        self.python_with(&PEERS)
+    }
+
+    /// A Python with these packages; made where none is named.
+    pub(super) fn python_with(&self, packages: &Packages) -> anyhow::Result<PathBuf> {
         match &self.python {
             Some(python) => Ok(std::path::absolute(python)?),
-            None => match environment(&PEERS)? {
+            None => match environment(packages)? {
                 Ok(python) => Ok(python),
                 Err(reason) => bail!("there are no peers to compare with: {reason}"),
             },

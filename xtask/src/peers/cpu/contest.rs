@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::ours::Ours;
-use super::peer::{Peer, Prepared};
+use super::peer::{Accuracy, Peer, Prepared};
 use super::stats::median;
 
 /// What came of an engine on a workload.
@@ -24,10 +24,22 @@ pub(in crate::peers) struct Figures {
     pub(in crate::peers) rounds: Vec<f64>,
     /// How far the outputs are from PyTorch's in f32, as a part of their scale.
     pub(in crate::peers) distance: f64,
+    /// The ratio of the signal to the error, where there is one.
+    pub(in crate::peers) sqnr_db: Option<f64>,
     /// Until the first result: compiling, and in ours reading the archive.
     pub(in crate::peers) prepare_s: f64,
     /// What the reference computed in our stead.
     pub(in crate::peers) fallbacks: Vec<String>,
+}
+
+impl Outcome {
+    /// The signal to noise, where there is one.
+    pub(in crate::peers) fn sqnr_db(&self) -> Option<f64> {
+        match self {
+            Self::Ran(figures) => figures.sqnr_db,
+            _ => None,
+        }
+    }
 }
 
 impl Figures {
@@ -58,9 +70,10 @@ pub(in crate::peers) fn hold(
     for peer in &mut *peers {
         eprintln!("{workload}: getting {} ready", peer.engine);
         outcomes.push(match peer.prepare(workload)? {
-            Prepared::Ready { seconds, distance } => Outcome::Ran(Figures {
+            Prepared::Ready { seconds, accuracy } => Outcome::Ran(Figures {
                 rounds: Vec::new(),
-                distance,
+                distance: accuracy.distance,
+                sqnr_db: accuracy.sqnr_db,
                 prepare_s: seconds,
                 fallbacks: Vec::new(),
             }),
@@ -70,11 +83,12 @@ pub(in crate::peers) fn hold(
     }
     eprintln!("{workload}: getting ours ready");
     let (mut mine, mut one_ms) = match ours.check() {
-        Ok((run, distance)) => {
+        Ok((run, Accuracy { distance, sqnr_db })) => {
             let prepare_s = (run.load_ms + run.compile_ms) / 1e3;
             let one_ms = run.one_ms();
             let fallbacks = run.fallbacks;
-            (Outcome::Ran(Figures { rounds: Vec::new(), distance, prepare_s, fallbacks }), one_ms)
+            let rounds = Vec::new();
+            (Outcome::Ran(Figures { rounds, distance, sqnr_db, prepare_s, fallbacks }), one_ms)
         }
         Err(error) => (Outcome::Failed(format!("{error:#}")), 0.0),
     };
@@ -105,6 +119,11 @@ impl Row {
             _ => None,
         });
         ran.min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The signal to noise of a peer.
+    pub(in crate::peers) fn peer_sqnr_db(&self, engine: &str) -> Option<f64> {
+        self.peers.iter().find(|(name, _)| name == engine).and_then(|(_, outcome)| outcome.sqnr_db())
     }
 
     /// Our median.
@@ -149,6 +168,7 @@ impl Row {
                 "median_ms": figures.median(),
                 "rounds_ms": figures.rounds,
                 "distance": figures.distance,
+                "sqnr_db": figures.sqnr_db,
                 "prepare_s": figures.prepare_s,
                 "fallbacks": figures.fallbacks,
             }),
@@ -174,7 +194,8 @@ pub(super) mod tests {
     /// An engine that ran so long.
     pub(crate) fn ran(rounds: &[f64]) -> Outcome {
         let rounds = rounds.to_vec();
-        Outcome::Ran(Figures { rounds, distance: 1e-6, prepare_s: 0.5, fallbacks: Vec::new() })
+        let sqnr_db = Some(120.0);
+        Outcome::Ran(Figures { rounds, distance: 1e-6, sqnr_db, prepare_s: 0.5, fallbacks: Vec::new() })
     }
 
     /// A row of two peers of which one ran.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use warpforge_tensor::Tensor;
 use warpforge_tensor::io::safetensors;
 
-use super::peer::numbers;
+use super::peer::{Accuracy, numbers};
 use super::stats::median;
 use crate::command::output;
 
@@ -51,15 +51,15 @@ impl Ours<'_> {
         command
     }
 
-    /// A few runs, and how far the outputs are from PyTorch's, as a part of their scale.
-    pub(in crate::peers) fn check(&self) -> anyhow::Result<(Run, f64)> {
+    /// A few runs, and how far the outputs are from the expected ones.
+    pub(in crate::peers) fn check(&self) -> anyhow::Result<(Run, Accuracy)> {
         let folder = tempfile::tempdir()?;
         let results = folder.path().join("outputs.safetensors");
         let run = parse(&output(self.command(WARM_UP + 1).arg("--outputs").arg(&results))?)?;
         let found = safetensors::read(&results)?;
         let expected = safetensors::read(&self.folder.join("outputs.safetensors"))?;
-        let distance = distance(&run.outputs, &found, &expected)?;
-        Ok((run, distance))
+        let accuracy = accuracy(&run.outputs, &found, &expected)?;
+        Ok((run, accuracy))
     }
 
     /// Runs for about so long, given how long one takes: the milliseconds of each run.
@@ -100,16 +100,16 @@ pub(in crate::peers) fn parse(text: &str) -> anyhow::Result<Run> {
     })
 }
 
-/// The largest difference as a part of the largest magnitude, the worst of the outputs, which go by position.
-fn distance(
+/// The accuracy of outputs, which go by position.
+fn accuracy(
     names: &[String],
     found: &BTreeMap<String, Tensor>,
     expected: &BTreeMap<String, Tensor>,
-) -> anyhow::Result<f64> {
+) -> anyhow::Result<Accuracy> {
     if names.len() != expected.len() {
         bail!("{} outputs, PyTorch has {}", names.len(), expected.len());
     }
-    let mut worst = 0.0f64;
+    let (mut worst, mut ratios) = (0.0f64, Vec::new());
     for (position, name) in names.iter().enumerate() {
         let ours = found.get(name).with_context(|| format!("there is no output {name} in the file"))?;
         let theirs = expected
@@ -118,7 +118,7 @@ fn distance(
         if ours.dims() != theirs.dims() {
             bail!("output {name} is of shape {:?}, PyTorch's of {:?}", ours.dims(), theirs.dims());
         }
-        let (mut error, mut scale) = (0.0f64, 0.0f64);
+        let (mut error, mut scale, mut signal, mut noise) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
         for (a, b) in ours.iter().zip(theirs.iter()) {
             let (a, b) = (a.to_f64(), b.to_f64());
             let difference = (a - b).abs();
@@ -127,10 +127,15 @@ fn distance(
             }
             error = error.max(difference);
             scale = scale.max(b.abs());
+            signal += b * b;
+            noise += difference * difference;
         }
         worst = worst.max(if scale > 0.0 { error / scale } else { error });
+        if signal > 0.0 && noise > 0.0 {
+            ratios.push(10.0 * (signal / noise).log10());
+        }
     }
-    Ok(worst)
+    Ok(Accuracy { distance: worst, sqnr_db: ratios.into_iter().reduce(f64::min) })
 }
 
 #[cfg(test)]
@@ -165,10 +170,13 @@ mod tests {
         };
         let names = ["logits".to_owned()];
         let expected = file("out0", &[1.0, -4.0]);
-        assert_eq!(distance(&names, &file("logits", &[1.5, -4.0]), &expected).unwrap(), 0.125);
-        assert!(distance(&names, &file("logits", &[1.5]), &expected).is_err());
-        assert!(distance(&names, &file("logits", &[f32::NAN, -4.0]), &expected).is_err());
-        assert!(distance(&names, &file("other", &[1.0, -4.0]), &expected).is_err());
-        assert!(distance(&[], &file("logits", &[1.0, -4.0]), &expected).is_err());
+        let found = accuracy(&names, &file("logits", &[1.5, -4.0]), &expected).unwrap();
+        assert_eq!(found.distance, 0.125);
+        assert!((found.sqnr_db.unwrap() - 10.0 * 68.0f64.log10()).abs() < 1e-9);
+        assert_eq!(accuracy(&names, &file("logits", &[1.0, -4.0]), &expected).unwrap().sqnr_db, None);
+        assert!(accuracy(&names, &file("logits", &[1.5]), &expected).is_err());
+        assert!(accuracy(&names, &file("logits", &[f32::NAN, -4.0]), &expected).is_err());
+        assert!(accuracy(&names, &file("other", &[1.0, -4.0]), &expected).is_err());
+        assert!(accuracy(&[], &file("logits", &[1.0, -4.0]), &expected).is_err());
     }
 }

@@ -8,11 +8,20 @@ use serde_json::{Value, json};
 use super::program;
 use crate::served::Served;
 
+/// How far outputs are from the expected ones.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::peers) struct Accuracy {
+    /// The largest difference as a part of the largest magnitude, the worst of the outputs.
+    pub(in crate::peers) distance: f64,
+    /// The ratio of signal to error in dB, the worst of the outputs; none where there is no error.
+    pub(in crate::peers) sqnr_db: Option<f64>,
+}
+
 /// What a peer said of a workload that it was to get ready.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::peers) enum Prepared {
-    /// Ready after so many seconds, its outputs so far from PyTorch's, as a part of their scale.
-    Ready { seconds: f64, distance: f64 },
+    /// Ready after so many seconds, its outputs so far from the expected ones.
+    Ready { seconds: f64, accuracy: Accuracy },
     /// There is no program of this workload for the peer.
     Absent,
     /// The peer cannot run it, for this reason.
@@ -64,7 +73,10 @@ fn prepared(answer: &Value) -> anyhow::Result<Prepared> {
         return Ok(Prepared::Absent);
     }
     match (answer["seconds"].as_f64(), answer["distance"].as_f64()) {
-        (Some(seconds), Some(distance)) => Ok(Prepared::Ready { seconds, distance }),
+        (Some(seconds), Some(distance)) => {
+            let accuracy = Accuracy { distance, sqnr_db: answer["sqnr_db"].as_f64() };
+            Ok(Prepared::Ready { seconds, accuracy })
+        }
         _ => bail!("not an answer: {answer}"),
     }
 }
@@ -88,8 +100,9 @@ mod tests {
 
     #[test]
     fn answers_are_told_apart() {
-        let ready = prepared(&json!({ "seconds": 2.5, "distance": 1e-7 })).unwrap();
-        assert_eq!(ready, Prepared::Ready { seconds: 2.5, distance: 1e-7 });
+        let ready = prepared(&json!({ "seconds": 2.5, "distance": 1e-7, "sqnr_db": 140.0 })).unwrap();
+        let accuracy = Accuracy { distance: 1e-7, sqnr_db: Some(140.0) };
+        assert_eq!(ready, Prepared::Ready { seconds: 2.5, accuracy });
         assert_eq!(prepared(&json!({ "absent": true })).unwrap(), Prepared::Absent);
         assert_eq!(prepared(&json!({ "failed": "no" })).unwrap(), Prepared::Failed("no".to_owned()));
         assert!(prepared(&json!({ "seconds": 2.5 })).is_err());

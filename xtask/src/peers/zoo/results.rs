@@ -156,6 +156,7 @@ pub(super) mod tests {
             Outcome::Ran(Figures {
                 rounds: rounds.to_vec(),
                 distance: 1e-6,
+                sqnr_db: None,
                 prepare_s: 0.1,
                 fallbacks: Vec::new(),
             })
