@@ -1,6 +1,6 @@
 """Language models beside ours, on the same weights.
 
-llm.py convert FROM.gguf TO.gguf f32|bf16       the weights of FROM in another type
+llm.py convert FROM.gguf TO.gguf f32|bf16|q8_0|q4_0  the weights of FROM in another type
 llm.py llama_cpp MODEL.gguf prefill|decode TOKENS THREADS SECONDS
 llm.py truth MODEL.gguf PROMPT TOKENS           greedy tokens of transformers in f32
 """
@@ -16,7 +16,7 @@ import numpy
 
 
 def convert(source: str, target: str, kind: str) -> None:
-    """Write all matrices of a file in f32 or bf16; values that describe the model and norms stay as they are."""
+    """Write all matrices of a file in another type; values that describe the model and norms stay as they are."""
     reader = gguf.GGUFReader(source)
     writer = gguf.GGUFWriter(target, "llama")
     for name, field in reader.fields.items():
@@ -27,9 +27,9 @@ def convert(source: str, target: str, kind: str) -> None:
         writer.add_key_value(name, field.contents(), kinds[0], sub_type=inner)
     for tensor in reader.tensors:
         values = gguf.quants.dequantize(tensor.data, tensor.tensor_type).astype(numpy.float32)
-        if kind == "bf16" and values.ndim > 1:
-            stored = gguf.quants.quantize(values, gguf.GGMLQuantizationType.BF16)
-            writer.add_tensor(tensor.name, stored, raw_dtype=gguf.GGMLQuantizationType.BF16)
+        if kind != "f32" and values.ndim > 1:
+            stored_type = gguf.GGMLQuantizationType[kind.upper()]
+            writer.add_tensor(tensor.name, gguf.quants.quantize(values, stored_type), raw_dtype=stored_type)
         else:
             writer.add_tensor(tensor.name, values)
     writer.write_header_to_file()

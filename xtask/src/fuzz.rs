@@ -27,6 +27,7 @@ const TARGETS: &[Target] = &[
     Target { name: "sequences", seeds: &["fuzz/seeds/sequences"] },
     Target { name: "alignment", seeds: &["fuzz/seeds/alignment"] },
     Target { name: "microbench", seeds: &["fuzz/seeds/microbench"] },
+    Target { name: "gguf", seeds: &["fuzz/seeds/gguf"] },
 ];
 
 /// What makes the compiler count which branches are taken, for libFuzzer to see.

@@ -20,11 +20,12 @@ use warpforge_runtime::memory_plan::{self, Allocation, MemoryPlan};
 use warpforge_runtime::profile::{self, Event, Profile};
 use warpforge_runtime::state::{HostStore, Update};
 use warpforge_runtime::{
-    ClusterValues, ErrorKind, Executable, Fallback, Outcome, Program, Result, RunOptions, Source,
+    ClusterValues, ErrorKind, Executable, Fallback, Lifetime, Outcome, Program, Result, RunOptions, Source,
 };
 use warpforge_tensor::{Blob, ElementType, FloatType, Shape, Tensor};
 
 use crate::kernel::{self, CompileContext, Kernel, KernelError, Subprogram, ValueBuffers};
+use crate::lifetimes;
 use crate::observer::{self, Observer};
 
 /// The name of the backend in reports.
@@ -293,6 +294,12 @@ impl Executable for CpuExecutable {
         let constants: usize = self.constants.iter().map(|tensor| tensor.bytes().len()).sum();
         let kernels: usize = self.launches.iter().map(|launch| launch.kernel.bytes()).sum();
         Some((self.plan.block + outputs + constants + kernels) as u64)
+    }
+
+    fn lifetimes(&self) -> Vec<Lifetime> {
+        let kernels: Vec<(String, usize)> =
+            self.launches.iter().map(|launch| (launch.kernel.name(), launch.kernel.bytes())).collect();
+        lifetimes::lifetimes(&self.plan, &self.graph, &self.constants, &kernels)
     }
 
     fn fallbacks(&self) -> Vec<Fallback> {

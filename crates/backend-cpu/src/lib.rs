@@ -7,6 +7,7 @@
 mod backend;
 mod executable;
 mod kernel;
+mod lifetimes;
 mod observer;
 
 pub use backend::Cpu;

@@ -13,7 +13,7 @@ use crate::cluster::Machine;
 use crate::cluster::{Cluster, Clusters, DeviceKernels, Kind, clusters, fuse_attention_gradients, op_by_op};
 use crate::graph::{Graph, ImportError, NodeId, Op, OpByOp, OpSpan, import, import_op_by_op};
 use crate::pattern::{Pattern, patterns};
-use crate::precision::{Precision, narrow_contractions, quantize, read_before_widening};
+use crate::precision::{Precision, narrow_contractions, quantize, read_before_widening, read_stored_weights};
 use crate::simplify::simplify;
 
 /// The arguments of a function that are known while compiling, by position.
@@ -144,6 +144,9 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
     }
     if !device.is_op_by_op() {
         graph = device.rewrite(read_before_widening(&graph));
+        if device.reads_quantized_weights() {
+            graph = read_stored_weights(&graph);
+        }
     }
     if let Some(element) = device.precision().operand_element() {
         graph = narrow_contractions(&graph, element, spans.as_deref_mut());

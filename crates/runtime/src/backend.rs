@@ -104,10 +104,32 @@ pub trait Executable: Send + Sync {
     /// The most bytes that a run holds on its device, weights included, where the backend plans or counts them.
     fn peak_memory_bytes(&self) -> Option<u64>;
 
+    /// What a run holds on its device, and from which kernel to which, where the backend plans it.
+    fn lifetimes(&self) -> Vec<Lifetime> {
+        Vec::new()
+    }
+
     /// The operations that the reference interpreter runs because the backend has no kernel for them.
     fn fallbacks(&self) -> Vec<Fallback> {
         Vec::new()
     }
+}
+
+/// Memory that a run holds for a while.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lifetime {
+    /// What it holds: a kernel or an operation that gives it.
+    pub name: String,
+    /// `weights` of a kernel, `constant`, `value` or `output`.
+    pub kind: &'static str,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Where it begins in the memory that values share.
+    pub offset: Option<u64>,
+    /// The kernel that first holds it, in the order in which they run; none where it is there before the run.
+    pub first: Option<usize>,
+    /// The last kernel that holds it; none where it stays.
+    pub last: Option<usize>,
 }
 
 /// An executable with its inputs on the device. Nobody else runs the executable meanwhile.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use warpforge_tensor::Tensor;
 
-use crate::{Backend, Executable, Outcome, Program, Reference, Result, RunOptions, Target};
+use crate::{Backend, Executable, Lifetime, Outcome, Program, Reference, Result, RunOptions, Target};
 
 /// An operation that the reference interpreter runs in an engine's place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +83,10 @@ impl Executable for ReferenceFallback {
 
     fn peak_memory_bytes(&self) -> Option<u64> {
         self.inner.peak_memory_bytes()
+    }
+
+    fn lifetimes(&self) -> Vec<Lifetime> {
+        self.inner.lifetimes()
     }
 
     fn fallbacks(&self) -> Vec<Fallback> {

@@ -36,7 +36,7 @@ mod session;
 pub mod state;
 mod tier;
 
-pub use backend::{Backend, Bound, Capabilities, ClusterValues, Counters, Executable, Outcome};
+pub use backend::{Backend, Bound, Capabilities, ClusterValues, Counters, Executable, Lifetime, Outcome};
 pub use calls::CustomCalls;
 pub use device::Device;
 pub use error::{Error, ErrorKind, Offer, Result};

@@ -43,14 +43,33 @@ pub(crate) struct LlmArgs {
 /// Tokens of a prompt and of a continuation, as llama-bench has them.
 const PREFILL: usize = 512;
 const DECODE: usize = 128;
+/// A file, its type, and how ours computes on it.
+struct Weights {
+    /// The type in the file.
+    kind: &'static str,
+    path: PathBuf,
+    /// Our parameters `type` and `precision`.
+    ours: [&'static str; 2],
+    /// The file that ours reads: weights that we quantize are those of f32.
+    source: PathBuf,
+}
+
+/// The types of files, and ours beside each. Groups of 64 with a scale and an offset take the bytes of Q4_0's groups of 32.
+const KINDS: [(&str, [&str; 2]); 4] = [
+    ("f32", ["f32", "model"]),
+    ("bf16", ["bf16", "model"]),
+    ("q8_0", ["bf16", "int8wo"]),
+    ("q4_0", ["bf16", "int4wo-64"]),
+];
+
 /// Tokens of the prompt and the continuation that PyTorch's are compared with.
 const TRUTH: [usize; 2] = [16, 48];
 
 struct Stage {
     warpt: PathBuf,
     python: PathBuf,
-    /// The same weights in f32 and bf16.
-    models: [(&'static str, PathBuf); 2],
+    /// The same weights in f32 and bf16, and quantized.
+    models: [Weights; 4],
     threads: usize,
     alternations: usize,
     seconds: f64,
@@ -71,11 +90,15 @@ pub(super) fn run(args: &LlmArgs) -> anyhow::Result<()> {
     let warpt = args.warpt.clone().map_or_else(tools::build_warpt, Ok)?;
     let source = args.model.clone().map_or_else(|| package(&python), Ok)?;
     let folder = tempfile::tempdir()?;
-    let models = ["f32", "bf16"].map(|kind| (kind, folder.path().join(format!("{kind}.gguf"))));
-    for (kind, path) in &models {
+    let file = |kind: &str| folder.path().join(format!("{kind}.gguf"));
+    let models = KINDS.map(|(kind, ours)| {
+        let source = if ours[1] == "model" { file(kind) } else { file("f32") };
+        Weights { kind, path: file(kind), ours, source }
+    });
+    for Weights { kind, path, .. } in &models {
         execute(script(&python).arg("convert").arg(&source).arg(path).arg(kind))?;
     }
-    tokens_are_pytorchs(&warpt, &python, &models[0].1, folder.path())?;
+    tokens_are_pytorchs(&warpt, &python, &models[0].path, folder.path())?;
     let threads = std::thread::available_parallelism().map_or(1, Into::into);
     let alternations = args.alternations.into();
     let stage = Stage { warpt, python, models, threads, alternations, seconds: args.seconds };
@@ -137,7 +160,7 @@ fn decode(stage: &Stage) -> anyhow::Result<Vec<Row>> {
 impl Stage {
     fn beside(&self, benchmark: &str, what: &str, tokens: usize) -> anyhow::Result<Vec<Row>> {
         let mut rows = Vec::new();
-        for (kind, path) in &self.models {
+        for Weights { kind, path, ours, source } in &self.models {
             let figures = |rate: f64| Figures::from([(format!("{kind}, {tokens} tokens"), rate)]);
             let contest = Contest {
                 name: benchmark,
@@ -145,16 +168,26 @@ impl Stage {
                 unit: "tokens/s",
                 bound: Bound::AtLeast(1.1),
                 theirs: &|| self.theirs(path, what, tokens).map(figures),
-                ours: &|| self.ours(benchmark, path, kind, tokens).map(figures),
+                ours: &|| self.ours(benchmark, source, *ours, tokens).map(figures),
             };
             rows.extend(contest.hold(self.alternations)?);
         }
         Ok(rows)
     }
 
-    fn ours(&self, benchmark: &str, path: &Path, kind: &str, tokens: usize) -> anyhow::Result<f64> {
-        let params =
-            [format!("model={}", path.display()), format!("type={kind}"), format!("tokens={tokens}")];
+    fn ours(
+        &self,
+        benchmark: &str,
+        path: &Path,
+        [kind, precision]: [&str; 2],
+        tokens: usize,
+    ) -> anyhow::Result<f64> {
+        let params = [
+            format!("model={}", path.display()),
+            format!("type={kind}"),
+            format!("precision={precision}"),
+            format!("tokens={tokens}"),
+        ];
         let metrics = warpt::measure(&self.warpt, benchmark, self.seconds, &params)?;
         find(&metrics, "tokens_per_second", &[])
     }

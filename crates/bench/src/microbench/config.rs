@@ -82,9 +82,11 @@ pub struct Config {
     pub models: Vec<ModelParams>,
 }
 
-const TOP: [&str; 10] = [
+const SPARSITY: &str = "sparsity_config_recipe_names";
+const TOP: [&str; 11] = [
     "benchmark_mode",
     "quantization_config_recipe_names",
+    SPARSITY,
     "output_dir",
     "scaling_type_input",
     "scaling_type_weight",
@@ -94,7 +96,6 @@ const TOP: [&str; 10] = [
     "repeat_n",
     "model_params",
 ];
-const SPARSITY: &str = "sparsity_config_recipe_names";
 const MODEL: [&str; 10] = [
     "name",
     "matrix_shapes",
@@ -143,8 +144,7 @@ type Result<T> = std::result::Result<T, YamlError>;
 /// When it is no YAML, or has a key, a value or a name that is none: the line, and the nearest name.
 pub fn read(text: &str) -> Result<Config> {
     let top = parse(text)?;
-    let known: Vec<&str> = TOP.into_iter().chain([SPARSITY]).collect();
-    let map = Map::new(&top, &known, "key")?;
+    let map = Map::new(&top, &TOP, "key")?;
     let mode = match map.text("benchmark_mode")?.as_deref() {
         None | Some("inference") => Mode::Inference,
         Some("training") => Mode::Training,

@@ -5,7 +5,8 @@ use warpforge_measure::stats::median;
 use super::config::{Config, Mode};
 use super::run::Row;
 
-const INFERENCE: [&str; 21] = [
+/// The original's first columns, of both modes.
+const SHARED: [&str; 14] = [
     "name",
     "quantization",
     "sparsity",
@@ -20,6 +21,8 @@ const INFERENCE: [&str; 21] = [
     "output_dir",
     "enable_profiler",
     "enable_memory_profiler",
+];
+const INFERENCE: [&str; 7] = [
     "baseline_inference_time_in_ms",
     "model_inference_time_in_ms",
     "speedup",
@@ -28,21 +31,7 @@ const INFERENCE: [&str; 21] = [
     "memory_visualization_path",
     "memory_stats",
 ];
-const TRAINING: [&str; 28] = [
-    "name",
-    "quantization",
-    "sparsity",
-    "m",
-    "k",
-    "n",
-    "high_precision_dtype",
-    "use_torch_compile",
-    "torch_compile_mode",
-    "device",
-    "model_type",
-    "output_dir",
-    "enable_profiler",
-    "enable_memory_profiler",
+const TRAINING: [&str; 14] = [
     "scaling_type_input",
     "scaling_type_weight",
     "scaling_type_grad_output",
@@ -76,8 +65,8 @@ const OURS: [&str; 12] = [
 /// The file of all rows.
 #[must_use]
 pub fn text(config: &Config, rows: &[Row]) -> String {
-    let first: &[&str] = if config.mode == Mode::Inference { &INFERENCE } else { &TRAINING };
-    let mut lines = vec![first.iter().chain(&OURS).copied().collect::<Vec<_>>().join(",")];
+    let mode: &[&str] = if config.mode == Mode::Inference { &INFERENCE } else { &TRAINING };
+    let mut lines = vec![SHARED.iter().chain(mode).chain(&OURS).copied().collect::<Vec<_>>().join(",")];
     for row in rows {
         let cells = cells(config, row);
         lines.push(cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(","));
@@ -109,7 +98,11 @@ fn cells(config: &Config, row: &Row) -> Vec<String> {
     match config.mode {
         Mode::Inference => {
             cells.extend([number(row.baseline_ms), number(time), number(row.speedup())]);
-            cells.extend(std::iter::repeat_n(String::new(), 4));
+            cells.push(row.profiler_json_path.clone().unwrap_or_default());
+            cells.extend(row.memory_paths.clone().unwrap_or_default());
+            cells.push(
+                row.timeline.as_ref().map_or_else(String::new, |timeline| timeline.stats().to_string()),
+            );
         }
         Mode::Training => {
             cells.extend(config.scaling.iter().cloned());

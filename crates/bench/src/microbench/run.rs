@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use warpforge::profile::Profile;
 use warpforge::{
     CompileOptions, Device, ElementType, Model, Precision, QuantizationRecipe, RunOptions, Tensor,
 };
@@ -13,6 +14,7 @@ use warpforge_probes::limits::Limits;
 use super::config::{Config, Entry, Mode, ModelParams};
 use super::model::{self, Case};
 use super::shapes::MatrixShape;
+use super::timeline::Timeline;
 
 /// A measured or skipped row.
 #[derive(Debug, Clone, Serialize)]
@@ -61,6 +63,16 @@ pub struct Row {
     pub bound_by: Option<&'static str>,
     /// Threads.
     pub threads: usize,
+    /// What happened when in one run more, where a trace is asked for.
+    #[serde(skip)]
+    pub profile: Option<Profile>,
+    /// The memory of that run, where its timeline is asked for.
+    #[serde(skip)]
+    pub timeline: Option<Timeline>,
+    /// Where the trace was written.
+    pub profiler_json_path: Option<String>,
+    /// Where the memory timeline was written: as JSON and as a picture.
+    pub memory_paths: Option<[String; 2]>,
 }
 
 impl Row {
@@ -162,6 +174,10 @@ fn empty(params: &ModelParams, shape: &MatrixShape, entry: &Entry, threads: usiz
         of_roofline: None,
         bound_by: None,
         threads,
+        profile: None,
+        timeline: None,
+        profiler_json_path: None,
+        memory_paths: None,
     }
 }
 
@@ -216,6 +232,13 @@ fn infer(
         executable.run(&inputs, &RunOptions::default()).map(|_| ()).map_err(|error| error.to_string())
     })?;
     row.peak_bytes = executable.peak_memory_bytes();
+    if params.enable_profiler || params.enable_memory_profiler {
+        let profiled = RunOptions { profile: true, ..RunOptions::default() };
+        let outcome = executable.run(&inputs, &profiled).map_err(|error| error.to_string())?;
+        row.timeline =
+            params.enable_memory_profiler.then(|| Timeline::new(executable.lifetimes(), &outcome.profile));
+        row.profile = params.enable_profiler.then_some(outcome.profile);
+    }
     Ok(())
 }
 

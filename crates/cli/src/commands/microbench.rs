@@ -11,6 +11,7 @@ use warpforge_bench::microbench::run::{Row, predicted_seconds, recommended, rows
 use warpforge_bench::microbench::{csv, record};
 use warpforge_probes::cpu::Dtype;
 use warpforge_probes::limits::Limits;
+use warpforge_report::chrome_trace;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{output, term};
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &MicrobenchArgs) -> Outcome {
     if !args.json {
         println!("{}", line(&HEADER.map(str::to_owned)));
     }
-    let rows = rows(&config, &mut |row| {
+    let mut rows = rows(&config, &mut |row| {
         if !args.json {
             println!("{}", line(&cells(row)));
         }
@@ -62,6 +63,9 @@ pub(crate) fn run(args: &MicrobenchArgs) -> Outcome {
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot make {}", folder.display()))
         .map_err(Failure::not_possible)?;
+    for row in &mut rows {
+        write_profiles(folder, row)?;
+    }
     output::write(&file, csv::text(&config, &rows).as_bytes())?;
     term::remark(&format!("the rows are in {}", file.display()));
     let run = record::suite_run(&rows, start, Timestamp::now());
@@ -85,6 +89,33 @@ pub(crate) fn run(args: &MicrobenchArgs) -> Outcome {
     }
     let measured = rows.iter().any(|row| row.time().is_some());
     Ok(if measured { Exit::Pass } else { Exit::NotPossible })
+}
+
+/// Writes the trace and the memory timeline of a row, where they are asked for.
+fn write_profiles(folder: &Path, row: &mut Row) -> Result<(), Failure> {
+    let title = format!("{} {} {}x{}x{}", row.name, row.quantization, row.m, row.k, row.n);
+    let stem: String =
+        title.chars().map(|c| if c.is_ascii_alphanumeric() || "-.".contains(c) { c } else { '_' }).collect();
+    let made = |part: &str| -> Result<PathBuf, Failure> {
+        let folder = folder.join(part);
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make {}", folder.display()))
+            .map_err(Failure::not_possible)?;
+        Ok(folder)
+    };
+    if let Some(profile) = &row.profile {
+        let path = made("profiler")?.join(format!("{stem}_profile.json"));
+        output::write(&path, chrome_trace(profile, &title).as_bytes())?;
+        row.profiler_json_path = Some(path.display().to_string());
+    }
+    if let Some(timeline) = &row.timeline {
+        let folder = made("memory_profiler")?;
+        let [json, html] = ["json", "html"].map(|ending| folder.join(format!("{stem}_memory.{ending}")));
+        output::write(&json, format!("{}\n", timeline.json()).as_bytes())?;
+        output::write(&html, timeline.html(&title).as_bytes())?;
+        row.memory_paths = Some([json, html].map(|path| path.display().to_string()));
+    }
+    Ok(())
 }
 
 fn load(path: &Path) -> Result<Config, Failure> {

@@ -18,6 +18,7 @@ mod import;
 mod interrupt;
 mod kernels;
 mod list;
+mod microbench;
 mod model;
 mod monitor;
 mod op_by_op;

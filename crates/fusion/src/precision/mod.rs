@@ -16,8 +16,8 @@ use thiserror::Error;
 use warpforge_tensor::ElementType;
 
 pub(crate) use narrow::narrow_contractions;
-pub(crate) use quantize::quantize;
 pub use quantize::{QuantizeError, Recipe};
+pub(crate) use quantize::{quantize, read_stored_weights};
 pub(crate) use widened::read_before_widening;
 
 /// The element type that contractions of f32 operands multiply in. They accumulate in f32 and give f32 in each case.

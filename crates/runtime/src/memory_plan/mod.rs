@@ -37,6 +37,9 @@ pub struct MemoryPlan {
     pub outputs: Vec<NodeId>,
     /// Bytes of the block.
     pub block: usize,
+    /// The values that clusters write, with the first and the last cluster that they live in; those that the run gives away or copies
+    /// at the end have no last one.
+    pub lifetimes: Vec<(NodeId, usize, Option<usize>)>,
     /// Copies in their order, after all clusters: new contents of state that could not be computed in its memory, and old ones that
     /// the run gives away.
     pub copies: Vec<Copy>,
@@ -136,6 +139,9 @@ pub fn plan(
     }
     let mut free_list = FreeList::default();
     for (time, id) in written {
+        let last = last_use[&id];
+        let kept = last == usize::MAX || plan.outputs.contains(&id);
+        plan.lifetimes.push((id, time, (!kept).then_some(last)));
         free_list.end_before(time);
         plan.allocations.entry(id).or_insert_with(|| {
             Allocation::Block(free_list.take(graph.node(id).bytes().next_multiple_of(line), last_use[&id]))

@@ -199,7 +199,9 @@ fn one_row(stage: &Stage) -> anyhow::Result<Judged> {
     let mut held = Vec::new();
     for recipe in ["int8wo", "int4wo-128"] {
         let engines = ["torchao", "openvino", "ort", "llama.cpp"];
-        held.extend(stage.hold(recipe, &engines, &ONE_ROW, stage.rounds)?.into_iter().map(|row| (recipe, row)));
+        held.extend(
+            stage.hold(recipe, &engines, &ONE_ROW, stage.rounds)?.into_iter().map(|row| (recipe, row)),
+        );
     }
     let line = |(recipe, row): &'_ (&'static str, Row)| {
         let bytes = tables::weight_bytes(recipe, &row.workload);
@@ -224,7 +226,6 @@ fn accuracy(stage: &Stage) -> anyhow::Result<Judged> {
         let rows = stage.hold(recipe, &["torchao"], &COMPARED, 0)?;
         held.extend(rows.into_iter().map(|row| (recipe, row)));
     }
-    let lines: Vec<Line<'_>> =
-        held.iter().map(|(recipe, row)| Line { recipe, row, extra: None }).collect();
+    let lines: Vec<Line<'_>> = held.iter().map(|(recipe, row)| Line { recipe, row, extra: None }).collect();
     Ok(tables::accuracy(&lines))
 }

@@ -75,8 +75,7 @@ pub(super) fn speed(lines: &[Line<'_>], bounds: Bounds) -> Judged {
     heads.extend(&engines);
     heads.extend(["ours", "ratio"]);
     heads.extend(extra);
-    judged.text =
-        format!("| {} |\n| --- | ---{} |\n", heads.join(" | "), " | ---:".repeat(heads.len() - 2));
+    judged.text = format!("| {} |\n| --- | ---{} |\n", heads.join(" | "), " | ---:".repeat(heads.len() - 2));
     for line in lines {
         let mut cells = vec![line.recipe.to_owned(), shape(&line.row.workload)];
         let best = line.row.best().map(|(engine, _)| engine);
@@ -189,10 +188,7 @@ mod tests {
     fn ratios_and_what_else_is_asked_are_judged() {
         let (fast, slow) = (row(4.0, 2.0, 30.0), row(4.0, 5.0, 30.0));
         let line = |row, extra| Line { recipe: "int8dq", row, extra };
-        let lines = [
-            line(&fast, Some(Extra::TimesBf16(1.5))),
-            line(&slow, Some(Extra::TimesBf16(1.0))),
-        ];
+        let lines = [line(&fast, Some(Extra::TimesBf16(1.5))), line(&slow, Some(Extra::TimesBf16(1.0)))];
         let judged = speed(&lines, Bounds { each: 0.9, mean: 1.1, extra: 1.4 });
         let text = &judged.text;
         assert!(text.starts_with("| recipe | m×k×n, ms | torchao | ort | ours | ratio | bf16 / ours |\n"));

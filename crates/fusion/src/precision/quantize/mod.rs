@@ -5,12 +5,16 @@
 //! rounded. Devices match [`weights_of`] to read weights in the type that they are stored in.
 
 mod hqq;
+mod least_squares;
 mod matcher;
 mod recipe;
+mod restored;
 mod rewrite;
+mod stored;
 mod weights;
 
 pub use matcher::{QuantizedWeights, WeightGroups, weights_of};
 pub use recipe::{Recipe, UnknownRecipe};
 pub(crate) use rewrite::quantize;
+pub(crate) use stored::read_stored_weights;
 pub use weights::{GroupedWeights, QuantizeError, RowWeights, WeightMatrix};

@@ -48,6 +48,12 @@ impl Recipe {
         matches!(self, Self::Float8DynamicTensor | Self::Float8DynamicRow)
     }
 
+    /// Whether activations are rounded too.
+    #[must_use]
+    pub fn quantizes_activations(self) -> bool {
+        self == Self::Int8Dynamic || self.is_float8_dynamic()
+    }
+
     /// Weights that share a scale, where a group is smaller than all weights of an output.
     #[must_use]
     pub fn group(self) -> Option<usize> {

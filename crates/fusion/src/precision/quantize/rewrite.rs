@@ -33,7 +33,7 @@ pub(crate) fn quantize(
     if let Some(group) = recipe.group() {
         check_groups(graph, group)?;
     }
-    let mut pass = Pass { rewrite: Rewrite::new(graph), recipe, known: HashMap::new() };
+    let mut pass = Pass::new(graph, recipe);
     for id in graph.ids() {
         let node = pass.rewrite.next(id);
         let new = match weights_input(graph, id) {
@@ -101,8 +101,8 @@ fn check_groups(graph: &Graph, group: usize) -> Result<(), QuantizeError> {
     }
 }
 
-struct Pass<'g> {
-    rewrite: Rewrite<'g>,
+pub(super) struct Pass<'g> {
+    pub(super) rewrite: Rewrite<'g>,
     recipe: Recipe,
     /// The new nodes of weights that are quantized already, by the old operand and its contracted dimensions.
     known: HashMap<(NodeId, Vec<usize>), Weights>,
@@ -117,7 +117,11 @@ struct Weights {
     scales: Option<NodeId>,
 }
 
-impl Pass<'_> {
+impl<'g> Pass<'g> {
+    pub(super) fn new(graph: &'g Graph, recipe: Recipe) -> Self {
+        Self { rewrite: Rewrite::new(graph), recipe, known: HashMap::new() }
+    }
+
     /// The new node of a product; none where its weights cannot be read.
     fn product(&mut self, id: NodeId, dot: &Dot) -> Result<Option<NodeId>, QuantizeError> {
         let old = self.rewrite.old;
@@ -289,7 +293,7 @@ impl Pass<'_> {
         Ok(Weights { operand, scales: Some(scales) })
     }
 
-    fn constant(&mut self, tensor: Tensor) -> NodeId {
+    pub(super) fn constant(&mut self, tensor: Tensor) -> NodeId {
         let (element, dims) = (tensor.element_type(), tensor.dims().to_vec());
         self.rewrite.push(Node { op: Op::Constant(tensor), inputs: vec![], element, dims, origin: None })
     }
@@ -301,7 +305,7 @@ impl Pass<'_> {
         self.broadcast(scalar, dims, vec![])
     }
 
-    fn broadcast(&mut self, of: NodeId, dims: &[usize], map: Vec<usize>) -> NodeId {
+    pub(super) fn broadcast(&mut self, of: NodeId, dims: &[usize], map: Vec<usize>) -> NodeId {
         if self.rewrite.dims(of) == dims {
             return of;
         }
@@ -310,7 +314,7 @@ impl Pass<'_> {
         self.rewrite.push(Node { op, inputs: vec![of], element, dims: dims.to_vec(), origin })
     }
 
-    fn reshape(&mut self, of: NodeId, dims: &[usize]) -> NodeId {
+    pub(super) fn reshape(&mut self, of: NodeId, dims: &[usize]) -> NodeId {
         if self.rewrite.dims(of) == dims {
             return of;
         }
@@ -320,14 +324,14 @@ impl Pass<'_> {
     }
 
     /// A function of f32.
-    fn map(&mut self, function: Function, inputs: &[NodeId]) -> NodeId {
+    pub(super) fn map(&mut self, function: Function, inputs: &[NodeId]) -> NodeId {
         let (dims, origin) = (self.rewrite.dims(inputs[0]).to_vec(), self.rewrite.origin(inputs[0]));
         let op = Op::Elementwise(function);
         self.rewrite.push(Node { op, inputs: inputs.to_vec(), element: ElementType::F32, dims, origin })
     }
 }
 
-fn free_dims(rank: usize, contract: &[usize]) -> Vec<usize> {
+pub(super) fn free_dims(rank: usize, contract: &[usize]) -> Vec<usize> {
     (0..rank).filter(|at| !contract.contains(at)).collect()
 }
 

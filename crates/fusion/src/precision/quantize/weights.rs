@@ -4,7 +4,7 @@ use half::bf16;
 use thiserror::Error;
 use warpforge_tensor::FloatType;
 
-use super::hqq;
+use super::{hqq, least_squares};
 
 /// Why weights cannot be quantized.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -145,11 +145,11 @@ fn four_bits(weights: &[f32], by_hqq: bool) -> (bf16, bf16) {
         .fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), &value| (low.min(value), high.max(value)));
     let scale = bf16::from_f32(((high - low) / 15.0).max(LEAST_SCALE));
     let step = scale.to_f32();
-    let zero = match by_hqq {
-        true => hqq::zero_point(weights, step, -low / step, 15.0),
-        false => -low / step,
-    };
-    (scale, bf16::from_f32((8.0 - zero) * step))
+    if by_hqq {
+        let zero = hqq::zero_point(weights, step, -low / step, 15.0);
+        return (scale, bf16::from_f32((8.0 - zero) * step));
+    }
+    least_squares::fitted(weights, scale, bf16::from_f32(low + 8.0 * step))
 }
 
 fn scale(weights: &[f32], most: f32) -> f32 {

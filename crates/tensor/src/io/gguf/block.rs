@@ -1,9 +1,12 @@
-//! How numbers are stored: float types, and blocks of 32 quantized numbers with a scale.
+//! How numbers are stored: float types, blocks of 32 quantized numbers with a scale, and blocks of 256 whose parts have scales of few
+//! bits.
 
 use half::{bf16, f16};
 
 /// Numbers of a quantized block.
 const BLOCK: usize = 32;
+/// Numbers of a block whose scales are quantized too.
+const LONG_BLOCK: usize = 256;
 
 /// A storage type of tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +23,10 @@ pub enum StoredType {
     Q4_1,
     /// Blocks of 32 numbers of 8 bits, and a scale.
     Q8_0,
+    /// Blocks of 256 numbers of 4 bits; each 32 have a scale and a minimum of 6 bits.
+    Q4K,
+    /// Blocks of 256 numbers of 6 bits around zero; each 16 have a scale of 8 bits.
+    Q6K,
 }
 
 impl StoredType {
@@ -31,6 +38,8 @@ impl StoredType {
             2 => Self::Q4_0,
             3 => Self::Q4_1,
             8 => Self::Q8_0,
+            12 => Self::Q4K,
+            14 => Self::Q6K,
             30 => Self::Bf16,
             _ => return None,
         })
@@ -42,6 +51,7 @@ impl StoredType {
         match self {
             Self::F32 | Self::F16 | Self::Bf16 => 1,
             Self::Q4_0 | Self::Q4_1 | Self::Q8_0 => BLOCK,
+            Self::Q4K | Self::Q6K => LONG_BLOCK,
         }
     }
 
@@ -53,6 +63,8 @@ impl StoredType {
             Self::Q4_0 => 2 + BLOCK / 2,
             Self::Q4_1 => 4 + BLOCK / 2,
             Self::Q8_0 => 2 + BLOCK,
+            Self::Q4K => 4 + 12 + LONG_BLOCK / 2,
+            Self::Q6K => LONG_BLOCK / 2 + LONG_BLOCK / 4 + LONG_BLOCK / 16 + 2,
         }
     }
 
@@ -84,10 +96,45 @@ impl StoredType {
                     let scale = half(block, 0);
                     values.extend(block[2..].iter().map(|&number| f32::from(number as i8) * scale));
                 }
+                Self::Q4K => {
+                    let (scale, least) = (half(block, 0), half(block, 2));
+                    let (parts, codes) = block[4..].split_at(12);
+                    for (at, codes) in codes.chunks_exact(BLOCK).enumerate() {
+                        let both: Vec<u8> = nibbles(codes).collect();
+                        for (part, codes) in both.chunks_exact(BLOCK).enumerate() {
+                            let (factor, offset) = six_bits(parts, 2 * at + part);
+                            let (scale, least) = (scale * f32::from(factor), least * f32::from(offset));
+                            values.extend(codes.iter().map(|&code| scale * f32::from(code) - least));
+                        }
+                    }
+                }
+                Self::Q6K => values.extend((0..LONG_BLOCK).map(|at| {
+                    let scale = half(block, block.len() - 2) * f32::from(block[192 + at / 16].cast_signed());
+                    scale * (f32::from(six_bit_code(block, at)) - 32.0)
+                })),
             }
         }
         values
     }
+}
+
+/// The scale and the minimum of one of the eight parts of a block of [`StoredType::Q4K`].
+fn six_bits(packed: &[u8], part: usize) -> (u8, u8) {
+    match part {
+        0..4 => (packed[part] & 63, packed[part + 4] & 63),
+        _ => {
+            let low = packed[part + 4];
+            (low & 15 | packed[part - 4] >> 6 << 4, low >> 4 | packed[part] >> 6 << 4)
+        }
+    }
+}
+
+/// A number of a block of [`StoredType::Q6K`]: four bits, then two more.
+fn six_bit_code(block: &[u8], at: usize) -> u8 {
+    let (half, quarter, column) = (at / 128, at % 128 / 32, at % 32);
+    let low = block[64 * half + 32 * (quarter % 2) + column] >> (4 * (quarter / 2)) & 15;
+    let high = block[128 + 32 * half + column] >> (2 * quarter) & 3;
+    low | high << 4
 }
 
 /// The lower halves of all bytes, then the upper ones.
@@ -115,5 +162,30 @@ mod tests {
         assert_eq!(StoredType::F16.decode(&half(0.125)), [0.125]);
         assert_eq!(StoredType::Q4_1.bytes(64), Some(40));
         assert_eq!(StoredType::Q4_1.bytes(33), None);
+    }
+
+    /// Sums of the Python package `gguf` 0.19 for the same bytes.
+    #[test]
+    fn long_blocks_are_those_of_llama_cpp() {
+        let half = |value: f32| f16::from_f32(value).to_le_bytes();
+        let bytes = |count: usize| -> Vec<u8> { (0..count).map(|at| (at * 37 + 11) as u8).collect() };
+        let weighted = |values: &[f32]| -> f64 {
+            values.iter().enumerate().map(|(at, &value)| at as f64 * f64::from(value)).sum()
+        };
+        let mut block = bytes(144);
+        block[..4].copy_from_slice(&[half(0.5), half(0.25)].concat());
+        let found = StoredType::Q4K.decode(&block);
+        assert_eq!(
+            (found[0], found[1], found[70], found[161], found[255]),
+            (157.75, -12.75, 169.25, 352.5, 24.25)
+        );
+        assert_eq!((found.iter().sum::<f32>(), weighted(&found)), (27_220.0, 3_759_200.0));
+        let mut block = bytes(210);
+        block[208..].copy_from_slice(&half(0.5));
+        let found = StoredType::Q6K.decode(&block);
+        assert_eq!((found[0], found[32], found[127], found[128]), (-715.5, 115.5, 750.0, -175.5));
+        assert_eq!((found.iter().sum::<f32>(), weighted(&found)), (2306.0, 389_904.0));
+        assert_eq!((StoredType::Q4K.bytes(512), StoredType::Q6K.bytes(256)), (Some(288), Some(210)));
+        assert_eq!(StoredType::Q6K.bytes(128), None);
     }
 }

@@ -148,6 +148,25 @@ mod tests {
     }
 
     #[test]
+    fn seeds_of_the_fuzz_target_are_read_or_refused() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/gguf");
+        let types = read(&folder.join("types.gguf")).unwrap();
+        assert_eq!(types.tensors().len(), 8);
+        for (name, stored) in types.tensors() {
+            let tensor = stored.to_f32().unwrap();
+            assert_eq!((tensor.dims(), tensor.dims()[0]), (stored.dims.as_slice(), 2), "{name}");
+        }
+        let mean = |name: &str| -> f64 {
+            let values = types.tensors()[name].to_f32().unwrap();
+            values.iter().map(|value| value.to_f64().abs()).sum::<f64>() / 512.0
+        };
+        for name in ["w.Q4_0", "w.Q4_1", "w.Q8_0", "w.BF16"] {
+            assert!((mean(name) - mean("w.F16")).abs() < 0.05, "{name}");
+        }
+        assert!(read(&folder.join("cut.gguf")).is_err());
+    }
+
+    #[test]
     fn damaged_files_are_refused_wherever_they_are_cut() {
         let whole = file(0, &[3, 2], &[0; 24]);
         for length in 0..whole.len() {

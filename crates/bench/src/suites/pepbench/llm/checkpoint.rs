@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use half::bf16;
-use warpforge::Tensor;
+use warpforge::{QuantizationRecipe, Tensor};
 
 use super::formats;
 use super::program::{Program, Stored};
@@ -34,6 +34,9 @@ pub(super) struct Checkpoint {
     /// Whether the embedding is the last matrix too.
     pub(super) tied: bool,
     weights: BTreeMap<String, Vec<f32>>,
+    /// How matrices are quantized by programs, and what they are then: what references multiply.
+    pub(super) recipe: Option<QuantizationRecipe>,
+    restored: BTreeMap<String, Vec<f32>>,
 }
 
 impl Checkpoint {
@@ -65,7 +68,7 @@ impl Checkpoint {
                 weights.insert(format!("layer.{layer}.{name}"), values);
             }
         }
-        Self { sizes, tied: true, weights }
+        Self { sizes, tied: true, weights, recipe: None, restored: BTreeMap::new() }
     }
 
     /// Puts the parts of a checkpoint together. `take` gives a part's values, the rows of matrices being outputs; where
@@ -114,7 +117,7 @@ impl Checkpoint {
         if head.is_some() {
             weights.insert("head".to_owned(), needed(Part::Head, sizes.vocabulary, hidden)?);
         }
-        Ok(Self { sizes, tied, weights })
+        Ok(Self { sizes, tied, weights, recipe: None, restored: BTreeMap::new() })
     }
 
     /// The values of a weight.
@@ -122,9 +125,32 @@ impl Checkpoint {
         self.weights.get(name).map_or(&[], Vec::as_slice)
     }
 
+    /// The values that a matrix multiplies by.
+    pub(super) fn matrix(&self, name: &str) -> &[f32] {
+        self.restored.get(name).map_or_else(|| self.weight(name), Vec::as_slice)
+    }
+
     /// The last matrix.
     pub(super) fn head(&self) -> &[f32] {
-        self.weight(if self.tied { "embedding" } else { "head" })
+        self.matrix(if self.tied { "embedding" } else { "head" })
+    }
+
+    /// Quantizes what references multiply by; programs do so while they are compiled.
+    ///
+    /// # Errors
+    /// When groups do not fill the rows of a matrix, or a weight is no number.
+    pub(super) fn quantize(&mut self, recipe: QuantizationRecipe) -> Result<(), String> {
+        let sizes = &self.sizes;
+        let layers = (0..sizes.layers).flat_map(|layer| {
+            sizes.matrices().map(|(name, _, columns)| (format!("layer.{layer}.{name}"), columns))
+        });
+        let head = if self.tied { "embedding" } else { "head" };
+        for (name, columns) in layers.chain([(head.to_owned(), sizes.hidden)]) {
+            let values = recipe.restored_weights(self.weight(&name), columns);
+            self.restored.insert(name, values.map_err(|error| error.to_string())?);
+        }
+        self.recipe = Some(recipe);
+        Ok(())
     }
 
     /// Rounds the weights that are stored in that type to it.

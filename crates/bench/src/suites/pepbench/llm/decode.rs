@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::Instant;
 
 use serde::Deserialize;
-use warpforge::{Outputs, Tensor};
+use warpforge::{Outputs, QuantizationRecipe, Tensor};
 use warpforge_probes::latency::Latencies;
 
 use super::checkpoint::Checkpoint;
@@ -150,7 +150,7 @@ impl Benchmark for LlmDecode {
                     Some(filled) => gate::after(&checkpoint, stored, filled, sequence, [depth, capacity])?,
                     None => Reference::new(&checkpoint, stored, capacity),
                 };
-                judge(reference, answer, sequence, depth, &settings)
+                judge(reference, answer, sequence, depth, gate::tolerance(&checkpoint, stored))
             })
         };
         let time = context.time();
@@ -195,7 +195,14 @@ fn prompt(
 fn bytes_read(checkpoint: &Checkpoint, settings: &Settings, position: usize) -> usize {
     let sizes = &checkpoint.sizes;
     let cache = settings.batch * 2 * sizes.layers * sizes.keys() * (position + 1);
-    (sizes.multiplied() + cache) * settings.stored.bytes()
+    let matrices = match settings.recipe {
+        Some(QuantizationRecipe::Int4WeightOnly { group, .. }) => {
+            sizes.multiplied() / 2 + 4 * (sizes.multiplied() / group as usize)
+        }
+        Some(_) => sizes.multiplied(),
+        None => sizes.multiplied() * settings.stored.bytes(),
+    };
+    matrices + cache * settings.stored.bytes()
 }
 
 /// Holds the tokens of one sequence to the reference, which is fed the same.
@@ -204,13 +211,13 @@ fn judge(
     answer: &Answer,
     sequence: usize,
     depth: usize,
-    settings: &Settings,
+    tolerance: f32,
 ) -> Result<(), BenchmarkError> {
     for (at, (fed, logits)) in answer.fed.iter().zip(&answer.logits).enumerate() {
         let right = reference.step(fed[sequence] as usize, depth + at);
         let found = logits.as_slice::<f32>().map_err(failed)?;
         let found = &found[sequence * right.len()..(sequence + 1) * right.len()];
-        gate::held(found, &right, settings.stored, depth + at)?;
+        gate::held(found, &right, tolerance, depth + at)?;
     }
     Ok(())
 }
@@ -256,11 +263,32 @@ mod tests {
     }
 
     #[test]
+    fn quantized_weights_are_held_to_the_same_weights_in_plain_loops() {
+        let folder = tempfile::tempdir().unwrap();
+        let model = model(folder.path());
+        let run = |precision: &str, kind: &str| {
+            let values =
+                [("model", model.as_str()), ("type", kind), ("tokens", "12"), ("precision", precision)];
+            let round = round(&LlmDecode, &values, 0.0);
+            LlmDecode.run(&mut RunContext::new(&round, &|| false, &mut |_| {}))
+        };
+        for precision in ["int8wo", "int8dq", "float8wo"] {
+            for kind in ["f32", "bf16"] {
+                run(precision, kind).unwrap_or_else(|error| panic!("{precision} {kind}: {error}"));
+            }
+        }
+        // The width is 8, the inner width 12.
+        let error = run("int4wo-8", "f32").unwrap_err().to_string();
+        assert!(error.contains("does not divide"), "{error}");
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused() {
         let settings = |name: &str, value: &str| {
             LlmDecode.prepare(&with(&LlmDecode, &[(name, ParamValue::Text(value.to_owned()))]))
         };
         refused(settings, "type", &["f16", "BF16"], "f32 or bf16");
+        refused(settings, "precision", &["int8", "f32"], "not a quantization recipe");
         refused(settings, "model", &["/no/such/model.gguf"], "SmolLM2-135M");
         // Longer than the model's context.
         let folder = tempfile::tempdir().unwrap();

@@ -164,7 +164,8 @@ mod tests {
                 let logits = decode.step(&ids, position).unwrap();
                 for (sequence, reference) in references.iter_mut().enumerate() {
                     let right = reference.step(ids[sequence] as usize, position);
-                    gate::held(row(&logits, sequence), &right, stored, position).unwrap();
+                    let tolerance = gate::tolerance(&checkpoint, stored);
+                    gate::held(row(&logits, sequence), &right, tolerance, position).unwrap();
                 }
             }
         }
@@ -185,7 +186,8 @@ mod tests {
             decode.fill(&filled).unwrap();
             let found = decode.step(&[3, 4], 5).unwrap();
             let mut reference = gate::after(&checkpoint, stored, &filled, 1, [5, 8]).unwrap();
-            gate::held(row(&found, 1), &reference.step(4, 5), stored, 5).unwrap();
+            let tolerance = gate::tolerance(&checkpoint, stored);
+            gate::held(row(&found, 1), &reference.step(4, 5), tolerance, 5).unwrap();
             // A cache that was tampered with is found.
             let mut wrong = ids.clone();
             wrong[0] = 13;

@@ -41,7 +41,7 @@ impl<'a> Reference<'a> {
             })
             .collect();
         for layer in 0..sizes.layers {
-            let weight = |name: &str| of.weight(&format!("layer.{layer}.{name}"));
+            let weight = |name: &str| of.matrix(&format!("layer.{layer}.{name}"));
             let normal = self.normal(&x, weight("norm.attention"));
             let mut qkv = self.multiplied(weight("qkv"), &normal);
             let (turned, values) = qkv.split_at_mut(sizes.queries() + sizes.keys());
@@ -102,7 +102,10 @@ impl<'a> Reference<'a> {
 
     /// A matrix times a vector.
     fn multiplied(&self, matrix: &[f32], x: &[f32]) -> Vec<f32> {
-        let x: Vec<f32> = x.iter().map(|&value| rounded(value, self.stored)).collect();
+        let mut x: Vec<f32> = x.iter().map(|&value| rounded(value, self.stored)).collect();
+        if let Some(recipe) = self.of.recipe {
+            x = recipe.restored_activations(&x);
+        }
         matrix.chunks_exact(x.len()).map(|row| dot(row, &x) as f32).collect()
     }
 }

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use warpforge::CompileOptions;
+use warpforge::{CompileOptions, Precision, QuantizationRecipe};
 use warpforge_bio::available_threads;
 use warpforge_probes::limits::read_rate;
 use warpforge_probes::{affinity, team::Team};
@@ -30,6 +30,8 @@ pub(super) struct Settings {
     /// A checkpoint; `None` for weights from the seed.
     model: Option<PathBuf>,
     pub(super) stored: Stored,
+    /// How the weights of matrix products are quantized.
+    pub(super) recipe: Option<QuantizationRecipe>,
     pub(super) batch: usize,
     pub(super) tokens: usize,
     threads: Option<NonZeroUsize>,
@@ -47,10 +49,18 @@ impl Settings {
             "bf16" => Stored::Bf16,
             other => return Err(bad_value("type", &other, "give f32 or bf16")),
         };
+        let recipe = match text(params, "precision") {
+            "model" => None,
+            name => Some(
+                name.parse()
+                    .map_err(|error| bad_value("precision", &name, &format!("{error}, and model")))?,
+            ),
+        };
         let seed = int(params, "seed");
         Ok(Self {
             model,
             stored,
+            recipe,
             batch: within(params, "batch", 1, MOST_BATCH)?,
             tokens: within(params, "tokens", 1, MOST_TOKENS)?,
             threads: NonZeroUsize::new(within(params, "threads", 0, MOST_THREADS)?),
@@ -79,6 +89,9 @@ impl Settings {
             ));
         }
         checkpoint.round(self.stored);
+        if let Some(recipe) = self.recipe {
+            checkpoint.quantize(recipe).map_err(|error| bad_value("precision", &recipe, &error))?;
+        }
         Ok(checkpoint)
     }
 
@@ -88,13 +101,18 @@ impl Settings {
         (0..self.batch * tokens).map(|_| random.usize(..vocabulary) as i64).collect()
     }
 
+    fn precision(&self) -> String {
+        self.recipe.map_or_else(|| "model".to_owned(), |recipe| recipe.to_string())
+    }
+
     fn threads(&self) -> usize {
         self.threads.map_or_else(available_threads, NonZeroUsize::get)
     }
 
     /// How programs are compiled: all of them kernels of the engine.
     pub(super) fn options(&self) -> CompileOptions {
-        CompileOptions { threads: self.threads, no_fallback: true, ..CompileOptions::default() }
+        let precision = self.recipe.map_or(Precision::Model, Precision::Quantized);
+        CompileOptions { threads: self.threads, precision, no_fallback: true, ..CompileOptions::default() }
     }
 
     /// Bytes a second that as many threads read from memory.
@@ -116,6 +134,7 @@ impl Tagged for Settings {
         let name = name.map_or_else(|| "generated".to_owned(), |name| name.to_string_lossy().into_owned());
         key.tag("model", name)
             .tag("type", self.stored.name())
+            .tag("precision", self.precision())
             .tag("batch", self.batch)
             .tag("tokens", self.tokens)
             .tag("threads", self.threads())
@@ -134,6 +153,13 @@ pub(super) fn takes(own: &[(&'static str, String)]) -> Vec<(&'static str, String
             ),
         ),
         ("type", "f32 or bf16: weights, cache and operands of matrix products".to_owned()),
+        (
+            "precision",
+            format!(
+                "model, or a recipe that the weights of matrix products are quantized by: {}",
+                QuantizationRecipe::ALL.map(|recipe| recipe.to_string()).join(", ")
+            ),
+        ),
         ("batch", format!("1 to {MOST_BATCH}")),
         ("tokens", format!("1 to {MOST_TOKENS}")),
         ("threads", format!("1 to {MOST_THREADS}; 0 for all")),
@@ -147,6 +173,7 @@ pub(super) fn spec(name: &str, description: &str, tokens: i64, own: &[(&str, Par
     let common = [
         ("model", ParamValue::Text(String::new())),
         ("type", ParamValue::Text("bf16".to_owned())),
+        ("precision", ParamValue::Text("model".to_owned())),
         ("batch", ParamValue::Int(1)),
         ("tokens", ParamValue::Int(tokens)),
         ("threads", ParamValue::Int(0)),
