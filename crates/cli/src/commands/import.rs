@@ -8,6 +8,8 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use serde_json::json;
 use warpforge::Format;
+use warpforge_fusion::Recipe;
+use warpforge_fusion::precision::quantize::store_weights;
 use warpforge_ir::legalize::legalize;
 use warpforge_ir::print::{Form, printed};
 use warpforge_ir::signature::Signature;
@@ -30,6 +32,9 @@ pub(crate) struct ImportArgs {
     /// Write the weights to this file and let `@main` take them as arguments, instead of as constants in the module
     #[arg(long, value_name = "W.safetensors")]
     weights: Option<PathBuf>,
+    /// Store the weights of matrix products in few bits: int8wo, int4wo-GROUP, int4wo-GROUP-hqq or float8wo
+    #[arg(long, value_name = "RECIPE", value_parser = str::parse::<Recipe>)]
+    precision: Option<Recipe>,
     /// The shape of an input with dynamic dimensions, such as `input_ids=2x128`: the module is then for these shapes
     #[arg(long = "shape", value_name = "NAME=SHAPE", value_parser = parse_shape)]
     shapes: Vec<(String, Vec<u64>)>,
@@ -60,7 +65,14 @@ pub(crate) fn run(args: &ImportArgs) -> Outcome {
     let archive = open(&args.model).map_err(refused)?;
     let shapes: BTreeMap<String, Vec<u64>> = args.shapes.iter().cloned().collect();
     let shapes = (!shapes.is_empty()).then_some(shapes);
-    let imported = archive.import(&ImportOptions { shapes }).map_err(refused)?;
+    let mut imported = archive.import(&ImportOptions { shapes }).map_err(refused)?;
+    if let Some(recipe) = args.precision {
+        let stored = store_weights(&mut imported.module, "main", &mut imported.weights, recipe)
+            .map_err(|error| Failure::bad_input(anyhow!("--precision {recipe}: {error}")))?;
+        if !args.json {
+            term::remark(&format!("{} weights stored by {recipe}", stored.len()));
+        }
+    }
     check_shapes(args, &imported.module)?;
     let weights = model::weights_of(&imported);
     let (module, weights_file) = model::with_weights(imported, args.weights.as_deref(), &args.model)?;

@@ -49,6 +49,30 @@ fn weights_go_to_a_file_of_their_own() {
 }
 
 #[test]
+fn weights_are_stored_in_few_bits_and_restored_by_the_module() {
+    let warpt = Warpt::new();
+    let mean = |outputs: &Value| outputs[0]["mean"].as_f64().unwrap();
+    let expected = mean(&outputs_of(&warpt, LINEAR, &[]));
+    for (recipe, apart) in [("int8wo", 0.02), ("float8wo", 0.06)] {
+        for file in ["model.mlir", "model.mlir.bc"] {
+            let import = ["import", LINEAR, "-o", file, "--weights", "w.safetensors", "--precision", recipe];
+            let done = warpt.run(&import);
+            assert_eq!(done.code, 0, "{}", done.stderr);
+            assert!(done.stdout.contains("3 weights"), "{}", done.stdout);
+            let found = mean(&outputs_of(&warpt, file, &["--weights", "w.safetensors"]));
+            assert!((found - expected).abs() < apart * expected.abs(), "{recipe} {file}: {found} {expected}");
+        }
+    }
+    // Three inputs are no group, and activations are not stored.
+    for (recipe, reason) in [("int4wo-8", "does not divide"), ("int8dq", "while running"), ("int3", "int8wo")]
+    {
+        let done = warpt.run(&["import", LINEAR, "-o", "m.mlir", "--precision", recipe]);
+        assert_eq!(done.code, 2, "{}", done.stderr);
+        assert!(done.stderr.contains(reason), "{}", done.stderr);
+    }
+}
+
+#[test]
 fn shapes_that_are_named_are_fixed() {
     let warpt = Warpt::new();
     let import = |shape: &str| warpt.run(&["import", LINEAR, "-o", "m.mlir", "--shape", shape]);

@@ -7,6 +7,7 @@
 mod hqq;
 mod least_squares;
 mod matcher;
+mod module;
 mod recipe;
 mod restored;
 mod rewrite;
@@ -14,6 +15,7 @@ mod stored;
 mod weights;
 
 pub use matcher::{QuantizedWeights, WeightGroups, weights_of};
+pub use module::{StoreError, store_weights};
 pub use recipe::{Recipe, UnknownRecipe};
 pub(crate) use rewrite::quantize;
 pub(crate) use stored::read_stored_weights;

@@ -4,6 +4,7 @@
 //! `codes · scale + offset` for each group of inputs, transposed or not, of constants: what `warpt import --precision` writes, and what
 //! exporters of weight-only models do. They become what [`quantize`](super::quantize) makes, so that kernels read the codes.
 
+use half::bf16;
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType, Tensor};
 
@@ -16,8 +17,8 @@ use crate::view::LayoutOp;
 enum Stored {
     /// Codes, a row for each output, and the constant with a scale for each.
     Rows { codes: Tensor, scales: Tensor },
-    /// The node of f32, `[columns, depth]`, that restores groups.
-    Groups(NodeId),
+    /// Codes, scales and offsets of groups, and the depth.
+    Groups([Tensor; 3], usize),
 }
 
 /// The graph whose products multiply codes and then by their scales.
@@ -68,9 +69,8 @@ fn stored(graph: &Graph, id: NodeId) -> Option<(&Dot, Stored)> {
     if let Some((codes, scales)) = rows(graph, at, depth) {
         return Some((dot, Stored::Rows { codes, scales }));
     }
-    // What is read as it is needs no other form.
-    let as_it_is = at == rhs && node.element == ElementType::F32;
-    (depth == 1 && !as_it_is && is_groups(graph, at)).then_some((dot, Stored::Groups(at)))
+    let found = if depth == 1 { groups(graph, at) } else { None };
+    found.map(|found| (dot, Stored::Groups(found, graph.node(at).dims[1])))
 }
 
 /// The codes, with a row for each output, and the scales of `codes · scale`.
@@ -107,24 +107,45 @@ fn widened(graph: &Graph, id: NodeId) -> Option<NodeId> {
     widens.then(|| node.inputs[0])
 }
 
-/// Whether a value is `codes · scale + offset` of groups of 4 bits, `[columns, depth]`.
-fn is_groups(graph: &Graph, at: NodeId) -> bool {
-    let Op::Layout(LayoutOp::Reshape(_)) = graph.node(at).op else { return false };
-    let step = |id: NodeId, function: Function| -> Option<NodeId> {
+/// The same where no engine has elements of that type: the conversion is an operation of its own, which gives the value.
+fn widened_apart(graph: &Graph, id: NodeId) -> Option<NodeId> {
+    let node = graph.node(id);
+    let &[part] = node.inputs.as_slice() else { return None };
+    let part = graph.node(part);
+    let widens = matches!(part.op, Op::Opaque(_)) && part.op.name() == "convert" && part.inputs.len() == 1;
+    (widens && node.element == ElementType::F32).then(|| part.inputs[0])
+}
+
+/// The codes, scales and offsets of a value `[columns, depth]` that is `codes · scale + offset` of groups of 4 bits.
+fn groups(graph: &Graph, at: NodeId) -> Option<[Tensor; 3]> {
+    let Op::Layout(LayoutOp::Reshape(_)) = graph.node(at).op else { return None };
+    let step = |id: NodeId, function: Function| -> Option<(NodeId, Tensor)> {
         let node = graph.node(id);
-        match (&node.op, node.inputs.as_slice()) {
-            (Op::Elementwise(own), &[value, _]) if *own == function => Some(value),
-            _ => None,
-        }
+        let (Op::Elementwise(own), &[value, repeated]) = (&node.op, node.inputs.as_slice()) else {
+            return None;
+        };
+        let Op::Layout(LayoutOp::Broadcast { map, .. }) = &graph.node(repeated).op else { return None };
+        let vector = graph.node(repeated).inputs[0];
+        let vector = graph.constant(widened(graph, vector).unwrap_or(vector))?;
+        (*own == function && *map == [0, 1]).then_some(())?;
+        Some((value, as_bf16(vector)?))
     };
-    let codes = step(graph.node(at).inputs[0], Function::Add)
-        .and_then(|scaled| step(scaled, Function::Multiply))
-        .and_then(|codes| widened(graph, codes));
-    codes.is_some_and(|codes| {
-        graph
-            .constant(codes)
-            .is_some_and(|codes| codes.element_type() == ElementType::I4 && codes.dims().len() == 3)
-    })
+    let (scaled, offsets) = step(graph.node(at).inputs[0], Function::Add)?;
+    let (codes, scales) = step(scaled, Function::Multiply)?;
+    let codes = graph.constant(widened(graph, codes).or_else(|| widened_apart(graph, codes))?)?;
+    let fits = codes.element_type() == ElementType::I4 && codes.dims().len() == 3;
+    fits.then(|| [codes.clone(), scales, offsets])
+}
+
+/// Factors of groups as kernels read them; none where bf16 does not hold them.
+fn as_bf16(tensor: &Tensor) -> Option<Tensor> {
+    if tensor.element_type() == ElementType::BF16 {
+        return Some(tensor.clone());
+    }
+    let wide = tensor.as_slice::<f32>().ok()?;
+    let narrow: Vec<bf16> = wide.iter().copied().map(bf16::from_f32).collect();
+    let exact = narrow.iter().zip(wide).all(|(narrow, wide)| narrow.to_f32() == *wide);
+    exact.then(|| Tensor::from_slice(tensor.dims(), &narrow).ok())?
 }
 
 impl Pass<'_> {
@@ -141,7 +162,18 @@ impl Pass<'_> {
                 let codes = self.constant(codes);
                 (self.rewrite.convert(codes, ElementType::F32), Some(self.constant(scales)))
             }
-            Stored::Groups(restored) => (self.rewrite.moved(restored), None),
+            Stored::Groups([codes, scales, offsets], depth) => {
+                let dims = codes.dims().to_vec();
+                let codes = self.constant(codes);
+                let mut operand = self.rewrite.convert(codes, ElementType::F32);
+                for (values, function) in [(scales, Function::Multiply), (offsets, Function::Add)] {
+                    let values = self.constant(values);
+                    let wide = self.rewrite.convert(values, ElementType::F32);
+                    let repeated = self.broadcast(wide, &dims, vec![0, 1]);
+                    operand = self.map(function, &[operand, repeated]);
+                }
+                (self.reshape(operand, &[dims[0], depth]), None)
+            }
         };
         let n = self.rewrite.dims(operand)[0];
         let free = free_dims(old.node(lhs).dims.len(), &dot.lhs_contract);
@@ -216,7 +248,7 @@ mod tests {
         let bytes: Vec<u8> = (0..SIZE * SIZE).map(|at| (at % 16) as u8).collect();
         let shape = |dims: &[usize]| warpforge_tensor::Shape::new(dims).unwrap();
         let codes = Tensor::from_bytes(ElementType::I4, shape(&[SIZE, 8, 64]), &bytes).unwrap();
-        let scales: Vec<half::bf16> = (0..SIZE * 8).map(|at| half::bf16::from_f32(at as f32)).collect();
+        let scales: Vec<bf16> = (0..SIZE * 8).map(|at| bf16::from_f32((at % 97) as f32)).collect();
         let scales = Tensor::from_slice(&[SIZE, 8], &scales).unwrap();
         let text = |contract: usize| {
             format!(

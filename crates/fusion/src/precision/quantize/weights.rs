@@ -145,11 +145,13 @@ fn four_bits(weights: &[f32], by_hqq: bool) -> (bf16, bf16) {
         .fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), &value| (low.min(value), high.max(value)));
     let scale = bf16::from_f32(((high - low) / 15.0).max(LEAST_SCALE));
     let step = scale.to_f32();
-    if by_hqq {
-        let zero = hqq::zero_point(weights, step, -low / step, 15.0);
-        return (scale, bf16::from_f32((8.0 - zero) * step));
+    let (scale, offset) = least_squares::fitted(weights, scale, bf16::from_f32(low + 8.0 * step));
+    if !by_hqq {
+        return (scale, offset);
     }
-    least_squares::fitted(weights, scale, bf16::from_f32(low + 8.0 * step))
+    let step = scale.to_f32();
+    let zero = hqq::zero_point(weights, step, 8.0 - offset.to_f32() / step, 15.0);
+    (scale, bf16::from_f32((8.0 - zero) * step))
 }
 
 fn scale(weights: &[f32], most: f32) -> f32 {
