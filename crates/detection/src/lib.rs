@@ -1,0 +1,12 @@
+//! Object detection on COCO: reading annotations and images, preparing them as torchvision does, and the metrics of
+//! `pycocotools`.
+//!
+//! [`coco::Dataset`] is a file of annotations, [`evaluate::evaluate`] the twelve numbers of COCO for detections on it.
+
+#![forbid(unsafe_code)]
+
+pub mod coco;
+mod error;
+pub mod evaluate;
+
+pub use error::{Error, Result};
