@@ -67,8 +67,17 @@ fn package(python: &Path) -> Vec<String> {
         command
     };
     let commands = [
-        module(&["ruff", "check", "python", "xtask", "crates/cli", "examples"]),
-        module(&["ruff", "format", "--check", "python", "xtask", "crates/cli", "examples"]),
+        module(&["ruff", "check", "python", "xtask", "crates/cli", "crates/detection", "examples"]),
+        module(&[
+            "ruff",
+            "format",
+            "--check",
+            "python",
+            "xtask",
+            "crates/cli",
+            "crates/detection",
+            "examples",
+        ]),
         {
             let mut tests = module(&["pytest", "-q", "python"]);
             // The workspace's tests have just built it beside this program.

@@ -26,6 +26,17 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// An image cannot be decoded.
+    #[error(transparent)]
+    Jpeg(#[from] crate::jpeg::JpegError),
+    /// An image cannot be resized.
+    #[error("an image of {}×{} pixels cannot become one of {}×{}", .from.0, .from.1, .to.0, .to.1)]
+    Size {
+        /// Its width and height.
+        from: (usize, usize),
+        /// Those that it would get.
+        to: (usize, usize),
+    },
     /// An error in a file.
     #[error("{path}: {cause}")]
     File {

@@ -2,11 +2,15 @@
 //! `pycocotools`.
 //!
 //! [`coco::Dataset`] is a file of annotations, [`evaluate::evaluate`] the twelve numbers of COCO for detections on it.
+//! [`picture::Picture`] is a decoded image, [`transform::Transform`] prepares it.
 
 #![forbid(unsafe_code)]
 
 pub mod coco;
 mod error;
 pub mod evaluate;
+pub mod jpeg;
+pub mod picture;
+pub mod transform;
 
 pub use error::{Error, Result};

@@ -1,8 +1,9 @@
-//! Numbers beside those of the field's own programs: `pycocotools`. `WARPT_PYTHON` names a Python that has it, `COCO_FOLDER` a
+//! Numbers beside those of the field's own programs: `pycocotools`, PIL and torchvision. `WARPT_PYTHON` names a Python that has them, `COCO_FOLDER` a
 //! folder with images and annotations in COCO's layout. Tests without what they need are ignored, and a line on standard
 //! error says why.
 
 mod data;
+mod images;
 mod metrics;
 mod python;
 
@@ -15,7 +16,9 @@ fn main() {
     let coco = data::folder().err();
     let trials = vec![
         trial("metrics of random cases", &["pycocotools"], None, metrics::random_cases),
-        trial("metrics of COCO's annotations", &["pycocotools"], coco, metrics::real_annotations),
+        trial("metrics of COCO's annotations", &["pycocotools"], coco.clone(), metrics::real_annotations),
+        trial("images of COCO", &["PIL", "torchvision"], coco, images::of_coco),
+        trial("random images", &["PIL", "torchvision"], None, images::random),
     ];
     libtest_mimic::run(&arguments, trials).exit();
 }

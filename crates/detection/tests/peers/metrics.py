@@ -9,14 +9,14 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 
-def coco(dataset):
+def coco(dataset: dict) -> COCO:
     loaded = COCO()
     loaded.dataset = dataset
     loaded.createIndex()
     return loaded
 
 
-def stats(case):
+def stats(case: dict) -> list[float]:
     truth = coco(case["dataset"])
     # loadRes cannot load an empty list.
     empty = {**case["dataset"], "annotations": []}
