@@ -28,14 +28,18 @@ pub(crate) const TESTS: Packages = Packages {
         "jax",
         "numpy",
         "peft",
+        "pycocotools",
         "ruff",
+        "torchvision",
         "transformers",
     ],
 };
 
 /// What the cases of ATen lowerings need: PyTorch, and what its test database imports.
-pub(crate) const ATEN: Packages =
-    Packages { name: "lowerings", requirements: &["--editable", "./python", "expecttest", "numpy", "scipy"] };
+pub(crate) const ATEN: Packages = Packages {
+    name: "lowerings",
+    requirements: &["--editable", "./python", "expecttest", "numpy", "scipy", "torchvision"],
+};
 
 /// What the catalogue of models needs.
 pub(crate) const MODELS: Packages = Packages {

@@ -1,5 +1,6 @@
 //! Whether two results of one operation on the same operands are near enough.
 
+use warpforge_ir::calls::KnownCall;
 use warpforge_ir::{OpKind, OpRef, TensorType};
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatFormat, Scalar, Tensor};
@@ -34,8 +35,24 @@ impl OpTolerance {
             }
             DotGeneral | Dot | Convolution => OpTolerance::Product(terms(op).unwrap_or(1)),
             Reduce | ReduceWindow | Scatter if computes(op) => OpTolerance::Sum(terms(op).unwrap_or(1)),
+            CustomCall => of_call(op),
             _ => OpTolerance::Exact,
         }
+    }
+}
+
+/// That of a custom call: the samples of a region's bin are summed, and so are the gradients of all bins that an element is in.
+fn of_call(op: OpRef<'_>) -> OpTolerance {
+    match KnownCall::of(op) {
+        Some(KnownCall::RoiAlign(align)) => {
+            let samples = align.sampling_ratio.map_or(64, |ratio| ratio as usize);
+            OpTolerance::Sum(4 * samples * samples)
+        }
+        Some(KnownCall::RoiAlignBackward(_)) => {
+            let bins = op.operand_tensor(0).and_then(TensorType::shape_usize);
+            OpTolerance::Sum(bins.map_or(1, |dims| 4 * dims[0] * dims[2] * dims[3]))
+        }
+        Some(KnownCall::Nms { .. }) | None => OpTolerance::Exact,
     }
 }
 

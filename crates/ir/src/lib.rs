@@ -60,6 +60,7 @@
 
 pub mod attr;
 pub mod build;
+pub mod calls;
 mod embed;
 pub mod legalize;
 mod module;

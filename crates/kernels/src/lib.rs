@@ -19,6 +19,7 @@ mod math;
 pub mod output_block;
 pub mod pool;
 pub mod reduce;
+pub mod regions;
 pub mod shared_ptr;
 pub mod statistics;
 pub mod task_timing;

@@ -10,6 +10,7 @@ use warpforge_kernels::fused_loop::FusedLoopError;
 use warpforge_kernels::gemm::GemmError;
 use warpforge_kernels::lane_function::LaneFunctionError;
 use warpforge_kernels::pool::Pool;
+use warpforge_kernels::regions::RegionError;
 use warpforge_runtime::{CustomCalls, ErrorKind, Program};
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
@@ -31,6 +32,9 @@ pub(crate) enum KernelError {
     /// A copy cannot be planned.
     #[error(transparent)]
     Layout(#[from] LayoutError),
+    /// An operation on regions cannot be planned.
+    #[error(transparent)]
+    Regions(#[from] RegionError),
     /// Memory cannot be allocated.
     #[error(transparent)]
     Allocation(#[from] AllocationError),
@@ -59,6 +63,7 @@ impl KernelError {
             | KernelError::FusedLoop(_)
             | KernelError::LaneFunction(_)
             | KernelError::Layout(_)
+            | KernelError::Regions(_)
             | KernelError::Unsupported(_) => true,
             KernelError::Program(error) => matches!(error.kind(), ErrorKind::Unsupported { .. }),
             KernelError::Allocation(_) | KernelError::Tensor(_) | KernelError::Reference(_) => false,

@@ -16,6 +16,7 @@ mod interface;
 mod lane_function;
 mod loop_lowering;
 mod reference;
+mod regions;
 mod sort;
 mod unfused;
 mod window;

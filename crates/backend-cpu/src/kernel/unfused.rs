@@ -6,7 +6,7 @@ use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_kernels::data_movement::{AxisPadding, Concat, Gather, GatherSpec, Indices, Layout, Pad};
 
 use super::interface::{Kernel, KernelError, Result, ValueBuffers};
-use super::{indexing, lane_function, sort, window};
+use super::{indexing, lane_function, regions, sort, window};
 
 /// The kernel of an unfused node.
 pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: NodeId) -> Result<Box<dyn Kernel>> {
@@ -76,6 +76,7 @@ pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: NodeId) -> Res
         Op::SelectAndScatter { select, window, scatter } => {
             window::select_and_scatter(graph, select, window, scatter, operands, output)?
         }
+        Op::Call(call) => regions::call(graph, *call, operands, output)?,
         op => return Err(KernelError::Unsupported(format!("there is no kernel for {}", op.name()))),
     })
 }

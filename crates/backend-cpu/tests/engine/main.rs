@@ -8,6 +8,7 @@ mod gemm;
 mod indexing;
 mod loops;
 mod quantized;
+mod regions;
 mod scalar_functions;
 mod state;
 

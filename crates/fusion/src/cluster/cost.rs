@@ -1,5 +1,7 @@
 //! What a cluster costs: arithmetic and memory traffic.
 
+use warpforge_ir::calls::KnownCall;
+
 use super::{Attention, Body, Cluster, Clusters, Contraction, Epilogue, Kind};
 use crate::graph::{Combiner, Graph, NodeId, Op};
 use crate::view::LayoutOp;
@@ -119,6 +121,18 @@ fn flops(graph: &Graph, id: NodeId) -> u64 {
     match &node.op {
         Op::Elementwise(_) | Op::Compare(..) => len,
         Op::Reduce(..) => graph.node(node.inputs[0]).len() as u64,
+        // Four products and sums of each sample; a bin whose samples depend on its size has about four.
+        Op::Call(KnownCall::RoiAlign(align) | KnownCall::RoiAlignBackward(align)) => {
+            let samples = align.sampling_ratio.map_or(4, |ratio| u64::from(ratio).pow(2));
+            let bins = if matches!(node.op, Op::Call(KnownCall::RoiAlign(_))) {
+                len
+            } else {
+                graph.node(node.inputs[0]).len() as u64
+            };
+            8 * samples * bins
+        }
+        // At most each box with each better one.
+        Op::Call(KnownCall::Nms { .. }) => len.saturating_mul(len) * 8,
         Op::VariadicReduce(function, _) => {
             graph.node(node.inputs[0]).len() as u64 * function.steps.len() as u64
         }

@@ -50,6 +50,7 @@ impl State<'_> {
             | Op::SelectAndScatter { .. }
             | Op::Sort { .. }
             | Op::VariadicReduce(..)
+            | Op::Call(_)
             | Op::Opaque(_) => self.unfused(id),
             Op::Result(_) => {
                 self.needed[node.inputs[0].index()] = true;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use warpforge_ir::attr::{ComparisonDirection, ComparisonType, GatherDims, ScatterDims};
+use warpforge_ir::calls::KnownCall;
 use warpforge_ir::slice::Slice;
 use warpforge_tensor::Tensor;
 use warpforge_tensor::elementwise::Function;
@@ -127,6 +128,8 @@ pub enum Op {
     },
     /// Several inputs reduced together along these dimensions, from the initial values on, scalars, which are the second half of the inputs. A tuple.
     VariadicReduce(Arc<ScalarFunction>, Vec<usize>),
+    /// A custom call that is known: an operation of detectors.
+    Call(KnownCall),
     /// What no other operation is; the reference evaluates it. A tuple.
     Opaque(Arc<OpaqueOp>),
     /// A part of a tuple.
@@ -168,6 +171,7 @@ impl Op {
             Op::SelectAndScatter { .. } => "select_and_scatter".to_owned(),
             Op::Sort { .. } => "sort".to_owned(),
             Op::VariadicReduce(..) => "variadic_reduce".to_owned(),
+            Op::Call(call) => short(call.target()),
             Op::Opaque(part) => short(&part.name),
             Op::Result(at) => format!("result {at}"),
         }

@@ -160,6 +160,12 @@ fn attributes(op: &Op, results: &[TensorOf]) -> Option<(OpKind, Dict)> {
             attrs.set("dimensions", sizes(axes));
             OpKind::Reduce
         }
+        Op::Call(call) => {
+            for (name, value) in call.attributes() {
+                attrs.set(name, value);
+            }
+            OpKind::CustomCall
+        }
         Op::Argument(_)
         | Op::Constant(_)
         | Op::Layout(_)

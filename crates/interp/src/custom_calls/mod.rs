@@ -12,6 +12,7 @@
 //! options.custom_calls.insert("twice".to_owned(), twice);
 //! ```
 
+mod detection;
 mod lapack;
 
 use warpforge_ir::{OpKind, OpRef};
@@ -51,6 +52,9 @@ const KNOWN: &[(&str, Evaluator)] = &[
     ("SPMDFullToShardShape", operands),
     ("SPMDShardToFullShape", operands),
     ("annotate_device_placement", operands),
+    ("torchvision.nms", detection::evaluate),
+    ("torchvision.roi_align", detection::evaluate),
+    ("torchvision.roi_align_backward", detection::evaluate),
 ];
 
 fn operands(cx: &mut Cx<'_, '_, '_>) -> Result<Vec<Value>> {

@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use warpforge_ir::ElementType;
 
+use super::graph::names;
 use super::refusal::{Lowered, Refusal, refuse};
 use super::value::{Number, Operand, Tensor, Value};
 use crate::graph::schema::{Argument, Graph, Node, SymIntArgument, TensorMeta};
@@ -74,6 +75,18 @@ impl<'a> Args<'a> {
     /// Whether something uses any output.
     pub(crate) fn any_output_used(&self) -> bool {
         (0..self.node.outputs.len()).any(|position| self.is_used(position))
+    }
+
+    /// The targets of the nodes that use an output that is a tensor.
+    pub(crate) fn readers(&self, position: usize) -> impl Iterator<Item = &'a str> {
+        let output = self.node.outputs.get(position).and_then(|output| match output {
+            Argument::AsTensor(tensor) => Some(tensor.name.as_str()),
+            _ => None,
+        });
+        let reads = move |node: &&'a Node| {
+            node.inputs.iter().flat_map(|input| names(&input.arg)).any(|name| Some(name) == output)
+        };
+        self.graph.nodes.iter().filter(reads).map(|node| node.target.as_str())
     }
 
     /// The names of arguments that nobody asked for.

@@ -20,6 +20,7 @@ use reduce::with_initial;
 use sizes::{signed, sizes};
 use thiserror::Error;
 use warpforge_ir::attr::ElementData;
+use warpforge_ir::calls::KnownCall;
 use warpforge_ir::slice::slice;
 use warpforge_ir::table::OpDef;
 use warpforge_ir::{Func, OpKind, OpRef, ValueId};
@@ -267,6 +268,7 @@ impl Import {
             OpKind::DynamicSlice => indexing::dynamic_slice(b, given, element, dims)?,
             OpKind::DynamicUpdateSlice => indexing::dynamic_update_slice(b, given, element, dims)?,
             OpKind::SelectAndScatter => indexing::select_and_scatter(b, op, given, element, dims)?,
+            OpKind::CustomCall => b.add(Op::Call(KnownCall::of(op)?), given, element, dims),
             _ => b.add(Op::Elementwise(Function::of_op(kind.name())?), given, element, dims),
         })
     }

@@ -11,6 +11,7 @@ mod convolution;
 #[cfg(test)]
 mod covered;
 mod creation;
+mod detection;
 mod diagonal;
 mod distance;
 pub(super) mod higher_order;
@@ -96,6 +97,7 @@ const FAMILIES: &[&[&[Op]]] = &[
         attention::TABLE,
         convolution::TABLE,
         creation::TABLE,
+        detection::TABLE,
         diagonal::TABLE,
         distance::TABLE,
     ],
