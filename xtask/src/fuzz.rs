@@ -28,6 +28,8 @@ const TARGETS: &[Target] = &[
     Target { name: "alignment", seeds: &["fuzz/seeds/alignment"] },
     Target { name: "microbench", seeds: &["fuzz/seeds/microbench"] },
     Target { name: "gguf", seeds: &["fuzz/seeds/gguf"] },
+    Target { name: "image", seeds: &["fuzz/seeds/image", "crates/detection/tests/images"] },
+    Target { name: "annotations", seeds: &["fuzz/seeds/annotations"] },
 ];
 
 /// What makes the compiler count which branches are taken, for libFuzzer to see.
