@@ -6,6 +6,7 @@ mod data;
 mod images;
 mod metrics;
 mod python;
+mod selection;
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -19,6 +20,7 @@ fn main() {
         trial("metrics of COCO's annotations", &["pycocotools"], coco.clone(), metrics::real_annotations),
         trial("images of COCO", &["PIL", "torchvision"], coco, images::of_coco),
         trial("random images", &["PIL", "torchvision"], None, images::random),
+        trial("proposals, matches and detections", &["torchvision"], None, selection::cases),
     ];
     libtest_mimic::run(&arguments, trials).exit();
 }
