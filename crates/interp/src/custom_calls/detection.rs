@@ -231,7 +231,8 @@ fn suppress(boxes: &Tensor, scores: &Tensor, threshold: f64) -> Vec<Scalar> {
     });
     let mut kept: Vec<usize> = Vec::new();
     for index in order {
-        if kept.iter().all(|&better| !(overlap(boxes[better], boxes[index]) > threshold)) {
+        // An overlap that is not a number suppresses nothing.
+        if !kept.iter().any(|&better| overlap(boxes[better], boxes[index]) > threshold) {
             kept.push(index);
         }
     }
