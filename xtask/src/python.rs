@@ -26,6 +26,7 @@ pub(crate) const TESTS: Packages = Packages {
         "./python[test]",
         "bitsandbytes",
         "jax",
+        "mlcommons-loadgen",
         "numpy",
         "peft",
         "pycocotools",

@@ -11,6 +11,9 @@ use crate::python::{TESTS, environment};
 
 /// Names the Python for those tests of the workspace that compare with JAX or PyTorch.
 const PYTHON: &str = "WARPT_PYTHON";
+/// Where Python is, for its style.
+const PYTHON_FOLDERS: [&str; 6] =
+    ["python", "xtask", "crates/bench", "crates/cli", "crates/detection", "examples"];
 /// Asks tests for runs of full length.
 const SLOW: &str = "WARPT_SLOW_TESTS";
 /// Names the program to the tests of the Python package.
@@ -67,17 +70,8 @@ fn package(python: &Path) -> Vec<String> {
         command
     };
     let commands = [
-        module(&["ruff", "check", "python", "xtask", "crates/cli", "crates/detection", "examples"]),
-        module(&[
-            "ruff",
-            "format",
-            "--check",
-            "python",
-            "xtask",
-            "crates/cli",
-            "crates/detection",
-            "examples",
-        ]),
+        module(&[&["ruff", "check"], PYTHON_FOLDERS.as_slice()].concat()),
+        module(&[&["ruff", "format", "--check"], PYTHON_FOLDERS.as_slice()].concat()),
         {
             let mut tests = module(&["pytest", "-q", "python"]);
             // The workspace's tests have just built it beside this program.

@@ -112,8 +112,14 @@ pub fn execute(
         return Ok(printed);
     }
     let said = if complained.trim().is_empty() { &printed } else { &complained };
-    let from = said.trim().char_indices().rev().nth(LAST_WORDS).map_or(0, |(at, _)| at);
-    Err(failed(&format!("failed ({status}): {}", said.trim()[from..].trim())))
+    Err(failed(&format!("failed ({status}): {}", last_words(said))))
+}
+
+/// The end of what a program printed, for messages.
+pub(crate) fn last_words(said: &str) -> &str {
+    let said = said.trim();
+    let from = said.char_indices().rev().nth(LAST_WORDS).map_or(0, |(at, _)| at);
+    said[from..].trim()
 }
 
 /// Collects what comes from a pipe, in a thread of its own so that neither pipe blocks the program.
@@ -131,11 +137,12 @@ fn reader<R: std::io::Read + Send + 'static>(pipe: Option<R>) -> mpsc::Receiver<
     receiver
 }
 
-/// A process group that is gone when this is dropped.
-struct Group(Child);
+/// The process group of a child that leads one; it is gone when this is dropped.
+pub(crate) struct Group(pub(crate) Child);
 
 impl Group {
-    fn kill(&self) {
+    /// Ends all its processes.
+    pub(crate) fn kill(&self) {
         if let Some(pid) = Pid::from_raw(self.0.id().cast_signed()) {
             // Those that are gone already need no signal.
             let _ = kill_process_group(pid, Signal::KILL);

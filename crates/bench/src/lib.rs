@@ -13,6 +13,7 @@ pub mod external;
 pub mod fleet;
 pub mod history;
 pub mod microbench;
+mod python;
 pub mod record;
 pub mod runner;
 pub mod score;

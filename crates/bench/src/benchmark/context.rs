@@ -251,3 +251,17 @@ pub fn text<'a>(params: &'a Params, name: &str) -> &'a str {
         other => panic!("parameter `{name}` is {other:?}, not text"),
     }
 }
+
+/// A parameter that is a number, as the specification declares.
+///
+/// # Panics
+/// If it declares none of that name and type, which is a mistake in the benchmark.
+#[must_use]
+pub fn float(params: &Params, name: &str) -> f64 {
+    match params.get(name) {
+        Some(ParamValue::Float(value)) => *value,
+        // JSON does not tell 2 from 2.0.
+        Some(ParamValue::Int(value)) => *value as f64,
+        other => panic!("parameter `{name}` is {other:?}, not a number"),
+    }
+}

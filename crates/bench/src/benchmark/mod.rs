@@ -4,7 +4,7 @@ mod context;
 mod params;
 mod scratch;
 
-pub use context::{Event, MetricKey, Round, RunContext, int, text};
+pub use context::{Event, MetricKey, Round, RunContext, float, int, text};
 pub use params::{ParamError, override_params};
 pub(crate) use scratch::scratch_folder;
 

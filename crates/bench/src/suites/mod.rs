@@ -3,6 +3,8 @@
 pub mod biobench;
 pub mod linpack;
 pub mod micro;
+pub mod mlperf;
+mod packages;
 pub mod pepbench;
 mod percentiles;
 mod stages;
@@ -38,10 +40,12 @@ impl Suite {
 }
 
 /// Every suite there is. A new one is a folder beside this file and a line here.
-pub const SUITES: &[&Suite] = &[&micro::SUITE, &linpack::SUITE, &pepbench::SUITE, &biobench::SUITE];
+pub const SUITES: &[&Suite] =
+    &[&micro::SUITE, &linpack::SUITE, &pepbench::SUITE, &biobench::SUITE, &mlperf::SUITE];
 
 /// The names of all metrics that benchmarks report, for completions.
 pub const METRICS: &[&str] = &[
+    "accuracy_percent",
     "bandwidth",
     "bases_per_second",
     "clock",
@@ -57,9 +61,11 @@ pub const METRICS: &[&str] = &[
     "kmers_per_second",
     "latency",
     "latency_p50",
+    "latency_p90",
     "latency_p95",
     "latency_p99",
     "latency_p99_9",
+    "loadgen_overhead_percent",
     "megabases_per_second",
     "misjoins",
     "n50",
@@ -69,6 +75,8 @@ pub const METRICS: &[&str] = &[
     "power",
     "precision",
     "queries_per_second",
+    "query_overhead",
+    "query_time",
     "read_bandwidth_percent",
     "reads_at_origin",
     "reads_per_second",
@@ -82,6 +90,7 @@ pub const METRICS: &[&str] = &[
     "samples_per_second",
     "seconds",
     "sentences_per_second",
+    "server_rate",
     "stage_time",
     "stall_percent",
     "throughput",

@@ -6,6 +6,7 @@ mod calibrate;
 mod conformance;
 mod devices;
 mod golden;
+mod mlperf;
 mod mpi;
 mod pretend;
 mod prometheus;
@@ -31,6 +32,7 @@ fn main() {
         (conformance::missing(), conformance::trials()),
         (devices::missing(), devices::trials()),
         (golden::missing(), golden::trials()),
+        (mlperf::missing(), mlperf::trials()),
         mpi::open_mpi(),
         mpi::mpich(),
         (prometheus::missing(), prometheus::trials()),

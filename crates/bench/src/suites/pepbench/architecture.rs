@@ -7,23 +7,23 @@ const MOST: usize = 1 << 20;
 
 /// The sizes, under the names of the file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(super) struct Architecture {
+pub(in crate::suites) struct Architecture {
     #[serde(rename = "vocab_size")]
-    pub(super) vocabulary: usize,
+    pub(in crate::suites) vocabulary: usize,
     #[serde(rename = "hidden_size")]
-    pub(super) hidden: usize,
+    pub(in crate::suites) hidden: usize,
     #[serde(rename = "num_hidden_layers")]
-    pub(super) layers: usize,
+    pub(in crate::suites) layers: usize,
     #[serde(rename = "num_attention_heads")]
-    pub(super) heads: usize,
+    pub(in crate::suites) heads: usize,
     #[serde(rename = "intermediate_size")]
-    pub(super) intermediate: usize,
+    pub(in crate::suites) intermediate: usize,
     #[serde(rename = "max_position_embeddings")]
-    pub(super) positions: usize,
+    pub(in crate::suites) positions: usize,
     #[serde(rename = "type_vocab_size")]
-    pub(super) types: usize,
+    pub(in crate::suites) types: usize,
     #[serde(rename = "layer_norm_eps")]
-    pub(super) epsilon: f64,
+    pub(in crate::suites) epsilon: f64,
     #[serde(rename = "hidden_act")]
     activation: String,
     #[serde(default)]
@@ -32,7 +32,7 @@ pub(super) struct Architecture {
 
 impl Architecture {
     /// MiniLM of six layers with a vocabulary of this size.
-    pub(super) fn mini_lm(vocabulary: usize) -> Self {
+    pub(in crate::suites) fn mini_lm(vocabulary: usize) -> Self {
         Self {
             vocabulary,
             hidden: 384,
@@ -51,7 +51,7 @@ impl Architecture {
     ///
     /// # Errors
     /// What is wrong with it, or that it is of another architecture.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(in crate::suites) fn parse(text: &str) -> Result<Self, String> {
         let read: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let sizes = [
             ("vocab_size", read.vocabulary),
@@ -80,7 +80,7 @@ impl Architecture {
     }
 
     /// The parameters by the names of the checkpoint, with their sizes.
-    pub(super) fn parameters(&self) -> Vec<(String, Vec<usize>)> {
+    pub(in crate::suites) fn parameters(&self) -> Vec<(String, Vec<usize>)> {
         let (hidden, inner) = (self.hidden, self.intermediate);
         let mut list: Vec<(String, Vec<usize>)> = Vec::new();
         let mut add = |name: String, dims: &[usize]| list.push((name, dims.to_vec()));

@@ -9,7 +9,7 @@ use super::encoder::Batch;
 use crate::benchmark::BenchmarkError;
 
 /// The tokenizer's file in a checkpoint.
-pub(super) const TOKENIZER: &str = "tokenizer.json";
+pub(in crate::suites) const TOKENIZER: &str = "tokenizer.json";
 
 /// The pieces of the generated vocabulary, as many as BERT's has.
 const PIECES: usize = 30_522;
@@ -17,16 +17,16 @@ const PIECES: usize = 30_522;
 const LENGTH_STEP: usize = 16;
 
 /// Text that sentences are encoded from.
-pub(super) struct Corpus {
-    pub(super) tokenizer: Tokenizer,
-    pub(super) sentences: Vec<String>,
+pub(in crate::suites) struct Corpus {
+    pub(in crate::suites) tokenizer: Tokenizer,
+    pub(in crate::suites) sentences: Vec<String>,
 }
 
 /// The tokenizer of a checkpoint's folder.
 ///
 /// # Errors
 /// A file that is not there or is none.
-pub(super) fn open_tokenizer(folder: &Path) -> Result<Tokenizer, BenchmarkError> {
+pub(in crate::suites) fn open_tokenizer(folder: &Path) -> Result<Tokenizer, BenchmarkError> {
     let path = folder.join(TOKENIZER);
     let wrong = |reason: String| BenchmarkError::BadInput(format!("{}: {reason}", path.display()));
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
@@ -41,7 +41,7 @@ pub(super) fn open_tokenizer(folder: &Path) -> Result<Tokenizer, BenchmarkError>
 ///
 /// # Errors
 /// A file that cannot be read or has none.
-pub(super) fn lines(path: &Path) -> Result<Vec<String>, BenchmarkError> {
+pub(in crate::suites) fn lines(path: &Path) -> Result<Vec<String>, BenchmarkError> {
     let wrong = |reason: &str| BenchmarkError::BadInput(format!("data={}: {reason}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error.to_string()))?;
     let lines: Vec<String> =
@@ -145,7 +145,7 @@ impl Corpus {
     ///
     /// # Errors
     /// If the tokenizer cannot be made.
-    pub(super) fn generated(count: usize, seed: u64) -> Result<Self, BenchmarkError> {
+    pub(in crate::suites) fn generated(count: usize, seed: u64) -> Result<Self, BenchmarkError> {
         let language = Language::new(seed)?;
         let mut random = fastrand::Rng::with_seed(seed ^ 0x5e47);
         let sentences = (0..count).map(|_| language.sentence(&mut random)).collect();
@@ -156,7 +156,11 @@ impl Corpus {
     ///
     /// # Errors
     /// What the tokenizer says.
-    pub(super) fn ids(&self, sentences: &[String], longest: usize) -> Result<Vec<Vec<i64>>, BenchmarkError> {
+    pub(in crate::suites) fn ids(
+        &self,
+        sentences: &[String],
+        longest: usize,
+    ) -> Result<Vec<Vec<i64>>, BenchmarkError> {
         let encode = |sentence: &String| {
             let encoding = self.tokenizer.encode_fast(sentence.as_str(), true);
             let encoding =
@@ -168,12 +172,12 @@ impl Corpus {
 }
 
 /// The length that sentences of at most this many tokens are padded to.
-pub(super) fn padded(length: usize, longest: usize) -> usize {
+pub(in crate::suites) fn padded(length: usize, longest: usize) -> usize {
     length.next_multiple_of(LENGTH_STEP).clamp(1, longest.max(1))
 }
 
 /// Puts sentences into batches of the same size: padded to the longest, and the last filled up with its last sentence.
-pub(super) fn batches(ids: &[Vec<i64>], size: usize, longest: usize) -> Vec<Batch> {
+pub(in crate::suites) fn batches(ids: &[Vec<i64>], size: usize, longest: usize) -> Vec<Batch> {
     let batch = |rows: &[Vec<i64>]| {
         let length = padded(rows.iter().map(Vec::len).max().unwrap_or(0), longest);
         let mut batch = Batch { sentences: size, length, ids: Vec::new(), mask: Vec::new() };

@@ -12,25 +12,25 @@ use super::encoder_text::module;
 use crate::benchmark::BenchmarkError;
 
 /// The files of a checkpoint.
-pub(super) const CONFIG: &str = "config.json";
+pub(in crate::suites) const CONFIG: &str = "config.json";
 const WEIGHTS: &str = "model.safetensors";
 
 /// Token ids of sentences of the same length, padded at the end.
 #[derive(Debug, Clone)]
-pub(super) struct Batch {
+pub(in crate::suites) struct Batch {
     /// Sentences.
-    pub(super) sentences: usize,
+    pub(in crate::suites) sentences: usize,
     /// Tokens of each, padding included.
-    pub(super) length: usize,
+    pub(in crate::suites) length: usize,
     /// The tokens, sentence by sentence.
-    pub(super) ids: Vec<i64>,
+    pub(in crate::suites) ids: Vec<i64>,
     /// 1 for a token, 0 for padding.
-    pub(super) mask: Vec<i64>,
+    pub(in crate::suites) mask: Vec<i64>,
 }
 
 /// An encoder.
-pub(super) struct Encoder {
-    pub(super) architecture: Architecture,
+pub(in crate::suites) struct Encoder {
+    pub(in crate::suites) architecture: Architecture,
     weights: BTreeMap<String, Tensor>,
     options: CompileOptions,
     programs: BTreeMap<(usize, usize), CompiledModel>,
@@ -41,7 +41,7 @@ impl Encoder {
     ///
     /// # Errors
     /// A file that cannot be read, or that is of another architecture.
-    pub(super) fn open(folder: &Path, options: CompileOptions) -> Result<Self, BenchmarkError> {
+    pub(in crate::suites) fn open(folder: &Path, options: CompileOptions) -> Result<Self, BenchmarkError> {
         let (config, weights) = (folder.join(CONFIG), folder.join(WEIGHTS));
         let wrong =
             |path: &Path, reason: &str| BenchmarkError::BadInput(format!("{}: {reason}", path.display()));
@@ -63,7 +63,7 @@ impl Encoder {
     }
 
     /// An encoder with weights from a seed: products and norms of the usual magnitudes.
-    pub(super) fn seeded(
+    pub(in crate::suites) fn seeded(
         architecture: Architecture,
         seed: u64,
         options: CompileOptions,
@@ -83,12 +83,16 @@ impl Encoder {
     }
 
     /// The longest sentence in tokens.
-    pub(super) fn longest(&self) -> usize {
+    pub(in crate::suites) fn longest(&self) -> usize {
         self.architecture.positions
     }
 
     /// Compiles the program for batches of this size, unless it is there.
-    pub(super) fn prepare(&mut self, sentences: usize, length: usize) -> Result<(), BenchmarkError> {
+    pub(in crate::suites) fn prepare(
+        &mut self,
+        sentences: usize,
+        length: usize,
+    ) -> Result<(), BenchmarkError> {
         if !self.programs.contains_key(&(sentences, length)) {
             let compiled = self.compiled(sentences, length, &self.options)?;
             self.programs.insert((sentences, length), compiled);
@@ -115,7 +119,7 @@ impl Encoder {
     ///
     /// # Errors
     /// That there is no program of this size, or what went wrong in it.
-    pub(super) fn embed(&self, batch: &Batch) -> Result<Tensor, BenchmarkError> {
+    pub(in crate::suites) fn embed(&self, batch: &Batch) -> Result<Tensor, BenchmarkError> {
         let size = (batch.sentences, batch.length);
         let program = self.programs.get(&size);
         let program = program.ok_or_else(|| failed(format!("no program for batches of {size:?}")))?;
@@ -123,7 +127,7 @@ impl Encoder {
     }
 
     /// The same by the reference interpreter.
-    pub(super) fn reference(&self, batch: &Batch) -> Result<Tensor, BenchmarkError> {
+    pub(in crate::suites) fn reference(&self, batch: &Batch) -> Result<Tensor, BenchmarkError> {
         let options = CompileOptions { tier: Some(Tier::Correctness), ..CompileOptions::default() };
         run(&self.compiled(batch.sentences, batch.length, &options)?, batch)
     }
@@ -148,7 +152,7 @@ const TOLERANCE: f32 = 1e-5;
 ///
 /// # Errors
 /// Where one is further away than the tolerance, or no number.
-pub(super) fn held(found: &Tensor, right: &Tensor) -> Result<(), BenchmarkError> {
+pub(in crate::suites) fn held(found: &Tensor, right: &Tensor) -> Result<(), BenchmarkError> {
     let (found, right) = (found.as_slice::<f32>().map_err(failed)?, right.as_slice::<f32>().map_err(failed)?);
     let distance = |(found, right): (&f32, &f32)| match (found - right).abs() {
         distance if distance.is_nan() => f32::INFINITY,

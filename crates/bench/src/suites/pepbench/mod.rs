@@ -3,14 +3,14 @@
 //! Every benchmark checks its answers against the reference interpreter or against plain search; a wrong answer is FAIL and
 //! has no rate.
 
-mod architecture;
-mod corpus;
+pub(super) mod architecture;
+pub(super) mod corpus;
 mod embed;
-mod emit;
-mod encoder;
+pub(super) mod emit;
+pub(super) mod encoder;
 mod encoder_text;
 mod end_to_end;
-mod llm;
+pub(super) mod llm;
 mod neighbours;
 mod pipeline;
 mod settings;

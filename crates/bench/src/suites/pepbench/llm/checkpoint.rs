@@ -13,7 +13,7 @@ use crate::benchmark::BenchmarkError;
 
 /// The parts of a checkpoint, as every format has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(in crate::suites) enum Part {
     Embedding,
     Norm,
     Head,
@@ -29,10 +29,10 @@ pub(super) enum Part {
 }
 
 /// A decoder's weights.
-pub(super) struct Checkpoint {
-    pub(super) sizes: Sizes,
+pub(in crate::suites) struct Checkpoint {
+    pub(in crate::suites) sizes: Sizes,
     /// Whether the embedding is the last matrix too.
-    pub(super) tied: bool,
+    pub(in crate::suites) tied: bool,
     weights: BTreeMap<String, Vec<f32>>,
     /// How matrices are quantized by programs, and what they are then: what references multiply.
     pub(super) recipe: Option<QuantizationRecipe>,
@@ -44,13 +44,13 @@ impl Checkpoint {
     ///
     /// # Errors
     /// A file that cannot be read, or that is of another architecture.
-    pub(super) fn open(path: &Path) -> Result<Self, BenchmarkError> {
+    pub(in crate::suites) fn open(path: &Path) -> Result<Self, BenchmarkError> {
         formats::open(path)
             .map_err(|reason| BenchmarkError::BadInput(format!("{}: {reason}", path.display())))
     }
 
     /// Weights from a seed, of magnitudes that keep sums of one magnitude.
-    pub(super) fn seeded(sizes: Sizes, seed: u64) -> Self {
+    pub(in crate::suites) fn seeded(sizes: Sizes, seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut uniform = |rows: usize, columns: usize, deviation: f64| -> Vec<f32> {
             let width = (deviation * 12f64.sqrt()) as f32;
@@ -76,7 +76,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// A part that is missing or of another size.
-    pub(super) fn assemble(
+    pub(in crate::suites) fn assemble(
         sizes: Sizes,
         interleaved: bool,
         take: impl Fn(Part) -> Result<Option<Vec<f32>>, String>,
@@ -121,7 +121,7 @@ impl Checkpoint {
     }
 
     /// The values of a weight.
-    pub(super) fn weight(&self, name: &str) -> &[f32] {
+    pub(in crate::suites) fn weight(&self, name: &str) -> &[f32] {
         self.weights.get(name).map_or(&[], Vec::as_slice)
     }
 
@@ -131,7 +131,7 @@ impl Checkpoint {
     }
 
     /// The last matrix.
-    pub(super) fn head(&self) -> &[f32] {
+    pub(in crate::suites) fn head(&self) -> &[f32] {
         self.matrix(if self.tied { "embedding" } else { "head" })
     }
 
@@ -154,7 +154,7 @@ impl Checkpoint {
     }
 
     /// Rounds the weights that are stored in that type to it.
-    pub(super) fn round(&mut self, stored: Stored) {
+    pub(in crate::suites) fn round(&mut self, stored: Stored) {
         if stored == Stored::F32 {
             return;
         }
@@ -169,7 +169,10 @@ impl Checkpoint {
     ///
     /// # Errors
     /// When there is no memory for them.
-    pub(super) fn tensors(&self, program: &Program<'_>) -> Result<BTreeMap<String, Tensor>, BenchmarkError> {
+    pub(in crate::suites) fn tensors(
+        &self,
+        program: &Program<'_>,
+    ) -> Result<BTreeMap<String, Tensor>, BenchmarkError> {
         let [cos, sin] = self.sizes.rotations(program.positions());
         let mut tensors = BTreeMap::new();
         for (name, dims, element) in program.parameters() {
@@ -192,7 +195,7 @@ impl Checkpoint {
 }
 
 /// A number as it is stored.
-pub(super) fn rounded(value: f32, stored: Stored) -> f32 {
+pub(in crate::suites) fn rounded(value: f32, stored: Stored) -> f32 {
     match stored {
         Stored::F32 => value,
         Stored::Bf16 => bf16::from_f32(value).to_f32(),

@@ -7,12 +7,12 @@ use super::program::{Program, Step, Stored};
 use crate::benchmark::BenchmarkError;
 
 /// Anything that goes wrong in a program.
-pub(super) fn failed(error: impl std::fmt::Display) -> BenchmarkError {
+pub(in crate::suites) fn failed(error: impl std::fmt::Display) -> BenchmarkError {
     BenchmarkError::Failed(error.to_string())
 }
 
 /// The token with the largest logit; the first of equal ones.
-pub(super) fn greedy(logits: &[f32]) -> usize {
+pub(in crate::suites) fn greedy(logits: &[f32]) -> usize {
     let mut best = 0;
     for (token, logit) in logits.iter().enumerate() {
         if *logit > logits[best] {
@@ -37,7 +37,7 @@ fn model(of: &Checkpoint, program: &Program<'_>) -> Result<Model, BenchmarkError
 }
 
 /// Prompts of one length at once.
-pub(super) struct Prefill {
+pub(in crate::suites) struct Prefill {
     program: CompiledModel,
     dims: [usize; 2],
 }
@@ -47,7 +47,7 @@ impl Prefill {
     ///
     /// # Errors
     /// What the device has no kernels for, and everything else that goes wrong.
-    pub(super) fn new(
+    pub(in crate::suites) fn new(
         of: &Checkpoint,
         stored: Stored,
         [batch, tokens]: [usize; 2],
@@ -59,14 +59,14 @@ impl Prefill {
     }
 
     /// The logits after the prompts and their keys and values.
-    pub(super) fn run(&self, ids: &[i64]) -> Result<Outputs, BenchmarkError> {
+    pub(in crate::suites) fn run(&self, ids: &[i64]) -> Result<Outputs, BenchmarkError> {
         let ids = Tensor::from_slice(&self.dims, ids).map_err(failed)?;
         self.program.run_in_order(&[ids], &RunOptions::default()).map_err(failed)
     }
 }
 
 /// Decoding, a token of each sequence at a time.
-pub(super) struct Decode {
+pub(in crate::suites) struct Decode {
     program: CompiledModel,
     batch: usize,
     layers: usize,
@@ -77,7 +77,7 @@ impl Decode {
     ///
     /// # Errors
     /// As [`Prefill::new`].
-    pub(super) fn new(
+    pub(in crate::suites) fn new(
         of: &Checkpoint,
         stored: Stored,
         [batch, capacity]: [usize; 2],
@@ -91,7 +91,7 @@ impl Decode {
     }
 
     /// Puts what a prefill gave at the beginning of the cache.
-    pub(super) fn fill(&self, filled: &Outputs) -> Result<(), BenchmarkError> {
+    pub(in crate::suites) fn fill(&self, filled: &Outputs) -> Result<(), BenchmarkError> {
         let state = self.program.state().ok_or_else(|| failed("the program has no state"))?;
         for layer in 0..self.layers {
             for part in ["k", "v"] {
@@ -112,7 +112,7 @@ impl Decode {
     }
 
     /// The logits after one more token of each sequence, at this position.
-    pub(super) fn step(&self, ids: &[i64], position: usize) -> Result<Tensor, BenchmarkError> {
+    pub(in crate::suites) fn step(&self, ids: &[i64], position: usize) -> Result<Tensor, BenchmarkError> {
         let ids = Tensor::from_slice(&[self.batch, 1], ids).map_err(failed)?;
         let position = Tensor::from_slice(&[], &[position as i64]).map_err(failed)?;
         let outputs = self.program.run_in_order(&[ids, position], &RunOptions::default()).map_err(failed)?;

@@ -10,7 +10,7 @@ use crate::benchmark::BenchmarkError;
 
 /// How far numbers may be from the reference's, relative to the largest of them. In bf16, and where activations are quantized, a sum in
 /// another order may be rounded the other way, and later layers multiply the difference.
-pub(super) fn tolerance(of: &Checkpoint, stored: Stored) -> f32 {
+pub(in crate::suites) fn tolerance(of: &Checkpoint, stored: Stored) -> f32 {
     let rounds = of.recipe.is_some_and(QuantizationRecipe::quantizes_activations);
     match stored {
         Stored::F32 if !rounds => 1e-4,
@@ -20,13 +20,36 @@ pub(super) fn tolerance(of: &Checkpoint, stored: Stored) -> f32 {
 
 /// Holds the logits of one sequence to the reference's: all of them within the tolerance, and the largest the same. A
 /// token whose logit is the largest but for less than the tolerance is as right.
-pub(super) fn held(found: &[f32], right: &[f32], tolerance: f32, at: usize) -> Result<(), BenchmarkError> {
+pub(in crate::suites) fn held(
+    found: &[f32],
+    right: &[f32],
+    tolerance: f32,
+    at: usize,
+) -> Result<(), BenchmarkError> {
     let bound = close(found, right, tolerance).map_err(|error| failed(format!("position {at}: {error}")))?;
     let (token, wanted) = (greedy(found), greedy(right));
     if token == wanted || right[wanted] - right[token] <= bound {
         return Ok(());
     }
     Err(failed(format!("wrong answer: position {at} gives token {token}, the reference {wanted}")))
+}
+
+/// Holds a token to the reference's logits, within the tolerance of logits.
+pub(in crate::suites) fn chosen(
+    token: i64,
+    right: &[f32],
+    tolerance: f32,
+    at: usize,
+) -> Result<(), BenchmarkError> {
+    let largest = right.iter().map(|value| value.abs()).fold(0.0, f32::max);
+    let wanted = greedy(right);
+    let logit = usize::try_from(token).ok().and_then(|token| right.get(token));
+    match logit.is_some_and(|logit| right[wanted] - logit <= tolerance * largest) {
+        true => Ok(()),
+        false => {
+            Err(failed(format!("wrong answer: position {at} gives token {token}, the reference {wanted}")))
+        }
+    }
 }
 
 /// Says by how much numbers may be apart, where none is further from the reference's.
@@ -53,7 +76,7 @@ fn floats(tensor: &Tensor) -> Result<Vec<f32>, BenchmarkError> {
 }
 
 /// A reference whose cache is what a prefill gave for one of its sequences.
-pub(super) fn after<'a>(
+pub(in crate::suites) fn after<'a>(
     of: &'a Checkpoint,
     stored: Stored,
     filled: &Outputs,
@@ -81,7 +104,7 @@ pub(super) fn after<'a>(
 
 /// Holds a prefill to the reference at some positions of a sequence. Each position is computed anew from the keys and
 /// values that the prefill gave for those before it: its own must be the reference's, and so must be the logits of the last.
-pub(super) fn prefilled(
+pub(in crate::suites) fn prefilled(
     of: &Checkpoint,
     stored: Stored,
     filled: &Outputs,
@@ -130,6 +153,10 @@ mod tests {
         assert!(error.contains("position 3"), "{error}");
         assert!(held(&[0.0, f32::NAN, 9.0, -3.0], &right, 1e-4, 0).is_err());
         assert!(held(&right[..3], &right, 1e-4, 0).is_err());
+        chosen(1, &right, 1e-4, 0).unwrap();
+        for wrong in [2, -1, 4] {
+            assert!(chosen(wrong, &right, 1e-4, 0).is_err());
+        }
         // Two logits that are as good as equal may change places.
         held(&[0.0, 9.9, 10.0], &[0.0, 10.0, 9.9], 3e-2, 0).unwrap();
         assert!(held(&[0.0, 9.9996, 9.9999], &[0.0, 10.0, 9.998], 1e-4, 0).is_err());

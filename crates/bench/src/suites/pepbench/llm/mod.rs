@@ -1,16 +1,15 @@
 //! Language models of the Llama architecture: prefill of a prompt, and token-by-token decoding with a cache that stays in place.
 
-mod checkpoint;
+pub(in crate::suites) mod checkpoint;
 mod decode;
-mod decoder;
+pub(in crate::suites) mod decoder;
 mod formats;
-mod gate;
-mod packages;
+pub(in crate::suites) mod gate;
 mod prefill;
-mod program;
-mod reference;
+pub(in crate::suites) mod program;
+pub(in crate::suites) mod reference;
 mod settings;
-mod sizes;
+pub(in crate::suites) mod sizes;
 
 pub(super) use decode::LlmDecode;
 pub(super) use prefill::LlmPrefill;

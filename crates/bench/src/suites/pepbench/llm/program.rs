@@ -7,7 +7,7 @@ use super::sizes::Sizes;
 
 /// What a program computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(in crate::suites) enum Step {
     /// The logits after prompts of so many tokens, and the keys and values of all of them.
     Prefill { tokens: usize },
     /// The logits after one more token; keys and values go to a cache for so many tokens, which is state.
@@ -16,20 +16,20 @@ pub(super) enum Step {
 
 /// The type of weights, cache and operands of matrix products. Sums, norms and softmax are f32 in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stored {
+pub(in crate::suites) enum Stored {
     F32,
     Bf16,
 }
 
 impl Stored {
-    pub(super) fn name(self) -> &'static str {
+    pub(in crate::suites) fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
             Self::Bf16 => "bf16",
         }
     }
 
-    pub(super) fn bytes(self) -> usize {
+    pub(in crate::suites) fn bytes(self) -> usize {
         match self {
             Self::F32 => 4,
             Self::Bf16 => 2,
@@ -39,13 +39,13 @@ impl Stored {
 
 /// A program for so many sequences of the same length.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Program<'a> {
-    pub(super) of: &'a Sizes,
-    pub(super) batch: usize,
-    pub(super) step: Step,
-    pub(super) stored: Stored,
+pub(in crate::suites) struct Program<'a> {
+    pub(in crate::suites) of: &'a Sizes,
+    pub(in crate::suites) batch: usize,
+    pub(in crate::suites) step: Step,
+    pub(in crate::suites) stored: Stored,
     /// Whether the embedding is the last matrix too.
-    pub(super) tied: bool,
+    pub(in crate::suites) tied: bool,
 }
 
 /// A value and its sizes.
@@ -56,17 +56,17 @@ struct Shaped<const N: usize> {
 
 impl Program<'_> {
     /// The name of a cache, which is an argument or a result: `k` or `v` of a layer.
-    pub(super) fn cache(part: &str, layer: usize) -> String {
+    pub(in crate::suites) fn cache(part: &str, layer: usize) -> String {
         format!("cache.{layer}.{part}")
     }
 
     /// The sizes of a cache.
-    pub(super) fn cache_dims(&self) -> [usize; 4] {
+    pub(in crate::suites) fn cache_dims(&self) -> [usize; 4] {
         [self.batch, self.of.kv_heads, self.positions(), self.of.channels]
     }
 
     /// Positions that the rotations are needed for.
-    pub(super) fn positions(&self) -> usize {
+    pub(in crate::suites) fn positions(&self) -> usize {
         match self.step {
             Step::Prefill { tokens } => tokens,
             Step::Decode { capacity } => capacity,
@@ -74,7 +74,7 @@ impl Program<'_> {
     }
 
     /// The parameters by name, with sizes and type.
-    pub(super) fn parameters(&self) -> Vec<(String, Vec<usize>, &'static str)> {
+    pub(in crate::suites) fn parameters(&self) -> Vec<(String, Vec<usize>, &'static str)> {
         let (of, stored) = (self.of, self.stored.name());
         let table = vec![of.vocabulary, of.hidden];
         let rotations = vec![self.positions(), of.channels];
@@ -99,7 +99,7 @@ impl Program<'_> {
     }
 
     /// The text of the module.
-    pub(super) fn module(&self) -> String {
+    pub(in crate::suites) fn module(&self) -> String {
         let mut text = Text { program: self, lines: Lines::default() };
         let (logits, caches) = text.logits();
         let cache = ty(&self.cache_dims(), self.stored.name());

@@ -4,31 +4,31 @@ use super::checkpoint::{Checkpoint, rounded};
 use super::program::Stored;
 
 /// A sequence in the making. Numbers are rounded where the programs store them in a narrow type; sums are f64.
-pub(super) struct Reference<'a> {
+pub(in crate::suites) struct Reference<'a> {
     of: &'a Checkpoint,
     stored: Stored,
     /// Keys and values of each layer: `[head][position][channel]` for `capacity` positions.
-    pub(super) cache: Vec<[Vec<f32>; 2]>,
+    pub(in crate::suites) cache: Vec<[Vec<f32>; 2]>,
     capacity: usize,
 }
 
 impl<'a> Reference<'a> {
     /// A sequence of at most so many tokens. The weights are rounded already.
-    pub(super) fn new(of: &'a Checkpoint, stored: Stored, capacity: usize) -> Self {
+    pub(in crate::suites) fn new(of: &'a Checkpoint, stored: Stored, capacity: usize) -> Self {
         let empty = || vec![0.0; of.sizes.keys() * capacity];
         let cache = (0..of.sizes.layers).map(|_| [empty(), empty()]).collect();
         Self { of, stored, cache, capacity }
     }
 
     /// Where a position's keys or values of a head are in the cache.
-    pub(super) fn place(&self, head: usize, position: usize) -> std::ops::Range<usize> {
+    pub(in crate::suites) fn place(&self, head: usize, position: usize) -> std::ops::Range<usize> {
         let channels = self.of.sizes.channels;
         let first = (head * self.capacity + position) * channels;
         first..first + channels
     }
 
     /// The logits after one more token at this position; the cache has what comes before.
-    pub(super) fn step(&mut self, token: usize, position: usize) -> Vec<f32> {
+    pub(in crate::suites) fn step(&mut self, token: usize, position: usize) -> Vec<f32> {
         let of = self.of;
         let sizes = &of.sizes;
         let embedding = of.weight("embedding");

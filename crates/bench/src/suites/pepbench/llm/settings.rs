@@ -9,13 +9,13 @@ use warpforge_probes::limits::read_rate;
 use warpforge_probes::{affinity, team::Team};
 
 use super::checkpoint::Checkpoint;
-use super::packages;
 use super::program::Stored;
 use super::sizes::Sizes;
 use crate::benchmark::{BenchmarkError, MetricKey, int, text};
 use crate::record::{
     BenchmarkComponent, BenchmarkId, BenchmarkKind, BenchmarkSpec, ParamValue, Params, params,
 };
+use crate::suites::packages;
 use crate::suites::stages::Tagged;
 use crate::suites::values::{bad_value, within};
 
@@ -42,7 +42,7 @@ impl Settings {
     pub(super) fn from(params: &Params) -> Result<Self, BenchmarkError> {
         let model = match text(params, "model") {
             "" => None,
-            name => Some(packages::find(name)?),
+            name => Some(packages::find("model", name, &packages::LLAMA)?),
         };
         let stored = match text(params, "type") {
             "f32" => Stored::F32,
@@ -149,7 +149,7 @@ pub(super) fn takes(own: &[(&'static str, String)]) -> Vec<(&'static str, String
             format!(
                 "a Llama-like checkpoint: a GGUF file, a folder with config.json and model.safetensors, or a file of \
                  llama2.c; {} from an installed package; empty for weights from the seed",
-                packages::names()
+                packages::names(&packages::LLAMA)
             ),
         ),
         ("type", "f32 or bf16: weights, cache and operands of matrix products".to_owned()),

@@ -7,21 +7,21 @@ const MOST: usize = 1 << 20;
 
 /// The sizes.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Sizes {
-    pub(super) vocabulary: usize,
-    pub(super) hidden: usize,
-    pub(super) layers: usize,
-    pub(super) heads: usize,
+pub(in crate::suites) struct Sizes {
+    pub(in crate::suites) vocabulary: usize,
+    pub(in crate::suites) hidden: usize,
+    pub(in crate::suites) layers: usize,
+    pub(in crate::suites) heads: usize,
     /// Heads of keys and values, each shared by a group of query heads.
-    pub(super) kv_heads: usize,
+    pub(in crate::suites) kv_heads: usize,
     /// Channels of a head.
-    pub(super) channels: usize,
-    pub(super) intermediate: usize,
+    pub(in crate::suites) channels: usize,
+    pub(in crate::suites) intermediate: usize,
     /// The longest sequence.
-    pub(super) context: usize,
-    pub(super) epsilon: f64,
+    pub(in crate::suites) context: usize,
+    pub(in crate::suites) epsilon: f64,
     /// The base of the rotary embedding's frequencies.
-    pub(super) theta: f64,
+    pub(in crate::suites) theta: f64,
 }
 
 /// `config.json` of a checkpoint.
@@ -57,7 +57,7 @@ struct Rope {
 
 impl Sizes {
     /// The generated decoder: 63 million parameters, more than the caches of most processors hold.
-    pub(super) fn generated() -> Self {
+    pub(in crate::suites) fn generated() -> Self {
         Self {
             vocabulary: 16_384,
             hidden: 768,
@@ -76,7 +76,7 @@ impl Sizes {
     ///
     /// # Errors
     /// What is wrong with it, or that it is of another architecture.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(in crate::suites) fn parse(text: &str) -> Result<Self, String> {
         let read: Config = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if let Some(other) = read.model_type.as_deref().filter(|model| *model != "llama") {
             return Err(format!("model_type is `{other}`; `llama` is known"));
@@ -116,7 +116,7 @@ impl Sizes {
     ///
     /// # Errors
     /// The size that it cannot have.
-    pub(super) fn checked(self) -> Result<Self, String> {
+    pub(in crate::suites) fn checked(self) -> Result<Self, String> {
         let sizes = [
             ("vocabulary", self.vocabulary),
             ("hidden size", self.hidden),
@@ -143,22 +143,22 @@ impl Sizes {
     }
 
     /// Query heads that share a head of keys and values.
-    pub(super) fn group(&self) -> usize {
+    pub(in crate::suites) fn group(&self) -> usize {
         self.heads / self.kv_heads
     }
 
     /// Channels of all query heads.
-    pub(super) fn queries(&self) -> usize {
+    pub(in crate::suites) fn queries(&self) -> usize {
         self.heads * self.channels
     }
 
     /// Channels of all heads of keys, and of values.
-    pub(super) fn keys(&self) -> usize {
+    pub(in crate::suites) fn keys(&self) -> usize {
         self.kv_heads * self.channels
     }
 
     /// The matrices of a layer with rows and columns: projections that read the same input are one matrix.
-    pub(super) fn matrices(&self) -> [(&'static str, usize, usize); 4] {
+    pub(in crate::suites) fn matrices(&self) -> [(&'static str, usize, usize); 4] {
         [
             ("qkv", self.queries() + 2 * self.keys(), self.hidden),
             ("output", self.hidden, self.queries()),
@@ -168,13 +168,13 @@ impl Sizes {
     }
 
     /// Parameters of the matrices that every token is multiplied with.
-    pub(super) fn multiplied(&self) -> usize {
+    pub(in crate::suites) fn multiplied(&self) -> usize {
         let layer: usize = self.matrices().iter().map(|(_, rows, columns)| rows * columns).sum();
         self.layers * layer + self.vocabulary * self.hidden
     }
 
     /// Cosines and sines of the angle of each channel at each of so many positions.
-    pub(super) fn rotations(&self, positions: usize) -> [Vec<f32>; 2] {
+    pub(in crate::suites) fn rotations(&self, positions: usize) -> [Vec<f32>; 2] {
         let half = self.channels / 2;
         let angle = |at: usize| {
             let (position, channel) = (at / self.channels, at % self.channels % half);
