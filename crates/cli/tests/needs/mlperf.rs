@@ -1,6 +1,4 @@
 //! The suite mlperf with the real LoadGen, on small generated models.
-//!
-//! `WARPT_PYTHON` names a Python with `mlcommons-loadgen`; `cargo xtask test` makes one and sets it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,18 +9,9 @@ use serde_json::Value;
 use crate::trial;
 use crate::warpt::{Finished, Warpt, finished};
 
-const PYTHON: &str = "WARPT_PYTHON";
-
 /// Why there is nothing to test with.
 pub(crate) fn missing() -> Option<String> {
-    let Some(python) = std::env::var_os(PYTHON) else {
-        return Some(format!("{PYTHON} names no Python with mlcommons-loadgen; `cargo xtask test` does"));
-    };
-    match Command::new(&python).args(["-c", "import mlperf_loadgen"]).output() {
-        Ok(done) if done.status.success() => None,
-        Ok(done) => Some(String::from_utf8_lossy(&done.stderr).lines().last().unwrap_or_default().to_owned()),
-        Err(error) => Some(format!("{} cannot be started: {error}", python.display())),
-    }
+    crate::python::missing("mlperf_loadgen")
 }
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -64,7 +53,7 @@ fn command(warpt: &Warpt, params: &[&str], seconds: &str) -> Command {
     for param in own.iter().chain(params) {
         command.args(["--param", param]);
     }
-    command.env("WARPFORGE_PYTHON", std::env::var_os(PYTHON).unwrap());
+    command.env("WARPFORGE_PYTHON", crate::python::interpreter());
     command
 }
 
@@ -160,8 +149,8 @@ fn a_python_without_loadgen_is_skipped_with_the_packages_name() {
     let mut command = command(&warpt, &[], "1");
     // Without its packages a Python has only its own.
     let wrapper = warpt.path("python");
-    let python = std::env::var(PYTHON).unwrap();
-    std::fs::write(&wrapper, format!("#!/bin/sh\nexec '{python}' -S \"$@\"\n")).unwrap();
+    let python = crate::python::interpreter();
+    std::fs::write(&wrapper, format!("#!/bin/sh\nexec '{}' -S \"$@\"\n", python.display())).unwrap();
     std::fs::set_permissions(&wrapper, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let done = finished(command.env("WARPFORGE_PYTHON", &wrapper).output().unwrap());
     let record: Value = serde_json::from_str(&done.stdout).unwrap();

@@ -1,7 +1,7 @@
 //! Operations on regions of images, for detectors of two stages: RoIAlign, its gradient, and non-maximum suppression.
 //!
-//! Results are those of torchvision's CPU kernels bit for bit: the same roundings in the same order. As elsewhere an
-//! operation is planned once and run on many buffers.
+//! Sums have the order of torchvision's CPU kernels, and suppression keeps the same boxes. As elsewhere an operation is
+//! planned once and run on many buffers.
 
 // Buffers are pointers, because the threads of a pool share them.
 #![allow(unsafe_code)]
