@@ -7,7 +7,7 @@ use super::{exact_kernels, kernels, tensor};
 /// Regions of two images, some of them partly or wholly outside.
 fn regions(count: usize, seed: u64) -> Tensor {
     let numbers = tensor(&[count, 4], seed);
-    let numbers: Vec<f64> = numbers.iter().map(|value| value.to_f64()).collect();
+    let numbers: Vec<f64> = numbers.iter().map(Scalar::to_f64).collect();
     let region = |(index, four): (usize, &[f64])| {
         let (x, y) = (30.0 * four[0] + 20.0, 30.0 * four[1] + 20.0);
         [(index % 2) as f64, x, y, x + 25.0 * four[2].abs(), y + 25.0 * four[3].abs()]

@@ -1,6 +1,6 @@
 //! `bert_infer`: sentence embeddings of questions and paragraphs by a BERT-like encoder.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::measure;
 use super::settings::{Scenario, Settings, called, spec, takes};
@@ -70,7 +70,7 @@ impl Benchmark for BertInfer {
             .with_tag("model", called(model.as_deref()))
             .with_tag("data", called(data.as_deref()))
             .with_tag("type", "f32");
-        let mut bert = Bert::new(&settings, model, data)?;
+        let mut bert = Bert::new(&settings, model.as_deref(), data.as_deref())?;
         settings.samples = bert.samples();
         measure::run(context, &settings, "bert", &mut bert)
     }
@@ -98,18 +98,14 @@ struct Bert {
 }
 
 impl Bert {
-    fn new(
-        settings: &Settings,
-        model: Option<PathBuf>,
-        data: Option<PathBuf>,
-    ) -> Result<Self, BenchmarkError> {
+    fn new(settings: &Settings, model: Option<&Path>, data: Option<&Path>) -> Result<Self, BenchmarkError> {
         let paired = data.is_some();
         let mut corpus = Corpus::generated(settings.samples, settings.seed)?;
-        if let Some(file) = &data {
+        if let Some(file) = data {
             let pairs = squad::pairs(file, settings.samples.div_ceil(2))?;
             corpus.sentences = pairs.into_iter().flatten().collect();
         }
-        let encoder = match &model {
+        let encoder = match model {
             Some(folder) => {
                 corpus.tokenizer = open_tokenizer(folder)?;
                 Encoder::open(folder, settings.options())?

@@ -70,8 +70,8 @@ impl Benchmark for LlamaInfer {
         let settings = Settings::from("llama_infer", context.params())?
             .with_tag("model", called(own.model.as_deref()))
             .with_tag("type", own.stored.name())
-            .with_tag("prompt", own.prompt)
-            .with_tag("tokens", own.tokens);
+            .with_tag("prompt", own.prompt.to_string())
+            .with_tag("tokens", own.tokens.to_string());
         let mut llama = Llama::new(&settings, own)?;
         measure::run(context, &settings, "llama3_1-8b", &mut llama)
     }

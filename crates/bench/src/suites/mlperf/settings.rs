@@ -125,8 +125,8 @@ impl Settings {
 
     /// The same, with a tag for all metrics.
     #[must_use]
-    pub(super) fn with_tag(mut self, name: &'static str, value: impl ToString) -> Self {
-        self.tags.push((name, value.to_string()));
+    pub(super) fn with_tag(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.tags.push((name, value.into()));
         self
     }
 

@@ -58,7 +58,7 @@ fn stored(graph: &Graph, id: NodeId) -> Option<(&Dot, Stored)> {
         match (&node.op, node.inputs.as_slice()) {
             (Op::Layout(LayoutOp::Transpose(order)), &[input]) => (at, depth) = (input, order[depth]),
             (Op::Elementwise(Function::Convert), &[input]) if is_float(graph.node(input).element) => {
-                at = input
+                at = input;
             }
             _ => break,
         }

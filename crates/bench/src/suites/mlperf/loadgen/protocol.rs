@@ -153,7 +153,7 @@ fn parsed(kind: u32, body: &[u8]) -> Option<Message> {
     match kind {
         LOAD | UNLOAD => Some(Message::Echo(kind)),
         END => Some(Message::End),
-        QUERY if body.len() % WORD == 0 => {
+        QUERY if body.len().is_multiple_of(WORD) => {
             let count = (body.len() / WORD).checked_sub(1)?;
             let issued = words().next()?;
             let ids: Vec<u64> = words().skip(1).take(count / 2).collect();

@@ -14,14 +14,14 @@ pub(super) fn module(batch: usize, side: usize) -> String {
     let mut lines = Lines::default();
     let images = [batch, side, side, 3];
     let mut x = convolved(&mut lines, &Images { name: "%images".to_owned(), dims: images }, &stem());
-    x = relu(&mut lines, x);
+    x = relu(&mut lines, &x);
     x = pooled(&mut lines, &x);
     for block in blocks() {
         let mut y = Images { name: x.name.clone(), dims: x.dims };
         for (at, conv) in block.convs.iter().enumerate() {
             y = convolved(&mut lines, &y, conv);
             if at < 2 {
-                y = relu(&mut lines, y);
+                y = relu(&mut lines, &y);
             }
         }
         let shortcut = match &block.shortcut {
@@ -29,7 +29,7 @@ pub(super) fn module(batch: usize, side: usize) -> String {
             None => x.name,
         };
         let name = lines.binary("add", &y.name, &shortcut, &y.dims);
-        x = relu(&mut lines, Images { name, dims: y.dims });
+        x = relu(&mut lines, &Images { name, dims: y.dims });
     }
     let [_, height, width, _] = x.dims;
     let rows = lines.reduce("add", 0.0, &x.name, &x.dims, 1);
@@ -87,7 +87,7 @@ fn convolved(lines: &mut Lines, x: &Images, conv: &Conv) -> Images {
     Images { name: lines.binary("add", &product, &bias, &dims), dims }
 }
 
-fn relu(lines: &mut Lines, x: Images) -> Images {
+fn relu(lines: &mut Lines, x: &Images) -> Images {
     let zeros = lines.filled(0.0, &x.dims);
     Images { name: lines.binary("maximum", &x.name, &zeros, &x.dims), dims: x.dims }
 }
