@@ -1,8 +1,8 @@
 //! COCO's metrics of boxes, by the rules of `pycocotools`.
 //!
 //! Detections of an image and category are matched to annotations in the order of their scores, at ten thresholds of the
-//! intersection over union and in four ranges of areas ([`matching`]). Over all images that gives a curve of precision and
-//! recall for each category ([`curve`]); the [`Summary`] has the means of these.
+//! intersection over union and in four ranges of areas (`matching`). Over all images that gives a curve of precision and
+//! recall for each category (`curve`); the [`Summary`] has the means of these.
 
 mod curve;
 mod matching;
