@@ -3,28 +3,31 @@
 // Addresses of values are computed from the memory plan.
 #![allow(unsafe_code)]
 
-use std::collections::{HashMap, HashSet};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
-use warpforge_fusion::cluster::{Cluster, Clusters, Contraction, Kind, Operand};
+use warpforge_fusion::cluster::{Cluster, Operand};
 use warpforge_fusion::graph::ValueSource;
 use warpforge_fusion::pipeline::Plan;
 use warpforge_fusion::{Graph, NodeId};
-use warpforge_ir::OpId;
 use warpforge_ir::nodes::Nodes;
 use warpforge_kernels::buffer::AlignedBuffer;
 use warpforge_kernels::data_movement::{Layout, StridedCopy};
 use warpforge_kernels::pool::Pool;
 use warpforge_runtime::memory_plan::{self, Allocation, MemoryPlan};
-use warpforge_runtime::profile::{self, Event, Profile};
+use warpforge_runtime::profile::{self, Profile};
 use warpforge_runtime::state::{HostStore, Update};
 use warpforge_runtime::{
     ClusterValues, ErrorKind, Executable, Fallback, Lifetime, Outcome, Program, Result, RunOptions, Source,
 };
-use warpforge_tensor::{Blob, ElementType, FloatType, Shape, Tensor};
+use warpforge_tensor::{Blob, ElementType, Shape, Tensor};
 
-use crate::kernel::{self, CompileContext, Kernel, KernelError, Subprogram, ValueBuffers};
+use crate::groups;
+use crate::kernel::{self, CompileContext, KernelError, Subprogram, ValueBuffers};
+use crate::launch::{KernelLaunch, arithmetic, copy_event, replaced};
 use crate::lifetimes;
 use crate::observer::{self, Observer};
 
@@ -37,27 +40,13 @@ const LINE: usize = 64;
 /// Plans a program for the device.
 pub(crate) type Planner<'a> = dyn Fn(&Program) -> Result<Plan> + 'a;
 
-/// A kernel and its costs as profiles report them.
-struct KernelLaunch {
-    kernel: Box<dyn Kernel>,
-    flops: u64,
-    bytes: u64,
-    /// The arithmetic type of its operations.
-    arithmetic: &'static str,
-    /// The values that it writes, and the interval at which the observable tier samples them.
-    values: Vec<NodeId>,
-    sampling_interval: usize,
-    /// The operations of the module that it computes.
-    ops: Vec<OpId>,
-    /// The nodes and source lines that it comes from, as profiles say them.
-    provenance: Vec<(&'static str, String)>,
-}
-
 /// A program compiled for the CPU.
 pub(crate) struct CpuExecutable {
     program: Program,
     graph: Graph,
     launches: Vec<KernelLaunch>,
+    /// Launches that may run at the same time, in order.
+    groups: Vec<Range<usize>>,
     plan: MemoryPlan,
     /// The copies of the plan.
     copies: Vec<StridedCopy>,
@@ -107,8 +96,10 @@ impl CpuExecutable {
             let sampling_interval = observer::sampling_interval(cost.flops, cost.bytes, given);
             let arithmetic = arithmetic(&graph, cluster);
             let ops = graph.origins(&cluster.nodes);
+            let first_reads = kernel.first_reads(pool.threads());
             launches.push(KernelLaunch {
                 kernel,
+                first_reads,
                 flops: cost.flops,
                 bytes: cost.bytes,
                 arithmetic,
@@ -124,6 +115,7 @@ impl CpuExecutable {
             launch.is_some_and(|(cluster, launch)| launch.kernel.updates_in_place(&graph, cluster, value))
         };
         let plan = memory_plan::plan(&graph, &clusters, LINE, &memory_plan::aliases(program), &updates);
+        let groups = groups::independent(&graph, &clusters, &plan);
         let copies =
             plan.copies.iter().map(|copy| whole_copy(copy.bytes)).collect::<std::result::Result<_, _>>()?;
         for cluster in &clusters.clusters {
@@ -145,6 +137,7 @@ impl CpuExecutable {
         Ok(Self {
             program: program.clone(),
             launches,
+            groups,
             plan,
             copies,
             sources: program.sources(),
@@ -243,29 +236,41 @@ impl Executable for CpuExecutable {
         let entered = self.pool.enter();
         let origin = Instant::now();
         let observer = self.observe.then(|| Observer::new(&self.pool, origin));
-        for launch in &self.launches {
-            let begun = (options.profile || self.observe).then(Instant::now);
-            let tiles = observer.as_ref().map(Observer::tiles);
-            // SAFETY: every value has its own allocation, which nothing else uses during this run. The new content of state lies over
-            // the old one only where the kernel says that it updates in place, or after the last kernel that reads it.
-            unsafe { launch.kernel.run(&buffers) }.map_err(Self::failed)?;
-            drop(tiles);
-            if options.clusters {
-                // SAFETY: as above; the kernel has written its values.
-                clusters.push(unsafe { self.given(launch, &buffers) }?);
-            }
-            let Some(begun) = begun else { continue };
-            let event = launch.event(origin, begun);
-            match &observer {
-                Some(observer) => {
-                    let values: Vec<_> = launch.values.iter().map(|&id| (id, buffers.write(id))).collect();
+        if options.profile || self.observe || options.clusters {
+            for launch in &self.launches {
+                let begun = (options.profile || self.observe).then(Instant::now);
+                let tiles = observer.as_ref().map(Observer::tiles);
+                // SAFETY: every value has its own allocation, which nothing else uses during this run. The new content of state lies over
+                // the old one only where the kernel says that it updates in place, or after the last kernel that reads it.
+                unsafe { launch.kernel.run(&buffers) }.map_err(Self::failed)?;
+                drop(tiles);
+                if options.clusters {
                     // SAFETY: as above; the kernel has written its values.
-                    unsafe {
-                        observer.note(&mut profile, event, &self.graph, &values, launch.sampling_interval);
-                    };
+                    clusters.push(unsafe { self.given(launch, &buffers) }?);
                 }
-                None => profile.push(event),
+                let Some(begun) = begun else { continue };
+                let event = launch.event(origin, begun);
+                match &observer {
+                    Some(observer) => {
+                        let values: Vec<_> =
+                            launch.values.iter().map(|&id| (id, buffers.write(id))).collect();
+                        // SAFETY: as above; the kernel has written its values.
+                        unsafe {
+                            observer.note(
+                                &mut profile,
+                                event,
+                                &self.graph,
+                                &values,
+                                launch.sampling_interval,
+                            );
+                        };
+                    }
+                    None => profile.push(event),
+                }
             }
+        } else {
+            // SAFETY: as above; the launches of a group neither write what others read nor share memory that they write.
+            unsafe { self.run_groups(&buffers) }?;
         }
         for (planned, copy) in self.plan.copies.iter().zip(&self.copies) {
             let begun = Instant::now();
@@ -314,6 +319,55 @@ impl Executable for CpuExecutable {
 }
 
 impl CpuExecutable {
+    /// Runs all launches, those of a group at the same time. Workers that wait prefetch what the next launch with weights reads.
+    ///
+    /// # Safety
+    ///
+    /// As for [`kernel::Kernel::run`] of each of them, in any order of those of a group.
+    unsafe fn run_groups(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
+        let with_weights = |at: &usize| !self.launches[*at].first_reads.is_empty();
+        let mut next = Some(0);
+        for group in &self.groups {
+            if next.is_some_and(|at| at < group.end) {
+                next = (group.end..self.launches.len()).find(with_weights);
+                let first_reads = next.map_or(&[][..], |at| &self.launches[at].first_reads);
+                self.pool.prefetch_while_waiting(first_reads);
+            }
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.run_group(group.clone(), buffers) }?;
+        }
+        self.pool.prefetch_while_waiting(&[]);
+        Ok(())
+    }
+
+    /// Runs launches that do not depend on one another.
+    ///
+    /// # Safety
+    ///
+    /// As for [`kernel::Kernel::run`] of each of them, whatever the order.
+    unsafe fn run_group(&self, group: Range<usize>, buffers: &ValueBuffers<'_>) -> Result<()> {
+        let launches = &self.launches[group];
+        if let [launch] = launches {
+            // SAFETY: guaranteed by the caller.
+            return unsafe { launch.kernel.run(buffers) }.map_err(Self::failed);
+        }
+        let failure = RefCell::new(None);
+        let calls: Vec<_> = launches
+            .iter()
+            .map(|launch| {
+                || {
+                    // SAFETY: guaranteed by the caller.
+                    if let Err(error) = unsafe { launch.kernel.run(buffers) } {
+                        failure.borrow_mut().get_or_insert(error);
+                    }
+                }
+            })
+            .collect();
+        let calls: Vec<&dyn Fn()> = calls.iter().map(|call| call as &dyn Fn()).collect();
+        self.pool.join(&calls);
+        failure.into_inner().map_or(Ok(()), |error| Err(Self::failed(error)))
+    }
+
     /// What a kernel left in memory.
     ///
     /// # Safety
@@ -366,30 +420,6 @@ impl CpuExecutable {
     }
 }
 
-impl KernelLaunch {
-    fn event(&self, origin: Instant, begun: Instant) -> Event {
-        let duration = begun.elapsed();
-        let seconds = duration.as_secs_f64().max(1e-9);
-        let mut details = vec![
-            ("flop", self.flops.to_string()),
-            ("bytes", self.bytes.to_string()),
-            ("arithmetic", self.arithmetic.to_owned()),
-            ("gflop_per_s", format!("{:.2}", self.flops as f64 / seconds / 1e9)),
-            ("gb_per_s", format!("{:.2}", self.bytes as f64 / seconds / 1e9)),
-            ("on", if self.kernel.is_reference() { "reference" } else { "kernel" }.to_owned()),
-        ];
-        details.extend(self.provenance.iter().cloned());
-        Event {
-            name: self.kernel.name(),
-            category: "kernel",
-            track: 0,
-            start: begun.duration_since(origin),
-            duration,
-            details,
-        }
-    }
-}
-
 /// A cache line to read from.
 #[repr(align(64))]
 struct Line([u8; LINE]);
@@ -420,17 +450,6 @@ fn whole_copy(bytes: usize) -> std::result::Result<StridedCopy, KernelError> {
     Ok(StridedCopy::new(1, &[bytes], &layout, &layout)?)
 }
 
-fn copy_event(bytes: usize, origin: Instant, begun: Instant) -> Event {
-    Event {
-        name: "copy of state".to_owned(),
-        category: "kernel",
-        track: 0,
-        start: begun.duration_since(origin),
-        duration: begun.elapsed(),
-        details: vec![("bytes", (2 * bytes).to_string())],
-    }
-}
-
 /// An output buffer that returns to the free list when the last tensor that shares it is dropped.
 struct OutputBuffer {
     block: Option<AlignedBuffer>,
@@ -453,32 +472,5 @@ impl Drop for OutputBuffer {
         if let (Some(home), Some(block)) = (self.home.upgrade(), self.block.take()) {
             home.lock().unwrap_or_else(PoisonError::into_inner).entry(self.bytes).or_default().push(block);
         }
-    }
-}
-
-/// Constants of which every cluster that reads them has a packed copy.
-fn replaced(clusters: &Clusters, launches: &[KernelLaunch]) -> HashSet<NodeId> {
-    let copies = launches.iter().filter_map(|launch| launch.kernel.replaces()).collect::<HashSet<NodeId>>();
-    let mut read: HashSet<NodeId> = clusters.outputs.iter().map(|output| output.value).collect();
-    for (cluster, launch) in clusters.clusters.iter().zip(launches) {
-        read.extend(cluster.reads().into_iter().filter(|id| launch.kernel.replaces() != Some(*id)));
-    }
-    copies.difference(&read).copied().collect()
-}
-
-/// The arithmetic type of a cluster, as peak rates of processors are named.
-fn arithmetic(graph: &Graph, cluster: &Cluster) -> &'static str {
-    let multiplied = |contraction: &Contraction| graph.node(contraction.node).inputs[0];
-    let (node, is_contraction) = match &cluster.kind {
-        Kind::Dot(contraction) | Kind::Conv(contraction) => (multiplied(contraction), true),
-        Kind::Attention(attention) => (multiplied(&attention.scores), true),
-        Kind::AttentionGradient(gradient) => (multiplied(&gradient.scores), true),
-        Kind::Loop(_) | Kind::Unfused(_) | Kind::Library(..) => (cluster.output, false),
-    };
-    match graph.node(node).element {
-        ElementType::Float(FloatType::F64) => "f64",
-        ElementType::Float(FloatType::Bf16) if is_contraction => "bf16",
-        ElementType::Int(_) if is_contraction => "int8",
-        _ => "f32",
     }
 }

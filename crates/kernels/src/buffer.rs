@@ -6,7 +6,7 @@
 use std::alloc::{Layout, alloc, dealloc};
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use thiserror::Error;
 
@@ -14,6 +14,9 @@ use thiserror::Error;
 const ALIGNMENT: usize = 64;
 /// The size of a huge page.
 const HUGE_PAGE: usize = 2 << 20;
+/// The size of memory that buffers share, and the least of such a buffer.
+const SHARED_BYTES: usize = 4 * HUGE_PAGE;
+const SHARED_LEAST: usize = 16 << 10;
 
 /// The allocation of a buffer failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -28,6 +31,8 @@ pub struct AllocationError {
 pub struct AlignedBuffer {
     data: NonNull<u8>,
     layout: Layout,
+    /// The memory that it is a part of, if it is not memory of its own.
+    part_of: Option<Arc<AlignedBuffer>>,
 }
 
 // SAFETY: the buffer owns its memory; writers through the pointer synchronize themselves.
@@ -55,7 +60,21 @@ impl AlignedBuffer {
             // speed.
             let _ = unsafe { madvise(data.as_ptr().cast(), whole, Advice::LinuxHugepage) };
         }
-        Ok(Self { data, layout })
+        Ok(Self { data, layout, part_of: None })
+    }
+
+    /// Allocates `bytes` bytes that live long and are read again and again, such as weights: buffers that are smaller than a huge
+    /// page share huge pages, which the CPU reads faster than others.
+    ///
+    /// # Errors
+    ///
+    /// When the allocation fails.
+    pub fn lasting(bytes: usize) -> Result<Self, AllocationError> {
+        static SHARED: Mutex<SharedPages> = Mutex::new(SharedPages { pages: Weak::new(), taken: 0 });
+        match bytes {
+            SHARED_LEAST..HUGE_PAGE => SHARED.lock().unwrap_or_else(PoisonError::into_inner).take(bytes),
+            _ => Self::new(bytes),
+        }
     }
 
     /// The first byte.
@@ -74,8 +93,35 @@ impl AlignedBuffer {
 
 impl Drop for AlignedBuffer {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout.
-        unsafe { dealloc(self.data.as_ptr(), self.layout) };
+        if self.part_of.is_none() {
+            // SAFETY: allocated with this layout.
+            unsafe { dealloc(self.data.as_ptr(), self.layout) };
+        }
+    }
+}
+
+/// Huge pages that buffers share. They are freed with the last of these.
+struct SharedPages {
+    pages: Weak<AlignedBuffer>,
+    taken: usize,
+}
+
+impl SharedPages {
+    fn take(&mut self, bytes: usize) -> Result<AlignedBuffer, AllocationError> {
+        let fitting = self.pages.upgrade().filter(|pages| self.taken + bytes <= pages.len());
+        let pages = match fitting {
+            Some(pages) => pages,
+            None => {
+                let pages = Arc::new(AlignedBuffer::new(SHARED_BYTES)?);
+                (self.pages, self.taken) = (Arc::downgrade(&pages), 0);
+                pages
+            }
+        };
+        let layout = Layout::from_size_align(bytes, ALIGNMENT).map_err(|_| AllocationError { bytes })?;
+        // SAFETY: the pages have so many bytes behind those that are taken.
+        let data = unsafe { pages.data.add(self.taken) };
+        self.taken = (self.taken + bytes).next_multiple_of(ALIGNMENT);
+        Ok(AlignedBuffer { data, layout, part_of: Some(pages) })
     }
 }
 
@@ -127,5 +173,30 @@ impl Drop for PooledBuffer<'_> {
         if let Some(buffer) = self.buffer.take() {
             self.pool.free.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_lasting_buffers_share_pages_and_do_not_overlap() {
+        let mut shared = SharedPages { pages: Weak::new(), taken: 0 };
+        let buffers: Vec<AlignedBuffer> = [100_000, 1 << 20, 33, 7 << 20, 200_000]
+            .map(|bytes| shared.take(bytes).unwrap())
+            .into_iter()
+            .collect();
+        let mut spans: Vec<(usize, usize)> =
+            buffers.iter().map(|buffer| (buffer.as_ptr().addr(), buffer.len())).collect();
+        assert!(spans.iter().all(|(start, _)| start % ALIGNMENT == 0));
+        // The first three fit together; the fourth does not fit behind them.
+        assert!(spans[1].0 - spans[0].0 < SHARED_BYTES && spans[2].0 - spans[1].0 < SHARED_BYTES);
+        let pages = shared.pages.clone();
+        assert_eq!(pages.strong_count(), 2);
+        spans.sort_unstable();
+        assert!(spans.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "{spans:?}");
+        drop(buffers);
+        assert_eq!(pages.strong_count(), 0);
     }
 }

@@ -18,6 +18,7 @@ pub mod lane_function;
 mod math;
 pub mod output_block;
 pub mod pool;
+mod prefetch;
 pub mod reduce;
 pub mod regions;
 pub mod shared_ptr;

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use warpforge_fusion::NodeId;
 use warpforge_fusion::cluster::{self, BodyOp};
 use warpforge_kernels::buffer::AlignedBuffer;
-use warpforge_kernels::gemm::{self, ComputeType, Gemm, Operand};
+use warpforge_kernels::gemm::{self, ComputeType, Gemm, InPlace, Operand, Shape};
 use warpforge_kernels::output_block::OutputBlock;
 use warpforge_kernels::shared_ptr::SharedPtr;
 use warpforge_tensor::ElementType;
@@ -39,6 +39,8 @@ thread_local! {
 #[derive(Default)]
 struct WorkerScratch {
     scratch: gemm::Scratch,
+    /// Rows of a left-hand operand, widened.
+    widened: Vec<f32>,
     buffers: Option<AlignedBuffer>,
 }
 
@@ -66,6 +68,8 @@ pub(super) struct AttentionKernel {
     element: ElementType,
     /// Whether workers take whole heads. Results do not depend on it.
     head_by_head: bool,
+    /// The products by keys and by values as they lie in memory, where queries are few.
+    in_place: Option<[InPlace; 2]>,
     /// Packed right-hand operands of all GEMMs, kept between runs.
     packed: std::sync::Mutex<Option<AlignedBuffer>>,
 }
@@ -109,6 +113,8 @@ impl AttentionKernel {
         };
         let row = (scores.shape.n.max(1) * sum.byte_width()).next_multiple_of(LINE);
         let rows = (SCORE_BYTES / row / ROWS_TOGETHER * ROWS_TOGETHER).clamp(ROWS.0, ROWS.1);
+        let few = |product: &DotGeometry| gemm.in_place(product.shape.m, &product.rhs.layout());
+        let in_place = few(&scores).zip(few(&values)).map(|(scores, values)| [scores, values]);
         let (heads, threads) = (scores.batch, context.pool.threads());
         let head_by_head = heads.is_multiple_of(threads) || heads >= MANY_HEADS * threads;
         Ok(Self {
@@ -121,6 +127,7 @@ impl AttentionKernel {
             rows,
             element: sum,
             head_by_head,
+            in_place,
             packed: std::sync::Mutex::default(),
         })
     }
@@ -166,18 +173,17 @@ impl AttentionKernel {
     ///
     /// # Safety
     ///
-    /// As for [`Kernel::run`]; `packed` holds the packed operands of the head, and `tile` has space for all of
-    /// [`AttentionKernel::tiles`].
+    /// As for [`Kernel::run`]; `rhs` are those of the head, and `tile` has space for all of [`AttentionKernel::tiles`].
     #[allow(clippy::too_many_arguments)] // What a block is takes that many words.
     unsafe fn rows(
         &self,
         buffers: &ValueBuffers<'_>,
-        scratch: &mut gemm::Scratch,
+        scratch: &mut WorkerScratch,
         tile: *mut u8,
         head: usize,
         first: usize,
         worker: usize,
-        packed: Packed<'_>,
+        rhs: [Rhs<'_>; 2],
     ) -> Result<()> {
         let (scores, values) = (&self.scores, &self.values);
         let count = self.rows.min(scores.shape.m - first);
@@ -192,16 +198,8 @@ impl AttentionKernel {
             let divisors = Some(result.add(result_bytes).wrapping_sub(at * self.element.byte_width()));
             let mut lhs = scores.lhs.at(buffers, head);
             lhs.data = lhs.data.add(first * lhs.row_stride * lhs.element.byte_width());
-            self.gemm.multiply_single_threaded(
-                scratch,
-                count,
-                scores.shape.k,
-                &lhs,
-                packed.keys,
-                tile,
-                scores_stride,
-                false,
-            )?;
+            let shape = Shape { m: count, ..scores.shape };
+            self.multiply(scratch, shape, &lhs, rhs[0], tile, scores_stride)?;
             let rows = at..at + count;
             let block = OutputBlock {
                 rows: rows.clone(),
@@ -213,20 +211,63 @@ impl AttentionKernel {
             self.weights.run_with(buffers, &block, divisors);
             let lhs =
                 Operand { data: tile, element: self.element, row_stride: scores_stride, column_stride: 1 };
-            self.gemm.multiply_single_threaded(
-                scratch,
-                count,
-                keys,
-                &lhs,
-                packed.values,
-                result,
-                stride,
-                false,
-            )?;
+            let shape = Shape { m: count, ..values.shape };
+            self.multiply(scratch, shape, &lhs, rhs[1], result, stride)?;
             let block = OutputBlock { rows, columns: 0..width, data: result, stride, worker };
             self.epilogue.run_with(buffers, &block, divisors);
         }
         Ok(())
+    }
+
+    /// One of the two products of a block.
+    ///
+    /// # Safety
+    ///
+    /// As for [`AttentionKernel::rows`]; `out` has space for the result.
+    unsafe fn multiply(
+        &self,
+        scratch: &mut WorkerScratch,
+        shape: Shape,
+        lhs: &Operand,
+        rhs: Rhs<'_>,
+        out: *mut u8,
+        stride: usize,
+    ) -> Result<()> {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            match rhs {
+                Rhs::InPlace(product, rhs) => {
+                    product.multiply(&mut scratch.widened, shape, lhs, &rhs, out.cast(), stride);
+                }
+                Rhs::Packed(rhs) => {
+                    let (scratch, Shape { m, k, .. }) = (&mut scratch.scratch, shape);
+                    self.gemm.multiply_single_threaded(scratch, m, k, lhs, rhs, out, stride, false)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Few queries of each head, on keys and values as they lie in memory.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Kernel::run`].
+    unsafe fn few_rows(&self, buffers: &ValueBuffers<'_>, [scores, values]: [InPlace; 2]) -> Result<()> {
+        let tiles = self.tiles().iter().sum();
+        let failure = Failure::default();
+        buffers.pool.run(self.scores.batch, &|head, worker| {
+            failure.note(SCRATCH.with_borrow_mut(|scratch| {
+                let tile = scratch.reserve(tiles)?;
+                // SAFETY: guaranteed by the caller; heads do not overlap.
+                unsafe {
+                    let keys = Rhs::InPlace(scores, self.scores.rhs.at(buffers, head));
+                    let values = Rhs::InPlace(values, self.values.rhs.at(buffers, head));
+                    self.rows(buffers, scratch, tile, head, 0, worker, [keys, values])
+                }
+            }));
+        });
+        failure.outcome()
     }
 
     /// One worker per head: packed operands are still in its cache when they are read.
@@ -243,13 +284,13 @@ impl AttentionKernel {
                 let space = scratch.reserve(packed_bytes + tiles)?;
                 // SAFETY: the scratch memory was reserved for the packed operands and both tiles; heads do not overlap.
                 unsafe {
-                    let packed = Packed {
-                        keys: self.pack(&self.scores, buffers, head, space)?,
-                        values: self.pack(&self.values, buffers, head, space.add(keys_bytes))?,
-                    };
+                    let packed = [
+                        self.pack(&self.scores, buffers, head, space)?,
+                        self.pack(&self.values, buffers, head, space.add(keys_bytes))?,
+                    ];
                     let tile = space.add(packed_bytes);
                     for first in (0..self.scores.shape.m).step_by(self.rows) {
-                        self.rows(buffers, &mut scratch.scratch, tile, head, first, worker, packed)?;
+                        self.rows(buffers, scratch, tile, head, first, worker, packed.map(Rhs::Packed))?;
                     }
                 }
                 Ok(())
@@ -295,11 +336,11 @@ impl AttentionKernel {
             let [Some(&keys), Some(&values)] = all[head].each_ref().map(std::sync::OnceLock::get) else {
                 return;
             };
-            let packed = Packed { keys, values };
+            let packed = [keys, values].map(Rhs::Packed);
             failure.note(SCRATCH.with_borrow_mut(|scratch| {
                 let tile = scratch.reserve(tiles)?;
                 // SAFETY: guaranteed by the caller; rows do not overlap.
-                unsafe { self.rows(buffers, &mut scratch.scratch, tile, head, first, worker, packed) }
+                unsafe { self.rows(buffers, scratch, tile, head, first, worker, packed) }
             }));
         });
         drop(all);
@@ -324,10 +365,11 @@ impl Failure {
     }
 }
 
+/// The keys or the values of a head.
 #[derive(Clone, Copy)]
-struct Packed<'a> {
-    keys: gemm::PackedView<'a>,
-    values: gemm::PackedView<'a>,
+enum Rhs<'a> {
+    Packed(gemm::PackedView<'a>),
+    InPlace(InPlace, Operand),
 }
 
 /// Makes heads that share keys and values (grouped queries) rows of one head, where their queries are one after the other: a token at a
@@ -362,15 +404,16 @@ impl Kernel for AttentionKernel {
     unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            match self.head_by_head {
-                true => self.head_by_head(buffers),
-                false => self.rows_of_all(buffers),
+            match (self.in_place, self.head_by_head) {
+                (Some(products), _) => self.few_rows(buffers, products),
+                (None, true) => self.head_by_head(buffers),
+                (None, false) => self.rows_of_all(buffers),
             }
         }
     }
 
     fn bytes(&self) -> usize {
-        if self.head_by_head {
+        if self.head_by_head || self.in_place.is_some() {
             return 0;
         }
         self.lengths().map_or(0, |(keys, values)| (keys + values) * self.scores.batch)

@@ -1,5 +1,7 @@
 //! Dot products: GEMMs and batched GEMMs.
 
+use std::ops::Range;
+
 use warpforge_fusion::cluster::{Contraction, single_stride};
 use warpforge_fusion::precision::quantize::QuantizedWeights;
 use warpforge_fusion::{Graph, NodeId, Op, View};
@@ -34,6 +36,11 @@ impl MatrixOperand {
         // SAFETY: guaranteed by the caller; the offset is inside the value.
         let data = unsafe { buffers.read(self.value).add(self.offset_of(batch)) };
         self.operand(data)
+    }
+
+    /// The layout of the operand, without data.
+    pub(super) fn layout(&self) -> Operand {
+        self.operand(std::ptr::null())
     }
 
     fn offset_of(&self, batch: usize) -> usize {
@@ -350,6 +357,11 @@ impl Kernel for DotKernel {
 
     fn bytes(&self) -> usize {
         self.weights.as_ref().map_or(0, PackedRhs::bytes)
+    }
+
+    fn first_reads(&self, workers: usize) -> Vec<Range<usize>> {
+        let of = |packed: &PackedRhs| self.gemm.first_reads(self.geometry.shape.m, packed.view(), workers);
+        self.weights.as_ref().map(of).unwrap_or_default()
     }
 
     fn replaces(&self) -> Option<NodeId> {

@@ -1,5 +1,7 @@
 //! The interface of kernels: the trait, its errors, and what kernels are compiled from and run on.
 
+use std::ops::Range;
+
 use thiserror::Error;
 use warpforge_fusion::cluster::Cluster;
 use warpforge_fusion::{Graph, NodeId};
@@ -143,6 +145,12 @@ pub(crate) trait Kernel: Send + Sync {
     /// The constant that the kernel has a packed copy of and no longer reads.
     fn replaces(&self) -> Option<NodeId> {
         None
+    }
+
+    /// The addresses that each of so many workers reads first, where they are known: for
+    /// [`Pool::prefetch_while_waiting`].
+    fn first_reads(&self, _workers: usize) -> Vec<Range<usize>> {
+        Vec::new()
     }
 
     /// The name in profiles.

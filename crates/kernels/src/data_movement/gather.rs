@@ -4,8 +4,8 @@ use super::copy::row_major;
 use super::error::{LayoutError, check_rank};
 use super::indices::{IndexVectors, Indices, others};
 use super::loop_nest::LoopNest;
-use super::prefetch::prefetch;
 use crate::pool::Pool;
+use crate::prefetch::prefetch_l2;
 use crate::shared_ptr::SharedPtr;
 
 /// Approximate bytes of a task.
@@ -137,7 +137,7 @@ impl Gather {
                         Some(bytes) => {
                             (0..bytes.min(AHEAD_BYTES))
                                 .step_by(64)
-                                .for_each(|at| prefetch::<false>(from.wrapping_add(at)));
+                                .for_each(|at| prefetch_l2(from.wrapping_add(at)));
                             std::ptr::copy_nonoverlapping(now, to, bytes);
                         }
                         None => (0..window.tasks()).for_each(|task| window.run(task, now, to)),

@@ -29,7 +29,16 @@ pub(crate) unsafe fn copy_nontemporal(
             to.add(done).copy_from_nonoverlapping(from.add(done), bytes - done);
         }
     }
-    super::prefetch::store_fence();
+    store_fence();
+}
+
+/// Orders earlier non-temporal stores of this thread before later stores.
+pub(crate) fn store_fence() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 CPU has the instruction.
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
+    }
 }
 
 /// Copies a cache line with non-temporal stores.

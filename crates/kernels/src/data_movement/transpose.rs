@@ -1,10 +1,11 @@
 //! Transposes of square tiles in registers.
 
-use super::prefetch::{prefetch, store_fence};
+use super::nontemporal::store_fence;
 use super::strided;
 use super::strided_loop::StridedLoop;
 #[cfg(target_arch = "x86_64")]
 use crate::isa::Isa;
+use crate::prefetch::{prefetch_for_write, prefetch_l2};
 
 /// The bytes of a cache line.
 const LINE: usize = 64;
@@ -82,9 +83,9 @@ impl TransposeKernel {
                     // Rows at power-of-two strides map to few cache sets, and hardware prefetchers do not follow them.
                     for line in 0..self.side as isize {
                         let next = from.wrapping_offset((line + self.side as isize) * columns.source);
-                        prefetch::<false>(next);
+                        prefetch_l2(next);
                         if stream.is_none() {
-                            prefetch::<true>(to.wrapping_offset(line * rows.target).wrapping_add(LINE));
+                            prefetch_for_write(to.wrapping_offset(line * rows.target).wrapping_add(LINE));
                         }
                     }
                     transpose(from, columns.source, to, rows.target);

@@ -82,12 +82,13 @@ pub(crate) unsafe fn drive(
     rhs: PackedView<'_>,
     target: GemmTarget<'_>,
 ) -> Result<(), AllocationError> {
+    let workers = pool.threads();
     let scratch_space = WorkerScratch::of(partition, lhs.taps(), family, &target);
     let each = scratch_space.bytes(family.bytes);
-    let memory = buffers.take(each * pool.threads())?;
+    let memory = buffers.take(each * workers)?;
     let scratch_spaces = SharedPtr::new(memory.as_ptr());
-    pool.run(partition.tasks(), &|task, worker| {
-        let (rows, panels) = partition.task(task);
+    pool.run(partition.tasks(), &|at, worker| {
+        let (rows, panels) = partition.task(partition.streamed(at, workers));
         // SAFETY: each worker has its own part of the buffer; tasks do not overlap; the rest is guaranteed by the
         // caller.
         unsafe {

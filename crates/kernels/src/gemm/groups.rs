@@ -40,7 +40,7 @@ impl Gemm {
         if !fits || counts != [k * n, groups * n, groups * n] {
             return Err(mismatch(format!("groups of {group}")));
         }
-        let memory = AlignedBuffer::new(self.packed_len(k, n)?)?;
+        let memory = AlignedBuffer::lasting(self.packed_len(k, n)?)?;
         // SAFETY: the memory is that long and has just been made.
         let bytes = unsafe { std::slice::from_raw_parts_mut(memory.as_ptr(), memory.len()) };
         bytes.fill(0);

@@ -1,6 +1,7 @@
 //! The GEMM entry point.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use warpforge_tensor::ElementType;
 
@@ -309,6 +310,27 @@ impl Gemm {
         let many_rows = task_rows(shape, &self.packed_layout);
         let params = PartitionParams { tile_rows: family.rows, many_rows, order: TaskOrder::Panels };
         Partition::new(shape, &self.packed_layout, params)
+    }
+
+    /// The addresses that each of so many workers reads first when `m` rows are multiplied by a packed operand: for
+    /// [`Pool::prefetch_while_waiting`]. None where workers share panels.
+    #[must_use]
+    pub fn first_reads(&self, m: usize, rhs: PackedView<'_>, workers: usize) -> Vec<Range<usize>> {
+        if m == 0 || rhs.n == 0 {
+            return Vec::new();
+        }
+        let shape = Shape { m, n: rhs.n, k: rhs.k };
+        let partition = match self.kernels {
+            KernelSet::Vector(family) => self.partition(shape, family),
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            KernelSet::Amx(_) => amx::partition(shape, &rhs),
+        };
+        let column_bytes = rhs.packed_layout.units(rhs.k) * rhs.packed_layout.format.unit_bytes();
+        let addresses = |panels: Range<usize>| {
+            let (last, data) = rhs.panel(panels.end - 1);
+            rhs.panel(panels.start).1 as usize..data as usize + column_bytes * last.width
+        };
+        partition.first_panels(workers).map(addresses).collect()
     }
 
     /// Multiplies rows, given by pointers and of an element type that kernels read, by a packed operand.

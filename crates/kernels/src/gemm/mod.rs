@@ -3,7 +3,9 @@
 //!
 //! [`Gemm`] is the entry point. Micro-kernels are in `microkernel` and `amx`, the layout of packed operands in
 //! `packed`, the partition into tasks in `partition`, the loops over tasks in `drive`. Each element of the output is
-//! one chain of additions in the order of `k`, for any partition and any number of threads.
+//! one chain of additions in the order of `k`, for any partition and any number of threads. Where few rows meet an
+//! operand that is not packed, `in_place` adds up dot products lane by lane, in an order that depends on `k` and the
+//! instruction set alone.
 
 // Kernels read and write through pointers that their callers guarantee.
 #![allow(unsafe_code)]
@@ -15,6 +17,7 @@ mod compute_type;
 mod convert;
 pub(crate) mod drive;
 mod groups;
+mod in_place;
 mod lhs;
 mod matmul;
 pub(crate) mod microkernel;
@@ -39,6 +42,7 @@ pub(crate) use amx::StridedLhs;
 pub use batch::{BatchItem, BatchSink};
 pub use compute_type::{ComputeType, WeightType};
 pub use groups::GroupedRhs;
+pub use in_place::InPlace;
 pub use matmul::Gemm;
 pub use operand::{GemmError, Operand, Rhs, Shape};
 pub use packed::{PackedRhs, PackedView};

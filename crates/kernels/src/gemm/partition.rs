@@ -18,6 +18,9 @@ const MIN_TASKS: usize = 24;
 const LARGE_LHS_BYTES: usize = 1 << 20;
 /// Minimum number of tasks of such a GEMM.
 const MIN_TASKS_LARGE_LHS: usize = 8;
+/// Maximum bytes of the panels of a task where one kernel takes all rows: such a task takes as long as its panels are read, and
+/// workers wait for the last one.
+const STREAMED_BYTES: usize = 1 << 20;
 /// Bytes of an accumulator.
 const SUM_BYTES: usize = 4;
 
@@ -93,7 +96,13 @@ impl Partition {
         let left_bytes = rows.saturating_mul(shape.k).saturating_mul(packed_layout.format.of_rows().bytes());
         let tasks = if left_bytes > LARGE_LHS_BYTES { MIN_TASKS_LARGE_LHS } else { MIN_TASKS };
         let for_balance = (all_panels * row_tasks / tasks).max(1);
-        let panel_tasks = all_panels.div_ceil(most_panels.min(for_balance)).max(1);
+        let panel_bytes =
+            packed_layout.units(shape.k).saturating_mul(packed_layout.format.unit_bytes() * width);
+        let streamed = match shape.m <= tile_rows {
+            true => (STREAMED_BYTES / panel_bytes.max(1)).max(1),
+            false => usize::MAX,
+        };
+        let panel_tasks = all_panels.div_ceil(most_panels.min(for_balance).min(streamed)).max(1);
         Self {
             rows,
             panels: all_panels.div_ceil(panel_tasks).max(1),
@@ -107,6 +116,30 @@ impl Partition {
     /// The number of tasks.
     pub(super) fn tasks(&self) -> usize {
         self.row_tasks() * self.all_panels.div_ceil(self.panels)
+    }
+
+    /// The task that is the `at`-th to begin on so many workers. Where every panel is read once, each worker reads panels that lie
+    /// one after the other as long as workers are equally fast: what a kernel prefetches beyond its panel is its own next one.
+    pub(super) fn streamed(&self, at: usize, workers: usize) -> usize {
+        if self.row_tasks() > 1 {
+            return at;
+        }
+        let (each, more) = (self.tasks() / workers, self.tasks() % workers);
+        let (stream, step) = match at < each * workers {
+            true => (at % workers, at / workers),
+            false => (at - each * workers, each),
+        };
+        stream * each + stream.min(more) + step
+    }
+
+    /// The panels that each of so many workers reads first, where every panel is read once.
+    pub(super) fn first_panels(&self, workers: usize) -> impl Iterator<Item = Range<usize>> {
+        let busy = if self.row_tasks() == 1 { workers.min(self.tasks()) } else { 0 };
+        let each = self.tasks() / workers.max(1);
+        (0..busy).map(move |worker| {
+            let first = self.streamed(worker, workers);
+            self.task(first).1.start..self.task(first + each.max(1) - 1).1.end
+        })
     }
 
     /// Elements of the result.
@@ -214,6 +247,29 @@ mod tests {
                 }
             }
             assert!(seen.iter().all(|&times| times == 1), "{m}x{n}x{k}");
+        }
+    }
+
+    #[test]
+    fn streams_are_consecutive_tasks() {
+        let packed_layout =
+            PackedLayout { format: PackedFormat::F32, lanes: 16, vectors: 3, group: 1, row_multiple: 1 };
+        let params = PartitionParams { tile_rows: 8, many_rows: 96, order: TaskOrder::Panels };
+        let of = |m, n| Partition::new(Shape { m, n, k: 576 }, &packed_layout, params);
+        let order = |partition: Partition, workers| -> Vec<usize> {
+            (0..partition.tasks()).map(|at| partition.streamed(at, workers)).collect()
+        };
+        assert_eq!(order(of(1, 48 * 8), 2), [0, 4, 1, 5, 2, 6, 3, 7]);
+        assert_eq!(order(of(1, 48 * 8), 3), [0, 3, 6, 1, 4, 7, 2, 5]);
+        assert_eq!(order(of(1, 48 * 2), 5), [0, 1]);
+        let first = |partition: Partition, workers| partition.first_panels(workers).collect::<Vec<_>>();
+        assert_eq!(first(of(1, 48 * 8), 3), [0..2, 3..5, 6..8]);
+        assert_eq!(first(of(1, 48 * 2), 5), [0..1, 1..2]);
+        assert_eq!(first(of(600, 48 * 8), 2), []);
+        for (m, n, workers) in [(1, 49_152, 2), (3, 32_000, 16), (600, 576, 2), (1, 0, 4), (1, 5000, 1)] {
+            let mut all = order(of(m, n), workers);
+            all.sort_unstable();
+            assert!(all.iter().copied().eq(0..of(m, n).tasks()), "{m} {n} {workers}");
         }
     }
 

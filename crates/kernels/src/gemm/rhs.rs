@@ -41,7 +41,7 @@ impl Gemm {
         pool: Option<&Pool>,
     ) -> Result<PackedRhs, GemmError> {
         let bytes = self.packed_len(k, n)?;
-        let memory = AlignedBuffer::new(bytes)?;
+        let memory = AlignedBuffer::lasting(bytes)?;
         // SAFETY: guaranteed by the caller; the memory has just been made for the copy.
         unsafe { self.pack_panels(rhs, k, n, memory.as_ptr(), pool)? };
         Ok(PackedRhs { memory, packed_layout: self.packed_layout, k, n })
@@ -99,7 +99,7 @@ impl Gemm {
         pool: Option<&Pool>,
     ) -> Result<PackedRhs, GemmError> {
         let k = taps.len().saturating_mul(run);
-        let memory = AlignedBuffer::new(self.packed_len(k, n)?)?;
+        let memory = AlignedBuffer::lasting(self.packed_len(k, n)?)?;
         // SAFETY: guaranteed by the caller; the memory has just been made for the copy.
         unsafe { self.pack_taps(taps, run, n, memory.as_ptr(), pool)? };
         Ok(PackedRhs { memory, packed_layout: self.packed_layout, k, n })

@@ -420,3 +420,41 @@ fn invalid_parameters_are_rejected() {
         assert!(gemm.packed_len(usize::MAX / 8, 16).is_err());
     }
 }
+
+#[test]
+fn few_rows_by_an_operand_in_memory_without_out_of_bounds_writes() {
+    let mut random = fastrand::Rng::with_seed(9);
+    let mut multiplied = 0;
+    for gemm in all() {
+        for (m, n, k) in
+            [(1, 128, 64), (3, 64, 129), (3, 65, 64), (8, 33, 47), (7, 15, 3), (2, 1, 1), (5, 80, 0)]
+        {
+            for _ in 0..8 {
+                let mut pick = || random.choice(elements(gemm.compute_type())).copied().unwrap();
+                let (left, right) = (pick(), pick());
+                let lhs = Matrix::random(&mut random, m, k, left);
+                let rhs = Matrix::random(&mut random, k, n, right);
+                let Some(product) = gemm.in_place(m, &rhs.operand()) else { continue };
+                multiplied += 1;
+                let want = expected(&lhs, &rhs, (m, n, k));
+                let (stride, mut rows) = (n + 3, Vec::new());
+                let mut out = vec![f32::MAX; m * stride + 1];
+                let shape = Shape { m, n, k };
+                // SAFETY: the matrices and the result have these sizes.
+                unsafe {
+                    let (lhs, rhs) = (lhs.operand(), rhs.operand());
+                    product.multiply(&mut rows, shape, &lhs, &rhs, out.as_mut_ptr(), stride);
+                }
+                for (at, &got) in out.iter().enumerate() {
+                    let (row, column) = (at / stride, at % stride);
+                    let right = if row < m && column < n { want[row * n + column] as f32 } else { f32::MAX };
+                    assert_eq!(got, right, "{:?} {shape:?} {row} {column}", gemm.compute_type());
+                }
+            }
+        }
+    }
+    assert!(multiplied > 50, "{multiplied}");
+    let many = Matrix::random(&mut random, 4, 4, ElementType::F32);
+    assert!(Gemm::new(ComputeType::F32).in_place(9, &many.operand()).is_none());
+    assert!(Gemm::new(ComputeType::F64).in_place(1, &many.operand()).is_none());
+}

@@ -36,7 +36,7 @@ impl TransformedWeights {
         let each = gemm.packed_len(plan.channels, COLUMNS)?;
         let operands = plan.chunks() * plan.values();
         let memory =
-            AlignedBuffer::new(each.checked_mul(operands).ok_or(AllocationError { bytes: usize::MAX })?)?;
+            AlignedBuffer::lasting(each.checked_mul(operands).ok_or(AllocationError { bytes: usize::MAX })?)?;
         let to = SharedPtr::new(memory.as_ptr());
         let views: Vec<Mutex<Vec<_>>> = (0..plan.chunks()).map(|_| Mutex::default()).collect();
         let failure = Mutex::new(None);

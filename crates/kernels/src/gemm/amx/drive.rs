@@ -98,7 +98,7 @@ pub(crate) unsafe fn drive(
 }
 
 /// The partition of an AMX GEMM.
-fn partition(shape: Shape, rhs: &PackedView<'_>) -> Partition {
+pub(in crate::gemm) fn partition(shape: Shape, rhs: &PackedView<'_>) -> Partition {
     let params =
         PartitionParams { tile_rows: BLOCK_ROWS, many_rows: task_rows(shape), order: TaskOrder::LhsRows };
     Partition::new(shape, &rhs.packed_layout, params)
@@ -116,11 +116,12 @@ unsafe fn tasks(
     partition: &Partition,
     task: &TileTask<'_>,
 ) -> Result<(), AllocationError> {
+    let workers = pool.threads();
     let each = task.scratch_bytes(partition);
-    let memory = buffers.take(each * pool.threads())?;
+    let memory = buffers.take(each * workers)?;
     let scratch_spaces = SharedPtr::new(memory.as_ptr());
     pool.run(partition.tasks(), &|at, worker| {
-        let (rows, panels) = partition.task(at);
+        let (rows, panels) = partition.task(partition.streamed(at, workers));
         // SAFETY: each worker has its own scratch space; the rest is guaranteed by the caller.
         unsafe {
             let scratch_space = scratch_spaces.get().add(worker * each);

@@ -14,7 +14,7 @@ mod task;
 
 use crate::amx::{Configured, ROW_BYTES, ROWS, Tiles};
 
-pub(super) use drive::{block, drive};
+pub(super) use drive::{block, drive, partition};
 pub(crate) use strided_lhs::StridedLhs;
 pub(super) use strided_lhs::drive as drive_strided;
 

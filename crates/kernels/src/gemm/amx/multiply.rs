@@ -17,8 +17,8 @@ use super::lhs::TileLhs;
 use super::{BLOCK_ROWS, ROW_BYTES, ROWS, TileConfig};
 use crate::data_movement::store_fence;
 use crate::gemm::convert::to_bf16;
-use crate::gemm::microkernel::prefetch_l2;
 use crate::gemm::packed::{PackedView, Panel};
+use crate::prefetch::prefetch_l2;
 
 /// Bytes of a sum.
 pub(super) const SUM_BYTES: usize = 4;

@@ -7,10 +7,10 @@ use super::multiply::{L2_RHS_BYTES, SUM_BYTES};
 use super::{Amx, ROW_BYTES, ROWS, TileConfig};
 use crate::buffer::{AllocationError, BufferPool};
 use crate::gemm::drive::GemmTarget;
-use crate::gemm::microkernel::prefetch_l2;
 use crate::gemm::packed::PackedView;
 use crate::output_block::OutputBlock;
 use crate::pool::Pool;
+use crate::prefetch::prefetch_l2;
 use crate::shared_ptr::SharedPtr;
 
 /// Approximate rows of a task.

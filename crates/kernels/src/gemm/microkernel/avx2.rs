@@ -19,6 +19,7 @@ use half::bf16;
 
 use super::body::tile;
 use super::family::{KernelArgs, KernelFamily, kernels};
+use super::few_rows::{self, FewRowsArgs};
 use super::group_body::{GroupCodes, group_tile, widen_groups, widen_rows};
 use super::vector::{Float8, PanelElement, Quad, Vector, vector};
 
@@ -123,6 +124,18 @@ unsafe fn int4_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
 unsafe fn quad_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
     // SAFETY: guaranteed by the caller.
     unsafe { tile::<__m256i, Quad, MR, NV>(args) }
+}
+
+#[target_feature(enable = "avx2,fma")]
+pub(super) unsafe fn whole_rows<P: PanelElement<__m256> + Into<f32>>(args: &FewRowsArgs) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { few_rows::whole_rows::<__m256, P>(args) }
+}
+
+#[target_feature(enable = "avx2,fma")]
+pub(super) unsafe fn whole_columns<P: PanelElement<__m256> + Into<f32>>(args: &FewRowsArgs) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { few_rows::whole_columns::<__m256, P>(args) }
 }
 
 #[target_feature(enable = "avx2,fma")]

@@ -4,6 +4,7 @@ use std::array;
 
 use super::family::KernelArgs;
 use super::vector::{PanelElement, Vector};
+use crate::prefetch::{prefetch_l1, prefetch_l2};
 
 /// Computes a tile of `MR` rows and `NV` vectors. Each output element is one chain of additions in the order of the
 /// runs, so its value does not depend on the tile that it falls into.
@@ -66,16 +67,18 @@ const UNROLL: usize = 4;
 /// Bytes prefetched for each element of a row: a cache line per iteration of the inner loop.
 pub(crate) const PREFETCH_BYTES: usize = 64 / UNROLL;
 
-/// Prefetches into the L2 cache; any address is allowed.
+/// The most rows of kernels that wait for their panel: they prefetch all of it, and not a part of the next one.
+const WAITING_ROWS: usize = 2;
+
+/// How far ahead they do, in bytes.
+const AHEAD: usize = 1024;
+
+/// Prefetches so many bytes that follow [`AHEAD`] of an address.
 #[inline(always)]
-pub(crate) fn prefetch_l2(address: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 CPU has the instruction, and it ignores invalid addresses.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(address.cast());
+pub(super) fn prefetch_ahead(of: *const u8, bytes: usize) {
+    for at in (0..bytes).step_by(64) {
+        prefetch_l1(of.wrapping_add(AHEAD + at));
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
 }
 
 /// Accumulates one run.
@@ -91,7 +94,11 @@ unsafe fn run<V: Vector, P: PanelElement<V>, const MR: usize, const NV: usize>(
     // SAFETY: the rows have `run` elements each and the panel has as many rows, guaranteed by the caller.
     unsafe {
         while at + UNROLL <= run {
-            prefetch_l2(prefetch.wrapping_add(at * PREFETCH_BYTES));
+            if MR <= WAITING_ROWS {
+                prefetch_ahead(rhs.cast(), UNROLL * NV * V::LANES * size_of::<P>());
+            } else {
+                prefetch_l2(prefetch.wrapping_add(at * PREFETCH_BYTES));
+            }
             for step in 0..UNROLL {
                 sums = accumulate_element(sums, rows, at + step, rhs.add(step * NV * V::LANES));
             }

@@ -7,6 +7,7 @@ use std::array;
 
 use half::bf16;
 
+use super::body::prefetch_ahead;
 use super::family::KernelArgs;
 use super::vector::{PanelElement, Vector};
 
@@ -86,6 +87,7 @@ unsafe fn codes<V: Vector<Element = f32>, W: GroupCodes<V>, const MR: usize, con
     unsafe {
         let mut sums = [[V::zero(); NV]; MR];
         for first in (0..group).step_by(ROWS_OF_WORD) {
+            prefetch_ahead(codes, NV * V::LANES * 4);
             let mut words: [W; NV] = array::from_fn(|at| W::load(codes.add(at * V::LANES * 4)));
             codes = codes.add(NV * V::LANES * 4);
             for at in first..first + ROWS_OF_WORD {

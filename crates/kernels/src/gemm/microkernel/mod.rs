@@ -4,13 +4,17 @@ mod avx2;
 mod avx512;
 mod body;
 mod family;
+mod few_rows;
 mod group_body;
 mod portable;
 mod vector;
 
-pub(crate) use body::{PREFETCH_BYTES, prefetch_l2};
+pub(crate) use body::PREFETCH_BYTES;
 pub(crate) use family::{KernelArgs, KernelFamily, WidenFn};
+pub(crate) use few_rows::{FewRowsArgs, FewRowsFn};
 pub(crate) use group_body::ROWS_OF_WORD;
+use half::bf16;
+use warpforge_tensor::ElementType;
 
 use super::packed::PackedFormat;
 use crate::isa::Isa;
@@ -138,5 +142,27 @@ impl KernelFamily {
     /// The i64 kernels.
     pub(crate) fn i64() -> &'static Self {
         &portable::I64
+    }
+}
+
+/// The kernel of a few rows by an operand of an element type with these strides of rows and columns.
+pub(crate) fn few_rows(isa: Isa, element: ElementType, strides: [usize; 2]) -> Option<FewRowsFn> {
+    macro_rules! of {
+        ($module:ident) => {
+            match (element, strides) {
+                (ElementType::F32, [_, 1]) => Some($module::whole_rows::<f32> as FewRowsFn),
+                (ElementType::F32, [1, _]) => Some($module::whole_columns::<f32>),
+                (ElementType::BF16, [_, 1]) => Some($module::whole_rows::<bf16>),
+                (ElementType::BF16, [1, _]) => Some($module::whole_columns::<bf16>),
+                _ => None,
+            }
+        };
+    }
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => of!(avx512),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => of!(avx2),
+        _ => of!(portable),
     }
 }

@@ -6,6 +6,7 @@ use half::bf16;
 
 use super::body::tile;
 use super::family::{KernelArgs, KernelFamily, kernels};
+use super::few_rows::{self, FewRowsArgs};
 use super::group_body::{GroupCodes, group_tile, widen_groups, widen_rows};
 use super::vector::{Float8, PanelElement, Vector};
 
@@ -64,6 +65,16 @@ unsafe fn f8_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
 unsafe fn int4_tile<const MR: usize, const NV: usize>(args: &KernelArgs) {
     // SAFETY: guaranteed by the caller.
     unsafe { group_tile::<[f32; 4], [u32; 4], MR, NV>(args) }
+}
+
+pub(super) unsafe fn whole_rows<P: PanelElement<[f32; 4]> + Into<f32>>(args: &FewRowsArgs) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { few_rows::whole_rows::<[f32; 4], P>(args) }
+}
+
+pub(super) unsafe fn whole_columns<P: PanelElement<[f32; 4]> + Into<f32>>(args: &FewRowsArgs) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { few_rows::whole_columns::<[f32; 4], P>(args) }
 }
 
 pub(super) unsafe fn widen_i8(from: *const u8, steps: usize, _unit: usize, width: usize, to: *mut f32) {

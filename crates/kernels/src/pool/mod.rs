@@ -3,9 +3,13 @@
 // A job borrows from its caller while the threads outlive the call; see `Pool::run`.
 #![allow(unsafe_code)]
 
+mod ahead;
+mod joined;
+
 use std::any::Any;
 use std::io;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
@@ -13,6 +17,7 @@ use std::thread::{self, JoinHandle, Thread};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use self::ahead::Ahead;
 use crate::task_timing::Recorder;
 
 /// Polls of a waiting thread before it parks: about a tenth of a millisecond, longer than the gaps between the kernels
@@ -43,15 +48,31 @@ struct Worker {
 
 struct Shared {
     /// Incremented when a job is posted and when it is withdrawn; odd while one is posted.
-    generation: AtomicU64,
-    job: Mutex<Option<(Job, usize)>>,
-    next: AtomicUsize,
+    generation: Line<AtomicU64>,
+    job: Line<Mutex<Option<(Job, usize)>>>,
+    next: Line<AtomicUsize>,
     /// Workers other than the caller that are inside the current job.
-    inside: AtomicUsize,
+    inside: Line<AtomicUsize>,
     /// Per worker, whether it parks: set before the last poll, so that a job posted later unparks it.
     parked: Vec<AtomicBool>,
+    /// What each worker prefetches while it waits.
+    ahead: Vec<Ahead>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     leave: AtomicBool,
+}
+
+/// A value in cache lines of its own: two, because processors fetch them in pairs. Workers that wait for one value do not disturb
+/// those that write another.
+#[derive(Default)]
+#[repr(align(128))]
+struct Line<T>(T);
+
+impl<T> std::ops::Deref for Line<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
 }
 
 impl Pool {
@@ -109,11 +130,12 @@ impl Pool {
         pinned: impl FnOnce((usize, io::Result<()>)) + Clone + Send + 'static,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
-            generation: AtomicU64::new(0),
-            job: Mutex::new(None),
-            next: AtomicUsize::new(0),
-            inside: AtomicUsize::new(0),
+            generation: Line::default(),
+            job: Line::default(),
+            next: Line::default(),
+            inside: Line::default(),
             parked: (0..=others).map(|_| AtomicBool::new(false)).collect(),
+            ahead: (0..=others).map(|_| Ahead::default()).collect(),
             panic: Mutex::new(None),
             leave: AtomicBool::new(false),
         });
@@ -158,10 +180,18 @@ impl Pool {
     /// With the panic of a task, after all workers have stopped.
     pub fn run(&self, tasks: usize, job: &(dyn Fn(usize, usize) + Sync)) {
         match Recorder::current() {
-            Some(recorder) => self.share(tasks, &|task, worker| {
+            Some(recorder) => self.post(tasks, &|task, worker| {
                 recorder.time(task, worker, || job(task, worker));
             }),
-            None => self.share(tasks, job),
+            None => self.post(tasks, job),
+        }
+    }
+
+    /// Tells each worker the addresses that it will read first in a job to come, to prefetch them while it waits. Only the first
+    /// 256 KiB are; a worker without a range prefetches nothing.
+    pub fn prefetch_while_waiting(&self, first_reads: &[Range<usize>]) {
+        for (worker, ahead) in self.shared.ahead.iter().enumerate() {
+            ahead.take(first_reads.get(worker).unwrap_or(&(0..0)));
         }
     }
 
@@ -195,6 +225,9 @@ impl Pool {
         shared.generation.fetch_add(1, Ordering::SeqCst);
         let mut polls = 0;
         while shared.inside.load(Ordering::Acquire) != 0 {
+            if shared.ahead[0].step() {
+                continue;
+            }
             polls += 1;
             if polls < POLLS_BEFORE_YIELD { std::hint::spin_loop() } else { thread::yield_now() }
         }
@@ -287,7 +320,9 @@ impl Shared {
                 if let Some(generation) = posted() {
                     return Some(generation);
                 }
-                std::hint::spin_loop();
+                if !self.ahead[worker].step() {
+                    std::hint::spin_loop();
+                }
             }
             self.parked[worker].store(true, Ordering::SeqCst);
             if self.leave.load(Ordering::SeqCst) {
@@ -394,5 +429,23 @@ mod tests {
         pool.run(2, &|_, _| {
             both.wait();
         });
+    }
+
+    #[test]
+    fn workers_prefetch_while_they_wait_for_others() {
+        let pool = pool(2);
+        let memory = vec![0u8; 4096];
+        let start = memory.as_ptr() as usize;
+        let range = start..start + memory.len();
+        pool.prefetch_while_waiting(&[range.clone(), range]);
+        // Whoever has no task has time until the other's is done, and the worker also before there is any.
+        pool.run(2, &|_, worker| {
+            while worker == 0 && !pool.shared.ahead[1].is_done() {
+                std::hint::spin_loop();
+            }
+        });
+        assert!(pool.shared.ahead[1].is_done());
+        pool.prefetch_while_waiting(&[]);
+        assert!(pool.shared.ahead.iter().all(|ahead| !ahead.step()));
     }
 }
