@@ -12,7 +12,7 @@ use warpforge_tensor::Tensor;
 
 use crate::blas::Blas;
 use crate::collectives::CollectiveLibrary;
-use crate::compile::CompileError;
+use crate::compile_error::CompileError;
 use crate::dnn::DnnLibrary;
 use crate::driver::{Driver, Gpu};
 use crate::error::{GpuError, Result, runtime_error};

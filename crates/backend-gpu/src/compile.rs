@@ -3,31 +3,30 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use warpforge_codegen::{Argument, Dialect, Effort, Kernel, Options, Salt};
-use warpforge_fusion::cluster::{Cluster, Clusters, Kind, Operand};
+use warpforge_codegen::{Dialect, Effort, Options, Salt};
+use warpforge_fusion::cluster::{Cluster, Clusters};
 use warpforge_fusion::pipeline::Imported;
-use warpforge_fusion::{Graph, ImportError, NodeId, Op};
+use warpforge_fusion::{Graph, NodeId};
 use warpforge_ir::nodes::Nodes;
 use warpforge_runtime::memory_plan::{aliases, plan};
-use warpforge_runtime::profile::provenance;
-use warpforge_runtime::{CustomCalls, Precision, Program, Tier};
+use warpforge_runtime::{Precision, Program, Tier};
 
 use crate::blas::{Blas, WORKSPACE};
 use crate::calibrate;
 use crate::collectives::CollectiveCall;
+use crate::compile_error::CompileError;
 use crate::device_memory::DeviceMemory;
 use crate::dnn::DnnLibrary;
 use crate::driver::{Gpu, Stream};
 use crate::error::{GpuError, Result};
-use crate::grid::{CompiledProcesses, ProcessGroupStep};
+use crate::grid::CompiledProcesses;
+use crate::launch_groups::{self, LaunchGroup};
 use crate::lower::{LibraryQuery, Lowered, Lowering, LoweringContext, Task, compute_precision, lower};
 use crate::process_group::ProcessGroup;
 use crate::program::CompiledProgram;
 use crate::salt::SaltBuffers;
-use crate::steps::{
-    CollectiveStep, CopyStep, DeviceLayout, DnnStep, ExecutionStep, GemmStep, HostStep, KernelStep,
-    LoadedKernels, PlannedStep, dialect, scratch_bytes,
-};
+use crate::step_builder::StepBuilder;
+use crate::steps::{CopyStep, DeviceLayout, LoadedKernels, dialect, scratch_bytes};
 use crate::tuning;
 use crate::vendor::Vendor;
 
@@ -54,33 +53,6 @@ pub(crate) struct CompileRequest<'a> {
     pub(crate) group: ProcessGroup,
     /// The compiled grids of the group.
     pub(crate) grids: Vec<Arc<CompiledProcesses>>,
-}
-
-/// Why compilation failed.
-pub(crate) enum CompileError {
-    /// Libraries refused these queries.
-    Refused(HashSet<LibraryQuery>),
-    /// Something has no lowering.
-    Unsupported(String),
-    /// The program is too large for anything to run it.
-    Import(ImportError),
-    /// The device or a library failed.
-    Gpu(GpuError),
-}
-
-impl From<GpuError> for CompileError {
-    fn from(error: GpuError) -> Self {
-        CompileError::Gpu(error)
-    }
-}
-
-impl From<ImportError> for CompileError {
-    fn from(error: ImportError) -> Self {
-        match error {
-            ImportError::Unsupported(reason) => CompileError::Unsupported(reason),
-            other => CompileError::Import(other),
-        }
-    }
 }
 
 /// Emitter options for a device.
@@ -149,10 +121,17 @@ fn build_without(
     };
     let planned = plan(&graph, &clusters, ALIGNMENT, &aliases(request.program), &updates);
     tasks.iter_mut().for_each(|task| task.allow_aliases(&graph, &planned, &options));
+    let groups = match request.tier {
+        Tier::Production => launch_groups::schedule(&graph, &tasks, &planned),
+        Tier::Observable | Tier::Correctness => LaunchGroup::each(&tasks),
+    };
     let stream = Stream::new(gpu)?;
     let read: HashSet<NodeId> = tasks.iter().flat_map(|task| task.cluster.reads()).collect();
     let (kernels, memory) = run_concurrently(
-        || LoadedKernels::new(gpu, setup.iter().chain(&tasks).flat_map(Task::kernels)),
+        || {
+            let launched = groups.iter().flat_map(|group| group.kernels(&tasks));
+            LoadedKernels::new(gpu, setup.iter().flat_map(Task::kernels).chain(launched))
+        },
         || DeviceMemory::new(gpu, &stream, request.program, &graph, &planned, &setup, &read),
     );
     let kernels = kernels?;
@@ -161,7 +140,7 @@ fn build_without(
     let workspace = gpu.allocate(workspace(setup.iter().chain(&tasks)))?;
     let layout = DeviceLayout { addresses, workspace };
     missing(&graph, &tasks, &layout).map_err(CompileError::Unsupported)?;
-    let salted = setup.iter().chain(&tasks).flat_map(Task::kernels).filter(|kernel| is_salted(kernel));
+    let salted = setup.iter().chain(&tasks).flat_map(Task::kernels).filter(|kernel| kernel.is_salted());
     let mut salt_buffers =
         SaltBuffers::new(gpu, options.salt, salted.map(|kernel| (kernel.title.clone(), kernel.salt_bytes)))?;
     if salt_buffers.any() {
@@ -170,6 +149,7 @@ fn build_without(
     let entry = request.program.module().function(request.program.entry());
     let nodes = entry.map(Nodes::of).unwrap_or_default();
     let mut builder = StepBuilder {
+        gpu,
         graph: &graph,
         nodes: &nodes,
         layout: &layout,
@@ -183,11 +163,11 @@ fn build_without(
         calls: request.program.calls(),
         salted: 0,
     };
-    for planned in builder.all(&setup)? {
+    for planned in builder.all(&setup, &LaunchGroup::each(&setup))? {
         planned.step.start(&stream)?;
     }
     stream.synchronise()?;
-    let mut steps = builder.all(&tasks)?;
+    let mut steps = builder.all(&tasks, &groups)?;
     steps.extend(copies.into_iter().map(CopyStep::planned));
     // Buffers that only the setup tasks read are freed.
     drop(setup_only);
@@ -222,29 +202,7 @@ fn run_concurrently<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOn
     })
 }
 
-fn is_salted(kernel: &Kernel) -> bool {
-    kernel.arguments.contains(&Argument::Salt)
-}
-
-impl Lowering {
-    fn name(&self) -> &'static str {
-        match self {
-            Lowering::Emitted(_) => "a generated kernel",
-            Lowering::Gemm(_) => "a GEMM",
-            Lowering::Convolution(_) => "a convolution",
-            Lowering::Attention(_) => "attention",
-            Lowering::Collective(_) => "an collective between processes",
-            Lowering::Grid(_) => "several processes",
-            Lowering::Host(_) => "an operation on the host",
-        }
-    }
-}
-
 impl Task {
-    fn by_library(&self) -> bool {
-        matches!(self.lowering, Lowering::Gemm(_) | Lowering::Convolution(_) | Lowering::Attention(_))
-    }
-
     /// The collective call of a task.
     fn collective_call(&self, graph: &Graph) -> Option<CollectiveCall> {
         match &self.lowering {
@@ -253,14 +211,6 @@ impl Task {
             }
             _ => None,
         }
-    }
-
-    fn kernels(&self) -> impl Iterator<Item = &Kernel> {
-        let emitted = match &self.lowering {
-            Lowering::Emitted(emitted) => Some(emitted),
-            _ => None,
-        };
-        emitted.into_iter().flat_map(|emitted| &emitted.kernels)
     }
 }
 
@@ -282,161 +232,6 @@ fn missing(graph: &Graph, tasks: &[Task], layout: &DeviceLayout) -> std::result:
         Some(id) => Err(format!("{} is read, and nothing computes it", graph.node(id).op.name())),
         None => Ok(()),
     }
-}
-
-/// Builds execution steps from tasks.
-struct StepBuilder<'a> {
-    graph: &'a Graph,
-    /// The nodes of the traced graph.
-    nodes: &'a Nodes,
-    layout: &'a DeviceLayout,
-    kernels: &'a LoadedKernels,
-    stream: &'a Stream,
-    blas: Option<&'a Blas>,
-    dnn: Option<&'a DnnLibrary>,
-    salt_buffers: &'a SaltBuffers,
-    group: &'a ProcessGroup,
-    grids: &'a [Arc<CompiledProcesses>],
-    /// Custom calls of the host.
-    calls: &'a CustomCalls,
-    /// Instrumented kernels so far.
-    salted: usize,
-}
-
-impl StepBuilder<'_> {
-    fn dnn(&self) -> Result<&DnnLibrary> {
-        self.dnn.ok_or_else(|| GpuError::Other("no DNN library".to_owned()))
-    }
-
-    /// The steps of tasks, or the queries that libraries refused.
-    fn all(&mut self, tasks: &[Task]) -> std::result::Result<Vec<PlannedStep>, CompileError> {
-        let mut steps = Vec::new();
-        let mut refusals = HashSet::new();
-        for task in tasks {
-            match self.steps(task) {
-                Ok(mut made) => {
-                    let ops = self.graph.origins(&task.cluster.nodes);
-                    let said = provenance(self.nodes, &ops);
-                    for planned in &mut made {
-                        planned.ops.clone_from(&ops);
-                        planned.provenance.clone_from(&said);
-                    }
-                    if let Some(last) = made.last_mut() {
-                        let given = task.cluster.results().into_iter();
-                        last.gives = given.flat_map(|id| self.graph.results(id)).collect();
-                    }
-                    steps.extend(made);
-                }
-                Err(error @ (GpuError::Lost { .. } | GpuError::OutOfMemory { .. })) => {
-                    return Err(error.into());
-                }
-                Err(error) if task.by_library() => {
-                    let what = task.lowering.name();
-                    tracing::info!(%error, query = ?task.query, "{what}: the library refuses; it is done in another lowering");
-                    refusals.insert(task.query);
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        if refusals.is_empty() { Ok(steps) } else { Err(CompileError::Refused(refusals)) }
-    }
-
-    fn steps(&mut self, task: &Task) -> Result<Vec<PlannedStep>> {
-        let Task { cluster, lowering, .. } = task;
-        let node = cluster.output;
-        let one = |step: Box<dyn ExecutionStep>, (flops, bytes)| {
-            vec![PlannedStep {
-                step,
-                node,
-                flops,
-                bytes,
-                salted: None,
-                ops: Vec::new(),
-                provenance: Vec::new(),
-                gives: Vec::new(),
-            }]
-        };
-        Ok(match lowering {
-            Lowering::Emitted(emitted) => {
-                let (salt_buffers, mut numbers) = (self.salt_buffers, self.salted..);
-                let mut salt = |_: &Kernel| numbers.next().map_or(0, |number| salt_buffers.address(number));
-                let launches = KernelStep::all(emitted, self.kernels, self.layout, &mut salt)?;
-                let planned = |(launch, kernel): (KernelStep, &Kernel)| {
-                    let salted = is_salted(kernel).then_some(self.salted);
-                    self.salted += usize::from(salted.is_some());
-                    PlannedStep {
-                        step: Box::new(launch),
-                        node,
-                        flops: kernel.flops,
-                        bytes: kernel.bytes,
-                        salted,
-                        ops: Vec::new(),
-                        provenance: Vec::new(),
-                        gives: Vec::new(),
-                    }
-                };
-                launches.into_iter().zip(&emitted.kernels).map(planned).collect()
-            }
-            Lowering::Gemm(call) => {
-                let library = self.blas.ok_or_else(|| GpuError::Other("no BLAS library".to_owned()))?;
-                let step = GemmStep::new(call, library, self.layout, self.stream)?;
-                one(Box::new(step), cost(self.graph, cluster))
-            }
-            Lowering::Convolution(call) => {
-                let step = DnnStep::convolution(call, self.dnn()?, self.graph, self.layout, self.stream)?;
-                one(Box::new(step), cost(self.graph, cluster))
-            }
-            Lowering::Attention(call) => {
-                let step = DnnStep::attention(call, self.dnn()?.cudnn()?, self.layout, self.stream)?;
-                one(Box::new(step), cost(self.graph, cluster))
-            }
-            Lowering::Collective(collective) => {
-                let communicator = self.group.communicators().get(&collective.group, collective.rank);
-                let step = CollectiveStep::new(
-                    collective,
-                    communicator,
-                    self.graph,
-                    unfused_operands(cluster)?,
-                    self.layout,
-                )?;
-                one(Box::new(step), cost(self.graph, cluster))
-            }
-            Lowering::Grid(grid) => {
-                let missing = || GpuError::Other("a grid of processes was not compiled".to_owned());
-                let processes = self.grids.get(grid.0).ok_or_else(missing)?;
-                let Op::Opaque(op) = &self.graph.node(cluster.output).op else {
-                    return Err(GpuError::Other("processes are started by one operation".to_owned()));
-                };
-                let (graph, layout) = (self.graph, self.layout);
-                let step = ProcessGroupStep::new(
-                    processes,
-                    graph,
-                    unfused_operands(cluster)?,
-                    &op.operands,
-                    layout,
-                )?;
-                one(Box::new(step), cost(self.graph, cluster))
-            }
-            Lowering::Host(why) => {
-                let operands = unfused_operands(cluster)?;
-                let step = HostStep::new(self.graph, operands, why.clone(), self.calls, self.layout)?;
-                one(Box::new(step), cost(self.graph, cluster))
-            }
-        })
-    }
-}
-
-/// The node and operands of an unfused cluster.
-fn unfused_operands(cluster: &Cluster) -> Result<(NodeId, &[Operand])> {
-    match &cluster.kind {
-        Kind::Unfused(operands) => Ok((cluster.output, operands)),
-        _ => Err(GpuError::Other("only single operations run in this lowering".to_owned())),
-    }
-}
-
-fn cost(graph: &Graph, cluster: &Cluster) -> (u64, u64) {
-    let cost = cluster.cost(graph);
-    (cost.flops, cost.bytes)
 }
 
 #[cfg(test)]

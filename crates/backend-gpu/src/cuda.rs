@@ -26,6 +26,10 @@ pub(crate) const BLAS_LT: LibrarySpec =
 pub(crate) const DNN: LibrarySpec =
     LibrarySpec::new(Vendor::Cuda, "cuDNN", &["libcudnn.so.9", "libcudnn.so"]);
 
+/// cuSOLVER.
+pub(crate) const SOLVER: LibrarySpec =
+    LibrarySpec::new(Vendor::Cuda, "cuSOLVER", &["libcusolver.so.12", "libcusolver.so.11", "libcusolver.so"]);
+
 /// NCCL.
 pub(crate) const COLLECTIVES: LibrarySpec =
     LibrarySpec::new(Vendor::Cuda, "NCCL", &["libnccl.so.2", "libnccl.so"]);

@@ -14,7 +14,8 @@ use warpforge_runtime::{Precision, Program, Tier, Weights};
 
 use crate::blas::Blas;
 use crate::collectives::{CollectiveLibrary, CollectiveOps, Communicators, is_deadlock_free, single_op};
-use crate::compile::{CompileError, CompileRequest, build, options};
+use crate::compile::{CompileRequest, build, options};
+use crate::compile_error::CompileError;
 use crate::dnn::DnnLibrary;
 use crate::driver::Gpu;
 use crate::error::{GpuError, Result};

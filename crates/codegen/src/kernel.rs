@@ -74,6 +74,12 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// Whether it is instrumented.
+    #[must_use]
+    pub fn is_salted(&self) -> bool {
+        self.arguments.contains(&Argument::Salt)
+    }
+
     /// The kernel for launches whose outputs lie over a value that it reads: the compiler is not told that they are apart.
     #[must_use]
     pub fn with_aliased(&self, value: NodeId) -> Self {

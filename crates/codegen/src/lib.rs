@@ -11,6 +11,7 @@ mod attention;
 mod builder;
 mod emit;
 mod gemm;
+mod group;
 mod index;
 mod kernel;
 mod listing;

@@ -4,6 +4,7 @@ use warpforge_fusion::graph::ReduceKind;
 use warpforge_tensor::{ElementType, FloatType, IntType, Scalar};
 
 use crate::kernel::Unsupported;
+use crate::options::{ComputePrecision, Options};
 
 /// The storage type of an element.
 pub(crate) fn storage_type(element: ElementType) -> Result<&'static str, Unsupported> {
@@ -41,6 +42,18 @@ pub(crate) fn tensor_core_type(operands: &[ElementType]) -> Option<&'static str>
         _ => return None,
     };
     operands.iter().all(|&element| element == first).then_some(name)
+}
+
+/// The storage type of the operands of attention on tensor cores: as of [`tensor_core_type`], or f32 where it may be computed in tf32.
+pub(crate) fn attention_type(options: &Options, operands: &[ElementType]) -> Option<&'static str> {
+    let wide = options.compute_precision == ComputePrecision::Tf32
+        && operands.iter().all(|&element| element == ElementType::F32);
+    if wide { Some("float") } else { tensor_core_type(operands) }
+}
+
+/// Bytes of an element of a tensor-core operand.
+pub(crate) fn tensor_core_bytes(ty: &str) -> usize {
+    if ty == "float" { 4 } else { 2 }
 }
 
 /// An expression rounded to the storage type, where that is narrower than the compute type.

@@ -94,6 +94,30 @@ impl Problem {
         }
     }
 
+    /// The elements of some columns from the first on, one column after the other: as many as there is place for.
+    ///
+    /// # Panics
+    /// If there are no such columns.
+    pub fn columns(&self, pool: &Pool, first: usize, elements: &mut [f64]) {
+        let order = self.order as u64;
+        let count = elements.len().div_ceil(self.order.max(1));
+        assert!(first + count <= self.order, "there are no columns {first} to {}", first + count);
+        let columns: Vec<Mutex<&mut [f64]>> =
+            elements.chunks_mut(self.order.max(1)).map(Mutex::new).collect();
+        pool.run(columns.len(), &|part, _| {
+            let column = first + part;
+            let mut elements = columns[part].lock().unwrap_or_else(PoisonError::into_inner);
+            for (row, element) in (0_u64..).zip(elements.iter_mut()) {
+                *element = uniform(self.seed, row.wrapping_mul(order).wrapping_add(column as u64));
+            }
+            if self.kind == Kind::DiagonallyDominant && column < elements.len() {
+                let mut row = vec![0.0; self.order];
+                self.row(column, &mut row);
+                elements[column] = row[column];
+            }
+        });
+    }
+
     /// The right-hand side.
     #[must_use]
     pub fn rhs(&self) -> Vec<f64> {

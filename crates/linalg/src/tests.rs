@@ -268,3 +268,25 @@ fn elements_depend_on_seed_and_place_alone() {
     let others: f64 = (0..50).filter(|&at| at != 7).map(|at| dominant.row(7)[at].abs()).sum();
     assert!((dominant.row(7)[7] - others).abs() < 1e-12);
 }
+
+#[test]
+fn columns_have_the_elements_of_the_rows() {
+    let (pool, order) = (pool(2), 37);
+    for kind in Kind::ALL {
+        let problem = Problem { order, seed: 5, kind };
+        let (first, count) = (30, 7);
+        let mut columns = vec![0.0; count * order];
+        problem.columns(&pool, first, &mut columns);
+        let mut elements = vec![0.0; order];
+        for row in 0..order {
+            problem.row(row, &mut elements);
+            for column in 0..count {
+                assert_eq!(
+                    columns[column * order + row],
+                    elements[first + column],
+                    "{kind:?} {row} {column}"
+                );
+            }
+        }
+    }
+}

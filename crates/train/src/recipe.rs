@@ -28,7 +28,7 @@ pub struct Recipe {
 }
 
 /// Settings that every optimizer has.
-const COMMON: [&str; 11] = [
+const COMMON: [&str; 12] = [
     "lr",
     "weight-decay",
     "no-decay",
@@ -39,6 +39,7 @@ const COMMON: [&str; 11] = [
     "total",
     "every",
     "gamma",
+    "milestones",
     "keep-gradients",
 ];
 
@@ -97,18 +98,29 @@ impl<'t> Settings<'t> {
         }
     }
 
+    fn milestones(&self) -> Result<Vec<u64>, RecipeError> {
+        let &value = self.given.get("milestones").ok_or(RecipeError::Missing("milestones"))?;
+        let parts: Option<Vec<u64>> = value.split(':').map(|part| part.parse().ok()).collect();
+        parts.ok_or_else(|| RecipeError::Value {
+            name: "milestones",
+            value: value.to_owned(),
+            expected: "whole numbers of updates, such as 8000:11000",
+        })
+    }
+
     fn schedule(&self) -> Result<Schedule, RecipeError> {
         let name = self.given.get("schedule").copied().unwrap_or("constant");
         let shape = match name {
             "constant" => Shape::Constant,
             "step" => Shape::Step { every: self.needed("every")?.max(1), gamma: self.number("gamma", 0.1)? },
+            "milestones" => Shape::Milestones { at: self.milestones()?, gamma: self.number("gamma", 0.1)? },
             "linear" => Shape::Linear { total: self.needed("total")? },
             "cosine" => Shape::Cosine { total: self.needed("total")? },
             other => {
                 return Err(RecipeError::Value {
                     name: "schedule",
                     value: other.to_owned(),
-                    expected: "constant, step, linear or cosine",
+                    expected: "constant, step, milestones, linear or cosine",
                 });
             }
         };
@@ -192,6 +204,8 @@ mod tests {
         assert_eq!((recipe.clip, recipe.accumulate.get(), recipe.no_decay.len()), (Some(1.0), 4, 2));
         let Optimizer::Adam { betas, weight_decay, decoupled: true, .. } = recipe.optimizer else { panic!() };
         assert_eq!((betas, weight_decay), ([0.8, 0.95], 0.01));
+        let steps: Recipe = "sgd,lr=1,schedule=milestones,milestones=8:11".parse().unwrap();
+        assert_eq!(steps.schedule.shape, Shape::Milestones { at: vec![8, 11], gamma: 0.1 });
         let plain: Recipe = "sgd,lr=1,momentum=0.9,nesterov".parse().unwrap();
         assert!(matches!(plain.optimizer, Optimizer::Sgd { nesterov: true, .. }));
     }
@@ -206,7 +220,9 @@ mod tests {
             ("sgd,lr=1,eps=1", "`sgd` has no setting `eps`"),
             ("adam,lr=1,betas=0.9", "two numbers"),
             ("adam,lr=1,schedule=linear", "`total` is missing"),
-            ("adam,lr=1,schedule=up", "constant, step, linear or cosine"),
+            ("adam,lr=1,schedule=up", "constant, step, milestones, linear or cosine"),
+            ("sgd,lr=1,schedule=milestones", "`milestones` is missing"),
+            ("sgd,lr=1,schedule=milestones,milestones=8:x", "`milestones=8:x`: expected"),
             ("adam,lr=1,accumulate=0", "a whole number above 0"),
             ("adam,lr=1,clip=-1", "a number above 0"),
         ] {

@@ -8,7 +8,7 @@ use warpforge_ir::{OpKind, ValueId};
 use crate::emit::Emit;
 
 /// How the learning rate changes.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
     /// Updates during which the rate grows from zero, linearly.
     pub warmup: u64,
@@ -17,7 +17,7 @@ pub struct Schedule {
 }
 
 /// How the learning rate changes after warm-up.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
     /// Not at all.
     Constant,
@@ -25,6 +25,13 @@ pub enum Shape {
     Step {
         /// Updates between two changes.
         every: u64,
+        /// The factor of a change.
+        gamma: f64,
+    },
+    /// Multiplied by `gamma` at certain updates, which are counted from the first, warm-up included.
+    Milestones {
+        /// The updates.
+        at: Vec<u64>,
         /// The factor of a change.
         gamma: f64,
     },
@@ -44,42 +51,56 @@ impl Schedule {
     /// The factor after so many updates.
     #[must_use]
     pub fn factor(&self, updates: u64) -> f64 {
-        let Self { warmup, shape } = *self;
+        let warmup = self.warmup;
         if updates < warmup {
             return updates as f64 / warmup as f64;
         }
         let after = (updates - warmup) as f64;
         let rest = |total: u64| total.saturating_sub(warmup).max(1) as f64;
-        match shape {
+        match &self.shape {
             Shape::Constant => 1.0,
-            Shape::Step { every, gamma } => gamma.powf((after / every.max(1) as f64).floor()),
-            Shape::Linear { total } => ((total as f64 - updates as f64) / rest(total)).max(0.0),
-            Shape::Cosine { total } => (0.5 * (1.0 + (PI * (after / rest(total))).cos())).max(0.0),
+            Shape::Step { every, gamma } => gamma.powf((after / (*every).max(1) as f64).floor()),
+            Shape::Milestones { at, gamma } => {
+                gamma.powf(at.iter().filter(|&&milestone| updates >= milestone).count() as f64)
+            }
+            &Shape::Linear { total } => ((total as f64 - updates as f64) / rest(total)).max(0.0),
+            &Shape::Cosine { total } => (0.5 * (1.0 + (PI * (after / rest(total))).cos())).max(0.0),
         }
     }
 
     /// The factor as operations, from the number of updates in f64.
     pub(crate) fn emit(&self, emit: &mut Emit<'_, '_>, updates: ValueId) -> Result<ValueId, BuildError> {
-        let Self { warmup, shape } = *self;
+        let warmup = self.warmup;
         let rest = |total: u64| total.saturating_sub(warmup).max(1) as f64;
         let first = emit.f64(warmup as f64)?;
         let zero = emit.f64(0.0)?;
-        let factor = match shape {
+        let factor = match &self.shape {
             Shape::Constant => emit.f64(1.0)?,
             Shape::Step { every, gamma } => {
-                let (every, gamma) = (emit.f64(every.max(1) as f64)?, emit.f64(gamma)?);
+                let (every, gamma) = (emit.f64((*every).max(1) as f64)?, emit.f64(*gamma)?);
                 let after = emit.sub(updates, first)?;
                 let periods = emit.div(after, every)?;
                 let periods = emit.b.unary(OpKind::Floor, periods)?;
                 emit.b.binary(OpKind::Power, gamma, periods)?
             }
-            Shape::Linear { total } => {
+            Shape::Milestones { at, gamma } => {
+                let (gamma, one) = (emit.f64(*gamma)?, emit.f64(1.0)?);
+                let mut passed = zero;
+                for &milestone in at {
+                    let milestone = emit.f64(milestone as f64)?;
+                    let before = emit.less(updates, milestone)?;
+                    let counted = emit.b.select(before, zero, one)?;
+                    passed = emit.add(passed, counted)?;
+                }
+                emit.b.binary(OpKind::Power, gamma, passed)?
+            }
+            &Shape::Linear { total } => {
                 let (end, rest) = (emit.f64(total as f64)?, emit.f64(rest(total))?);
                 let left = emit.sub(end, updates)?;
                 let factor = emit.div(left, rest)?;
                 emit.b.binary(OpKind::Maximum, factor, zero)?
             }
-            Shape::Cosine { total } => {
+            &Shape::Cosine { total } => {
                 let (rest, pi) = (emit.f64(rest(total))?, emit.f64(PI)?);
                 let after = emit.sub(updates, first)?;
                 let progress = emit.div(after, rest)?;
@@ -106,18 +127,25 @@ mod tests {
 
     #[test]
     fn factors_start_and_end_where_they_should() {
-        let at = |shape, updates| Schedule { warmup: 4, shape }.factor(updates);
+        let at = |shape: Shape, updates| Schedule { warmup: 4, shape }.factor(updates);
         for shape in [
             Shape::Constant,
             Shape::Step { every: 3, gamma: 0.1 },
+            Shape::Milestones { at: vec![8, 11], gamma: 0.1 },
             Shape::Linear { total: 12 },
             Shape::Cosine { total: 12 },
         ] {
-            assert_eq!([0, 1, 2, 4].map(|updates| at(shape, updates)), [0.0, 0.25, 0.5, 1.0], "{shape:?}");
+            assert_eq!(
+                [0, 1, 2, 4].map(|updates| at(shape.clone(), updates)),
+                [0.0, 0.25, 0.5, 1.0],
+                "{shape:?}"
+            );
         }
         assert_eq!(at(Shape::Linear { total: 12 }, 8), 0.5);
         assert!((at(Shape::Cosine { total: 12 }, 8) - 0.5).abs() < 1e-15);
         assert_eq!(at(Shape::Linear { total: 12 }, 20), 0.0);
         assert_eq!([6, 7].map(|updates| at(Shape::Step { every: 3, gamma: 0.5 }, updates)), [1.0, 0.5]);
+        let milestones = || Shape::Milestones { at: vec![8, 11], gamma: 0.5 };
+        assert_eq!([7, 8, 10, 11].map(|updates| at(milestones(), updates)), [1.0, 0.5, 0.5, 0.25]);
     }
 }

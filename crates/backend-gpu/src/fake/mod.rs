@@ -7,6 +7,7 @@ mod blas;
 pub(crate) mod collectives;
 mod compiler;
 mod cudnn;
+mod cusolver;
 mod driver;
 mod miopen;
 mod rocblas;
@@ -25,11 +26,12 @@ use crate::compile::CompileRequest;
 use crate::dnn::DnnLibrary;
 use crate::dnn::cudnn as cudnn_api;
 use crate::dnn::miopen as miopen_api;
-use crate::driver::{Compiler, Driver, Gpu, Handle};
+use crate::driver::{Compiler, Driver, Gpu, Handle, Stream};
 use crate::error::Result;
 use crate::lower::{GpuDevice, load};
 use crate::process_group::ProcessGroup;
 use crate::processes::{DeviceContext, Devices};
+use crate::solver::Cusolver;
 use crate::vendor::Vendor;
 
 /// Injected failures.
@@ -53,6 +55,12 @@ pub(crate) struct Trouble {
     pub(crate) epilogue: Option<i32>,
     /// A slow epilogue.
     pub(crate) slow: Option<i32>,
+    /// Status of a solver of dense systems.
+    pub(crate) solver: i32,
+    /// The outcome that such a solver leaves on the device.
+    pub(crate) solver_info: i32,
+    /// Steps of a refinement; negative when it does not converge.
+    pub(crate) refinement: i32,
 }
 
 thread_local! {
@@ -67,6 +75,9 @@ thread_local! {
             fusion: 0,
             epilogue: None,
             slow: None,
+            solver: 0,
+            solver_info: 0,
+            refinement: 0,
         })
     };
     /// The last epilogue.
@@ -114,6 +125,11 @@ pub(crate) fn dnn(gpu: &Arc<Gpu>) -> Result<DnnLibrary> {
 /// Fake cuBLASLt or hipBLASLt.
 pub(crate) fn blas(gpu: &Arc<Gpu>) -> Result<Blas> {
     Ok(Blas { blas_lt: Some(Arc::new(BlasLt::with(gpu, blas::functions())?)), rocblas: None })
+}
+
+/// Fake cuSOLVER.
+pub(crate) fn cusolver(gpu: &Arc<Gpu>, stream: &Stream) -> Result<Cusolver> {
+    Cusolver::with(gpu, stream, cusolver::functions())
 }
 
 /// Fake rocBLAS, alone or with hipBLASLt.

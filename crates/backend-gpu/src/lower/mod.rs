@@ -177,7 +177,8 @@ impl Lowerer<'_> {
             _ => {}
         }
         if libraries
-            && (self.context.blas.is_some() && prefers_blas(graph, &cluster, self.context.tier))
+            && (self.context.blas.is_some()
+                && prefers_blas(graph, &cluster, self.context.tier, self.context.options))
             && let Some(parts) = split::parts(&cluster)
         {
             return parts.into_iter().try_for_each(|part| self.add(part));

@@ -88,7 +88,7 @@ impl pipeline::Device for GpuDevice<'_> {
     }
 
     fn fuses(&self, graph: &Graph, cluster: &Cluster) -> bool {
-        let by_blas = self.has_blas && prefers_blas(graph, cluster, self.tier);
+        let by_blas = self.has_blas && prefers_blas(graph, cluster, self.tier, self.options);
         !by_blas && emit(graph, cluster, self.options).is_ok()
     }
 }
@@ -99,14 +99,16 @@ fn is_wide_float(graph: &Graph, contraction: &Contraction) -> bool {
     element.is_float() && !gemm::is_byte(element)
 }
 
-/// Whether f32 attention is faster by BLAS, with the scores in memory, than by a generated kernel.
-pub(crate) fn prefers_blas(graph: &Graph, cluster: &Cluster, tier: Tier) -> bool {
+/// Whether attention is faster by BLAS, with the scores in memory, than by a generated kernel: in f32, where tensor cores cannot be used.
+pub(crate) fn prefers_blas(graph: &Graph, cluster: &Cluster, tier: Tier, options: &Options) -> bool {
     let queries = match &cluster.kind {
         Kind::Attention(attention) => &attention.scores.operands[0],
         Kind::AttentionGradient(gradient) => &gradient.scores.operands[0],
         _ => return false,
     };
-    tier == Tier::Production && graph.node(queries.value).element == ElementType::F32
+    tier == Tier::Production
+        && options.compute_precision == ComputePrecision::Model
+        && graph.node(queries.value).element == ElementType::F32
 }
 
 /// What the kernels compute f32 operands in. Roundings to narrower types are operations of the graph.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use warpforge_codegen::{Emitted, Options, emit_in_place};
+use warpforge_codegen::{Emitted, Kernel, Options, emit_in_place};
 use warpforge_fusion::cluster::{Cluster, Kind, Operand};
 use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_runtime::memory_plan::{Allocation, MemoryPlan};
@@ -53,6 +53,15 @@ pub(crate) enum LibraryQuery {
 impl Task {
     pub(super) fn new(cluster: Cluster, lowering: Lowering) -> Self {
         Self { query: LibraryQuery::Cluster(cluster.output), cluster, lowering }
+    }
+
+    /// The generated kernels of a task.
+    pub(crate) fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        let emitted = match &self.lowering {
+            Lowering::Emitted(emitted) => Some(emitted),
+            _ => None,
+        };
+        emitted.into_iter().flat_map(|emitted| &emitted.kernels)
     }
 
     /// Whether the task may write its result over a value that it reads: one generated kernel, each of whose threads reads the elements

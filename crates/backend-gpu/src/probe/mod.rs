@@ -1,9 +1,10 @@
-//! Peak throughput of a GPU: GEMMs in each format, multiply-adds without tensor cores, copies.
+//! Peak throughput of a GPU: GEMMs in each format, multiply-adds without tensor cores, copies; dense linear systems.
 
 mod copy;
 mod fma;
 mod format;
 mod gemm;
+mod linear_system;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,7 @@ pub use copy::{CopyProbe, Direction};
 pub use fma::FmaProbe;
 pub use format::NumericFormat;
 pub use gemm::GemmProbe;
+pub use linear_system::{FactorType, LinearSystem, Solution};
 
 use crate::driver::{Buffer, Driver, Event, Gpu, Stream};
 use crate::error::Result;
@@ -31,7 +33,11 @@ impl Probe {
     ///
     /// When there is no driver or no such device.
     pub fn open(vendor: Vendor, number: u32) -> Result<Self> {
-        let gpu = Gpu::open(Driver::of(vendor)?, number)?;
+        Self::with(Gpu::open(Driver::of(vendor)?, number)?)
+    }
+
+    /// Wraps an opened device.
+    fn with(gpu: Arc<Gpu>) -> Result<Self> {
         let stream = Stream::new(&gpu)?;
         let events = [Event::new(&gpu)?, Event::new(&gpu)?];
         Ok(Self { gpu, stream, events })
@@ -47,6 +53,16 @@ impl Probe {
     #[must_use]
     pub fn guid(&self) -> Option<&str> {
         self.gpu.properties.guid.as_deref()
+    }
+
+    /// Free and total bytes of its memory.
+    ///
+    /// # Errors
+    ///
+    /// When the device fails.
+    pub fn memory(&self) -> Result<(usize, usize)> {
+        self.gpu.enter()?;
+        self.gpu.memory()
     }
 
     fn timed(&self, work: impl FnOnce() -> Result<()>) -> Result<Duration> {

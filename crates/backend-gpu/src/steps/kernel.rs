@@ -1,9 +1,11 @@
 //! Launches of generated kernels.
 
+use std::sync::Arc;
+
 use warpforge_codegen::{Argument, Emitted, Kernel};
 
 use super::{DeviceLayout, ExecutionStep, LoadedKernels};
-use crate::driver::{Address, Function, Stream, tensor_map};
+use crate::driver::{Address, Buffer, Function, Gpu, Stream, tensor_map};
 use crate::error::{GpuError, Result};
 
 /// Alignment of scratch buffers.
@@ -18,6 +20,8 @@ pub(crate) struct KernelStep {
     /// The words of each argument.
     arguments: Vec<Vec<u64>>,
     name: String,
+    /// The table of addresses of a group.
+    table: Option<Buffer>,
 }
 
 impl KernelStep {
@@ -59,9 +63,43 @@ impl KernelStep {
                     shared_bytes: kernel.shared_bytes,
                     arguments: arguments.collect::<Result<_>>()?,
                     name: kernel.title.clone(),
+                    table: None,
                 })
             })
             .collect()
+    }
+
+    /// The launch of several kernels with one name as one, by the kernel of their group.
+    pub(crate) fn group(
+        kernel: &Kernel,
+        members: &[&Kernel],
+        kernels: &LoadedKernels,
+        layout: &DeviceLayout,
+        gpu: &Arc<Gpu>,
+        stream: &Stream,
+    ) -> Result<Self> {
+        let mut rows: Vec<u8> = Vec::new();
+        for argument in members.iter().flat_map(|member| &member.arguments) {
+            match argument {
+                Argument::Value(id) | Argument::Output(id) => {
+                    rows.extend(layout.address(*id).to_ne_bytes());
+                }
+                Argument::TensorMap(_) | Argument::Scratch(_) | Argument::Salt => {
+                    return Err(GpuError::Other(format!("{} cannot be grouped", kernel.name)));
+                }
+            }
+        }
+        let table = gpu.allocate(rows.len())?;
+        stream.write(table.address(), &rows)?;
+        Ok(Self {
+            function: kernels.function(kernel)?,
+            grid: kernel.grid,
+            block: kernel.block,
+            shared_bytes: kernel.shared_bytes,
+            arguments: vec![vec![table.address()]],
+            name: kernel.title.clone(),
+            table: Some(table),
+        })
     }
 }
 
@@ -90,6 +128,10 @@ impl ExecutionStep for KernelStep {
         }
         let mut arguments = self.arguments.clone();
         stream.launch(&self.function, self.grid, self.block, self.shared_bytes, &mut arguments)
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.table.as_ref().map_or(0, |table| table.bytes() as u64)
     }
 
     fn launches(&self) -> u64 {

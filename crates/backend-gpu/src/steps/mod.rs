@@ -85,6 +85,14 @@ pub(crate) struct PlannedStep {
     pub(crate) gives: Vec<NodeId>,
 }
 
+impl PlannedStep {
+    /// A step that computes a node, with its floating-point operations and bytes.
+    pub(crate) fn new(step: Box<dyn ExecutionStep>, node: NodeId, (flops, bytes): (u64, u64)) -> Self {
+        let (ops, provenance, gives) = (Vec::new(), Vec::new(), Vec::new());
+        Self { step, node, flops, bytes, salted: None, ops, provenance, gives }
+    }
+}
+
 /// Device addresses of values, fixed at compile time.
 pub(crate) struct DeviceLayout {
     /// The address of each node; 0 for none.

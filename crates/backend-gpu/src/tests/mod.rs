@@ -4,6 +4,7 @@ mod amd;
 mod attention;
 mod attention_gradient;
 mod epilogues;
+mod groups;
 mod plan;
 mod processes;
 pub(crate) mod programs;
@@ -17,7 +18,8 @@ use std::time::Duration;
 use warpforge_runtime::{Executable, Program, RunOptions};
 use warpforge_tensor::{ElementType, FloatType, Tensor};
 
-use crate::compile::{CompileError, CompileRequest, build};
+use crate::compile::{CompileRequest, build};
+use crate::compile_error::CompileError;
 use crate::error::GpuError;
 use crate::executable::GpuExecutable;
 use crate::fake::{self, Trouble};

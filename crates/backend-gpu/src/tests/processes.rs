@@ -10,7 +10,7 @@ use warpforge_snakeburger::text;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 
 use super::steps;
-use crate::compile::CompileError;
+use crate::compile_error::CompileError;
 use crate::executable::GpuExecutable;
 use crate::fake::collectives::{UNLUCKY, told};
 use crate::fake::{self, Fakes};

@@ -8,7 +8,8 @@ use warpforge_snakeburger::text;
 use warpforge_tensor::Tensor;
 
 use super::input;
-use crate::compile::{CompileError, build};
+use crate::compile::build;
+use crate::compile_error::CompileError;
 use crate::driver::Gpu;
 use crate::executable::GpuExecutable;
 use crate::fake::{self, Trouble};

@@ -14,6 +14,11 @@ pub(crate) fn cases() -> Vec<Case> {
             all.push(if element == "f32" { case } else { case.with_step("attention gradient") });
         }
     }
+    for (masked, name) in [(Masked::No, ""), (Masked::Causal, "causal_"), (Masked::Given, "masked_")] {
+        let sizes = Sizes { batch: 2, heads: 4, rows: 200, columns: 200, width: 64 };
+        let case = Case::new(format!("{name}attention_gradient"), text("f32", &sizes, masked), 4e-3);
+        all.push(case.in_precision("tf32").with_step("attention gradient"));
+    }
     let wide = Sizes { batch: 1, heads: 2, rows: 96, columns: 130, width: 128 };
     all.push(Case::new("attention_gradient_of_wide_heads", text("bf16", &wide, Masked::Given), 3e-2));
     let small = Sizes { batch: 1, heads: 2, rows: 96, columns: 130, width: 24 };

@@ -10,6 +10,7 @@ mod dnn;
 mod epilogues;
 mod errors;
 mod gemm;
+mod linear_system;
 mod loops;
 mod probe;
 #[path = "../../src/tests/programs.rs"]
@@ -48,6 +49,7 @@ fn main() {
     trials.extend(errors::trials(&gpus));
     trials.push(collectives::too_few(&gpus));
     trials.extend(probe::trials());
+    trials.extend(linear_system::trials());
     trials.extend(state::trials(&gpus));
     let trials = trials.into_iter().map(|trial| {
         let needs_gpu = trial.kind() == NEEDS_GPU;

@@ -11,10 +11,10 @@ use crate::gemm::{EpilogueLoop, Store, store_pair};
 use crate::index::{index_type, sum};
 use crate::kernel::{Emitted, Request, Unsupported};
 use crate::options::Options;
-use crate::types::tensor_core_type;
+use crate::types::{attention_type, tensor_core_bytes};
 
-/// Largest head size.
-const MAX_HEAD: usize = 256;
+/// Largest head size, of two-byte elements and of wider ones, whose fragments take twice the registers.
+const MAX_HEAD: [usize; 2] = [256, 128];
 
 /// An attention kernel.
 pub(super) struct Flash<'a> {
@@ -41,17 +41,21 @@ struct Shape {
     /// Head sizes of queries and keys, and of values, rounded up to multiples of sixteen.
     head: usize,
     width: usize,
+    /// Bytes of an element.
+    bytes: usize,
 }
 
 impl Shape {
-    fn new(head: usize, width: usize) -> Self {
+    fn new(head: usize, width: usize, bytes: usize) -> Self {
         let (head, width) = (head.next_multiple_of(16), width.next_multiple_of(16));
-        let (warps, pieces, keys) = match head.max(width) {
-            0..=64 => (4, 2, 64),
-            65..=128 => (8, 1, 64),
-            _ => (8, 1, 32),
+        let (warps, pieces, keys) = match (bytes, head.max(width)) {
+            (2, 0..=64) => (4, 2, 64),
+            (2, 65..=128) => (8, 1, 64),
+            (2, _) => (8, 1, 32),
+            (_, 0..=64) => (4, 1, 32),
+            (_, _) => (4, 1, 16),
         };
-        Self { warps, pieces, keys, head, width }
+        Self { warps, pieces, keys, head, width, bytes }
     }
 
     fn rows(&self) -> usize {
@@ -60,7 +64,7 @@ impl Shape {
 
     fn shared(&self) -> usize {
         let keys = 2 * self.keys * (self.head + PADDING + self.width + PADDING);
-        2 * (keys + self.rows() * (self.head + PADDING))
+        self.bytes * (keys + self.rows() * (self.head + PADDING))
     }
 }
 
@@ -74,20 +78,22 @@ pub(super) fn plan<'a>(
     let scores = Geometry::new(graph, &attention.scores)?;
     let values = Geometry::new(graph, &attention.values)?;
     let elements = [scores.lhs.element, scores.rhs.element, values.rhs.element];
-    let Some(ty) = tensor_core_type(&elements) else { return Ok(None) };
-    let fits = scores.k <= MAX_HEAD
-        && values.n <= MAX_HEAD
+    let Some(ty) = attention_type(options, &elements) else { return Ok(None) };
+    let bytes = tensor_core_bytes(ty);
+    let most = MAX_HEAD[usize::from(bytes > 2)];
+    let fits = scores.k <= most
+        && values.n <= most
         && scores.k > 0
         && values.k == scores.n
         && values.m == scores.m
         && values.batches() == scores.batches();
-    let shape = Shape::new(scores.k, values.n);
+    let shape = Shape::new(scores.k, values.n, bytes);
     Ok(fits.then_some(Flash { graph, cluster, attention, options, softmax, scores, values, ty, shape }))
 }
 
 impl Flash<'_> {
     pub(super) fn emit(&self) -> Result<Emitted, Unsupported> {
-        let Shape { warps, pieces, keys, head, width } = self.shape;
+        let Shape { warps, pieces, keys, head, width, .. } = self.shape;
         let (rows, ty) = (self.shape.rows(), self.ty);
         let (m, n) = (self.scores.m, self.scores.n);
         let (threads, tiles, steps) = (warps * 32, m.div_ceil(rows), n.div_ceil(keys));
@@ -207,12 +213,12 @@ impl Flash<'_> {
         text.close();
         text.line("wf_copies_wait<0>();");
         text.line("wf_sync();");
-        text.line(format!("unsigned q[{pieces}][{}][4];", head / 16));
+        text.line(format!("wf_fragment<{ty}> q[{pieces}][{}];", head / 16));
         text.unrolled("p", pieces);
         text.unrolled("d", head / 16);
+        let line = head + PADDING;
         text.line(format!(
-            "wf_load_matrices<false>(q[p][d], queries + ((warp * {pieces} + p) * 16 + lane % 16) * {} + d * 16 + lane / 16 * 8);",
-            head + PADDING
+            "wf_load_left(q[p][d], queries + (warp * {pieces} + p) * 16 * {line} + d * 16, {line});"
         ));
         text.close();
         text.close();
@@ -249,14 +255,11 @@ impl Flash<'_> {
         text.line(format!("const {ty}* const tile = keys + j % 2 * {};", keys * (head + PADDING)));
         text.unrolled("d", head / 16);
         text.unrolled("c", keys / 16);
-        text.line("unsigned b[4];");
-        text.line(format!(
-            "wf_load_matrices<false>(b, tile + (c * 16 + lane / 16 * 8 + lane % 8) * {} + d * 16 + lane / 8 % 2 * 8);",
-            head + PADDING
-        ));
+        text.line(format!("wf_fragment<{ty}> b;"));
+        let line = head + PADDING;
+        text.line(format!("wf_load_right<false>(b, tile + c * 16 * {line} + d * 16, {line});"));
         text.unrolled("p", pieces);
-        text.line(format!("wf_mma(s[p][2 * c], q[p][d], b[0], b[1], ({ty}*)0);"));
-        text.line(format!("wf_mma(s[p][2 * c + 1], q[p][d], b[2], b[3], ({ty}*)0);"));
+        text.line("wf_multiply(s[p][2 * c], s[p][2 * c + 1], q[p][d], b);");
         text.close();
         text.close();
         text.close();
@@ -348,23 +351,16 @@ impl Flash<'_> {
         let (text, ty) = (&mut builder.text, self.ty);
         text.line(format!("const {ty}* const shown = values + j % 2 * {};", keys * (width + PADDING)));
         text.unrolled("k", keys / 16);
-        text.line(format!("unsigned a[{pieces}][4];"));
+        text.line(format!("wf_fragment<{ty}> a[{pieces}];"));
         text.unrolled("p", pieces);
-        text.unrolled("x", 4);
-        text.line(format!(
-            "a[p][x] = wf_pair(s[p][2 * k + x / 2][x % 2 * 2], s[p][2 * k + x / 2][x % 2 * 2 + 1], ({ty}*)0);"
-        ));
-        text.close();
+        text.line("wf_left_of(a[p], s[p][2 * k], s[p][2 * k + 1]);");
         text.close();
         text.unrolled("c", width / 16);
-        text.line("unsigned b[4];");
-        text.line(format!(
-            "wf_load_matrices<true>(b, shown + (k * 16 + lane % 16) * {} + c * 16 + lane / 16 * 8);",
-            width + PADDING
-        ));
+        text.line(format!("wf_fragment<{ty}> b;"));
+        let line = width + PADDING;
+        text.line(format!("wf_load_right<true>(b, shown + k * 16 * {line} + c * 16, {line});"));
         text.unrolled("p", pieces);
-        text.line(format!("wf_mma(o[p][2 * c], a[p], b[0], b[1], ({ty}*)0);"));
-        text.line(format!("wf_mma(o[p][2 * c + 1], a[p], b[2], b[3], ({ty}*)0);"));
+        text.line("wf_multiply(o[p][2 * c], o[p][2 * c + 1], a[p], b);");
         text.close();
         text.close();
         text.close();

@@ -4,6 +4,7 @@ use super::geometry::Side;
 use crate::builder::KernelBuilder;
 use crate::index::IndexSpace;
 use crate::steps::load_expr;
+use crate::types::tensor_core_bytes;
 
 /// Padding of tile lines, in elements, against bank conflicts.
 pub(crate) const PADDING: usize = 8;
@@ -43,17 +44,18 @@ impl Tile<'_> {
     /// Emits the load of a tile, sixteen bytes at a time where it is aligned.
     pub(crate) fn emit(&self, builder: &mut KernelBuilder<'_>, to: &Loaded<'_>) {
         let Loaded { pointer, place, to: target, from, across_from, padded, count, limit, threads, ty } = *to;
-        let eight = |stride: isize| stride % 8 == 0;
+        let chunk = 16 / tensor_core_bytes(ty);
+        let aligned = |stride: isize| stride % chunk as isize == 0;
         let chunks = self.across == 1
-            && self.size.is_multiple_of(8)
-            && eight(self.along)
-            && eight(self.side.offset)
-            && self.batch.strides[self.view].iter().all(|&stride| eight(stride));
-        let wide = if chunks { padded / 8 } else { padded };
+            && self.size.is_multiple_of(chunk)
+            && aligned(self.along)
+            && aligned(self.side.offset)
+            && self.batch.strides[self.view].iter().all(|&stride| aligned(stride));
+        let wide = if chunks { padded / chunk } else { padded };
         let text = &mut builder.text;
         text.line("#pragma unroll 4");
         text.open(format!("for (int at = WF_THREAD; at < {}; at += {threads})", count * wide));
-        let each = if chunks { " * 8" } else { "" };
+        let each = if chunks { format!(" * {chunk}") } else { String::new() };
         text.line(format!("const int line = at / {wide}, x = at % {wide}{each};"));
         text.line(format!(
             "const bool exists = {from} + line < {limit} && {across_from} + x < {};",

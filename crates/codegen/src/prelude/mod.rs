@@ -9,6 +9,8 @@ const CUDA: &str = include_str!("cuda.h");
 const HIP: &str = include_str!("hip.h");
 /// Tensor cores and asynchronous copies, CUDA only.
 const MMA: &str = concat!(include_str!("mma.h"), include_str!("hopper.h"));
+/// Operands of tensor-core products, on top of the instructions.
+const FRAGMENTS: &str = include_str!("fragments.h");
 /// Math functions, arithmetic as StableHLO defines it, conversions, group reductions, instrumentation, merging.
 const COMMON: &str = concat!(
     include_str!("math.h"),
@@ -23,11 +25,17 @@ const COMMON: &str = concat!(
 #[must_use]
 pub fn prelude(dialect: Dialect) -> &'static str {
     static TEXTS: OnceLock<[String; 2]> = OnceLock::new();
-    let texts = TEXTS.get_or_init(|| [format!("{CUDA}{COMMON}{MMA}"), format!("{HIP}{COMMON}")]);
+    let texts = TEXTS.get_or_init(|| [format!("{CUDA}{COMMON}{MMA}{FRAGMENTS}"), format!("{HIP}{COMMON}")]);
     match dialect {
         Dialect::Cuda => &texts[0],
         Dialect::Hip => &texts[1],
     }
+}
+
+/// Operands of tensor-core products. Tests combine them with a host part that has the instructions.
+#[must_use]
+pub fn fragments() -> &'static str {
+    FRAGMENTS
 }
 
 /// The common part. Tests combine it with a host part to run kernels on the CPU.

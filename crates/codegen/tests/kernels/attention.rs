@@ -1,6 +1,6 @@
 //! Attention in one kernel and in three.
 
-use warpforge_codegen::{Dialect, Effort, Options, Salt, emit};
+use warpforge_codegen::{ComputePrecision, Dialect, Effort, Options, Salt, emit};
 
 use crate::case::{Case, cuda, snapshot};
 use crate::host::check;
@@ -10,6 +10,7 @@ use crate::tool::{ALL, HOST, NONE, tests};
 tests! {
     "attention";
     attention_of_16_bit_types_is_one_kernel: ALL,
+    attention_of_f32_in_tf32_is_one_kernel: ALL,
     fully_masked_key_tiles_are_skipped: HOST,
     key_tiles_outside_a_window_are_skipped: HOST,
     unsupported_attention_is_refused: NONE,
@@ -50,6 +51,11 @@ fn attention(element: &str, [b, h, m, n, d]: [usize; 5], masked: bool) -> String
     )
 }
 
+/// Options for f32 operands that may be rounded to tf32.
+fn tf32() -> Options {
+    Options { compute_precision: ComputePrecision::Tf32, ..cuda() }
+}
+
 fn kernels(text: &str, options: &Options) -> usize {
     let case = Case::new(text);
     assert_eq!(case.clusters.clusters.len(), 1, "not one cluster");
@@ -71,6 +77,18 @@ fn attention_of_16_bit_types_is_one_kernel() {
         let text = attention(element, sizes, false);
         assert_eq!(kernels(&text, &cuda()), 1);
         check(&text, &cuda(), 2e-2);
+    }
+}
+
+fn attention_of_f32_in_tf32_is_one_kernel() {
+    let text = attention("f32", [1, 2, 70, 100, 64], true);
+    assert_eq!(kernels(&text, &tf32()), 1);
+    snapshot("attention_tf32", &text, &tf32());
+    check(&text, &tf32(), 2e-3);
+    for sizes in [[1, 1, 16, 128, 32], [1, 1, 20, 65, 40], [1, 2, 9, 70, 128]] {
+        let text = attention("f32", sizes, false);
+        assert_eq!(kernels(&text, &tf32()), 1);
+        check(&text, &tf32(), 2e-3);
     }
 }
 
@@ -141,7 +159,8 @@ fn key_tiles_outside_a_window_are_skipped() {
 fn unsupported_attention_is_refused() {
     let case = Case::new(&attention("f32", [1, 2, 12, 20, 8], true));
     let naive = Options { effort: Effort::Naive, ..cuda() };
-    for options in [naive, cuda(), Options::new(Dialect::Hip, "gfx942")] {
+    let hip = Options { compute_precision: ComputePrecision::Tf32, ..Options::new(Dialect::Hip, "gfx942") };
+    for options in [naive, cuda(), hip] {
         let refused = emit(&case.graph, &case.clusters.clusters[0], &options).unwrap_err();
         assert_eq!(refused.to_string(), "no kernel for attention in one piece");
     }

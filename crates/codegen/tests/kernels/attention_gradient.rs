@@ -1,6 +1,6 @@
 //! The gradients of attention in two kernels.
 
-use warpforge_codegen::{Dialect, Effort, Options, Salt, emit};
+use warpforge_codegen::{ComputePrecision, Dialect, Effort, Options, Salt, emit};
 use warpforge_fusion::cluster::Kind;
 
 use crate::case::{Case, cuda, snapshot};
@@ -11,6 +11,7 @@ use crate::tool::{ALL, HOST, NONE, tests};
 tests! {
     "attention_gradient";
     attention_gradients_of_16_bit_types_are_two_kernels: ALL,
+    attention_gradients_of_f32_in_tf32_are_two_kernels: HOST,
     fully_masked_tiles_are_skipped: HOST,
     fully_masked_queries_have_zero_gradients: HOST,
     unsupported_gradients_are_refused: NONE,
@@ -176,6 +177,17 @@ fn attention_gradients_of_16_bit_types_are_two_kernels() {
     {
         is_fused(&like.text(), &cuda());
         check(&like.text(), &cuda(), 2e-2);
+    }
+}
+
+fn attention_gradients_of_f32_in_tf32_are_two_kernels() {
+    let tf32 = Options { compute_precision: ComputePrecision::Tf32, ..cuda() };
+    let whole = Like::new("f32", [1, 1, 64, 128, 32, 16]);
+    let uneven = Like::new("f32", [2, 1, 20, 65, 40, 24]);
+    let masked = Like::new("f32", [1, 2, 70, 100, 64, 64]).masked(Masked::Given);
+    for like in [whole, uneven, masked, Like { transposed: true, ..whole }, uneven.masked(Masked::Ahead(3))] {
+        is_fused(&like.text(), &tf32);
+        check(&like.text(), &tf32, 2e-3);
     }
 }
 

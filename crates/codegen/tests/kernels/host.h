@@ -146,8 +146,24 @@ inline void wf_load_matrices(unsigned (&to)[4], const void* row) {
   }
   wf_sync_warp();
 }
+// What a register of a fragment holds.
 template <class T>
-float wf_half_of(unsigned both, int half);
+struct wf_register;
+template <>
+struct wf_register<wf_bf16> {
+  static const int elements = 2;
+  static float get(unsigned word, int at) { return wf_float(word >> 16 * at << 16); }
+};
+template <>
+struct wf_register<wf_f16> {
+  static const int elements = 2;
+  static float get(unsigned word, int at) { return wf_half_to_float((unsigned short)(word >> 16 * at)); }
+};
+template <>
+struct wf_register<float> {
+  static const int elements = 1;
+  static float get(unsigned word, int) { return wf_float(word); }
+};
 template <class T>
 inline void wf_mma(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, T*) {
   for (int at = 0; at < 4; ++at) wf_left[wf_current][at] = a[at];
@@ -155,20 +171,18 @@ inline void wf_mma(float (&sum)[4], const unsigned (&a)[4], unsigned b0, unsigne
   wf_right[wf_current][1] = b1;
   wf_sync_warp();
   const int warp = wf_current / 32 * 32, lane = wf_current % 32;
+  const int elements = wf_register<T>::elements, half = 4 * elements;
   for (int at = 0; at < 4; ++at) {
     const int row = lane / 4 + at / 2 * 8, column = lane % 4 * 2 + at % 2;
-    for (int k = 0; k < 16; ++k) {
-      const unsigned x = wf_left[warp + row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2];
-      const unsigned y = wf_right[warp + column * 4 + k % 8 / 2][k / 8];
-      sum[at] += wf_half_of<T>(x, k % 2) * wf_half_of<T>(y, k % 2);
+    for (int k = 0; k < 2 * half; ++k) {
+      const unsigned x = wf_left[warp + row % 8 * 4 + k % half / elements][row / 8 + k / half * 2];
+      const unsigned y = wf_right[warp + column * 4 + k % half / elements][k / half];
+      sum[at] += wf_register<T>::get(x, k % elements) * wf_register<T>::get(y, k % elements);
     }
   }
   wf_sync_warp();
 }
-template <>
-inline float wf_half_of<wf_bf16>(unsigned both, int half) { return wf_float(both >> 16 * half << 16); }
-template <>
-inline float wf_half_of<wf_f16>(unsigned both, int half) { return wf_half_to_float((unsigned short)(both >> 16 * half)); }
+inline unsigned wf_tf32_bits(float value) { return wf_bits(value) + 0x1000u & ~0x1fffu; }
 inline unsigned wf_pair(float low, float high, wf_bf16*) {
   return wf_float_to_bfloat(low) | (unsigned)wf_float_to_bfloat(high) << 16;
 }
@@ -262,7 +276,7 @@ inline void wf_wgmma(float (&sums)[128], wf_matrix a, wf_matrix b, T*) {
   for (int at = 0; at < 128; ++at) {
     for (int k = 0; k < 16; ++k) {
       const unsigned x = wf_element<TURNED_A>(a, row + at / 2 % 2 * 8, k), y = wf_element<TURNED_B>(b, column + at / 4 * 8 + at % 2, k);
-      sums[at] += wf_half_of<T>(x, 0) * wf_half_of<T>(y, 0);
+      sums[at] += wf_register<T>::get(x, 0) * wf_register<T>::get(y, 0);
     }
   }
 }

@@ -110,7 +110,7 @@ pub(crate) fn run(case: &Case, inputs: &[Tensor], options: &Options) -> Option<R
 
 fn program_text(case: &Case, emitted: &[Emitted]) -> String {
     let graph = &case.graph;
-    let mut text = format!("{}{}", include_str!("host.h"), prelude::common());
+    let mut text = format!("{}{}{}", include_str!("host.h"), prelude::common(), prelude::fragments());
     let mut known = std::collections::HashSet::new();
     for kernel in emitted.iter().flat_map(|emitted| &emitted.kernels) {
         if known.insert(&kernel.name) {

@@ -101,7 +101,7 @@ impl<'p> GradientKernel<'p> {
     /// Declares the block's indices and loads its resident tiles.
     fn begin(&self, builder: &mut KernelBuilder<'_>) -> Result<(), Unsupported> {
         let AttentionGradientPlan { scores, by_weights, ty, shape, softmax, .. } = self.plan;
-        let Shape { passing, head, width } = *shape;
+        let Shape { passing, head, width, .. } = *shape;
         let (own, other) = self.limits();
         let (tiles, steps) = (own.div_ceil(ROWS), other.div_ceil(passing));
         let text = &mut builder.text;
@@ -196,7 +196,7 @@ impl<'p> GradientKernel<'p> {
 
     /// Emits the loads of the streamed tiles of a step, and of their row statistics.
     fn load_passing(&self, builder: &mut KernelBuilder<'_>, step: &str) -> Result<(), Unsupported> {
-        let Shape { passing, head, width } = self.plan.shape;
+        let Shape { passing, head, width, .. } = self.plan.shape;
         let others = if self.by_keys {
             [Operand::Queries, Operand::OutputGradient]
         } else {
@@ -264,18 +264,14 @@ impl<'p> GradientKernel<'p> {
         let line = padded + PADDING;
         text.line(format!("float {sums}[{}][4] = {{}};", passing / 8));
         text.unrolled("d", padded / 16);
-        text.line("unsigned a[4];");
-        text.line(format!(
-            "wf_load_matrices<false>(a, {own} + (warp * 16 + lane % 16) * {line} + d * 16 + lane / 16 * 8);"
-        ));
+        text.line(format!("wf_fragment<{ty}> a, b;"));
+        text.line(format!("wf_load_left(a, {own} + warp * 16 * {line} + d * 16, {line});"));
         text.unrolled("c", passing / 16);
-        text.line("unsigned b[4];");
         text.line(format!(
-            "wf_load_matrices<false>(b, {tile} + j % 2 * {} + (c * 16 + lane / 16 * 8 + lane % 8) * {line} + d * 16 + lane / 8 % 2 * 8);",
+            "wf_load_right<false>(b, {tile} + j % 2 * {} + c * 16 * {line} + d * 16, {line});",
             passing * line
         ));
-        text.line(format!("wf_mma({sums}[2 * c], a, b[0], b[1], ({ty}*)0);"));
-        text.line(format!("wf_mma({sums}[2 * c + 1], a, b[2], b[3], ({ty}*)0);"));
+        text.line(format!("wf_multiply({sums}[2 * c], {sums}[2 * c + 1], a, b);"));
         text.close();
         text.close();
     }
@@ -285,20 +281,14 @@ impl<'p> GradientKernel<'p> {
         let (passing, ty) = (self.plan.shape.passing, self.plan.ty);
         let line = padded + PADDING;
         text.unrolled("k", passing / 16);
-        text.line("unsigned a[4];");
-        text.unrolled("x", 4);
-        text.line(format!(
-            "a[x] = wf_pair({by}[2 * k + x / 2][x % 2 * 2], {by}[2 * k + x / 2][x % 2 * 2 + 1], ({ty}*)0);"
-        ));
-        text.close();
+        text.line(format!("wf_fragment<{ty}> a, b;"));
+        text.line(format!("wf_left_of(a, {by}[2 * k], {by}[2 * k + 1]);"));
         text.unrolled("c", padded / 16);
-        text.line("unsigned b[4];");
         text.line(format!(
-            "wf_load_matrices<true>(b, {tile} + j % 2 * {} + (k * 16 + lane % 16) * {line} + c * 16 + lane / 16 * 8);",
+            "wf_load_right<true>(b, {tile} + j % 2 * {} + k * 16 * {line} + c * 16, {line});",
             passing * line
         ));
-        text.line(format!("wf_mma({gradient}[2 * c], a, b[0], b[1], ({ty}*)0);"));
-        text.line(format!("wf_mma({gradient}[2 * c + 1], a, b[2], b[3], ({ty}*)0);"));
+        text.line(format!("wf_multiply({gradient}[2 * c], {gradient}[2 * c + 1], a, b);"));
         text.close();
         text.close();
     }

@@ -7,10 +7,13 @@ use crate::gemm::geometry::Geometry;
 use crate::gemm::tile::PADDING;
 use crate::kernel::{Request, Unsupported};
 use crate::options::Options;
-use crate::types::tensor_core_type;
+use crate::types::{attention_type, tensor_core_bytes};
 
 /// Largest head size.
 const MAX_HEAD: usize = 128;
+
+/// Shared memory of a block on the smallest devices that are meant, those of sm_86.
+const MAX_SHARED: usize = 99 << 10;
 
 /// Warps per block, sixteen rows each.
 pub(super) const WARPS: usize = 4;
@@ -43,18 +46,21 @@ pub(super) struct Shape {
     /// Head sizes of queries and keys, and of values, rounded up to multiples of sixteen.
     pub(super) head: usize,
     pub(super) width: usize,
+    /// Bytes of an element.
+    pub(super) bytes: usize,
 }
 
 impl Shape {
-    pub(super) fn new(head: usize, width: usize) -> Self {
+    pub(super) fn new(head: usize, width: usize, bytes: usize) -> Self {
         let (head, width) = (head.next_multiple_of(16), width.next_multiple_of(16));
-        Self { passing: if head.max(width) <= 64 { 64 } else { 32 }, head, width }
+        let passing = if head.max(width) <= 64 { 128 } else { 64 } / bytes;
+        Self { passing, head, width, bytes }
     }
 
     /// Bytes of shared memory: resident tiles, double-buffered streamed tiles, and row statistics.
     pub(super) fn shared(&self) -> usize {
         let line = self.head + PADDING + self.width + PADDING;
-        2 * (ROWS + 2 * self.passing) * line + 4 * 2 * 2 * self.passing
+        self.bytes * (ROWS + 2 * self.passing) * line + 4 * 2 * 2 * self.passing
     }
 }
 
@@ -70,13 +76,13 @@ pub(crate) fn plan<'a>(
     let scores = Geometry::new(graph, &attention.scores)?;
     let by_weights = Geometry::new(graph, &attention.by_weights)?;
     let sides = [&scores.lhs, &scores.rhs, &by_weights.lhs, &by_weights.rhs];
-    let Some(ty) = tensor_core_type(&sides.map(|side| side.element)) else { return Ok(None) };
+    let Some(ty) = attention_type(options, &sides.map(|side| side.element)) else { return Ok(None) };
     let fits = (1..=MAX_HEAD).contains(&scores.k)
         && (1..=MAX_HEAD).contains(&by_weights.k)
         && (by_weights.m, by_weights.n, by_weights.batches()) == (scores.m, scores.n, scores.batches())
         && scores.m * scores.n > 0;
-    let shape = Shape::new(scores.k, by_weights.k);
-    Ok(fits.then_some(AttentionGradientPlan {
+    let shape = Shape::new(scores.k, by_weights.k, tensor_core_bytes(ty));
+    Ok((fits && shape.shared() <= MAX_SHARED).then_some(AttentionGradientPlan {
         graph,
         cluster,
         attention,
@@ -110,12 +116,15 @@ impl AttentionGradientPlan<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Shape;
+    use super::{MAX_SHARED, Shape};
 
     #[test]
     fn tiles_fit_into_the_shared_memory_of_the_smallest_devices_that_are_meant() {
-        // sm_86 has 99 KiB of shared memory per block.
-        let fits = |head: usize, width: usize| Shape::new(head, width).shared() <= 99 << 10;
-        assert!(fits(64, 64) && fits(128, 128) && fits(8, 128));
+        let fits =
+            |head: usize, width: usize, bytes: usize| Shape::new(head, width, bytes).shared() <= MAX_SHARED;
+        assert!(
+            fits(64, 64, 2) && fits(128, 128, 2) && fits(8, 128, 2) && fits(64, 64, 4) && fits(96, 96, 4)
+        );
+        assert!(!fits(128, 128, 4));
     }
 }
