@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import weakref
 import zipfile
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
-from warpforge import Model, Traced, TraceError, trace
+from warpforge import Model, Traced, TraceError, nodes, trace
 
 
 def golden(path: Path, kind: str) -> dict[str, torch.Tensor]:
@@ -62,6 +63,33 @@ def test_activations_are_one_tensor_for_each_node(tmp_path: Path) -> None:
     assert sorted(activations) == sorted(listed)
     torch.testing.assert_close(activations["convolution"], net.conv(*args).detach())
     assert "_native_batch_norm_legit_no_training.0" in activations
+
+
+def test_values_are_freed_when_no_node_reads_them_any_more(tmp_path: Path) -> None:
+    class Chain(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for _ in range(8):
+                x = x.sin()
+            return x
+
+    program = trace(Chain(), (torch.ones(4),), output=tmp_path / "chain.pt2").program
+    alive: list[weakref.ref[torch.Tensor]] = []
+    most = 0
+
+    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
+            nonlocal most
+            value = func(*args, **(kwargs or {}))
+            if func is torch.ops.aten.sin.default:
+                alive.append(weakref.ref(value))
+                most = max(most, sum(reference() is not None for reference in alive))
+            return value
+
+    with Watch():
+        [output] = nodes.run(program)
+    torch.testing.assert_close(output, Chain()(torch.ones(4)))
+    assert len(alive) == 8
+    assert most <= 2
 
 
 def test_modules_have_activations_by_their_names(tmp_path: Path) -> None:

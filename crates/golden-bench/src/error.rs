@@ -76,6 +76,9 @@ pub enum Error {
     /// The folder of a run cannot be read or written.
     #[error(transparent)]
     Folder(#[from] warpforge_golden::Error),
+    /// Annotations or detections of COCO cannot be used.
+    #[error(transparent)]
+    Detection(#[from] warpforge_detection::Error),
     /// A tensor is not what is needed, or cannot be read or written.
     #[error(transparent)]
     Tensor(#[from] warpforge_tensor::Error),

@@ -42,12 +42,16 @@ pub struct GoldenRun {
     pub steps: u64,
     /// Of these, how many warm up.
     pub warmup: u64,
+    /// The updates from which on the learning rate is smaller.
+    pub milestones: Vec<u64>,
     /// The examples of each micro-batch.
     pub order: Vec<Vec<usize>>,
     /// The steps that were looked at.
     pub observed: Vec<u64>,
     /// Whether dropout drew masks, which are data of each run then.
     masks: bool,
+    /// Whether a detector chose boxes, which are data of each run then.
+    selection: bool,
     features: BTreeMap<String, Features>,
     files: BTreeMap<String, DataFile>,
 }
@@ -55,6 +59,8 @@ pub struct GoldenRun {
 /// Where the data are.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DataFiles {
+    /// The golden folder itself.
+    pub(crate) golden: PathBuf,
     pub(crate) train: PathBuf,
     pub(crate) eval: PathBuf,
     pub(crate) vocabulary: PathBuf,
@@ -89,6 +95,10 @@ struct Block {
     order: String,
     observed: Vec<u64>,
     masks: bool,
+    #[serde(default)]
+    selection: bool,
+    #[serde(default)]
+    milestones: Vec<u64>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -170,9 +180,11 @@ impl GoldenRun {
             plan: block.plan,
             steps: block.steps,
             warmup: block.warmup,
+            milestones: block.milestones,
             order,
             observed: block.observed,
             masks: block.masks,
+            selection: block.selection,
             features: block.features,
             files: block.files,
         })
@@ -180,8 +192,9 @@ impl GoldenRun {
 
     /// Reads the data by our own pipeline, and refuses it where a feature is not the one that the golden run had.
     pub(crate) fn task(&self) -> Result<Box<dyn Task>, Error> {
-        let mut files = DataFiles::default();
-        let vocabulary = (self.plan.data.format != Format::Tensors).then_some("vocabulary");
+        let mut files = DataFiles { golden: self.folder.clone(), ..DataFiles::default() };
+        let with_text = matches!(self.plan.data.format, Format::Squad | Format::Instruct);
+        let vocabulary = with_text.then_some("vocabulary");
         for part in ["train", "eval"].into_iter().chain(vocabulary) {
             let Some(file) = self.files.get(part) else {
                 return Err(Error::golden(&self.folder, format!("its manifest names no file of {part}")));
@@ -219,7 +232,8 @@ impl GoldenRun {
         Ok(task)
     }
 
-    /// The inputs of a forward pass: a batch in the recorded order, and the masks that dropout drew for it.
+    /// The inputs of a forward pass: a batch in the recorded order, and what was drawn or chosen for it: masks of
+    /// dropout, boxes of a detector.
     pub(crate) fn batch(&self, task: &dyn Task, run: u64) -> Result<Inputs, Error> {
         self.part(task, run, 0, 1)
     }
@@ -230,10 +244,13 @@ impl GoldenRun {
         let indices = indices.map(Vec::as_slice).unwrap_or_default();
         let range = indices.len() * part / parts..indices.len() * (part + 1) / parts;
         let mut inputs = task.batch(indices.get(range).unwrap_or_default())?;
-        if self.masks {
-            let path = self.folder.join(format!("masks/run_{run:06}.safetensors"));
-            let masks = warpforge_tensor::io::safetensors::read(&path)?;
-            masks.into_iter().for_each(|(name, mask)| inputs.insert(name, mask));
+        for (recorded, kind) in [(self.masks, "masks"), (self.selection, "selection")] {
+            if recorded {
+                let path = self.folder.join(format!("{kind}/run_{run:06}.safetensors"));
+                let tensors = warpforge_tensor::io::safetensors::read(&path)
+                    .map_err(|error| Error::golden(&path, error.to_string()))?;
+                tensors.into_iter().for_each(|(name, tensor)| inputs.insert(name, tensor));
+            }
         }
         Ok(inputs)
     }

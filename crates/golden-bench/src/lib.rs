@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod coco;
 pub mod description;
 mod error;
 mod generate;
@@ -28,6 +29,7 @@ mod task;
 mod tensors;
 pub mod values;
 
+pub use coco::Agreement;
 pub use description::{Description, Plan};
 pub use error::Error;
 pub use golden::{GoldenRun, Wanted};

@@ -40,7 +40,7 @@ impl Python {
         if missing.is_empty() {
             return Ok(());
         }
-        let packages = missing.replace("warpforge", "the package in `python/`");
+        let packages = missing.replace("warpforge", "the package in `python/`").replace("PIL", "pillow");
         Err(Error::Python(format!(
             "{shown} lacks {missing}; install {packages} there, or name another Python with --python or WARPFORGE_PYTHON"
         )))
@@ -58,12 +58,14 @@ pub fn record(plan: &Plan, out: &Path, python: &Python, device: &str) -> Result<
             &["torch", "transformers", "tokenizers", "peft", "bitsandbytes", "safetensors", "warpforge"]
         }
         Format::Squad => &["torch", "transformers", "safetensors", "warpforge"],
+        Format::Coco => &["torch", "torchvision", "pycocotools", "PIL", "safetensors", "warpforge"],
         Format::Tensors => &["torch", "safetensors", "warpforge"],
     };
     python.check(modules)?;
     let work = tempfile::tempdir().map_err(Error::io(&std::env::temp_dir()))?;
     let mut plan = plan.clone();
-    if let Some(sizes) = plan.data.generated {
+    // Pictures are made where there is an encoder for them: by PyTorch's pass.
+    if let Some(sizes) = plan.data.generated.filter(|_| plan.data.format != Format::Coco) {
         let names = match plan.data.format {
             Format::Instruct => instruct::generate(work.path(), sizes, plan.training.seed)?,
             _ => generate::write(work.path(), sizes, plan.training.seed)?,

@@ -87,6 +87,7 @@ pub fn suite_run(folder: &Path) -> Result<BenchmarkSuiteRun, Error> {
         verdict: Some(Verdict::Pass),
         conditions: None,
         warnings: Vec::new(),
+        beside: Vec::new(),
     };
     Ok(BenchmarkSuiteRun {
         schema_version: warpforge_bench::record::SCHEMA_VERSION,

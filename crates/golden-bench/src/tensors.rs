@@ -110,6 +110,6 @@ impl Task for Tensors {
             best as f64 == label.to_f64()
         });
         let accuracy = 100.0 * right.count() as f64 / self.eval.examples as f64;
-        Ok(Evaluation { metrics: [("accuracy".to_owned(), accuracy)].into(), predictions: BTreeMap::new() })
+        Ok(Evaluation { metrics: [("accuracy".to_owned(), accuracy)].into(), ..Evaluation::default() })
     }
 }

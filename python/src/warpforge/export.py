@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -45,12 +45,15 @@ def export(model: Model, name: str, dims: list[DynamicDim], *, train: bool, deco
 
 
 @contextmanager
-def loss_only(module: nn.Module, name: str) -> Iterator[None]:
-    """Lets the module return nothing but its loss, since the joint graph has no gradients of other outputs."""
+def loss_only(module: nn.Module, name: str, parts: Sequence[str] = ()) -> Iterator[None]:
+    """Lets the module return nothing but its loss, since the joint graph has no gradients of other outputs.
+
+    parts: values beside the loss, by their keys in what the module returns, that are outputs of the graph too.
+    """
     forward = module.forward
 
     @functools.wraps(forward)
-    def loss(*args: Any, **kwargs: Any) -> torch.Tensor:  # noqa: ANN401 (whatever the module takes)
+    def loss(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 (whatever the module takes)
         returned = forward(*args, **kwargs)
         first = torch.utils._pytree.tree_leaves(returned)[0]
         if not isinstance(first, torch.Tensor) or first.dim() != 0:
@@ -59,6 +62,8 @@ def loss_only(module: nn.Module, name: str) -> Iterator[None]:
                 f"{name} cannot be exported for training: the first value it returns is {what}, not a scalar loss",
                 "let `forward` return the loss, or a tuple that begins with it",
             )
+        if parts:
+            return {"loss": first} | {part: returned[part].detach() for part in parts}
         return first
 
     module.forward = loss

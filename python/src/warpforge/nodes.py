@@ -38,6 +38,13 @@ def named_leaves(name: str, value: object) -> list[tuple[str, torch.Tensor]]:
     return []
 
 
+def run(program: ExportedProgram) -> list[Any]:
+    """Runs the graph on its example inputs and returns its outputs; what no later node reads is freed."""
+    with torch.no_grad():
+        outputs = torch.fx.Interpreter(program.graph_module).run(*_graph_arguments(program, {}, None))
+    return list(outputs)
+
+
 def record(
     program: ExportedProgram, state: Mapping[str, torch.Tensor] | None = None, inputs: Sequence[Any] | None = None
 ) -> tuple[list[Any], dict[str, torch.Tensor]]:

@@ -123,17 +123,22 @@ def capture(  # noqa: PLR0913 (the options of a trace)
     decompose: bool = False,
     activations: bool = False,
     seed: int = 0,
+    parts: Sequence[str] = (),
 ) -> Captured:
-    """Exports a model and runs it, by itself and as its exported graph; the two must agree."""
+    """Exports a model and runs it, by itself and as its exported graph; the two must agree.
+
+    parts: what a graph for training gives beside the loss, by the keys of what the model returns.
+    """
     if not train:
         model.module.eval()
-    with loss_only(model.module, name) if train else nullcontext():
+    with loss_only(model.module, name, parts) if train else nullcontext():
         program = export(model, name, list(dims), train=train, decompose=decompose)
         torch.manual_seed(seed)
         with modules.recorded(model.module) if activations else nullcontext({}) as by_module:
             own, gradients = eager.results(model, program, train)
     torch.manual_seed(seed)
-    values, recorded = nodes.record(program)
+    # A large model's values do not fit into memory all at once.
+    values, recorded = nodes.record(program) if activations else (nodes.run(program), {})
     agree = partial(_agree, relative=_relative_agreement(program))
     _check_agreement(own | gradients, program, values, agree)
     found = places.find(program, by_module, recorded, agree)

@@ -1,7 +1,8 @@
 //! The benchmarks that come with the program.
 
-const BUILTIN: [(&str, &str); 2] = [
+const BUILTIN: [(&str, &str); 3] = [
     ("bert-squad", include_str!("../../descriptions/bert-squad.toml")),
+    ("coco-detection", include_str!("../../descriptions/coco-detection.toml")),
     ("llama-qlora", include_str!("../../descriptions/llama-qlora.toml")),
 ];
 

@@ -98,7 +98,7 @@ table!(
 
 table!(
     /// `[schedule]`
-    ScheduleTable { shape: ScheduleShape, warmup: f64, every: u64, gamma: f64 }
+    ScheduleTable { shape: ScheduleShape, warmup: f64, every: u64, milestones: Vec<u64>, gamma: f64 }
 );
 
 table!(
@@ -108,7 +108,13 @@ table!(
 
 table!(
     /// `[metrics]`
-    MetricsTable { f1: NoSettings, exact_match: NoSettings, perplexity: NoSettings, accuracy: Accuracy }
+    MetricsTable {
+        f1: NoSettings,
+        exact_match: NoSettings,
+        perplexity: NoSettings,
+        average_precision: NoSettings,
+        accuracy: Accuracy,
+    }
 );
 
 /// A table without keys.

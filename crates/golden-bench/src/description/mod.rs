@@ -31,6 +31,8 @@ pub enum Architecture {
     BertQuestionAnswering,
     /// `LlamaForCausalLM` of transformers, quantized to NF4, with adapters of peft.
     LlamaCausalLm,
+    /// `FasterRCNN` of torchvision with a ResNet, a pyramid of features and frozen norms.
+    FasterRcnn,
     /// What a Python function of the user's returns.
     Factory,
 }
@@ -43,6 +45,8 @@ pub enum Format {
     Squad,
     /// Instructions with answers, a JSON object in each line.
     Instruct,
+    /// A folder of COCO: images, and annotations of boxes.
+    Coco,
     /// Tensors whose first dimension counts examples.
     Tensors,
 }
@@ -66,6 +70,7 @@ pub enum OptimizerName {
 pub enum ScheduleShape {
     Constant,
     Step,
+    Milestones,
     Linear,
     Cosine,
 }
@@ -106,7 +111,7 @@ pub enum Source {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Generated {
-    /// Paragraphs with questions, or instructions, to train on.
+    /// Paragraphs with questions, instructions or pictures to train on.
     #[serde(alias = "examples")]
     pub paragraphs: usize,
     /// As many to evaluate with.

@@ -13,7 +13,7 @@ use super::{Accuracy, Activations, Architecture, Format, Generated, OptimizerNam
 pub struct Overrides {
     /// A folder with the model's weights.
     pub model: Option<PathBuf>,
-    /// A file of data to train on.
+    /// A file or folder of data to train on.
     pub data: Option<PathBuf>,
     /// How often the data are gone through.
     pub epochs: Option<u64>,
@@ -152,6 +152,9 @@ pub struct Schedule {
     /// Updates; below 1, a part of all of them.
     pub warmup: f64,
     pub every: u64,
+    /// Epochs after which the rate is smaller.
+    #[serde(default)]
+    pub milestones: Vec<u64>,
     pub gamma: f64,
 }
 
@@ -268,6 +271,7 @@ pub(super) fn resolve(
             shape: file.schedule.shape.unwrap_or(ScheduleShape::Constant),
             warmup: file.schedule.warmup.unwrap_or(0.0),
             every: file.schedule.every.unwrap_or(1),
+            milestones: file.schedule.milestones.unwrap_or_default(),
             gamma: file.schedule.gamma.unwrap_or(0.1),
         },
         record: Record {
@@ -304,6 +308,25 @@ fn check_adapter(plan: &Plan) -> Result<(), String> {
     }
     if plan.record.noise {
         return Err("`record.noise`: a quantized model has no run in f64".to_owned());
+    }
+    Ok(())
+}
+
+/// Refuses detectors that cannot be trained.
+fn check_detection(plan: &Plan) -> Result<(), String> {
+    let Plan { data, training, schedule, record, .. } = plan;
+    if data.generated.is_none() && !matches!(data.train, Some(Source::Path(_))) {
+        return Err("`data.train` is missing: a folder of COCO, or --data, or `data.generated`".to_owned());
+    }
+    if training.ranks > 1 {
+        return Err("a detector is trained by one rank; leave --ranks out".to_owned());
+    }
+    if record.activations != Activations::None {
+        return Err("`record.activations`: of a detector, gradients are kept; say \"none\"".to_owned());
+    }
+    let milestones = &schedule.milestones;
+    if schedule.shape == ScheduleShape::Milestones && !milestones.is_sorted_by(|a, b| a < b) {
+        return Err(format!("`schedule.milestones` {milestones:?} do not ascend"));
     }
     Ok(())
 }
@@ -369,6 +392,10 @@ fn check(plan: &Plan) -> Result<(), String> {
             has(known, "model.weights", "a folder or a GGUF file, else a `model.config`")?;
             check_adapter(plan)
         }
+        (Architecture::FasterRcnn, Format::Coco) => check_detection(plan),
+        (Architecture::FasterRcnn, _) => {
+            Err("the architecture faster-rcnn needs data of the format coco".to_owned())
+        }
         (Architecture::BertQuestionAnswering, _) => {
             Err("the architecture bert-question-answering needs data of the format squad".to_owned())
         }
@@ -380,6 +407,9 @@ fn check(plan: &Plan) -> Result<(), String> {
         }
         (Architecture::Factory, Format::Instruct) => {
             Err("data of the format instruct need the architecture llama-causal-lm".to_owned())
+        }
+        (Architecture::Factory, Format::Coco) => {
+            Err("data of the format coco need the architecture faster-rcnn".to_owned())
         }
     }
 }

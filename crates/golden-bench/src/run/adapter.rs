@@ -24,6 +24,11 @@ const WRAPPER: &str = "adapted.";
 /// The adapter's name in the module, which its file leaves out.
 const NAME: &str = ".default";
 
+/// The tensors of a file of the golden run.
+fn tensors_of(path: &Path) -> Result<BTreeMap<String, Tensor>, Error> {
+    safetensors::read(path).map_err(|error| Error::golden(path, error.to_string()))
+}
+
 /// How many codes are those of `bitsandbytes`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Codes {
@@ -55,7 +60,7 @@ pub(super) fn quantized(golden: &GoldenRun, model: &Model) -> Result<Option<Code
     }
     let packed: BTreeMap<&str, &Tensor> = model.weights().collect();
     let mut codes = Codes::default();
-    for (layer, weight) in safetensors::read(&path)? {
+    for (layer, weight) in tensors_of(&path)? {
         let own = Nf4::quantize(weight.as_slice()?);
         let mut compare = |part: &str, own: &[u8]| -> Result<(), Error> {
             let name = format!("{layer}.{part}");
@@ -81,7 +86,7 @@ pub(super) fn moments(golden: &GoldenRun, state: &ModelState) -> Result<Option<C
         return Ok(None);
     }
     let mut codes = Codes::default();
-    for (name, tensor) in safetensors::read(&path)? {
+    for (name, tensor) in tensors_of(&path)? {
         if tensor.element_type() == ElementType::U8 {
             codes.compare(state.read(&name)?.as_slice()?, tensor.as_slice()?);
         }

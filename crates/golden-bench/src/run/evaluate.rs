@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use warpforge::{CompileOptions, Model, Shape, Tensor};
+use warpforge::{CompileOptions, CompiledModel, Model, Shape, Tensor};
 
 use super::observe::all_weights;
-use crate::task::{Evaluation, Task};
+use crate::task::{Evaluation, Stages, Task};
 use crate::{Error, GoldenRun};
 
 /// Runs the evaluation graph with trained weights on all examples. The last batch is filled up with examples of the first.
@@ -15,10 +15,17 @@ pub(super) fn evaluate(
     options: &CompileOptions,
     weights: &BTreeMap<String, Tensor>,
 ) -> Result<Evaluation, Error> {
-    let mut model = Model::load(golden.folder.join("eval.pt2"))?;
-    model.bind_weights(&all_weights(&model, weights))?;
-    let compiled = model.compile(options)?;
+    let load = |file: &str| -> Result<CompiledModel, Error> {
+        let mut model = Model::load(golden.folder.join(file))?;
+        model.bind_weights(&all_weights(&model, weights))?;
+        Ok(model.compile(options)?)
+    };
     let (size, count) = (golden.plan.training.eval_batch_size, task.examples("eval"));
+    let stages = Stages { batch_size: size, load: &load };
+    if let Some(evaluation) = task.evaluate_stages(&stages) {
+        return evaluation;
+    }
+    let compiled = stages.compile("eval.pt2")?;
     let mut outputs: BTreeMap<String, Vec<Tensor>> = BTreeMap::new();
     for begin in (0..count).step_by(size) {
         let indices: Vec<usize> = (begin..begin + size).map(|index| index % count).collect();

@@ -28,6 +28,8 @@ pub(super) struct Identity {
     pub(super) tier: String,
     pub(super) precision: String,
     pub(super) inject: Option<String>,
+    #[serde(default)]
+    pub(super) selection: Option<String>,
     #[serde(default = "one")]
     pub(super) ranks: usize,
 }
@@ -37,7 +39,7 @@ fn one() -> usize {
 }
 
 /// The numbers of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepNumbers {
     /// The step, from 0.
     pub step: u64,
@@ -50,6 +52,9 @@ pub struct StepNumbers {
     pub grad_norm: Option<f64>,
     /// How long it took.
     pub seconds: f64,
+    /// What the loss is the sum of, where the model says.
+    #[serde(flatten)]
+    pub parts: BTreeMap<String, f64>,
 }
 
 /// The folder while the run goes on.
@@ -172,6 +177,10 @@ pub(super) fn curves(steps: &[StepNumbers]) -> BTreeMap<String, Vec<f64>> {
         ("loss".to_owned(), steps.iter().map(|step| step.loss).collect()),
         ("lr".to_owned(), steps.iter().map(|step| step.lr).collect()),
     ]);
+    for name in steps.iter().flat_map(|step| step.parts.keys()) {
+        let value = |step: &StepNumbers| step.parts.get(name).copied().unwrap_or(f64::NAN);
+        lists.entry(name.clone()).or_insert_with(|| steps.iter().map(value).collect());
+    }
     let norms: Option<Vec<f64>> = steps.iter().map(|step| step.grad_norm).collect();
     if let Some(norms) = norms.filter(|norms| !norms.is_empty()) {
         lists.insert("grad_norm".to_owned(), norms);

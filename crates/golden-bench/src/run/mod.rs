@@ -7,6 +7,7 @@ mod folder;
 mod inject;
 mod memory;
 mod observe;
+mod own;
 mod ranks;
 
 use std::collections::BTreeMap;
@@ -18,9 +19,11 @@ use std::time::{Duration, Instant};
 pub use adapter::Codes;
 pub use folder::StepNumbers;
 pub use inject::Inject;
+pub use own::Selection;
 use serde_json::json;
 use warpforge::{CompileOptions, CompiledModel, Model, ModelState, Outputs, Recipe, RunOptions, Tensor};
 use warpforge_collective::Communicator;
+use warpforge_detection::coco::write_detections;
 use warpforge_golden::Class;
 use warpforge_golden::folder::{FileEntry, Manifest, RunEntry};
 use warpforge_train::{Optimizer, Schedule, Shape};
@@ -28,10 +31,11 @@ use warpforge_train::{Optimizer, Schedule, Shape};
 use self::cadence::Cadence;
 use self::folder::{Identity, PROGRESS, RunFolder, curves};
 use self::observe::{Graph, first_nan, observe, step_name};
+use self::own::OwnChoice;
 use self::ranks::Ranks;
 use crate::description::{OptimizerName, Plan, ScheduleShape};
 use crate::task::Task;
-use crate::{Error, GoldenRun};
+use crate::{Agreement, Error, GoldenRun};
 
 /// How to run.
 #[derive(Debug, Clone)]
@@ -42,6 +46,8 @@ pub struct Options {
     pub out: PathBuf,
     /// Steps between two checkpoints; without it, as often as takes 2 % of the time.
     pub save_every: Option<NonZeroU64>,
+    /// Where the boxes of a detector's steps come from.
+    pub selection: Selection,
     /// An error to put in on purpose.
     pub inject: Option<Inject>,
     /// The other ranks, where several share each batch.
@@ -65,6 +71,8 @@ pub struct Finished {
     pub base_codes: Option<Codes>,
     /// With adapters: the optimizer's moments of 8 bits, against those of the golden run.
     pub moment_codes: Option<Codes>,
+    /// Of a detector: what it found, against what the golden run found.
+    pub detections: Option<Agreement>,
 }
 
 /// The optimizer of a golden run.
@@ -93,6 +101,9 @@ fn recipe(golden: &GoldenRun, pieces: usize) -> Recipe {
             shape: match schedule.shape {
                 ScheduleShape::Constant => Shape::Constant,
                 ScheduleShape::Step => Shape::Step { every: schedule.every, gamma: schedule.gamma },
+                ScheduleShape::Milestones => {
+                    Shape::Milestones { at: golden.milestones.clone(), gamma: schedule.gamma }
+                }
                 ScheduleShape::Linear => Shape::Linear { total: golden.steps },
                 ScheduleShape::Cosine => Shape::Cosine { total: golden.steps },
             },
@@ -104,11 +115,20 @@ fn recipe(golden: &GoldenRun, pieces: usize) -> Recipe {
     }
 }
 
+/// What a step gives.
+struct Numbers {
+    /// Those of the last micro-batch.
+    outputs: Outputs,
+    loss: f64,
+    parts: BTreeMap<String, f64>,
+}
+
 /// A step compiled with its state, and the same with an error in it.
 struct Steps {
     ranks: Ranks,
     right: CompiledModel,
     wrong: Option<(u64, CompiledModel)>,
+    own: Option<OwnChoice>,
 }
 
 impl Steps {
@@ -117,8 +137,8 @@ impl Steps {
         self.right.state().ok_or_else(missing)
     }
 
-    /// Runs the micro-batches of a step: the outputs of the last, and the mean loss of all ranks.
-    fn run(&self, golden: &GoldenRun, task: &dyn Task, step: u64) -> Result<(Outputs, f64), Error> {
+    /// Runs the micro-batches of a step: the outputs of the last, the mean loss of all ranks, and what it is the sum of.
+    fn run(&self, golden: &GoldenRun, task: &dyn Task, step: u64) -> Result<Numbers, Error> {
         let compiled = match &self.wrong {
             Some((from, wrong)) if step >= *from => {
                 wrong.state().map(|state| self.state().and_then(|own| copy(own, state))).transpose()?;
@@ -127,14 +147,22 @@ impl Steps {
             _ => &self.right,
         };
         let (mut outputs, mut total) = (Outputs::default(), 0.0);
+        let mut parts: BTreeMap<String, f64> = BTreeMap::new();
         let runs = golden.plan.training.accumulate;
         let pieces = self.ranks.pieces();
         for micro in 0..runs {
             for piece in 0..pieces {
-                let batch = self.ranks.batch(golden, task, step * runs + micro, piece)?;
+                let run = step * runs + micro;
+                let mut batch = self.ranks.batch(golden, task, run, piece)?;
+                if let Some(own) = &self.own {
+                    own.replace(golden, task, self.state()?, run, &mut batch)?;
+                }
                 let run = compiled.run_with(batch, &RunOptions::default());
                 outputs = run.map_err(|error| self.ranks.cause(error))?;
                 total += number(&outputs, "loss")?;
+                for part in task.parts() {
+                    *parts.entry((*part).to_owned()).or_default() += number(&outputs, part)? / runs as f64;
+                }
             }
         }
         if let Some((from, wrong)) = &self.wrong
@@ -144,7 +172,7 @@ impl Steps {
             copy(state, self.state()?)?;
         }
         let loss = self.ranks.mean(total / (runs * pieces as u64) as f64)?;
-        Ok((outputs, loss))
+        Ok(Numbers { outputs, loss, parts })
     }
 }
 
@@ -194,6 +222,7 @@ pub fn run(
         tier: target.tier.map_or_else(|| "default".to_owned(), |tier| tier.to_string()),
         precision: target.precision.to_string(),
         inject: options.inject.as_ref().map(|inject| format!("{inject:?}")),
+        selection: (options.selection == Selection::Own).then(|| "own".to_owned()),
         ranks: ranks.size(),
     };
     let opened = ranks.is_first().then(|| RunFolder::open(&options.out, &identity)).transpose()?;
@@ -203,8 +232,14 @@ pub fn run(
     };
     let resumed = initial.is_some().then_some(numbers.len() as u64);
     let start = || initial.clone().unwrap_or_default();
+    let right = step_model.compile_with_state(target, start())?;
+    let choice = match (options.selection, right.state()) {
+        (Selection::Own, Some(state)) => Some(OwnChoice::new(golden, target, &parameters(&model, state)?)?),
+        _ => None,
+    };
     let steps = Steps {
-        right: step_model.compile_with_state(target, start())?,
+        right,
+        own: choice,
         wrong: match &faulty {
             Some((from, _)) => {
                 let inject = options.inject.as_ref().map(|inject| inject.apply(&own)).transpose()?;
@@ -223,14 +258,16 @@ pub fn run(
     let first = ranks.start(golden, numbers.len() as u64, resumed.is_some(), &[steps.state()?])?;
     let begin = Instant::now();
     if let Some(folder) = &mut folder {
-        for &step in golden.observed.iter().filter(|step| **step < first) {
+        for &step in golden.observed.iter().filter(|step| **step < first && steps.own.is_none()) {
             folder.adopt(&step_name(step))?;
         }
     }
     let mut cadence = Cadence::new(options.save_every);
     for step in first..golden.steps {
         let started = Instant::now();
-        if let Some(folder) = folder.as_mut().filter(|_| golden.observed.contains(&step)) {
+        // What is looked at is of the recorded choice.
+        let looks = golden.observed.contains(&step) && steps.own.is_none();
+        if let Some(folder) = folder.as_mut().filter(|_| looks) {
             let seen = match &faulty {
                 Some((from, model)) if step >= *from => model,
                 _ => &model,
@@ -239,13 +276,14 @@ pub fn run(
             let batch = golden.batch(task.as_ref(), step * golden.plan.training.accumulate)?;
             graph = observe(seen, target, golden.plan.record.activations, &weights, &batch, step, folder)?;
         }
-        let (outputs, loss) = steps.run(golden, task.as_ref(), step)?;
+        let Numbers { outputs, loss, parts } = steps.run(golden, task.as_ref(), step)?;
         let entry = StepNumbers {
             step,
             loss,
             lr: number(&outputs, "lr")?,
             grad_norm: recipe.clip.is_some().then(|| number(&outputs, "grad_norm")).transpose()?,
             seconds: started.elapsed().as_secs_f64(),
+            parts,
         };
         if !loss.is_finite() {
             return Err(match &folder {
@@ -259,8 +297,8 @@ pub fn run(
         }
         let Some(folder) = &mut folder else { continue };
         folder.step(&entry)?;
-        numbers.push(entry);
         each(&entry, golden.steps);
+        numbers.push(entry);
         if step + 1 < golden.steps && cadence.is_due(step + 1) {
             cadence.save(|| Ok::<_, Error>(steps.state()?.save(folder.state())?))?;
         }
@@ -280,6 +318,7 @@ pub fn run(
         time,
         base_codes,
         moment_codes: adapter::moments(golden, steps.state()?)?,
+        detections: evaluation.agreement,
     };
     write(golden, &steps, folder, &weights, &evaluation, graph, &finished)?;
     ranks.finish()?;
@@ -348,6 +387,10 @@ fn write(
     let metrics = json(serde_json::to_string_pretty(&evaluation.metrics))?;
     let predictions = json(serde_json::to_string(&evaluation.predictions))?;
     folder.writer.text("metrics.json", &metrics)?;
+    if evaluation.agreement.is_some() {
+        folder.writer.text("detections.json", &(write_detections(&evaluation.detections)? + "\n"))?;
+        folder.writer.add("detections.json", false)?;
+    }
     if !evaluation.predictions.is_empty() {
         folder.writer.text("predictions.json", &predictions)?;
         folder.writer.add("predictions.json", false)?;
@@ -381,6 +424,8 @@ fn write(
             "steps": golden.steps,
             "ranks": {"count": ranks.size(), "engine": ranks.engine()},
             "codes": {"base": finished.base_codes, "moments": finished.moment_codes},
+            "detections": finished.detections,
+            "selection": steps.own.as_ref().map(|_| "own"),
             "licences": {"model": model.licence, "data": data.licence},
             "timings": {
                 "step_median_s": median,

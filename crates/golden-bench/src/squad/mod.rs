@@ -94,6 +94,7 @@ impl Task for Squad {
         Ok(Evaluation {
             metrics: metrics.map(|(name, value)| (name.to_owned(), value)).into(),
             predictions: predictions.collect(),
+            ..Evaluation::default()
         })
     }
 }

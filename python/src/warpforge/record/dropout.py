@@ -88,6 +88,10 @@ class Kept:
         self.folder, self.draws = folder, draws
         self.last: list[torch.Tensor] = []
 
+    def inputs(self, batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """The inputs of the exported graph for the last forward pass."""
+        return batch | named(self.last)
+
     @contextmanager
     def record(self, run: int) -> Iterator[None]:
         """Around a forward pass of the golden run."""

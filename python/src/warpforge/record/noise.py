@@ -14,6 +14,10 @@ from warpforge.record.training import Data
 
 # A gradient whose f32 and f64 values differ by more than this part of its largest value has no digit to compare.
 ROUNDING = 0.5
+# What weights and gradients may differ by, relatively and absolutely, and how many times the noise floor that may be,
+# as `warpt validate` has it.
+TOLERANCES = {"weights": (1e-4, 1e-6), "gradients": (1e-3, 1e-5)}
+TIMES = 4
 # What activations may differ by without being listed: far below any tolerance.
 VISIBLE = 2e-6
 
@@ -27,14 +31,23 @@ class Widened:
 
     def batch(self, indices: list[int]) -> dict[str, torch.Tensor]:
         """The inputs of a training step."""
-        values = self.data.batch(indices)
-        return {name: value.double() if value.is_floating_point() else value for name, value in values.items()}
+
+        def wide(value: torch.Tensor) -> torch.Tensor:
+            return value.double() if value.is_floating_point() else value
+
+        return torch.utils._pytree.tree_map_only(torch.Tensor, wide, self.data.batch(indices))
 
 
 class Noise:
-    """Compares a run in f64 with the golden one, tensor by tensor."""
+    """Compares a run in f64 with the golden one, tensor by tensor.
 
-    def __init__(self) -> None:
+    deep: whether rounding grows on its way through the model, so that any tensor may be further from f64 than its
+    tolerance.
+    """
+
+    def __init__(self, *, deep: bool = False) -> None:
+        self.deep = deep
+        self.outside: set[tuple[str, str]] = set()
         self.largest: dict[tuple[str, str], float] = {}
         self.rounding: dict[str, list[tuple[float, float, float]]] = {}
         self.shifted: dict[str, float] = {}
@@ -45,6 +58,9 @@ class Noise:
             difference = (value.double() - other[name].double()).abs()
             apart = difference.max().item() if difference.numel() else 0.0
             self.largest[kind, name] = max(self.largest.get((kind, name), 0.0), apart)
+            relative, absolute = TOLERANCES[kind]
+            if bool((TIMES * difference > absolute + relative * value.double().abs()).any()):
+                self.outside.add((kind, name))
 
     def gradients(self, golden: dict[str, torch.Tensor], wide: dict[str, torch.Tensor]) -> None:
         """Takes the gradients of a step in both runs."""
@@ -81,6 +97,10 @@ class Noise:
             kind: {name: {"max_abs": self.largest.get((kind, name), 0.0), "reason": reasons[name]} for name in reasons}
             for kind in ("weights", "gradients")
         }
+        if self.deep:
+            reason = "PyTorch in f32 is as far from its own run in f64"
+            for kind, name in self.outside:
+                found[kind].setdefault(name, {"max_abs": self.largest[kind, name], "reason": reason})
         of = f"it depends on parameters whose gradient is rounding: {', '.join(reasons)}"
         found["activations"] = {label: {"max_abs": apart, "reason": of} for label, apart in self.shifted.items()}
         return {"schema_version": 1, "runs": ["f32", "f64"], "tensors": found}

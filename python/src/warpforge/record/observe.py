@@ -12,7 +12,6 @@ from torch.export import ExportedProgram
 
 from warpforge import modules, nodes
 from warpforge.golden import GoldenFolder
-from warpforge.record import dropout
 from warpforge.record.dropout import Kept
 
 Seen = dict[str, dict[str, torch.Tensor]]
@@ -65,7 +64,7 @@ class Observer:
             if level != "none":
                 seen["activations/modules"] = by_module
             if level == "nodes":
-                seen["inputs"] = batch | dropout.named(self.masks.last)
+                seen["inputs"] = self.masks.inputs(batch)
                 inputs = [value.cpu() for value in seen["inputs"].values()]
                 _, seen["activations"] = nodes.record(self.program, state, inputs)
                 trained = [name for name, value in self.model.named_parameters() if value.requires_grad]

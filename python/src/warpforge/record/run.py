@@ -49,7 +49,8 @@ class Recording:
     data: Data
     run: Shape
     captured: Captured
-    masks: Kept
+    # The masks of dropout, or what a detector chooses: what the exported graph takes beside the batch.
+    masks: Any
 
 
 def record(plan: dict[str, Any], out: Path, device: str) -> None:
@@ -63,11 +64,20 @@ def record(plan: dict[str, Any], out: Path, device: str) -> None:
     folder = GoldenFolder(out)
     (folder.path / UNFINISHED).touch()
     data = _data(plan, folder)
-    model = models.build(plan, getattr(data, "vocabulary_size", 0))
+    detects = plan["model"]["architecture"] == "faster-rcnn"
+    model = _detector(plan, data, folder) if detects else models.build(plan, getattr(data, "vocabulary_size", 0))
     run = training.shape(plan, len(next(iter(data.train.values()))))
-    masks = dropout.drawn(model, data.batch(run.order[0]))
-    captured = _graphs(plan, model, data, run, folder, masks)
-    recording = Recording(plan, folder, device, data, run, captured, Kept(folder, draws=bool(masks)))
+    if detects:
+        from warpforge.record import selection  # noqa: PLC0415 (only detectors need torchvision)
+
+        run.order = data.mirrored(run.order, plan["training"]["seed"])
+        captured = selection.graphs(plan, model, data.batch(run.order[0]), folder)
+        kept = selection.Selection(folder, model)
+    else:
+        masks = dropout.drawn(model, data.batch(run.order[0]))
+        captured = _graphs(plan, model, data, run, folder, masks)
+        kept = Kept(folder, draws=bool(masks))
+    recording = Recording(plan, folder, device, data, run, captured, kept)
     initial = copy.deepcopy(model.state_dict())
     times.append(time.perf_counter())
 
@@ -78,8 +88,14 @@ def record(plan: dict[str, Any], out: Path, device: str) -> None:
     trained = (pair for pair in model.named_parameters() if pair[1].requires_grad)
     weights = {name: value.detach().cpu().clone() for name, value in trained}
     folder.tensors("checkpoint", weights)
-    outputs = training.evaluate(model, data, plan["training"]["eval_batch_size"], device)
-    metrics, answers = data.metrics(outputs)
+    size = plan["training"]["eval_batch_size"]
+    if detects:
+        metrics, found = data.judge(model, size, device)
+        answers: dict[str, str] = {}
+        _text(folder, "detections.json", found)
+        _text(folder, "images.json", data.checksums)
+    else:
+        metrics, answers = data.metrics(training.evaluate(model, data, size, device))
     times.append(time.perf_counter())
     if plan["record"]["noise"]:
         model.load_state_dict(initial)
@@ -110,7 +126,7 @@ def _train(recording: Recording, model: nn.Module, seen: dict[int, observe.Seen]
                 return None
             if several:
                 whole = recording.data.batch(run.order[step * accumulate])
-                batch = {name: value.to(recording.device) for name, value in whole.items()}
+                batch = training.moved(whole, recording.device)
             return watch.begin(step, batch, apart=several)
 
         curve = training.train(
@@ -156,8 +172,10 @@ def _manifest(recording: Recording, curve: Curve, times: list[float]) -> None:
                 "steps": run.steps,
                 "warmup": run.warmup,
                 "files": {part: sources.fingerprint(path, folder.path) for part, path in _files(data).items()},
-                "features": {part: _digest(getattr(data, part)) for part in ("train", "eval")},
+                "features": {part: _digest(_rows(data, part)) for part in ("train", "eval")},
                 "masks": recording.masks.draws,
+                "selection": plan["model"]["architecture"] == "faster-rcnn",
+                "milestones": run.milestones,
                 "order": hashlib.sha256(json.dumps(run.order).encode()).hexdigest(),
                 "observed": [step for step in range(run.steps) if observe.chosen(plan, step, run.steps)],
                 "environment": _environment(recording.device),
@@ -178,6 +196,10 @@ def _data(plan: dict[str, Any], folder: GoldenFolder) -> Data:
         from warpforge.record.tensors import Tensors  # noqa: PLC0415 (each task needs its own libraries)
 
         return Tensors(plan, folder.path)
+    if plan["data"]["format"] == "coco":
+        from warpforge.record.coco import Coco  # noqa: PLC0415
+
+        return Coco(plan, folder.path)
     if plan["data"].get("copy"):
         # Data that were made for this run belong to its folder.
         for part in ("train", "eval", "vocabulary"):
@@ -192,6 +214,16 @@ def _data(plan: dict[str, Any], folder: GoldenFolder) -> Data:
     from warpforge.record.squad import Squad  # noqa: PLC0415
 
     return Squad(plan, models.folder(plan))
+
+
+def _detector(plan: dict[str, Any], data: Any, folder: GoldenFolder) -> nn.Module:  # noqa: ANN401 (Coco, if there is torchvision)
+    """The detector, and a file with what the second pass needs to know of it."""
+    from warpforge.record import rcnn  # noqa: PLC0415
+
+    model = rcnn.build(plan, data)
+    places = {part: sources.place(path, folder.path) for part, path in data.folders.items()}
+    _text(folder, "detection.json", rcnn.settings(model) | {"images": places})
+    return model
 
 
 def _graphs(  # noqa: PLR0913, PLR0917 (what a graph is made of)
@@ -224,8 +256,14 @@ def _noise(
 ) -> None:
     """Trains again in f64, and compares."""
     plan, run, captured = recording.plan, recording.run, recording.captured
+    detects = plan["model"]["architecture"] == "faster-rcnn"
+    if detects:
+        from warpforge.record import selection  # noqa: PLC0415
+
+        # What torchvision chooses is f32 in places, and would be another choice.
+        model = selection.Replaying(model, recording.masks)
     model.double()
-    noise = Noise()
+    noise = Noise(deep=detects)
 
     held: dict[int, dict[str, torch.Tensor]] = {}
 
@@ -278,21 +316,21 @@ def _noise(
 
 def _write(recording: Recording, curve: Curve, metrics: dict[str, float], answers: dict[str, str]) -> None:
     plan, folder, data = recording.plan, recording.folder, recording.data
-    losses = {"loss": curve.loss, "lr": curve.lr}
+    losses = {"loss": curve.loss, "lr": curve.lr} | curve.parts
     if curve.grad_norm:
         losses["grad_norm"] = curve.grad_norm
     folder.numbers("losses", losses)
     folder.numbers("metrics", metrics)
     _text(folder, "order.json", recording.run.order)
-    _text(folder, "features.json", {"train": _checksums(data.train), "eval": _checksums(data.eval)})
+    _text(folder, "features.json", {part: _checksums(_rows(data, part)) for part in ("train", "eval")})
     if answers:
         _text(folder, "predictions.json", answers)
     if plan.get("tolerances"):
         (folder.path / "tolerances.toml").write_text(plan["tolerances"], encoding="utf-8")
         folder.add("tolerances.toml")
     folder.add(UNFINISHED)
-    for path in sorted((folder.path / "data").glob("*")):
-        folder.add(f"data/{path.name}")
+    for path in sorted(path for path in (folder.path / "data").rglob("*") if path.is_file()):
+        folder.add(path.relative_to(folder.path).as_posix())
 
 
 def _text(folder: GoldenFolder, name: str, value: object) -> None:
@@ -318,23 +356,25 @@ def _files(data: Data) -> dict[str, Path]:
     return files
 
 
-def _rows(values: dict[str, np.ndarray]) -> list[bytes]:
-    """The bytes of each example, its inputs in the order of their names."""
+def _rows(data: Data, part: str) -> list[bytes]:
+    """The bytes of each example, its inputs in the order of their names; some data have others."""
+    if hasattr(data, "rows"):
+        return data.rows(part)
+    values = getattr(data, part)
     columns = [np.ascontiguousarray(values[name]) for name in sorted(values)]
     return [b"".join(column[at].tobytes() for column in columns) for at in range(len(columns[0]))]
 
 
-def _digest(values: dict[str, np.ndarray]) -> dict[str, Any]:
+def _digest(rows: list[bytes]) -> dict[str, Any]:
     digest = hashlib.sha256()
-    rows = _rows(values)
     for row in rows:
         digest.update(row)
     return {"count": len(rows), "sha256": digest.hexdigest()}
 
 
-def _checksums(values: dict[str, np.ndarray]) -> list[int]:
+def _checksums(rows: list[bytes]) -> list[int]:
     """A CRC-32 of each example, so that the first that differs can be named."""
-    return [zlib.crc32(row) for row in _rows(values)]
+    return [zlib.crc32(row) for row in rows]
 
 
 def _environment(device: str) -> dict[str, Any]:

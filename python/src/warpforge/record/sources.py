@@ -51,6 +51,10 @@ def fingerprint(path: Path, folder: Path) -> dict[str, Any]:
     """What identifies a file; one inside the folder goes by its path there."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"path": place(path, folder), "sha256": digest, "bytes": path.stat().st_size}
+
+
+def place(path: Path, folder: Path) -> str:
+    """The path of a file or folder; that of one inside the folder begins there."""
     path, folder = path.resolve(), folder.resolve()
-    name = path.relative_to(folder) if path.is_relative_to(folder) else path
-    return {"path": str(name), "sha256": digest, "bytes": path.stat().st_size}
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)

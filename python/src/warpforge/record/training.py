@@ -35,6 +35,8 @@ class Shape:
     order: list[list[int]]
     steps: int
     warmup: int
+    # The steps from which on the learning rate is smaller.
+    milestones: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -44,6 +46,8 @@ class Curve:
     loss: list[float] = field(default_factory=list)
     lr: list[float] = field(default_factory=list)
     grad_norm: list[float] = field(default_factory=list)
+    # What the loss is the sum of, where the data name it.
+    parts: dict[str, list[float]] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)
 
 
@@ -63,7 +67,8 @@ def shape(plan: dict[str, Any], examples: int) -> Shape:
         order += [shuffled[at * size : (at + 1) * size] for at in range(batches)]
     warmup = plan["schedule"]["warmup"]
     warmup = round(warmup * steps) if warmup < 1 else int(warmup)
-    return Shape(order[: steps * accumulate], steps, warmup)
+    milestones = [epoch * batches // accumulate for epoch in plan["schedule"].get("milestones", [])]
+    return Shape(order[: steps * accumulate], steps, warmup, milestones)
 
 
 def train(  # noqa: PLR0913 (what a loop is made of)
@@ -94,16 +99,20 @@ def train(  # noqa: PLR0913 (what a loop is made of)
         begin = time.perf_counter()
         curve.lr.append(schedule.get_last_lr()[0])
         losses = []
+        sums = dict.fromkeys(getattr(data, "parts", ()), 0.0)
         for micro in range(accumulate):
             batch = data.batch(run.order[step * accumulate + micro])
-            batch = {name: value.to(device) for name, value in batch.items()}
+            batch = moved(batch, device)
             observed = before_step(step, batch) if before_step and micro == 0 else None
             with around(step * accumulate + micro):
-                loss = first(model(**batch))
+                returned = model(**batch)
+                loss = first(returned)
             (loss / accumulate if accumulate > 1 else loss).backward()
             if observed is not None:
                 observed()
             losses.append(loss.item())
+            for name in sums:
+                sums[name] += returned[name].item() / accumulate
         if not all(math.isfinite(loss) for loss in losses):
             raise TraceError(f"the loss of step {step} is {losses}", "a smaller learning rate, or clipping, may help")
         if clip is not None:
@@ -112,6 +121,8 @@ def train(  # noqa: PLR0913 (what a loop is made of)
         schedule.step()
         optimizer.zero_grad(set_to_none=True)
         curve.loss.append(_mean(sum(losses) / len(losses)))
+        for name, value in sums.items():
+            curve.parts.setdefault(name, []).append(value)
         curve.seconds.append(time.perf_counter() - begin)
         if after_step:
             after_step(step, curve)
@@ -129,6 +140,11 @@ def _mean(value: float) -> float:
         numbers = numbers.cuda()
     dist.all_reduce(numbers)
     return numbers.item() / dist.get_world_size()
+
+
+def moved(batch: dict[str, Any], device: str) -> dict[str, Any]:
+    """The tensors of a batch on a device, lists of them too."""
+    return torch.utils._pytree.tree_map_only(torch.Tensor, lambda value: value.to(device), batch)
 
 
 def first(returned: object) -> torch.Tensor:
@@ -190,6 +206,8 @@ def _factor(schedule: dict[str, Any], run: Shape) -> Callable[[int], float]:
             return max(0.0, 0.5 * (1.0 + math.cos(math.pi * (step - warmup) / max(1, total - warmup))))
         if shape == "step":
             return schedule["gamma"] ** ((step - warmup) // schedule["every"])
+        if shape == "milestones":
+            return schedule["gamma"] ** sum(step >= milestone for milestone in run.milestones)
         return 1.0
 
     return factor
