@@ -12,10 +12,14 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::benchmark::BenchmarkError;
 
+/// A program that takes longer has failed: the runner gives a round five minutes beside its time.
+pub(crate) const LONGEST_RUN: Duration = Duration::from_secs(280);
 /// Longer output is cut.
 const LONGEST_OUTPUT: u64 = 16 << 20;
+/// How long a program may take to say its version.
+const LONGEST_ANSWER: Duration = Duration::from_secs(20);
 /// Between two looks at the program and at the user's wish to stop.
-const NAP: Duration = Duration::from_millis(20);
+const NAP: Duration = Duration::from_millis(2);
 /// What is shown of what a failed program printed last.
 const LAST_WORDS: usize = 300;
 
@@ -35,6 +39,16 @@ impl Tool {
         Self::find_in(path, names, package, std::env::var_os("PATH").as_deref())
     }
 
+    /// The first of `names` on the search path, for a program that no parameter names.
+    ///
+    /// # Errors
+    /// [`BenchmarkError::NotPossible`] with the Debian package that has it.
+    pub fn on_path(names: &[&str], package: &str) -> Result<Self, BenchmarkError> {
+        Self::search(names, std::env::var_os("PATH").as_deref()).ok_or_else(|| {
+            BenchmarkError::NotPossible(format!("{}: install the Debian package `{package}`", missing(names)))
+        })
+    }
+
     fn find_in(
         path: &str,
         names: &[&str],
@@ -48,23 +62,48 @@ impl Tool {
                 false => Err(BenchmarkError::BadInput(format!("path={path}: there is no such program"))),
             };
         }
+        Self::search(names, search).ok_or_else(|| {
+            BenchmarkError::NotPossible(format!(
+                "{}: install the Debian package `{package}`, or name the program by --param path=FILE",
+                missing(names)
+            ))
+        })
+    }
+
+    fn search(names: &[&str], search: Option<&std::ffi::OsStr>) -> Option<Self> {
         let folders: Vec<PathBuf> =
             search.map(|search| std::env::split_paths(search).collect()).unwrap_or_default();
         let mut candidates =
             names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-        candidates.find(|candidate| is_program(candidate)).map(|path| Self { path }).ok_or_else(|| {
-            BenchmarkError::NotPossible(format!(
-                "none of {} is on the search path: install the Debian package `{package}`, or name the program by \
-                 --param path=FILE",
-                names.join(", ")
-            ))
-        })
+        candidates.find(|candidate| is_program(candidate)).map(|path| Self { path })
+    }
+
+    /// What it prints when asked for its version: the first word of the first line that begins with a digit, such as
+    /// `2.24-r1122`, else the last one.
+    ///
+    /// # Errors
+    /// If it cannot be asked.
+    pub fn version(&self, argument: &str) -> Result<String, BenchmarkError> {
+        let mut command = Command::new(&self.path);
+        command.arg(argument);
+        let printed = execute(command, LONGEST_ANSWER, &|| false)?;
+        let line = printed.lines().next().unwrap_or_default();
+        let number =
+            line.split_whitespace().find(|word| word.starts_with(|first: char| first.is_ascii_digit()));
+        Ok(number.or(line.split_whitespace().last()).unwrap_or("unknown").to_owned())
     }
 
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+fn missing(names: &[&str]) -> String {
+    match names {
+        [name] => format!("{name} is not on the search path"),
+        _ => format!("none of {} is on the search path", names.join(", ")),
     }
 }
 
@@ -199,6 +238,16 @@ mod tests {
         assert_eq!(found.path(), folder.path().join("hpcc"));
         let given = folder.path().join("xhpl");
         assert_eq!(Tool::find_in(given.to_str().unwrap(), &[], "", None).unwrap().path(), given);
+    }
+
+    #[test]
+    fn a_version_is_a_word_of_the_first_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("tool");
+        std::fs::write(&file, "#!/bin/sh\necho likwid-bench -- Version 5.2.2 of today\necho more\n").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(Tool { path: file }.version("-v").unwrap(), "5.2.2");
+        assert!(Tool { path: "/no/such".into() }.version("-v").is_err());
     }
 
     #[test]

@@ -186,6 +186,7 @@ impl Fleet {
                     system: None,
                     conditions: None,
                     warnings: Vec::new(),
+                    beside: Vec::new(),
                     ..first.clone()
                 });
             }
@@ -247,6 +248,7 @@ pub(crate) mod tests {
                     verdict: None,
                     conditions: None,
                     warnings: Vec::new(),
+                    beside: Vec::new(),
                 }),
             }
         }

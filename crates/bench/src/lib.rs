@@ -18,4 +18,5 @@ pub mod record;
 pub mod runner;
 pub mod score;
 pub mod selection;
+pub mod squad;
 pub mod suites;

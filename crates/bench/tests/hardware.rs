@@ -40,7 +40,7 @@ fn params(benchmark: &dyn Benchmark, folder: &tempfile::TempDir) -> Params {
 fn round(benchmark: &dyn Benchmark, folder: &tempfile::TempDir) -> Round {
     let params = params(benchmark, folder);
     // No time at all: a round takes what it needs for its figures, however busy the machine is.
-    Round { id: benchmark.spec().id, params, seconds: 0.0, burn_in_seconds: 0.0 }
+    Round { id: benchmark.spec().id, params, seconds: 0.0, burn_in_seconds: 0.0, beside: None }
 }
 
 /// Why the folder for temporary files cannot be measured.

@@ -1,5 +1,5 @@
 //! What is written is read by the field's tools: samtools, bcftools and pysam. Where one is not installed its tests are
-//! ignored, and a line on standard error says why. `BIO_PYTHON` names a Python that has pysam.
+//! ignored, and a line on standard error says why. `WARPT_PYTHON` names a Python that has pysam.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,13 +15,13 @@ type Outcome = Result<(), Failed>;
 
 fn main() {
     let arguments = Arguments::from_args();
-    let python = std::env::var("BIO_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let python = std::env::var("WARPT_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let samtools = missing("samtools", &["--version"], "install the package samtools");
     let bcftools = missing("bcftools", &["--version"], "install the package bcftools");
     let pysam = missing(
         &python,
         &["-c", "import pysam"],
-        "install pysam, or name a Python that has it by BIO_PYTHON",
+        "install pysam, or name a Python that has it by WARPT_PYTHON",
     );
     let trials = vec![
         trial("samtools reads our BAM", samtools.clone(), samtools_reads_our_bam),

@@ -208,6 +208,14 @@ impl Model {
         Ok(())
     }
 
+    /// Gives weights that are bound up: a run takes them as inputs.
+    pub fn release_weights(&mut self, released: impl Fn(&str) -> bool) {
+        let arguments = self.signature.arguments.iter().enumerate();
+        let kept = arguments
+            .map(|(at, argument)| self.weights.get(at).filter(|_| !released(&argument.name)).cloned());
+        self.weights = Weights::new(kept.collect());
+    }
+
     /// What a device would run: the graph of the model and its clusters, as its backend plans them. The device need not be on
     /// this machine.
     ///

@@ -19,6 +19,9 @@ pub struct Round {
     pub seconds: f64,
     /// Seconds of load before the first measurement.
     pub burn_in_seconds: f64,
+    /// The peer that runs in place of the benchmark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
 }
 
 /// What a round reports while it runs.
@@ -47,6 +50,11 @@ pub enum Event {
         key: MetricKey,
         /// One value a sample, as [`warpforge_measure::core_speed`] has it.
         values: Vec<f64>,
+    },
+    /// The version of the program that runs.
+    Version {
+        /// As the program says it.
+        version: String,
     },
     /// Something a reader should know before trusting the results.
     Warning {
@@ -196,6 +204,11 @@ impl<'a> RunContext<'a> {
         }
         (self.report)(Event::Metric { key, values });
         Ok(())
+    }
+
+    /// Says which version of an external program runs.
+    pub fn version(&mut self, version: impl Into<String>) {
+        (self.report)(Event::Version { version: version.into() });
     }
 
     /// Attaches a warning to the result.

@@ -2,10 +2,12 @@
 
 mod context;
 mod params;
+mod peer;
 mod scratch;
 
 pub use context::{Event, MetricKey, Round, RunContext, float, int, text};
 pub use params::{ParamError, override_params};
+pub use peer::Peer;
 pub(crate) use scratch::scratch_folder;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +22,11 @@ pub trait Benchmark: Sync {
     /// What each parameter takes, for people: `1 to 64` with both ends, or names. A test checks that none is missing.
     fn takes(&self) -> Vec<(&'static str, String)> {
         Vec::new()
+    }
+
+    /// Other programs that do the same, which `--beside` measures in turn with it.
+    fn peers(&self) -> &'static [&'static dyn Peer] {
+        &[]
     }
 
     /// Checks, before anything runs, that it could run here with these parameters. Changes nothing.

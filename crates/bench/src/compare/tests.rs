@@ -52,6 +52,7 @@ pub(super) fn run(metrics: Vec<BenchmarkMetric>) -> BenchmarkSuiteRun {
         verdict: Some(Verdict::Pass),
         conditions: None,
         warnings: vec![],
+        beside: vec![],
     };
     BenchmarkSuiteRun {
         schema_version: 1,

@@ -24,6 +24,7 @@ fn run(id: &str, time: &str, value: f64) -> BenchmarkSuiteRun {
         verdict: None,
         conditions: None,
         warnings: vec![],
+        beside: vec![],
     };
     BenchmarkSuiteRun {
         schema_version: SCHEMA_VERSION,

@@ -61,6 +61,7 @@ pub fn suite_run(rows: &[Row], start_time: Timestamp, end_time: Timestamp) -> Be
         verdict: Some(verdict),
         conditions: None,
         warnings: warnings.collect(),
+        beside: Vec::new(),
     };
     BenchmarkSuiteRun {
         schema_version: SCHEMA_VERSION,

@@ -3,12 +3,14 @@
 mod conditions;
 mod file;
 mod metric;
+mod peer;
 mod run;
 mod spec;
 
 pub use conditions::Conditions;
 pub use file::{RecordError, read, read_str, write};
 pub use metric::{BenchmarkMetric, MetricStatistics, Outliers, Spread, Tags};
+pub use peer::{PeerRatio, PeerResult};
 pub use run::{BenchmarkRunResult, BenchmarkSuiteRun, Verdict};
 pub(crate) use spec::params;
 pub use spec::{BenchmarkComponent, BenchmarkId, BenchmarkKind, BenchmarkSpec, ParamValue, Params};

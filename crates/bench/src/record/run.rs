@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use warpforge_inventory::ListOutput;
 use warpforge_inventory::live::TimelineRecord;
 
-use super::{BenchmarkComponent, BenchmarkMetric, BenchmarkSpec, Conditions};
+use super::{BenchmarkComponent, BenchmarkMetric, BenchmarkSpec, Conditions, PeerResult};
 
 /// What a run of one benchmark came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +61,9 @@ pub struct BenchmarkRunResult {
     /// What a reader should know before trusting the results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// What other programs did in turn with it, where it was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<PeerResult>,
 }
 
 /// The result of a suite, or of a component-driven run: the main export shape.

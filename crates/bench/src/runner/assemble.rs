@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use warpforge_inventory::ListOutput;
 use warpforge_inventory::live::Conditions;
 
+use super::beside::PeerProgress;
 use crate::benchmark::{BenchmarkError, Event, MetricKey};
 use crate::record::{BenchmarkMetric, BenchmarkRunResult, BenchmarkSpec, Verdict};
 use crate::selection::Chosen;
@@ -13,9 +14,8 @@ use crate::selection::Chosen;
 /// What is known of one benchmark while the run goes on.
 pub(super) struct Progress {
     spec: BenchmarkSpec,
-    metrics: Vec<(MetricKey, Vec<Vec<f64>>)>,
-    core_speeds: Vec<(MetricKey, Vec<Vec<f64>>)>,
-    warnings: Vec<String>,
+    measured: Measured,
+    peers: Vec<PeerProgress>,
     conditions: Vec<(Duration, Conditions)>,
     error: Option<BenchmarkError>,
     completed_rounds: u32,
@@ -31,9 +31,8 @@ impl Progress {
         let now = Timestamp::now();
         Self {
             spec: chosen.spec.clone(),
-            metrics: Vec::new(),
-            core_speeds: Vec::new(),
-            warnings: Vec::new(),
+            measured: Measured::default(),
+            peers: chosen.peers.iter().map(|&peer| PeerProgress::new(peer, &params)).collect(),
             conditions: Vec::new(),
             error,
             completed_rounds: 0,
@@ -58,12 +57,18 @@ impl Progress {
     }
 
     pub(super) fn event(&mut self, event: Event) {
-        match event {
-            Event::Metric { key, values } => add_round(&mut self.metrics, key, values),
-            Event::CoreSpeed { key, values } => add_round(&mut self.core_speeds, key, values),
-            Event::Warning { message } => self.warn(message),
-            Event::Progress { .. } => {}
-        }
+        self.measured.event(event);
+    }
+
+    /// The peers that are measured in turn with it.
+    pub(super) fn peers(&mut self) -> &mut [PeerProgress] {
+        &mut self.peers
+    }
+
+    /// Rounds that are still to come, its own and those of its peers, where it has so many.
+    pub(super) fn open_rounds(&self, rounds: u32) -> usize {
+        let peers = self.peers.iter().filter(|peer| peer.is_open()).count();
+        if self.is_open() { (1 + peers) * rounds as usize } else { 0 }
     }
 
     pub(super) fn end_round(
@@ -83,24 +88,19 @@ impl Progress {
 
     /// The result as far as it is known, for a run of so many rounds.
     pub(super) fn result(&self, rounds: u32, system: Option<&ListOutput>) -> BenchmarkRunResult {
-        let complete = self.completed_rounds == rounds;
-        let interrupted = format!("stopped after {} of {rounds} rounds", self.completed_rounds);
-        let (verdict, error_message) = match &self.error {
-            None if complete => (Verdict::Pass, None),
-            None | Some(BenchmarkError::Stopped) => (Verdict::Inconclusive, Some(interrupted)),
-            Some(error @ BenchmarkError::NotPossible(_)) => (Verdict::Skipped, Some(error.to_string())),
-            Some(error) => (Verdict::Fail, Some(error.to_string())),
-        };
+        let (verdict, error_message) = verdict(self.error.as_ref(), self.completed_rounds, rounds);
+        let metrics = self.measured.metrics();
         let conditions = merge(&self.conditions);
-        let mut warnings = self.warnings.clone();
+        let mut warnings = self.measured.warnings.clone();
         warnings.extend(conditions.iter().flat_map(Conditions::warnings));
         BenchmarkRunResult {
             spec: self.spec.clone(),
-            metrics: self
-                .metrics
-                .iter()
-                .filter_map(|(key, rounds)| metric(key, rounds, self.speeds_of(key)))
-                .collect(),
+            // What did not run has nothing to be compared with.
+            beside: match self.measured.is_empty() && !self.is_open() {
+                true => Vec::new(),
+                false => self.peers.iter().map(|peer| peer.result(rounds, &metrics)).collect(),
+            },
+            metrics,
             success: verdict == Verdict::Pass,
             error_message,
             start_time: self.began,
@@ -111,16 +111,57 @@ impl Progress {
             warnings,
         }
     }
+}
+
+/// What a run that has gone so far comes to.
+pub(super) fn verdict(
+    error: Option<&BenchmarkError>,
+    completed: u32,
+    rounds: u32,
+) -> (Verdict, Option<String>) {
+    let interrupted = format!("stopped after {completed} of {rounds} rounds");
+    match error {
+        None if completed == rounds => (Verdict::Pass, None),
+        None | Some(BenchmarkError::Stopped) => (Verdict::Inconclusive, Some(interrupted)),
+        Some(error @ BenchmarkError::NotPossible(_)) => (Verdict::Skipped, Some(error.to_string())),
+        Some(error) => (Verdict::Fail, Some(error.to_string())),
+    }
+}
+
+/// What the rounds of one program have reported.
+#[derive(Default)]
+pub(super) struct Measured {
+    metrics: Vec<(MetricKey, Vec<Vec<f64>>)>,
+    core_speeds: Vec<(MetricKey, Vec<Vec<f64>>)>,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Measured {
+    pub(super) fn event(&mut self, event: Event) {
+        match event {
+            Event::Metric { key, values } => add_round(&mut self.metrics, key, values),
+            Event::CoreSpeed { key, values } => add_round(&mut self.core_speeds, key, values),
+            Event::Warning { message } => {
+                if !self.warnings.contains(&message) {
+                    self.warnings.push(message);
+                }
+            }
+            Event::Progress { .. } | Event::Version { .. } => {}
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.metrics.is_empty()
+    }
+
+    /// The metrics with their statistics.
+    pub(super) fn metrics(&self) -> Vec<BenchmarkMetric> {
+        self.metrics.iter().filter_map(|(key, rounds)| metric(key, rounds, self.speeds_of(key))).collect()
+    }
 
     /// The core's speed in each round of a metric; empty if a round did not report it.
     fn speeds_of(&self, key: &MetricKey) -> &[Vec<f64>] {
         self.core_speeds.iter().find(|(known, _)| known == key).map_or(&[], |(_, rounds)| rounds)
-    }
-
-    fn warn(&mut self, message: String) {
-        if !self.warnings.contains(&message) {
-            self.warnings.push(message);
-        }
     }
 }
 

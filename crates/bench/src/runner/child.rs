@@ -63,6 +63,20 @@ pub(super) fn run_here(round: &Round, hooks: Hooks<'_>) -> Result<(), BenchmarkE
         .and_then(|suite| suite.get_benchmark(&round.id.name))
         .ok_or_else(|| BenchmarkError::BadInput(format!("there is no benchmark {}", round.id)))?;
     let Hooks { on_event, stop } = hooks;
-    benchmark.prepare(&round.params)?;
-    benchmark.run(&mut RunContext::new(round, stop, on_event))
+    let mut context = RunContext::new(round, stop, on_event);
+    match &round.beside {
+        None => {
+            benchmark.prepare(&round.params)?;
+            benchmark.run(&mut context)
+        }
+        Some(name) => {
+            let peer = benchmark
+                .peers()
+                .iter()
+                .find(|peer| peer.name() == name)
+                .ok_or_else(|| BenchmarkError::BadInput(format!("{} has no peer {name}", round.id)))?;
+            peer.prepare(&round.params)?;
+            peer.run(&mut context)
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! Running the selected benchmarks, each round in a fresh process.
 //!
 //! Rounds are interleaved: the first round of every benchmark, then the second of every one, and so on. What drifts
-//! slowly on the machine then shows as spread between rounds instead of passing for a property of one benchmark.
+//! slowly on the machine then shows as spread between rounds instead of passing for a property of one benchmark. The peers
+//! of a benchmark have their rounds directly before or after its own.
 
 mod assemble;
+mod beside;
 mod child;
 mod executor;
 
@@ -48,6 +50,11 @@ pub struct RunOptions {
 pub trait Observer {
     /// A round of a benchmark begins; `step` of `steps` over the whole run.
     fn round_started(&mut self, spec: &BenchmarkSpec, step: usize, steps: usize);
+
+    /// A round of a peer of a benchmark begins.
+    fn peer_started(&mut self, spec: &BenchmarkSpec, _peer: &str, step: usize, steps: usize) {
+        self.round_started(spec, step, steps);
+    }
 
     /// Something happened within the round.
     fn event(&mut self, spec: &BenchmarkSpec, event: &Event);
@@ -95,20 +102,27 @@ pub fn run(
     let mut progress: Vec<_> = selection.chosen.iter().map(Progress::new).collect();
 
     let rounds = options.rounds.max(1);
-    let steps = progress.iter().filter(|p| p.is_open()).count() * rounds as usize;
+    let steps = progress.iter().map(|p| p.open_rounds(rounds)).sum();
     let mut step = 0;
-    'rounds: for _ in 0..rounds {
+    'rounds: for number in 0..rounds {
         for index in 0..progress.len() {
-            if stop() {
-                break 'rounds;
+            for side in sides(progress[index].peers().len(), number) {
+                if stop() {
+                    break 'rounds;
+                }
+                let progress_here = &mut progress[index];
+                let is_open = match side {
+                    Side::Ours => progress_here.is_open(),
+                    Side::Peer(peer) => progress_here.is_open() && progress_here.peers()[peer].is_open(),
+                };
+                if !is_open {
+                    continue;
+                }
+                step += 1;
+                run_round(progress_here, side, options, executor, observer, stop, (step, steps));
+                run.benchmarks = progress.iter().map(|p| p.result(rounds, options.system.as_ref())).collect();
+                observer.checkpoint(&run);
             }
-            if !progress[index].is_open() {
-                continue;
-            }
-            step += 1;
-            run_round(&mut progress[index], options, executor, observer, stop, (step, steps));
-            run.benchmarks = progress.iter().map(|p| p.result(rounds, options.system.as_ref())).collect();
-            observer.checkpoint(&run);
         }
     }
     run.benchmarks = progress.iter().map(|p| p.result(rounds, options.system.as_ref())).collect();
@@ -118,8 +132,27 @@ pub fn run(
     Ok(run)
 }
 
+/// Whose round it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// The benchmark's.
+    Ours,
+    /// That of one of its peers.
+    Peer(usize),
+}
+
+/// The sides in the order of one round. Every second round goes the other way, so that what drifts favours none.
+fn sides(peers: usize, number: u32) -> Vec<Side> {
+    let mut sides: Vec<Side> = std::iter::once(Side::Ours).chain((0..peers).map(Side::Peer)).collect();
+    if number % 2 == 1 {
+        sides.reverse();
+    }
+    sides
+}
+
 fn run_round(
     progress: &mut Progress,
+    side: Side,
     options: &RunOptions,
     executor: &dyn Executor,
     observer: &mut dyn Observer,
@@ -127,14 +160,27 @@ fn run_round(
     (step, steps): (usize, usize),
 ) {
     let spec = progress.spec().clone();
-    observer.round_started(&spec, step, steps);
     let duration = options.duration_seconds.or(spec.default_duration_seconds.map(f64::from)).unwrap_or(10.0);
-    let round = Round {
+    let mut round = Round {
         id: spec.id.clone(),
         params: spec.params.clone().unwrap_or_default(),
         seconds: duration / f64::from(options.rounds.max(1)),
         burn_in_seconds: options.burn_in_seconds,
+        beside: None,
     };
+    if let Side::Peer(index) = side {
+        let peer = &mut progress.peers()[index];
+        observer.peer_started(&spec, peer.name(), step, steps);
+        round.beside = Some(peer.name().to_owned());
+        let mut on_event = |event: Event| {
+            observer.event(&spec, &event);
+            peer.event(event);
+        };
+        let outcome = executor.execute(&round, Hooks { on_event: &mut on_event, stop });
+        peer.end_round(outcome);
+        return;
+    }
+    observer.round_started(&spec, step, steps);
     let began = Timestamp::now();
     let clock = Instant::now();
     let conditions = ConditionsWatch::start();
@@ -168,5 +214,7 @@ fn metadata(options: &RunOptions) -> BTreeMap<String, String> {
     metadata
 }
 
+#[cfg(test)]
+mod beside_tests;
 #[cfg(test)]
 mod tests;

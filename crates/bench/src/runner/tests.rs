@@ -146,6 +146,7 @@ fn a_child_answers_line_by_line_and_ends_with_its_error() {
         params: Default::default(),
         seconds: 0.1,
         burn_in_seconds: 0.0,
+        beside: None,
     };
     let request = serde_json::to_string(&round).unwrap() + "\n";
     let mut output = Vec::new();
@@ -162,6 +163,7 @@ fn a_child_that_says_nothing_or_cannot_start_is_a_failure() {
         params: Default::default(),
         seconds: 0.1,
         burn_in_seconds: 0.0,
+        beside: None,
     };
     let failure = |program: &str| {
         let child = ChildProcess { program: program.into(), arguments: vec![] };

@@ -6,7 +6,7 @@ mod nearest;
 pub use defaults::COMPONENT_DEFAULTS;
 pub use nearest::nearest;
 
-use crate::benchmark::Benchmark;
+use crate::benchmark::{Benchmark, Peer};
 use crate::record::{BenchmarkComponent, BenchmarkSpec};
 use crate::suites::{SUITES, Suite, get_suite};
 
@@ -38,6 +38,41 @@ impl Selection {
         };
         BenchmarkComponent::ALL.into_iter().filter(used).collect()
     }
+
+    /// Measures peers of these names in turn with each chosen benchmark that has them.
+    ///
+    /// # Errors
+    /// If no chosen benchmark has a peer of one of the names.
+    pub fn add_peers(&mut self, names: &[String]) -> Result<(), SelectionError> {
+        for name in names {
+            let mut found = false;
+            for chosen in &mut self.chosen {
+                let peers = chosen.benchmark.peers().iter().copied();
+                for peer in peers.filter(|peer| peer.name() == name) {
+                    found = true;
+                    if chosen.peers.iter().all(|earlier| earlier.name() != name) {
+                        chosen.peers.push(peer);
+                    }
+                }
+            }
+            if !found {
+                return Err(self.unknown_peer(name));
+            }
+        }
+        Ok(())
+    }
+
+    fn unknown_peer(&self, name: &str) -> SelectionError {
+        let peers = self.chosen.iter().flat_map(|chosen| chosen.benchmark.peers());
+        let mut known: Vec<&str> = peers.map(|peer| peer.name()).collect();
+        known.sort_unstable();
+        known.dedup();
+        if known.is_empty() {
+            let names: Vec<_> = self.chosen.iter().map(|chosen| chosen.spec.id.name.as_str()).collect();
+            return SelectionError::NoPeers { name: name.to_owned(), benchmarks: names.join(", ") };
+        }
+        unknown("peer", name, &known)
+    }
 }
 
 /// One benchmark of a selection.
@@ -46,6 +81,8 @@ pub struct Chosen {
     pub spec: BenchmarkSpec,
     /// The benchmark.
     pub benchmark: &'static dyn Benchmark,
+    /// The programs that are measured in turn with it.
+    pub peers: Vec<&'static dyn Peer>,
 }
 
 /// Why there is nothing to run.
@@ -55,7 +92,7 @@ pub enum SelectionError {
     /// There is no such thing.
     #[error("there is no {what} `{name}`{}; there are: {known}", .nearest.as_ref().map(|n| format!(", did you mean `{n}`?")).unwrap_or_default())]
     Unknown {
-        /// `suite`, `benchmark` or `component`.
+        /// `suite`, `benchmark`, `component` or `peer`.
         what: &'static str,
         /// What the user wrote.
         name: String,
@@ -63,6 +100,14 @@ pub enum SelectionError {
         nearest: Option<String>,
         /// All that exist.
         known: String,
+    },
+    /// There is nothing to measure beside.
+    #[error("nothing can be measured beside {benchmarks}, not even `{name}`")]
+    NoPeers {
+        /// What the user wrote.
+        name: String,
+        /// The benchmarks to run.
+        benchmarks: String,
     },
     /// Everything exists, but nothing fits all of it.
     #[error("no benchmark of suite `{suite}` exercises {components}")]
@@ -159,7 +204,7 @@ fn defaults(components: &[BenchmarkComponent]) -> Vec<Chosen> {
 fn push_once(chosen: &mut Vec<Chosen>, benchmark: &'static dyn Benchmark) {
     let spec = benchmark.spec();
     if chosen.iter().all(|earlier| earlier.spec.id != spec.id) {
-        chosen.push(Chosen { spec, benchmark });
+        chosen.push(Chosen { spec, benchmark, peers: Vec::new() });
     }
 }
 

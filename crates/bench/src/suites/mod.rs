@@ -1,6 +1,7 @@
 //! The suites, each in a folder of its own, and the list of them.
 
 pub mod biobench;
+mod device;
 pub mod linpack;
 pub mod micro;
 pub mod mlperf;

@@ -41,7 +41,7 @@ mod tests {
         let mut latencies = Latencies::new();
         (0..200).for_each(|_| latencies.add(Duration::from_micros(50)));
         let id = BenchmarkId::new("micro", "disk_io");
-        let round = Round { id, params: Params::new(), seconds: 1.0, burn_in_seconds: 0.0 };
+        let round = Round { id, params: Params::new(), seconds: 1.0, burn_in_seconds: 0.0, beside: None };
         let mut events = Vec::new();
         let mut report = |event| events.push(event);
         let mut context = RunContext::new(&round, &|| false, &mut report);

@@ -11,7 +11,13 @@ pub(super) fn round(benchmark: &dyn Benchmark, values: &[(&str, &str)], seconds:
     for (name, value) in values {
         override_params(&mut spec, name, value).unwrap();
     }
-    Round { id: spec.id, params: spec.params.unwrap_or_default(), seconds, burn_in_seconds: 0.0 }
+    Round {
+        id: spec.id,
+        params: spec.params.unwrap_or_default(),
+        seconds,
+        burn_in_seconds: 0.0,
+        beside: None,
+    }
 }
 
 /// The defaults of a benchmark, some replaced.

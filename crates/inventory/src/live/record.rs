@@ -1,12 +1,13 @@
 //! The record of a monitoring timeline.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// One record of a monitoring timeline. What the machine does not report is null, never zero.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimelineRecord {
     /// When the sample was taken.
+    #[serde(serialize_with = "to_the_millisecond")]
     pub timestamp: Timestamp,
     /// Time all cores spent working, as a share of all cores; waiting for input and stolen time are not work.
     pub cpu_utilization_percent: Option<f64>,
@@ -231,6 +232,11 @@ fn total(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     values.flatten().reduce(|a, b| a + b)
 }
 
+/// Always with three digits of the second, so that records are in order as text too.
+fn to_the_millisecond<S: Serializer>(timestamp: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{timestamp:.3}"))
+}
+
 /// A share as a percentage with two decimals.
 pub(crate) fn percent(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| rounded(100.0 * part / whole))
@@ -259,6 +265,17 @@ mod tests {
         assert_eq!(record.cpu_steal_percent, None);
         let again: TimelineRecord = serde_json::from_str(&serde_json::to_string(&record).unwrap()).unwrap();
         assert_eq!(again, record);
+    }
+
+    #[test]
+    fn timestamps_are_in_order_as_text() {
+        let text = |millisecond| {
+            let timestamp = Timestamp::from_millisecond(millisecond).unwrap();
+            serde_json::to_string(&TimelineRecord { timestamp, ..TimelineRecord::default() }).unwrap()
+        };
+        let times = [1_000, 1_001, 1_010, 1_100, 1_999, 2_000];
+        assert!(times.map(text).is_sorted());
+        assert!(text(1_100).contains(r#""1970-01-01T00:00:01.100Z""#), "{}", text(1_100));
     }
 
     #[test]

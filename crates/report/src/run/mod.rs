@@ -1,5 +1,6 @@
 //! The result of one run: for a terminal, a Markdown page and a spreadsheet.
 
+mod beside;
 mod csv;
 mod text;
 
@@ -58,6 +59,9 @@ pub fn markdown(run: &BenchmarkSuiteRun) -> String {
         page += &format!("Run {}, warpt {}\n\n", escape(&run.run_id), escape(&run.tool_version));
     }
     page += &table(run).to_markdown();
+    if let Some(beside) = beside::table(run.benchmarks.iter()) {
+        page += &format!("\n### Beside other programs\n\n{}", beside.to_markdown());
+    }
     let warnings: Vec<String> = run
         .benchmarks
         .iter()

@@ -55,6 +55,24 @@ fn csv_quotes_what_needs_it_and_leaves_the_unknown_empty() {
 }
 
 #[test]
+fn peers_stand_below_their_benchmark() {
+    let mut run = run();
+    let text = r#"[
+        {"peer": "hpcc", "version": "1.5.0", "verdict": "PASS", "error_message": null,
+         "metrics": [{"name": "gflops", "value": 52.0, "unit": "GFLOP/s", "higher_is_better": true, "tags": null}],
+         "ratios": [{"name": "gflops", "tags": {"dtype": "f32"}, "ratio": 2.0048, "ci_low": 1.9, "ci_high": 2.1,
+                     "confidence": 0.95}]},
+        {"peer": "xhpl", "version": null, "verdict": "SKIPPED", "error_message": "not here", "metrics": [],
+         "ratios": []}]"#;
+    run.benchmarks[0].beside = serde_json::from_str(text).unwrap();
+    let text = super::text(&run, Screen::PLAIN);
+    assert!(text.contains("hpcc 1.5.0  gflops  52.00 GFLOP/s          2.00  1.900 to 2.100  PASS"), "{text}");
+    assert!(text.contains("xhpl") && text.contains("SKIPPED: not here"), "{text}");
+    assert!(markdown(&run).contains("### Beside other programs"), "{}", markdown(&run));
+    assert!(csv(&run).unwrap().contains("micro,cpu_flops,gflops,beside=hpcc,52,GFLOP/s"));
+}
+
+#[test]
 fn scopes_stand_side_by_side_and_sizes_are_readable() {
     let mut run = run();
     let metric = |scope: &str, value: f64| BenchmarkMetric {

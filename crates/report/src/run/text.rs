@@ -30,8 +30,10 @@ fn benchmark(result: &BenchmarkRunResult, screen: Screen) -> String {
         heading += &format!(": {message}");
     }
     let mut out = screen.line(style(result), INDENT, &heading);
-    for group in groups(&result.metrics) {
-        for line in table(&group).to_text(screen.indented(INDENT)).lines() {
+    let beside = super::beside::table(std::iter::once(result));
+    let tables = groups(&result.metrics).into_iter().map(|group| table(&group)).chain(beside);
+    for table in tables {
+        for line in table.to_text(screen.indented(INDENT)).lines() {
             let indent = if line.is_empty() { 0 } else { INDENT };
             out += &format!("{:indent$}{line}\n", "");
         }

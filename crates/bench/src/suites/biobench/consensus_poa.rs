@@ -72,7 +72,7 @@ impl Benchmark for ConsensusPoa {
             let scoring = PoaScoring::default();
             Ok(timed(stages, "consensus", || consensus_of_windows(&reads, &scoring, common.threads)))
         };
-        let least = references::spoa_identity(&common, depth, count * length);
+        let least = references::spoa_identity(&common, length, depth, count);
         let gate = |found: &Vec<Vec<u8>>| {
             let found = identity(&windows, found, common.threads);
             require("the identity of the consensus", found, least)

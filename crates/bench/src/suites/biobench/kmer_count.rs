@@ -6,10 +6,11 @@ use warpforge_bio::formats::{SequenceRecord, read_nucleotides, write_fastq};
 use warpforge_bio::kmer::{Counts, count_in_stages};
 use warpforge_bio::simulate::{self, short_reads};
 
+use super::kmer_peers::{JELLYFISH, KMC};
 use super::workload::{
     Common, StageTimes, bad_data, bad_export, measure, odd_within, report_memory, spec, timed,
 };
-use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext};
+use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, Peer, RunContext};
 use crate::record::{BenchmarkSpec, ParamValue, Params};
 
 /// The benchmark.
@@ -23,7 +24,7 @@ const GATE_KMERS: usize = 40_000_000;
 const DEPTH: usize = 20;
 
 /// The parameters, checked: the common ones and the length of a k-mer.
-fn settings(params: &Params) -> Result<(Common, usize), BenchmarkError> {
+pub(super) fn settings(params: &Params) -> Result<(Common, usize), BenchmarkError> {
     let k = odd_within(params, "k", 1, 31)?;
     Ok((Common::from(params)?, k))
 }
@@ -37,6 +38,10 @@ impl Benchmark for KmerCount {
 
     fn takes(&self) -> Vec<(&'static str, String)> {
         super::workload::takes(&[("k", "an odd number from 1 to 31".to_owned())])
+    }
+
+    fn peers(&self) -> &'static [&'static dyn Peer] {
+        &[&KMC, &JELLYFISH]
     }
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
@@ -76,7 +81,7 @@ impl Benchmark for KmerCount {
 type Counted = (u64, Option<(Counts<u64>, Vec<SequenceRecord>)>);
 
 /// The file to count: the user's, or generated reads.
-fn input(common: &Common, scratch: &Path) -> Result<PathBuf, BenchmarkError> {
+pub(super) fn input(common: &Common, scratch: &Path) -> Result<PathBuf, BenchmarkError> {
     if let Some(path) = &common.data {
         return Ok(path.clone());
     }

@@ -1,6 +1,7 @@
 //! `map_reads`: simulated reads back to where they came from.
 
 use std::ops::Range;
+use std::path::Path;
 
 use warpforge_bio::align::{Scoring, plain};
 use warpforge_bio::formats::{write_bam, write_fasta, write_fastq};
@@ -9,11 +10,12 @@ use warpforge_bio::seq::{OTHER, reverse_complement};
 use warpforge_bio::simulate::{LongReadModel, SimulatedRead, long_reads, short_reads};
 use warpforge_bio::variants::AlignedRead;
 
+use super::minimap2::Minimap2;
 use super::references;
 use super::workload::{
     Common, bad_export, bad_value, measure, report_memory, report_share, require, spec, timed,
 };
-use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, text};
+use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, Peer, RunContext, text};
 use crate::record::{BenchmarkSpec, ParamValue, Params};
 
 /// The benchmark.
@@ -26,19 +28,27 @@ const SHORT_LENGTH: usize = 150;
 /// Part of the reads that may lie worse than at their origin: the half point that minimap2's share may be missed by.
 const MOST_WORSE: f64 = 0.005;
 
-struct Settings {
-    common: Common,
-    kind: ReadKind,
+pub(super) struct Settings {
+    pub(super) common: Common,
+    pub(super) kind: ReadKind,
 }
 
 impl Settings {
-    fn from(params: &Params) -> Result<Self, BenchmarkError> {
+    pub(super) fn from(params: &Params) -> Result<Self, BenchmarkError> {
         let kind = match text(params, "reads") {
             "short" => ReadKind::Short,
             "long" => ReadKind::Long,
             other => return Err(bad_value("reads", &other, "it takes short or long")),
         };
         Ok(Self { common: Common::from(params)?, kind })
+    }
+
+    /// The genome, the sequence of it that the reads come from, and the reads.
+    pub(super) fn workload(&self) -> Result<(Reference, usize, Vec<SimulatedRead>), BenchmarkError> {
+        let reference = self.common.genome(self.common.size.pick(2_000_000, 20_000_000, 100_000_000))?;
+        let contig = Common::longest(&reference, SHORT_LENGTH)?;
+        let reads = self.reads(reference.sequence(contig));
+        Ok((reference, contig, reads))
     }
 
     fn reads(&self, genome: &[u8]) -> Vec<SimulatedRead> {
@@ -66,6 +76,10 @@ impl Benchmark for MapReads {
         super::workload::takes(&[("reads", "short or long".to_owned())])
     }
 
+    fn peers(&self) -> &'static [&'static dyn Peer] {
+        &[&Minimap2]
+    }
+
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
         Settings::from(params).map(drop)
     }
@@ -73,9 +87,7 @@ impl Benchmark for MapReads {
     fn run(&self, context: &mut RunContext<'_>) -> Result<(), BenchmarkError> {
         let settings = Settings::from(context.params())?;
         let common = &settings.common;
-        let reference = common.genome(common.size.pick(2_000_000, 20_000_000, 100_000_000))?;
-        let contig = Common::longest(&reference, SHORT_LENGTH)?;
-        let reads = settings.reads(reference.sequence(contig));
+        let (reference, contig, reads) = settings.workload()?;
         let sequences: Vec<&[u8]> = reads.iter().map(|read| read.bases.as_slice()).collect();
         let name = context.text("reads").to_owned();
         context.begin(&name);
@@ -106,17 +118,26 @@ impl Benchmark for MapReads {
         report_share(context, common, "reads_at_origin", share_at_origin(contig, &reads, &mapped))?;
         if let Some(folder) = &common.export {
             let reference = index.reference();
-            let names = reference.names().iter().enumerate();
-            let sequences = names.map(|(contig, name)| (name.as_str(), reference.sequence(contig)));
-            write_fasta(&folder.join("reference.fa"), sequences).map_err(bad_export)?;
-            let records = reads.iter().map(|read| (&read.name[..], &read.bases[..], &read.qualities[..]));
-            write_fastq(&folder.join("reads.fq"), records).map_err(bad_export)?;
+            export(folder, reference, &reads)?;
             let mut aligned = aligned_reads(reads, mapped);
             aligned.sort_by_key(|read| (read.contig.unwrap_or(usize::MAX), read.position));
             write_bam(&folder.join("mapped.bam"), reference, &aligned).map_err(bad_export)?;
         }
         report_memory(context, common)
     }
+}
+
+/// Writes the genome and the reads as `reference.fa` and `reads.fq`.
+pub(super) fn export(
+    folder: &Path,
+    reference: &Reference,
+    reads: &[SimulatedRead],
+) -> Result<(), BenchmarkError> {
+    let names = reference.names().iter().enumerate();
+    let sequences = names.map(|(contig, name)| (name.as_str(), reference.sequence(contig)));
+    write_fasta(&folder.join("reference.fa"), sequences).map_err(bad_export)?;
+    let records = reads.iter().map(|read| (&read.name[..], &read.bases[..], &read.qualities[..]));
+    write_fastq(&folder.join("reads.fq"), records).map_err(bad_export)
 }
 
 /// Part of the reads whose mapping is at the origin.

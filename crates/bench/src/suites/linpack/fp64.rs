@@ -4,8 +4,8 @@ use warpforge_linalg::{Factorizer, Kind, LinalgError, Matrix, Precision};
 
 use super::measure::{self, Solve};
 use super::settings::{self, Settings};
-use super::spec;
-use crate::benchmark::{Benchmark, BenchmarkError, RunContext};
+use super::{blas, external, spec};
+use crate::benchmark::{Benchmark, BenchmarkError, Peer, RunContext};
 use crate::record::{BenchmarkSpec, Params};
 
 /// The benchmark.
@@ -21,6 +21,10 @@ impl Benchmark for Fp64Cpu {
 
     fn takes(&self) -> Vec<(&'static str, String)> {
         settings::takes()
+    }
+
+    fn peers(&self) -> &'static [&'static dyn Peer] {
+        &[&external::HPCC, &external::XHPL, &blas::MKL, &blas::OPENBLAS]
     }
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
@@ -54,7 +58,8 @@ impl Benchmark for Fp64Cpu {
     }
 }
 
-fn settings_of(params: &Params) -> Result<Settings, BenchmarkError> {
+/// The parameters, checked.
+pub(super) fn settings_of(params: &Params) -> Result<Settings, BenchmarkError> {
     Settings::new(params, Kind::Uniform, 8)
 }
 

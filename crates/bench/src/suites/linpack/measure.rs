@@ -12,12 +12,26 @@ use super::settings::Settings;
 use crate::benchmark::{BenchmarkError, MetricKey, RunContext};
 use crate::energy::EnergyMeter;
 
-/// One solve.
+/// One solve on the CPU.
 pub(super) struct Solve {
     /// From the filled matrix to the solution.
     pub(super) time: Duration,
     /// The solution.
     pub(super) x: Vec<f64>,
+    /// Steps of the refinement, where there is one.
+    pub(super) steps: Option<usize>,
+}
+
+/// One solve that was right, with what was measured around it.
+pub(super) struct Checked {
+    /// From the filled matrix to the solution.
+    pub(super) time: Duration,
+    /// The scaled residual, which passes HPL's check.
+    pub(super) residual: f64,
+    /// Operations in f64 a second that the machine can do, measured just before.
+    pub(super) peak: Option<f64>,
+    /// Energy of the solve, where it is measured.
+    pub(super) joules: Option<f64>,
     /// Steps of the refinement, where there is one.
     pub(super) steps: Option<usize>,
 }
@@ -32,45 +46,60 @@ struct Samples {
     steps: Vec<f64>,
 }
 
-/// Solves again and again for the time of the round, checks every solution, and records the metrics. The first solve
-/// warms up; it counts only where there is time for no other.
+/// Solves on the CPU's threads for the time of the round, and records the metrics.
 pub(super) fn run(
     context: &mut RunContext<'_>,
     settings: &Settings,
     precision: &str,
     mut solve: impl FnMut(&mut Team) -> Result<Solve, LinalgError>,
 ) -> Result<(), BenchmarkError> {
-    let mut team = team(settings)?;
-    context.plan(1);
-    context.begin(&format!("n={}", settings.problem.order));
-    let (begin, mut samples) = (Instant::now(), Samples::default());
+    let mut team = team(&settings.cpus)?;
     let mut meter = EnergyMeter::new();
+    let tags = [
+        ("nb", settings.block.to_string()),
+        ("threads", settings.cpus.len().to_string()),
+        ("factors", precision.to_owned()),
+    ];
+    repeat(context, settings.problem.order, &tags, || {
+        let peak = peak_rate(&mut team, Dtype::F64);
+        let before = meter.joules();
+        let Solve { time, x, steps } = solve(&mut team)?;
+        let joules = before.zip(meter.joules()).map(|(before, after)| after - before);
+        let residual = check(settings.problem.residual(team.pool(), &x))?;
+        Ok(Checked { time, residual, peak, joules, steps })
+    })
+}
+
+/// Solves again and again for the time of the round, and records the metrics. The first solve warms up; it counts only
+/// where there is time for no other.
+pub(super) fn repeat(
+    context: &mut RunContext<'_>,
+    order: usize,
+    tags: &[(&str, String)],
+    mut solve: impl FnMut() -> Result<Checked, BenchmarkError>,
+) -> Result<(), BenchmarkError> {
+    context.plan(1);
+    context.begin(&format!("n={order}"));
+    let (begin, mut samples) = (Instant::now(), Samples::default());
     for turn in 0.. {
         if context.stopped() {
             return Err(BenchmarkError::Stopped);
         }
-        let peak = peak_rate(&mut team, Dtype::F64);
-        let before = meter.joules();
-        let solved = solve(&mut team)?;
-        let after = meter.joules();
-        check(settings.problem.residual(team.pool(), &solved.x)).map(|residual| {
-            if turn == 1 {
-                samples = Samples::default();
-            }
-            let seconds = solved.time.as_secs_f64();
-            samples.seconds.push(seconds);
-            samples.residuals.push(residual);
-            samples
-                .peaks
-                .extend(peak.map(|peak| 100.0 * operations(settings.problem.order) / seconds / peak));
-            samples.joules.extend(before.zip(after).map(|(before, after)| after - before));
-            samples.steps.extend(solved.steps.map(|steps| steps as f64));
-        })?;
+        let solved = solve()?;
+        if turn == 1 {
+            samples = Samples::default();
+        }
+        let seconds = solved.time.as_secs_f64();
+        samples.seconds.push(seconds);
+        samples.residuals.push(solved.residual);
+        samples.peaks.extend(solved.peak.map(|peak| 100.0 * operations(order) / seconds / peak));
+        samples.joules.extend(solved.joules);
+        samples.steps.extend(solved.steps.map(|steps| steps as f64));
         if begin.elapsed() + solved.time > context.time() {
             break;
         }
     }
-    record(context, settings, precision, samples)
+    record(context, order, tags, samples)
 }
 
 /// The scaled residual of a solution that passes HPL's check.
@@ -86,11 +115,10 @@ pub(super) fn check(residual: Residual) -> Result<f64, BenchmarkError> {
 
 fn record(
     context: &mut RunContext<'_>,
-    settings: &Settings,
-    precision: &str,
+    order: usize,
+    tags: &[(&str, String)],
     samples: Samples,
 ) -> Result<(), BenchmarkError> {
-    let order = settings.problem.order;
     let rates = samples.seconds.iter().map(|seconds| operations(order) / seconds / 1e9).collect();
     let metrics = [
         (MetricKey::more_is_better("gflops", "GFLOP/s"), rates),
@@ -103,16 +131,17 @@ fn record(
     for (key, values) in metrics {
         // What this machine or this benchmark does not have is left out.
         if !values.is_empty() {
-            let key = key.tag("n", order).tag("nb", settings.block).tag("threads", settings.cpus.len());
-            context.record(key.tag("factors", precision), values)?;
+            let key = tags.iter().fold(key.tag("n", order), |key, (name, value)| key.tag(name, value));
+            context.record(key, values)?;
         }
     }
     Ok(())
 }
 
-fn team(settings: &Settings) -> Result<Team, BenchmarkError> {
-    let threads = settings.cpus.len();
-    Team::new(&settings.cpus)
+/// Threads on these processors.
+pub(super) fn team(cpus: &[usize]) -> Result<Team, BenchmarkError> {
+    let threads = cpus.len();
+    Team::new(cpus)
         .map_err(|error| BenchmarkError::Failed(format!("cannot start {threads} threads: {error}")))
 }
 

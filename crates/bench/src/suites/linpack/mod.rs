@@ -1,10 +1,13 @@
-//! The linpack suite: dense linear systems, solved by our own LU on the engine's GEMM and by external HPL programs.
+//! The linpack suite: dense linear systems, solved by our own LU on the engine's GEMM, by a GPU's
+//! solver, and by external HPL programs.
 //!
 //! Every solution is checked by HPL's scaled residual, with the matrix made again from its seed. A solution that fails is
 //! FAIL and has no rate.
 
+mod blas;
 mod external;
 mod fp64;
+mod gpu;
 mod measure;
 mod mxp;
 mod settings;
@@ -16,7 +19,7 @@ use crate::record::{BenchmarkComponent, BenchmarkId, BenchmarkKind, BenchmarkSpe
 pub static SUITE: Suite = Suite {
     name: "linpack",
     description: "Dense linear systems with HPL's check: LU in f64, low-precision LU with refinement, external HPL",
-    benchmarks: &[&fp64::Fp64Cpu, &mxp::MxpCpu, &external::External],
+    benchmarks: &[&fp64::Fp64Cpu, &mxp::MxpCpu, &gpu::Fp64Gpu, &gpu::MxpGpu, &external::External],
 };
 
 /// What the specifications of this suite have in common.

@@ -86,7 +86,8 @@ fn settings_of(params: &Params) -> Result<(Settings, Precision), BenchmarkError>
     Ok((Settings::new(params, kind, BYTES_PER_ELEMENT)?, precision))
 }
 
-fn named<T: Copy, const N: usize>(
+/// What a name of a parameter stands for.
+pub(super) fn named<T: Copy, const N: usize>(
     name: &str,
     value: &str,
     known: [(&str, T); N],

@@ -7,7 +7,7 @@ use crate::record::{ParamValue, Params};
 use crate::suites::values::within;
 
 /// The largest order: a matrix of it has 128 GiB.
-const LARGEST_ORDER: i64 = 131_072;
+pub(super) const LARGEST_ORDER: i64 = 131_072;
 const LARGEST_BLOCK: i64 = 4096;
 
 /// The parameters with their defaults.
@@ -43,9 +43,7 @@ impl Settings {
     /// # Errors
     /// If a parameter makes no sense on this machine, or the matrices do not fit its memory.
     pub(super) fn new(params: &Params, kind: Kind, bytes_per_element: u64) -> Result<Self, BenchmarkError> {
-        let allowed = warpforge_probes::affinity::allowed().map_err(|error| {
-            BenchmarkError::Failed(format!("cannot tell which processors may be used: {error}"))
-        })?;
+        let allowed = allowed_cpus()?;
         let order = within(params, "n", 2, LARGEST_ORDER)?;
         let block = within(params, "nb", 1, LARGEST_BLOCK)?;
         let threads = within(params, "threads", 0, allowed.len() as i64)?;
@@ -63,6 +61,12 @@ impl Settings {
         let seed = int(params, "seed").cast_unsigned();
         Ok(Self { problem: Problem { order, seed, kind }, block, cpus })
     }
+}
+
+/// The processors this process may use.
+pub(super) fn allowed_cpus() -> Result<Vec<usize>, BenchmarkError> {
+    warpforge_probes::affinity::allowed()
+        .map_err(|error| BenchmarkError::Failed(format!("cannot tell which processors may be used: {error}")))
 }
 
 #[cfg(test)]

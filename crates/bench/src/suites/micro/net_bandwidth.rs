@@ -159,7 +159,8 @@ mod tests {
 
     fn metrics(params: Params) -> Vec<String> {
         // No time at all: a round takes what it needs for its figures, however busy the machine is.
-        let round = Round { id: NetBandwidth.spec().id, params, seconds: 0.0, burn_in_seconds: 0.0 };
+        let round =
+            Round { id: NetBandwidth.spec().id, params, seconds: 0.0, burn_in_seconds: 0.0, beside: None };
         let mut metrics = Vec::new();
         let mut report = |event| {
             if let Event::Metric { key, values } = event {

@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 
 use super::measure;
 use super::settings::{Scenario, Settings, called, spec, takes};
-use super::squad;
 use super::system::{Answer, First, System};
 use crate::benchmark::{Benchmark, BenchmarkError, RunContext, text};
 use crate::record::{BenchmarkSpec, ParamValue, Params};
+use crate::squad;
 use crate::suites::packages;
 use crate::suites::pepbench::architecture::Architecture;
 use crate::suites::pepbench::corpus::{Corpus, open_tokenizer};
 use crate::suites::pepbench::encoder::{Batch, Encoder, held};
+use crate::suites::values::bad_value;
 
 /// The longest sample in tokens, as MLPerf's BERT has it.
 const LONGEST: usize = 384;
@@ -102,8 +103,10 @@ impl Bert {
         let paired = data.is_some();
         let mut corpus = Corpus::generated(settings.samples, settings.seed)?;
         if let Some(file) = data {
-            let pairs = squad::pairs(file, settings.samples.div_ceil(2))?;
-            corpus.sentences = pairs.into_iter().flatten().collect();
+            let first = squad::first_questions(file, settings.samples.div_ceil(2));
+            let first = first.map_err(|error| bad_value("data", &file.display(), &error.to_string()))?;
+            corpus.sentences =
+                first.into_iter().flat_map(|example| [example.question, example.context]).collect();
         }
         let encoder = match model {
             Some(folder) => {

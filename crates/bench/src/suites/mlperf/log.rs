@@ -90,6 +90,13 @@ impl Log {
         self.batches.iter().map(|(samples, _)| samples.as_slice())
     }
 
+    /// Seconds of each batch: from the answers to the one before, of the first from its query.
+    pub(super) fn batch_seconds(&self) -> Vec<f64> {
+        let Some(first) = self.queries.first() else { return Vec::new() };
+        let before = std::iter::once(first.read).chain(self.batches.iter().map(|(_, done)| *done));
+        self.batches.iter().zip(before).map(|((_, done), before)| done - before).collect()
+    }
+
     /// Seconds from the first query to the answers of so many batches.
     pub(super) fn seconds(&self, batches: usize) -> Option<f64> {
         let (_, done) = self.batches.get(batches.checked_sub(1)?)?;
@@ -162,6 +169,10 @@ mod tests {
         log.batch(vec![4, 7]);
         assert_eq!(log.batches().collect::<Vec<_>>(), [[4, 7]]);
         assert!(log.seconds(1).is_some_and(|seconds| seconds >= 0.0));
-        assert_eq!((log.seconds(0), log.seconds(2)), (None, None));
+        log.batch(vec![4]);
+        let [first, second] = log.batch_seconds()[..] else { panic!("{:?}", log.batch_seconds()) };
+        assert!(((first + second) - log.seconds(2).unwrap()).abs() < 1e-12 && first >= 0.0 && second >= 0.0);
+        assert!(Log::new().batch_seconds().is_empty());
+        assert_eq!((log.seconds(0), log.seconds(3)), (None, None));
     }
 }

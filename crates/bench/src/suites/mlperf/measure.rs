@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use warpforge_measure::stats::median;
+
 use super::loadgen::{self, Summary, Test};
 use super::log::{Answered, Log};
 use super::settings::{Mode, Scenario, Settings};
@@ -183,25 +185,25 @@ impl Stage<'_, '_> {
     /// The same batches without LoadGen: by how much it makes them slower.
     fn alone(&mut self, log: &Log) -> Result<(), BenchmarkError> {
         let time = Duration::from_secs_f64(self.part(ALONE));
-        let (began, mut count) = (Instant::now(), 0);
+        let (began, mut alone) = (Instant::now(), Vec::new());
         for samples in log.batches() {
             if began.elapsed() > time || self.context.stopped() {
                 break;
             }
+            let begun = Instant::now();
             self.system.answer(samples, &mut |_| Ok(()))?;
-            count += 1;
+            alone.push(begun.elapsed().as_secs_f64());
         }
-        let alone = began.elapsed().as_secs_f64();
-        match log.seconds(count) {
-            Some(with) => self.overhead(with, alone),
-            None => Err(BenchmarkError::Stopped),
-        }
+        self.overhead(&log.batch_seconds(), &alone)
     }
 
-    /// Reports how much more something takes with LoadGen.
-    pub(super) fn overhead(&mut self, with: f64, alone: f64) -> Result<(), BenchmarkError> {
-        let key = MetricKey::less_is_better("loadgen_overhead_percent", "%");
-        self.record(key, vec![100.0 * (with / alone - 1.0)])
+    /// Reports how much longer batches or queries take with LoadGen: the median, because what disturbs some of them is not
+    /// LoadGen.
+    pub(super) fn overhead(&mut self, with: &[f64], alone: &[f64]) -> Result<(), BenchmarkError> {
+        let more: Vec<f64> =
+            with.iter().zip(alone).map(|(with, alone)| 100.0 * (with / alone - 1.0)).collect();
+        let more = median(&more).ok_or(BenchmarkError::Stopped)?;
+        self.record(MetricKey::less_is_better("loadgen_overhead_percent", "%"), vec![more])
     }
 
     /// Reports what every test of performance has: LoadGen's verdict and latencies, queries, tokens and energy.

@@ -49,12 +49,8 @@ pub(super) fn run(stage: &mut Stage<'_, '_>) -> Result<(), BenchmarkError> {
     let limit = stage.part(ALONE);
     let stop = || stage.context.stopped();
     let alone = replay(stage.system, &queries, limit, &stop)?;
-    let (count, mean) = (alone.len(), |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64);
-    if count == 0 {
-        return Err(BenchmarkError::Stopped);
-    }
-    let with: Vec<f64> = queries.iter().take(count).map(|query| query.time).collect();
-    stage.overhead(mean(&with), mean(&alone))
+    let with: Vec<f64> = queries.iter().map(|query| query.time).collect();
+    stage.overhead(&with, &alone)
 }
 
 fn missed_bound(probe: &Probe) -> BenchmarkError {

@@ -1,10 +1,13 @@
 //! `embed`: embeddings of sentences that are token ids already.
 
+use warpforge::Device;
+
 use super::corpus::batches;
 use super::encoder::{Batch, held};
 use super::settings::{Settings, spec, takes};
 use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext};
 use crate::record::{BenchmarkComponent, BenchmarkSpec, ParamValue, Params};
+use crate::suites::device;
 use crate::suites::stages::{StageTimes, Tagged as _, measure, report_memory};
 use crate::suites::values::within;
 
@@ -19,23 +22,26 @@ impl Benchmark for Embed {
     fn spec(&self) -> BenchmarkSpec {
         let description = "Embeddings of tokenized sentences by a MiniLM-like encoder: sorted by length, padded to \
                            multiples of 16 tokens, in batches.";
-        spec("embed", BenchmarkComponent::Cpu, description, 256, &[("batch", ParamValue::Int(32))])
+        let own = [("batch", ParamValue::Int(32)), ("device", ParamValue::Text(Device::Cpu.to_string()))];
+        spec("embed", BenchmarkComponent::Cpu, description, 256, &own)
     }
 
     fn takes(&self) -> Vec<(&'static str, String)> {
-        takes(&[("batch", "1 to 1024".to_owned())])
+        takes(&[("batch", "1 to 1024".to_owned()), ("device", device::PLACES.to_owned())])
     }
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
         Settings::from(params)?;
-        within(params, "batch", 1, 1024).map(drop)
+        within(params, "batch", 1, 1024)?;
+        device::named(params).map(drop)
     }
 
     fn run(&self, context: &mut RunContext<'_>) -> Result<(), BenchmarkError> {
         let settings = Settings::from(context.params())?;
         let size = within(context.params(), "batch", 1, 1024)?;
+        let device = device::named(context.params())?;
         let corpus = settings.corpus()?;
-        let mut encoder = settings.encoder(corpus.tokenizer.get_vocab_size(true))?;
+        let mut encoder = settings.encoder(corpus.tokenizer.get_vocab_size(true), device)?;
         let mut ids = corpus.ids(&corpus.sentences, encoder.longest())?;
         ids.sort_by_key(Vec::len);
         let tokens: usize = ids.iter().map(Vec::len).sum();
@@ -56,9 +62,10 @@ impl Benchmark for Embed {
         let gate = |(): &()| held(&encoder.embed(&few)?, &encoder.reference(&few)?);
         let time = context.time();
         let ((), samples) = measure(context, pass, gate, time)?;
-        let rate = MetricKey::more_is_better("sentences_per_second", "sentences/s").tag("batch", size);
+        let of = |key: MetricKey| device::tag(key, device).tag("batch", size);
+        let rate = of(MetricKey::more_is_better("sentences_per_second", "sentences/s"));
         samples.report(context, &settings, rate, ids.len() as f64)?;
-        let rate = MetricKey::more_is_better("tokens_per_second", "tokens/s").tag("batch", size);
+        let rate = of(MetricKey::more_is_better("tokens_per_second", "tokens/s"));
         context.record(settings.tag(rate), samples.rates(tokens as f64))?;
         report_memory(context, &settings)
     }

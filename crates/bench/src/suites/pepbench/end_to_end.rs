@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
-use warpforge::Tensor;
+use warpforge::{Device, Tensor};
 use warpforge_probes::latency::Latencies;
 
 use super::corpus::{Corpus, batches};
@@ -78,7 +78,7 @@ impl Benchmark for EndToEndInfer {
         let settings = Settings::from(context.params())?;
         let sizes = Sizes::from(context.params())?;
         let corpus = settings.corpus()?;
-        let mut encoder = settings.encoder(corpus.tokenizer.get_vocab_size(true))?;
+        let mut encoder = settings.encoder(corpus.tokenizer.get_vocab_size(true), Device::Cpu)?;
         let tokenized = tokenize(&corpus, &encoder, sizes.batch)?;
         for batch in &tokenized {
             encoder.prepare(batch.sentences, batch.length)?;

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use warpforge::CompileOptions;
+use warpforge::{CompileOptions, Device};
 use warpforge_bio::available_threads;
 
 use super::architecture::Architecture;
@@ -73,14 +73,15 @@ impl Settings {
         Ok(corpus)
     }
 
-    /// The encoder, for a vocabulary of this size where it is generated.
+    /// The encoder on a device, for a vocabulary of this size where it is generated.
     ///
     /// # Errors
     /// A checkpoint that cannot be read.
-    pub(super) fn encoder(&self, vocabulary: usize) -> Result<Encoder, BenchmarkError> {
+    pub(super) fn encoder(&self, vocabulary: usize, device: Device) -> Result<Encoder, BenchmarkError> {
+        let options = CompileOptions { device, ..self.options() };
         match &self.model {
-            Some(folder) => Encoder::open(folder, self.options()),
-            None => Encoder::seeded(Architecture::mini_lm(vocabulary), self.seed, self.options()),
+            Some(folder) => Encoder::open(folder, options),
+            None => Encoder::seeded(Architecture::mini_lm(vocabulary), self.seed, options),
         }
     }
 

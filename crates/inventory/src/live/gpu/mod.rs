@@ -33,6 +33,19 @@ impl GpuSampler {
         Self { nvidia: Vec::new(), amd: amd::find(root) }
     }
 
+    /// The joules that a GPU has used since its driver was loaded, by its own counter; none where it has no counter.
+    /// Without a name it must be the only one.
+    #[must_use]
+    pub fn joules(&self, guid: Option<&str>) -> Option<f64> {
+        match guid {
+            Some(guid) => self.nvidia.iter().find(|gpu| gpu.is(guid))?.joules(),
+            None => match &self.nvidia[..] {
+                [only] if self.amd.is_empty() => only.joules(),
+                _ => None,
+            },
+        }
+    }
+
     /// What each of them does now.
     #[must_use]
     pub fn sample(&self) -> Vec<GpuUsage> {

@@ -42,6 +42,15 @@ impl Gpu {
         Self { model: device.name().ok(), guid: device.uuid().ok(), device }
     }
 
+    pub(super) fn is(&self, guid: &str) -> bool {
+        self.guid.as_deref().is_some_and(|known| known.eq_ignore_ascii_case(guid))
+    }
+
+    /// The energy since the driver was loaded.
+    pub(super) fn joules(&self) -> Option<f64> {
+        self.device.total_energy_consumption().ok().map(|millijoules| millijoules as f64 / 1000.0)
+    }
+
     pub(super) fn read(&self) -> GpuUsage {
         let device = &self.device;
         let memory = device.memory_info().ok();

@@ -2,21 +2,20 @@
 
 mod input;
 mod output;
+mod peer;
 mod program;
 
 use std::path::Path;
-use std::time::Duration;
 
 use super::spec;
 use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, scratch_folder, text};
-use crate::external::{Tool, execute};
+use crate::external::{LONGEST_RUN, Tool, execute};
 use crate::record::{BenchmarkSpec, ParamValue, Params, params};
 use crate::suites::values::within;
 use output::Outcome;
+pub(super) use peer::{HPCC, XHPL};
 use program::Program;
 
-/// A run that takes longer has failed: the runner gives a round five minutes beside its time.
-const LONGEST: Duration = Duration::from_secs(280);
 const LARGEST_ORDER: i64 = 131_072;
 const LARGEST_BLOCK: i64 = 4096;
 
@@ -54,9 +53,7 @@ impl Benchmark for External {
         let settings = Settings::new(context.params())?;
         context.plan(1);
         context.begin(settings.program.name());
-        let folder = scratch_folder()?;
-        let printed = settings.execute(folder.path(), &|| context.stopped())?;
-        let outcome = settings.program.parse(folder.path(), &printed)?;
+        let outcome = settings.outcome(&|| context.stopped())?;
         settings.record(context, &outcome)
     }
 }
@@ -95,18 +92,23 @@ impl Settings {
             command.env(variable, &threads);
         }
         command.current_dir(folder);
-        execute(command, LONGEST, stop)
+        execute(command, LONGEST_RUN, stop)
+    }
+
+    /// Runs the program in a folder of its own, and returns what came of it if its own check passed.
+    fn outcome(&self, stop: &dyn Fn() -> bool) -> Result<Outcome, BenchmarkError> {
+        let folder = scratch_folder()?;
+        let printed = self.execute(folder.path(), stop)?;
+        let outcome = self.program.parse(folder.path(), &printed)?;
+        if outcome.passed {
+            return Ok(outcome);
+        }
+        let residual = outcome.residual.map_or_else(|| "unknown".to_owned(), |value| format!("{value:e}"));
+        let name = self.program.name();
+        Err(BenchmarkError::Failed(format!("{name}'s own check failed: its residual is {residual}")))
     }
 
     fn record(&self, context: &mut RunContext<'_>, outcome: &Outcome) -> Result<(), BenchmarkError> {
-        if !outcome.passed {
-            let residual =
-                outcome.residual.map_or_else(|| "unknown".to_owned(), |value| format!("{value:e}"));
-            let name = self.program.name();
-            return Err(BenchmarkError::Failed(format!(
-                "{name}'s own check failed: its residual is {residual}"
-            )));
-        }
         let metrics = [
             (MetricKey::more_is_better("gflops", "GFLOP/s"), Some(outcome.gflops)),
             (MetricKey::less_is_better("seconds", "s"), Some(outcome.seconds)),

@@ -22,10 +22,13 @@ pub(super) enum Program {
 /// What they are called on the path, the first that is there is taken.
 const NAMES: [&str; 3] = ["hpcc", "xhpl", "xlinpack_xeon64"];
 
+/// The Debian package that has one of them.
+const PACKAGE: &str = "hpcc";
+
 impl Program {
     /// The program at this path, or the first on the search path where it is empty.
     pub(super) fn find(path: &str) -> Result<(Tool, Self), BenchmarkError> {
-        let tool = Tool::find(path, &NAMES, "hpcc")?;
+        let tool = Tool::find(path, &NAMES, PACKAGE)?;
         let name =
             tool.path().file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
         let program = match name.as_str() {
@@ -39,6 +42,17 @@ impl Program {
             }
         };
         Ok((tool, program))
+    }
+
+    /// This program on the search path.
+    pub(super) fn on_path(self) -> Result<Tool, BenchmarkError> {
+        let name = match self {
+            Self::Hpcc => NAMES[0],
+            Self::Xhpl => NAMES[1],
+            Self::Xlinpack => NAMES[2],
+        };
+        // Debian has HPL as a part of hpcc alone.
+        Tool::on_path(&[name], PACKAGE)
     }
 
     /// The name used in results.

@@ -25,7 +25,7 @@ fn params(path: &Path) -> Params {
 type Metrics = Vec<(MetricKey, Vec<f64>)>;
 
 fn run(params: Params) -> (Result<(), BenchmarkError>, Metrics) {
-    let round = Round { id: External.spec().id, params, seconds: 1.0, burn_in_seconds: 0.0 };
+    let round = Round { id: External.spec().id, params, seconds: 1.0, burn_in_seconds: 0.0, beside: None };
     let mut metrics = Vec::new();
     let mut report = |event| {
         if let Event::Metric { key, values } = event {

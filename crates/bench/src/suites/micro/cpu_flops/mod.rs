@@ -233,7 +233,7 @@ mod tests {
                 metrics.push(key);
             }
             Event::Warning { message } => warnings.push(message),
-            Event::Progress { .. } | Event::CoreSpeed { .. } => {}
+            Event::Progress { .. } | Event::CoreSpeed { .. } | Event::Version { .. } => {}
         };
         CpuFlops.run(&mut RunContext::new(&round, &|| false, &mut report)).unwrap();
         (metrics, warnings)

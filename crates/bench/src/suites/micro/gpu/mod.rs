@@ -6,12 +6,13 @@ mod gauge;
 use std::time::Instant;
 
 pub use gauge::Gauge;
-use warpforge_backend_gpu::probe::{CopyProbe, Direction, FmaProbe, GemmProbe, NumericFormat, Probe};
+use warpforge_backend_gpu::probe::{CopyProbe, Direction, FmaProbe, GemmProbe, NumericFormat};
 use warpforge_backend_gpu::{GpuError, Vendor};
 
 use super::spec;
-use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, int};
+use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext};
 use crate::record::{BenchmarkComponent, BenchmarkSpec, ParamValue, Params};
+use crate::suites::device::{DEVICES, open};
 use crate::suites::values::within;
 
 /// Least samples of a metric in a round.
@@ -156,9 +157,6 @@ fn measure(
     Ok(())
 }
 
-/// What `device` takes.
-const DEVICES: &str = "the number of a GPU, from 0";
-
 /// Rows and columns of matrices.
 const LEAST_SIZE: i64 = 64;
 const LARGEST_SIZE: i64 = 65_536;
@@ -175,27 +173,6 @@ fn bytes(params: &Params) -> Result<usize, BenchmarkError> {
     within(params, "bytes", LEAST_BYTES, MOST_BYTES)
 }
 
-/// The GPU of that number: NVIDIA's, else AMD's.
-fn open(params: &Params) -> Result<(Probe, Vendor), BenchmarkError> {
-    let device = int(params, "device");
-    let number = u32::try_from(device)
-        .map_err(|_| BenchmarkError::BadInput(format!("device is {device}, not the number of a GPU")))?;
-    let mut reasons = Vec::new();
-    for vendor in [Vendor::Cuda, Vendor::Hip] {
-        match Probe::open(vendor, number) {
-            Ok(probe) => return Ok((probe, vendor)),
-            Err(error) => reasons.push(error.to_string()),
-        }
-    }
-    Err(BenchmarkError::NotPossible(reasons.join("; ")))
-}
-
-impl From<GpuError> for BenchmarkError {
-    fn from(error: GpuError) -> Self {
-        Self::Failed(error.to_string())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,8 +183,5 @@ mod tests {
         assert!(size(&with("size", 8192)).is_ok());
         assert!(size(&with("size", 3)).unwrap_err().to_string().contains("size=3: give "));
         assert!(bytes(&with("bytes", -1)).unwrap_err().to_string().contains("bytes=-1: give "));
-        assert!(
-            open(&with("device", -1)).err().is_some_and(|error| matches!(error, BenchmarkError::BadInput(_)))
-        );
     }
 }

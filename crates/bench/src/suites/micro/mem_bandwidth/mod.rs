@@ -1,5 +1,6 @@
 //! `mem_bandwidth`: how fast each cache level and main memory are read and written, by one thread and by all.
 
+mod likwid;
 mod settings;
 
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use warpforge_probes::team::Team;
 use self::settings::{Level, Settings};
 use super::memory_levels::{DRAM, Machine, warn_of_pages};
 use super::spec;
-use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext};
+use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, Peer, RunContext};
 use crate::record::{BenchmarkComponent, BenchmarkSpec, ParamValue, Params};
 
 /// Main memory is processed in sections of about this size, so that a sample is short.
@@ -42,6 +43,10 @@ impl Benchmark for MemBandwidth {
 
     fn takes(&self) -> Vec<(&'static str, String)> {
         settings::takes()
+    }
+
+    fn peers(&self) -> &'static [&'static dyn Peer] {
+        &[&likwid::Likwid]
     }
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use warpforge::{CompileOptions, Precision, QuantizationRecipe};
+use warpforge::{CompileOptions, Device, Precision, QuantizationRecipe};
 use warpforge_bio::available_threads;
 use warpforge_probes::limits::read_rate;
 use warpforge_probes::{affinity, team::Team};
@@ -15,9 +15,9 @@ use crate::benchmark::{BenchmarkError, MetricKey, int, text};
 use crate::record::{
     BenchmarkComponent, BenchmarkId, BenchmarkKind, BenchmarkSpec, ParamValue, Params, params,
 };
-use crate::suites::packages;
 use crate::suites::stages::Tagged;
 use crate::suites::values::{bad_value, within};
+use crate::suites::{device, packages};
 
 const MOST_THREADS: i64 = 4096;
 /// The most tokens of a sequence.
@@ -34,6 +34,7 @@ pub(super) struct Settings {
     pub(super) recipe: Option<QuantizationRecipe>,
     pub(super) batch: usize,
     pub(super) tokens: usize,
+    device: Device,
     threads: Option<NonZeroUsize>,
     pub(super) seed: u64,
 }
@@ -63,6 +64,7 @@ impl Settings {
             recipe,
             batch: within(params, "batch", 1, MOST_BATCH)?,
             tokens: within(params, "tokens", 1, MOST_TOKENS)?,
+            device: device::named(params)?,
             threads: NonZeroUsize::new(within(params, "threads", 0, MOST_THREADS)?),
             seed: u64::try_from(seed).map_err(|_| bad_value("seed", &seed, "a seed is not negative"))?,
         })
@@ -112,14 +114,23 @@ impl Settings {
     /// How programs are compiled: all of them kernels of the engine.
     pub(super) fn options(&self) -> CompileOptions {
         let precision = self.recipe.map_or(Precision::Model, Precision::Quantized);
-        CompileOptions { threads: self.threads, precision, no_fallback: true, ..CompileOptions::default() }
+        CompileOptions {
+            device: self.device,
+            threads: self.threads,
+            precision,
+            no_fallback: true,
+            ..CompileOptions::default()
+        }
     }
 
-    /// Bytes a second that as many threads read from memory.
+    /// Bytes a second that as many threads read from memory; of a GPU those that copies inside its memory read and write.
     ///
     /// # Errors
     /// When there are no threads or no memory to measure with.
     pub(super) fn read_rate(&self) -> Result<f64, BenchmarkError> {
+        if let Some(rate) = device::copy_rate(self.device)? {
+            return Ok(rate);
+        }
         let failed = |error: &dyn std::fmt::Display| BenchmarkError::Failed(error.to_string());
         let mut cpus = affinity::allowed().map_err(|error| failed(&error))?;
         cpus.truncate(self.threads());
@@ -132,7 +143,8 @@ impl Tagged for Settings {
     fn tag(&self, key: MetricKey) -> MetricKey {
         let name = self.model.as_deref().and_then(|path| path.file_name());
         let name = name.map_or_else(|| "generated".to_owned(), |name| name.to_string_lossy().into_owned());
-        key.tag("model", name)
+        device::tag(key, self.device)
+            .tag("model", name)
             .tag("type", self.stored.name())
             .tag("precision", self.precision())
             .tag("batch", self.batch)
@@ -162,6 +174,7 @@ pub(super) fn takes(own: &[(&'static str, String)]) -> Vec<(&'static str, String
         ),
         ("batch", format!("1 to {MOST_BATCH}")),
         ("tokens", format!("1 to {MOST_TOKENS}")),
+        ("device", device::PLACES.to_owned()),
         ("threads", format!("1 to {MOST_THREADS}; 0 for all")),
         ("seed", "a whole number, 0 or more".to_owned()),
     ];
@@ -176,6 +189,7 @@ pub(super) fn spec(name: &str, description: &str, tokens: i64, own: &[(&str, Par
         ("precision", ParamValue::Text("model".to_owned())),
         ("batch", ParamValue::Int(1)),
         ("tokens", ParamValue::Int(tokens)),
+        ("device", ParamValue::Text(Device::Cpu.to_string())),
         ("threads", ParamValue::Int(0)),
         ("seed", ParamValue::Int(1)),
     ];

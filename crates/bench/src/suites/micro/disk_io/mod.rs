@@ -1,5 +1,7 @@
 //! `disk_io`: sequential and random reads and writes past the page cache.
 
+mod fio;
+
 use std::path::{Path, PathBuf};
 
 use warpforge_probes::disk::{
@@ -7,7 +9,7 @@ use warpforge_probes::disk::{
 };
 
 use super::spec;
-use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, int, text};
+use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, Peer, RunContext, int, text};
 use crate::record::{BenchmarkComponent, BenchmarkSpec, ParamValue, Params};
 use crate::suites::percentiles;
 
@@ -52,6 +54,10 @@ impl Benchmark for DiskIo {
             ("block_bytes", format!("{alignment} to {MAX_BLOCK_BYTES}, a multiple of {alignment}")),
             ("queue_depth", format!("1 to {MAX_QUEUE_DEPTH}")),
         ]
+    }
+
+    fn peers(&self) -> &'static [&'static dyn Peer] {
+        &[&fio::Fio]
     }
 
     fn prepare(&self, params: &Params) -> Result<(), BenchmarkError> {
