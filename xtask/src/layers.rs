@@ -67,6 +67,7 @@ const UNSAFE: [(&str, &[&str]); 8] = [
             "driver/mod.rs",
             "fake/mod.rs",
             "library/mod.rs",
+            "solver/mod.rs",
         ],
     ),
     ("bio", &["align/simd/mod.rs"]),

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod aa;
 mod aten_cases;
 mod command;
 mod core_aten;
@@ -48,6 +49,8 @@ enum Task {
     Jax(jax::JaxArgs),
     /// Fetch the real data sets of biobench from Debian's packages
     Data(data::DataArgs),
+    /// Repeat benchmarks, and count how often the comparison calls the same program changed
+    Aa(aa::AaArgs),
     /// Measure warpt beside the tools that people would use instead
     #[command(subcommand)]
     Peers(peers::Peers),
@@ -63,6 +66,7 @@ fn main() -> anyhow::Result<()> {
         Task::AtenCases(args) => aten_cases::run_aten_cases(&args),
         Task::Jax(args) => jax::run_jax(&args),
         Task::Data(args) => data::run(&args),
+        Task::Aa(args) => aa::run(&args),
         Task::Peers(peers) => peers::run(&peers),
     }
 }

@@ -30,6 +30,7 @@ pub(crate) const TESTS: Packages = Packages {
         "numpy",
         "peft",
         "pycocotools",
+        "pysam",
         "ruff",
         "torchvision",
         "transformers",

@@ -9,7 +9,7 @@ use clap::Args;
 use crate::command::{cargo, root, run};
 use crate::python::{TESTS, environment};
 
-/// Names the Python for those tests of the workspace that compare with JAX or PyTorch.
+/// Names the Python for those tests of the workspace that compare with JAX, PyTorch or pysam.
 const PYTHON: &str = "WARPT_PYTHON";
 /// Where Python is, for its style.
 const PYTHON_FOLDERS: [&str; 6] =

@@ -13,7 +13,7 @@ mod page;
 mod quant;
 mod sides;
 mod table;
-mod tools;
+pub(crate) mod tools;
 mod warpt;
 mod zoo;
 
@@ -26,7 +26,7 @@ pub(crate) enum Peers {
     Micro(micro::MicroArgs),
     /// The biobench suite beside minimap2, kmc, jellyfish, bcftools, megahit, diamond, parasail, edlib and spoa
     Bio(bio::BioArgs),
-    /// The linpack suite beside MKL, OpenBLAS and HPL
+    /// The linpack suite beside MKL, OpenBLAS and HPL, on a GPU beside PyTorch
     Linpack(linpack::LinpackArgs),
     /// Prefill and decoding of language models beside llama.cpp, on the same weights
     Llm(llm::LlmArgs),

@@ -38,7 +38,7 @@ pub(super) fn compile(name: &str, flags: &[&str], folder: &Path) -> anyhow::Resu
 }
 
 /// Builds `warpt` as its users would, and says where it is.
-pub(super) fn build_warpt() -> anyhow::Result<PathBuf> {
+pub(crate) fn build_warpt() -> anyhow::Result<PathBuf> {
     run(cargo().args(["build", "--release", "--package", "warpt"]))?;
     let text = output(cargo().args(["metadata", "--format-version=1", "--no-deps"]))?;
     let metadata: serde_json::Value = serde_json::from_str(&text)?;

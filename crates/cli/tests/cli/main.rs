@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod benchmark;
+mod beside;
 mod biobench;
 mod bytecode;
 mod calibrate;

@@ -4,8 +4,10 @@
 
 mod calibrate;
 mod conformance;
+mod detection;
 mod devices;
 mod golden;
+mod language_models;
 mod mlperf;
 mod mpi;
 mod pretend;
@@ -18,6 +20,7 @@ mod ranks;
 #[allow(dead_code, reason = "shared with the tests that need nothing")]
 #[path = "../cli/served.rs"]
 mod served;
+mod train;
 mod values;
 #[allow(dead_code, reason = "shared with the tests that need nothing")]
 #[path = "../cli/warpt.rs"]
@@ -30,6 +33,7 @@ fn main() {
     let arguments = Arguments::from_args();
     let groups = [
         (conformance::missing(), conformance::trials()),
+        (detection::missing(), detection::trials()),
         (devices::missing(), devices::trials()),
         (golden::missing(), golden::trials()),
         (mlperf::missing(), mlperf::trials()),
@@ -37,8 +41,10 @@ fn main() {
         mpi::mpich(),
         (prometheus::missing(), prometheus::trials()),
         (qlora::missing(), qlora::trials()),
+        (train::missing(), train::trials()),
         (xla::missing(), xla::trials()),
         (pretend::missing(), calibrate::pretended()),
+        (pretend::missing(), language_models::pretended()),
         (pretend::missing(), values::pretended()),
         (values::missing_gpu(), values::on_a_gpu()),
     ];

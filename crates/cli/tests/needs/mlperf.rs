@@ -1,7 +1,8 @@
 //! The suite mlperf with the real LoadGen, on small generated models.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 use serde_json::Value;
@@ -15,7 +16,11 @@ pub(crate) fn missing() -> Option<String> {
 }
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let tests: [(&str, fn()); 4] = [
+    let tests: [(&str, fn()); 5] = [
+        (
+            "a_killed_loadgen_is_a_failure_and_what_was_measured_is_kept",
+            a_killed_loadgen_is_a_failure_and_what_was_measured_is_kept,
+        ),
         (
             "loadgen_measures_every_scenario_and_leaves_its_logs",
             loadgen_measures_every_scenario_and_leaves_its_logs,
@@ -142,6 +147,51 @@ fn a_server_rate_is_searched_and_a_hopeless_one_fails() {
     let message = record["benchmarks"][0]["error_message"].as_str().unwrap();
     assert!(message.contains("miss the bound") && message.contains("INVALID"), "{message}");
     assert!(values(&record, "query_time").len() > 20);
+}
+
+fn a_killed_loadgen_is_a_failure_and_what_was_measured_is_kept() {
+    let warpt = Warpt::new();
+    let mut command = command(&warpt, &["scenario=SingleStream"], "20");
+    let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    // LoadGen writes its log when its test begins. Its process works in the folder of its logs.
+    let process = loop {
+        assert!(Instant::now() < deadline, "LoadGen does not begin");
+        std::thread::sleep(Duration::from_millis(20));
+        let begun = |folder: &PathBuf| folder.join("mlperf_log_detail.txt").exists();
+        let Some(folder) = running_tests(&warpt).into_iter().find(begun) else { continue };
+        if let Some(process) = process_in(&folder) {
+            break process;
+        }
+    };
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(Command::new("kill").args(["-9", &process]).status().unwrap().success());
+    let done = finished(running.wait_with_output().unwrap());
+    assert_eq!(done.code, 1, "{}", done.stderr);
+    let record: Value = serde_json::from_str(&done.stdout).unwrap();
+    let result = &record["benchmarks"][0];
+    assert_eq!(result["verdict"], "FAIL");
+    let message = result["error_message"].as_str().unwrap();
+    assert!(message.contains("LoadGen's process ended before its test (signal: 9"), "{message}");
+    assert!(values(&record, "query_time").len() > 1, "{result}");
+    assert_eq!(values(&record, "query_overhead").len(), 2, "{result}");
+    assert!(values(&record, "samples_per_second").is_empty(), "a test that did not end has no rate");
+}
+
+/// The folders of the tests of performance that have begun, as the system names them.
+fn running_tests(warpt: &Warpt) -> Vec<PathBuf> {
+    let folder =
+        |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let tests = folder(&warpt.path("logs/llama_infer")).flat_map(|round| folder(&round).collect::<Vec<_>>());
+    tests.filter(|path| path.ends_with("performance")).filter_map(|path| path.canonicalize().ok()).collect()
+}
+
+/// The process that works in a folder.
+fn process_in(folder: &Path) -> Option<String> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut works_here =
+        processes.filter(|entry| std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == folder));
+    works_here.next().map(|entry| entry.file_name().into_string().unwrap())
 }
 
 fn a_python_without_loadgen_is_skipped_with_the_packages_name() {

@@ -30,7 +30,11 @@ pub(crate) struct DescribeArgs {
 pub(crate) fn run(args: &DescribeArgs) -> Outcome {
     let suite = args.suite.as_deref().map(selection::suite).transpose().map_err(Failure::bad_input)?;
     let benchmark = selection::benchmark(suite, &args.benchmark).map_err(Failure::bad_input)?;
-    let described = Described { spec: benchmark.spec(), takes: benchmark.takes().into_iter().collect() };
+    let described = Described {
+        spec: benchmark.spec(),
+        takes: benchmark.takes().into_iter().collect(),
+        peers: benchmark.peers().iter().map(|peer| (peer.name(), peer.description())).collect(),
+    };
     if args.json {
         term::print_json(&described)?;
     } else {
@@ -39,16 +43,17 @@ pub(crate) fn run(args: &DescribeArgs) -> Outcome {
     Ok(Exit::Pass)
 }
 
-/// A benchmark with what its parameters take.
+/// A benchmark with what its parameters take and what it can be measured beside.
 #[derive(Serialize)]
 struct Described {
     #[serde(flatten)]
     spec: BenchmarkSpec,
     takes: BTreeMap<&'static str, String>,
+    peers: BTreeMap<&'static str, &'static str>,
 }
 
 fn text(described: &Described, screen: Screen) -> String {
-    let Described { spec, takes } = described;
+    let Described { spec, takes, peers } = described;
     let mut out = format!("{}\n", spec.id);
     if let Some(description) = &spec.description {
         out += &screen.line(Style::Plain, 0, &format!("  {description}"));
@@ -72,6 +77,12 @@ fn text(described: &Described, screen: Screen) -> String {
             let value = if value.is_empty() { "(empty)" } else { &value };
             let takes = takes.get(name.as_str()).map_or(String::new(), |takes| format!("; takes {takes}"));
             out += &screen.labelled(&format!("    {name:<18}"), &format!("{value}{takes}"));
+        }
+    }
+    if !peers.is_empty() {
+        let _ = writeln!(out, "\n  Peers, measured in turn with it by --beside PEER:");
+        for (name, description) in peers {
+            out += &screen.labelled(&format!("    {name:<18}"), description);
         }
     }
     out

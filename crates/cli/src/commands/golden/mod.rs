@@ -43,11 +43,11 @@ struct BenchmarkArgs {
     /// The preset
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
-    /// A folder with the model's weights and vocabulary, or a GGUF file, instead of the description's
-    #[arg(long, value_name = "DIR|FILE.gguf")]
+    /// A folder with the model's weights and vocabulary, or a file of weights, instead of the description's
+    #[arg(long, value_name = "DIR|FILE")]
     model: Option<PathBuf>,
-    /// A file of data to train on, instead of the description's
-    #[arg(long, value_name = "FILE.jsonl")]
+    /// A file of instructions or a folder of COCO to train on, instead of the description's
+    #[arg(long, value_name = "FILE.jsonl|DIR")]
     data: Option<PathBuf>,
     /// How often to go through the data
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

@@ -8,8 +8,10 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use warpforge::{CompileOptions, Device, Precision, Tier};
-use warpforge_golden_bench::run::{Codes, Finished, Inject, Options, StepNumbers, run as run_golden};
-use warpforge_golden_bench::{Description, GoldenRun, Wanted};
+use warpforge_golden_bench::run::{
+    Codes, Finished, Inject, Options, Selection, StepNumbers, run as run_golden,
+};
+use warpforge_golden_bench::{Agreement, Description, GoldenRun, Wanted};
 
 use super::BenchmarkArgs;
 use super::ranks::Ranks;
@@ -56,6 +58,10 @@ pub(crate) struct RunArgs {
     /// Write a checkpoint after so many steps [default: as often as takes 2 % of the time]
     #[arg(long, value_name = "N")]
     save_every: Option<NonZeroU64>,
+    /// Of a detector: train on the boxes that the golden run chose (`recorded`), or on those that the model being trained chooses
+    /// by itself (`own`), which other losses and weights come of; compare metrics only then
+    #[arg(long, value_name = "recorded|own", default_value = "recorded")]
+    selection: Selection,
     /// Put an error into one operation from a step on, to see that `warpt validate` finds it: multiply the values of a node
     /// of the graph by 1 + PART
     #[arg(long, value_name = "NODE@STEP[=PART]")]
@@ -86,6 +92,7 @@ pub(super) fn run(args: &RunArgs) -> Outcome {
         },
         out: args.out.clone(),
         save_every: args.save_every,
+        selection: args.selection,
         inject: args.inject.clone(),
         group: ranks.group(),
     };
@@ -149,6 +156,7 @@ fn print(args: &RunArgs, golden: &GoldenRun, finished: &Finished) -> Result<(), 
             "golden_metrics": finished.golden_metrics,
             "seconds": finished.time.as_secs_f64(),
             "codes": {"base": finished.base_codes, "moments": finished.moment_codes},
+            "detections": finished.detections,
         }));
     }
     let mut text = format!("{}: {} steps, last loss {last:.6}\n", args.out.display(), finished.steps.len());
@@ -163,6 +171,11 @@ fn print(args: &RunArgs, golden: &GoldenRun, finished: &Finished) -> Result<(), 
     for (what, codes) in codes.into_iter().filter_map(|(what, codes)| Some((what, codes?))) {
         let Codes { compared, differing, largest } = codes;
         text += &format!("codes of the {what}: {differing} of {compared} differ, at most by {largest}\n");
+    }
+    if let Some(Agreement { golden, own, paired, largest_box, largest_score }) = finished.detections {
+        text += &format!(
+            "detections: {own}, golden {golden}, of the same objects {paired}, at most {largest_box:.3} pixels and {largest_score:.1e} of score apart\n"
+        );
     }
     text += &format!(
         "compare: warpt validate --golden {} --candidate {}\n",

@@ -116,6 +116,7 @@ fn result(records: &[Record], axes: &[Axis], system: warpforge_inventory::ListOu
         verdict: Some(Verdict::Pass),
         conditions: None,
         warnings: fallbacks.iter().map(|what| format!("computed by the reference: {what}")).collect(),
+        beside: Vec::new(),
     }
 }
 

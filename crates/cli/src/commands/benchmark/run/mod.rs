@@ -41,6 +41,9 @@ pub(crate) struct RunArgs {
     /// Set a benchmark's parameter; `BENCHMARK.NAME=VALUE` sets it for one benchmark only
     #[arg(long, value_name = "NAME=VALUE")]
     param: Vec<String>,
+    /// Measure another program in turn with each benchmark that has it as a peer; `benchmark describe` names them
+    #[arg(long, value_name = "PEER", value_delimiter = ',')]
+    beside: Vec<String>,
     /// Write the result to a file with a name of its own in this folder
     #[arg(long)]
     export: bool,
@@ -64,6 +67,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let mut selection =
         select(&args.selector.request(), &present_components()).map_err(Failure::bad_input)?;
     apply_params(&mut selection, &args.param)?;
+    selection.add_peers(&args.beside).map_err(Failure::bad_input)?;
     runner::prepare(&selection).map_err(Failure::bad_input)?;
     if args.dry_run {
         return dry_run(args, &selection);
@@ -178,12 +182,15 @@ fn write_files(args: &RunArgs, own: Option<PathBuf>, run: &BenchmarkSuiteRun) ->
     args.timeline.write(&run.timeline)
 }
 
-/// Failed if anything failed; inconclusive if it was stopped; not possible if there was nothing that could run.
+/// Failed if anything failed; inconclusive if it was stopped, or a peer failed that it was to be measured beside; not
+/// possible if there was nothing that could run.
 fn exit(run: &BenchmarkSuiteRun, stopped: bool) -> Exit {
     let any = |verdict| run.benchmarks.iter().any(|result| result.verdict == Some(verdict));
+    let peers = || run.benchmarks.iter().flat_map(|result| &result.beside);
+    let any_peer = |verdict| peers().any(|peer| peer.verdict == verdict);
     if any(Verdict::Fail) {
         Exit::CheckFailed
-    } else if stopped || any(Verdict::Inconclusive) {
+    } else if stopped || any(Verdict::Inconclusive) || any_peer(Verdict::Fail) {
         Exit::Inconclusive
     } else if any(Verdict::Pass) {
         Exit::Pass

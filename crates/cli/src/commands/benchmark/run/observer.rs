@@ -69,6 +69,12 @@ impl Observer for Terminal {
         self.bar.set_message(self.round.clone());
     }
 
+    fn peer_started(&mut self, spec: &BenchmarkSpec, peer: &str, step: usize, steps: usize) {
+        self.round_started(spec, step, steps);
+        self.round = format!("{} beside {peer} ({step}/{steps})", spec.id.name);
+        self.bar.set_message(self.round.clone());
+    }
+
     fn event(&mut self, _spec: &BenchmarkSpec, event: &Event) {
         if let Event::Progress { done, total, label } = event {
             let part = PARTS * *done as u64 / (*total).max(1) as u64;

@@ -18,6 +18,9 @@ pub(super) fn text(selection: &Selection, rounds: u32, duration: Option<f64>) ->
         for (name, value) in spec.params.iter().flatten() {
             let _ = writeln!(out, "    {name} = {value}");
         }
+        for peer in &chosen.peers {
+            let _ = writeln!(out, "    beside {}", peer.name());
+        }
     }
     out
 }
