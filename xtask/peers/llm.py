@@ -1,12 +1,16 @@
-"""Language models beside ours, on the same weights.
+"""Language models beside ours, on the same weights, and tokenizers on the same text.
 
 llm.py convert FROM.gguf TO.gguf f32|bf16|q8_0|q4_0  the weights of FROM in another type
 llm.py llama_cpp MODEL.gguf prefill|decode TOKENS THREADS SECONDS
 llm.py truth MODEL.gguf PROMPT TOKENS           greedy tokens of transformers in f32
+llm.py text TO.txt                              paragraphs of English, one in a line
+llm.py ids TOKENIZER TEXT.txt TO.inp            the ids of each line into TO.out
+llm.py tokenizers TOKENIZER TEXT.txt SECONDS    a GGUF file or a folder with tokenizer.json, by one thread
 """
 
 import importlib
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -103,6 +107,57 @@ def truth(path: str, prompt: int, tokens: int) -> dict:
     }
 
 
+def text(target: str) -> None:
+    """Write the topics of Python's help, whose paragraphs are English with some code."""
+    topics = importlib.import_module("pydoc_data.topics").topics
+    paragraphs = (" ".join(part.split()) for topic in topics.values() for part in topic.split("\n\n"))
+    Path(target).write_text("".join(f"{part}\n" for part in paragraphs if part), encoding="utf-8")
+
+
+def tokenizer_of(path: str) -> object:
+    """Return the tokenizer of a GGUF file by transformers, or of a folder."""
+    if path.endswith(".gguf"):
+        transformers = importlib.import_module("transformers")
+        file = Path(path)
+        return transformers.AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name).backend_tokenizer
+    tokenizer = importlib.import_module("tokenizers").Tokenizer.from_file(str(Path(path) / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def lines_of(path: str) -> list[str]:
+    """Return the lines of a text that are not empty, as our benchmark takes them."""
+    lines = (line.strip() for line in Path(path).read_text(encoding="utf-8").split("\n"))
+    return [line for line in lines if line]
+
+
+def ids(path: str, source: str, target: str) -> None:
+    """Write the ids of each line as llama.cpp's truth files have them."""
+    lines = lines_of(source)
+    encodings = tokenizer_of(path).encode_batch(lines, add_special_tokens=False)
+    Path(target).write_text("".join(f"{line}\n__ggml_vocab_test__\n" for line in lines), encoding="utf-8")
+    rows = (" ".join(map(str, encoding.ids)) for encoding in encodings)
+    Path(target).with_suffix(".out").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+
+
+def tokenizers(path: str, source: str, seconds: float) -> dict:
+    """Megabytes per second of the package tokenizers by one thread, the faster of its two calls for many texts."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    tokenizer, lines = tokenizer_of(path), lines_of(source)
+    size = sum(len(line.encode()) for line in lines) / 1e6
+    best = 0.0
+    for encode in (tokenizer.encode_batch, tokenizer.encode_batch_fast):
+        encode(lines)
+        rates, began = [], time.perf_counter()
+        while not rates or time.perf_counter() - began < seconds:
+            start = time.perf_counter()
+            encode(lines)
+            rates.append(size / (time.perf_counter() - start))
+        best = max(best, float(numpy.median(rates)))
+    return {"megabytes_per_second": best, "version": importlib.import_module("tokenizers").__version__}
+
+
 def main() -> None:
     """Do what the first argument says."""
     match sys.argv[1:]:
@@ -112,6 +167,12 @@ def main() -> None:
             print(json.dumps(llama_cpp(path, what, int(tokens), int(threads), float(seconds))))
         case ["truth", path, prompt, tokens]:
             print(json.dumps(truth(path, int(prompt), int(tokens))))
+        case ["text", target]:
+            text(target)
+        case ["ids", path, source, target]:
+            ids(path, source, target)
+        case ["tokenizers", path, source, seconds]:
+            print(json.dumps(tokenizers(path, source, float(seconds))))
         case _:
             sys.exit(__doc__)
 

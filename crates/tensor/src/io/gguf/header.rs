@@ -18,8 +18,25 @@ pub enum Value {
     Bool(bool),
     /// Text.
     Text(String),
-    /// An array, of which only the number of elements is kept.
-    Array(u64),
+    /// An array; [`super::Gguf::elements`] reads what it holds.
+    Array(Array),
+}
+
+/// An array of values, left in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Array {
+    /// How many elements it has.
+    pub count: u64,
+    kind: u32,
+    start: usize,
+}
+
+impl Array {
+    /// Its elements, from the file that it was found in.
+    pub(super) fn elements(self, bytes: &[u8]) -> Result<Vec<Value>, Error> {
+        let mut reader = Reader { bytes, at: self.start };
+        (0..self.count).map(|_| reader.value(self.kind)).collect()
+    }
 }
 
 impl Value {
@@ -133,12 +150,13 @@ impl<'a> Reader<'a> {
 
     fn skip_array(&mut self) -> Result<Value, Error> {
         let (kind, count) = (self.u32()?, self.u64()?);
+        let start = self.at;
         match kind {
             ARRAY => return Err(malformed("an array of arrays")),
             // Every element takes at least a byte, so a count beyond the file ends here.
             _ => (0..count).try_for_each(|_| self.value(kind).map(drop))?,
         }
-        Ok(Value::Array(count))
+        Ok(Value::Array(Array { count, kind, start }))
     }
 }
 

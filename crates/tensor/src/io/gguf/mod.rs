@@ -11,7 +11,7 @@ use super::map_file;
 use crate::{Blob, Error, Shape, Tensor};
 pub use block::StoredType;
 use header::Header;
-pub use header::Value;
+pub use header::{Array, Value};
 
 fn malformed(reason: impl Into<String>) -> Error {
     Error::Malformed { format: "GGUF", reason: reason.into() }
@@ -43,6 +43,7 @@ impl Stored {
 pub struct Gguf {
     values: BTreeMap<String, Value>,
     tensors: BTreeMap<String, Stored>,
+    bytes: Blob,
 }
 
 impl Gguf {
@@ -50,6 +51,18 @@ impl Gguf {
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.values.get(name)
+    }
+
+    /// The elements of an array by its name, such as `tokenizer.ggml.tokens`; `None` where there is no such array.
+    ///
+    /// # Errors
+    ///
+    /// When the file has changed since it was read.
+    pub fn elements(&self, name: &str) -> Result<Option<Vec<Value>>, Error> {
+        match self.values.get(name) {
+            Some(Value::Array(array)) => array.elements(&self.bytes).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// The tensors by name.
@@ -95,7 +108,7 @@ pub fn decode(bytes: &Blob) -> Result<Gguf, Error> {
             return Err(malformed(format!("there are two tensors `{name}`")));
         }
     }
-    Ok(Gguf { values, tensors: kept })
+    Ok(Gguf { values, tensors: kept, bytes: bytes.clone() })
 }
 
 #[cfg(test)]
@@ -141,7 +154,10 @@ mod tests {
         let read = decode(&file(0, &[3, 2], &data).into()).unwrap();
         assert_eq!(read.value("llama.block_count"), Some(&Value::Unsigned(30)));
         assert_eq!(read.value("general.name"), Some(&Value::Text("small".to_owned())));
-        assert_eq!(read.value("tokens"), Some(&Value::Array(2)));
+        assert!(matches!(read.value("tokens"), Some(Value::Array(array)) if array.count == 2));
+        let tokens = ["a", "b"].map(|token| Value::Text(token.to_owned())).to_vec();
+        assert_eq!(read.elements("tokens").unwrap(), Some(tokens));
+        assert_eq!(read.elements("general.name").unwrap(), None);
         let tensor = &read.tensors()["w"];
         assert_eq!((tensor.dims.as_slice(), tensor.stored), (&[2, 3][..], StoredType::F32));
         assert_eq!(tensor.to_f32().unwrap().as_slice::<f32>().unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokenizers::Tokenizer;
 
+use super::super::words::{WordEncoder, Words};
 use super::stages::{Packer, Shape, Tokens, Totals, decode, read, tokenize};
 use crate::benchmark::BenchmarkError;
 use crate::suites::stages::StageTimes;
@@ -20,6 +21,7 @@ const QUEUED: usize = 2;
 pub(super) struct Flow<'a> {
     pub(super) files: &'a [PathBuf],
     pub(super) tokenizer: &'a Tokenizer,
+    pub(super) words: Option<&'a Words>,
     pub(super) shape: Shape,
     pub(super) threads: usize,
 }
@@ -62,11 +64,12 @@ type Read = (usize, Result<Vec<u8>, BenchmarkError>);
 type Ready = (usize, Result<Tokens, BenchmarkError>);
 
 impl Flow<'_> {
-    /// One step after the other, on one thread.
+    /// One step after the other, on one thread, each document tokenized as a whole.
     pub(super) fn in_turn(&self) -> Result<Totals, BenchmarkError> {
         let mut packer = Packer::new(self.shape);
+        let mut encoder = WordEncoder::new(self.tokenizer, None);
         for path in self.files {
-            packer.add(&tokenize(self.tokenizer, &decode(path, read(path)?)?)?);
+            packer.add(&tokenize(&mut encoder, &decode(path, read(path)?)?)?);
         }
         Ok(packer.finish())
     }
@@ -129,11 +132,11 @@ impl Flow<'_> {
 
     fn work(&self, files: &Mutex<Receiver<Read>>, to: &SyncSender<Ready>) -> Clock {
         let mut clock = Clock::default();
+        let mut encoder = WordEncoder::new(self.tokenizer, self.words);
         let next = || files.lock().unwrap_or_else(std::sync::PoisonError::into_inner).recv();
         while let Ok((at, bytes)) = clock.wait(next) {
             let documents = bytes.and_then(|bytes| clock.work(0, || decode(&self.files[at], bytes)));
-            let tokens =
-                documents.and_then(|documents| clock.work(1, || tokenize(self.tokenizer, &documents)));
+            let tokens = documents.and_then(|documents| clock.work(1, || tokenize(&mut encoder, &documents)));
             if clock.wait(|| to.send((at, tokens))).is_err() {
                 break;
             }

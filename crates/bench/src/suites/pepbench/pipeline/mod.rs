@@ -13,6 +13,7 @@ use warpforge_bio::available_threads;
 use self::flow::{Flow, Stalls};
 use self::stages::{Shape, Totals};
 use super::corpus::Corpus;
+use super::words::Words;
 use crate::benchmark::{Benchmark, BenchmarkError, MetricKey, RunContext, int, text};
 use crate::record::{
     BenchmarkComponent, BenchmarkId, BenchmarkKind, BenchmarkSpec, ParamValue, Params, params,
@@ -130,9 +131,11 @@ impl Benchmark for DataPipeline {
                 shards::write(made.path(), &corpus.sentences, settings.shards)?
             }
         };
+        let words = Words::of(&corpus.tokenizer);
         let flow = Flow {
             files: &files,
             tokenizer: &corpus.tokenizer,
+            words: words.as_ref(),
             shape: settings.shape,
             threads: settings.threads(),
         };

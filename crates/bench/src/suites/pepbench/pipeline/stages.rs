@@ -8,8 +8,8 @@ use crc32fast::Hasher;
 use flate2::read::MultiGzDecoder;
 use rustix::fs::{Advice, fadvise};
 use serde::Deserialize;
-use tokenizers::Tokenizer;
 
+use super::super::words::WordEncoder;
 use crate::benchmark::BenchmarkError;
 
 /// What batches look like.
@@ -89,13 +89,14 @@ pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<Vec<String>, Benchma
 }
 
 /// The tokens of documents.
-pub(super) fn tokenize(tokenizer: &Tokenizer, documents: &[String]) -> Result<Tokens, BenchmarkError> {
+pub(super) fn tokenize(
+    encoder: &mut WordEncoder<'_>,
+    documents: &[String],
+) -> Result<Tokens, BenchmarkError> {
     let mut tokens = Tokens { documents: documents.len(), ..Tokens::default() };
     for document in documents {
-        let encoding = tokenizer.encode_fast(document.as_str(), true);
-        let encoding = encoding.map_err(|error| BenchmarkError::Failed(format!("the tokenizer: {error}")))?;
+        encoder.encode(document, &mut tokens.ids)?;
         tokens.bytes += document.len();
-        tokens.ids.extend(encoding.get_ids());
     }
     Ok(tokens)
 }
