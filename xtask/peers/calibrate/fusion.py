@@ -1,7 +1,8 @@
-"""What fusion is worth in PyTorch: eager against torch.compile, `python fusion.py SECONDS`.
+"""What fusion is worth in PyTorch: eager against torch.compile, `python fusion.py SECONDS cpu|cuda`.
 
 The patterns and sizes are those of `warpt calibrate --quick`. Runs of both ways alternate. Prints one line of JSON for
-each pattern: its name, the milliseconds of both ways, pair by pair, and the largest relative error between them.
+each pattern: its name, the milliseconds of both ways, pair by pair, and the largest relative error between them. On a GPU a
+time is that of many calls between two events, divided by them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ Inputs = tuple[torch.Tensor, ...]
 
 WARM_UP = 3
 FEWEST_PAIRS = 11
+# Calls between two events of a GPU.
+CALLS = 20
 
 
 def patterns() -> dict[str, tuple[Callable[..., torch.Tensor], Inputs]]:
@@ -49,6 +52,21 @@ def patterns() -> dict[str, tuple[Callable[..., torch.Tensor], Inputs]]:
     }
 
 
+def milliseconds(way: Callable[..., torch.Tensor], inputs: Inputs) -> float:
+    """The time of a call."""
+    if inputs[0].device.type == "cpu":
+        start = time.perf_counter()
+        way(*inputs)
+        return 1e3 * (time.perf_counter() - start)
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    for _ in range(CALLS):
+        way(*inputs)
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / CALLS
+
+
 def pairs(ways: list[Callable[..., torch.Tensor]], inputs: Inputs, seconds: float) -> list[list[float]]:
     """Milliseconds of both ways, in turn first."""
     for _ in range(WARM_UP):
@@ -59,9 +77,7 @@ def pairs(ways: list[Callable[..., torch.Tensor]], inputs: Inputs, seconds: floa
     while len(found) < FEWEST_PAIRS or time.perf_counter() - begin < seconds:
         taken = [0.0, 0.0]
         for at in (0, 1) if len(found) % 2 == 0 else (1, 0):
-            start = time.perf_counter()
-            ways[at](*inputs)
-            taken[at] = 1e3 * (time.perf_counter() - start)
+            taken[at] = milliseconds(ways[at], inputs)
         found.append(taken)
     return found
 
@@ -69,9 +85,10 @@ def pairs(ways: list[Callable[..., torch.Tensor]], inputs: Inputs, seconds: floa
 def main() -> None:
     """Times all patterns."""
     torch.manual_seed(0)
-    seconds = float(sys.argv[1])
+    seconds, device = float(sys.argv[1]), sys.argv[2]
     with torch.inference_mode():
-        for name, (function, inputs) in patterns().items():
+        for name, (function, made) in patterns().items():
+            inputs = tuple(tensor.to(device) for tensor in made)
             compiled = torch.compile(function)
             expected, found = function(*inputs), compiled(*inputs)
             error = float((expected - found).abs().max() / expected.abs().max())

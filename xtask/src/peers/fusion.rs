@@ -39,6 +39,9 @@ pub(crate) struct FusionArgs {
     /// How often each side runs, in turn
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     alternations: u16,
+    /// Where both sides run: `cpu` or `cuda`
+    #[arg(long, default_value = "cpu", value_parser = ["cpu", "cuda"])]
+    device: String,
     /// A Python that has PyTorch [default: an environment made under target/]
     #[arg(long, value_name = "PYTHON")]
     python: Option<PathBuf>,
@@ -84,8 +87,8 @@ pub(super) fn run(args: &FusionArgs) -> anyhow::Result<()> {
     let (mut theirs, mut ours) = (Vec::new(), Vec::new());
     for turn in 1..=args.alternations {
         eprintln!("fusion: {turn} of {}", args.alternations);
-        theirs.push(torch(&python)?);
-        ours.push(calibrated(&program, &keep.join(format!("{turn}.json")))?);
+        theirs.push(torch(&python, &args.device)?);
+        ours.push(calibrated(&program, &args.device, &keep.join(format!("{turn}.json")))?);
     }
     let table = markdown(&theirs, &ours)?;
     println!("{table}");
@@ -95,15 +98,19 @@ pub(super) fn run(args: &FusionArgs) -> anyhow::Result<()> {
             warpt::machine(&program)?,
             args.alternations
         );
-        page::update(&root().join(PAGE), "peers fusion", &format!("{heading}\n\n{table}"))?;
+        let task = match args.device.as_str() {
+            "cpu" => "peers fusion".to_owned(),
+            device => format!("peers fusion --device {device}"),
+        };
+        page::update(&root().join(PAGE), &task, &format!("{heading}\n\n{table}"))?;
     }
     Ok(())
 }
 
 /// PyTorch's turn.
-fn torch(python: &Path) -> anyhow::Result<Gains> {
+fn torch(python: &Path, device: &str) -> anyhow::Result<Gains> {
     let program = root().join("xtask/peers/calibrate/fusion.py");
-    let text = output(Command::new(python).arg(program).arg("1"))?;
+    let text = output(Command::new(python).arg(program).args(["1", device]))?;
     text.lines().map(|line| compiled(&serde_json::from_str(line)?)).collect()
 }
 
@@ -134,9 +141,11 @@ fn compiled(answer: &Value) -> anyhow::Result<(String, Gain)> {
 }
 
 /// Our turn: a quick calibration.
-fn calibrated(warpt: &Path, profile: &Path) -> anyhow::Result<Gains> {
+fn calibrated(warpt: &Path, device: &str, profile: &Path) -> anyhow::Result<Gains> {
     let mut command = Command::new(warpt);
-    command.args(["calibrate", "--quick", "--output"]).arg(profile);
+    command
+        .args(["calibrate", "--quick", "--precision", "model", "--device", device, "--output"])
+        .arg(profile);
     let done = command.output().with_context(|| warpt.display().to_string())?;
     // A machine too noisy to say has figures as well, and wide intervals.
     if !matches!(done.status.code(), Some(0 | 4)) {

@@ -17,7 +17,7 @@ use std::str::FromStr;
 
 use warpforge::Precision;
 
-pub(crate) use sweep::cases;
+pub(crate) use sweep::{cases, linear};
 pub(crate) use text::ModuleText;
 
 /// A family of patterns, and what their shapes mean. Elementwise, row-wise and moving operations, `[rows, columns]`, are always
@@ -96,6 +96,15 @@ impl Dtype {
         }
     }
 
+    /// The element type of operands that are rounded, as StableHLO writes it.
+    pub(crate) fn narrow(self) -> Option<&'static str> {
+        match self {
+            Self::Float(Precision::Bf16) => Some("bf16"),
+            Self::Float(Precision::F16) => Some("f16"),
+            _ => None,
+        }
+    }
+
     /// The precision to compile with.
     pub(crate) fn precision(self) -> Precision {
         match self {
@@ -127,11 +136,23 @@ impl Case {
     }
 }
 
+impl Case {
+    /// The case on inputs in the type that its contractions multiply in; grouped convolutions multiply in f32.
+    pub(crate) fn on_narrow_inputs(mut self) -> Self {
+        let grouped = self.extra.get("groups").is_some_and(|&groups| groups > 1);
+        if let Some(narrow) = self.dtype.narrow().filter(|_| !grouped) {
+            self.module = self.module.stored_as(narrow);
+        }
+        self
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use warpforge::{CompileOptions, Model};
     use warpforge_fusion::cluster::Cost;
+    use warpforge_tensor::ElementType;
 
     /// Bytes and kernels of a case, fused and unfused.
     fn plans(case: &Case) -> [(usize, Cost); 2] {
@@ -199,6 +220,20 @@ mod tests {
                 let found = all.iter().any(|case| case.pattern == Some(pattern) && case.shape == shape);
                 assert!(found, "{scale:?} lacks {pattern} {shape:?}");
             }
+        }
+    }
+
+    #[test]
+    fn contractions_read_narrow_inputs_as_they_are() {
+        let bf16 = Dtype::Float(Precision::Bf16);
+        for case in cases(Scale::Smoke, &Family::NAMED, &[bf16], false) {
+            let narrow = case.clone().on_narrow_inputs();
+            let [(kernels, wide), _] = plans(&case);
+            let [(same, cost), _] = plans(&narrow);
+            assert!(same <= kernels && cost.bytes <= wide.bytes, "{}: {same} of {kernels}", case.label());
+            let is_narrow = narrow.module.inputs().unwrap()[0].element_type() == ElementType::BF16;
+            let grouped = case.extra.get("groups").is_some_and(|&groups| groups > 1);
+            assert_eq!(is_narrow, case.dtype == bf16 && !grouped, "{}", case.label());
         }
     }
 

@@ -37,6 +37,11 @@ pub(crate) fn cases(scale: Scale, families: &[Family], dtypes: &[Dtype], int8: b
     all
 }
 
+/// A linear layer without bias.
+pub(crate) fn linear(m: usize, k: usize, n: usize, dtype: Dtype) -> Case {
+    linear::case(m, k, n, Epilogue::None, dtype)
+}
+
 fn linears(scale: Scale, dtype: Dtype, all: &mut Vec<Case>) {
     let mut add = |m, k, n, epilogues: &[Epilogue]| {
         all.extend(epilogues.iter().map(|&epilogue| linear::case(m, k, n, epilogue, dtype)));

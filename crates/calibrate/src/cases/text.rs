@@ -15,6 +15,8 @@ struct Argument {
     element: &'static str,
     /// Whether it is known when compiling.
     weight: bool,
+    /// The type that an input is stored in, where it is widened first.
+    stored: Option<&'static str>,
 }
 
 /// An operator of the chain.
@@ -41,19 +43,30 @@ pub(super) fn ty(dims: &[usize], element: &str) -> String {
 impl ModuleText {
     /// Adds an input of a run.
     pub(super) fn input(mut self, name: &'static str, dims: &[usize], element: &'static str) -> Self {
-        self.arguments.push(Argument { name, dims: dims.to_vec(), element, weight: false });
+        self.arguments.push(Argument { name, dims: dims.to_vec(), element, weight: false, stored: None });
         self
     }
 
     /// Adds a weight, which is known when compiling.
     pub(super) fn weight(mut self, name: &'static str, dims: &[usize], element: &'static str) -> Self {
-        self.arguments.push(Argument { name, dims: dims.to_vec(), element, weight: true });
+        self.arguments.push(Argument { name, dims: dims.to_vec(), element, weight: true, stored: None });
         self
     }
 
     /// Adds an operator: its lines, the last of which defines `%NAME` of this type.
     pub(super) fn operator(mut self, name: &'static str, ty: &str, lines: String) -> Self {
         self.operators.push(Operator { name, lines, result: ty.to_owned() });
+        self
+    }
+
+    /// The same module on inputs of f32 that are stored in a narrower type: a contraction in that type reads them as they are, and
+    /// nothing has to round them first.
+    pub(crate) fn stored_as(mut self, element: &'static str) -> Self {
+        for argument in
+            self.arguments.iter_mut().filter(|argument| !argument.weight && argument.element == "f32")
+        {
+            argument.stored = Some(element);
+        }
         self
     }
 
@@ -65,15 +78,22 @@ impl ModuleText {
     /// The module; unfused, it gives the result of every operator.
     pub(crate) fn text(&self, unfused: bool) -> String {
         let argument = |argument: &Argument| {
-            let Argument { name, dims, element, weight } = argument;
+            let Argument { name, dims, element, weight, stored } = argument;
             let role = if *weight { ", warpforge.role = \"parameter\"" } else { "" };
-            format!("%{name}: {} {{warpforge.name = \"{name}\"{role}}}", ty(dims, element))
+            let (suffix, element) = stored.map_or(("", *element), |stored| ("_stored", stored));
+            format!("%{name}{suffix}: {} {{warpforge.name = \"{name}\"{role}}}", ty(dims, element))
         };
         let arguments: Vec<String> = self.arguments.iter().map(argument).collect();
         let given = &self.operators[if unfused { 0 } else { self.operators.len().saturating_sub(1) }..];
         let types: Vec<&str> = given.iter().map(|operator| operator.result.as_str()).collect();
         let values: Vec<String> = given.iter().map(|operator| format!("%{}", operator.name)).collect();
         let mut text = format!("func.func @main({}) -> ({}) {{\n", arguments.join(", "), types.join(", "));
+        for Argument { name, dims, element, stored, .. } in &self.arguments {
+            if let Some(stored) = stored {
+                let (from, to) = (ty(dims, stored), ty(dims, element));
+                let _ = writeln!(text, "  %{name} = stablehlo.convert %{name}_stored : ({from}) -> {to}");
+            }
+        }
         for operator in &self.operators {
             text += &operator.lines;
         }
@@ -116,7 +136,16 @@ fn random(argument: &Argument) -> Result<Tensor> {
                 if positive || rng.bool() { magnitude } else { -magnitude }
             };
             let values: Vec<f32> = (0..count).map(|_| value(&mut rng)).collect();
-            Tensor::from_slice(dims, &values)
+            match argument.stored {
+                Some("bf16") => Tensor::from_slice(
+                    dims,
+                    &values.into_iter().map(half::bf16::from_f32).collect::<Vec<_>>(),
+                ),
+                Some("f16") => {
+                    Tensor::from_slice(dims, &values.into_iter().map(half::f16::from_f32).collect::<Vec<_>>())
+                }
+                _ => Tensor::from_slice(dims, &values),
+            }
         }
     };
     Ok(tensor?)

@@ -2,6 +2,7 @@
 
 mod bandwidth;
 mod cases;
+mod cold;
 mod gpu;
 mod overheads;
 mod peaks;
@@ -17,7 +18,7 @@ use jiff::Timestamp;
 use warpforge::{Device, Precision};
 use warpforge_inventory::live::{Conditions, ConditionsWatch};
 
-use crate::cases::{Dtype, Family, Scale};
+use crate::cases::{Case, Dtype, Family, Scale};
 use crate::error::{Error, Result};
 use crate::machine::machine;
 use crate::profile::{Profile, ProfileError, SCHEMA_VERSION, SelfCheck, Theoretical};
@@ -66,6 +67,12 @@ impl Settings {
         };
         let chosen = if self.precisions.is_empty() { usual } else { &self.precisions };
         chosen.iter().map(|&precision| Dtype::Float(precision)).collect()
+    }
+
+    /// A case as it is measured on the device. Kernels of CPUs round operands as they pack them; on GPUs the kernel before has
+    /// rounded them.
+    fn fitted(&self, case: Case) -> Case {
+        if self.device == Device::Cpu { case } else { case.on_narrow_inputs() }
     }
 
     fn rounds(&self) -> usize {
@@ -157,6 +164,7 @@ pub fn calibrate(
             bandwidth: Vec::new(),
             overheads: Vec::new(),
             operations: Vec::new(),
+            cold_weights: Vec::new(),
             fusion_profiles: Vec::new(),
             self_check: SelfCheck::default(),
         },
@@ -215,7 +223,7 @@ impl Session<'_> {
     fn run(&mut self) -> Result<()> {
         let cases = self.cases()?;
         let patterns = cases.iter().filter(|case| case.pattern.is_some()).count();
-        let count = 4 + cases.len() + (self.settings.rounds() - 1) * patterns + self.settings.rounds();
+        let count = 5 + cases.len() + (self.settings.rounds() - 1) * patterns + self.settings.rounds();
         self.reference(count)?;
         self.step(count, "overheads")?;
         if self.profile.overheads.is_empty() {
@@ -243,6 +251,10 @@ impl Session<'_> {
             }
             self.reference(count)?;
         }
+        self.step(count, "cold weights")?;
+        if self.profile.cold_weights.is_empty() {
+            cold::measure(self)?;
+        }
         Ok(())
     }
 
@@ -265,9 +277,10 @@ impl Session<'_> {
     }
 
     /// What is measured, as far as the device can compute it.
-    fn cases(&self) -> Result<Vec<crate::cases::Case>> {
+    fn cases(&self) -> Result<Vec<Case>> {
         let Settings { scale, families, .. } = self.settings;
-        Ok(crate::cases::cases(*scale, families, &self.settings.dtypes(), true))
+        let all = crate::cases::cases(*scale, families, &self.settings.dtypes(), true);
+        Ok(all.into_iter().map(|case| self.settings.fitted(case)).collect())
     }
 
     fn stopped(&self) -> bool {

@@ -63,6 +63,8 @@ pub(super) enum Clock<'p> {
     Device(Box<dyn Bound + 'p>),
     /// By the host's clock.
     Host(&'p dyn Executable, &'p [Tensor]),
+    /// Of several programs in turn; the next one.
+    InTurn(Vec<Clock<'p>>, usize),
 }
 
 impl Clock<'_> {
@@ -76,6 +78,14 @@ impl Clock<'_> {
                     executable.run(inputs, &RunOptions::default()).map_err(Error::from)?;
                 }
                 Ok(begin.elapsed())
+            }
+            Self::InTurn(clocks, next) => {
+                let mut sum = Duration::ZERO;
+                for _ in 0..iterations {
+                    sum += clocks[*next].run(1)?;
+                    *next = (*next + 1) % clocks.len();
+                }
+                Ok(sum)
             }
         }
     }

@@ -4,7 +4,7 @@ use warpforge::{FusionReport, Plan};
 use warpforge_fusion::cluster::op_by_op_clusters;
 use warpforge_fusion::report::Estimate;
 
-use super::{CostModel, weights};
+use super::CostModel;
 
 impl CostModel {
     /// Adds predicted times to a report: those of each cluster, of all of them, and of a kernel for each operation.
@@ -14,12 +14,8 @@ impl CostModel {
             entry.predicted = Some(Estimate { ms: prediction.ms, bound: prediction.bound.to_string() });
         }
         report.after.predicted_ms = Some(after);
-        let model_weights = weights(&plan.graph);
         // Layouts that no strides describe have no kernel of their own: there is no time before fusion then.
-        report.before.predicted_ms = op_by_op_clusters(&plan.graph).map(|clusters| {
-            let each =
-                clusters.clusters.iter().map(|cluster| self.kernel(&plan.graph, cluster, model_weights).ms);
-            self.run_overhead_ms() + each.sum::<f64>()
-        });
+        report.before.predicted_ms =
+            op_by_op_clusters(&plan.graph).map(|clusters| self.in_order(&plan.graph, &clusters.clusters).0);
     }
 }

@@ -38,6 +38,8 @@ struct Level {
     triad: f64,
     /// Bytes a second, reading alone.
     read: f64,
+    /// What was gone round in when they were measured, all threads together.
+    measured_at: u64,
 }
 
 /// Peaks and bandwidths of a device.
@@ -84,9 +86,21 @@ impl Limits {
         self.level(bytes).map_or(f64::INFINITY, |level| level.triad)
     }
 
-    /// The same, reading alone.
+    /// The same, reading alone. The last cache is shared, with other processes and other guests too: the more of it is asked
+    /// for, the more comes from the memory behind it.
     pub(super) fn read_bandwidth(&self, bytes: u64) -> f64 {
-        self.level(bytes).map_or(f64::INFINITY, |level| level.read)
+        let Some(at) = self.levels.iter().position(|level| bytes <= level.bytes) else {
+            return self.levels.last().map_or(f64::INFINITY, |level| level.read);
+        };
+        let level = &self.levels[at];
+        match self.levels.get(at + 1) {
+            Some(behind) if at + 2 == self.levels.len() && bytes > level.measured_at => {
+                let octaves = |from: u64, to: u64| (to as f64 / from.max(1) as f64).log2();
+                let part = octaves(level.measured_at, bytes) / octaves(level.measured_at, level.bytes);
+                level.read * (behind.read / level.read).powf(part)
+            }
+            _ => level.read,
+        }
     }
 
     /// What bounds work, and the least seconds that it takes.
@@ -114,11 +128,18 @@ fn levels(profile: &Profile, device: &str, threads: usize) -> Vec<Level> {
             Some(level) => level,
             None => {
                 let bytes = held(profile, &found.level);
-                levels.push(Level { name: found.level.clone(), bytes, triad: 0.0, read: 0.0 });
+                levels.push(Level {
+                    name: found.level.clone(),
+                    bytes,
+                    triad: 0.0,
+                    read: 0.0,
+                    measured_at: 0,
+                });
                 let last = levels.len() - 1;
                 &mut levels[last]
             }
         };
+        level.measured_at = level.measured_at.max(found.working_set_bytes * found.threads as u64);
         // Kernels write into the caches and stream past them: the better of the two counts.
         match found.access.as_str() {
             "read" => level.read = level.read.max(rate),

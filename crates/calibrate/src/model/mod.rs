@@ -1,9 +1,10 @@
 //! Predictions of kernels and whole models from a profile.
 //!
-//! A kernel takes its overhead and the longer of two times: its operations at the rate that the sweep measured for such a
-//! kernel of such a size, and its bytes at the bandwidth of the level that they come from. Rates come from the sweep and not from
-//! peaks: algorithms need fewer operations than are counted, and kernels reach other parts of the peak in other sizes.
+//! A kernel takes its overhead, its operations at the rate that the sweep measured for such a kernel of such a size, and the part of
+//! the time of reading its weights that the arithmetic does not hide. Rates come from the sweep and not from peaks: algorithms need
+//! fewer operations than are counted, and kernels reach other parts of the peak in other sizes.
 
+mod cold;
 mod decisions;
 mod estimate;
 mod limits;
@@ -18,6 +19,7 @@ use warpforge::{Plan, Precision};
 use warpforge_fusion::cluster::Cluster;
 use warpforge_fusion::{Graph, NodeId};
 
+use cold::Stalls;
 pub use limits::Bound;
 use limits::Limits;
 use rates::Rates;
@@ -42,6 +44,7 @@ pub struct CostModel {
     device: String,
     rates: HashMap<(Class, String), Rates>,
     limits: Limits,
+    stalls: Stalls,
     /// Seconds to begin a run and to begin a kernel.
     run: f64,
     kernel: f64,
@@ -91,26 +94,20 @@ impl CostModel {
         self.limits.bound(dtype, flops as f64, bytes as f64, self.kernel)
     }
 
-    /// The kernel of a cluster in a model with so many bytes of weights.
-    #[must_use]
-    pub fn kernel(&self, graph: &Graph, cluster: &Cluster, model_weights: u64) -> Prediction {
-        self.of(&self.work(graph, cluster), model_weights)
-    }
-
     /// A whole model: milliseconds, and those of each kernel.
     #[must_use]
     pub fn model(&self, plan: &Plan) -> (f64, Vec<Prediction>) {
-        let weights = weights(&plan.graph);
-        let clusters = plan.clusters.clusters.iter();
-        let kernels: Vec<Prediction> =
-            clusters.map(|cluster| self.kernel(&plan.graph, cluster, weights)).collect();
-        (self.run * 1e3 + kernels.iter().map(|kernel| kernel.ms).sum::<f64>(), kernels)
+        self.in_order(&plan.graph, &plan.clusters.clusters)
     }
 
-    /// What begins a run, in milliseconds.
-    #[must_use]
-    pub fn run_overhead_ms(&self) -> f64 {
-        self.run * 1e3
+    /// Kernels one after the other: milliseconds of a run, and those of each.
+    fn in_order(&self, graph: &Graph, clusters: &[Cluster]) -> (f64, Vec<Prediction>) {
+        let works: Vec<Work> = clusters.iter().map(|cluster| self.work(graph, cluster)).collect();
+        let weights = works.iter().map(|work| work.weight_bytes).sum();
+        let reach = reach(graph, clusters, &works);
+        let kernels: Vec<Prediction> =
+            works.iter().zip(&reach).map(|(work, &reach)| self.of(work, weights, reach)).collect();
+        (self.run * 1e3 + kernels.iter().map(|kernel| kernel.ms).sum::<f64>(), kernels)
     }
 
     /// What the kernel of a cluster does on this device.
@@ -122,20 +119,25 @@ impl CostModel {
         work
     }
 
-    fn of(&self, work: &Work, model_weights: u64) -> Prediction {
+    /// Work in a model with so many bytes of weights, whose operands were written so many bytes ago.
+    fn of(&self, work: &Work, model_weights: u64, reach: u64) -> Prediction {
         let (bound, least) = self.limits.bound(work.dtype, work.flops as f64, work.bytes as f64, self.kernel);
-        let (seconds, distance) = match self.measured(work) {
+        let (seconds, distance) = match self.measured(work, reach) {
             Some((seconds, distance)) => (seconds, Some(distance)),
             None => (least, None),
         };
         // A run reads all weights before it comes round to the same ones.
         let weights = work.weight_bytes as f64 / self.limits.read_bandwidth(model_weights);
-        let seconds = seconds.max(weights).max(self.kernel);
+        let seconds = match self.stalls.part(work.dtype, work.rows) {
+            Some(part) => seconds + part * weights,
+            None => seconds.max(weights),
+        };
+        let seconds = seconds.max(self.kernel);
         Prediction { ms: seconds * 1e3, bound, distance }
     }
 
     /// Seconds by the rates of the sweep, and how far it is.
-    fn measured(&self, work: &Work) -> Option<(f64, f64)> {
+    fn measured(&self, work: &Work, reach: u64) -> Option<(f64, f64)> {
         let dtype = match work.class {
             Class::Matmul | Class::Batched | Class::Conv | Class::Depthwise | Class::Attention => work.dtype,
             _ => "f32",
@@ -159,7 +161,7 @@ impl CostModel {
                 Some((seconds + self.functions(work), rates.distance(&features)))
             }
             (_, Some(rates)) => {
-                let memory = work.bytes as f64 / rates.at(&work.features)?;
+                let memory = work.bytes as f64 / rates.at(&work.features_within(reach))?;
                 let functions = if work.class == Class::Softmax { 0.0 } else { self.functions(work) };
                 Some((self.kernel + memory.max(functions), rates.distance(&work.features)))
             }
@@ -181,10 +183,22 @@ impl CostModel {
     }
 }
 
-/// The bytes of all weights of a graph, each once.
-fn weights(graph: &Graph) -> u64 {
-    let constants = graph.ids().filter(|&id: &NodeId| graph.constant(id).is_some());
-    constants.map(|id| graph.node(id).bytes() as u64).sum()
+/// For each kernel, the bytes that were moved since its largest operand was written, its own included: what must fit a cache for
+/// the operand to be there still.
+fn reach(graph: &Graph, clusters: &[Cluster], works: &[Work]) -> Vec<u64> {
+    let mut written: HashMap<NodeId, u64> = HashMap::new();
+    let mut moved = 0;
+    let mut all = Vec::new();
+    for (cluster, work) in clusters.iter().zip(works) {
+        let operands = cluster.reads().into_iter().filter(|&id| graph.constant(id).is_none());
+        let largest = operands.max_by_key(|&id| graph.node(id).bytes());
+        let since = largest.and_then(|id| written.get(&id)).copied().unwrap_or(0);
+        let before = moved;
+        moved += work.bytes;
+        all.push(moved - since);
+        written.extend(cluster.results().into_iter().map(|id| (id, before)));
+    }
+    all
 }
 
 #[cfg(test)]

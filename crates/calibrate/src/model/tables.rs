@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::CostModel;
+use super::cold::Stalls;
 use super::limits::Limits;
 use super::work::{Class, conv_features, gather_features, octaves};
 use crate::profile::{Operation, Profile};
@@ -16,10 +17,12 @@ pub(super) fn model(profile: &Profile, device: &str) -> CostModel {
     };
     let run = overhead(["run", "graph launch"]).unwrap_or(0.0);
     let kernel = overhead(["kernel", "kernel launch"]).unwrap_or(0.0);
+    let limits = Limits::new(profile, device, threads);
     let mut made = CostModel {
         device: device.to_owned(),
         rates: HashMap::new(),
-        limits: Limits::new(profile, device, threads),
+        stalls: Stalls::new(profile, device, threads, &limits),
+        limits,
         run,
         kernel,
         cheap: 0.0,

@@ -45,6 +45,8 @@ pub(crate) struct Work {
     pub(crate) bytes: u64,
     /// Bytes of weights among them, which are read again in every run.
     pub(crate) weight_bytes: u64,
+    /// Rows that a contraction multiplies its weights by.
+    pub(crate) rows: usize,
     /// Elements of the loop or epilogue.
     pub(crate) elements: f64,
     /// Cheap functions on each.
@@ -53,6 +55,16 @@ pub(crate) struct Work {
     pub(crate) approximate: f64,
     /// Bytes that an epilogue reads beside the contraction's operands.
     pub(crate) epilogue_bytes: f64,
+}
+
+impl Work {
+    /// The features where operands lie within so many bytes: streams run at the rate of what is gone round in.
+    pub(super) fn features_within(&self, reach: u64) -> Vec<f64> {
+        match self.class {
+            Class::Gather => self.features.clone(),
+            _ => vec![(self.bytes.max(reach).max(1) as f64).log2()],
+        }
+    }
 }
 
 pub(super) fn octaves(values: &[usize]) -> Vec<f64> {
@@ -94,6 +106,7 @@ pub(crate) fn work(graph: &Graph, cluster: &Cluster) -> Work {
         flops: cost.flops,
         bytes: cost.bytes,
         weight_bytes,
+        rows: 1,
         elements: 0.0,
         cheap: 0.0,
         approximate: 0.0,
@@ -167,6 +180,8 @@ fn matmul(graph: &Graph, product: &Contraction, work: &mut Work) {
     let (m, n) = if with_weights && !constant(1) { (n, m) } else { (m, n) };
     work.contraction_flops = 2.0 * (batch * m * n.next_multiple_of(LANES) * k) as f64;
     if with_weights {
+        work.rows = m;
+        narrowed(graph, product, work);
         (work.class, work.features) = (Class::Matmul, octaves(&[m, k, n]));
     } else {
         (work.class, work.features) = (Class::Batched, octaves(&[batch, m, n, k]));
@@ -183,6 +198,8 @@ fn convolution(graph: &Graph, product: &Contraction, work: &mut Work) {
     let stride = conv.strides.iter().copied().max().unwrap_or(1);
     work.dtype = multiplied(graph, product.node);
     work.contraction_flops = 2.0 * (pixels * outputs.next_multiple_of(LANES) * window * channels) as f64;
+    work.rows = pixels;
+    narrowed(graph, product, work);
     // Windows side by side are rows of a matmul.
     if window > 1 && conv.groups == 1 && weights[..rank] == conv.strides[..] {
         (work.class, work.features) = (Class::Matmul, octaves(&[pixels, channels * window, outputs]));
@@ -192,6 +209,20 @@ fn convolution(graph: &Graph, product: &Contraction, work: &mut Work) {
     work.class = if depthwise { Class::Depthwise } else { Class::Conv };
     work.features =
         conv_features(if depthwise { outputs } else { channels }, outputs, pixels, window, stride);
+}
+
+/// Weights are kept in the type that they are multiplied in.
+fn narrowed(graph: &Graph, product: &Contraction, work: &mut Work) {
+    let width = match work.dtype {
+        "bf16" | "f16" => 2,
+        _ => return,
+    };
+    for operand in &product.operands {
+        let node = graph.node(operand.value);
+        if graph.constant(operand.value).is_some() && node.element.byte_width() > width {
+            work.weight_bytes -= (node.bytes() - node.len() * width).min(work.weight_bytes as usize) as u64;
+        }
+    }
 }
 
 fn epilogue(graph: &Graph, product: &Contraction, work: &mut Work) {

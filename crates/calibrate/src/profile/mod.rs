@@ -51,6 +51,9 @@ pub struct Profile {
     /// Operations alone.
     #[serde(default)]
     pub operations: Vec<Operation>,
+    /// Linear layers whose weights come from further away than when they run alone.
+    #[serde(default)]
+    pub cold_weights: Vec<ColdWeights>,
     /// Operations fused, beside the same kernels unfused.
     #[serde(default)]
     pub fusion_profiles: Vec<FusionProfile>,
@@ -189,6 +192,27 @@ pub struct Operation {
     pub ci: [f64; 2],
     /// The part of the roofline that it reached; more than 1 for algorithms that need fewer operations than counted.
     pub efficiency: f64,
+}
+
+/// A linear layer whose weights are not in the nearest caches: as many layers run in turn as make all weights this large.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ColdWeights {
+    /// What it multiplies in.
+    pub dtype: String,
+    /// The device.
+    pub device: String,
+    /// Host threads.
+    pub threads: usize,
+    /// Rows, inputs and outputs of each layer.
+    pub shape: [usize; 3],
+    /// Bytes of the weights of one layer.
+    pub weight_bytes: u64,
+    /// Bytes of all of them.
+    pub working_set_bytes: u64,
+    /// The median time of the layer run again and again.
+    pub warm_ms: f64,
+    /// That of a layer in turn with the others.
+    pub cold_ms: f64,
 }
 
 /// One round of a pattern: pairs of a fused and an unfused run after one compilation.

@@ -50,6 +50,7 @@ pub(crate) fn profile() -> Profile {
         ],
         overheads: vec![Overhead { device: device(), what: "run".to_owned(), threads: 2, us: 5.0 }],
         operations: vec![linear(512, 1024, 1024, 50.0), linear(128, 1024, 1024, 40.0)],
+        cold_weights: Vec::new(),
         fusion_profiles: vec![fusion()],
         self_check: SelfCheck { verdict: "PASS".to_owned(), ..SelfCheck::default() },
     }

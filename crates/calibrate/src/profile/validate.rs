@@ -30,6 +30,9 @@ pub(super) fn check(profile: &Profile) -> Result<(), (String, String)> {
     for (at, operation) in profile.operations.iter().enumerate() {
         note(format!("operations[{at}]"), &[("ms", operation.ms), ("ci", operation.ci[0])]);
     }
+    for (at, cold) in profile.cold_weights.iter().enumerate() {
+        note(format!("cold_weights[{at}]"), &[("warm_ms", cold.warm_ms), ("cold_ms", cold.cold_ms)]);
+    }
     for (at, fusion) in profile.fusion_profiles.iter().enumerate() {
         let values = [
             ("unfused_latency_ms", fusion.unfused_latency_ms),

@@ -140,7 +140,11 @@ impl Narrowing<'_> {
                     self.rewrite.end(new);
                     return;
                 }
-                self.rewrite.convert(new, self.element)
+                // What was widened is rounded already.
+                match self.before_widening(id) {
+                    Some(before) => before,
+                    None => self.rewrite.convert(new, self.element),
+                }
             }
         };
         self.narrow.insert(id, narrow);
