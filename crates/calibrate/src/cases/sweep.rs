@@ -102,6 +102,12 @@ fn convs(scale: Scale, dtype: Dtype, all: &mut Vec<Case>) {
             add(Geometry::square(1, 3, 224, 64, 7).strided(), alone);
             add(Geometry::square(1, 3, 224, 32, 3).strided(), alone);
             add(Geometry::depthwise(1, 96, 112, 3).strided(), alone);
+            for (channels, side) in [(96, 56), (384, 14)] {
+                add(Geometry::depthwise(1, channels, side, 7), alone);
+                add(Geometry::depthwise(8, channels, side, 7), alone);
+                add(Geometry::square(8, channels, side, channels, 3), alone);
+                add(Geometry::square(8, channels, side, channels, 1), alone);
+            }
         }
         Scale::Full => {
             add(Geometry::square(4, 128, 28, 128, 3), &Then::ALL);
@@ -118,6 +124,8 @@ fn convs(scale: Scale, dtype: Dtype, all: &mut Vec<Case>) {
                 add(square(3), alone);
                 add(Geometry::depthwise(1, channels, sides[1], 3), alone);
                 add(Geometry::depthwise(1, channels, sides[0], 5), alone);
+                add(Geometry::depthwise(1, channels, sides[0], 7), alone);
+                add(Geometry::depthwise(8, channels, sides[0], 7), alone);
                 add(Geometry::square(1, channels, sides[0] * 2, channels, 3).strided(), alone);
                 add(Geometry::depthwise(1, channels, sides[0] * 2, 3).strided(), alone);
                 add(Geometry::square(1, channels, sides[0], 4 * channels, 1), alone);

@@ -8,6 +8,9 @@ use super::limits::Limits;
 use super::work::{Class, conv_features, gather_features, octaves};
 use crate::profile::{Operation, Profile};
 
+/// The least part of a contraction's time that is arithmetic.
+const LEAST_ARITHMETIC: f64 = 0.2;
+
 /// The cost model of a device.
 pub(super) fn model(profile: &Profile, device: &str) -> CostModel {
     let threads = usual_threads(profile, device);
@@ -72,12 +75,14 @@ impl CostModel {
         let gathered = |run| (Class::Gather, "f32", gather_features(bytes, run), bytes as f64 / streamed);
         let (class, dtype, features, rate) = match (op, shape) {
             ("linear", &[m, k, n]) => {
+                let seconds = self.without_weights(seconds, dtype, m, k * n);
                 (Class::Matmul, dtype, octaves(&[m, k, n]), 2.0 * product(&[0, 1, 2]) / seconds)
             }
             ("conv2d", &[batch, channels, side, _, outputs, window, stride, groups]) => {
                 let out = (side + 2 * (window / 2) - window) / stride + 1;
                 let (pixels, own) = (batch * out * out, channels / groups);
                 let flops = 2.0 * (pixels * outputs * window * window * own) as f64;
+                let seconds = self.without_weights(seconds, dtype, pixels, outputs * window * window * own);
                 let depthwise = groups > 1;
                 let class = if depthwise { Class::Depthwise } else { Class::Conv };
                 let channels = if depthwise { outputs } else { own };
@@ -109,6 +114,16 @@ impl CostModel {
             _ => return,
         };
         self.rates.entry((class, dtype.to_owned())).or_default().add(features, rate);
+    }
+}
+
+impl CostModel {
+    /// The time of a contraction without what reading its own weights again and again adds to it.
+    fn without_weights(&self, seconds: f64, dtype: &str, rows: usize, weights: usize) -> f64 {
+        let bytes = (weights * if matches!(dtype, "bf16" | "f16") { 2 } else { 4 }) as u64;
+        let read = bytes as f64 / self.limits.read_bandwidth(bytes);
+        let part = self.stalls.part(dtype, rows).unwrap_or(0.0);
+        (seconds - part * read).max(LEAST_ARITHMETIC * seconds)
     }
 }
 

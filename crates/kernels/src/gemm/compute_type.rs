@@ -66,11 +66,16 @@ pub(super) enum KernelSet {
 /// the bytes are worth the widening of every element that is loaded.
 const FEW_ROWS: usize = 16;
 
+/// The most rows of a bf16 GEMM that tiles are too large for: of 32 rows they compute, few are wanted, and while a tile is loaded
+/// nothing is prefetched.
+const FEWER_THAN_TILES: usize = 2;
+
 /// Selects the kernels of a compute type for GEMMs of so many rows, and the layout of their packed operands.
 pub(super) fn select_kernels(compute_type: ComputeType, isa: Isa, rows: usize) -> (KernelSet, PackedLayout) {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     if isa == Isa::Avx512 {
         let chosen = match compute_type {
+            ComputeType::Bf16 if rows <= FEWER_THAN_TILES => None,
             ComputeType::Bf16 => Amx::detect(TileElement::Bf16).map(|tiles| (tiles, PackedFormat::Bf16, 2)),
             ComputeType::I8 => Amx::detect(TileElement::I8).map(|tiles| (tiles, PackedFormat::I8, 4)),
             ComputeType::F32 | ComputeType::F64 | ComputeType::I32 | ComputeType::I64 => None,
