@@ -211,6 +211,15 @@ fn scalars_on_a_single_channel_result_are_device_constants() {
 }
 
 #[test]
+fn a_relu_right_behind_a_convolution_has_a_bias_before_it() {
+    let inputs = [input(&[2, 64, 64, 32]), input(&[48, 32, 1, 1])];
+    let compiled =
+        compiled_with(&programs::convolution_with_numbers("f32", 48, &["maximum"]), Vendor::Cuda, true);
+    let name = "library convolution 48x1x1x32 over 2x64x64x32 f32 + 2 operations".to_owned();
+    assert_eq!(steps(&compiled, &inputs).last(), Some(&name));
+}
+
+#[test]
 fn constant_tasks_run_once() {
     let text = "func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
     %i = stablehlo.iota dim = 0 : tensor<64x64xf32>

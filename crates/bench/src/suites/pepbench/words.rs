@@ -3,6 +3,8 @@
 //! Nearly all words of a text have been in it before. Where a tokenizer gives the words of a text the ids that they have alone,
 //! the crate `tokenizers` is asked once for each word; where that is not certain, it is asked for each text.
 
+use std::collections::BTreeMap;
+
 use hashbrown::HashMap;
 use serde_json::Value;
 use tokenizers::{Model as _, ModelWrapper, Tokenizer};
@@ -26,6 +28,8 @@ pub(super) struct Words {
     /// The ids of the tokens that the tokenizer puts before and after every text.
     before: Vec<u32>,
     after: Vec<u32>,
+    /// Tokens such as `[CLS]` that are found in a text as a whole, and that a cut may fall into; by their first byte.
+    unbreakable: BTreeMap<u8, Vec<String>>,
 }
 
 /// Where a text is cut.
@@ -52,7 +56,19 @@ impl Words {
         let (bare, whole) = (ids(false).ok()?, ids(true).ok()?);
         let at = whole.windows(bare.len().max(1)).position(|window| window == bare)?;
         let after = whole[at + bare.len()..].to_vec();
-        Some(Self { cut, plain, before: whole[..at].to_vec(), after })
+        let mut unbreakable: BTreeMap<u8, Vec<String>> = BTreeMap::new();
+        for token in added.values().filter(|token| cuts(&token.content, cut).next().is_some()) {
+            unbreakable.entry(token.content.as_bytes()[0]).or_default().push(token.content.clone());
+        }
+        Some(Self { cut, plain, before: whole[..at].to_vec(), after, unbreakable })
+    }
+
+    /// Whether a text has a token in it that a cut may fall into.
+    fn has_unbreakable(&self, text: &str) -> bool {
+        let begins = |(first, tokens): (&u8, &Vec<String>)| {
+            text.as_bytes().contains(first) && tokens.iter().any(|token| text.contains(token.as_str()))
+        };
+        self.unbreakable.iter().any(begins)
     }
 }
 
@@ -170,7 +186,7 @@ impl<'t> WordEncoder<'t> {
     /// # Errors
     /// What the tokenizer says.
     pub(super) fn encode(&mut self, text: &str, into: &mut Vec<u32>) -> Result<(), BenchmarkError> {
-        let Some(words) = self.words else {
+        let Some(words) = self.words.filter(|words| !words.has_unbreakable(text)) else {
             into.extend(asked(self.tokenizer, text, self.special)?);
             return Ok(());
         };
@@ -282,6 +298,15 @@ mod tests {
         assert_eq!(by_words, whole);
         let [by_words, whole] = both(&generated.tokenizer, &TEXTS);
         assert_eq!(by_words, whole);
+    }
+
+    #[test]
+    fn tokens_that_are_added_are_not_cut() {
+        let mut tokenizer = Corpus::generated(1, 3).unwrap().tokenizer;
+        tokenizer.add_special_tokens(&[tokenizers::AddedToken::from("[CLS]", true)]);
+        let [by_words, whole] = both(&tokenizer, &["a [CLS] ab", "ab[CLS], a", "a [cls] ab", "[ a"]);
+        assert_eq!(by_words, whole);
+        assert_eq!(whole[0].iter().filter(|&&id| id == 2).count(), 2, "{whole:?}");
     }
 
     #[test]
