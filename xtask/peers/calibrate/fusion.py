@@ -1,8 +1,8 @@
 """What fusion is worth in PyTorch: eager against torch.compile, `python fusion.py SECONDS cpu|cuda`.
 
 The patterns and sizes are those of `warpt calibrate --quick`. Runs of both ways alternate. Prints one line of JSON for
-each pattern: its name, the milliseconds of both ways, pair by pair, and the largest relative error between them. On a GPU a
-time is that of many calls between two events, divided by them.
+each pattern: its name, the milliseconds of both ways, pair by pair, and the largest relative error between them. On a
+GPU a time is that of many calls between two events, divided by them.
 """
 
 from __future__ import annotations

@@ -229,17 +229,17 @@ impl<'t> WordEncoder<'t> {
         self.plain.clear();
         self.plain += before[usize::from(bare.len() < word.len())];
         self.plain += bare;
-        let tokens = self.tokenizer.get_model().tokenize(&self.plain).map_err(failed)?;
+        let tokens = self.tokenizer.get_model().tokenize(&self.plain).map_err(|error| failed(&error))?;
         Ok(tokens.iter().map(|token| token.id).collect())
     }
 }
 
-fn failed(error: tokenizers::Error) -> BenchmarkError {
+fn failed(error: &tokenizers::Error) -> BenchmarkError {
     BenchmarkError::Failed(format!("the tokenizer: {error}"))
 }
 
 fn asked(tokenizer: &Tokenizer, text: &str, special: bool) -> Result<Vec<u32>, BenchmarkError> {
-    Ok(tokenizer.encode_fast(text, special).map_err(failed)?.get_ids().to_vec())
+    Ok(tokenizer.encode_fast(text, special).map_err(|error| failed(&error))?.get_ids().to_vec())
 }
 
 /// Where words end: before a single space between a visible ASCII character and an ASCII letter, and between an ASCII letter and a

@@ -88,7 +88,7 @@ pub(super) fn names() -> String {
 pub(in super::super) fn divides_words(pattern: &str) -> Option<bool> {
     let without_rest = pattern.strip_suffix(r"|\s+").unwrap_or(pattern);
     let is = |known: &&str| [pattern, without_rest].contains(known);
-    let known = WAYS.iter().flat_map(|(_, splits)| splits.patterns).any(|known| is(known));
+    let known = WAYS.iter().flat_map(|(_, splits)| splits.patterns).any(&is);
     let divides = [GPT2, LLAMA3, QWEN2, TEKKEN, GPT4O, CASED_LETTERS, LETTERS].iter().any(is);
     known.then_some(divides)
 }
