@@ -14,9 +14,11 @@ use thiserror::Error;
 const ALIGNMENT: usize = 64;
 /// The size of a huge page.
 const HUGE_PAGE: usize = 2 << 20;
-/// The size of memory that buffers share, and the least of such a buffer.
-const SHARED_BYTES: usize = 4 * HUGE_PAGE;
+/// The size of memory that buffers share. What no buffer touches takes no memory.
+const SHARED_BYTES: usize = 32 * HUGE_PAGE;
+/// The least and the most bytes of such a buffer. The end of a larger one, smaller than a huge page, is a small part of it.
 const SHARED_LEAST: usize = 16 << 10;
+const SHARED_MOST: usize = SHARED_BYTES / 2;
 
 /// The allocation of a buffer failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -63,8 +65,8 @@ impl AlignedBuffer {
         Ok(Self { data, layout, part_of: None })
     }
 
-    /// Allocates `bytes` bytes that live long and are read again and again, such as weights: buffers that are smaller than a huge
-    /// page share huge pages, which the CPU reads faster than others.
+    /// Allocates `bytes` bytes that live long and are read again and again, such as weights: all but the largest share
+    /// huge pages, which the CPU reads faster than others.
     ///
     /// # Errors
     ///
@@ -72,7 +74,7 @@ impl AlignedBuffer {
     pub fn lasting(bytes: usize) -> Result<Self, AllocationError> {
         static SHARED: Mutex<SharedPages> = Mutex::new(SharedPages { pages: Weak::new(), taken: 0 });
         match bytes {
-            SHARED_LEAST..HUGE_PAGE => SHARED.lock().unwrap_or_else(PoisonError::into_inner).take(bytes),
+            SHARED_LEAST..=SHARED_MOST => SHARED.lock().unwrap_or_else(PoisonError::into_inner).take(bytes),
             _ => Self::new(bytes),
         }
     }
@@ -125,13 +127,25 @@ impl SharedPages {
     }
 }
 
-/// Buffers for reuse by later calls: page faults cost more than small GEMMs.
+/// Buffers for reuse by later calls: page faults cost more than small GEMMs. Kernels that run one after the other share them, so that what one has
+/// just used is still in cache for the next.
 #[derive(Debug, Default)]
 pub(crate) struct BufferPool {
     free: Mutex<Vec<AlignedBuffer>>,
 }
 
 impl BufferPool {
+    /// The pool that all kernels share; its memory lives as long as one of them.
+    pub(crate) fn shared() -> Arc<Self> {
+        static SHARED: Mutex<Weak<BufferPool>> = Mutex::new(Weak::new());
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.upgrade().unwrap_or_else(|| {
+            let pool = Arc::new(Self::default());
+            *shared = Arc::downgrade(&pool);
+            pool
+        })
+    }
+
     /// Takes a buffer of at least `bytes` bytes with arbitrary contents.
     pub(crate) fn take(&self, bytes: usize) -> Result<PooledBuffer<'_>, AllocationError> {
         let found = {
@@ -139,9 +153,11 @@ impl BufferPool {
             let fitting = (0..free.len()).filter(|&at| free[at].len() >= bytes);
             match fitting.min_by_key(|&at| free[at].len()) {
                 Some(at) => Some(free.swap_remove(at)),
-                // A buffer that is too small is replaced, so that the pool does not grow without bound.
+                // The largest buffer, which is too small, is replaced, so that the pool does not grow without bound.
                 None => {
-                    free.pop();
+                    if let Some(at) = (0..free.len()).max_by_key(|&at| free[at].len()) {
+                        free.swap_remove(at);
+                    }
                     None
                 }
             }
@@ -181,9 +197,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn buffers_are_used_again_and_the_largest_is_replaced() {
+        let pool = BufferPool::default();
+        let address = |buffer: &PooledBuffer<'_>| buffer.as_ptr().addr();
+        let (small, large) = (pool.take(1 << 10).unwrap(), pool.take(1 << 16).unwrap());
+        let (first, second) = (address(&small), address(&large));
+        drop((small, large));
+        assert_eq!(address(&pool.take(1 << 12).unwrap()), second);
+        assert_eq!(address(&pool.take(1 << 9).unwrap()), first);
+        drop(pool.take(1 << 20).unwrap());
+        let sizes: Vec<usize> = pool.free.lock().unwrap().iter().map(AlignedBuffer::len).collect();
+        assert_eq!(sizes.len(), 2);
+        assert!(sizes.iter().any(|&len| len < 1 << 12) && sizes.iter().any(|&len| len >= 1 << 20));
+    }
+
+    #[test]
     fn small_lasting_buffers_share_pages_and_do_not_overlap() {
         let mut shared = SharedPages { pages: Weak::new(), taken: 0 };
-        let buffers: Vec<AlignedBuffer> = [100_000, 1 << 20, 33, 7 << 20, 200_000]
+        let buffers: Vec<AlignedBuffer> = [100_000, 1 << 20, 33, SHARED_BYTES - (1 << 20), 200_000]
             .map(|bytes| shared.take(bytes).unwrap())
             .into_iter()
             .collect();

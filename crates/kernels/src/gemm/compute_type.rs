@@ -106,7 +106,7 @@ pub(super) fn select_kernels(compute_type: ComputeType, isa: Isa, rows: usize) -
     (KernelSet::Vector(family), PackedLayout { format, lanes, vectors, group: 1, row_multiple: 1 })
 }
 
-/// Weights that f32 GEMMs read in the type that they are stored in.
+/// Weights that GEMMs read in the type that they are stored in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WeightType {
     /// i8.
@@ -120,7 +120,7 @@ pub enum WeightType {
     },
 }
 
-/// The kernels of f32 GEMMs with such weights, and the layout of these.
+/// The kernels of GEMMs of f32 rows with such weights, and the layout of these.
 pub(super) fn weight_kernels(weights: WeightType, isa: Isa) -> (KernelSet, PackedLayout) {
     let (family, format, group) = match weights {
         WeightType::I8 => (KernelFamily::i8_widened(isa), PackedFormat::I8Widened, 1),

@@ -7,6 +7,7 @@ use super::microkernel::{KernelArgs, KernelFamily, PREFETCH_BYTES};
 use super::packed::PackedView;
 use super::partition::{Partition, depth_slices};
 use super::rows::LhsRows;
+use super::streams::Streams;
 use crate::buffer::{AllocationError, BufferPool};
 use crate::data_movement::{NONTEMPORAL_BYTES, copy_nontemporal};
 use crate::output_block::{BlockSink, OutputBlock};
@@ -22,6 +23,8 @@ pub(crate) struct GemmTarget<'a> {
     pub(crate) stride: usize,
     /// Whether sums are stored as bf16; only AMX kernels support that, and without a sink.
     pub(crate) rounded: bool,
+    /// Whether to add to what the output holds; only vector kernels support that, and with an output.
+    pub(crate) accumulate: bool,
     /// Receives every block as soon as it is complete.
     pub(crate) sink: Option<&'a BlockSink<'a>>,
     /// The first row and column, as reported to the sink.
@@ -50,7 +53,9 @@ impl WorkerScratch {
         target: &GemmTarget<'_>,
     ) -> Self {
         let in_place = target.out.is_some()
-            && (target.sink.is_some() || partition.elements() < NONTEMPORAL_BYTES / family.bytes);
+            && (target.sink.is_some()
+                || target.accumulate
+                || partition.elements() < NONTEMPORAL_BYTES / family.bytes);
         let columns = partition.panels * family.lanes * family.vectors;
         Self {
             addresses: partition.rows * taps,
@@ -87,8 +92,9 @@ pub(crate) unsafe fn drive(
     let each = scratch_space.bytes(family.bytes);
     let memory = buffers.take(each * workers)?;
     let scratch_spaces = SharedPtr::new(memory.as_ptr());
+    let streams = Streams::of(partition, workers);
     pool.run(partition.tasks(), &|at, worker| {
-        let (rows, panels) = partition.task(partition.streamed(at, workers));
+        let (rows, panels) = partition.task(streams.claim(at, worker));
         // SAFETY: each worker has its own part of the buffer; tasks do not overlap; the rest is guaranteed by the
         // caller.
         unsafe {
@@ -136,7 +142,7 @@ pub(crate) unsafe fn run_task(
     };
     lhs.addresses(rows.start, count, table);
     // SAFETY: the addresses have just been written; the rest is guaranteed by the caller.
-    unsafe { multiply(family, lhs, rhs, table, count, panels, out, stride, false) };
+    unsafe { multiply(family, lhs, rhs, table, count, panels, out, stride, target.accumulate) };
     match (target.sink, target.out) {
         (Some(sink), _) => {
             let shift = |range: Range<usize>, by: usize| range.start + by..range.end + by;
@@ -247,14 +253,14 @@ pub(crate) unsafe fn multiply(
 }
 
 /// Rows from which on panels of few bits are widened once for all rows, not by every kernel.
-const WIDENED_ROWS: usize = 16;
+pub(super) const WIDENED_ROWS: usize = 16;
 
 thread_local! {
     static WIDENED: RefCell<Vec<[f32; 16]>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Calls a function with memory of the thread for so many elements, aligned to a cache line.
-fn with_widened(elements: usize, work: impl FnOnce(*mut f32)) {
+pub(super) fn with_widened(elements: usize, work: impl FnOnce(*mut f32)) {
     WIDENED.with_borrow_mut(|memory| {
         memory.resize(memory.len().max(elements.div_ceil(16) + 1), [0.0; 16]);
         let start = memory.as_mut_ptr().cast::<u8>();

@@ -44,8 +44,9 @@ impl Gemm {
         // SAFETY: the memory is that long and has just been made.
         let bytes = unsafe { std::slice::from_raw_parts_mut(memory.as_ptr(), memory.len()) };
         bytes.fill(0);
-        for at in 0..layout.panels(n) {
-            let panel = layout.panel(n, at);
+        let panels = layout.panels(n);
+        for at in 0..panels.count() {
+            let panel = panels.at(at);
             let (start, width) = (layout.offset(k, &panel), panel.width);
             for step in 0..groups {
                 let block = &mut bytes[start + step * width * layout.format.unit_bytes()..];

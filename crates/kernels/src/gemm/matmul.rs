@@ -1,14 +1,14 @@
 //! The GEMM entry point.
 
-use std::marker::PhantomData;
 use std::ops::Range;
+use std::sync::Arc;
 
 use warpforge_tensor::ElementType;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::amx;
 use super::compute_type::{ComputeType, KernelSet, WeightType, select_kernels, weight_kernels};
-use super::drive::{GemmTarget, drive};
+use super::drive::{GemmTarget, WIDENED_ROWS, drive};
 use super::microkernel::KernelFamily;
 use super::operand::{GemmError, Operand, Rhs, Shape};
 use super::packed::{PackedLayout, PackedView};
@@ -21,7 +21,7 @@ use crate::output_block::BlockSink;
 use crate::pool::Pool;
 
 /// Maximum bytes of operands that a call packs at a time.
-const MAX_PACKED_BYTES: usize = 32 << 20;
+pub(super) const MAX_PACKED_BYTES: usize = 32 << 20;
 
 /// GEMMs of one compute type on the best instruction set of this CPU.
 #[derive(Debug)]
@@ -30,7 +30,9 @@ pub struct Gemm {
     pub(super) isa: Isa,
     pub(super) kernels: KernelSet,
     pub(super) packed_layout: PackedLayout,
-    pub(super) buffers: BufferPool,
+    /// The GEMM of many rows, where weights of few bits are widened for it.
+    widened: Option<Box<Gemm>>,
+    pub(super) buffers: Arc<BufferPool>,
 }
 
 impl Gemm {
@@ -53,24 +55,27 @@ impl Gemm {
         Self::of(compute_type, Isa::best(), rows)
     }
 
-    /// An f32 GEMM on the best instruction set of this CPU with weights in the type that they are stored in.
+    /// A GEMM on the best instruction set of this CPU with weights in the type that they are stored in. The compute type is f32 or bf16. In
+    /// bf16 many rows may be multiplied by tiles: the rows of the other operand are rounded for them.
     #[must_use]
-    pub fn for_weights(weights: WeightType) -> Self {
-        Self::for_weights_with_isa(weights, Isa::best())
+    pub fn for_weights(weights: WeightType, compute_type: ComputeType) -> Self {
+        Self::for_weights_with_isa(weights, compute_type, Isa::best())
     }
 
     /// The same on an instruction set, or on the best lower one that this CPU has.
     #[must_use]
-    pub fn for_weights_with_isa(weights: WeightType, isa: Isa) -> Self {
+    pub fn for_weights_with_isa(weights: WeightType, compute_type: ComputeType, isa: Isa) -> Self {
         let isa = Isa::available().filter(|have| *have <= isa).last().unwrap_or(Isa::Portable);
         let (kernels, packed_layout) = weight_kernels(weights, isa);
-        Self { compute_type: ComputeType::F32, isa, kernels, packed_layout, buffers: BufferPool::default() }
+        let many_rows = Self::of(compute_type, isa, usize::MAX);
+        let widened = many_rows.writes_bf16().then(|| Box::new(many_rows));
+        Self { compute_type, isa, kernels, packed_layout, widened, buffers: BufferPool::shared() }
     }
 
     pub(super) fn of(compute_type: ComputeType, isa: Isa, rows: usize) -> Self {
         let isa = Isa::available().filter(|have| *have <= isa).last().unwrap_or(Isa::Portable);
         let (kernels, packed_layout) = select_kernels(compute_type, isa, rows);
-        Self { compute_type, isa, kernels, packed_layout, buffers: BufferPool::default() }
+        Self { compute_type, isa, kernels, packed_layout, widened: None, buffers: BufferPool::shared() }
     }
 
     /// The compute type.
@@ -126,7 +131,7 @@ impl Gemm {
     }
 
     /// Bytes of an output element.
-    fn result_bytes(&self, target: &GemmTarget<'_>) -> usize {
+    pub(super) fn result_bytes(&self, target: &GemmTarget<'_>) -> usize {
         if target.rounded {
             ElementType::BF16.byte_width()
         } else {
@@ -157,7 +162,7 @@ impl Gemm {
         stride: usize,
         sink: Option<&BlockSink<'_>>,
     ) -> Result<(), GemmError> {
-        let target = GemmTarget { out, stride, rounded: false, sink, origin: (0, 0) };
+        let target = GemmTarget { out, stride, rounded: false, accumulate: false, sink, origin: (0, 0) };
         // SAFETY: guaranteed by the caller.
         unsafe { self.multiply_into(pool, shape, lhs, rhs, target) }
     }
@@ -189,7 +194,14 @@ impl Gemm {
         out: *mut u8,
         stride: usize,
     ) -> Result<(), GemmError> {
-        let target = GemmTarget { out: Some(out), stride, rounded: true, sink: None, origin: (0, 0) };
+        let target = GemmTarget {
+            out: Some(out),
+            stride,
+            rounded: true,
+            accumulate: false,
+            sink: None,
+            origin: (0, 0),
+        };
         match self.writes_bf16() {
             // SAFETY: guaranteed by the caller.
             true => unsafe { self.multiply_into(pool, shape, lhs, rhs, target) },
@@ -234,13 +246,7 @@ impl Gemm {
             unsafe {
                 let part = Operand { data: rhs.at(0, first), ..*rhs };
                 self.pack_panels(&part, shape.k, n, memory.as_ptr(), Some(pool))?;
-                let view = PackedView {
-                    data: memory.as_ptr(),
-                    packed_layout: self.packed_layout,
-                    k: shape.k,
-                    n,
-                    memory: PhantomData,
-                };
+                let view = PackedView::new(memory.as_ptr(), self.packed_layout, shape.k, n);
                 let out = target.out.map(|out| out.add(first * self.result_bytes(&target)));
                 let origin = (target.origin.0, target.origin.1 + first);
                 self.multiply_packed_rhs(
@@ -255,7 +261,7 @@ impl Gemm {
         Ok(())
     }
 
-    unsafe fn multiply_packed_rhs(
+    pub(super) unsafe fn multiply_packed_rhs(
         &self,
         pool: &Pool,
         shape: Shape,
@@ -266,6 +272,11 @@ impl Gemm {
         self.check(&rhs, shape.k, Some(shape.n))?;
         if shape.m == 0 || shape.n == 0 {
             return Ok(());
+        }
+        let widened = self.widened.as_deref().filter(|wide| wide.reads_lhs_in_place(lhs));
+        if let Some(widened) = widened.filter(|_| shape.m > WIDENED_ROWS) {
+            // SAFETY: guaranteed by the caller.
+            return unsafe { self.multiply_widened(widened, pool, shape, lhs, rhs, target) };
         }
         if self.reads_lhs_in_place(lhs) && !self.copy_pays_off(lhs, shape) {
             let rows = MatrixRows::of(lhs, shape.k);
@@ -325,7 +336,7 @@ impl Gemm {
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
             KernelSet::Amx(_) => amx::partition(shape, &rhs),
         };
-        let column_bytes = rhs.packed_layout.units(rhs.k) * rhs.packed_layout.format.unit_bytes();
+        let column_bytes = rhs.column_bytes();
         let addresses = |panels: Range<usize>| {
             let (last, data) = rhs.panel(panels.end - 1);
             rhs.panel(panels.start).1 as usize..data as usize + column_bytes * last.width

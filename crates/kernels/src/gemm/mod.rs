@@ -31,11 +31,13 @@ mod rhs;
 mod row_copier;
 pub(crate) mod rows;
 mod single_thread;
+mod streams;
 mod stripes;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod weight_tests;
+mod widened;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub(crate) use amx::StridedLhs;

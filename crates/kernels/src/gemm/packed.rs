@@ -131,23 +131,54 @@ pub(crate) struct Panel {
     pub(crate) width: usize,
 }
 
-impl PackedLayout {
-    /// How many panels hold that many columns.
-    pub(crate) fn panels(&self, n: usize) -> usize {
-        n.div_ceil(self.lanes).div_ceil(self.vectors)
+/// How columns are divided into panels. Where a single vector would be left over, the last two panels are balanced: a single vector would
+/// leave the FMA units idle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Panels {
+    n: usize,
+    /// Columns of all panels together.
+    stored: usize,
+    count: usize,
+    /// Columns of all panels but the last two.
+    width: usize,
+    /// The first column of the last panel.
+    last_start: usize,
+}
+
+impl Panels {
+    /// How many panels there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
     }
 
-    /// The columns of a panel. Where a single vector would be left over, the last two panels are balanced: a single
-    /// vector would leave the FMA units idle.
-    pub(crate) fn panel(&self, n: usize, at: usize) -> Panel {
-        let (vectors, panels) = (n.div_ceil(self.lanes), self.panels(n));
-        let uneven = panels > 1 && self.vectors > 2 && vectors % self.vectors == 1;
-        let start = |at: usize| match uneven && at + 1 == panels {
-            true => vectors - 2,
-            false => (at * self.vectors).min(vectors),
+    /// The columns of a panel.
+    pub(crate) fn at(&self, at: usize) -> Panel {
+        let last = at + 1 >= self.count;
+        let first = if last { self.last_start } else { at * self.width };
+        let end = match (last, at + 2 == self.count) {
+            (true, _) => self.stored,
+            (false, true) => self.last_start,
+            (false, false) => first + self.width,
         };
-        let (first, end) = (start(at) * self.lanes, start(at + 1) * self.lanes);
-        Panel { first, columns: end.min(n) - first, width: end - first }
+        Panel { first, columns: end.min(self.n) - first, width: end - first }
+    }
+}
+
+impl PackedLayout {
+    /// The panels of that many columns.
+    pub(crate) fn panels(&self, n: usize) -> Panels {
+        let vectors = n.div_ceil(self.lanes);
+        let count = vectors.div_ceil(self.vectors);
+        Panels {
+            n,
+            stored: vectors * self.lanes,
+            count,
+            width: self.vectors * self.lanes,
+            last_start: match count > 1 && self.vectors > 2 && vectors % self.vectors == 1 {
+                true => (vectors - 2) * self.lanes,
+                false => (count.max(1) - 1) * self.vectors * self.lanes,
+            },
+        }
     }
 
     /// Rows stored for that many rows.
@@ -169,9 +200,14 @@ impl PackedLayout {
         self.format.lead() + self.rows(k).div_ceil(self.format.unit())
     }
 
+    /// Bytes of a column of that many rows.
+    pub(crate) fn column_bytes(&self, k: usize) -> usize {
+        self.units(k) * self.format.unit_bytes()
+    }
+
     /// Where a panel begins, in bytes.
     pub(crate) fn offset(&self, k: usize, panel: &Panel) -> usize {
-        panel.first * self.units(k) * self.format.unit_bytes()
+        panel.first * self.column_bytes(k)
     }
 }
 
@@ -200,13 +236,7 @@ impl PackedRhs {
     /// The operand for a call.
     #[must_use]
     pub fn view(&self) -> PackedView<'_> {
-        PackedView {
-            data: self.memory.as_ptr(),
-            packed_layout: self.packed_layout,
-            k: self.k,
-            n: self.n,
-            memory: PhantomData,
-        }
+        PackedView::new(self.memory.as_ptr(), self.packed_layout, self.k, self.n)
     }
 }
 
@@ -217,7 +247,9 @@ pub struct PackedView<'a> {
     pub(super) packed_layout: PackedLayout,
     pub(super) k: usize,
     pub(super) n: usize,
-    pub(super) memory: PhantomData<&'a [u8]>,
+    panels: Panels,
+    column_bytes: usize,
+    memory: PhantomData<&'a [u8]>,
 }
 
 // SAFETY: a view is read only, and its lifetime keeps writers away.
@@ -226,16 +258,27 @@ unsafe impl Send for PackedView<'_> {}
 unsafe impl Sync for PackedView<'_> {}
 
 impl PackedView<'_> {
+    /// The operand of `k` rows and `n` columns at an address.
+    pub(super) fn new(data: *const u8, packed_layout: PackedLayout, k: usize, n: usize) -> Self {
+        let (panels, column_bytes) = (packed_layout.panels(n), packed_layout.column_bytes(k));
+        Self { data, packed_layout, k, n, panels, column_bytes, memory: PhantomData }
+    }
+
     /// A panel's columns and the address of its first row.
     pub(crate) fn panel(&self, at: usize) -> (Panel, *const u8) {
-        let panel = self.packed_layout.panel(self.n, at);
+        let panel = self.panels.at(at);
         // Wrapping, because an empty operand has no bytes to point into.
-        (panel, self.data.wrapping_add(self.packed_layout.offset(self.k, &panel)))
+        (panel, self.data.wrapping_add(panel.first * self.column_bytes))
+    }
+
+    /// Bytes of a column.
+    pub(super) fn column_bytes(&self) -> usize {
+        self.column_bytes
     }
 
     /// How many panels there are.
     pub(crate) fn panels(&self) -> usize {
-        self.packed_layout.panels(self.n)
+        self.panels.count()
     }
 }
 
@@ -250,8 +293,9 @@ mod tests {
                 PackedLayout { format: PackedFormat::F32, lanes, vectors, group: 1, row_multiple: 1 };
             for n in 0..300 {
                 let mut next = 0;
-                for at in 0..packed_layout.panels(n) {
-                    let panel = packed_layout.panel(n, at);
+                let panels = packed_layout.panels(n);
+                for at in 0..panels.count() {
+                    let panel = panels.at(at);
                     assert_eq!(panel.first, next, "{n} columns, panel {at}");
                     assert!(panel.width.is_multiple_of(lanes) && panel.width <= lanes * vectors);
                     assert!(panel.columns <= panel.width && panel.columns + lanes > panel.width);
@@ -266,8 +310,11 @@ mod tests {
     fn last_panels_are_balanced() {
         let packed_layout =
             PackedLayout { format: PackedFormat::F32, lanes: 16, vectors: 3, group: 1, row_multiple: 1 };
-        let widths =
-            |n| (0..packed_layout.panels(n)).map(|at| packed_layout.panel(n, at).width).collect::<Vec<_>>();
+        let widths = |n| {
+            (0..packed_layout.panels(n).count())
+                .map(|at| packed_layout.panels(n).at(at).width)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(widths(64), [32, 32]);
         assert_eq!(widths(112), [48, 32, 32]);
         assert_eq!(widths(512)[9..], [48, 32]);

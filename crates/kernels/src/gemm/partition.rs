@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::microkernel::WAITING_ROWS;
 use super::operand::Shape;
 use super::packed::PackedLayout;
 
@@ -38,9 +39,13 @@ const MANY_ROWS: usize = 96;
 
 /// Depth of a slice for a task with `rows` rows. Shallower slices load and store accumulators more often; deeper ones
 /// evict the rows from the L2 cache before the last panel. Tasks of more than [`MANY_ROWS`] rows belong to GEMMs with
-/// few rows, whose panels come from memory and are read once.
+/// few rows, whose panels come from memory and are read once. One or two rows stay in cache beside a panel that is read to its end.
 fn depth(rows: usize) -> usize {
-    if rows <= MANY_ROWS { 1024 } else { 384 }
+    match rows {
+        _ if rows <= WAITING_ROWS => usize::MAX,
+        _ if rows <= MANY_ROWS => 1024,
+        _ => 384,
+    }
 }
 
 /// The tasks of a GEMM: blocks of rows and panels.
@@ -81,7 +86,7 @@ impl Partition {
     /// Partitions a GEMM.
     pub(crate) fn new(shape: Shape, packed_layout: &PackedLayout, params: PartitionParams) -> Self {
         let PartitionParams { tile_rows, many_rows, order } = params;
-        let all_panels = packed_layout.panels(shape.n);
+        let all_panels = packed_layout.panels(shape.n).count();
         let even = |most: usize| {
             let tasks = shape.m.div_ceil(most).max(1);
             shape.m.div_ceil(tasks).next_multiple_of(tile_rows).max(tile_rows)
@@ -118,28 +123,15 @@ impl Partition {
         self.row_tasks() * self.all_panels.div_ceil(self.panels)
     }
 
-    /// The task that is the `at`-th to begin on so many workers. Where every panel is read once, each worker reads panels that lie
-    /// one after the other as long as workers are equally fast: what a kernel prefetches beyond its panel is its own next one.
-    pub(super) fn streamed(&self, at: usize, workers: usize) -> usize {
-        if self.row_tasks() > 1 {
-            return at;
-        }
-        let (each, more) = (self.tasks() / workers, self.tasks() % workers);
-        let (stream, step) = match at < each * workers {
-            true => (at % workers, at / workers),
-            false => (at - each * workers, each),
-        };
-        stream * each + stream.min(more) + step
+    /// The tasks of each of so many workers, where every panel is read once: the panels of a worker lie one after the other.
+    pub(super) fn streams(&self, workers: usize) -> Option<impl Iterator<Item = Range<usize>> + use<>> {
+        (self.row_tasks() == 1).then(|| divided(self.tasks(), workers))
     }
 
     /// The panels that each of so many workers reads first, where every panel is read once.
     pub(super) fn first_panels(&self, workers: usize) -> impl Iterator<Item = Range<usize>> {
-        let busy = if self.row_tasks() == 1 { workers.min(self.tasks()) } else { 0 };
-        let each = self.tasks() / workers.max(1);
-        (0..busy).map(move |worker| {
-            let first = self.streamed(worker, workers);
-            self.task(first).1.start..self.task(first + each.max(1) - 1).1.end
-        })
+        let streams = self.streams(workers).into_iter().flatten().filter(|tasks| !tasks.is_empty());
+        streams.map(|tasks| self.task(tasks.start).1.start..self.task(tasks.end - 1).1.end)
     }
 
     /// Elements of the result.
@@ -173,6 +165,12 @@ impl Partition {
         let first = panel * self.panels;
         (self.task_rows(row), first..(first + self.panels).min(self.all_panels))
     }
+}
+
+/// The tasks of each of so many workers.
+fn divided(tasks: usize, workers: usize) -> impl Iterator<Item = Range<usize>> {
+    let start = move |worker: usize| worker * tasks / workers.max(1);
+    (0..workers).map(move |worker| start(worker)..start(worker + 1))
 }
 
 /// A slice of the reduction depth: whole taps, or a part of one.
@@ -236,13 +234,13 @@ mod tests {
             let order = if m > n { TaskOrder::LhsRows } else { TaskOrder::Panels };
             let params = PartitionParams { tile_rows: 8, many_rows: 96, order };
             let partition = Partition::new(Shape { m, n, k }, &packed_layout, params);
-            let mut seen = vec![0; m * packed_layout.panels(n)];
+            let mut seen = vec![0; m * packed_layout.panels(n).count()];
             for at in 0..partition.tasks() {
                 let (rows, panels) = partition.task(at);
                 assert!(!rows.is_empty() && !panels.is_empty());
                 for row in rows {
                     for panel in panels.clone() {
-                        seen[row * packed_layout.panels(n) + panel] += 1;
+                        seen[row * packed_layout.panels(n).count() + panel] += 1;
                     }
                 }
             }
@@ -251,26 +249,17 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_consecutive_tasks() {
+    fn workers_begin_with_the_panels_of_their_own_tasks() {
         let packed_layout =
             PackedLayout { format: PackedFormat::F32, lanes: 16, vectors: 3, group: 1, row_multiple: 1 };
         let params = PartitionParams { tile_rows: 8, many_rows: 96, order: TaskOrder::Panels };
-        let of = |m, n| Partition::new(Shape { m, n, k: 576 }, &packed_layout, params);
-        let order = |partition: Partition, workers| -> Vec<usize> {
-            (0..partition.tasks()).map(|at| partition.streamed(at, workers)).collect()
+        let first = |m, n, workers| -> Vec<Range<usize>> {
+            Partition::new(Shape { m, n, k: 576 }, &packed_layout, params).first_panels(workers).collect()
         };
-        assert_eq!(order(of(1, 48 * 8), 2), [0, 4, 1, 5, 2, 6, 3, 7]);
-        assert_eq!(order(of(1, 48 * 8), 3), [0, 3, 6, 1, 4, 7, 2, 5]);
-        assert_eq!(order(of(1, 48 * 2), 5), [0, 1]);
-        let first = |partition: Partition, workers| partition.first_panels(workers).collect::<Vec<_>>();
-        assert_eq!(first(of(1, 48 * 8), 3), [0..2, 3..5, 6..8]);
-        assert_eq!(first(of(1, 48 * 2), 5), [0..1, 1..2]);
-        assert_eq!(first(of(600, 48 * 8), 2), []);
-        for (m, n, workers) in [(1, 49_152, 2), (3, 32_000, 16), (600, 576, 2), (1, 0, 4), (1, 5000, 1)] {
-            let mut all = order(of(m, n), workers);
-            all.sort_unstable();
-            assert!(all.iter().copied().eq(0..of(m, n).tasks()), "{m} {n} {workers}");
-        }
+        assert_eq!(first(1, 48 * 8, 2), [0..4, 4..8]);
+        assert_eq!(first(1, 48 * 8, 3), [0..2, 2..5, 5..8]);
+        assert_eq!(first(1, 48 * 2, 5), [0..1, 1..2]);
+        assert_eq!(first(600, 48 * 8, 2), []);
     }
 
     #[test]

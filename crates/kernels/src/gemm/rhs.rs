@@ -1,7 +1,5 @@
 //! Packing of right-hand operands.
 
-use std::marker::PhantomData;
-
 use super::matmul::Gemm;
 use super::operand::{GemmError, Operand};
 use super::pack::pack_fn;
@@ -75,7 +73,7 @@ impl Gemm {
     ) -> Result<PackedView<'a>, GemmError> {
         // SAFETY: guaranteed by the caller.
         unsafe { self.pack_panels(rhs, k, n, to, None)? };
-        Ok(PackedView { data: to, packed_layout: self.packed_layout, k, n, memory: PhantomData })
+        Ok(PackedView::new(to, self.packed_layout, k, n))
     }
 
     pub(super) unsafe fn pack_panels(
@@ -105,6 +103,20 @@ impl Gemm {
         Ok(PackedRhs { memory, packed_layout: self.packed_layout, k, n })
     }
 
+    /// Packs such an operand into a buffer of the caller, as [`Gemm::pack_into`] does.
+    pub(crate) unsafe fn pack_taps_into<'a>(
+        &self,
+        taps: &[Operand],
+        run: usize,
+        n: usize,
+        to: *mut u8,
+        pool: &Pool,
+    ) -> Result<PackedView<'a>, GemmError> {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.pack_taps(taps, run, n, to, Some(pool))? };
+        Ok(PackedView::new(to, self.packed_layout, taps.len() * run, n))
+    }
+
     unsafe fn pack_taps(
         &self,
         taps: &[Operand],
@@ -117,7 +129,8 @@ impl Gemm {
         let copy = pack_fn(self.packed_layout.format, first.element, self.isa)
             .ok_or_else(|| self.unsupported_element(first))?;
         let (packed_layout, to, k) = (self.packed_layout, SharedPtr::new(to), taps.len() * run);
-        let panels = packed_layout.panels(n);
+        let columns = packed_layout.panels(n);
+        let panels = columns.count();
         let lead = packed_layout.format.lead() * packed_layout.format.unit_bytes();
         let contiguous = first.column_stride == 1;
         // A group of interleaved rows may span two matrices: such rows are packed in order by one task.
@@ -140,7 +153,7 @@ impl Gemm {
                     let count = depth.min(rows.end - row);
                     let padding = if first + row + count == k { packed_layout.rows(k) - k } else { 0 };
                     for panel in panels.clone() {
-                        let panel = packed_layout.panel(n, panel);
+                        let panel = columns.at(panel);
                         // SAFETY: tasks do not overlap; the rest is guaranteed by the caller.
                         unsafe {
                             copy(&PackRegion {
@@ -196,8 +209,9 @@ impl Gemm {
 ///
 /// The panels behind the pointer are packed.
 unsafe fn sum_quads(packed_layout: &PackedLayout, k: usize, n: usize, to: *mut u8) {
-    for at in 0..packed_layout.panels(n) {
-        let panel = packed_layout.panel(n, at);
+    let panels = packed_layout.panels(n);
+    for at in 0..panels.count() {
+        let panel = panels.at(at);
         // SAFETY: guaranteed by the caller; a panel has its sums and as many quads as there are steps after them.
         unsafe {
             let start = to.add(packed_layout.offset(k, &panel));

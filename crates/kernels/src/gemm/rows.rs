@@ -22,6 +22,34 @@ pub(crate) trait LhsRows: Sync {
     }
 }
 
+/// Rows that follow themselves: their product by several operands is the sum of those by each.
+pub(crate) struct RepeatedRows {
+    /// The rows.
+    pub(crate) rows: MatrixRows,
+    /// How often.
+    pub(crate) times: usize,
+}
+
+impl LhsRows for RepeatedRows {
+    fn taps(&self) -> usize {
+        self.times
+    }
+
+    fn run(&self) -> usize {
+        self.rows.run()
+    }
+
+    fn element(&self) -> ElementType {
+        self.rows.element()
+    }
+
+    fn addresses(&self, first: usize, count: usize, table: &mut [*const u8]) {
+        for table in table[..self.times * count].chunks_mut(count.max(1)) {
+            self.rows.addresses(first, count, table);
+        }
+    }
+}
+
 /// The rows of a matrix with contiguous columns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MatrixRows {

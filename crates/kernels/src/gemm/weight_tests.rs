@@ -5,12 +5,15 @@ use std::num::NonZeroUsize;
 use half::bf16;
 use warpforge_tensor::{ElementType, FloatType};
 
+use super::drive::WIDENED_ROWS;
 use super::{ComputeType, Gemm, GroupedRhs, Operand, PackedRhs, Rhs, Shape, WeightType};
 use crate::isa::Isa;
 use crate::pool::Pool;
 
 /// Ragged shapes: one row, few and many rows, depths and widths off every multiple.
-const SHAPES: [(usize, usize, usize); 9] = [
+const SHAPES: [(usize, usize, usize); 11] = [
+    (40, 112, 72),
+    (33, 400, 64),
     (1, 1, 8),
     (1, 47, 64),
     (3, 49, 40),
@@ -85,7 +88,7 @@ fn weights_of_8_bits_are_widened_exactly() {
                 (WeightType::F8E4M3Fn, ElementType::Float(f8), &of_f8),
             ];
             for (weights, element, weight) in cases {
-                let gemm = Gemm::for_weights_with_isa(weights, isa);
+                let gemm = Gemm::for_weights_with_isa(weights, ComputeType::F32, isa);
                 // SAFETY: the codes are that many.
                 let packed = unsafe { gemm.pack_rhs(&transposed(&codes, element, k), k, n, None).unwrap() };
                 let out = multiplied(&gemm, operand(&lhs, ElementType::F32, k), &packed, (m, n, k));
@@ -94,6 +97,9 @@ fn weights_of_8_bits_are_widened_exactly() {
                 let wide: Vec<f32> = narrow.iter().map(|value| value.to_f32()).collect();
                 let out = multiplied(&gemm, operand(&narrow, ElementType::BF16, k), &packed, (m, n, k));
                 check(&out, &wide, (m, n, k), weight, &format!("bf16 and {weights:?} {isa}"));
+                let gemm = Gemm::for_weights_with_isa(weights, ComputeType::Bf16, isa);
+                let out = multiplied(&gemm, operand(&narrow, ElementType::BF16, k), &packed, (m, n, k));
+                check(&out, &wide, (m, n, k), weight, &format!("in bf16 {weights:?} {isa}"));
             }
         }
     }
@@ -115,7 +121,7 @@ fn weights_of_4_bits_are_scaled_group_by_group() {
                 (0..n * (k / group)).map(|_| bf16::from_f32(random.f32() - 0.5)).collect()
             };
             let (scales, offsets) = (vector(&mut random), vector(&mut random));
-            let gemm = Gemm::for_weights_with_isa(WeightType::Int4 { group }, isa);
+            let gemm = Gemm::for_weights_with_isa(WeightType::Int4 { group }, ComputeType::F32, isa);
             let weights = GroupedRhs { codes: &codes, scales: &scales, offsets: &offsets };
             let packed = gemm.pack_groups(weights, k, n).unwrap();
             let out = multiplied(&gemm, operand(&lhs, ElementType::F32, k), &packed, (m, n, k));
@@ -125,9 +131,17 @@ fn weights_of_4_bits_are_scaled_group_by_group() {
                 code * scales[group].to_f64() + offsets[group].to_f64()
             };
             check_within(&out, &lhs, (m, n, k), &weight, 4e-6, &format!("groups of {group} {isa}"));
+            let gemm = Gemm::for_weights_with_isa(WeightType::Int4 { group }, ComputeType::Bf16, isa);
+            let packed = gemm.pack_groups(weights, k, n).unwrap();
+            let narrow: Vec<bf16> = lhs.iter().map(|&value| bf16::from_f32(value)).collect();
+            let wide: Vec<f32> = narrow.iter().map(|value| value.to_f32()).collect();
+            // Where many rows are multiplied by tiles, weights have 16 bits.
+            let part = if m > WIDENED_ROWS { 8e-6 } else { 4e-6 };
+            let out = multiplied(&gemm, operand(&narrow, ElementType::BF16, k), &packed, (m, n, k));
+            check_within(&out, &wide, (m, n, k), &weight, part, &format!("bf16 and groups of {group} {isa}"));
         }
     }
-    let gemm = Gemm::for_weights(WeightType::Int4 { group: 16 });
+    let gemm = Gemm::for_weights(WeightType::Int4 { group: 16 }, ComputeType::F32);
     let (codes, vector) = ([0u8; 48], [bf16::ZERO; 3]);
     let weights = GroupedRhs { codes: &codes, scales: &vector, offsets: &vector };
     assert!(gemm.pack_groups(weights, 24, 2).is_err());

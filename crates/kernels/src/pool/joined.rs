@@ -4,7 +4,8 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use super::{Job, Pool, Shared};
+use super::board::Job;
+use super::{Pool, Shared};
 
 thread_local! {
     /// What the next job that the thread posts is joined with.

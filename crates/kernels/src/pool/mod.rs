@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 mod ahead;
+mod board;
 mod joined;
 
 use std::any::Any;
@@ -11,13 +12,14 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle, Thread};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use self::ahead::Ahead;
+use self::board::Board;
 use crate::task_timing::Recorder;
 
 /// Polls of a waiting thread before it parks: about a tenth of a millisecond, longer than the gaps between the kernels
@@ -26,10 +28,6 @@ const POLLS_BEFORE_PARK: u32 = 4_000;
 
 /// Polls of the caller for completion before it yields.
 const POLLS_BEFORE_YIELD: u32 = 20_000;
-
-/// A job: called with a task index and the index of the worker that runs it. Its true lifetime is that of the call to
-/// [`Pool::run`] that posted it.
-type Job = &'static (dyn Fn(usize, usize) + Sync);
 
 /// A thread pool. The calling thread is worker 0.
 pub struct Pool {
@@ -47,32 +45,13 @@ struct Worker {
 }
 
 struct Shared {
-    /// Incremented when a job is posted and when it is withdrawn; odd while one is posted.
-    generation: Line<AtomicU64>,
-    job: Line<Mutex<Option<(Job, usize)>>>,
-    next: Line<AtomicUsize>,
-    /// Workers other than the caller that are inside the current job.
-    inside: Line<AtomicUsize>,
+    board: Board,
     /// Per worker, whether it parks: set before the last poll, so that a job posted later unparks it.
     parked: Vec<AtomicBool>,
     /// What each worker prefetches while it waits.
     ahead: Vec<Ahead>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     leave: AtomicBool,
-}
-
-/// A value in cache lines of its own: two, because processors fetch them in pairs. Workers that wait for one value do not disturb
-/// those that write another.
-#[derive(Default)]
-#[repr(align(128))]
-struct Line<T>(T);
-
-impl<T> std::ops::Deref for Line<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0
-    }
 }
 
 impl Pool {
@@ -130,10 +109,7 @@ impl Pool {
         pinned: impl FnOnce((usize, io::Result<()>)) + Clone + Send + 'static,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
-            generation: Line::default(),
-            job: Line::default(),
-            next: Line::default(),
-            inside: Line::default(),
+            board: Board::default(),
             parked: (0..=others).map(|_| AtomicBool::new(false)).collect(),
             ahead: (0..=others).map(|_| Ahead::default()).collect(),
             panic: Mutex::new(None),
@@ -205,13 +181,8 @@ impl Pool {
         }
         let _turn = lock(&self.turn);
         let shared = &*self.shared;
-        // SAFETY: only the lifetime changes. Workers take the job from `shared.job` while the generation is odd and
-        // count themselves in before they do; this call returns only after the job is withdrawn and no worker is
-        // inside.
-        let posted: Job = unsafe { std::mem::transmute::<&(dyn Fn(usize, usize) + Sync), Job>(job) };
-        shared.next.store(0, Ordering::Relaxed);
-        *lock(&shared.job) = Some((posted, tasks));
-        shared.generation.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: jobs take turns; this call returns only after the job is withdrawn and no worker is inside.
+        unsafe { shared.board.post(job, tasks) };
         for (worker, parked) in self.workers.iter().zip(&shared.parked[1..]) {
             if parked.load(Ordering::SeqCst) {
                 worker.thread.unpark();
@@ -219,12 +190,11 @@ impl Pool {
         }
         let own = catch_unwind(AssertUnwindSafe(|| shared.tasks(job, tasks, 0)));
         if own.is_err() {
-            shared.next.store(tasks, Ordering::Relaxed);
+            shared.board.cancel(tasks);
         }
-        *lock(&shared.job) = None;
-        shared.generation.fetch_add(1, Ordering::SeqCst);
+        shared.board.withdraw();
         let mut polls = 0;
-        while shared.inside.load(Ordering::Acquire) != 0 {
+        while !shared.board.is_left() {
             if shared.ahead[0].step() {
                 continue;
             }
@@ -280,7 +250,7 @@ impl Drop for Entered {
 impl Shared {
     fn tasks(&self, job: &(dyn Fn(usize, usize) + Sync), tasks: usize, worker: usize) {
         loop {
-            let task = self.next.fetch_add(1, Ordering::Relaxed);
+            let task = self.board.claim();
             if task >= tasks {
                 return;
             }
@@ -292,32 +262,20 @@ impl Shared {
         let mut seen = 0;
         while let Some(generation) = self.wait(seen, worker) {
             seen = generation;
-            let job = {
-                let job = lock(&self.job);
-                if job.is_some() {
-                    self.inside.fetch_add(1, Ordering::SeqCst);
-                }
-                *job
-            };
-            if let Some((job, tasks)) = job {
+            self.board.enter(generation, |job, tasks| {
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.tasks(job, tasks, worker))) {
-                    self.next.store(tasks, Ordering::Relaxed);
+                    self.board.cancel(tasks);
                     lock(&self.panic).get_or_insert(panic);
                 }
-                self.inside.fetch_sub(1, Ordering::Release);
-            }
+            });
         }
     }
 
     /// Waits for a job after the one seen; none when the pool is dropped.
     fn wait(&self, seen: u64, worker: usize) -> Option<u64> {
-        let posted = || {
-            let generation = self.generation.load(Ordering::SeqCst);
-            (generation % 2 == 1 && generation != seen).then_some(generation)
-        };
         loop {
             for _ in 0..POLLS_BEFORE_PARK {
-                if let Some(generation) = posted() {
+                if let Some(generation) = self.board.posted(seen) {
                     return Some(generation);
                 }
                 if !self.ahead[worker].step() {
@@ -328,7 +286,7 @@ impl Shared {
             if self.leave.load(Ordering::SeqCst) {
                 return None;
             }
-            if posted().is_none() {
+            if self.board.posted(seen).is_none() {
                 thread::park();
             }
             self.parked[worker].store(false, Ordering::SeqCst);
@@ -351,6 +309,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicUsize;
+
     use super::*;
 
     fn pool(threads: usize) -> Pool {

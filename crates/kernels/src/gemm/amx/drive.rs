@@ -15,6 +15,7 @@ use crate::gemm::operand::Shape;
 use crate::gemm::packed::PackedView;
 use crate::gemm::partition::{Partition, PartitionParams, TaskOrder};
 use crate::gemm::rows::LhsRows;
+use crate::gemm::streams::Streams;
 use crate::pool::Pool;
 use crate::shared_ptr::SharedPtr;
 
@@ -120,8 +121,9 @@ unsafe fn tasks(
     let each = task.scratch_bytes(partition);
     let memory = buffers.take(each * workers)?;
     let scratch_spaces = SharedPtr::new(memory.as_ptr());
+    let streams = Streams::of(partition, workers);
     pool.run(partition.tasks(), &|at, worker| {
-        let (rows, panels) = partition.task(partition.streamed(at, workers));
+        let (rows, panels) = partition.task(streams.claim(at, worker));
         // SAFETY: each worker has its own scratch space; the rest is guaranteed by the caller.
         unsafe {
             let scratch_space = scratch_spaces.get().add(worker * each);

@@ -68,14 +68,25 @@ const UNROLL: usize = 4;
 pub(crate) const PREFETCH_BYTES: usize = 64 / UNROLL;
 
 /// The most rows of kernels that wait for their panel: they prefetch all of it, and not a part of the next one.
-const WAITING_ROWS: usize = 2;
+pub(crate) const WAITING_ROWS: usize = 2;
 
 /// How far ahead they do, in bytes.
-const AHEAD: usize = 1024;
+const AHEAD: usize = 2048;
+
+/// How far ahead kernels do that take many instructions for a byte: what they wait for fits into the L2 cache only.
+const FAR_AHEAD: usize = 4096;
+
+/// Prefetches so many bytes that follow [`FAR_AHEAD`] of an address.
+#[inline(always)]
+pub(super) fn prefetch_far_ahead(of: *const u8, bytes: usize) {
+    for at in (0..bytes).step_by(64) {
+        prefetch_l2(of.wrapping_add(FAR_AHEAD + at));
+    }
+}
 
 /// Prefetches so many bytes that follow [`AHEAD`] of an address.
 #[inline(always)]
-pub(super) fn prefetch_ahead(of: *const u8, bytes: usize) {
+fn prefetch_ahead(of: *const u8, bytes: usize) {
     for at in (0..bytes).step_by(64) {
         prefetch_l1(of.wrapping_add(AHEAD + at));
     }

@@ -145,7 +145,7 @@ unsafe fn dots_of<
 
 /// The sum of lanes, halves added to halves.
 #[inline(always)]
-fn sum_of_lanes(lanes: [f32; 16]) -> f32 {
+pub(super) fn sum_of_lanes(lanes: [f32; 16]) -> f32 {
     let eight: [f32; 8] = array::from_fn(|at| lanes[at] + lanes[at + 8]);
     let four: [f32; 4] = array::from_fn(|at| eight[at] + eight[at + 4]);
     (four[0] + four[2]) + (four[1] + four[3])

@@ -7,8 +7,9 @@ use std::array;
 
 use half::bf16;
 
-use super::body::prefetch_ahead;
+use super::body::prefetch_far_ahead;
 use super::family::KernelArgs;
+use super::few_rows::sum_of_lanes;
 use super::vector::{PanelElement, Vector};
 
 /// Rows whose codes are in a word.
@@ -53,6 +54,7 @@ where
             let panel = args.rhs.add(step * width * (group / 2 + 4));
             let rows: [*const f32; MR] =
                 array::from_fn(|row| (*args.rows.add(row)).cast::<f32>().add((args.skip + step) * group));
+            prefetch_far_ahead(panel, 4 * width);
             let sums = codes::<V, W, MR, NV>(&rows, panel.add(4 * width), group);
             let (scales, offsets) = (panel.cast::<bf16>(), panel.cast::<bf16>().add(width));
             for (row, sums) in sums.iter().enumerate() {
@@ -87,7 +89,7 @@ unsafe fn codes<V: Vector<Element = f32>, W: GroupCodes<V>, const MR: usize, con
     unsafe {
         let mut sums = [[V::zero(); NV]; MR];
         for first in (0..group).step_by(ROWS_OF_WORD) {
-            prefetch_ahead(codes, NV * V::LANES * 4);
+            prefetch_far_ahead(codes, NV * V::LANES * 4);
             let mut words: [W; NV] = array::from_fn(|at| W::load(codes.add(at * V::LANES * 4)));
             codes = codes.add(NV * V::LANES * 4);
             for at in first..first + ROWS_OF_WORD {
@@ -123,7 +125,7 @@ unsafe fn total<V: Vector<Element = f32>>(row: *const f32, group: usize) -> f32 
         }
         let mut lanes = [0.0f32; 16];
         sums.store(lanes.as_mut_ptr());
-        lanes.iter().sum()
+        sum_of_lanes(lanes)
     }
 }
 

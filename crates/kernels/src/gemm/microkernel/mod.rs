@@ -9,7 +9,7 @@ mod group_body;
 mod portable;
 mod vector;
 
-pub(crate) use body::PREFETCH_BYTES;
+pub(crate) use body::{PREFETCH_BYTES, WAITING_ROWS};
 pub(crate) use family::{KernelArgs, KernelFamily, WidenFn};
 pub(crate) use few_rows::{FewRowsArgs, FewRowsFn};
 pub(crate) use group_body::ROWS_OF_WORD;
@@ -108,7 +108,7 @@ impl KernelFamily {
         }
     }
 
-    /// What widens panels of a format for kernels with so many lanes, and the kernels that read what comes of it.
+    /// What widens panels of a format for kernels with so many lanes, and the f32 kernels that read what comes of it.
     pub(crate) fn widening(format: PackedFormat, lanes: usize) -> Option<(WidenFn, &'static Self)> {
         #[cfg(target_arch = "x86_64")]
         if lanes == avx512::F32.lanes {
