@@ -85,8 +85,13 @@ fn measure(pool: &Pool, gemm: &Arc<Gemm>, geometry: Geometry, window: usize) -> 
     let packed = unsafe { convolution.prepare(&weights, Some(pool)) }.expect("memory");
     let mut out = vec![0f32; convolution.rows() * outputs];
     let strides = [size * channels, channels];
-    let input =
-        Input { data: input.as_ptr().cast(), element: ElementType::F32, batch_stride: 0, strides: &strides };
+    let input = Input {
+        data: input.as_ptr().cast(),
+        element: ElementType::F32,
+        channel_stride: 1,
+        batch_stride: 0,
+        strides: &strides,
+    };
     let mut best = Duration::MAX;
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_millis(100) {

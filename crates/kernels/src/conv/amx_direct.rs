@@ -11,7 +11,7 @@ use super::geometry::{AxisTaps, Dimension, Geometry};
 use super::input::Input;
 use super::padded_copy::{CopySource, PaddedCopy};
 use crate::gemm::drive::GemmTarget;
-use crate::gemm::{Gemm, PackedRhs, StridedLhs};
+use crate::gemm::{Gemm, PackedView, StridedLhs};
 use crate::pool::Pool;
 
 /// Runs are a multiple of this many elements: whole rows of tiles.
@@ -87,7 +87,7 @@ impl AmxDirect {
         pool: &Pool,
         geometry: &Geometry,
         input: &Input<'_>,
-        weights: &PackedRhs,
+        weights: PackedView<'_>,
         target: GemmTarget<'_>,
     ) -> Result<bool, ConvError> {
         let &Geometry { batch, channels, .. } = geometry;
@@ -134,7 +134,7 @@ impl AmxDirect {
             strided.data = copy.as_ptr();
         }
         // SAFETY: guaranteed by the caller; all window positions are inside a plane.
-        unsafe { gemm.multiply_strided(pool, &strided, weights.view(), target)? };
+        unsafe { gemm.multiply_strided(pool, &strided, weights, target)? };
         Ok(true)
     }
 }

@@ -11,13 +11,14 @@ use super::geometry::{AxisTaps, Dimension, Geometry};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::im2col;
 use super::input::Input;
+use super::large_window::LargeWindow;
 use super::packed_weights::{PackedForm, PackedWeights};
 use super::padded_copy::{CopySource, PaddedCopy};
 use super::tap_rows::TapRows;
-use super::weights::{Weights, pack_group};
+use super::weights::{Weights, taps_of_group};
 use super::winograd::{TransformedWeights, WinogradPlan};
 use crate::gemm::drive::GemmTarget;
-use crate::gemm::{ComputeType, Gemm, PackedRhs, Shape};
+use crate::gemm::{ComputeType, Gemm, PackedRhs, PackedView, Shape};
 use crate::output_block::BlockSink;
 use crate::pool::Pool;
 
@@ -35,6 +36,8 @@ pub struct Convolution {
     /// The direct AMX plan, where applicable.
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     amx_direct: Option<AmxDirect>,
+    /// The plan for windows larger than the output, where applicable.
+    large_window: Option<LargeWindow>,
     /// As many zero bytes as the longest run.
     zeros: Vec<u8>,
 }
@@ -70,11 +73,13 @@ impl Convolution {
         let winograd = if gemm.compute_type() == ComputeType::F32 { plan() } else { None };
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
         let amx_direct = if gemm.loads_strided_rows() { AmxDirect::new(&geometry, &lines) } else { None };
+        let large_window = LargeWindow::new(&geometry, &lines, gemm.compute_type());
         Ok(Self {
             gemm,
             geometry,
             lines,
             winograd,
+            large_window,
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
             amx_direct,
             zeros,
@@ -125,19 +130,28 @@ impl Convolution {
     /// The weights' pointer is valid for the window and the channels.
     pub unsafe fn pack(&self, weights: &Weights, pool: Option<&Pool>) -> Result<PackedWeights, ConvError> {
         let Geometry { channels, outputs, groups, .. } = self.geometry;
+        let weights = self.with_strides(weights)?;
+        let window = self.window();
+        let pack = |group: usize| {
+            let taps = taps_of_group(&weights, &window, group * (outputs / groups));
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.gemm.pack_rhs_of(&taps, channels / groups, outputs / groups, pool) }
+        };
+        Ok(PackedWeights { form: PackedForm::Groups((0..groups).map(pack).collect::<Result<_, _>>()?) })
+    }
+
+    fn window(&self) -> Vec<usize> {
+        self.lines.iter().map(|line| line.window).collect()
+    }
+
+    /// The weights, with a stride for the dimension that a convolution without spatial dimensions has here.
+    fn with_strides(&self, weights: &Weights) -> Result<Weights, ConvError> {
         let mut weights = weights.clone();
-        let window: Vec<usize> = self.lines.iter().map(|line| line.window).collect();
-        if weights.window_strides.is_empty() && window == [1] {
+        if weights.window_strides.is_empty() && self.window() == [1] {
             weights.window_strides.push(0);
         }
         self.check_strides(weights.window_strides.len())?;
-        let each = outputs / groups;
-        let pack = |group: usize| {
-            let columns = group * each..(group + 1) * each;
-            // SAFETY: guaranteed by the caller.
-            unsafe { pack_group(&self.gemm, &weights, &window, channels / groups, columns, pool) }
-        };
-        Ok(PackedWeights { form: PackedForm::Groups((0..groups).map(pack).collect::<Result<_, _>>()?) })
+        Ok(weights)
     }
 
     fn check_strides(&self, found: usize) -> Result<(), ConvError> {
@@ -165,26 +179,103 @@ impl Convolution {
         stride: usize,
         sink: Option<&BlockSink<'_>>,
     ) -> Result<(), ConvError> {
-        let one = [0];
-        let strides =
-            if input.strides.is_empty() && self.lines.len() == 1 { &one[..] } else { input.strides };
-        self.check_strides(strides.len())?;
-        let input = Input { strides, ..*input };
-        let weights = match (&weights.form, &self.winograd) {
-            (PackedForm::Groups(weights), _) if weights.len() == self.geometry.groups => weights.as_slice(),
+        let input = self.input_with_strides(input)?;
+        if input.channel_stride != 1 {
+            return Err(ConvError::ChannelStride { found: input.channel_stride });
+        }
+        match (&weights.form, &self.winograd) {
+            (PackedForm::Groups(weights), _) if weights.len() == self.geometry.groups => {
+                let weights: Vec<PackedView<'_>> = weights.iter().map(PackedRhs::view).collect();
+                // SAFETY: guaranteed by the caller.
+                unsafe { self.run_packed(pool, &input, &weights, out, stride, sink) }
+            }
             (PackedForm::Winograd(weights), Some(plan)) if input.element == ElementType::F32 => {
-                let target = GemmTarget { out, stride, rounded: false, sink, origin: (0, 0) };
+                let target =
+                    GemmTarget { out, stride, rounded: false, accumulate: false, sink, origin: (0, 0) };
                 let zeros = self.zeros.as_ptr().cast();
                 // SAFETY: guaranteed by the caller.
-                return unsafe { plan.run(&self.gemm, pool, &input, weights, target, zeros) };
+                unsafe { plan.run(&self.gemm, pool, &input, weights, target, zeros) }
             }
-            _ => return Err(ConvError::Weights),
-        };
-        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-        if let (Some(amx_direct), [weights]) = (&self.amx_direct, weights) {
-            let target = GemmTarget { out, stride, rounded: false, sink, origin: (0, 0) };
+            _ => Err(ConvError::Weights),
+        }
+    }
+
+    /// Whether [`Convolution::run_unpacked`] reads inputs of an element type with any strides, for weights whose window is not reversed.
+    #[must_use]
+    pub fn reads_any_strides(&self, element: ElementType) -> bool {
+        self.large_window.is_some() && self.gemm.reads_rows_of(element)
+    }
+
+    /// [`Convolution::run`] with weights that are used once.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Convolution::run`] and [`Convolution::pack`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Convolution::run`] and [`Convolution::pack`].
+    pub unsafe fn run_unpacked(
+        &self,
+        pool: &Pool,
+        input: &Input<'_>,
+        weights: &Weights,
+        out: Option<*mut u8>,
+        stride: usize,
+        sink: Option<&BlockSink<'_>>,
+    ) -> Result<(), ConvError> {
+        let weights = self.with_strides(weights)?;
+        let input = self.input_with_strides(input)?;
+        if let Some(plan) = &self.large_window
+            && plan.reads(&weights)
+            && self.gemm.reads_rows_of(input.element)
+        {
+            let target = GemmTarget { out, stride, rounded: false, accumulate: false, sink, origin: (0, 0) };
             // SAFETY: guaranteed by the caller.
-            if unsafe { amx_direct.run(&self.gemm, pool, &self.geometry, &input, weights, target)? } {
+            return unsafe { plan.run(&self.gemm, pool, &input, &weights, target) };
+        }
+        if input.channel_stride != 1 {
+            return Err(ConvError::ChannelStride { found: input.channel_stride });
+        }
+        let Geometry { channels, outputs, groups, .. } = self.geometry;
+        let (run, n, window) = (channels / groups, outputs / groups, self.window());
+        let k = window.iter().product::<usize>().saturating_mul(run);
+        let each = self.gemm.packed_len(k, n)?.next_multiple_of(64);
+        let memory = self.gemm.scratch_buffer(each.saturating_mul(groups))?;
+        let mut views = Vec::with_capacity(groups);
+        for group in 0..groups {
+            let taps = taps_of_group(&weights, &window, group * n);
+            // SAFETY: guaranteed by the caller; the memory has space for all groups.
+            let view =
+                unsafe { self.gemm.pack_taps_into(&taps, run, n, memory.as_ptr().add(group * each), pool)? };
+            views.push(view);
+        }
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.run_packed(pool, &input, &views, out, stride, sink) }
+    }
+
+    /// The input, with a stride for the dimension that a convolution without spatial dimensions has here.
+    fn input_with_strides<'a>(&self, input: &Input<'a>) -> Result<Input<'a>, ConvError> {
+        let alone = input.strides.is_empty() && self.lines.len() == 1;
+        let strides: &'a [usize] = if alone { &[0] } else { input.strides };
+        self.check_strides(strides.len())?;
+        Ok(Input { strides, ..*input })
+    }
+
+    unsafe fn run_packed(
+        &self,
+        pool: &Pool,
+        input: &Input<'_>,
+        weights: &[PackedView<'_>],
+        out: Option<*mut u8>,
+        stride: usize,
+        sink: Option<&BlockSink<'_>>,
+    ) -> Result<(), ConvError> {
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        if let (Some(amx_direct), &[weights]) = (&self.amx_direct, weights) {
+            let target = GemmTarget { out, stride, rounded: false, accumulate: false, sink, origin: (0, 0) };
+            // SAFETY: guaranteed by the caller.
+            if unsafe { amx_direct.run(&self.gemm, pool, &self.geometry, input, weights, target)? } {
                 return Ok(());
             }
         }
@@ -192,9 +283,9 @@ impl Convolution {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if merge || !self.gemm.reads_rows_of(input.element) {
-                self.run_on_copy(pool, &input, merge, weights, out, stride, sink)
+                self.run_on_copy(pool, input, merge, weights, out, stride, sink)
             } else {
-                self.run_on(pool, &input, &self.lines, 1, weights, out, stride, sink)
+                self.run_on(pool, input, &self.lines, 1, weights, out, stride, sink)
             }
         }
     }
@@ -214,7 +305,7 @@ impl Convolution {
         pool: &Pool,
         input: &Input<'_>,
         merge: bool,
-        weights: &[PackedRhs],
+        weights: &[PackedView<'_>],
         out: Option<*mut u8>,
         stride: usize,
         sink: Option<&BlockSink<'_>>,
@@ -238,7 +329,13 @@ impl Convolution {
             batch: *batch,
             channels: *channels,
         };
-        let copied = Input { data: memory.as_ptr(), element, batch_stride: image, strides: &strides };
+        let copied = Input {
+            data: memory.as_ptr(),
+            element,
+            channel_stride: 1,
+            batch_stride: image,
+            strides: &strides,
+        };
         // SAFETY: guaranteed by the caller; the memory has space for all images.
         unsafe {
             padded.fill(pool, &source, copy, memory.as_ptr(), bytes);
@@ -260,7 +357,7 @@ impl Convolution {
         input: &Input<'_>,
         lines: &[AxisTaps],
         merged: usize,
-        weights: &[PackedRhs],
+        weights: &[PackedView<'_>],
         out: Option<*mut u8>,
         stride: usize,
         sink: Option<&BlockSink<'_>>,
@@ -272,7 +369,7 @@ impl Convolution {
         let taps: usize = lines.iter().map(|line| line.window).product();
         let shape = Shape { m: self.rows(), n, k: taps * run };
         let sum = self.gemm.compute_type().accumulator().byte_width();
-        for (group, weights) in weights.iter().enumerate() {
+        for (group, &weights) in weights.iter().enumerate() {
             let rows = TapRows {
                 data: input.data.wrapping_add(group * run * bytes),
                 lines,
@@ -283,7 +380,8 @@ impl Convolution {
                 zeros: self.zeros.as_ptr(),
             };
             let out = out.map(|out| out.wrapping_add(group * n * sum));
-            let target = GemmTarget { out, stride, rounded: false, sink, origin: (0, group * n) };
+            let target =
+                GemmTarget { out, stride, rounded: false, accumulate: false, sink, origin: (0, group * n) };
             #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
             if merged > 1 && run <= im2col::MAX_RUN && self.gemm.loads_strided_rows() {
                 // SAFETY: guaranteed by the caller; CPUs with AMX have AVX-512BW.
@@ -292,7 +390,7 @@ impl Convolution {
                 }
             }
             // SAFETY: guaranteed by the caller.
-            unsafe { self.gemm.multiply_rows(pool, shape, &rows, weights.view(), target)? };
+            unsafe { self.gemm.multiply_rows(pool, shape, &rows, weights, target)? };
         }
         Ok(())
     }

@@ -41,6 +41,12 @@ pub enum ConvError {
         /// How many dimensions there are.
         wanted: usize,
     },
+    /// Channels that are not contiguous where they have to be.
+    #[error("channels are {found} elements apart: copy the input so that they are contiguous")]
+    ChannelStride {
+        /// From one channel to the next, in elements.
+        found: usize,
+    },
     /// Weights that were packed for another convolution.
     #[error("the weights were packed for another convolution: pack them for this one")]
     Weights,

@@ -7,7 +7,7 @@ use super::ConvError;
 use super::tap_rows::TapRows;
 use crate::gemm::drive::GemmTarget;
 use crate::gemm::rows::LhsRows;
-use crate::gemm::{Gemm, PackedRhs, StridedLhs};
+use crate::gemm::{Gemm, PackedView, StridedLhs};
 use crate::pool::Pool;
 use crate::shared_ptr::SharedPtr;
 
@@ -29,7 +29,7 @@ pub(super) unsafe fn multiply(
     pool: &Pool,
     m: usize,
     rows: &TapRows<'_>,
-    weights: &PackedRhs,
+    weights: PackedView<'_>,
     target: GemmTarget<'_>,
 ) -> Result<bool, ConvError> {
     let (taps, run) = (rows.taps(), rows.run());
@@ -65,7 +65,7 @@ pub(super) unsafe fn multiply(
     });
     let strided = StridedLhs { data: memory.as_ptr(), ..strided };
     // SAFETY: guaranteed by the caller; all rows have been written.
-    unsafe { gemm.multiply_strided(pool, &strided, weights.view(), target)? };
+    unsafe { gemm.multiply_strided(pool, &strided, weights, target)? };
     Ok(true)
 }
 

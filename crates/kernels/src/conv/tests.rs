@@ -152,6 +152,7 @@ fn random_convolutions_match_the_definition() {
         let input = Input {
             data: input.as_ptr(),
             element,
+            channel_stride: 1,
             batch_stride: pixels * geometry.channels,
             strides: &strides,
         };

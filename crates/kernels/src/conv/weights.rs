@@ -1,9 +1,8 @@
-//! The weights of a convolution, and how those of a group are packed.
+//! The weights of a convolution.
 
 use warpforge_tensor::ElementType;
 
-use crate::gemm::{Gemm, GemmError, Operand, PackedRhs};
-use crate::pool::Pool;
+use crate::gemm::Operand;
 
 /// Weights in memory. The output channels of a group follow those of the group before it.
 #[derive(Debug, Clone)]
@@ -23,22 +22,11 @@ pub struct Weights {
 // SAFETY: weights are read only, and the caller guarantees that nothing writes to them during the call.
 unsafe impl Sync for Weights {}
 
-/// Packs the weights of one group for a window of sizes `window`.
-///
-/// # Safety
-///
-/// The pointer is valid for all elements of the window and that many channels.
-pub(super) unsafe fn pack_group(
-    gemm: &Gemm,
-    weights: &Weights,
-    window: &[usize],
-    channels: usize,
-    outputs: std::ops::Range<usize>,
-    pool: Option<&Pool>,
-) -> Result<PackedRhs, GemmError> {
+/// The weights of the group whose first output channel is `first`, a matrix for each tap of a window of sizes `window`.
+pub(super) fn taps_of_group(weights: &Weights, window: &[usize], first: usize) -> Vec<Operand> {
     let bytes = weights.element.byte_width();
     let step = |elements: isize| elements.wrapping_mul(bytes as isize);
-    let base = weights.data.wrapping_offset(step((outputs.start * weights.output_stride) as isize));
+    let base = weights.data.wrapping_offset(step((first * weights.output_stride) as isize));
     let taps: usize = window.iter().product();
     let operand = |tap: usize| {
         let mut left = tap;
@@ -54,7 +42,5 @@ pub(super) unsafe fn pack_group(
             column_stride: weights.output_stride,
         }
     };
-    let operands: Vec<Operand> = (0..taps).map(operand).collect();
-    // SAFETY: guaranteed by the caller for each tap.
-    unsafe { gemm.pack_rhs_of(&operands, channels, outputs.len(), pool) }
+    (0..taps).map(operand).collect()
 }

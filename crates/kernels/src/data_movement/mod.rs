@@ -40,5 +40,6 @@ pub use pad::{AxisPadding, Pad};
 pub use scatter::{Scatter, ScatterSpec, Update};
 pub use sort::{Sort, SortSpec};
 pub use sort_keys::Comparison;
+pub(crate) use strided::elements as copy_elements;
 pub(crate) use strided_loop::StridedLoop;
 pub(crate) use transpose::TransposeKernel;

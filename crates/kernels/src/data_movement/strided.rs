@@ -55,7 +55,7 @@ unsafe fn two_overlapping<const N: usize>(source: *const u8, target: *mut u8, le
 /// # Safety
 ///
 /// All elements may be read and written, and none of the target's is one of the source's.
-pub(super) unsafe fn elements(
+pub(crate) unsafe fn elements(
     size: usize,
     rows: StridedLoop,
     columns: StridedLoop,

@@ -13,7 +13,9 @@ mod depthwise;
 mod depthwise_kernel;
 mod phases;
 mod reduce_window;
+mod run_selection;
 mod select_and_scatter;
+mod selection;
 #[cfg(test)]
 mod tests;
 

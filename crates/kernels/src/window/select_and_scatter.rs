@@ -3,15 +3,23 @@
 use warpforge_tensor::ElementType;
 
 use super::axis::{WindowAxis, WindowOffsets, bytes_of};
+use super::run_selection::RunSelection;
+use super::selection::{Selection, Spanned};
 use crate::data_movement::{LayoutError, Update, check_rank, row_major};
 use crate::fused_loop::Scratch;
-use crate::lane_function::{LaneFunction, LaneFunctionError, LaneLoop};
+use crate::lane_function::{LaneFunction, LaneFunctionError};
 use crate::pool::Pool;
-use crate::reduce::{ReduceLanes, reduce_lanes};
+use crate::reduce::reduce_lanes;
 use crate::shared_ptr::SharedPtr;
 
 /// Windows whose elements are selected at a time: the lanes of the function.
 const LANES: usize = 512;
+
+/// Positions of a last dimension that windows do not span from which on they are the lanes: they lie next to each other.
+const MIN_RUN: usize = 8;
+
+/// The most of them in a task.
+const MAX_RUN: usize = 128;
 
 /// Approximate windows of a task.
 const TASK_WINDOWS: usize = 1 << 13;
@@ -25,24 +33,14 @@ struct Plain {
     source_step: usize,
 }
 
-/// A dimension that windows span.
-#[derive(Debug, Clone)]
-struct Spanned {
-    offsets: WindowOffsets,
-    source_step: usize,
-}
-
 /// A planned select-and-scatter of row-major arrays.
 #[derive(Debug)]
 pub struct SelectAndScatter {
     plain: Vec<Plain>,
-    spanned: Vec<Spanned>,
-    select: LaneLoop,
-    combine: Option<ReduceLanes>,
-    element_size: usize,
+    selection: Selection,
     elements: usize,
-    /// Windows of one position of the plain dimensions.
-    windows: usize,
+    /// Positions of the last dimension, where they are the lanes; it is none of the plain ones then.
+    run: Option<usize>,
 }
 
 impl SelectAndScatter {
@@ -83,6 +81,11 @@ impl SelectAndScatter {
                 false => spanned.push(Spanned { offsets: axis.offsets(dims[at], step)?, source_step }),
             }
         }
+        let last_is_plain = axes.last().is_some_and(WindowAxis::is_plain);
+        let run = dims.last().copied().filter(|&size| last_is_plain && size >= MIN_RUN);
+        if run.is_some() {
+            plain.pop();
+        }
         let combine = match scatter {
             Update::Set => None,
             Update::Reduce(reduction) => {
@@ -90,15 +93,14 @@ impl SelectAndScatter {
                 Some(reduce_lanes(reduction, element).ok_or(missing)?)
             }
         };
-        Ok(Self {
+        let selection = Selection {
             select: select.over(LANES, &[1, 1], &[ElementType::Bool])?,
             combine,
             element_size,
-            elements: dims.iter().product(),
             windows: spanned.iter().map(|axis| axis.offsets.windows()).product(),
-            plain,
             spanned,
-        })
+        };
+        Ok(Self { plain, selection, elements: dims.iter().product(), run })
     }
 
     /// Runs on an operand, a source and an initial value, with which the result begins.
@@ -115,7 +117,7 @@ impl SelectAndScatter {
         init: *const u8,
         result: *mut u8,
     ) {
-        let size = self.element_size;
+        let size = self.selection.element_size;
         let [operand, source, init] = [operand, source, init].map(SharedPtr::new);
         let result = SharedPtr::new(result);
         pool.run(self.elements.div_ceil(TASK_WINDOWS), &|task, _| {
@@ -127,27 +129,67 @@ impl SelectAndScatter {
         });
         // Windows of different positions of the plain dimensions have no element in common.
         let positions: usize = self.plain.iter().map(|axis| axis.size).product();
-        if self.elements == 0 || self.windows == 0 {
+        if self.elements == 0 || self.selection.windows == 0 {
             return;
         }
-        let per_task = (TASK_WINDOWS / self.windows).max(1);
+        if let Some(run) = self.run {
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.run_along(run, pool, operand.get(), source.get(), result.get()) };
+            return;
+        }
+        let per_task = (TASK_WINDOWS / self.selection.windows).max(1);
         pool.run(positions.div_ceil(per_task), &|task, _| {
             let mut lanes = Lanes::new(size);
             for position in task * per_task..((task + 1) * per_task).min(positions) {
-                let (mut at, mut from, mut to) = (position, 0, 0);
-                for axis in self.plain.iter().rev() {
-                    let index = at % axis.size;
-                    at /= axis.size;
-                    (to, from) = (to + index * axis.step, from + index * axis.source_step);
-                }
-                for first in (0..self.windows).step_by(LANES) {
-                    let count = LANES.min(self.windows - first);
+                let (to, from) = self.place(position);
+                for first in (0..self.selection.windows).step_by(LANES) {
+                    let count = LANES.min(self.selection.windows - first);
                     // SAFETY: guaranteed by the caller; tasks select among different elements.
                     unsafe {
-                        lanes.select(self, operand.get().add(to), first, count);
-                        lanes.scatter(self, source.get().add(from), result.get().add(to), count);
+                        lanes.select(&self.selection, operand.get().add(to), first, count);
+                        lanes.scatter(&self.selection, source.get().add(from), result.get().add(to), count);
                     }
                 }
+            }
+        });
+    }
+}
+
+impl SelectAndScatter {
+    /// Where a position of the plain dimensions is in the operand and in the source, in bytes.
+    fn place(&self, mut position: usize) -> (usize, usize) {
+        let (mut to, mut from) = (0, 0);
+        for axis in self.plain.iter().rev() {
+            let index = position % axis.size;
+            position /= axis.size;
+            (to, from) = (to + index * axis.step, from + index * axis.source_step);
+        }
+        (to, from)
+    }
+
+    /// Selects for all positions of the last dimension at once.
+    unsafe fn run_along(
+        &self,
+        run: usize,
+        pool: &Pool,
+        operand: *const u8,
+        source: *const u8,
+        result: *mut u8,
+    ) {
+        let [operand, source] = [operand, source].map(SharedPtr::new);
+        let result = SharedPtr::new(result);
+        let positions: usize = self.plain.iter().map(|axis| axis.size).product();
+        let parts = run.div_ceil(MAX_RUN);
+        pool.run(positions * parts, &|task, _| {
+            let (position, part) = (task / parts, task % parts);
+            let lanes = part * run / parts..(part + 1) * run / parts;
+            let (to, from) = self.place(position);
+            let first = lanes.start * self.selection.element_size;
+            // SAFETY: guaranteed by the caller; tasks have different lanes or positions.
+            unsafe {
+                let (operand, source) = (operand.get().add(to + first), source.get().add(from + first));
+                let mut selection = RunSelection::new(&self.selection, lanes.len(), LANES);
+                selection.all_windows(&self.selection, operand, source, result.get().add(to + first));
             }
         });
     }
@@ -189,7 +231,7 @@ impl Lanes {
     /// # Safety
     ///
     /// The elements of the windows may be read.
-    unsafe fn select(&mut self, plan: &SelectAndScatter, operand: *const u8, first: usize, count: usize) {
+    unsafe fn select(&mut self, plan: &Selection, operand: *const u8, first: usize, count: usize) {
         self.place(plan, first, count);
         self.best[..count].fill(WindowOffsets::PADDING);
         let sizes: Vec<usize> = plan.spanned.iter().map(|axis| axis.offsets.size()).collect();
@@ -217,7 +259,7 @@ impl Lanes {
     }
 
     /// The place of each window along the spanned dimensions, and in the source.
-    fn place(&mut self, plan: &SelectAndScatter, first: usize, count: usize) {
+    fn place(&mut self, plan: &Selection, first: usize, count: usize) {
         self.windows.resize(plan.spanned.len(), vec![0; LANES]);
         for lane in 0..count {
             let mut at = first + lane;
@@ -231,7 +273,7 @@ impl Lanes {
     }
 
     /// The position of an element of each window.
-    fn look_at(&mut self, plan: &SelectAndScatter, element: &[usize], count: usize) {
+    fn look_at(&mut self, plan: &Selection, element: &[usize], count: usize) {
         self.candidate[..count].fill(0);
         for ((axis, windows), &element) in plan.spanned.iter().zip(&self.windows).zip(element) {
             for (candidate, &window) in self.candidate[..count].iter_mut().zip(windows) {
@@ -247,13 +289,7 @@ impl Lanes {
     /// # Safety
     ///
     /// The elements may be read and have the size of `T`.
-    unsafe fn take<T: Copy>(
-        &mut self,
-        plan: &SelectAndScatter,
-        operand: *const u8,
-        count: usize,
-        is_first: bool,
-    ) {
+    unsafe fn take<T: Copy>(&mut self, plan: &Selection, operand: *const u8, count: usize, is_first: bool) {
         let (most, other) = (self.most.as_mut_ptr().cast::<T>(), self.other.as_mut_ptr().cast::<T>());
         let keeps = self.keeps.as_mut_ptr().cast::<u8>();
         // SAFETY: guaranteed by the caller; all lanes have values, those of padding the selected ones.
@@ -285,7 +321,7 @@ impl Lanes {
     /// # Safety
     ///
     /// The elements may be read and written.
-    unsafe fn scatter(&self, plan: &SelectAndScatter, source: *const u8, result: *mut u8, count: usize) {
+    unsafe fn scatter(&self, plan: &Selection, source: *const u8, result: *mut u8, count: usize) {
         for (&best, &from) in self.best[..count].iter().zip(&self.source) {
             if best == WindowOffsets::PADDING {
                 continue;

@@ -50,6 +50,7 @@ impl Case {
         let input = Input {
             data: self.input.as_ptr().cast(),
             element: ElementType::F32,
+            channel_stride: 1,
             batch_stride: dimensions[0].input * row,
             strides: &[row, *channels],
         };
