@@ -16,6 +16,15 @@ use super::value::{Number, Operand, Tensor, Value};
 use crate::graph::schema::{Argument, Graph, Node, SymIntArgument, TensorMeta};
 use crate::graph::size::Size;
 
+/// The name of the tensor that an argument of a node is.
+fn tensor_name<'n>(node: &'n Node, argument: &str) -> Option<&'n str> {
+    let input = node.inputs.iter().find(|input| input.name == argument)?;
+    match &input.arg {
+        Argument::AsTensor(tensor) => Some(&tensor.name),
+        _ => None,
+    }
+}
+
 /// The arguments of a node.
 #[derive(Debug)]
 pub(crate) struct Args<'a> {
@@ -47,11 +56,17 @@ impl<'a> Args<'a> {
 
     /// What the archive records about a tensor argument.
     pub(crate) fn meta(&self, name: &str) -> Option<&'a TensorMeta> {
-        let input = self.node.inputs.iter().find(|input| input.name == name)?;
-        match &input.arg {
-            Argument::AsTensor(tensor) => self.graph.tensor_values.get(&tensor.name),
-            _ => None,
-        }
+        self.graph.tensor_values.get(tensor_name(self.node, name)?)
+    }
+
+    /// Whether an argument is an output of another node of these targets, which has the same tensor as this one for another argument.
+    pub(crate) fn comes_from(&self, name: &str, targets: &[&str], shared: &str) -> bool {
+        let Some(given) = tensor_name(self.node, name) else { return false };
+        let gives = |node: &&Node| node.outputs.iter().flat_map(names).any(|output| output == given);
+        self.graph.nodes.iter().find(gives).is_some_and(|node| {
+            let target = node.target.strip_prefix("torch.ops.").unwrap_or(&node.target);
+            targets.contains(&target) && tensor_name(node, shared) == tensor_name(self.node, shared)
+        })
     }
 
     /// What the archive records about an output that is a tensor.

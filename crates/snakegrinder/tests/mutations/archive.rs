@@ -51,7 +51,7 @@ fn tensors(output: &Value) -> Vec<Value> {
 }
 
 /// A tensor of an element type's code and sizes, in row-major order.
-fn meta(dtype: &Value, sizes: &Value) -> Value {
+pub(crate) fn meta(dtype: &Value, sizes: &Value) -> Value {
     let sizes: Vec<i64> = sizes.as_array().into_iter().flatten().filter_map(Value::as_i64).collect();
     let strides = (0..sizes.len()).map(|at| sizes[at + 1..].iter().product::<i64>().max(1));
     let number = |value: i64| json!({"as_int": value});

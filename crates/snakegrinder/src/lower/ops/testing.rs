@@ -50,6 +50,22 @@ pub(super) fn evaluated(
     arguments: Vec<(&str, Given)>,
     results: &[(Code, &[usize])],
 ) -> Vec<Vec<f64>> {
+    evaluated_after(&[], target, arguments, results)
+}
+
+/// A node before the one that is evaluated, as an archive has it, and the tensors that it gives.
+pub(super) struct Before {
+    pub(super) node: Value,
+    pub(super) gives: &'static [(&'static str, Code, &'static [usize])],
+}
+
+/// The same after other nodes; arguments may name what those give.
+pub(super) fn evaluated_after(
+    before: &[Before],
+    target: &str,
+    arguments: Vec<(&str, Given)>,
+    results: &[(Code, &[usize])],
+) -> Vec<Vec<f64>> {
     let mut inputs = Vec::new();
     let named: Vec<Value> = arguments
         .into_iter()
@@ -77,7 +93,17 @@ pub(super) fn evaluated(
     }
     let target = format!("torch.ops.{target}");
     let seed = json!({"target": target, "inputs": named, "outputs": outputs, "tensors": tensors});
-    let archive = around::around(&around::program(&seed).to_string());
+    let mut program = around::program(&seed);
+    let graph = &mut program["graph_module"]["graph"];
+    for Before { node, gives } in before.iter().rev() {
+        for (name, code, dims) in *gives {
+            graph["tensor_values"][*name] = around::meta(&json!(*code as i64), &json!(dims));
+        }
+        if let Some(nodes) = graph["nodes"].as_array_mut() {
+            nodes.insert(0, node.clone());
+        }
+    }
+    let archive = around::around(&program.to_string());
     let archive = Archive::from_blob(Blob::from(archive)).expect("a sound archive");
     let imported = archive.import(&ImportOptions::default()).expect("a lowering");
     let values = inputs.into_iter().map(Evaluated::Tensor).collect();

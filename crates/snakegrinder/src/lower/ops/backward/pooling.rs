@@ -2,7 +2,7 @@
 
 use super::super::indexing::scatter_along;
 use super::super::matrix::{DotPairing, dot};
-use super::super::pooling::{Windows, counts, ranges};
+use super::super::pooling::{Windows, counts, gradient, ranges};
 use super::super::prelude::*;
 
 pub(super) const TABLE: &[Op] = &[
@@ -19,6 +19,14 @@ pub(super) const TABLE: &[Op] = &[
 /// Each window's gradient is added where its largest element was; the indices say where in its plane.
 fn maximum(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Outcome> {
     let (g, x, indices) = (args.tensor("grad_output")?, args.tensor("self")?, args.tensor("indices")?);
+    let forward = ["aten.max_pool2d_with_indices.default", "aten.max_pool3d_with_indices.default"];
+    if args.comes_from("indices", &forward, "self") {
+        let windows = Windows::read(args, &x, spatial)?;
+        let g = cx.convert(&g, opmath(x.dtype))?;
+        if let Some(total) = gradient(cx, &x, &windows, &g)? {
+            return one(cx.convert(&total, x.dtype)?);
+        }
+    }
     // The indices say all that the windows would.
     args.ignore(&["kernel_size", "stride", "padding", "dilation", "ceil_mode"]);
     let Some(lead) = x.rank().checked_sub(spatial) else { return refuse("an input of too few dimensions") };
@@ -92,4 +100,68 @@ fn adaptive_average(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered
         total = cx.transpose(&product, &order)?;
     }
     one(cx.convert(&total, x.dtype)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::super::testing::{Before, Code::F32, Code::I64, Given, Given::*, evaluated_after};
+
+    /// The gradient of the largest of windows of 3 elements at every other place of a line, and whether windows begin with an element of padding.
+    fn gradient(line: [f32; 7], padded: bool) -> Vec<f64> {
+        let ints = |values: [i64; 2]| json!({"as_ints": values});
+        let windows = [
+            ("kernel_size", ints([1, 3])),
+            ("stride", ints([1, 2])),
+            ("padding", ints([0, i64::from(padded)])),
+        ];
+        let named = |(name, arg): &(&str, Value)| json!({"name": name, "arg": arg});
+        let inputs: Vec<Value> =
+            [("self", json!({"as_tensor": {"name": "x1"}}))].iter().chain(&windows).map(named).collect();
+        let pooled = |name: &str| json!({"as_tensor": {"name": name}});
+        let node = json!({
+            "target": "torch.ops.aten.max_pool2d_with_indices.default", "inputs": inputs,
+            "outputs": [pooled("values"), pooled("indices")], "name": "pool", "metadata": {}
+        });
+        let (before, g): (_, Given) = match padded {
+            true => (
+                Before { node, gives: &[("values", F32, &[1, 1, 1, 4]), ("indices", I64, &[1, 1, 1, 4])] },
+                Floats(&[1, 1, 1, 4], vec![1.0, 10.0, 100.0, 1000.0]),
+            ),
+            false => (
+                Before { node, gives: &[("values", F32, &[1, 1, 1, 3]), ("indices", I64, &[1, 1, 1, 3])] },
+                Floats(&[1, 1, 1, 3], vec![1.0, 10.0, 100.0]),
+            ),
+        };
+        let mut arguments = vec![("grad_output", g), ("self", Floats(&[1, 1, 1, 7], line.to_vec()))];
+        arguments.extend(windows.map(|(name, value)| (name, Plain(value))));
+        arguments.push(("dilation", Plain(ints([1, 1]))));
+        arguments.push(("ceil_mode", Plain(json!({"as_bool": false}))));
+        arguments.push(("indices", Plain(pooled("indices"))));
+        let target = "aten.max_pool2d_with_indices_backward.default";
+        evaluated_after(&[before], target, arguments, &[(F32, &[1, 1, 1, 7])]).remove(0)
+    }
+
+    #[test]
+    fn the_first_of_equal_elements_and_the_last_nan_have_the_gradient() {
+        assert_eq!(
+            gradient([1.0, 5.0, 5.0, 2.0, 5.0, 0.0, -1.0], false),
+            [0.0, 1.0, 10.0, 0.0, 100.0, 0.0, 0.0]
+        );
+        let nan = f32::NAN;
+        assert_eq!(
+            gradient([nan, 5.0, nan, 2.0, 9.0, -0.0, 0.0], false),
+            [0.0, 0.0, 11.0, 0.0, 100.0, 0.0, 0.0]
+        );
+    }
+
+    #[test]
+    fn padding_has_no_gradient() {
+        let low = f32::NEG_INFINITY;
+        assert_eq!(
+            gradient([low, low, 3.0, 1.0, 1.0, -2.0, -3.0], true),
+            [1.0, 0.0, 10.0, 100.0, 0.0, 1000.0, 0.0]
+        );
+    }
 }

@@ -1,8 +1,11 @@
 //! The largest element of each window, and where it is.
 
+use warpforge_ir::build::BuildError;
+
 use super::super::prelude::*;
 use super::{Windows, plane_index};
 use crate::lower::cx::lowest;
+use crate::lower::value::value_type;
 
 pub(super) const TABLE: &[Op] = &[
     op("aten.max_pool1d.default", |cx, args| values(cx, args, 1)),
@@ -26,8 +29,41 @@ fn with_indices(cx: &mut Cx<'_>, args: &Args<'_>, spatial: usize) -> Lowered<Out
         let reduced = windows.reduce(cx, &x, OpKind::Maximum, lowest(x.dtype))?;
         return Ok(vec![reduced.into(), Value::None]);
     }
-    let (values, places) = scan(cx, &x, &windows)?;
+    let (mut values, places) = scan(cx, &x, &windows)?;
+    // Gradients find the places themselves: then nothing needs the scan.
+    if args.readers(1).all(|target| target.ends_with("_with_indices_backward.default")) {
+        values = windows.reduce(cx, &x, OpKind::Maximum, lowest(x.dtype))?;
+    }
     Ok(vec![values.into(), places.into()])
+}
+
+/// The gradient of the largest elements: each window's is added to the first of them, or to the last NaN. `None` where the operation for it has no such windows.
+pub(in super::super) fn gradient(
+    cx: &mut Cx<'_>,
+    x: &Tensor,
+    windows: &Windows,
+    g: &Tensor,
+) -> Lowered<Option<Tensor>> {
+    if !windows.are_dense_in(x) {
+        return Ok(None);
+    }
+    let x = cx.convert(x, g.dtype)?;
+    let scalar = value_type(g.dtype, &[]);
+    let stays = cx.b.region(&[scalar.clone(), scalar], |b, values| {
+        let &[before, candidate] = values else { return Ok(Vec::new()) };
+        let larger = b.compare(Cmp::Gt, candidate, before)?;
+        let unknown = b.compare(Cmp::Ne, candidate, candidate)?;
+        let replaces = b.op(OpKind::Or, &[larger, unknown], [])?;
+        Ok::<_, BuildError>(vec![b.op(OpKind::Not, &[replaces], [])?])
+    })?;
+    let added = cx.b.reducer(OpKind::Add, g.dtype)?;
+    let zero = cx.b.scalar(g.dtype, Scalar::zero(g.dtype))?;
+    let attributes = windows.attributes(&x)?;
+    let ty = value_type(g.dtype, &x.dims);
+    let operands = [x.id, g.id, zero];
+    let op = cx.b.create(OpKind::SelectAndScatter, &operands, attributes, vec![stays, added], Some(&[ty]))?;
+    let result = cx.b.results(op).first().copied();
+    Ok(result.map(|id| cx.tensor(id, g.dtype, x.dims.clone())))
 }
 
 /// Windows with more places than this no model has: each is several operations.

@@ -14,6 +14,7 @@ use crate::lower::value::value_type;
 
 pub(super) use self::adaptive::ranges;
 pub(super) use self::average::counts;
+pub(super) use self::maximum::gradient;
 
 pub(super) const TABLES: &[&[Op]] = &[adaptive::TABLE, average::TABLE, maximum::TABLE, unpool::TABLE];
 
@@ -101,8 +102,20 @@ impl Windows {
         Ok(Self { kernel, strides, padding, dilation, after, output })
     }
 
-    /// Folds the windows of a tensor.
-    pub(super) fn reduce(&self, cx: &mut Cx<'_>, x: &Tensor, kind: OpKind, start: Scalar) -> Lowered<Tensor> {
+    /// Whether elements of a window are next to each other, and the windows that fit are all there are.
+    fn are_dense_in(&self, x: &Tensor) -> bool {
+        let lead = x.rank() - self.kernel.len();
+        (0..self.kernel.len()).all(|at| {
+            let (Some(size), Some(count)) = (x.dim(lead + at).as_int(), self.output[at].as_int()) else {
+                return false;
+            };
+            let room = size + self.padding[at] + self.after[at] - self.kernel[at];
+            self.dilation[at] == 1 && room >= 0 && room / self.strides[at] + 1 == count
+        })
+    }
+
+    /// Sizes, strides and padding as operations on all dimensions of a tensor have them.
+    fn attributes(&self, x: &Tensor) -> Lowered<[(&'static str, Attribute); 3]> {
         let lead = x.rank() - self.kernel.len();
         let full = |inner: &[i64]| -> Vec<i64> {
             std::iter::repeat_n(1, lead).chain(inner.iter().copied()).collect()
@@ -111,12 +124,18 @@ impl Windows {
         padding.extend(self.padding.iter().zip(&self.after).flat_map(|(&before, &after)| [before, after]));
         let padding = DenseElements::i64s(&[x.rank() as u64, 2], &padding)
             .map_err(|error| Refusal(error.to_string()))?;
-        let attrs = [
+        Ok([
             ("window_dimensions", Attribute::i64s(full(&self.kernel))),
             ("window_strides", Attribute::i64s(full(&self.strides))),
-            ("window_dilations", Attribute::i64s(full(&self.dilation))),
             ("padding", padding.into()),
-        ];
+        ])
+    }
+
+    /// Folds the windows of a tensor.
+    pub(super) fn reduce(&self, cx: &mut Cx<'_>, x: &Tensor, kind: OpKind, start: Scalar) -> Lowered<Tensor> {
+        let lead = x.rank() - self.kernel.len();
+        let dilation: Vec<i64> = std::iter::repeat_n(1, lead).chain(self.dilation.iter().copied()).collect();
+        let attrs = self.attributes(x)?.into_iter().chain([("window_dilations", Attribute::i64s(dilation))]);
         let mut dims = x.dims[..lead].to_vec();
         dims.extend(self.output.iter().cloned());
         let region = cx.b.reducer(kind, x.dtype)?;
