@@ -148,4 +148,8 @@ impl pipeline::Device for CpuDevice {
     fn has_kernel(&self, graph: &Graph, cluster: &Cluster) -> bool {
         kernel::has_kernel(graph, cluster, self)
     }
+
+    fn reads_strided_image(&self, graph: &Graph, cluster: &Cluster) -> bool {
+        kernel::reads_strided_image(graph, cluster)
+    }
 }

@@ -64,6 +64,11 @@ pub trait Device {
         !matches!(graph.node(cluster.output).op, Op::Opaque(_))
     }
 
+    /// Whether the device reads the image of a convolution with the strides of its operand. Otherwise images are dense.
+    fn reads_strided_image(&self, _graph: &Graph, _cluster: &Cluster) -> bool {
+        false
+    }
+
     /// What the machine says about decisions that are close; nothing where nobody asked it.
     fn machine(&self) -> Option<Arc<dyn Machine>> {
         None
@@ -160,6 +165,7 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
         convert_operands: device.converts_operands(),
         quantized_weights: device.reads_quantized_weights(),
         compute: &compute,
+        strided_image: &|cluster| device.reads_strided_image(&graph, cluster),
         machine: machine.as_deref(),
     };
     let clusters = if device.is_op_by_op() {

@@ -27,6 +27,7 @@ pub(crate) fn grouped(graph: &Graph) -> Clusters {
             convert_operands: false,
             quantized_weights: false,
             compute: &|_| true,
+            strided_image: &|_| false,
             machine: None,
         },
     )

@@ -39,6 +39,23 @@ pub(super) fn kernel(
     Ok(Box::new(ConvKernel::new(context, product, output, geometry)?))
 }
 
+/// Whether the kernel of a convolution reads its image with any strides.
+pub(super) fn reads_strided_image(graph: &Graph, product: &Contraction) -> bool {
+    let node = graph.node(product.node);
+    let Op::Conv(conv) = &node.op else { return false };
+    let [input, weights] = &product.operands;
+    // What is multiplied: an image may be read before it is rounded to it.
+    let element = graph.node(node.inputs[0]).element;
+    let forwards = weights.view.strides.iter().all(|&stride| stride >= 0);
+    let as_it_is = graph.node(input.value).element == element;
+    if !forwards || !as_it_is || graph.constant(weights.value).is_some() {
+        return false;
+    }
+    let geometry = geometry(conv, &graph.node(node.inputs[0]).dims, &weights.view.dims);
+    let convolution = compute_type(element).map(|kind| Convolution::new(Arc::new(Gemm::new(kind)), geometry));
+    matches!(convolution, Ok(Ok(convolution)) if convolution.reads_any_strides(element))
+}
+
 fn geometry(conv: &graph::Conv, input: &[usize], weights: &[usize]) -> Geometry {
     let dimensions = (0..conv.strides.len()).map(|at| Dimension {
         input: input[at + 1],
@@ -68,8 +85,8 @@ struct ConvKernel {
     convolution: Convolution,
     element: ElementType,
     input: NodeId,
+    input_view: View,
     strides: Vec<usize>,
-    batch_stride: usize,
     weights: NodeId,
     weights_view: View,
     weights_element: ElementType,
@@ -93,8 +110,9 @@ impl ConvKernel {
         let sum = gemm.compute_type().accumulator();
         let [input, weights] = &product.operands;
         let dims = &input.view.dims;
-        let dense = View::dense(dims).strides;
-        let strides: Vec<usize> = dense[1..dims.len() - 1].iter().map(|&stride| stride as usize).collect();
+        let input_view = if input.view.is_dense() { View::dense(dims) } else { input.view.clone() };
+        let strides = &input_view.strides[1..dims.len() - 1];
+        let strides = strides.iter().map(|&stride| stride.unsigned_abs()).collect();
         let columns = geometry.outputs;
         let name = name(&geometry, gemm.compute_type());
         let convolution = Convolution::new(gemm, geometry)?;
@@ -109,7 +127,7 @@ impl ConvKernel {
             convolution,
             element: graph.node(input.value).element,
             input: input.value,
-            batch_stride: dense[0] as usize,
+            input_view,
             strides,
             weights: weights.value,
             weights_view: weights.view.clone(),
@@ -163,10 +181,15 @@ fn name(geometry: &Geometry, computed: ComputeType) -> String {
 
 impl Kernel for ConvKernel {
     unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
+        let View { offset, strides, .. } = &self.input_view;
+        let stride = |at: usize| strides[at].unsigned_abs();
+        // SAFETY: the view begins inside the value.
+        let data = unsafe { buffers.read(self.input).offset(offset * self.element.byte_width() as isize) };
         let input = Input {
-            data: buffers.read(self.input),
+            data,
             element: self.element,
-            batch_stride: self.batch_stride,
+            channel_stride: stride(strides.len() - 1),
+            batch_stride: stride(0),
             strides: &self.strides,
         };
         let sink = |block: &OutputBlock| {
@@ -181,17 +204,15 @@ impl Kernel for ConvKernel {
             if direct { None } else { Some(&sink) };
         // SAFETY: guaranteed by the caller; strides were made from the sizes of the values.
         unsafe {
-            let now;
-            let weights = match &self.packed {
-                Some(packed) => packed,
-                None => {
-                    now = self
-                        .convolution
-                        .pack(&self.weights_at(buffers.read(self.weights)), Some(buffers.pool))?;
-                    &now
+            match &self.packed {
+                Some(weights) => {
+                    self.convolution.run(buffers.pool, &input, weights, out, self.columns, sink)?;
                 }
-            };
-            self.convolution.run(buffers.pool, &input, weights, out, self.columns, sink)?;
+                None => {
+                    let weights = self.weights_at(buffers.read(self.weights));
+                    self.convolution.run_unpacked(buffers.pool, &input, &weights, out, self.columns, sink)?;
+                }
+            }
         }
         Ok(())
     }

@@ -222,12 +222,16 @@ fn quantized(
     let constant = |id: NodeId| aligned(context.graph.constant(id).ok_or_else(unsupported)?);
     let codes = constant(weights.codes)?;
     let Shape { n, k, .. } = geometry.shape;
+    let rows = match geometry.lhs.element {
+        ElementType::BF16 => ComputeType::Bf16,
+        _ => ComputeType::F32,
+    };
     let Some(groups) = weights.groups else {
         let kind = match codes.element_type() {
             ElementType::I8 => WeightType::I8,
             _ => WeightType::F8E4M3Fn,
         };
-        let gemm = Gemm::for_weights(kind);
+        let gemm = Gemm::for_weights(kind, rows);
         // SAFETY: the operand's strides were made from the sizes of the tensor.
         let packed = unsafe {
             let operand = geometry.rhs.operand(codes.bytes().as_ptr());
@@ -235,7 +239,7 @@ fn quantized(
         };
         return Ok((gemm, packed));
     };
-    let gemm = Gemm::for_weights(WeightType::Int4 { group: groups.size });
+    let gemm = Gemm::for_weights(WeightType::Int4 { group: groups.size }, rows);
     let (scales, offsets) = (constant(groups.scales)?, constant(groups.offsets)?);
     let grouped =
         GroupedRhs { codes: codes.bytes(), scales: scales.as_slice()?, offsets: offsets.as_slice()? };

@@ -65,6 +65,11 @@ fn unfused_kernel(
     }
 }
 
+/// Whether the image of a convolution is read with any strides.
+pub(crate) fn reads_strided_image(graph: &Graph, cluster: &Cluster) -> bool {
+    matches!(&cluster.kind, Kind::Conv(product) if conv::reads_strided_image(graph, product))
+}
+
 /// Whether there is a kernel for a matrix product, or for a single operation. The regions of branches and loops are planned for the
 /// device.
 pub(crate) fn has_kernel(graph: &Graph, cluster: &Cluster, device: &dyn Device) -> bool {

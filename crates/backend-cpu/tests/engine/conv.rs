@@ -113,3 +113,48 @@ fn chained_convolutions_with_reversed_weights() {
     kernels(&text, vec![Some(w.clone()), Some(v.clone()), None], std::slice::from_ref(&x));
     kernels(&text, vec![], &[w, v, x]);
 }
+
+/// A convolution of arguments, channels first, whose window is as large as the image.
+fn large_window(channels: usize, element: &str) -> String {
+    let (x, w) = (format!("2x{channels}x8x9x"), format!("4x{channels}x8x7x"));
+    format!(
+        "func.func @main(%x: tensor<{x}f32>, %w: tensor<{w}f32>) -> tensor<2x4x1x3xf32> {{
+        %a = stablehlo.convert %x : (tensor<{x}f32>) -> tensor<{x}{element}>
+        %b = stablehlo.convert %w : (tensor<{w}f32>) -> tensor<{w}{element}>
+        %c = stablehlo.convolution(%a, %b) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1],
+            window = {{stride = [1, 1], pad = [[0, 0], [0, 0]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]}}
+            {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}}
+            : (tensor<{x}{element}>, tensor<{w}{element}>) -> tensor<2x4x1x3x{element}>
+        %r = stablehlo.convert %c : (tensor<2x4x1x3x{element}>) -> tensor<2x4x1x3xf32>
+        func.return %r : tensor<2x4x1x3xf32> }}"
+    )
+}
+
+/// Images are read where they are; sums of nothing are zero.
+#[test]
+fn windows_as_large_as_the_image() {
+    let inputs = |channels| [tensor(&[2, channels, 8, 9], 1), tensor(&[4, channels, 8, 7], 2)];
+    let names = kernels(&large_window(3, "f32"), vec![], &inputs(3));
+    assert!(names.iter().all(|name| !name.starts_with("copy")), "{names:?}");
+    kernels(&large_window(0, "f32"), vec![], &inputs(0));
+}
+
+/// Narrow types and a narrow precision, which the kernel for large windows does not have.
+#[test]
+fn windows_as_large_as_the_image_in_narrow_types() {
+    for (element, precision) in
+        [("f16", Precision::Model), ("bf16", Precision::Model), ("f32", Precision::Bf16)]
+    {
+        let program = program(&large_window(3, element), vec![]);
+        let inputs = [tensor(&[2, 3, 8, 9], 1), tensor(&[4, 3, 8, 7], 2)];
+        let run = |backend: &dyn Backend, target: &Target| {
+            let executable = backend.compile(&program, target).unwrap();
+            executable.run(&inputs, &RunOptions::default()).unwrap().outputs.remove(0)
+        };
+        let theirs = run(&Reference, &target(Tier::Correctness, 1));
+        let ours = run(&Cpu::default(), &Target { precision, ..target(Tier::Production, 2) });
+        for (a, b) in ours.iter().zip(theirs.iter()) {
+            assert!((a.to_f64() - b.to_f64()).abs() < 0.1, "{element}: {a:?} is not {b:?}");
+        }
+    }
+}

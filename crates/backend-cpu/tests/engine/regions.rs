@@ -79,3 +79,28 @@ fn nms_keeps_the_boxes_of_the_reference() {
     let scores = Tensor::from_slice(&[300], &scores).unwrap();
     assert_eq!(exact_kernels(text, &[boxes, scores]), ["nms"]);
 }
+
+/// The first of equal elements of a window is selected, whatever the order in memory.
+#[test]
+fn ties_are_selected_in_the_order_of_the_window() {
+    for permutation in ["0, 3, 1, 2", "0, 3, 2, 1"] {
+        let text = format!(
+            "func.func @main(%x: tensor<2x6x6x9xf32>, %s: tensor<2x9x3x3xf32>) -> tensor<2x9x6x6xf32> {{
+            %few = stablehlo.round_nearest_even %x : tensor<2x6x6x9xf32>
+            %t = stablehlo.transpose %few, dims = [{permutation}] : (tensor<2x6x6x9xf32>) -> tensor<2x9x6x6xf32>
+            %z = stablehlo.constant dense<0.0> : tensor<f32>
+            %r = \"stablehlo.select_and_scatter\"(%t, %s, %z) <{{window_dimensions = array<i64: 1, 1, 2, 2>,
+                window_strides = array<i64: 1, 1, 2, 2>}}> ({{
+            ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+              %p = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+              stablehlo.return %p : tensor<i1>
+            }}, {{
+            ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+              %u = stablehlo.add %a, %b : tensor<f32>
+              stablehlo.return %u : tensor<f32>
+            }}) : (tensor<2x9x6x6xf32>, tensor<2x9x3x3xf32>, tensor<f32>) -> tensor<2x9x6x6xf32>
+            func.return %r : tensor<2x9x6x6xf32> }}"
+        );
+        exact_kernels(&text, &[tensor(&[2, 6, 6, 9], 1), tensor(&[2, 9, 3, 3], 2)]);
+    }
+}

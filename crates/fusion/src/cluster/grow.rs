@@ -13,6 +13,10 @@ const MOST_NODES: usize = 160;
 /// Longest row that reductions inside a loop reduction.
 const LONGEST_ROW: usize = 1 << 15;
 
+/// From how many elements on a reduction across elements that lie next to each other ends its loop: it has loops of its own, which read them in
+/// order.
+const LONG_ACROSS: usize = 128;
+
 /// How often a value may be computed again where it repeats, unless it is cheap or the same along a row.
 const MOST_REPEATS: usize = 2;
 
@@ -105,7 +109,23 @@ impl<'s, 'g> Growth<'s, 'g> {
     fn fits_row(&self, reduce: NodeId) -> bool {
         let node = self.graph.node(reduce);
         let row = self.graph.node(node.inputs[0]).len() / node.len().max(1);
-        reduce == self.root || row <= LONGEST_ROW
+        reduce == self.root || (row <= LONGEST_ROW && !(row >= LONG_ACROSS && self.reduces_across(reduce)))
+    }
+
+    /// Whether a reduction leaves the dimension whose elements lie next to each other in memory.
+    fn reduces_across(&self, reduce: NodeId) -> bool {
+        let node = self.graph.node(reduce);
+        let Op::Reduce(_, axes) = &node.op else { return false };
+        let dims = &self.graph.node(node.inputs[0]).dims;
+        let mut source = self.graph.node(node.inputs[0]);
+        while let Op::Elementwise(_) = source.op {
+            source = self.graph.node(source.inputs[0]);
+        }
+        let last = match &source.op {
+            Op::Layout(LayoutOp::Transpose(order)) => order.iter().position(|&dim| dim + 1 == order.len()),
+            _ => dims.len().checked_sub(1),
+        };
+        last.is_some_and(|last| dims[last] > 1 && !axes.contains(&last))
     }
 
     fn spread(&mut self) {

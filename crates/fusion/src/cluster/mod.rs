@@ -57,6 +57,7 @@ pub fn op_by_op_clusters(graph: &Graph) -> Option<Clusters> {
         convert_operands: false,
         quantized_weights: false,
         compute: &|_| true,
+        strided_image: &|_| false,
         machine: None,
     };
     op_by_op(graph, kernels).ok()

@@ -32,10 +32,7 @@ impl State<'_> {
                 }
                 self.unfused(id)
             }
-            Op::Conv(_) => {
-                let operands = [self.image_operand(node.inputs[0]), self.weights_operand(node.inputs[1])];
-                Kind::Conv(Contraction { node: id, operands, weights: None, epilogue: None })
-            }
+            Op::Conv(_) => Kind::Conv(self.convolution(id)),
             Op::Concat(_) => {
                 Kind::Unfused(node.inputs.iter().map(|&input| self.any_operand(input)).collect())
             }

@@ -3,7 +3,8 @@
 use warpforge_tensor::ElementType;
 use warpforge_tensor::elementwise::Function;
 
-use super::kind::Cluster;
+use super::contraction::Contraction;
+use super::kind::{Cluster, Kind};
 use super::machine::Machine;
 use super::operand::{Operand, single_stride};
 use crate::graph::{Dot, Graph, NodeId, Op};
@@ -19,6 +20,8 @@ pub(crate) struct DeviceKernels<'d> {
     pub(crate) quantized_weights: bool,
     /// Whether there is a kernel for a cluster. A contraction without one stays alone.
     pub(crate) compute: &'d dyn Fn(&Cluster) -> bool,
+    /// Whether the device reads the image of a convolution as its operand is.
+    pub(crate) strided_image: &'d dyn Fn(&Cluster) -> bool,
     /// What the machine says about decisions that are close.
     pub(crate) machine: Option<&'d dyn Machine>,
 }
@@ -115,6 +118,26 @@ impl State<'_> {
     pub(super) fn image_operand(&mut self, id: NodeId) -> Operand {
         let operand = self.dense(self.before_conversion(id));
         self.in_memory(operand)
+    }
+
+    /// A convolution: its image is read with any strides where the device does that.
+    pub(super) fn convolution(&mut self, id: NodeId) -> Contraction {
+        let inputs = &self.graph.node(id).inputs;
+        let (image, weights) = (inputs[0], inputs[1]);
+        let weights = self.weights_operand(weights);
+        let forwards = |seen: &Operand| seen.view.strides.iter().all(|&stride| stride >= 0);
+        let strided = self.operand(self.before_conversion(image), forwards);
+        let contraction = |image| Contraction {
+            node: id,
+            operands: [image, weights.clone()],
+            weights: None,
+            epilogue: None,
+        };
+        let kind = Kind::Conv(contraction(strided.clone()));
+        if (self.kernels.strided_image)(&Cluster { kind, output: id, nodes: vec![id] }) {
+            return contraction(self.in_memory(strided));
+        }
+        contraction(self.image_operand(image))
     }
 
     /// A value that kernels read with any strides.

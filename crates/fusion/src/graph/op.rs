@@ -55,6 +55,20 @@ pub struct Window {
     pub window_dilation: Vec<usize>,
 }
 
+impl Window {
+    /// The windows over a tensor whose dimension `at` is dimension `permutation[at]` of this one's.
+    pub(crate) fn transposed(&self, permutation: &[usize]) -> Self {
+        let sizes = |of: &[usize]| permutation.iter().map(|&at| of[at]).collect();
+        Self {
+            dims: sizes(&self.dims),
+            strides: sizes(&self.strides),
+            padding: permutation.iter().map(|&at| self.padding[at]).collect(),
+            base_dilation: sizes(&self.base_dilation),
+            window_dilation: sizes(&self.window_dilation),
+        }
+    }
+}
+
 /// An operation as a module of its own, which the reference evaluates.
 #[derive(Debug)]
 pub struct OpaqueOp {

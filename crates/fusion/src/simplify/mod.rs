@@ -6,6 +6,7 @@ mod gelu;
 mod reduction;
 mod rewrite;
 mod rotary;
+mod sum_of_products;
 
 use crate::graph::Graph;
 
@@ -13,5 +14,5 @@ use crate::graph::Graph;
 #[must_use]
 pub(crate) fn simplify(graph: &Graph) -> Graph {
     let graph = rotary::canonicalise(&batch_norm::fold_into_weights(graph));
-    batch::unmerge(&reduction::split(&gelu::join(&graph)))
+    sum_of_products::join(&batch::unmerge(&reduction::split(&gelu::join(&graph))))
 }

@@ -44,13 +44,7 @@ pub(super) fn reduce_window(
     };
     let (permutation, source) = (permutation.clone(), node.inputs[0]);
     let back = inverse(&permutation);
-    let window = Window {
-        dims: back.iter().map(|&at| window.dims[at]).collect(),
-        strides: back.iter().map(|&at| window.strides[at]).collect(),
-        padding: back.iter().map(|&at| window.padding[at]).collect(),
-        base_dilation: back.iter().map(|&at| window.base_dilation[at]).collect(),
-        window_dilation: back.iter().map(|&at| window.window_dilation[at]).collect(),
-    };
+    let window = window.transposed(&back);
     let inner = back.iter().map(|&at| dims[at]).collect();
     let result = b.raw(Op::ReduceWindow(kind, window, init), vec![source], element, inner);
     b.transpose(result, permutation)

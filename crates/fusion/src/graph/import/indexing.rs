@@ -10,9 +10,10 @@ use super::element::storage;
 use super::region::scalar_function;
 use super::sizes::sizes;
 use crate::graph::NodeId;
-use crate::graph::build::Builder;
+use crate::graph::build::{Builder, inverse};
 use crate::graph::op::Op;
 use crate::graph::scalar::{Combiner, Comparator};
+use crate::view::LayoutOp;
 
 /// A scatter of one operand.
 pub(super) fn scatter(
@@ -69,8 +70,29 @@ pub(super) fn select_and_scatter(
     let rank = dims.len();
     let counted = window.dims.len() == rank && window.strides.len() == rank && window.padding.len() == rank;
     let chosen = select.arguments.len() == 2 && select.results.len() == 1;
-    let selects = Op::SelectAndScatter { select: Arc::new(select), window, scatter };
-    (given.len() == 3 && counted && chosen).then(|| b.add(selects, given, element, dims))
+    if given.len() != 3 || !counted || !chosen {
+        return None;
+    }
+    let selects = |window| Op::SelectAndScatter { select: Arc::new(select), window, scatter };
+    // In the order in which the operand is in memory, if elements of a window and windows come in the same order there: of equal ones the first is
+    // selected.
+    let in_order = |permutation: &&Vec<usize>| {
+        let spanned = permutation.iter().zip(&window.dims).filter(|(_, size)| **size > 1);
+        spanned.map(|(&at, _)| at).is_sorted()
+    };
+    let transposed = match &b.node(given[0]).op {
+        Op::Layout(LayoutOp::Transpose(permutation)) => Some(permutation).filter(in_order).cloned(),
+        _ => None,
+    };
+    let Some(permutation) = transposed else {
+        return Some(b.add(selects(window), given, element, dims));
+    };
+    let operand = b.node(given[0]).inputs[0];
+    let back = inverse(&permutation);
+    let source = b.transpose(given[1], back.clone());
+    let inner = back.iter().map(|&at| dims[at]).collect();
+    let result = b.add(selects(window.transposed(&back)), vec![operand, source, given[2]], element, inner);
+    Some(b.transpose(result, permutation))
 }
 
 /// The results of an operation that gives a tuple.
