@@ -29,13 +29,13 @@ pub(super) struct Geometry {
     pub(super) outputs: usize,
     pub(super) window: usize,
     pub(super) stride: usize,
-    pub(super) depthwise: bool,
+    pub(super) groups: usize,
 }
 
 impl Geometry {
     /// A convolution of a square image, padded so that its size stays.
     pub(super) fn square(batch: usize, channels: usize, side: usize, outputs: usize, window: usize) -> Self {
-        Self { batch, channels, side, outputs, window, stride: 1, depthwise: false }
+        Self { batch, channels, side, outputs, window, stride: 1, groups: 1 }
     }
 
     /// The same with every second window.
@@ -43,16 +43,20 @@ impl Geometry {
         Self { stride: 2, ..self }
     }
 
+    /// The same in groups of so many channels.
+    pub(super) fn grouped(self, width: usize) -> Self {
+        Self { groups: self.channels / width, ..self }
+    }
+
     /// A window for each channel alone.
     pub(super) fn depthwise(batch: usize, channels: usize, side: usize, window: usize) -> Self {
-        Self { depthwise: true, ..Self::square(batch, channels, side, channels, window) }
+        Self::square(batch, channels, side, channels, window).grouped(1)
     }
 }
 
 /// A convolution and what follows it.
 pub(super) fn case(geometry: Geometry, then: Then, dtype: Dtype) -> Case {
-    let Geometry { batch, channels, side, outputs, window, stride, depthwise } = geometry;
-    let groups = if depthwise { channels } else { 1 };
+    let Geometry { batch, channels, side, outputs, window, stride, groups } = geometry;
     let pad = window / 2;
     let out = (side + 2 * pad - window) / stride + 1;
     let x_dims = [batch, side, side, channels];

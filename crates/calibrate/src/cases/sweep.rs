@@ -6,6 +6,10 @@ use super::linear::{self, Epilogue};
 use super::streams::{self, COLUMNS, Stream};
 use super::{Case, Dtype, Family, Scale};
 
+/// Channels, height and width, and channels of a group of convolutions in groups.
+const GROUPED: [(usize, usize, usize); 5] =
+    [(128, 56, 4), (64, 28, 8), (256, 14, 8), (128, 28, 16), (512, 14, 16)];
+
 /// The cases of some families in some types, with streams always; `int8` adds matmuls of 8-bit integers.
 pub(crate) fn cases(scale: Scale, families: &[Family], dtypes: &[Dtype], int8: bool) -> Vec<Case> {
     let mut all = Vec::new();
@@ -94,6 +98,11 @@ fn convs(scale: Scale, dtype: Dtype, all: &mut Vec<Case>) {
                 add(Geometry::square(1, channels, side, channels, 1), alone);
                 add(Geometry::depthwise(1, channels, side, 3), alone);
             }
+            add(Geometry::square(1, 128, 56, 32, 3), alone);
+            add(Geometry::square(1, 128, 14, 32, 3), alone);
+            for (channels, side, width) in GROUPED {
+                add(Geometry::square(1, channels, side, channels, 3).grouped(width), alone);
+            }
             add(Geometry::square(1, 64, 56, 256, 1), alone);
             add(Geometry::square(1, 1024, 14, 256, 1), alone);
             add(Geometry::square(1, 128, 56, 128, 3).strided(), alone);
@@ -101,6 +110,7 @@ fn convs(scale: Scale, dtype: Dtype, all: &mut Vec<Case>) {
             add(Geometry::square(1, 256, 56, 512, 1).strided(), alone);
             add(Geometry::square(1, 3, 224, 64, 7).strided(), alone);
             add(Geometry::square(1, 3, 224, 32, 3).strided(), alone);
+            add(Geometry::square(1, 3, 224, 16, 3).strided(), alone);
             add(Geometry::depthwise(1, 96, 112, 3).strided(), alone);
             for (channels, side) in [(96, 56), (384, 14)] {
                 add(Geometry::depthwise(1, channels, side, 7), alone);
@@ -137,6 +147,14 @@ fn convs(scale: Scale, dtype: Dtype, all: &mut Vec<Case>) {
             add(Geometry::square(1, 3, 224, 64, 7).strided(), alone);
             add(Geometry::square(1, 3, 224, 32, 3).strided(), alone);
             add(Geometry::square(1, 3, 224, 64, 3), alone);
+            add(Geometry::square(1, 3, 224, 16, 3).strided(), alone);
+            for side in [56, 28, 14, 7] {
+                add(Geometry::square(1, 128, side, 32, 3), alone);
+            }
+            for (channels, side, width) in GROUPED {
+                add(Geometry::square(1, channels, side, channels, 3).grouped(width), alone);
+                add(Geometry::square(1, channels, 2 * side, channels, 3).grouped(width).strided(), alone);
+            }
             add(Geometry::depthwise(1, 960, 7, 3), alone);
         }
     }

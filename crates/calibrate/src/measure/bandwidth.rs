@@ -1,4 +1,5 @@
-//! Bandwidth of each level: triad by ordinary and by non-temporal stores, and reading alone, by one thread and by all.
+//! Bandwidth of each level: triad by ordinary and by non-temporal stores, reading alone, and reading what another thread has just written,
+//! by one thread and by all.
 
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ const SECTION_BYTES: u64 = 8 << 20;
 enum Access {
     Triad(Stores),
     Read,
+    /// What another thread has just written.
+    Exchange,
 }
 
 /// Measures all levels.
@@ -54,7 +57,9 @@ fn of_threads(session: &mut Session<'_>, threads: usize) -> Result<()> {
     for (level, bytes, sections) in levels {
         let each = usize::try_from(bytes).map_err(|_| Error::NotPossible(format!("{bytes} bytes")))?;
         let mut arrays = Arrays::new(&mut team, each, sections, Pages::Default)?;
-        for access in [Access::Triad(Stores::Ordinary), Access::Triad(Stores::Nontemporal), Access::Read] {
+        let exchange = (threads > 1 && level == "L2").then_some(Access::Exchange);
+        let accesses = [Access::Triad(Stores::Ordinary), Access::Triad(Stores::Nontemporal), Access::Read];
+        for access in accesses.into_iter().chain(exchange) {
             if session.stopped() {
                 return Err(Error::Stopped);
             }
@@ -63,6 +68,7 @@ fn of_threads(session: &mut Session<'_>, threads: usize) -> Result<()> {
             let (name, stores) = match access {
                 Access::Triad(stores) => ("triad", stores.name()),
                 Access::Read => ("read", "none"),
+                Access::Exchange => ("exchange", Stores::Ordinary.name()),
             };
             session.profile.bandwidth.push(Bandwidth {
                 device: session.device.clone(),
@@ -84,12 +90,13 @@ fn of_threads(session: &mut Session<'_>, threads: usize) -> Result<()> {
 fn rates(session: &Session<'_>, team: &mut Team, arrays: &mut Arrays, access: Access) -> Option<Vec<f64>> {
     let routine = match access {
         Access::Triad(stores) => Some(Routine::widest(Kernel::Triad, stores)?),
-        Access::Read => None,
+        Access::Read | Access::Exchange => None,
     };
     let bytes = (Kernel::Triad.bytes_per_element() * arrays.elements_per_iteration(team)) as f64;
-    let mut run = |iterations: u64| match routine {
-        Some(routine) => arrays.run(team, routine, iterations),
-        None => arrays.read(team, iterations),
+    let mut run = |iterations: u64| match (routine, access) {
+        (Some(routine), _) => arrays.run(team, routine, iterations),
+        (None, Access::Exchange) => arrays.read_of_others(team, iterations),
+        (None, _) => arrays.read(team, iterations),
     };
     let (sample, budget) = match session.settings.scale {
         Scale::Smoke => (Duration::from_micros(100), Duration::from_millis(1)),

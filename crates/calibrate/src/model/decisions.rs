@@ -65,14 +65,15 @@ fn features(fusion: &FusionProfile, class: Class) -> Option<Vec<f64>> {
         (Class::Batched, &[batch, heads, sequence, width]) => {
             Some(super::work::octaves(&[batch * heads, sequence, sequence, width]))
         }
-        (Class::Conv | Class::Depthwise, &[batch, channels, side, _, outputs, window, stride, groups]) => {
-            let depthwise = groups > 1;
-            if depthwise != (class == Class::Depthwise) {
-                return None;
-            }
+        (
+            Class::Conv | Class::Grouped | Class::Depthwise,
+            &[batch, channels, side, _, outputs, window, stride, groups],
+        ) => {
+            let (own, channels, outputs) = super::work::conv_class(channels / groups.max(1), outputs, groups);
             let out = (side + 2 * (window / 2) - window) / stride + 1;
-            let channels = if depthwise { outputs } else { channels };
-            Some(super::work::conv_features(channels, outputs, batch * out * out, window * window, stride))
+            let features =
+                super::work::conv_features(channels, outputs, batch * out * out, window * window, stride);
+            (own == class).then_some(features)
         }
         _ => None,
     }

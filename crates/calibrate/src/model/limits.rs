@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::profile::{Mode, Profile};
+use crate::profile::{Bandwidth, Mode, Profile};
+
+/// The access that reads what another thread has just written.
+const EXCHANGE: &str = "exchange";
 
 /// What bounds a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -49,6 +52,17 @@ pub(super) struct Limits {
     peaks: Vec<(String, f64)>,
     /// The nearest first.
     levels: Vec<Level>,
+    exchange: Option<Exchange>,
+}
+
+/// Reading what other threads have just written.
+#[derive(Debug, Clone, Copy)]
+struct Exchange {
+    /// What stays in the caches of those that wrote it, all of them together.
+    bytes: u64,
+    /// Bytes a second, all threads together.
+    rate: f64,
+    threads: f64,
 }
 
 impl Limits {
@@ -68,7 +82,15 @@ impl Limits {
             .filter(|(dtype, mode, _)| *mode == Mode::Sustained || !sustained(dtype))
             .map(|(dtype, _, rate)| (dtype.clone(), *rate))
             .collect();
-        Self { peaks, levels: levels(profile, device, threads) }
+        let levels = levels(profile, device, threads);
+        let exchanged = |found: &&Bandwidth| {
+            found.device == device && found.threads == threads && found.access == EXCHANGE
+        };
+        let exchange = profile.bandwidth.iter().find(exchanged).and_then(|found| {
+            let level = levels.iter().find(|level| level.name == found.level)?;
+            Some(Exchange { bytes: level.bytes, rate: found.gbps * 1e9, threads: threads as f64 })
+        });
+        Self { peaks, levels, exchange }
     }
 
     /// Operations a second of a type; tf32 is f32's where it was not measured.
@@ -103,6 +125,13 @@ impl Limits {
         }
     }
 
+    /// Seconds that reading so many bytes takes longer because other threads wrote most of them, so many bytes ago, than where they are at hand.
+    pub(super) fn exchange(&self, bytes: u64, ago: u64) -> f64 {
+        let Some(exchange) = self.exchange.filter(|exchange| ago <= exchange.bytes) else { return 0.0 };
+        let of_others = bytes as f64 * (exchange.threads - 1.0) / exchange.threads;
+        of_others * (1.0 / exchange.rate - 1.0 / self.read_bandwidth(bytes)).max(0.0)
+    }
+
     /// What bounds work, and the least seconds that it takes.
     pub(super) fn bound(&self, dtype: &str, flops: f64, bytes: f64, overhead: f64) -> (Bound, f64) {
         let arithmetic = self.peak(dtype).map_or(0.0, |peak| flops / peak);
@@ -122,7 +151,7 @@ impl Limits {
 fn levels(profile: &Profile, device: &str, threads: usize) -> Vec<Level> {
     let mut levels: Vec<Level> = Vec::new();
     let own = profile.bandwidth.iter().filter(|found| found.device == device && found.threads == threads);
-    for found in own.filter(|found| found.level != "PCIe") {
+    for found in own.filter(|found| found.level != "PCIe" && found.access != EXCHANGE) {
         let rate = found.gbps * 1e9;
         let level = match levels.iter_mut().find(|level| level.name == found.level) {
             Some(level) => level,

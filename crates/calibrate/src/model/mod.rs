@@ -104,9 +104,11 @@ impl CostModel {
     fn in_order(&self, graph: &Graph, clusters: &[Cluster]) -> (f64, Vec<Prediction>) {
         let works: Vec<Work> = clusters.iter().map(|cluster| self.work(graph, cluster)).collect();
         let weights = works.iter().map(|work| work.weight_bytes).sum();
-        let reach = reach(graph, clusters, &works);
-        let kernels: Vec<Prediction> =
-            works.iter().zip(&reach).map(|(work, &reach)| self.of(work, weights, reach)).collect();
+        let kernels: Vec<Prediction> = handovers(graph, clusters, &works)
+            .iter()
+            .zip(&works)
+            .map(|(handover, work)| self.of(work, weights, handover))
+            .collect();
         (self.run * 1e3 + kernels.iter().map(|kernel| kernel.ms).sum::<f64>(), kernels)
     }
 
@@ -119,10 +121,10 @@ impl CostModel {
         work
     }
 
-    /// Work in a model with so many bytes of weights, whose operands were written so many bytes ago.
-    fn of(&self, work: &Work, model_weights: u64, reach: u64) -> Prediction {
+    /// Work in a model with so many bytes of weights, whose operands earlier kernels wrote.
+    fn of(&self, work: &Work, model_weights: u64, handover: &Handover) -> Prediction {
         let (bound, least) = self.limits.bound(work.dtype, work.flops as f64, work.bytes as f64, self.kernel);
-        let (seconds, distance) = match self.measured(work, reach) {
+        let (seconds, distance) = match self.measured(work, handover.reach) {
             Some((seconds, distance)) => (seconds, Some(distance)),
             None => (least, None),
         };
@@ -132,20 +134,31 @@ impl CostModel {
             Some(part) => seconds + part * weights,
             None => seconds.max(weights),
         };
-        let seconds = seconds.max(self.kernel);
+        let exchanged = handover.operands.iter().map(|&(bytes, ago)| self.limits.exchange(bytes, ago));
+        let seconds = seconds.max(self.kernel) + exchanged.sum::<f64>();
         Prediction { ms: seconds * 1e3, bound, distance }
     }
 
     /// Seconds by the rates of the sweep, and how far it is.
     fn measured(&self, work: &Work, reach: u64) -> Option<(f64, f64)> {
         let dtype = match work.class {
-            Class::Matmul | Class::Batched | Class::Conv | Class::Depthwise | Class::Attention => work.dtype,
+            Class::Matmul
+            | Class::Batched
+            | Class::Conv
+            | Class::Grouped
+            | Class::Depthwise
+            | Class::Attention => work.dtype,
             _ => "f32",
         };
         let rates = self.rates.get(&(work.class, dtype.to_owned()));
         match (work.class, rates) {
             (
-                Class::Matmul | Class::Batched | Class::Conv | Class::Depthwise | Class::Attention,
+                Class::Matmul
+                | Class::Batched
+                | Class::Conv
+                | Class::Grouped
+                | Class::Depthwise
+                | Class::Attention,
                 Some(rates),
             ) => {
                 let seconds = work.contraction_flops / self.contraction_rate(rates, &work.features, dtype)?;
@@ -183,19 +196,33 @@ impl CostModel {
     }
 }
 
-/// For each kernel, the bytes that were moved since its largest operand was written, its own included: what must fit a cache for
-/// the operand to be there still.
-fn reach(graph: &Graph, clusters: &[Cluster], works: &[Work]) -> Vec<u64> {
+/// What a kernel reads of what kernels before it in the run wrote.
+struct Handover {
+    /// The bytes that were moved since its largest operand was written, its own included: what must fit a cache for the operand to be there
+    /// still.
+    reach: u64,
+    /// The bytes of each operand that a kernel of the run wrote, and those that were moved since.
+    operands: Vec<(u64, u64)>,
+}
+
+/// What each kernel reads of what those before it wrote.
+fn handovers(graph: &Graph, clusters: &[Cluster], works: &[Work]) -> Vec<Handover> {
     let mut written: HashMap<NodeId, u64> = HashMap::new();
     let mut moved = 0;
     let mut all = Vec::new();
     for (cluster, work) in clusters.iter().zip(works) {
-        let operands = cluster.reads().into_iter().filter(|&id| graph.constant(id).is_none());
-        let largest = operands.max_by_key(|&id| graph.node(id).bytes());
+        let mut operands: Vec<NodeId> =
+            cluster.reads().into_iter().filter(|&id| graph.constant(id).is_none()).collect();
+        operands.sort_unstable();
+        operands.dedup();
+        let bytes = |id: NodeId| graph.node(id).bytes() as u64;
+        let largest = operands.iter().copied().max_by_key(|&id| bytes(id));
         let since = largest.and_then(|id| written.get(&id)).copied().unwrap_or(0);
         let before = moved;
+        let own = operands.iter().filter_map(|&id| Some((bytes(id), before - written.get(&id)?)));
+        let operands = own.collect();
         moved += work.bytes;
-        all.push(moved - since);
+        all.push(Handover { reach: moved - since, operands });
         written.extend(cluster.results().into_iter().map(|id| (id, before)));
     }
     all

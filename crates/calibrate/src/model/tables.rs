@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::CostModel;
 use super::cold::Stalls;
 use super::limits::Limits;
-use super::work::{Class, conv_features, gather_features, octaves};
+use super::work::{Class, conv_class, conv_features, conv_flops, gather_features, octaves};
 use crate::profile::{Operation, Profile};
 
 /// The least part of a contraction's time that is arithmetic.
@@ -81,17 +81,11 @@ impl CostModel {
             ("conv2d", &[batch, channels, side, _, outputs, window, stride, groups]) => {
                 let out = (side + 2 * (window / 2) - window) / stride + 1;
                 let (pixels, own) = (batch * out * out, channels / groups);
-                let flops = 2.0 * (pixels * outputs * window * window * own) as f64;
+                let flops = conv_flops(pixels * window * window, own, outputs, groups);
                 let seconds = self.without_weights(seconds, dtype, pixels, outputs * window * window * own);
-                let depthwise = groups > 1;
-                let class = if depthwise { Class::Depthwise } else { Class::Conv };
-                let channels = if depthwise { outputs } else { own };
-                (
-                    class,
-                    dtype,
-                    conv_features(channels, outputs, pixels, window * window, stride),
-                    flops / seconds,
-                )
+                let (class, channels, outputs) = conv_class(own, outputs, groups);
+                let features = conv_features(channels, outputs, pixels, window * window, stride);
+                (class, dtype, features, flops / seconds)
             }
             ("FullAttention", &[batch, heads, sequence, width]) => {
                 let features = octaves(&[batch * heads, sequence, sequence, width]);

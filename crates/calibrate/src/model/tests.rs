@@ -139,3 +139,74 @@ fn outputs_are_computed_in_whole_vectors() {
     assert_eq!(narrow(2), narrow(16));
     assert_eq!(2.0 * narrow(16), narrow(17));
 }
+
+/// A convolution in groups of so many channels, with as many outputs.
+fn grouped(channels: usize, width: usize) -> Model {
+    let (x, w) = (format!("1x28x28x{channels}xf32"), format!("3x3x{width}x{channels}xf32"));
+    let text = format!(
+        "func.func @main(%x: tensor<{x}>, %w: tensor<{w}>) -> tensor<{x}> {{
+        %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+            window = {{stride = [1, 1], pad = [[1, 1], [1, 1]]}}
+            {{batch_group_count = 1 : i64, feature_group_count = {} : i64}} : (tensor<{x}>, tensor<{w}>) -> tensor<{x}>
+        func.return %0 : tensor<{x}>
+    }}",
+        channels / width
+    );
+    Model::from_text("m.mlir", &text).unwrap()
+}
+
+#[test]
+fn narrow_groups_take_what_they_took_and_more_of_them_as_much_more() {
+    let mut profile = profile();
+    let ms = 0.24;
+    profile.operations = vec![Operation {
+        op: "conv2d".to_owned(),
+        shape: vec![1, 64, 28, 28, 64, 3, 1, 8],
+        ms,
+        ..linear(1, 1, 1, 1.0)
+    }];
+    let cost = CostModel::new(&profile, "cpu", "p.json").unwrap();
+    let predicted = |channels| {
+        let plan = grouped(channels, 8).plan(&CompileOptions::default()).unwrap();
+        cost.model(&plan).0
+    };
+    assert!((predicted(64) / ms - 1.0).abs() < 0.05, "{}", predicted(64));
+    assert!((predicted(128) / (2.0 * ms) - 1.0).abs() < 0.05, "{}", predicted(128));
+}
+
+#[test]
+fn what_another_thread_wrote_takes_longer_while_it_is_in_caches() {
+    let text = |rows: usize| {
+        let ty = format!("tensor<{rows}x1024xf32>");
+        format!(
+            "func.func @main(%x: {ty}, %y: {ty}) -> ({ty}, {ty}) {{
+            %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : ({ty}, tensor<1024x1024xf32>) -> {ty}
+            %1 = stablehlo.dot_general %0, %w, contracting_dims = [1] x [0] : ({ty}, tensor<1024x1024xf32>) -> {ty}
+            func.return %0, %1 : {ty}, {ty}
+        }}"
+        )
+        .replace(
+            "(%x:",
+            "(%w: tensor<1024x1024xf32> {warpforge.name = \"w\", warpforge.role = \"parameter\"}, %x:",
+        )
+    };
+    let mut without = profile();
+    assert_eq!(without.bandwidth[1].level, "L2");
+    // The L2 caches of both threads hold 16 MiB then.
+    without.bandwidth[1].working_set_bytes = 4 << 20;
+    let mut with = without.clone();
+    let mut exchange = with.bandwidth[1].clone();
+    (exchange.access, exchange.gbps) = ("exchange".to_owned(), 20.0);
+    with.bandwidth.push(exchange);
+    let more = |rows: usize| {
+        let plan = model(&text(rows)).plan(&CompileOptions::default()).unwrap();
+        let kernels = |profile| CostModel::new(profile, "cpu", "p.json").unwrap().model(&plan).1;
+        let (before, after) = (kernels(&without), kernels(&with));
+        assert_eq!(before[0], after[0], "arguments were written by nobody in the run");
+        after[1].ms - before[1].ms
+    };
+    // Half of 512 KiB at 20 instead of 100 GB/s.
+    let expected = 262_144.0 * (1.0 / 20e9 - 1.0 / 100e9) * 1e3;
+    assert!((more(128) / expected - 1.0).abs() < 1e-6, "{} {expected}", more(128));
+    assert_eq!(more(4096), 0.0, "16 MiB are not in L2 any more");
+}

@@ -15,6 +15,8 @@ pub(crate) enum Class {
     Batched,
     /// Convolutions.
     Conv,
+    /// Convolutions of groups of channels.
+    Grouped,
     /// Convolutions of each channel alone.
     Depthwise,
     Attention,
@@ -69,6 +71,25 @@ impl Work {
 
 pub(super) fn octaves(values: &[usize]) -> Vec<f64> {
     values.iter().map(|&value| (value.max(1) as f64).log2()).collect()
+}
+
+/// The class of a convolution of so many input channels of each group and so many outputs, and the channels and outputs that its rate depends on.
+pub(super) fn conv_class(channels: usize, outputs: usize, groups: usize) -> (Class, usize, usize) {
+    match (groups, channels) {
+        (..=1, _) => (Class::Conv, channels, outputs),
+        (_, 1) => (Class::Depthwise, outputs, outputs),
+        _ => (Class::Grouped, channels, outputs / groups),
+    }
+}
+
+/// The operations of a convolution of so many input channels of each group, whose windows have so many elements in all. Outputs are computed in whole
+/// vectors, those of each group by themselves but where a group is one channel.
+pub(super) fn conv_flops(taps: usize, channels: usize, outputs: usize, groups: usize) -> f64 {
+    let columns = match conv_class(channels, outputs, groups) {
+        (Class::Grouped, _, own) => own.next_multiple_of(LANES) * groups,
+        _ => outputs.next_multiple_of(LANES),
+    };
+    2.0 * (taps * columns * channels) as f64
 }
 
 /// The features of a convolution: what its rate depends on most counts double.
@@ -197,7 +218,7 @@ fn convolution(graph: &Graph, product: &Contraction, work: &mut Work) {
     let pixels = node.dims[..node.dims.len() - 1].iter().product::<usize>();
     let stride = conv.strides.iter().copied().max().unwrap_or(1);
     work.dtype = multiplied(graph, product.node);
-    work.contraction_flops = 2.0 * (pixels * outputs.next_multiple_of(LANES) * window * channels) as f64;
+    work.contraction_flops = conv_flops(pixels * window, channels, outputs, conv.groups);
     work.rows = pixels;
     narrowed(graph, product, work);
     // Windows side by side are rows of a matmul.
@@ -205,10 +226,9 @@ fn convolution(graph: &Graph, product: &Contraction, work: &mut Work) {
         (work.class, work.features) = (Class::Matmul, octaves(&[pixels, channels * window, outputs]));
         return;
     }
-    let depthwise = conv.groups > 1 && channels == 1;
-    work.class = if depthwise { Class::Depthwise } else { Class::Conv };
-    work.features =
-        conv_features(if depthwise { outputs } else { channels }, outputs, pixels, window, stride);
+    let (class, channels, outputs) = conv_class(channels, outputs, conv.groups);
+    work.class = class;
+    work.features = conv_features(channels, outputs, pixels, window, stride);
 }
 
 /// Weights are kept in the type that they are multiplied in.

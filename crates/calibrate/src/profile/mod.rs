@@ -140,7 +140,7 @@ pub struct Bandwidth {
     pub device: String,
     /// `L1`, `L2`, `L3`, `DRAM`, `HBM`, `PCIe`.
     pub level: String,
-    /// `triad`, `read`, `copy`, `host_to_device`, `device_to_host`.
+    /// `triad`, `read`, `exchange` (of what another thread has just written), `copy`, `host_to_device`, `device_to_host`.
     pub access: String,
     /// `ordinary` or `nontemporal`; `none` where nothing is stored.
     pub stores: String,

@@ -60,7 +60,7 @@ impl Arrays {
         let elements = per_thread.saturating_mul(team.size());
         let mapping = Mapping::new(elements.saturating_mul(3 * size_of::<f64>()), pages)?;
         let mut arrays = Self { mapping, elements, most_threads: team.size(), sections: 1, next: 0 };
-        arrays.each_part(team, 1, |[a, b, c], _| {
+        arrays.each_part(team, 1, 0, |[a, b, c]| {
             a.fill(1.0);
             b.fill(2.0);
             c.fill(5.0);
@@ -93,7 +93,7 @@ impl Arrays {
     /// # Panics
     /// If the team is larger than the one that touched the memory.
     pub fn run(&mut self, team: &mut Team, routine: Routine, iterations: u64) -> Duration {
-        self.each_part(team, iterations, |[a, b, c], _| routine.run(a, b, c))
+        self.each_part(team, iterations, 0, |[a, b, c]| routine.run(a, b, c))
     }
 
     /// Reads all three arrays on the next section, and so on, so many times.
@@ -102,9 +102,30 @@ impl Arrays {
     /// If the team is larger than the one that touched the memory.
     pub fn read(&mut self, team: &mut Team, iterations: u64) -> Duration {
         let reader = Reader::widest();
-        self.each_part(team, iterations, |[a, b, c], _| {
-            black_box(reader.sum([a, b, c]));
+        self.each_part(team, iterations, 0, |[a, b, c]| {
+            black_box(&reader.read([a, b, c]));
         })
+    }
+
+    /// Reads what another thread has just written: each thread writes its own section, then reads that of the next rank. The time is that of
+    /// reading.
+    ///
+    /// # Panics
+    /// If the team is larger than the one that touched the memory.
+    pub fn read_of_others(&mut self, team: &mut Team, iterations: u64) -> Duration {
+        let reader = Reader::widest();
+        let mut took = Duration::ZERO;
+        for iteration in 0..iterations {
+            let section = self.next;
+            self.each_part(team, 1, 0, |arrays| {
+                arrays.into_iter().for_each(|array| array.fill(iteration as f64));
+            });
+            self.next = section;
+            took += self.each_part(team, 1, 1, |[a, b, c]| {
+                black_box(&reader.read([a, b, c]));
+            });
+        }
+        took
     }
 
     fn section_elements(&self, team: &Team) -> usize {
@@ -112,18 +133,21 @@ impl Arrays {
         self.elements / team.size() / self.sections / PART_ELEMENTS * PART_ELEMENTS
     }
 
-    /// Calls `work` on every thread with the section of the three arrays that is its own, `iterations` times, a
-    /// section further each time.
+    /// Calls `work` on every thread with the section of the three arrays that is its own, or that of so many ranks further, `iterations`
+    /// times, a section further each time.
     fn each_part(
         &mut self,
         team: &mut Team,
         iterations: u64,
-        work: impl Fn([&mut [f64]; 3], usize) + Sync,
+        ranks_further: usize,
+        work: impl Fn([&mut [f64]; 3]) + Sync,
     ) -> Duration {
         let (elements, sections, first_section) = (self.elements, self.sections, self.next);
         let (part, section) = (elements / team.size(), self.section_elements(team));
         let base = Shared(self.mapping.start().cast::<f64>());
+        let size = team.size();
         let took = team.run(|rank| {
+            let rank = (rank + ranks_further) % size;
             let base = &base;
             let mut current = first_section;
             for _ in 0..iterations {
@@ -137,7 +161,7 @@ impl Arrays {
                         std::slice::from_raw_parts_mut(start.as_ptr(), section)
                     }
                 });
-                work(slices, rank);
+                work(slices);
                 current = (current + 1) % sections;
             }
         });
@@ -190,6 +214,22 @@ mod tests {
         assert!(values(&arrays)[2].iter().all(|&value| value == 3.0));
         arrays.run(&mut one, Routine::widest(Kernel::Copy, Stores::Ordinary).unwrap(), 8);
         assert!(values(&arrays)[2].iter().all(|&value| value == 1.0));
+    }
+
+    #[test]
+    fn each_thread_reads_what_another_wrote() {
+        let mut team = team(2);
+        let mut arrays = Arrays::new(&mut team, 3 * 4 * PART_BYTES, 2, Pages::Default).unwrap();
+        let took = arrays.read_of_others(&mut team, 4);
+        assert!(took > Duration::ZERO);
+        // Sections in turn: the first was written by the third iteration last, the second by the fourth.
+        let half = 2 * PART_ELEMENTS;
+        for array in values(&arrays) {
+            for part in array.chunks(2 * half) {
+                assert!(part[..half].iter().all(|&value| value == 2.0));
+                assert!(part[half..].iter().all(|&value| value == 3.0));
+            }
+        }
     }
 
     #[test]

@@ -8,9 +8,15 @@ use super::vector::Vector;
 /// Sums in flight, so that the addition's latency is hidden.
 const SUMS: usize = 8;
 
+/// Sums that add up to that of all elements. They are not added up in a pass over a small cache, which would take as long as a part of it.
+type Sums = [f64; SUMS * MOST_LANES];
+
+/// The most elements of a vector.
+const MOST_LANES: usize = 8;
+
 /// Reads arrays and sums their elements, in the instructions of one set.
 #[derive(Clone, Copy)]
-pub(super) struct Reader(unsafe fn([&[f64]; 3]) -> f64);
+pub(super) struct Reader(unsafe fn([&[f64]; 3], &mut Sums));
 
 impl Reader {
     /// The widest instructions of the processor. Chosen once: to look for them takes longer than to read a small cache.
@@ -26,10 +32,13 @@ impl Reader {
         }
     }
 
-    /// The sum of all elements.
-    pub(super) fn sum(self, arrays: [&[f64]; 3]) -> f64 {
+    /// The sums of all elements.
+    #[inline(always)]
+    pub(super) fn read(self, arrays: [&[f64]; 3]) -> Sums {
+        let mut sums = [0.0; SUMS * MOST_LANES];
         // SAFETY: `widest` found the instructions on this processor.
-        unsafe { self.0(arrays) }
+        unsafe { self.0(arrays, &mut sums) }
+        sums
     }
 }
 
@@ -37,9 +46,9 @@ impl Reader {
 macro_rules! compiled_for {
     ($name:ident, $features:literal, $vector:ty) => {
         #[target_feature(enable = $features)]
-        unsafe fn $name(arrays: [&[f64]; 3]) -> f64 {
+        unsafe fn $name(arrays: [&[f64]; 3], sums: &mut Sums) {
             // SAFETY: the caller answers for the processor having the instructions.
-            unsafe { over::<$vector>(arrays) }
+            unsafe { over::<$vector>(arrays, sums) }
         }
     };
 }
@@ -54,9 +63,9 @@ compiled_for!(neon, "neon", std::arch::aarch64::float64x2_t);
 /// # Safety
 /// The processor must have the instructions of `V`.
 #[inline(always)]
-unsafe fn over<V: Vector>(arrays: [&[f64]; 3]) -> f64 {
+unsafe fn over<V: Vector>(arrays: [&[f64]; 3], results: &mut Sums) {
     let mut rest = 0.0;
-    // SAFETY: a block has the elements of `SUMS` vectors; `lanes` has those of one.
+    // SAFETY: a block has the elements of `SUMS` vectors, and so have the results.
     unsafe {
         let mut sums = [V::splat(0.0); SUMS];
         for values in arrays {
@@ -68,14 +77,11 @@ unsafe fn over<V: Vector>(arrays: [&[f64]; 3]) -> f64 {
                 }
             }
         }
-        let mut lanes = [0.0; 8];
-        let mut total = V::splat(0.0);
-        for sum in sums {
-            total = total.add(sum);
+        for (at, sum) in sums.into_iter().enumerate() {
+            sum.store(results.as_mut_ptr().add(at * V::LANES));
         }
-        total.store(lanes.as_mut_ptr());
-        rest + lanes.iter().sum::<f64>()
     }
+    results[0] += rest;
 }
 
 #[cfg(test)]
@@ -88,8 +94,9 @@ mod tests {
             let values: Vec<f64> = (1..=length).map(f64::from).collect();
             let expected = f64::from(length) * f64::from(length + 1) / 2.0;
             let arrays = [&values[..], &values[..values.len() / 2], &values[values.len() / 2..]];
-            assert_eq!(Reader::widest().sum(arrays), 2.0 * expected);
-            assert_eq!(Reader(over::<f64>).sum(arrays), 2.0 * expected);
+            for reader in [Reader::widest(), Reader(over::<f64>)] {
+                assert_eq!(reader.read(arrays).iter().sum::<f64>(), 2.0 * expected);
+            }
         }
     }
 }
