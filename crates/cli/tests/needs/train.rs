@@ -44,11 +44,13 @@ fn losses_of_training_steps_are_pytorchs() {
 
     // The graph is kept. Against other losses it fails, and has no rate.
     let mut graphs = std::fs::read_dir(warpt.path("graphs")).unwrap();
-    let file = graphs.next().unwrap().unwrap().path().join("losses.json");
-    let losses: Vec<f64> = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let file = graphs.next().unwrap().unwrap().path().join("steps.json");
+    let mut steps: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let losses: Vec<f64> = serde_json::from_value(steps["losses"].clone()).unwrap();
     assert!(losses.len() == 3 && losses[0] > 5.0, "{losses:?}");
-    let wrong: Vec<f64> = losses.iter().map(|loss| loss * 1.01).collect();
-    std::fs::write(&file, serde_json::to_vec(&wrong).unwrap()).unwrap();
+    assert_eq!(steps["noise"].as_array().map(Vec::len), Some(3), "{steps}");
+    steps["losses"] = losses.iter().map(|loss| loss * 1.01).collect();
+    std::fs::write(&file, steps.to_string()).unwrap();
     let (done, result) = run(&warpt, &[]);
     assert_eq!(done.code, 1, "{}", done.stderr);
     assert!(

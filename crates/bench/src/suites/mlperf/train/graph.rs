@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 use warpforge::io::safetensors;
 use warpforge::{Inputs, Model, Precision};
@@ -50,8 +51,16 @@ pub(super) struct Graph {
     /// The model with its loss and gradients.
     pub(super) model: Model,
     pub(super) batch: Inputs,
-    /// PyTorch's losses of the first steps, in f32.
+    pub(super) steps: Steps,
+}
+
+/// The first steps by PyTorch.
+#[derive(Debug, Deserialize)]
+pub(super) struct Steps {
+    /// The losses, in f32.
     pub(super) losses: Vec<f64>,
+    /// How far the losses of PyTorch itself are from these on another number of threads and in f64.
+    pub(super) noise: Vec<f64>,
 }
 
 impl Graph {
@@ -64,7 +73,7 @@ impl Graph {
         let Settings { model, batch, side, seed, graphs, .. } = settings;
         let version = python.version("torch");
         let folder = graphs.join(format!("{model}-{batch}x{side}-seed{seed}-torch{version}"));
-        if !folder.join("losses.json").is_file() {
+        if !folder.join("steps.json").is_file() {
             traced(&python, settings, &folder, stop)?;
         }
         Self::open(&folder)
@@ -77,17 +86,15 @@ impl Graph {
                 folder.join(name).display()
             ))
         };
-        let losses =
-            std::fs::read(folder.join("losses.json")).map_err(|error| wrong("losses.json", &error))?;
-        let losses: Vec<f64> =
-            serde_json::from_slice(&losses).map_err(|error| wrong("losses.json", &error))?;
+        let steps = std::fs::read(folder.join("steps.json")).map_err(|error| wrong("steps.json", &error))?;
+        let steps: Steps = serde_json::from_slice(&steps).map_err(|error| wrong("steps.json", &error))?;
         let model = Model::load(folder.join("step.pt2")).map_err(|error| wrong("step.pt2", &error))?;
         let batch = safetensors::read(&folder.join("batch.safetensors"))
             .map_err(|error| wrong("batch.safetensors", &error))?;
-        if losses.len() != CHECKED {
-            return Err(wrong("losses.json", &format!("{} losses, not {CHECKED}", losses.len())));
+        if [steps.losses.len(), steps.noise.len()] != [CHECKED; 2] {
+            return Err(wrong("steps.json", &format!("{} losses, not {CHECKED}", steps.losses.len())));
         }
-        Ok(Self { model, batch: batch.into(), losses })
+        Ok(Self { model, batch: batch.into(), steps })
     }
 }
 
@@ -112,7 +119,7 @@ fn traced(
     let work = work.keep();
     if std::fs::rename(&work, folder).is_err() {
         // Another process has traced the same meanwhile, or a folder is in the way that is not whole.
-        if !folder.join("losses.json").is_file() {
+        if !folder.join("steps.json").is_file() {
             std::fs::remove_dir_all(folder).map_err(not_possible)?;
             std::fs::rename(&work, folder).map_err(not_possible)?;
         } else {
@@ -133,10 +140,10 @@ mod tests {
             let error = Graph::open(folder.path()).err().unwrap().to_string();
             assert!(error.contains(expected) && error.contains("traced again"), "{error}");
         };
-        refused("losses.json");
-        std::fs::write(folder.path().join("losses.json"), "[7.0").unwrap();
-        refused("losses.json");
-        std::fs::write(folder.path().join("losses.json"), "[7.0]").unwrap();
+        refused("steps.json");
+        std::fs::write(folder.path().join("steps.json"), r#"{"losses": [7.0"#).unwrap();
+        refused("steps.json");
+        std::fs::write(folder.path().join("steps.json"), r#"{"losses": [7.0], "noise": [0.0]}"#).unwrap();
         refused("step.pt2");
         std::fs::write(folder.path().join("step.pt2"), "no archive").unwrap();
         refused("step.pt2");

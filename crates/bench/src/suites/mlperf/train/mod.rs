@@ -18,6 +18,10 @@ use crate::suites::stages::{measure, report_memory};
 /// Steps whose losses are held to PyTorch's.
 const CHECKED: usize = 3;
 
+/// A loss may be this many times as far from PyTorch's as PyTorch's own runs are from one another: the rounding of a step is in the
+/// weights of the next one, and batch norms of few images make it larger.
+const NOISE_FLOORS: f64 = 4.0;
+
 /// The benchmark.
 #[derive(Debug)]
 pub(super) struct Resnet50Train;
@@ -66,8 +70,9 @@ impl Benchmark for Resnet50Train {
                 }
             })?;
         context.begin("train");
-        for (number, &right) in graph.losses.iter().enumerate() {
-            held(number, loss(&step, &graph.batch)?, right, settings.tolerance())?;
+        for (number, (&right, &noise)) in graph.steps.losses.iter().zip(&graph.steps.noise).enumerate() {
+            let allowed = (settings.tolerance() * right.abs()).max(NOISE_FLOORS * noise);
+            held(number, loss(&step, &graph.batch)?, right, allowed)?;
         }
         let work = |_: &mut _| loss(&step, &graph.batch);
         let gate = |loss: &f64| match loss.is_finite() {
@@ -90,18 +95,18 @@ fn loss(step: &CompiledModel, batch: &Inputs) -> Result<f64, BenchmarkError> {
 }
 
 /// Holds the loss of a step to PyTorch's.
-fn held(number: usize, found: f64, right: f64, tolerance: f64) -> Result<(), BenchmarkError> {
-    if (found - right).abs() <= tolerance * right.abs() {
+fn held(number: usize, found: f64, right: f64, allowed: f64) -> Result<(), BenchmarkError> {
+    if (found - right).abs() <= allowed {
         return Ok(());
     }
     let step = number + 1;
     Err(failed(format!(
-        "wrong answer: the loss of step {step} is {found}, PyTorch's is {right}; they may be {tolerance} of it apart"
+        "wrong answer: the loss of step {step} is {found}, PyTorch's is {right}; they may be {allowed:.2e} apart"
     )))
 }
 
 impl Settings {
-    /// How far a loss may be from PyTorch's, relative to it: rounding grows from step to step.
+    /// How far a loss may be from PyTorch's at least, relative to it.
     fn tolerance(&self) -> f64 {
         if self.precision == Precision::Bf16 { 5e-2 } else { 1e-3 }
     }
@@ -117,9 +122,9 @@ mod tests {
 
     #[test]
     fn losses_must_be_pytorchs() {
-        held(0, 7.0, 7.001, 1e-3).unwrap();
+        held(0, 7.0, 7.001, 7e-3).unwrap();
         for wrong in [7.1, 0.0, -7.0, f64::NAN, f64::INFINITY] {
-            let error = held(1, wrong, 7.0, 1e-3).unwrap_err().to_string();
+            let error = held(1, wrong, 7.0, 7e-3).unwrap_err().to_string();
             assert!(error.contains("the loss of step 2"), "{error}");
         }
     }

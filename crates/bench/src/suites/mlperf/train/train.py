@@ -1,12 +1,14 @@
 """PyTorch's side of `resnet50_train`, with the settings as JSON in the first argument.
 
-`do` is `trace`: writes the training graph, a batch and PyTorch's own losses into `folder`; or `time`: prints the
-seconds of single steps, for about `seconds`.
+`do` is `trace`: writes the training graph, a batch, PyTorch's own losses and how far apart its own runs are into
+`folder`; or `time`: prints the seconds of single steps, for about `seconds`.
 """
 
+import copy
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -39,17 +41,8 @@ def trace(settings: dict, model: nn.Module, batch: tuple[torch.Tensor, torch.Ten
     save_file(dict(zip(("images", "labels"), batch, strict=True)), folder / "batch.safetensors")
 
 
-def main() -> None:
-    """Make the model and the batch, and do what is asked."""
-    settings = json.loads(sys.argv[1])
-    if settings["threads"]:
-        torch.set_num_threads(settings["threads"])
-    torch.manual_seed(settings["seed"])
-    model = Classifier(getattr(torchvision.models, settings["model"])(num_classes=CLASSES)).train()
-    side, count = settings["side"], settings["batch"]
-    batch = (torch.randn(count, 3, side, side), torch.randint(0, CLASSES, (count,)))
-    if settings["do"] == "trace":
-        trace(settings, model, batch)
+def training(settings: dict, model: nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> Callable[[], float]:
+    """A function that trains for one step and gives the loss before its update."""
     optimizer = torch.optim.SGD(
         model.parameters(),
         lr=settings["lr"],
@@ -65,11 +58,44 @@ def main() -> None:
         optimizer.step()
         return loss.item()
 
+    return step
+
+
+def losses_and_noise(
+    settings: dict, models: list[nn.Module], batch: tuple[torch.Tensor, torch.Tensor]
+) -> tuple[list[float], list[float]]:
+    """The losses of the first steps, and how far those on another number of threads and in f64 are from them."""
+
+    def losses(model: nn.Module, dtype: torch.dtype) -> list[float]:
+        step = training(settings, model.to(dtype), (batch[0].to(dtype), batch[1]))
+        return [step() for _ in range(settings["steps"])]
+
+    first = losses(models[0], torch.float32)
+    exact = losses(models[1], torch.float64)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1 if threads > 1 else 2)
+    other = losses(models[2], torch.float32)
+    torch.set_num_threads(threads)
+    return first, [max(abs(a - b), abs(a - c)) for a, b, c in zip(first, exact, other, strict=True)]
+
+
+def main() -> None:
+    """Make the model and the batch, and do what is asked."""
+    settings = json.loads(sys.argv[1])
+    if settings["threads"]:
+        torch.set_num_threads(settings["threads"])
+    torch.manual_seed(settings["seed"])
+    model = Classifier(getattr(torchvision.models, settings["model"])(num_classes=CLASSES)).train()
+    side, count = settings["side"], settings["batch"]
+    batch = (torch.randn(count, 3, side, side), torch.randint(0, CLASSES, (count,)))
     if settings["do"] == "trace":
-        losses = [step() for _ in range(settings["steps"])]
+        models = [copy.deepcopy(model) for _ in range(3)]
+        trace(settings, model, batch)
+        losses, noise = losses_and_noise(settings, models, batch)
         # Last: its presence says that the folder is whole.
-        (Path(settings["folder"]) / "losses.json").write_text(json.dumps(losses))
+        Path(settings["folder"], "steps.json").write_text(json.dumps({"losses": losses, "noise": noise}))
         return
+    step = training(settings, model, batch)
     step()
     seconds, began = [], time.perf_counter()
     while not seconds or time.perf_counter() - began < settings["seconds"]:
