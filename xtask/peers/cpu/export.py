@@ -15,11 +15,12 @@ from pathlib import Path
 
 import files
 import torch
+import training
 import workloads
 from safetensors.torch import save_file
 from torch.utils.flop_counter import FlopCounterMode
 
-VERSION = 2
+VERSION = 3
 
 
 def main() -> int:
@@ -50,7 +51,10 @@ def _is_there(name: str, folder: Path, *, with_onnx: bool) -> bool:
 def _export(name: str, folder: Path, *, with_onnx: bool) -> None:
     module, inputs = workloads.make(name)
     (folder / name).mkdir(parents=True, exist_ok=True)
-    outputs = workloads.leaves(module(*inputs))
+    if isinstance(module, training.Loss):
+        program, outputs = training.export(module, inputs)
+    else:
+        program, outputs = torch.export.export(module, inputs), workloads.leaves(module(*inputs))
     save_file({f"arg{index}": value.contiguous() for index, value in enumerate(inputs)}, files.inputs(folder, name))
     if workloads.is_exact(name):
         exact = workloads.leaves(copy.deepcopy(module).double()(*(value.double() for value in inputs)))
@@ -59,8 +63,8 @@ def _export(name: str, folder: Path, *, with_onnx: bool) -> None:
         # As f32, whatever they are: NumPy has no bf16.
         expected = {f"out{index}": value.float().contiguous() for index, value in enumerate(outputs)}
     save_file(expected, files.outputs(folder, name))
-    torch.export.save(torch.export.export(module, inputs), files.archive(folder, name))
-    if with_onnx:
+    torch.export.save(program, files.archive(folder, name))
+    if with_onnx and not isinstance(module, training.Loss):
         try:
             torch.onnx.export(module, inputs, files.onnx(folder, name), dynamo=True, verbose=False)
         except Exception as error:  # the peers that need the file will say that it is not there
@@ -70,6 +74,8 @@ def _export(name: str, folder: Path, *, with_onnx: bool) -> None:
         "version": VERSION,
         # Multiplications and additions of products and convolutions.
         "flops": _flops(module, inputs),
+        # Gradients that are nothing but rounding count by the size of the others.
+        "least_scale": training.least_scale(outputs) if isinstance(module, training.Loss) else 0.0,
         # What has to be read or written at least once.
         "bytes": sum(value.numel() * value.element_size() for value in [*weights, *inputs, *outputs]),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +41,20 @@ def read(path: Path) -> list[np.ndarray]:
     return [tensors[name] for name in sorted(tensors, key=lambda name: int(name[3:]))]
 
 
-def distance(found: list[Any], expected: list[np.ndarray]) -> float:
-    """The largest difference as a part of the largest magnitude, the worst of the outputs."""
+def least_scale(folder: Path, name: str) -> float:
+    """The scale by which differences of smaller outputs are measured."""
+    return json.loads(facts(folder, name).read_text())["least_scale"]
+
+
+def distance(found: list[Any], expected: list[np.ndarray], least: float) -> float:
+    """The largest difference as a part of the largest magnitude, or of the least scale; the worst of the outputs."""
     worst = 0.0
     for ours, theirs in zip(found, expected, strict=True):
         ours, theirs = np.asarray(ours, np.float64), theirs.astype(np.float64)  # noqa: PLW2901
         if ours.shape != theirs.shape:
             raise ValueError(f"an output is of shape {ours.shape}, not {theirs.shape}")
         # A head that begins with zeros gives nothing else: there any difference counts as it is.
-        scale = np.abs(theirs).max() or 1.0
+        scale = max(np.abs(theirs).max(), least) or 1.0
         worst = np.maximum(worst, np.abs(ours - theirs).max() / scale)
     if not np.isfinite(worst):
         raise ValueError("an output is not a number where PyTorch's is")

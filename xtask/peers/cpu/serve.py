@@ -92,7 +92,9 @@ class Peer:
         seconds = time.perf_counter() - start
         expected = files.read(files.outputs(self.folder, name))
         found = self.engine.arrays(outputs)
-        return {"seconds": seconds, "distance": files.distance(found, expected), "sqnr_db": files.sqnr(found, expected)}
+        least = files.least_scale(self.folder, name)
+        distance, sqnr = files.distance(found, expected, least), files.sqnr(found, expected)
+        return {"seconds": seconds, "distance": distance, "sqnr_db": sqnr}
 
 
 def main() -> None:

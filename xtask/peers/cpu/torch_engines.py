@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import training
 import workloads
 
 Run = Callable[[], Any]
@@ -27,16 +28,17 @@ class Torch:
         if self.cast:
             module = module.bfloat16()
             inputs = tuple(value.bfloat16() if value.is_floating_point() else value for value in inputs)
-        if self.compiled:
-            module = torch.compile(module)
+        run = torch.compile(module) if self.compiled else module
+        if isinstance(module, training.Loss):
+            return lambda: training.results(module, run, inputs)
         if not self.autocast:
-            return lambda: module(*inputs)
+            return lambda: run(*inputs)
 
-        def run() -> Any:  # noqa: ANN401
+        def in_bf16() -> Any:  # noqa: ANN401
             with torch.autocast("cpu", dtype=torch.bfloat16):
-                return module(*inputs)
+                return run(*inputs)
 
-        return run
+        return in_bf16
 
     def arrays(self, outputs: Any) -> list[Any]:  # noqa: ANN401
         """The outputs for NumPy."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 import torch
+import training
 import zoo
 from torch import nn
 from torch.nn import functional
@@ -161,10 +162,12 @@ WORKLOADS: dict[str, Callable[[], Workload]] = {
 
 
 def make(name: str) -> Workload:
-    """The module, ready for inference, and its inputs. minilm_bB_sS and (outlier_)linear_RxCxI come in any size."""
+    """The module, ready to run, and its inputs. minilm_bB_sS and (outlier_)linear_RxCxI come in any size."""
     if zoo.has(name):
         return zoo.make(name)
     torch.manual_seed(SEED)
+    if name in training.STEPS:
+        return training.STEPS[name]()
     if sizes := re.fullmatch(r"minilm_b(\d+)_s(\d+)", name):
         module, inputs = _minilm(*map(int, sizes.groups()))
     elif sizes := re.fullmatch(r"linear_(\d+)x(\d+)x(\d+)", name):

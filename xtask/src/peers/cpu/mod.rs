@@ -31,7 +31,7 @@ use parts::{PARTS, Part};
 /// Arguments of `cargo xtask peers cpu`.
 #[derive(Debug, Args)]
 pub(crate) struct CpuArgs {
-    /// Only these parts: workloads, gemm, bf16, memory, scaling
+    /// Only these parts: workloads, gemm, bf16, training, memory, scaling
     #[arg(long, value_name = "PART", value_delimiter = ',')]
     part: Vec<String>,
     /// Only workloads whose names have this in them

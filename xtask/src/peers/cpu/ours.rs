@@ -58,7 +58,9 @@ impl Ours<'_> {
         let run = parse(&output(self.command(WARM_UP + 1).arg("--outputs").arg(&results))?)?;
         let found = safetensors::read(&results)?;
         let expected = safetensors::read(&self.folder.join("outputs.safetensors"))?;
-        let accuracy = accuracy(&run.outputs, &found, &expected)?;
+        let facts: Value = serde_json::from_str(&std::fs::read_to_string(self.folder.join("facts.json"))?)?;
+        let least_scale = facts["least_scale"].as_f64().context("facts.json has no least_scale")?;
+        let accuracy = accuracy(&run.outputs, &found, &expected, least_scale)?;
         Ok((run, accuracy))
     }
 
@@ -100,11 +102,12 @@ pub(in crate::peers) fn parse(text: &str) -> anyhow::Result<Run> {
     })
 }
 
-/// The accuracy of outputs, which go by position.
+/// The accuracy of outputs, which go by position. Those whose scale is less than the least are measured by it.
 fn accuracy(
     names: &[String],
     found: &BTreeMap<String, Tensor>,
     expected: &BTreeMap<String, Tensor>,
+    least_scale: f64,
 ) -> anyhow::Result<Accuracy> {
     if names.len() != expected.len() {
         bail!("{} outputs, PyTorch has {}", names.len(), expected.len());
@@ -118,7 +121,7 @@ fn accuracy(
         if ours.dims() != theirs.dims() {
             bail!("output {name} is of shape {:?}, PyTorch's of {:?}", ours.dims(), theirs.dims());
         }
-        let (mut error, mut scale, mut signal, mut noise) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
+        let (mut error, mut scale, mut signal, mut noise) = (0.0f64, least_scale, 0.0f64, 0.0f64);
         for (a, b) in ours.iter().zip(theirs.iter()) {
             let (a, b) = (a.to_f64(), b.to_f64());
             let difference = (a - b).abs();
@@ -170,13 +173,13 @@ mod tests {
         };
         let names = ["logits".to_owned()];
         let expected = file("out0", &[1.0, -4.0]);
-        let found = accuracy(&names, &file("logits", &[1.5, -4.0]), &expected).unwrap();
+        let found = accuracy(&names, &file("logits", &[1.5, -4.0]), &expected, 0.0).unwrap();
         assert_eq!(found.distance, 0.125);
         assert!((found.sqnr_db.unwrap() - 10.0 * 68.0f64.log10()).abs() < 1e-9);
-        assert_eq!(accuracy(&names, &file("logits", &[1.0, -4.0]), &expected).unwrap().sqnr_db, None);
-        assert!(accuracy(&names, &file("logits", &[1.5]), &expected).is_err());
-        assert!(accuracy(&names, &file("logits", &[f32::NAN, -4.0]), &expected).is_err());
-        assert!(accuracy(&names, &file("other", &[1.0, -4.0]), &expected).is_err());
-        assert!(accuracy(&[], &file("logits", &[1.0, -4.0]), &expected).is_err());
+        assert_eq!(accuracy(&names, &file("logits", &[1.0, -4.0]), &expected, 0.0).unwrap().sqnr_db, None);
+        assert!(accuracy(&names, &file("logits", &[1.5]), &expected, 0.0).is_err());
+        assert!(accuracy(&names, &file("logits", &[f32::NAN, -4.0]), &expected, 0.0).is_err());
+        assert!(accuracy(&names, &file("other", &[1.0, -4.0]), &expected, 0.0).is_err());
+        assert!(accuracy(&[], &file("logits", &[1.0, -4.0]), &expected, 0.0).is_err());
     }
 }

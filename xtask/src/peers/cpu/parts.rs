@@ -25,6 +25,9 @@ const WORKLOADS: [&str; 11] = [
 /// Those that are compared in bf16 too.
 const IN_BF16: [&str; 5] =
     ["bert_base_b1_s128", "minilm_b8_s128", "resnet50_b1", "vit_b16_b1", "llama_8x512_b1_s128"];
+/// Loss and gradients.
+const TRAINING: [&str; 4] =
+    ["bert_base_step_b8_s128", "resnet18_step_b16", "llama_60m_step_b4_s128", "lstm_step_b16_s64"];
 /// Products: a large one, and the four shapes of a layer of BERT (rows, columns, inner).
 const PRODUCTS: [&str; 5] = [
     "matmul_2048",
@@ -38,6 +41,8 @@ const STARTED: &str = "bert_base_b1_s128";
 
 /// How far an output in f32 may be from PyTorch's, as a part of its scale.
 const APART: f64 = 1e-5;
+/// The same for gradients, from those in f64.
+const GRADIENTS_APART: f64 = 1e-3;
 /// The same in bf16, where no peer is further off: a few units in the last place of the largest value.
 const APART_IN_BF16: f64 = 1e-2;
 
@@ -50,10 +55,11 @@ pub(super) struct Part {
 }
 
 /// The parts, in order.
-pub(super) const PARTS: [Part; 5] = [
+pub(super) const PARTS: [Part; 6] = [
     Part { name: "workloads", measure: workloads },
     Part { name: "gemm", measure: products },
     Part { name: "bf16", measure: in_bf16 },
+    Part { name: "training", measure: training },
     Part { name: "memory", measure: needs },
     Part { name: "scaling", measure: scaled },
 ];
@@ -132,6 +138,20 @@ fn in_bf16(stage: &Stage) -> anyhow::Result<Findings> {
     let bound = |row: &Row| APART_IN_BF16.max(2.0 * row.peers_distance());
     Ok(Findings {
         text: table(&rows, None, Wanted { each: None, mean: Some(0.9) }),
+        json: rows_json(&rows),
+        picture: None,
+        wrong: rows.iter().filter_map(|row| row.wrong(bound(row))).collect(),
+    })
+}
+
+/// Training steps.
+fn training(stage: &Stage) -> anyhow::Result<Findings> {
+    // A sum near zero on the other side of a ReLU changes gradients in every engine.
+    let bound = |row: &Row| GRADIENTS_APART.max(2.0 * row.peers_distance());
+    let rows =
+        Group { workloads: &TRAINING, engines: &["eager", "compile"], precision: "model" }.hold(stage)?;
+    Ok(Findings {
+        text: table(&rows, None, Wanted { each: Some(0.95), mean: Some(1.1) }),
         json: rows_json(&rows),
         picture: None,
         wrong: rows.iter().filter_map(|row| row.wrong(bound(row))).collect(),
