@@ -171,6 +171,7 @@ impl BufferPool {
 }
 
 /// A buffer that returns to its pool when dropped.
+#[derive(Debug)]
 pub(crate) struct PooledBuffer<'a> {
     pool: &'a BufferPool,
     buffer: Option<AlignedBuffer>,

@@ -18,6 +18,7 @@ mod lu;
 mod matrix;
 mod panel;
 mod problem;
+mod product;
 mod real;
 mod refine;
 mod solve;

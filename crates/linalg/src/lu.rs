@@ -12,9 +12,8 @@ use crate::LinalgError;
 use crate::matrix::Matrix;
 use crate::panel::{Panels, swap_rows};
 use crate::real::{Precision, Real};
-use crate::triangular::solve_unit_lower;
-use crate::update::subtract_product;
-use crate::vector::WIDTH;
+use crate::update::eliminate_below;
+use crate::vector::Block;
 
 /// Factors matrices of one element type. It keeps the memory that it packs into for the next matrix.
 #[derive(Debug)]
@@ -22,7 +21,7 @@ pub struct Factorizer<T> {
     gemm: Gemm,
     precision: Precision,
     block: usize,
-    copy: Vec<[T; WIDTH]>,
+    copy: Vec<Block<T>>,
     elements: PhantomData<T>,
 }
 
@@ -63,10 +62,10 @@ impl<T: Real> Factorizer<T> {
             unsafe {
                 panels.factor(panel.clone(), &mut pivots)?;
                 swap_rows(pool, view, after.clone(), &pivots, panel.clone());
+                let block = view.part(panel.clone(), panel.clone());
                 let upper = view.part(panel.clone(), after.clone());
-                solve_unit_lower(&self.gemm, pool, view.part(panel.clone(), panel.clone()), upper)?;
                 let lower = view.part(after.clone(), panel);
-                subtract_product(&self.gemm, pool, view.part(after.clone(), after), lower, upper)?;
+                eliminate_below(&self.gemm, pool, block, upper, lower, view.part(after.clone(), after))?;
             }
         }
         Ok(Lu { matrix, pivots, block: self.block })

@@ -11,13 +11,12 @@ use warpforge_kernels::pool::Pool;
 
 use crate::LinalgError;
 use crate::real::Real;
-use crate::triangular::solve_unit_lower;
-use crate::update::subtract_product;
-use crate::vector::{Pivot, WIDTH, eliminate};
+use crate::update::eliminate_below;
+use crate::vector::{Block, Pivot, ROWS, WIDTH, divide, largest, subtract_columns};
 use crate::view::View;
 
-/// Rows of a panel that a thread eliminates together.
-const ROWS: usize = 512;
+/// Blocks of rows of a panel that a thread eliminates together: fewer take less time than threads take to meet.
+const BLOCKS: usize = 32;
 /// Columns that a thread swaps together.
 const STRIP: usize = 1024;
 
@@ -54,7 +53,7 @@ pub(crate) struct Panels<'a, T> {
     /// The whole matrix.
     pub(crate) matrix: View<T>,
     /// 16 columns of all rows.
-    pub(crate) copy: &'a mut Vec<[T; WIDTH]>,
+    pub(crate) copy: &'a mut Vec<Block<T>>,
 }
 
 impl<T: Real> Panels<'_, T> {
@@ -79,19 +78,19 @@ impl<T: Real> Panels<'_, T> {
         unsafe {
             self.factor(first..middle, pivots)?;
             swap_rows(self.pool, matrix, middle..end, pivots, first..middle);
-            let right = matrix.part(first..middle, middle..end);
-            solve_unit_lower(self.gemm, self.pool, matrix.part(first..middle, first..middle), right)?;
-            let (rest, left) =
-                (matrix.part(middle..rows, middle..end), matrix.part(middle..rows, first..middle));
-            subtract_product(self.gemm, self.pool, rest, left, right)?;
+            let (block, right) =
+                (matrix.part(first..middle, first..middle), matrix.part(first..middle, middle..end));
+            let (left, rest) =
+                (matrix.part(middle..rows, first..middle), matrix.part(middle..rows, middle..end));
+            eliminate_below(self.gemm, self.pool, block, right, left, rest)?;
             self.factor(middle..end, pivots)?;
             swap_rows(self.pool, matrix, first..middle, pivots, middle..end);
         }
         Ok(())
     }
 
-    /// Factors up to 16 columns in a contiguous copy. Each step is one pass over the rows: it eliminates a column and
-    /// finds the pivot of the next one.
+    /// Factors up to 16 columns in a copy whose elements lie column by column. Each step is one pass over the rows: it divides a column by
+    /// its pivot, subtracts from the next one what all columns before it contribute, and finds its pivot.
     ///
     /// # Safety
     /// As for [`Self::factor`].
@@ -100,67 +99,94 @@ impl<T: Real> Panels<'_, T> {
         columns: Range<usize>,
         pivots: &mut [usize],
     ) -> Result<(), LinalgError> {
-        let (first, width) = (columns.start, columns.len());
+        let (pool, first, width) = (self.pool, columns.start, columns.len());
         let panel = self.matrix.part(first..self.matrix.rows, columns);
-        self.copy.clear();
-        self.copy.resize(panel.rows, [T::ZERO; WIDTH]);
-        let (pool, copy) = (self.pool, &mut self.copy[..]);
-        // SAFETY: as the caller promises.
-        each_part(pool, copy, &|from, rows: &mut [[T; WIDTH]]| unsafe {
-            for (at, row) in rows.iter_mut().enumerate() {
-                row[..width].copy_from_slice(panel.read(from + at, 0..width));
-            }
-        });
-        let mut best = Pivot { magnitude: T::ZERO, row: 0 };
-        for (row, elements) in copy.iter().enumerate() {
-            let magnitude = elements[0].abs();
-            if magnitude > best.magnitude {
-                best = Pivot { magnitude, row };
-            }
+        let count = panel.rows.div_ceil(ROWS);
+        if self.copy.len() < count {
+            self.copy.resize(count, [[T::ZERO; ROWS]; WIDTH]);
         }
+        let copy = &mut self.copy[..count];
+        let rows_of = |block: usize| block * ROWS..panel.rows.min((block + 1) * ROWS);
+        let mut best = largest_of(pool, copy, &|at, block| {
+            *block = [[T::ZERO; ROWS]; WIDTH];
+            for (row, from) in rows_of(at).enumerate() {
+                // SAFETY: as the caller promises.
+                let elements = unsafe { panel.read(from, 0..width) };
+                for (column, &element) in block.iter_mut().zip(elements) {
+                    column[row] = element;
+                }
+            }
+            largest(&block[0], at * ROWS)
+        });
+        let mut pivot = T::ONE;
         for column in 0..width {
+            if column > 0 {
+                let above = solve_above(&mut copy[0], column);
+                best = largest_of(pool, copy, &|at, block| {
+                    let start = column.saturating_sub(at * ROWS);
+                    divide(&mut block[column - 1][start..], pivot);
+                    subtract_columns(block, column, start, &above);
+                    largest(&block[column][start..], at * ROWS + start)
+                });
+            }
             // Not a number is no pivot either.
             if best.magnitude.partial_cmp(&T::ZERO) != Some(std::cmp::Ordering::Greater) {
                 return Err(LinalgError::Singular { column: first + column });
             }
             pivots[first + column] = first + best.row;
-            copy.swap(column, best.row);
-            let pivot_row = copy[column];
-            let found = Mutex::new(Pivot { magnitude: T::ZERO, row: usize::MAX });
-            each_part(pool, &mut copy[column + 1..], &|from, rows: &mut [[T; WIDTH]]| {
-                let part = eliminate(rows, &pivot_row, column, column + 1 + from);
-                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                // The first of equals, whoever comes first.
-                if part.magnitude > found.magnitude
-                    || (part.magnitude == found.magnitude && part.row < found.row)
-                {
-                    *found = part;
-                }
-            });
-            best = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        }
-        // SAFETY: as the caller promises.
-        each_part(pool, copy, &|from, rows: &mut [[T; WIDTH]]| unsafe {
-            for (at, row) in rows.iter().enumerate() {
-                panel.row(from + at, 0..width).copy_from_slice(&row[..width]);
+            for at in 0..WIDTH {
+                let other = copy[best.row / ROWS][at][best.row % ROWS];
+                let here = std::mem::replace(&mut copy[0][at][column], other);
+                copy[best.row / ROWS][at][best.row % ROWS] = here;
             }
+            pivot = copy[0][column][column];
+        }
+        largest_of(pool, copy, &|at, block| {
+            divide(&mut block[width - 1][width.saturating_sub(at * ROWS)..], pivot);
+            for (row, to) in rows_of(at).enumerate() {
+                // SAFETY: as the caller promises.
+                let elements = unsafe { panel.row(to, 0..width) };
+                for (column, element) in block.iter().zip(elements) {
+                    *element = column[row];
+                }
+            }
+            Pivot::none()
         });
         Ok(())
     }
 }
 
-/// Calls `work` with parts of the rows and the number of the first row of each, by the threads of the pool.
-fn each_part<T: Real>(
-    pool: &Pool,
-    rows: &mut [[T; WIDTH]],
-    work: &(dyn Fn(usize, &mut [[T; WIDTH]]) + Sync),
-) {
-    if rows.len() <= ROWS {
-        work(0, rows);
-        return;
+/// Solves for the elements of a column above the diagonal, in the first block of a panel whose columns before it are done. Returns them.
+fn solve_above<T: Real>(block: &mut Block<T>, column: usize) -> [T; WIDTH] {
+    let mut solved = [T::ZERO; WIDTH];
+    for row in 0..column {
+        let products = block[..row].iter().zip(&solved).map(|(factors, &above)| factors[row] * above);
+        solved[row] = products.fold(block[column][row], |sum, product| sum - product);
+        block[column][row] = solved[row];
     }
-    let parts: Vec<Mutex<&mut [[T; WIDTH]]>> = rows.chunks_mut(ROWS).map(Mutex::new).collect();
+    solved
+}
+
+/// Calls `work` with each block and its number, by the threads of the pool. Returns the largest of what it finds, the first of equals.
+fn largest_of<T: Real>(
+    pool: &Pool,
+    blocks: &mut [Block<T>],
+    work: &(dyn Fn(usize, &mut Block<T>) -> Pivot<T> + Sync),
+) -> Pivot<T> {
+    let in_order = |from: usize, blocks: &mut [Block<T>]| {
+        let found = blocks.iter_mut().enumerate().map(|(at, block)| work(from + at, block));
+        found.fold(Pivot::none(), Pivot::larger)
+    };
+    if blocks.len() <= BLOCKS {
+        return in_order(0, blocks);
+    }
+    let parts: Vec<Mutex<&mut [Block<T>]>> = blocks.chunks_mut(BLOCKS).map(Mutex::new).collect();
+    let found = Mutex::new(Pivot::none());
     pool.run(parts.len(), &|part, _| {
-        work(part * ROWS, &mut parts[part].lock().unwrap_or_else(PoisonError::into_inner));
+        let mut blocks = parts[part].lock().unwrap_or_else(PoisonError::into_inner);
+        let of_part = in_order(part * BLOCKS, &mut blocks);
+        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        *found = found.larger(of_part);
     });
+    found.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Triangular solves with many right-hand sides: `B = L⁻¹ B` for a unit lower triangular L.
+//! Triangular solves with many right-hand sides, `B = L⁻¹ B` for a unit lower triangular L, where the engine's GEMM has none.
 
 // Parts of the matrix that do not overlap are used at the same time.
 #![allow(unsafe_code)]
@@ -6,8 +6,8 @@
 use warpforge_kernels::gemm::{Gemm, GemmError};
 use warpforge_kernels::pool::Pool;
 
+use crate::product::subtract_product;
 use crate::real::Real;
-use crate::update::subtract_product;
 use crate::vector::{WIDTH, subtract_scaled};
 use crate::view::View;
 

@@ -1,44 +1,39 @@
-//! `C -= A B` by the engine's GEMM. Finished blocks of the product are subtracted while they are in cache.
+//! What follows a factored block: the solve for the rows beside it, and the product that is subtracted from what is below them.
 
 // The GEMM works on addresses.
 #![allow(unsafe_code)]
 
-use warpforge_kernels::gemm::{Gemm, GemmError, Rhs, Shape};
-use warpforge_kernels::output_block::OutputBlock;
+use warpforge_kernels::gemm::{Gemm, GemmError};
 use warpforge_kernels::pool::Pool;
 
+use crate::product::subtract_product;
 use crate::real::Real;
-use crate::vector::subtract;
+use crate::triangular::solve_unit_lower;
 use crate::view::View;
 
-/// `C -= A B`.
+/// `B = L⁻¹ B` for a unit lower triangular L, then `C -= A B`.
 ///
 /// # Safety
-/// The matrices live and have been written, C overlaps neither A nor B, and nobody else uses them meanwhile. The GEMM's
-/// sums have the type `T`.
-pub(crate) unsafe fn subtract_product<T: Real>(
+/// As for [`subtract_product`]; L and B do not overlap.
+pub(crate) unsafe fn eliminate_below<T: Real>(
     gemm: &Gemm,
     pool: &Pool,
-    c: View<T>,
-    a: View<T>,
+    l: View<T>,
     b: View<T>,
+    a: View<T>,
+    c: View<T>,
 ) -> Result<(), GemmError> {
+    assert!(l.rows == l.columns && l.rows == b.rows, "sizes do not match");
     assert!(a.rows == c.rows && b.columns == c.columns && a.columns == b.rows, "sizes do not match");
     assert_eq!(gemm.compute_type().accumulator(), T::ELEMENT, "sums of another type");
-    if c.rows == 0 || c.columns == 0 || a.columns == 0 {
-        return Ok(());
-    }
-    let sink = |block: &OutputBlock| {
-        for (at, row) in block.rows.clone().enumerate() {
-            // SAFETY: the block is inside C, no two blocks overlap, and its elements have just been computed.
-            let (to, from) = unsafe {
-                let from = block.data.cast::<T>().add(at * block.stride).cast_const();
-                (c.row(row, block.columns.clone()), std::slice::from_raw_parts(from, block.columns.len()))
-            };
-            subtract(to, from);
+    // SAFETY: as the caller promises.
+    unsafe {
+        match gemm.solve_unit_lower(pool, &l.operand(), b.operand_mut(), b.rows, b.columns)? {
+            Some(solved) => gemm.subtract(pool, a.rows, &a.operand(), &solved, c.operand_mut()),
+            None => {
+                solve_unit_lower(gemm, pool, l, b)?;
+                subtract_product(gemm, pool, c, a, b)
+            }
         }
-    };
-    let shape = Shape { m: c.rows, n: c.columns, k: a.columns };
-    // SAFETY: the operands are inside their matrices, as the caller promises; the result exists only for the sink.
-    unsafe { gemm.multiply(pool, shape, &a.operand(), Rhs::Strided(b.operand()), None, 0, Some(&sink)) }
+    }
 }

@@ -9,6 +9,11 @@ use crate::real::Real;
 
 /// Columns of the smallest panel: two vectors of f64, one of f32.
 pub(crate) const WIDTH: usize = 16;
+/// Rows of a block of such a panel: it fits the L1 cache.
+pub(crate) const ROWS: usize = 64;
+
+/// Rows of a panel, column by column.
+pub(crate) type Block<T> = [[T; ROWS]; WIDTH];
 
 /// Defines a function whose body is compiled for AVX-512, for AVX2 and for any processor.
 macro_rules! vectorized {
@@ -92,37 +97,61 @@ pub(crate) struct Pivot<T> {
     pub(crate) row: usize,
 }
 
+impl<T: Real> Pivot<T> {
+    /// Smaller than any other.
+    pub(crate) fn none() -> Self {
+        Self { magnitude: T::ZERO, row: usize::MAX }
+    }
+
+    /// The larger one, or the first of equals.
+    #[inline]
+    pub(crate) fn larger(self, other: Self) -> Self {
+        let equal = other.magnitude == self.magnitude && other.row < self.row;
+        if other.magnitude > self.magnitude || equal { other } else { self }
+    }
+}
+
 vectorized! {
-    /// One step of elimination on rows of a panel: `row[column] /= pivot`, the columns after it lose that multiple of
-    /// `pivot_row`. Returns the largest element of the next column among these rows, the first of equals; the first row
-    /// is number `first`.
-    fn eliminate(
-        rows: &mut [[T; WIDTH]],
-        pivot_row: &[T; WIDTH],
-        column: usize,
-        first: usize,
-    ) -> Pivot<T> {
-        let pivot = pivot_row[column];
+    /// The largest of the elements of some rows, the first of equals; the first row is number `first`. NaN is smaller than any other.
+    fn largest(elements: &[T], first: usize) -> Pivot<T> {
+        const LANES: usize = 16;
+        let mut lanes = [T::ZERO; LANES];
+        let (whole, rest) = elements.as_chunks::<LANES>();
+        for chunk in whole {
+            for (lane, element) in lanes.iter_mut().zip(chunk) {
+                let magnitude = element.abs();
+                *lane = if magnitude > *lane { magnitude } else { *lane };
+            }
+        }
+        let all = lanes.into_iter().chain(rest.iter().map(|element| element.abs()));
+        let magnitude = all.fold(T::ZERO, |largest, other| if other > largest { other } else { largest });
+        let place = elements.iter().position(|element| element.abs() == magnitude);
+        Pivot { magnitude, row: place.map_or(usize::MAX, |place| first + place) }
+    }
+}
+
+vectorized! {
+    /// Divides elements by a pivot.
+    fn divide(elements: &mut [T], pivot: T) {
         let inverse = T::ONE / pivot;
         // The reciprocal of a subnormal pivot overflows.
-        let by_inverse = inverse.is_finite();
-        let mut after = *pivot_row;
-        for element in &mut after[..=column] {
-            *element = T::ZERO;
+        match inverse.is_finite() {
+            true => elements.iter_mut().for_each(|element| *element = *element * inverse),
+            false => elements.iter_mut().for_each(|element| *element = *element / pivot),
         }
-        let next = (column + 1).min(WIDTH - 1);
-        let mut best = Pivot { magnitude: T::ZERO, row: first };
-        for (at, row) in rows.iter_mut().enumerate() {
-            let factor = if by_inverse { row[column] * inverse } else { row[column] / pivot };
-            for (element, &above) in row.iter_mut().zip(&after) {
-                *element = *element - factor * above;
-            }
-            row[column] = factor;
-            let magnitude = row[next].abs();
-            if magnitude > best.magnitude {
-                best = Pivot { magnitude, row: first + at };
+    }
+}
+
+vectorized! {
+    /// Subtracts from the rows of a column from `start` on the columns before it, each times the element of `above` that has its place.
+    fn subtract_columns(block: &mut Block<T>, column: usize, start: usize, above: &[T; WIDTH]) {
+        let (before, rest) = block.split_at_mut(column);
+        let mut sums = rest[0];
+        for (factors, &above) in before.iter().zip(above) {
+            for (sum, &factor) in sums.iter_mut().zip(factors) {
+                *sum = *sum - factor * above;
             }
         }
-        best
+        rest[0][start..].copy_from_slice(&sums[start..]);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use warpforge_kernels::gemm::Operand;
+use warpforge_kernels::gemm::{Operand, OperandMut};
 
 use crate::real::Real;
 
@@ -84,5 +84,10 @@ impl<T: Real> View<T> {
             row_stride: self.stride,
             column_stride: 1,
         }
+    }
+
+    /// The rectangle as a matrix that a GEMM changes.
+    pub(crate) fn operand_mut(&self) -> OperandMut {
+        OperandMut { data: self.data.cast(), stride: self.stride }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::ops::Range;
+use std::ptr;
 
 use super::microkernel::{KernelArgs, KernelFamily, PREFETCH_BYTES};
 use super::packed::PackedView;
@@ -223,6 +224,7 @@ pub(crate) unsafe fn multiply(
                 out_stride: stride,
                 columns: panel.columns,
                 accumulate: accumulate || slice.row > 0,
+                next_out: ptr::null(),
             };
             args.rows = args.rows.wrapping_add(slice.tap * count);
             let vectors = panel.width / family.lanes;
@@ -231,6 +233,14 @@ pub(crate) unsafe fn multiply(
                 for group in 0..groups {
                     let rows = (group + 1) * count / groups - group * count / groups;
                     args.prefetch = if group * each < bytes { next.wrapping_add(group * each) } else { here };
+                    if args.accumulate {
+                        args.next_out = match group + 1 < groups {
+                            true => args.out.wrapping_add(rows * stride * family.bytes),
+                            false => {
+                                out.wrapping_add((panel.first + panel.width - first_column) * family.bytes)
+                            }
+                        };
+                    }
                     // SAFETY: the family was selected by the features of the CPU; the pointers are valid for these
                     // rows, panels and elements.
                     unsafe { family.kernel(rows, vectors)(&args) };

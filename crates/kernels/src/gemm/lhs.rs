@@ -36,15 +36,16 @@ impl Gemm {
         self.reads_rows_of(lhs.element) && lhs.column_stride == 1
     }
 
-    /// Whether to copy rows although kernels could read them in place: rows at multiples of a page map to the same few
-    /// cache sets, and many columns amortize the copy. AMX kernels pack in any case.
+    /// Whether to copy rows although kernels could read them in place: rows at multiples of a page, and parts of longer rows, map to the same
+    /// few cache sets, and many columns amortize the copy. AMX kernels pack in any case.
     pub(super) fn copy_pays_off(&self, lhs: &Operand, shape: Shape) -> bool {
         const PAGE: usize = 4096;
         const MANY_COLUMNS: usize = 512;
         const MANY_ROWS: usize = 64;
         let row_bytes = lhs.row_stride * lhs.element.byte_width();
+        let of_longer_rows = lhs.row_stride >= 2 * shape.k && row_bytes >= PAGE;
         matches!(self.kernels, KernelSet::Vector(_))
-            && row_bytes.is_multiple_of(PAGE)
+            && (row_bytes.is_multiple_of(PAGE) || of_longer_rows)
             && shape.n >= MANY_COLUMNS
             && shape.m >= MANY_ROWS
     }

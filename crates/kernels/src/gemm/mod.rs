@@ -35,6 +35,7 @@ mod streams;
 mod stripes;
 #[cfg(test)]
 mod tests;
+mod triangular;
 #[cfg(test)]
 mod weight_tests;
 mod widened;
@@ -49,3 +50,4 @@ pub use matmul::Gemm;
 pub use operand::{GemmError, Operand, Rhs, Shape};
 pub use packed::{PackedRhs, PackedView};
 pub use single_thread::Scratch;
+pub use triangular::{NegatedRhs, OperandMut};

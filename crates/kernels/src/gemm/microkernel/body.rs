@@ -1,6 +1,6 @@
 //! The body of all vector micro-kernels: accumulators of a few rows by a few vectors stay in registers.
 
-use std::array;
+use std::{array, ptr};
 
 use super::family::KernelArgs;
 use super::vector::{PanelElement, Vector};
@@ -43,12 +43,15 @@ pub(super) unsafe fn tile<V: Vector, P: PanelElement<V>, const MR: usize, const 
             rhs = rhs.add(NV * V::LANES);
             (skip, steps) = (1, steps - 1);
         }
+        let mut next_out =
+            OutputLines { first: args.next_out, stride: args.out_stride * size_of::<V::Element>() };
         for tap in 0..args.taps {
             let table = args.rows.add(tap * args.pitch);
             let rows: [*const V::Element; MR] =
                 array::from_fn(|row| (*table.add(row)).cast::<V::Element>().add(skip));
             let prefetch = args.prefetch.wrapping_add(tap * steps * PREFETCH_BYTES);
-            sums = run(sums, &rows, rhs, steps, prefetch);
+            sums = run(sums, &rows, rhs, steps, prefetch, next_out);
+            next_out.first = ptr::null();
             rhs = rhs.add(steps * NV * V::LANES);
         }
         for (row, sums) in sums.iter().enumerate() {
@@ -92,6 +95,26 @@ fn prefetch_ahead(of: *const u8, bytes: usize) {
     }
 }
 
+/// The cache lines of an output tile.
+#[derive(Clone, Copy)]
+struct OutputLines {
+    /// Null for no tile.
+    first: *const u8,
+    /// From one row to the next, in bytes.
+    stride: usize,
+}
+
+impl OutputLines {
+    /// Prefetches the `at`-th line of a tile of so many rows of so many bytes, which may begin within a line.
+    #[inline(always)]
+    fn prefetch(self, at: usize, rows: usize, bytes: usize) {
+        let lines = bytes.div_ceil(64) + 1;
+        if at < rows * lines && !self.first.is_null() {
+            prefetch_l1(self.first.wrapping_add(at / lines * self.stride + at % lines * 64));
+        }
+    }
+}
+
 /// Accumulates one run.
 #[inline(always)]
 unsafe fn run<V: Vector, P: PanelElement<V>, const MR: usize, const NV: usize>(
@@ -100,6 +123,7 @@ unsafe fn run<V: Vector, P: PanelElement<V>, const MR: usize, const NV: usize>(
     mut rhs: *const P,
     run: usize,
     prefetch: *const u8,
+    next_out: OutputLines,
 ) -> [[V; NV]; MR] {
     let mut at = 0;
     // SAFETY: the rows have `run` elements each and the panel has as many rows, guaranteed by the caller.
@@ -110,6 +134,7 @@ unsafe fn run<V: Vector, P: PanelElement<V>, const MR: usize, const NV: usize>(
             } else {
                 prefetch_l2(prefetch.wrapping_add(at * PREFETCH_BYTES));
             }
+            next_out.prefetch(at / UNROLL, MR, NV * V::LANES * size_of::<V::Element>());
             for step in 0..UNROLL {
                 sums = accumulate_element(sums, rows, at + step, rhs.add(step * NV * V::LANES));
             }

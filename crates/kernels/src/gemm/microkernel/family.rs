@@ -28,6 +28,8 @@ pub(crate) struct KernelArgs {
     pub(crate) columns: usize,
     /// Whether to add to the output.
     pub(crate) accumulate: bool,
+    /// The output of the next call, to be prefetched where it is added to. Null for none.
+    pub(crate) next_out: *const u8,
 }
 
 /// A kernel for a fixed number of rows and vectors.
