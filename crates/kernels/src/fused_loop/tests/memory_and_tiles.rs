@@ -168,3 +168,48 @@ fn invalid_parameters_are_rejected() {
     let refused = FusedLoop::new(&domain, &complex, &[load], &[]).unwrap_err();
     assert!(matches!(refused, FusedLoopError::Unsupported { .. }));
 }
+
+/// `x * scale[channel] + shift[line]` for few channels: runs of one row along its innermost dimension are what machine code takes for rows.
+#[test]
+fn few_channels_of_many_pixels() {
+    for (images, lines, pixels, channels) in [(1, 9, 35, 24), (2, 3, 50, 7), (3, 1, 130, 33), (1, 1, 3, 5)] {
+        let (row, column) = ((lines * pixels * channels) as isize, (pixels * channels) as isize);
+        let domain = Domain { rows: vec![images], columns: vec![lines, pixels, channels] };
+        let of =
+            |rows, columns: [isize; 3]| Access { offset: 0, rows: vec![rows], columns: columns.to_vec() };
+        let dense = of(row, [column, channels as isize, 1]);
+        let inputs = [
+            memory(ElementType::F32, dense.clone()),
+            memory(ElementType::F32, of(0, [0, 0, 1])),
+            memory(ElementType::F32, of(0, [1, 0, 0])),
+        ];
+        let insts = [
+            Inst::Load(0),
+            Inst::Load(1),
+            Inst::Load(2),
+            Inst::Binary(Function::Multiply, Register(0), Register(1)),
+            Inst::Binary(Function::Add, Register(3), Register(2)),
+        ];
+        let count = images * lines * pixels * channels;
+        let x: Vec<f64> = (0..count).map(|at| (at % 97) as f64 - 40.0).collect();
+        let scale: Vec<f64> = (0..channels).map(|at| at as f64 / 4.0 - 1.0).collect();
+        let shift: Vec<f64> = (0..lines).map(|at| at as f64 * 8.0).collect();
+        let tensors =
+            [&x, &scale, &shift].map(|values| tensor(ElementType::F32, floats(values.iter().copied())));
+        let inputs_of = [&tensors[0], &tensors[1], &tensors[2]];
+        for isa in Isa::available() {
+            let fused_loop =
+                FusedLoop::with_isa(isa, &domain, &inputs, &insts, &[output(4, dense.clone())]).unwrap();
+            for threads in 1..=3 {
+                let found = run(&fused_loop, &pool(threads), &inputs_of, &[(ElementType::F32, count)]);
+                for (at, found) in values(&found[0]).into_iter().enumerate() {
+                    let expected = x[at] * scale[at % channels] + shift[at / (pixels * channels) % lines];
+                    assert!(
+                        same(found, Scalar::Float(expected)),
+                        "{isa}, {channels} channels, at {at}: {found:?}"
+                    );
+                }
+            }
+        }
+    }
+}
