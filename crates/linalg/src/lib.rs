@@ -8,9 +8,9 @@
 //! | [`refine()`] | GMRES-based iterative refinement with low-precision factors |
 //!
 //! The factorization goes panel by panel. A panel is factored by recursion on its columns; 16 columns at the bottom are
-//! factored in a contiguous copy. Row swaps, the triangular solve for the block row of U and the update of the trailing
-//! matrix follow. All but the 16-column kernels and the 16-row triangular solves are GEMMs. The pieces of work depend on
-//! the sizes alone, so a result is the same bit for bit whatever the number of threads.
+//! factored in a copy that lies column by column. Row swaps, the triangular solve for the block row of U and the update of
+//! the trailing matrix follow. All but the 16-column kernels runs on the micro-kernels of GEMMs. The pieces of work depend
+//! on the sizes alone, so a result is the same bit for bit whatever the number of threads.
 
 mod error;
 mod gmres;
