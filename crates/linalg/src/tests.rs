@@ -97,14 +97,22 @@ fn factors_and_pivots_are_those_of_the_textbook() {
 
 #[test]
 fn the_result_does_not_depend_on_the_threads() {
-    let rows = random(300, 3);
-    let factors = |threads| {
-        let pool = pool(threads);
-        let mut factorizer = Factorizer::new(Precision::F64, 64).unwrap();
-        let lu = factorizer.factor(&pool, dense(&rows, &pool)).unwrap();
-        (0..300).flat_map(|row| lu.matrix.row(row).to_vec()).map(f64::to_bits).collect::<Vec<_>>()
-    };
-    assert_eq!(factors(1), factors(3));
+    // The larger one has panels that threads divide, and pivots that are equal in the parts of several.
+    for (order, block) in [(300, 64), (2200, 256)] {
+        let mut rows = random(order, 3);
+        if order > 2048 {
+            rows.iter_mut().flatten().for_each(|element| *element = (*element * 8.0).round());
+        }
+        let factors = |threads| {
+            let pool = pool(threads);
+            let mut factorizer = Factorizer::new(Precision::F64, block).unwrap();
+            let lu = factorizer.factor(&pool, dense(&rows, &pool)).unwrap();
+            let bits =
+                (0..order).flat_map(|row| lu.matrix.row(row).to_vec()).map(f64::to_bits).collect::<Vec<_>>();
+            (bits, lu.pivots().to_vec())
+        };
+        assert!(factors(1) == factors(3), "order {order}");
+    }
 }
 
 #[test]

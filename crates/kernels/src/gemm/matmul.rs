@@ -294,7 +294,9 @@ impl Gemm {
                 return Ok(());
             }
         }
-        let at_once = (MAX_PACKED_BYTES / copies.stride.max(1)).max(64).min(shape.m);
+        // Parts of equal size: a few rows that were left over might be multiplied by other kernels than the rest.
+        let most = (MAX_PACKED_BYTES / copies.stride.max(1)).max(64);
+        let at_once = shape.m.div_ceil(shape.m.div_ceil(most));
         let memory = self.buffers.take(at_once.saturating_mul(copies.stride))?;
         for first in (0..shape.m).step_by(at_once) {
             let m = at_once.min(shape.m - first);
