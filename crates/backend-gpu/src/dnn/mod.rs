@@ -7,7 +7,7 @@ mod window;
 use std::sync::Arc;
 
 pub(crate) use cudnn::Pointwise;
-pub(crate) use window::ConvWindow;
+pub(crate) use window::{ConvPass, ConvWindow};
 
 use crate::driver::{Gpu, Stream};
 use crate::error::{GpuError, Result};

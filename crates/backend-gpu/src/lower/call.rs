@@ -5,7 +5,7 @@ use warpforge_fusion::{NodeId, View};
 use warpforge_tensor::ElementType;
 
 use crate::blas::{self, Activation, ComputeType, OperandSide};
-use crate::dnn::{ConvWindow, Pointwise};
+use crate::dnn::{ConvPass, ConvWindow, Pointwise};
 
 /// One call, by byte offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,17 +82,20 @@ pub(crate) struct ChainOp {
     pub(crate) with: Option<ChainOperand>,
 }
 
-/// A convolution call.
+/// A call of a convolution, or of a gradient of one.
 #[derive(Debug, Clone)]
 pub(crate) struct ConvCall {
+    pub(crate) pass: ConvPass,
+    /// The input of the forward pass, or its gradient, which the call writes.
     pub(crate) input: NodeId,
     /// Input shape: batch, spatial, channels.
     pub(crate) input_dims: Vec<usize>,
-    /// Output channels first, input channels last, dense.
+    /// The weights of the forward pass, or their gradient, which the call writes. Output channels first, input channels last, dense.
     pub(crate) weights: NodeId,
     pub(crate) weights_dims: Vec<usize>,
     /// Output shape: batch, spatial, channels.
     pub(crate) output_dims: Vec<usize>,
+    /// The output of the forward pass, or its gradient, which gradients of the others read.
     pub(crate) output: NodeId,
     pub(crate) window: ConvWindow,
     pub(crate) chain: Vec<ChainOp>,
@@ -101,6 +104,15 @@ pub(crate) struct ConvCall {
 }
 
 impl ConvCall {
+    /// What the call reads beside what its chain does.
+    fn read(&self) -> [NodeId; 2] {
+        match self.pass {
+            ConvPass::Forward => [self.input, self.weights],
+            ConvPass::DataGradient => [self.output, self.weights],
+            ConvPass::WeightGradient => [self.input, self.output],
+        }
+    }
+
     /// A cluster with the operands and output of the call, for memory planning.
     pub(super) fn as_unfused(&self) -> Kind {
         let taken = |taken: ChainOperand| match taken {
@@ -109,7 +121,7 @@ impl ConvCall {
         };
         let others =
             self.chain.iter().flat_map(|link| [Some(link.of), link.with]).flatten().filter_map(taken);
-        let all = [self.input, self.weights].into_iter().chain(others);
+        let all = self.read().into_iter().chain(others);
         Kind::Unfused(all.map(|value| Operand { value, view: View::dense(&[]) }).collect())
     }
 }

@@ -10,15 +10,13 @@ use warpforge_tensor::{ElementType, FloatType, Tensor};
 use super::call::{ChainOp, ChainOperand, ConvCall};
 use super::operands::Operands;
 use super::task::Task;
-use crate::dnn::{ConvWindow, Pointwise};
+use crate::dnn::{ConvPass, ConvWindow, Pointwise};
 use crate::vendor::Vendor;
 
 /// Whether a vendor's library may support this convolution.
 pub(super) fn supported(graph: &Graph, contraction: &Contraction, vendor: Vendor) -> bool {
     let node = graph.node(contraction.node);
     let Op::Conv(conv) = &node.op else { return false };
-    let narrow =
-        |element| matches!(element, ElementType::Float(FloatType::F32 | FloatType::F16 | FloatType::Bf16));
     let [input, weights] = &contraction.operands;
     let (input, weights) = (graph.node(input.value).element, graph.node(weights.value).element);
     let plain = conv.base_dilation.iter().all(|&dilation| dilation == 1)
@@ -26,9 +24,14 @@ pub(super) fn supported(graph: &Graph, contraction: &Contraction, vendor: Vendor
     plain
         && (1..=3).contains(&conv.strides.len())
         && input == weights
-        && narrow(input)
-        && narrow(node.element)
+        && is_narrow(input)
+        && is_narrow(node.element)
         && (vendor == Vendor::Cuda || is_for_miopen(conv, (input, node.element)))
+}
+
+/// Whether libraries convolve elements of a type.
+pub(super) fn is_narrow(element: ElementType) -> bool {
+    matches!(element, ElementType::Float(FloatType::F32 | FloatType::F16 | FloatType::Bf16))
 }
 
 /// MIOpen has equal input and output types and symmetric padding.
@@ -111,7 +114,19 @@ pub(super) fn call(
     let weights_dims = view.dims.clone();
     let weights = operands.dense(tasks, options, &Operand { value: weights.value, view }, own)?.value;
     let window = window(&conv);
-    Ok(Some(ConvCall { input, input_dims, weights, weights_dims, output_dims, output, window, chain, exact }))
+    let pass = ConvPass::Forward;
+    Ok(Some(ConvCall {
+        pass,
+        input,
+        input_dims,
+        weights,
+        weights_dims,
+        output_dims,
+        output,
+        window,
+        chain,
+        exact,
+    }))
 }
 
 /// Turns host scalars in a chain on a single-channel result into device constants. With one channel they have the
@@ -148,16 +163,18 @@ fn bias_before_relu(
 
 /// Windows with at least two spatial dimensions.
 fn window(conv: &Conv) -> ConvWindow {
-    let padded = |fill: i64, values: Vec<i64>| -> Vec<i64> {
-        let missing = 2usize.saturating_sub(values.len());
-        std::iter::repeat_n(fill, missing).chain(values).collect()
-    };
     ConvWindow {
-        strides: padded(1, conv.strides.iter().map(|&stride| stride as i64).collect()),
-        before: padded(0, conv.padding.iter().map(|&(low, _)| low as i64).collect()),
-        after: padded(0, conv.padding.iter().map(|&(_, high)| high as i64).collect()),
-        dilations: padded(1, conv.window_dilation.iter().map(|&dilation| dilation as i64).collect()),
+        strides: padded(1, conv.strides.iter().map(|&stride| stride as i64)),
+        before: padded(0, conv.padding.iter().map(|&(low, _)| low as i64)),
+        after: padded(0, conv.padding.iter().map(|&(_, high)| high as i64)),
+        dilations: padded(1, conv.window_dilation.iter().map(|&dilation| dilation as i64)),
     }
+}
+
+/// The values of at least two spatial dimensions.
+pub(super) fn padded(fill: i64, values: impl ExactSizeIterator<Item = i64>) -> Vec<i64> {
+    let missing = 2usize.saturating_sub(values.len());
+    std::iter::repeat_n(fill, missing).chain(values).collect()
 }
 
 /// An epilogue as a chain of pointwise operations.

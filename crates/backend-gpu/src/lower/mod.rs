@@ -5,6 +5,7 @@ mod bias_gradient;
 mod byte_gemm;
 mod call;
 mod conv;
+mod conv_gradient;
 mod dce;
 mod epilogue;
 mod gemm;
@@ -32,6 +33,7 @@ pub(crate) use plan::{GpuDevice, compute_precision, load, plan};
 pub(crate) use task::{LibraryQuery, Lowering, LoweringContext, Task};
 
 use bias_gradient::BiasGradient;
+use conv_gradient::ConvGradient;
 use operands::Operands;
 use plan::prefers_blas;
 
@@ -154,6 +156,17 @@ impl Lowerer<'_> {
             && let Some(parts) = split::parts(&cluster)
         {
             return parts.into_iter().try_for_each(|part| self.add(part));
+        }
+        if libraries
+            && self.context.dnn == Some(Vendor::Cuda)
+            && !self.context.refused.contains(&LibraryQuery::Extra(cluster.output))
+            && let Some(gradient) = ConvGradient::of(graph, &cluster)
+        {
+            if let Some(parts) = split::parts(&cluster) {
+                return parts.into_iter().try_for_each(|part| self.add(part));
+            }
+            let (operands, tasks) = (&mut self.operands, &mut self.tasks);
+            return gradient.add(operands, tasks, self.context.options, &cluster);
         }
         match &cluster.kind {
             Kind::Dot(contraction)

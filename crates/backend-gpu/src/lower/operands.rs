@@ -94,6 +94,21 @@ impl Operands {
         self.push(Node { op: Op::Constant(tensor), inputs: Vec::new(), element, dims, origin: None }, true)
     }
 
+    /// Adds a value that a library call writes, which reads `input`.
+    ///
+    /// # Errors
+    ///
+    /// When there are too many values.
+    pub(super) fn written_by_library(
+        &mut self,
+        element: ElementType,
+        dims: &[usize],
+        input: NodeId,
+    ) -> Result<NodeId, String> {
+        let op = Op::Elementwise(Function::Convert);
+        self.push(Node { op, inputs: vec![input], element, dims: dims.to_vec(), origin: None }, false)
+    }
+
     fn push(&mut self, node: Node, constant: bool) -> Result<NodeId, String> {
         let id = NodeId(u32::try_from(self.graph.nodes.len()).map_err(|_| "too many values".to_owned())?);
         self.graph.nodes.push(node);

@@ -8,7 +8,7 @@ use warpforge_tensor::ElementType;
 use super::{DeviceLayout, ExecutionStep};
 use crate::dnn::cudnn::{Cudnn, CudnnGraph, CudnnPlan, Storage, TensorId};
 use crate::dnn::miopen;
-use crate::dnn::{DnnLibrary, DnnPlan, Pointwise};
+use crate::dnn::{ConvPass, DnnLibrary, DnnPlan, Pointwise};
 use crate::driver::Stream;
 use crate::error::{GpuError, Result};
 use crate::lower::{AttentionCall, ChainOperand, ConvCall, Heads};
@@ -35,10 +35,13 @@ impl DnnStep {
         let sizes = |dims: &[usize]| dims.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
         let (inputs, windows, links) = (sizes(&call.input_dims), sizes(&call.weights_dims), call.chain.len());
         let operand = graph.node(call.input).element;
-        Ok(Self {
-            plan,
-            name: format!("library convolution {windows} over {inputs} {operand} + {links} operations"),
-        })
+        let convolution = format!("convolution {windows} over {inputs} {operand}");
+        let name = match call.pass {
+            ConvPass::Forward => format!("library {convolution} + {links} operations"),
+            ConvPass::DataGradient => format!("library data gradient of a {convolution}"),
+            ConvPass::WeightGradient => format!("library weight gradient of a {convolution}"),
+        };
+        Ok(Self { plan, name })
     }
 
     /// Attention, causal or unmasked.
@@ -81,10 +84,9 @@ fn by_cudnn(
     let mut cudnn = CudnnGraph::new(library);
     let in_memory = |id| Storage::Memory(layout.address(id));
     let (dims, strides) = channels_last(&call.input_dims);
-    let operand = graph.node(call.input).element;
-    let input = cudnn.tensor(operand, &dims, &strides, in_memory(call.input))?;
+    let input = cudnn.tensor(graph.node(call.input).element, &dims, &strides, in_memory(call.input))?;
     let (dims, strides) = channels_last(&call.weights_dims);
-    let weights = cudnn.tensor(operand, &dims, &strides, in_memory(call.weights))?;
+    let weights = cudnn.tensor(graph.node(call.weights).element, &dims, &strides, in_memory(call.weights))?;
     let (dims, strides) = channels_last(&call.output_dims);
     let given = graph.node(call.output).element;
     let result = |cudnn: &mut CudnnGraph, last: bool| {
@@ -93,7 +95,7 @@ fn by_cudnn(
         cudnn.tensor(element, &dims, &strides, storage)
     };
     let first = result(&mut cudnn, call.chain.is_empty())?;
-    cudnn.convolution(input, weights, first, &call.window)?;
+    cudnn.convolution(call.pass, input, weights, first, &call.window)?;
     let mut links: Vec<TensorId> = Vec::new();
     for (at, link) in call.chain.iter().enumerate() {
         let rank = dims.len();

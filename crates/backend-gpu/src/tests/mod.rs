@@ -3,6 +3,7 @@
 mod amd;
 mod attention;
 mod attention_gradient;
+mod conv_gradient;
 mod epilogues;
 mod groups;
 mod plan;

@@ -6,7 +6,7 @@ use warpforge_tensor::{ElementType, FloatType};
 
 use super::library::{Cudnn, Descriptor, kind};
 use super::plan::{CudnnPlan, EXACT, Storage};
-use crate::dnn::window::ConvWindow;
+use crate::dnn::window::{ConvPass, ConvWindow};
 use crate::driver::{Address, Stream};
 use crate::error::{GpuError, Result};
 
@@ -109,15 +109,21 @@ impl CudnnGraph {
         tensor.ok_or_else(|| GpuError::Other("a tensor of another graph".to_owned()))
     }
 
-    /// A convolution.
+    /// A pass of a convolution. The gradient that it computes takes the place of the tensor it is the gradient of.
     pub(crate) fn convolution(
         &mut self,
+        pass: ConvPass,
         input: TensorId,
         weights: TensorId,
         output: TensorId,
         window: &ConvWindow,
     ) -> Result<()> {
-        self.name += &format!("convolution {input:?} {weights:?} {output:?} {window:?};");
+        let (kind, named, first) = match pass {
+            ConvPass::Forward => (kind::RUN_CONVOLUTION, "convolution", 700),
+            ConvPass::DataGradient => (kind::RUN_DATA_GRADIENT, "data gradient", 706),
+            ConvPass::WeightGradient => (kind::RUN_WEIGHT_GRADIENT, "weight gradient", 712),
+        };
+        self.name += &format!("{named} {input:?} {weights:?} {output:?} {window:?};");
         let description = Descriptor::new(&self.library, kind::CONVOLUTION)?;
         description.data_type(100, FLOAT)?;
         description.choice(101, 7, 1)?;
@@ -127,13 +133,13 @@ impl CudnnGraph {
         description.int64s(105, &window.before)?;
         description.int64s(106, &[window.strides.len() as i64])?;
         let description = description.finalise()?;
-        let operation = Descriptor::new(&self.library, kind::RUN_CONVOLUTION)?;
-        operation.float(700, 1.0)?;
-        operation.float(701, 0.0)?;
-        operation.descriptors(702, &[description.handle()])?;
-        operation.descriptors(703, &[self.handle(weights)?])?;
-        operation.descriptors(704, &[self.handle(input)?])?;
-        operation.descriptors(705, &[self.handle(output)?])?;
+        let operation = Descriptor::new(&self.library, kind)?;
+        operation.float(first, 1.0)?;
+        operation.float(first + 1, 0.0)?;
+        operation.descriptors(first + 2, &[description.handle()])?;
+        operation.descriptors(first + 3, &[self.handle(weights)?])?;
+        operation.descriptors(first + 4, &[self.handle(input)?])?;
+        operation.descriptors(first + 5, &[self.handle(output)?])?;
         self.add(description, operation)
     }
 

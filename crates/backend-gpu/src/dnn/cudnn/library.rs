@@ -103,6 +103,8 @@ pub(super) mod kind {
     pub(crate) const HEURISTICS: i32 = 4;
     pub(crate) const PLAN: i32 = 5;
     pub(crate) const RUN_CONVOLUTION: i32 = 10;
+    pub(crate) const RUN_WEIGHT_GRADIENT: i32 = 11;
+    pub(crate) const RUN_DATA_GRADIENT: i32 = 12;
     pub(crate) const RUN_POINTWISE: i32 = 13;
     pub(crate) const GRAPH: i32 = 15;
     pub(crate) const VARIANT_PACK: i32 = 16;
