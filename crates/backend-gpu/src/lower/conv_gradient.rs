@@ -39,8 +39,13 @@ impl Dimension {
 pub(super) struct ConvGradient {
     pass: ConvPass,
     window: ConvWindow,
+    /// The type of the operands of the call.
+    computed: ElementType,
     contraction: Contraction,
 }
+
+/// Channels of 16-bit elements that the library's engines take at once.
+const CHANNELS: usize = 8;
 
 impl ConvGradient {
     /// The gradient that a convolution is. None where it is none, or where the library computes it as well as a convolution.
@@ -67,6 +72,16 @@ impl ConvGradient {
             true if windows.iter().product::<usize>() > outputs.iter().product() => ConvPass::WeightGradient,
             _ => return None,
         };
+        let channels =
+            [input.view.dims.last(), weights.view.dims.last(), node.dims.first(), node.dims.last()];
+        let whole = channels.into_iter().flatten().all(|count| count.is_multiple_of(CHANNELS));
+        // Values of 16 bits are exact in tf32.
+        let computed = match (element, node.element) {
+            (ElementType::F32, _) => element,
+            (_, given) if whole && (pass == ConvPass::WeightGradient || given == element) => element,
+            (_, ElementType::F32) => ElementType::F32,
+            _ => return None,
+        };
         let dimension = |at: usize| dimension(pass, conv, at, [inputs[at], windows[at], outputs[at]]);
         let dimensions: Vec<Dimension> = (0..spatial).map(dimension).collect();
         let after = dimensions.iter().map(|dimension| dimension.after()).collect::<Option<Vec<_>>>()?;
@@ -76,7 +91,7 @@ impl ConvGradient {
             after: padded(0, after.into_iter()),
             dilations: padded(1, dimensions.iter().map(|dimension| dimension.dilation)),
         };
-        Some(Self { pass, window, contraction: contraction.clone() })
+        Some(Self { pass, window, computed, contraction: contraction.clone() })
     }
 
     /// Adds the tasks of a gradient: its operands in the order of the library, the call, and the result in the order of the graph.
@@ -91,9 +106,9 @@ impl ConvGradient {
         options: &Options,
         cluster: &Cluster,
     ) -> Result<(), String> {
-        let Self { pass, window, contraction } = self;
-        let element = operands.graph.node(contraction.operands[0].value).element;
-        let exact = element == ElementType::F32 && options.compute_precision == ComputePrecision::Model;
+        let Self { pass, window, computed, contraction } = self;
+        let own = operands.graph.node(contraction.operands[0].value).element;
+        let exact = own == ElementType::F32 && options.compute_precision == ComputePrecision::Model;
         let [input, weights] = &contraction.operands;
         let spatial = weights.view.dims.len() - 2;
         let Node { element: written, dims: given, .. } = operands.graph.node(contraction.node).clone();
@@ -102,7 +117,11 @@ impl ConvGradient {
         let mut dense = |view: View, of: &Operand| -> Result<Operand, String> {
             let operand = Operand { value: of.value, view };
             let whole = operand.view == View::dense(&operands.graph.node(of.value).dims);
-            if whole { Ok(operand) } else { operands.dense(tasks, options, &operand, element) }
+            if whole && own == computed {
+                Ok(operand)
+            } else {
+                operands.dense(tasks, options, &operand, computed)
+            }
         };
         let query = LibraryQuery::Extra(cluster.output);
         let (call, result) = match pass {
