@@ -73,7 +73,19 @@ const UNSAFE: [(&str, &[&str]); 8] = [
     ("bio", &["align/simd/mod.rs"]),
     ("collective", &["mpi.rs"]),
     ("kernels", &[]),
-    ("linalg", &["lu.rs", "matrix.rs", "panel.rs", "triangular.rs", "update.rs", "vector.rs", "view.rs"]),
+    (
+        "linalg",
+        &[
+            "lu.rs",
+            "matrix.rs",
+            "panel.rs",
+            "product.rs",
+            "triangular.rs",
+            "update.rs",
+            "vector.rs",
+            "view.rs",
+        ],
+    ),
     ("probes", &[]),
     ("tensor", &["io/map.rs"]),
 ];
