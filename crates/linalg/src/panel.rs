@@ -134,11 +134,9 @@ impl<T: Real> Panels<'_, T> {
                 return Err(LinalgError::Singular { column: first + column });
             }
             pivots[first + column] = first + best.row;
-            for at in 0..WIDTH {
-                let other = copy[best.row / ROWS][at][best.row % ROWS];
-                let here = std::mem::replace(&mut copy[0][at][column], other);
-                copy[best.row / ROWS][at][best.row % ROWS] = here;
-            }
+            let (here, other) = (row_of(copy, column), row_of(copy, best.row));
+            set_row(copy, best.row, &here);
+            set_row(copy, column, &other);
             pivot = copy[0][column][column];
         }
         largest_of(pool, copy, &|at, block| {
@@ -153,6 +151,18 @@ impl<T: Real> Panels<'_, T> {
             Pivot::none()
         });
         Ok(())
+    }
+}
+
+/// A row of a panel.
+fn row_of<T: Real>(blocks: &[Block<T>], row: usize) -> [T; WIDTH] {
+    std::array::from_fn(|column| blocks[row / ROWS][column][row % ROWS])
+}
+
+/// Overwrites a row of a panel.
+fn set_row<T: Real>(blocks: &mut [Block<T>], row: usize, elements: &[T; WIDTH]) {
+    for (column, &element) in blocks[row / ROWS].iter_mut().zip(elements) {
+        column[row % ROWS] = element;
     }
 }
 
