@@ -332,10 +332,8 @@ mod tests {
         let target = OperandMut { data: ptr::null_mut(), stride: 0 };
         let gemm = Gemm::new(ComputeType::Bf16);
         // SAFETY: there are no rows and no columns.
-        assert!(
-            !gemm.subtracts()
-                && unsafe { gemm.solve_unit_lower(&pool, &operand, target, 0, 0) }.unwrap().is_none()
-        );
+        let solved = unsafe { gemm.solve_unit_lower(&pool, &operand, target, 0, 0) }.unwrap();
+        assert!(!gemm.subtracts() && solved.is_none());
         let gemm = Gemm::new(ComputeType::F64);
         // SAFETY: as above.
         let error = unsafe { gemm.solve_unit_lower(&pool, &operand, target, 0, 0) }.unwrap_err();
