@@ -1,14 +1,17 @@
 //! Predictions beside measurements: whole models and their kernels.
 
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use warpforge::{CompileOptions, Model, RunOptions, Tensor, seeded};
+use warpforge::{CompileOptions, Device, Model, RunOptions, Tensor, seeded};
 use warpforge_measure::stats::{self, Summary};
 use warpforge_runtime::Executable;
 
 use crate::error::{Error, Result};
 use crate::model::{Bound, CostModel};
+use crate::pace::Pace;
+use crate::profile::Profile;
 
 /// How long a model is timed.
 const BUDGET: Duration = Duration::from_secs(2);
@@ -35,6 +38,10 @@ pub struct ModelCheck {
     pub ci: [f64; 2],
     /// Prediction over measurement, less one.
     pub error: f64,
+    /// The part of the pace of the calibration that the processor was at; null where it is not known, as on GPUs.
+    pub pace: Option<f64>,
+    /// Whether the processor was as fast as when it was calibrated. Where it was not, the error is not the prediction's.
+    pub steady: bool,
     /// The kernels, where the device reports one for each cluster.
     pub kernels: Vec<KernelCheck>,
 }
@@ -56,49 +63,85 @@ pub struct KernelCheck {
     pub distance: Option<f64>,
 }
 
-/// Predicts a model, runs it on random inputs, and compares.
-///
-/// # Errors
-///
-/// When the model cannot be planned or run, or its shapes are not all known.
-pub fn check(cost: &CostModel, name: &str, model: &Model, options: &CompileOptions) -> Result<ModelCheck> {
-    let plan = model.plan(options)?;
-    let cost = cost.clone().in_precision(options.precision);
-    let (predicted_ms, predictions) = cost.model(&plan);
-    let compiled = model.compile(options)?;
-    let slots = compiled.inputs();
-    let inputs = slots.iter().enumerate().map(|(at, slot)| seeded(slot.ty, 1, at as u64));
-    let inputs = inputs.collect::<warpforge::Result<Vec<Tensor>>>()?;
-    let executable = compiled.prepare(&inputs)?;
-    let summary = timed(executable.as_ref(), &inputs)?;
-    let events = profiled(executable.as_ref(), &inputs)?;
-    let kernels = if events.len() == predictions.len() {
-        events
-            .into_iter()
-            .zip(&predictions)
-            .map(|((name, measured_ms), prediction)| KernelCheck {
-                name,
-                predicted_ms: prediction.ms,
-                measured_ms,
-                error: prediction.ms / measured_ms.max(1e-9) - 1.0,
-                bound: prediction.bound.clone(),
-                distance: prediction.distance,
-            })
-            .collect()
-    } else {
-        Vec::new()
-    };
-    let measured_ms = summary.value * 1e3;
-    Ok(ModelCheck {
-        model: name.to_owned(),
-        device: options.device.to_string(),
-        precision: options.precision.to_string(),
-        predicted_ms,
-        measured_ms,
-        ci: [summary.spread.ci_low * 1e3, summary.spread.ci_high * 1e3],
-        error: predicted_ms / measured_ms - 1.0,
-        kernels,
-    })
+/// Compares predictions by one profile with runs on the machine that it is of.
+pub struct Checker {
+    cost: CostModel,
+    pace: Option<Pace>,
+}
+
+impl Checker {
+    /// The checker of a device, which waits so long in all for a processor that others slow down. `origin` is what messages call the
+    /// profile.
+    ///
+    /// # Errors
+    ///
+    /// When the profile has nothing of the device, or the processor's pace cannot be measured.
+    pub fn new(profile: &Profile, device: Device, patience: Duration, origin: &str) -> Result<Self> {
+        let cost = CostModel::new(profile, &device.to_string(), origin)?;
+        let pace = match (device, profile.self_check.pace_gflops) {
+            (Device::Cpu, Some(gflops)) => Some(Pace::of(gflops, cost.threads(), patience)?),
+            _ => None,
+        };
+        Ok(Self { cost, pace })
+    }
+
+    /// Predicts a model, runs it on random inputs with the host threads of the profile, and compares.
+    ///
+    /// # Errors
+    ///
+    /// When the model cannot be planned or run, or its shapes are not all known.
+    pub fn check(&mut self, name: &str, model: &Model, options: &CompileOptions) -> Result<ModelCheck> {
+        let options = &CompileOptions { threads: NonZeroUsize::new(self.cost.threads()), ..options.clone() };
+        let plan = model.plan(options)?;
+        let cost = self.cost.clone().in_precision(options.precision);
+        let (predicted_ms, predictions) = cost.model(&plan);
+        let compiled = model.compile(options)?;
+        let slots = compiled.inputs();
+        let inputs = slots.iter().enumerate().map(|(at, slot)| seeded(slot.ty, 1, at as u64));
+        let inputs = inputs.collect::<warpforge::Result<Vec<Tensor>>>()?;
+        let executable = compiled.prepare(&inputs)?;
+        let measure = || -> Result<_> {
+            Ok((timed(executable.as_ref(), &inputs)?, profiled(executable.as_ref(), &inputs)?))
+        };
+        let (measured, pace, steady) = match &mut self.pace {
+            Some(pace) => {
+                let paced = pace.steadily(measure)?;
+                let steady = paced.is_steady();
+                (paced.value, Some(paced.part), steady)
+            }
+            None => (measure()?, None, true),
+        };
+        let (summary, events) = measured;
+        let kernels = if events.len() == predictions.len() {
+            events
+                .into_iter()
+                .zip(&predictions)
+                .map(|((name, measured_ms), prediction)| KernelCheck {
+                    name,
+                    predicted_ms: prediction.ms,
+                    measured_ms,
+                    error: prediction.ms / measured_ms.max(1e-9) - 1.0,
+                    bound: prediction.bound.clone(),
+                    distance: prediction.distance,
+                })
+                .collect()
+        } else {
+            Vec::new()
+        };
+        let measured_ms = summary.value * 1e3;
+        Ok(ModelCheck {
+            model: name.to_owned(),
+            device: options.device.to_string(),
+            precision: options.precision.to_string(),
+            predicted_ms,
+            measured_ms,
+            ci: [summary.spread.ci_low * 1e3, summary.spread.ci_high * 1e3],
+            error: predicted_ms / measured_ms - 1.0,
+            pace,
+            steady,
+            kernels,
+        })
+    }
 }
 
 /// Seconds of a run.

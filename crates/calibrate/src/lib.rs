@@ -1,8 +1,8 @@
 //! A machine's measured limits, what fusion is worth on it, and predictions made of both.
 //!
 //! [`calibrate`] measures and writes a [`Profile`]: peaks, bandwidths, overheads, operations, and each fusion pattern beside
-//! the same kernels unfused. [`CostModel`] predicts kernels and whole models from a profile, [`check()`] compares its predictions
-//! with runs, [`roofline`] draws the profile.
+//! the same kernels unfused. [`CostModel`] predicts kernels and whole models from a profile, [`Checker`] compares its
+//! predictions with runs, [`roofline`] draws the profile.
 //!
 //! The profile is data: everything that uses it takes it as an argument, so that the same profile gives the same answer.
 
@@ -14,12 +14,13 @@ mod error;
 mod machine;
 mod measure;
 mod model;
+mod pace;
 pub mod profile;
 pub mod roofline;
 mod verdict;
 
 pub use cases::{Family, Scale};
-pub use check::{KernelCheck, ModelCheck, check};
+pub use check::{Checker, KernelCheck, ModelCheck};
 pub use error::{Error, Result};
 pub use machine::machine;
 pub use measure::{Observer, Settings, Step, calibrate, default_path};

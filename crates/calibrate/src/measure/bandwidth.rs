@@ -63,7 +63,8 @@ fn of_threads(session: &mut Session<'_>, threads: usize) -> Result<()> {
             if session.stopped() {
                 return Err(Error::Stopped);
             }
-            let Some(rates) = rates(session, &mut team, &mut arrays, access) else { continue };
+            let rates = session.steadily(|session| Ok(rates(session, &mut team, &mut arrays, access)))?;
+            let Some(rates) = rates else { continue };
             let Some(summary) = Summary::of_rounds(&[rates]) else { continue };
             let (name, stores) = match access {
                 Access::Triad(stores) => ("triad", stores.name()),

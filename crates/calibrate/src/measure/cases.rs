@@ -50,7 +50,7 @@ fn operation(session: &mut Session<'_>, case: &Case) -> Result<()> {
         return Ok(());
     }
     let prepared = Prepared::new(session.settings, case, false)?;
-    let timed = alone(session, &mut prepared.clock()?)?;
+    let timed = session.steadily(|session| alone(session, &mut prepared.clock()?))?;
     session.profile.operations.push(Operation {
         op: case.op.to_owned(),
         dtype: case.dtype.name().to_owned(),
@@ -84,7 +84,7 @@ fn fusion(session: &mut Session<'_>, case: &Case, pattern: &str, round: usize) -
     if known.is_none() {
         same(case, &fused, &unfused)?;
     }
-    let measured = paired(session, &mut fused.clock()?, &mut unfused.clock()?)?;
+    let measured = session.steadily(|session| paired(session, &mut fused.clock()?, &mut unfused.clock()?))?;
     let at = known.unwrap_or_else(|| {
         let new = begun(session, case, pattern, &fused, &unfused);
         session.profile.fusion_profiles.push(new);

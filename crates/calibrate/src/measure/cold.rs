@@ -55,8 +55,10 @@ fn layer(session: &mut Session<'_>, dtype: Dtype, [m, k, n]: [usize; 3], all: us
     let layers: Vec<Prepared> = (0..all.div_ceil(weight_bytes))
         .map(|_| Prepared::new(session.settings, &case, false))
         .collect::<Result<_>>()?;
-    let clocks = layers.iter().map(Prepared::clock).collect::<Result<Vec<_>>>()?;
-    let cold = alone(session, &mut Clock::InTurn(clocks, 0))?;
+    let cold = session.steadily(|session| {
+        let clocks = layers.iter().map(Prepared::clock).collect::<Result<Vec<_>>>()?;
+        alone(session, &mut Clock::InTurn(clocks, 0))
+    })?;
     session.profile.cold_weights.push(ColdWeights {
         dtype: dtype.name().to_owned(),
         device: session.device.clone(),

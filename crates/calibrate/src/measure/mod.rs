@@ -12,7 +12,7 @@ mod timing;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use warpforge::{Device, Precision};
@@ -21,7 +21,10 @@ use warpforge_inventory::live::{Conditions, ConditionsWatch};
 use crate::cases::{Case, Dtype, Family, Scale};
 use crate::error::{Error, Result};
 use crate::machine::machine;
+use crate::pace::Pace;
 use crate::profile::{Profile, ProfileError, SCHEMA_VERSION, SelfCheck, Theoretical};
+
+pub(crate) use timing::long_enough;
 
 /// What to measure.
 #[derive(Debug, Clone)]
@@ -40,6 +43,8 @@ pub struct Settings {
     pub hardware_name: Option<String>,
     /// What its maker says.
     pub theoretical: Theoretical,
+    /// How long to wait in all for a processor that others slow down; by the scale where left out.
+    pub patience: Option<Duration>,
     /// Disturbs every time by up to this part, to check that noise is found.
     pub noise: f64,
 }
@@ -56,6 +61,7 @@ impl Settings {
             threads: None,
             hardware_name: None,
             theoretical: Theoretical::default(),
+            patience: None,
             noise: 0.0,
         }
     }
@@ -73,6 +79,16 @@ impl Settings {
     /// rounded them.
     fn fitted(&self, case: Case) -> Case {
         if self.device == Device::Cpu { case } else { case.on_narrow_inputs() }
+    }
+
+    /// What tells the pace of a processor, and how long it waits for others that slow it down. The clock of a GPU is its own.
+    fn pace(&self, before: Option<f64>) -> Result<Option<Pace>> {
+        let usual = match (self.device, self.scale) {
+            (Device::Cpu, Scale::Quick) => Duration::from_secs(60),
+            (Device::Cpu, Scale::Full) => Duration::from_secs(300),
+            _ => return Ok(None),
+        };
+        Pace::fastest(before, self.thread_count(), self.patience.unwrap_or(usual)).map(Some)
     }
 
     fn rounds(&self) -> usize {
@@ -171,8 +187,11 @@ pub fn calibrate(
     };
     let watch = ConditionsWatch::start().ok();
     let begin = Instant::now();
-    let mut session = Session { settings, device: name, profile: &mut profile, observer, begin, done: 0 };
+    let pace = settings.pace(profile.self_check.pace_gflops)?;
+    let mut session =
+        Session { settings, device: name, profile: &mut profile, observer, pace, begin, done: 0 };
     let outcome = session.run();
+    profile.self_check.pace_gflops = session.pace.as_ref().map(Pace::gflops);
     profile.conditions = watch.map(ConditionsWatch::finish).unwrap_or_default();
     profile.self_check.seconds += begin.elapsed().as_secs_f64();
     self_check::finish(&mut profile);
@@ -214,6 +233,8 @@ struct Session<'s> {
     device: String,
     profile: &'s mut Profile,
     observer: &'s mut dyn Observer,
+    /// The processor's; a GPU has none.
+    pace: Option<Pace>,
     begin: Instant,
     /// Steps done.
     done: usize,
@@ -285,6 +306,18 @@ impl Session<'_> {
 
     fn stopped(&self) -> bool {
         self.observer.stopped()
+    }
+
+    /// Measures while the machine is at its pace, as far as others let it, and counts what they disturbed.
+    fn steadily<T>(&mut self, mut measure: impl FnMut(&Self) -> Result<T>) -> Result<T> {
+        let Some(mut pace) = self.pace.take() else { return measure(self) };
+        let measured = pace.steadily(|| measure(self));
+        self.pace = Some(pace);
+        let measured = measured?;
+        let check = &mut self.profile.self_check;
+        check.paced += 1;
+        check.disturbed += usize::from(!measured.is_steady());
+        Ok(measured.value)
     }
 
     /// Notes once what cannot be measured here.

@@ -45,7 +45,10 @@ pub(super) fn measure(session: &mut Session<'_>) -> Result<()> {
                 if is_wanted(session, kernel, is_widest && threads == all, mode)
                     && !is_known(session, kernel, threads, mode)
                 {
-                    let peak = peak(session, &mut team, kernel, mode)?;
+                    let peak = match mode {
+                        Mode::Burst => session.steadily(|session| peak(session, &mut team, kernel, mode))?,
+                        Mode::Sustained => peak(session, &mut team, kernel, mode)?,
+                    };
                     session.profile.peaks.push(peak);
                 }
             }

@@ -17,14 +17,18 @@ const MOST_DRIFT: f64 = 0.25;
 /// Intervals of fusion that are wider than this part, in the median, say nothing.
 const MOST_HALF_WIDTH: f64 = 0.1;
 
+/// A calibration of which more than this part was measured below the machine's pace is one of another machine.
+const MOST_DISTURBED: f64 = 0.25;
+
 /// Times the kernel that is timed again and again, in milliseconds.
-pub(super) fn reference(session: &Session<'_>) -> Result<f64> {
+pub(super) fn reference(session: &mut Session<'_>) -> Result<f64> {
     let scale = if session.settings.scale == Scale::Smoke { Scale::Smoke } else { Scale::Quick };
     let f32 = [Dtype::Float(Precision::Model)];
     let case = cases(scale, &[Family::Linear], &f32, false).into_iter().next();
     let case = case.ok_or_else(|| Error::NotPossible("there is no reference kernel".to_owned()))?;
     let prepared = Prepared::new(session.settings, &case, false)?;
-    Ok(alone(session, &mut prepared.clock()?)?.seconds * 1e3)
+    let timed = session.steadily(|session| alone(session, &mut prepared.clock()?))?;
+    Ok(timed.seconds * 1e3)
 }
 
 /// Gives every pattern its verdict, every operation its part of the roofline, and judges the whole.
@@ -59,7 +63,16 @@ pub(super) fn finish(profile: &mut Profile) {
     let undecided = |verdict: Verdict| verdict == Verdict::Inconclusive;
     check.inconclusive = profile.fusion_profiles.iter().filter(|entry| undecided(entry.verdict)).count();
     check.disturbances = profile.conditions.warnings();
-    let noisy = check.drift > MOST_DRIFT || check.median_half_width > MOST_HALF_WIDTH;
+    let disturbed = check.disturbed as f64 / check.paced.max(1) as f64;
+    let noisy =
+        check.drift > MOST_DRIFT || check.median_half_width > MOST_HALF_WIDTH || disturbed > MOST_DISTURBED;
+    if disturbed > MOST_DISTURBED {
+        let (some, all) = (check.disturbed, check.paced);
+        check.disturbances.push(format!(
+            "{some} of {all} measurements were made while the processor was slower than it was seen to be: other guests of the host \
+             take its clock or its execution units; calibrate when they are quiet"
+        ));
+    }
     if check.drift > MOST_DRIFT {
         let percent = 100.0 * check.drift;
         check.disturbances.push(format!(

@@ -41,7 +41,7 @@ impl Effort {
 }
 
 /// How many iterations take so long. The fastest of three runs counts: one that was interrupted is no reason to stop.
-pub(super) fn long_enough(length: Duration, first: u64, mut run: impl FnMut(u64) -> Duration) -> u64 {
+pub(crate) fn long_enough(length: Duration, first: u64, mut run: impl FnMut(u64) -> Duration) -> u64 {
     let mut iterations = first;
     loop {
         let took = (0..3).map(|_| run(iterations)).min().unwrap_or(length);

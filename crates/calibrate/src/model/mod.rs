@@ -42,6 +42,7 @@ pub struct Prediction {
 #[derive(Debug, Clone)]
 pub struct CostModel {
     device: String,
+    threads: usize,
     rates: HashMap<(Class, String), Rates>,
     limits: Limits,
     stalls: Stalls,
@@ -86,6 +87,12 @@ impl CostModel {
     #[must_use]
     pub fn device(&self) -> &str {
         &self.device
+    }
+
+    /// The host threads that its figures are of.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.threads
     }
 
     /// What bounds work of so many operations and bytes, and the seconds that it takes at the least.

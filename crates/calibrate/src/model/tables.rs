@@ -23,6 +23,7 @@ pub(super) fn model(profile: &Profile, device: &str) -> CostModel {
     let limits = Limits::new(profile, device, threads);
     let mut made = CostModel {
         device: device.to_owned(),
+        threads,
         rates: HashMap::new(),
         stalls: Stalls::new(profile, device, threads, &limits),
         limits,

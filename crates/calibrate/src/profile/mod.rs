@@ -303,6 +303,15 @@ pub struct SelfCheck {
     /// All patterns.
     #[serde(default)]
     pub patterns: usize,
+    /// The fastest arithmetic in registers that was seen during the calibration, f32 by all threads: what a run of a model is compared at.
+    #[serde(default)]
+    pub pace_gflops: Option<f64>,
+    /// Measurements that the pace was looked at before and after.
+    #[serde(default)]
+    pub paced: usize,
+    /// Those among them that the machine was slower at.
+    #[serde(default)]
+    pub disturbed: usize,
     /// What disturbed the measurement, and what to do about it.
     #[serde(default)]
     pub disturbances: Vec<String>,

@@ -161,6 +161,25 @@ fn models_are_predicted_and_the_error_is_said() {
 }
 
 #[test]
+fn a_processor_that_is_slower_than_it_was_calibrated_is_waited_for_and_no_error_of_the_prediction() {
+    let warpt = Warpt::new();
+    let mut profile = calibrated(&warpt, &["--fusion-patterns", "linear"]);
+    profile["self_check"]["pace_gflops"] = json!(1e9);
+    write(&warpt, &profile);
+    std::fs::write(warpt.path("m.mlir"), MLP).unwrap();
+    let check = ["calibrate", "check", "m.mlir", "--machine", "p.json", "--patience", "0.1"];
+    let text = warpt.run(&check);
+    assert_eq!(text.code, 4, "{}", text.stderr);
+    assert!(text.stderr.contains("1 of 1 runs are INCONCLUSIVE"), "{}", text.stderr);
+    assert!(text.stdout.contains("no run was at the pace of the calibration"), "{}", text.stdout);
+    let json = warpt.run(&[&check[..], &["--json", "--fail-above", "0.0000001"]].concat());
+    assert_eq!(json.code, 4, "an error that is not the prediction's fails nothing: {}", json.stderr);
+    let checked: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!((&checked["worst_error"], &checked["models"][0]["steady"]), (&Value::Null, &json!(false)));
+    assert!(checked["models"][0]["pace"].as_f64().unwrap() < 1e-3, "{checked}");
+}
+
+#[test]
 fn a_plan_shows_predicted_times_and_takes_the_machines_answer() {
     let warpt = Warpt::new();
     let mut profile = calibrated(&warpt, &["--fusion-patterns", "linear"]);
@@ -269,6 +288,9 @@ fn nonsense_on_the_command_line_is_refused() {
     for percent in ["0", "-3", "nan"] {
         let option = format!("--fail-above={percent}");
         refused(&warpt, &["calibrate", "check", "m.mlir", &option], 2, &["--fail-above"]);
+    }
+    for option in ["--patience=-1", "--patience=NaN", "--patience=soon"] {
+        refused(&warpt, &["calibrate", "check", "m.mlir", option], 2, &["--patience", "seconds"]);
     }
     let absent = warpt.run(&["calibrate", "--smoke", "--device", "hip:7", "--output", "p.json"]);
     assert_eq!(absent.code, 3, "{}", absent.stderr);

@@ -1,13 +1,15 @@
 //! `warpt calibrate check`: predictions beside runs.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::Args;
 use serde::Serialize;
 use warpforge::{CompileOptions, Device, Model, Precision, shown};
-use warpforge_calibrate::{ModelCheck, check};
+use warpforge_calibrate::{Checker, ModelCheck};
 use warpforge_inventory::live::ConditionsWatch;
+use warpforge_measure::stats;
 use warpforge_report::{Align, Screen, Style, Table, number};
 
 use super::{failure, machine};
@@ -35,6 +37,9 @@ pub(super) struct CheckArgs {
     /// Fail where a prediction is further off than this many percent
     #[arg(long, value_name = "PERCENT", value_parser = super::measure::positive)]
     fail_above: Option<f64>,
+    /// Wait at most so long, in all, for a processor that other guests of the host slow down
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = super::measure::seconds)]
+    patience: Duration,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
@@ -45,10 +50,11 @@ pub(super) struct CheckArgs {
 struct Checked {
     profile: String,
     models: Vec<ModelCheck>,
-    /// The geometric mean of how far predictions are off, either way, less one.
-    geometric_mean_error: f64,
-    /// The furthest.
-    worst_error: f64,
+    /// The geometric mean of how far predictions are off, either way, less one; of the models that ran at the pace of the calibration,
+    /// and null where none did.
+    geometric_mean_error: Option<f64>,
+    /// The furthest of them.
+    worst_error: Option<f64>,
     /// What disturbed the calibration or these runs: errors are partly its.
     disturbances: Vec<String>,
 }
@@ -56,23 +62,18 @@ struct Checked {
 /// Runs the command.
 pub(super) fn run(args: &CheckArgs) -> Outcome {
     let found = machine::named_or_default(args.machine.as_deref(), args.device)?.of_this_machine()?;
-    let cost = found.cost_model(args.device)?;
+    let mut checker =
+        Checker::new(&found.profile, args.device, args.patience, &found.origin()).map_err(failure)?;
     let watch = ConditionsWatch::start().ok();
     let mut models = Vec::new();
     for path in &args.models {
         let model = Model::load(path)?;
         for &precision in &args.precision {
             let options = CompileOptions { device: args.device, precision, ..CompileOptions::default() };
-            models.push(check(&cost, &shown(path), &model, &options).map_err(failure)?);
+            models.push(checker.check(&shown(path), &model, &options).map_err(failure)?);
         }
     }
-    let disturbances = disturbances(&found, watch);
-    let off: Vec<f64> = models.iter().map(|model| factor(model.error)).collect();
-    let mean = off.iter().map(|factor| factor.ln()).sum::<f64>() / off.len().max(1) as f64;
-    let worst_error = off.iter().copied().fold(1.0, f64::max) - 1.0;
-    let geometric_mean_error = mean.exp() - 1.0;
-    let checked =
-        Checked { profile: found.origin(), models, geometric_mean_error, worst_error, disturbances };
+    let checked = Checked::new(&found, models, watch);
     for disturbance in &checked.disturbances {
         term::tell!("warpt: {disturbance}");
     }
@@ -81,12 +82,42 @@ pub(super) fn run(args: &CheckArgs) -> Outcome {
     } else {
         term::print(&text(&checked, term::screen(false)))?;
     }
-    match args.fail_above {
-        Some(most) if 100.0 * worst_error > most => Err(Failure::check_failed(anyhow!(
+    match (args.fail_above, checked.worst_error) {
+        (Some(most), Some(worst)) if 100.0 * worst > most => Err(Failure::check_failed(anyhow!(
             "a prediction is {:.1} % off, more than {most} %",
-            100.0 * worst_error
+            100.0 * worst
         ))),
+        _ if checked.unsteady() > 0 => Ok(Exit::Inconclusive),
         _ => Ok(Exit::Pass),
+    }
+}
+
+impl Checked {
+    fn new(found: &machine::Found, models: Vec<ModelCheck>, watch: Option<ConditionsWatch>) -> Self {
+        let off: Vec<f64> =
+            models.iter().filter(|model| model.steady).map(|model| factor(model.error)).collect();
+        let mean = stats::geometric_mean(&off).map(|factor| factor - 1.0);
+        let worst = off.iter().copied().reduce(f64::max).map(|factor| factor - 1.0);
+        let mut checked = Self {
+            profile: found.origin(),
+            models,
+            geometric_mean_error: mean,
+            worst_error: worst,
+            disturbances: disturbances(found, watch),
+        };
+        let (unsteady, all) = (checked.unsteady(), checked.models.len());
+        if unsteady > 0 {
+            checked.disturbances.push(format!(
+                "{unsteady} of {all} runs are INCONCLUSIVE: the processor was not as fast as when it was calibrated, and stayed so; other \
+                 guests of the host take its clock or its execution units. Check, or calibrate, when they are quiet"
+            ));
+        }
+        checked
+    }
+
+    /// Models that ran at another pace than the calibration.
+    fn unsteady(&self) -> usize {
+        self.models.iter().filter(|model| !model.steady).count()
     }
 }
 
@@ -115,6 +146,8 @@ fn text(checked: &Checked, screen: Screen) -> String {
         ("predicted ms", Align::Right),
         ("measured ms", Align::Right),
         ("off", Align::Right),
+        ("pace", Align::Right),
+        ("", Align::Left),
     ]);
     for model in &checked.models {
         let cells = [
@@ -123,6 +156,8 @@ fn text(checked: &Checked, screen: Screen) -> String {
             number::significant(model.predicted_ms, 4),
             number::significant(model.measured_ms, 4),
             number::percent(100.0 * model.error),
+            model.pace.map_or_else(String::new, |pace| format!("{pace:.2}")),
+            if model.steady { "" } else { "INCONCLUSIVE" }.to_owned(),
         ];
         table.row(Style::Plain, cells);
     }
@@ -156,10 +191,13 @@ fn text(checked: &Checked, screen: Screen) -> String {
         out += &table.to_text(screen);
     }
     out += "\n";
-    let (mean, worst) = (100.0 * checked.geometric_mean_error, 100.0 * checked.worst_error);
-    out + &screen.line(
-        Style::Plain,
-        2,
-        &format!("off by {mean:.1} % in the geometric mean, {worst:.1} % at worst"),
-    )
+    let steady = checked.models.len() - checked.unsteady();
+    let line = match (checked.geometric_mean_error, checked.worst_error) {
+        (Some(mean), Some(worst)) => {
+            let (mean, worst) = (100.0 * mean, 100.0 * worst);
+            format!("off by {mean:.1} % in the geometric mean, {worst:.1} % at worst, of {steady} runs")
+        }
+        _ => "no run was at the pace of the calibration".to_owned(),
+    };
+    out + &screen.line(Style::Plain, 2, &line)
 }

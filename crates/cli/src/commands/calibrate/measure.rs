@@ -52,6 +52,9 @@ pub(super) struct MeasureArgs {
     /// Threads of the CPU [default: all]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
+    /// Wait at most so long, in all, for a processor that other guests of the host slow down [default: 300, with --quick 60]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    patience: Option<Duration>,
     /// Write the profile to this file; `-` is standard output [default: where other commands find it]
     #[arg(short, long, visible_alias = "out", value_name = "FILE")]
     output: Option<PathBuf>,
@@ -81,6 +84,12 @@ pub(super) fn positive(text: &str) -> Result<f64, String> {
         Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
         _ => Err("expected a number above 0".to_owned()),
     }
+}
+
+/// Parses a number of seconds, 0 among them, for clap.
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| "expected a number of seconds".to_owned())
 }
 
 /// Runs the command.
@@ -153,6 +162,7 @@ fn settings(args: &MeasureArgs) -> Result<Settings, Failure> {
         threads: args.threads,
         hardware_name: args.hardware.clone(),
         theoretical: Theoretical { peak_gflops: args.peak_gflops, peak_bandwidth_gbps: args.peak_bandwidth },
+        patience: args.patience,
         noise: args.inject_noise,
         ..Settings::new(args.device, scale)
     })
