@@ -8,10 +8,11 @@ use std::sync::Arc;
 use warpforge_ir::Func;
 use warpforge_ir::nodes::Nodes;
 use warpforge_tensor::Tensor;
+use warpforge_tensor::elementwise::Function;
 
 use crate::cluster::Machine;
 use crate::cluster::{Cluster, Clusters, DeviceKernels, Kind, clusters, fuse_attention_gradients, op_by_op};
-use crate::graph::{Graph, ImportError, NodeId, Op, OpByOp, OpSpan, import, import_op_by_op};
+use crate::graph::{Graph, ImportError, Node, NodeId, Op, OpByOp, OpSpan, import, import_op_by_op};
 use crate::pattern::{Pattern, patterns};
 use crate::precision::{Precision, narrow_contractions, quantize, read_before_widening, read_stored_weights};
 use crate::simplify::simplify;
@@ -37,6 +38,12 @@ pub trait Device {
     /// Whether contractions convert f32 operands to a narrower type while they read them.
     fn converts_operands(&self) -> bool {
         false
+    }
+
+    /// Whether a convolution multiplies operands of a narrower type, in a precision that has one. `result` has the functions between the convolution and its
+    /// result, where that is rounded too; none where it stays f32.
+    fn narrows_convolution(&self, convolution: &Node, _result: Option<&[Function]>) -> bool {
+        matches!(&convolution.op, Op::Conv(conv) if conv.groups == 1)
     }
 
     /// Whether matrix products read quantized weights in the type that they are stored in.
@@ -154,7 +161,8 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
         }
     }
     if let Some(element) = device.precision().operand_element() {
-        graph = narrow_contractions(&graph, element, spans.as_deref_mut());
+        let narrows = |conv: &Node, result: Option<&[Function]>| device.narrows_convolution(conv, result);
+        graph = narrow_contractions(&graph, element, &narrows, spans.as_deref_mut());
     }
     if let Some(recipe) = device.precision().recipe() {
         let quantized = quantize(&graph, recipe, spans.as_deref_mut());

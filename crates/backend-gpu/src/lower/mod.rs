@@ -80,7 +80,9 @@ fn lower_with(
     if imported.graph.nodes.iter().any(|node| matches!(node.element, ElementType::Complex(_))) {
         return Err("no kernels for complex numbers".to_owned());
     }
-    let device = GpuDevice { byte_gemms, ..GpuDevice::new(tier, precision, options, context.blas.is_some()) };
+    let dnn = context.dnn;
+    let device =
+        GpuDevice { byte_gemms, dnn, ..GpuDevice::new(tier, precision, options, context.blas.is_some()) };
     let plan = pipeline::cluster(imported.clone(), &device).map_err(|error| error.to_string())?;
     let Plan { graph, clusters: Clusters { clusters, outputs }, spans, .. } = plan;
     let mut in_memory: Vec<bool> =

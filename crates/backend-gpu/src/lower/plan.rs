@@ -8,16 +8,17 @@ use warpforge_codegen::{ComputePrecision, Effort, Options, emit};
 use warpforge_fusion::cluster::Machine;
 use warpforge_fusion::cluster::{Cluster, Contraction, Kind};
 use warpforge_fusion::pipeline::{self, Imported, Plan};
-use warpforge_fusion::{Graph, ImportError, Precision};
+use warpforge_fusion::{Graph, ImportError, Node, Op, Precision};
 use warpforge_interp::Grid;
 use warpforge_runtime::{Program, Tier};
 use warpforge_tensor::ElementType;
+use warpforge_tensor::elementwise::Function;
 
 use crate::collectives::{CollectiveOps, has_collectives, lower_collectives};
 use crate::vendor::Vendor;
 
 use super::task::LibraryQuery;
-use super::{byte_gemm, gemm, merge_gemms};
+use super::{byte_gemm, conv, gemm, merge_gemms};
 
 /// What the plan depends on.
 pub(crate) struct GpuDevice<'a> {
@@ -26,6 +27,8 @@ pub(crate) struct GpuDevice<'a> {
     pub(crate) options: &'a Options,
     /// Whether there is a BLAS.
     pub(crate) has_blas: bool,
+    /// Whose DNN library there is.
+    pub(crate) dnn: Option<Vendor>,
     /// Whether the BLAS computes 8-bit GEMMs, but for those that it refused.
     pub(crate) byte_gemms: Option<&'a HashSet<LibraryQuery>>,
     pub(crate) grid: &'a Grid,
@@ -39,7 +42,7 @@ impl<'a> GpuDevice<'a> {
     /// A device of one process.
     pub(crate) fn new(tier: Tier, precision: Precision, options: &'a Options, has_blas: bool) -> Self {
         let (byte_gemms, grid, collectives) = (None, &Grid::ALONE, RefCell::default());
-        Self { tier, precision, options, has_blas, byte_gemms, grid, machine: None, collectives }
+        Self { tier, precision, options, has_blas, dnn: None, byte_gemms, grid, machine: None, collectives }
     }
 }
 
@@ -67,6 +70,20 @@ impl pipeline::Device for GpuDevice<'_> {
             graph = merge_gemms::merge_gemms(&graph);
         }
         graph
+    }
+
+    /// cuDNN multiplies groups on tensor cores in every type. Convolutions of each channel alone are bound by memory: they gain where both images are narrow.
+    fn narrows_convolution(&self, convolution: &Node, result: Option<&[Function]>) -> bool {
+        let Op::Conv(conv) = &convolution.op else { return false };
+        let of_each_channel = convolution.dims.last() == Some(&conv.groups);
+        match (self.tier, self.dnn) {
+            _ if conv.groups == 1 => true,
+            (Tier::Production, Some(Vendor::Cuda)) => {
+                let in_chain = |functions: &[Function]| functions.iter().copied().all(conv::is_in_chains);
+                !of_each_channel || result.is_some_and(in_chain)
+            }
+            _ => false,
+        }
     }
 
     fn has_kernel(&self, graph: &Graph, cluster: &Cluster) -> bool {
@@ -156,6 +173,7 @@ pub(crate) fn plan(
     }
     let refused = HashSet::new();
     let byte_gemms = (tier == Tier::Production).then_some(&refused);
-    let device = GpuDevice { byte_gemms, machine, ..GpuDevice::new(tier, precision, &options, true) };
+    let dnn = Some(vendor);
+    let device = GpuDevice { byte_gemms, machine, dnn, ..GpuDevice::new(tier, precision, &options, true) };
     pipeline::cluster(load(program, &device)?, &device)
 }

@@ -6,6 +6,7 @@ mod attention_gradient;
 mod conv_gradient;
 mod epilogues;
 mod groups;
+mod narrow_conv;
 mod plan;
 mod processes;
 pub(crate) mod programs;
@@ -26,6 +27,7 @@ use crate::executable::GpuExecutable;
 use crate::fake::{self, Trouble};
 use crate::vendor::Vendor;
 use warpforge_diag::Source;
+use warpforge_fusion::Precision;
 use warpforge_runtime::{Tier, Weights};
 use warpforge_snakeburger::text;
 
@@ -37,12 +39,17 @@ fn compiled(text: &str, vendor: Vendor) -> GpuExecutable {
 
 /// A program for a fake GPU, with or without cuDNN.
 fn compiled_with(text: &str, vendor: Vendor, cudnn: bool) -> GpuExecutable {
+    compiled_in(Precision::Model, text, vendor, cudnn)
+}
+
+/// The same in a precision.
+fn compiled_in(precision: Precision, text: &str, vendor: Vendor, cudnn: bool) -> GpuExecutable {
     let module = text::parse(&Source::new("m", text), &text::Options::default()).unwrap();
     let program = Program::new(Arc::new(module), "main", Weights::default()).unwrap();
     let gpu = fake::gpu(vendor).unwrap();
     let blas = Some(fake::blas(&gpu).unwrap());
     let dnn = cudnn.then(|| fake::dnn(&gpu).unwrap());
-    let request = CompileRequest { blas, dnn, ..fake::request(&program, Tier::Production) };
+    let request = CompileRequest { precision, blas, dnn, ..fake::request(&program, Tier::Production) };
     let made = match build(&gpu, &request) {
         Ok(made) => made,
         Err(CompileError::Unsupported(reason)) => panic!("{reason}"),

@@ -137,13 +137,20 @@ impl Case {
 }
 
 impl Case {
-    /// The case on inputs in the type that its contractions multiply in; grouped convolutions multiply in f32.
-    pub(crate) fn on_narrow_inputs(mut self) -> Self {
-        let grouped = self.extra.get("groups").is_some_and(|&groups| groups > 1);
-        if let Some(narrow) = self.dtype.narrow().filter(|_| !grouped) {
-            self.module = self.module.stored_as(narrow);
+    /// The case on inputs in the type that its contractions multiply in. Between convolutions results are of that type too; convolutions of each channel
+    /// alone multiply in f32.
+    pub(crate) fn in_narrow_memory(mut self) -> Self {
+        let Some(narrow) = self.dtype.narrow().filter(|_| !self.is_depthwise()) else { return self };
+        self.module = self.module.stored_as(narrow);
+        if self.op == "conv2d" && self.pattern.is_none() {
+            self.module = self.module.rounded_to(narrow);
         }
         self
+    }
+
+    fn is_depthwise(&self) -> bool {
+        let extra = |name: &str| self.extra.get(name).copied().unwrap_or(1);
+        extra("groups") > 1 && extra("groups") == extra("out_channels")
     }
 }
 
@@ -227,13 +234,17 @@ mod tests {
     fn contractions_read_narrow_inputs_as_they_are() {
         let bf16 = Dtype::Float(Precision::Bf16);
         for case in cases(Scale::Smoke, &Family::NAMED, &[bf16], false) {
-            let narrow = case.clone().on_narrow_inputs();
+            let narrow = case.clone().in_narrow_memory();
             let [(kernels, wide), _] = plans(&case);
             let [(same, cost), _] = plans(&narrow);
             assert!(same <= kernels && cost.bytes <= wide.bytes, "{}: {same} of {kernels}", case.label());
             let is_narrow = narrow.module.inputs().unwrap()[0].element_type() == ElementType::BF16;
-            let grouped = case.extra.get("groups").is_some_and(|&groups| groups > 1);
-            assert_eq!(is_narrow, case.dtype == bf16 && !grouped, "{}", case.label());
+            assert_eq!(is_narrow, case.dtype == bf16 && !case.is_depthwise(), "{}", case.label());
+            let outputs = Model::from_text("case.mlir", narrow.module.text(false)).unwrap();
+            let outputs = outputs.plan(&CompileOptions::default()).unwrap();
+            let result = outputs.graph.node(outputs.clusters.outputs[0].value).element;
+            let is_narrow = is_narrow && case.op == "conv2d" && case.pattern.is_none();
+            assert_eq!(result == ElementType::BF16, is_narrow, "{}", case.label());
         }
     }
 

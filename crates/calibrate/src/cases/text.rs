@@ -32,6 +32,8 @@ struct Operator {
 pub(crate) struct ModuleText {
     arguments: Vec<Argument>,
     operators: Vec<Operator>,
+    /// The type that the last result is rounded to.
+    rounded: Option<&'static str>,
 }
 
 /// A tensor type in text.
@@ -70,6 +72,12 @@ impl ModuleText {
         self
     }
 
+    /// The same module that rounds its result of f32, as a model does where the next contraction reads it.
+    pub(crate) fn rounded_to(mut self, element: &'static str) -> Self {
+        self.rounded = Some(element);
+        self
+    }
+
     /// The names of the operators.
     pub(crate) fn operators(&self) -> Vec<&'static str> {
         self.operators.iter().map(|operator| operator.name).collect()
@@ -85,8 +93,14 @@ impl ModuleText {
         };
         let arguments: Vec<String> = self.arguments.iter().map(argument).collect();
         let given = &self.operators[if unfused { 0 } else { self.operators.len().saturating_sub(1) }..];
-        let types: Vec<&str> = given.iter().map(|operator| operator.result.as_str()).collect();
-        let values: Vec<String> = given.iter().map(|operator| format!("%{}", operator.name)).collect();
+        let mut types: Vec<String> = given.iter().map(|operator| operator.result.clone()).collect();
+        let mut values: Vec<String> = given.iter().map(|operator| format!("%{}", operator.name)).collect();
+        let mut rounding = String::new();
+        if let (Some(element), Some(ty), Some(value)) = (self.rounded, types.last_mut(), values.last_mut()) {
+            let narrow = ty.replace("xf32>", &format!("x{element}>"));
+            rounding = format!("  %rounded = stablehlo.convert {value} : ({ty}) -> {narrow}\n");
+            (*ty, *value) = (narrow, "%rounded".to_owned());
+        }
         let mut text = format!("func.func @main({}) -> ({}) {{\n", arguments.join(", "), types.join(", "));
         for Argument { name, dims, element, stored, .. } in &self.arguments {
             if let Some(stored) = stored {
@@ -97,6 +111,7 @@ impl ModuleText {
         for operator in &self.operators {
             text += &operator.lines;
         }
+        text += &rounding;
         let _ = writeln!(text, "  func.return {} : {}\n}}", values.join(", "), types.join(", "));
         text
     }

@@ -76,9 +76,9 @@ impl Settings {
     }
 
     /// A case as it is measured on the device. Kernels of CPUs round operands as they pack them; on GPUs the kernel before has
-    /// rounded them.
+    /// rounded them, and convolutions round their results.
     fn fitted(&self, case: Case) -> Case {
-        if self.device == Device::Cpu { case } else { case.on_narrow_inputs() }
+        if self.device == Device::Cpu { case } else { case.in_narrow_memory() }
     }
 
     /// What tells the pace of a processor, and how long it waits for others that slow it down. The clock of a GPU is its own.

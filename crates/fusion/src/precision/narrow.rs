@@ -1,8 +1,8 @@
 //! Rounds the f32 operands of contractions to a narrower element type.
 //!
-//! Grouped convolutions are left as they are: they are bound by memory, and their kernels multiply in f32.
+//! Which convolutions are left as they are is the device's choice, by their groups and by whether their results are rounded too.
 //!
-//! Activations that an ungrouped convolution reads are rounded where they are produced, for all their readers: residual networks are
+//! Activations that other convolutions read are rounded where they are produced, for all their readers: residual networks are
 //! bound by moving them. Other values keep f32 for the readers that are no contractions.
 //!
 //! A value that contractions read in several layouts, as a forward and a backward pass do, is rounded once, below the layouts.
@@ -15,35 +15,96 @@ use warpforge_tensor::{ElementType, Tensor};
 use super::rewrite::{Rewrite, below_layouts};
 use crate::graph::{Graph, Node, NodeId, Op, OpSpan, ReduceKind};
 
+/// Whether a convolution reads narrow operands; with the functions between it and its result, where that is rounded too.
+pub(crate) type NarrowsConvolution<'d> = dyn Fn(&Node, Option<&[Function]>) -> bool + 'd;
+
 /// The graph whose contractions read operands of type `element` instead of f32. `spans` follow the nodes.
 pub(crate) fn narrow_contractions(
     graph: &Graph,
     element: ElementType,
+    narrows_convolution: &NarrowsConvolution<'_>,
     spans: Option<&mut [OpSpan]>,
 ) -> Graph {
     // Op by op, every value is seen as the module has it: no value is rounded for other readers.
-    let shared = if spans.is_some() { HashSet::new() } else { rounded_for_all(graph, element) };
-    let in_several_layouts = read_in_several_layouts(graph);
+    let choice = match &spans {
+        Some(_) => Choice::op_by_op(graph, narrows_convolution),
+        None => Choice::new(graph, element, narrows_convolution),
+    };
+    let in_several_layouts = read_in_several_layouts(graph, &choice.narrow);
     let mut narrowing =
         Narrowing { rewrite: Rewrite::new(graph), element, in_several_layouts, narrow: HashMap::new() };
     for id in graph.ids() {
-        narrowing.visit(id, shared.contains(&id));
+        narrowing.visit(id, &choice);
     }
     let seen = spans.is_some();
     let graph = narrowing.rewrite.finish(spans);
     if seen { graph } else { graph.pruned() }
 }
 
-/// Whether the operands of a node are rounded.
-fn is_narrowed(graph: &Graph, node: &Node) -> bool {
-    let contraction = match &node.op {
-        Op::Dot(_) => true,
-        Op::Conv(conv) => conv.groups == 1,
-        _ => false,
+/// What is rounded.
+struct Choice {
+    /// The contractions that read narrow operands.
+    narrow: HashSet<NodeId>,
+    /// The values that are rounded where they are produced.
+    rounded: HashSet<NodeId>,
+}
+
+impl Choice {
+    fn op_by_op(graph: &Graph, narrows_convolution: &NarrowsConvolution<'_>) -> Self {
+        let mut narrow = of_f32(graph);
+        narrow.retain(|&id| !is_conv(graph, id) || narrows_convolution(graph.node(id), None));
+        Self { narrow, rounded: HashSet::new() }
+    }
+
+    /// Begins with every convolution that may be narrow and leaves those out that are not: then fewer values are rounded.
+    fn new(graph: &Graph, element: ElementType, narrows_convolution: &NarrowsConvolution<'_>) -> Self {
+        let users = graph.users_through_layouts();
+        let mut narrow = of_f32(graph);
+        narrow.retain(|&id| !is_conv(graph, id) || narrows_convolution(graph.node(id), Some(&[])));
+        loop {
+            let rounded = rounded_for_all(graph, &users, element, &narrow);
+            let before = narrow.len();
+            narrow.retain(|&id| {
+                let result = rounded_result(graph, &users, &rounded, id);
+                !is_conv(graph, id) || narrows_convolution(graph.node(id), result.as_deref())
+            });
+            if narrow.len() == before {
+                return Self { narrow, rounded };
+            }
+        }
+    }
+}
+
+/// The functions between a convolution and a value that is rounded, where nothing else reads what is between them.
+fn rounded_result(
+    graph: &Graph,
+    users: &[Vec<NodeId>],
+    rounded: &HashSet<NodeId>,
+    conv: NodeId,
+) -> Option<Vec<Function>> {
+    let (mut at, mut functions) = (conv, Vec::new());
+    while !rounded.contains(&at) {
+        let &[user] = users[at.index()].as_slice() else { return None };
+        let Op::Elementwise(function) = graph.node(user).op else { return None };
+        functions.push(function);
+        at = user;
+    }
+    Some(functions)
+}
+
+fn is_conv(graph: &Graph, id: NodeId) -> bool {
+    matches!(graph.node(id).op, Op::Conv(_))
+}
+
+/// The contractions of f32.
+fn of_f32(graph: &Graph) -> HashSet<NodeId> {
+    let is_of_f32 = |id: &NodeId| {
+        let node = graph.node(*id);
+        matches!(node.op, Op::Dot(_) | Op::Conv(_))
+            && node.element == ElementType::F32
+            && node.inputs.iter().all(|&input| graph.node(input).element == ElementType::F32)
     };
-    contraction
-        && node.element == ElementType::F32
-        && node.inputs.iter().all(|&input| graph.node(input).element == ElementType::F32)
+    graph.ids().filter(is_of_f32).collect()
 }
 
 fn source(graph: &Graph, id: NodeId) -> NodeId {
@@ -51,11 +112,11 @@ fn source(graph: &Graph, id: NodeId) -> NodeId {
 }
 
 /// The values that contractions whose operands are rounded read through different layouts.
-fn read_in_several_layouts(graph: &Graph) -> HashSet<NodeId> {
+fn read_in_several_layouts(graph: &Graph, narrow: &HashSet<NodeId>) -> HashSet<NodeId> {
     let mut operand_of: HashMap<NodeId, NodeId> = HashMap::new();
     let mut found = HashSet::new();
-    for node in graph.nodes.iter().filter(|node| is_narrowed(graph, node)) {
-        for &operand in &node.inputs {
+    for id in graph.ids().filter(|id| narrow.contains(id)) {
+        for &operand in &graph.node(id).inputs {
             let source = source(graph, operand);
             if *operand_of.entry(source).or_insert(operand) != operand {
                 found.insert(source);
@@ -66,17 +127,21 @@ fn read_in_several_layouts(graph: &Graph) -> HashSet<NodeId> {
 }
 
 /// The values that are rounded where they are produced: what convolutions read, where every other reader can take the rounded value.
-fn rounded_for_all(graph: &Graph, element: ElementType) -> HashSet<NodeId> {
+fn rounded_for_all(
+    graph: &Graph,
+    users: &[Vec<NodeId>],
+    element: ElementType,
+    narrow: &HashSet<NodeId>,
+) -> HashSet<NodeId> {
     let mut wanted = HashSet::new();
     for id in graph.ids().rev() {
         let node = graph.node(id);
-        let reads_image = matches!(node.op, Op::Conv(_)) && is_narrowed(graph, node);
+        let reads_image = is_conv(graph, id) && narrow.contains(&id);
         let pools_image = wanted.contains(&id) && pooled(node, element).is_some();
         if reads_image || pools_image {
             wanted.insert(source(graph, node.inputs[0]));
         }
     }
-    let users = graph.users_through_layouts();
     let mut rounded = HashSet::new();
     for id in graph.ids().filter(|id| wanted.contains(id)) {
         let node = graph.node(id);
@@ -89,7 +154,7 @@ fn rounded_for_all(graph: &Graph, element: ElementType) -> HashSet<NodeId> {
             let reader = graph.node(user);
             match &reader.op {
                 Op::Elementwise(_) | Op::Compare(..) | Op::Reduce(..) => true,
-                Op::Dot(_) | Op::Conv(_) => is_narrowed(graph, reader),
+                Op::Dot(_) | Op::Conv(_) => narrow.contains(&user),
                 Op::ReduceWindow(..) => wanted.contains(&user) && pooled(reader, element).is_some(),
                 _ => false,
             }
@@ -123,10 +188,11 @@ struct Narrowing<'g> {
 }
 
 impl Narrowing<'_> {
-    fn visit(&mut self, id: NodeId, for_all: bool) {
+    fn visit(&mut self, id: NodeId, choice: &Choice) {
+        let for_all = choice.rounded.contains(&id);
         let mut node = self.rewrite.next(id);
         let old = self.rewrite.old.node(id);
-        if is_narrowed(self.rewrite.old, old) {
+        if choice.narrow.contains(&id) {
             node.inputs = old.inputs.iter().map(|&input| self.rounded(input)).collect();
         }
         let narrow = match pooled(old, self.element).filter(|_| for_all) {

@@ -10,8 +10,9 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use warpforge_diag::Source;
 use warpforge_fusion::cluster::Cluster;
 use warpforge_fusion::pipeline::{self, Device};
-use warpforge_fusion::{Graph, Op, Precision};
+use warpforge_fusion::{Graph, Node, Op, Precision};
 use warpforge_snakeburger::text;
+use warpforge_tensor::elementwise::Function;
 
 const HEADER: &str = "// plan:";
 const RESULT: &str = "// clusters of";
@@ -23,6 +24,8 @@ struct Described {
     converts_operands: bool,
     op_by_op: bool,
     fuses_gradients: bool,
+    /// Whether grouped convolutions read narrow operands, those of each channel alone where their results are narrow too.
+    narrows_groups: bool,
     /// The operations that it has no kernel for.
     without: Vec<String>,
 }
@@ -39,6 +42,7 @@ impl Described {
                 None if word == "converts_operands" => described.converts_operands = true,
                 None if word == "op_by_op" => described.op_by_op = true,
                 None if word == "fuses_gradients" => described.fuses_gradients = true,
+                None if word == "narrows_groups" => described.narrows_groups = true,
                 _ => return Err(format!("`{word}` is no capability of a device")),
             }
         }
@@ -57,6 +61,12 @@ impl Device for Described {
 
     fn converts_operands(&self) -> bool {
         self.converts_operands
+    }
+
+    fn narrows_convolution(&self, convolution: &Node, result: Option<&[Function]>) -> bool {
+        let Op::Conv(conv) = &convolution.op else { return false };
+        let of_each_channel = convolution.dims.last() == Some(&conv.groups);
+        conv.groups == 1 || self.narrows_groups && (!of_each_channel || result.is_some())
     }
 
     fn has_kernel(&self, graph: &Graph, cluster: &Cluster) -> bool {
