@@ -15,7 +15,7 @@ const LONGEST_ROW: usize = 1 << 15;
 
 /// From how many elements on a reduction across elements that lie next to each other ends its loop: it has loops of its own, which read them in
 /// order.
-const LONG_ACROSS: usize = 128;
+const LONG_ACROSS: usize = 32;
 
 /// How often a value may be computed again where it repeats, unless it is cheap or the same along a row.
 const MOST_REPEATS: usize = 2;

@@ -1,7 +1,7 @@
 //! Column reductions: reductions over the rows of a domain, with a result per column.
 //!
-//! Rows are reduced in runs of [`RUN`], sequentially in the element type, and runs like parts of long rows: sums of
-//! floats in f64.
+//! Rows are reduced in runs of [`RUN`] in the element type: those of a tile by halves, tiles one after the other. Runs are reduced like parts of long
+//! rows: sums of floats in f64.
 
 // Buffers are passed as pointers.
 #![allow(unsafe_code)]
@@ -21,7 +21,7 @@ use super::lane_type::{LaneType, NarrowFloat};
 use super::layout::{AccessPattern, IterationLayout, position};
 use super::loop_plan::LoopPlan;
 use super::loops::{LoopCall, LoopKernel, LoopOperand};
-use super::reduce::{self, ReduceLoop};
+use super::reduce::{self, ColumnLoops, ReduceLoop};
 use super::scratch::Scratch;
 use super::scratch::with_scratch;
 use super::tile_eval::{LoopBuffers, Region, TileEvaluator};
@@ -37,7 +37,7 @@ const RUN: usize = 128;
 const COLUMNS: usize = 512;
 
 /// Elements of a task.
-const TASK_ELEMENTS: usize = 64 * 1024;
+const TASK_ELEMENTS: usize = 16 * 1024;
 
 /// A value reduced over all rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,14 +139,18 @@ impl ColumnReduction {
             .map(|words| words.into_inner().unwrap_or_else(PoisonError::into_inner))
             .collect();
         for (at, reduced) in self.outputs.iter().enumerate() {
-            for column in 0..columns {
-                let (block, width) = (column / COLUMNS, COLUMNS.min(columns - column / COLUMNS * COLUMNS));
-                let total = (0..down)
-                    .map(|task| words[task * across + block][at * width + column % COLUMNS])
-                    .reduce(|a, b| (reduced.runs.combine)(a, b))
-                    .unwrap_or_else(|| (reduced.runs.partial)([0u64].as_ptr().cast(), 0));
+            for block in 0..across {
+                let first = block * COLUMNS;
+                let width = COLUMNS.min(columns - first);
+                let parts = words.iter().skip(block).step_by(across);
+                let mut parts = parts.map(|words| &words[at * width..(at + 1) * width]);
+                let mut totals = match parts.next() {
+                    Some(totals) => totals.to_vec(),
+                    None => vec![(reduced.runs.partial)([0u64].as_ptr().cast(), 0); width],
+                };
+                parts.for_each(|more| (reduced.runs.columns.combine)(&mut totals, more));
                 // SAFETY: guaranteed by the caller.
-                unsafe { reduced.write(total, column, outputs[at]) };
+                unsafe { reduced.write(&totals, first, outputs[at]) };
             }
         }
     }
@@ -164,11 +168,10 @@ impl ColumnReduction {
         columns: Range<usize>,
     ) -> Vec<u64> {
         let width = columns.len();
-        let mut words: Vec<u64> = Vec::with_capacity(self.outputs.len() * width);
-        // The reduction of the run so far, a buffer for the next one, and unrounded values.
-        let mut sums = vec![[vec![0u64; width], vec![0u64; width], vec![0u64; width]]; self.outputs.len()];
-        let mut state = TileEvaluator::new(&self.plan, scratch, buffers, None);
+        let mut words = vec![0; self.outputs.len() * width];
         let height = (self.plan.capacity / width.max(1)).max(1);
+        let mut sums = vec![Sums::new(height, width); self.outputs.len()];
+        let mut state = TileEvaluator::new(&self.plan, scratch, buffers, None);
         let mut region = Region { row: rows.start, rows: 1, column: columns.start, columns: width };
         // SAFETY: guaranteed by the caller.
         unsafe { state.evaluate(&region, false) };
@@ -181,25 +184,53 @@ impl ColumnReduction {
                 unsafe { state.evaluate(&region, true) };
                 for (reduced, sums) in self.outputs.iter().zip(&mut sums) {
                     let values = state.row(reduced.value, &region);
-                    for row in 0..region.rows {
-                        let data = values.data.wrapping_offset(values.row_stride * row as isize);
-                        reduced.take(data, width, sums, region.row + row == run);
-                    }
+                    let tile = Tile { data: values.data, row_stride: values.row_stride, rows: region.rows };
+                    reduced.take(tile, width, sums, region.row == run);
                 }
                 region.row += region.rows;
             }
             for (at, (reduced, sums)) in self.outputs.iter().zip(&sums).enumerate() {
-                for column in 0..width {
-                    let sum = sums[0].as_ptr().cast::<u8>().wrapping_add(column * reduced.width);
-                    let word = (reduced.runs.partial)(sum, 1);
-                    match words.get_mut(at * width + column) {
-                        Some(total) => *total = (reduced.runs.combine)(*total, word),
-                        None => words.push(word),
-                    }
-                }
+                let ColumnLoops { start, take, .. } = &reduced.runs.columns;
+                let totals = &mut words[at * width..(at + 1) * width];
+                let of_run = if run == rows.start { start } else { take };
+                of_run(sums.total.as_ptr().cast(), totals);
             }
         }
         words
+    }
+}
+
+/// Rows of values.
+#[derive(Clone, Copy)]
+struct Tile {
+    data: *const u8,
+    row_stride: isize,
+    rows: usize,
+}
+
+impl Tile {
+    /// The rows from this one on.
+    fn from(self, row: usize) -> Self {
+        let data = self.data.wrapping_offset(self.row_stride * row as isize);
+        Self { data, rows: self.rows - row, ..self }
+    }
+}
+
+/// The reduction of a run so far, and space for the next one, for halves of a tile in turn, and for unrounded values. Elements of any type fit.
+#[derive(Clone)]
+struct Sums {
+    total: Vec<u64>,
+    next: Vec<u64>,
+    halves: [Vec<u64>; 2],
+    unrounded: Vec<u64>,
+}
+
+impl Sums {
+    /// Of tiles of so many rows and columns.
+    fn new(rows: usize, columns: usize) -> Self {
+        let space = |rows: usize| vec![0; rows * columns];
+        let half = rows.div_ceil(2);
+        Self { total: space(1), next: space(1), halves: [space(half), space(half)], unrounded: space(half) }
     }
 }
 
@@ -258,45 +289,75 @@ impl ReducedOutput {
         })
     }
 
-    /// Reduces a row of `columns` columns into the sums, or starts with it.
-    fn take(&self, row: *const u8, columns: usize, sums: &mut [Vec<u64>; 3], first: bool) {
-        let [sum, next, unrounded] = sums;
+    /// Reduces the rows of a tile of `columns` columns into the sums, or starts with them.
+    fn take(&self, mut tile: Tile, columns: usize, sums: &mut Sums, first: bool) {
+        let Sums { total, next, halves: [to, other], unrounded } = sums;
+        let (mut to, mut other) = (to, other);
+        while tile.rows > 1 {
+            let (pairs, stride) = (tile.rows / 2, (columns * self.width) as isize);
+            let out = StridedRun { data: to.as_mut_ptr().cast::<u8>(), stride: 1 };
+            self.combine(pairs, columns, [tile, tile.from(pairs)], out.data, unrounded);
+            if tile.rows % 2 == 1 {
+                let last = StridedRun { data: tile.from(2 * pairs).data, stride: 1 };
+                let out = StridedRun { data: out.data.wrapping_offset(stride * pairs as isize), stride: 1 };
+                // SAFETY: a row has that many elements, and there is space for half of the rows and one more.
+                unsafe { transfer::copy(self.width, last, out, columns) };
+            }
+            tile = Tile { data: out.data.cast_const(), row_stride: stride, rows: tile.rows.div_ceil(2) };
+            std::mem::swap(&mut to, &mut other);
+        }
         let to = StridedRun { data: next.as_mut_ptr().cast::<u8>(), stride: 1 };
         if first {
             // SAFETY: a row has that many elements and the sums have space for as many of the widest.
-            unsafe { transfer::copy(self.width, StridedRun { data: row, stride: 1 }, to, columns) };
+            unsafe { transfer::copy(self.width, StridedRun { data: tile.data, stride: 1 }, to, columns) };
         } else {
-            let operand = |data| LoopOperand { data, row_stride: 0, one_column: false };
-            let (sum, row) = (operand(sum.as_ptr().cast()), operand(row));
-            let out = if self.rounding.is_some() { unrounded.as_mut_ptr().cast() } else { to.data };
-            (self.combine.run)(&LoopCall { rows: 1, columns, out, out_stride: 0, operands: [sum, row, row] });
-            if let Some(rounding) = &self.rounding {
-                let operands = [operand(out.cast_const()); 3];
-                (rounding.run)(&LoopCall { rows: 1, columns, out: to.data, out_stride: 0, operands });
-            }
+            let sum = Tile { data: total.as_ptr().cast(), row_stride: 0, rows: 1 };
+            self.combine(1, columns, [sum, tile], to.data, unrounded);
         }
-        std::mem::swap(sum, next);
+        std::mem::swap(total, next);
     }
 
-    /// Writes the result of a column.
+    /// Combines rows of two tiles into rows that lie one behind the other.
+    fn combine(&self, rows: usize, columns: usize, tiles: [Tile; 2], out: *mut u8, unrounded: &mut [u64]) {
+        let out_stride = (columns * self.width) as isize;
+        // Rows without gaps are one row.
+        let is_dense = rows == 1 || tiles.iter().all(|tile| tile.row_stride == out_stride);
+        let (rows, columns) = if is_dense { (1, rows * columns) } else { (rows, columns) };
+        let operand =
+            |tile: Tile| LoopOperand { data: tile.data, row_stride: tile.row_stride, one_column: false };
+        let [a, b] = tiles.map(operand);
+        let to = if self.rounding.is_some() { unrounded.as_mut_ptr().cast() } else { out };
+        (self.combine.run)(&LoopCall { rows, columns, out: to, out_stride, operands: [a, b, b] });
+        if let Some(rounding) = &self.rounding {
+            let from = Tile { data: to.cast_const(), row_stride: out_stride, rows };
+            let operands = [operand(from); 3];
+            (rounding.run)(&LoopCall { rows, columns, out, out_stride, operands });
+        }
+    }
+
+    /// Writes the results of columns from the first one on.
     ///
     /// # Safety
     ///
-    /// The output has the element that the access names.
-    unsafe fn write(&self, total: u64, column: usize, output: *mut u8) {
-        let mut value = [0u64; 1];
-        (self.runs.finish)(total, value.as_mut_ptr().cast());
-        let at = self.pattern.offset + position(&self.columns, &self.pattern.columns, column);
-        let from = StridedRun { data: value.as_ptr().cast::<u8>(), stride: 1 };
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            match self.narrow {
-                Some(narrow) => {
-                    transfer::narrow(narrow, from, StridedRun { data: output.offset(at * 2), stride: 1 }, 1);
-                }
-                None => {
-                    let to = StridedRun { data: output.offset(at * self.width as isize), stride: 1 };
-                    transfer::copy(self.width, from, to, 1);
+    /// The output has the elements that the access names.
+    unsafe fn write(&self, totals: &[u64], first: usize, output: *mut u8) {
+        let mut values = vec![0u64; totals.len()];
+        (self.runs.columns.finish)(totals, values.as_mut_ptr().cast());
+        for at in 0..totals.len() {
+            let to = self.pattern.offset + position(&self.columns, &self.pattern.columns, first + at);
+            let data = values.as_ptr().cast::<u8>().wrapping_add(at * self.width);
+            let from = StridedRun { data, stride: 1 };
+            // SAFETY: guaranteed by the caller.
+            unsafe {
+                match self.narrow {
+                    Some(narrow) => {
+                        let to = StridedRun { data: output.offset(to * 2), stride: 1 };
+                        transfer::narrow(narrow, from, to, 1);
+                    }
+                    None => {
+                        let to = StridedRun { data: output.offset(to * self.width as isize), stride: 1 };
+                        transfer::copy(self.width, from, to, 1);
+                    }
                 }
             }
         }

@@ -32,6 +32,54 @@ pub(super) struct ReduceLoop {
     pub(super) combine: Box<dyn Fn(u64, u64) -> u64 + Send + Sync>,
     /// Writes the result of a partial result.
     pub(super) finish: Box<dyn Fn(u64, *mut u8) + Send + Sync>,
+    /// The same on elements side by side, each with a partial result of its own.
+    pub(super) columns: ColumnLoops,
+}
+
+/// Reductions side by side.
+pub(super) struct ColumnLoops {
+    /// Starts with contiguous elements.
+    pub(super) start: Box<dyn Fn(*const u8, &mut [u64]) + Send + Sync>,
+    /// Goes on with contiguous elements.
+    pub(super) take: Box<dyn Fn(*const u8, &mut [u64]) + Send + Sync>,
+    /// Goes on with the partial results of the next part.
+    pub(super) combine: Box<dyn Fn(&mut [u64], &[u64]) + Send + Sync>,
+    /// Writes contiguous results.
+    pub(super) finish: Box<dyn Fn(&[u64], *mut u8) + Send + Sync>,
+}
+
+impl ColumnLoops {
+    /// Of elements of type `T`, whose partial results are made of one and combined so, and finished.
+    fn new<T: bytemuck::Pod>(
+        one: impl Fn(T) -> u64 + Copy + Send + Sync + 'static,
+        combine: impl Fn(u64, u64) -> u64 + Copy + Send + Sync + 'static,
+        finish: impl Fn(u64) -> T + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            start: Box::new(move |data, totals| {
+                // SAFETY: guaranteed by the caller.
+                let values = unsafe { elements::<T>(data, totals.len()) };
+                totals.iter_mut().zip(values).for_each(|(total, &value)| *total = one(value));
+            }),
+            take: Box::new(move |data, totals| {
+                // SAFETY: guaranteed by the caller.
+                let values = unsafe { elements::<T>(data, totals.len()) };
+                totals
+                    .iter_mut()
+                    .zip(values)
+                    .for_each(|(total, &value)| *total = combine(*total, one(value)));
+            }),
+            combine: Box::new(move |totals, more| {
+                totals.iter_mut().zip(more).for_each(|(total, &more)| *total = combine(*total, more));
+            }),
+            finish: Box::new(move |totals, out| {
+                for (at, &total) in totals.iter().enumerate() {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { out.cast::<T>().add(at).write(finish(total)) };
+                }
+            }),
+        }
+    }
 }
 
 impl std::fmt::Debug for ReduceLoop {
@@ -104,11 +152,12 @@ fn bits<T: IntegerOps + bytemuck::Pod>(isa: Isa, op: ReduceOp) -> ReduceLoop {
 }
 
 /// A sum of floats: blocks in their own type, the blocks in f64.
-fn sum<T: bytemuck::Pod>(
+fn sum<T: bytemuck::Pod + Into<f64>>(
     of_block: impl Fn(&[T]) -> f64 + Send + Sync + 'static,
     block: usize,
-    finish: impl Fn(f64) -> T + Send + Sync + 'static,
+    finish: impl Fn(f64) -> T + Copy + Send + Sync + 'static,
 ) -> ReduceLoop {
+    let combine = |left: u64, right: u64| (f64::from_bits(left) + f64::from_bits(right)).to_bits();
     let partial = move |data: *const u8, count: usize| {
         // SAFETY: guaranteed by the caller.
         let values = unsafe { elements::<T>(data, count) };
@@ -116,23 +165,30 @@ fn sum<T: bytemuck::Pod>(
     };
     ReduceLoop {
         partial: Box::new(partial),
-        combine: Box::new(|left, right| (f64::from_bits(left) + f64::from_bits(right)).to_bits()),
+        combine: Box::new(combine),
         // SAFETY: guaranteed by the caller.
         finish: Box::new(move |total, out| unsafe { out.cast::<T>().write(finish(f64::from_bits(total))) }),
+        columns: ColumnLoops::new(
+            |value: T| value.into().to_bits(),
+            combine,
+            move |total| finish(f64::from_bits(total)),
+        ),
     }
 }
 
 /// A reduction whose partial results are elements.
 fn plain<T: bytemuck::Pod>(
     of_row: impl Fn(&[T]) -> T + Send + Sync + 'static,
-    f: impl Fn(T, T) -> T + Send + Sync + 'static,
+    f: impl Fn(T, T) -> T + Copy + Send + Sync + 'static,
 ) -> ReduceLoop {
+    let combine = move |left, right| word(f(element(left), element(right)));
     ReduceLoop {
         // SAFETY: guaranteed by the caller.
         partial: Box::new(move |data, count| word(of_row(unsafe { elements(data, count) }))),
-        combine: Box::new(move |left, right| word(f(element(left), element(right)))),
+        combine: Box::new(combine),
         // SAFETY: guaranteed by the caller.
         finish: Box::new(|result, out| unsafe { out.cast::<T>().write(element(result)) }),
+        columns: ColumnLoops::new(word::<T>, combine, element::<T>),
     }
 }
 
