@@ -15,7 +15,7 @@ pub(super) const TABLE_ROWS: usize = 8192;
 /// Columns of a row.
 pub(super) const COLUMNS: usize = 1024;
 
-/// Channels of an image that is pooled.
+/// Channels of an image that is pooled or summed over.
 const POOLED: usize = 64;
 
 /// What is computed.
@@ -34,12 +34,14 @@ pub(super) enum Stream {
     Gather,
     /// Single elements of a table, as in resampling.
     GatherElements,
+    /// The sum over the pixels of an image with [`POOLED`] channels: across elements that lie next to each other.
+    ColumnSum,
     /// The largest of windows of three by three, every second one; the rows are those of an image with [`POOLED`] channels.
     MaxPool,
 }
 
 impl Stream {
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::Add,
         Self::Gelu,
         Self::Polynomial,
@@ -51,6 +53,7 @@ impl Stream {
         Self::Concatenate,
         Self::Gather,
         Self::GatherElements,
+        Self::ColumnSum,
         Self::MaxPool,
     ];
 }
@@ -111,6 +114,7 @@ pub(super) fn case(rows: usize, stream: Stream) -> Case {
             let module = ModuleText::default().weight("table", &[TABLE_ROWS], "f32");
             ("gather_elements", None, module.input("i", &dims, "i64").operator("gather", &y, line))
         }
+        Stream::ColumnSum => ("column_sum", None, column_sum(rows)),
         Stream::MaxPool => ("max_pool", None, max_pool(rows)),
     };
     Case {
@@ -156,6 +160,16 @@ fn layer_norm(of: &str, rows: usize, y: &str) -> String {
          %l12 = stablehlo.broadcast_in_dim %beta, dims = [1] : ({c}) -> {y}\n  \
          %l13 = stablehlo.multiply %l10, %l11 : {y}\n  %layer_norm = stablehlo.add %l13, %l12 : {y}\n"
     )
+}
+
+fn column_sum(rows: usize) -> ModuleText {
+    let dims = [rows * COLUMNS / POOLED, POOLED];
+    let (x, y) = (ty(&dims, "f32"), ty(&[POOLED], "f32"));
+    let line = format!(
+        "  %zero = stablehlo.constant dense<0.0> : tensor<f32>\n  \
+         %column_sum = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0] : ({x}, tensor<f32>) -> {y}\n"
+    );
+    ModuleText::default().input("x", &dims, "f32").operator("column_sum", &y, line)
 }
 
 fn max_pool(rows: usize) -> ModuleText {

@@ -10,6 +10,9 @@ use super::{Case, Dtype, Family, Scale};
 const GROUPED: [(usize, usize, usize); 5] =
     [(128, 56, 4), (64, 28, 8), (256, 14, 8), (128, 28, 16), (512, 14, 16)];
 
+/// Channels, height and width, and outputs of convolutions between few channels, as in networks for small devices.
+const FEW_CHANNELS: [(usize, usize, usize); 3] = [(16, 56, 64), (24, 28, 96), (96, 28, 24)];
+
 /// The cases of some families in some types, with streams always; `int8` adds matmuls of 8-bit integers.
 pub(crate) fn cases(scale: Scale, families: &[Family], dtypes: &[Dtype], int8: bool) -> Vec<Case> {
     let mut all = Vec::new();
@@ -105,6 +108,9 @@ fn convs(scale: Scale, dtype: Dtype, all: &mut Vec<Case>) {
             }
             add(Geometry::square(1, 64, 56, 256, 1), alone);
             add(Geometry::square(1, 1024, 14, 256, 1), alone);
+            for (channels, side, outputs) in FEW_CHANNELS {
+                add(Geometry::square(1, channels, side, outputs, 1), alone);
+            }
             add(Geometry::square(1, 128, 56, 128, 3).strided(), alone);
             add(Geometry::square(1, 512, 14, 512, 3).strided(), alone);
             add(Geometry::square(1, 256, 56, 512, 1).strided(), alone);
@@ -154,6 +160,10 @@ fn convs(scale: Scale, dtype: Dtype, all: &mut Vec<Case>) {
             for (channels, side, width) in GROUPED {
                 add(Geometry::square(1, channels, side, channels, 3).grouped(width), alone);
                 add(Geometry::square(1, channels, 2 * side, channels, 3).grouped(width).strided(), alone);
+            }
+            for (channels, side, outputs) in FEW_CHANNELS {
+                add(Geometry::square(1, channels, side, outputs, 1), alone);
+                add(Geometry::square(1, channels, 2 * side, outputs, 1), alone);
             }
             add(Geometry::depthwise(1, 960, 7, 3), alone);
         }

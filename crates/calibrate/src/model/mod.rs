@@ -184,6 +184,11 @@ impl CostModel {
             _ => "f32",
         };
         let rates = self.rates.get(&(work.class, dtype.to_owned()));
+        // Profiles of before sums across rows were measured.
+        let rates = rates.or_else(|| match work.class {
+            Class::Across => self.rates.get(&(Class::RowWise, dtype.to_owned())),
+            _ => None,
+        });
         match (work.class, rates) {
             (
                 Class::Matmul

@@ -100,6 +100,7 @@ impl CostModel {
             }
             ("add", _) => by_bytes(Class::Elementwise),
             ("layer_norm", _) => by_bytes(Class::RowWise),
+            ("column_sum", _) => by_bytes(Class::Across),
             ("softmax", _) => by_bytes(Class::Softmax),
             ("transpose", _) => by_bytes(Class::Transpose),
             ("concatenate", _) => by_bytes(Class::Concatenate),

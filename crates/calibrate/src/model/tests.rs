@@ -210,3 +210,37 @@ fn what_another_thread_wrote_takes_longer_while_it_is_in_caches() {
     assert!((more(128) / expected - 1.0).abs() < 1e-6, "{} {expected}", more(128));
     assert_eq!(more(4096), 0.0, "16 MiB are not in L2 any more");
 }
+
+#[test]
+fn sums_across_rows_have_a_rate_of_their_own() {
+    let stream = |op: &str, gbps: f64| {
+        let bytes = 4 << 20;
+        let ms = bytes as f64 / gbps / 1e6;
+        Operation {
+            op: op.to_owned(),
+            shape: vec![1024, 1024],
+            flops: 1 << 20,
+            bytes,
+            ms,
+            ..linear(8, 8, 8, 1.0)
+        }
+    };
+    let mut profile = profile();
+    (profile.overheads[0].us, profile.operations) = (1e-6, vec![stream("layer_norm", 50.0)]);
+    let sum = |axis: usize| {
+        let text = format!(
+            "func.func @main(%x: tensor<1024x1024xf32>) -> tensor<1024xf32> {{
+                %z = stablehlo.constant dense<0.0> : tensor<f32>
+                %0 = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [{axis}] : (tensor<1024x1024xf32>, tensor<f32>) -> tensor<1024xf32>
+                func.return %0 : tensor<1024xf32>
+            }}"
+        );
+        Model::from_text("m.mlir", text).unwrap().plan(&CompileOptions::default()).unwrap()
+    };
+    let ms = |profile: &Profile, axis| CostModel::new(profile, "cpu", "p.json").unwrap().model(&sum(axis)).0;
+    // Older profiles know rows alone.
+    assert!((ms(&profile, 0) / ms(&profile, 1) - 1.0).abs() < 0.01);
+    profile.operations.push(stream("column_sum", 5.0));
+    let (across, along) = (ms(&profile, 0), ms(&profile, 1));
+    assert!((across / along - 10.0).abs() < 0.1, "{across} {along}");
+}

@@ -24,7 +24,9 @@ pub(crate) enum Class {
     Elementwise,
     /// Loops with reductions over rows.
     RowWise,
-    /// The same with exponentials.
+    /// Loops with reductions across elements that lie next to each other.
+    Across,
+    /// Loops with reductions over rows and exponentials.
     Softmax,
     /// Loops that read across the order of memory.
     Transpose,
@@ -276,13 +278,26 @@ fn looped(body: &Body, work: &mut Work) {
         last.is_some_and(|(_, stride)| stride.unsigned_abs() > 1)
     };
     work.class = if body.has_reductions() {
-        if work.approximate > 0.0 { Class::Softmax } else { Class::RowWise }
+        match work.approximate > 0.0 {
+            true => Class::Softmax,
+            false if reduces_across(body) => Class::Across,
+            false => Class::RowWise,
+        }
     } else if body.loads.iter().any(|load| strided(&load.view)) || strided(&body.output) {
         Class::Transpose
     } else {
         Class::Elementwise
     };
     work.features = vec![(work.bytes.max(1) as f64).log2()];
+}
+
+/// Whether a loop keeps a dimension whose elements lie next to each other while it reduces others.
+fn reduces_across(body: &Body) -> bool {
+    body.loads.iter().any(|load| {
+        let View { dims, strides, .. } = &load.view;
+        let mut sizes = dims.iter().zip(strides).zip(&body.reduced);
+        sizes.any(|((&dim, &stride), &reduced)| dim > 1 && stride == 1 && !reduced)
+    })
 }
 
 /// The bytes in order of each window of a gather.
