@@ -11,7 +11,7 @@ use super::compute_type::{ComputeType, KernelSet, WeightType, select_kernels, we
 use super::drive::{GemmTarget, WIDENED_ROWS, drive};
 use super::microkernel::KernelFamily;
 use super::operand::{GemmError, Operand, Rhs, Shape};
-use super::packed::{PackedLayout, PackedView};
+use super::packed::{PackedFormat, PackedLayout, PackedView};
 use super::partition::{Partition, PartitionParams, TaskOrder, task_rows};
 use super::rows::{LhsRows, MatrixRows};
 use super::stripes::{self, Stripes};
@@ -84,7 +84,7 @@ impl Gemm {
         self.compute_type
     }
 
-    /// The name of the instructions that multiply elements of this type as they are: `amx`, `avx512`, `avx2` or
+    /// The name of the instructions that multiply elements of this type as they are: `amx`, `avx512_vnni`, `avx512`, `avx2` or
     /// `portable`. None where they are widened to a type that there are instructions for.
     #[must_use]
     pub fn instructions(&self) -> Option<&'static str> {
@@ -93,6 +93,12 @@ impl Gemm {
             (KernelSet::Amx(_), _) => Some("amx"),
             (_, ComputeType::F32 | ComputeType::F64 | ComputeType::I32) => Some(self.isa.name()),
             (_, ComputeType::I64) => Some(Isa::Portable.name()),
+            // Quads of bytes in vectors of AVX-512 are multiplied by VNNI.
+            (KernelSet::Vector(family), ComputeType::I8)
+                if self.packed_layout.format == PackedFormat::I8Quads =>
+            {
+                Some(if family.lanes == 16 { "avx512_vnni" } else { Isa::Avx2.name() })
+            }
             (_, ComputeType::Bf16 | ComputeType::I8) => None,
         }
     }

@@ -74,7 +74,7 @@ impl Gemm {
         Ok(Product {
             shape,
             dtype: self.dtype,
-            gemm: warpforge_kernels::gemm::Gemm::new(self.kind),
+            gemm: warpforge_kernels::gemm::Gemm::for_rows(self.kind, shape.m),
             left: filled(self.dtype, bytes(shape.m, shape.k, width), &mut random)?,
             right: filled(self.dtype, bytes(shape.k, shape.n, width), &mut random)?,
             result,
@@ -202,6 +202,9 @@ fn filled(dtype: Dtype, bytes: usize, random: &mut fastrand::Rng) -> Result<Alig
     Ok(memory)
 }
 
+/// Rows that every kind of GEMM has kernels of its own for.
+const MANY_ROWS: usize = 1024;
+
 /// The engine's GEMMs, widest element type first. A type that the engine can multiply on this processor only after
 /// widening it is absent.
 #[must_use]
@@ -215,7 +218,7 @@ pub fn gemms() -> Vec<Gemm> {
     kinds
         .into_iter()
         .filter_map(|(dtype, kind)| {
-            let isa = warpforge_kernels::gemm::Gemm::new(kind).instructions()?;
+            let isa = warpforge_kernels::gemm::Gemm::for_rows(kind, MANY_ROWS).instructions()?;
             Some(Gemm { dtype, kind, isa })
         })
         .collect()
