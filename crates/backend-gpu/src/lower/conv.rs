@@ -61,6 +61,12 @@ fn pays_to_widen(conv: &Conv, [own, output]: [ElementType; 2], weights: &[usize]
             || products.iter().product::<usize>() >= MANY_PRODUCTS)
 }
 
+/// Whether the tensor cores of a GPU of NVIDIA multiply in tf32: from Ampere on.
+fn has_tf32(options: &Options) -> bool {
+    let number = options.architecture.strip_prefix("sm_").and_then(|number| number.parse::<u32>().ok());
+    number.is_some_and(|number| number >= 80)
+}
+
 /// Whether the library has only a slow engine for a convolution with something behind it: in 16 bits, cuDNN 9.19 takes twenty times as long for groups of
 /// four channels with a bias as without.
 fn is_slow_with_chain(conv: &Conv, own: ElementType, weights: &[usize]) -> bool {
@@ -126,7 +132,8 @@ pub(super) fn call(
     {
         return Ok(None);
     }
-    let widens = vendor == Some(Vendor::Cuda) && pays_to_widen(&conv, types, weights_dims);
+    let widens =
+        vendor == Some(Vendor::Cuda) && has_tf32(options) && pays_to_widen(&conv, types, weights_dims);
     let own = if widens { ElementType::F32 } else { stored };
     let exact =
         stored == own && own == ElementType::F32 && options.compute_precision == ComputePrecision::Model;
