@@ -36,16 +36,23 @@ pub(super) struct ReduceLoop {
     pub(super) columns: ColumnLoops,
 }
 
+/// Takes contiguous elements into partial results, one each.
+type TakeRow = dyn Fn(*const u8, &mut [u64]) + Send + Sync;
+
+/// Takes the partial results of the next part into those of one.
+type CombineRows = dyn Fn(&mut [u64], &[u64]) + Send + Sync;
+
+/// Writes the results of partial results, contiguous.
+type FinishRow = dyn Fn(&[u64], *mut u8) + Send + Sync;
+
 /// Reductions side by side.
 pub(super) struct ColumnLoops {
-    /// Starts with contiguous elements.
-    pub(super) start: Box<dyn Fn(*const u8, &mut [u64]) + Send + Sync>,
-    /// Goes on with contiguous elements.
-    pub(super) take: Box<dyn Fn(*const u8, &mut [u64]) + Send + Sync>,
-    /// Goes on with the partial results of the next part.
-    pub(super) combine: Box<dyn Fn(&mut [u64], &[u64]) + Send + Sync>,
-    /// Writes contiguous results.
-    pub(super) finish: Box<dyn Fn(&[u64], *mut u8) + Send + Sync>,
+    /// Starts with a row.
+    pub(super) start: Box<TakeRow>,
+    /// Goes on with a row.
+    pub(super) take: Box<TakeRow>,
+    pub(super) combine: Box<CombineRows>,
+    pub(super) finish: Box<FinishRow>,
 }
 
 impl ColumnLoops {
