@@ -41,6 +41,9 @@ pub(super) fn check(profile: &Profile) -> Result<(), (String, String)> {
         ];
         note(format!("fusion_profiles[{at}]"), &values);
     }
+    if let Some(pace) = profile.self_check.pace_gflops {
+        note("self_check".to_owned(), &[("pace_gflops", pace)]);
+    }
     match fields.into_iter().find(|(_, value)| !(value.is_finite() && *value > 0.0)) {
         Some((place, value)) => Err((place, value.to_string())),
         None => Ok(()),

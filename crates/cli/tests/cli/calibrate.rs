@@ -249,6 +249,11 @@ fn profiles_that_cannot_be_used_are_refused_with_the_reason() {
     refused(&warpt, &show, 2, &["not a profile of `warpt calibrate`"]);
     refused(&warpt, &["calibrate", "show", "nowhere.json"], 2, &["nowhere.json"]);
 
+    let mut stopped = good.clone();
+    stopped["self_check"]["pace_gflops"] = json!(0.0);
+    write(&warpt, &stopped);
+    refused(&warpt, &show, 2, &["self_check.pace_gflops"]);
+
     let mut other = good;
     other["machine"]["cpu"] = json!("Z80");
     other["machine"]["threads"] = json!(7);
