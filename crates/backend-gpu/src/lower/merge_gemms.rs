@@ -237,12 +237,12 @@ fn try_merged(
     Some(slices)
 }
 
-/// Concatenates constants along the first or second dimension.
-fn concatenated(all: &[&Tensor], axis: usize) -> Option<Tensor> {
+/// Concatenates constants along a dimension.
+pub(super) fn concatenated(all: &[&Tensor], axis: usize) -> Option<Tensor> {
     let first = all.first()?;
     let mut dims = first.dims().to_vec();
     *dims.get_mut(axis)? = all.iter().map(|tensor| tensor.dims()[axis]).sum();
-    let rows = if axis == 0 { 1 } else { dims[0] };
+    let rows: usize = dims[..axis].iter().product();
     let mut bytes = Vec::with_capacity(all.iter().map(|tensor| tensor.bytes().len()).sum());
     for row in 0..rows {
         for tensor in all {

@@ -1,5 +1,6 @@
 //! Lowering: chooses for each cluster a library call, generated kernels or the host.
 
+mod align_gemms;
 mod attention;
 mod bias_gradient;
 mod byte_gemm;

@@ -18,7 +18,7 @@ use crate::collectives::{CollectiveOps, has_collectives, lower_collectives};
 use crate::vendor::Vendor;
 
 use super::task::LibraryQuery;
-use super::{byte_gemm, conv, gemm, merge_gemms};
+use super::{align_gemms, byte_gemm, conv, gemm, merge_gemms};
 
 /// What the plan depends on.
 pub(crate) struct GpuDevice<'a> {
@@ -68,6 +68,9 @@ impl pipeline::Device for GpuDevice<'_> {
     fn rewrite(&self, mut graph: Graph) -> Graph {
         if self.tier == Tier::Production {
             graph = merge_gemms::merge_gemms(&graph);
+            if self.has_blas {
+                graph = align_gemms::align_gemms(graph, self.precision);
+            }
         }
         graph
     }

@@ -1,5 +1,6 @@
 //! The host side of runs, with fake libraries.
 
+mod align_gemms;
 mod amd;
 mod attention;
 mod attention_gradient;

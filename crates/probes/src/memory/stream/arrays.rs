@@ -60,7 +60,7 @@ impl Arrays {
         let elements = per_thread.saturating_mul(team.size());
         let mapping = Mapping::new(elements.saturating_mul(3 * size_of::<f64>()), pages)?;
         let mut arrays = Self { mapping, elements, most_threads: team.size(), sections: 1, next: 0 };
-        arrays.each_part(team, 1, 0, |[a, b, c]| {
+        arrays.each_part(team, 1, 0, |[a, b, c], _| {
             a.fill(1.0);
             b.fill(2.0);
             c.fill(5.0);
@@ -93,7 +93,7 @@ impl Arrays {
     /// # Panics
     /// If the team is larger than the one that touched the memory.
     pub fn run(&mut self, team: &mut Team, routine: Routine, iterations: u64) -> Duration {
-        self.each_part(team, iterations, 0, |[a, b, c]| routine.run(a, b, c))
+        self.each_part(team, iterations, 0, |[a, b, c], passes| routine.run(a, b, c, passes))
     }
 
     /// Reads all three arrays on the next section, and so on, so many times.
@@ -102,8 +102,8 @@ impl Arrays {
     /// If the team is larger than the one that touched the memory.
     pub fn read(&mut self, team: &mut Team, iterations: u64) -> Duration {
         let reader = Reader::widest();
-        self.each_part(team, iterations, 0, |[a, b, c]| {
-            black_box(&reader.read([a, b, c]));
+        self.each_part(team, iterations, 0, |[a, b, c], passes| {
+            black_box(&reader.read([a, b, c], passes));
         })
     }
 
@@ -117,12 +117,12 @@ impl Arrays {
         let mut took = Duration::ZERO;
         for iteration in 0..iterations {
             let section = self.next;
-            self.each_part(team, 1, 0, |arrays| {
+            self.each_part(team, 1, 0, |arrays, _| {
                 arrays.into_iter().for_each(|array| array.fill(iteration as f64));
             });
             self.next = section;
-            took += self.each_part(team, 1, 1, |[a, b, c]| {
-                black_box(&reader.read([a, b, c]));
+            took += self.each_part(team, 1, 1, |[a, b, c], passes| {
+                black_box(&reader.read([a, b, c], passes));
             });
         }
         took
@@ -133,14 +133,14 @@ impl Arrays {
         self.elements / team.size() / self.sections / PART_ELEMENTS * PART_ELEMENTS
     }
 
-    /// Calls `work` on every thread with the section of the three arrays that is its own, or that of so many ranks further, `iterations`
-    /// times, a section further each time.
+    /// Has `work` done on every thread with the section of the three arrays that is its own, or that of so many ranks further, `iterations`
+    /// times, a section further each time. Where there is one section, a single call makes all the passes.
     fn each_part(
         &mut self,
         team: &mut Team,
         iterations: u64,
         ranks_further: usize,
-        work: impl Fn([&mut [f64]; 3]) + Sync,
+        work: impl Fn([&mut [f64]; 3], u64) + Sync,
     ) -> Duration {
         let (elements, sections, first_section) = (self.elements, self.sections, self.next);
         let (part, section) = (elements / team.size(), self.section_elements(team));
@@ -150,7 +150,8 @@ impl Arrays {
             let rank = (rank + ranks_further) % size;
             let base = &base;
             let mut current = first_section;
-            for _ in 0..iterations {
+            let (calls, passes) = if sections == 1 { (1, iterations) } else { (iterations, 1) };
+            for _ in 0..calls {
                 let begin = rank * part + current * section;
                 let slices = [0, 1, 2].map(|array| {
                     // SAFETY: `begin + section` is at most `(rank + 1) * part`, which is at most `elements`, so this
@@ -161,7 +162,7 @@ impl Arrays {
                         std::slice::from_raw_parts_mut(start.as_ptr(), section)
                     }
                 });
-                work(slices);
+                work(slices, passes);
                 current = (current + 1) % sections;
             }
         });

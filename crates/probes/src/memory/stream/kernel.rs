@@ -116,8 +116,8 @@ impl InstructionSet {
     }
 }
 
-/// Writes `to[i]` from `x[i]` and `y[i]`, all of the given length.
-type Pass = unsafe fn(to: *mut f64, x: *const f64, y: *const f64, length: usize);
+/// Writes `to[i]` from `x[i]` and `y[i]`, all of the given length, so many times.
+type Pass = unsafe fn(to: *mut f64, x: *const f64, y: *const f64, length: usize, passes: u64);
 
 /// One kernel, ready to run on this processor.
 #[derive(Debug, Clone, Copy)]
@@ -159,11 +159,11 @@ impl Routine {
         self.kernel
     }
 
-    /// Computes the kernel over three arrays of one length.
+    /// Computes the kernel over three arrays of one length, so many times: to call it again takes as long as a part of a small cache.
     ///
     /// # Panics
     /// If the lengths differ.
-    pub fn run(&self, a: &mut [f64], b: &mut [f64], c: &mut [f64]) {
+    pub fn run(&self, a: &mut [f64], b: &mut [f64], c: &mut [f64], passes: u64) {
         assert!(a.len() == b.len() && b.len() == c.len(), "arrays of different lengths");
         let length = a.len();
         let (a, b, c) = (a.as_mut_ptr(), b.as_mut_ptr(), c.as_mut_ptr());
@@ -175,7 +175,7 @@ impl Routine {
         };
         // SAFETY: the three are distinct arrays of `length` elements that nobody else refers to, and `new` has checked
         // that the processor has the instructions.
-        unsafe { (self.pass)(to, x, y, length) }
+        unsafe { (self.pass)(to, x, y, length, passes) }
     }
 }
 
@@ -238,32 +238,37 @@ fn pass<F: Formula, const NONTEMPORAL: bool>(set: InstructionSet) -> Pass {
         InstructionSet::Avx2 => avx2::<F, NONTEMPORAL>,
         #[cfg(target_arch = "aarch64")]
         InstructionSet::Neon => neon::<F, NONTEMPORAL>,
-        InstructionSet::Portable => over::<f64, F, NONTEMPORAL>,
+        InstructionSet::Portable => portable::<F, NONTEMPORAL>,
     }
 }
 
 /// Compiles [`over`] for an instruction set.
 macro_rules! compiled_for {
-    ($name:ident, $features:literal, $vector:ty) => {
-        #[target_feature(enable = $features)]
+    ($name:ident, $vector:ty $(, $features:literal)?) => {
+        $(#[target_feature(enable = $features)])?
         unsafe fn $name<F: Formula, const NONTEMPORAL: bool>(
             to: *mut f64,
             x: *const f64,
             y: *const f64,
             length: usize,
+            passes: u64,
         ) {
-            // SAFETY: the caller answers for the arrays, and for the processor having the instructions.
-            unsafe { over::<$vector, F, NONTEMPORAL>(to, x, y, length) }
+            for _ in 0..passes {
+                // SAFETY: the caller answers for the arrays, and for the processor having the instructions.
+                unsafe { over::<$vector, F, NONTEMPORAL>(to, x, y, length) }
+            }
         }
     };
 }
 
 #[cfg(target_arch = "x86_64")]
-compiled_for!(avx512, "avx512f", std::arch::x86_64::__m512d);
+compiled_for!(avx512, std::arch::x86_64::__m512d, "avx512f");
 #[cfg(target_arch = "x86_64")]
-compiled_for!(avx2, "avx2,fma", std::arch::x86_64::__m256d);
+compiled_for!(avx2, std::arch::x86_64::__m256d, "avx2,fma");
 #[cfg(target_arch = "aarch64")]
-compiled_for!(neon, "neon", std::arch::aarch64::float64x2_t);
+compiled_for!(neon, std::arch::aarch64::float64x2_t, "neon");
+
+compiled_for!(portable, f64);
 
 /// Vectors in one turn of the loop.
 const UNROLLED: usize = 4;
@@ -361,7 +366,7 @@ mod tests {
         let before = arrays(offset, length);
         let [mut a, mut b, mut c] = before.clone();
         let window = offset..offset + length;
-        routine.run(&mut a[window.clone()], &mut b[window.clone()], &mut c[window.clone()]);
+        routine.run(&mut a[window.clone()], &mut b[window.clone()], &mut c[window.clone()], 2);
         for i in 0..before[0].len() {
             let old = [before[0][i], before[1][i], before[2][i]];
             let wanted =
@@ -400,7 +405,7 @@ mod tests {
         let (mut a, mut b, mut c) = (vec![1.0; 64], vec![2.0; 64], vec![0.0; 64]);
         for _ in 0..10_000 {
             for kernel in Kernel::ALL {
-                Routine::widest(kernel, Stores::Ordinary).unwrap().run(&mut a, &mut b, &mut c);
+                Routine::widest(kernel, Stores::Ordinary).unwrap().run(&mut a, &mut b, &mut c, 1);
             }
         }
         assert!(a.iter().all(|value| (value - 1.0).abs() < 1e-9), "{}", a[0]);
@@ -409,6 +414,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "different lengths")]
     fn arrays_of_different_lengths_are_refused() {
-        Routine::widest(Kernel::Add, Stores::Ordinary).unwrap().run(&mut [0.0], &mut [0.0], &mut []);
+        Routine::widest(Kernel::Add, Stores::Ordinary).unwrap().run(&mut [0.0], &mut [0.0], &mut [], 1);
     }
 }

@@ -8,7 +8,7 @@ use super::vector::Vector;
 /// Sums in flight, so that the addition's latency is hidden.
 const SUMS: usize = 8;
 
-/// Sums that add up to that of all elements. They are not added up in a pass over a small cache, which would take as long as a part of it.
+/// Sums that add up to that of all elements.
 type Sums = [f64; SUMS * MOST_LANES];
 
 /// The most elements of a vector.
@@ -16,7 +16,7 @@ const MOST_LANES: usize = 8;
 
 /// Reads arrays and sums their elements, in the instructions of one set.
 #[derive(Clone, Copy)]
-pub(super) struct Reader(unsafe fn([&[f64]; 3], &mut Sums));
+pub(super) struct Reader(unsafe fn([&[f64]; 3], u64, &mut Sums));
 
 impl Reader {
     /// The widest instructions of the processor. Chosen once: to look for them takes longer than to read a small cache.
@@ -32,12 +32,12 @@ impl Reader {
         }
     }
 
-    /// The sums of all elements.
+    /// The sums of all elements, read so many times.
     #[inline(always)]
-    pub(super) fn read(self, arrays: [&[f64]; 3]) -> Sums {
+    pub(super) fn read(self, arrays: [&[f64]; 3], passes: u64) -> Sums {
         let mut sums = [0.0; SUMS * MOST_LANES];
         // SAFETY: `widest` found the instructions on this processor.
-        unsafe { self.0(arrays, &mut sums) }
+        unsafe { self.0(arrays, passes, &mut sums) }
         sums
     }
 }
@@ -46,9 +46,9 @@ impl Reader {
 macro_rules! compiled_for {
     ($name:ident, $features:literal, $vector:ty) => {
         #[target_feature(enable = $features)]
-        unsafe fn $name(arrays: [&[f64]; 3], sums: &mut Sums) {
+        unsafe fn $name(arrays: [&[f64]; 3], passes: u64, sums: &mut Sums) {
             // SAFETY: the caller answers for the processor having the instructions.
-            unsafe { over::<$vector>(arrays, sums) }
+            unsafe { over::<$vector>(arrays, passes, sums) }
         }
     };
 }
@@ -63,17 +63,19 @@ compiled_for!(neon, "neon", std::arch::aarch64::float64x2_t);
 /// # Safety
 /// The processor must have the instructions of `V`.
 #[inline(always)]
-unsafe fn over<V: Vector>(arrays: [&[f64]; 3], results: &mut Sums) {
+unsafe fn over<V: Vector>(arrays: [&[f64]; 3], passes: u64, results: &mut Sums) {
     let mut rest = 0.0;
     // SAFETY: a block has the elements of `SUMS` vectors, and so have the results.
     unsafe {
         let mut sums = [V::splat(0.0); SUMS];
-        for values in arrays {
-            let blocks = values.chunks_exact(SUMS * V::LANES);
-            rest += blocks.remainder().iter().sum::<f64>();
-            for block in blocks {
-                for (at, sum) in sums.iter_mut().enumerate() {
-                    *sum = sum.add(V::load(block.as_ptr().add(at * V::LANES)));
+        for _ in 0..passes {
+            for values in arrays {
+                let blocks = values.chunks_exact(SUMS * V::LANES);
+                rest += blocks.remainder().iter().sum::<f64>();
+                for block in blocks {
+                    for (at, sum) in sums.iter_mut().enumerate() {
+                        *sum = sum.add(V::load(block.as_ptr().add(at * V::LANES)));
+                    }
                 }
             }
         }
@@ -89,13 +91,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_element_is_read_once() {
+    fn every_element_is_read_in_every_pass() {
         for length in [0, 1, 7, 63, 64, 65, 1000] {
             let values: Vec<f64> = (1..=length).map(f64::from).collect();
             let expected = f64::from(length) * f64::from(length + 1) / 2.0;
             let arrays = [&values[..], &values[..values.len() / 2], &values[values.len() / 2..]];
             for reader in [Reader::widest(), Reader(over::<f64>)] {
-                assert_eq!(reader.read(arrays).iter().sum::<f64>(), 2.0 * expected);
+                for passes in [1u32, 3] {
+                    let sums = reader.read(arrays, passes.into());
+                    assert_eq!(sums.iter().sum::<f64>(), f64::from(2 * passes) * expected);
+                }
             }
         }
     }
