@@ -2,7 +2,6 @@
 
 #![allow(unsafe_code)]
 
-use std::hint::black_box;
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -102,9 +101,7 @@ impl Arrays {
     /// If the team is larger than the one that touched the memory.
     pub fn read(&mut self, team: &mut Team, iterations: u64) -> Duration {
         let reader = Reader::widest();
-        self.each_part(team, iterations, 0, |[a, b, c], passes| {
-            black_box(&reader.read([a, b, c], passes));
-        })
+        self.each_part(team, iterations, 0, |[a, b, c], passes| reader.read([a, b, c], passes))
     }
 
     /// Reads what another thread has just written: each thread writes its own section, then reads that of the next rank. The time is that of
@@ -121,9 +118,7 @@ impl Arrays {
                 arrays.into_iter().for_each(|array| array.fill(iteration as f64));
             });
             self.next = section;
-            took += self.each_part(team, 1, 1, |[a, b, c], passes| {
-                black_box(&reader.read([a, b, c], passes));
-            });
+            took += self.each_part(team, 1, 1, |[a, b, c], passes| reader.read([a, b, c], passes));
         }
         took
     }
