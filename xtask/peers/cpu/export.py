@@ -85,6 +85,9 @@ def _export(name: str, folder: Path, *, with_onnx: bool) -> None:
 def _flops(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> int:
     # A layer of a transformer that runs as a single operation is not counted.
     fast = torch.backends.mha.get_fastpath_enabled()
+    if not isinstance(module, training.Loss):
+        # The counter follows gradients through modules, which some refuse.
+        module.requires_grad_(requires_grad=False)
     torch.backends.mha.set_fastpath_enabled(value=False)
     with FlopCounterMode(display=False) as counter:
         module(*inputs)

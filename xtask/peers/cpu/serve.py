@@ -37,6 +37,10 @@ def _engine(name: str, threads: int) -> Any:  # noqa: ANN401 (each has prepare a
             from xla_engine import Xla  # noqa: PLC0415
 
             return Xla(threads)
+        case on_gpu if on_gpu.startswith("cuda-"):
+            from cuda_engine import Cuda  # noqa: PLC0415
+
+            return Cuda(*on_gpu.split("-")[1:])
         case quantized if ":" in quantized:
             from quant_engines import engine  # noqa: PLC0415
 
@@ -78,7 +82,8 @@ class Peer:
             case "prepare":
                 return self._prepare(request["workload"])
             case "time":
-                return {"times_ms": _times(self.run, request["seconds"])}
+                times = getattr(self.engine, "times", _times)
+                return {"times_ms": times(self.run, request["seconds"])}
         self.run = None
         gc.collect()
         return {}

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::contests::{self, Destination, Named};
-use super::table::{Bound, Contest, Figures, Row};
+use super::table::{Bound, Contest, Figures, Row, Statistic};
 use super::tools;
 use crate::command::output;
 
@@ -63,7 +63,7 @@ pub(super) fn run(args: &LimitsArgs) -> anyhow::Result<()> {
         warpt: &stage.warpt,
         task: "peers limits",
         page: "docs/calibrate.md",
-        method: &contests::medians(args.alternations.into()),
+        method: &format!("the largest of {} runs of each side, in turn", args.alternations),
         update_docs: args.update_docs,
     };
     contests::hold(&CONTESTS, &args.only, &stage, &destination)
@@ -207,7 +207,7 @@ fn likwid(stage: &Stage) -> anyhow::Result<Vec<Row>> {
         theirs: &theirs,
         ours: &ours,
     };
-    contest.hold(stage.alternations)
+    contest.hold_by(Statistic::Largest, stage.alternations)
 }
 
 fn loops(stage: &Stage) -> anyhow::Result<Vec<Row>> {
@@ -254,7 +254,7 @@ fn loops(stage: &Stage) -> anyhow::Result<Vec<Row>> {
         theirs: &theirs,
         ours: &ours,
     };
-    contest.hold(stage.alternations)
+    contest.hold_by(Statistic::Largest, stage.alternations)
 }
 
 #[cfg(test)]

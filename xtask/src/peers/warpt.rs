@@ -58,3 +58,10 @@ pub(super) fn machine(warpt: &Path) -> anyhow::Result<String> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     Ok(format!("{}, {}, {} threads", day.trim(), text(&cpu["model"]), text(&cpu["threads"])))
 }
+
+/// The first GPU.
+pub(super) fn gpu(warpt: &Path) -> anyhow::Result<String> {
+    let list: Value = serde_json::from_str(&output(Command::new(warpt).args(["list", "--json"]))?)?;
+    let name = list["hardware"]["gpus"][0]["model"].as_str();
+    name.map(str::to_owned).context("warpt list names no GPU")
+}

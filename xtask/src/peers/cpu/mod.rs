@@ -168,6 +168,6 @@ impl Stage {
 
     /// Our side of a workload.
     fn ours<'s>(&'s self, workload: &str, precision: &'s str, threads: usize) -> Ours<'s> {
-        Ours { warpt: &self.warpt, folder: self.folder(workload), threads, precision }
+        Ours { warpt: &self.warpt, folder: self.folder(workload), device: "cpu", threads, precision }
     }
 }

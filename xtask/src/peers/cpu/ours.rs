@@ -24,6 +24,7 @@ pub(in crate::peers) struct Ours<'a> {
     pub(in crate::peers) warpt: &'a Path,
     /// The workload's folder.
     pub(in crate::peers) folder: PathBuf,
+    pub(in crate::peers) device: &'a str,
     pub(in crate::peers) threads: usize,
     pub(in crate::peers) precision: &'a str,
 }
@@ -47,6 +48,7 @@ impl Ours<'_> {
         command.arg("run").arg(self.folder.join("model.pt2"));
         command.arg("--inputs").arg(self.folder.join("inputs.safetensors"));
         command.args(["--tier", "production", "--json", "--precision", self.precision]);
+        command.args(["--device", self.device]);
         command.args(["--threads", &self.threads.to_string(), "--repeat", &runs.to_string()]);
         command
     }

@@ -130,7 +130,13 @@ impl Stage {
     }
 
     fn ours<'s>(&'s self, workload: &str, precision: &'s str) -> Ours<'s> {
-        Ours { warpt: &self.warpt, folder: self.work.join(workload), threads: self.threads, precision }
+        Ours {
+            warpt: &self.warpt,
+            folder: self.work.join(workload),
+            device: "cpu",
+            threads: self.threads,
+            precision,
+        }
     }
 
     /// Layers by every peer of a recipe and by us, so many rounds.

@@ -33,18 +33,41 @@ enum Batch {
     Both,
 }
 
+/// Where everybody runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Device {
+    Cpu,
+    /// The first NVIDIA GPU
+    Cuda,
+}
+
+impl Device {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Cuda => "cuda",
+        }
+    }
+}
+
 /// In which precision everybody runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Precision {
     F32,
+    /// On a GPU
+    Tf32,
     Bf16,
+    /// On a GPU
+    F16,
 }
 
 impl Precision {
     fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
+            Self::Tf32 => "tf32",
             Self::Bf16 => "bf16",
+            Self::F16 => "f16",
         }
     }
 
@@ -52,21 +75,30 @@ impl Precision {
     fn ours(self) -> &'static str {
         match self {
             Self::F32 => "model",
-            Self::Bf16 => "bf16",
+            other => other.name(),
         }
     }
 
-    fn engines(self) -> &'static [&'static str] {
-        match self {
-            Self::F32 => &["eager", "compile", "ort", "openvino"],
-            Self::Bf16 => &["eager-bf16", "compile-bf16", "autocast-bf16", "openvino-bf16"],
-        }
+    /// The peers on a device; none where the device has no such precision.
+    fn engines(self, device: Device) -> Vec<String> {
+        let names: &[&str] = match (device, self) {
+            (Device::Cpu, Self::F32) => &["eager", "compile", "ort", "openvino"],
+            (Device::Cpu, Self::Bf16) => &["eager-bf16", "compile-bf16", "autocast-bf16", "openvino-bf16"],
+            (Device::Cpu, Self::Tf32 | Self::F16) => &[],
+            (Device::Cuda, _) => {
+                return ["eager", "compile", "graphs"]
+                    .map(|way| format!("cuda-{way}-{}", self.name()))
+                    .into();
+            }
+        };
+        names.iter().map(|&name| name.to_owned()).collect()
     }
 
     /// How far our outputs may be from PyTorch's f32, as a part of their scale.
     fn bound(self) -> f64 {
         match self {
             Self::F32 => 1e-5,
+            Self::Tf32 | Self::F16 => 1e-2,
             Self::Bf16 => 5e-2,
         }
     }
@@ -75,6 +107,9 @@ impl Precision {
 /// Arguments of `cargo xtask peers zoo`.
 #[derive(Debug, Args)]
 pub(crate) struct ZooArgs {
+    /// Where everybody runs
+    #[arg(long, value_enum, default_value = "cpu")]
+    device: Device,
     /// In which precision everybody runs
     #[arg(long, value_enum, default_value = "f32")]
     precision: Precision,
@@ -135,7 +170,7 @@ struct Stage {
     python: PathBuf,
     warpt: PathBuf,
     work: PathBuf,
-    engines: Vec<&'static str>,
+    engines: Vec<String>,
 }
 
 /// Measures what has not been, and prints the table.
@@ -144,7 +179,7 @@ pub(super) fn run(args: &ZooArgs) -> anyhow::Result<()> {
     let stage = Stage::new(args)?;
     let workloads = stage.workloads(args)?;
     std::fs::create_dir_all(&stage.work)?;
-    let mut results = Results::open(&stage.work.join(format!("cpu-{}.json", args.precision.name())))?;
+    let mut results = Results::open(&stage.work.join(args.results()))?;
     let mut peers = Vec::new();
     for (at, workload) in workloads.iter().enumerate() {
         if results.has(workload) && !args.again {
@@ -173,8 +208,8 @@ pub(super) fn run(args: &ZooArgs) -> anyhow::Result<()> {
         println!("{text}");
     }
     if args.update_docs {
-        let heading = format!("{}; {} in use", warpt::machine(&stage.warpt)?, args.sides.threads);
-        let task = format!("peers zoo --precision {}", args.precision.name());
+        let heading = stage.heading(args)?;
+        let task = format!("peers zoo --device {} --precision {}", args.device.name(), args.precision.name());
         page::update(&root().join("docs/performance.md"), &task, &format!("{heading}.\n\n{text}"))?;
     }
     let wrong: Vec<String> = rows.iter().filter_map(|row| row.wrong(args.precision.bound())).collect();
@@ -184,16 +219,26 @@ pub(super) fn run(args: &ZooArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+impl ZooArgs {
+    /// The file that results are kept in.
+    fn results(&self) -> String {
+        format!("{}-{}.json", self.device.name(), self.precision.name())
+    }
+}
+
 impl Stage {
     fn new(args: &ZooArgs) -> anyhow::Result<Self> {
-        let all = args.precision.engines();
-        if let Some(name) = args.engines.iter().find(|name| !all.contains(&name.as_str())) {
-            bail!("--engines {name}: in {} there are {}", args.precision.name(), all.join(", "));
+        let all = args.precision.engines(args.device);
+        let (device, precision) = (args.device.name(), args.precision.name());
+        if all.is_empty() {
+            bail!("--precision {precision}: not on --device {device}");
         }
-        let asked =
-            |engine: &&&str| args.engines.is_empty() || args.engines.iter().any(|name| name == *engine);
+        if let Some(name) = args.engines.iter().find(|name| !all.contains(name)) {
+            bail!("--engines {name}: on {device} in {precision} there are {}", all.join(", "));
+        }
+        let asked = |engine: &String| args.engines.is_empty() || args.engines.contains(engine);
         let work = std::path::absolute(args.work.clone().unwrap_or_else(|| target().join("zoo")))?;
-        let engines = all.iter().filter(asked).copied().collect();
+        let engines = all.into_iter().filter(asked).collect();
         Ok(Self { python: args.sides.python()?, warpt: args.sides.warpt()?, work, engines })
     }
 
@@ -211,8 +256,18 @@ impl Stage {
         Ok(found)
     }
 
+    /// The day and the hardware.
+    fn heading(&self, args: &ZooArgs) -> anyhow::Result<String> {
+        let machine = warpt::machine(&self.warpt)?;
+        Ok(match args.device {
+            Device::Cpu => format!("{machine}; {} in use", args.sides.threads),
+            Device::Cuda => format!("{machine}; {}", warpt::gpu(&self.warpt)?),
+        })
+    }
+
     fn start_peers(&self, args: &ZooArgs) -> anyhow::Result<Vec<Peer>> {
-        let start = |engine: &&str| Peer::start(&self.python, engine, &self.work, args.sides.threads.into());
+        let start =
+            |engine: &String| Peer::start(&self.python, engine, &self.work, args.sides.threads.into());
         self.engines.iter().map(start).collect()
     }
 
@@ -226,7 +281,8 @@ impl Stage {
         run_command(&mut export).context("not exported")?;
         let folder = self.work.join(workload);
         let threads = args.sides.threads.into();
-        let ours = Ours { warpt: &self.warpt, folder, threads, precision: args.precision.ours() };
+        let (device, precision) = (args.device.name(), args.precision.ours());
+        let ours = Ours { warpt: &self.warpt, folder, device, threads, precision };
         let row = contest::hold(workload, peers, &ours, args.rounds.into(), args.sides.seconds)?;
         let mut row = Row::of(&row);
         if row.ratio.is_some_and(|ratio| ratio < 1.0) {
@@ -248,6 +304,14 @@ fn remove(folder: &std::path::Path) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_gpu_has_every_precision_and_a_cpu_two() {
+        let all = |device| Precision::value_variants().iter().map(move |precision| precision.engines(device));
+        assert!(all(Device::Cuda).all(|engines| engines.len() == 3));
+        assert_eq!(all(Device::Cpu).filter(|engines| !engines.is_empty()).count(), 2);
+        assert_eq!(Precision::Tf32.engines(Device::Cuda)[2], "cuda-graphs-tf32");
+    }
 
     #[test]
     fn a_model_has_a_workload_for_each_batch_size() {
