@@ -13,6 +13,7 @@ mod compile_error;
 mod copy_stream;
 mod cuda;
 mod device_memory;
+mod disk_cache;
 mod dnn;
 mod driver;
 mod error;

@@ -7,6 +7,9 @@ use crate::dnn::cudnn::Functions;
 use crate::driver::Handle;
 
 pub(super) fn functions() -> Functions {
+    unsafe extern "C" fn version() -> i32 {
+        1
+    }
     unsafe extern "C" fn set_stream(_: Handle, _: Handle) -> i32 {
         0
     }
@@ -59,6 +62,7 @@ pub(super) fn functions() -> Functions {
         note("run a plan")
     }
     Functions {
+        version,
         create: made,
         set_stream,
         descriptor_create: create,

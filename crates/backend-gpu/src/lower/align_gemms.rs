@@ -17,6 +17,9 @@ const ALIGNED_ELEMENTS: usize = 8;
 /// without alignment, and copying a byte takes about 500 fs: at this rate padding saves twice what it costs.
 const FLOPS_PER_COPIED_BYTE: usize = 128;
 
+/// Fewer rows or columns than this are bound by reading the other operand, aligned or not.
+const LEAST_ROWS: usize = 64;
+
 /// Elements to add to the dimensions of both operands of a GEMM.
 struct Padding {
     sides: [Vec<usize>; 2],
@@ -76,11 +79,16 @@ fn padding(graph: &Graph, id: NodeId, precision: Precision) -> Option<Padding> {
     if node.dims.contains(&0) || sizes[0][left_k] == 0 || sizes[1].len() != 2 {
         return None;
     }
+    let columns = sizes[1][1 - right_k];
+    let rows = node.dims.iter().product::<usize>() / columns;
+    if rows.min(columns) < LEAST_ROWS {
+        return None;
+    }
     let last = sizes.map(|dims| dims.len() - 1);
     let missing = |size: usize| size.next_multiple_of(ALIGNED_ELEMENTS) - size;
     let mut sides = sizes.map(|dims| vec![0; dims.len()]);
     // The result's rows, which are columns of the right operand.
-    sides[1][1 - right_k] = missing(sizes[1][1 - right_k]);
+    sides[1][1 - right_k] = missing(columns);
     if left_k == last[0] || right_k == last[1] {
         let k = missing(sizes[0][left_k]);
         (sides[0][left_k], sides[1][right_k]) = (k, k);
@@ -89,11 +97,13 @@ fn padding(graph: &Graph, id: NodeId, precision: Precision) -> Option<Padding> {
         sides[0][last[0]] = missing(sizes[0][last[0]]);
     }
     let mut dims = node.dims.clone();
-    let free = |at: usize| (0..sizes[at].len()).filter(move |&dim| dim != operands[at].1).map(move |dim| (at, dim));
+    let free =
+        |at: usize| (0..sizes[at].len()).filter(move |&dim| dim != operands[at].1).map(move |dim| (at, dim));
     for (size, (at, dim)) in dims.iter_mut().zip(free(0).chain(free(1))) {
         *size += sides[at][dim];
     }
-    let is_copied = |at: usize| sides[at].iter().any(|&by| by > 0) && graph.constant(operands[at].0).is_none();
+    let is_copied =
+        |at: usize| sides[at].iter().any(|&by| by > 0) && graph.constant(operands[at].0).is_none();
     let operand_bytes = (0..2).filter(|&at| is_copied(at)).map(|at| graph.node(operands[at].0).bytes());
     let result_bytes = if dims == node.dims { 0 } else { node.bytes() };
     let copied = operand_bytes.sum::<usize>() + result_bytes;

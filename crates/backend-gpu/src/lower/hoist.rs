@@ -7,8 +7,8 @@ use warpforge_fusion::{Graph, NodeId};
 
 use super::task::{Lowering, Task};
 
-/// Most bytes of hoisted values.
-const MAX_HOISTED_BYTES: usize = 1 << 30;
+/// Most bytes that hoisted values may take beyond those of the constants that they are computed from.
+const MAX_ADDED_BYTES: usize = 1 << 30;
 
 /// Moves tasks that depend on constants only to the setup tasks.
 pub(super) fn hoist_constants(
@@ -19,18 +19,21 @@ pub(super) fn hoist_constants(
 ) {
     let mut known: HashSet<NodeId> = setup.iter().map(|task| task.cluster.output).collect();
     let is_known = |known: &HashSet<NodeId>, id: NodeId| known.contains(&id) || graph.constant(id).is_some();
-    let mut bytes = 0;
+    let mut added = 0;
     let mut every_run = Vec::with_capacity(tasks.len());
     for task in tasks.drain(..) {
         let output = task.cluster.output;
         let node = graph.node(output);
         let given = outputs.iter().any(|given| given.value == output);
-        let fits = bytes + node.bytes() <= MAX_HOISTED_BYTES;
+        // A constant in another type or order takes the place of what it is made from.
+        let read: usize = task.cluster.reads().iter().map(|&id| graph.node(id).bytes()).sum();
+        let adds = node.bytes().saturating_sub(read);
+        let fits = added + adds <= MAX_ADDED_BYTES;
         let plain = !matches!(task.lowering, Lowering::Host(_))
             && !node.op.is_tuple()
             && task.cluster.results().len() == 1;
         if plain && fits && !given && task.cluster.reads().iter().all(|&id| is_known(&known, id)) {
-            bytes += node.bytes();
+            added += adds;
             known.insert(output);
             setup.push(task);
         } else {

@@ -2,18 +2,22 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
 
 use crate::cuda;
+use crate::disk_cache::DiskCache;
 use crate::driver::{Gpu, Handle};
 use crate::error::{GpuError, Result};
 use crate::library::{Library, functions};
+use crate::tuning::choices;
 
 functions! {
     /// cuDNN.
     Functions {
+        /// Not a status, but the version.
+        version() = "cudnnGetVersion";
         create(*mut Handle) = "cudnnCreate";
         set_stream(Handle, Handle) = "cudnnSetStream";
         descriptor_create(i32, *mut Handle) = "cudnnBackendCreateDescriptor";
@@ -32,7 +36,9 @@ pub(crate) struct Cudnn {
     /// Not thread-safe; reentrant during capture.
     handle: ReentrantMutex<Handle>,
     /// The fastest plan of each graph measured so far.
-    pub(super) plans: Mutex<HashMap<String, Arc<Descriptor>>>,
+    plans: Mutex<HashMap<String, Arc<Descriptor>>>,
+    /// Where choices of earlier processes are.
+    pub(super) choices: Option<DiskCache>,
 }
 
 // SAFETY: the handle is behind a lock, and plans are not changed any more.
@@ -55,7 +61,7 @@ impl Cudnn {
             }
             Functions::open(&cuda::DNN)
         });
-        Self::with(gpu, functions.clone()?)
+        Ok(Self { choices: Some(choices()), ..Self::with(gpu, functions.clone()?)? })
     }
 
     /// Locks the library. Changing its stream adds a dependency on the previous one, which must not be under capture.
@@ -63,7 +69,23 @@ impl Cudnn {
         self.handle.lock()
     }
 
-    /// Wraps loaded functions.
+    /// The plan of a graph that this process has.
+    pub(super) fn known(&self, graph: &str) -> Option<Arc<Descriptor>> {
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner).get(graph).cloned()
+    }
+
+    /// Keeps the plan of a graph while the process runs.
+    pub(super) fn remember(&self, graph: String, plan: &Arc<Descriptor>) {
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner).insert(graph, Arc::clone(plan));
+    }
+
+    /// What tells versions apart whose heuristics may differ.
+    pub(super) fn version(&self) -> String {
+        // SAFETY: the function has no arguments.
+        format!("cuDNN {}", unsafe { (self.functions.version)() })
+    }
+
+    /// Wraps loaded functions, without choices of earlier processes.
     pub(crate) fn with(gpu: &Arc<Gpu>, functions: Functions) -> Result<Self> {
         gpu.enter()?;
         let mut handle = std::ptr::null_mut();
@@ -74,6 +96,7 @@ impl Cudnn {
             functions,
             handle: ReentrantMutex::new(handle),
             plans: Mutex::default(),
+            choices: None,
         })
     }
 }

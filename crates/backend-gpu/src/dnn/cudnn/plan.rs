@@ -1,12 +1,12 @@
-//! Execution plans: candidates from heuristics, the fastest is kept.
+//! Execution plans: candidates from heuristics; the fastest is kept, for later processes too.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::library::{Cudnn, Descriptor, check, kind};
 use crate::driver::{Address, Handle, Stream};
 use crate::error::{GpuError, Result};
-use crate::tuning::least_time;
+use crate::tuning::{Choice, least_time};
 
 /// Candidates to consider, and to measure.
 const MAX_CANDIDATES: usize = 24;
@@ -51,8 +51,7 @@ impl CudnnPlan {
         workspace: (Address, usize),
         stream: &Stream,
     ) -> Result<Self> {
-        let known = library.plans.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
-        if let Some(known) = known {
+        if let Some(known) = library.known(&name) {
             return Self::with(library, known, bindings, workspace.0);
         }
         // Planning with a handle is not thread-safe.
@@ -63,45 +62,18 @@ impl CudnnPlan {
         graph.descriptors(801, &handles)?;
         let graph = graph.finalise()?;
         let exact = name.starts_with(EXACT);
-        let mut best: Option<(Duration, Self)> = None;
-        let mut reason = None;
-        for mode in HEURISTIC_MODES {
-            let candidates = match candidates(library, &graph, mode) {
-                Ok(candidates) => candidates,
-                Err(error) => {
-                    reason = Some(error);
-                    continue;
-                }
-            };
-            let mut measured = 0;
-            for candidate in candidates {
-                if measured == MEASURED {
-                    break;
-                }
-                if exact && is_inexact(&candidate)? {
-                    continue;
-                }
-                let tried = Self::of(library, *held, &candidate, bindings, workspace)
-                    .and_then(|plan| Ok((plan.measure(*held, stream)?, plan)));
-                match tried {
-                    Ok((time, plan)) => {
-                        measured += 1;
-                        if best.as_ref().is_none_or(|(least, _)| time < *least) {
-                            best = Some((time, plan));
-                        }
-                    }
-                    Err(error @ GpuError::Lost { .. }) => return Err(error),
-                    Err(error) => reason = Some(error),
-                }
+        let candidates = Candidates { library, handle: *held, graph: &graph, exact, bindings, workspace };
+        let task = format!("{name} in {} bytes", workspace.1);
+        let choice = Choice::new(library.choices.as_ref(), &library.gpu, &library.version(), &task)?;
+        let best = match choice.known().and_then(|position| candidates.at(position)) {
+            Some(plan) => plan,
+            None => {
+                let (position, plan) = candidates.fastest(stream)?;
+                choice.keep(position);
+                plan
             }
-            if best.is_some() {
-                break;
-            }
-        }
-        let none = || reason.unwrap_or_else(|| GpuError::Other("cuDNN has no plan for this".to_owned()));
-        let (_, best) = best.ok_or_else(none)?;
-        let mut plans = library.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        plans.insert(name, Arc::clone(&best.plan));
+        };
+        library.remember(name, &best.plan);
         Ok(best)
     }
 
@@ -174,11 +146,76 @@ impl CudnnPlan {
     }
 }
 
-fn candidates(library: &Arc<Cudnn>, graph: &Descriptor, mode: i32) -> Result<Vec<Descriptor>> {
-    let heuristics = Descriptor::new(library, kind::HEURISTICS)?;
-    heuristics.descriptors(201, &[graph.handle()])?;
-    heuristics.choice(200, 8, mode)?;
-    heuristics.finalise()?.inner(202, kind::CONFIGURATION, MAX_CANDIDATES)
+/// What the heuristics offer for a graph, and what plans need besides.
+struct Candidates<'a> {
+    library: &'a Arc<Cudnn>,
+    handle: Handle,
+    graph: &'a Descriptor,
+    /// Whether operands must not be rounded below their type.
+    exact: bool,
+    bindings: &'a [(i64, Storage)],
+    workspace: (Address, usize),
+}
+
+impl Candidates<'_> {
+    fn of_mode(&self, mode: i32) -> Result<Vec<Descriptor>> {
+        let heuristics = Descriptor::new(self.library, kind::HEURISTICS)?;
+        heuristics.descriptors(201, &[self.graph.handle()])?;
+        heuristics.choice(200, 8, mode)?;
+        heuristics.finalise()?.inner(202, kind::CONFIGURATION, MAX_CANDIDATES)
+    }
+
+    fn plan(&self, candidate: &Descriptor) -> Result<CudnnPlan> {
+        CudnnPlan::of(self.library, self.handle, candidate, self.bindings, self.workspace)
+    }
+
+    /// The plan of the candidate at a position, counted over the modes.
+    fn at(&self, position: usize) -> Option<CudnnPlan> {
+        let mode = *HEURISTIC_MODES.get(position / MAX_CANDIDATES)?;
+        let candidates = self.of_mode(mode).ok()?;
+        self.plan(candidates.get(position % MAX_CANDIDATES)?).ok()
+    }
+
+    /// The fastest plan and the position of its candidate.
+    fn fastest(&self, stream: &Stream) -> Result<(usize, CudnnPlan)> {
+        let mut best: Option<(Duration, usize, CudnnPlan)> = None;
+        let mut reason = None;
+        for (at, mode) in HEURISTIC_MODES.into_iter().enumerate() {
+            let candidates = match self.of_mode(mode) {
+                Ok(candidates) => candidates,
+                Err(error) => {
+                    reason = Some(error);
+                    continue;
+                }
+            };
+            let mut measured = 0;
+            for (position, candidate) in (at * MAX_CANDIDATES..).zip(&candidates) {
+                if measured == MEASURED {
+                    break;
+                }
+                if self.exact && is_inexact(candidate)? {
+                    continue;
+                }
+                let tried =
+                    self.plan(candidate).and_then(|plan| Ok((plan.measure(self.handle, stream)?, plan)));
+                match tried {
+                    Ok((time, plan)) => {
+                        measured += 1;
+                        if best.as_ref().is_none_or(|(least, ..)| time < *least) {
+                            best = Some((time, position, plan));
+                        }
+                    }
+                    Err(error @ GpuError::Lost { .. }) => return Err(error),
+                    Err(error) => reason = Some(error),
+                }
+            }
+            if best.is_some() {
+                break;
+            }
+        }
+        let none = || reason.unwrap_or_else(|| GpuError::Other("cuDNN has no plan for this".to_owned()));
+        best.map(|(_, position, plan)| (position, plan)).ok_or_else(none)
+    }
 }
 
 /// Whether a candidate is less accurate than its operand type.

@@ -5,8 +5,10 @@ mod cache;
 use std::ffi::{CString, c_char};
 use std::sync::{Arc, OnceLock};
 
+use self::cache::kernels;
 use super::functions::Handle;
 use super::properties::Properties;
+use crate::disk_cache;
 use crate::error::{GpuError, Result};
 use crate::library::{Library, functions};
 use crate::vendor::Vendor;
@@ -85,13 +87,14 @@ impl Compiler {
     pub(crate) fn compile(&self, name: &str, source: &str, properties: &Properties) -> Result<Vec<u8>> {
         let options = self.options(properties);
         let stamp = format!("{} {:?} {} {:?}", self.vendor.name(), self.version, properties.name, options);
-        let key = cache::key(&stamp, source);
-        if let Some(code) = cache::load(&key) {
+        let key = disk_cache::key(&[&stamp, source]);
+        let kernels = kernels();
+        if let Some(code) = kernels.load(&key) {
             return Ok(code);
         }
         match self.compile_now(name, source, &options)? {
             Ok(code) => {
-                cache::keep(&key, &code);
+                kernels.keep(&key, &code);
                 Ok(code)
             }
             Err(log) => {
