@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use mutate::Choices;
-use serde_json::Value;
+use serde_json::{Value, json};
 use warpforge_snakegrinder::{Archive, ImportOptions};
 use warpforge_tensor::Blob;
 
@@ -56,6 +56,22 @@ fn the_collected_nodes_are_imported() {
     let expected: Vec<&str> = REFUSED.iter().map(|(target, _)| *target).collect();
     let found: Vec<&String> = refused.keys().collect();
     assert_eq!(found, expected, "{refused:#?}");
+}
+
+#[test]
+fn only_what_something_uses_must_have_the_recorded_shape() {
+    let maximum = |values: [i64; 1], indices: [i64; 2]| {
+        let tensor = |name: &str| json!({"as_tensor": {"name": name}});
+        archive::program(&json!({
+            "target": "torch.ops.aten.max.dim",
+            "inputs": [{"name": "self", "arg": tensor("x")}, {"name": "dim", "arg": {"as_int": 1}}],
+            "outputs": [tensor("values"), tensor("indices_unused_")],
+            "tensors": {"x": [7, [2, 3]], "values": [7, values], "indices_unused_": [5, indices]}
+        }))
+    };
+    import(&maximum([2], [2, 1])).unwrap();
+    let error = import(&maximum([3], [2, 1])).unwrap_err();
+    assert!(error.contains("f32[2] for `values`, PyTorch recorded f32[3]"), "{error}");
 }
 
 #[test]
