@@ -21,8 +21,8 @@ pub(super) struct Kernel {
     pub(super) count: usize,
     /// Of all of them together.
     pub(super) ms: f64,
-    /// What they would take at the roofline.
-    pub(super) roofline_ms: f64,
+    /// What they would take at the roofline; none where the machine's is not known.
+    pub(super) roofline_ms: Option<f64>,
 }
 
 /// Profiles a model: the names whose kernels take the most time.
@@ -42,16 +42,17 @@ fn parse(text: &str) -> anyhow::Result<Vec<Kernel>> {
         let (Some(name), Some(microseconds)) = (event["name"].as_str(), event["dur"].as_f64()) else {
             continue;
         };
-        let share = event["args"]["of_roofline"].as_f64().unwrap_or(0.0);
+        let share = event["args"]["of_roofline"].as_f64();
         let kernel = by_name.entry(name).or_insert_with(|| Kernel {
             name: name.to_owned(),
             count: 0,
             ms: 0.0,
-            roofline_ms: 0.0,
+            roofline_ms: Some(0.0),
         });
         kernel.count += 1;
         kernel.ms += microseconds / 1e3;
-        kernel.roofline_ms += microseconds / 1e3 * share.min(1.0);
+        let at_roofline = share.map(|share| microseconds / 1e3 * share.min(1.0));
+        kernel.roofline_ms = kernel.roofline_ms.zip(at_roofline).map(|(all, one)| all + one);
     }
     let mut kernels: Vec<Kernel> = by_name.into_values().collect();
     kernels.sort_by(|a, b| b.ms.total_cmp(&a.ms));
@@ -71,8 +72,8 @@ mod tests {
             {"cat": "kernel", "name": "conv", "dur": 3000, "args": {"of_roofline": 1.25}},
             {"ph": "M", "name": "process_name"}]}"#;
         let kernels = parse(text).unwrap();
-        let conv = Kernel { name: "conv".to_owned(), count: 2, ms: 4.0, roofline_ms: 3.5 };
-        let gather = Kernel { name: "gather".to_owned(), count: 1, ms: 1.5, roofline_ms: 0.0 };
+        let conv = Kernel { name: "conv".to_owned(), count: 2, ms: 4.0, roofline_ms: Some(3.5) };
+        let gather = Kernel { name: "gather".to_owned(), count: 1, ms: 1.5, roofline_ms: None };
         assert_eq!(kernels, [conv, gather]);
         assert!(parse("{}").is_err());
     }

@@ -67,7 +67,8 @@ fn losses(rows: &[&Row]) -> String {
     out += "| --- | --- | ---: | ---: | ---: |\n";
     for row in slow {
         for kernel in &row.kernels {
-            let [ms, roofline] = [kernel.ms, kernel.roofline_ms].map(figure);
+            let ms = figure(kernel.ms);
+            let roofline = kernel.roofline_ms.map_or("-".to_owned(), figure);
             let name = kernel.name.replace('|', "/");
             let _ = writeln!(out, "| {} | {name} | {} | {ms} | {roofline} |", row.workload, kernel.count);
         }
@@ -103,7 +104,7 @@ mod tests {
     fn the_worst_comes_first_with_its_kernels() {
         let fast = row("fast_b1", &[8.0, 8.0], &[4.0, 4.0]);
         let mut slow = row("slow_b1", &[1.0, 1.0], &[2.0, 2.0]);
-        slow.kernels.push(Kernel { name: "conv".to_owned(), count: 3, ms: 1.5, roofline_ms: 0.5 });
+        slow.kernels.push(Kernel { name: "conv".to_owned(), count: 3, ms: 1.5, roofline_ms: Some(0.5) });
         slow.fallbacks.push("stablehlo.fft".to_owned());
         let failed = Row::failed("lost_b1", "not exported\nmore".to_owned());
         let text = table(&[&fast, &slow, &failed], 1e-5);
