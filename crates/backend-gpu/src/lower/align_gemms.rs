@@ -29,8 +29,12 @@ struct Padding {
 
 /// The graph with padded GEMMs where tensor cores compute them.
 pub(super) fn align_gemms(graph: Graph, precision: Precision) -> Graph {
-    let paddings: HashMap<NodeId, Padding> =
-        graph.ids().filter_map(|id| Some((id, padding(&graph, id, precision)?))).collect();
+    let paddings: HashMap<NodeId, Padding> = graph
+        .ids()
+        .filter(|&id| uses_tensor_cores(&graph, id, precision))
+        .filter_map(|id| Some((id, padding(&graph, id)?)))
+        .filter(|(id, padding)| pays(&graph, *id, padding))
+        .collect();
     let aligned = if paddings.is_empty() { None } else { with_paddings(&graph, &paddings) };
     aligned.unwrap_or(graph)
 }
@@ -61,34 +65,25 @@ fn with_paddings(graph: &Graph, paddings: &HashMap<NodeId, Padding>) -> Option<G
     Some(builder.finish(outputs, effects))
 }
 
-/// What to add to a GEMM's operands, where that pays.
-fn padding(graph: &Graph, id: NodeId, precision: Precision) -> Option<Padding> {
+/// What aligns the rows of a GEMM's operands and of its result; none where they are aligned, or where it is a batch of GEMMs.
+fn padding(graph: &Graph, id: NodeId) -> Option<Padding> {
     let node = graph.node(id);
-    let Op::Dot(dot) = &node.op else { return None };
-    let (&[lhs, rhs], true) = (node.inputs.as_slice(), uses_tensor_cores(graph, node, precision)) else {
-        return None;
-    };
-    let Dot { lhs_batch, lhs_contract, rhs_contract, .. } = dot;
-    let (&[left_k], &[right_k], true) =
-        (lhs_contract.as_slice(), rhs_contract.as_slice(), lhs_batch.is_empty())
+    let Op::Dot(Dot { lhs_batch, lhs_contract, rhs_contract, .. }) = &node.op else { return None };
+    let (&[lhs, rhs], &[left_k], &[right_k]) =
+        (node.inputs.as_slice(), lhs_contract.as_slice(), rhs_contract.as_slice())
     else {
         return None;
     };
-    let operands = [(lhs, left_k), (rhs, right_k)];
-    let sizes = operands.map(|(operand, _)| graph.node(operand).dims.as_slice());
-    if node.dims.contains(&0) || sizes[0][left_k] == 0 || sizes[1].len() != 2 {
-        return None;
-    }
-    let columns = sizes[1][1 - right_k];
-    let rows = node.dims.iter().product::<usize>() / columns;
-    if rows.min(columns) < LEAST_ROWS {
+    let (contract, sizes) =
+        ([left_k, right_k], [lhs, rhs].map(|operand| graph.node(operand).dims.as_slice()));
+    if !lhs_batch.is_empty() || sizes[1].len() != 2 {
         return None;
     }
     let last = sizes.map(|dims| dims.len() - 1);
     let missing = |size: usize| size.next_multiple_of(ALIGNED_ELEMENTS) - size;
     let mut sides = sizes.map(|dims| vec![0; dims.len()]);
     // The result's rows, which are columns of the right operand.
-    sides[1][1 - right_k] = missing(columns);
+    sides[1][1 - right_k] = missing(sizes[1][1 - right_k]);
     if left_k == last[0] || right_k == last[1] {
         let k = missing(sizes[0][left_k]);
         (sides[0][left_k], sides[1][right_k]) = (k, k);
@@ -98,22 +93,35 @@ fn padding(graph: &Graph, id: NodeId, precision: Precision) -> Option<Padding> {
     }
     let mut dims = node.dims.clone();
     let free =
-        |at: usize| (0..sizes[at].len()).filter(move |&dim| dim != operands[at].1).map(move |dim| (at, dim));
+        |at: usize| (0..sizes[at].len()).filter(move |&dim| dim != contract[at]).map(move |dim| (at, dim));
     for (size, (at, dim)) in dims.iter_mut().zip(free(0).chain(free(1))) {
         *size += sides[at][dim];
     }
-    let is_copied =
-        |at: usize| sides[at].iter().any(|&by| by > 0) && graph.constant(operands[at].0).is_none();
-    let operand_bytes = (0..2).filter(|&at| is_copied(at)).map(|at| graph.node(operands[at].0).bytes());
-    let result_bytes = if dims == node.dims { 0 } else { node.bytes() };
-    let copied = operand_bytes.sum::<usize>() + result_bytes;
-    let flops = 2 * sizes[0][left_k] * node.dims.iter().product::<usize>();
-    let unaligned = sides.iter().flatten().any(|&by| by > 0);
-    (unaligned && flops / FLOPS_PER_COPIED_BYTE >= copied).then_some(Padding { sides, dims })
+    sides.iter().flatten().any(|&by| by > 0).then_some(Padding { sides, dims })
+}
+
+/// Whether aligned rows save more than padding copies.
+fn pays(graph: &Graph, id: NodeId, padding: &Padding) -> bool {
+    let node = graph.node(id);
+    let elements: usize = node.dims.iter().product();
+    let columns = node.dims.last().copied().unwrap_or(1);
+    if elements == 0 || columns.min(elements / columns) < LEAST_ROWS {
+        return false;
+    }
+    let sides = node.inputs.iter().zip(&padding.sides);
+    let copies = |(operand, by): &(&NodeId, &Vec<usize>)| {
+        by.iter().any(|&by| by > 0) && graph.constant(**operand).is_none()
+    };
+    let operands: usize = sides.filter(copies).map(|(operand, _)| graph.node(*operand).bytes()).sum();
+    let result = if padding.dims == node.dims { 0 } else { node.bytes() };
+    let lhs = graph.node(node.inputs[0]);
+    let k = lhs.dims.iter().product::<usize>() / (elements / columns);
+    2 * elements * k / FLOPS_PER_COPIED_BYTE >= operands + result
 }
 
 /// Whether a product is computed by tensor cores that need alignment: of 16-bit floats, or of f32 where these may be rounded.
-fn uses_tensor_cores(graph: &Graph, node: &Node, precision: Precision) -> bool {
+fn uses_tensor_cores(graph: &Graph, id: NodeId, precision: Precision) -> bool {
+    let node = graph.node(id);
     let is = |accepted: &dyn Fn(ElementType) -> bool| {
         node.inputs.iter().all(|&input| accepted(graph.node(input).element))
     };
@@ -154,4 +162,97 @@ fn padded_constant(mut tensor: Tensor, by: &[usize]) -> Option<Tensor> {
         tensor = concatenated(&[&tensor, &zeros], axis)?;
     }
     Some(tensor)
+}
+
+#[cfg(test)]
+mod tests {
+    use warpforge_fusion::View;
+    use warpforge_interp::{Interpreter, Options, Value};
+
+    use super::*;
+
+    /// A GEMM of arguments of these sizes that sums over these dimensions, and the arguments.
+    fn gemm(lhs: (&[usize], usize), rhs: ([usize; 2], usize)) -> (Graph, [Tensor; 2]) {
+        let mut builder = Builder::default();
+        let operands = [(lhs.0.to_vec(), lhs.1), (rhs.0.to_vec(), rhs.1)];
+        let element = ElementType::F32;
+        let arguments =
+            [0, 1].map(|at| builder.raw(Op::Argument(at), vec![], element, operands[at].0.clone()));
+        let free = operands.iter().flat_map(|(sizes, k)| {
+            sizes.iter().enumerate().filter(move |(dim, _)| dim != k).map(|(_, &size)| size)
+        });
+        let dot = Dot {
+            lhs_batch: vec![],
+            rhs_batch: vec![],
+            lhs_contract: vec![lhs.1],
+            rhs_contract: vec![rhs.1],
+        };
+        let dims = free.collect();
+        let product = builder.raw(Op::Dot(dot), arguments.to_vec(), element, dims);
+        // Integers, so that sums are exact in any order.
+        let tensors = operands.map(|(sizes, _)| {
+            let values: Vec<f32> =
+                (0..sizes.iter().product()).map(|at: usize| (at * 7 % 11) as f32 - 5.0).collect();
+            Tensor::from_slice(&sizes, &values).unwrap()
+        });
+        (builder.finish(vec![product], vec![]), tensors)
+    }
+
+    /// What a graph computes of its arguments, by the reference.
+    fn computed(graph: &Graph, arguments: &[Tensor]) -> Tensor {
+        let mut values: Vec<Tensor> = Vec::new();
+        for id in graph.ids() {
+            let node = graph.node(id);
+            let inputs: Vec<Tensor> = node.inputs.iter().map(|input| values[input.index()].clone()).collect();
+            values.push(match &node.op {
+                Op::Argument(at) => arguments[*at].clone(),
+                Op::Constant(tensor) => tensor.clone(),
+                Op::Layout(step) => {
+                    let view = View::dense(inputs[0].dims()).after(step).unwrap();
+                    inputs[0].strided(Shape::new(node.dims.clone()).unwrap(), 0, &view.strides).unwrap()
+                }
+                _ => {
+                    let op = graph.reference(id).unwrap();
+                    let inputs = inputs.into_iter().map(Value::Tensor).collect();
+                    let run =
+                        Interpreter::new(&op.slice.module, Options::default()).run(&op.function, inputs);
+                    run.unwrap()[0].as_tensor().unwrap().clone()
+                }
+            });
+        }
+        values[graph.outputs[0].index()].clone()
+    }
+
+    #[test]
+    fn padded_gemms_compute_the_same() {
+        let cases: [(&[usize], usize, [usize; 2], usize); 6] = [
+            (&[9, 16], 1, [11, 16], 1),
+            (&[9, 13], 1, [13, 24], 0),
+            (&[9, 13], 1, [8, 13], 1),
+            (&[13, 9], 0, [13, 11], 0),
+            (&[13, 9], 0, [11, 13], 1),
+            (&[2, 13, 5], 1, [3, 13], 1),
+        ];
+        for (lhs, left_k, rhs, right_k) in cases {
+            let (graph, arguments) = gemm((lhs, left_k), (rhs, right_k));
+            let product = graph.outputs[0];
+            let padding = padding(&graph, product).unwrap();
+            let aligned = with_paddings(&graph, &HashMap::from([(product, padding)])).unwrap();
+            for node in aligned.nodes.iter().filter(|node| matches!(node.op, Op::Dot(_))) {
+                let rows = node.inputs.iter().map(|&input| aligned.node(input)).chain([node]);
+                for row in rows.map(|node| *node.dims.last().unwrap()) {
+                    assert_eq!(row % ALIGNED_ELEMENTS, 0, "{lhs:?} {rhs:?}");
+                }
+            }
+            let (found, expected) = (computed(&aligned, &arguments), computed(&graph, &arguments));
+            assert_eq!(found.dims(), expected.dims());
+            assert_eq!(
+                found.as_slice::<f32>().unwrap(),
+                expected.as_slice::<f32>().unwrap(),
+                "{lhs:?} {rhs:?}"
+            );
+        }
+        let (graph, _) = gemm((&[9, 16], 1), ([16, 8], 0));
+        assert!(padding(&graph, graph.outputs[0]).is_none(), "nine rows of sixteen elements are aligned");
+    }
 }
