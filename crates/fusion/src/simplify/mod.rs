@@ -3,6 +3,7 @@
 mod batch;
 mod batch_norm;
 mod gelu;
+mod pointwise_groups;
 mod reduction;
 mod rewrite;
 mod rotary;
@@ -13,6 +14,7 @@ use crate::graph::Graph;
 /// The graph in its best form.
 #[must_use]
 pub(crate) fn simplify(graph: &Graph) -> Graph {
-    let graph = rotary::canonicalise(&batch_norm::fold_into_weights(graph));
+    let graph = pointwise_groups::as_products(&batch_norm::fold_into_weights(graph));
+    let graph = rotary::canonicalise(&graph);
     sum_of_products::join(&batch::unmerge(&reduction::split(&gelu::join(&graph))))
 }
