@@ -84,7 +84,11 @@ impl Backend for Cpu {
             entry: entry.to_owned(),
             reason: "there is no such function".to_owned(),
         })?;
-        let device = CpuDevice { precision: target.precision, machine: target.machine.clone() };
+        let device = CpuDevice {
+            precision: target.precision,
+            has_state: !program.bindings().is_empty(),
+            machine: target.machine.clone(),
+        };
         pipeline::plan(func, &|at| program.weights().get(at).cloned(), &device)
             .map_err(|error| ErrorKind::import(NAME, &error).into())
     }
@@ -124,6 +128,8 @@ impl Backend for Cpu {
 /// The CPU as the pipeline sees it.
 struct CpuDevice {
     precision: Precision,
+    /// Whether the program updates state.
+    has_state: bool,
     machine: Option<Arc<dyn Machine>>,
 }
 
@@ -139,6 +145,11 @@ impl pipeline::Device for CpuDevice {
 
     fn reads_quantized_weights(&self) -> bool {
         true
+    }
+
+    /// Updates of a parameter and of its moments read the same values.
+    fn joins_loops(&self) -> bool {
+        self.has_state
     }
 
     fn machine(&self) -> Option<Arc<dyn Machine>> {

@@ -91,7 +91,8 @@ impl CpuExecutable {
         for cluster in &clusters.clusters {
             let cost = cluster.cost(&graph);
             let kernel = kernel::kernel(&context, cluster)?;
-            let values = graph.results(cluster.output);
+            let values: Vec<NodeId> =
+                cluster.results().into_iter().flat_map(|id| graph.results(id)).collect();
             let given = values.iter().map(|&id| graph.node(id).bytes()).sum();
             let sampling_interval = observer::sampling_interval(cost.flops, cost.bytes, given);
             let arithmetic = arithmetic(&graph, cluster);

@@ -106,6 +106,7 @@ fn build_without(
     let context = LoweringContext {
         tier: request.tier,
         precision: request.precision,
+        has_state: !request.program.bindings().is_empty(),
         options: &options,
         blas: request.blas.as_ref(),
         dnn: request.dnn.as_ref().map(DnnLibrary::vendor),

@@ -11,7 +11,9 @@ use warpforge_tensor::Tensor;
 use warpforge_tensor::elementwise::Function;
 
 use crate::cluster::Machine;
-use crate::cluster::{Cluster, Clusters, DeviceKernels, Kind, clusters, fuse_attention_gradients, op_by_op};
+use crate::cluster::{
+    Cluster, Clusters, DeviceKernels, Kind, clusters, fuse_attention_gradients, join_loops, op_by_op,
+};
 use crate::graph::{Graph, ImportError, Node, NodeId, Op, OpByOp, OpSpan, import, import_op_by_op};
 use crate::pattern::{Pattern, patterns};
 use crate::precision::{Precision, narrow_contractions, quantize, read_before_widening, read_stored_weights};
@@ -73,6 +75,11 @@ pub trait Device {
 
     /// Whether the device reads the image of a convolution with the strides of its operand. Otherwise images are dense.
     fn reads_strided_image(&self, _graph: &Graph, _cluster: &Cluster) -> bool {
+        false
+    }
+
+    /// Whether the device has kernels for elementwise loops that give several values.
+    fn joins_loops(&self) -> bool {
         false
     }
 
@@ -180,7 +187,11 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
         op_by_op(&graph, kernels).map_err(ImportError::Unsupported)?
     } else {
         let apart = clusters(&graph, kernels);
-        fuse_attention_gradients(&graph, apart, &|cluster| device.fuses(&graph, cluster))
+        let mut fused = fuse_attention_gradients(&graph, apart, &|cluster| device.fuses(&graph, cluster));
+        if device.joins_loops() {
+            join_loops(&graph, &mut fused);
+        }
+        fused
     };
     let alone = clusters.clusters.iter().filter(|cluster| matches!(cluster.kind, Kind::Unfused(_)));
     let fallbacks = alone.filter(|cluster| !compute(cluster)).map(|cluster| cluster.output).collect();

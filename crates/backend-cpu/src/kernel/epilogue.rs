@@ -150,6 +150,13 @@ pub(super) fn store(graph: &Graph, node: NodeId, columns: usize) -> Epilogue {
     let view = View::dense(&dims);
     let load = Load { value: node, view: view.clone() };
     let step = BodyStep { op: BodyOp::Load(0), inputs: Vec::new(), element: of.element };
-    let body = Body { reduced: vec![false; 2], dims, loads: vec![load], steps: vec![step], output: view };
+    let body = Body {
+        reduced: vec![false; 2],
+        dims,
+        loads: vec![load],
+        steps: vec![step],
+        output: view,
+        also: Vec::new(),
+    };
     Epilogue { body, tile: 0, rows: 1, form: None }
 }

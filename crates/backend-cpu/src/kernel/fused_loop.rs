@@ -37,7 +37,8 @@ pub(super) fn kernel(graph: &Graph, body: &Body, output: NodeId) -> Result<Box<d
     let fused_loop =
         fused_loop(graph, body, RowColumnSplit { order: &order, rows }, TileBinding::default(), stored)?;
     let kind = if body.has_reductions() { "row reduction" } else { "elementwise loop" };
-    Ok(Box::new(FusedLoopKernel { fused_loop, inputs, output, name: name(kind, body) }))
+    let outputs = [output].into_iter().chain(body.also.iter().map(|also| also.value)).collect();
+    Ok(Box::new(FusedLoopKernel { fused_loop, inputs, outputs, name: name(kind, body) }))
 }
 
 /// Whether a loop ends in its only reduction and its inputs are contiguous across the reduction, not along it.
@@ -85,15 +86,16 @@ impl Kernel for ColumnReductionKernel {
 struct FusedLoopKernel {
     fused_loop: FusedLoop,
     inputs: Vec<NodeId>,
-    output: NodeId,
+    outputs: Vec<NodeId>,
     name: String,
 }
 
 impl Kernel for FusedLoopKernel {
     unsafe fn run(&self, buffers: &ValueBuffers<'_>) -> Result<()> {
         let inputs: Vec<*const u8> = self.inputs.iter().map(|&id| buffers.read(id)).collect();
+        let outputs: Vec<*mut u8> = self.outputs.iter().map(|&id| buffers.write(id)).collect();
         // SAFETY: guaranteed by the caller; the accesses were made from the sizes of the values.
-        unsafe { self.fused_loop.run(buffers.pool, &inputs, &[buffers.write(self.output)]) };
+        unsafe { self.fused_loop.run(buffers.pool, &inputs, &outputs) };
         Ok(())
     }
 

@@ -60,7 +60,7 @@ impl RowColumnSplit<'_> {
     }
 }
 
-/// Lowers a loop body. The result is stored as elements of type `stored`, unless it is written to a tile.
+/// Lowers a loop body. The result is stored as elements of type `stored`, unless it is written to a tile; the loop's other values follow it.
 pub(crate) fn fused_loop(
     graph: &Graph,
     body: &Body,
@@ -77,7 +77,12 @@ pub(crate) fn fused_loop(
         value = Register(insts.len() - 1);
     }
     let sink = if tile.result.is_some() { Sink::Tile } else { Sink::Memory(split.access(&body.output)) };
-    Ok(FusedLoop::new(&split.domain(&body.dims), &inputs, &insts, &[Output { value, sink }])?)
+    let others = body
+        .also
+        .iter()
+        .map(|also| Output { value: registers[also.step], sink: Sink::Memory(split.access(&body.output)) });
+    let outputs: Vec<Output> = [Output { value, sink }].into_iter().chain(others).collect();
+    Ok(FusedLoop::new(&split.domain(&body.dims), &inputs, &insts, &outputs)?)
 }
 
 /// Lowers a loop whose dividend is written to the tile that it reads, and whose divisor, one per row, to the second

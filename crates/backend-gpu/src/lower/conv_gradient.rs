@@ -175,6 +175,7 @@ impl ConvGradient {
             steps: vec![BodyStep { op: BodyOp::Load(0), inputs: Vec::new(), element: written }],
             output: View::dense(&given),
             dims: given,
+            also: Vec::new(),
         };
         let cluster =
             Cluster { kind: Kind::Loop(body), output: cluster.output, nodes: cluster.nodes.clone() };

@@ -76,14 +76,18 @@ fn lower_with(
     context: &LoweringContext<'_>,
     byte_gemms: Option<&HashSet<LibraryQuery>>,
 ) -> Result<Lowered, String> {
-    let &LoweringContext { tier, precision, options, .. } = context;
+    let &LoweringContext { tier, precision, has_state, options, .. } = context;
     // Generated kernels for complex numbers are less accurate than the reference at extreme values.
     if imported.graph.nodes.iter().any(|node| matches!(node.element, ElementType::Complex(_))) {
         return Err("no kernels for complex numbers".to_owned());
     }
     let dnn = context.dnn;
-    let device =
-        GpuDevice { byte_gemms, dnn, ..GpuDevice::new(tier, precision, options, context.blas.is_some()) };
+    let device = GpuDevice {
+        has_state,
+        byte_gemms,
+        dnn,
+        ..GpuDevice::new(tier, precision, options, context.blas.is_some())
+    };
     let plan = pipeline::cluster(imported.clone(), &device).map_err(|error| error.to_string())?;
     let Plan { graph, clusters: Clusters { clusters, outputs }, spans, .. } = plan;
     let mut in_memory: Vec<bool> =

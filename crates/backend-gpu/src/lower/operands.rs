@@ -78,6 +78,7 @@ impl Operands {
             steps,
             output: View::dense(&dims),
             dims: dims.clone(),
+            also: Vec::new(),
         };
         let op = Op::Elementwise(Function::Convert);
         let node = Node { op, inputs: vec![operand.value], element, dims, origin: None };

@@ -25,6 +25,8 @@ pub(crate) struct GpuDevice<'a> {
     pub(crate) tier: Tier,
     pub(crate) precision: Precision,
     pub(crate) options: &'a Options,
+    /// Whether the program updates state.
+    pub(crate) has_state: bool,
     /// Whether there is a BLAS.
     pub(crate) has_blas: bool,
     /// Whose DNN library there is.
@@ -42,7 +44,18 @@ impl<'a> GpuDevice<'a> {
     /// A device of one process.
     pub(crate) fn new(tier: Tier, precision: Precision, options: &'a Options, has_blas: bool) -> Self {
         let (byte_gemms, grid, collectives) = (None, &Grid::ALONE, RefCell::default());
-        Self { tier, precision, options, has_blas, dnn: None, byte_gemms, grid, machine: None, collectives }
+        Self {
+            tier,
+            precision,
+            options,
+            has_state: false,
+            has_blas,
+            dnn: None,
+            byte_gemms,
+            grid,
+            machine: None,
+            collectives,
+        }
     }
 }
 
@@ -101,6 +114,11 @@ impl pipeline::Device for GpuDevice<'_> {
             Kind::Unfused(_) => emit(graph, cluster, self.options).is_ok(),
             _ => true,
         }
+    }
+
+    /// Updates of a parameter and of its moments read the same values.
+    fn joins_loops(&self) -> bool {
+        self.has_state && self.tier == Tier::Production
     }
 
     fn machine(&self) -> Option<Arc<dyn Machine>> {
@@ -177,6 +195,8 @@ pub(crate) fn plan(
     let refused = HashSet::new();
     let byte_gemms = (tier == Tier::Production).then_some(&refused);
     let dnn = Some(vendor);
-    let device = GpuDevice { byte_gemms, machine, dnn, ..GpuDevice::new(tier, precision, &options, true) };
+    let has_state = !program.bindings().is_empty();
+    let device =
+        GpuDevice { has_state, byte_gemms, machine, dnn, ..GpuDevice::new(tier, precision, &options, true) };
     pipeline::cluster(load(program, &device)?, &device)
 }

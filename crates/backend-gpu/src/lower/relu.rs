@@ -63,6 +63,7 @@ pub(super) fn bits(
         steps,
         output: View { offset: 0, dims: dims.clone(), strides: vec![line as isize, 1, 0] },
         dims,
+        also: Vec::new(),
     };
     let op = Op::Reduce(ReduceKind::Or, vec![2]);
     let node = Node { op, inputs: vec![mask.of], element: bytes, dims: vec![rows, line], origin: None };

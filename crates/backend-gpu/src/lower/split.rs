@@ -31,6 +31,7 @@ pub(super) fn zeros(graph: &Graph, node: NodeId) -> Cluster {
         steps: steps.collect(),
         output: View::dense(&dims),
         dims,
+        also: Vec::new(),
     };
     Cluster { kind: Kind::Loop(body), output: node, nodes: vec![node] }
 }

@@ -82,10 +82,11 @@ impl Task {
     /// Takes kernels for a result that lies over a value which is read: those made for it, or those that do not tell the compiler that
     /// both are apart.
     pub(crate) fn allow_aliases(&mut self, graph: &Graph, plan: &MemoryPlan, options: &Options) {
-        let places: Vec<Allocation> = graph
-            .results(self.cluster.output)
-            .iter()
-            .filter_map(|id| plan.allocations.get(id))
+        let results = self.cluster.results();
+        let places: Vec<Allocation> = results
+            .into_iter()
+            .flat_map(|id| graph.results(id))
+            .filter_map(|id| plan.allocations.get(&id))
             .filter(|place| matches!(place, Allocation::Argument(_)))
             .copied()
             .collect();
@@ -109,6 +110,8 @@ impl Task {
 pub(crate) struct LoweringContext<'a> {
     pub(crate) tier: Tier,
     pub(crate) precision: Precision,
+    /// Whether the program updates state.
+    pub(crate) has_state: bool,
     pub(crate) options: &'a Options,
     /// The BLAS, if available.
     pub(crate) blas: Option<&'a Blas>,

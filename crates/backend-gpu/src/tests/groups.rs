@@ -39,9 +39,12 @@ fn a_group_is_launched_with_a_table_of_addresses() {
 #[test]
 fn kernels_that_read_what_an_equal_one_writes_are_launched_apart() {
     let chain = "func.func @main(%a: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
-        %0 = stablehlo.tanh %a : tensor<64xf32>
-        %1 = stablehlo.tanh %0 : tensor<64xf32>
-        %2 = stablehlo.tanh %1 : tensor<64xf32>
+        %r = stablehlo.reverse %a, dims = [0] : tensor<64xf32>
+        %0 = stablehlo.tanh %r : tensor<64xf32>
+        %s = stablehlo.reverse %0, dims = [0] : tensor<64xf32>
+        %1 = stablehlo.tanh %s : tensor<64xf32>
+        %t = stablehlo.reverse %1, dims = [0] : tensor<64xf32>
+        %2 = stablehlo.tanh %t : tensor<64xf32>
         func.return %0, %1, %2 : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>\n}";
     assert_eq!(launches(chain), 3);
 }

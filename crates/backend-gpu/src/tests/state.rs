@@ -67,6 +67,18 @@ fn only_inputs_and_outputs_cross() {
     }
 }
 
+/// New weights are made of new moments, which both stay on the device: one kernel gives both, another the loss.
+#[test]
+fn updates_that_read_each_other_are_one_kernel() {
+    let gpu = fake::gpu(Vendor::Cuda).unwrap();
+    let state = Arc::new(DeviceStore::state(&gpu, &[input(&[16, 4]), input(&[16, 4])]).unwrap());
+    let program = program(STEP, &state, &[(0, 1), (1, 2)]);
+    for (tier, launches) in [(Tier::Production, 2), (Tier::Observable, 3)] {
+        let Ok(compiled) = compile(&gpu, &program, tier) else { panic!() };
+        assert_eq!(compiled.counters().unwrap().kernel_launches, launches, "{tier:?}");
+    }
+}
+
 #[test]
 fn bound_runs_update_the_state_of_others() {
     let gpu = fake::gpu(Vendor::Cuda).unwrap();

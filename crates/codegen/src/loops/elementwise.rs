@@ -1,6 +1,8 @@
 //! Elementwise loops: each thread computes a chunk of contiguous output elements.
 
-use warpforge_fusion::cluster::{Body, BodyOp};
+use warpforge_fusion::cluster::{Body, BodyOp, Stored};
+use warpforge_fusion::{Graph, NodeId};
+use warpforge_tensor::ElementType;
 
 use super::access::{Access, Chunk, ChunkContext, in_vectors, iotas, read, vector_store, width};
 use super::views::{title, views};
@@ -23,7 +25,7 @@ pub(super) fn emit(request: Request<'_>, body: &Body) -> Result<Emitted, Unsuppo
     let views = views(body);
     let all: Vec<usize> = (0..body.dims.len()).collect();
     let space = IndexSpace::new(&body.dims, &all, &views);
-    let output = graph.node(cluster.output).element;
+    let stores = stores(graph, cluster.output, body)?;
     let at_output = body.loads.len();
     let mut seen: Vec<(usize, &warpforge_fusion::View, usize)> = body
         .loads
@@ -31,7 +33,7 @@ pub(super) fn emit(request: Request<'_>, body: &Body) -> Result<Emitted, Unsuppo
         .enumerate()
         .map(|(at, load)| (at, &load.view, graph.node(load.value).element.byte_width()))
         .collect();
-    seen.push((at_output, &body.output, output.byte_width()));
+    seen.extend(stores.iter().map(|store| (at_output, &body.output, store.element.byte_width())));
     let width = match options.effort {
         Effort::Fast => width(&space, &seen, Some(at_output)),
         Effort::Naive => 1,
@@ -64,12 +66,14 @@ pub(super) fn emit(request: Request<'_>, body: &Body) -> Result<Emitted, Unsuppo
         accesses.push(Some(read(&mut builder, body, at, chunk, &base)?));
     }
     let iotas = iotas(body, &|_, view| view.offset.to_string());
-    let pointer = builder.write(cluster.output)?;
+    let pointers = stores.iter().map(|store| builder.write(store.value)).collect::<Result<Vec<_>, _>>()?;
     let place = sum(&[body.output.offset.to_string(), space.linear_index(at_output, "i")]);
     let stores_vector = in_vectors(chunk, at_output, &body.output);
     let text = &mut builder.text;
     if stores_vector {
-        text.line(format!("wf_vec<{}, {width}> r;", storage_type(output)?));
+        for (at, store) in stores.iter().enumerate() {
+            text.line(format!("wf_vec<{}, {width}> r{at};", storage_type(store.element)?));
+        }
     }
     if width > 1 {
         text.unrolled("v", width);
@@ -80,19 +84,23 @@ pub(super) fn emit(request: Request<'_>, body: &Body) -> Result<Emitted, Unsuppo
         let value = expression(body, at, &context)?;
         text.line(format!("const {} s{at} = {value};", compute_type(step.element)?));
     }
-    let last = body.steps.len().checked_sub(1).ok_or_else(|| Unsupported::new("an empty loop"))?;
-    let value = store_expr(output, &format!("s{last}"))?;
-    salt.wrote(text, &format!("s{last}"), output.byte_width());
-    if stores_vector {
-        text.line(format!("r.x[v] = {value};"));
-    } else {
-        text.line(format!("{pointer}[{place}] = {value};"));
+    for (at, (store, pointer)) in stores.iter().zip(&pointers).enumerate() {
+        let step = format!("s{}", store.step);
+        let value = store_expr(store.element, &step)?;
+        salt.wrote(text, &step, store.element.byte_width());
+        if stores_vector {
+            text.line(format!("r{at}.x[v] = {value};"));
+        } else {
+            text.line(format!("{pointer}[{place}] = {value};"));
+        }
     }
     if width > 1 {
         text.close();
     }
     if stores_vector {
-        text.line(vector_store(&pointer, output, width, &place, "r")?);
+        for (at, (store, pointer)) in stores.iter().zip(&pointers).enumerate() {
+            text.line(vector_store(pointer, store.element, width, &place, &format!("r{at}"))?);
+        }
     }
     text.close();
     text.close();
@@ -105,4 +113,18 @@ pub(super) fn emit(request: Request<'_>, body: &Body) -> Result<Emitted, Unsuppo
     };
     let kernel = builder.finish(what, title(body), &Launch::new(blocks, THREADS), cluster.cost(graph))?;
     Ok(Emitted { kernels: vec![kernel], scratch: Vec::new() })
+}
+
+/// A value that the loop writes.
+struct Store {
+    value: NodeId,
+    step: usize,
+    element: ElementType,
+}
+
+/// What a loop writes: the value of its last step, then the others.
+fn stores(graph: &Graph, output: NodeId, body: &Body) -> Result<Vec<Store>, Unsupported> {
+    let last = body.steps.len().checked_sub(1).ok_or_else(|| Unsupported::new("an empty loop"))?;
+    let all = [Stored { value: output, step: last }].into_iter().chain(body.also.iter().copied());
+    Ok(all.map(|Stored { value, step }| Store { value, step, element: graph.node(value).element }).collect())
 }

@@ -23,6 +23,7 @@ pub(crate) fn emit(request: Request<'_>, body: &Body) -> Result<Emitted, Unsuppo
     }
     if options.effort == Effort::Fast
         && !body.has_reductions()
+        && body.also.is_empty()
         && let Some(transposed) = transposed::plan(body)
     {
         return transposed.emit(request, body);

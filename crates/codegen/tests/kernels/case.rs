@@ -37,6 +37,10 @@ impl Device for EmittedKernels {
         emit(graph, cluster, &cuda()).is_ok()
     }
 
+    fn joins_loops(&self) -> bool {
+        true
+    }
+
     fn fuses(&self, _: &Graph, _: &Cluster) -> bool {
         true
     }

@@ -12,6 +12,7 @@ tests! {
     "loops";
     an_elementwise_chain_is_vectorised: ALL,
     an_elementwise_chain_may_be_naive_or_instrumented: ALL,
+    loops_over_the_same_elements_are_one_kernel: ALL,
     softmax_is_one_kernel: ALL,
     reductions_over_any_dimensions: ALL,
     booleans_are_packed_into_bits: ALL,
@@ -160,6 +161,36 @@ const TRANSPOSED: &str =
     %r = stablehlo.multiply %u, %s : tensor<3x33x40xf32>
     return %r : tensor<3x33x40xf32>
 }";
+
+/// A parameter, both its moments, and the parameter in bf16; the number of elements is no multiple of a vector's.
+fn update(elements: usize) -> String {
+    let (wide, narrow) = (format!("tensor<{elements}xf32>"), format!("tensor<{elements}xbf16>"));
+    format!(
+        "func.func @main(%p: {wide}, %m: {wide}, %v: {wide}, %g: {wide}) -> ({wide}, {wide}, {wide}, {narrow}) {{
+    %b = stablehlo.constant dense<0.9> : {wide}
+    %m1 = stablehlo.multiply %m, %b : {wide}
+    %m2 = stablehlo.add %m1, %g : {wide}
+    %g2 = stablehlo.multiply %g, %g : {wide}
+    %v1 = stablehlo.multiply %v, %b : {wide}
+    %v2 = stablehlo.add %v1, %g2 : {wide}
+    %e = stablehlo.exponential %v2 : {wide}
+    %s = stablehlo.divide %m2, %e : {wide}
+    %p2 = stablehlo.subtract %p, %s : {wide}
+    %n = stablehlo.convert %p2 : ({wide}) -> {narrow}
+    return %p2, %m2, %v2, %n : {wide}, {wide}, {wide}, {narrow}
+}}"
+    )
+}
+
+fn loops_over_the_same_elements_are_one_kernel() {
+    snapshot("joined_loops", &update(1024), &cuda());
+    for elements in [1, 33, 1000, 1024] {
+        let case = Case::new(&update(elements));
+        assert_eq!(case.clusters.clusters.len(), 1, "{elements} elements");
+        check(&update(elements), &cuda(), 1e-6);
+        check(&update(elements), &Options { effort: Effort::Naive, salt: Salt::Trace, ..cuda() }, 1e-6);
+    }
+}
 
 fn transposed_loads_go_through_shared_memory() {
     snapshot("transposed", TRANSPOSED, &cuda());

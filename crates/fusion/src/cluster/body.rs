@@ -24,6 +24,17 @@ pub struct Body {
     pub steps: Vec<BodyStep>,
     /// Where the value of the last step goes in the output; it does not depend on reduced dimensions with stride 0.
     pub output: View,
+    /// Other steps whose values go to the same places of outputs of their own; only devices that join loops have them.
+    pub also: Vec<Stored>,
+}
+
+/// A step of a loop whose value is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stored {
+    /// The value that it becomes.
+    pub value: NodeId,
+    /// The step.
+    pub step: usize,
 }
 
 /// A step of a loop.
@@ -159,6 +170,6 @@ impl Body {
                 *view = change(view)?;
             }
         }
-        Some(Self { dims, reduced, loads, steps, output: change(&self.output)? })
+        Some(Self { dims, reduced, loads, steps, output: change(&self.output)?, also: self.also.clone() })
     }
 }

@@ -286,7 +286,8 @@ impl<'s, 'g> Growth<'s, 'g> {
         let output = dense.after_all(&self.root_path).unwrap_or(dense);
         let mut nodes: Vec<NodeId> = self.members.iter().copied().collect();
         nodes.sort_unstable();
-        (Body { dims: self.dims.clone(), reduced: self.reduced.clone(), loads, steps, output }, nodes)
+        let (dims, reduced) = (self.dims.clone(), self.reduced.clone());
+        (Body { dims, reduced, loads, steps, output, also: Vec::new() }, nodes)
     }
 }
 

@@ -57,16 +57,19 @@ impl Cluster {
         let width = |id: NodeId| graph.node(id).element.byte_width();
         !body.has_reductions()
             && body.output.is_dense()
-            && width(value) == width(self.output)
+            && self.results().into_iter().all(|given| width(value) == width(given))
             && body.loads.iter().filter(|load| load.value == value).all(|load| load.view == body.output)
     }
 
-    /// The values that the cluster gives: one, but for gradients and what backends compute in their own way.
+    /// The values that the cluster gives: one, but for joined loops, gradients and what backends compute in their own way.
     #[must_use]
     pub fn results(&self) -> Vec<NodeId> {
         match &self.kind {
             Kind::AttentionGradient(backward) => {
                 backward.gradients().map(|gradient| gradient.output).to_vec()
+            }
+            Kind::Loop(body) => {
+                [self.output].into_iter().chain(body.also.iter().map(|also| also.value)).collect()
             }
             Kind::Library(_, given) => given.clone(),
             _ => vec![self.output],

@@ -90,6 +90,7 @@ fn looped(graph: &Graph, id: NodeId, op: BodyOp, inputs: &[Operand]) -> Body {
         loads: inputs.to_vec(),
         steps,
         output: View::dense(&node.dims),
+        also: Vec::new(),
     }
 }
 
@@ -102,5 +103,6 @@ fn copied(graph: &Graph, id: NodeId, operand: Operand) -> Body {
         steps: vec![BodyStep { op: BodyOp::Load(0), inputs: Vec::new(), element: node.element }],
         loads: vec![operand],
         output: View::dense(&node.dims),
+        also: Vec::new(),
     }
 }

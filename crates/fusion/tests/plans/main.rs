@@ -24,6 +24,7 @@ struct Described {
     converts_operands: bool,
     op_by_op: bool,
     fuses_gradients: bool,
+    joins_loops: bool,
     /// Whether grouped convolutions read narrow operands, those of each channel alone where their results are narrow too.
     narrows_groups: bool,
     /// The operations that it has no kernel for.
@@ -42,6 +43,7 @@ impl Described {
                 None if word == "converts_operands" => described.converts_operands = true,
                 None if word == "op_by_op" => described.op_by_op = true,
                 None if word == "fuses_gradients" => described.fuses_gradients = true,
+                None if word == "joins_loops" => described.joins_loops = true,
                 None if word == "narrows_groups" => described.narrows_groups = true,
                 _ => return Err(format!("`{word}` is no capability of a device")),
             }
@@ -72,6 +74,10 @@ impl Device for Described {
     fn has_kernel(&self, graph: &Graph, cluster: &Cluster) -> bool {
         let op = &graph.node(cluster.output).op;
         !matches!(op, Op::Opaque(_)) && !self.without.contains(&op.name())
+    }
+
+    fn joins_loops(&self) -> bool {
+        self.joins_loops
     }
 
     fn fuses(&self, _: &Graph, _: &Cluster) -> bool {
