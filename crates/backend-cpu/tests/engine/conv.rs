@@ -158,3 +158,21 @@ fn windows_as_large_as_the_image_in_narrow_types() {
         }
     }
 }
+
+#[test]
+fn groups_of_single_pixels_are_products() {
+    for (channels, out, groups) in [(64, 64, 4), (48, 96, 3), (32, 16, 2)] {
+        let (image, result) = (format!("tensor<2x9x7x{channels}xf32>"), format!("tensor<2x9x7x{out}xf32>"));
+        let weights = format!("tensor<1x1x{}x{out}xf32>", channels / groups);
+        let text = format!(
+            "func.func @main(%x: {image}, %w: {weights}) -> {result} {{
+            %c = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {{}} \
+             {{batch_group_count = 1 : i64, feature_group_count = {groups} : i64}} : ({image}, {weights}) -> {result}
+            %r = stablehlo.tanh %c : {result}
+            func.return %r : {result} }}"
+        );
+        let inputs = [tensor(&[2, 9, 7, channels], 1), tensor(&[1, 1, channels / groups, out], 2)];
+        let names = kernels(&text, vec![], &inputs);
+        assert!(names.iter().all(|name| !name.contains("conv")), "{names:?}");
+    }
+}

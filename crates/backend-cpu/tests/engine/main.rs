@@ -4,6 +4,7 @@ mod attention;
 mod control_flow;
 mod conv;
 mod fallback;
+mod fourier;
 mod gemm;
 mod indexing;
 mod loops;

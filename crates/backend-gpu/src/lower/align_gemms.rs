@@ -65,10 +65,12 @@ fn with_paddings(graph: &Graph, paddings: &HashMap<NodeId, Padding>) -> Option<G
     Some(builder.finish(outputs, effects))
 }
 
-/// What aligns the rows of a GEMM's operands and of its result; none where they are aligned, or where it is a batch of GEMMs.
+/// What aligns the rows of a GEMM's operands and of its result; none where they are aligned, where it is a batch of GEMMs, or not for tensor cores.
 fn padding(graph: &Graph, id: NodeId) -> Option<Padding> {
     let node = graph.node(id);
-    let Op::Dot(Dot { lhs_batch, lhs_contract, rhs_contract, .. }) = &node.op else { return None };
+    let Op::Dot(Dot { lhs_batch, lhs_contract, rhs_contract, keeps_precision: false, .. }) = &node.op else {
+        return None;
+    };
     let (&[lhs, rhs], &[left_k], &[right_k]) =
         (node.inputs.as_slice(), lhs_contract.as_slice(), rhs_contract.as_slice())
     else {
@@ -181,12 +183,7 @@ mod tests {
         let free = operands.iter().flat_map(|(sizes, k)| {
             sizes.iter().enumerate().filter(move |(dim, _)| dim != k).map(|(_, &size)| size)
         });
-        let dot = Dot {
-            lhs_batch: vec![],
-            rhs_batch: vec![],
-            lhs_contract: vec![lhs.1],
-            rhs_contract: vec![rhs.1],
-        };
+        let dot = Dot { lhs_contract: vec![lhs.1], rhs_contract: vec![rhs.1], ..Dot::default() };
         let dims = free.collect();
         let product = builder.raw(Op::Dot(dot), arguments.to_vec(), element, dims);
         // Integers, so that sums are exact in any order.

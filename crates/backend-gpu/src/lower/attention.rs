@@ -161,7 +161,8 @@ fn permuted_strides(dims: [usize; 4], read: &View, written: &View) -> Option<[us
 
 /// An operand's dimensions as batch, head, row, column.
 fn heads(graph: &Graph, contraction: &Contraction, side: usize) -> Option<Heads> {
-    let Op::Dot(Dot { lhs_batch, rhs_batch, lhs_contract, rhs_contract }) = &graph.node(contraction.node).op
+    let Op::Dot(Dot { lhs_batch, rhs_batch, lhs_contract, rhs_contract, .. }) =
+        &graph.node(contraction.node).op
     else {
         return None;
     };

@@ -112,7 +112,9 @@ pub(super) fn call(
     let compute_type = match (own, options.compute_precision) {
         (ElementType::Float(FloatType::F64), _) => ComputeType::F64,
         (ElementType::I8, _) => ComputeType::I32,
-        (ElementType::Float(FloatType::F32), ComputePrecision::Tf32) => ComputeType::Tf32,
+        (ElementType::Float(FloatType::F32), ComputePrecision::Tf32) if !dot.keeps_precision => {
+            ComputeType::Tf32
+        }
         _ => ComputeType::F32,
     };
     let gemm = blas::Gemm {
@@ -271,6 +273,7 @@ mod tests {
             rhs_batch: vec![0, 1],
             lhs_contract: vec![3],
             rhs_contract: vec![2],
+            ..Dot::default()
         };
         let operand = |strides: [isize; 4]| Operand {
             value: NodeId(0),

@@ -15,12 +15,12 @@ mod tiled;
 pub(crate) use epilogue::{EpilogueLoop, Store};
 pub(crate) use tensor_core::store_pair;
 
-use warpforge_fusion::Graph;
 use warpforge_fusion::cluster::Contraction;
+use warpforge_fusion::{Graph, Op};
 use warpforge_tensor::{ElementType, FloatType};
 
 use crate::kernel::{Emitted, Request, Unsupported};
-use crate::options::{Dialect, Effort};
+use crate::options::{ComputePrecision, Dialect, Effort, Options};
 use crate::types::tensor_core_type;
 use geometry::Geometry;
 
@@ -29,6 +29,12 @@ pub(crate) fn dot(request: Request<'_>, contraction: &Contraction) -> Result<Emi
     let Request { graph, cluster, options } = request;
     if graph.node(cluster.output).is_empty() {
         return Ok(Emitted::default());
+    }
+    if options.compute_precision != ComputePrecision::Model
+        && matches!(&graph.node(contraction.node).op, Op::Dot(dot) if dot.keeps_precision)
+    {
+        let options = Options { compute_precision: ComputePrecision::Model, ..options.clone() };
+        return dot(Request { options: &options, ..request }, contraction);
     }
     if options.effort == Effort::Fast {
         let geometry = Geometry::new(graph, contraction)?;

@@ -48,7 +48,8 @@ impl State<'_> {
             | Op::Sort { .. }
             | Op::VariadicReduce(..)
             | Op::Call(_)
-            | Op::Opaque(_) => self.unfused(id),
+            | Op::Opaque(_)
+            | Op::Complex => self.unfused(id),
             Op::Result(_) => {
                 self.needed[node.inputs[0].index()] = true;
                 return;

@@ -23,6 +23,8 @@ pub struct Dot {
     pub lhs_contract: Vec<usize>,
     /// Dimensions of the right operand that are summed over.
     pub rhs_contract: Vec<usize>,
+    /// Whether operands stay as they are in every precision: those of a Fourier transform, whose rounding a model does not expect.
+    pub keeps_precision: bool,
 }
 
 /// A convolution of an input `[batch, spatial…, channels]` with weights `[spatial…, channels / groups, channels out]`.
@@ -148,6 +150,8 @@ pub enum Op {
     Opaque(Arc<OpaqueOp>),
     /// A part of a tuple.
     Result(usize),
+    /// A complex number of its two parts; only while a function is imported.
+    Complex,
 }
 
 impl Op {
@@ -188,6 +192,7 @@ impl Op {
             Op::Call(call) => short(call.target()),
             Op::Opaque(part) => short(&part.name),
             Op::Result(at) => format!("result {at}"),
+            Op::Complex => "complex".to_owned(),
         }
     }
 }

@@ -172,7 +172,8 @@ fn attributes(op: &Op, results: &[TensorOf]) -> Option<(OpKind, Dict)> {
         | Op::Reduce(..)
         | Op::Conv(_)
         | Op::Opaque(_)
-        | Op::Result(_) => return None,
+        | Op::Result(_)
+        | Op::Complex => return None,
     };
     Some((kind, attrs))
 }

@@ -3,7 +3,8 @@
 //! Which convolutions are left as they are is the device's choice, by their groups and by whether their results are rounded too.
 //!
 //! Activations that other convolutions read are rounded where they are produced, for all their readers: residual networks are
-//! bound by moving them. Other values keep f32 for the readers that are no contractions.
+//! bound by moving them. That holds through concatenations, gathers and pooling too, which give the same elements in either order.
+//! Other values keep f32 for the readers that are no contractions.
 //!
 //! A value that contractions read in several layouts, as a forward and a backward pass do, is rounded once, below the layouts.
 
@@ -100,7 +101,12 @@ fn is_conv(graph: &Graph, id: NodeId) -> bool {
 fn of_f32(graph: &Graph) -> HashSet<NodeId> {
     let is_of_f32 = |id: &NodeId| {
         let node = graph.node(*id);
-        matches!(node.op, Op::Dot(_) | Op::Conv(_))
+        let may_round = match &node.op {
+            Op::Dot(dot) => !dot.keeps_precision,
+            Op::Conv(_) => true,
+            _ => false,
+        };
+        may_round
             && node.element == ElementType::F32
             && node.inputs.iter().all(|&input| graph.node(input).element == ElementType::F32)
     };
@@ -133,13 +139,33 @@ fn rounded_for_all(
     element: ElementType,
     narrow: &HashSet<NodeId>,
 ) -> HashSet<NodeId> {
+    let mut passing: HashSet<NodeId> =
+        graph.ids().filter(|&id| passes_elements(graph.node(id), element).is_some()).collect();
+    // What does not become narrow itself is no reason to round what it reads.
+    loop {
+        let rounded = rounded_through(graph, users, narrow, &passing);
+        let before = passing.len();
+        passing.retain(|id| rounded.contains(id));
+        if passing.len() == before {
+            return rounded;
+        }
+    }
+}
+
+/// The values that are rounded where they are produced, if the operations of `passing` can read and give rounded ones.
+fn rounded_through(
+    graph: &Graph,
+    users: &[Vec<NodeId>],
+    narrow: &HashSet<NodeId>,
+    passing: &HashSet<NodeId>,
+) -> HashSet<NodeId> {
     let mut wanted = HashSet::new();
     for id in graph.ids().rev() {
         let node = graph.node(id);
-        let reads_image = is_conv(graph, id) && narrow.contains(&id);
-        let pools_image = wanted.contains(&id) && pooled(node, element).is_some();
-        if reads_image || pools_image {
+        if is_conv(graph, id) && narrow.contains(&id) {
             wanted.insert(source(graph, node.inputs[0]));
+        } else if wanted.contains(&id) && passing.contains(&id) {
+            wanted.extend(passed_inputs(node).iter().map(|&input| source(graph, input)));
         }
     }
     let mut rounded = HashSet::new();
@@ -147,17 +173,15 @@ fn rounded_for_all(
         let node = graph.node(id);
         let produced = match &node.op {
             Op::Elementwise(_) | Op::Dot(_) | Op::Conv(_) | Op::Reduce(..) => true,
-            Op::ReduceWindow(..) => rounded.contains(&source(graph, node.inputs[0])),
+            _ if passing.contains(&id) => {
+                passed_inputs(node).iter().all(|&input| rounded.contains(&source(graph, input)))
+            }
             _ => false,
         };
-        let readable = users[id.index()].iter().all(|&user| {
-            let reader = graph.node(user);
-            match &reader.op {
-                Op::Elementwise(_) | Op::Compare(..) | Op::Reduce(..) => true,
-                Op::Dot(_) | Op::Conv(_) => narrow.contains(&user),
-                Op::ReduceWindow(..) => wanted.contains(&user) && pooled(reader, element).is_some(),
-                _ => false,
-            }
+        let readable = users[id.index()].iter().all(|&user| match &graph.node(user).op {
+            Op::Elementwise(_) | Op::Compare(..) | Op::Reduce(..) => true,
+            Op::Dot(_) | Op::Conv(_) => narrow.contains(&user),
+            _ => wanted.contains(&user) && passing.contains(&user),
         });
         let is_output = graph.outputs.iter().any(|&output| source(graph, output) == id);
         if node.element == ElementType::F32 && produced && readable && !is_output {
@@ -167,15 +191,26 @@ fn rounded_for_all(
     rounded
 }
 
-/// A maximum or minimum over windows of f32 as one over a narrower type, which gives the same rounded values.
-fn pooled(node: &Node, element: ElementType) -> Option<Op> {
-    let Op::ReduceWindow(kind @ (ReduceKind::Max | ReduceKind::Min), window, init) = &node.op else {
-        return None;
-    };
-    let value = init.get(0);
-    let narrow = Tensor::scalar(element, value).ok()?;
-    let exact = narrow.get(0).to_f64() == value.to_f64();
-    exact.then(|| Op::ReduceWindow(*kind, window.clone(), narrow))
+/// An operation that gives elements of its inputs as they are, on a narrower type: it gives the same rounded values.
+fn passes_elements(node: &Node, element: ElementType) -> Option<Op> {
+    match &node.op {
+        Op::Concat(_) | Op::Gather(..) => Some(node.op.clone()),
+        Op::ReduceWindow(kind @ (ReduceKind::Max | ReduceKind::Min), window, init) => {
+            let value = init.get(0);
+            let narrow = Tensor::scalar(element, value).ok()?;
+            let exact = narrow.get(0).to_f64() == value.to_f64();
+            exact.then(|| Op::ReduceWindow(*kind, window.clone(), narrow))
+        }
+        _ => None,
+    }
+}
+
+/// The inputs of an operation that gives their elements.
+fn passed_inputs(node: &Node) -> &[NodeId] {
+    match node.op {
+        Op::Concat(_) => &node.inputs,
+        _ => &node.inputs[..1],
+    }
 }
 
 /// The rewrite of a graph, and what was rounded so far.
@@ -195,10 +230,12 @@ impl Narrowing<'_> {
         if choice.narrow.contains(&id) {
             node.inputs = old.inputs.iter().map(|&input| self.rounded(input)).collect();
         }
-        let narrow = match pooled(old, self.element).filter(|_| for_all) {
+        let narrow = match passes_elements(old, self.element).filter(|_| for_all) {
             Some(op) => {
-                let inputs = vec![self.rounded(old.inputs[0])];
-                self.rewrite.push(Node { op, inputs, element: self.element, ..node })
+                for (at, &input) in passed_inputs(old).iter().enumerate() {
+                    node.inputs[at] = self.rounded(input);
+                }
+                self.rewrite.push(Node { op, element: self.element, ..node })
             }
             None => {
                 let new = self.rewrite.push(node);

@@ -77,6 +77,7 @@ fn unmerged(rewrite: &mut Rewrite<'_>, id: NodeId, sizes: &[usize]) {
         rhs_batch: batch(right),
         lhs_contract: moved(&dot.lhs_contract, left),
         rhs_contract: moved(&dot.rhs_contract, right),
+        keeps_precision: dot.keeps_precision,
     };
     let result = rewrite.builder.add(Op::Dot(several), inputs, element, replaced(&dims, 0, sizes));
     let result = rewrite.builder.reshape(result, dims);

@@ -1,7 +1,9 @@
 //! A function of a module as a graph.
 
+mod complex;
 mod contraction;
 mod element;
+mod fourier;
 mod indexing;
 mod op_by_op;
 mod reduce;
@@ -78,7 +80,29 @@ type Result<T> = std::result::Result<T, ImportError>;
 /// When the function has values that are no tensors of known sizes, or calls that add up to too many operations.
 pub(crate) fn import(func: Func<'_>, weights: &dyn Fn(usize) -> Option<Tensor>) -> Result<Graph> {
     check_size(func)?;
-    let mut import = Import::new(Builder::default());
+    let graph = import_with(func, weights, ComplexNumbers::AsPairs)?;
+    // A complex number that something takes as a whole, such as a result of the function.
+    if graph.nodes.iter().any(|node| matches!(node.op, Op::Complex)) {
+        return import_with(func, weights, ComplexNumbers::Opaque);
+    }
+    Ok(graph)
+}
+
+/// What becomes of complex numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ComplexNumbers {
+    /// Their parts are nodes.
+    AsPairs,
+    /// The reference computes with them.
+    Opaque,
+}
+
+fn import_with(
+    func: Func<'_>,
+    weights: &dyn Fn(usize) -> Option<Tensor>,
+    complex: ComplexNumbers,
+) -> Result<Graph> {
+    let mut import = Import { complex, ..Import::new(Builder::default()) };
     let module = func.op().module();
     let mut values = HashMap::new();
     let mut given = 0;
@@ -101,6 +125,7 @@ pub(crate) fn import(func: Func<'_>, weights: &dyn Fn(usize) -> Option<Tensor>) 
 
 struct Import {
     builder: Builder,
+    complex: ComplexNumbers,
     effects: Vec<NodeId>,
     /// The values of the entry function so far.
     values: Vec<ValueSource>,
@@ -119,7 +144,7 @@ fn ops_of(func: Func<'_>, depth: usize) -> Result<impl Iterator<Item = OpRef<'_>
 
 impl Import {
     fn new(builder: Builder) -> Self {
-        Self { builder, effects: Vec::new(), values: Vec::new() }
+        Self { builder, complex: ComplexNumbers::Opaque, effects: Vec::new(), values: Vec::new() }
     }
 
     fn body(&mut self, func: Func<'_>, mut values: Values, depth: usize) -> Result<Vec<NodeId>> {
@@ -151,6 +176,11 @@ impl Import {
                 return Err(not(format!("{} has a value of type {ty}", op.name())));
             }
         }
+        if self.complex == ComplexNumbers::AsPairs
+            && let Some(id) = complex::of_parts(&mut self.builder, op, &inputs(op, values)?)
+        {
+            return Ok(vec![id]);
+        }
         let takes = if op.is(OpKind::DotGeneral) || op.is(OpKind::Dot) { multiplied } else { fast };
         if op.operand_types().chain(op.result_types()).all(|ty| takes(ty).is_some()) {
             if let Some(id) = self.known(op, values) {
@@ -169,108 +199,7 @@ impl Import {
             return None;
         }
         let (element, dims) = storage(op.result_type(0)?)?;
-        let given = inputs(op, values).ok()?;
-        let kind = op.kind()?;
-        let b = &mut self.builder;
-        Some(match kind {
-            OpKind::Constant => constant(b, op, dims)?,
-            OpKind::Iota => {
-                b.add(Op::Iota(usize::try_from(op.attr_i64("iota_dimension")?).ok()?), vec![], element, dims)
-            }
-            OpKind::Compare => {
-                let (a, c) = (*given.first()?, *given.get(1)?);
-                let order = op.attr_enum("compare_type");
-                let order = order.unwrap_or_else(|| comparison_type(b.node(a).element));
-                b.compare(op.attr_enum("comparison_direction")?, order, a, c)
-            }
-            OpKind::Clamp => {
-                let [low, value, high] = given[..] else { return None };
-                let [low, high] = [low, high].map(|bound| spread(b, bound, &dims));
-                let raised = b.map(Function::Maximum, vec![value, low]);
-                b.map(Function::Minimum, vec![raised, high])
-            }
-            OpKind::Select => {
-                let [condition, yes, no] = given[..] else { return None };
-                let condition = spread(b, condition, &dims);
-                b.add(Op::Elementwise(Function::Select), vec![condition, yes, no], element, dims)
-            }
-            OpKind::Reshape => b.reshape(*given.first()?, dims),
-            OpKind::Transpose => b.transpose(*given.first()?, sizes(op.attr_i64s("permutation")?)?),
-            OpKind::BroadcastInDim => {
-                b.broadcast(*given.first()?, dims, &sizes(op.attr_i64s("broadcast_dimensions")?)?)
-            }
-            OpKind::Slice => {
-                let steps = sizes(op.attr_i64s("strides")?)?;
-                let starts = sizes(op.attr_i64s("start_indices")?)?;
-                let step = LayoutOp::Slice { starts, steps, dims: dims.clone() };
-                b.add(Op::Layout(step), given, element, dims)
-            }
-            OpKind::Reverse => {
-                let step = LayoutOp::Reverse(sizes(op.attr_i64s("dimensions")?)?);
-                b.add(Op::Layout(step), given, element, dims)
-            }
-            OpKind::Concatenate => {
-                let given: Vec<NodeId> = given.into_iter().filter(|&id| !b.node(id).is_empty()).collect();
-                match given[..] {
-                    [one] => one,
-                    [] => return None,
-                    _ => {
-                        let axis = usize::try_from(op.attr_i64("dimension")?).ok()?;
-                        b.add(Op::Concat(axis), given, element, dims)
-                    }
-                }
-            }
-            OpKind::Pad => {
-                let low = signed(op.attr_i64s("edge_padding_low")?);
-                let high = signed(op.attr_i64s("edge_padding_high")?);
-                let interior = sizes(op.attr_i64s("interior_padding")?)?;
-                b.add(Op::Pad { low, high, interior }, given, element, dims)
-            }
-            OpKind::Reduce => {
-                let kind = reduce_kind(op)?;
-                let [input, init] = given[..] else { return None };
-                let axes = sizes(op.attr_i64s("dimensions")?)?;
-                if b.node(input).is_empty() {
-                    return Some(b.broadcast(init, dims, &[]));
-                }
-                let reduced = b.add(Op::Reduce(kind, axes), vec![input], element, dims.clone());
-                with_initial(b, kind, reduced, init, dims)?
-            }
-            OpKind::ReduceWindow => {
-                let kind = reduce_kind(op)?;
-                let [input, init] = given[..] else { return None };
-                let Op::Constant(init) = b.node(init).op.clone() else { return None };
-                let window = window(op)?;
-                reduce_window(b, (kind, init), window, input, element, dims)
-            }
-            OpKind::DotGeneral => {
-                let numbers = op.dot_dims()?;
-                let dot = Dot {
-                    lhs_batch: sizes(&numbers.lhs_batching)?,
-                    rhs_batch: sizes(&numbers.rhs_batching)?,
-                    lhs_contract: sizes(&numbers.lhs_contracting)?,
-                    rhs_contract: sizes(&numbers.rhs_contracting)?,
-                };
-                dot_of(b, dot, &given, element, dims)?
-            }
-            OpKind::Dot => {
-                let rank = b.node(*given.first()?).dims.len();
-                let contract = rank.checked_sub(1)?;
-                let dot = Dot { lhs_contract: vec![contract], rhs_contract: vec![0], ..Dot::default() };
-                dot_of(b, dot, &given, element, dims)?
-            }
-            OpKind::Convolution => convolution(b, op, &given, element, &dims)?,
-            OpKind::Gather => {
-                let gather = Op::Gather(op.gather_dims()?.clone(), sizes(op.attr_i64s("slice_sizes")?)?);
-                b.add(gather, given, element, dims)
-            }
-            OpKind::Scatter => indexing::scatter(b, op, given, element, dims)?,
-            OpKind::DynamicSlice => indexing::dynamic_slice(b, given, element, dims)?,
-            OpKind::DynamicUpdateSlice => indexing::dynamic_update_slice(b, given, element, dims)?,
-            OpKind::SelectAndScatter => indexing::select_and_scatter(b, op, given, element, dims)?,
-            OpKind::CustomCall => b.add(Op::Call(KnownCall::of(op)?), given, element, dims),
-            _ => b.add(Op::Elementwise(Function::of_op(kind.name())?), given, element, dims),
-        })
+        lowered(&mut self.builder, op, inputs(op, values).ok()?, element, dims)
     }
 
     fn reference(&mut self, func: Func<'_>, op: OpRef<'_>, values: &Values) -> Result<Vec<NodeId>> {
@@ -292,6 +221,117 @@ impl Import {
         }
         indexing::results(&mut self.builder, op, node).ok_or_else(|| not("a result is no tensor"))
     }
+}
+
+/// An operation with one result, of nodes that need not be of the types that the module says, in the graph's form for it.
+fn lowered(
+    b: &mut Builder,
+    op: OpRef<'_>,
+    given: Vec<NodeId>,
+    element: ElementType,
+    dims: Vec<usize>,
+) -> Option<NodeId> {
+    let kind = op.kind()?;
+    Some(match kind {
+        OpKind::Constant => constant(b, op, dims)?,
+        OpKind::Iota => {
+            b.add(Op::Iota(usize::try_from(op.attr_i64("iota_dimension")?).ok()?), vec![], element, dims)
+        }
+        OpKind::Compare => {
+            let (a, c) = (*given.first()?, *given.get(1)?);
+            let order = op.attr_enum("compare_type");
+            let order = order.unwrap_or_else(|| comparison_type(b.node(a).element));
+            b.compare(op.attr_enum("comparison_direction")?, order, a, c)
+        }
+        OpKind::Clamp => {
+            let [low, value, high] = given[..] else { return None };
+            let [low, high] = [low, high].map(|bound| spread(b, bound, &dims));
+            let raised = b.map(Function::Maximum, vec![value, low]);
+            b.map(Function::Minimum, vec![raised, high])
+        }
+        OpKind::Select => {
+            let [condition, yes, no] = given[..] else { return None };
+            let condition = spread(b, condition, &dims);
+            b.add(Op::Elementwise(Function::Select), vec![condition, yes, no], element, dims)
+        }
+        OpKind::Reshape => b.reshape(*given.first()?, dims),
+        OpKind::Transpose => b.transpose(*given.first()?, sizes(op.attr_i64s("permutation")?)?),
+        OpKind::BroadcastInDim => {
+            b.broadcast(*given.first()?, dims, &sizes(op.attr_i64s("broadcast_dimensions")?)?)
+        }
+        OpKind::Slice => {
+            let steps = sizes(op.attr_i64s("strides")?)?;
+            let starts = sizes(op.attr_i64s("start_indices")?)?;
+            let step = LayoutOp::Slice { starts, steps, dims: dims.clone() };
+            b.add(Op::Layout(step), given, element, dims)
+        }
+        OpKind::Reverse => {
+            let step = LayoutOp::Reverse(sizes(op.attr_i64s("dimensions")?)?);
+            b.add(Op::Layout(step), given, element, dims)
+        }
+        OpKind::Concatenate => {
+            let given: Vec<NodeId> = given.into_iter().filter(|&id| !b.node(id).is_empty()).collect();
+            match given[..] {
+                [one] => one,
+                [] => return None,
+                _ => {
+                    let axis = usize::try_from(op.attr_i64("dimension")?).ok()?;
+                    b.add(Op::Concat(axis), given, element, dims)
+                }
+            }
+        }
+        OpKind::Pad => {
+            let low = signed(op.attr_i64s("edge_padding_low")?);
+            let high = signed(op.attr_i64s("edge_padding_high")?);
+            let interior = sizes(op.attr_i64s("interior_padding")?)?;
+            b.add(Op::Pad { low, high, interior }, given, element, dims)
+        }
+        OpKind::Reduce => {
+            let kind = reduce_kind(op)?;
+            let [input, init] = given[..] else { return None };
+            let axes = sizes(op.attr_i64s("dimensions")?)?;
+            if b.node(input).is_empty() {
+                return Some(b.broadcast(init, dims, &[]));
+            }
+            let reduced = b.add(Op::Reduce(kind, axes), vec![input], element, dims.clone());
+            with_initial(b, kind, reduced, init, dims)?
+        }
+        OpKind::ReduceWindow => {
+            let kind = reduce_kind(op)?;
+            let [input, init] = given[..] else { return None };
+            let Op::Constant(init) = b.node(init).op.clone() else { return None };
+            let window = window(op)?;
+            reduce_window(b, (kind, init), window, input, element, dims)
+        }
+        OpKind::DotGeneral => {
+            let numbers = op.dot_dims()?;
+            let dot = Dot {
+                lhs_batch: sizes(&numbers.lhs_batching)?,
+                rhs_batch: sizes(&numbers.rhs_batching)?,
+                lhs_contract: sizes(&numbers.lhs_contracting)?,
+                rhs_contract: sizes(&numbers.rhs_contracting)?,
+                ..Dot::default()
+            };
+            dot_of(b, dot, &given, element, dims)?
+        }
+        OpKind::Dot => {
+            let rank = b.node(*given.first()?).dims.len();
+            let contract = rank.checked_sub(1)?;
+            let dot = Dot { lhs_contract: vec![contract], rhs_contract: vec![0], ..Dot::default() };
+            dot_of(b, dot, &given, element, dims)?
+        }
+        OpKind::Convolution => convolution(b, op, &given, element, &dims)?,
+        OpKind::Gather => {
+            let gather = Op::Gather(op.gather_dims()?.clone(), sizes(op.attr_i64s("slice_sizes")?)?);
+            b.add(gather, given, element, dims)
+        }
+        OpKind::Scatter => indexing::scatter(b, op, given, element, dims)?,
+        OpKind::DynamicSlice => indexing::dynamic_slice(b, given, element, dims)?,
+        OpKind::DynamicUpdateSlice => indexing::dynamic_update_slice(b, given, element, dims)?,
+        OpKind::SelectAndScatter => indexing::select_and_scatter(b, op, given, element, dims)?,
+        OpKind::CustomCall => b.add(Op::Call(KnownCall::of(op)?), given, element, dims),
+        _ => b.add(Op::Elementwise(Function::of_op(kind.name())?), given, element, dims),
+    })
 }
 
 fn inputs(op: OpRef<'_>, values: &Values) -> Result<Vec<NodeId>> {

@@ -59,7 +59,8 @@ fn weights_input(graph: &Graph, id: NodeId) -> Option<&Dot> {
         |element: ElementType| matches!(element, ElementType::F32 | ElementType::BF16 | ElementType::F16);
     let floats = float(node.element) && [lhs, rhs].iter().all(|&side| float(graph.node(side).element));
     let weights = !graph.node(rhs).is_empty() && is_weights(graph, rhs) && !graph.is_known(lhs);
-    (dot.lhs_batch.is_empty() && !dot.rhs_contract.is_empty() && floats && weights).then_some(dot)
+    let quantizable = dot.lhs_batch.is_empty() && !dot.keeps_precision;
+    (quantizable && !dot.rhs_contract.is_empty() && floats && weights).then_some(dot)
 }
 
 /// Whether a value is a constant of floats behind conversions and layouts alone.
