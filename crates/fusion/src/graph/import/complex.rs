@@ -5,50 +5,15 @@ use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 
 use super::element::storage;
+use super::fourier;
+use super::lowered::lowered;
+use super::pair::{Pair, Part, parts, product};
 use super::reduce::with_initial;
 use super::sizes::sizes;
-use super::{fourier, lowered};
 use crate::graph::NodeId;
 use crate::graph::build::Builder;
 use crate::graph::op::Op;
 use crate::graph::scalar::ReduceKind;
-
-/// The real and the imaginary part of a value.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Pair {
-    pub(super) re: NodeId,
-    pub(super) im: NodeId,
-}
-
-impl Pair {
-    fn part(self, which: Part) -> NodeId {
-        match which {
-            Part::Real => self.re,
-            Part::Imaginary => self.im,
-        }
-    }
-
-    /// The node that stands for both.
-    fn whole(self, b: &mut Builder) -> Option<NodeId> {
-        let ElementType::Float(part) = b.node(self.re).element else { return None };
-        let dims = b.node(self.re).dims.clone();
-        Some(b.raw(Op::Complex, vec![self.re, self.im], ElementType::Complex(part), dims))
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Part {
-    Real,
-    Imaginary,
-}
-
-/// The parts of a node that stands for a complex number.
-pub(super) fn parts(b: &Builder, id: NodeId) -> Option<Pair> {
-    match (&b.node(id).op, b.node(id).inputs.as_slice()) {
-        (Op::Complex, &[re, im]) => Some(Pair { re, im }),
-        _ => None,
-    }
-}
 
 /// An operation that takes or gives complex numbers, of their parts; nothing where there is no form for it.
 pub(super) fn of_parts(b: &mut Builder, op: OpRef<'_>, given: &[NodeId]) -> Option<NodeId> {
@@ -198,25 +163,6 @@ fn converted(b: &mut Builder, id: NodeId, to: ElementType) -> Option<NodeId> {
         None => Pair { re: convert(b, id, part), im: b.splat(part, Scalar::Float(0.0), dims.clone())? },
     };
     pair.whole(b)
-}
-
-/// Whether a part is zero everywhere.
-pub(super) fn is_zero(b: &Builder, id: NodeId) -> bool {
-    b.number(id) == Some(0.0)
-}
-
-/// The product of two numbers; one that is real scales the other.
-pub(super) fn product(b: &mut Builder, one: Pair, other: Pair) -> Pair {
-    let mut times = |x, y| b.map(Function::Multiply, vec![x, y]);
-    let rr = times(one.re, other.re);
-    let (ii, ri, ir) = (times(one.im, other.im), times(one.re, other.im), times(one.im, other.re));
-    match (is_zero(b, one.im), is_zero(b, other.im)) {
-        (_, true) => Pair { re: rr, im: ir },
-        (true, false) => Pair { re: rr, im: ri },
-        (false, false) => {
-            Pair { re: b.map(Function::Subtract, vec![rr, ii]), im: b.map(Function::Add, vec![ri, ir]) }
-        }
-    }
 }
 
 /// The length of a number, without squares that overflow.

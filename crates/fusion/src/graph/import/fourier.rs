@@ -10,8 +10,8 @@ use warpforge_ir::attr::FftType;
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 
-use super::complex::{Pair, is_zero, parts, product};
 use super::element::storage;
+use super::pair::{Pair, is_zero, parts, product};
 use super::sizes::sizes;
 use crate::graph::NodeId;
 use crate::graph::build::Builder;
