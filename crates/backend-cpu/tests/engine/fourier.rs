@@ -2,7 +2,7 @@
 
 use warpforge_tensor::Tensor;
 
-use crate::{kernels, tensor};
+use crate::{exact_kernels, kernels, tensor};
 
 fn sizes(dims: &[usize]) -> String {
     dims.iter().map(|dim| format!("{dim}x")).collect()
@@ -10,22 +10,15 @@ fn sizes(dims: &[usize]) -> String {
 
 /// A transform of the last dimensions of a complex tensor, both parts of which are given, or of a real one.
 fn transform(kind: &str, dims: &[usize], lengths: &[usize]) -> (String, Vec<Tensor>) {
-    let given = match kind {
-        "IRFFT" => {
-            let mut given = dims.to_vec();
-            given[dims.len() - 1] = dims[dims.len() - 1] / 2 + 1;
-            given
+    // Frequencies of real numbers are half of the line.
+    let sizes_of = |is_half: bool| {
+        let mut sizes = dims.to_vec();
+        if let Some(last) = sizes.last_mut().filter(|_| is_half) {
+            *last = *last / 2 + 1;
         }
-        _ => dims.to_vec(),
+        sizes
     };
-    let result = match kind {
-        "RFFT" => {
-            let mut result = dims.to_vec();
-            result[dims.len() - 1] = dims[dims.len() - 1] / 2 + 1;
-            result
-        }
-        _ => dims.to_vec(),
-    };
+    let (given, result) = (sizes_of(kind == "IRFFT"), sizes_of(kind == "RFFT"));
     let lengths: Vec<String> = lengths.iter().map(ToString::to_string).collect();
     let lengths = lengths.join(", ");
     let (from, to) = (sizes(&given), sizes(&result));
@@ -103,6 +96,14 @@ fn complex_numbers_are_computed_by_their_parts() {
         (format!("%result = stablehlo.exponential %z : {full}"), "4x6x"),
         (
             format!(
+                "%k = stablehlo.constant dense<(2.0, 0.0)> : {full}
+                %l = stablehlo.convert %c : (tensor<4x6xf32>) -> {full}
+                %result = stablehlo.multiply %l, %k : {full}"
+            ),
+            "4x6x",
+        ),
+        (
+            format!(
                 "%k = stablehlo.constant dense<(0.5, -2.0)> : {full}
                 %l = stablehlo.convert %c : (tensor<4x6xf32>) -> {full}
                 %p = stablehlo.multiply %z, %l : {full}
@@ -138,4 +139,16 @@ fn complex_numbers_are_computed_by_their_parts() {
     for (steps, dims) in &cases {
         kernels(&arithmetic(steps, dims), vec![], &inputs);
     }
+}
+
+/// Where the length is infinite, a part that is zero stays zero.
+#[test]
+fn exponentials_of_large_real_numbers_are_real() {
+    let text = "func.func @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
+        %z = stablehlo.complex %a, %b : tensor<3xcomplex<f32>>
+        %e = stablehlo.exponential %z : tensor<3xcomplex<f32>>
+        %i = stablehlo.imag %e : (tensor<3xcomplex<f32>>) -> tensor<3xf32>
+        func.return %i : tensor<3xf32> }";
+    let numbers = |values: [f32; 3]| Tensor::from_slice(&[3], &values).unwrap();
+    exact_kernels(text, &[numbers([100.0, 0.0, -100.0]), numbers([0.0, 0.0, -0.0])]);
 }

@@ -1,6 +1,7 @@
 //! Complex numbers as pairs of real ones: both parts of each are nodes of their own, so that every device has kernels for them.
 
-use warpforge_ir::{OpKind, OpRef};
+use warpforge_ir::attr::{ComparisonDirection, ElementData};
+use warpforge_ir::{OpKind, OpRef, Type};
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Scalar, Shape, Tensor};
 
@@ -13,7 +14,7 @@ use super::sizes::sizes;
 use crate::graph::NodeId;
 use crate::graph::build::Builder;
 use crate::graph::op::Op;
-use crate::graph::scalar::ReduceKind;
+use crate::graph::scalar::{ReduceKind, comparison_type};
 
 /// An operation that takes or gives complex numbers, of their parts; nothing where there is no form for it.
 pub(super) fn of_parts(b: &mut Builder, op: OpRef<'_>, given: &[NodeId]) -> Option<NodeId> {
@@ -21,7 +22,7 @@ pub(super) fn of_parts(b: &mut Builder, op: OpRef<'_>, given: &[NodeId]) -> Opti
         return None;
     }
     let (element, dims) = storage(op.result_type(0)?)?;
-    let takes = |ty: &warpforge_ir::Type| storage(ty).is_some_and(|(element, _)| element.is_complex());
+    let takes = |ty: &Type| storage(ty).is_some_and(|(element, _)| element.is_complex());
     if !element.is_complex() && !op.operand_types().any(takes) {
         return None;
     }
@@ -44,12 +45,8 @@ pub(super) fn of_parts(b: &mut Builder, op: OpRef<'_>, given: &[NodeId]) -> Opti
             product(b, one, other).whole(b)
         }
         OpKind::Exponential => {
-            let Pair { re, im } = parts(b, first?)?;
-            let length = b.map(Function::Exponential, vec![re]);
-            let [cosine, sine] = [Function::Cosine, Function::Sine].map(|function| b.map(function, vec![im]));
-            let re = b.map(Function::Multiply, vec![length, cosine]);
-            let im = b.map(Function::Multiply, vec![length, sine]);
-            Pair { re, im }.whole(b)
+            let pair = parts(b, first?)?;
+            exponential(b, pair)?.whole(b)
         }
         OpKind::DotGeneral | OpKind::Dot => {
             let (one, other) = (parts(b, first?)?, parts(b, *given.get(1)?)?);
@@ -131,13 +128,11 @@ fn constant(b: &mut Builder, op: OpRef<'_>, dims: &[usize]) -> Option<Pair> {
     let ElementType::Complex(part) = element else { return None };
     let part = ElementType::Float(part);
     let (tensor, splat) = match elements.data() {
-        warpforge_ir::attr::ElementData::Splat(bytes) => {
-            (Tensor::from_bytes(element, Shape::scalar(), bytes).ok()?, true)
-        }
-        warpforge_ir::attr::ElementData::Raw(bytes) => {
+        ElementData::Splat(bytes) => (Tensor::from_bytes(element, Shape::scalar(), bytes).ok()?, true),
+        ElementData::Raw(bytes) => {
             (Tensor::from_blob(element, Shape::new(dims.to_vec()).ok()?, bytes.clone()).ok()?, false)
         }
-        warpforge_ir::attr::ElementData::Resource(_) => return None,
+        ElementData::Resource(_) => return None,
     };
     let mut real = |of: &dyn Fn((f64, f64)) -> f64| {
         let numbers = tensor.iter().map(|value| Scalar::Float(of(value.to_complex())));
@@ -165,6 +160,20 @@ fn converted(b: &mut Builder, id: NodeId, to: ElementType) -> Option<NodeId> {
     pair.whole(b)
 }
 
+/// Of a real number real, also where the length is infinite.
+fn exponential(b: &mut Builder, Pair { re, im }: Pair) -> Option<Pair> {
+    let (element, dims) = (b.node(im).element, b.node(im).dims.clone());
+    let length = b.map(Function::Exponential, vec![re]);
+    let [cosine, sine] = [Function::Cosine, Function::Sine].map(|function| b.map(function, vec![im]));
+    let zero = b.splat(element, Scalar::Float(0.0), dims)?;
+    let is_real = b.compare(ComparisonDirection::Eq, comparison_type(element), im, zero);
+    let turned = b.map(Function::Multiply, vec![length, sine]);
+    Some(Pair {
+        re: b.map(Function::Multiply, vec![length, cosine]),
+        im: b.map(Function::Select, vec![is_real, im, turned]),
+    })
+}
+
 /// The length of a number, without squares that overflow.
 fn magnitude(b: &mut Builder, Pair { re, im }: Pair) -> Option<NodeId> {
     let (element, dims) = (b.node(re).element, b.node(re).dims.clone());
@@ -175,10 +184,9 @@ fn magnitude(b: &mut Builder, Pair { re, im }: Pair) -> Option<NodeId> {
     let one = b.splat(element, Scalar::Float(1.0), dims)?;
     let finite = b.map(Function::Multiply, vec![large, zero]);
     // Of zero, infinity and NaN the larger part is the length.
-    let order = crate::graph::scalar::comparison_type(element);
-    let equal = warpforge_ir::attr::ComparisonDirection::Eq;
-    let is_finite = b.compare(equal, order, finite, zero);
-    let is_zero = b.compare(equal, order, large, zero);
+    let order = comparison_type(element);
+    let is_finite = b.compare(ComparisonDirection::Eq, order, finite, zero);
+    let is_zero = b.compare(ComparisonDirection::Eq, order, large, zero);
     let divisor = b.map(Function::Select, vec![is_zero, one, large]);
     let ratio = b.map(Function::Divide, vec![small, divisor]);
     let square = b.map(Function::Multiply, vec![ratio, ratio]);

@@ -51,7 +51,7 @@ pub(super) fn transform(b: &mut Builder, op: OpRef<'_>, operand: NodeId) -> Opti
         for (axis, &length) in others.zip(rest) {
             pair = along(b, pair, axis, length, inverse)?;
         }
-        pair = mirrored(b, pair, length)?;
+        pair = mirrored(b, pair, length);
         return Some(along(b, pair, rank - 1, length, inverse)?.re);
     }
     pair = along(b, pair, rank - 1, length, inverse)?;
@@ -87,12 +87,12 @@ fn slice(b: &mut Builder, id: NodeId, axis: usize, start: usize, size: usize) ->
 }
 
 /// The whole line of frequencies of real numbers, from the first half: the others are their mirror images.
-fn mirrored(b: &mut Builder, half: Pair, length: usize) -> Option<Pair> {
+fn mirrored(b: &mut Builder, half: Pair, length: usize) -> Pair {
     let axis = b.node(half.re).dims.len() - 1;
     // From the last that has an image down to the first that is not zero's.
     let images = length - (length / 2 + 1);
     if images == 0 {
-        return Some(half);
+        return half;
     }
     let mut whole = |id: NodeId, is_imaginary: bool| {
         let image = slice(b, id, axis, 1, images);
@@ -104,7 +104,7 @@ fn mirrored(b: &mut Builder, half: Pair, length: usize) -> Option<Pair> {
         dims[axis] = length;
         b.add(Op::Concat(axis), vec![id, image], element, dims)
     };
-    Some(Pair { re: whole(half.re, false), im: whole(half.im, true) })
+    Pair { re: whole(half.re, false), im: whole(half.im, true) }
 }
 
 /// The transform along a dimension.
@@ -174,12 +174,13 @@ impl Table {
     /// The matrix `[part of the element, element, part of the frequency, frequency]`, of real elements without the first.
     fn matrix(&self, element: ElementType, real: bool) -> Option<Tensor> {
         let n = self.length;
+        let roots: Vec<(f64, f64)> = (0..n).map(|power| self.root(power)).collect();
         let mut numbers = Vec::with_capacity(4 * n * n);
         for from_imaginary in [false, true].into_iter().take(if real { 1 } else { 2 }) {
             for j in 0..n {
                 for to_imaginary in [false, true] {
                     numbers.extend((0..n).map(|k| {
-                        let (cosine, sine) = self.root(j * k);
+                        let (cosine, sine) = roots[j * k % n];
                         Scalar::Float(match (from_imaginary, to_imaginary) {
                             (false, false) | (true, true) => cosine,
                             (false, true) => sine,

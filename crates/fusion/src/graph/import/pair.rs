@@ -50,13 +50,14 @@ pub(super) fn is_zero(b: &Builder, id: NodeId) -> bool {
     b.number(id) == Some(0.0)
 }
 
-/// The product of two numbers; one that is real scales the other.
+/// The product of two numbers. One that is known to be real scales the other: infinities do not meet its zero.
 pub(super) fn product(b: &mut Builder, one: Pair, other: Pair) -> Pair {
     let mut times = |x, y| b.map(Function::Multiply, vec![x, y]);
     let rr = times(one.re, other.re);
     let (ii, ri, ir) = (times(one.im, other.im), times(one.re, other.im), times(one.im, other.re));
     match (is_zero(b, one.im), is_zero(b, other.im)) {
-        (_, true) => Pair { re: rr, im: ir },
+        (true, true) => Pair { re: rr, im: one.im },
+        (false, true) => Pair { re: rr, im: ir },
         (true, false) => Pair { re: rr, im: ri },
         (false, false) => {
             Pair { re: b.map(Function::Subtract, vec![rr, ii]), im: b.map(Function::Add, vec![ri, ir]) }
