@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::contests::{self, Destination, Named};
+use super::paced::{PacedContest, Sample, Samples};
 use super::table::{Bound, Contest, Figures, Row, Statistic};
 use super::tools;
 use crate::command::output;
@@ -15,17 +16,22 @@ use crate::command::output;
 /// Each of STREAM's arrays: far more than any cache.
 const ARRAY_BYTES: u64 = 256 << 20;
 
+/// How long a look at the pace is, in seconds.
+const LOOK_SECONDS: f64 = 0.05;
+
+const UNIT: &str = "GFLOP/s, GB/s";
+
 /// The part by which figures may differ.
 const BOUND: Bound = Bound::Within(0.10);
 
 /// Arguments of `cargo xtask peers limits`.
 #[derive(Debug, Args)]
 pub(crate) struct LimitsArgs {
-    /// Only these: likwid, c
+    /// Only these: likwid, fma, stream
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// How often each side runs, in turn
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     alternations: u16,
     /// The warpt to measure [default: built here in release]
     #[arg(long, value_name = "PROGRAM")]
@@ -35,7 +41,7 @@ pub(crate) struct LimitsArgs {
     update_docs: bool,
 }
 
-/// What both contests need.
+/// What the contests need.
 struct Stage {
     warpt: PathBuf,
     /// For compiled programs and profiles; gone when the contests are over.
@@ -44,7 +50,7 @@ struct Stage {
     threads: usize,
 }
 
-const CONTESTS: [Named<Stage>; 2] = [("likwid", likwid), ("c", loops)];
+const CONTESTS: [Named<Stage>; 3] = [("likwid", likwid), ("fma", fma), ("stream", stream)];
 
 /// Runs the comparisons and prints their ratios.
 pub(super) fn run(args: &LimitsArgs) -> anyhow::Result<()> {
@@ -63,7 +69,10 @@ pub(super) fn run(args: &LimitsArgs) -> anyhow::Result<()> {
         warpt: &stage.warpt,
         task: "peers limits",
         page: "docs/calibrate.md",
-        method: &format!("the largest of {} runs of each side, in turn", args.alternations),
+        method: &format!(
+            "medians of {} runs of each side or more, in turn, of those at the fastest pace that both sides had; likwid-bench in L1 without the start of a pass; the loop in C, which tells the pace, by its largest",
+            args.alternations
+        ),
         update_docs: args.update_docs,
     };
     contests::hold(&CONTESTS, &args.only, &stage, &destination)
@@ -89,12 +98,12 @@ impl Limit {
         }
     }
 
-    /// Our figure, from a profile.
-    fn ours(&self, profile: &Value, threads: usize) -> anyhow::Result<f64> {
+    /// Our figure and its pace, from a profile.
+    fn ours(&self, profile: &Value, threads: usize) -> anyhow::Result<Sample> {
         let of = |list: &str, field: &str, fits: &dyn Fn(&Value) -> bool| {
             let entries = profile[list].as_array().into_iter().flatten();
-            let found = entries.filter(|entry| entry["threads"] == threads).find(|entry| fits(entry));
-            found.and_then(|entry| entry[field].as_f64())
+            let found = entries.filter(|entry| entry["threads"] == threads).find(|entry| fits(entry))?;
+            Some(Sample { value: found[field].as_f64()?, pace: found["pace"].as_f64()? })
         };
         let found = match self {
             Self::Peak { dtype, isa, .. } => of("peaks", "gops", &|entry| {
@@ -107,22 +116,72 @@ impl Limit {
         found.with_context(|| format!("the profile has no {}", self.label(threads)))
     }
 
-    /// The figure of likwid-bench.
-    fn theirs(&self, threads: usize) -> anyhow::Result<f64> {
-        let (test, bytes, line) = match self {
-            Self::Peak { test, .. } => (test, 16 << 10, "MFlops/s:"),
-            Self::Bandwidth { test, bytes, .. } => (test, *bytes, "MByte/s:"),
-        };
-        // The working set is divided among the threads.
-        let set = format!("S0:{}kB:{threads}", bytes * threads as u64 / 1000);
-        let text = output(Command::new("likwid-bench").args(["-t", test, "-w", &set]))?;
-        Ok(printed(&text, line)? / 1e3)
+    /// The figure of likwid-bench, with its pace.
+    fn theirs(&self, threads: usize, gauge: &Path) -> anyhow::Result<Sample> {
+        at_pace(gauge, threads, || match self {
+            Self::Peak { test, .. } => {
+                Ok(printed(&likwid_bench(test, 16 << 10, threads)?, "MFlops/s:")? / 1e3)
+            }
+            Self::Bandwidth { level, test, bytes, .. } if level == "L1" => {
+                // The start of a pass takes as long as a quarter of it: the difference of two passes has none.
+                let [half, whole] = [bytes / 2, *bytes].map(|bytes| Pass::of(test, bytes, threads));
+                Ok(whole?.beyond(&half?) * threads as f64)
+            }
+            Self::Bandwidth { test, bytes, .. } => {
+                Ok(printed(&likwid_bench(test, *bytes, threads)?, "MByte/s:")? / 1e3)
+            }
+        })
     }
 }
 
-/// The number behind a name in the output of likwid-bench.
+/// A figure, and the pace of a loop in C that runs before and after it.
+fn at_pace(
+    gauge: &Path,
+    threads: usize,
+    measure: impl FnOnce() -> anyhow::Result<f64>,
+) -> anyhow::Result<Sample> {
+    let before = pace(gauge, threads, LOOK_SECONDS)?;
+    let value = measure()?;
+    let after = pace(gauge, threads, LOOK_SECONDS)?;
+    Ok(Sample { value, pace: before.min(after) })
+}
+
+/// What likwid-bench prints of a test whose threads go round in so many bytes each.
+fn likwid_bench(test: &str, bytes: u64, threads: usize) -> anyhow::Result<String> {
+    // The working set is divided among the threads.
+    let set = format!("S0:{}kB:{threads}", bytes * threads as u64 / 1000);
+    output(Command::new("likwid-bench").args(["-t", test, "-w", &set]))
+}
+
+/// One pass of one thread through its working set.
+struct Pass {
+    bytes: f64,
+    nanoseconds: f64,
+}
+
+impl Pass {
+    fn of(test: &str, bytes: u64, threads: usize) -> anyhow::Result<Self> {
+        let text = likwid_bench(test, bytes, threads)?;
+        let bytes = printed(&text, "Size per thread:")?;
+        let gbps = printed(&text, "MByte/s:")? / 1e3 / threads as f64;
+        Ok(Self { bytes, nanoseconds: bytes / gbps })
+    }
+
+    /// GB/s in the part of a pass that a shorter one does not have.
+    fn beyond(&self, shorter: &Self) -> f64 {
+        (self.bytes - shorter.bytes) / (self.nanoseconds - shorter.nanoseconds)
+    }
+}
+
+/// GFLOP/s of f32 in registers by a loop in C.
+fn pace(gauge: &Path, threads: usize, seconds: f64) -> anyhow::Result<f64> {
+    let text = output(Command::new(gauge).args([threads.to_string(), seconds.to_string()]))?;
+    printed(&text, "f32")
+}
+
+/// The number behind a name in the output of a peer.
 fn printed(text: &str, name: &str) -> anyhow::Result<f64> {
-    let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    let value = text.lines().find_map(|line| line.trim().strip_prefix(name)?.trim().parse().ok());
     value.with_context(|| format!("no line `{name} NUMBER` in:\n{text}"))
 }
 
@@ -192,69 +251,81 @@ pub(super) fn measured(warpt: &Path, profile: &Path) -> anyhow::Result<()> {
 
 fn likwid(stage: &Stage) -> anyhow::Result<Vec<Row>> {
     tools::require("likwid-bench", "likwid")?;
+    tools::require("gcc", "gcc")?;
+    let gauge = tools::compile("fma", &["-pthread"], stage.folder.path())?;
     let known = limits(&calibrated(stage)?)?;
     let threads = stage.threads;
-    let theirs = || known.iter().map(|limit| Ok((limit.label(threads), limit.theirs(threads)?))).collect();
+    let theirs =
+        || known.iter().map(|limit| Ok((limit.label(threads), limit.theirs(threads, &gauge)?))).collect();
     let ours = || {
         let profile = calibrated(stage)?;
         known.iter().map(|limit| Ok((limit.label(threads), limit.ours(&profile, threads)?))).collect()
     };
-    let contest = Contest {
+    let contest = PacedContest {
         name: "calibrate",
         peer: "likwid-bench",
-        unit: "GFLOP/s, GB/s",
+        unit: UNIT,
         bound: BOUND,
         theirs: &theirs,
         ours: &ours,
     };
-    contest.hold_by(Statistic::Largest, stage.alternations)
+    contest.hold(stage.alternations)
 }
 
-fn loops(stage: &Stage) -> anyhow::Result<Vec<Row>> {
+fn fma(stage: &Stage) -> anyhow::Result<Vec<Row>> {
     tools::require("gcc", "gcc")?;
-    let fma = tools::compile("fma", &["-pthread"], stage.folder.path())?;
-    let stream = tools::compile("stream", &["-fopenmp"], stage.folder.path())?;
+    let gauge = tools::compile("fma", &["-pthread"], stage.folder.path())?;
     let threads = stage.threads;
-    let (peak, triad) = (format!("f32, {threads} threads"), format!("DRAM triad, {threads} threads"));
-    let theirs = || {
-        let number = |text: &str, name: &str| {
-            let value = text.lines().find_map(|line| line.trim().strip_prefix(name)?.trim().parse().ok());
-            value.with_context(|| format!("no line `{name} NUMBER` in:\n{text}"))
-        };
-        let flops = output(Command::new(&fma).args([&threads.to_string(), "1"]))?;
-        let mut command = Command::new(&stream);
-        command.arg(ARRAY_BYTES.to_string()).env("OMP_NUM_THREADS", threads.to_string());
-        let bytes = output(command.env("OMP_PROC_BIND", "true"))?;
-        Ok(Figures::from([
-            (peak.clone(), number(&flops, "f32")?),
-            (triad.clone(), number(&bytes, "triad_median_gbps")?),
-        ]))
-    };
+    let label = format!("f32, {threads} threads");
+    let theirs = || Ok(Figures::from([(label.clone(), pace(&gauge, threads, 1.0)?)]));
     let ours = || {
         let profile = calibrated(stage)?;
         let (_, isa) = widest(&profile)?;
-        let flops = Limit::Peak { dtype: "f32", isa, test: String::new() };
-        let bytes = Limit::Bandwidth {
-            level: "DRAM".to_owned(),
-            access: "triad",
-            stores: "ordinary",
-            bytes: 0,
-            test: String::new(),
-        };
-        Ok(Figures::from([
-            (peak.clone(), flops.ours(&profile, threads)?),
-            (triad.clone(), bytes.ours(&profile, threads)?),
-        ]))
+        let peak = Limit::Peak { dtype: "f32", isa, test: String::new() };
+        Ok(Figures::from([(label.clone(), peak.ours(&profile, threads)?.value)]))
     };
     let contest = Contest {
         name: "calibrate",
-        peer: "FMA loop and STREAM in C",
-        unit: "GFLOP/s, GB/s",
+        peer: "FMA loop in C",
+        unit: UNIT,
         bound: BOUND,
         theirs: &theirs,
         ours: &ours,
     };
+    // What tells the pace is compared itself: its fastest, which others only take away from.
     contest.hold_by(Statistic::Largest, stage.alternations)
+}
+
+fn stream(stage: &Stage) -> anyhow::Result<Vec<Row>> {
+    tools::require("gcc", "gcc")?;
+    let gauge = tools::compile("fma", &["-pthread"], stage.folder.path())?;
+    let stream = tools::compile("stream", &["-fopenmp"], stage.folder.path())?;
+    let threads = stage.threads;
+    let triad = Limit::Bandwidth {
+        level: "DRAM".to_owned(),
+        access: "triad",
+        stores: "ordinary",
+        bytes: ARRAY_BYTES,
+        test: String::new(),
+    };
+    let theirs = || {
+        let sample = at_pace(&gauge, threads, || {
+            let mut command = Command::new(&stream);
+            command.arg(ARRAY_BYTES.to_string()).env("OMP_NUM_THREADS", threads.to_string());
+            printed(&output(command.env("OMP_PROC_BIND", "true"))?, "triad_median_gbps")
+        })?;
+        Ok(Samples::from([(triad.label(threads), sample)]))
+    };
+    let ours = || Ok(Samples::from([(triad.label(threads), triad.ours(&calibrated(stage)?, threads)?)]));
+    let contest = PacedContest {
+        name: "calibrate",
+        peer: "STREAM in C",
+        unit: UNIT,
+        bound: BOUND,
+        theirs: &theirs,
+        ours: &ours,
+    };
+    contest.hold(stage.alternations)
 }
 
 #[cfg(test)]
@@ -264,11 +335,11 @@ mod tests {
     use super::*;
 
     fn profile() -> Value {
-        let bandwidth = |level: &str, access: &str, stores: &str, gbps: f64| json!({"level": level, "access": access, "stores": stores, "threads": 2, "working_set_bytes": 16384, "gbps": gbps});
+        let bandwidth = |level: &str, access: &str, stores: &str, gbps: f64| json!({"level": level, "access": access, "stores": stores, "threads": 2, "working_set_bytes": 16384, "gbps": gbps, "pace": 170.0});
         json!({
             "peaks": [
-                {"dtype": "f32", "isa": "avx2", "threads": 2, "mode": "burst", "gops": 90.0},
-                {"dtype": "f32", "isa": "avx512", "threads": 2, "mode": "burst", "gops": 170.0},
+                {"dtype": "f32", "isa": "avx2", "threads": 2, "mode": "burst", "gops": 90.0, "pace": 160.0},
+                {"dtype": "f32", "isa": "avx512", "threads": 2, "mode": "burst", "gops": 170.0, "pace": 170.0},
             ],
             "bandwidth": [
                 bandwidth("L1", "triad", "ordinary", 300.0),
@@ -292,10 +363,16 @@ mod tests {
             "DRAM triad, nontemporal stores, 2 threads",
         ];
         assert_eq!(labels, expected);
-        assert_eq!(all[0].ours(&profile(), 2).unwrap(), 170.0);
-        assert_eq!(all[3].ours(&profile(), 2).unwrap(), 400.0);
+        assert_eq!(all[0].ours(&profile(), 2).unwrap(), Sample { value: 170.0, pace: 170.0 });
+        assert_eq!(all[3].ours(&profile(), 2).unwrap().value, 400.0);
         assert!(all[1].ours(&profile(), 2).unwrap_err().to_string().contains("no f64 avx512"));
         assert!(limits(&json!({"peaks": []})).is_err());
+    }
+
+    #[test]
+    fn the_start_of_a_pass_does_not_count() {
+        let pass = |bytes: f64| Pass { bytes, nanoseconds: 10.0 + bytes / 250.0 };
+        assert!((pass(16000.0).beyond(&pass(8000.0)) - 250.0).abs() < 1e-9);
     }
 
     #[test]

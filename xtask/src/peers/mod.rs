@@ -9,6 +9,7 @@ mod limits;
 mod linpack;
 mod llm;
 mod micro;
+mod paced;
 mod page;
 mod quant;
 mod sides;

@@ -37,12 +37,12 @@ impl Bound {
 /// One line of the table.
 #[derive(Debug)]
 pub(super) struct Row {
-    name: String,
-    peer: String,
-    unit: &'static str,
-    theirs: f64,
-    ours: f64,
-    bound: Bound,
+    pub(super) name: String,
+    pub(super) peer: String,
+    pub(super) unit: &'static str,
+    pub(super) theirs: f64,
+    pub(super) ours: f64,
+    pub(super) bound: Bound,
 }
 
 /// What counts of several turns.

@@ -20,28 +20,40 @@ impl Steps {
 /// Attention over `[batch, heads, sequence, width]`.
 pub(super) fn case(shape: [usize; 4], steps: Steps, dtype: Dtype) -> Case {
     let [batch, heads, sequence, width] = shape;
-    let (q, s) = (ty(&shape, "f32"), ty(&[batch, heads, sequence, sequence], "f32"));
+    Case { shape: shape.to_vec(), ..between([batch, heads, sequence, sequence, width], steps, dtype) }
+}
+
+/// Attention over `[batch, heads, queries, keys, width]`.
+pub(super) fn cross(shape: [usize; 5], dtype: Dtype) -> Case {
+    between(shape, Steps::Full, dtype)
+}
+
+fn between(shape: [usize; 5], steps: Steps, dtype: Dtype) -> Case {
+    let [batch, heads, queries, keys, width] = shape;
+    let (of_queries, of_keys) = ([batch, heads, queries, width], [batch, heads, keys, width]);
+    let [q, k] = [of_queries, of_keys].map(|dims| ty(&dims, "f32"));
+    let s = ty(&[batch, heads, queries, keys], "f32");
     let scale = 1.0 / (width as f64).sqrt();
     let matmul = format!(
         "  %scores = stablehlo.dot_general %q, %k, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [3] : \
-         ({q}, {q}) -> {s}\n"
+         ({q}, {k}) -> {s}\n"
     );
     let scaled = format!(
         "  %factor = stablehlo.constant dense<{scale:e}> : {s}\n  %scale = stablehlo.multiply %scores, %factor : {s}\n"
     );
-    let mut module = ModuleText::default().input("q", &shape, "f32").input("k", &shape, "f32");
+    let mut module = ModuleText::default().input("q", &of_queries, "f32").input("k", &of_keys, "f32");
     if steps == Steps::Full {
-        module = module.input("v", &shape, "f32");
+        module = module.input("v", &of_keys, "f32");
     }
     module = module.operator("scores", &s, matmul).operator("scale", &s, scaled);
     if steps != Steps::Scores {
-        let rows = [batch, heads, sequence];
-        module = module.operator("softmax", &s, softmax("scale", &rows, sequence));
+        let rows = [batch, heads, queries];
+        module = module.operator("softmax", &s, softmax("scale", &rows, keys));
     }
     if steps == Steps::Full {
         let values = format!(
             "  %values = stablehlo.dot_general %softmax, %v, batching_dims = [0, 1] x [0, 1], contracting_dims = [3] x [2] : \
-             ({s}, {q}) -> {q}\n"
+             ({s}, {k}) -> {q}\n"
         );
         module = module.operator("values", &q, values);
     }

@@ -17,7 +17,7 @@ use std::str::FromStr;
 
 use warpforge::Precision;
 
-pub(crate) use sweep::{cases, linear};
+pub(crate) use sweep::{cases, large, linear};
 pub(crate) use text::ModuleText;
 
 /// A family of patterns, and what their shapes mean. Elementwise, row-wise and moving operations, `[rows, columns]`, are always
@@ -245,6 +245,17 @@ mod tests {
             let result = outputs.graph.node(outputs.clusters.outputs[0].value).element;
             let is_narrow = is_narrow && case.op == "conv2d" && case.pattern.is_none();
             assert_eq!(result == ElementType::BF16, is_narrow, "{}", case.label());
+        }
+    }
+
+    #[test]
+    fn attention_to_another_sequence_fuses_as_attention_does() {
+        let all = large(&[Family::Attention], &[F32]);
+        let cross: Vec<&Case> = all.iter().filter(|case| case.shape.len() == 5).collect();
+        assert!(!cross.is_empty());
+        for case in cross {
+            let [(fused, _), (unfused, _)] = plans(case);
+            assert_eq!((fused, unfused), (1, 4), "{}", case.label());
         }
     }
 

@@ -13,6 +13,34 @@ const GROUPED: [(usize, usize, usize); 5] =
 /// Channels, height and width, and outputs of convolutions between few channels, as in networks for small devices.
 const FEW_CHANNELS: [(usize, usize, usize); 3] = [(16, 56, 64), (24, 28, 96), (96, 28, 24)];
 
+/// Rows, inputs and outputs of linear layers that fill a GPU.
+const LARGE_LINEAR: [(usize, usize, usize); 4] =
+    [(2048, 512, 2048), (2048, 2048, 512), (8192, 512, 512), (8192, 1024, 4096)];
+
+/// Batch, heads, positions and width of attention that fills a GPU.
+const LARGE_ATTENTION: [[usize; 4]; 3] = [[8, 12, 256, 64], [4, 8, 1024, 64], [8, 4, 2048, 64]];
+
+/// Heads, queries and keys of attention to another sequence or to a cache.
+const CROSS_ATTENTION: [(usize, usize, usize); 3] = [(12, 1, 512), (24, 32, 1024), (96, 32, 256)];
+
+/// The cases that a GPU computes in no time: sizes that fill it, which predictions would extrapolate to.
+pub(crate) fn large(families: &[Family], dtypes: &[Dtype]) -> Vec<Case> {
+    let mut all = Vec::new();
+    for &dtype in dtypes {
+        if families.contains(&Family::Linear) {
+            all.extend(LARGE_LINEAR.map(|(m, k, n)| linear(m, k, n, dtype)));
+        }
+        if families.contains(&Family::Attention) {
+            all.extend(LARGE_ATTENTION.map(|shape| attention::case(shape, Steps::Full, dtype)));
+            all.extend(
+                CROSS_ATTENTION
+                    .map(|(heads, queries, keys)| attention::cross([1, heads, queries, keys, 64], dtype)),
+            );
+        }
+    }
+    all
+}
+
 /// The cases of some families in some types, with streams always; `int8` adds matmuls of 8-bit integers.
 pub(crate) fn cases(scale: Scale, families: &[Family], dtypes: &[Dtype], int8: bool) -> Vec<Case> {
     let mut all = Vec::new();

@@ -63,7 +63,8 @@ fn of_threads(session: &mut Session<'_>, threads: usize) -> Result<()> {
             if session.stopped() {
                 return Err(Error::Stopped);
             }
-            let rates = session.steadily(|session| Ok(rates(session, &mut team, &mut arrays, access)))?;
+            let (rates, pace) =
+                session.with_pace(|session| Ok(rates(session, &mut team, &mut arrays, access)))?;
             let Some(rates) = rates else { continue };
             let Some(summary) = Summary::of_rounds(&[rates]) else { continue };
             let (name, stores) = match access {
@@ -81,6 +82,7 @@ fn of_threads(session: &mut Session<'_>, threads: usize) -> Result<()> {
                 gbps: summary.value,
                 ci_low: summary.spread.ci_low,
                 ci_high: summary.spread.ci_high,
+                pace,
             });
         }
     }

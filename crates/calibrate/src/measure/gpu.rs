@@ -98,6 +98,7 @@ fn both(
             ci_high: summary.spread.ci_high,
             watts: mean(&gauge.power),
             clock: mean(&gauge.clock),
+            pace: None,
         });
     }
     Ok(())
@@ -140,6 +141,7 @@ pub(super) fn bandwidth(session: &mut Session<'_>) -> Result<()> {
             gbps: summary.value,
             ci_low: summary.spread.ci_low,
             ci_high: summary.spread.ci_high,
+            pace: None,
         });
     }
     Ok(())

@@ -10,6 +10,7 @@ mod program;
 mod self_check;
 mod timing;
 
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -300,7 +301,13 @@ impl Session<'_> {
     /// What is measured, as far as the device can compute it.
     fn cases(&self) -> Result<Vec<Case>> {
         let Settings { scale, families, .. } = self.settings;
-        let all = crate::cases::cases(*scale, families, &self.settings.dtypes(), true);
+        let dtypes = self.settings.dtypes();
+        let mut all = crate::cases::cases(*scale, families, &dtypes, true);
+        if self.settings.device != Device::Cpu && *scale != Scale::Smoke {
+            let known: HashSet<String> = all.iter().map(Case::label).collect();
+            let large = crate::cases::large(families, &dtypes).into_iter();
+            all.extend(large.filter(|case| !known.contains(&case.label())));
+        }
         Ok(all.into_iter().map(|case| self.settings.fitted(case)).collect())
     }
 
@@ -309,15 +316,21 @@ impl Session<'_> {
     }
 
     /// Measures while the machine is at its pace, as far as others let it, and counts what they disturbed.
-    fn steadily<T>(&mut self, mut measure: impl FnMut(&Self) -> Result<T>) -> Result<T> {
-        let Some(mut pace) = self.pace.take() else { return measure(self) };
+    fn steadily<T>(&mut self, measure: impl FnMut(&Self) -> Result<T>) -> Result<T> {
+        Ok(self.with_pace(measure)?.0)
+    }
+
+    /// As [`Self::steadily`], with the pace that the machine was at, in GFLOP/s, where it has one.
+    fn with_pace<T>(&mut self, mut measure: impl FnMut(&Self) -> Result<T>) -> Result<(T, Option<f64>)> {
+        let Some(mut pace) = self.pace.take() else { return Ok((measure(self)?, None)) };
         let measured = pace.steadily(|| measure(self));
+        let wanted = pace.gflops();
         self.pace = Some(pace);
         let measured = measured?;
         let check = &mut self.profile.self_check;
         check.paced += 1;
         check.disturbed += usize::from(!measured.is_steady());
-        Ok(measured.value)
+        Ok((measured.value, Some(measured.part * wanted)))
     }
 
     /// Notes once what cannot be measured here.

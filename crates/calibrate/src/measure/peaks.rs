@@ -46,7 +46,11 @@ pub(super) fn measure(session: &mut Session<'_>) -> Result<()> {
                     && !is_known(session, kernel, threads, mode)
                 {
                     let peak = match mode {
-                        Mode::Burst => session.steadily(|session| peak(session, &mut team, kernel, mode))?,
+                        Mode::Burst => {
+                            let (peak, pace) =
+                                session.with_pace(|session| peak(session, &mut team, kernel, mode))?;
+                            Peak { pace, ..peak }
+                        }
                         Mode::Sustained => peak(session, &mut team, kernel, mode)?,
                     };
                     session.profile.peaks.push(peak);
@@ -117,5 +121,6 @@ fn peak(session: &Session<'_>, team: &mut Team, kernel: &PeakKernel, mode: Mode)
         ci_high: summary.spread.ci_high,
         watts: of(records.iter().filter_map(TimelineRecord::processor_watts).collect()),
         clock: of(records.iter().filter_map(TimelineRecord::mean_mhz).collect()),
+        pace: None,
     })
 }

@@ -93,6 +93,11 @@ impl CostModel {
                 let flops = 4.0 * (batch * heads * sequence * sequence * width) as f64;
                 (Class::Attention, dtype, features, flops / seconds)
             }
+            ("FullAttention", &[batch, heads, queries, keys, width]) => {
+                let features = octaves(&[batch * heads, queries, keys, width]);
+                let flops = 4.0 * (batch * heads * queries * keys * width) as f64;
+                (Class::Attention, dtype, features, flops / seconds)
+            }
             ("QK^T", &[batch, heads, sequence, width]) => {
                 let features = octaves(&[batch * heads, sequence, sequence, width]);
                 let flops = 2.0 * (batch * heads * sequence * sequence * width) as f64;

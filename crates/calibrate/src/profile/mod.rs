@@ -131,6 +131,9 @@ pub struct Peak {
     /// Clock in MHz meanwhile, where the machine reports it.
     #[serde(default)]
     pub clock: Option<f64>,
+    /// The pace that the processor was at, in GFLOP/s of f32 in registers, where it was looked at.
+    #[serde(default)]
+    pub pace: Option<f64>,
 }
 
 /// The bandwidth of a level of memory.
@@ -154,6 +157,9 @@ pub struct Bandwidth {
     pub ci_low: f64,
     /// The upper end.
     pub ci_high: f64,
+    /// The pace that the processor was at, in GFLOP/s of f32 in registers, where it was looked at.
+    #[serde(default)]
+    pub pace: Option<f64>,
 }
 
 /// What it costs to begin something.

@@ -19,6 +19,7 @@ pub(crate) fn profile() -> Profile {
         gbps,
         ci_low: gbps * 0.99,
         ci_high: gbps * 1.01,
+        pace: None,
     };
     let peak = |mode, gops| Peak {
         device: device(),
@@ -31,6 +32,7 @@ pub(crate) fn profile() -> Profile {
         ci_high: gops * 1.01,
         watts: None,
         clock: None,
+        pace: None,
     };
     Profile {
         schema_version: SCHEMA_VERSION,

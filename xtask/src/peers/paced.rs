@@ -1,0 +1,107 @@
+//! Figures that follow the clock of the processor, which other guests of a host take away: compared at one pace of the machine.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context as _;
+use warpforge_measure::stats;
+
+use super::table::{Bound, Row};
+
+/// Two paces are one if they are no further apart than this part.
+const NEAR: f64 = 0.04;
+
+/// Turns are added, up to so many times those asked for, until each figure has a pace that both sides were at.
+const PATIENCE: usize = 2;
+
+/// A figure, and the pace that the machine was at: GFLOP/s of a loop in registers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sample {
+    pub(super) value: f64,
+    pub(super) pace: f64,
+}
+
+/// Named figures of one side.
+pub(super) type Samples = BTreeMap<String, Sample>;
+
+/// Limits of ours beside one tool's.
+pub(super) struct PacedContest<'a> {
+    pub(super) name: &'a str,
+    pub(super) peer: &'a str,
+    pub(super) unit: &'static str,
+    pub(super) bound: Bound,
+    pub(super) theirs: &'a dyn Fn() -> anyhow::Result<Samples>,
+    pub(super) ours: &'a dyn Fn() -> anyhow::Result<Samples>,
+}
+
+impl PacedContest<'_> {
+    /// Runs both sides in turn, so often or until each figure was measured at one pace by both.
+    pub(super) fn hold(&self, times: usize) -> anyhow::Result<Vec<Row>> {
+        let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+        for turn in 1..=times * PATIENCE {
+            eprintln!("{} and {}: {turn} of {times} or more", self.name, self.peer);
+            theirs.push((self.theirs)().with_context(|| self.peer.to_owned())?);
+            ours.push((self.ours)().with_context(|| self.name.to_owned())?);
+            let compared = theirs[0].keys().all(|label| compared(&theirs, &ours, label).is_some());
+            if turn >= times && compared {
+                break;
+            }
+        }
+        let row = |label: &String| {
+            let (theirs, ours) = compared(&theirs, &ours, label).with_context(|| {
+                format!("{label}: {} and {} never ran at one pace of the machine", self.name, self.peer)
+            })?;
+            let (name, peer) = (format!("{} {label}", self.name), self.peer.to_owned());
+            Ok(Row { name, peer, unit: self.unit, theirs, ours, bound: self.bound })
+        };
+        theirs[0].keys().map(row).collect()
+    }
+}
+
+/// The median figure of each side at the fastest pace that both were at.
+fn compared(theirs: &[Samples], ours: &[Samples], label: &str) -> Option<(f64, f64)> {
+    let of =
+        |side: &[Samples]| -> Vec<Sample> { side.iter().filter_map(|run| run.get(label).copied()).collect() };
+    let (theirs, ours) = (of(theirs), of(ours));
+    let is_near = |sample: &Sample, pace: f64| (sample.pace / pace - 1.0).abs() <= NEAR;
+    let shared = theirs.iter().filter(|sample| ours.iter().any(|own| is_near(own, sample.pace)));
+    let pace = shared.map(|sample| sample.pace).max_by(f64::total_cmp)?;
+    let median = |side: &[Sample]| {
+        let near = side.iter().filter(|sample| is_near(sample, pace));
+        stats::median(&near.map(|sample| sample.value).collect::<Vec<f64>>())
+    };
+    Some((median(&theirs)?, median(&ours)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peers::table::markdown;
+
+    fn run(value: f64, pace: f64) -> Samples {
+        Samples::from([("L1 read".to_owned(), Sample { value, pace })])
+    }
+
+    #[test]
+    fn only_runs_at_one_pace_are_compared() {
+        let theirs = [run(410.0, 300.0), run(350.0, 220.0)];
+        let ours = [run(346.0, 222.0), run(352.0, 223.0)];
+        assert_eq!(compared(&theirs, &ours, "L1 read"), Some((350.0, 349.0)));
+        assert_eq!(compared(&theirs[..1], &ours, "L1 read"), None);
+    }
+
+    #[test]
+    fn turns_are_added_until_both_sides_had_one_pace() {
+        let turn = std::cell::Cell::new(0.0);
+        let theirs = || Ok(run(410.0, 300.0));
+        let ours = || {
+            turn.set(turn.get() + 1.0);
+            Ok(if turn.get() < 2.0 { run(350.0, 220.0) } else { run(400.0, 298.0) })
+        };
+        let (name, peer, unit, bound) = ("calibrate", "likwid-bench", "GB/s", Bound::Within(0.1));
+        let contest = PacedContest { name, peer, unit, bound, theirs: &theirs, ours: &ours };
+        let (text, holds) = markdown(&contest.hold(1).unwrap());
+        assert!(holds && text.contains("| 410.0 | 400.0 |"), "{text}");
+        let never = PacedContest { ours: &|| Ok(run(350.0, 220.0)), ..contest };
+        assert!(never.hold(1).unwrap_err().to_string().contains("never ran at one pace"));
+    }
+}
