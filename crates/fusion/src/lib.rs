@@ -12,6 +12,7 @@ pub mod graph;
 pub mod pattern;
 pub mod pipeline;
 pub mod precision;
+mod recompute;
 pub mod report;
 mod simplify;
 #[cfg(test)]

@@ -17,6 +17,7 @@ use crate::cluster::{
 use crate::graph::{Graph, ImportError, Node, NodeId, Op, OpByOp, OpSpan, import, import_op_by_op};
 use crate::pattern::{Pattern, patterns};
 use crate::precision::{Precision, narrow_contractions, quantize, read_before_widening, read_stored_weights};
+use crate::recompute::recompute;
 use crate::simplify::simplify;
 
 /// The arguments of a function that are known while compiling, by position.
@@ -174,6 +175,9 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
     if let Some(recipe) = device.precision().recipe() {
         let quantized = quantize(&graph, recipe, spans.as_deref_mut());
         graph = quantized.map_err(|error| ImportError::Unsupported(format!("{recipe}: {error}")))?;
+    }
+    if !device.is_op_by_op() {
+        graph = recompute(graph);
     }
     let compute = |cluster: &Cluster| device.has_kernel(&graph, cluster);
     let kernels = DeviceKernels {

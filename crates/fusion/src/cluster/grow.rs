@@ -187,7 +187,21 @@ impl<'s, 'g> Growth<'s, 'g> {
     fn is_own(&self, id: NodeId) -> bool {
         !self.state.needed[id.index()]
             && !self.graph.outputs.contains(&id)
-            && self.state.real_users[id.index()].iter().all(|user| self.members.contains(user))
+            && (self.state.real_users[id.index()].iter().all(|user| self.members.contains(user))
+                || self.is_read_through_root(id))
+    }
+
+    /// Whether the loop gives nothing but another layout of a value, and all others read that.
+    fn is_read_through_root(&self, id: NodeId) -> bool {
+        let mut at = self.root;
+        while let Op::Layout(_) = self.graph.node(at).op {
+            let below = self.graph.node(at).inputs[0];
+            if self.state.users[below.index()] != [at] {
+                return false;
+            }
+            at = below;
+        }
+        at == id && at != self.root
     }
 
     /// Whether every reader may compute a value for itself at the cost of reading it: a cheap function of a value that is in memory

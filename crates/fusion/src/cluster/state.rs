@@ -31,6 +31,8 @@ pub(super) struct State<'g> {
     pub(super) graph: &'g Graph,
     /// Values that must lie in memory.
     pub(super) needed: Vec<bool>,
+    /// For each node those that use it.
+    pub(super) users: Vec<Vec<NodeId>>,
     /// For each node the nodes besides layouts that use it, directly or through layouts.
     pub(super) real_users: Vec<Vec<NodeId>>,
     pub(super) kernels: DeviceKernels<'g>,
@@ -42,6 +44,7 @@ impl<'g> State<'g> {
         Self {
             graph,
             needed: vec![false; graph.nodes.len()],
+            users: graph.users(),
             real_users: graph.users_through_layouts(),
             kernels,
             clusters: Vec::new(),

@@ -1,10 +1,12 @@
 //! A function as a graph of tensors, every operation in one canonical form.
 
 mod build;
+mod depth;
 mod evaluate;
 mod import;
 mod op;
 mod reference;
+mod rewrite;
 mod scalar;
 mod values;
 
@@ -12,10 +14,12 @@ use std::collections::HashMap;
 
 pub use build::Builder;
 pub(crate) use build::inverse;
+pub(crate) use depth::Depths;
 pub(crate) use evaluate::evaluate;
 pub use import::{ImportError, OpSpan, reduce_kind};
 pub(crate) use import::{OpByOp, import, import_op_by_op};
 pub use op::{Conv, Dot, Op, OpaqueOp, Window};
+pub(crate) use rewrite::{Rewrite, below_layouts};
 pub use scalar::{Combiner, Comparator, Order, ReduceKind, ScalarFunction, ScalarOp, ScalarStep};
 pub use values::ValueSource;
 use warpforge_ir::OpId;

@@ -4,9 +4,9 @@
 //! that its operands have, on every device: nothing is rounded behind the graph's back. What a device may still choose is where
 //! a conversion runs: in the kernel that produces the operand, in a kernel of its own, or while the contraction reads it.
 
+mod kept;
 mod narrow;
 pub mod quantize;
-mod rewrite;
 mod widened;
 
 use std::fmt;

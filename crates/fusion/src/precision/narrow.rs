@@ -7,14 +7,17 @@
 //! Other values keep f32 for the readers that are no contractions.
 //!
 //! A value that contractions read in several layouts, as a forward and a backward pass do, is rounded once, below the layouts.
+//!
+//! What a backward pass moves is rounded where it is produced too: see [`kept`].
 
 use std::collections::{HashMap, HashSet};
 
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Tensor};
 
-use super::rewrite::{Rewrite, below_layouts};
-use crate::graph::{Graph, Node, NodeId, Op, OpSpan, ReduceKind};
+use super::kept;
+
+use crate::graph::{Graph, Node, NodeId, Op, OpSpan, ReduceKind, Rewrite, below_layouts};
 
 /// Whether a convolution reads narrow operands; with the functions between it and its result, where that is rounded too.
 pub(crate) type NarrowsConvolution<'d> = dyn Fn(&Node, Option<&[Function]>) -> bool + 'd;
@@ -70,6 +73,7 @@ impl Choice {
                 !is_conv(graph, id) || narrows_convolution(graph.node(id), result.as_deref())
             });
             if narrow.len() == before {
+                let rounded = &rounded | &kept::rounded_in_training(graph, &users, &narrow);
                 return Self { narrow, rounded };
             }
         }
@@ -258,7 +262,11 @@ impl Narrowing<'_> {
     /// A value rounded, in its own layout. A value that is rounded already, was widened, or is read in several layouts is rounded
     /// below its layouts; else the conversion stands above them, where one loop does both.
     fn rounded(&mut self, id: NodeId) -> NodeId {
-        let (source, layouts) = below_layouts(self.rewrite.old, id);
+        let (mut source, mut layouts) = below_layouts(self.rewrite.old, id);
+        if let Some(known) = layouts.iter().position(|layout| self.narrow.contains_key(layout)) {
+            source = layouts[known];
+            layouts.truncate(known);
+        }
         if !self.is_rounded_below(source) {
             return self.converted(id);
         }

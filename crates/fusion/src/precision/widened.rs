@@ -9,8 +9,7 @@ use std::collections::HashMap;
 use warpforge_tensor::ElementType;
 use warpforge_tensor::elementwise::Function;
 
-use super::rewrite::{Rewrite, below_layouts};
-use crate::graph::{Graph, NodeId, Op};
+use crate::graph::{Graph, NodeId, Op, Rewrite, below_layouts};
 
 /// The graph whose matmuls read what their operands were before they were widened.
 pub(crate) fn read_before_widening(graph: &Graph) -> Graph {

@@ -11,10 +11,9 @@ use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType, Scalar, Shape, Tensor};
 
-use super::super::rewrite::Rewrite;
 use super::recipe::Recipe;
 use super::weights::{F8_MAX, I8_MAX, LEAST_SCALE, QuantizeError, RowWeights, WeightMatrix};
-use crate::graph::{Dot, Graph, Node, NodeId, Op, OpSpan, ReduceKind, evaluate};
+use crate::graph::{Dot, Graph, Node, NodeId, Op, OpSpan, ReduceKind, Rewrite, evaluate};
 use crate::view::{LayoutOp, dense_strides};
 
 /// The graph with quantized weights. `spans` follow the nodes.
