@@ -107,7 +107,7 @@ impl Checker {
             Some(pace) => {
                 let paced = pace.steadily(measure)?;
                 let steady = paced.is_steady();
-                (paced.value, Some(paced.part), steady)
+                (paced.value, Some(paced.pace.part), steady)
             }
             None => (measure()?, None, true),
         };

@@ -36,16 +36,31 @@ pub(crate) struct Pace {
     patience: Duration,
 }
 
-/// A value and the part of the pace asked for that it was measured at.
+/// A look at the machine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    pub(crate) gflops: f64,
+    /// Of the pace that was asked for by then.
+    pub(crate) part: f64,
+}
+
+impl Look {
+    /// How far the pace was from the one asked for, either way.
+    fn off(self) -> f64 {
+        (self.part - 1.0).abs()
+    }
+}
+
+/// A value and the pace that it was measured at.
 pub(crate) struct Paced<T> {
     pub(crate) value: T,
-    pub(crate) part: f64,
+    pub(crate) pace: Look,
 }
 
 impl<T> Paced<T> {
     /// Whether the machine was as fast as it should be.
     pub(crate) fn is_steady(&self) -> bool {
-        off(self.part) <= NEAR
+        self.pace.off() <= NEAR
     }
 }
 
@@ -76,10 +91,10 @@ impl Pace {
             let begin = Instant::now();
             let value = measure()?;
             let took = begin.elapsed();
-            let after = self.part();
-            let part = if off(before) > off(after) { before } else { after };
-            if best.as_ref().is_none_or(|best| off(part) < off(best.part)) {
-                best = Some(Paced { value, part });
+            let after = self.look();
+            let pace = if before.off() > after.off() { before } else { after };
+            if best.as_ref().is_none_or(|best| pace.off() < best.pace.off()) {
+                best = Some(Paced { value, pace });
             }
             let done = best.as_ref().is_none_or(Paced::is_steady);
             if done || attempt == ATTEMPTS || self.patience < took {
@@ -90,30 +105,25 @@ impl Pace {
         best.ok_or_else(|| crate::Error::NotPossible("nothing was measured".to_owned()))
     }
 
-    /// Waits for the pace, while there is patience: the part of it that the machine is at.
-    fn wait(&mut self) -> f64 {
+    /// Waits for the pace, while there is patience: what the machine is at then.
+    fn wait(&mut self) -> Look {
         loop {
-            let part = self.part();
-            if off(part) <= NEAR || self.patience < PAUSE {
-                return part;
+            let look = self.look();
+            if look.off() <= NEAR || self.patience < PAUSE {
+                return look;
             }
             std::thread::sleep(PAUSE);
             self.patience -= PAUSE;
         }
     }
 
-    fn part(&mut self) -> f64 {
-        let now = (self.gauge)();
+    fn look(&mut self) -> Look {
+        let gflops = (self.gauge)();
         if self.rises {
-            self.wanted = self.wanted.max(now);
+            self.wanted = self.wanted.max(gflops);
         }
-        now / self.wanted.max(f64::MIN_POSITIVE)
+        Look { gflops, part: gflops / self.wanted.max(f64::MIN_POSITIVE) }
     }
-}
-
-/// How far a part is from the whole, either way.
-fn off(part: f64) -> f64 {
-    (part - 1.0).abs()
 }
 
 /// GFLOP/s of f32 in registers by the widest instructions, all threads together.
@@ -183,7 +193,8 @@ mod tests {
     fn a_machine_that_stays_slow_is_measured_and_said_to_be() {
         let found = count(&mut machine(&[60.0], true, 200));
         assert!(!found.is_steady());
-        assert!((found.part - 0.6).abs() < 1e-9);
+        assert!((found.pace.part - 0.6).abs() < 1e-9);
+        assert!((found.pace.gflops - 60.0).abs() < 1e-9);
     }
 
     #[test]

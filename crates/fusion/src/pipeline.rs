@@ -1,4 +1,4 @@
-//! The one way from a function to clusters: import, simplify, precision, cluster.
+//! The one way from a function to clusters: import, simplify, precision, recompute, cluster.
 //!
 //! [`plan`] takes a function, its weights and what a device can do. Engines compile the [`Plan`] that it gives, and
 //! `warpt opt` shows it: what is shown is what runs.

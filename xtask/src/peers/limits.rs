@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::contests::{self, Destination, Named};
-use super::paced::{PacedContest, Sample, Samples};
+use super::paced::{Sample, Samples};
 use super::table::{Bound, Contest, Figures, Row, Statistic};
 use super::tools;
 use crate::command::output;
@@ -261,7 +261,7 @@ fn likwid(stage: &Stage) -> anyhow::Result<Vec<Row>> {
         let profile = calibrated(stage)?;
         known.iter().map(|limit| Ok((limit.label(threads), limit.ours(&profile, threads)?))).collect()
     };
-    let contest = PacedContest {
+    let contest = Contest {
         name: "calibrate",
         peer: "likwid-bench",
         unit: UNIT,
@@ -269,7 +269,7 @@ fn likwid(stage: &Stage) -> anyhow::Result<Vec<Row>> {
         theirs: &theirs,
         ours: &ours,
     };
-    contest.hold(stage.alternations)
+    contest.hold_at_one_pace(stage.alternations)
 }
 
 fn fma(stage: &Stage) -> anyhow::Result<Vec<Row>> {
@@ -317,7 +317,7 @@ fn stream(stage: &Stage) -> anyhow::Result<Vec<Row>> {
         Ok(Samples::from([(triad.label(threads), sample)]))
     };
     let ours = || Ok(Samples::from([(triad.label(threads), triad.ours(&calibrated(stage)?, threads)?)]));
-    let contest = PacedContest {
+    let contest = Contest {
         name: "calibrate",
         peer: "STREAM in C",
         unit: UNIT,
@@ -325,7 +325,7 @@ fn stream(stage: &Stage) -> anyhow::Result<Vec<Row>> {
         theirs: &theirs,
         ours: &ours,
     };
-    contest.hold(stage.alternations)
+    contest.hold_at_one_pace(stage.alternations)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Context as _;
 use warpforge_measure::stats;
 
-use super::table::{Bound, Row};
+use super::table::{Contest, Row};
 
 /// Two paces are one if they are no further apart than this part.
 const NEAR: f64 = 0.04;
@@ -23,26 +23,14 @@ pub(super) struct Sample {
 /// Named figures of one side.
 pub(super) type Samples = BTreeMap<String, Sample>;
 
-/// Limits of ours beside one tool's.
-pub(super) struct PacedContest<'a> {
-    pub(super) name: &'a str,
-    pub(super) peer: &'a str,
-    pub(super) unit: &'static str,
-    pub(super) bound: Bound,
-    pub(super) theirs: &'a dyn Fn() -> anyhow::Result<Samples>,
-    pub(super) ours: &'a dyn Fn() -> anyhow::Result<Samples>,
-}
-
-impl PacedContest<'_> {
+impl Contest<'_, Samples> {
     /// Runs both sides in turn, so often or until each figure was measured at one pace by both.
-    pub(super) fn hold(&self, times: usize) -> anyhow::Result<Vec<Row>> {
+    pub(super) fn hold_at_one_pace(&self, times: usize) -> anyhow::Result<Vec<Row>> {
         let (mut theirs, mut ours) = (Vec::new(), Vec::new());
         for turn in 1..=times * PATIENCE {
             eprintln!("{} and {}: {turn} of {times} or more", self.name, self.peer);
-            theirs.push((self.theirs)().with_context(|| self.peer.to_owned())?);
-            ours.push((self.ours)().with_context(|| self.name.to_owned())?);
-            let compared = theirs[0].keys().all(|label| compared(&theirs, &ours, label).is_some());
-            if turn >= times && compared {
+            self.turn(&mut theirs, &mut ours)?;
+            if turn >= times && theirs[0].keys().all(|label| compared(&theirs, &ours, label).is_some()) {
                 break;
             }
         }
@@ -50,8 +38,7 @@ impl PacedContest<'_> {
             let (theirs, ours) = compared(&theirs, &ours, label).with_context(|| {
                 format!("{label}: {} and {} never ran at one pace of the machine", self.name, self.peer)
             })?;
-            let (name, peer) = (format!("{} {label}", self.name), self.peer.to_owned());
-            Ok(Row { name, peer, unit: self.unit, theirs, ours, bound: self.bound })
+            Ok(self.row(label, theirs, ours))
         };
         theirs[0].keys().map(row).collect()
     }
@@ -75,7 +62,7 @@ fn compared(theirs: &[Samples], ours: &[Samples], label: &str) -> Option<(f64, f
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::table::markdown;
+    use crate::peers::table::{Bound, markdown};
 
     fn run(value: f64, pace: f64) -> Samples {
         Samples::from([("L1 read".to_owned(), Sample { value, pace })])
@@ -98,10 +85,10 @@ mod tests {
             Ok(if turn.get() < 2.0 { run(350.0, 220.0) } else { run(400.0, 298.0) })
         };
         let (name, peer, unit, bound) = ("calibrate", "likwid-bench", "GB/s", Bound::Within(0.1));
-        let contest = PacedContest { name, peer, unit, bound, theirs: &theirs, ours: &ours };
-        let (text, holds) = markdown(&contest.hold(1).unwrap());
+        let contest = Contest { name, peer, unit, bound, theirs: &theirs, ours: &ours };
+        let (text, holds) = markdown(&contest.hold_at_one_pace(1).unwrap());
         assert!(holds && text.contains("| 410.0 | 400.0 |"), "{text}");
-        let never = PacedContest { ours: &|| Ok(run(350.0, 220.0)), ..contest };
-        assert!(never.hold(1).unwrap_err().to_string().contains("never ran at one pace"));
+        let never = Contest { ours: &|| Ok(run(350.0, 220.0)), ..contest };
+        assert!(never.hold_at_one_pace(1).unwrap_err().to_string().contains("never ran at one pace"));
     }
 }

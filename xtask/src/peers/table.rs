@@ -37,12 +37,12 @@ impl Bound {
 /// One line of the table.
 #[derive(Debug)]
 pub(super) struct Row {
-    pub(super) name: String,
-    pub(super) peer: String,
-    pub(super) unit: &'static str,
-    pub(super) theirs: f64,
-    pub(super) ours: f64,
-    pub(super) bound: Bound,
+    name: String,
+    peer: String,
+    unit: &'static str,
+    theirs: f64,
+    ours: f64,
+    bound: Bound,
 }
 
 /// What counts of several turns.
@@ -63,14 +63,29 @@ impl Statistic {
     }
 }
 
-/// One benchmark of ours beside one tool.
-pub(super) struct Contest<'a> {
+/// One benchmark of ours beside one tool. A run of a side gives figures, or samples of them at a pace.
+pub(super) struct Contest<'a, F = Figures> {
     pub(super) name: &'a str,
     pub(super) peer: &'a str,
     pub(super) unit: &'static str,
     pub(super) bound: Bound,
-    pub(super) theirs: &'a dyn Fn() -> anyhow::Result<Figures>,
-    pub(super) ours: &'a dyn Fn() -> anyhow::Result<Figures>,
+    pub(super) theirs: &'a dyn Fn() -> anyhow::Result<F>,
+    pub(super) ours: &'a dyn Fn() -> anyhow::Result<F>,
+}
+
+impl<F> Contest<'_, F> {
+    /// A run of each side.
+    pub(super) fn turn(&self, theirs: &mut Vec<F>, ours: &mut Vec<F>) -> anyhow::Result<()> {
+        theirs.push((self.theirs)().with_context(|| self.peer.to_owned())?);
+        ours.push((self.ours)().with_context(|| self.name.to_owned())?);
+        Ok(())
+    }
+
+    /// The line of a figure.
+    pub(super) fn row(&self, label: &str, theirs: f64, ours: f64) -> Row {
+        let (name, peer) = (format!("{} {label}", self.name), self.peer.to_owned());
+        Row { name, peer, unit: self.unit, theirs, ours, bound: self.bound }
+    }
 }
 
 impl Contest<'_> {
@@ -84,25 +99,14 @@ impl Contest<'_> {
         let (mut theirs, mut ours) = (Vec::new(), Vec::new());
         for turn in 1..=times {
             eprintln!("{} and {}: {turn} of {times}", self.name, self.peer);
-            theirs.push((self.theirs)().with_context(|| self.peer.to_owned())?);
-            ours.push((self.ours)().with_context(|| self.name.to_owned())?);
+            self.turn(&mut theirs, &mut ours)?;
         }
+        let of = |side: &[Figures], name: &str, label: &str| {
+            statistic.of(side, label).with_context(|| format!("{name} gave no {label}"))
+        };
         let labels = theirs[0].keys();
         labels
-            .map(|label| {
-                Ok(Row {
-                    name: format!("{} {label}", self.name),
-                    peer: self.peer.to_owned(),
-                    unit: self.unit,
-                    theirs: statistic
-                        .of(&theirs, label)
-                        .with_context(|| format!("{} gave no {label}", self.peer))?,
-                    ours: statistic
-                        .of(&ours, label)
-                        .with_context(|| format!("{} gave no {label}", self.name))?,
-                    bound: self.bound,
-                })
-            })
+            .map(|label| Ok(self.row(label, of(&theirs, self.peer, label)?, of(&ours, self.name, label)?)))
             .collect()
     }
 }

@@ -324,13 +324,12 @@ impl Session<'_> {
     fn with_pace<T>(&mut self, mut measure: impl FnMut(&Self) -> Result<T>) -> Result<(T, Option<f64>)> {
         let Some(mut pace) = self.pace.take() else { return Ok((measure(self)?, None)) };
         let measured = pace.steadily(|| measure(self));
-        let wanted = pace.gflops();
         self.pace = Some(pace);
         let measured = measured?;
         let check = &mut self.profile.self_check;
         check.paced += 1;
         check.disturbed += usize::from(!measured.is_steady());
-        Ok((measured.value, Some(measured.part * wanted)))
+        Ok((measured.value, Some(measured.pace.gflops)))
     }
 
     /// Notes once what cannot be measured here.

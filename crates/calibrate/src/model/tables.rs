@@ -88,12 +88,8 @@ impl CostModel {
                 let features = conv_features(channels, outputs, pixels, window * window, stride);
                 (class, dtype, features, flops / seconds)
             }
-            ("FullAttention", &[batch, heads, sequence, width]) => {
-                let features = octaves(&[batch * heads, sequence, sequence, width]);
-                let flops = 4.0 * (batch * heads * sequence * sequence * width) as f64;
-                (Class::Attention, dtype, features, flops / seconds)
-            }
-            ("FullAttention", &[batch, heads, queries, keys, width]) => {
+            ("FullAttention", &[batch, heads, queries, width] | &[batch, heads, queries, _, width]) => {
+                let keys = shape[shape.len() - 2];
                 let features = octaves(&[batch * heads, queries, keys, width]);
                 let flops = 4.0 * (batch * heads * queries * keys * width) as f64;
                 (Class::Attention, dtype, features, flops / seconds)

@@ -19,10 +19,16 @@ pub(super) fn check(profile: &Profile) -> Result<(), (String, String)> {
     for (at, peak) in profile.peaks.iter().enumerate() {
         let values = [("gops", peak.gops), ("ci_low", peak.ci_low), ("ci_high", peak.ci_high)];
         note(format!("peaks[{at}]"), &values);
+        if let Some(pace) = peak.pace {
+            note(format!("peaks[{at}]"), &[("pace", pace)]);
+        }
     }
     for (at, found) in profile.bandwidth.iter().enumerate() {
         let values = [("gbps", found.gbps), ("ci_low", found.ci_low), ("ci_high", found.ci_high)];
         note(format!("bandwidth[{at}]"), &values);
+        if let Some(pace) = found.pace {
+            note(format!("bandwidth[{at}]"), &[("pace", pace)]);
+        }
     }
     for (at, overhead) in profile.overheads.iter().enumerate() {
         note(format!("overheads[{at}]"), &[("us", overhead.us)]);

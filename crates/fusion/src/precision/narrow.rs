@@ -16,7 +16,6 @@ use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, Tensor};
 
 use super::kept;
-
 use crate::graph::{Graph, Node, NodeId, Op, OpSpan, ReduceKind, Rewrite, below_layouts};
 
 /// Whether a convolution reads narrow operands; with the functions between it and its result, where that is rounded too.
