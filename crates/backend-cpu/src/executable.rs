@@ -26,7 +26,7 @@ use warpforge_runtime::{
 use warpforge_tensor::{Blob, ElementType, Shape, Tensor};
 
 use crate::groups;
-use crate::kernel::{self, CompileContext, KernelError, Subprogram, ValueBuffers};
+use crate::kernel::{self, CompileContext, KernelError, SharedWeights, Subprogram, ValueBuffers};
 use crate::launch::{KernelLaunch, arithmetic, copy_event, replaced};
 use crate::lifetimes;
 use crate::observer::{self, Observer};
@@ -83,8 +83,14 @@ impl CpuExecutable {
         let compile = |program: &Program| -> std::result::Result<Box<dyn Subprogram>, KernelError> {
             Ok(Box::new(Self::new(program, planner(program)?, Arc::clone(&pool), false, planner)?))
         };
-        let context =
-            CompileContext { graph: &graph, pool: &pool, calls: program.calls(), compile: &compile };
+        let weights = SharedWeights::default();
+        let context = CompileContext {
+            graph: &graph,
+            pool: &pool,
+            calls: program.calls(),
+            weights: &weights,
+            compile: &compile,
+        };
         let entry = program.module().function(program.entry());
         let nodes = entry.map(Nodes::of).unwrap_or_default();
         let mut launches = Vec::new();

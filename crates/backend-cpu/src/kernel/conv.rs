@@ -13,6 +13,7 @@ use warpforge_tensor::{ElementType, Shape, Tensor};
 use super::dot::compute_type;
 use super::epilogue::{EpilogueLoop, store};
 use super::interface::{CompileContext, Kernel, KernelError, Result, ValueBuffers};
+use super::shared_weights::{Reading, Shared};
 
 /// The kernel of a convolution.
 pub(super) fn kernel(
@@ -90,7 +91,7 @@ struct ConvKernel {
     weights: NodeId,
     weights_view: View,
     weights_element: ElementType,
-    packed: Option<PackedWeights>,
+    packed: Option<Shared<PackedWeights>>,
     epilogue: Option<EpilogueLoop>,
     columns: usize,
     output: NodeId,
@@ -139,12 +140,18 @@ impl ConvKernel {
             name,
         };
         if let Some(tensor) = graph.constant(weights.value) {
-            let tensor = super::interface::aligned(tensor)?;
-            // SAFETY: the view was made from the sizes of the tensor.
-            let packed = unsafe {
-                made.convolution.prepare(&made.weights_at(tensor.bytes().as_ptr()), Some(context.pool))?
+            let pack = || {
+                let tensor = super::interface::aligned(tensor)?;
+                // SAFETY: the view was made from the sizes of the tensor.
+                let weights = unsafe { made.weights_at(tensor.bytes().as_ptr()) };
+                // SAFETY: as above.
+                Ok(unsafe { made.convolution.prepare(&weights, Some(context.pool))? })
             };
-            made.packed = Some(packed);
+            let View { offset, dims, strides } = &made.weights_view;
+            let (sizes, strides) = (dims.clone(), strides.clone());
+            let reading = Reading { value: made.weights, offset: *offset, sizes, strides };
+            let fits = |packed: &PackedWeights| made.convolution.prepares_as(packed);
+            made.packed = Some(context.weights.convolutions.get(reading, fits, pack)?);
         }
         Ok(made)
     }
@@ -218,7 +225,7 @@ impl Kernel for ConvKernel {
     }
 
     fn bytes(&self) -> usize {
-        self.packed.as_ref().map_or(0, PackedWeights::bytes)
+        self.packed.as_ref().map_or(0, |weights| weights.bytes(PackedWeights::bytes))
     }
 
     fn replaces(&self) -> Option<NodeId> {

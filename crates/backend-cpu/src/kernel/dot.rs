@@ -14,6 +14,7 @@ use warpforge_tensor::{ElementType, FloatType, IntType};
 
 use super::epilogue::{EpilogueLoop, only_rounds, store};
 use super::interface::{CompileContext, Kernel, KernelError, Result, ValueBuffers, aligned};
+use super::shared_weights::{Reading, Shared};
 
 /// The layout of one operand of a GEMM.
 pub(super) struct MatrixOperand {
@@ -45,6 +46,16 @@ impl MatrixOperand {
 
     fn offset_of(&self, batch: usize) -> usize {
         (self.offset + self.batches[batch]) * self.element.byte_width()
+    }
+
+    /// What a GEMM reads of a constant that is not batched.
+    fn reading(&self, shape: Shape) -> Reading {
+        Reading {
+            value: self.value,
+            offset: (self.offset + self.batches[0]) as isize,
+            sizes: vec![shape.k, shape.n],
+            strides: vec![self.row_stride as isize, self.column_stride as isize],
+        }
     }
 
     fn operand(&self, data: *const u8) -> Operand {
@@ -192,24 +203,27 @@ fn integer_bytes<'e>(elements: impl Iterator<Item = &'e ElementType>) -> Option<
     elements.map(bytes).try_fold(0, |most, bytes| Some(most.max(bytes?)))
 }
 
-/// Packs a constant right-hand operand.
-pub(super) fn packed(
+/// A constant right-hand operand, packed.
+fn packed(
     context: &CompileContext<'_>,
     gemm: &Gemm,
     matrix_operand: &MatrixOperand,
     shape: Shape,
-) -> Result<Option<PackedRhs>> {
+) -> Result<Option<Shared<PackedRhs>>> {
     let Some(tensor) = context.graph.constant(matrix_operand.value) else { return Ok(None) };
     if matrix_operand.batches.len() != 1 {
         return Ok(None);
     }
-    let aligned = aligned(tensor)?;
-    // SAFETY: the operand's strides were made from the sizes of the tensor.
-    let packed = unsafe {
-        let operand = matrix_operand.operand(aligned.bytes().as_ptr().add(matrix_operand.offset_of(0)));
-        gemm.pack_rhs(&operand, shape.k, shape.n, Some(context.pool))?
+    let pack = || {
+        let aligned = aligned(tensor)?;
+        // SAFETY: the operand's strides were made from the sizes of the tensor.
+        unsafe {
+            let operand = matrix_operand.operand(aligned.bytes().as_ptr().add(matrix_operand.offset_of(0)));
+            Ok(gemm.pack_rhs(&operand, shape.k, shape.n, Some(context.pool))?)
+        }
     };
-    Ok(Some(packed))
+    let fits = |packed: &PackedRhs| gemm.packs_as(packed);
+    context.weights.matrices.get(matrix_operand.reading(shape), fits, pack).map(Some)
 }
 
 /// The GEMM on quantized weights, and these, packed in the type that they are stored in.
@@ -251,7 +265,7 @@ fn quantized(
 pub(super) struct DotKernel {
     gemm: Gemm,
     geometry: DotGeometry,
-    weights: Option<PackedRhs>,
+    weights: Option<Shared<PackedRhs>>,
     epilogue: Option<EpilogueLoop>,
     /// Whether the epilogue only rounds to bf16, which the GEMM does itself.
     rounded: bool,
@@ -266,7 +280,7 @@ impl DotKernel {
         let (gemm, weights) = match &product.weights {
             Some(weights) => {
                 let (gemm, packed) = quantized(context, weights, &geometry)?;
-                (gemm, Some(packed))
+                (gemm, Some(Shared::own(packed)))
             }
             None => {
                 let gemm = Gemm::for_rows(gemm_type(context.graph, product.node)?, geometry.shape.m);
@@ -360,11 +374,11 @@ impl Kernel for DotKernel {
     }
 
     fn bytes(&self) -> usize {
-        self.weights.as_ref().map_or(0, PackedRhs::bytes)
+        self.weights.as_ref().map_or(0, |weights| weights.bytes(PackedRhs::bytes))
     }
 
     fn first_reads(&self, workers: usize) -> Vec<Range<usize>> {
-        let of = |packed: &PackedRhs| self.gemm.first_reads(self.geometry.shape.m, packed.view(), workers);
+        let of = |packed: &Shared<PackedRhs>| self.gemm.first_reads(self.geometry.shape.m, packed.view(), workers);
         self.weights.as_ref().map(of).unwrap_or_default()
     }
 

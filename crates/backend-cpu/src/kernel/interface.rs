@@ -16,6 +16,8 @@ use warpforge_kernels::regions::RegionError;
 use warpforge_runtime::{CustomCalls, ErrorKind, Program};
 use warpforge_tensor::{ElementType, Shape, Tensor};
 
+use super::shared_weights::SharedWeights;
+
 /// Why a cluster has no kernel, or its kernel failed.
 #[derive(Debug, Error)]
 pub(crate) enum KernelError {
@@ -180,6 +182,8 @@ pub(crate) struct CompileContext<'a> {
     pub(crate) pool: &'a Pool,
     /// Custom calls of the host.
     pub(crate) calls: &'a CustomCalls,
+    /// The weights that kernels of the program have packed.
+    pub(crate) weights: &'a SharedWeights,
     /// Compiles a program for the same device.
     pub(crate) compile: &'a dyn Fn(&Program) -> Result<Box<dyn Subprogram>>,
 }

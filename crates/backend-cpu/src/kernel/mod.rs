@@ -17,6 +17,7 @@ mod lane_function;
 mod loop_lowering;
 mod reference;
 mod regions;
+mod shared_weights;
 mod sort;
 mod unfused;
 mod window;
@@ -28,6 +29,7 @@ use warpforge_fusion::{Graph, NodeId, Op};
 use reference::ReferenceKernel;
 
 pub(crate) use interface::{CompileContext, Kernel, KernelError, Result, Subprogram, ValueBuffers, aligned};
+pub(crate) use shared_weights::SharedWeights;
 
 /// Creates the kernel of a cluster.
 pub(crate) fn kernel(context: &CompileContext<'_>, cluster: &Cluster) -> Result<Box<dyn Kernel>> {

@@ -119,6 +119,18 @@ impl Convolution {
         }
     }
 
+    /// Whether this is how [`Convolution::prepare`] packs weights of those sizes: those of another convolution can serve here too.
+    #[must_use]
+    pub fn prepares_as(&self, weights: &PackedWeights) -> bool {
+        match (&weights.form, &self.winograd) {
+            (PackedForm::Groups(groups), None) => {
+                groups.len() == self.geometry.groups && groups.iter().all(|group| self.gemm.packs_as(group))
+            }
+            (PackedForm::Winograd(weights), Some(plan)) => weights.is_for(plan),
+            _ => false,
+        }
+    }
+
     /// Packs weights for a run.
     ///
     /// # Errors

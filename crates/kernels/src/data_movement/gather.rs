@@ -11,8 +11,12 @@ use crate::shared_ptr::SharedPtr;
 /// Approximate bytes of a task.
 const TASK_BYTES: usize = 64 << 10;
 
-/// Bytes of the next window to prefetch.
+/// Windows whose places are found together.
+const TOGETHER: usize = 64;
+
+/// Bytes of a window to prefetch, and how many windows before it is copied.
 const AHEAD_BYTES: usize = 256;
+const AHEAD: usize = 4;
 
 /// The parameters of a gather.
 #[derive(Debug, Clone)]
@@ -119,48 +123,86 @@ impl Gather {
             (SharedPtr::new(operand), SharedPtr::new(indices), SharedPtr::new(target));
         pool.run(self.count.div_ceil(self.count_per_task), &|task, _| {
             let first = task * self.count_per_task;
-            let count = self.count_per_task.min(self.count - first);
+            let mut left = self.count_per_task.min(self.count - first);
             let mut index = self.vectors.index(first);
-            // SAFETY: start indices were clamped to the operand, and windows of the result are disjoint.
-            unsafe {
-                let mut from = self.start(operand.get(), indices.get(), &index);
-                for left in (0..count).rev() {
-                    let to = index.iter().zip(&self.steps).map(|(at, step)| at * step).sum();
-                    let (now, to) = (from, target.get().add(to));
-                    if left > 0 {
-                        self.vectors.advance(&mut index);
-                        from = self.start(operand.get(), indices.get(), &index);
-                    }
-                    match self.run {
-                        Some(4) => to.cast::<u32>().write_unaligned(now.cast::<u32>().read_unaligned()),
-                        Some(8) => to.cast::<u64>().write_unaligned(now.cast::<u64>().read_unaligned()),
-                        Some(bytes) => {
-                            (0..bytes.min(AHEAD_BYTES))
-                                .step_by(64)
-                                .for_each(|at| prefetch_l2(from.wrapping_add(at)));
-                            std::ptr::copy_nonoverlapping(now, to, bytes);
-                        }
-                        None => (0..window.tasks()).for_each(|task| window.run(task, now, to)),
-                    }
+            while left > 0 {
+                let count = left.min(self.vectors.left_in_line(&index)).min(TOGETHER);
+                let to: usize = index.iter().zip(&self.steps).map(|(at, step)| at * step).sum();
+                // SAFETY: start indices were clamped to the operand, and windows of the result are disjoint.
+                unsafe {
+                    let from = self.offsets(indices.get(), &index, count);
+                    self.copy(window, operand.get(), &from[..count], target.get().add(to));
                 }
+                self.vectors.advance(&mut index, count);
+                left -= count;
             }
         });
     }
 
-    /// The first element of the window of an index vector.
+    /// Copies the windows of consecutive vectors, which begin at these bytes of the operand.
     ///
     /// # Safety
     ///
-    /// The indices may be read.
+    /// The windows may be read, and written from `target` on.
+    unsafe fn copy(&self, window: &LoopNest, operand: *const u8, from: &[usize], target: *mut u8) {
+        let step = self.steps.last().copied().unwrap_or(0);
+        macro_rules! elements {
+            ($integer:ident) => {
+                for (at, &from) in from.iter().enumerate() {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe {
+                        let value = operand.add(from).cast::<$integer>().read_unaligned();
+                        target.add(at * step).cast::<$integer>().write_unaligned(value);
+                    }
+                }
+            };
+        }
+        match self.run {
+            Some(1) => elements!(u8),
+            Some(2) => elements!(u16),
+            Some(4) => elements!(u32),
+            Some(8) => elements!(u64),
+            Some(bytes) => {
+                let prefetch = |from: usize| {
+                    let lines = (0..bytes.min(AHEAD_BYTES)).step_by(64);
+                    lines.for_each(|at| prefetch_l2(operand.wrapping_add(from + at)));
+                };
+                from.iter().take(AHEAD).copied().for_each(prefetch);
+                for (at, &now) in from.iter().enumerate() {
+                    from.get(at + AHEAD).copied().into_iter().for_each(prefetch);
+                    // SAFETY: guaranteed by the caller.
+                    unsafe {
+                        std::ptr::copy_nonoverlapping(operand.add(now), target.add(at * step), bytes);
+                    }
+                }
+            }
+            None => {
+                for (at, &from) in from.iter().enumerate() {
+                    for task in 0..window.tasks() {
+                        // SAFETY: guaranteed by the caller.
+                        unsafe { window.run(task, operand.add(from), target.add(at * step)) };
+                    }
+                }
+            }
+        }
+    }
+
+    /// The bytes of the operand at which the windows of consecutive vectors begin.
+    ///
+    /// # Safety
+    ///
+    /// The indices may be read, and that many vectors are left in the line.
     #[inline(always)]
-    unsafe fn start(&self, operand: *const u8, indices: *const u8, index: &[usize]) -> *const u8 {
-        let mut offset = 0;
-        let add = |dim: usize, at: i64| {
+    unsafe fn offsets(&self, indices: *const u8, index: &[usize], count: usize) -> [usize; TOGETHER] {
+        let (mut offsets, mut starts) = ([0; TOGETHER], [0; TOGETHER]);
+        let add = |dim: usize, starts: &[i64]| {
             let (last, step) = self.starts[dim];
-            offset += at.clamp(0, last) as usize * step;
+            for (offset, &at) in offsets.iter_mut().zip(starts) {
+                *offset += at.clamp(0, last) as usize * step;
+            }
         };
         // SAFETY: guaranteed by the caller.
-        unsafe { self.vectors.positions(indices, index, add) };
-        operand.wrapping_add(offset)
+        unsafe { self.vectors.positions(indices, index, &mut starts[..count], add) };
+        offsets
     }
 }

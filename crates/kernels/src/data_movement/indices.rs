@@ -21,7 +21,7 @@ pub struct Indices {
 
 /// Reads integers of one element type.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct IndexReader(unsafe fn(*const u8) -> i64);
+pub(crate) struct IndexReader(unsafe fn(*const u8, usize, &mut [i64]));
 
 impl IndexReader {
     pub(crate) fn new(element: ElementType) -> Result<Self, LayoutError> {
@@ -29,10 +29,14 @@ impl IndexReader {
             ($own:ident) => {{
                 /// # Safety
                 ///
-                /// There is such an integer.
-                unsafe fn read(from: *const u8) -> i64 {
-                    // SAFETY: guaranteed by the caller. Values that overflow i64 stay out of bounds.
-                    unsafe { i64::try_from(from.cast::<$own>().read_unaligned()).unwrap_or(i64::MAX) }
+                /// There are such integers.
+                unsafe fn read(from: *const u8, step: usize, to: &mut [i64]) {
+                    for (at, to) in to.iter_mut().enumerate() {
+                        // SAFETY: guaranteed by the caller.
+                        let integer = unsafe { from.add(at * step).cast::<$own>().read_unaligned() };
+                        // Values that overflow i64 stay out of bounds.
+                        *to = i64::try_from(integer).unwrap_or(i64::MAX);
+                    }
                 }
                 Self(read)
             }};
@@ -50,13 +54,15 @@ impl IndexReader {
         })
     }
 
+    /// Reads as many integers as `to` has, `step` bytes apart.
+    ///
     /// # Safety
     ///
-    /// There is such an integer at the address.
+    /// There are such integers from the address on.
     #[inline(always)]
-    pub(crate) unsafe fn read(self, from: *const u8) -> i64 {
+    unsafe fn read(self, from: *const u8, step: usize, to: &mut [i64]) {
         // SAFETY: guaranteed by the caller.
-        unsafe { (self.0)(from) }
+        unsafe { (self.0)(from, step, to) }
     }
 }
 
@@ -131,37 +137,51 @@ impl IndexVectors {
         index
     }
 
-    /// Goes to the next index.
-    pub(super) fn advance(&self, index: &mut [usize]) {
+    /// The vectors from `index` to the end of its line: those whose indices differ in the last dimension alone.
+    pub(super) fn left_in_line(&self, index: &[usize]) -> usize {
+        self.batch.last().zip(index.last()).map_or(1, |(size, at)| size - at)
+    }
+
+    /// Goes on by so many vectors, no further than to the beginning of the next line.
+    pub(super) fn advance(&self, index: &mut [usize], by: usize) {
+        let mut carried = by;
         for (at, &size) in index.iter_mut().zip(&self.batch).rev() {
-            *at += 1;
+            *at += carried;
             if *at < size {
                 return;
             }
             *at = 0;
+            carried = 1;
         }
     }
 
-    /// Calls `each` with each dimension of the operand and its start index, from the vector at `index` and from the
-    /// batching dimensions.
+    /// Calls `each` with each dimension of the operand that vectors or batching dimensions move, and its start indices for consecutive vectors
+    /// of a line, from the one at `index` on. `starts` is where they are put: as many as there are vectors.
     ///
     /// # Safety
     ///
-    /// The indices may be read.
+    /// The indices may be read, and that many vectors are left in the line.
     #[inline(always)]
     pub(super) unsafe fn positions(
         &self,
         indices: *const u8,
         index: &[usize],
-        mut each: impl FnMut(usize, i64),
+        starts: &mut [i64],
+        mut each: impl FnMut(usize, &[i64]),
     ) {
         let first: usize = index.iter().zip(&self.steps).map(|(at, step)| at * step).sum();
+        let step = self.steps.last().copied().unwrap_or(0);
         for (component, &dim) in self.map.iter().enumerate() {
-            // SAFETY: guaranteed by the caller; the index is one of the array's.
-            each(dim, unsafe { self.integers.read(indices.add(first + component * self.step)) });
+            // SAFETY: guaranteed by the caller; the indices are some of the array's.
+            unsafe { self.integers.read(indices.add(first + component * self.step), step, starts) };
+            each(dim, starts);
         }
         for &(dim, position) in &self.batching {
-            each(dim, index[position] as i64);
+            let along = i64::from(position + 1 == self.batch.len());
+            for (at, start) in starts.iter_mut().enumerate() {
+                *start = index[position] as i64 + along * at as i64;
+            }
+            each(dim, starts);
         }
     }
 }

@@ -12,6 +12,12 @@ use crate::shared_ptr::SharedPtr;
 /// Minimum elements of a task, to amortize reading the indices again.
 const TASK_ELEMENTS: usize = 1 << 15;
 
+/// Windows whose places are found together.
+const TOGETHER: usize = 64;
+
+/// The place of a window that is not wholly inside of the operand.
+const CROPPED: usize = usize::MAX;
+
 /// How an update is combined with the operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Update {
@@ -133,25 +139,74 @@ impl Scatter {
         let (target, indices, updates) =
             (SharedPtr::new(target), SharedPtr::new(indices), SharedPtr::new(updates));
         let tasks = self.cut.map_or(1, |(_, parts)| parts);
+        let step = self.steps.last().copied().unwrap_or(0);
         pool.run(tasks, &|task, _| {
-            let mut index = self.vectors.index(0);
+            let part = self.part(task);
+            let (mut index, mut left) = (self.vectors.index(0), self.count);
             let mut window = Window { axes: self.axes.clone(), at: vec![0; self.axes.len()] };
-            for _ in 0..self.count {
-                let from: usize = index.iter().zip(&self.steps).map(|(at, step)| at * step).sum();
-                // SAFETY: windows are cropped to the operand; tasks update disjoint elements.
+            let mut cropped = index.clone();
+            while left > 0 {
+                let count = left.min(self.vectors.left_in_line(&index)).min(TOGETHER);
+                let first: usize = index.iter().zip(&self.steps).map(|(at, step)| at * step).sum();
+                // SAFETY: windows are inside of the operand, or cropped to it; tasks update disjoint elements.
                 unsafe {
-                    self.window(
-                        &mut window,
-                        task,
-                        target.get(),
-                        indices.get(),
-                        updates.get().add(from),
-                        &index,
-                    );
+                    let places = self.places(indices.get(), &index, count);
+                    for (at, &place) in places[..count].iter().enumerate() {
+                        let updates = updates.get().add(first + at * step);
+                        if place == CROPPED {
+                            cropped.clone_from(&index);
+                            self.vectors.advance(&mut cropped, at);
+                            self.window(&mut window, task, target.get(), indices.get(), updates, &cropped);
+                        } else {
+                            let to = target.get().add(place + part.to);
+                            self.apply(&part.axes, to, updates.add(part.from));
+                        }
+                    }
                 }
-                self.vectors.advance(&mut index);
+                self.vectors.advance(&mut index, count);
+                left -= count;
             }
         });
+    }
+
+    /// The dimension that is split and the bounds of a task's part in windows that are not cropped.
+    fn bounds(&self, task: usize) -> Option<(usize, i64, i64)> {
+        let (dim, parts) = self.cut?;
+        let bound = |part: usize| self.axes[dim].window * part as i64 / parts as i64;
+        Some((dim, bound(task), bound(task + 1)))
+    }
+
+    /// A task's part of every window that is not cropped.
+    fn part(&self, task: usize) -> Part {
+        let mut part = Part { axes: self.axes.clone(), to: 0, from: 0 };
+        if let Some((dim, low, high)) = self.bounds(task) {
+            let axis = &mut part.axes[dim];
+            axis.window = high - low;
+            (part.to, part.from) = (low as usize * axis.step, low as usize * axis.update_step);
+        }
+        part.axes.retain(|axis| axis.window != 1);
+        part
+    }
+
+    /// The bytes of the operand at which the windows of consecutive vectors begin.
+    ///
+    /// # Safety
+    ///
+    /// The indices may be read, and that many vectors are left in the line.
+    #[inline(always)]
+    unsafe fn places(&self, indices: *const u8, index: &[usize], count: usize) -> [usize; TOGETHER] {
+        let fits = self.axes.iter().all(|axis| axis.window <= axis.size);
+        let (mut places, mut starts) = ([if fits { 0 } else { CROPPED }; TOGETHER], [0; TOGETHER]);
+        let add = |dim: usize, starts: &[i64]| {
+            let Axis { size, step, window, .. } = self.axes[dim];
+            for (place, &at) in places.iter_mut().zip(starts) {
+                let is_inside = *place != CROPPED && (0..=size - window).contains(&at);
+                *place = if is_inside { *place + at as usize * step } else { CROPPED };
+            }
+        };
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.vectors.positions(indices, index, &mut starts[..count], add) };
+        places
     }
 
     /// Applies the part of a window that belongs to the task and is inside the operand.
@@ -170,15 +225,14 @@ impl Scatter {
     ) {
         window.at.fill(0);
         // SAFETY: guaranteed by the caller.
-        unsafe { self.vectors.positions(indices, index, |dim, at| window.at[dim] = at) };
+        unsafe { self.vectors.positions(indices, index, &mut [0], |dim, at| window.at[dim] = at[0]) };
         let (mut to, mut from) = (0, 0);
         for (dim, axis) in self.axes.iter().enumerate() {
             let first = window.at[dim];
             let (mut low, mut high) =
                 ((-first.max(-axis.window)).max(0), axis.size.saturating_sub(first).min(axis.window));
-            if let Some((cut, parts)) = self.cut.filter(|&(cut, _)| cut == dim) {
-                let bound = |part: usize| self.axes[cut].window * part as i64 / parts as i64;
-                (low, high) = (low.max(bound(task)), high.min(bound(task + 1)));
+            if let Some((_, first, end)) = self.bounds(task).filter(|&(cut, ..)| cut == dim) {
+                (low, high) = (low.max(first), high.min(end));
             }
             if low >= high {
                 return;
@@ -237,6 +291,13 @@ fn keeps_order(spec: &ScatterSpec, vectors: &IndexVectors, axes: &[usize], scatt
         place.is_none_or(|place| spec.updates[spec.update_window_dims[place]] <= 1)
     };
     leading || vectors.map.iter().all(fixed)
+}
+
+/// A task's part of a window, and the bytes to where it begins in the operand and in the updates.
+struct Part {
+    axes: Vec<Axis>,
+    to: usize,
+    from: usize,
 }
 
 /// A cropped window and its start.

@@ -45,6 +45,12 @@ impl Gemm {
         Ok(PackedRhs { memory, packed_layout: self.packed_layout, k, n })
     }
 
+    /// Whether this is how the GEMM packs an operand of those sizes: one that another GEMM has packed can serve here too.
+    #[must_use]
+    pub fn packs_as(&self, packed: &PackedRhs) -> bool {
+        packed.packed_layout == self.packed_layout
+    }
+
     /// Bytes that a packed operand of `k` rows and `n` columns takes.
     ///
     /// # Errors

@@ -66,6 +66,11 @@ impl TransformedWeights {
         Ok(Self { views: views.collect(), memory, values: plan.values() })
     }
 
+    /// Whether they were transformed for tiles of the plan's size.
+    pub(in crate::conv) fn is_for(&self, plan: &WinogradPlan) -> bool {
+        self.values == plan.values() && self.len() == plan.chunks() * plan.values()
+    }
+
     /// Bytes that they take.
     pub(in crate::conv) fn bytes(&self) -> usize {
         self.memory.len()
