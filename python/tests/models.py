@@ -50,6 +50,43 @@ class Attention(nn.Module):
         return nn.functional.cross_entropy(self.scores(y.transpose(1, 2).flatten(2)).flatten(0, 1), ids.flatten())
 
 
+class Codes(torch.Tensor):
+    """A weight that is codes and a scale, as torchao's are."""
+
+    @staticmethod
+    def __new__(cls: type[Codes], codes: torch.Tensor, scale: torch.Tensor) -> Codes:
+        return torch.Tensor._make_wrapper_subclass(cls, codes.shape, dtype=scale.dtype)
+
+    def __init__(self, codes: torch.Tensor, scale: torch.Tensor) -> None:
+        self.codes, self.scale = codes, scale
+
+    def __tensor_flatten__(self) -> tuple[list[str], None]:
+        return ["codes", "scale"], None
+
+    @classmethod
+    def __tensor_unflatten__(cls, inner: dict[str, torch.Tensor], *_: object) -> Codes:
+        return cls(inner["codes"], inner["scale"])
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: tuple, kwargs: dict | None = None) -> Any:  # noqa: ANN401
+        if func in (torch.ops.aten.detach.default, torch.ops.aten.alias.default):
+            return cls(func(args[0].codes), func(args[0].scale))
+        restored = [arg.codes * arg.scale if isinstance(arg, cls) else arg for arg in args]
+        return func(*restored, **(kwargs or {}))
+
+
+class Restored(nn.Module):
+    """A linear layer whose weight is codes and a scale."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        codes = torch.arange(-6, 6, dtype=torch.int8).reshape(3, 4)
+        self.weight = nn.Parameter(Codes(codes, torch.tensor(0.5)), requires_grad=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.linear(x, self.weight)
+
+
 class Pair(nn.Module):
     """Two results."""
 

@@ -38,6 +38,19 @@ def test_archive_is_torchs_own(tmp_path: Path) -> None:
     torch.testing.assert_close(torch.export.load(traced.archive).module()(*args), net(*args))
 
 
+def test_weights_that_are_tensor_subclasses_are_the_tensors_inside_of_them(tmp_path: Path) -> None:
+    net, x = models.Restored(), torch.ones(2, 4)
+    traced = trace(net, (x,), output=tmp_path / "net.pt2", weights=True)
+    with zipfile.ZipFile(traced.archive) as archive:
+        config = next(name for name in archive.namelist() if name.endswith("_weights_config.json"))
+        weights = json.loads(archive.read(config))["config"]
+    assert len(weights) == 2
+    assert not any(weight["use_pickle"] for weight in weights.values())
+    assert {tensor.dtype for tensor in golden(traced.golden, "weights").values()} == {torch.int8, torch.float32}
+    torch.testing.assert_close(golden(traced.golden, "outputs"), {"out0": net(x)})
+    assert isinstance(net.weight, models.Codes)
+
+
 def test_manifest_has_hashes_versions_and_nodes_with_their_source(tmp_path: Path) -> None:
     net, args = models.make_net()
     traced = trace(net, args, output=tmp_path / "net.pt2", seed=7)

@@ -80,6 +80,8 @@ def _results(
 
 def same(left: torch.Tensor, right: torch.Tensor) -> bool:
     """Whether two tensors hold the same values; NaN is NaN."""
+    if left.is_floating_point():
+        left, right = left.double(), right.double()
     return left.shape == right.shape and torch.equal(torch.nan_to_num(left), torch.nan_to_num(right))
 
 

@@ -222,10 +222,24 @@ def places() -> Iterator[Case]:
             yield program.case(str(target), program.call(target, program.input(tensor), *args))
 
 
+def packed() -> Iterator[Case]:
+    """Weights of 4 bits that the graph packs, and products with them."""
+    for rows in (64, 80):
+        codes = torch.randint(0, 16, (rows, 64), dtype=torch.int32)
+        factors = torch.rand(2, rows, 2)
+        for op in (aten._convert_weight_to_int4pack_for_cpu, aten._weight_int4pack_mm_for_cpu):
+            for dtype in (torch.float32, torch.bfloat16):
+                program = Program()
+                x, scales = program.input(torch.randn(3, 64, dtype=dtype)), program.input(factors.to(dtype))
+                weights = program.call(aten._convert_weight_to_int4pack_for_cpu.default, program.input(codes), 1)
+                found = program.call(aten._weight_int4pack_mm_for_cpu.default, x, weights, 32, scales)
+                yield program.case(f"{op}.default", found)
+
+
 def _name(target: Callable) -> str:
     return f"{target.__module__}.{target.__name__}"
 
 
 def programs() -> list[Case]:
     """All of them."""
-    return [case for make in (random_numbers, undefined, checks, sizes, places, called) for case in make()]
+    return [case for make in (random_numbers, undefined, checks, sizes, places, packed, called) for case in make()]

@@ -9,7 +9,7 @@ import torch
 from calls import Call
 from record import seed
 
-GROUPS = ("pointwise", "matrices", "layers", "shapes", "detection")
+GROUPS = ("pointwise", "matrices", "layers", "shapes", "detection", "quantized")
 MAKERS: list[Callable[[], Iterator[Call]]] = []
 
 

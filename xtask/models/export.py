@@ -14,7 +14,7 @@ from catalogue import ENTRIES, Entry
 
 from warpforge import trace
 
-GROUPS = ("operations", "vision", "text", "training")
+GROUPS = ("operations", "vision", "text", "training", "quantized")
 SEED = 0
 
 

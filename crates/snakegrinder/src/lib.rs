@@ -26,6 +26,7 @@ mod error;
 mod graph;
 pub mod lower;
 mod modules;
+mod packing;
 
 use std::path::Path;
 

@@ -14,12 +14,13 @@ import torch
 from torch import nn
 from torch.export import ExportedProgram
 
-from warpforge import eager, modules, nodes, places, signature
+from warpforge import eager, modules, nodes, packing, places, signature
 from warpforge.dynamic import DynamicDim
 from warpforge.errors import TraceError
 from warpforge.export import export, loss_only
 from warpforge.factory import Model, load_model
 from warpforge.golden import GoldenFolder
+from warpforge.subclasses import plain_parameters
 
 # Kernels add up in different orders; more than this of a tensor's largest value, or more than this where all of its
 # values are nothing but rounding, is another computation. Narrow types round where the kernels of a decomposed graph
@@ -110,8 +111,10 @@ class Captured:
     places: dict[str, dict[str, str]]
 
     def save(self, archive: Path) -> None:
-        """Writes the archive, with the nodes that the modules' values come from."""
-        torch.export.save(self.program, archive, extra_files=places.written(self.places))
+        """Writes the archive, with the nodes that the modules' values come from and how weights are packed."""
+        torch.export.save(
+            self.program, archive, extra_files=places.written(self.places) | packing.written(self.program)
+        )
 
 
 def capture(  # noqa: PLR0913 (the options of a trace)
@@ -130,8 +133,8 @@ def capture(  # noqa: PLR0913 (the options of a trace)
     parts: what a graph for training gives beside the loss, by the keys of what the model returns.
     """
     if not train:
-        model.module.eval()
-    with loss_only(model.module, name, parts) if train else nullcontext():
+        _to_eval(model.module)
+    with plain_parameters(model.module), loss_only(model.module, name, parts) if train else nullcontext():
         program = export(model, name, list(dims), train=train, decompose=decompose)
         torch.manual_seed(seed)
         with modules.recorded(model.module) if activations else nullcontext({}) as by_module:
@@ -143,6 +146,14 @@ def capture(  # noqa: PLR0913 (the options of a trace)
     _check_agreement(own | gradients, program, values, agree)
     found = places.find(program, by_module, recorded, agree)
     return Captured(program, own, gradients, recorded, by_module, found)
+
+
+def _to_eval(module: nn.Module) -> None:
+    try:
+        module.eval()
+    except NotImplementedError:
+        # What an export or PT2E made stays in the mode that it was exported in.
+        return
 
 
 def _resolve(

@@ -9,6 +9,7 @@ mod gemm;
 mod indexing;
 mod loops;
 mod quantized;
+mod quantized_types;
 mod regions;
 mod scalar_functions;
 mod state;

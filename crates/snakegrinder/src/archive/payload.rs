@@ -88,7 +88,9 @@ fn content(
     let wrong = |what: String| Error::Weight { name: name.to_owned(), what };
     if entry.use_pickle {
         return Ok(Err(
-            "it is pickled (a tensor subclass or a custom object), and pickle is never read".to_owned()
+            "it is pickled (a tensor subclass or a custom object), and pickle is never read: export a quantized model with \
+             `python -m warpforge.trace`, or after torchao's `unwrap_tensor_subclass(model)`"
+                .to_owned()
         ));
     }
     let Some(meta) = &entry.tensor_meta else {

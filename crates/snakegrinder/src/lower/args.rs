@@ -61,12 +61,28 @@ impl<'a> Args<'a> {
 
     /// Whether an argument is an output of another node of these targets, which has the same tensor as this one for another argument.
     pub(crate) fn comes_from(&self, name: &str, targets: &[&str], shared: &str) -> bool {
-        let Some(given) = tensor_name(self.node, name) else { return false };
-        let gives = |node: &&Node| node.outputs.iter().flat_map(names).any(|output| output == given);
-        self.graph.nodes.iter().find(gives).is_some_and(|node| {
-            let target = node.target.strip_prefix("torch.ops.").unwrap_or(&node.target);
+        self.giver(name).is_some_and(|(node, target)| {
             targets.contains(&target) && tensor_name(node, shared) == tensor_name(self.node, shared)
         })
+    }
+
+    /// Whether an argument is an output of a node of a target.
+    pub(crate) fn is_given_by(&self, name: &str, target: &str) -> bool {
+        self.giver(name).is_some_and(|(_, found)| found == target)
+    }
+
+    /// The node that gives an argument, and its target.
+    fn giver(&self, name: &str) -> Option<(&'a Node, &'a str)> {
+        let given = tensor_name(self.node, name)?;
+        let gives = |node: &&Node| node.outputs.iter().flat_map(names).any(|output| output == given);
+        let node = self.graph.nodes.iter().find(gives)?;
+        Some((node, node.target.strip_prefix("torch.ops.").unwrap_or(&node.target)))
+    }
+
+    /// What the archive records about an argument of the node that gives one of this node's, where it is of a target.
+    pub(crate) fn of_giver(&self, name: &str, target: &str, argument: &str) -> Option<&'a TensorMeta> {
+        let (node, _) = self.giver(name).filter(|(_, found)| *found == target)?;
+        self.graph.tensor_values.get(tensor_name(node, argument)?)
     }
 
     /// What the archive records about an output that is a tensor.

@@ -127,10 +127,10 @@ pub(super) fn lowered(
     })
 }
 
-/// A constant; a splat is a scalar that repeats.
+/// A constant; a splat is a scalar that repeats. A quantized one is its integers.
 fn constant(b: &mut Builder, op: OpRef<'_>, dims: Vec<usize>) -> Option<NodeId> {
     let elements = op.attr_elements("value")?;
-    let element = elements.ty().element().plain()?;
+    let element = elements.ty().element().storage()?;
     match elements.data() {
         ElementData::Splat(bytes) => {
             let one = b.constant(Tensor::from_bytes(element, Shape::scalar(), bytes).ok()?);

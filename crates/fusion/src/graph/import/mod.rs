@@ -8,6 +8,7 @@ mod indexing;
 mod lowered;
 mod op_by_op;
 mod pair;
+mod quantized;
 mod reduce;
 mod region;
 mod sizes;
@@ -175,6 +176,12 @@ impl Import {
             && let Some(id) = complex::of_parts(&mut self.builder, op, &inputs(op, values)?)
         {
             return Ok(vec![id]);
+        }
+        if quantized::is_quantized(op) {
+            return match quantized::of_quantized(&mut self.builder, op, inputs(op, values)?) {
+                Some(id) => Ok(vec![id]),
+                None => self.reference(func, op, values),
+            };
         }
         let takes = if op.is(OpKind::DotGeneral) || op.is(OpKind::Dot) { multiplied } else { fast };
         if op.operand_types().chain(op.result_types()).all(|ty| takes(ty).is_some()) {

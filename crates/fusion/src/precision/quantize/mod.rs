@@ -4,6 +4,7 @@
 //! Weights are quantized once. What the rewrite makes are ordinary nodes: integers converted, multiplied by their scales, activations
 //! rounded. Devices match [`weights_of`] to read weights in the type that they are stored in.
 
+mod affine;
 mod hqq;
 mod least_squares;
 mod matcher;

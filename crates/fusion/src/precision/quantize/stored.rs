@@ -1,46 +1,48 @@
 //! Products whose weights a model stores in few bits and restores before it multiplies.
 //!
-//! The class: matrix products without batch dimensions whose right-hand operand is `codes · scale` for each output, or
-//! `codes · scale + offset` for each group of inputs, transposed or not, of constants: what `warpt import --precision` writes, and what
-//! exporters of weight-only models do. They become what [`quantize`](super::quantize) makes, so that kernels read the codes.
+//! The class: matrix products without batch dimensions whose right-hand operand is [`Affine`] in constants, with factors for each output or
+//! for groups of inputs, transposed or not: what `warpt import --precision` writes, and what exporters of weight-only models do. They
+//! become what [`quantize`](super::quantize) makes, so that kernels read the codes. Codes need no scale: exporters also multiply by it
+//! after the product.
 
 use half::bf16;
 use warpforge_tensor::elementwise::Function;
-use warpforge_tensor::{ElementType, FloatType, Tensor};
+use warpforge_tensor::{ElementType, Shape, Tensor};
 
+use super::affine::{Affine, before_rounding, is_float};
 use super::recipe::Recipe;
 use super::rewrite::{Pass, free_dims};
 use crate::graph::{Dot, Graph, Node, NodeId, Op, evaluate};
 use crate::view::LayoutOp;
 
+/// Codes of a group are packed by the word.
+const CODES_OF_WORD: usize = 8;
+
 /// Weights that a product restores.
 enum Stored {
-    /// Codes, a row for each output, and the constant with a scale for each.
-    Rows { codes: Tensor, scales: Tensor },
+    /// Codes, a row for each output, and a scale for each where there are scales.
+    Rows { codes: Tensor, scales: Option<Tensor> },
     /// Codes, scales and offsets of groups, and the depth.
     Groups([Tensor; 3], usize),
 }
 
 /// The graph whose products multiply codes and then by their scales.
 pub(crate) fn read_stored_weights(graph: &Graph) -> Graph {
-    if !graph.ids().any(|id| stored(graph, id).is_some()) {
+    let found: Vec<Option<(&Dot, Stored)>> = graph.ids().map(|id| stored(graph, id)).collect();
+    if found.iter().all(Option::is_none) {
         return graph.clone();
     }
     // Weights stay as they are; no recipe is applied.
     let mut pass = Pass::new(graph, Recipe::Int8WeightOnly);
-    for id in graph.ids() {
+    for (id, found) in graph.ids().zip(found) {
         let node = pass.rewrite.next(id);
-        let new = match stored(graph, id) {
+        let new = match found {
             Some((dot, weights)) => pass.restoring(id, dot, weights),
             None => pass.rewrite.push(node),
         };
         pass.rewrite.end(new);
     }
     pass.rewrite.finish(None).pruned()
-}
-
-fn is_float(element: ElementType) -> bool {
-    matches!(element, ElementType::F32 | ElementType::BF16 | ElementType::F16)
 }
 
 /// The weights of a product of floats that are stored in few bits.
@@ -52,96 +54,66 @@ fn stored(graph: &Graph, id: NodeId) -> Option<(&Dot, Stored)> {
     if !floats || !dot.lhs_batch.is_empty() || graph.node(rhs).dims.len() != 2 {
         return None;
     }
-    let mut at = rhs;
-    loop {
-        let node = graph.node(at);
-        match (&node.op, node.inputs.as_slice()) {
-            (Op::Layout(LayoutOp::Transpose(order)), &[input]) => (at, depth) = (input, order[depth]),
-            (Op::Elementwise(Function::Convert), &[input]) if is_float(graph.node(input).element) => {
-                at = input;
-            }
-            _ => break,
-        }
+    let mut at = before_rounding(graph, rhs);
+    while let (Op::Layout(LayoutOp::Transpose(order)), &[input]) =
+        (&graph.node(at).op, graph.node(at).inputs.as_slice())
+    {
+        (at, depth) = (before_rounding(graph, input), order[depth]);
     }
-    if graph.node(at).element != ElementType::F32 {
+    if let (Op::Layout(LayoutOp::Reshape(_)), &[input]) =
+        (&graph.node(at).op, graph.node(at).inputs.as_slice())
+        && depth == 1
+        && graph.node(input).dims.len() == 3
+    {
+        return Some((dot, groups(&Affine::of(graph, input, &[0, 1])?, graph.node(at).dims[1])?));
+    }
+    Some((dot, rows(&Affine::of(graph, at, &[1 - depth])?, depth)?))
+}
+
+/// Weights with a scale for each output at most.
+fn rows(weights: &Affine, depth: usize) -> Option<Stored> {
+    if weights.offsets.is_some() || weights.codes.dims().len() != 2 {
         return None;
     }
-    if let Some((codes, scales)) = rows(graph, at, depth) {
-        return Some((dot, Stored::Rows { codes, scales }));
-    }
-    let found = if depth == 1 { groups(graph, at) } else { None };
-    found.map(|found| (dot, Stored::Groups(found, graph.node(at).dims[1])))
-}
-
-/// The codes, with a row for each output, and the scales of `codes · scale`.
-fn rows(graph: &Graph, at: NodeId, depth: usize) -> Option<(Tensor, Tensor)> {
-    let node = graph.node(at);
-    let (Op::Elementwise(Function::Multiply), &[left, right]) = (&node.op, node.inputs.as_slice()) else {
-        return None;
+    let codes = match weights.codes.element_type() {
+        ElementType::Float(_) => weights.codes.clone(),
+        ElementType::I8 if weights.zeros.is_none() => weights.codes.clone(),
+        _ => Tensor::from_slice(weights.codes.dims(), &weights.distances()?).ok()?,
     };
-    [(left, right), (right, left)].into_iter().find_map(|(codes, scales)| {
-        let codes = graph.constant(widened(graph, codes)?)?;
-        let kept = matches!(codes.element_type(), ElementType::I8 | ElementType::Float(FloatType::F8E4M3Fn));
-        let Op::Layout(LayoutOp::Broadcast { map, .. }) = &graph.node(scales).op else { return None };
-        let scales = graph.constant(graph.node(scales).inputs[0])?;
-        let fits = kept && *map == [1 - depth] && scales.element_type() == ElementType::F32;
-        if !fits || codes.dims().len() != 2 {
-            return None;
+    let codes = match depth {
+        1 => codes,
+        _ => {
+            let dims = [codes.dims()[1], codes.dims()[0]];
+            let op = Op::Layout(LayoutOp::Transpose(vec![1, 0]));
+            evaluate(&op, std::slice::from_ref(&codes), codes.element_type(), &dims)?
         }
-        let codes = match depth {
-            1 => codes.clone(),
-            _ => {
-                let dims = [codes.dims()[1], codes.dims()[0]];
-                let turned = Op::Layout(LayoutOp::Transpose(vec![1, 0]));
-                evaluate(&turned, std::slice::from_ref(codes), codes.element_type(), &dims)?
-            }
-        };
-        Some((codes, scales.clone()))
-    })
-}
-
-/// What a value was before it was widened to f32.
-fn widened(graph: &Graph, id: NodeId) -> Option<NodeId> {
-    let node = graph.node(id);
-    let widens = matches!(node.op, Op::Elementwise(Function::Convert)) && node.element == ElementType::F32;
-    widens.then(|| node.inputs[0])
-}
-
-/// The same where no engine has elements of that type: the conversion is an operation of its own, which gives the value.
-fn widened_apart(graph: &Graph, id: NodeId) -> Option<NodeId> {
-    let node = graph.node(id);
-    let &[part] = node.inputs.as_slice() else { return None };
-    let part = graph.node(part);
-    let widens = matches!(part.op, Op::Opaque(_)) && part.op.name() == "convert" && part.inputs.len() == 1;
-    (widens && node.element == ElementType::F32).then(|| part.inputs[0])
-}
-
-/// The codes, scales and offsets of a value `[columns, depth]` that is `codes · scale + offset` of groups of 4 bits.
-fn groups(graph: &Graph, at: NodeId) -> Option<[Tensor; 3]> {
-    let Op::Layout(LayoutOp::Reshape(_)) = graph.node(at).op else { return None };
-    let step = |id: NodeId, function: Function| -> Option<(NodeId, Tensor)> {
-        let node = graph.node(id);
-        let (Op::Elementwise(own), &[value, repeated]) = (&node.op, node.inputs.as_slice()) else {
-            return None;
-        };
-        let Op::Layout(LayoutOp::Broadcast { map, .. }) = &graph.node(repeated).op else { return None };
-        let vector = graph.node(repeated).inputs[0];
-        let vector = graph.constant(widened(graph, vector).unwrap_or(vector))?;
-        (*own == function && *map == [0, 1]).then_some(())?;
-        Some((value, as_bf16(vector)?))
     };
-    let (scaled, offsets) = step(graph.node(at).inputs[0], Function::Add)?;
-    let (codes, scales) = step(scaled, Function::Multiply)?;
-    let codes = graph.constant(widened(graph, codes).or_else(|| widened_apart(graph, codes))?)?;
-    let fits = codes.element_type() == ElementType::I4 && codes.dims().len() == 3;
-    fits.then(|| [codes.clone(), scales, offsets])
+    Some(Stored::Rows { codes, scales: weights.scales.clone() })
+}
+
+/// Weights `[columns, groups, codes]` of 4 bits, as far as kernels read them.
+fn groups(weights: &Affine, depth: usize) -> Option<Stored> {
+    let &[columns, groups, size] = weights.codes.dims() else { return None };
+    if groups * size != depth || !size.is_multiple_of(CODES_OF_WORD) {
+        return None;
+    }
+    let distances = weights.distances()?;
+    if distances.iter().any(|distance| !(-8..8).contains(distance)) {
+        return None;
+    }
+    let nibbles: Vec<u8> = distances.iter().map(|distance| distance.cast_unsigned() & 0xf).collect();
+    let shape = Shape::new(weights.codes.dims()).ok()?;
+    let codes = Tensor::from_bytes(ElementType::I4, shape, &nibbles).ok()?;
+    let factors = |given: &Option<Tensor>, neutral: f32| match given {
+        Some(given) => as_bf16(given),
+        None => Tensor::from_slice(&[columns, groups], &vec![bf16::from_f32(neutral); columns * groups]).ok(),
+    };
+    let (scales, offsets) = (factors(&weights.scales, 1.0)?, factors(&weights.offsets, 0.0)?);
+    Some(Stored::Groups([codes, scales, offsets], depth))
 }
 
 /// Factors of groups as kernels read them; none where bf16 does not hold them.
 fn as_bf16(tensor: &Tensor) -> Option<Tensor> {
-    if tensor.element_type() == ElementType::BF16 {
-        return Some(tensor.clone());
-    }
     let wide = tensor.as_slice::<f32>().ok()?;
     let narrow: Vec<bf16> = wide.iter().copied().map(bf16::from_f32).collect();
     let exact = narrow.iter().zip(wide).all(|(narrow, wide)| narrow.to_f32() == *wide);
@@ -160,7 +132,7 @@ impl Pass<'_> {
         let (operand, scales) = match weights {
             Stored::Rows { codes, scales } => {
                 let codes = self.constant(codes);
-                (self.rewrite.convert(codes, ElementType::F32), Some(self.constant(scales)))
+                (self.rewrite.convert(codes, ElementType::F32), scales.map(|scales| self.constant(scales)))
             }
             Stored::Groups([codes, scales, offsets], depth) => {
                 let dims = codes.dims().to_vec();
@@ -268,5 +240,61 @@ mod tests {
         };
         assert_eq!(read(&text(0), &codes, &scales), [true]);
         assert_eq!(read(&text(1), &codes, &scales), [false]);
+    }
+
+    #[test]
+    fn codes_are_read_where_the_product_is_scaled_afterwards_and_where_zero_points_are_subtracted() {
+        let bytes: Vec<i8> = (0..SIZE * SIZE).map(|at| (at % 251) as i8).collect();
+        let codes = Tensor::from_slice(&[SIZE, SIZE], &bytes).unwrap();
+        let unsigned: Vec<u8> = (0..SIZE * SIZE).map(|at| (at % 256) as u8).collect();
+        let unsigned = Tensor::from_slice(&[SIZE, SIZE], &unsigned).unwrap();
+        let text = |element: &str, weights: &str| {
+            format!(
+                "func.func @main(%c: tensor<512x512x{element}>, %z: tensor<512xi64>, %x: tensor<4x512xbf16>) -> tensor<4x512xbf16> {{
+                {weights}
+                %t = stablehlo.transpose %n, dims = [1, 0] : (tensor<512x512xbf16>) -> tensor<512x512xbf16>
+                %d = stablehlo.dot_general %x, %t, contracting_dims = [1] x [0]
+                    : (tensor<4x512xbf16>, tensor<512x512xbf16>) -> tensor<4x512xbf16>
+                return %d : tensor<4x512xbf16>
+            }}"
+            )
+        };
+        let plain = "%n = stablehlo.convert %c : (tensor<512x512xi8>) -> tensor<512x512xbf16>";
+        let zeros = |value: i64| Tensor::from_slice(&[SIZE], &vec![value; SIZE]).unwrap();
+        assert_eq!(read(&text("i8", plain), &codes, &zeros(0)), [true]);
+        let moved = "%i = stablehlo.convert %c : (tensor<512x512xui8>) -> tensor<512x512xi64>
+            %b = stablehlo.broadcast_in_dim %z, dims = [0] : (tensor<512xi64>) -> tensor<512x512xi64>
+            %m = stablehlo.subtract %i, %b : tensor<512x512xi64>
+            %n = stablehlo.convert %m : (tensor<512x512xi64>) -> tensor<512x512xbf16>";
+        assert_eq!(read(&text("ui8", moved), &unsigned, &zeros(128)), [true]);
+        // 255 less 127 is no i8.
+        assert_eq!(read(&text("ui8", moved), &unsigned, &zeros(127)), [false]);
+    }
+
+    #[test]
+    fn groups_of_bytes_that_four_bits_hold_are_read_as_such() {
+        let text = "func.func @main(%c: tensor<512x512xi8>, %s: tensor<512x8xf32>, %x: tensor<4x512xf32>) -> tensor<4x512xf32> {
+            %g = stablehlo.reshape %c : (tensor<512x512xi8>) -> tensor<512x8x64xi8>
+            %w = stablehlo.convert %g : (tensor<512x8x64xi8>) -> tensor<512x8x64xf32>
+            %z = stablehlo.constant dense<0.0> : tensor<512x8x64xf32>
+            %o = stablehlo.subtract %w, %z : tensor<512x8x64xf32>
+            %b = stablehlo.broadcast_in_dim %s, dims = [0, 1] : (tensor<512x8xf32>) -> tensor<512x8x64xf32>
+            %m = stablehlo.multiply %o, %b : tensor<512x8x64xf32>
+            %r = stablehlo.reshape %m : (tensor<512x8x64xf32>) -> tensor<512x512xf32>
+            %d = stablehlo.dot_general %x, %r, contracting_dims = [1] x [1] : (tensor<4x512xf32>, tensor<512x512xf32>) -> tensor<4x512xf32>
+            return %d : tensor<4x512xf32>
+        }";
+        let codes = |most: i32| {
+            let bytes: Vec<i8> = (0..SIZE * SIZE).map(|at| (at as i32 % (most + 9) - 8) as i8).collect();
+            Tensor::from_slice(&[SIZE, SIZE], &bytes).unwrap()
+        };
+        let scales = |step: f32| {
+            let values: Vec<f32> = (0..SIZE * 8).map(|at| 1.0 + (at % 3) as f32 * step).collect();
+            Tensor::from_slice(&[SIZE, 8], &values).unwrap()
+        };
+        assert_eq!(read(text, &codes(7), &scales(0.125)), [true]);
+        assert_eq!(read(text, &codes(8), &scales(0.125)), [false]);
+        // bf16 has no such scales.
+        assert_eq!(read(text, &codes(7), &scales(0.001)), [false]);
     }
 }

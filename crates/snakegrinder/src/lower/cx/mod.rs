@@ -21,6 +21,7 @@ use super::alias::Variables;
 use super::refusal::{Lowered, Refusal, refuse};
 use super::value::{Number, Tensor, tensor_type};
 use crate::graph::size::Size;
+use crate::packing::PackedRows;
 
 /// The module under construction and the state of the graph that is being lowered.
 pub(crate) struct Cx<'m> {
@@ -28,13 +29,21 @@ pub(crate) struct Cx<'m> {
     pub(crate) b: Builder<'m>,
     pub(super) variables: Variables,
     pub(super) symbols: Symbols,
+    /// How weights lie in memory that PyTorch packed, where the archive says so.
+    pub(crate) packed_rows: Option<PackedRows>,
     /// Sizes that were computed in the block that they can be used from.
     computed_sizes: HashMap<(BlockId, Size), ValueId>,
 }
 
 impl<'m> Cx<'m> {
     pub(super) fn new(builder: Builder<'m>, symbols: Symbols) -> Self {
-        Self { b: builder, variables: Variables::default(), symbols, computed_sizes: HashMap::new() }
+        Self {
+            b: builder,
+            variables: Variables::default(),
+            symbols,
+            packed_rows: None,
+            computed_sizes: HashMap::new(),
+        }
     }
 
     /// A tensor that a value of the module is.

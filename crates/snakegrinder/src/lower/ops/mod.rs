@@ -24,6 +24,7 @@ mod patches;
 mod pointwise;
 mod pooling;
 mod prelude;
+mod quantized;
 mod random;
 mod recurrent;
 mod reduction;
@@ -109,6 +110,7 @@ const FAMILIES: &[&[&[Op]]] = &[
     &[pad::TABLE, patches::TABLE],
     pointwise::TABLES,
     pooling::TABLES,
+    quantized::TABLES,
     &[random::TABLE, recurrent::TABLE, repeat::TABLE],
     reduction::TABLES,
     &[resize::TABLE, sample::TABLE, special::TABLE, symbolic::TABLE, transform::TABLE, window::TABLE],

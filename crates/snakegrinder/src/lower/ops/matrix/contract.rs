@@ -29,6 +29,21 @@ pub(in super::super) fn contract(
     b: &Tensor,
     pairing: &Pairing<'_>,
 ) -> Lowered<Tensor> {
+    // Truth values have no sum of products in StableHLO.
+    if a.dtype == ElementType::Bool {
+        return refuse("a product of truth values");
+    }
+    contract_as(cx, a, b, pairing, opmath(a.dtype))
+}
+
+/// As [`contract`], with sums of an element type.
+pub(in super::super) fn contract_as(
+    cx: &mut Cx<'_>,
+    a: &Tensor,
+    b: &Tensor,
+    pairing: &Pairing<'_>,
+    dtype: ElementType,
+) -> Lowered<Tensor> {
     let Pairing { batch, sum } = pairing;
     if a.dtype != b.dtype {
         return refuse(format!("a product of {} and {}", a.dtype, b.dtype));
@@ -40,12 +55,6 @@ pub(in super::super) fn contract(
             return refuse(format!("sizes {left} and {right} of a product do not match"));
         }
     }
-    // Truth values have no sum of products in StableHLO.
-    let dtype = if a.dtype == ElementType::Bool {
-        return refuse("a product of truth values");
-    } else {
-        opmath(a.dtype)
-    };
     let free = |x: &Tensor, batch: &[usize], sum: &[usize]| -> Vec<Size> {
         (0..x.rank())
             .filter(|axis| !batch.contains(axis) && !sum.contains(axis))

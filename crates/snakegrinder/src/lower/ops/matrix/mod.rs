@@ -7,7 +7,7 @@ mod solve;
 use self::contract::{Pairing, contract};
 use super::prelude::*;
 
-pub(super) use self::contract::{Pairing as DotPairing, contract as dot};
+pub(super) use self::contract::{Pairing as DotPairing, contract as dot, contract_as as dot_as};
 
 pub(super) const TABLES: &[&[Op]] = &[TABLE, einsum::TABLE, solve::TABLE];
 

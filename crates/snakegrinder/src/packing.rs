@@ -1,0 +1,54 @@
+//! How weights of 4 bits lie in memory that PyTorch packed for the processor it ran on.
+//!
+//! The archive itself does not say; the Python package leaves the processor's instruction set in it.
+
+use serde::Deserialize;
+
+use crate::{Archive, Error};
+
+/// Where the Python package says it.
+const FILE: &str = "extra/warpforge_packing.json";
+/// The newest form of that file that is understood.
+const SCHEMA_VERSION: u64 = 1;
+
+/// Rows of a block: a byte has a row of the block's first half in its low bits and the row that far behind it in its high bits. The
+/// bytes of all halves' rows are side by side, those of the next index of the depth behind them. Rows that fill no block are packed in
+/// pairs of neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PackedRows(pub(crate) i64);
+
+impl PackedRows {
+    /// Those of AVX-512.
+    pub(crate) const AVX512: Self = Self(64);
+    /// Those of AVX2.
+    pub(crate) const AVX2: Self = Self(32);
+}
+
+/// The file.
+#[derive(Deserialize)]
+struct Recorded {
+    schema_version: u64,
+    cpu_capability: String,
+}
+
+impl Archive {
+    /// How packed weights lie in memory, where the archive says so.
+    pub(crate) fn packed_rows(&self) -> Result<Option<PackedRows>, Error> {
+        if !self.has(FILE) {
+            return Ok(None);
+        }
+        let recorded: Recorded = self.json(FILE)?;
+        if recorded.schema_version > SCHEMA_VERSION {
+            return Err(Error::Version {
+                what: "record of packed weights",
+                found: recorded.schema_version.to_string(),
+                supported: SCHEMA_VERSION.to_string(),
+            });
+        }
+        Ok(match recorded.cpu_capability.as_str() {
+            "AVX512" => Some(PackedRows::AVX512),
+            "AVX2" => Some(PackedRows::AVX2),
+            _ => None,
+        })
+    }
+}
