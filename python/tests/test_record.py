@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 from torch import nn
 
 from warpforge.errors import TraceError
+from warpforge.factory import load_model
 from warpforge.record import dropout, sources, training
 from warpforge.record.noise import Noise
 from warpforge.record.run import record
@@ -82,6 +83,75 @@ def test_masks_that_were_drawn_give_the_same_again() -> None:
         assert torch.equal(model(x), first)
     with dropout.replayed([]), pytest.raises(TraceError, match="more masks"):
         model(x)
+
+
+DROPPING = """
+import torch
+from torch import nn
+
+
+class Dropping(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.last = nn.Linear(2, 16), nn.Linear(16, 3)
+        self.dropout = nn.Dropout(0.25)
+
+    def forward(self, points, labels):
+        hidden = torch.tanh(self.hidden(points))
+        hidden = self.dropout(hidden.T).T if FLIP else self.dropout(hidden)
+        logits = self.last(self.dropout(hidden))
+        return {"loss": nn.functional.cross_entropy(logits, labels), "logits": logits}
+
+
+def make():
+    return Dropping()
+"""
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_ranks_keep_the_masks_of_their_parts(tmp_path: Path, *, flip: bool) -> None:
+    # A module of Python is loaded once by its name.
+    file = tmp_path / f"dropping_{flip}.py".lower()
+    file.write_text(DROPPING.replace("FLIP", str(flip)))
+    plan = _plan(ranks=2)
+    plan["model"]["factory"] = f"{file}:make"
+    record(plan, tmp_path / "golden", "cpu")
+    manifest = json.loads((tmp_path / "golden" / "manifest.json").read_text())
+    block = manifest["benchmark"]
+    assert (block["masks"], block["mask_axes"]) == (True, [1 if flip else 0, 0])
+    first, second = (f"masks/rank_{rank:06d}/run_000004.safetensors" for rank in range(2))
+    assert {first, second} <= manifest["files"].keys()
+    parts = [load_file(tmp_path / "golden" / name) for name in (first, second)]
+    assert parts[0]["masks_1"].shape == (4, 16)
+    assert not torch.equal(parts[0]["masks_1"], parts[1]["masks_1"])
+    assert not (tmp_path / "golden" / "masks" / "run_000004.safetensors").exists()
+    # What is looked at is of the whole batch, with the masks of the step.
+    inputs, weights, modules = (
+        load_file(tmp_path / "golden" / "step_000004" / f"{kind}.safetensors")
+        for kind in ("inputs", "weights", "activations/modules")
+    )
+    masks = [torch.cat([part[f"masks_{at}"] for part in parts], axis) for at, axis in enumerate(block["mask_axes"])]
+    assert all(torch.equal(inputs[f"masks_{at}"], mask) for at, mask in enumerate(masks))
+    model = load_model(plan["model"]["factory"], 0).module.train()
+    model.load_state_dict(weights)
+    with dropout.replayed(masks):
+        logits = model(inputs["points"], inputs["labels"])["logits"]
+    assert torch.equal(modules["last"], logits)
+    # The run in f64 has the same masks: its gradients differ by rounding.
+    noise = json.loads((tmp_path / "golden" / "noise.json").read_text())
+    assert noise["tensors"]["gradients"] == {}
+
+
+def test_masks_without_a_dimension_of_the_batch_are_refused() -> None:
+    def of(*shape: int) -> list[torch.Tensor]:
+        return [torch.zeros(shape)]
+
+    assert dropout.batch_axes(of(8, 4, 8), of(2, 4, 8), 4) == [0]
+    for whole, part in ((of(4, 4), of(4, 4)), (of(8, 8), of(2, 2)), (of(8, 4), of(3, 4)), (of(8, 4), of(2))):
+        with pytest.raises(TraceError, match=r"mask 0 of dropout is \[.*no dimension of it is the batch's"):
+            dropout.batch_axes(whole, part, 4)
+    with pytest.raises(TraceError, match="draws 1 masks for a batch and 0"):
+        dropout.batch_axes(of(8, 4), [], 4)
 
 
 def test_a_gradient_that_is_rounding_is_told_from_a_small_one() -> None:

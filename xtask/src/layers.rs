@@ -71,7 +71,7 @@ const UNSAFE: [(&str, &[&str]); 8] = [
         ],
     ),
     ("bio", &["align/simd/mod.rs"]),
-    ("collective", &["mpi.rs"]),
+    ("collective", &["library.rs", "mpi.rs", "ucc/mod.rs", "ucc/oob.rs", "ucc/sys.rs"]),
     ("kernels", &[]),
     (
         "linalg",

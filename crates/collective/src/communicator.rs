@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 
 use crate::launch::Engine;
 use crate::mpi::MpiGroup;
+use crate::ucc::UccGroup;
 use crate::{Error, Lost, Numbers, ProcessGroup, TcpGroup, World};
 
 /// Numbers on their way.
@@ -60,10 +61,12 @@ impl Communicator {
     ///
     /// When the ranks do not find each other.
     pub fn open(world: World, lost: Lost) -> Result<Self, Error> {
-        // MPI wants all calls from the thread that it was started in.
-        Self::run(move || match world.engine {
-            Engine::Tcp(_) => Ok(Box::new(TcpGroup::open(world, lost)?)),
+        let World { rank, size, engine, .. } = world;
+        // MPI and UCC want all calls from the thread that they were started in.
+        Self::run(move || match engine {
+            Engine::Tcp(meeting) => Ok(Box::new(TcpGroup::open(rank, size, meeting, lost)?)),
             Engine::Mpi(library) => Ok(Box::new(MpiGroup::open(library)?)),
+            Engine::Ucc(meeting) => Ok(Box::new(UccGroup::open(rank, size, meeting, lost)?)),
         })
     }
 

@@ -1,5 +1,7 @@
 //! What can go wrong.
 
+use crate::Collectives;
+
 /// Why a process group cannot be made, or cannot go on.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -12,6 +14,14 @@ pub enum Error {
         /// What it says.
         value: String,
         /// What it should be.
+        reason: String,
+    },
+    /// The launcher does not lead to the engine that is wanted.
+    #[error("{wanted}: {reason}")]
+    Engine {
+        /// Which.
+        wanted: Collectives,
+        /// Why not.
         reason: String,
     },
     /// The ranks did not find each other.
@@ -49,6 +59,9 @@ pub enum Error {
     /// The MPI library cannot be used.
     #[error("MPI: {0}")]
     Mpi(String),
+    /// The UCC library cannot be used.
+    #[error("UCC: {0}")]
+    Ucc(String),
     /// The group ended before.
     #[error("the process group has ended")]
     Ended,

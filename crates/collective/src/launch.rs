@@ -17,6 +17,8 @@ pub enum Engine {
     Tcp(Meeting),
     /// By MPI.
     Mpi(MpiLibrary),
+    /// By UCC, after they have met over TCP.
+    Ucc(Meeting),
 }
 
 /// This process among the others.
@@ -63,11 +65,11 @@ impl World {
         let world = match () {
             () if variable(RANK).is_some() && variable(WORLD_SIZE).is_some() => {
                 let (rank, size) = place(variable, RANK, WORLD_SIZE)?;
-                let host = variable(MASTER_ADDR).ok_or_else(|| missing(MASTER_ADDR, RANK))?;
-                let port = number(variable, MASTER_PORT)?.ok_or_else(|| missing(MASTER_PORT, RANK))?;
+                let meeting = named_meeting(variable, RANK)?;
+                let host = &meeting.host;
                 let here = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
                 let local = if here { size } else { leading(variable, "LOCAL_WORLD_SIZE") };
-                Self { rank, size, local, engine: Engine::Tcp(Meeting { host, port, listener: None }) }
+                Self { rank, size, local, engine: Engine::Tcp(meeting) }
             }
             () if variable("OMPI_COMM_WORLD_SIZE").is_some() => {
                 let (rank, size) = place(variable, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")?;
@@ -111,6 +113,16 @@ impl World {
         let meeting = Meeting { host: host.clone(), port, listener: Some(listener) };
         Ok((Self { rank: 0, size, local: size, engine: Engine::Tcp(meeting) }, others))
     }
+}
+
+/// Where ranks meet whose place is said; `beside` is what it is needed for.
+pub(crate) fn named_meeting(
+    variable: &dyn Fn(&str) -> Option<String>,
+    beside: &str,
+) -> Result<Meeting, Error> {
+    let host = variable(MASTER_ADDR).ok_or_else(|| missing(MASTER_ADDR, beside))?;
+    let port = number(variable, MASTER_PORT)?.ok_or_else(|| missing(MASTER_PORT, beside))?;
+    Ok(Meeting { host, port, listener: None })
 }
 
 /// The number that a variable begins with, such as `2(x3)`, at least 1.

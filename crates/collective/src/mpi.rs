@@ -177,18 +177,10 @@ impl ProcessGroup for MpiGroup {
 }
 
 fn load(library: MpiLibrary) -> Result<Library, Error> {
-    let mut reasons = Vec::new();
-    for name in library.names() {
-        // Open MPI's plug-ins find its functions among the global ones.
-        let flags = libloading::os::unix::RTLD_NOW | libloading::os::unix::RTLD_GLOBAL;
-        // SAFETY: loading runs the library's initialisers, which for MPI have no requirements.
-        match unsafe { libloading::os::unix::Library::open(Some(*name), flags) } {
-            Ok(found) => return Ok(found.into()),
-            Err(error) => reasons.push(error.to_string()),
-        }
-    }
-    let (name, reasons) = (library.name(), reasons.join("; "));
-    Err(Error::Mpi(format!("this process was started by {name}, whose library cannot be opened: {reasons}")))
+    crate::library::open(library.names()).map(Library::from).map_err(|reasons| {
+        let name = library.name();
+        Error::Mpi(format!("this process was started by {name}, whose library cannot be opened: {reasons}"))
+    })
 }
 
 fn function<T: Copy>(library: &Library, name: &str) -> Result<T, Error> {

@@ -10,6 +10,7 @@ use warpforge::Inputs;
 
 use crate::Error;
 use crate::description::{Format, Overrides, Plan};
+use crate::masks::{self, Masks};
 use crate::task::{self, Task};
 
 /// The newest form of the manifest's part about the benchmark.
@@ -48,8 +49,8 @@ pub struct GoldenRun {
     pub order: Vec<Vec<usize>>,
     /// The steps that were looked at.
     pub observed: Vec<u64>,
-    /// Whether dropout drew masks, which are data of each run then.
-    masks: bool,
+    /// The masks that dropout drew, which are data of each run then.
+    masks: Option<Masks>,
     /// Whether a detector chose boxes, which are data of each run then.
     selection: bool,
     features: BTreeMap<String, Features>,
@@ -95,6 +96,8 @@ struct Block {
     order: String,
     observed: Vec<u64>,
     masks: bool,
+    #[serde(default)]
+    mask_axes: Vec<usize>,
     #[serde(default)]
     selection: bool,
     #[serde(default)]
@@ -174,7 +177,9 @@ impl GoldenRun {
         if order.len() as u64 != runs || order.iter().any(|batch| batch.len() != size) {
             return Err(Error::golden(folder, format!("order.json has no {runs} batches of {size}")));
         }
+        let ranks = block.plan.training.ranks;
         Ok(Self {
+            masks: block.masks.then(|| Masks::new(folder, block.mask_axes, ranks)),
             folder: folder.to_owned(),
             identity: hexadecimal(&Sha256::digest(&bytes)),
             plan: block.plan,
@@ -183,7 +188,6 @@ impl GoldenRun {
             milestones: block.milestones,
             order,
             observed: block.observed,
-            masks: block.masks,
             selection: block.selection,
             features: block.features,
             files: block.files,
@@ -244,14 +248,14 @@ impl GoldenRun {
         let indices = indices.map(Vec::as_slice).unwrap_or_default();
         let range = indices.len() * part / parts..indices.len() * (part + 1) / parts;
         let mut inputs = task.batch(indices.get(range).unwrap_or_default())?;
-        for (recorded, kind) in [(self.masks, "masks"), (self.selection, "selection")] {
-            if recorded {
-                let path = self.folder.join(format!("{kind}/run_{run:06}.safetensors"));
-                let tensors = warpforge_tensor::io::safetensors::read(&path)
-                    .map_err(|error| Error::golden(&path, error.to_string()))?;
-                tensors.into_iter().for_each(|(name, tensor)| inputs.insert(name, tensor));
-            }
+        let mut recorded = Vec::new();
+        if let Some(masks) = &self.masks {
+            recorded.push(masks.part(run, part, parts)?);
         }
+        if self.selection {
+            recorded.push(masks::read(&self.folder.join(format!("selection/run_{run:06}.safetensors")))?);
+        }
+        recorded.into_iter().flatten().for_each(|(name, tensor)| inputs.insert(name, tensor));
         Ok(inputs)
     }
 

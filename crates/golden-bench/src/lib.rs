@@ -21,6 +21,7 @@ mod error;
 mod generate;
 mod golden;
 mod instruct;
+mod masks;
 mod record;
 mod records;
 pub mod run;

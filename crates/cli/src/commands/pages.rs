@@ -10,7 +10,7 @@ pub(super) const EXIT_STATUS: [(&str, &str); 5] = [
 ];
 
 /// What the environment sets.
-pub(super) const ENVIRONMENT: [(&str, &str); 11] = [
+pub(super) const ENVIRONMENT: [(&str, &str); 12] = [
     ("XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_CACHE_HOME", "where the files below are"),
     ("NO_COLOR", "no colours on a terminal"),
     ("COLUMNS", "the width that tables and text are fitted to, in place of the terminal's"),
@@ -18,6 +18,7 @@ pub(super) const ENVIRONMENT: [(&str, &str); 11] = [
     ("WARPFORGE_ISA", "the instructions that CPU kernels are held to: portable, avx2, avx512"),
     ("WARPFORGE_NUM_THREADS", "the most threads of CPU kernels where --threads is not given"),
     ("WARPFORGE_TUNING", "whether GPU kernels are chosen by trying them: on or off"),
+    ("WARPFORGE_COLLECTIVES", "how several ranks talk to each other: tcp, mpi or ucc"),
     ("WARPFORGE_PYTHON", "the Python with PyTorch that golden record starts"),
     ("CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES", "the GPUs that are seen"),
     ("WARPT_DURATION, WARPT_ROUNDS, WARPT_BURNIN_SECONDS", "defaults of benchmark run"),

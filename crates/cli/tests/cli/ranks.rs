@@ -1,7 +1,8 @@
 //! A golden run that several ranks can share: `tests/data/rings.golden` with the graph of a quarter of its batch.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -70,4 +71,58 @@ pub(crate) fn ended(mut child: Child) -> Output {
         std::thread::sleep(Duration::from_millis(20));
     }
     child.wait_with_output().unwrap()
+}
+
+/// Four ranks as a launcher starts them.
+fn launched(warpt: &Warpt, out: &str, flags: &[&str]) -> Vec<Child> {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let flags = [&["--save-every", "3", "--tier", "correctness"], flags].concat();
+    (0..4)
+        .map(|rank| {
+            let mut command = warpt.command(&arguments(out, &flags));
+            command.env("RANK", rank.to_string()).env("WORLD_SIZE", "4");
+            command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", &port);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect()
+}
+
+/// Kills one of four ranks in the middle of a run: the others end with an error that names it, and the same command goes on to the
+/// result of a run that was not killed.
+pub(crate) fn killed_rank_ends_all(flags: &[&str]) {
+    let warpt = Warpt::new();
+    shared_golden(&warpt);
+    for (rank, child) in launched(&warpt, "whole", flags).into_iter().enumerate() {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.stdout.is_empty(), rank != 0, "the first rank speaks for all");
+    }
+    // Killed after its first checkpoint, unless the others were faster.
+    for attempt in 0..5 {
+        let out = format!("killed{attempt}");
+        let mut ranks = launched(&warpt, &out, flags);
+        after_steps(&warpt, &out, 4, &mut ranks[0]);
+        kill(ranks[2].id());
+        let mut killed = ranks.remove(2);
+        killed.wait().unwrap();
+        let outputs: Vec<_> = ranks.into_iter().map(ended).collect();
+        if outputs.iter().any(|output| output.status.success()) {
+            continue;
+        }
+        for output in outputs {
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(said.contains("rank 2 is gone"), "{said}");
+        }
+        for child in launched(&warpt, &out, flags) {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        for file in ["checkpoint.safetensors", "losses.json", "metrics.json"] {
+            let read = |folder: &str| std::fs::read(warpt.path(folder).join(file)).unwrap();
+            assert!(read("whole") == read(&out), "{file} is that of a run that was not killed");
+        }
+        return;
+    }
+    panic!("no run was slow enough to be killed");
 }

@@ -18,10 +18,14 @@ pub(crate) fn missing() -> Option<String> {
 }
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let tests: [(&str, fn()); 5] = [
+    let tests: [(&str, fn()); 6] = [
         ("bert_squad_agrees_with_pytorch_in_every_class", bert_squad_agrees_with_pytorch_in_every_class),
         ("an_injected_error_is_named_with_its_step", an_injected_error_is_named_with_its_step),
         ("ranks_share_a_golden_run_of_several", ranks_share_a_golden_run_of_several),
+        (
+            "ranks_take_the_masks_that_dropout_drew_for_their_parts",
+            ranks_take_the_masks_that_dropout_drew_for_their_parts,
+        ),
         ("a_description_of_ones_own_is_recorded_and_run", a_description_of_ones_own_is_recorded_and_run),
         ("features_are_those_of_transformers_for_any_text", features_are_those_of_transformers_for_any_text),
     ];
@@ -110,6 +114,29 @@ fn ranks_share_a_golden_run_of_several() {
     let golden = warpt.path("golden");
     for ranks in ["1", "2", "4"] {
         succeeded(&second_pass(&warpt, &golden, &["--ranks", ranks]));
+        let (code, report) = validate(&warpt, &golden);
+        let verdict = (code, &report["verdict"]);
+        assert_eq!(verdict, (0, &Value::from("PASS")), "{ranks}: {:#}", report["classes"]);
+        std::fs::remove_dir_all(warpt.path("candidate")).unwrap();
+    }
+}
+
+/// PyTorch's pass by four ranks with dropout, each of which draws masks for its part; then one, two and four of ours.
+fn ranks_take_the_masks_that_dropout_drew_for_their_parts() {
+    let warpt = Warpt::new();
+    let description = include_str!("../../../golden-bench/descriptions/bert-squad.toml");
+    assert!(description.contains("dropout = 0.0"));
+    std::fs::write(warpt.path("own.toml"), description.replace("dropout = 0.0", "dropout = 0.1")).unwrap();
+    let flags = ["own.toml", "--preset", "tiny", "--ranks", "4", "--steps", "15", "--out", "golden"];
+    succeeded(&record(&warpt, &flags));
+    let mask = |rank: u32| {
+        std::fs::read(warpt.path(&format!("golden/masks/rank_{rank:06}/run_000003.safetensors"))).unwrap()
+    };
+    assert!(mask(0) != mask(1) && mask(2) != mask(3), "each rank draws masks of its own");
+    let golden = warpt.path("golden");
+    for ranks in ["1", "2", "4"] {
+        let arguments = ["golden", "run", "own.toml", "--compare-golden", "golden", "--out", "candidate"];
+        succeeded(&warpt.run(&[&arguments, ["--ranks", ranks].as_slice()].concat()));
         let (code, report) = validate(&warpt, &golden);
         let verdict = (code, &report["verdict"]);
         assert_eq!(verdict, (0, &Value::from("PASS")), "{ranks}: {:#}", report["classes"]);

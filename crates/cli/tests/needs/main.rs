@@ -1,5 +1,5 @@
 //! The program driven from outside with what not every machine has: a GPU, a C++ compiler to pretend one with, a Python with
-//! torch and jax, an MPI, the StableHLO project's files, device nodes, Prometheus' tool. Tests that lack something are ignored, and the first lines
+//! torch and jax, an MPI, UCC, the StableHLO project's files, device nodes, Prometheus' tool. Tests that lack something are ignored, and the first lines
 //! say why.
 
 mod calibrate;
@@ -21,6 +21,7 @@ mod ranks;
 #[path = "../cli/served.rs"]
 mod served;
 mod train;
+mod ucc;
 mod values;
 #[allow(dead_code, reason = "shared with the tests that need nothing")]
 #[path = "../cli/warpt.rs"]
@@ -42,6 +43,7 @@ fn main() {
         (prometheus::missing(), prometheus::trials()),
         (qlora::missing(), qlora::trials()),
         (train::missing(), train::trials()),
+        (ucc::missing(), ucc::trials()),
         (xla::missing(), xla::trials()),
         (pretend::missing(), calibrate::pretended()),
         (pretend::missing(), language_models::pretended()),

@@ -10,8 +10,7 @@ use std::sync::Arc;
 pub use self::rendezvous::listen;
 use self::ring::Ring;
 use self::watch::Watch;
-use crate::launch::Engine;
-use crate::{Error, Numbers, ProcessGroup, World};
+use crate::{Error, Numbers, ProcessGroup};
 
 /// Called once, from another thread, when a rank is gone.
 pub type Lost = Arc<dyn Fn(&Error) + Send + Sync>;
@@ -36,24 +35,38 @@ pub struct TcpGroup {
 }
 
 impl TcpGroup {
-    /// Joins the other ranks of a world.
+    /// Joins the other ranks where they meet.
     ///
     /// # Errors
     ///
     /// When the ranks do not find each other.
-    pub fn open(world: World, lost: Lost) -> Result<Self, Error> {
-        let World { rank, size, engine, .. } = world;
-        let Engine::Tcp(meeting) = engine else { return Err(Error::Ended) };
+    pub fn open(rank: usize, size: usize, meeting: Meeting, lost: Lost) -> Result<Self, Error> {
         let links = rendezvous::meet(rank, size, meeting)?;
         let ring = Ring::new(rank, size, links.next, links.previous)?;
         let watch = Watch::start(rank, links.control, ring.handles()?, lost)?;
         Ok(Self { rank, size, ring, watch })
     }
 
+    /// Gathers as many bytes of each rank, in the order of the ranks: `all` has room for those of all.
+    pub(crate) fn all_gather(&mut self, own: &[u8], all: &mut [u8]) -> Result<(), Error> {
+        let result = self.ring.all_gather(own, all);
+        self.known(result)
+    }
+
+    /// The rank that is gone, where that is known.
+    pub(crate) fn lost(&self) -> Option<Error> {
+        self.watch.known()
+    }
+
+    /// Why a rank is gone, where that becomes known soon.
+    pub(crate) fn cause(&self) -> Option<Error> {
+        self.watch.cause()
+    }
+
     /// An error of the ring with what the watch knows about its cause.
     fn known<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         match result {
-            Err(error @ Error::Lost { .. }) => Err(self.watch.cause().unwrap_or(error)),
+            Err(error @ Error::Lost { .. }) => Err(self.cause().unwrap_or(error)),
             other => other,
         }
     }

@@ -114,6 +114,19 @@ impl Ring {
         Ok(())
     }
 
+    /// Gathers as many bytes of each rank, in the order of the ranks.
+    pub(super) fn all_gather(&mut self, own: &[u8], all: &mut [u8]) -> Result<(), Error> {
+        let (ranks, size) = (self.size, own.len());
+        let part = |at: usize| -> Range<usize> { size * at..size * (at + 1) };
+        all[part(self.rank)].copy_from_slice(own);
+        for step in 0..ranks - 1 {
+            self.send(&all[part((self.rank + ranks - step) % ranks)])?;
+            self.receive(size)?;
+            all[part((self.rank + 2 * ranks - step - 1) % ranks)].copy_from_slice(&self.scratch);
+        }
+        Ok(())
+    }
+
     /// Hands the bytes of one rank around.
     pub(super) fn broadcast(&mut self, bytes: &mut [u8], root: usize) -> Result<(), Error> {
         if self.rank != root {

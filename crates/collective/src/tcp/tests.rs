@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::{Buffer, Communicator};
+use crate::{Buffer, Communicator, Engine, World};
 
 fn quiet() -> Lost {
     Arc::new(|_| {})
@@ -52,6 +52,23 @@ fn means_are_the_same_on_all_ranks_for_any_length() {
         let factor = (size + 1) as f32 / 2.0;
         let close = |(at, value): (usize, &f32)| (value - (at as f32).sin() * factor).abs() < 1e-5;
         assert!(means[0].iter().all(|list| list.iter().enumerate().all(close)));
+    }
+}
+
+#[test]
+fn bytes_of_all_ranks_are_gathered_in_their_order() {
+    let gathered = |world: World| {
+        let Engine::Tcp(meeting) = world.engine else { panic!() };
+        let mut group = TcpGroup::open(world.rank, world.size, meeting, quiet()).unwrap();
+        let mut all = [0; 6];
+        group.all_gather(&[world.rank as u8, 9], &mut all).unwrap();
+        group.finish().unwrap();
+        all
+    };
+    let threads: Vec<_> =
+        worlds(3).into_iter().map(|world| std::thread::spawn(move || gathered(world))).collect();
+    for thread in threads {
+        assert_eq!(thread.join().unwrap(), [0, 9, 1, 9, 2, 9]);
     }
 }
 

@@ -73,6 +73,11 @@ impl Watch {
         waited.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 
+    /// Why a rank is gone, where that is known already.
+    pub(super) fn known(&self) -> Option<Error> {
+        self.shared.cause.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Tells the others that this rank ends, and that this is right.
     pub(super) fn leave(&mut self) {
         self.left = true;

@@ -354,9 +354,6 @@ fn check(plan: &Plan) -> Result<(), String> {
         let (size, ranks) = (training.batch_size, training.ranks);
         return Err(format!("a batch of {size} examples has no {ranks} equal parts, one for each rank"));
     }
-    if training.ranks > 1 && model.dropout > 0.0 {
-        return Err("the masks of dropout are recorded by one rank only; leave --ranks out".to_owned());
-    }
     if !(0.0..1.0).contains(&model.dropout) {
         return Err(format!("`model.dropout` {} is no probability below 1", model.dropout));
     }

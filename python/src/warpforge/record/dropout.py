@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -31,7 +32,7 @@ class Recorder(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         if func in DRAWS:
             mask = result[1] if isinstance(result, tuple) else result
-            self.masks.append(mask.detach().bool().cpu())
+            self.masks.append(mask.detach().bool().cpu().contiguous())
         return result
 
 
@@ -82,41 +83,83 @@ def named(masks: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 class Kept:
-    """The masks of all forward passes of a run: drawn in the golden run, taken from there in another."""
+    """The masks of all forward passes of a run: drawn in the golden run, taken from there in another.
 
-    def __init__(self, folder: GoldenFolder, *, draws: bool) -> None:
-        self.folder, self.draws = folder, draws
-        self.last: list[torch.Tensor] = []
+    Of several ranks each keeps those of its part of a batch; whoever has the whole batch gets them joined.
+    """
+
+    def __init__(self, folder: GoldenFolder, axes: Sequence[int], *, draws: bool, ranks: int = 1) -> None:
+        self.folder, self.axes, self.draws, self.ranks = folder, axes, draws, ranks
+        self.run = 0
 
     def inputs(self, batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """The inputs of the exported graph for the last forward pass."""
-        return batch | named(self.last)
+        return batch | (named(self._whole(self.run)) if self.draws else {})
 
     @contextmanager
     def record(self, run: int) -> Iterator[None]:
-        """Around a forward pass of the golden run."""
+        """Around a forward pass of the golden run, on all ranks."""
         if not self.draws:
             yield
             return
-        with Recorder() as recorder:
+        with recorded(self.folder.path, run, 0 if self.ranks > 1 else None):
             yield
-        self.last = recorder.masks
-        path = self.folder.path / file_name(run)
-        path.parent.mkdir(exist_ok=True)
-        save_file(named(self.last), path)
-        self.folder.add(file_name(run))
+        self.run = run
 
     @contextmanager
     def replay(self, run: int) -> Iterator[None]:
-        """Around a forward pass of another run."""
+        """Around a forward pass of another run, on the whole batch."""
         if not self.draws:
             yield
             return
-        values = load_file(self.folder.path / file_name(run))
-        with replayed([values[f"masks_{at}"] for at in range(len(values))]):
+        with replayed(self._whole(run)):
             yield
 
+    def add_to_manifest(self) -> None:
+        """Puts the files of all ranks into the manifest."""
+        for path in sorted(self.folder.path.glob("masks/**/*.safetensors")):
+            self.folder.add(path.relative_to(self.folder.path).as_posix())
 
-def file_name(run: int) -> str:
+    def _whole(self, run: int) -> list[torch.Tensor]:
+        """The masks of a forward pass for its whole batch."""
+        ranks = range(self.ranks) if self.ranks > 1 else (None,)
+        parts = [load_file(self.folder.path / file_name(run, rank)) for rank in ranks]
+        return [torch.cat([part[f"masks_{at}"] for part in parts], axis) for at, axis in enumerate(self.axes)]
+
+
+@contextmanager
+def recorded(folder: Path, run: int, rank: int | None) -> Iterator[None]:
+    """Around a forward pass whose masks are kept; `rank` is None where there is one only."""
+    with Recorder() as recorder:
+        yield
+    path = folder / file_name(run, rank)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_file(named(recorder.masks), path)
+
+
+def batch_axes(whole: Sequence[torch.Tensor], part: Sequence[torch.Tensor], ranks: int) -> list[int]:
+    """The dimension along which the masks of parts of a batch are joined, for each mask."""
+    if len(whole) != len(part):
+        raise TraceError(
+            f"dropout draws {len(whole)} masks for a batch and {len(part)} for a part of it",
+            "record with one rank",
+        )
+    pairs = zip(whole, part, strict=True)
+    return [_batch_axis(at, tuple(one.shape), tuple(other.shape), ranks) for at, (one, other) in enumerate(pairs)]
+
+
+def _batch_axis(at: int, whole: tuple[int, ...], part: tuple[int, ...], ranks: int) -> int:
+    different = [axis for axis, (one, other) in enumerate(zip(whole, part, strict=False)) if one != other]
+    if len(whole) != len(part) or len(different) != 1 or whole[different[0]] != ranks * part[different[0]]:
+        raise TraceError(
+            f"mask {at} of dropout is {list(whole)} for a batch and {list(part)} for a part of it: "
+            "no dimension of it is the batch's",
+            "record with one rank",
+        )
+    return different[0]
+
+
+def file_name(run: int, rank: int | None = None) -> str:
     """The file of a forward pass's masks."""
-    return f"masks/run_{run:06d}.safetensors"
+    folder = "masks" if rank is None else f"masks/rank_{rank:06d}"
+    return f"{folder}/run_{run:06d}.safetensors"

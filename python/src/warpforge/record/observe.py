@@ -48,21 +48,17 @@ class Observer:
         """
         stack = ExitStack()
         level = self.record["activations"]
-        by_module = stack.enter_context(modules.recorded(self.model)) if level != "none" else {}
+        by_module = stack.enter_context(modules.recorded(self.model)) if level != "none" and not apart else {}
         state = {name: value.detach().cpu().clone() for name, value in self.model.state_dict().items()}
-
-        if apart and level != "none":
-            with torch.no_grad():
-                self.model(**batch)
-            stack.close()
 
         def end() -> None:
             stack.close()
             named = self.model.named_parameters()
-            gradients = {name: value.grad.detach() * self.accumulate for name, value in named if value.grad is not None}
+            # On the host they are complete: all ranks have sent theirs, and written their masks before.
+            gradients = {n: v.grad.detach().cpu() * self.accumulate for n, v in named if v.grad is not None}
             seen: Seen = {"gradients": gradients}
             if level != "none":
-                seen["activations/modules"] = by_module
+                seen["activations/modules"] = self._by_module(step, batch) if apart else by_module
             if level == "nodes":
                 seen["inputs"] = self.masks.inputs(batch)
                 inputs = [value.cpu() for value in seen["inputs"].values()]
@@ -72,6 +68,12 @@ class Observer:
             self.keep(step, {kind: {n: v.cpu() for n, v in values.items()} for kind, values in seen.items()})
 
         return end
+
+    def _by_module(self, step: int, batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """The activations of a forward pass of its own, on the whole batch and with the masks of the step."""
+        with modules.recorded(self.model) as found, self.masks.replay(step * self.accumulate), torch.no_grad():
+            self.model(**batch)
+        return found
 
 
 def write(folder: GoldenFolder, step: int, seen: Seen) -> None:

@@ -6,7 +6,8 @@ import copy
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from warpforge.errors import TraceError
 from warpforge.record import models, training
+from warpforge.record.dropout import recorded
 from warpforge.record.training import Data, Shape
 
 # Seconds that rank 0 waits for the others to end.
@@ -61,9 +63,18 @@ def part(indices: list[int], rank: int, ranks: int) -> list[int]:
 
 @contextmanager
 def group(  # noqa: PLR0913, PLR0917 (what a run is made of)
-    plan: dict[str, Any], model: nn.Module, data: Data, run: Shape, device: str, vocabulary_size: int
+    plan: dict[str, Any],
+    model: nn.Module,
+    data: Data,
+    run: Shape,
+    device: str,
+    vocabulary_size: int,
+    masks: Path | None,
 ) -> Iterator[tuple[nn.Module, nn.Module, Data]]:
-    """Starts the other ranks; within, what rank 0 trains, the model inside of it, and the data of rank 0."""
+    """Starts the other ranks; within, what rank 0 trains, the model inside of it, and the data of rank 0.
+
+    masks: the folder in which the other ranks keep the masks that dropout draws, where it draws any.
+    """
     ranks = plan["training"].get("ranks", 1)
     if ranks == 1:
         yield model, model, data
@@ -78,7 +89,9 @@ def group(  # noqa: PLR0913, PLR0917 (what a run is made of)
     context = mp.get_context("spawn")
     others = [
         context.Process(
-            target=_work, args=(rank, ranks, port, plan, examples, run, state, device, vocabulary_size), daemon=True
+            target=_work,
+            args=(rank, ranks, port, plan, examples, run, state, device, vocabulary_size, masks),
+            daemon=True,
         )
         for rank in range(1, ranks)
     ]
@@ -123,13 +136,20 @@ def _work(  # noqa: PLR0913, PLR0917 (what a rank is told)
     state: dict[str, torch.Tensor],
     device: str,
     vocabulary_size: int,
+    masks: Path | None,
 ) -> None:
-    """A rank that is not the first: it trains as well, and keeps nothing."""
+    """A rank that is not the first: it trains as well, and keeps nothing but the masks of its part."""
     _join(rank, ranks, port, device)
     model = models.build(plan, vocabulary_size)
     model.load_state_dict(state)
     model.to(device)
-    training.train(_parallel(model, device), Part(Arrays(examples), rank, ranks), plan, run, device)
+
+    def around(at: int) -> AbstractContextManager[None]:
+        return recorded(masks, at, rank) if masks else nullcontext()
+
+    # Each part of a batch has masks of its own.
+    torch.manual_seed(plan["training"]["seed"] + rank)
+    training.train(_parallel(model, device), Part(Arrays(examples), rank, ranks), plan, run, device, around=around)
     dist.destroy_process_group()
 
 

@@ -74,9 +74,7 @@ def record(plan: dict[str, Any], out: Path, device: str) -> None:
         captured = selection.graphs(plan, model, data.batch(run.order[0]), folder)
         kept = selection.Selection(folder, model)
     else:
-        masks = dropout.drawn(model, data.batch(run.order[0]))
-        captured = _graphs(plan, model, data, run, folder, masks)
-        kept = Kept(folder, draws=bool(masks))
+        captured, kept = _graphs(plan, model, data, run, folder)
     recording = Recording(plan, folder, device, data, run, captured, kept)
     initial = copy.deepcopy(model.state_dict())
     times.append(time.perf_counter())
@@ -118,7 +116,9 @@ def _train(recording: Recording, model: nn.Module, seen: dict[int, observe.Seen]
     progress = Progress("PyTorch", run.steps, folder.path / UNFINISHED)
     torch.manual_seed(plan["training"]["seed"])
     vocabulary_size = getattr(recording.data, "vocabulary_size", 0)
-    with ranks.group(plan, model, recording.data, run, recording.device, vocabulary_size) as (trained, inner, data):
+    drawn = folder.path if recording.masks.draws and several else None
+    group = ranks.group(plan, model, recording.data, run, recording.device, vocabulary_size, drawn)
+    with group as (trained, inner, data):
         watch = observe.Observer(plan, inner, recording.captured.program, recording.masks, keep)
 
         def begin(step: int, batch: dict[str, torch.Tensor]) -> Callable[[], None] | None:
@@ -141,6 +141,8 @@ def _train(recording: Recording, model: nn.Module, seen: dict[int, observe.Seen]
             at_end=partial(_keep, recording, model),
         )
     progress.close()
+    if isinstance(recording.masks, Kept):
+        recording.masks.add_to_manifest()
     return curve
 
 
@@ -174,6 +176,7 @@ def _manifest(recording: Recording, curve: Curve, times: list[float]) -> None:
                 "files": {part: sources.fingerprint(path, folder.path) for part, path in _files(data).items()},
                 "features": {part: _digest(_rows(data, part)) for part in ("train", "eval")},
                 "masks": recording.masks.draws,
+                "mask_axes": getattr(recording.masks, "axes", []),
                 "selection": plan["model"]["architecture"] == "faster-rcnn",
                 "milestones": run.milestones,
                 "order": hashlib.sha256(json.dumps(run.order).encode()).hexdigest(),
@@ -226,29 +229,38 @@ def _detector(plan: dict[str, Any], data: Any, folder: GoldenFolder) -> nn.Modul
     return model
 
 
-def _graphs(  # noqa: PLR0913, PLR0917 (what a graph is made of)
-    plan: dict[str, Any], model: nn.Module, data: Data, run: Shape, folder: GoldenFolder, masks: list[torch.Tensor]
-) -> Captured:
-    """Exports the training graph and the evaluation graph of a copy of the model."""
+def _graphs(
+    plan: dict[str, Any], model: nn.Module, data: Data, run: Shape, folder: GoldenFolder
+) -> tuple[Captured, Kept]:
+    """Exports the training graph and the evaluation graph of a copy of the model; and what keeps its masks."""
     name = plan["benchmark"]
-    module = models.exportable(plan, model)
     level = plan["record"]["activations"] != "none"
-    batch: dict[str, Any] = data.batch(run.order[0])
-    with dropout.as_inputs(module) if masks else nullcontext():
-        batch = batch | ({"masks": masks} if masks else {})
-        captured = capture(Model(module, (), batch), name, train=True, activations=level)
+    parts = plan["training"].get("ranks", 1)
+    batch, share = data.batch(run.order[0]), data.batch(ranks.part(run.order[0], 0, parts))
+    masks = dropout.drawn(model, batch)
+    own = dropout.drawn(model, share) if parts > 1 else masks
+    axes = dropout.batch_axes(masks, own, parts) if parts > 1 else [0] * len(masks)
+    module = models.exportable(plan, model)
+    captured = _step(module, batch, masks, name, activations=level)
     captured.save(folder.path / ARCHIVE)
-    count = plan["training"].get("ranks", 1)
-    if count > 1:
-        share = data.batch(ranks.part(run.order[0], 0, count))
-        capture(Model(module, (), share), name, train=True).save(folder.path / PART)
+    if parts > 1:
+        _step(module, share, own, name, activations=False).save(folder.path / PART)
         folder.add(PART)
     size = plan["training"]["eval_batch_size"]
     count = len(next(iter(data.eval.values())))
     example = data.evaluation_batch([at % count for at in range(size)])
     capture(Model(module, (), example), name, train=False).save(folder.path / EVALUATION)
     folder.add(EVALUATION)
-    return captured
+    return captured, Kept(folder, axes, draws=bool(masks), ranks=parts)
+
+
+def _step(
+    module: nn.Module, batch: dict[str, torch.Tensor], masks: list[torch.Tensor], name: str, *, activations: bool
+) -> Captured:
+    """The training graph of a batch, which takes the masks that dropout draws as inputs."""
+    with dropout.as_inputs(module) if masks else nullcontext():
+        inputs: dict[str, Any] = batch | ({"masks": masks} if masks else {})
+        return capture(Model(module, (), inputs), name, train=True, activations=activations)
 
 
 def _noise(

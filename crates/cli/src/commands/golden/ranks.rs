@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use warpforge_collective::{Communicator, Error, World};
+use warpforge_collective::{Collectives, Communicator, Error, World};
 
 use crate::exit::{Exit, Failure};
 use crate::term;
@@ -23,7 +23,7 @@ pub(super) struct Ranks {
 
 impl Ranks {
     /// Joins the ranks that a launcher started, or starts as many as are wanted.
-    pub(super) fn join(wanted: Option<NonZeroUsize>) -> Result<Self, Failure> {
+    pub(super) fn join(wanted: Option<NonZeroUsize>, engine: Option<Collectives>) -> Result<Self, Failure> {
         let wanted = wanted.map(NonZeroUsize::get);
         let found = World::from_environment().map_err(Failure::bad_input)?;
         let (world, others) = match (found, wanted) {
@@ -36,6 +36,10 @@ impl Ranks {
             (Some(world), _) => (world, Vec::new()),
             (None, Some(wanted)) if wanted > 1 => World::parent(wanted).map_err(Failure::not_possible)?,
             (None, _) => return Ok(Self { group: None, local: 1, started: Mutex::new(Vec::new()) }),
+        };
+        let world = match engine {
+            Some(engine) => world.over(engine).map_err(Failure::bad_input)?,
+            None => world,
         };
         let mut ranks = Self { group: None, local: world.local, started: Mutex::new(Vec::new()) };
         for variables in others {

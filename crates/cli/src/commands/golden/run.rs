@@ -8,6 +8,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use warpforge::{CompileOptions, Device, Precision, Tier};
+use warpforge_collective::Collectives;
 use warpforge_golden_bench::run::{
     Codes, Finished, Inject, Options, Selection, StepNumbers, run as run_golden,
 };
@@ -55,6 +56,9 @@ pub(crate) struct RunArgs {
     /// The most threads to use [default: as many as the backend likes]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
+    /// How several ranks talk to each other: `tcp`, `mpi` or `ucc` [default: what their launcher suggests]
+    #[arg(long, value_name = "ENGINE", env = "WARPFORGE_COLLECTIVES")]
+    collectives: Option<Collectives>,
     /// Write a checkpoint after so many steps [default: as often as takes 2 % of the time]
     #[arg(long, value_name = "N")]
     save_every: Option<NonZeroU64>,
@@ -81,7 +85,7 @@ pub(super) fn run(args: &RunArgs) -> Outcome {
     };
     let golden = GoldenRun::open(&args.compare_golden, &wanted)?;
     golden.plan.check_licences(&args.benchmark.accept_licence)?;
-    let ranks = Ranks::join(args.benchmark.ranks)?;
+    let ranks = Ranks::join(args.benchmark.ranks, args.collectives)?;
     let options = Options {
         compile: CompileOptions {
             device: args.device,
