@@ -116,11 +116,9 @@ mod tests {
             let folder = home.path().join(format!("masks/rank_{rank:06}"));
             std::fs::create_dir_all(&folder).unwrap();
             let values = [10 * rank, 10 * rank + 1];
-            let tensors = [("masks_0", [2, 1]), ("masks_1", [1, 2])]
-                .map(|(name, dims)| (name.to_owned(), Tensor::from_slice(&dims, &values).unwrap()));
-            let named: BTreeMap<&str, &Tensor> =
-                tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
-            safetensors::write(&folder.join("run_000003.safetensors"), &named).unwrap();
+            let [column, row] = [[2, 1], [1, 2]].map(|dims| Tensor::from_slice(&dims, &values).unwrap());
+            let tensors = [("masks_0", &column), ("masks_1", &row)];
+            safetensors::write(&folder.join("run_000003.safetensors"), tensors).unwrap();
         }
         let masks = Masks::new(home.path(), vec![0, 1], usize::from(ranks));
         (home, masks)
