@@ -7,11 +7,14 @@ use warpforge_interp::{Interpreter, Options, Value};
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType, Tensor};
 
-use crate::graph::{Graph, NodeId, Op, evaluate};
+use crate::graph::{Graph, Node, NodeId, Op, evaluate};
 use crate::view::LayoutOp;
 
 /// The elements of factors that are looked at, at most: those of codes are many more.
 const MOST_FACTORS: usize = 1 << 26;
+
+/// The operations that codes are behind, at most.
+const MOST_UNPACKING: usize = 64;
 
 /// The parts of a restored constant. Factors are f32, with one element for each index of the dimensions `along`.
 #[derive(Debug, Clone)]
@@ -65,7 +68,7 @@ impl Affine {
                 codes = input;
             }
         }
-        let codes = unpacked(graph, codes)?;
+        let codes = unpacked(graph, codes, &mut { MOST_UNPACKING })?;
         let kept = match codes.element_type() {
             ElementType::Int(_) => true,
             ElementType::Float(float) => float == FloatType::F8E4M3Fn && zeros.is_none(),
@@ -128,14 +131,20 @@ fn repeated(graph: &Graph, id: NodeId, along: &[usize]) -> Option<Tensor> {
 
 /// A constant behind operations of one operand.
 fn known(graph: &Graph, id: NodeId) -> Option<Tensor> {
-    let node = graph.node(id);
-    match (&node.op, node.inputs.as_slice()) {
-        (Op::Constant(tensor), _) => Some(tensor.clone()),
-        (Op::Layout(_) | Op::Elementwise(_), &[input]) => {
-            evaluate(&node.op, &[known(graph, input)?], node.element, &node.dims)
+    let (mut at, mut steps) = (id, Vec::new());
+    let constant = loop {
+        let node = graph.node(at);
+        match (&node.op, node.inputs.as_slice()) {
+            (Op::Constant(tensor), _) => break tensor.clone(),
+            (Op::Layout(_) | Op::Elementwise(_), &[input]) => {
+                steps.push(node);
+                at = input;
+            }
+            _ => return None,
         }
-        _ => None,
-    }
+    };
+    let next = |value: Tensor, node: &&Node| evaluate(&node.op, &[value], node.element, &node.dims);
+    steps.iter().rev().try_fold(constant, next)
 }
 
 fn as_f32(tensor: &Tensor) -> Option<Tensor> {
@@ -146,29 +155,33 @@ fn as_f32(tensor: &Tensor) -> Option<Tensor> {
     Tensor::from_slice(tensor.dims(), &values).ok()
 }
 
-/// Codes that are a constant behind layouts, and behind operations on integers that take them out of bytes.
-fn unpacked(graph: &Graph, id: NodeId) -> Option<Tensor> {
+/// Codes that are a constant behind layouts, and behind operations on integers that take them out of bytes: so many operations as are left.
+fn unpacked(graph: &Graph, id: NodeId, left: &mut usize) -> Option<Tensor> {
+    *left = left.checked_sub(1)?;
     let node = graph.node(id);
     let takes = match &node.op {
         Op::Constant(tensor) => return Some(tensor.clone()),
-        Op::Result(0) => return moved_apart(graph, node.inputs[0]),
+        Op::Result(0) => return moved_apart(graph, node.inputs[0], left),
         Op::Layout(_) => true,
         Op::Concat(_) | Op::Elementwise(_) => matches!(node.element, ElementType::Int(_)),
         _ => false,
     };
-    let inputs = || node.inputs.iter().map(|&input| unpacked(graph, input)).collect::<Option<Vec<_>>>();
-    if takes { evaluate(&node.op, &inputs()?, node.element, &node.dims) } else { None }
+    if !takes {
+        return None;
+    }
+    let inputs = node.inputs.iter().map(|&input| unpacked(graph, input, left)).collect::<Option<Vec<_>>>()?;
+    evaluate(&node.op, &inputs, node.element, &node.dims)
 }
 
 /// The same of elements that no engine has: their layouts are operations of their own.
-fn moved_apart(graph: &Graph, id: NodeId) -> Option<Tensor> {
+fn moved_apart(graph: &Graph, id: NodeId, left: &mut usize) -> Option<Tensor> {
     let (node, Op::Opaque(part)) = (graph.node(id), &graph.node(id).op) else { return None };
     let (moves, &[input]) =
         (["transpose", "reshape"].contains(&node.op.name().as_str()), node.inputs.as_slice())
     else {
         return None;
     };
-    let value = Value::Tensor(unpacked(graph, input).filter(|_| moves)?);
+    let value = Value::Tensor(unpacked(graph, input, left).filter(|_| moves)?);
     let given =
         Interpreter::new(&part.slice.module, Options::default()).run(&part.function, vec![value]).ok()?;
     given.first()?.as_tensor().ok().cloned()
