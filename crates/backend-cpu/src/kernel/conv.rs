@@ -140,7 +140,7 @@ impl ConvKernel {
             name,
         };
         if let Some(tensor) = graph.constant(weights.value) {
-            let pack = || {
+            let pack = || -> Result<PackedWeights> {
                 let tensor = super::interface::aligned(tensor)?;
                 // SAFETY: the view was made from the sizes of the tensor.
                 let weights = unsafe { made.weights_at(tensor.bytes().as_ptr()) };

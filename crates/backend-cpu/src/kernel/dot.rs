@@ -214,7 +214,7 @@ fn packed(
     if matrix_operand.batches.len() != 1 {
         return Ok(None);
     }
-    let pack = || {
+    let pack = || -> Result<PackedRhs> {
         let aligned = aligned(tensor)?;
         // SAFETY: the operand's strides were made from the sizes of the tensor.
         unsafe {
@@ -378,7 +378,8 @@ impl Kernel for DotKernel {
     }
 
     fn first_reads(&self, workers: usize) -> Vec<Range<usize>> {
-        let of = |packed: &Shared<PackedRhs>| self.gemm.first_reads(self.geometry.shape.m, packed.view(), workers);
+        let of =
+            |packed: &Shared<PackedRhs>| self.gemm.first_reads(self.geometry.shape.m, packed.view(), workers);
         self.weights.as_ref().map(of).unwrap_or_default()
     }
 

@@ -8,8 +8,6 @@ use warpforge_fusion::NodeId;
 use warpforge_kernels::conv::PackedWeights;
 use warpforge_kernels::gemm::PackedRhs;
 
-use super::interface::Result;
-
 /// What is read of a constant: where it begins, and in which steps. Offsets and strides are in elements.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Reading {
@@ -38,12 +36,12 @@ impl<P> Default for PackedOnce<P> {
 
 impl<P> PackedOnce<P> {
     /// The weights that another kernel has packed, if there are some that fit, else what `pack` makes.
-    pub(crate) fn get(
+    pub(crate) fn get<E>(
         &self,
         reading: Reading,
         fit: impl Fn(&P) -> bool,
-        pack: impl FnOnce() -> Result<P>,
-    ) -> Result<Shared<P>> {
+        pack: impl FnOnce() -> Result<P, E>,
+    ) -> Result<Shared<P>, E> {
         let mut all = self.0.borrow_mut();
         let same = all.entry(reading).or_default();
         if let Some(packed) = same.iter().find(|packed| fit(packed)) {
@@ -94,7 +92,8 @@ mod tests {
     fn weights_are_packed_once_for_each_reading_and_layout() {
         let once = PackedOnce::<u32>::default();
         let get = |offset, layout: u32| {
-            let made = once.get(reading(offset), |&packed| packed == layout, || Ok(layout)).unwrap();
+            let made =
+                once.get(reading(offset), |&packed| packed == layout, || Ok::<u32, ()>(layout)).unwrap();
             made.bytes(|_| 128)
         };
         assert_eq!([get(0, 1), get(0, 1), get(0, 2), get(8, 1), get(0, 2)], [128, 0, 128, 128, 0]);
