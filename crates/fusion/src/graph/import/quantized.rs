@@ -192,7 +192,7 @@ mod tests {
     fn imported(body: &str, result: &str) -> (bool, Vec<f64>) {
         let graph = graph(&format!("func.func @main() -> {result} {{ {body} }}"));
         let known = graph.constant(graph.outputs[0]);
-        let values = known.map(|tensor| tensor.iter().map(|value| value.to_f64()).collect());
+        let values = known.map(|tensor| tensor.iter().map(warpforge_tensor::Scalar::to_f64).collect());
         (graph.nodes.iter().any(|node| matches!(node.op, Op::Opaque(_))), values.unwrap_or_default())
     }
 
