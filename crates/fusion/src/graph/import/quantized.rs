@@ -185,6 +185,8 @@ fn convert(b: &mut Builder, of: NodeId, element: ElementType) -> NodeId {
 
 #[cfg(test)]
 mod tests {
+    use warpforge_tensor::Scalar;
+
     use crate::graph::Op;
     use crate::testing::graph;
 
@@ -192,7 +194,7 @@ mod tests {
     fn imported(body: &str, result: &str) -> (bool, Vec<f64>) {
         let graph = graph(&format!("func.func @main() -> {result} {{ {body} }}"));
         let known = graph.constant(graph.outputs[0]);
-        let values = known.map(|tensor| tensor.iter().map(|value| value.to_f64()).collect());
+        let values = known.map(|tensor| tensor.iter().map(Scalar::to_f64).collect());
         (graph.nodes.iter().any(|node| matches!(node.op, Op::Opaque(_))), values.unwrap_or_default())
     }
 
