@@ -68,6 +68,12 @@ class Codes(torch.Tensor):
         return cls(inner["codes"], inner["scale"])
 
     @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:  # noqa: ANN401
+        if func is nn.functional.linear:
+            return func(args[0], args[1].codes * args[1].scale)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+    @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: tuple, kwargs: dict | None = None) -> Any:  # noqa: ANN401
         if func in (torch.ops.aten.detach.default, torch.ops.aten.alias.default):
             return cls(func(args[0].codes), func(args[0].scale))

@@ -297,4 +297,22 @@ mod tests {
         // bf16 has no such scales.
         assert_eq!(read(text, &codes(7), &scales(0.001)), [false]);
     }
+
+    #[test]
+    fn floats_of_eight_bits_are_read_through_operations_that_no_engine_has() {
+        let bytes: Vec<u8> = (0..SIZE * SIZE).map(|at| (at % 120) as u8).collect();
+        let shape = Shape::new(vec![SIZE, SIZE]).unwrap();
+        let element = ElementType::Float(warpforge_tensor::FloatType::F8E4M3Fn);
+        let codes = Tensor::from_bytes(element, shape, &bytes).unwrap();
+        let scales = Tensor::from_slice(&[SIZE], &vec![0.5f32; SIZE]).unwrap();
+        let text = "func.func @main(%c: tensor<512x512xf8E4M3FN>, %s: tensor<512xf32>, %x: tensor<4x512xf32>) -> tensor<4x512xf32> {
+            %t = stablehlo.transpose %c, dims = [1, 0] : (tensor<512x512xf8E4M3FN>) -> tensor<512x512xf8E4M3FN>
+            %w = stablehlo.convert %t : (tensor<512x512xf8E4M3FN>) -> tensor<512x512xf32>
+            %b = stablehlo.broadcast_in_dim %s, dims = [1] : (tensor<512xf32>) -> tensor<512x512xf32>
+            %m = stablehlo.multiply %w, %b : tensor<512x512xf32>
+            %d = stablehlo.dot_general %x, %m, contracting_dims = [1] x [0] : (tensor<4x512xf32>, tensor<512x512xf32>) -> tensor<4x512xf32>
+            return %d : tensor<4x512xf32>
+        }";
+        assert_eq!(read(text, &codes, &scales), [true]);
+    }
 }
