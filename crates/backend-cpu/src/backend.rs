@@ -88,6 +88,7 @@ impl Backend for Cpu {
             precision: target.precision,
             has_state: !program.bindings().is_empty(),
             machine: target.machine.clone(),
+            gradient_checkpointing: target.gradient_checkpointing,
         };
         pipeline::plan(func, &|at| program.weights().get(at).cloned(), &device)
             .map_err(|error| ErrorKind::import(NAME, &error).into())
@@ -131,6 +132,7 @@ struct CpuDevice {
     /// Whether the program updates state.
     has_state: bool,
     machine: Option<Arc<dyn Machine>>,
+    gradient_checkpointing: bool,
 }
 
 impl pipeline::Device for CpuDevice {
@@ -150,6 +152,10 @@ impl pipeline::Device for CpuDevice {
     /// Updates of a parameter and of its moments read the same values.
     fn joins_loops(&self) -> bool {
         self.has_state
+    }
+
+    fn checkpoints_gradients(&self) -> bool {
+        self.gradient_checkpointing
     }
 
     fn machine(&self) -> Option<Arc<dyn Machine>> {

@@ -130,7 +130,7 @@ impl Backend for Gpus {
     }
 
     fn plan(&self, program: &Program, target: &Target) -> warpforge_runtime::Result<Plan> {
-        lower::plan(program, self.vendor, target.tier, target.precision, target.machine.clone())
+        lower::plan(program, self.vendor, target)
             .map_err(|error| ErrorKind::import(self.name(), &error).into())
     }
 
@@ -154,9 +154,9 @@ impl Backend for Gpus {
             .map_err(device)?;
         // An unusable device is reported before any other error.
         self.gpu(number).map_err(device)?;
-        let Target { tier, precision, machine, .. } = target;
-        let options =
-            CompileOptions { program, tier: *tier, precision: *precision, machine: machine.as_ref() };
+        let &Target { tier, precision, gradient_checkpointing, .. } = target;
+        let machine = target.machine.as_ref();
+        let options = CompileOptions { program, tier, precision, machine, gradient_checkpointing };
         match processes::compile(self, number, options) {
             Ok(compiled) => {
                 if !compiled.fallbacks().is_empty() {

@@ -55,6 +55,8 @@ pub(crate) struct CompileOptions<'a> {
     pub(crate) precision: Precision,
     /// What the machine says about fusion decisions that are close.
     pub(crate) machine: Option<&'a Arc<dyn Machine>>,
+    /// Whether the backward pass computes the forward pass again.
+    pub(crate) gradient_checkpointing: bool,
 }
 
 /// Compiles a program for a device; grids of processes use further devices.
@@ -103,14 +105,18 @@ struct ImportedProgram {
 
 fn import_program(
     program: &Program,
-    CompileOptions { tier, precision, machine, .. }: CompileOptions<'_>,
+    CompileOptions { tier, precision, machine, gradient_checkpointing, .. }: CompileOptions<'_>,
     context: &DeviceContext,
     grid: &Grid,
 ) -> std::result::Result<ImportedProgram, CompileError> {
     let options = options(&context.gpu, tier, precision)?;
     let machine = machine.cloned();
-    let device =
-        GpuDevice { grid, machine, ..GpuDevice::new(tier, precision, &options, context.blas.is_some()) };
+    let device = GpuDevice {
+        grid,
+        machine,
+        gradient_checkpointing,
+        ..GpuDevice::new(tier, precision, &options, context.blas.is_some())
+    };
     let imported = load(program, &device)?;
     Ok(ImportedProgram { imported, collectives: device.collectives.into_inner() })
 }

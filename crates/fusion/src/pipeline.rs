@@ -89,6 +89,11 @@ pub trait Device {
         None
     }
 
+    /// Whether the backward pass of a training step computes the forward pass again, segment by segment, instead of keeping it.
+    fn checkpoints_gradients(&self) -> bool {
+        false
+    }
+
     /// Whether the device has one kernel for a cluster that only some devices fuse.
     fn fuses(&self, _graph: &Graph, _cluster: &Cluster) -> bool {
         false
@@ -106,6 +111,8 @@ pub struct Imported {
     pub traced: Nodes,
     /// What the machine says about decisions that are close.
     pub machine: Option<Arc<dyn Machine>>,
+    /// As [`Device::checkpoints_gradients`].
+    pub checkpoints: bool,
 }
 
 /// What a device runs: a graph and its clusters.
@@ -145,11 +152,12 @@ pub fn load(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Resul
     if device.is_op_by_op() {
         let OpByOp { graph, marks } = import_op_by_op(func, weights)?;
         if device.keeps_spans(&graph) {
-            return Ok(Imported { graph, spans: Some(marks), traced, machine: None });
+            return Ok(Imported { graph, spans: Some(marks), traced, machine: None, checkpoints: false });
         }
     }
     let graph = device.legalise(import(func, weights)?).map_err(ImportError::Unsupported)?;
-    Ok(Imported { graph, spans: None, traced, machine: device.machine() })
+    let (machine, checkpoints) = (device.machine(), device.checkpoints_gradients());
+    Ok(Imported { graph, spans: None, traced, machine, checkpoints })
 }
 
 /// The second half of [`plan`]: simplifies the graph, decides the precision of its contractions and clusters it.
@@ -158,7 +166,7 @@ pub fn load(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Resul
 ///
 /// When a layout cannot be described by strides, op by op, or weights cannot be quantized.
 pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportError> {
-    let Imported { mut graph, mut spans, traced, machine } = imported;
+    let Imported { mut graph, mut spans, traced, machine, checkpoints } = imported;
     if spans.is_none() {
         graph = simplify(&graph);
     }
@@ -177,7 +185,7 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
         graph = quantized.map_err(|error| ImportError::Unsupported(format!("{recipe}: {error}")))?;
     }
     if !device.is_op_by_op() {
-        graph = recompute(graph);
+        graph = recompute(graph, checkpoints);
     }
     let compute = |cluster: &Cluster| device.has_kernel(&graph, cluster);
     let kernels = DeviceKernels {

@@ -24,6 +24,8 @@ pub struct CompileOptions {
     pub no_fallback: bool,
     /// What the machine says about fusion decisions that are close; left out, they are made by rules.
     pub machine: Option<Arc<dyn Machine>>,
+    /// Have the backward pass of a training step compute the forward pass again, segment by segment, instead of keeping it.
+    pub gradient_checkpointing: bool,
 }
 
 /// How to run once.

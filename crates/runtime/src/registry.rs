@@ -23,13 +23,16 @@ pub struct Target {
     pub no_fallback: bool,
     /// What the machine says about fusion decisions that are close.
     pub machine: Option<Arc<dyn Machine>>,
+    /// Have the backward pass of a training step compute the forward pass again, segment by segment, instead of keeping it.
+    pub gradient_checkpointing: bool,
 }
 
 impl Target {
     /// A device in a tier and a precision, with all threads; operations without a kernel fall back to the reference.
     #[must_use]
     pub fn new(device: Device, tier: Tier, precision: Precision) -> Self {
-        Self { device, tier, precision, threads: None, no_fallback: false, machine: None }
+        let (threads, no_fallback, machine, gradient_checkpointing) = (None, false, None, false);
+        Self { device, tier, precision, threads, no_fallback, machine, gradient_checkpointing }
     }
 
     /// The reference interpreter.
@@ -121,13 +124,18 @@ pub fn planner(backends: &[Arc<dyn Backend>], options: &CompileOptions) -> Resul
 }
 
 fn choice(backend: &Arc<dyn Backend>, options: &CompileOptions, tier: Tier) -> Result<Choice> {
-    let &CompileOptions { device, precision, threads, no_fallback, .. } = options;
+    let &CompileOptions { device, precision, threads, no_fallback, gradient_checkpointing, .. } = options;
     let known = backend.capabilities(device).precisions;
     if !known.iter().any(|known| known.covers(precision)) {
         return Err(ErrorKind::Precision { backend: backend.name(), precision, known }.into());
     }
+    if gradient_checkpointing && tier == Tier::Correctness {
+        // Each operation keeps a kernel of its own there, and none is computed twice.
+        let what = "gradient checkpointing in the correctness tier".to_owned();
+        return Err(ErrorKind::NotOffered { backend: backend.name(), what }.into());
+    }
     let machine = options.machine.clone();
-    let target = Target { device, tier, precision, threads, no_fallback, machine };
+    let target = Target { device, tier, precision, threads, no_fallback, machine, gradient_checkpointing };
     Ok(Choice { backend: Arc::clone(backend), target })
 }
 

@@ -15,6 +15,7 @@ mod merge_gemms;
 mod operands;
 mod plan;
 mod relu;
+mod small_tables;
 mod split;
 mod task;
 

@@ -10,7 +10,7 @@ use warpforge_fusion::cluster::{Cluster, Contraction, Kind};
 use warpforge_fusion::pipeline::{self, Imported, Plan};
 use warpforge_fusion::{Graph, ImportError, Node, Op, Precision};
 use warpforge_interp::Grid;
-use warpforge_runtime::{Program, Tier};
+use warpforge_runtime::{Program, Target, Tier};
 use warpforge_tensor::ElementType;
 use warpforge_tensor::elementwise::Function;
 
@@ -18,7 +18,7 @@ use crate::collectives::{CollectiveOps, has_collectives, lower_collectives};
 use crate::vendor::Vendor;
 
 use super::task::LibraryQuery;
-use super::{align_gemms, byte_gemm, conv, gemm, merge_gemms};
+use super::{align_gemms, byte_gemm, conv, gemm, merge_gemms, small_tables};
 
 /// What the plan depends on.
 pub(crate) struct GpuDevice<'a> {
@@ -36,6 +36,8 @@ pub(crate) struct GpuDevice<'a> {
     pub(crate) grid: &'a Grid,
     /// What the machine says about fusion decisions that are close.
     pub(crate) machine: Option<Arc<dyn Machine>>,
+    /// Whether the backward pass computes the forward pass again.
+    pub(crate) gradient_checkpointing: bool,
     /// The collectives that were lowered.
     pub(crate) collectives: RefCell<CollectiveOps>,
 }
@@ -54,6 +56,7 @@ impl<'a> GpuDevice<'a> {
             byte_gemms,
             grid,
             machine: None,
+            gradient_checkpointing: false,
             collectives,
         }
     }
@@ -62,6 +65,10 @@ impl<'a> GpuDevice<'a> {
 impl pipeline::Device for GpuDevice<'_> {
     fn precision(&self) -> Precision {
         self.precision
+    }
+
+    fn checkpoints_gradients(&self) -> bool {
+        self.gradient_checkpointing
     }
 
     fn is_op_by_op(&self) -> bool {
@@ -80,7 +87,7 @@ impl pipeline::Device for GpuDevice<'_> {
 
     fn rewrite(&self, mut graph: Graph) -> Graph {
         if self.tier == Tier::Production {
-            graph = merge_gemms::merge_gemms(&graph);
+            graph = merge_gemms::merge_gemms(&small_tables::select(graph));
             if self.has_blas {
                 graph = align_gemms::align_gemms(graph, self.precision);
             }
@@ -177,13 +184,8 @@ pub(crate) fn load(program: &Program, device: &GpuDevice<'_>) -> Result<Imported
 /// # Errors
 ///
 /// As [`load`].
-pub(crate) fn plan(
-    program: &Program,
-    vendor: Vendor,
-    tier: Tier,
-    precision: Precision,
-    machine: Option<Arc<dyn Machine>>,
-) -> Result<Plan, ImportError> {
+pub(crate) fn plan(program: &Program, vendor: Vendor, target: &Target) -> Result<Plan, ImportError> {
+    let &Target { tier, precision, gradient_checkpointing, .. } = target;
     let mut options = match vendor {
         Vendor::Cuda => Options::new(warpforge_codegen::Dialect::Cuda, "sm_90"),
         Vendor::Hip => Options::new(warpforge_codegen::Dialect::Hip, "gfx942"),
@@ -196,7 +198,14 @@ pub(crate) fn plan(
     let byte_gemms = (tier == Tier::Production).then_some(&refused);
     let dnn = Some(vendor);
     let has_state = !program.bindings().is_empty();
-    let device =
-        GpuDevice { has_state, byte_gemms, machine, dnn, ..GpuDevice::new(tier, precision, &options, true) };
+    let machine = target.machine.clone();
+    let device = GpuDevice {
+        has_state,
+        byte_gemms,
+        machine,
+        dnn,
+        gradient_checkpointing,
+        ..GpuDevice::new(tier, precision, &options, true)
+    };
     pipeline::cluster(load(program, &device)?, &device)
 }

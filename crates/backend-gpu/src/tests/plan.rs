@@ -6,7 +6,7 @@ use warpforge_codegen::emit;
 use warpforge_diag::Source;
 use warpforge_fusion::Graph;
 use warpforge_fusion::pipeline::Plan;
-use warpforge_runtime::{Precision, Program, Tier, Weights};
+use warpforge_runtime::{Device, Precision, Program, Target, Tier, Weights};
 use warpforge_snakeburger::text;
 
 use crate::compile::{CompileRequest, build, options};
@@ -22,7 +22,11 @@ const MODEL: &str = include_str!("../../../../docs/images/encoder_layer.mlir");
 fn planned_and_compiled(vendor: Vendor, tier: Tier, precision: Precision) -> (Plan, CompiledProgram) {
     let module = text::parse(&Source::new("m", MODEL), &text::Options::default()).unwrap();
     let program = Program::new(Arc::new(module), "main", Weights::default()).unwrap();
-    let plan = lower::plan(&program, vendor, tier, precision, None).unwrap();
+    let device = match vendor {
+        Vendor::Cuda => Device::Cuda(0),
+        Vendor::Hip => Device::Hip(0),
+    };
+    let plan = lower::plan(&program, vendor, &Target::new(device, tier, precision)).unwrap();
     let gpu = fake::gpu(vendor).unwrap();
     let blas = Some(fake::blas(&gpu).unwrap());
     let request = CompileRequest { precision, blas, ..fake::request(&program, tier) };

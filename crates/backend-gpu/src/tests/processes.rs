@@ -57,8 +57,11 @@ fn program(text: &str) -> Program {
 
 fn compiled(text: &str, devices: &Fakes) -> GpuExecutable {
     let (program, tier, precision) = (program(text), Tier::Production, Precision::Model);
-    match processes::compile(devices, 0, CompileOptions { program: &program, tier, precision, machine: None })
-    {
+    match processes::compile(
+        devices,
+        0,
+        CompileOptions { program: &program, tier, precision, machine: None, gradient_checkpointing: false },
+    ) {
         Ok(compiled) => compiled,
         Err(CompileError::Unsupported(reason)) => panic!("{reason}"),
         Err(CompileError::Import(error)) => panic!("{error}"),

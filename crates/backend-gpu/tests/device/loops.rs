@@ -43,6 +43,24 @@ pub(crate) fn cases() -> Vec<Case> {
             0.0,
         ),
         Case::new(
+            "codes_of_a_small_table",
+            "func.func @main(%p: tensor<6000xi8>, %t: tensor<16xf32>, %i: tensor<400xi32>) -> (tensor<12000xf32>, tensor<400xf32>) {
+    %low = stablehlo.constant dense<15> : tensor<6000xi32>
+    %four = stablehlo.constant dense<4> : tensor<6000xi32>
+    %w = stablehlo.convert %p : (tensor<6000xi8>) -> tensor<6000xi32>
+    %a = stablehlo.and %w, %low : tensor<6000xi32>
+    %h = stablehlo.shift_right_logical %w, %four : tensor<6000xi32>
+    %b = stablehlo.and %h, %low : tensor<6000xi32>
+    %x = stablehlo.reshape %b : (tensor<6000xi32>) -> tensor<6000x1xi32>
+    %y = stablehlo.reshape %a : (tensor<6000xi32>) -> tensor<6000x1xi32>
+    %c = stablehlo.concatenate %x, %y, dim = 1 : (tensor<6000x1xi32>, tensor<6000x1xi32>) -> tensor<6000x2xi32>
+    %k = stablehlo.reshape %c : (tensor<6000x2xi32>) -> tensor<12000x1xi32>
+    %r = \"stablehlo.gather\"(%t, %k) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : (tensor<16xf32>, tensor<12000x1xi32>) -> tensor<12000xf32>
+    %s = \"stablehlo.gather\"(%t, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : (tensor<16xf32>, tensor<400xi32>) -> tensor<400xf32>
+    return %r, %s : tensor<12000xf32>, tensor<400xf32>\n}",
+            0.0,
+        ),
+        Case::new(
             "known_before_a_run",
             "func.func @main(%a: tensor<40x40xf32>) -> tensor<40x40xf32> {
     %i = stablehlo.iota dim = 0 : tensor<40x40xi32>

@@ -74,7 +74,7 @@ pub(crate) fn trials(gpus: &Arc<Gpus>) -> Vec<Trial> {
 }
 
 fn target(device: Device, tier: Tier) -> Target {
-    Target { device, tier, precision: Precision::Model, threads: None, no_fallback: false, machine: None }
+    Target::new(device, tier, Precision::Model)
 }
 
 /// The results of four runs, and the state after them.

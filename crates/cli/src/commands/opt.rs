@@ -52,6 +52,9 @@ pub(crate) struct OptArgs {
     /// With --emit fusion or kernels, the precision of contractions: model, tf32, bf16, f16 or a quantization recipe
     #[arg(long, value_name = "PRECISION", default_value_t)]
     precision: Precision,
+    /// With --emit fusion or kernels, plan a training step that computes its forward pass again, as `warpt run` with this option
+    #[arg(long)]
+    gradient_checkpointing: bool,
     /// With --emit fusion or kernels, the profile of the machine to plan for, as `warpt calibrate` wrote it: fusion
     /// decisions that are close are its own, and fusion shows predicted times
     #[arg(long, value_name = "PROFILE.json")]
@@ -215,6 +218,7 @@ fn check_options(args: &OptArgs) -> Result<(), Failure> {
         ("--tier", args.tier.is_some(), !module, "fusion or kernels"),
         ("--machine", args.machine.is_some(), !module, "fusion or kernels"),
         ("--precision", args.precision != Precision::Model, !module, "fusion or kernels"),
+        ("--gradient-checkpointing", args.gradient_checkpointing, !module, "fusion or kernels"),
     ];
     let Some((option, _, _, emit)) = options.into_iter().find(|(_, given, fits, _)| *given && !fits) else {
         return Ok(());
@@ -239,8 +243,14 @@ fn printed(modules: &[Module], form: print::Form) -> Vec<u8> {
 /// The plan of the model for a device; decisions that are close are the machine's.
 fn plan(args: &OptArgs, device: Device, cost: Option<&CostModel>) -> Result<Plan, Failure> {
     let machine = cost.map(|cost| Arc::new(cost.clone()) as Arc<dyn Machine>);
-    let (tier, precision) = (args.tier, args.precision);
-    let options = CompileOptions { device, tier, precision, machine, ..CompileOptions::default() };
+    let options = CompileOptions {
+        device,
+        tier: args.tier,
+        precision: args.precision,
+        machine,
+        gradient_checkpointing: args.gradient_checkpointing,
+        ..CompileOptions::default()
+    };
     let mut model = warpforge::Model::load(&args.file)?;
     if let Some(recipe) = &args.train {
         model = model.train(recipe)?;

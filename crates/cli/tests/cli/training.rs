@@ -60,6 +60,25 @@ fn a_loss_graph_with_our_optimizer_follows_pytorch() {
 }
 
 #[test]
+fn a_step_that_computes_its_forward_pass_again_trains_the_same_weights() {
+    let pytorch: Value = serde_json::from_str(PYTORCH).unwrap();
+    let warpt = Warpt::new();
+    let run = ["run", LOSS, "--train", RECIPE, "--steps", "12", "--inputs", BATCH, "--json"];
+    let again = ["--gradient-checkpointing", "--state", "s.safetensors"];
+    let record = warpt.json(&[&run[..], &again].concat());
+    close("loss", &numbers(&record, "loss"), &pytorch["losses"], 1e-6);
+    for (name, expected) in pytorch["parameters"].as_object().unwrap() {
+        close(name, &elements(&state(&warpt, "s.safetensors")[name]), expected, 1e-5);
+    }
+    let refused = warpt.run(&[&run[..], &again, &["--tier", "correctness"]].concat());
+    assert!(
+        refused.code != 0 && refused.stderr.contains("gradient checkpointing in the correctness tier"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
 fn a_step_is_a_model_like_any_other() {
     let warpt = Warpt::new();
     let done = warpt.run(&["opt", LOSS, "--train", RECIPE, "--weights", "w.safetensors", "-o", "step.mlir"]);

@@ -70,6 +70,9 @@ pub(crate) struct RunArgs {
     /// of the graph by 1 + PART
     #[arg(long, value_name = "NODE@STEP[=PART]")]
     inject: Option<Inject>,
+    /// Compute the forward pass of each step again, segment by segment, instead of keeping it for the backward pass
+    #[arg(long)]
+    gradient_checkpointing: bool,
     /// Print JSON for programs
     #[arg(long)]
     json: bool,
@@ -92,6 +95,7 @@ pub(super) fn run(args: &RunArgs) -> Outcome {
             tier: args.tier,
             precision: args.precision,
             threads: args.threads.or_else(|| ranks.threads()),
+            gradient_checkpointing: args.gradient_checkpointing,
             ..CompileOptions::default()
         },
         out: args.out.clone(),

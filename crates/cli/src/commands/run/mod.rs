@@ -65,6 +65,10 @@ pub(crate) struct RunArgs {
     /// The function to run; by default `@main`, or the only public one
     #[arg(long, value_name = "FUNCTION")]
     entry: Option<String>,
+    /// Compute the forward pass of a training step again, segment by segment, instead of keeping it for the backward
+    /// pass: less memory, a third more work
+    #[arg(long)]
+    gradient_checkpointing: bool,
     /// The profile of this machine, as `warpt calibrate` wrote it: fusion decisions that are close are its own, and
     /// --profile says by it what bounds each kernel [default for --profile: the one at its default place]
     #[arg(long, value_name = "PROFILE.json")]
@@ -157,6 +161,7 @@ impl RunArgs {
             precision: combination.precision,
             threads: combination.threads,
             no_fallback: self.no_fallback,
+            gradient_checkpointing: self.gradient_checkpointing,
             machine: self
                 .named_machine()?
                 .map(|cost| Arc::new(cost.in_precision(combination.precision)) as Arc<dyn Machine>),

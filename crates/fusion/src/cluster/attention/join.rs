@@ -2,6 +2,7 @@
 
 use super::{Attention, Describer};
 use crate::cluster::attach::{columns_of, in_order};
+use crate::cluster::contraction::Contraction;
 use crate::cluster::kind::{Cluster, Kind, only_readers, owners};
 use crate::cluster::machine::Machine;
 use crate::cluster::operand::{Operand, single_stride};
@@ -48,6 +49,11 @@ pub(crate) fn join(
         }
         // Attention is of floats; products of integers have their own kernels.
         if ![scores.node, values.node].iter().all(|&node| graph.node(node).element.is_float()) {
+            continue;
+        }
+        // One kernel multiplies in one type: that of the weights, which may be rounded more than queries and keys.
+        let multiplied = |product: &Contraction| graph.node(product.operands[0].value).element;
+        if multiplied(&scores) != multiplied(&values) {
             continue;
         }
         let [first, middle, last] = [place, between, at].map(|part| &clusters[part]);

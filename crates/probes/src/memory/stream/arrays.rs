@@ -16,12 +16,20 @@ const PART_BYTES: usize = 512;
 
 const PART_ELEMENTS: usize = PART_BYTES / size_of::<f64>();
 
+/// What processors compare of a load's address with the stores before it: a load that agrees with one in these bytes waits for it.
+const ALIAS_BYTES: usize = 4096;
+
+/// How much further in [`ALIAS_BYTES`] each array begins: a third, in whole pairs of lines.
+const STAGGER_BYTES: usize = ALIAS_BYTES / 3 / 128 * 128;
+
 /// Three arrays of doubles, `a`, `b` and `c`, one after the other in memory.
 #[derive(Debug)]
 pub struct Arrays {
     mapping: Mapping,
     /// Elements of one array.
     elements: usize,
+    /// Elements from the beginning of one array to that of the next.
+    stride: usize,
     /// The most threads that the sections are long enough for.
     most_threads: usize,
     /// Sections of each thread's part; one is processed at a time.
@@ -57,8 +65,12 @@ impl Arrays {
             return Err(MemoryError::TooSmall { bytes: bytes_per_thread, least: 3 * PART_BYTES });
         }
         let elements = per_thread.saturating_mul(team.size());
-        let mapping = Mapping::new(elements.saturating_mul(3 * size_of::<f64>()), pages)?;
-        let mut arrays = Self { mapping, elements, most_threads: team.size(), sections: 1, next: 0 };
+        let bytes = elements.saturating_mul(size_of::<f64>());
+        let stride_bytes = bytes.checked_next_multiple_of(ALIAS_BYTES).unwrap_or(usize::MAX - STAGGER_BYTES);
+        let stride_bytes = stride_bytes + STAGGER_BYTES;
+        let mapping = Mapping::new(stride_bytes.saturating_mul(3), pages)?;
+        let stride = stride_bytes / size_of::<f64>();
+        let mut arrays = Self { mapping, elements, stride, most_threads: team.size(), sections: 1, next: 0 };
         arrays.each_part(team, 1, 0, |[a, b, c], _| {
             a.fill(1.0);
             b.fill(2.0);
@@ -71,7 +83,7 @@ impl Arrays {
     /// The bytes of the three arrays together.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.mapping.bytes()
+        3 * self.elements * size_of::<f64>()
     }
 
     /// Which part of the memory lies in huge pages, as [`Mapping::huge_share`].
@@ -137,8 +149,8 @@ impl Arrays {
         ranks_further: usize,
         work: impl Fn([&mut [f64]; 3], u64) + Sync,
     ) -> Duration {
-        let (elements, sections, first_section) = (self.elements, self.sections, self.next);
-        let (part, section) = (elements / team.size(), self.section_elements(team));
+        let (stride, sections, first_section) = (self.stride, self.sections, self.next);
+        let (part, section) = (self.elements / team.size(), self.section_elements(team));
         let base = Shared(self.mapping.start().cast::<f64>());
         let size = team.size();
         let took = team.run(|rank| {
@@ -149,11 +161,11 @@ impl Arrays {
             for _ in 0..calls {
                 let begin = rank * part + current * section;
                 let slices = [0, 1, 2].map(|array| {
-                    // SAFETY: `begin + section` is at most `(rank + 1) * part`, which is at most `elements`, so this
-                    // lies within one of the mapping's three arrays, which the system has zeroed. Ranks have disjoint
-                    // parts, a rank makes one set of slices at a time, and `self` is borrowed exclusively.
+                    // SAFETY: `begin + section` is at most `(rank + 1) * part`, which is at most the elements of an array and so
+                    // at most `stride`, so this lies within one of the mapping's three arrays, which the system has zeroed. Ranks
+                    // have disjoint parts, a rank makes one set of slices at a time, and `self` is borrowed exclusively.
                     unsafe {
-                        let start = base.0.add(array * elements + begin);
+                        let start = base.0.add(array * stride + begin);
                         std::slice::from_raw_parts_mut(start.as_ptr(), section)
                     }
                 });
@@ -180,7 +192,7 @@ mod tests {
     fn values(arrays: &Arrays) -> [Vec<f64>; 3] {
         // SAFETY: the mapping holds three arrays of `elements` initialised doubles, and nobody writes to them.
         [0, 1, 2].map(|array| unsafe {
-            let start = arrays.mapping.start().cast::<f64>().add(array * arrays.elements);
+            let start = arrays.mapping.start().cast::<f64>().add(array * arrays.stride);
             std::slice::from_raw_parts(start.as_ptr(), arrays.elements).to_vec()
         })
     }
@@ -225,6 +237,16 @@ mod tests {
                 assert!(part[..half].iter().all(|&value| value == 2.0));
                 assert!(part[half..].iter().all(|&value| value == 3.0));
             }
+        }
+    }
+
+    #[test]
+    fn no_two_arrays_begin_at_the_same_place_of_a_page() {
+        for parts in [1, 4, 8, 12, 171] {
+            let arrays = Arrays::new(&mut team(1), 3 * parts * PART_BYTES, 1, Pages::Default).unwrap();
+            let begins = [0, 1, 2].map(|array| array * arrays.stride * size_of::<f64>() % ALIAS_BYTES);
+            assert_eq!(begins, [0, STAGGER_BYTES, 2 * STAGGER_BYTES]);
+            assert!(arrays.stride >= arrays.elements);
         }
     }
 

@@ -270,8 +270,8 @@ compiled_for!(neon, std::arch::aarch64::float64x2_t, "neon");
 
 compiled_for!(portable, f64);
 
-/// Vectors in one turn of the loop: so many that counting is little beside them, and jumps that some processors decode anew each time.
-const UNROLLED: usize = 8;
+/// Vectors in one turn of the loop: counting is little beside them, and more are slower where the second-level cache bounds.
+const UNROLLED: usize = 4;
 
 /// Runs a formula over arrays. Pointers, and not slices, so that the compiler does not know them to be distinct and
 /// leaves a copy as the loop it is instead of calling `memcpy`, which chooses its stores by size.

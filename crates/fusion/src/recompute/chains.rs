@@ -1,4 +1,4 @@
-//! Values that are computed again instead of being kept.
+//! Loops beyond a contraction compute again what follows from a value that is kept.
 //!
 //! A value that is read beyond a contraction waits for that reader in memory, as all that a backward pass reads of a forward pass. Where it
 //! follows element by element from one value that waits anyway, its readers there compute it again: it is neither
@@ -19,7 +19,7 @@ const MOST_OPERATIONS: usize = 16;
 const SMALL: usize = 16;
 
 /// The graph whose loops beyond a contraction compute again what follows from a value that is kept.
-pub(crate) fn recompute(graph: Graph) -> Graph {
+pub(super) fn follow_kept(graph: Graph) -> Graph {
     let origins = Origins::new(&graph);
     if !graph.ids().any(|id| origins.is_again(id)) {
         return graph;
