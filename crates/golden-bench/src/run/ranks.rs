@@ -154,7 +154,7 @@ impl Ranks {
     /// Ends the group in peace.
     pub(super) fn finish(&self) -> Result<(), Error> {
         match &self.group {
-            Some(group) => Ok(group.finish()?),
+            Some(group) => group.finish().map_err(|error| self.cause(error)),
             None => Ok(()),
         }
     }
