@@ -16,7 +16,8 @@ pub(crate) struct Communicator {
     aborted: AtomicBool,
 }
 
-// SAFETY: the process's own thread alone enqueues by the handle; giving up is what the library allows to others.
+// SAFETY: one thread at a time enqueues by the handle: that of the process in a grid, and the holder of a lock among ranks. To abort is
+// what the library allows to others meanwhile.
 unsafe impl Send for Communicator {}
 // SAFETY: as above.
 unsafe impl Sync for Communicator {}

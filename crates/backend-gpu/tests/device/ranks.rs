@@ -58,15 +58,15 @@ pub(crate) fn trials(gpus: &Arc<Gpus>) -> Vec<Trial> {
         }
     }
     let own = Arc::clone(gpus);
-    trials.push(Trial::test("ranks_aborted", move || each_rank(&own, 1, |rank| rank.is_aborted())));
+    trials.push(Trial::test("ranks_aborted", move || each_rank(&own, 1, Rank::is_aborted)));
     let own = Arc::clone(gpus);
     trials.push(Trial::test("ranks_on_one_gpu", move || on_one_gpu(&own)));
     trials.into_iter().map(|trial| trial.with_kind(NEEDS_NCCL)).collect()
 }
 
 /// A rank with its GPU.
-struct Rank<'g> {
-    gpus: &'g Gpus,
+struct Rank {
+    gpus: Arc<Gpus>,
     rank: usize,
     size: usize,
     group: Arc<dyn DeviceGroup>,
@@ -74,9 +74,9 @@ struct Rank<'g> {
 
 /// Connects so many ranks and runs each.
 fn each_rank(
-    gpus: &Gpus,
+    gpus: &Arc<Gpus>,
     size: usize,
-    run: impl Fn(&Rank<'_>) -> Result<(), Failed> + Sync,
+    run: impl Fn(&Rank) -> Result<(), Failed> + Sync,
 ) -> Result<(), Failed> {
     let id = gpus.device_collectives(Device::Cuda(0))?.new_id()?;
     let (all, groups) = (Barrier::new(size), Mutex::new(Vec::new()));
@@ -89,7 +89,8 @@ fn each_rank(
                     let group = device.connect(id, RankPlace { rank, size }, &|| None)?;
                     let of_all = || groups.lock().unwrap_or_else(PoisonError::into_inner);
                     of_all().push(Arc::clone(&group));
-                    let outcome = run(&Rank { gpus, rank, size, group: Arc::clone(&group) });
+                    let outcome =
+                        run(&Rank { gpus: Arc::clone(gpus), rank, size, group: Arc::clone(&group) });
                     if outcome.is_err() {
                         of_all().iter().for_each(|group| group.abort("another rank failed"));
                     }
@@ -105,7 +106,7 @@ fn each_rank(
     })
 }
 
-impl Rank<'_> {
+impl Rank {
     fn program(&self, text: &str) -> Result<Program, Failed> {
         let module = text::parse(&Source::new("ranks", text), &text::Options::default());
         let module = Arc::new(module.map_err(|error| format!("{error:?}"))?);

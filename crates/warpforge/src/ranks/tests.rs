@@ -25,7 +25,7 @@ impl Log {
 }
 
 #[derive(Debug, Clone)]
-struct Device0 {
+struct FakeDevice {
     version: &'static str,
     device: Option<&'static str>,
     log: Arc<Log>,
@@ -34,7 +34,7 @@ struct Device0 {
     fails: bool,
 }
 
-impl Device0 {
+impl FakeDevice {
     fn new(device: &'static str) -> Self {
         let log = Arc::default();
         Self { version: "2.28.3", device: Some(device), log, waits: false, fails: false }
@@ -42,9 +42,9 @@ impl Device0 {
 }
 
 #[derive(Debug)]
-struct Group0(Arc<Log>);
+struct FakeGroup(Arc<Log>);
 
-impl DeviceGroup for Group0 {
+impl DeviceGroup for FakeGroup {
     fn abort(&self, reason: &str) {
         self.0.note(format!("abort: {reason}"));
     }
@@ -62,7 +62,7 @@ fn failed(reason: &str) -> warpforge_runtime::Error {
     ErrorKind::Failed { backend: "cuda", reason: reason.to_owned() }.into()
 }
 
-impl DeviceCollectives for Device0 {
+impl DeviceCollectives for FakeDevice {
     fn version(&self) -> String {
         self.version.to_owned()
     }
@@ -82,13 +82,15 @@ impl DeviceCollectives for Device0 {
         gone: &dyn Fn() -> Option<String>,
     ) -> warpforge_runtime::Result<Arc<dyn DeviceGroup>> {
         self.log.note(format!("rank {rank} of {size} with {id:?}"));
-        while self.waits {
-            if let Some(reason) = gone() {
-                return Err(failed(&reason));
+        if self.waits {
+            loop {
+                if let Some(reason) = gone() {
+                    return Err(failed(&reason));
+                }
+                std::thread::sleep(Duration::from_millis(10));
             }
-            std::thread::sleep(Duration::from_millis(10));
         }
-        Ok(Arc::new(Group0(Arc::clone(&self.log))))
+        Ok(Arc::new(FakeGroup(Arc::clone(&self.log))))
     }
 }
 
@@ -108,7 +110,7 @@ fn communicators(size: usize) -> Vec<Arc<Communicator>> {
 }
 
 /// What a rank has: the engine of its device, and the device or why it cannot be used.
-type Has = Option<(&'static str, std::result::Result<Device0, &'static str>)>;
+type Has = Option<(&'static str, std::result::Result<FakeDevice, &'static str>)>;
 
 fn agree(
     communicator: Arc<Communicator>,
@@ -130,13 +132,13 @@ fn agreed(ranks: Vec<(Option<Collectives>, Has)>) -> Vec<std::result::Result<Ran
 }
 
 fn nccl(device: &'static str) -> Has {
-    Some(("NCCL", Ok(Device0::new(device))))
+    Some(("NCCL", Ok(FakeDevice::new(device))))
 }
 
 #[test]
 fn devices_connect_where_all_ranks_can() {
     for wanted in [None, Some(Collectives::Nccl)] {
-        let devices = [Device0::new("a"), Device0::new("b")];
+        let devices = [FakeDevice::new("a"), FakeDevice::new("b")];
         let ranks = devices.clone().map(|device| (wanted, Some(("NCCL", Ok(device)))));
         let groups = agreed(ranks.into());
         for group in groups.iter().map(|group| group.as_ref().unwrap()) {
@@ -157,11 +159,11 @@ fn devices_connect_where_all_ranks_can() {
 
 #[test]
 fn ranks_that_cannot_have_an_engine_are_told_why() {
-    let with = |version, device| Some(("NCCL", Ok(Device0 { version, device, ..Device0::new("b") })));
+    let with = |version, device| Some(("NCCL", Ok(FakeDevice { version, device, ..FakeDevice::new("b") })));
     for (other, reason) in [
         (nccl("a"), "ranks 0 and 1 are on the same GPU, a"),
         (None, "rank 1 is not on a GPU"),
-        (Some(("RCCL", Ok(Device0::new("b")))), "GPUs of two vendors: rank 0 has NCCL, rank 1 RCCL"),
+        (Some(("RCCL", Ok(FakeDevice::new("b")))), "GPUs of two vendors: rank 0 has NCCL, rank 1 RCCL"),
         (
             Some(("NCCL", Err("no NCCL here: tried libnccl.so.2"))),
             "rank 1: cuda: no NCCL here: tried libnccl.so.2",
@@ -205,7 +207,7 @@ fn ranks_want_one_engine() {
 
 #[test]
 fn a_rank_that_is_gone_aborts_the_devices_of_others() {
-    let device = Device0::new("a");
+    let device = FakeDevice::new("a");
     let mut groups = agreed(vec![(None, Some(("NCCL", Ok(device.clone())))), (None, nccl("b"))]);
     let begin = Instant::now();
     drop(groups.pop());
@@ -221,7 +223,7 @@ fn a_rank_that_is_gone_aborts_the_devices_of_others() {
 #[test]
 fn a_rank_that_cannot_connect_ends_the_wait_of_others() {
     // Rank 0 makes no id.
-    let fails = Device0 { fails: true, ..Device0::new("a") };
+    let fails = FakeDevice { fails: true, ..FakeDevice::new("a") };
     let said = agreed(vec![(None, Some(("NCCL", Ok(fails)))), (None, nccl("b"))]);
     assert_eq!(said[0].as_ref().unwrap_err(), "cuda: no id");
     assert_eq!(said[1].as_ref().unwrap_err(), "rank 0 is gone: cuda: no id");
@@ -229,7 +231,7 @@ fn a_rank_that_cannot_connect_ends_the_wait_of_others() {
     let mut ranks = communicators(2).into_iter();
     let (first, second) = (ranks.next().unwrap(), ranks.next().unwrap());
     let other = std::thread::spawn(move || drop(agree(second, None, nccl("b"))));
-    let waits = Device0 { waits: true, ..Device0::new("a") };
+    let waits = FakeDevice { waits: true, ..FakeDevice::new("a") };
     let said = agree(first, None, Some(("NCCL", Ok(waits)))).unwrap_err();
     assert!(said.contains("rank 1 is gone"), "{said}");
     other.join().unwrap();
