@@ -5,19 +5,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use warpforge_fusion::pipeline::Plan;
 use warpforge_runtime::{
-    Backend, Capabilities, Device, ErrorKind, Executable, Precision, Program, Reference, ReferenceFallback,
-    State, Target, Tier,
+    Backend, Capabilities, Device, DeviceCollectives, ErrorKind, Executable, Precision, Program, Reference,
+    ReferenceFallback, State, Target, Tier,
 };
 use warpforge_tensor::Tensor;
 
 use crate::blas::Blas;
-use crate::collectives::CollectiveLibrary;
+use crate::collectives::{CollectiveLibrary, collective_spec};
 use crate::compile_error::CompileError;
 use crate::dnn::DnnLibrary;
 use crate::driver::{Driver, Gpu};
 use crate::error::{GpuError, Result, runtime_error};
 use crate::lower;
 use crate::processes::{self, CompileOptions, DeviceContext, Devices};
+use crate::ranks::RankDevice;
 use crate::state::DeviceStore;
 use crate::vendor::Vendor;
 
@@ -144,6 +145,24 @@ impl Backend for Gpus {
         state().map_err(|error| runtime_error(self.vendor, &error))
     }
 
+    fn device_engine(&self) -> Option<&'static str> {
+        Some(collective_spec(self.vendor).what)
+    }
+
+    fn device_collectives(&self, device: Device) -> warpforge_runtime::Result<Box<dyn DeviceCollectives>> {
+        let made = || -> Result<RankDevice> {
+            let number = self.number(device);
+            let number = number.ok_or_else(|| GpuError::Other(format!("{device} is no such device")))?;
+            // What cannot be used at all is said first.
+            let gpu = self.gpu(number)?;
+            Ok(RankDevice { gpu, library: CollectiveLibrary::of(self.vendor)? })
+        };
+        match made() {
+            Ok(device) => Ok(Box::new(device)),
+            Err(error) => Err(runtime_error(self.vendor, &error)),
+        }
+    }
+
     fn compile(&self, program: &Program, target: &Target) -> warpforge_runtime::Result<Box<dyn Executable>> {
         let device = |error: GpuError| runtime_error(self.vendor, &error);
         let number = self.number(target.device);
@@ -165,7 +184,10 @@ impl Backend for Gpus {
                 }
                 Ok(Box::new(compiled))
             }
-            Err(CompileError::Unsupported(reason)) if target.precision == Precision::Model => {
+            // The reference has no part in what devices of ranks do together.
+            Err(CompileError::Unsupported(reason))
+                if target.precision == Precision::Model && program.calls().reduction().is_none() =>
+            {
                 Ok(Box::new(ReferenceFallback::new(program, target, reason)?))
             }
             Err(CompileError::Unsupported(reason)) => {

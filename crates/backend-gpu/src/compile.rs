@@ -26,7 +26,7 @@ use crate::process_group::ProcessGroup;
 use crate::program::CompiledProgram;
 use crate::salt::SaltBuffers;
 use crate::step_builder::StepBuilder;
-use crate::steps::{CopyStep, DeviceLayout, LoadedKernels, dialect, scratch_bytes};
+use crate::steps::{Buckets, CopyStep, DeviceLayout, LoadedKernels, dialect, scratch_bytes};
 use crate::tuning;
 use crate::vendor::Vendor;
 
@@ -163,6 +163,7 @@ fn build_without(
         grids: &request.grids,
         calls: request.program.calls(),
         salted: 0,
+        buckets: Buckets::default(),
     };
     for planned in builder.all(&setup, &LaunchGroup::each(&setup))? {
         planned.step.start(&stream)?;
@@ -191,6 +192,7 @@ fn build_without(
         steps,
         salt_buffers,
         collective_calls,
+        ranks: request.group.ranks.clone(),
     })
 }
 
@@ -221,7 +223,7 @@ fn workspace<'t>(tasks: impl Iterator<Item = &'t Task>) -> usize {
         Lowering::Emitted(emitted) => usize::try_from(scratch_bytes(emitted)).unwrap_or(usize::MAX),
         Lowering::Gemm(_) => WORKSPACE,
         Lowering::Convolution(_) | Lowering::Attention(_) => DNN_WORKSPACE,
-        Lowering::Collective(_) | Lowering::Grid(_) | Lowering::Host(_) => 0,
+        Lowering::Collective(_) | Lowering::Bucket(_) | Lowering::Grid(_) | Lowering::Host(_) => 0,
     });
     bytes.max().unwrap_or(0)
 }

@@ -80,6 +80,9 @@ pub enum GpuError {
         /// The library's message.
         text: String,
     },
+    /// The ranks cannot go on together.
+    #[error("{0}")]
+    Ranks(String),
     /// Any other error.
     #[error("{0}")]
     Other(String),

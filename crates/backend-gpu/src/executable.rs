@@ -18,6 +18,7 @@ use crate::driver::{Event, Graph, Pinned, Staging};
 use crate::error::{GpuError, Result, runtime_error};
 use crate::observed_run;
 use crate::program::CompiledProgram;
+use crate::ranks::RankGroup;
 use crate::salt::SaltSummary;
 use crate::state::DeviceStore;
 use crate::steps::PlannedStep;
@@ -49,6 +50,11 @@ impl GpuExecutable {
     /// Drops the captured graph.
     pub(crate) fn forget_recording(&self) {
         *self.lock() = Recording::default();
+    }
+
+    /// Fails where another rank is gone.
+    fn check_ranks(&self) -> Result<()> {
+        self.made.ranks.as_ref().map_or(Ok(()), RankGroup::check)
     }
 
     fn failed(&self, error: &GpuError) -> warpforge_runtime::Error {
@@ -120,6 +126,7 @@ impl GpuExecutable {
     /// Starts all steps: as a captured graph if possible, otherwise one by one.
     fn start(&self, recording: &mut Recording) -> Result<()> {
         let CompiledProgram { gpu, stream, steps, .. } = &self.made;
+        self.check_ranks()?;
         gpu.enter()?;
         if steps.is_empty() {
             return Ok(());
@@ -154,6 +161,8 @@ impl GpuExecutable {
 
     /// The results of a run, from downloaded outputs.
     fn results(&self, inputs: &[Tensor], blobs: &[Blob]) -> Result<Vec<Tensor>> {
+        // What was aborted has ended like any other.
+        self.check_ranks()?;
         let CompiledProgram { nodes, plan, .. } = &self.made;
         let other = |error: warpforge_tensor::Error| GpuError::Other(error.to_string());
         let tensor = |output: &Operand| {
@@ -261,7 +270,13 @@ impl Executable for GpuExecutable {
             let profile = if profiled { self.profiled()? } else { Profile::default() };
             Ok(Outcome { outputs: self.download(inputs)?, profile, clusters })
         };
-        run().map(end).map_err(|error| self.failed(&error))
+        run().map(end).map_err(|error| {
+            if matches!(error, GpuError::Ranks(_)) {
+                // The abort of what is captured waits for this.
+                self.forget_recording();
+            }
+            self.failed(&error)
+        })
     }
 
     fn bind(&self, inputs: &[Tensor]) -> warpforge_runtime::Result<Option<Box<dyn Bound + '_>>> {
@@ -299,7 +314,7 @@ impl Executable for GpuExecutable {
             + self.made.layout.workspace.bytes()
             + state.map_or(0, DeviceStore::bytes);
         let steps = self.made.steps.iter().map(|planned| planned.step.memory_bytes());
-        Some(all as u64 + steps.max().unwrap_or(0))
+        Some(all as u64 + steps.sum::<u64>())
     }
 
     fn fallbacks(&self) -> Vec<Fallback> {
@@ -336,6 +351,7 @@ impl Bound for BoundRun<'_> {
             self.compiled.start(&mut self.recording)?;
             end.record(stream)?;
             stream.synchronise()?;
+            self.compiled.check_ranks()?;
             end.since(begin)
         };
         let elapsed = run();

@@ -110,7 +110,9 @@ impl Accesses {
     /// The accesses of a task; none where the host or another process takes part, which is left where it is.
     fn of(graph: &Graph, task: &Task, plan: &MemoryPlan) -> Option<Self> {
         match task.lowering {
-            Lowering::Collective(_) | Lowering::Grid(_) | Lowering::Host(_) => return None,
+            Lowering::Collective(_) | Lowering::Bucket(_) | Lowering::Grid(_) | Lowering::Host(_) => {
+                return None;
+            }
             Lowering::Emitted(_) | Lowering::Gemm(_) | Lowering::Convolution(_) | Lowering::Attention(_) => {}
         }
         let mut accesses = Self::default();

@@ -31,6 +31,7 @@ pub mod probe;
 mod process_group;
 mod processes;
 mod program;
+mod ranks;
 mod salt;
 mod solver;
 mod state;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use warpforge_fusion::Op;
 use warpforge_fusion::graph::OpaqueOp;
 
-use crate::collectives::{Collective, CollectiveOps, Communicators};
+use crate::collectives::{BucketCall, BucketOps, Collective, CollectiveOps, Communicators};
+use crate::ranks::RankGroup;
 
 /// The index of a grid of compiled processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +17,9 @@ pub(crate) struct GridId(pub(crate) usize);
 pub(crate) struct ProcessGroup {
     pub(crate) collectives: CollectiveOps,
     pub(crate) communicators: Arc<Communicators>,
+    /// The device among those of other ranks, and the calls between them.
+    pub(crate) ranks: Option<RankGroup>,
+    pub(crate) buckets: BucketOps,
     /// Operations that start a grid, or why the reference runs them.
     pub(crate) grids: Vec<(Arc<OpaqueOp>, Result<GridId, String>)>,
 }
@@ -24,6 +28,8 @@ pub(crate) struct ProcessGroup {
 pub(crate) enum GroupOp<'a> {
     /// A collective of this process.
     Collective(&'a Arc<Collective>),
+    /// A part of an all-reduce between ranks.
+    Bucket(BucketCall),
     /// A grid that this process starts and waits for.
     Grid(GridId),
     /// Left to the reference, with the reason.
@@ -34,7 +40,9 @@ impl ProcessGroup {
     /// The group operation of a node.
     pub(crate) fn of(&self, op: &Op) -> Option<GroupOp<'_>> {
         let Op::Opaque(opaque) = op else { return None };
+        let bucket = || self.buckets.iter().find(|(known, _)| Arc::ptr_eq(known, opaque));
         let collective = self.collectives.of(opaque).map(GroupOp::Collective);
+        let collective = collective.or_else(|| Some(GroupOp::Bucket(bucket()?.1)));
         let grid = || self.grids.iter().find(|(known, _)| Arc::ptr_eq(known, opaque));
         collective.or_else(|| {
             Some(match &grid()?.1 {

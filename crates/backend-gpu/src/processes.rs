@@ -13,7 +13,9 @@ use warpforge_ir::{OpKind, OpRef};
 use warpforge_runtime::{Precision, Program, Tier, Weights};
 
 use crate::blas::Blas;
-use crate::collectives::{CollectiveLibrary, CollectiveOps, Communicators, is_deadlock_free, single_op};
+use crate::collectives::{
+    BucketOps, CollectiveLibrary, CollectiveOps, Communicators, is_deadlock_free, single_op,
+};
 use crate::compile::{CompileRequest, build, options};
 use crate::compile_error::CompileError;
 use crate::dnn::DnnLibrary;
@@ -24,6 +26,7 @@ use crate::grid::CompiledProcesses;
 use crate::lower::{GpuDevice, load};
 use crate::process_group::{GridId, ProcessGroup};
 use crate::program::CompiledProgram;
+use crate::ranks::RankGroup;
 
 /// A GPU and its libraries.
 #[derive(Clone)]
@@ -66,8 +69,9 @@ pub(crate) fn compile(
     options: CompileOptions<'_>,
 ) -> std::result::Result<GpuExecutable, CompileError> {
     let context = devices.context(number)?;
-    let ImportedProgram { imported, collectives } =
-        import_program(options.program, options, &context, &Grid::ALONE)?;
+    let ranks = RankGroup::of(options.program.calls().reduction(), &context.gpu)?;
+    let ImportedProgram { imported, collectives, buckets } =
+        import_program(options.program, options, &context, &Grid::ALONE, ranks.as_ref())?;
     let (mut grids, mut compiled) = (Vec::new(), Vec::new());
     for node in &imported.graph.nodes {
         if let Op::Opaque(part) = &node.op
@@ -93,14 +97,16 @@ pub(crate) fn compile(
             Some(Arc::clone(&context.gpu))
         })?,
     };
-    let group = ProcessGroup { collectives, communicators: Arc::new(communicators), grids };
+    let ranks = ranks.filter(|_| !buckets.is_empty());
+    let group = ProcessGroup { collectives, communicators: Arc::new(communicators), ranks, buckets, grids };
     Ok(GpuExecutable::new(compile_process(&context, imported, options, group, compiled)?))
 }
 
-/// An imported program and the collectives in it.
+/// An imported program, the collectives in it, and its all-reduces between ranks.
 struct ImportedProgram {
     imported: Imported,
     collectives: CollectiveOps,
+    buckets: BucketOps,
 }
 
 fn import_program(
@@ -108,17 +114,21 @@ fn import_program(
     CompileOptions { tier, precision, machine, gradient_checkpointing, .. }: CompileOptions<'_>,
     context: &DeviceContext,
     grid: &Grid,
+    ranks: Option<&RankGroup>,
 ) -> std::result::Result<ImportedProgram, CompileError> {
     let options = options(&context.gpu, tier, precision)?;
     let machine = machine.cloned();
+    let reduction = program.calls().reduction().zip(ranks.map(RankGroup::size));
     let device = GpuDevice {
         grid,
         machine,
         gradient_checkpointing,
+        reduction,
         ..GpuDevice::new(tier, precision, &options, context.blas.is_some())
     };
     let imported = load(program, &device)?;
-    Ok(ImportedProgram { imported, collectives: device.collectives.into_inner() })
+    let (collectives, buckets) = (device.collectives.into_inner(), device.buckets.into_inner());
+    Ok(ImportedProgram { imported, collectives, buckets })
 }
 
 /// Compiles one process.
@@ -161,15 +171,15 @@ fn grid(
         // A single process runs on the program's device.
         let device = if count == 1 { number } else { u32::try_from(at).unwrap_or(u32::MAX) };
         let context = devices.context(device)?;
-        let made = import_program(&program, options, &context, &Grid { replicas, partitions, me })?;
+        let made = import_program(&program, options, &context, &Grid { replicas, partitions, me }, None)?;
         processes.push(Process { me, context, program, made });
     }
     let communicators = communicators(devices, &processes)?;
     let mut all = Vec::new();
     for Process { me, context, program, made } in processes {
-        let ImportedProgram { imported, collectives } = made;
-        let group =
-            ProcessGroup { collectives, communicators: Arc::clone(&communicators), grids: Vec::new() };
+        let ImportedProgram { imported, collectives, .. } = made;
+        let communicators = Arc::clone(&communicators);
+        let group = ProcessGroup { collectives, communicators, ..ProcessGroup::default() };
         let made = compile_process(
             &context,
             imported,

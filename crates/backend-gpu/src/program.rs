@@ -11,6 +11,7 @@ use warpforge_runtime::{Program, Source};
 use crate::collectives::CollectiveCall;
 use crate::dnn::DnnLibrary;
 use crate::driver::{Buffer, Gpu, Stream};
+use crate::ranks::RankGroup;
 use crate::salt::SaltBuffers;
 use crate::steps::{DeviceLayout, PlannedStep};
 
@@ -37,4 +38,6 @@ pub(crate) struct CompiledProgram {
     pub(crate) salt_buffers: SaltBuffers,
     /// Collective calls, in order.
     pub(crate) collective_calls: Vec<CollectiveCall>,
+    /// The device among those of other ranks, where the program has calls between them.
+    pub(crate) ranks: Option<RankGroup>,
 }

@@ -11,6 +11,7 @@ use warpforge_runtime::CustomCalls;
 use warpforge_runtime::profile::provenance;
 
 use crate::blas::Blas;
+use crate::collectives::BucketCall;
 use crate::compile_error::CompileError;
 use crate::dnn::DnnLibrary;
 use crate::driver::{Gpu, Stream};
@@ -21,8 +22,8 @@ use crate::lower::{Lowering, Task};
 use crate::process_group::ProcessGroup;
 use crate::salt::SaltBuffers;
 use crate::steps::{
-    CollectiveStep, DeviceLayout, DnnStep, ExecutionStep, GemmStep, HostStep, KernelStep, LoadedKernels,
-    PlannedStep,
+    Buckets, CollectiveStep, DeviceLayout, DnnStep, ExecutionStep, GemmStep, HostStep, KernelStep,
+    LoadedKernels, PlannedStep,
 };
 
 impl Lowering {
@@ -32,7 +33,8 @@ impl Lowering {
             Lowering::Gemm(_) => "a GEMM",
             Lowering::Convolution(_) => "a convolution",
             Lowering::Attention(_) => "attention",
-            Lowering::Collective(_) => "an collective between processes",
+            Lowering::Collective(_) => "a collective between processes",
+            Lowering::Bucket(_) => "an all-reduce between ranks",
             Lowering::Grid(_) => "several processes",
             Lowering::Host(_) => "an operation on the host",
         }
@@ -63,6 +65,8 @@ pub(crate) struct StepBuilder<'a> {
     pub(crate) calls: &'a CustomCalls,
     /// Instrumented kernels so far.
     pub(crate) salted: usize,
+    /// All-reduces between ranks so far.
+    pub(crate) buckets: Buckets,
 }
 
 impl StepBuilder<'_> {
@@ -166,6 +170,23 @@ impl StepBuilder<'_> {
                     self.layout,
                 )?;
                 one(Box::new(step), cost(self.graph, cluster))
+            }
+            Lowering::Bucket(call) => {
+                let (node, operands) = unfused_operands(cluster)?;
+                let cost = cost(self.graph, cluster);
+                let (gpu, graph, layout) = (self.gpu, self.graph, self.layout);
+                match *call {
+                    BucketCall::Start { bucket, conditional } => {
+                        let alone = || GpuError::Other("the program has no other ranks".to_owned());
+                        let group = self.group.ranks.as_ref().ok_or_else(alone)?;
+                        let place = (bucket, conditional);
+                        let step = self.buckets.start(group, gpu, graph, place, operands, layout)?;
+                        one(Box::new(step), cost)
+                    }
+                    BucketCall::Done { bucket } => {
+                        one(Box::new(self.buckets.done(graph, bucket, node, layout)?), cost)
+                    }
+                }
             }
             Lowering::Grid(grid) => {
                 let missing = || GpuError::Other("a grid of processes was not compiled".to_owned());

@@ -70,6 +70,8 @@ impl From<warpforge::Error> for Failure {
                 | Runtime::Threads(_) => Exit::BadInput,
                 _ => Exit::NotPossible,
             },
+            warpforge::Error::Ranks(warpforge_collective::Error::Engine { .. }) => Exit::NotPossible,
+            warpforge::Error::Ranks(_) => Exit::CheckFailed,
             _ => Exit::BadInput,
         };
         // Its text has the causes already.

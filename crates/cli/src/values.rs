@@ -10,6 +10,7 @@ use clap::{Arg, Command};
 use warpforge::{Device, Precision, QuantizationRecipe, Tier};
 use warpforge_bench::record::BenchmarkComponent;
 use warpforge_bench::suites::{METRICS, SUITES};
+use warpforge_collective::Collectives;
 use warpforge_stress::TESTS;
 
 /// A parser that reads with [`FromStr`] and knows the usual values.
@@ -54,6 +55,48 @@ where
 /// The devices, of several of a kind the first.
 pub(crate) fn devices() -> Known<Device> {
     Known::new(["cpu", "cuda", "hip"])
+}
+
+/// The device of a rank: one that is not numbered is another for each rank of a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RankDevice {
+    device: Device,
+    is_numbered: bool,
+}
+
+impl RankDevice {
+    /// The device of one of several ranks on a machine that has so many devices of its kind.
+    pub(crate) fn of(self, local_rank: usize, there: usize) -> Device {
+        let own = u32::try_from(local_rank % there.max(1)).unwrap_or(0);
+        match self.device {
+            Device::Cuda(_) if !self.is_numbered => Device::Cuda(own),
+            Device::Hip(_) if !self.is_numbered => Device::Hip(own),
+            device => device,
+        }
+    }
+
+    /// The device as it is named.
+    pub(crate) fn named(self) -> Device {
+        self.device
+    }
+}
+
+impl FromStr for RankDevice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(Self { device: text.parse()?, is_numbered: text.contains(':') })
+    }
+}
+
+/// The devices, of several of a kind one for each rank.
+pub(crate) fn rank_devices() -> Known<RankDevice> {
+    Known::new(["cpu", "cuda", "hip"])
+}
+
+/// The engines by which ranks talk to each other.
+pub(crate) fn collectives() -> Known<Collectives> {
+    Known::new(Collectives::ALL.map(|engine| engine.to_string()))
 }
 
 /// The tiers.

@@ -16,11 +16,21 @@ pub enum Collectives {
     Mpi,
     /// UCC; the ranks find each other over TCP.
     Ucc,
+    /// NCCL between the ranks' GPUs; what else they tell each other goes the way that their launcher suggests.
+    Nccl,
+    /// RCCL, as NCCL.
+    Rccl,
 }
 
 impl Collectives {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Tcp, Self::Mpi, Self::Ucc];
+    pub const ALL: [Self; 5] = [Self::Tcp, Self::Mpi, Self::Ucc, Self::Nccl, Self::Rccl];
+
+    /// Whether it connects devices: gradients stay on them, and processes meet by another engine.
+    #[must_use]
+    pub fn is_of_devices(self) -> bool {
+        matches!(self, Self::Nccl | Self::Rccl)
+    }
 }
 
 impl fmt::Display for Collectives {
@@ -29,6 +39,8 @@ impl fmt::Display for Collectives {
             Self::Tcp => "tcp",
             Self::Mpi => "mpi",
             Self::Ucc => "ucc",
+            Self::Nccl => "nccl",
+            Self::Rccl => "rccl",
         })
     }
 }
@@ -38,13 +50,13 @@ impl FromStr for Collectives {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|one| one.to_string() == text);
-        found.ok_or_else(|| "expected `tcp`, `mpi` or `ucc`".to_owned())
+        found.ok_or_else(|| "expected `tcp`, `mpi`, `ucc`, `nccl` or `rccl`".to_owned())
     }
 }
 
 impl World {
     /// The same ranks with the engine that is wanted, in the place of the one that their launcher suggests. Ranks of `mpirun` that
-    /// are to meet over TCP need `MASTER_ADDR` and `MASTER_PORT`.
+    /// are to meet over TCP need `MASTER_ADDR` and `MASTER_PORT`. Engines of devices leave it as it is.
     ///
     /// # Errors
     ///
@@ -64,6 +76,7 @@ impl World {
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, Error> {
         let engine = match (self.engine, wanted) {
+            (engine, Collectives::Nccl | Collectives::Rccl) | (engine @ Engine::Alone, _) => engine,
             (Engine::Mpi(library), Collectives::Mpi) => Engine::Mpi(library),
             (_, Collectives::Mpi) => {
                 return Err(Error::Engine {
@@ -118,6 +131,14 @@ mod tests {
     }
 
     #[test]
+    fn engines_of_devices_leave_the_meeting_to_the_launcher() {
+        for wanted in [Collectives::Nccl, Collectives::Rccl] {
+            assert!(matches!(over(&MPI, wanted), Ok(Engine::Mpi(_))));
+            assert!(matches!(over(&[PLAIN, MEETING].concat(), wanted), Ok(Engine::Tcp(_))));
+        }
+    }
+
+    #[test]
     fn mpi_is_for_ranks_of_mpirun() {
         assert!(matches!(over(&MPI, Collectives::Mpi), Ok(Engine::Mpi(_))));
         let said = over(&[PLAIN, MEETING].concat(), Collectives::Mpi).unwrap_err().to_string();
@@ -129,6 +150,6 @@ mod tests {
         for one in Collectives::ALL {
             assert_eq!(one.to_string().parse(), Ok(one));
         }
-        assert!("gloo".parse::<Collectives>().unwrap_err().contains("`ucc`"));
+        assert!("gloo".parse::<Collectives>().unwrap_err().contains("`nccl`"));
     }
 }

@@ -1,9 +1,11 @@
 //! A process group in a thread of its own: collectives are started, and waited for later.
 
+use std::fmt;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use crate::alone::Alone;
 use crate::launch::Engine;
 use crate::mpi::MpiGroup;
 use crate::ucc::UccGroup;
@@ -24,8 +26,57 @@ enum Job {
     Finish(Sender<Result<(), Error>>),
 }
 
-/// The first failure, after which nothing works any more.
-type Failed = Arc<Mutex<Option<Error>>>;
+/// Told of a failure.
+type Listener = Box<dyn FnOnce(&Error) + Send>;
+
+/// The first failure, after which nothing works any more, and who waits to be told of it.
+#[derive(Default)]
+struct Health {
+    failure: Option<Error>,
+    listeners: Vec<Listener>,
+}
+
+#[derive(Clone, Default)]
+struct Failed(Arc<Mutex<Health>>);
+
+impl Failed {
+    fn lock(&self) -> MutexGuard<'_, Health> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self) -> Option<Error> {
+        self.lock().failure.clone()
+    }
+
+    /// Keeps the first failure and tells of it.
+    fn set(&self, error: &Error) {
+        let mut health = self.lock();
+        if health.failure.is_some() {
+            return;
+        }
+        health.failure = Some(error.clone());
+        let listeners = std::mem::take(&mut health.listeners);
+        drop(health);
+        listeners.into_iter().for_each(|listener| listener(error));
+    }
+
+    fn listen(&self, listener: Listener) {
+        let mut health = self.lock();
+        match health.failure.clone() {
+            None => health.listeners.push(listener),
+            Some(error) => {
+                drop(health);
+                listener(&error);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.known(), f)
+    }
+}
 
 /// A collective that was started.
 #[derive(Debug)]
@@ -62,8 +113,15 @@ impl Communicator {
     /// When the ranks do not find each other.
     pub fn open(world: World, lost: Lost) -> Result<Self, Error> {
         let World { rank, size, engine, .. } = world;
+        let failed = Failed::default();
+        let known = failed.clone();
+        let lost: Lost = Arc::new(move |error| {
+            known.set(error);
+            lost(error);
+        });
         // MPI and UCC want all calls from the thread that they were started in.
-        Self::run(move || match engine {
+        Self::start_thread(failed, move || match engine {
+            Engine::Alone => Ok(Box::new(Alone)),
             Engine::Tcp(meeting) => Ok(Box::new(TcpGroup::open(rank, size, meeting, lost)?)),
             Engine::Mpi(library) => Ok(Box::new(MpiGroup::open(library)?)),
             Engine::Ucc(meeting) => Ok(Box::new(UccGroup::open(rank, size, meeting, lost)?)),
@@ -78,10 +136,16 @@ impl Communicator {
     pub fn run(
         open: impl FnOnce() -> Result<Box<dyn ProcessGroup>, Error> + Send + 'static,
     ) -> Result<Self, Error> {
+        Self::start_thread(Failed::default(), open)
+    }
+
+    fn start_thread(
+        failed: Failed,
+        open: impl FnOnce() -> Result<Box<dyn ProcessGroup>, Error> + Send + 'static,
+    ) -> Result<Self, Error> {
         let (jobs, waiting) = channel();
         let (ready, opened) = channel();
-        let failed = Failed::default();
-        let shared = Arc::clone(&failed);
+        let shared = failed.clone();
         let thread = std::thread::Builder::new().name("collectives".to_owned()).spawn(move || {
             let mut group = match open() {
                 Ok(group) => group,
@@ -116,7 +180,12 @@ impl Communicator {
     /// Why the group is of no use any more.
     #[must_use]
     pub fn failure(&self) -> Option<Error> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.failed.known()
+    }
+
+    /// Calls a function once the group is of no use any more, from whatever thread finds that out: at once where it is so already.
+    pub fn on_failure(&self, listener: impl FnOnce(&Error) + Send + 'static) {
+        self.failed.listen(Box::new(listener));
     }
 
     /// Starts to average numbers over all ranks.
@@ -185,13 +254,12 @@ fn answer<T>(
     done: &Sender<Result<T, Error>>,
     collective: impl FnOnce() -> Result<T, Error>,
 ) {
-    let before = failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let result = match before {
+    let result = match failed.known() {
         Some(error) => Err(error),
         None => collective(),
     };
     if let Err(error) = &result {
-        *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
+        failed.set(error);
     }
     let _ = done.send(result);
 }

@@ -19,6 +19,8 @@ pub enum Engine {
     Mpi(MpiLibrary),
     /// By UCC, after they have met over TCP.
     Ucc(Meeting),
+    /// Not at all: there is one.
+    Alone,
 }
 
 /// This process among the others.
@@ -30,6 +32,8 @@ pub struct World {
     pub size: usize,
     /// How many of them share this machine, as far as that is known.
     pub local: usize,
+    /// Which of those it is, from 0.
+    pub local_rank: usize,
     /// How they talk.
     pub engine: Engine,
 }
@@ -69,23 +73,31 @@ impl World {
                 let host = &meeting.host;
                 let here = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
                 let local = if here { size } else { leading(variable, "LOCAL_WORLD_SIZE") };
-                Self { rank, size, local, engine: Engine::Tcp(meeting) }
+                let local_rank = match number(variable, "LOCAL_RANK")? {
+                    Some(local_rank) => local_rank,
+                    None if here => rank,
+                    None => 0,
+                };
+                Self { rank, size, local, local_rank, engine: Engine::Tcp(meeting) }
             }
             () if variable("OMPI_COMM_WORLD_SIZE").is_some() => {
                 let (rank, size) = place(variable, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")?;
                 let local = leading(variable, "OMPI_COMM_WORLD_LOCAL_SIZE");
-                Self { rank, size, local, engine: Engine::Mpi(MpiLibrary::OpenMpi) }
+                let local_rank = number(variable, "OMPI_COMM_WORLD_LOCAL_RANK")?.unwrap_or(0);
+                Self { rank, size, local, local_rank, engine: Engine::Mpi(MpiLibrary::OpenMpi) }
             }
             () if variable("PMI_SIZE").is_some() && variable("PMI_RANK").is_some() => {
                 let (rank, size) = place(variable, "PMI_RANK", "PMI_SIZE")?;
                 let local = leading(variable, "MPI_LOCALNRANKS");
-                Self { rank, size, local, engine: Engine::Mpi(MpiLibrary::Mpich) }
+                let local_rank = number(variable, "MPI_LOCALRANKID")?.unwrap_or(0);
+                Self { rank, size, local, local_rank, engine: Engine::Mpi(MpiLibrary::Mpich) }
             }
             // A batch script has the other variables too, though nobody started several of it.
             () if variable("SLURM_STEP_NUM_TASKS").is_some() => {
                 let (rank, size) = place(variable, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS")?;
                 let local = leading(variable, "SLURM_STEP_TASKS_PER_NODE");
-                Self { rank, size, local, engine: Engine::Tcp(slurm(variable)?) }
+                let local_rank = number(variable, "SLURM_LOCALID")?.unwrap_or(0);
+                Self { rank, size, local, local_rank, engine: Engine::Tcp(slurm(variable)?) }
             }
             () => return Ok(None),
         };
@@ -111,7 +123,13 @@ impl World {
         };
         let others = (1..size).map(variables).collect();
         let meeting = Meeting { host: host.clone(), port, listener: Some(listener) };
-        Ok((Self { rank: 0, size, local: size, engine: Engine::Tcp(meeting) }, others))
+        Ok((Self { rank: 0, size, local: size, local_rank: 0, engine: Engine::Tcp(meeting) }, others))
+    }
+
+    /// The only rank of its world.
+    #[must_use]
+    pub fn alone() -> Self {
+        Self { rank: 0, size: 1, local: 1, local_rank: 0, engine: Engine::Alone }
     }
 }
 
@@ -225,8 +243,13 @@ mod tests {
             [("RANK", "1"), ("WORLD_SIZE", "4"), ("MASTER_ADDR", "10.0.0.1"), ("MASTER_PORT", "2950")];
         let found = world(&plain).unwrap().unwrap();
         assert_eq!(meeting(&found), (1, 4, "10.0.0.1".to_owned(), 2950));
+        assert_eq!(found.local_rank, 0);
+        let of_torchrun = [plain.as_slice(), &[("LOCAL_RANK", "1")]].concat();
+        assert_eq!(world(&of_torchrun).unwrap().unwrap().local_rank, 1);
         let open = [("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "2")];
         assert!(matches!(world(&open).unwrap().unwrap().engine, Engine::Mpi(MpiLibrary::OpenMpi)));
+        let on_a_host = [open.as_slice(), &[("OMPI_COMM_WORLD_LOCAL_RANK", "3")]].concat();
+        assert_eq!(world(&on_a_host).unwrap().unwrap().local_rank, 3);
         let hydra = [("PMI_RANK", "1"), ("PMI_SIZE", "2")];
         assert!(matches!(world(&hydra).unwrap().unwrap().engine, Engine::Mpi(MpiLibrary::Mpich)));
         let mut slurm = vec![

@@ -4,8 +4,10 @@
 //! communicator runs collectives in a thread of its own, in the order in which they were started, so that they overlap with what
 //! the caller computes.
 //!
-//! Collectives between the GPUs of one process are not here: NCCL and RCCL are part of the GPU engine.
+//! Collectives between GPUs are not here: NCCL and RCCL are part of the GPU engine. Ranks whose GPUs they connect agree on that by a
+//! communicator, and [`Communicator::on_failure`] tells them of a rank that is gone.
 
+mod alone;
 mod choice;
 mod communicator;
 mod error;

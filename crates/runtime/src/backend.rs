@@ -10,7 +10,7 @@ use crate::error::{ErrorKind, Result};
 use crate::fallback::Fallback;
 use crate::profile::Profile;
 use crate::registry::Target;
-use crate::{Device, Precision, Program, RunOptions, State, Tier};
+use crate::{Device, DeviceCollectives, Precision, Program, RunOptions, State, Tier};
 
 /// What a backend can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +58,24 @@ pub trait Backend: Send + Sync {
     /// When the device fails or has no memory.
     fn state(&self, values: &[Tensor], _: &Target) -> Result<State> {
         Ok(State::on_host(values))
+    }
+
+    /// The engine that connects its devices with those of other ranks, such as `NCCL`; `None` where only hosts can.
+    fn device_engine(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// A device to be connected with those of other ranks.
+    ///
+    /// # Errors
+    ///
+    /// When the backend has no engine for that, its library is missing, or there is no such device.
+    fn device_collectives(&self, _: Device) -> Result<Box<dyn DeviceCollectives>> {
+        Err(ErrorKind::NotOffered {
+            backend: self.name(),
+            what: "connect devices of several ranks".to_owned(),
+        }
+        .into())
     }
 
     /// Compiles a program. Operations without a kernel fall back to the reference interpreter, and are reported by

@@ -73,6 +73,9 @@ pub enum Error {
     /// The backend refuses or fails.
     #[error(transparent)]
     Runtime(#[from] warpforge_runtime::Error),
+    /// The ranks of a group cannot be connected, or cannot go on.
+    #[error(transparent)]
+    Ranks(#[from] warpforge_collective::Error),
     /// A tensor cannot be made, read or written.
     #[error(transparent)]
     Tensor(#[from] warpforge_tensor::Error),

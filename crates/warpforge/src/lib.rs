@@ -97,6 +97,7 @@ mod outputs;
 mod parallel;
 mod processes;
 mod random;
+mod ranks;
 mod refined;
 mod state;
 
@@ -109,6 +110,7 @@ pub use model::{Model, Slot};
 pub use outputs::Outputs;
 pub use parallel::BUCKET_BYTES;
 pub use random::{seeded, zeros};
+pub use ranks::RankGroup;
 pub use state::ModelState;
 pub use warpforge_fusion::Recipe as QuantizationRecipe;
 pub use warpforge_fusion::pipeline::Plan;

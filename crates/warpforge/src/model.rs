@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use warpforge_collective::Communicator;
 use warpforge_diag::{Diagnostics, Source};
 use warpforge_fusion::pipeline::Plan;
 use warpforge_ir::signature::{ArgumentRole, Signature};
@@ -23,7 +22,7 @@ use crate::compiled::CompiledModel;
 use crate::format::{Contents, shown};
 use crate::refined::Refined;
 use crate::state::{self, ModelState};
-use crate::{Error, Format, Inputs, Recipe, Result, entry, parallel, processes};
+use crate::{Error, Format, Inputs, RankGroup, Recipe, Result, entry, parallel, processes};
 
 /// Locations say which node of a model an operation came from.
 const OPTIONS: text::Options = text::Options { keep_locations: true };
@@ -257,17 +256,13 @@ impl Model {
     }
 
     /// As [`Model::train`], for one of several ranks that train the same model on parts of each batch: gradients are averaged over
-    /// all ranks, in buckets of about so many bytes, while others are still computed.
+    /// all ranks, in buckets of about so many bytes, while others are still computed. Where the group is one of devices, the step is
+    /// compiled for this rank's.
     ///
     /// # Errors
     ///
     /// As [`Model::train`].
-    pub fn train_in_group(
-        &self,
-        recipe: &Recipe,
-        group: &Arc<Communicator>,
-        bucket_bytes: usize,
-    ) -> Result<Self> {
+    pub fn train_in_group(&self, recipe: &Recipe, group: &RankGroup, bucket_bytes: usize) -> Result<Self> {
         let path = || self.source.name().to_owned();
         let module = warpforge_train::parallel_step(&self.module, &self.entry, recipe, bucket_bytes)
             .map_err(|reason| Error::Train { path: path(), reason })?;

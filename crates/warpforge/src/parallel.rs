@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use warpforge_collective::{Buffer, Communicator, Pending};
 use warpforge_interp::{CustomCall, Value};
 use warpforge_ir::OpRef;
-use warpforge_runtime::CustomCalls;
+use warpforge_runtime::{CustomCalls, DeviceReduction};
 use warpforge_tensor::{ElementType, Scalar, Tensor};
 use warpforge_train::{REDUCE_DONE, REDUCE_START};
+
+use crate::RankGroup;
 
 /// A size of buckets that suits most models: large enough for the network, small enough that several are under way.
 pub const BUCKET_BYTES: usize = 25 << 20;
@@ -32,7 +34,21 @@ struct Buckets {
 }
 
 /// The calls of a step.
-pub(crate) fn calls(group: &Arc<Communicator>) -> CustomCalls {
+pub(crate) fn calls(group: &RankGroup) -> CustomCalls {
+    let Some((device, on_device)) = group.on_device() else { return calls_of_host(group.shared()) };
+    // A host among devices would wait for ranks that never come.
+    let said = format!("the ranks are connected on {device}; compile the step for it");
+    let refuse: Arc<dyn CustomCall> = Arc::new(move |_: OpRef<'_>, _: &[Value]| Err(said.clone()));
+    let calls = [REDUCE_START, REDUCE_DONE].map(|target| (target.to_owned(), Arc::clone(&refuse)));
+    CustomCalls::new(calls.into()).with_reduction(DeviceReduction {
+        start: REDUCE_START,
+        done: REDUCE_DONE,
+        group: Arc::clone(on_device),
+    })
+}
+
+/// The calls of ranks whose gradients cross their hosts.
+fn calls_of_host(group: &Arc<Communicator>) -> CustomCalls {
     let buckets = Arc::new(Mutex::new(Buckets::default()));
     let (group, shared) = (Arc::clone(group), Arc::clone(&buckets));
     let start = move |op: OpRef<'_>, operands: &[Value]| start(&group, &shared, op, operands);
@@ -166,13 +182,7 @@ mod tests {
     }"#;
 
     /// Trains as one of several ranks on inputs that are its rank and its run, and gives the weights.
-    fn train(
-        group: &Arc<Communicator>,
-        element: ElementType,
-        recipe: &str,
-        tier: Tier,
-        runs: usize,
-    ) -> Vec<f64> {
+    fn train(group: &RankGroup, element: ElementType, recipe: &str, tier: Tier, runs: usize) -> Vec<f64> {
         let mut model = Model::from_text("m.mlir", MODEL.replace("ELEMENT", &element.to_string())).unwrap();
         let tensor = |value: f64| {
             let shape = warpforge_tensor::Shape::new([3]).unwrap();
@@ -183,7 +193,7 @@ mod tests {
         let options = CompileOptions { tier: Some(tier), ..CompileOptions::default() };
         let compiled = step.compile_with_state(&options, Inputs::new()).unwrap();
         for run in 0..runs {
-            compiled.run([("x", tensor(group.rank() as f64 + 4.0 * run as f64))]).unwrap();
+            compiled.run([("x", tensor(group.communicator().rank() as f64 + 4.0 * run as f64))]).unwrap();
         }
         compiled.state().unwrap().read("w").unwrap().iter().map(Scalar::to_f64).collect()
     }
@@ -198,7 +208,7 @@ mod tests {
         };
         let worlds = std::iter::once(first).chain(others.into_iter().map(|one| of(one).unwrap().unwrap()));
         let rank = |world: World| {
-            let group = Arc::new(Communicator::open(world, Arc::new(|_| {})).unwrap());
+            let group = RankGroup::on_hosts(Arc::new(Communicator::open(world, Arc::new(|_| {})).unwrap()));
             for element in [ElementType::F32, ElementType::F64, ElementType::BF16] {
                 for tier in [Tier::Production, Tier::Correctness] {
                     // Ranks 0, 1 and 2 have the mean 1, and 5 in the second run.

@@ -174,6 +174,13 @@ fn reduction(op: OpRef<'_>) -> Result<(ReduceKind, Option<Reduction>), &'static 
     Ok((kind, native(kind, element)))
 }
 
+impl Reduction {
+    /// A sum of elements of a type, where the library has it.
+    pub(crate) fn sum(element: ElementType) -> Option<Self> {
+        native(ReduceKind::Add, element)
+    }
+}
+
 /// The library's constants for a reduction.
 fn native(kind: ReduceKind, element: ElementType) -> Option<Reduction> {
     const SUM: i32 = 0;

@@ -16,7 +16,8 @@ pub(crate) struct Communicator {
     aborted: AtomicBool,
 }
 
-// SAFETY: the process's own thread alone enqueues by the handle; giving up is what the library allows to others.
+// SAFETY: one thread at a time enqueues by the handle: that of the process in a grid, and the holder of a lock among ranks. To abort is
+// what the library allows to others meanwhile.
 unsafe impl Send for Communicator {}
 // SAFETY: as above.
 unsafe impl Sync for Communicator {}
@@ -31,9 +32,7 @@ impl Communicator {
         let functions = &library.functions;
         let count = i32::try_from(gpus.len())
             .map_err(|_| GpuError::Other(format!("a group of {} processes is too large", gpus.len())))?;
-        let mut id = UniqueId([0; 128]);
-        // SAFETY: the address is that of a variable.
-        check(unsafe { (functions.unique_id)(&raw mut id) }, "make a communicator")?;
+        let id = library.unique_id()?;
         let mut handles = vec![std::ptr::null_mut(); gpus.len()];
         // One thread connects all ranks: initialisation completes when all ranks have called it.
         grouped(library, || {
@@ -45,13 +44,34 @@ impl Communicator {
             }
             Ok(())
         })?;
-        let all = handles.into_iter().zip(gpus).map(|(handle, gpu)| Self {
-            library: Arc::clone(library),
-            gpu: Arc::clone(gpu),
-            handle,
-            aborted: AtomicBool::new(false),
-        });
+        let all = handles.into_iter().zip(gpus).map(|(handle, gpu)| Self::new(library, gpu, handle));
         Ok(all.map(Arc::new).collect())
+    }
+
+    /// Joins the ranks that do the same with this identifier, each in a process of its own, and waits for them.
+    ///
+    /// # Errors
+    ///
+    /// When the library fails to connect them.
+    pub(crate) fn join(
+        library: &Arc<CollectiveLibrary>,
+        gpu: &Arc<Gpu>,
+        id: UniqueId,
+        rank: usize,
+        size: usize,
+    ) -> Result<Self> {
+        let (rank, size) = (rank_number(rank)?, rank_number(size)?);
+        let mut handle = std::ptr::null_mut();
+        gpu.enter()?;
+        // SAFETY: the address is that of a variable.
+        let code = unsafe { (library.functions.initialise)(&raw mut handle, size, id, rank) };
+        check(code, "join a communicator")?;
+        Ok(Self::new(library, gpu, handle))
+    }
+
+    fn new(library: &Arc<CollectiveLibrary>, gpu: &Arc<Gpu>, handle: Handle) -> Self {
+        let (library, gpu) = (Arc::clone(library), Arc::clone(gpu));
+        Self { library, gpu, handle, aborted: AtomicBool::new(false) }
     }
 
     /// Whether its calls can be captured into a graph.

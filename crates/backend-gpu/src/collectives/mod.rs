@@ -2,11 +2,13 @@
 //!
 //! [`lower_collectives`] lowers the collectives of a graph to the few forms of the libraries ([`Collective`]) and
 //! leaves layouts and reductions to generated kernels. [`Communicators`] holds the communicators of a grid. A
-//! collective is an execution step on a stream.
+//! collective is an execution step on a stream. Ranks, which are processes of the system, have a communicator among them
+//! ([`Communicator::join`]), and all-reduces of gradients in their programs ([`lower_buckets`]).
 
 // Calls a foreign library.
 #![allow(unsafe_code)]
 
+mod buckets;
 mod collective;
 mod communicator;
 mod communicators;
@@ -15,15 +17,16 @@ mod schedule;
 
 use std::sync::{Arc, OnceLock};
 
+pub(crate) use buckets::{BucketCall, BucketOps, has_buckets, lower_buckets};
 pub(crate) use collective::{Collective, CollectiveKind};
-pub(crate) use communicator::Communicator;
+pub(crate) use communicator::{Communicator, Reduction};
 pub(crate) use communicators::Communicators;
 pub(crate) use lower::{CollectiveOps, has_collectives, lower_collectives, single_op};
 pub(crate) use schedule::{CollectiveCall, is_deadlock_free};
 
 use crate::driver::{Address, Handle};
 use crate::error::{GpuError, Result};
-use crate::library::functions;
+use crate::library::{LibrarySpec, functions};
 use crate::vendor::Vendor;
 use crate::{cuda, hip};
 
@@ -69,11 +72,11 @@ impl CollectiveLibrary {
     pub(crate) fn of(vendor: Vendor) -> Result<Arc<Self>> {
         static CUDA: OnceLock<Result<Arc<CollectiveLibrary>>> = OnceLock::new();
         static HIP: OnceLock<Result<Arc<CollectiveLibrary>>> = OnceLock::new();
-        let (kept, spec) = match vendor {
-            Vendor::Cuda => (&CUDA, &cuda::COLLECTIVES),
-            Vendor::Hip => (&HIP, &hip::COLLECTIVES),
+        let kept = match vendor {
+            Vendor::Cuda => &CUDA,
+            Vendor::Hip => &HIP,
         };
-        kept.get_or_init(|| Self::with(Functions::open(spec)?)).clone()
+        kept.get_or_init(|| Self::with(Functions::open(collective_spec(vendor))?)).clone()
     }
 
     /// Wraps loaded functions.
@@ -84,9 +87,30 @@ impl CollectiveLibrary {
         Ok(Arc::new(Self { functions, version }))
     }
 
+    /// The version, as its makers write it since 2.9.
+    pub(crate) fn version(&self) -> String {
+        format!("{}.{}.{}", self.version / 10_000, self.version % 10_000 / 100, self.version % 100)
+    }
+
+    /// An identifier for a new communicator.
+    pub(crate) fn unique_id(&self) -> Result<UniqueId> {
+        let mut id = UniqueId([0; 128]);
+        // SAFETY: the address is that of a variable.
+        check(unsafe { (self.functions.unique_id)(&raw mut id) }, "make a communicator")?;
+        Ok(id)
+    }
+
     /// Whether its calls can be captured.
     fn is_capturable(&self) -> bool {
         self.version >= RECORDABLE
+    }
+}
+
+/// The library of a vendor.
+pub(crate) fn collective_spec(vendor: Vendor) -> &'static LibrarySpec {
+    match vendor {
+        Vendor::Cuda => &cuda::COLLECTIVES,
+        Vendor::Hip => &hip::COLLECTIVES,
     }
 }
 

@@ -196,6 +196,8 @@ pub(crate) struct Event {
 
 // SAFETY: events may be used from any thread.
 unsafe impl Send for Event {}
+// SAFETY: as above, at the same time too.
+unsafe impl Sync for Event {}
 
 impl Event {
     /// A new event.

@@ -1,11 +1,12 @@
-//! A fake collective library for tests: ranks are threads, device memory is host memory, and results are computed.
+//! A fake collective library for tests: ranks are threads, device memory is host memory, and results are computed. Ranks that join
+//! a communicator one by one wait for each other, as those of the real library do.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::note;
+use super::{note, note_event};
 use crate::collectives::{Functions, UniqueId};
 use crate::driver::{Address, Handle};
 
@@ -30,6 +31,7 @@ struct State {
     given: HashMap<u64, HashMap<i32, Vec<u8>>>,
     /// Messages in flight between ranks.
     sent: HashMap<(i32, i32), VecDeque<Vec<u8>>>,
+    joined: usize,
     aborted: bool,
     told: Vec<(i32, String)>,
 }
@@ -43,11 +45,11 @@ impl Clique {
     fn wait<T>(&self, mut there: impl FnMut(&mut State) -> Option<T>) -> Result<T, i32> {
         let mut state = self.lock();
         loop {
-            if state.aborted {
-                return Err(GONE);
-            }
             if let Some(found) = there(&mut state) {
                 return Ok(found);
+            }
+            if state.aborted {
+                return Err(GONE);
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -73,6 +75,7 @@ enum Call {
 
 thread_local! {
     static MADE: RefCell<Vec<Arc<Clique>>> = const { RefCell::new(Vec::new()) };
+    static REDUCED: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
     static GROUP: RefCell<Option<Vec<(usize, Address, Call)>>> = const { RefCell::new(None) };
 }
 
@@ -88,6 +91,11 @@ pub(crate) fn told() -> Vec<Vec<String>> {
             told.into_iter().map(|(rank, what)| format!("{rank}: {what}")).collect()
         })
         .collect()
+}
+
+/// What the all-reduces of this thread gave since the last query.
+pub(crate) fn all_reduced() -> Vec<Vec<u8>> {
+    REDUCED.take()
 }
 
 /// Bytes of an element type.
@@ -170,6 +178,7 @@ fn reduced(all: &[Vec<u8>], element: i32, operation: i32) -> Option<Vec<u8>> {
             (i64::from_ne_bytes, i64::to_ne_bytes),
             (i64::wrapping_add, i64::wrapping_mul),
         ),
+        8 => fold(all, operation, (f64::from_ne_bytes, f64::to_ne_bytes), (|a, b| a + b, |a, b| a * b)),
         7 => fold(all, operation, (f32::from_ne_bytes, f32::to_ne_bytes), (|a, b| a + b, |a, b| a * b)),
         _ => None,
     }
@@ -216,7 +225,9 @@ fn take(end: &End, number: u64, call: Call) -> Result<(), i32> {
             let reduced = reduced(&all()?, element, operation).ok_or(WRONG)?;
             let part = count * width(element);
             let begin = if scattered { rank as usize * part } else { 0 };
-            write_at(to, reduced.get(begin..begin + part).ok_or(WRONG)?);
+            let own = reduced.get(begin..begin + part).ok_or(WRONG)?;
+            write_at(to, own);
+            REDUCED.with_borrow_mut(|reduced| reduced.push(own.to_vec()));
             Ok(())
         }
         Call::Gather { to, .. } => {
@@ -291,6 +302,14 @@ pub(crate) fn functions() -> Functions {
             MADE.with_borrow_mut(|made| made.push(Arc::clone(&clique)));
             clique
         });
+        drop(cliques);
+        clique.lock().joined += 1;
+        clique.changed.notify_all();
+        let in_a_group = GROUP.with_borrow(Option::is_some);
+        let all = |state: &mut State| (in_a_group || state.joined >= clique.size).then_some(());
+        if let Err(code) = clique.wait(all) {
+            return code;
+        }
         let end = Box::new(End { clique, rank, collectives: AtomicU64::new(0) });
         // SAFETY: as above.
         unsafe { *to = Box::into_raw(end).cast() };
@@ -319,8 +338,9 @@ pub(crate) fn functions() -> Functions {
         element: i32,
         operation: i32,
         end: Handle,
-        _: Handle,
+        stream: Handle,
     ) -> i32 {
+        note_event(format!("reduce {count} on {}", stream as usize));
         ask(end, from, Call::Reduce { to, count, element, operation, scattered: SCATTERED })
     }
     unsafe extern "C" fn all_gather(

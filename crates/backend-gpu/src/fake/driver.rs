@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
-use super::{EPILOGUE, STREAMS, TROUBLE, handle, made, note};
+use super::{EPILOGUE, EVENTS, STREAMS, TROUBLE, handle, made, note, note_event, shows_events};
 use crate::driver::{Address, Functions, Handle};
 
 pub(super) fn functions() -> Functions {
@@ -85,8 +85,13 @@ pub(super) fn functions() -> Functions {
         0
     }
     unsafe extern "C" fn create(to: *mut Handle, _: u32) -> i32 {
+        EVENTS.set(EVENTS.get() + 1);
         // SAFETY: callers give the address of a variable.
-        unsafe { made(to) }
+        unsafe { *to = handle(EVENTS.get()) };
+        0
+    }
+    unsafe extern "C" fn event_record(event: Handle, stream: Handle) -> i32 {
+        note_event(format!("{} records event {}", stream as usize, event as usize))
     }
     unsafe extern "C" fn stream(to: *mut Handle, _: u32) -> i32 {
         STREAMS.set(STREAMS.get() + 1);
@@ -94,16 +99,16 @@ pub(super) fn functions() -> Functions {
         unsafe { *to = handle(STREAMS.get()) };
         0
     }
-    unsafe extern "C" fn stream_wait(stream: Handle, _: Handle, _: u32) -> i32 {
+    unsafe extern "C" fn stream_wait(stream: Handle, event: Handle, _: u32) -> i32 {
+        if shows_events() {
+            return note(format!("{} waits for event {}", stream as usize, event as usize));
+        }
         note(format!("{} waits", stream as usize))
     }
     unsafe extern "C" fn synchronise(_: Handle) -> i32 {
         TROUBLE.get().wait
     }
     unsafe extern "C" fn ignore(_: Handle) -> i32 {
-        0
-    }
-    unsafe extern "C" fn pair(_: Handle, _: Handle) -> i32 {
         0
     }
     unsafe extern "C" fn elapsed(to: *mut f32, _: Handle, _: Handle) -> i32 {
@@ -165,9 +170,9 @@ pub(super) fn functions() -> Functions {
     unsafe extern "C" fn graph_launch(_: Handle, _: Handle) -> i32 {
         note("launch all")
     }
-    unsafe extern "C" fn uuid(to: *mut [u8; 16], _: i32) -> i32 {
+    unsafe extern "C" fn uuid(to: *mut [u8; 16], number: i32) -> i32 {
         // SAFETY: as above.
-        unsafe { *to = [7; 16] };
+        unsafe { *to = [[7; 15].as_slice(), &[number as u8]].concat().try_into().unwrap_or_default() };
         0
     }
     unsafe extern "C" fn error_text(_: i32, to: *mut *const c_char) -> i32 {
@@ -199,7 +204,7 @@ pub(super) fn functions() -> Functions {
         stream_synchronise: synchronise,
         event_create: create,
         event_destroy: ignore,
-        event_record: pair,
+        event_record,
         event_synchronise: ignore,
         event_elapsed: elapsed,
         module_load: load,

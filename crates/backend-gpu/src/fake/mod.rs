@@ -13,7 +13,8 @@ mod miopen;
 mod rocblas;
 
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use warpforge_codegen::{Dialect, Options};
 use warpforge_fusion::pipeline::Imported;
@@ -83,12 +84,29 @@ thread_local! {
     /// The last epilogue.
     static EPILOGUE: Cell<Option<i32>> = const { Cell::new(None) };
     static STREAMS: Cell<usize> = const { Cell::new(0) };
+    static EVENTS: Cell<usize> = const { Cell::new(0) };
+    static SHOWS_EVENTS: Cell<bool> = const { Cell::new(false) };
     static CALLS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
 fn note(call: impl Into<String>) -> i32 {
     CALLS.with_borrow_mut(|calls| calls.push(call.into()));
     0
+}
+
+fn shows_events() -> bool {
+    SHOWS_EVENTS.get()
+}
+
+/// Logs a call about an event, where that is wanted.
+fn note_event(call: impl Into<String>) -> i32 {
+    if shows_events() { note(call) } else { 0 }
+}
+
+/// Logs the events of this thread by their numbers, which begin at 1 again.
+pub(crate) fn show_events() {
+    SHOWS_EVENTS.set(true);
+    EVENTS.set(0);
 }
 
 /// Injects failures for this thread.
@@ -155,12 +173,15 @@ pub(crate) struct Fakes {
     pub(crate) count: u32,
     /// The collective library.
     pub(crate) collectives: Result<Arc<CollectiveLibrary>>,
+    /// Those that are open.
+    pub(crate) open: Mutex<HashMap<u32, DeviceContext>>,
 }
 
 impl Fakes {
     /// Fake GPUs with a collective library.
     pub(crate) fn new(vendor: Vendor, count: u32) -> Self {
-        Self { vendor, count, collectives: CollectiveLibrary::with(collectives::functions()) }
+        let collectives = CollectiveLibrary::with(collectives::functions());
+        Self { vendor, count, collectives, open: Mutex::default() }
     }
 }
 
@@ -170,10 +191,16 @@ impl Devices for Fakes {
     }
 
     fn context(&self, number: u32) -> Result<DeviceContext> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(context) = open.get(&number) {
+            return Ok(context.clone());
+        }
         trouble(Trouble { more_devices: i32::try_from(self.count).unwrap_or(1) - 1, ..TROUBLE.get() });
         let gpu = gpu_at(self.vendor, number)?;
         let blas = Some(blas(&gpu)?);
-        Ok(DeviceContext { gpu, blas, dnn: None })
+        let context = DeviceContext { gpu, blas, dnn: None };
+        open.insert(number, context.clone());
+        Ok(context)
     }
 
     fn collectives(&self) -> Result<Arc<CollectiveLibrary>> {

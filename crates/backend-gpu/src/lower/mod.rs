@@ -142,6 +142,7 @@ impl Lowerer<'_> {
         let graph = &self.operands.graph;
         let lowering = self.context.group.of(&graph.node(cluster.output).op).map(|shared| match shared {
             GroupOp::Collective(collective) => Lowering::Collective(Arc::clone(collective)),
+            GroupOp::Bucket(call) => Lowering::Bucket(call),
             GroupOp::Grid(grid) => Lowering::Grid(grid),
             GroupOp::Reference(why) => Lowering::Host(Some(why.to_owned())),
         });

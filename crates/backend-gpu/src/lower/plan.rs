@@ -10,11 +10,13 @@ use warpforge_fusion::cluster::{Cluster, Contraction, Kind};
 use warpforge_fusion::pipeline::{self, Imported, Plan};
 use warpforge_fusion::{Graph, ImportError, Node, Op, Precision};
 use warpforge_interp::Grid;
-use warpforge_runtime::{Program, Target, Tier};
+use warpforge_runtime::{DeviceReduction, Program, Target, Tier};
 use warpforge_tensor::ElementType;
 use warpforge_tensor::elementwise::Function;
 
-use crate::collectives::{CollectiveOps, has_collectives, lower_collectives};
+use crate::collectives::{
+    BucketOps, CollectiveOps, has_buckets, has_collectives, lower_buckets, lower_collectives,
+};
 use crate::vendor::Vendor;
 
 use super::task::LibraryQuery;
@@ -40,6 +42,9 @@ pub(crate) struct GpuDevice<'a> {
     pub(crate) gradient_checkpointing: bool,
     /// The collectives that were lowered.
     pub(crate) collectives: RefCell<CollectiveOps>,
+    /// The calls that the device makes between so many ranks, and those that were lowered.
+    pub(crate) reduction: Option<(&'a DeviceReduction, usize)>,
+    pub(crate) buckets: RefCell<BucketOps>,
 }
 
 impl<'a> GpuDevice<'a> {
@@ -58,6 +63,8 @@ impl<'a> GpuDevice<'a> {
             machine: None,
             gradient_checkpointing: false,
             collectives,
+            reduction: None,
+            buckets: RefCell::default(),
         }
     }
 }
@@ -76,12 +83,15 @@ impl pipeline::Device for GpuDevice<'_> {
     }
 
     fn keeps_spans(&self, graph: &Graph) -> bool {
-        !has_collectives(graph)
+        !has_collectives(graph) && !self.reduction.is_some_and(|(reduction, _)| has_buckets(graph, reduction))
     }
 
     fn legalise(&self, graph: Graph) -> Result<Graph, String> {
         let (graph, collectives) = lower_collectives(graph, self.grid)?;
         self.collectives.replace(collectives);
+        let Some((reduction, size)) = self.reduction else { return Ok(graph) };
+        let (graph, buckets) = lower_buckets(&graph, reduction, size)?;
+        self.buckets.replace(buckets);
         Ok(graph)
     }
 

@@ -11,7 +11,7 @@ use warpforge_runtime::{Precision, Tier};
 
 use super::call::{AttentionCall, ConvCall, GemmCall};
 use crate::blas::Blas;
-use crate::collectives::Collective;
+use crate::collectives::{BucketCall, Collective};
 use crate::process_group::{GridId, ProcessGroup};
 use crate::vendor::Vendor;
 
@@ -27,6 +27,8 @@ pub(crate) enum Lowering {
     Attention(Box<AttentionCall>),
     /// A collective.
     Collective(Arc<Collective>),
+    /// A part of an all-reduce between ranks.
+    Bucket(BucketCall),
     /// A grid of processes on several devices.
     Grid(GridId),
     /// The reference on the host, with the reason where one is known.

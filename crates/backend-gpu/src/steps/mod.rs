@@ -1,5 +1,6 @@
 //! Execution steps on a stream.
 
+mod bucket;
 mod collective;
 mod copy;
 mod dnn;
@@ -8,6 +9,7 @@ mod host;
 mod kernel;
 mod kernels;
 
+pub(crate) use bucket::Buckets;
 pub(crate) use collective::CollectiveStep;
 pub(crate) use copy::{CopyStep, DeviceCopy};
 pub(crate) use dnn::DnnStep;

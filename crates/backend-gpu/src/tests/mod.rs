@@ -11,6 +11,7 @@ mod narrow_conv;
 mod plan;
 mod processes;
 pub(crate) mod programs;
+mod ranks;
 #[path = "../../../codegen/tests/kernels/softmax.rs"]
 mod softmax;
 mod state;

@@ -15,6 +15,7 @@ mod loops;
 mod probe;
 #[path = "../../src/tests/programs.rs"]
 mod programs;
+mod ranks;
 #[path = "../../../codegen/tests/kernels/softmax.rs"]
 mod softmax;
 mod state;
@@ -35,6 +36,10 @@ fn main() {
     if let Some(reason) = &missing {
         eprintln!("ignored, all that need a GPU: {reason}");
     }
+    let without_nccl = gpus.device_collectives(Device::Cuda(0)).err();
+    if let Some(reason) = without_nccl.as_ref().filter(|_| missing.is_none()) {
+        eprintln!("ignored, all between ranks: {reason}");
+    }
     let all = [
         loops::cases(),
         gemm::cases(),
@@ -51,15 +56,23 @@ fn main() {
     trials.extend(probe::trials());
     trials.extend(linear_system::trials());
     trials.extend(state::trials(&gpus));
+    trials.extend(ranks::trials(&gpus));
     let trials = trials.into_iter().map(|trial| {
-        let needs_gpu = trial.kind() == NEEDS_GPU;
-        trial.with_ignored_flag(needs_gpu && missing.is_some())
+        let ignored = match trial.kind() {
+            NEEDS_GPU => missing.is_some(),
+            NEEDS_NCCL => without_nccl.is_some(),
+            _ => false,
+        };
+        trial.with_ignored_flag(ignored)
     });
     libtest_mimic::run(&arguments, trials.collect()).exit();
 }
 
 /// The kind of tests that need a GPU.
 const NEEDS_GPU: &str = "gpu";
+
+/// The kind of tests that need a GPU and NCCL.
+const NEEDS_NCCL: &str = "nccl";
 
 fn trials(case: &Case, gpus: &Arc<Gpus>) -> Vec<Trial> {
     let reference = case.clone();

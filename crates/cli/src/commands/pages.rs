@@ -18,7 +18,7 @@ pub(super) const ENVIRONMENT: [(&str, &str); 12] = [
     ("WARPFORGE_ISA", "the instructions that CPU kernels are held to: portable, avx2, avx512"),
     ("WARPFORGE_NUM_THREADS", "the most threads of CPU kernels where --threads is not given"),
     ("WARPFORGE_TUNING", "whether GPU kernels are chosen by trying them: on or off"),
-    ("WARPFORGE_COLLECTIVES", "how several ranks talk to each other: tcp, mpi or ucc"),
+    ("WARPFORGE_COLLECTIVES", "how several ranks talk to each other: tcp, mpi, ucc, nccl or rccl"),
     ("WARPFORGE_PYTHON", "the Python with PyTorch that golden record starts"),
     ("CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES", "the GPUs that are seen"),
     ("WARPT_DURATION, WARPT_ROUNDS, WARPT_BURNIN_SECONDS", "defaults of benchmark run"),

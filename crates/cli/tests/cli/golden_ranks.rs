@@ -37,6 +37,17 @@ fn a_rank_that_is_killed_is_an_error_on_all_others_and_the_run_goes_on_later() {
 }
 
 #[test]
+fn engines_of_gpus_are_refused_where_ranks_have_none() {
+    let warpt = Warpt::new();
+    shared_golden(&warpt);
+    for (engine, ranks) in [("nccl", "1"), ("rccl", "2")] {
+        let done = warpt.run(&arguments("candidate", &["--ranks", ranks, "--collectives", engine]));
+        assert_eq!(done.code, 3, "{}", done.stderr);
+        assert!(done.stderr.contains(&format!("{engine}: rank 0 is not on a GPU")), "{}", done.stderr);
+    }
+}
+
+#[test]
 fn ranks_that_do_not_fit_are_refused() {
     let warpt = Warpt::new();
     shared_golden(&warpt);
@@ -55,7 +66,7 @@ fn ranks_that_do_not_fit_are_refused() {
     let said = refused(&["--collectives", "mpi"], &world);
     assert!(said.contains("mpi: only ranks that `mpirun` started have it"), "{said}");
     let said = refused(&[], &[("WARPFORGE_COLLECTIVES", "gloo")]);
-    assert!(said.contains("expected `tcp`, `mpi` or `ucc`"), "{said}");
+    assert!(said.contains("expected `tcp`, `mpi`, `ucc`, `nccl` or `rccl`"), "{said}");
     let said = refused(&["--ranks", "4"], &world);
     assert!(said.contains("--ranks 4, but the launcher started 2 ranks"), "{said}");
     let done = warpt.run(&[

@@ -56,6 +56,16 @@ fn means_are_the_same_on_all_ranks_for_any_length() {
 }
 
 #[test]
+fn one_rank_is_a_group_by_itself() {
+    let group = Communicator::open(World::alone(), quiet()).unwrap();
+    assert_eq!((group.rank(), group.size()), (0, 1));
+    let values = Buffer::F32(vec![1.5, -2.0]);
+    assert_eq!(group.mean(values.clone()).wait().unwrap(), values);
+    assert_eq!(group.broadcast(vec![7], 0).unwrap(), [7]);
+    group.finish().unwrap();
+}
+
+#[test]
 fn bytes_of_all_ranks_are_gathered_in_their_order() {
     let gathered = |world: World| {
         let Engine::Tcp(meeting) = world.engine else { panic!() };
@@ -120,9 +130,17 @@ fn whoever_computes_is_told_of_a_loss_too() {
     let other = std::thread::spawn(move || drop(Communicator::open(second, quiet()).unwrap()));
     let tell = std::sync::Mutex::new(tell);
     let lost: Lost = Arc::new(move |error: &Error| drop(tell.lock().unwrap().send(error.to_string())));
-    let _group = Communicator::open(first, lost).unwrap();
+    let group = Communicator::open(first, lost).unwrap();
+    let (tell, listened) = channel();
+    let listener =
+        |tell: std::sync::mpsc::Sender<String>| move |error: &Error| drop(tell.send(error.to_string()));
+    group.on_failure(listener(tell.clone()));
     let said = told.recv_timeout(Duration::from_secs(10)).unwrap();
     assert!(said.contains("rank 1 is gone"), "{said}");
+    assert_eq!(group.failure().unwrap().to_string(), said);
+    // Who listens later is told at once.
+    group.on_failure(listener(tell));
+    assert_eq!(listened.iter().collect::<Vec<_>>(), [said.clone(), said]);
     other.join().unwrap();
 }
 

@@ -13,7 +13,6 @@ mod ranks;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use adapter::Codes;
@@ -21,8 +20,9 @@ pub use folder::StepNumbers;
 pub use inject::Inject;
 pub use own::Selection;
 use serde_json::json;
-use warpforge::{CompileOptions, CompiledModel, Model, ModelState, Outputs, Recipe, RunOptions, Tensor};
-use warpforge_collective::Communicator;
+use warpforge::{
+    CompileOptions, CompiledModel, Model, ModelState, Outputs, RankGroup, Recipe, RunOptions, Tensor,
+};
 use warpforge_detection::coco::write_detections;
 use warpforge_golden::Class;
 use warpforge_golden::folder::{FileEntry, Manifest, RunEntry};
@@ -51,7 +51,7 @@ pub struct Options {
     /// An error to put in on purpose.
     pub inject: Option<Inject>,
     /// The other ranks, where several share each batch.
-    pub group: Option<Arc<Communicator>>,
+    pub group: Option<RankGroup>,
 }
 
 /// What a run came to.

@@ -1,8 +1,6 @@
 //! This process among the ranks of a run: which part of each batch it has, and what it shares with the others.
 
-use std::sync::Arc;
-
-use warpforge::{BUCKET_BYTES, Inputs, Model, ModelState, Recipe, Tensor};
+use warpforge::{BUCKET_BYTES, Inputs, Model, ModelState, RankGroup, Recipe, Tensor};
 use warpforge_collective::{Buffer, Communicator};
 
 use crate::golden::RANK_ARCHIVE;
@@ -13,18 +11,19 @@ use crate::{Error, GoldenRun};
 const HEAD: usize = 64 + 8 + 1;
 
 pub(super) struct Ranks {
-    group: Option<Arc<Communicator>>,
+    group: Option<RankGroup>,
     /// Parts of a batch that this rank computes one after the other.
     pieces: usize,
 }
 
 impl Ranks {
     /// Refuses a number of ranks that the golden run has no graph for.
-    pub(super) fn new(golden: &GoldenRun, group: Option<Arc<Communicator>>) -> Result<Self, Error> {
-        let group = group.filter(|group| group.size() > 1);
-        let Some(size) = group.as_ref().map(|group| group.size()) else {
+    pub(super) fn new(golden: &GoldenRun, group: Option<RankGroup>) -> Result<Self, Error> {
+        // One rank has whole batches, whatever they were recorded by.
+        let size = group.as_ref().map_or(1, |group| group.communicator().size());
+        if size == 1 {
             return Ok(Self { group, pieces: 1 });
-        };
+        }
         let recorded = golden.plan.training.ranks;
         if !recorded.is_multiple_of(size) {
             return Err(Error::golden(
@@ -39,17 +38,22 @@ impl Ranks {
 
     /// This rank, from 0.
     pub(super) fn rank(&self) -> usize {
-        self.group.as_ref().map_or(0, |group| group.rank())
+        self.group.as_ref().map_or(0, |group| group.communicator().rank())
     }
 
     /// How many there are.
     pub(super) fn size(&self) -> usize {
-        self.group.as_ref().map_or(1, |group| group.size())
+        self.group.as_ref().map_or(1, |group| group.communicator().size())
     }
 
-    /// How they talk.
+    /// What they say to each other beside gradients.
+    fn communicator(&self) -> Option<&Communicator> {
+        self.group.as_ref().map(RankGroup::communicator)
+    }
+
+    /// How gradients travel.
     pub(super) fn engine(&self) -> Option<&'static str> {
-        self.group.as_ref().map(|group| group.engine())
+        self.group.as_ref().map(RankGroup::engine)
     }
 
     /// Whether this is the rank that writes, looks and judges.
@@ -64,9 +68,9 @@ impl Ranks {
 
     /// The model that a rank trains, given that of the whole batch.
     pub(super) fn model(&self, golden: &GoldenRun, whole: &Model) -> Result<Model, Error> {
-        match &self.group {
-            Some(_) => Ok(Model::load(golden.folder.join(RANK_ARCHIVE))?),
-            None => Ok(whole.clone()),
+        match self.size() {
+            1 => Ok(whole.clone()),
+            _ => Ok(Model::load(golden.folder.join(RANK_ARCHIVE))?),
         }
     }
 
@@ -91,7 +95,7 @@ impl Ranks {
 
     /// The mean of a number over all ranks.
     pub(super) fn mean(&self, number: f64) -> Result<f64, Error> {
-        let Some(group) = &self.group else { return Ok(number) };
+        let Some(group) = self.communicator() else { return Ok(number) };
         match group.mean(Buffer::F64(vec![number])).wait()? {
             Buffer::F64(mean) => Ok(mean.first().copied().unwrap_or(number)),
             Buffer::F32(_) => Ok(number),
@@ -106,7 +110,7 @@ impl Ranks {
         resumed: bool,
         states: &[&ModelState],
     ) -> Result<u64, Error> {
-        let Some(group) = &self.group else { return Ok(step) };
+        let Some(group) = self.communicator() else { return Ok(step) };
         let mut head = vec![0; HEAD];
         let (identity, rest) = head.split_at_mut(64);
         let own = golden.identity.as_bytes();
@@ -143,14 +147,14 @@ impl Ranks {
 
     /// An error of a step, or the loss of another rank that is behind it.
     pub(super) fn cause(&self, error: warpforge::Error) -> Error {
-        let failure = self.group.as_ref().and_then(|group| group.failure());
+        let failure = self.communicator().and_then(Communicator::failure);
         failure.map_or(Error::Model(error), Error::Group)
     }
 
     /// Ends the group in peace.
     pub(super) fn finish(&self) -> Result<(), Error> {
         match &self.group {
-            Some(group) => Ok(group.finish()?),
+            Some(group) => group.finish().map_err(|error| self.cause(error)),
             None => Ok(()),
         }
     }

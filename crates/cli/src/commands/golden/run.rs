@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
-use warpforge::{CompileOptions, Device, Precision, Tier};
+use warpforge::{CompileOptions, Precision, Tier};
 use warpforge_collective::Collectives;
 use warpforge_golden_bench::run::{
     Codes, Finished, Inject, Options, Selection, StepNumbers, run as run_golden,
@@ -17,6 +17,7 @@ use warpforge_golden_bench::{Agreement, Description, GoldenRun, Wanted};
 use super::BenchmarkArgs;
 use super::ranks::Ranks;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::values::RankDevice;
 use crate::{term, values};
 
 /// Seconds between two lines where standard error is no terminal.
@@ -30,7 +31,7 @@ const PERIOD: Duration = Duration::from_secs(5);
 ///
 /// `--ranks N` shares each batch among N processes of this machine, whose gradients are averaged. Started by `mpirun`, by
 /// `srun`, or with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set, each process is one rank. The golden run must have
-/// been recorded with a multiple of that.
+/// been recorded with a multiple of that. Gradients stay on the GPUs, by NCCL or RCCL, where every rank has one of its own.
 ///
 /// Exit codes: 0 done (compare with `warpt validate`), 1 the run cannot go on (a loss that is not finite, too little
 /// memory, a rank that is gone), 2 bad input, 3 not possible here.
@@ -44,9 +45,9 @@ pub(crate) struct RunArgs {
     /// The folder to write, or to go on with
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Where to run: `cpu`, `cuda[:N]` or `hip[:N]`
-    #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = values::devices())]
-    device: Device,
+    /// Where to run: `cpu`, `cuda[:N]` or `hip[:N]`; several ranks of a machine take its GPUs in turn where N is left out
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = values::rank_devices())]
+    device: RankDevice,
     /// How to run [default: the fastest that the device has]
     #[arg(long, value_name = "TIER", value_parser = values::tiers())]
     tier: Option<Tier>,
@@ -56,8 +57,9 @@ pub(crate) struct RunArgs {
     /// The most threads to use [default: as many as the backend likes]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// How several ranks talk to each other: `tcp`, `mpi` or `ucc` [default: what their launcher suggests]
-    #[arg(long, value_name = "ENGINE", env = "WARPFORGE_COLLECTIVES")]
+    /// How several ranks talk to each other: `tcp`, `mpi` or `ucc`, or `nccl` or `rccl` between their GPUs [default: NCCL or RCCL
+    /// where every rank has a GPU of its own, else what their launcher suggests]
+    #[arg(long, value_name = "ENGINE", env = "WARPFORGE_COLLECTIVES", value_parser = values::collectives())]
     collectives: Option<Collectives>,
     /// Write a checkpoint after so many steps [default: as often as takes 2 % of the time]
     #[arg(long, value_name = "N")]
@@ -88,10 +90,10 @@ pub(super) fn run(args: &RunArgs) -> Outcome {
     };
     let golden = GoldenRun::open(&args.compare_golden, &wanted)?;
     golden.plan.check_licences(&args.benchmark.accept_licence)?;
-    let ranks = Ranks::join(args.benchmark.ranks, args.collectives)?;
+    let ranks = Ranks::join(args.benchmark.ranks, args.collectives, args.device)?;
     let options = Options {
         compile: CompileOptions {
-            device: args.device,
+            device: ranks.device(),
             tier: args.tier,
             precision: args.precision,
             threads: args.threads.or_else(|| ranks.threads()),
@@ -109,9 +111,11 @@ pub(super) fn run(args: &RunArgs) -> Outcome {
     progress.bar.finish_and_clear();
     // The first rank speaks for all.
     if let Some(finished) = finished? {
+        let group = options.group.as_ref();
+        let used = group.map(|group| (group.communicator().size(), group.engine()));
         drop(options);
         ranks.end()?;
-        print(args, &golden, &finished)?;
+        print(args, &golden, &finished, used)?;
     }
     Ok(Exit::Pass)
 }
@@ -150,7 +154,13 @@ impl Progress {
     }
 }
 
-fn print(args: &RunArgs, golden: &GoldenRun, finished: &Finished) -> Result<(), Failure> {
+/// Prints what a run came to; `ranks` is how many there were, and how their gradients travelled.
+fn print(
+    args: &RunArgs,
+    golden: &GoldenRun,
+    finished: &Finished,
+    ranks: Option<(usize, &str)>,
+) -> Result<(), Failure> {
     let last = finished.steps.last().map_or(f64::NAN, |step| step.loss);
     if args.json {
         return term::print_json(&json!({
@@ -159,6 +169,7 @@ fn print(args: &RunArgs, golden: &GoldenRun, finished: &Finished) -> Result<(), 
             "preset": golden.plan.preset,
             "out": args.out.display().to_string(),
             "resumed_at": finished.resumed,
+            "ranks": {"count": ranks.map_or(1, |(count, _)| count), "engine": ranks.map(|(_, engine)| engine)},
             "steps": finished.steps,
             "metrics": finished.metrics,
             "golden_metrics": finished.golden_metrics,
@@ -170,6 +181,12 @@ fn print(args: &RunArgs, golden: &GoldenRun, finished: &Finished) -> Result<(), 
     let mut text = format!("{}: {} steps, last loss {last:.6}\n", args.out.display(), finished.steps.len());
     if let Some(step) = finished.resumed {
         text += &format!("went on from step {step}\n");
+    }
+    if let Some((count, engine)) = ranks {
+        text += &format!(
+            "gradients averaged by {engine} among {count} {}\n",
+            if count == 1 { "rank" } else { "ranks" }
+        );
     }
     for (name, value) in &finished.metrics {
         let golden = finished.golden_metrics.get(name).copied().unwrap_or(f64::NAN);
