@@ -338,7 +338,7 @@ impl Gemm {
     }
 
     /// The partition of a vector GEMM.
-    fn partition(&self, shape: Shape, family: &KernelFamily) -> Partition {
+    pub(super) fn partition(&self, shape: Shape, family: &KernelFamily) -> Partition {
         let many_rows = task_rows(shape, &self.packed_layout);
         let params = PartitionParams { tile_rows: family.rows, many_rows, order: TaskOrder::Panels };
         Partition::new(shape, &self.packed_layout, params)
