@@ -3,8 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use warpforge_fusion::cluster::Cluster;
-use warpforge_fusion::cluster::Machine;
+use warpforge_fusion::cluster::{Cluster, HoistLimits, Machine};
 use warpforge_fusion::pipeline::{self, Plan};
 use warpforge_fusion::{Graph, Recipe};
 use warpforge_kernels::pool::Pool;
@@ -21,6 +20,9 @@ const THREADS: &str = "WARPFORGE_NUM_THREADS";
 
 /// The maximum number of threads of a pool.
 const MAX_THREADS: usize = 512;
+
+/// Values that depend on constants alone: a part of the caches for what could be computed again at once.
+const HOISTED: HoistLimits = HoistLimits { added_bytes: 64 << 20, cheap_bytes: 1 << 20 };
 
 /// The CPU engine.
 #[derive(Default)]
@@ -156,6 +158,10 @@ impl pipeline::Device for CpuDevice {
 
     fn checkpoints_gradients(&self) -> bool {
         self.gradient_checkpointing
+    }
+
+    fn hoists(&self) -> Option<HoistLimits> {
+        Some(HOISTED)
     }
 
     fn machine(&self) -> Option<Arc<dyn Machine>> {

@@ -3,22 +3,24 @@
 // Addresses of values are computed from the memory plan.
 #![allow(unsafe_code)]
 
+use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use warpforge_fusion::cluster::{Cluster, Operand};
 use warpforge_fusion::graph::ValueSource;
 use warpforge_fusion::pipeline::Plan;
 use warpforge_fusion::{Graph, NodeId};
+use warpforge_ir::ValueId;
 use warpforge_ir::nodes::Nodes;
 use warpforge_kernels::buffer::AlignedBuffer;
 use warpforge_kernels::data_movement::{Layout, StridedCopy};
 use warpforge_kernels::pool::Pool;
 use warpforge_runtime::memory_plan::{self, Allocation, MemoryPlan};
-use warpforge_runtime::profile::{self, Profile};
+use warpforge_runtime::profile::{Event, Profile};
 use warpforge_runtime::state::{HostStore, Update};
 use warpforge_runtime::{
     ClusterValues, ErrorKind, Executable, Fallback, Lifetime, Outcome, Program, Result, RunOptions, Source,
@@ -27,15 +29,14 @@ use warpforge_tensor::{Blob, ElementType, Shape, Tensor};
 
 use crate::groups;
 use crate::kernel::{self, CompileContext, KernelError, SharedWeights, Subprogram, ValueBuffers};
-use crate::launch::{KernelLaunch, arithmetic, copy_event, replaced};
+use crate::launch::{KernelLaunch, copy_event, replaced};
 use crate::lifetimes;
 use crate::observer::{self, Observer};
+use crate::once::Once;
+use crate::value_memory::{LINE, SpareBuffers, WrittenBuffer, readable, writable};
 
 /// The name of the backend in reports.
 pub(crate) const NAME: &str = "cpu";
-
-/// Alignment of every value: a cache line.
-const LINE: usize = 64;
 
 /// Plans a program for the device.
 pub(crate) type Planner<'a> = dyn Fn(&Program) -> Result<Plan> + 'a;
@@ -57,13 +58,17 @@ pub(crate) struct CpuExecutable {
     /// The values of the entry function that kernels leave in memory, by the node they are read from.
     borders: HashMap<NodeId, Vec<ValueSource>>,
     constants: Vec<Tensor>,
+    /// The clusters that were computed while compiling.
+    once: Vec<Cluster>,
+    /// What the observable tier says of them.
+    computed: Vec<Event>,
     pool: Arc<Pool>,
     /// Whether tiles are timed and values sampled.
     observe: bool,
     /// Workspaces that no run uses at the moment.
     blocks: Mutex<Vec<AlignedBuffer>>,
     /// Free output buffers, by size.
-    spare: Arc<Mutex<HashMap<usize, Vec<AlignedBuffer>>>>,
+    spare: Arc<SpareBuffers>,
 }
 
 impl CpuExecutable {
@@ -79,50 +84,41 @@ impl CpuExecutable {
         observe: bool,
         planner: &Planner<'_>,
     ) -> std::result::Result<Self, kernel::KernelError> {
-        let Plan { graph, clusters, .. } = plan;
+        let Plan { graph, once, clusters, .. } = plan;
         let compile = |program: &Program| -> std::result::Result<Box<dyn Subprogram>, KernelError> {
             Ok(Box::new(Self::new(program, planner(program)?, Arc::clone(&pool), false, planner)?))
         };
+        let entry = program.module().function(program.entry());
+        let nodes = entry.map(Nodes::of).unwrap_or_default();
+        let mut computed = Vec::new();
+        let known = if once.is_empty() {
+            Cow::Borrowed(&graph)
+        } else {
+            let kept = clusters.clusters.iter().flat_map(Cluster::reads).collect();
+            let calls = program.calls();
+            let setup = Once { graph: &graph, clusters: &once, nodes: &nodes, pool: &pool, calls };
+            Cow::Owned(setup.compute(&kept, |launch, value| {
+                computed.extend(observe.then(|| observer::constant(&pool, launch, value)));
+                Ok(())
+            })?)
+        };
         let weights = SharedWeights::default();
         let context = CompileContext {
-            graph: &graph,
+            graph: &known,
             pool: &pool,
             calls: program.calls(),
             weights: &weights,
             compile: &compile,
         };
-        let entry = program.module().function(program.entry());
-        let nodes = entry.map(Nodes::of).unwrap_or_default();
-        let mut launches = Vec::new();
-        for cluster in &clusters.clusters {
-            let cost = cluster.cost(&graph);
-            let kernel = kernel::kernel(&context, cluster)?;
-            let values: Vec<NodeId> =
-                cluster.results().into_iter().flat_map(|id| graph.results(id)).collect();
-            let given = values.iter().map(|&id| graph.node(id).bytes()).sum();
-            let sampling_interval = observer::sampling_interval(cost.flops, cost.bytes, given);
-            let arithmetic = arithmetic(&graph, cluster);
-            let ops = graph.origins(&cluster.nodes);
-            let first_reads = kernel.first_reads(pool.threads());
-            launches.push(KernelLaunch {
-                kernel,
-                first_reads,
-                flops: cost.flops,
-                bytes: cost.bytes,
-                arithmetic,
-                values,
-                sampling_interval,
-                provenance: profile::provenance(&nodes, &ops),
-                ops,
-            });
-        }
+        let launches = clusters.clusters.iter().map(|cluster| KernelLaunch::new(&context, &nodes, cluster));
+        let launches: Vec<KernelLaunch> = launches.collect::<std::result::Result<_, _>>()?;
         let updates = |time: &Cluster, value: NodeId| {
             let launch =
                 clusters.clusters.iter().zip(&launches).find(|(cluster, _)| cluster.output == time.output);
             launch.is_some_and(|(cluster, launch)| launch.kernel.updates_in_place(&graph, cluster, value))
         };
-        let plan = memory_plan::plan(&graph, &clusters, LINE, &memory_plan::aliases(program), &updates);
-        let groups = groups::independent(&graph, &clusters, &plan);
+        let plan = memory_plan::plan(&known, &clusters, LINE, &memory_plan::aliases(program), &updates);
+        let groups = groups::independent(&known, &clusters, &plan);
         let copies =
             plan.copies.iter().map(|copy| whole_copy(copy.bytes)).collect::<std::result::Result<_, _>>()?;
         for cluster in &clusters.clusters {
@@ -133,13 +129,15 @@ impl CpuExecutable {
             }
         }
         let replaced = replaced(&clusters, &launches);
-        let kept = |id: &NodeId| match graph.constant(*id) {
+        let kept = |id: &NodeId| match known.constant(*id) {
             Some(tensor) if !replaced.contains(id) => kernel::aligned(tensor),
             // No kernel reads it.
             _ => Tensor::zeros(ElementType::Bool, Shape::scalar()).map_err(KernelError::from),
         };
         let constants = plan.constants.iter().map(kept).collect::<std::result::Result<Vec<_>, _>>()?;
-        let given = launches.iter().flat_map(|launch| launch.values.iter().copied()).collect();
+        drop(known);
+        let given = launches.iter().flat_map(|launch| launch.values.iter().copied());
+        let given = given.chain(once.iter().map(|cluster| cluster.output)).collect();
         let borders = graph.values_in(&given);
         Ok(Self {
             program: program.clone(),
@@ -151,6 +149,8 @@ impl CpuExecutable {
             outputs: program.given_results().into_iter().map(|at| clusters.outputs[at].clone()).collect(),
             borders,
             constants,
+            once,
+            computed,
             graph,
             pool,
             observe,
@@ -239,7 +239,8 @@ impl Executable for CpuExecutable {
         }
         let buffers = ValueBuffers { pool: &self.pool, addresses: &addresses };
         let mut profile = Profile::default();
-        let mut clusters = Vec::new();
+        let mut clusters = if options.clusters { self.computed_values()? } else { Vec::new() };
+        self.computed.iter().for_each(|event| profile.push(event.clone()));
         let entered = self.pool.enter();
         let origin = Instant::now();
         let observer = self.observe.then(|| Observer::new(&self.pool, origin));
@@ -383,7 +384,9 @@ impl CpuExecutable {
     unsafe fn given(&self, launch: &KernelLaunch, buffers: &ValueBuffers<'_>) -> Result<ClusterValues> {
         let mut values = Vec::new();
         for &id in &launch.values {
-            let Some(sources) = self.borders.get(&id) else { continue };
+            if !self.borders.contains_key(&id) {
+                continue;
+            }
             let node = self.graph.node(id);
             let bytes = match node.bytes() {
                 0 => &[],
@@ -392,9 +395,29 @@ impl CpuExecutable {
             };
             let shape = Shape::new(node.dims.clone()).map_err(Self::failed)?;
             let held = Tensor::from_bytes(node.element, shape, bytes).map_err(Self::failed)?;
-            values.extend(sources.iter().filter_map(|source| Some((source.value, source.read(&held)?))));
+            values.extend(self.border_values(id, &held));
         }
         Ok(ClusterValues { kernel: launch.kernel.name(), ops: launch.ops.clone(), values })
+    }
+
+    /// The values of the entry function that are read from a value in memory.
+    fn border_values(&self, id: NodeId, held: &Tensor) -> Vec<(ValueId, Tensor)> {
+        let sources = self.borders.get(&id).into_iter().flatten();
+        sources.filter_map(|source| Some((source.value, source.read(held)?))).collect()
+    }
+
+    /// What the clusters that were computed while compiling give: computed again, for kernels have packed it.
+    fn computed_values(&self) -> Result<Vec<ClusterValues>> {
+        let (clusters, calls) = (&self.once, self.program.calls());
+        let nodes = Nodes::default();
+        let setup = Once { graph: &self.graph, clusters, nodes: &nodes, pool: &self.pool, calls };
+        let mut given = Vec::new();
+        let computed = setup.compute(&HashSet::new(), |launch, held| {
+            let values = launch.values.iter().flat_map(|&id| self.border_values(id, held)).collect();
+            given.push(ClusterValues { kernel: launch.kernel.name(), ops: launch.ops.clone(), values });
+            Ok(())
+        });
+        computed.map(|_| given).map_err(Self::failed)
     }
 
     fn results(&self, inputs: &[Tensor], given: Vec<AlignedBuffer>) -> Result<Vec<Tensor>> {
@@ -403,7 +426,8 @@ impl CpuExecutable {
             .zip(&self.plan.outputs)
             .map(|(block, &id)| {
                 let bytes = self.graph.node(id).bytes();
-                Blob::new(OutputBuffer { block: Some(block), bytes, home: Arc::downgrade(&self.spare) })
+                // SAFETY: the buffer was made for the value, and the run has written all of it.
+                Blob::new(unsafe { WrittenBuffer::new(block, bytes, Arc::downgrade(&self.spare)) })
             })
             .collect();
         let tensor = |output: &Operand| {
@@ -427,57 +451,8 @@ impl CpuExecutable {
     }
 }
 
-/// A cache line to read from.
-#[repr(align(64))]
-struct Line([u8; LINE]);
-
-/// Data of empty tensors: a loop over rows without columns may still form an address of an element.
-static NOTHING: Line = Line([0; LINE]);
-
-/// The address of a tensor; readable even if the tensor is empty.
-fn readable(tensor: &Tensor) -> *const u8 {
-    match tensor.bytes() {
-        [] => NOTHING.0.as_ptr(),
-        bytes => bytes.as_ptr(),
-    }
-}
-
-/// The address of a value of the state, which nobody else shares.
-fn writable(tensor: &mut Tensor) -> *mut u8 {
-    match tensor.bytes_mut() {
-        // Nothing is written to an empty value.
-        [] => NOTHING.0.as_ptr().cast_mut(),
-        bytes => bytes.as_mut_ptr(),
-    }
-}
-
 /// A copy of so many bytes.
 fn whole_copy(bytes: usize) -> std::result::Result<StridedCopy, KernelError> {
     let layout = Layout::row_major(&[bytes])?;
     Ok(StridedCopy::new(1, &[bytes], &layout, &layout)?)
-}
-
-/// An output buffer that returns to the free list when the last tensor that shares it is dropped.
-struct OutputBuffer {
-    block: Option<AlignedBuffer>,
-    bytes: usize,
-    home: Weak<Mutex<HashMap<usize, Vec<AlignedBuffer>>>>,
-}
-
-impl AsRef<[u8]> for OutputBuffer {
-    fn as_ref(&self) -> &[u8] {
-        match &self.block {
-            // SAFETY: the buffer has that many bytes, and the run has written all of them.
-            Some(block) => unsafe { std::slice::from_raw_parts(block.as_ptr(), self.bytes) },
-            None => &[],
-        }
-    }
-}
-
-impl Drop for OutputBuffer {
-    fn drop(&mut self) {
-        if let (Some(home), Some(block)) = (self.home.upgrade(), self.block.take()) {
-            home.lock().unwrap_or_else(PoisonError::into_inner).entry(self.bytes).or_default().push(block);
-        }
-    }
 }

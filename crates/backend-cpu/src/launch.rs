@@ -7,10 +7,12 @@ use std::time::Instant;
 use warpforge_fusion::cluster::{Cluster, Clusters, Contraction, Kind};
 use warpforge_fusion::{Graph, NodeId};
 use warpforge_ir::OpId;
-use warpforge_runtime::profile::Event;
+use warpforge_ir::nodes::Nodes;
+use warpforge_runtime::profile::{self, Event};
 use warpforge_tensor::{ElementType, FloatType};
 
-use crate::kernel::Kernel;
+use crate::kernel::{self, CompileContext, Kernel, KernelError};
+use crate::observer;
 
 /// A kernel and its costs as profiles report them.
 pub(crate) struct KernelLaunch {
@@ -31,6 +33,32 @@ pub(crate) struct KernelLaunch {
 }
 
 impl KernelLaunch {
+    /// Creates the kernel of a cluster.
+    pub(crate) fn new(
+        context: &CompileContext<'_>,
+        nodes: &Nodes,
+        cluster: &Cluster,
+    ) -> Result<Self, KernelError> {
+        let graph = context.graph;
+        let cost = cluster.cost(graph);
+        let kernel = kernel::kernel(context, cluster)?;
+        let values: Vec<NodeId> = cluster.results().into_iter().flat_map(|id| graph.results(id)).collect();
+        let given = values.iter().map(|&id| graph.node(id).bytes()).sum();
+        let ops = graph.origins(&cluster.nodes);
+        let first_reads = kernel.first_reads(context.pool.threads());
+        Ok(Self {
+            kernel,
+            flops: cost.flops,
+            bytes: cost.bytes,
+            arithmetic: arithmetic(graph, cluster),
+            values,
+            sampling_interval: observer::sampling_interval(cost.flops, cost.bytes, given),
+            first_reads,
+            provenance: profile::provenance(nodes, &ops),
+            ops,
+        })
+    }
+
     /// What a profile says of a launch that began then and has just ended.
     pub(crate) fn event(&self, origin: Instant, begun: Instant) -> Event {
         let duration = begun.elapsed();
@@ -78,7 +106,7 @@ pub(crate) fn replaced(clusters: &Clusters, launches: &[KernelLaunch]) -> HashSe
 }
 
 /// The arithmetic type of a cluster, as peak rates of processors are named.
-pub(crate) fn arithmetic(graph: &Graph, cluster: &Cluster) -> &'static str {
+fn arithmetic(graph: &Graph, cluster: &Cluster) -> &'static str {
     let multiplied = |contraction: &Contraction| graph.node(contraction.node).inputs[0];
     let (node, is_contraction) = match &cluster.kind {
         Kind::Dot(contraction) | Kind::Conv(contraction) => (multiplied(contraction), true),

@@ -4,13 +4,16 @@
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use warpforge_fusion::{Graph, NodeId};
 use warpforge_kernels::pool::Pool;
 use warpforge_kernels::statistics::{Statistics, statistics};
 use warpforge_kernels::task_timing::{Recorder, Recording, TaskTiming};
 use warpforge_runtime::profile::{Event, Part, Profile};
+use warpforge_tensor::Tensor;
+
+use crate::launch::KernelLaunch;
 
 /// The cost of sampling values, as a fraction of the estimated time of the kernel.
 const OVERHEAD_FRACTION: f64 = 0.02;
@@ -81,6 +84,19 @@ impl<'a> Observer<'a> {
         });
         profile.push_with_parts(event, parts.collect());
     }
+}
+
+/// What is said of a kernel that ran while compiling: statistics of its result, at the beginning of each run.
+pub(crate) fn constant(pool: &Pool, launch: &KernelLaunch, value: &Tensor) -> Event {
+    let elements = value.dims().iter().product();
+    let (element, interval) = (value.element_type(), launch.sampling_interval);
+    // SAFETY: the tensor has so many elements of the type.
+    let found = unsafe { statistics(pool, element, value.bytes().as_ptr(), elements, interval) };
+    let mut details = vec![("flop", launch.flops.to_string()), ("bytes", launch.bytes.to_string())];
+    details.extend(launch.provenance.iter().cloned());
+    details.extend(found.iter().flat_map(|found| value_details(found, elements)));
+    let (name, start) = (launch.kernel.name(), Duration::ZERO);
+    Event { name, category: "computed once", track: 0, start, duration: Duration::ZERO, details }
 }
 
 fn tile_details(tiles: &[TaskTiming], workers: usize) -> Vec<(&'static str, String)> {

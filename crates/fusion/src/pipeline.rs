@@ -1,4 +1,4 @@
-//! The one way from a function to clusters: import, simplify, precision, recompute, cluster.
+//! The one way from a function to clusters: import, simplify, precision, recompute, cluster, hoist.
 //!
 //! [`plan`] takes a function, its weights and what a device can do. Engines compile the [`Plan`] that it gives, and
 //! `warpt opt` shows it: what is shown is what runs.
@@ -12,7 +12,8 @@ use warpforge_tensor::elementwise::Function;
 
 use crate::cluster::Machine;
 use crate::cluster::{
-    Cluster, Clusters, DeviceKernels, Kind, clusters, fuse_attention_gradients, join_loops, op_by_op,
+    Cluster, Clusters, DeviceKernels, HoistLimits, Kind, clusters, fuse_attention_gradients, hoist,
+    join_loops, op_by_op,
 };
 use crate::graph::{Graph, ImportError, Node, NodeId, Op, OpByOp, OpSpan, import, import_op_by_op};
 use crate::pattern::{Pattern, patterns};
@@ -94,6 +95,11 @@ pub trait Device {
         false
     }
 
+    /// What the device keeps of values that depend on constants alone, where the plan takes the clusters that compute them out of those of a run.
+    fn hoists(&self) -> Option<HoistLimits> {
+        None
+    }
+
     /// Whether the device has one kernel for a cluster that only some devices fuse.
     fn fuses(&self, _graph: &Graph, _cluster: &Cluster) -> bool {
         false
@@ -120,7 +126,9 @@ pub struct Imported {
 pub struct Plan {
     /// The graph.
     pub graph: Graph,
-    /// Its clusters, in the order in which they run.
+    /// Clusters that depend on constants alone, in their order: computed once, before the first run.
+    pub once: Vec<Cluster>,
+    /// The clusters of each run, in the order in which they run.
     pub clusters: Clusters,
     /// Where the operations of the module are among the nodes, where each has its own.
     pub spans: Option<Vec<OpSpan>>,
@@ -195,7 +203,7 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
         strided_image: &|cluster| device.reads_strided_image(&graph, cluster),
         machine: machine.as_deref(),
     };
-    let clusters = if device.is_op_by_op() {
+    let mut clusters = if device.is_op_by_op() {
         op_by_op(&graph, kernels).map_err(ImportError::Unsupported)?
     } else {
         let apart = clusters(&graph, kernels);
@@ -205,8 +213,10 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
         }
         fused
     };
+    let once =
+        device.hoists().map(|limits| hoist(&graph, &mut clusters, limits, &compute)).unwrap_or_default();
     let alone = clusters.clusters.iter().filter(|cluster| matches!(cluster.kind, Kind::Unfused(_)));
     let fallbacks = alone.filter(|cluster| !compute(cluster)).map(|cluster| cluster.output).collect();
     let patterns = patterns(&graph);
-    Ok(Plan { graph, clusters, spans, patterns, fallbacks, traced })
+    Ok(Plan { graph, once, clusters, spans, patterns, fallbacks, traced })
 }

@@ -36,6 +36,6 @@ pub(crate) fn grouped(graph: &Graph) -> Clusters {
 /// The plan of a graph on a device that has every kernel.
 pub(crate) fn planned(graph: Graph) -> Plan {
     let clusters = grouped(&graph);
-    let (patterns, fallbacks) = (Vec::new(), Vec::new());
-    Plan { graph, clusters, spans: None, patterns, fallbacks, traced: Nodes::default() }
+    let (once, patterns, fallbacks) = (Vec::new(), Vec::new(), Vec::new());
+    Plan { graph, once, clusters, spans: None, patterns, fallbacks, traced: Nodes::default() }
 }

@@ -32,12 +32,18 @@ pub(super) fn kernel(
     let depthwise = conv.groups > 1 && conv.groups == geometry.channels;
     if depthwise
         && node.element == ElementType::F32
-        && let Some(tensor) = graph.constant(weights.value)
+        && let Some(tensor) = constant_weights(graph, product)
     {
         let tensor = materialize(tensor, &weights.view)?;
         return Ok(Box::new(DepthwiseKernel::new(graph, product, output, &geometry, &input, &tensor)?));
     }
     Ok(Box::new(ConvKernel::new(context, product, output, geometry)?))
+}
+
+/// The weights where they can be packed. Weights that were computed while compiling may be of a convolution whose image the plan leaves strided.
+fn constant_weights<'g>(graph: &'g Graph, product: &Contraction) -> Option<&'g Tensor> {
+    let [image, weights] = &product.operands;
+    graph.constant(weights.value).filter(|_| image.view.is_dense())
 }
 
 /// Whether the kernel of a convolution reads its image with any strides.
@@ -139,7 +145,7 @@ impl ConvKernel {
             output,
             name,
         };
-        if let Some(tensor) = graph.constant(weights.value) {
+        if let Some(tensor) = constant_weights(graph, product) {
             let pack = || -> Result<PackedWeights> {
                 let tensor = super::interface::aligned(tensor)?;
                 // SAFETY: the view was made from the sizes of the tensor.

@@ -48,11 +48,11 @@ impl MatrixOperand {
         (self.offset + self.batches[batch]) * self.element.byte_width()
     }
 
-    /// What a GEMM reads of a constant that is not batched.
-    fn reading(&self, shape: Shape) -> Reading {
+    /// What a GEMM of a batch reads of a constant.
+    fn reading(&self, batch: usize, shape: Shape) -> Reading {
         Reading {
             value: self.value,
-            offset: (self.offset + self.batches[0]) as isize,
+            offset: (self.offset + self.batches[batch]) as isize,
             sizes: vec![shape.k, shape.n],
             strides: vec![self.row_stride as isize, self.column_stride as isize],
         }
@@ -203,27 +203,31 @@ fn integer_bytes<'e>(elements: impl Iterator<Item = &'e ElementType>) -> Option<
     elements.map(bytes).try_fold(0, |most, bytes| Some(most.max(bytes?)))
 }
 
-/// A constant right-hand operand, packed.
+/// A constant right-hand operand, packed: one for each GEMM of the batch. None where most of what is packed would be padding.
 fn packed(
     context: &CompileContext<'_>,
     gemm: &Gemm,
     matrix_operand: &MatrixOperand,
     shape: Shape,
-) -> Result<Option<Shared<PackedRhs>>> {
+) -> Result<Option<Vec<Shared<PackedRhs>>>> {
     let Some(tensor) = context.graph.constant(matrix_operand.value) else { return Ok(None) };
-    if matrix_operand.batches.len() != 1 {
+    let count = matrix_operand.batches.len();
+    let dense = shape.k.saturating_mul(shape.n).saturating_mul(size_of::<f32>());
+    if count != 1 && gemm.packed_len(shape.k, shape.n)? > 2 * dense {
         return Ok(None);
     }
-    let pack = || -> Result<PackedRhs> {
+    let pack = |at: usize| -> Result<PackedRhs> {
         let aligned = aligned(tensor)?;
         // SAFETY: the operand's strides were made from the sizes of the tensor.
         unsafe {
-            let operand = matrix_operand.operand(aligned.bytes().as_ptr().add(matrix_operand.offset_of(0)));
+            let operand = matrix_operand.operand(aligned.bytes().as_ptr().add(matrix_operand.offset_of(at)));
             Ok(gemm.pack_rhs(&operand, shape.k, shape.n, Some(context.pool))?)
         }
     };
     let fits = |packed: &PackedRhs| gemm.packs_as(packed);
-    context.weights.matrices.get(matrix_operand.reading(shape), fits, pack).map(Some)
+    let weights = &context.weights.matrices;
+    let all = (0..count).map(|at| weights.get(matrix_operand.reading(at, shape), fits, || pack(at)));
+    all.collect::<Result<Vec<_>>>().map(Some)
 }
 
 /// The GEMM on quantized weights, and these, packed in the type that they are stored in.
@@ -265,7 +269,8 @@ fn quantized(
 pub(super) struct DotKernel {
     gemm: Gemm,
     geometry: DotGeometry,
-    weights: Option<Shared<PackedRhs>>,
+    /// Packed weights, one for each GEMM of the batch.
+    weights: Option<Vec<Shared<PackedRhs>>>,
     epilogue: Option<EpilogueLoop>,
     /// Whether the epilogue only rounds to bf16, which the GEMM does itself.
     rounded: bool,
@@ -280,7 +285,7 @@ impl DotKernel {
         let (gemm, weights) = match &product.weights {
             Some(weights) => {
                 let (gemm, packed) = quantized(context, weights, &geometry)?;
-                (gemm, Some(Shared::own(packed)))
+                (gemm, Some(vec![Shared::own(packed)]))
             }
             None => {
                 let gemm = Gemm::for_rows(gemm_type(context.graph, product.node)?, geometry.shape.m);
@@ -322,7 +327,7 @@ impl Kernel for DotKernel {
         // SAFETY: guaranteed by the caller; strides and offsets were made from the sizes of the values.
         unsafe {
             let right = |at: usize| match &self.weights {
-                Some(packed) => Rhs::Packed(packed),
+                Some(packed) => Rhs::Packed(&packed[at]),
                 None => Rhs::Strided(rhs.at(buffers, at)),
             };
             if self.rounded {
@@ -347,40 +352,30 @@ impl Kernel for DotKernel {
                 )?;
                 return Ok(());
             }
-            if direct {
-                let out = SharedPtr::new(buffers.write(self.output));
-                let item = |at: usize| BatchItem {
-                    lhs: lhs.at(buffers, at),
-                    rhs: right(at),
-                    out: out.get().add(at * shape.m * shape.n * sum),
-                };
-                self.gemm.batched(buffers.pool, *shape, *batch, &item, shape.n, None)?;
-                return Ok(());
-            }
-            for at in 0..*batch {
-                let each = |block: &OutputBlock| sink(at, block);
-                self.gemm.multiply(
-                    buffers.pool,
-                    *shape,
-                    &lhs.at(buffers, at),
-                    right(at),
-                    None,
-                    shape.n,
-                    Some(&each),
-                )?;
-            }
+            let out = direct.then(|| SharedPtr::new(buffers.write(self.output)));
+            let item = |at: usize| BatchItem {
+                lhs: lhs.at(buffers, at),
+                rhs: right(at),
+                out: out.as_ref().map(|out| out.get().add(at * shape.m * shape.n * sum)),
+            };
+            let each: Option<&warpforge_kernels::gemm::BatchSink<'_>> =
+                if direct { None } else { Some(&sink) };
+            self.gemm.batched(buffers.pool, *shape, *batch, &item, shape.n, each)?;
         }
         Ok(())
     }
 
     fn bytes(&self) -> usize {
-        self.weights.as_ref().map_or(0, |weights| weights.bytes(PackedRhs::bytes))
+        self.weights.iter().flatten().map(|weights| weights.bytes(PackedRhs::bytes)).sum()
     }
 
     fn first_reads(&self, workers: usize) -> Vec<Range<usize>> {
         let of =
             |packed: &Shared<PackedRhs>| self.gemm.first_reads(self.geometry.shape.m, packed.view(), workers);
-        self.weights.as_ref().map(of).unwrap_or_default()
+        match self.weights.as_deref() {
+            Some([packed]) => of(packed),
+            _ => Vec::new(),
+        }
     }
 
     fn replaces(&self) -> Option<NodeId> {

@@ -8,6 +8,7 @@ mod fourier;
 mod gemm;
 mod indexing;
 mod loops;
+mod once;
 mod quantized;
 mod quantized_types;
 mod regions;

@@ -20,8 +20,11 @@ pub struct Report {
     pub before: Totals,
     /// With a kernel for each cluster.
     pub after: Totals,
-    /// The clusters, in the order in which they run.
+    /// The clusters of a run, in their order.
     pub clusters: Vec<Entry>,
+    /// Those that depend on constants alone and are computed once; their numbers follow the others'.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub once: Vec<Entry>,
     /// Operations that the device has no kernel for; the reference computes them.
     pub fallbacks: Vec<String>,
 }
@@ -111,12 +114,13 @@ impl Plan {
 impl Report {
     /// The report of a plan.
     fn new(plan: &Plan) -> Self {
-        let Plan { graph, clusters, patterns, fallbacks, traced, .. } = plan;
+        let Plan { graph, once, clusters, patterns, fallbacks, traced, .. } = plan;
         let (kernels, cost) = unfused(graph);
         let after = clusters.cost(graph);
-        let mut givers: HashMap<NodeId, usize> = HashMap::new();
-        let mut entries = Vec::new();
-        for (number, cluster) in clusters.clusters.iter().enumerate() {
+        let all = || clusters.clusters.iter().chain(once).enumerate();
+        let givers: HashMap<NodeId, usize> =
+            all().flat_map(|(number, one)| one.results().into_iter().map(move |id| (id, number))).collect();
+        let numbered = |(number, cluster): (usize, &Cluster)| {
             let giver = |id: NodeId| match graph.node(id).op {
                 Op::Result(_) => graph.node(id).inputs[0],
                 _ => id,
@@ -129,17 +133,19 @@ impl Report {
             if fallbacks.contains(&cluster.output) {
                 entry.kind = "fallback";
             }
-            entries.push(Entry {
+            Entry {
                 nodes: nodes.iter().map(|node| node.name.clone()).collect(),
                 provenance: provenance(&nodes),
                 ..entry
-            });
-            givers.extend(cluster.results().into_iter().map(|id| (id, number)));
-        }
+            }
+        };
+        let mut entries: Vec<Entry> = all().map(numbered).collect();
+        let once = entries.split_off(clusters.clusters.len());
         Self {
             before: totals(kernels, cost),
             after: totals(clusters.clusters.len(), after),
             clusters: entries,
+            once,
             fallbacks: fallbacks.iter().map(|&id| graph.node(id).op.name()).collect(),
         }
     }
@@ -200,24 +206,13 @@ fn ty(node: &Node) -> String {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for entry in &self.clusters {
-            let reads: Vec<String> = entry.reads.iter().map(|read| format!("#{read}")).collect();
-            let from = if reads.is_empty() { String::new() } else { format!(" from {}", reads.join(" ")) };
-            writeln!(f, "#{} {} -> {}{from}", entry.number, entry.kind, entry.result)?;
-            if !entry.patterns.is_empty() {
-                let scale = entry.attention.as_ref().and_then(|attention| attention.scale);
-                let scale = scale.filter(|&scale| scale != 1.0).map(|scale| scale as f32);
-                let scaled = scale.map_or(String::new(), |scale| format!(", scores times {scale}"));
-                writeln!(f, "    {}{scaled}", counted(&entry.patterns))?;
-            }
-            writeln!(f, "    {}", counted(&entry.operations))?;
-            if let Some(provenance) = &entry.provenance {
-                writeln!(f, "    computes {provenance}")?;
-            }
-            write!(f, "    {} FLOP, {} bytes", entry.flops, entry.bytes)?;
-            match &entry.predicted {
-                Some(Estimate { ms, bound }) => writeln!(f, "; predicted {ms:.4} ms, bound by {bound}")?,
-                None => writeln!(f)?,
-            }
+            write!(f, "{entry}")?;
+        }
+        if !self.once.is_empty() {
+            writeln!(f, "computed once, from constants:")?;
+        }
+        for entry in &self.once {
+            write!(f, "{entry}")?;
         }
         for (when, totals) in [("before:", self.before), ("after: ", self.after)] {
             let Totals { kernels, flops, bytes, predicted_ms } = totals;
@@ -229,6 +224,30 @@ impl fmt::Display for Report {
         }
         if !self.fallbacks.is_empty() {
             writeln!(f, "on the reference interpreter: {}", counted(&self.fallbacks))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reads: Vec<String> = self.reads.iter().map(|read| format!("#{read}")).collect();
+        let from = if reads.is_empty() { String::new() } else { format!(" from {}", reads.join(" ")) };
+        writeln!(f, "#{} {} -> {}{from}", self.number, self.kind, self.result)?;
+        if !self.patterns.is_empty() {
+            let scale = self.attention.as_ref().and_then(|attention| attention.scale);
+            let scale = scale.filter(|&scale| scale != 1.0).map(|scale| scale as f32);
+            let scaled = scale.map_or(String::new(), |scale| format!(", scores times {scale}"));
+            writeln!(f, "    {}{scaled}", counted(&self.patterns))?;
+        }
+        writeln!(f, "    {}", counted(&self.operations))?;
+        if let Some(provenance) = &self.provenance {
+            writeln!(f, "    computes {provenance}")?;
+        }
+        write!(f, "    {} FLOP, {} bytes", self.flops, self.bytes)?;
+        match &self.predicted {
+            Some(Estimate { ms, bound }) => writeln!(f, "; predicted {ms:.4} ms, bound by {bound}")?,
+            None => writeln!(f)?,
         }
         Ok(())
     }

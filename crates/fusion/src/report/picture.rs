@@ -22,13 +22,16 @@ impl Report {
     }
 }
 
-/// An SVG document. Each cluster stands below all that it reads; a connection that skips rows runs beside the boxes.
+/// An SVG document. Each cluster of a run stands below all that it reads; a connection that skips rows runs beside the boxes.
 fn svg(report: &Report) -> String {
-    let layout = Layout::new(&report.clusters);
+    let mut entries = report.clusters.clone();
+    // What is computed once is a constant of every run.
+    entries.iter_mut().for_each(|entry| entry.reads.retain(|&read| read < report.clusters.len()));
+    let layout = Layout::new(&entries);
     let (width, height) = layout.size();
     let mut picture = Document::new(width, height, 12);
     header(&mut picture, report);
-    for entry in &report.clusters {
+    for entry in &entries {
         for (place, &read) in entry.reads.iter().enumerate() {
             // Arrows that end at one box end side by side.
             let share = (place + 1) as f64 / (entry.reads.len() + 1) as f64;
@@ -47,7 +50,7 @@ fn svg(report: &Report) -> String {
             picture.arrow(&path, "#a60", 1.2);
         }
     }
-    for entry in &report.clusters {
+    for entry in &entries {
         draw(&mut picture, entry, layout.corner(entry.number));
     }
     picture.finish()

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use warpforge_diag::Source;
-use warpforge_fusion::cluster::Cluster;
+use warpforge_fusion::cluster::{Cluster, HoistLimits};
 use warpforge_fusion::pipeline::{self, Device};
 use warpforge_fusion::{Graph, Node, Op, Precision};
 use warpforge_snakeburger::text;
@@ -25,6 +25,7 @@ struct Described {
     op_by_op: bool,
     fuses_gradients: bool,
     joins_loops: bool,
+    hoists: bool,
     /// Whether grouped convolutions read narrow operands, those of each channel alone where their results are narrow too.
     narrows_groups: bool,
     /// The operations that it has no kernel for.
@@ -44,6 +45,7 @@ impl Described {
                 None if word == "op_by_op" => described.op_by_op = true,
                 None if word == "fuses_gradients" => described.fuses_gradients = true,
                 None if word == "joins_loops" => described.joins_loops = true,
+                None if word == "hoists" => described.hoists = true,
                 None if word == "narrows_groups" => described.narrows_groups = true,
                 _ => return Err(format!("`{word}` is no capability of a device")),
             }
@@ -78,6 +80,10 @@ impl Device for Described {
 
     fn joins_loops(&self) -> bool {
         self.joins_loops
+    }
+
+    fn hoists(&self) -> Option<HoistLimits> {
+        self.hoists.then_some(HoistLimits { added_bytes: 64 << 20, cheap_bytes: 1 << 20 })
     }
 
     fn fuses(&self, _: &Graph, _: &Cluster) -> bool {

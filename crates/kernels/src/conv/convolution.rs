@@ -8,6 +8,7 @@ use super::ConvError;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::amx_direct::AmxDirect;
 use super::geometry::{AxisTaps, Dimension, Geometry};
+use super::grouped::multiply_groups;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::im2col;
 use super::input::Input;
@@ -38,7 +39,7 @@ pub struct Convolution {
     amx_direct: Option<AmxDirect>,
     /// The plan for windows larger than the output, where applicable.
     large_window: Option<LargeWindow>,
-    /// As many zero bytes as the longest run.
+    /// As many zero bytes as all channels of a pixel have, in any type.
     zeros: Vec<u8>,
 }
 
@@ -68,7 +69,7 @@ impl Convolution {
         if product(&result).is_none() || product(&weights).is_none() {
             return Err(ConvError::TooLarge { dimension: 0 });
         }
-        let zeros = vec![0; channels / groups * size_of::<f64>()];
+        let zeros = vec![0; channels * size_of::<f64>()];
         let plan = || WinogradPlan::new(&geometry, &lines, gemm.isa());
         let winograd = if gemm.compute_type() == ComputeType::F32 { plan() } else { None };
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -381,16 +382,16 @@ impl Convolution {
         let taps: usize = lines.iter().map(|line| line.window).product();
         let shape = Shape { m: self.rows(), n, k: taps * run };
         let sum = self.gemm.compute_type().accumulator().byte_width();
+        if let [_, _, ..] = weights {
+            let rows = self.tap_rows(input, lines, &strides, run, 0);
+            let target = GemmTarget { out, stride, rounded: false, accumulate: false, sink, origin: (0, 0) };
+            // SAFETY: guaranteed by the caller; addresses are those of pixels with all their channels.
+            if unsafe { multiply_groups(&self.gemm, pool, shape, &rows, weights, target)? } {
+                return Ok(());
+            }
+        }
         for (group, &weights) in weights.iter().enumerate() {
-            let rows = TapRows {
-                data: input.data.wrapping_add(group * run * bytes),
-                lines,
-                batch_stride: input.batch_stride * bytes,
-                strides: &strides,
-                run,
-                element: input.element,
-                zeros: self.zeros.as_ptr(),
-            };
+            let rows = self.tap_rows(input, lines, &strides, run, group);
             let out = out.map(|out| out.wrapping_add(group * n * sum));
             let target =
                 GemmTarget { out, stride, rounded: false, accumulate: false, sink, origin: (0, group * n) };
@@ -405,5 +406,26 @@ impl Convolution {
             unsafe { self.gemm.multiply_rows(pool, shape, &rows, weights, target)? };
         }
         Ok(())
+    }
+
+    /// The taps of a group, whose pixels have `run` elements each.
+    fn tap_rows<'a>(
+        &'a self,
+        input: &Input<'_>,
+        lines: &'a [AxisTaps],
+        strides: &'a [usize],
+        run: usize,
+        group: usize,
+    ) -> TapRows<'a> {
+        let bytes = input.element.byte_width();
+        TapRows {
+            data: input.data.wrapping_add(group * run * bytes),
+            lines,
+            batch_stride: input.batch_stride * bytes,
+            strides,
+            run,
+            element: input.element,
+            zeros: self.zeros.as_ptr(),
+        }
     }
 }

@@ -6,7 +6,7 @@
 //! a tap in the padding points to a row of zeros. Inputs of few channels are first copied with their padding
 //! (`padded_copy`), so that all taps along the last dimension are one run. bf16 convolutions load AMX tiles directly
 //! from the input (`amx_direct`), or, for few channels, from an im2col copy (`im2col`). 3x3 windows over many channels
-//! use Winograd transforms (`winograd`). Gradients of weights, whose windows are as large as images, sum along lines of pixels
+//! use Winograd transforms (`winograd`). The groups of a grouped convolution are computed together (`grouped`). Gradients of weights, whose windows are as large as images, sum along lines of pixels
 //! (`large_window`).
 
 // Kernels read and write through pointers that their callers guarantee.
@@ -17,6 +17,7 @@ mod amx_direct;
 mod convolution;
 mod error;
 mod geometry;
+mod grouped;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod im2col;
 mod input;

@@ -108,6 +108,19 @@ impl Gemm {
         self.isa
     }
 
+    /// The kernels on vectors that take one element of a row at a time, where the GEMM has them.
+    pub(crate) fn vector_kernels(&self) -> Option<&'static KernelFamily> {
+        match self.kernels {
+            KernelSet::Vector(family) if self.packed_layout.format.unit() == 1 => Some(family),
+            _ => None,
+        }
+    }
+
+    /// Whether weights of few bits are widened for many rows.
+    pub(super) fn widens(&self) -> bool {
+        self.widened.is_some()
+    }
+
     /// Whether AMX tiles are loaded directly from bf16 rows with a constant stride.
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     pub(crate) fn loads_strided_rows(&self) -> bool {
@@ -325,7 +338,7 @@ impl Gemm {
     }
 
     /// The partition of a vector GEMM.
-    fn partition(&self, shape: Shape, family: &KernelFamily) -> Partition {
+    pub(super) fn partition(&self, shape: Shape, family: &KernelFamily) -> Partition {
         let many_rows = task_rows(shape, &self.packed_layout);
         let params = PartitionParams { tile_rows: family.rows, many_rows, order: TaskOrder::Panels };
         Partition::new(shape, &self.packed_layout, params)

@@ -193,7 +193,7 @@ impl Gemm {
     }
 
     /// Checks the format and sizes of a packed operand.
-    pub(super) fn check(&self, view: &PackedView<'_>, k: usize, n: Option<usize>) -> Result<(), GemmError> {
+    pub(crate) fn check(&self, view: &PackedView<'_>, k: usize, n: Option<usize>) -> Result<(), GemmError> {
         if view.packed_layout == self.packed_layout && view.k == k && n.is_none_or(|n| n == view.n) {
             return Ok(());
         }

@@ -273,26 +273,47 @@ fn batched_and_single_threaded_gemms() {
         let compute_type = gemm.compute_type();
         let (element, size) = (elements(compute_type)[0], size_of_element(compute_type.accumulator()));
         let mut scratch = Scratch::default();
-        for (batch, shape) in [(3, (5, 7, 9)), (12, (20, 33, 17)), (9, (4, 50, 0)), (0, (1, 1, 1))] {
+        for (batch, shape) in
+            [(3, (5, 7, 9)), (4, (70, 99, 21)), (12, (20, 33, 17)), (9, (4, 50, 0)), (0, (1, 1, 1))]
+        {
             let (m, n, k) = shape;
             let lhs: Vec<_> = (0..batch).map(|_| Matrix::random(&mut random, m, k, element)).collect();
             let rhs: Vec<_> = (0..batch).map(|_| Matrix::random(&mut random, k, n, element)).collect();
+            // SAFETY: the matrices have these sizes.
+            let packed: Vec<_> =
+                rhs.iter().map(|rhs| unsafe { gemm.pack_rhs(&rhs.operand(), k, n, None).unwrap() }).collect();
             let mut out = vec![0u8; batch * m * n * size];
-            let seen = Mutex::new(vec![0; batch]);
-            let address = out.as_mut_ptr() as usize;
-            // SAFETY: the matrices and the results have these sizes.
-            unsafe {
-                let item = |at: usize| BatchItem {
-                    lhs: lhs[at].operand(),
-                    rhs: Rhs::Strided(rhs[at].operand()),
-                    out: (address as *mut u8).add(at * m * n * size),
-                };
-                let sink = |at: usize, block: &OutputBlock| {
-                    seen.lock().unwrap()[at] += block.rows.len() * block.columns.len();
-                };
-                gemm.batched(&pool(2), Shape { m, n, k }, batch, &item, n, Some(&sink)).unwrap();
+            // Packed now or before, into the result or for the sink alone: the same bits.
+            for (before, alone) in [(false, false), (true, false), (false, true), (true, true)] {
+                let seen = Mutex::new((vec![0; batch], vec![0u8; batch * m * n * size]));
+                let address = out.as_mut_ptr() as usize;
+                // SAFETY: the matrices, the results and the blocks have these sizes.
+                unsafe {
+                    let item = |at: usize| BatchItem {
+                        lhs: lhs[at].operand(),
+                        rhs: match before {
+                            true => Rhs::Packed(&packed[at]),
+                            false => Rhs::Strided(rhs[at].operand()),
+                        },
+                        out: (!alone).then(|| (address as *mut u8).add(at * m * n * size)),
+                    };
+                    let sink = |at: usize, block: &OutputBlock| {
+                        let (counts, given) = &mut *seen.lock().unwrap();
+                        counts[at] += block.rows.len() * block.columns.len();
+                        for (row, from) in block.rows.clone().zip(0..) {
+                            let bytes = block.columns.len() * size;
+                            let from = block.data.add(from * block.stride * size);
+                            let from = std::slice::from_raw_parts(from, bytes);
+                            let to = ((at * m + row) * n + block.columns.start) * size;
+                            given[to..to + bytes].copy_from_slice(from);
+                        }
+                    };
+                    gemm.batched(&pool(2), Shape { m, n, k }, batch, &item, n, Some(&sink)).unwrap();
+                }
+                let (counts, given) = seen.into_inner().unwrap();
+                assert_eq!(counts, vec![m * n; batch]);
+                assert_eq!(given, out, "{compute_type:?} {shape:?} {before} {alone}");
             }
-            assert_eq!(seen.into_inner().unwrap(), vec![m * n; batch]);
             for at in 0..batch {
                 let want = expected(&lhs[at], &rhs[at], shape);
                 let part = &mut out[at * m * n * size..][..m * n * size];
