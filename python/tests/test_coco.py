@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from warpforge.errors import TraceError
 
@@ -87,6 +88,25 @@ def test_images_that_cannot_be_used_are_named(tmp_path: Path) -> None:
         data.batch([0])
     image.unlink()
     with pytest.raises(TraceError, match=image.name):
+        data.batch([0])
+
+
+def test_boxes_and_formats_that_pass_2_cannot_read_are_named(tmp_path: Path) -> None:
+    root = pictures.write(tmp_path, {"paragraphs": 2, "evaluation": 1}, 0)
+    path = root / "annotations" / "instances_train2017.json"
+    content = json.loads(path.read_text())
+    right = content["annotations"][0]["bbox"]
+    for wrong in ([1, 2, 3], [float("nan"), 2, 3, 4], [1, 2, "3", 4], None):
+        content["annotations"][0]["bbox"] = wrong
+        path.write_text(json.dumps(content))
+        with pytest.raises(TraceError, match=r"annotation \d+: the box is"):
+            Coco(_plan(root), tmp_path)
+    content["annotations"][0]["bbox"] = right
+    path.write_text(json.dumps(content))
+    data = Coco(_plan(root), tmp_path)
+    image = root / "train2017" / data.examples["train"][0].file
+    Image.open(image).save(image, format="PNG")
+    with pytest.raises(TraceError, match=f"{image.name}: it is PNG"):
         data.batch([0])
 
 

@@ -13,7 +13,7 @@ from torch import nn
 
 from warpforge.errors import TraceError
 from warpforge.factory import load_model
-from warpforge.record import dropout, sources, training
+from warpforge.record import dropout, kinks, sources, training
 from warpforge.record.noise import Noise
 from warpforge.record.run import record
 
@@ -158,7 +158,7 @@ def test_a_gradient_that_is_rounding_is_told_from_a_small_one() -> None:
     noise = Noise()
     exact = {"small": torch.tensor([1e-12, 2e-12], dtype=torch.float64), "zero": torch.tensor([1e-18, 0.0]).double()}
     single = {"small": exact["small"].float(), "zero": torch.tensor([1e-9, -1e-9])}
-    noise.gradients(single, exact)
+    noise.gradients(single, exact, "step_000000")
     assert list(noise.rounding_only()) == ["zero"]
 
 
@@ -216,3 +216,44 @@ def test_windows_that_lose_the_end_of_a_text_are_refused(tmp_path: Path) -> None
     whole.tokenizer = Losing(str(tmp_path / "vocab.txt"))
     with pytest.raises(TraceError, match="ends at character 40 of 47"):
         whole._features("train")
+
+
+class Rectified(nn.Module):
+    """The last input of the ReLU is rounding, with a weight of 0.1."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([1.0, -2.0, 0.1]))
+        self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"loss": self.relu(self.weight * x + torch.tensor([0.0, 0.0, -0.3], dtype=x.dtype)).sum()}
+
+
+def test_the_other_side_of_a_relu_is_that_of_inputs_next_to_zero() -> None:
+    model = Rectified().double()
+    with torch.no_grad():
+        model.weight[2] = 0.1
+    parameter = model.weight
+    batch = {"x": torch.tensor([1.0, 1.0, 3.0], dtype=torch.float64)}
+    model(**batch)["loss"].backward()
+    other = kinks.other_side(model, batch)
+    assert model.weight is parameter
+    assert model.weight.dtype == torch.float64
+    assert torch.equal(other["weight"][:2], model.weight.grad[:2])
+    assert {other["weight"][2].item(), model.weight.grad[2].item()} == {0.0, 3.0}
+
+
+def test_noise_is_that_of_the_step_and_grows_along_a_curve() -> None:
+    noise = Noise(deep=True)
+    zero = {"w": torch.zeros(2)}
+    for step, apart in (("step_000000", 1e-4), ("step_000010", 1e-1)):
+        other = torch.tensor([1.0 + apart, 1.0], dtype=torch.float64)
+        noise.gradients({"w": torch.ones(2)}, {"w": other}, step)
+    noise.compare("weights", zero, zero)
+    noise.losses({"loss": [1.0, 2.0, 3.0]}, {"loss": [1.0, 2.5, 3.0]})
+    found = noise.report()["tensors"]
+    # The first step is within a quarter of the tolerance.
+    assert list(found["gradients"]) == ["step_000010/w"]
+    assert found["weights"] == {}
+    assert found["losses"]["loss"]["each"] == [0.0, 0.5, 0.5]

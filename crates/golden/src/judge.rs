@@ -137,15 +137,17 @@ fn within_noise(
     golden: &Tensor,
     candidate: &Tensor,
 ) -> (Status, bool) {
-    let allowed = NOISE_FACTOR * noise.max_abs;
-    let mut rule = report.rule.clone();
-    rule.limits.atol = rule.limits.atol.max(allowed);
-    let out = figures(golden, candidate, &rule).is_none_or(|figures| figures.out_of_tolerance > 0);
+    let rule = widened(&report.rule, noise.max_abs);
+    let out = match &noise.each {
+        Some(each) => !each_within(&report.rule, each, golden, candidate),
+        None => figures(golden, candidate, &rule).is_none_or(|figures| figures.out_of_tolerance > 0),
+    };
     if out {
         let found = report.figures.as_ref().map_or(f64::NAN, |figures| figures.max_abs);
         report.reason = Some(format!(
-            "{found:.2e} is more than {NOISE_FACTOR} times the noise floor, {:.2e}",
-            noise.max_abs
+            "{found:.2e} is more than {NOISE_FACTOR} times the noise floor, {:.2e}{}",
+            noise.max_abs,
+            if noise.each.is_some() { ", or an element than its own" } else { "" }
         ));
         return (Status::OutOfTolerance, true);
     }
@@ -156,6 +158,24 @@ fn within_noise(
         figures.out_of_tolerance = 0;
     }
     (Status::WithinNoise, false)
+}
+
+/// A rule that allows the noise floor too.
+fn widened(rule: &Rule, noise: f64) -> Rule {
+    let mut rule = rule.clone();
+    rule.limits.atol = rule.limits.atol.max(NOISE_FACTOR * noise);
+    rule
+}
+
+/// Whether each element of a curve is within the tolerance or its own noise floor.
+fn each_within(rule: &Rule, each: &[f64], golden: &Tensor, candidate: &Tensor) -> bool {
+    let one = |tensor: &Tensor, at| Tensor::from_slice(&[1], &[tensor.get(at).to_f64()]);
+    let within = |(at, &noise): (usize, &f64)| {
+        let (Ok(golden), Ok(candidate)) = (one(golden, at), one(candidate, at)) else { return false };
+        let judged = figures(&golden, &candidate, &widened(rule, noise));
+        judged.is_some_and(|figures| figures.out_of_tolerance == 0)
+    };
+    each.len() == golden.len() && golden.len() == candidate.len() && each.iter().enumerate().all(within)
 }
 
 /// Numbers in JSON have no type: losses and metrics that are all values of binary32 are taken as such, since that is what

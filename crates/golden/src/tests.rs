@@ -348,3 +348,25 @@ fn the_noise_floor_is_asked_only_for_tensors_that_it_lists_and_that_need_it() {
     let refused = crate::Folder::open(&runs.path("golden")).unwrap_err().to_string();
     assert!(refused.contains("`listed`: -1 is no distance"), "{refused}");
 }
+
+#[test]
+fn each_element_of_a_curve_is_judged_by_its_own_noise_floor() {
+    let runs = Runs::new();
+    let noise = r#"{"schema_version": 1, "tensors": {"losses":
+        {"loss": {"max_abs": 0.1, "each": [0.0, 0.001, 0.1], "reason": "the runs part"}}}}"#;
+    let judged = |losses: &str| {
+        for (run, text) in [("golden", r#"{"loss": [3.0, 2.0, 1.0]}"#), ("candidate", losses)] {
+            std::fs::create_dir_all(runs.path(run)).unwrap();
+            std::fs::write(runs.path(run).join("losses.json"), text).unwrap();
+        }
+        std::fs::write(runs.path("golden/noise.json"), noise).unwrap();
+        let report = runs.validate(&Options::default()).tensors.remove(0);
+        (report.status, report.failed)
+    };
+    assert_eq!(judged(r#"{"loss": [3.00001, 2.003, 1.3]}"#), (Status::WithinNoise, false));
+    assert_eq!(judged(r#"{"loss": [3.1, 2.0, 1.0]}"#), (Status::OutOfTolerance, true), "the first has no noise");
+    assert_eq!(judged(r#"{"loss": [3.0, 2.0, 1.5]}"#), (Status::OutOfTolerance, true), "more than four times");
+    std::fs::write(runs.path("golden/noise.json"), noise.replace("0.001", "-1")).unwrap();
+    let refused = crate::Folder::open(&runs.path("golden")).unwrap_err().to_string();
+    assert!(refused.contains("`loss`: -1 is no distance"), "{refused}");
+}

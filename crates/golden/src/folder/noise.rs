@@ -20,8 +20,16 @@ const FILE_NAME: &str = "noise.json";
 pub struct Noise {
     /// The largest absolute difference.
     pub max_abs: f64,
+    /// Of a curve: the same for each element, where the first are closer than the last.
+    pub each: Option<Vec<f64>>,
     /// Why the two differ.
     pub reason: String,
+}
+
+impl Noise {
+    fn distances(&self) -> impl Iterator<Item = f64> {
+        self.each.iter().flatten().copied().chain([self.max_abs])
+    }
 }
 
 #[derive(Deserialize)]
@@ -46,9 +54,11 @@ pub(super) fn read(folder: &Path) -> Result<BTreeMap<Class, BTreeMap<String, Noi
             file.schema_version
         )));
     }
-    let usable = |noise: &Noise| noise.max_abs.is_finite() && noise.max_abs >= 0.0;
-    match file.tensors.values().flatten().find(|(_, noise)| !usable(noise)) {
-        Some((name, noise)) => Err(wrong(format!("`{name}`: {} is no distance", noise.max_abs))),
-        None => Ok(file.tensors),
+    for (name, noise) in file.tensors.values().flatten() {
+        if let Some(distance) = noise.distances().find(|distance| !(distance.is_finite() && *distance >= 0.0))
+        {
+            return Err(wrong(format!("`{name}`: {distance} is no distance")));
+        }
     }
+    Ok(file.tensors)
 }

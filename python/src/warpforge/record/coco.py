@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,8 @@ METRICS = (
     "AR_medium",
     "AR_large",
 )
+# Left, top, width and height.
+BOX = 4
 # The part of the examples that is mirrored.
 MIRRORED = 0.5
 
@@ -128,7 +131,12 @@ class Coco:
         path = self.folders[part] / example.file
         try:
             content = path.read_bytes()
-            pixels = np.array(Image.open(io.BytesIO(content)).convert("RGB"))
+            opened = Image.open(io.BytesIO(content))
+            if opened.format != "JPEG":
+                raise TraceError(f"{path}: it is {opened.format}, and pass 2 reads JPEG", "convert the image to JPEG")
+            pixels = np.array(opened.convert("RGB"))
+        except FileNotFoundError as error:
+            raise TraceError(f"{path}: there is no such image", f"is {path.parent} that of the annotations?") from error
         except (OSError, ValueError, SyntaxError) as error:
             raise TraceError(f"{path}: {error}", "is the image whole?") from error
         if pixels.shape[:2] != (example.height, example.width):
@@ -196,6 +204,11 @@ def _read(path: Path) -> tuple[list[Example], dict[int, str]]:
             if annotation["category_id"] not in categories:
                 number = annotation["category_id"]
                 raise TraceError(f"{path}: annotation {annotation['id']}: there is no category {number}")
+            if not _is_box(annotation["bbox"]):
+                raise TraceError(
+                    f"{path}: annotation {annotation['id']}: the box is {annotation['bbox']}",
+                    "a box is left, top, width and height in pixels",
+                )
             if not annotation.get("iscrowd"):
                 objects[annotation["image_id"]].append(annotation)
         examples = [_example(image, objects[image["id"]]) for image in content["images"]]
@@ -204,6 +217,11 @@ def _read(path: Path) -> tuple[list[Example], dict[int, str]]:
     if not examples:
         raise TraceError(f"{path}: it has no images")
     return examples, categories
+
+
+def _is_box(value: object) -> bool:
+    numbers = isinstance(value, list) and len(value) == BOX
+    return numbers and all(isinstance(one, int | float) and math.isfinite(one) for one in value)
 
 
 def _example(image: dict[str, Any], objects: list[dict[str, Any]]) -> Example:

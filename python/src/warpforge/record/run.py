@@ -26,7 +26,7 @@ from warpforge import nodes
 from warpforge.errors import TraceError
 from warpforge.factory import Model
 from warpforge.golden import UNFINISHED, GoldenFolder
-from warpforge.record import dropout, models, observe, ranks, sources, training
+from warpforge.record import dropout, kinks, models, observe, ranks, sources, training
 from warpforge.record.dropout import Kept
 from warpforge.record.noise import Noise, Widened, shifted_by
 from warpforge.record.progress import Progress
@@ -97,7 +97,7 @@ def record(plan: dict[str, Any], out: Path, device: str) -> None:
     times.append(time.perf_counter())
     if plan["record"]["noise"]:
         model.load_state_dict(initial)
-        _noise(recording, model, weights, seen)
+        _noise(recording, model, weights, seen, curve)
     _write(recording, curve, metrics, answers)
     _manifest(recording, curve, times)
 
@@ -264,7 +264,11 @@ def _step(
 
 
 def _noise(
-    recording: Recording, model: nn.Module, weights: dict[str, torch.Tensor], seen: dict[int, observe.Seen]
+    recording: Recording,
+    model: nn.Module,
+    weights: dict[str, torch.Tensor],
+    seen: dict[int, observe.Seen],
+    golden: Curve,
 ) -> None:
     """Trains again in f64, and compares."""
     plan, run, captured = recording.plan, recording.run, recording.captured
@@ -279,20 +283,28 @@ def _noise(
 
     held: dict[int, dict[str, torch.Tensor]] = {}
 
-    def before(step: int, _batch: dict[str, torch.Tensor]) -> Any:  # noqa: ANN401 (a function, or none)
+    def before(step: int, batch: dict[str, torch.Tensor]) -> Any:  # noqa: ANN401 (a function, or none)
+        if step not in seen:
+            return None
+        other: dict[str, torch.Tensor] = {}
+        if noise.deep:
+            with recording.masks.replay(step * plan["training"]["accumulate"]):
+                other = kinks.other_side(model, batch)
+
         def end() -> None:
             held[step] = {name: value.detach().float().cpu() for name, value in model.named_parameters()}
             named = model.named_parameters()
-            noise.gradients(
-                seen[step]["gradients"], {name: value.grad.cpu() for name, value in named if value.grad is not None}
-            )
+            wide = {name: value.grad.cpu() for name, value in named if value.grad is not None}
+            label = observe.step_name(step)
+            noise.gradients(seen[step]["gradients"], wide, label)
+            noise.compare("gradients", {name: value.cpu() for name, value in other.items()}, wide, label)
 
-        return end if step in seen else None
+        return end
 
     progress = Progress("PyTorch in f64", run.steps, None)
     torch.manual_seed(plan["training"]["seed"])
     wide = Widened(recording.data)
-    training.train(
+    curve = training.train(
         model,
         wide,
         plan,
@@ -303,10 +315,11 @@ def _noise(
         around=recording.masks.replay,
     )
     noise.compare("weights", weights, {name: value.detach().cpu() for name, value in model.named_parameters()})
+    noise.losses({"loss": golden.loss} | golden.parts, {"loss": curve.loss} | curve.parts)
     rounding = dict.fromkeys(noise.rounding_only(), 0.0)
     for step, values in sorted(seen.items()):
         if "weights" in values:
-            noise.compare("weights", values["weights"], held[step])
+            noise.compare("weights", values["weights"], held[step], observe.step_name(step))
         if "activations" in values and rounding:
             for name, reached in rounding.items():
                 apart = (values["weights"][name] - held[step][name]).abs().max().item()

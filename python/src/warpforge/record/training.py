@@ -147,6 +147,15 @@ def moved(batch: dict[str, Any], device: str) -> dict[str, Any]:
     return torch.utils._pytree.tree_map_only(torch.Tensor, lambda value: value.to(device), batch)
 
 
+def floats(batch: dict[str, Any], element: torch.dtype) -> dict[str, Any]:
+    """A batch whose floats are of a type."""
+
+    def of(value: torch.Tensor) -> torch.Tensor:
+        return value.to(element) if value.is_floating_point() else value
+
+    return torch.utils._pytree.tree_map_only(torch.Tensor, of, batch)
+
+
 def first(returned: object) -> torch.Tensor:
     """The loss: the first tensor that the model returns."""
     return torch.utils._pytree.tree_leaves(returned)[0]
