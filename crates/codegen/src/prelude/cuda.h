@@ -23,6 +23,8 @@ WF_DEVICE unsigned wf_swap_if(unsigned* spot, unsigned expected, unsigned wanted
 WF_DEVICE unsigned long long wf_swap_if(unsigned long long* spot, unsigned long long expected, unsigned long long wanted) {
   return atomicCAS(spot, expected, wanted);
 }
+WF_DEVICE void wf_add_at(float* spot, float value) { atomicAdd(spot, value); }
+WF_DEVICE void wf_add_at(double* spot, double value) { atomicAdd(spot, value); }
 WF_DEVICE float wf_float(unsigned bits) { return __uint_as_float(bits); }
 WF_DEVICE unsigned wf_bits(float value) { return __float_as_uint(value); }
 WF_DEVICE double wf_double(unsigned long long bits) { return __longlong_as_double((long long)bits); }
@@ -49,6 +51,9 @@ WF_DEVICE float wf_round_bfloat(float value) {
   return wf_float(bits);
 }
 WF_DEVICE float wf_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+// A product that is rounded by itself.
+WF_DEVICE float wf_product(float a, float b) { return __fmul_rn(a, b); }
+WF_DEVICE double wf_product(double a, double b) { return __dmul_rn(a, b); }
 // Within two ULPs; 0 where the result would be subnormal.
 WF_DEVICE float wf_reciprocal(float value) { return __fdividef(1.0f, value); }
 #define WF_HAS_MAX_NAN

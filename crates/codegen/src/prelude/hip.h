@@ -26,6 +26,16 @@ WF_DEVICE T wf_swap_if(T* spot, T expected, T wanted) {
   __atomic_compare_exchange_n(spot, &expected, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
 }
+template <class T>
+WF_DEVICE void wf_add_at(T* spot, T value) {
+  __atomic_fetch_add(spot, value, __ATOMIC_RELAXED);
+}
+// A product that is rounded by itself.
+template <class T>
+WF_DEVICE T wf_product(T a, T b) {
+#pragma clang fp contract(off)
+  return a * b;
+}
 WF_DEVICE float wf_float(unsigned bits) { return __builtin_bit_cast(float, bits); }
 WF_DEVICE unsigned wf_bits(float value) { return __builtin_bit_cast(unsigned, value); }
 WF_DEVICE double wf_double(unsigned long long bits) { return __builtin_bit_cast(double, bits); }

@@ -11,14 +11,16 @@ const HIP: &str = include_str!("hip.h");
 const MMA: &str = concat!(include_str!("mma.h"), include_str!("hopper.h"));
 /// Operands of tensor-core products, on top of the instructions.
 const FRAGMENTS: &str = include_str!("fragments.h");
-/// Math functions, arithmetic as StableHLO defines it, conversions, group reductions, instrumentation, merging.
+/// Math functions, arithmetic as StableHLO defines it, conversions, group reductions, instrumentation, merging,
+/// regions of images.
 const COMMON: &str = concat!(
     include_str!("math.h"),
     include_str!("common.h"),
     include_str!("groups.h"),
     include_str!("salt.h"),
     include_str!("atomic.h"),
-    include_str!("merge.h")
+    include_str!("merge.h"),
+    include_str!("regions.h")
 );
 
 /// The prelude of a dialect.

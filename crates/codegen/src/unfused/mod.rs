@@ -7,6 +7,7 @@ mod gather;
 mod merge_sort;
 mod pad;
 mod reduce_window;
+mod regions;
 mod scalar_function;
 mod scatter;
 mod select_and_scatter;
@@ -35,6 +36,7 @@ pub(crate) fn emit(request: Request<'_>, operands: &[Operand]) -> Result<Emitted
         Op::SelectAndScatter { select, window, scatter } => {
             return select_and_scatter::emit(&kernel, select, window, scatter);
         }
+        Op::Call(call) => return regions::emit(&kernel, *call),
         Op::Sort { axis, comparator } => return sort::emit(&kernel, *axis, comparator),
         _ => {}
     }

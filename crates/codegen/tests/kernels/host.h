@@ -93,6 +93,10 @@ inline T wf_swap_if(T* spot, T expected, T wanted) {
   if (old == expected) *spot = wanted;
   return old;
 }
+template <class T>
+inline void wf_add_at(T* spot, T value) { *spot += value; }
+template <class T>
+inline T wf_product(T a, T b) { return a * b; }
 inline float wf_float(unsigned bits) { float value; memcpy(&value, &bits, 4); return value; }
 inline unsigned wf_bits(float value) { unsigned bits; memcpy(&bits, &value, 4); return bits; }
 inline double wf_double(unsigned long long bits) { double value; memcpy(&value, &bits, 8); return value; }

@@ -11,6 +11,7 @@ mod indexing;
 mod loops;
 mod nvrtc;
 mod peak;
+mod regions;
 mod rows;
 mod softmax;
 mod tool;
@@ -30,6 +31,7 @@ fn main() {
         indexing::TESTS,
         loops::TESTS,
         peak::TESTS,
+        regions::TESTS,
         rows::TESTS,
         unfused::TESTS,
     ];
