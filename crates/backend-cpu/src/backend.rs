@@ -151,6 +151,11 @@ impl pipeline::Device for CpuDevice {
         true
     }
 
+    /// A row is some vectors at least, beside what it takes to begin one.
+    fn shortest_row(&self) -> usize {
+        32
+    }
+
     /// Updates of a parameter and of its moments read the same values.
     fn joins_loops(&self) -> bool {
         self.has_state

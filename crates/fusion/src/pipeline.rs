@@ -80,6 +80,12 @@ pub trait Device {
         false
     }
 
+    /// The shortest row that the dimensions of an elementwise loop may be split into, so that values which repeat along a part of one need not
+    /// be in memory.
+    fn shortest_row(&self) -> usize {
+        1
+    }
+
     /// Whether the device has kernels for elementwise loops that give several values.
     fn joins_loops(&self) -> bool {
         false
@@ -201,6 +207,7 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
         quantized_weights: device.reads_quantized_weights(),
         compute: &compute,
         strided_image: &|cluster| device.reads_strided_image(&graph, cluster),
+        shortest_row: device.shortest_row(),
         machine: machine.as_deref(),
     };
     let mut clusters = if device.is_op_by_op() {

@@ -28,6 +28,7 @@ pub(crate) fn grouped(graph: &Graph) -> Clusters {
             quantized_weights: false,
             compute: &|_| true,
             strided_image: &|_| false,
+            shortest_row: 1,
             machine: None,
         },
     )

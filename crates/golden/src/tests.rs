@@ -364,8 +364,16 @@ fn each_element_of_a_curve_is_judged_by_its_own_noise_floor() {
         (report.status, report.failed)
     };
     assert_eq!(judged(r#"{"loss": [3.00001, 2.003, 1.3]}"#), (Status::WithinNoise, false));
-    assert_eq!(judged(r#"{"loss": [3.1, 2.0, 1.0]}"#), (Status::OutOfTolerance, true), "the first has no noise");
-    assert_eq!(judged(r#"{"loss": [3.0, 2.0, 1.5]}"#), (Status::OutOfTolerance, true), "more than four times");
+    assert_eq!(
+        judged(r#"{"loss": [3.1, 2.0, 1.0]}"#),
+        (Status::OutOfTolerance, true),
+        "the first has no noise"
+    );
+    assert_eq!(
+        judged(r#"{"loss": [3.0, 2.0, 1.5]}"#),
+        (Status::OutOfTolerance, true),
+        "more than four times"
+    );
     std::fs::write(runs.path("golden/noise.json"), noise.replace("0.001", "-1")).unwrap();
     let refused = crate::Folder::open(&runs.path("golden")).unwrap_err().to_string();
     assert!(refused.contains("`loss`: -1 is no distance"), "{refused}");

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::affinity;
 use crate::cpu::{Dtype, PeakKernel, peaks};
-use crate::memory::stream::{Arrays, Kernel, Routine, Stores};
+use crate::memory::stream::{Arrays, Kernel, Reader, Routine, Stores};
 use crate::memory::{MemoryError, Pages};
 use crate::team::Team;
 
@@ -90,7 +90,8 @@ pub fn peak_rate(team: &mut Team, dtype: Dtype) -> Option<f64> {
 pub fn read_rate(team: &mut Team) -> Result<f64, MemoryError> {
     let mut arrays = Arrays::new(team, ARRAYS_BYTES / team.size(), 1, Pages::Default)?;
     let bytes = 3 * size_of::<f64>() * arrays.elements_per_iteration(team);
-    let took = (0..SAMPLES).map(|_| arrays.read(team, 1)).min().unwrap_or_default();
+    let reader = Reader::widest();
+    let took = (0..SAMPLES).map(|_| arrays.read(team, reader, 1)).min().unwrap_or_default();
     Ok(bytes as f64 / took.as_secs_f64().max(1e-9))
 }
 

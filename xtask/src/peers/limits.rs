@@ -16,6 +16,9 @@ use crate::command::output;
 /// Each of STREAM's arrays: far more than any cache.
 const ARRAY_BYTES: u64 = 256 << 20;
 
+/// How often likwid-bench makes a pass.
+const RUNS_OF_A_PASS: usize = 3;
+
 /// How long a look at the pace is, in seconds.
 const LOOK_SECONDS: f64 = 0.05;
 
@@ -70,7 +73,7 @@ pub(super) fn run(args: &LimitsArgs) -> anyhow::Result<()> {
         task: "peers limits",
         page: "docs/calibrate.md",
         method: &format!(
-            "medians of {} runs of each side or more, in turn, of those at the fastest pace that both sides had; likwid-bench in L1 by the largest of three working sets; the loop in C, which tells the pace, by its largest",
+            "medians of {} runs of each side or more, in turn, of those at the fastest pace that both sides had; likwid-bench in the faster of two widths of vectors, in L1 by the slope of the time over four working sets, without the start of a pass; the loop in C, which tells the pace, by its largest",
             args.alternations
         ),
         update_docs: args.update_docs,
@@ -122,16 +125,14 @@ impl Limit {
             Self::Peak { test, .. } => {
                 Ok(printed(&likwid_bench(test, 16 << 10, threads)?, "MFlops/s:")? / 1e3)
             }
-            Self::Bandwidth { level, test, bytes, .. } if level == "L1" => {
-                // The start of a pass takes longer than a small part of it, and what fills the cache shares it with the stack.
-                let sizes = [bytes / 2, *bytes, bytes * 3 / 2];
-                let all: Vec<f64> = sizes
-                    .map(|bytes| bandwidth(test, bytes, threads))
-                    .into_iter()
-                    .collect::<Result<_, _>>()?;
+            Self::Bandwidth { level, test, bytes, .. } => {
+                let rate = |test: &String| match level.as_str() {
+                    "L1" => bandwidth_without_starts(test, *bytes, threads),
+                    _ => bandwidth(test, *bytes, threads),
+                };
+                let all = by_width(test).iter().map(rate).collect::<anyhow::Result<Vec<f64>>>()?;
                 Ok(all.into_iter().fold(0.0, f64::max))
             }
-            Self::Bandwidth { test, bytes, .. } => bandwidth(test, *bytes, threads),
         })
     }
 }
@@ -160,6 +161,45 @@ fn bandwidth(test: &str, bytes: u64, threads: usize) -> anyhow::Result<f64> {
     Ok(printed(&likwid_bench(test, bytes, threads)?, "MByte/s:")? / 1e3)
 }
 
+/// The same without the start of a pass, which takes longer than a small part of one.
+fn bandwidth_without_starts(test: &str, bytes: u64, threads: usize) -> anyhow::Result<f64> {
+    let sets = [bytes / 4, bytes / 2, bytes, bytes * 3 / 2];
+    let passes: anyhow::Result<Vec<Pass>> =
+        sets.into_iter().map(|bytes| Pass::fastest(test, bytes, threads)).collect();
+    Ok(threads as f64 / nanoseconds_per_byte(&passes?))
+}
+
+/// One pass of a thread over its working set.
+#[derive(Debug, Clone, Copy)]
+struct Pass {
+    bytes: f64,
+    nanoseconds: f64,
+}
+
+impl Pass {
+    /// The fastest of some runs of likwid-bench: what disturbs one makes it slower.
+    fn fastest(test: &str, bytes: u64, threads: usize) -> anyhow::Result<Self> {
+        let runs = (0..RUNS_OF_A_PASS).map(|_| Self::of(test, bytes, threads));
+        let runs = runs.collect::<anyhow::Result<Vec<Self>>>()?;
+        runs.into_iter().min_by(|a, b| a.nanoseconds.total_cmp(&b.nanoseconds)).context("no run")
+    }
+
+    fn of(test: &str, bytes: u64, threads: usize) -> anyhow::Result<Self> {
+        let text = likwid_bench(test, bytes, threads)?;
+        let bytes = printed(&text, "Size per thread:")?;
+        let gigabytes_per_second = printed(&text, "MByte/s:")? / 1e3;
+        Ok(Self { bytes, nanoseconds: bytes * threads as f64 / gigabytes_per_second })
+    }
+}
+
+/// The slope of the line through passes over several working sets: what a pass takes to start is not in it.
+fn nanoseconds_per_byte(passes: &[Pass]) -> f64 {
+    let mean = |of: &dyn Fn(&Pass) -> f64| passes.iter().map(of).sum::<f64>() / passes.len() as f64;
+    let (bytes, nanoseconds) = (mean(&|pass| pass.bytes), mean(&|pass| pass.nanoseconds));
+    let rise = mean(&|pass| (pass.bytes - bytes) * (pass.nanoseconds - nanoseconds));
+    rise / mean(&|pass| (pass.bytes - bytes).powi(2))
+}
+
 /// GFLOP/s of f32 in registers by a loop in C.
 fn pace(gauge: &Path, threads: usize, seconds: f64) -> anyhow::Result<f64> {
     let text = output(Command::new(gauge).args([threads.to_string(), seconds.to_string()]))?;
@@ -170,6 +210,13 @@ fn pace(gauge: &Path, threads: usize, seconds: f64) -> anyhow::Result<f64> {
 fn printed(text: &str, name: &str) -> anyhow::Result<f64> {
     let value = text.lines().find_map(|line| line.trim().strip_prefix(name)?.trim().parse().ok());
     value.with_context(|| format!("no line `{name} NUMBER` in:\n{text}"))
+}
+
+/// The tests of likwid-bench in the vectors of a processor with the widest: those, and half as wide, which may be faster.
+fn by_width(test: &str) -> Vec<String> {
+    let half = test.replace("avx512", "avx");
+    let both = [test.to_owned(), half];
+    both[..if test.contains("avx512") { 2 } else { 1 }].to_vec()
 }
 
 /// The widest instructions that both sides have.
@@ -354,6 +401,18 @@ mod tests {
         assert_eq!(all[3].ours(&profile(), 2).unwrap().value, 400.0);
         assert!(all[1].ours(&profile(), 2).unwrap_err().to_string().contains("no f64 avx512"));
         assert!(limits(&json!({"peaks": []})).is_err());
+    }
+
+    #[test]
+    fn narrower_vectors_are_tried_too() {
+        assert_eq!(by_width("stream_mem_avx512"), ["stream_mem_avx512", "stream_mem_avx"]);
+        assert_eq!(by_width("load_avx"), ["load_avx"]);
+    }
+
+    #[test]
+    fn what_a_pass_takes_to_start_is_not_in_its_rate() {
+        let passes = [4e3, 8e3, 16e3, 24e3].map(|bytes| Pass { bytes, nanoseconds: 9.0 + bytes / 320.0 });
+        assert!((1.0 / nanoseconds_per_byte(&passes) - 320.0).abs() < 1e-9);
     }
 
     #[test]

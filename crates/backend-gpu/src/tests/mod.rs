@@ -4,6 +4,7 @@ mod align_gemms;
 mod amd;
 mod attention;
 mod attention_gradient;
+mod codes;
 mod conv_gradient;
 mod epilogues;
 mod groups;

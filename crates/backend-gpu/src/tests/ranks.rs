@@ -68,7 +68,13 @@ impl Rank {
     }
 
     fn try_compile(&self, program: &Program, tier: Tier, device: u32) -> Result<GpuExecutable, CompileError> {
-        let options = CompileOptions { program, tier, precision: Precision::Model, machine: None };
+        let options = CompileOptions {
+            program,
+            tier,
+            precision: Precision::Model,
+            machine: None,
+            gradient_checkpointing: false,
+        };
         processes::compile(&self.devices, device, options)
     }
 

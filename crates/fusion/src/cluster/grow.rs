@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::body::{Body, BodyOp, BodyStep, Load};
+use super::split_dims::split_dims;
 use super::state::State;
 use crate::graph::{Graph, Node, NodeId, Op, inverse};
 use crate::view::{LayoutOp, View, dense_strides};
@@ -52,14 +53,17 @@ impl<'s, 'g> Growth<'s, 'g> {
     /// A loop whose domain are the elements of the value.
     fn over_elements(state: &'s State<'g>, root: NodeId) -> Self {
         let graph = state.graph;
-        let dims = graph.node(root).dims.clone();
+        let (dims, root_path) = match split_dims(state, root) {
+            Some(dims) => (dims.clone(), vec![LayoutOp::Reshape(dims)]),
+            None => (graph.node(root).dims.clone(), Vec::new()),
+        };
         Self {
             state,
             graph,
             root,
             reduced: vec![false; dims.len()],
             dims,
-            root_path: Vec::new(),
+            root_path,
             members: HashSet::new(),
             pending: BTreeMap::new(),
         }
@@ -71,10 +75,11 @@ impl<'s, 'g> Growth<'s, 'g> {
 
     fn new(state: &'s State<'g>, root: NodeId) -> Self {
         let mut growth = Self::over_elements(state, root);
-        let own = growth.dims.clone();
         // A value with one element for each row of a reduction needs the reduction's domain.
         if let Some(columns) = growth.row_sizes(root) {
-            let map = (0..own.len()).collect();
+            growth.dims = state.graph.node(root).dims.clone();
+            growth.reduced = vec![false; growth.dims.len()];
+            let map = (0..growth.dims.len()).collect();
             growth.dims.extend(&columns);
             growth.reduced.extend(columns.iter().map(|_| true));
             growth.root_path = vec![LayoutOp::Broadcast { dims: growth.dims.clone(), map }];
@@ -157,7 +162,7 @@ impl<'s, 'g> Growth<'s, 'g> {
             Op::Layout(step) => {
                 let input = node.inputs[0];
                 let longer = |path: &Path| {
-                    let path: Path = std::iter::once(step.clone()).chain(path.iter().cloned()).collect();
+                    let path = below_layout(step, path);
                     self.view(input, &path).is_some().then_some((input, path))
                 };
                 let is_copy = id == self.root || free;
@@ -166,7 +171,7 @@ impl<'s, 'g> Growth<'s, 'g> {
             Op::Elementwise(_) | Op::Compare(..) => {
                 let fits = id == self.root
                     || (free
-                        && (self.is_own(id) || self.is_free_again(id))
+                        && (self.is_own(id) || self.is_free_again(id) || self.is_of_place(id))
                         && self.same_views(id, paths)
                         && self.is_worth(node, id, paths));
                 fits.then(|| node.inputs.iter().map(|&input| (input, paths[0].clone())).collect())
@@ -231,6 +236,23 @@ impl<'s, 'g> Growth<'s, 'g> {
             && !is_costly(&node.op)
             && whole.len() == 1
             && others.into_iter().all(is_single)
+    }
+
+    /// Whether a value follows from its place alone: a cheap function of an index and of numbers.
+    fn is_of_place(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        let is_number = |input: NodeId| {
+            let source = match self.graph.node(input).op {
+                Op::Layout(LayoutOp::Broadcast { .. }) => self.graph.node(input).inputs[0],
+                _ => input,
+            };
+            self.graph.is_known(source) && self.graph.node(source).len() == 1
+        };
+        let is_index = |input: NodeId| matches!(self.graph.node(input).op, Op::Iota(_));
+        !is_costly(&node.op)
+            && !self.graph.outputs.contains(&id)
+            && node.inputs.iter().any(|&input| is_index(input))
+            && node.inputs.iter().all(|&input| is_index(input) || is_number(input))
     }
 
     fn same_views(&self, id: NodeId, paths: &[Path]) -> bool {
@@ -305,6 +327,13 @@ impl<'s, 'g> Growth<'s, 'g> {
     }
 }
 
+/// The path to the operand of a layout. Of reshapes one after the other the last one counts; on the way to it no stride may do.
+fn below_layout(step: &LayoutOp, path: &Path) -> Path {
+    let is_reshape = |step: Option<&LayoutOp>| matches!(step, Some(LayoutOp::Reshape(_)));
+    let first = (!(is_reshape(Some(step)) && is_reshape(path.first()))).then_some(step);
+    first.into_iter().chain(path).cloned().collect()
+}
+
 /// The path from the rows and columns of a domain to the operand of a reduction over its columns.
 fn path_below(axes: &[usize], source: &Node, dims: &[usize], rows: &[usize], columns: &[usize]) -> Path {
     let kept = (0..source.dims.len()).filter(|at| !axes.contains(at));
@@ -344,7 +373,7 @@ impl Lowering<'_, '_, '_> {
         let is_member = self.growth.members.contains(&id);
         let (op, inputs) = match &node.op {
             Op::Layout(step) if is_member => {
-                let path: Path = std::iter::once(step.clone()).chain(path.iter().cloned()).collect();
+                let path = below_layout(step, path);
                 let step = self.lower(node.inputs[0], &path);
                 self.known.insert((id, view), step);
                 return step;

@@ -117,7 +117,7 @@ mod tests {
         let (names, types): (Vec<_>, Vec<_>) = results.iter().copied().unzip();
         let (names, types) = (names.join(", "), types.join(", "));
         let text = format!(
-            "func.func @main(%x: tensor<64x64xf32>) -> ({types}) {{\n{values}\nreturn {names} : {types}\n}}"
+            "func.func @main(%x: tensor<512x512xf32>) -> ({types}) {{\n{values}\nreturn {names} : {types}\n}}"
         );
         let graph = graph(&text);
         let mut clusters = grouped(&graph);
@@ -125,27 +125,28 @@ mod tests {
         once.iter().map(|cluster| graph.node(cluster.output).dims.clone()).collect()
     }
 
-    /// The rows of two tables, multiplied.
-    const TABLE: &str = "%p = stablehlo.iota dim = 0 : tensor<64x64xf32>
-        %q = stablehlo.iota dim = 1 : tensor<64x64xf32>
-        %w = stablehlo.dot_general %p, %q, contracting_dims = [1] x [0] : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
-        %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>";
+    /// The rows of two tables, multiplied. The tables are too large to be computed as constants of the graph.
+    const TABLE: &str = "%p = stablehlo.iota dim = 0 : tensor<512x512xf32>
+        %q = stablehlo.iota dim = 1 : tensor<512x512xf32>
+        %w = stablehlo.dot_general %p, %q, contracting_dims = [1] x [0] : (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
+        %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>";
 
     #[test]
     fn what_reads_constants_alone_is_computed_once() {
-        let square = "tensor<64x64xf32>";
-        assert_eq!(once(TABLE, &[("%y", square)], LIMITS), vec![vec![64, 64]; 3]);
+        let square = "tensor<512x512xf32>";
+        assert_eq!(once(TABLE, &[("%y", square)], LIMITS), vec![vec![512, 512]; 3]);
         // What runs give away is computed by them.
-        assert_eq!(once(TABLE, &[("%y", square), ("%w", square)], LIMITS), vec![vec![64, 64]; 2]);
+        assert_eq!(once(TABLE, &[("%y", square), ("%w", square)], LIMITS), vec![vec![512, 512]; 2]);
     }
 
     #[test]
     fn memory_is_bounded() {
-        let bounded =
-            |added_bytes| once(TABLE, &[("%y", "tensor<64x64xf32>")], HoistLimits { added_bytes, ..LIMITS });
-        // Each table takes 16 KiB; their product takes the place of both.
-        assert_eq!(bounded(32 << 10).len(), 3);
-        assert_eq!(bounded(31 << 10).len(), 1);
+        let bounded = |added_bytes| {
+            once(TABLE, &[("%y", "tensor<512x512xf32>")], HoistLimits { added_bytes, ..LIMITS })
+        };
+        // Each table takes 1 MiB; their product takes the place of both.
+        assert_eq!(bounded(32 << 16).len(), 3);
+        assert_eq!(bounded(31 << 16).len(), 1);
         assert_eq!(bounded(0).len(), 0);
     }
 
@@ -161,9 +162,9 @@ mod tests {
                 %d = stablehlo.iota dim = 0 : tensor<{size}xf32>
                 %y = stablehlo.add %w, %d : tensor<{size}xf32>"
             );
-            once(&text, &[("%y", &format!("tensor<{size}xf32>")), ("%x", "tensor<64x64xf32>")], LIMITS)
+            once(&text, &[("%y", &format!("tensor<{size}xf32>")), ("%x", "tensor<512x512xf32>")], LIMITS)
         };
-        assert_eq!(mask(256), [[256, 256]]);
+        assert_eq!(mask(512), [[512, 512]]);
         assert!(mask(1024).is_empty());
     }
 }

@@ -15,6 +15,7 @@ mod machine;
 mod op_by_op;
 mod operand;
 mod place;
+mod split_dims;
 mod state;
 
 pub use attention::{Attention, DataMask, DeferredDivision, Mask, Softmax, Visible, ZeroRows};
@@ -63,6 +64,7 @@ pub fn op_by_op_clusters(graph: &Graph) -> Option<Clusters> {
         quantized_weights: false,
         compute: &|_| true,
         strided_image: &|_| false,
+        shortest_row: 1,
         machine: None,
     };
     op_by_op(graph, kernels).ok()

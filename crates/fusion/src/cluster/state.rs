@@ -22,6 +22,8 @@ pub(crate) struct DeviceKernels<'d> {
     pub(crate) compute: &'d dyn Fn(&Cluster) -> bool,
     /// Whether the device reads the image of a convolution as its operand is.
     pub(crate) strided_image: &'d dyn Fn(&Cluster) -> bool,
+    /// The shortest row that dimensions of a loop are split into.
+    pub(crate) shortest_row: usize,
     /// What the machine says about decisions that are close.
     pub(crate) machine: Option<&'d dyn Machine>,
 }

@@ -10,8 +10,8 @@ use crate::graph::{Depths, Graph, NodeId, Op, Rewrite, below_layouts};
 /// How many times fewer bytes a value is restored from.
 const FEWER: usize = 2;
 
-/// Most operations between a value and what it is restored from.
-const MOST_OPERATIONS: usize = 64;
+/// Most operations between a value and what it is restored from: looking a code of 4 bits up by selections is more than a hundred.
+const MOST_OPERATIONS: usize = 256;
 
 /// The graph whose contractions each restore their operands.
 pub(super) fn restore_for_each_reader(graph: Graph) -> Graph {

@@ -25,9 +25,8 @@ pub(super) fn forward(kernel: &UnfusedKernel<'_>, align: RoiAlign) -> Result<Emi
     text.open(format!("region.each(i2, i3, [&]({})", sample(ty)));
     text.line(format!("const {ty} above_part = 1 - below_part, before_part = 1 - after_part;"));
     let width = features[3];
-    let term = |row: &str, column: &str| {
-        format!("{row}_part * {column}_part * plane[{row} * {width} + {column}]")
-    };
+    let term =
+        |row: &str, column: &str| format!("{row}_part * {column}_part * plane[{row} * {width} + {column}]");
     text.line(format!(
         "value += {} + {} + {} + {};",
         term("above", "before"),
@@ -65,9 +64,7 @@ pub(super) fn backward(kernel: &UnfusedKernel<'_>, align: RoiAlign) -> Result<Em
     for row in ["above", "below"] {
         for column in ["before", "after"] {
             let place = format!("{row} * {} + {column}", features[3]);
-            text.line(format!(
-                "wf_add_at(plane + {place}, given * ({row}_part * {column}_part) / samples);"
-            ));
+            text.line(format!("wf_add_at(plane + {place}, given * ({row}_part * {column}_part) / samples);"));
         }
     }
     text.close();

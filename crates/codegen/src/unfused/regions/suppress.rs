@@ -28,8 +28,7 @@ pub(super) fn emit(kernel: &UnfusedKernel<'_>, threshold: f64) -> Result<Emitted
     if table > MOST_TABLE_BYTES {
         return Err(Unsupported::new(format!("suppression among {count} boxes")));
     }
-    let lines =
-        SortLines { kernel, count: 1, length: count, what: "nms", scratch: SORT_BUFFERS };
+    let lines = SortLines { kernel, count: 1, length: count, what: "nms", scratch: SORT_BUFFERS };
     let compare = |builder: &mut KernelBuilder<'_>| {
         let scores = kernel.read(builder, 1)?;
         // NaN is first.

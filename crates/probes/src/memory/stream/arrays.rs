@@ -111,8 +111,7 @@ impl Arrays {
     ///
     /// # Panics
     /// If the team is larger than the one that touched the memory.
-    pub fn read(&mut self, team: &mut Team, iterations: u64) -> Duration {
-        let reader = Reader::widest();
+    pub fn read(&mut self, team: &mut Team, reader: Reader, iterations: u64) -> Duration {
         self.each_part(team, iterations, 0, |[a, b, c], passes| reader.read([a, b, c], passes))
     }
 
@@ -121,8 +120,7 @@ impl Arrays {
     ///
     /// # Panics
     /// If the team is larger than the one that touched the memory.
-    pub fn read_of_others(&mut self, team: &mut Team, iterations: u64) -> Duration {
-        let reader = Reader::widest();
+    pub fn read_of_others(&mut self, team: &mut Team, reader: Reader, iterations: u64) -> Duration {
         let mut took = Duration::ZERO;
         for iteration in 0..iterations {
             let section = self.next;
@@ -228,7 +226,7 @@ mod tests {
     fn each_thread_reads_what_another_wrote() {
         let mut team = team(2);
         let mut arrays = Arrays::new(&mut team, 3 * 4 * PART_BYTES, 2, Pages::Default).unwrap();
-        let took = arrays.read_of_others(&mut team, 4);
+        let took = arrays.read_of_others(&mut team, Reader::widest(), 4);
         assert!(took > Duration::ZERO);
         // Sections in turn: the first was written by the third iteration last, the second by the fourth.
         let half = 2 * PART_ELEMENTS;

@@ -105,6 +105,16 @@ impl InstructionSet {
         sets
     }
 
+    /// Those with vectors, the widest first; what the compiler chooses where there is none. The widest are not always the fastest.
+    #[must_use]
+    pub fn vectors() -> Vec<Self> {
+        let mut sets = Self::available();
+        if sets.len() > 1 {
+            sets.retain(|&set| set != Self::Portable);
+        }
+        sets
+    }
+
     fn has_nontemporal_stores(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]

@@ -7,3 +7,4 @@ mod vector;
 
 pub use arrays::Arrays;
 pub use kernel::{FACTOR, InstructionSet, Kernel, Routine, Stores};
+pub use read::Reader;

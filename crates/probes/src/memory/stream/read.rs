@@ -12,28 +12,36 @@ use super::vector::Vector;
 /// Vectors in one turn of the loop.
 const UNROLLED: usize = 8;
 
-/// Reads arrays so many times, in the instructions of one set.
-#[derive(Clone, Copy)]
-pub(super) struct Reader(unsafe fn([&[f64]; 3], u64));
+/// Reads arrays so many times, in the instructions of one set. Chosen once: to look for them takes longer than to read a small cache.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader(unsafe fn([&[f64]; 3], u64));
 
 impl Reader {
-    /// The widest instructions of the processor. Chosen once: to look for them takes longer than to read a small cache.
-    pub(super) fn widest() -> Self {
-        match InstructionSet::available().first() {
+    /// The widest instructions of the processor.
+    #[must_use]
+    pub fn widest() -> Self {
+        InstructionSet::available().into_iter().find_map(Self::new).unwrap_or(Self(portable))
+    }
+
+    /// The instructions of a set; `None` if this processor lacks it.
+    #[must_use]
+    pub fn new(set: InstructionSet) -> Option<Self> {
+        let reader = match set {
             #[cfg(target_arch = "x86_64")]
-            Some(InstructionSet::Avx512) => Self(avx512),
+            InstructionSet::Avx512 => Self(avx512),
             #[cfg(target_arch = "x86_64")]
-            Some(InstructionSet::Avx2) => Self(avx2),
+            InstructionSet::Avx2 => Self(avx2),
             #[cfg(target_arch = "aarch64")]
-            Some(InstructionSet::Neon) => Self(neon),
-            _ => Self(portable),
-        }
+            InstructionSet::Neon => Self(neon),
+            InstructionSet::Portable => Self(portable),
+        };
+        InstructionSet::available().contains(&set).then_some(reader)
     }
 
     /// Reads all elements so many times.
     #[inline(always)]
     pub(super) fn read(self, arrays: [&[f64]; 3], passes: u64) {
-        // SAFETY: `widest` found the instructions on this processor.
+        // SAFETY: `new` found the instructions on this processor.
         unsafe { self.0(arrays, passes) }
     }
 }
