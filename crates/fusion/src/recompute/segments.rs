@@ -163,9 +163,11 @@ impl Forward {
     }
 }
 
-/// Whether a value takes no memory of its own.
+/// Whether a value takes no memory of its own. Codes that are widened to indices do.
 fn in_memory_anyway(graph: &Graph, id: NodeId) -> bool {
-    matches!(graph.node(id).op, Op::Argument(_) | Op::Layout(_)) || graph.is_known(id)
+    let node = graph.node(id);
+    let is_weight = || graph.is_known(id) && node.element.is_float();
+    matches!(node.op, Op::Argument(_) | Op::Constant(_) | Op::Layout(_)) || is_weight()
 }
 
 /// Whether a node gives one value and does nothing else.
