@@ -18,7 +18,7 @@ const POSITIONS: &str = "func.func @main(%p: tensor<40x24xf32>, %w: tensor<24x24
 #[test]
 fn projections_of_constants_are_constants() {
     let (p, w, x) = (tensor(&[40, 24], 1), tensor(&[24, 24], 2), tensor(&[8, 24], 3));
-    let names = kernels(POSITIONS, vec![Some(p.clone()), Some(w.clone()), None], &[x.clone()]);
+    let names = kernels(POSITIONS, vec![Some(p.clone()), Some(w.clone()), None], std::slice::from_ref(&x));
     assert_eq!(names, ["dot 8x40x24"]);
     // Weights that a run gives are none.
     assert_eq!(kernels(POSITIONS, vec![], &[p, w, x]).len(), 3);
