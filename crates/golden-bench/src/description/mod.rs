@@ -188,12 +188,22 @@ impl Description {
         let description = Self { place: place.to_owned(), folder: folder.to_owned(), file };
         // What is wrong with a preset is wrong before anybody asks for it.
         for name in description.file.presets.keys() {
-            description.plan(Some(name), &Overrides::default())?;
+            description.check(Some(name))?;
         }
         if description.file.presets.is_empty() {
-            description.plan(None, &Overrides::default())?;
+            description.check(None)?;
         }
         Ok(description)
+    }
+
+    /// Whether there is a plan, with data that the command line may name.
+    fn check(&self, preset: Option<&str>) -> Result<(), Error> {
+        let with_data = Overrides { data: Some(PathBuf::from("data")), ..Overrides::default() };
+        let may_be_named = matches!(self.file.data.format, Some(Format::Instruct | Format::Coco));
+        match self.plan(preset, &Overrides::default()) {
+            Err(error) if !may_be_named || self.plan(preset, &with_data).is_err() => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// The benchmark's name.

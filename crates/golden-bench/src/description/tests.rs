@@ -101,6 +101,20 @@ fn what_is_wrong_is_named_with_its_place() {
 }
 
 #[test]
+fn data_may_be_named_by_the_command_line_alone() {
+    let coco = MINE
+        .replace("architecture = \"factory\"\nfactory = \"mine.py:make\"", "architecture = \"faster-rcnn\"")
+        .replace("format = \"tensors\"\nfactory = \"mine.py:data\"", "format = \"coco\"")
+        .replace("[metrics.accuracy]\noutput = \"logits\"\nlabels = \"labels\"", "[record]\nactivations = \"none\"");
+    let description = parse(&coco).unwrap();
+    let error = description.plan(None, &Overrides::default()).unwrap_err().to_string();
+    assert!(error.contains("`data.train` is missing"), "{error}");
+    let overrides = Overrides { data: Some("/coco".into()), ..Overrides::default() };
+    let plan = description.plan(None, &overrides).unwrap();
+    assert!(matches!(plan.data.train, Some(Source::Path(path)) if path == Path::new("/coco")));
+}
+
+#[test]
 fn non_commercial_licences_need_to_be_accepted() {
     for (licence, restricted) in [
         ("CC BY-NC 4.0", true),
