@@ -105,7 +105,10 @@ fn data_may_be_named_by_the_command_line_alone() {
     let coco = MINE
         .replace("architecture = \"factory\"\nfactory = \"mine.py:make\"", "architecture = \"faster-rcnn\"")
         .replace("format = \"tensors\"\nfactory = \"mine.py:data\"", "format = \"coco\"")
-        .replace("[metrics.accuracy]\noutput = \"logits\"\nlabels = \"labels\"", "[record]\nactivations = \"none\"");
+        .replace(
+            "[metrics.accuracy]\noutput = \"logits\"\nlabels = \"labels\"",
+            "[record]\nactivations = \"none\"",
+        );
     let description = parse(&coco).unwrap();
     let error = description.plan(None, &Overrides::default()).unwrap_err().to_string();
     assert!(error.contains("`data.train` is missing"), "{error}");
