@@ -12,7 +12,7 @@ use warpforge_runtime::profile::{self, Event};
 use warpforge_tensor::{ElementType, FloatType};
 
 use crate::kernel::{self, CompileContext, Kernel, KernelError};
-use crate::observer;
+use crate::sampling::sampling_interval;
 
 /// A kernel and its costs as profiles report them.
 pub(crate) struct KernelLaunch {
@@ -52,7 +52,7 @@ impl KernelLaunch {
             bytes: cost.bytes,
             arithmetic: arithmetic(graph, cluster),
             values,
-            sampling_interval: observer::sampling_interval(cost.flops, cost.bytes, given),
+            sampling_interval: sampling_interval(cost.flops, cost.bytes, given),
             first_reads,
             provenance: profile::provenance(nodes, &ops),
             ops,

@@ -13,6 +13,7 @@ mod launch;
 mod lifetimes;
 mod observer;
 mod once;
+mod sampling;
 mod value_memory;
 
 pub use backend::Cpu;

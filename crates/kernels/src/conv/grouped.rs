@@ -39,13 +39,13 @@ impl GroupTasks {
     fn new(shape: Shape, groups: usize, tile_rows: usize) -> Self {
         let Shape { m, n, k } = shape;
         let row_tasks = m.div_ceil(TASK_ROWS).max(1);
-        let rows = m.div_ceil(row_tasks).next_multiple_of(tile_rows);
+        let rows = m.div_ceil(row_tasks).next_multiple_of(tile_rows).max(tile_rows);
         let row_tasks = m.div_ceil(rows).max(1);
         let work = m.saturating_mul(n).saturating_mul(k).saturating_mul(groups);
         let wanted = (work / TASK_WORK).clamp(1, MIN_TASKS);
         let fitting = (TASK_BYTES / (rows * n.max(1) * SUM_BYTES).max(1)).max(1);
         let ranges = wanted.div_ceil(row_tasks).max(groups.div_ceil(fitting)).min(groups);
-        Self { m, rows, groups, together: groups.div_ceil(ranges.max(1)).max(1) }
+        Self { m, rows, groups, together: (groups / ranges.max(1)).max(1) }
     }
 
     fn ranges(&self) -> usize {

@@ -52,7 +52,7 @@ pub(crate) fn join(
             continue;
         }
         // One kernel multiplies in one type: that of the weights, which may be rounded more than queries and keys.
-        let multiplied = |product: &Contraction| graph.node(product.operands[0].value).element;
+        let multiplied = |product: &Contraction| graph.node(graph.node(product.node).inputs[0]).element;
         if multiplied(&scores) != multiplied(&values) {
             continue;
         }
