@@ -44,9 +44,8 @@ fn the_observable_tier_and_saved_runs_show_what_was_computed_while_compiling() {
     assert_eq!(outcome.clusters.len(), 2);
     let [(_, given)] = &outcome.clusters[0].values[..] else { panic!("{:?}", outcome.clusters) };
     assert!((greatest(0) - values(given)).abs() < 1e-6);
-    let numbers = |at: usize| -> Vec<f64> {
-        weights[at].as_ref().unwrap().iter().map(|value| value.to_f64()).collect()
-    };
+    let numbers =
+        |at: usize| -> Vec<f64> { weights[at].as_ref().unwrap().iter().map(Scalar::to_f64).collect() };
     let (positions, projection) = (numbers(0), numbers(1));
     for (at, value) in given.iter().enumerate() {
         let terms = (0..24).map(|k| positions[at / 24 * 24 + k].tanh() * projection[k * 24 + at % 24]);

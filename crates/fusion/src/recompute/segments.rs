@@ -196,7 +196,7 @@ mod tests {
                 %zero = stablehlo.constant dense<0.0> : tensor<f32>
                 %ones = stablehlo.constant dense<1.0> : {SQUARE}\n",
             arguments.join(", "),
-            vec![SQUARE; LAYERS].join(", "),
+            [SQUARE; LAYERS].join(", "),
         );
         for at in 0..LAYERS {
             writeln!(text, "%z{at} = stablehlo.dot_general %x{at}, %w{at}, {}", dot("[1] x [0]")).unwrap();
@@ -217,7 +217,7 @@ mod tests {
             writeln!(text, "%d{at} = stablehlo.dot_general %x{at}, %h{at}, {}", dot("[0] x [0]")).unwrap();
             writeln!(text, "%g{at} = stablehlo.dot_general %h{at}, %w{at}, {}", dot("[1] x [1]")).unwrap();
         }
-        let results = vec![SQUARE; LAYERS].join(", ");
+        let results = [SQUARE; LAYERS].join(", ");
         writeln!(text, "return %loss, {} : tensor<f32>, {results}\n}}", gradients.join(", ")).unwrap();
         graph(&text).pruned()
     }
