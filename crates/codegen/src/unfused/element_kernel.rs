@@ -2,7 +2,7 @@
 
 use warpforge_fusion::NodeId;
 use warpforge_fusion::cluster::{Cluster, Operand};
-use warpforge_tensor::ElementType;
+use warpforge_tensor::{ElementType, FloatType};
 
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{IndexSpace, index_type};
@@ -36,6 +36,15 @@ impl UnfusedKernel<'_> {
     /// The element type of an operand.
     pub(super) fn element(&self, at: usize) -> Result<ElementType, Unsupported> {
         Ok(self.request.graph.node(self.operand(at)?).element)
+    }
+
+    /// The type of the first operand, of operations that are for f32 and f64 alone.
+    pub(super) fn full_float(&self) -> Result<&'static str, Unsupported> {
+        match self.element(0)? {
+            ElementType::Float(FloatType::F32) => Ok("float"),
+            ElementType::Float(FloatType::F64) => Ok("double"),
+            _ => Err(self.unsupported()),
+        }
     }
 
     /// The pointer to an operand.

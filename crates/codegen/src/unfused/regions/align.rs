@@ -6,7 +6,6 @@
 use warpforge_ir::calls::RoiAlign;
 use warpforge_tensor::{ElementType, Scalar};
 
-use super::float_type;
 use crate::kernel::{Emitted, Unsupported};
 use crate::types::literal;
 use crate::unfused::element_kernel::{ElementKernel, UnfusedKernel};
@@ -14,7 +13,7 @@ use crate::unfused::element_kernel::{ElementKernel, UnfusedKernel};
 pub(super) fn forward(kernel: &UnfusedKernel<'_>, align: RoiAlign) -> Result<Emitted, Unsupported> {
     let target = kernel.output();
     let (features, bins) = (kernel.dims(0)?, &kernel.request.graph.node(target).dims);
-    let ty = float_type(kernel)?;
+    let ty = kernel.full_float()?;
     let mut element = ElementKernel::new(kernel.request, target);
     let from = kernel.read(&mut element.builder, 0)?;
     open_region(kernel, &mut element, align, features, bins)?;
@@ -44,7 +43,7 @@ pub(super) fn forward(kernel: &UnfusedKernel<'_>, align: RoiAlign) -> Result<Emi
 pub(super) fn backward(kernel: &UnfusedKernel<'_>, align: RoiAlign) -> Result<Emitted, Unsupported> {
     let (target, gradient) = (kernel.output(), kernel.operand(0)?);
     let (features, bins) = (&kernel.request.graph.node(target).dims, kernel.dims(0)?);
-    let ty = float_type(kernel)?;
+    let ty = kernel.full_float()?;
     let cleared = ElementKernel::new(kernel.request, target).finish(&format!("({ty})0"))?;
     if kernel.request.graph.node(gradient).is_empty() {
         return Ok(Emitted { kernels: vec![cleared], scratch: Vec::new() });
@@ -90,7 +89,7 @@ fn open_region(
     let regions = kernel.read(&mut element.builder, 1)?;
     let scale = literal(ElementType::F64, Scalar::Float(align.spatial_scale))?;
     let (aligned, ratio) = (align.aligned, align.sampling_ratio.unwrap_or(0));
-    let ty = float_type(kernel)?;
+    let ty = kernel.full_float()?;
     element.builder.text.line(format!(
         "const wf_region<{ty}> region({regions} + i0 * 5, {images}, {scale}, {aligned}, {rows}, {columns}, {ratio}, {height}, \
          {width});"

@@ -3,7 +3,6 @@
 
 use warpforge_tensor::{ElementType, Scalar};
 
-use super::float_type;
 use crate::builder::{KernelBuilder, Launch};
 use crate::kernel::{Emitted, Kernel, Unsupported};
 use crate::types::literal;
@@ -55,7 +54,7 @@ fn overlaps(
     words: usize,
     threshold: f64,
 ) -> Result<Kernel, Unsupported> {
-    let ty = float_type(kernel)?;
+    let ty = kernel.full_float()?;
     let mut builder = KernelBuilder::new(kernel.request.graph, kernel.request.options);
     builder.salt().begin(&mut builder.text);
     let boxes = kernel.read(&mut builder, 0)?;
