@@ -12,6 +12,7 @@ tests! {
     gradient_of_roi_align: ALL,
     roi_align_of_f64: &[Tool::Host],
     suppression: ALL,
+    suppression_of_nan: &[Tool::Host],
     suppression_of_many: &[Tool::Host],
 }
 
@@ -71,6 +72,9 @@ fn gradient_of_roi_align() {
         check(&backward(ratio, aligned), &cuda(), 1e-6);
     }
     check(&backward(2, true), &Options { salt: Salt::Timing, ..cuda() }, 1e-6);
+    // Without regions all gradients are zero.
+    let none = backward(2, true).replace(REGIONS, "dense<[]>").replace("tensor<7x", "tensor<0x");
+    check(&none, &cuda(), 0.0);
 }
 
 /// Boxes around places that differ, of few different scores.
@@ -94,6 +98,21 @@ fn suppression() {
     }
     check(&boxes(1, "5.0e-01"), &cuda(), 0.0);
     check(&boxes(64, "3.0e-01"), &Options { salt: Salt::Timing, ..cuda() }, 0.0);
+}
+
+/// Scores and coordinates that are no numbers, and a box turned around.
+fn suppression_of_nan() {
+    let boxes = "dense<[[0.0, 0.0, 9.0, 9.0], [0.0, 0.0, 9.0, 8.0], [0x7FC00000, 0.0, 9.0, 9.0], [9.0, 9.0, 0.0, 0.0], [0.0, 1.0, 9.0, 9.0]]>";
+    let text = format!(
+        "func.func @main(%o: tensor<5xf32>) -> tensor<5xi64> {{
+    %b = stablehlo.constant {boxes} : tensor<5x4xf32>
+    %s = stablehlo.constant dense<[0.5, 0x7FC00000, 0.9, 0.7, 0x7FC00000]> : tensor<5xf32>
+    %z = stablehlo.multiply %o, %s : tensor<5xf32>
+    %y = stablehlo.custom_call @torchvision.nms(%b, %z) {{api_version = 4 : i32, backend_config = {{iou_threshold = 5.0e-01 : f64}}}} : (tensor<5x4xf32>, tensor<5xf32>) -> tensor<5xi64>
+    return %y : tensor<5xi64>
+}}"
+    );
+    check(&text, &cuda(), 0.0);
 }
 
 fn suppression_of_many() {

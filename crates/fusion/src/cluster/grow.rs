@@ -33,6 +33,19 @@ pub(super) fn grow(state: &State<'_>, root: NodeId) -> (Body, Vec<NodeId>) {
         growth = Growth::over_elements(state, root);
         growth.spread();
     }
+    // Rows that reductions go along stay whole.
+    if !growth.has_reductions()
+        && let Some(dims) = split_dims(state, root)
+    {
+        let mut split = Growth::over_elements(state, root);
+        split.root_path = vec![LayoutOp::Reshape(dims.clone())];
+        split.reduced = vec![false; dims.len()];
+        split.dims = dims;
+        split.spread();
+        if !split.has_reductions() {
+            growth = split;
+        }
+    }
     growth.body()
 }
 
@@ -53,17 +66,14 @@ impl<'s, 'g> Growth<'s, 'g> {
     /// A loop whose domain are the elements of the value.
     fn over_elements(state: &'s State<'g>, root: NodeId) -> Self {
         let graph = state.graph;
-        let (dims, root_path) = match split_dims(state, root) {
-            Some(dims) => (dims.clone(), vec![LayoutOp::Reshape(dims)]),
-            None => (graph.node(root).dims.clone(), Vec::new()),
-        };
+        let dims = graph.node(root).dims.clone();
         Self {
             state,
             graph,
             root,
             reduced: vec![false; dims.len()],
             dims,
-            root_path,
+            root_path: Vec::new(),
             members: HashSet::new(),
             pending: BTreeMap::new(),
         }
@@ -75,11 +85,10 @@ impl<'s, 'g> Growth<'s, 'g> {
 
     fn new(state: &'s State<'g>, root: NodeId) -> Self {
         let mut growth = Self::over_elements(state, root);
+        let own = growth.dims.clone();
         // A value with one element for each row of a reduction needs the reduction's domain.
         if let Some(columns) = growth.row_sizes(root) {
-            growth.dims = state.graph.node(root).dims.clone();
-            growth.reduced = vec![false; growth.dims.len()];
-            let map = (0..growth.dims.len()).collect();
+            let map = (0..own.len()).collect();
             growth.dims.extend(&columns);
             growth.reduced.extend(columns.iter().map(|_| true));
             growth.root_path = vec![LayoutOp::Broadcast { dims: growth.dims.clone(), map }];

@@ -123,6 +123,19 @@ mod tests {
     }
 
     #[test]
+    fn rows_that_are_reduced_stay_whole() {
+        let softmax = restored(16).replace(
+            "return %e : tensor<8x48xf32>",
+            "%zero = stablehlo.constant dense<0.0> : tensor<f32>
+                %t = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<8x48xf32>, tensor<f32>) -> tensor<8xf32>
+                %w = stablehlo.broadcast_in_dim %t, dims = [0] : (tensor<8xf32>) -> tensor<8x48xf32>
+                %d = stablehlo.divide %e, %w : tensor<8x48xf32>
+                return %d : tensor<8x48xf32>",
+        );
+        assert_eq!(domains(&softmax).last().unwrap(), &[8, 48]);
+    }
+
+    #[test]
     fn ends_that_divide_each_other_are_dimensions() {
         assert_eq!(ends_of(&[4, 1, 6, 1]), BTreeSet::from([6, 24]));
         assert_eq!(between(&BTreeSet::from([2, 64, 4096])), Some(vec![64, 32, 2]));
