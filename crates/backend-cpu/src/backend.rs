@@ -156,6 +156,10 @@ impl pipeline::Device for CpuDevice {
         32
     }
 
+    fn resamples(&self) -> bool {
+        true
+    }
+
     /// Updates of a parameter and of its moments read the same values.
     fn joins_loops(&self) -> bool {
         self.has_state

@@ -19,7 +19,7 @@ use crate::graph::{Graph, ImportError, Node, NodeId, Op, OpByOp, OpSpan, import,
 use crate::pattern::{Pattern, patterns};
 use crate::precision::{Precision, narrow_contractions, quantize, read_before_widening, read_stored_weights};
 use crate::recompute::recompute;
-use crate::simplify::simplify;
+use crate::simplify::{resampled, simplify};
 
 /// The arguments of a function that are known while compiling, by position.
 pub type Weights<'a> = dyn Fn(usize) -> Option<Tensor> + 'a;
@@ -84,6 +84,11 @@ pub trait Device {
     /// be in memory.
     fn shortest_row(&self) -> usize {
         1
+    }
+
+    /// Whether the device has a kernel that resamples along a dimension, of f32 and f64.
+    fn resamples(&self) -> bool {
+        false
     }
 
     /// Whether the device has kernels for elementwise loops that give several values.
@@ -185,6 +190,9 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
         graph = simplify(&graph);
     }
     if !device.is_op_by_op() {
+        if device.resamples() {
+            graph = resampled(&graph);
+        }
         graph = device.rewrite(read_before_widening(&graph));
         if device.reads_quantized_weights() {
             graph = read_stored_weights(&graph);

@@ -21,6 +21,7 @@ pub mod pool;
 mod prefetch;
 pub mod reduce;
 pub mod regions;
+pub mod resample;
 pub mod shared_ptr;
 pub mod statistics;
 pub mod task_timing;

@@ -73,7 +73,7 @@ pub(super) fn run(args: &LimitsArgs) -> anyhow::Result<()> {
         task: "peers limits",
         page: "docs/calibrate.md",
         method: &format!(
-            "medians of {} runs of each side or more, in turn, of those at the fastest pace that both sides had; likwid-bench in the faster of two widths of vectors, in L1 by the slope of the time over four working sets, without the start of a pass; the loop in C, which tells the pace, by its largest",
+            "the largest of {} runs of each side or more, in turn, of those at the fastest pace that both sides had; likwid-bench in the faster of two widths of vectors, in L1 by the slope of the time over four working sets, without the start of a pass",
             args.alternations
         ),
         update_docs: args.update_docs,

@@ -32,18 +32,13 @@ pub(super) fn kernel(
     let depthwise = conv.groups > 1 && conv.groups == geometry.channels;
     if depthwise
         && node.element == ElementType::F32
-        && let Some(tensor) = constant_weights(graph, product)
+        && product.operands[0].view.is_dense()
+        && let Some(tensor) = graph.constant(weights.value)
     {
         let tensor = materialize(tensor, &weights.view)?;
         return Ok(Box::new(DepthwiseKernel::new(graph, product, output, &geometry, &input, &tensor)?));
     }
     Ok(Box::new(ConvKernel::new(context, product, output, geometry)?))
-}
-
-/// The weights where they can be packed. Weights that were computed while compiling may be of a convolution whose image the plan leaves strided.
-fn constant_weights<'g>(graph: &'g Graph, product: &Contraction) -> Option<&'g Tensor> {
-    let [image, weights] = &product.operands;
-    graph.constant(weights.value).filter(|_| image.view.is_dense())
 }
 
 /// Whether the kernel of a convolution reads its image with any strides.
@@ -54,13 +49,13 @@ pub(super) fn reads_strided_image(graph: &Graph, product: &Contraction) -> bool 
     // What is multiplied: an image may be read before it is rounded to it.
     let element = graph.node(node.inputs[0]).element;
     let forwards = weights.view.strides.iter().all(|&stride| stride >= 0);
-    let as_it_is = graph.node(input.value).element == element;
-    if !forwards || !as_it_is || graph.constant(weights.value).is_some() {
-        return false;
-    }
+    let read = graph.node(input.value).element;
+    let used_once = graph.constant(weights.value).is_none();
     let geometry = geometry(conv, &graph.node(node.inputs[0]).dims, &weights.view.dims);
     let convolution = compute_type(element).map(|kind| Convolution::new(Arc::new(Gemm::new(kind)), geometry));
-    matches!(convolution, Ok(Ok(convolution)) if convolution.reads_any_strides(element))
+    let Ok(Ok(convolution)) = convolution else { return false };
+    let through_lines = used_once && forwards && read == element && convolution.reads_any_strides(element);
+    through_lines || convolution.copies_any_strides(read)
 }
 
 fn geometry(conv: &graph::Conv, input: &[usize], weights: &[usize]) -> Geometry {
@@ -145,7 +140,9 @@ impl ConvKernel {
             output,
             name,
         };
-        if let Some(tensor) = constant_weights(graph, product) {
+        // Weights that were computed while compiling may be of a convolution whose image the plan leaves strided.
+        let packs = input.view.is_dense() || made.convolution.copies_any_strides(made.element);
+        if let Some(tensor) = graph.constant(weights.value).filter(|_| packs) {
             let pack = || -> Result<PackedWeights> {
                 let tensor = super::interface::aligned(tensor)?;
                 // SAFETY: the view was made from the sizes of the tensor.

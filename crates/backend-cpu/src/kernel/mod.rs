@@ -17,6 +17,7 @@ mod lane_function;
 mod loop_lowering;
 mod reference;
 mod regions;
+mod resample;
 mod shared_weights;
 mod sort;
 mod unfused;

@@ -6,7 +6,7 @@ use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_kernels::data_movement::{AxisPadding, Concat, Gather, GatherSpec, Indices, Layout, Pad};
 
 use super::interface::{Kernel, KernelError, Result, ValueBuffers};
-use super::{indexing, lane_function, regions, sort, window};
+use super::{indexing, lane_function, regions, resample, sort, window};
 
 /// The kernel of an unfused node.
 pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: NodeId) -> Result<Box<dyn Kernel>> {
@@ -63,6 +63,7 @@ pub(super) fn kernel(graph: &Graph, operands: &[Operand], output: NodeId) -> Res
                 output,
             })
         }
+        Op::Resample(axis) => resample::kernel(graph, *axis, operands, output)?,
         Op::ReduceWindow(kind, window, init) => {
             window::reduce_window(graph, *kind, window, init, operands, output)?
         }

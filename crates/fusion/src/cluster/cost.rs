@@ -142,6 +142,8 @@ fn flops(graph: &Graph, id: NodeId) -> u64 {
         Op::Scatter(_, Combiner::Reduce(_) | Combiner::Function(_)) => {
             graph.node(node.inputs[2]).len() as u64
         }
+        // The input, and for each tap its vector of indices and its weights.
+        Op::Resample(_) => len * (node.inputs.len() - 2) as u64,
         Op::ReduceWindow(_, window, _) => len * window.dims.iter().product::<usize>() as u64,
         Op::Dot(dot) => {
             let lhs = graph.node(node.inputs[0]);

@@ -41,6 +41,7 @@ impl State<'_> {
             }
             Op::ReduceWindow(..)
             | Op::Gather(..)
+            | Op::Resample(_)
             | Op::Scatter(..)
             | Op::DynamicSlice
             | Op::DynamicUpdateSlice

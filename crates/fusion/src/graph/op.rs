@@ -120,6 +120,9 @@ pub enum Op {
     ReduceWindow(ReduceKind, Window, Tensor),
     /// Windows of the first input, of these sizes, where the second says.
     Gather(GatherDims, Vec<usize>),
+    /// Each element along this dimension a weighted sum of elements of the first input along it. The others are, tap by tap, a vector of
+    /// indices, which are clamped, and one of weights. Only for devices with [`resampling`](crate::pipeline::Device::resamples).
+    Resample(usize),
     /// The first input with updates (the third) combined into it, where the second says; what lies outside is left out.
     Scatter(ScatterDims, Combiner),
     /// A part of the first input, of the sizes of the result, from where the others say, moved inside.
@@ -183,6 +186,7 @@ impl Op {
             Op::Conv(_) => "convolution".to_owned(),
             Op::ReduceWindow(kind, ..) => format!("reduce_window {}", kind.function().name()),
             Op::Gather(..) => "gather".to_owned(),
+            Op::Resample(_) => "resample".to_owned(),
             Op::Scatter(..) => "scatter".to_owned(),
             Op::DynamicSlice => "dynamic_slice".to_owned(),
             Op::DynamicUpdateSlice => "dynamic_update_slice".to_owned(),

@@ -168,6 +168,7 @@ fn attributes(op: &Op, results: &[TensorOf]) -> Option<(OpKind, Dict)> {
         }
         Op::Argument(_)
         | Op::Constant(_)
+        | Op::Resample(_)
         | Op::Layout(_)
         | Op::Reduce(..)
         | Op::Conv(_)

@@ -5,9 +5,12 @@ mod batch_norm;
 mod gelu;
 mod pointwise_groups;
 mod reduction;
+mod resample;
 mod rewrite;
 mod rotary;
 mod sum_of_products;
+
+pub(crate) use resample::resampled;
 
 use crate::graph::Graph;
 

@@ -123,6 +123,7 @@ impl AmxDirect {
                 data: input.data,
                 element: input.element,
                 batch_stride: input.batch_stride,
+                channel_stride: input.channel_stride,
                 strides: input.strides,
                 batch,
                 channels,

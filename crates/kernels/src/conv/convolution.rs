@@ -193,9 +193,7 @@ impl Convolution {
         sink: Option<&BlockSink<'_>>,
     ) -> Result<(), ConvError> {
         let input = self.input_with_strides(input)?;
-        if input.channel_stride != 1 {
-            return Err(ConvError::ChannelStride { found: input.channel_stride });
-        }
+        self.check_channel_stride(&input)?;
         match (&weights.form, &self.winograd) {
             (PackedForm::Groups(weights), _) if weights.len() == self.geometry.groups => {
                 let weights: Vec<PackedView<'_>> = weights.iter().map(PackedRhs::view).collect();
@@ -217,6 +215,24 @@ impl Convolution {
     #[must_use]
     pub fn reads_any_strides(&self, element: ElementType) -> bool {
         self.large_window.is_some() && self.gemm.reads_rows_of(element)
+    }
+
+    /// Whether images of an element type are read with any strides, by either way to run: their few channels are copied in any case.
+    #[must_use]
+    pub fn copies_any_strides(&self, element: ElementType) -> bool {
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        if self.amx_direct.is_some() {
+            return false;
+        }
+        self.winograd.is_none() && self.merges_last_axis() && self.gemm.row_pack_fn(element).is_ok()
+    }
+
+    fn check_channel_stride(&self, input: &Input<'_>) -> Result<(), ConvError> {
+        match input.channel_stride {
+            1 => Ok(()),
+            _ if self.copies_any_strides(input.element) => Ok(()),
+            found => Err(ConvError::ChannelStride { found }),
+        }
     }
 
     /// [`Convolution::run`] with weights that are used once.
@@ -247,9 +263,7 @@ impl Convolution {
             // SAFETY: guaranteed by the caller.
             return unsafe { plan.run(&self.gemm, pool, &input, &weights, target) };
         }
-        if input.channel_stride != 1 {
-            return Err(ConvError::ChannelStride { found: input.channel_stride });
-        }
+        self.check_channel_stride(&input)?;
         let Geometry { channels, outputs, groups, .. } = self.geometry;
         let (run, n, window) = (channels / groups, outputs / groups, self.window());
         let k = window.iter().product::<usize>().saturating_mul(run);
@@ -338,6 +352,7 @@ impl Convolution {
             data: input.data,
             element: input.element,
             batch_stride: input.batch_stride,
+            channel_stride: input.channel_stride,
             strides: input.strides,
             batch: *batch,
             channels: *channels,

@@ -19,6 +19,8 @@ pub(super) struct CopySource<'a> {
     pub(super) element: ElementType,
     /// In elements.
     pub(super) batch_stride: usize,
+    /// In elements.
+    pub(super) channel_stride: usize,
     /// In elements, for each dimension.
     pub(super) strides: &'a [usize],
     pub(super) batch: usize,
@@ -113,7 +115,7 @@ impl PaddedCopy {
     }
 }
 
-/// Copies one row of pixels, contiguous ones at once.
+/// Copies one row of pixels, those that follow each other at once.
 unsafe fn row(
     source: &CopySource<'_>,
     line: &[Option<u32>],
@@ -135,24 +137,25 @@ unsafe fn row(
             continue;
         };
         let next = |&(ahead, other): &(usize, &Option<u32>)| *other == Some(input_index + ahead as u32);
-        let contiguous =
-            if stride == channels { line[at..].iter().enumerate().take_while(next).count() } else { 1 };
-        // SAFETY: that many pixels are contiguous in the source and the target.
+        let pixels = line[at..].iter().enumerate().take_while(next).count();
+        let dense = source.channel_stride == 1 && stride == channels;
+        let (rows, columns) = if dense { (1, pixels * channels) } else { (pixels, channels) };
+        // SAFETY: that many pixels follow each other in the source and the target.
         unsafe {
             copy(&PackRegion {
                 source: from.add(input_index as usize * stride * source.element.byte_width()),
-                row_stride: 0,
-                column_stride: 1,
-                rows: 1,
-                columns: contiguous * channels,
-                rows_written: 1,
-                columns_written: contiguous * channels,
+                row_stride: stride,
+                column_stride: source.channel_stride,
+                rows,
+                columns,
+                rows_written: rows,
+                columns_written: columns,
                 first_row: 0,
                 group: 1,
                 target: to,
-                target_stride: 0,
+                target_stride: channels,
             });
         }
-        at += contiguous;
+        at += pixels;
     }
 }

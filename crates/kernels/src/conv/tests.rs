@@ -122,6 +122,7 @@ fn random_convolutions_match_the_definition() {
     let cases: Vec<_> = Isa::available()
         .flat_map(|isa| compute_types.clone().map(move |compute_type| (isa, compute_type)))
         .collect();
+    let mut planar_images = 0;
     for round in 0..600 {
         let (isa, (compute_type, element)) = cases[round % cases.len()];
         let gemm = Arc::new(Gemm::with_isa(compute_type, isa));
@@ -137,7 +138,7 @@ fn random_convolutions_match_the_definition() {
         let strides_of = |sizes: &[usize], innermost: usize| -> Vec<usize> {
             (0..sizes.len()).map(|at| sizes[at + 1..].iter().product::<usize>() * innermost).collect()
         };
-        let (input, packed) = (bytes(&input, element), bytes(&weights, element));
+        let packed = bytes(&weights, element);
         let window_strides = strides_of(&window, geometry.channels / geometry.groups * geometry.outputs);
         let weights = Weights {
             data: packed.as_ptr(),
@@ -148,28 +149,44 @@ fn random_convolutions_match_the_definition() {
         };
         // SAFETY: the weights have these sizes.
         let packed = unsafe { convolution.pack(&weights, Some(&pools[1])) }.unwrap();
-        let strides = strides_of(&sizes, geometry.channels);
-        let input = Input {
-            data: input.as_ptr(),
-            element,
-            channel_stride: 1,
-            batch_stride: pixels * geometry.channels,
-            strides: &strides,
-        };
-        let (sum, stride) = (compute_type.accumulator(), geometry.outputs + 1);
-        let size = sum.byte_width();
-        let mut out = vec![0u8; convolution.rows() * stride * size];
-        let seen = Mutex::new(0);
-        let sink = |block: &OutputBlock| *seen.lock().unwrap() += block.rows.len() * block.columns.len();
-        let pool = &pools[round % 3];
-        // SAFETY: the input and the result have these sizes.
-        unsafe { convolution.run(pool, &input, &packed, Some(out.as_mut_ptr()), stride, Some(&sink)) }
-            .unwrap();
-        assert_eq!(*seen.lock().unwrap(), want.len());
-        let got = out.chunks(size).enumerate().filter(|(at, _)| at % stride < geometry.outputs);
-        let got: Vec<f64> = got.map(|(_, bytes)| read(bytes, sum)).collect();
-        assert!(got == want, "{isa} {compute_type:?} of {element}: {geometry:?}");
+        let planar =
+            convolution.copies_any_strides(element).then(|| planes(&input, pixels, geometry.channels));
+        planar_images += usize::from(planar.is_some());
+        let images = planar.map(|planes| (planes, pixels, 1)).into_iter();
+        for (image, channel_stride, innermost) in images.chain([(input, 1, geometry.channels)]) {
+            let (image, strides) = (bytes(&image, element), strides_of(&sizes, innermost));
+            let input = Input {
+                data: image.as_ptr(),
+                element,
+                channel_stride,
+                batch_stride: pixels * geometry.channels,
+                strides: &strides,
+            };
+            let (sum, stride) = (compute_type.accumulator(), geometry.outputs + 1);
+            let size = sum.byte_width();
+            let mut out = vec![0u8; convolution.rows() * stride * size];
+            let seen = Mutex::new(0);
+            let sink = |block: &OutputBlock| *seen.lock().unwrap() += block.rows.len() * block.columns.len();
+            let pool = &pools[round % 3];
+            // SAFETY: the input and the result have these sizes.
+            unsafe { convolution.run(pool, &input, &packed, Some(out.as_mut_ptr()), stride, Some(&sink)) }
+                .unwrap();
+            assert_eq!(*seen.lock().unwrap(), want.len());
+            let got = out.chunks(size).enumerate().filter(|(at, _)| at % stride < geometry.outputs);
+            let got: Vec<f64> = got.map(|(_, bytes)| read(bytes, sum)).collect();
+            assert!(got == want, "{isa} {compute_type:?} of {element}: {geometry:?}");
+        }
     }
+    assert!(planar_images > 20, "{planar_images}");
+}
+
+/// Images channel by channel.
+fn planes(pixels_first: &[f32], pixels: usize, channels: usize) -> Vec<f32> {
+    let mut planes = Vec::with_capacity(pixels_first.len());
+    for image in pixels_first.chunks((pixels * channels).max(1)) {
+        planes.extend((0..channels).flat_map(|channel| image.iter().skip(channel).step_by(channels)));
+    }
+    planes
 }
 
 #[test]

@@ -4,12 +4,15 @@ use super::copy::{Layout, row_major};
 use super::copy_batch::{CopyBatch, CopyPart};
 use super::error::{LayoutError, check_rank};
 use super::loop_nest::LoopNest;
+use super::whole_rows::WholeRows;
 use crate::pool::Pool;
 
 /// A planned concatenation into a row-major array.
 #[derive(Debug, Clone)]
 pub struct Concat {
     batch: CopyBatch,
+    /// The same copies row by row, where there are rows.
+    rows: Option<WholeRows>,
     inputs: usize,
     dims: Vec<usize>,
 }
@@ -46,7 +49,8 @@ impl Concat {
             }
             start += input[axis];
         }
-        Ok(Self { batch, inputs: inputs.len(), dims })
+        let rows = WholeRows::of(batch.parts());
+        Ok(Self { batch, rows, inputs: inputs.len(), dims })
     }
 
     /// The sizes of the result.
@@ -73,6 +77,11 @@ impl Concat {
     pub unsafe fn run(&self, pool: &Pool, sources: &[*const u8], target: *mut u8) {
         assert_eq!(sources.len(), self.inputs, "one source for each input");
         // SAFETY: guaranteed by the caller; the parts are contiguous.
-        unsafe { self.batch.run(pool, sources, target) }
+        unsafe {
+            match &self.rows {
+                Some(rows) => rows.run(pool, sources, target),
+                None => self.batch.run(pool, sources, target),
+            }
+        }
     }
 }

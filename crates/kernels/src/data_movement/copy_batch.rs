@@ -5,7 +5,7 @@ use crate::pool::Pool;
 use crate::shared_ptr::SharedPtr;
 
 /// Minimum bytes for which a parallel job is faster.
-const SHARED_BYTES: usize = 128 << 10;
+pub(super) const SHARED_BYTES: usize = 128 << 10;
 
 /// A copy from one of several sources; offsets in bytes.
 #[derive(Debug, Clone)]
@@ -29,6 +29,11 @@ impl CopyBatch {
         self.bytes = self.bytes.saturating_add(part.nest.bytes());
         self.tasks += part.nest.tasks();
         self.parts.push(part);
+    }
+
+    /// The copies.
+    pub(super) fn parts(&self) -> &[CopyPart] {
+        &self.parts
     }
 
     /// How many bytes are written.

@@ -3,7 +3,8 @@
 use super::copy::row_major;
 use super::error::{LayoutError, check_rank};
 use super::indices::{IndexVectors, Indices, others};
-use super::loop_nest::LoopNest;
+use super::loop_nest::{LoopCounter, LoopNest};
+use super::strided_loop::StridedLoop;
 use crate::pool::Pool;
 use crate::prefetch::prefetch_l2;
 use crate::shared_ptr::SharedPtr;
@@ -12,7 +13,10 @@ use crate::shared_ptr::SharedPtr;
 const TASK_BYTES: usize = 64 << 10;
 
 /// Windows whose places are found together.
-const TOGETHER: usize = 64;
+const TOGETHER: usize = 256;
+
+/// Fewest vectors of a line for which parts of windows are copied vector by vector.
+const LONG_LINE: usize = 8;
 
 /// Bytes of a window to prefetch, and how many windows before it is copied.
 const AHEAD_BYTES: usize = 256;
@@ -43,12 +47,16 @@ pub struct Gather {
     starts: Vec<(i64, usize)>,
     /// Bytes of the result from one window to the next along each dimension of the indices.
     steps: Vec<usize>,
+    /// Dimensions of a window that are outside of all those of the indices: parts of windows are copied for one position in them at a time.
+    outer: Vec<StridedLoop>,
+    /// The rest of a window.
     window: Option<LoopNest>,
-    /// The bytes of a window, if it is contiguous on both sides.
+    /// The bytes of a part of a window, if it is contiguous on both sides.
     run: Option<usize>,
     dims: Vec<usize>,
     count: usize,
-    count_per_task: usize,
+    /// Windows and outer positions of a task.
+    per_task: (usize, usize),
 }
 
 impl Gather {
@@ -81,20 +89,33 @@ impl Gather {
         let (from, to) = (row_major(&spec.operand)?, row_major(&dims)?);
         let bytes =
             |stride: isize| stride.unsigned_abs().checked_mul(spec.element_size).ok_or(LayoutError::Overflow);
-        let sizes: Vec<usize> = kept.iter().map(|&axis| spec.window[axis]).collect();
-        let window_from: Vec<isize> = kept.iter().map(|&axis| from[axis]).collect();
-        let window_to: Vec<isize> = spec.offset_dims.iter().map(|&dim| to[dim]).collect();
+        let is_around =
+            |dim: usize| vectors.batch.last().is_some_and(|&line| line >= LONG_LINE) && dim < batch_dims[0];
+        let (around, inside) =
+            kept.split_at(spec.offset_dims.iter().take_while(|&&dim| is_around(dim)).count());
+        let (around_dims, inside_dims) = spec.offset_dims.split_at(around.len());
+        let outer = around.iter().zip(around_dims).map(|(&axis, &dim)| {
+            let step = |stride: isize| Ok::<_, LayoutError>(bytes(stride)? as isize);
+            Ok(StridedLoop { size: spec.window[axis], source: step(from[axis])?, target: step(to[dim])? })
+        });
+        let outer = StridedLoop::merged(&outer.collect::<Result<Vec<_>, LayoutError>>()?);
+        let sizes: Vec<usize> = inside.iter().map(|&axis| spec.window[axis]).collect();
+        let window_from: Vec<isize> = inside.iter().map(|&axis| from[axis]).collect();
+        let window_to: Vec<isize> = inside_dims.iter().map(|&dim| to[dim]).collect();
         let window = LoopNest::new(spec.element_size, &sizes, &window_from, &window_to)?;
         let starts = spec.operand.iter().zip(&spec.window).zip(&from);
         let starts = starts.map(|((&size, &window), &stride)| Ok(((size - window) as i64, bytes(stride)?)));
-        let length = window.as_ref().map_or(0, LoopNest::bytes);
+        let length = window.as_ref().map_or(1, LoopNest::bytes);
+        let count = vectors.count();
+        let windows = (TASK_BYTES / length).clamp(1, count.max(1));
         Ok(Self {
             starts: starts.collect::<Result<_, LayoutError>>()?,
             steps: batch_dims.iter().map(|&dim| bytes(to[dim])).collect::<Result<_, _>>()?,
+            per_task: (windows, (TASK_BYTES / (length * windows)).max(1)),
+            outer,
             run: window.as_ref().filter(|nest| nest.is_one_run()).map(LoopNest::bytes),
             window: window.filter(|_| !dims.contains(&0)),
-            count: vectors.count(),
-            count_per_task: (TASK_BYTES / length.max(1)).max(1),
+            count,
             vectors,
             dims,
         })
@@ -109,7 +130,11 @@ impl Gather {
     /// How many bytes are written.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.window.as_ref().map_or(0, |window| window.bytes() * self.count)
+        self.window.as_ref().map_or(0, |window| window.bytes() * self.count * self.outer_count())
+    }
+
+    fn outer_count(&self) -> usize {
+        self.outer.iter().map(|each| each.size).product()
     }
 
     /// Runs the gather.
@@ -121,17 +146,27 @@ impl Gather {
         let Some(window) = &self.window else { return };
         let (operand, indices, target) =
             (SharedPtr::new(operand), SharedPtr::new(indices), SharedPtr::new(target));
-        pool.run(self.count.div_ceil(self.count_per_task), &|task, _| {
-            let first = task * self.count_per_task;
-            let mut left = self.count_per_task.min(self.count - first);
+        let (windows, positions) = (self.count.div_ceil(self.per_task.0), self.outer_count());
+        pool.run(windows * positions.div_ceil(self.per_task.1), &|task, _| {
+            let first = task % windows * self.per_task.0;
+            let mut left = self.per_task.0.min(self.count - first);
             let mut index = self.vectors.index(first);
+            let outer = task / windows * self.per_task.1;
+            let outer = outer..positions.min(outer + self.per_task.1);
+            let (mut offsets, mut starts) = ([0; TOGETHER], [0; TOGETHER]);
             while left > 0 {
                 let count = left.min(self.vectors.left_in_line(&index)).min(TOGETHER);
                 let to: usize = index.iter().zip(&self.steps).map(|(at, step)| at * step).sum();
-                // SAFETY: start indices were clamped to the operand, and windows of the result are disjoint.
+                // SAFETY: start indices were clamped to the operand, and parts of windows of the result are disjoint.
                 unsafe {
-                    let from = self.offsets(indices.get(), &index, count);
-                    self.copy(window, operand.get(), &from[..count], target.get().add(to));
+                    self.offsets(indices.get(), &index, &mut starts[..count], &mut offsets[..count]);
+                    let mut at = LoopCounter::new(&self.outer, outer.start);
+                    for _ in outer.clone() {
+                        let (from, to) =
+                            (operand.get().offset(at.source), target.get().offset(at.target).add(to));
+                        self.copy(window, from, &offsets[..count], to);
+                        at.advance();
+                    }
                 }
                 self.vectors.advance(&mut index, count);
                 left -= count;
@@ -187,14 +222,14 @@ impl Gather {
         }
     }
 
-    /// The bytes of the operand at which the windows of consecutive vectors begin.
+    /// Finds the bytes of the operand at which the windows of consecutive vectors begin.
     ///
     /// # Safety
     ///
     /// The indices may be read, and that many vectors are left in the line.
     #[inline(always)]
-    unsafe fn offsets(&self, indices: *const u8, index: &[usize], count: usize) -> [usize; TOGETHER] {
-        let (mut offsets, mut starts) = ([0; TOGETHER], [0; TOGETHER]);
+    unsafe fn offsets(&self, indices: *const u8, index: &[usize], starts: &mut [i64], offsets: &mut [usize]) {
+        offsets.fill(0);
         let add = |dim: usize, starts: &[i64]| {
             let (last, step) = self.starts[dim];
             for (offset, &at) in offsets.iter_mut().zip(starts) {
@@ -202,7 +237,6 @@ impl Gather {
             }
         };
         // SAFETY: guaranteed by the caller.
-        unsafe { self.vectors.positions(indices, index, &mut starts[..count], add) };
-        offsets
+        unsafe { self.vectors.positions(indices, index, starts, add) };
     }
 }

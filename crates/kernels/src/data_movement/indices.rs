@@ -21,7 +21,10 @@ pub struct Indices {
 
 /// Reads integers of one element type.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct IndexReader(unsafe fn(*const u8, usize, &mut [i64]));
+pub(crate) struct IndexReader {
+    read: unsafe fn(*const u8, usize, &mut [i64]),
+    bytes: usize,
+}
 
 impl IndexReader {
     pub(crate) fn new(element: ElementType) -> Result<Self, LayoutError> {
@@ -38,7 +41,7 @@ impl IndexReader {
                         *to = i64::try_from(integer).unwrap_or(i64::MAX);
                     }
                 }
-                Self(read)
+                Self { read, bytes: size_of::<$own>() }
             }};
         }
         Ok(match element {
@@ -62,7 +65,17 @@ impl IndexReader {
     #[inline(always)]
     unsafe fn read(self, from: *const u8, step: usize, to: &mut [i64]) {
         // SAFETY: guaranteed by the caller.
-        unsafe { (self.0)(from, step, to) }
+        unsafe { (self.read)(from, step, to) }
+    }
+
+    /// Reads as many integers as `to` has, one after the other.
+    ///
+    /// # Safety
+    ///
+    /// There are such integers from the address on.
+    pub(crate) unsafe fn read_dense(self, from: *const u8, to: &mut [i64]) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.read(from, self.bytes, to) }
     }
 }
 

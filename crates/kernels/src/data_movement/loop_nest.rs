@@ -6,7 +6,7 @@ use super::strided_loop::StridedLoop;
 use super::transpose::TransposeKernel;
 
 /// Approximate bytes of a task: enough to amortize scheduling, few enough for load balance.
-const TASK_BYTES: usize = 64 << 10;
+pub(super) const TASK_BYTES: usize = 64 << 10;
 
 /// Maximum bytes of a block.
 const RUN_BYTES: usize = 64 << 10;
@@ -85,6 +85,13 @@ impl LoopNest {
     /// How many bytes are copied.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// The loop over runs of contiguous bytes and their length, where that is all there is.
+    pub(super) fn runs(&self) -> Option<(StridedLoop, usize)> {
+        let outer = &self.loops[..self.loops.len() - 2];
+        let alone = outer.iter().all(|each| each.size == 1) && self.start == (0, 0);
+        (alone && matches!(self.kernel, Kernel::Runs)).then_some((self.rows, self.columns.size))
     }
 
     /// Whether all bytes are contiguous on both sides.
@@ -169,19 +176,7 @@ fn loops_of(
     }
     loops.sort_by_key(|each| std::cmp::Reverse(each.target));
     loops.push(StridedLoop { size: element_size, source: 1, target: 1 });
-    let mut joined: Vec<StridedLoop> = Vec::with_capacity(loops.len());
-    for inner in loops {
-        let span = |stride: isize| stride.checked_mul(inner.size as isize);
-        match joined.last_mut() {
-            Some(outer)
-                if span(inner.source) == Some(outer.source) && span(inner.target) == Some(outer.target) =>
-            {
-                *outer = StridedLoop { size: outer.size * inner.size, ..inner };
-            }
-            _ => joined.push(inner),
-        }
-    }
-    Ok((joined, start))
+    Ok((StridedLoop::merged(&loops), start))
 }
 
 /// Removes the loops of rows and columns from the outer ones; `run` contiguous bytes are inside them.
@@ -201,15 +196,15 @@ fn inner(loops: &mut Vec<StridedLoop>, run: usize) -> (StridedLoop, StridedLoop,
 }
 
 /// A counter over nested loops with the offsets on both sides.
-struct LoopCounter<'a> {
+pub(super) struct LoopCounter<'a> {
     loops: &'a [StridedLoop],
     at: Vec<usize>,
-    source: isize,
-    target: isize,
+    pub(super) source: isize,
+    pub(super) target: isize,
 }
 
 impl<'a> LoopCounter<'a> {
-    fn new(loops: &'a [StridedLoop], mut position: usize) -> Self {
+    pub(super) fn new(loops: &'a [StridedLoop], mut position: usize) -> Self {
         let mut counter = Self { loops, at: vec![0; loops.len()], source: 0, target: 0 };
         for (each, at) in loops.iter().zip(&mut counter.at).rev() {
             *at = position % each.size;
@@ -220,7 +215,7 @@ impl<'a> LoopCounter<'a> {
         counter
     }
 
-    fn advance(&mut self) {
+    pub(super) fn advance(&mut self) {
         for (each, at) in self.loops.iter().zip(&mut self.at).rev() {
             *at += 1;
             if *at < each.size {

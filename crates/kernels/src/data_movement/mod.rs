@@ -24,6 +24,7 @@ mod strided_loop;
 #[cfg(test)]
 mod tests;
 mod transpose;
+mod whole_rows;
 
 pub use concat::Concat;
 pub use copy::{Layout, StridedCopy, row_major};
@@ -31,6 +32,7 @@ pub use dynamic_slice::DynamicSlice;
 pub use error::LayoutError;
 pub(crate) use error::check_rank;
 pub use gather::{Gather, GatherSpec};
+pub(crate) use indices::IndexReader;
 pub use indices::Indices;
 pub(crate) use loop_nest::NONTEMPORAL_BYTES;
 pub(crate) use nontemporal::copy_nontemporal;

@@ -71,6 +71,8 @@ unsafe fn copy<S: std::marker::Copy, T: Convert<S>>(region: &PackRegion) {
             (1, 1, _) => copy_contiguous_rows::<S, T>(region),
             (2, 1, _) if region.first_row.is_multiple_of(2) => copy_interleaved_rows::<S, T, 2>(region),
             (4, 1, _) if region.first_row.is_multiple_of(4) => copy_interleaved_rows::<S, T, 4>(region),
+            // A known number of interleaved rows takes no divisions.
+            (1, _, 1) => copy_contiguous_columns::<S, T>(&PackRegion { group: 1, ..*region }),
             (_, _, 1) => copy_contiguous_columns::<S, T>(region),
             _ => copy_strided::<S, T>(region),
         }

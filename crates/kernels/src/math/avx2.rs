@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::lanes::{Lanes, Table};
+use super::lanes::{Lanes, Pick, Table};
 use super::scale;
 
 /// Eight f32 lanes.
@@ -118,12 +118,8 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     fn lookup(self, table: &'static Table) -> Self {
-        let (lower, upper) = table.0.split_at(Self::COUNT);
-        // SAFETY: vectors of this type are only made in code for CPUs that have AVX2; each half of a table is a vector.
-        let [lower, upper] = [lower, upper]
-            .map(|half| unsafe { Self(_mm256_permutevar8x32_ps(_mm256_load_ps(half.as_ptr()), bits(self))) });
-        // The fourth bit, moved to the top, says which half.
-        Self::select(self.shift_up::<28>(), upper, lower)
+        // SAFETY: a table has as many values.
+        unsafe { self.pick(table.0.as_ptr()) }
     }
 
     #[inline(always)]
@@ -135,5 +131,17 @@ impl Lanes for Avx2 {
     #[inline(always)]
     fn scale(self, exponent: Self) -> Self {
         scale::scale(self, exponent)
+    }
+}
+
+impl Pick for Avx2 {
+    #[inline(always)]
+    unsafe fn pick(self, from: *const f32) -> Self {
+        let half = |from: *const f32| {
+            // SAFETY: vectors of this type are only made in code for CPUs that have AVX2; half of the values are a vector.
+            unsafe { Self(_mm256_permutevar8x32_ps(_mm256_loadu_ps(from), bits(self))) }
+        };
+        // The fourth bit, moved to the top, says which half.
+        Self::select(self.shift_up::<28>(), half(from.wrapping_add(Self::COUNT)), half(from))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::lanes::{Lanes, Table};
+use super::lanes::{Lanes, Pick, Table};
 
 /// Sixteen f32 lanes.
 #[derive(Clone, Copy)]
@@ -126,5 +126,13 @@ impl Lanes for Avx512 {
     #[inline(always)]
     fn any(mask: __mmask16) -> bool {
         mask != 0
+    }
+}
+
+impl Pick for Avx512 {
+    #[inline(always)]
+    unsafe fn pick(self, from: *const f32) -> Self {
+        // SAFETY: vectors of this type are only made in code for CPUs that have AVX-512; the rest is guaranteed by the caller.
+        unsafe { Self(_mm512_permutexvar_ps(bits(self), _mm512_loadu_ps(from))) }
     }
 }

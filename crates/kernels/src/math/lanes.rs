@@ -1,5 +1,18 @@
 //! Vectors of f32, independent of the instruction set.
 
+/// How many elements [`Pick::pick`] picks from.
+pub(crate) const PICKED_FROM: usize = 16;
+
+/// Vectors whose lanes, as bits, can be places of elements in memory.
+pub(crate) trait Pick: Lanes {
+    /// The elements at places below [`PICKED_FROM`].
+    ///
+    /// # Safety
+    ///
+    /// There are [`PICKED_FROM`] values at the address.
+    unsafe fn pick(self, from: *const f32) -> Self;
+}
+
 /// A table indexed by the lowest four bits of a lane.
 #[derive(Debug)]
 #[repr(align(64))]

@@ -22,7 +22,7 @@ mod trigonometric;
 pub(crate) use erf::erf;
 pub(crate) use exponential::{exp, expm1, logistic, tanh};
 pub(crate) use gelu::gelu;
-pub(crate) use lanes::{Lanes, Table};
+pub(crate) use lanes::{Lanes, PICKED_FROM, Pick, Table};
 pub(crate) use logarithm::{log, log1p};
 pub(crate) use trigonometric::{cos, sin};
 #[cfg(target_arch = "x86_64")]

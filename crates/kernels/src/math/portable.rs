@@ -1,6 +1,6 @@
 //! Scalars as vectors of one lane, which the compiler may vectorize.
 
-use super::lanes::{Lanes, Table};
+use super::lanes::{Lanes, Pick, Table};
 
 impl Lanes for f32 {
     const COUNT: usize = 1;
@@ -195,5 +195,13 @@ impl Lanes for f32 {
     #[inline(always)]
     fn scale(self, exponent: Self) -> Self {
         super::scale::scale(self, exponent)
+    }
+}
+
+impl Pick for f32 {
+    #[inline(always)]
+    unsafe fn pick(self, from: *const f32) -> Self {
+        // SAFETY: guaranteed by the caller.
+        unsafe { *from.add(self.to_bits() as usize) }
     }
 }

@@ -153,6 +153,30 @@ fn concatenations() {
     }
 }
 
+/// Rows that several threads write; their runs are whole lines, many lines or no lines, and lie apart in their sources.
+#[test]
+fn rows_of_strided_sources() {
+    let mut random = fastrand::Rng::with_seed(12);
+    let (rows, widths) = (300, [16, 5, 32, 160]);
+    let dims = widths.map(|width| [rows, width]);
+    let data = widths.map(|width| noise(&mut random, (1 + rows * (width + 3)) * 4));
+    let layout = |width: usize| Layout { offset: 1, strides: vec![width as isize + 3, 1] };
+    let parts: Vec<(&[usize], Layout)> = dims.iter().map(|dims| (&dims[..], layout(dims[1]))).collect();
+    let concat = Concat::new(4, &parts, 1).unwrap();
+    let sources = data.each_ref().map(Vec::as_ptr);
+    // SAFETY: all buffers have all elements.
+    let ours = with_pools(concat.bytes(), |pool, result| unsafe { concat.run(pool, &sources, result) });
+    let mut start = 0;
+    for ((dims, layout), data) in parts.iter().zip(&data) {
+        let whole = widths.iter().sum::<usize>();
+        let target = Layout { offset: start, strides: vec![whole as isize, 1] };
+        let mut wanted = ours.clone();
+        naive(4, dims, (layout, data), &target, &mut wanted);
+        assert!(ours == wanted, "{dims:?}");
+        start += dims[1];
+    }
+}
+
 #[test]
 fn invalid_parameters_are_rejected() {
     let layout = |strides: &[isize]| Layout { offset: 0, strides: strides.to_vec() };

@@ -103,6 +103,30 @@ fn embedding_rows() {
     }
 }
 
+/// Elements along one dimension of several, whose lines are several tasks or parts of one.
+#[test]
+fn lines_of_elements() {
+    let mut random = fastrand::Rng::with_seed(6);
+    for axis in 0..4 {
+        for count in [7, 8, 300, 20_000] {
+            let operand = vec![5, 3, 11, 4];
+            let mut window = operand.clone();
+            window[axis] = 1;
+            let indices = Indices {
+                element: ElementType::I32,
+                dims: vec![count],
+                vector_dim: 1,
+                map: vec![axis],
+                batching: Vec::new(),
+            };
+            let offset_dims = (0..4).filter(|&dim| dim != axis).collect();
+            let spec =
+                GatherSpec { element_size: 4, operand, indices, window, collapsed: vec![axis], offset_dims };
+            check(&mut random, &spec);
+        }
+    }
+}
+
 #[test]
 fn integers_of_every_type_are_clamped() {
     let table: Vec<u32> = (0..4).collect();
