@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Shape, Taps};
+use super::taps::{Shape, Taps};
 use crate::isa::Isa;
 #[cfg(target_arch = "x86_64")]
 use crate::math::{Avx2, Avx512};

@@ -6,6 +6,7 @@
 
 mod lines;
 mod sums;
+mod taps;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,7 @@ use crate::shared_ptr::SharedPtr;
 
 use lines::LineBlocks;
 use sums::{ElementSums, RowSums};
+use taps::{Shape, Taps};
 
 /// Approximate bytes of the result that a task writes.
 const TASK_BYTES: usize = 64 << 10;
@@ -41,24 +43,6 @@ pub struct Resample {
     single: bool,
     readers: Vec<IndexReader>,
     isa: Isa,
-}
-
-/// The sizes of source and result around the dimension.
-#[derive(Debug, Clone, Copy)]
-struct Shape {
-    outer: usize,
-    /// Of the dimension in the source.
-    length: usize,
-    /// Of the dimension in the result.
-    count: usize,
-    inner: usize,
-}
-
-/// The places and weights of a run, tap by tap.
-struct Taps<T> {
-    places: Vec<usize>,
-    weights: Vec<T>,
-    count: usize,
 }
 
 impl Resample {

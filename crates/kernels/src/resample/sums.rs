@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Mul};
 
-use super::Taps;
+use super::taps::Taps;
 use crate::isa::Isa;
 
 /// A type whose elements are summed.

@@ -3,7 +3,8 @@
 use warpforge_tensor::{ElementType, IntType};
 
 use super::lines::LineBlocks;
-use super::{Resample, Shape, Tap, Taps};
+use super::taps::{Shape, Taps};
+use super::{Resample, Tap};
 use crate::data_movement::LayoutError;
 use crate::isa::Isa;
 use crate::testing::with_pools;
