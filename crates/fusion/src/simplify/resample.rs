@@ -1,4 +1,4 @@
-//! Weighted sums of gathers along a dimension as one operation: interpolation, as every front end writes it.
+//! Weighted sums of gathers along a dimension as one operation: interpolation, as PyTorch's is imported.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,6 +9,9 @@ use warpforge_tensor::{ElementType, IntType};
 use super::rewrite::Rewrite;
 use crate::graph::{Graph, Node, NodeId, Op, inverse};
 use crate::view::LayoutOp;
+
+/// Fewest elements that follow each other for which another order pays: rows that are shorter than a vector are summed one by one.
+const SHORTEST_ROW: usize = 16;
 
 /// A value that is one tap or the sum of several.
 struct Found {
@@ -106,7 +109,7 @@ fn tap(graph: &Graph, gather: NodeId, weights: NodeId) -> Option<Found> {
     })
 }
 
-/// For sums all of whose users want their dimensions in one other order, that order.
+/// For sums all of whose users want their dimensions in one other order, that order, where its rows are long enough.
 fn orders<'g>(graph: &'g Graph, found: &HashMap<NodeId, Found>) -> HashMap<NodeId, &'g [usize]> {
     let users = graph.users();
     let mut reads: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
@@ -124,7 +127,8 @@ fn orders<'g>(graph: &'g Graph, found: &HashMap<NodeId, Found>) -> HashMap<NodeI
         let through = reads.get(&id).into_iter().flatten().map(|sum| orders.get(sum).copied());
         let mut wanted = direct.chain(through);
         let Some(Some(first)) = wanted.next() else { continue };
-        if wanted.all(|order| order == Some(first)) {
+        let row = first.last().map_or(1, |&dim| graph.node(id).dims[dim]);
+        if row >= SHORTEST_ROW && wanted.all(|order| order == Some(first)) {
             orders.insert(id, first);
         }
     }
@@ -156,21 +160,21 @@ mod tests {
     use super::*;
     use crate::testing::graph;
 
-    /// Two taps along dimension 2 of `tensor<1x2x4x5xf32>`, to 8 elements, with what is done to their sum.
+    /// Two taps along dimension 2 of `tensor<1x16x4x5xf32>`, to 8 elements, with what is done to their sum.
     fn interpolation(second: &str, after: &str, result: &str) -> Graph {
         let take = "<{dimension_numbers = #stablehlo.gather<offset_dims = [0, 1, 3], collapsed_slice_dims = [2], start_index_map = [2], \
-            index_vector_dim = 1>, slice_sizes = array<i64: 1, 2, 1, 5>}> : (tensor<1x2x4x5xf32>, tensor<8xi64>) -> tensor<1x2x8x5xf32>";
-        let repeat = "dims = [2] : (tensor<8xf32>) -> tensor<1x2x8x5xf32>";
+            index_vector_dim = 1>, slice_sizes = array<i64: 1, 16, 1, 5>}> : (tensor<1x16x4x5xf32>, tensor<8xi64>) -> tensor<1x16x8x5xf32>";
+        let repeat = "dims = [2] : (tensor<8xf32>) -> tensor<1x16x8x5xf32>";
         graph(&format!(
-            "func.func @main(%x: tensor<1x2x4x5xf32>, %y: tensor<1x2x4x5xf32>, %i: tensor<8xi64>, %j: tensor<8xi64>, %v: tensor<8xf32>, \
+            "func.func @main(%x: tensor<1x16x4x5xf32>, %y: tensor<1x16x4x5xf32>, %i: tensor<8xi64>, %j: tensor<8xi64>, %v: tensor<8xf32>, \
              %w: tensor<8xf32>) -> {result} {{
             %0 = \"stablehlo.gather\"(%x, %i) {take}
             %1 = stablehlo.broadcast_in_dim %v, {repeat}
-            %2 = stablehlo.multiply %0, %1 : tensor<1x2x8x5xf32>
+            %2 = stablehlo.multiply %0, %1 : tensor<1x16x8x5xf32>
             %3 = \"stablehlo.gather\"({second}, %j) {take}
             %4 = stablehlo.broadcast_in_dim %w, {repeat}
-            %5 = stablehlo.multiply %4, %3 : tensor<1x2x8x5xf32>
-            %6 = stablehlo.add %2, %5 : tensor<1x2x8x5xf32>
+            %5 = stablehlo.multiply %4, %3 : tensor<1x16x8x5xf32>
+            %6 = stablehlo.add %2, %5 : tensor<1x16x8x5xf32>
             {after}
             return %r : {result} }}"
         ))
@@ -184,35 +188,42 @@ mod tests {
 
     #[test]
     fn sums_of_taps_are_one_operation() {
-        let negated = "%r = stablehlo.negate %6 : tensor<1x2x8x5xf32>";
-        let found = operations(&interpolation("%x", negated, "tensor<1x2x8x5xf32>"));
+        let negated = "%r = stablehlo.negate %6 : tensor<1x16x8x5xf32>";
+        let found = operations(&interpolation("%x", negated, "tensor<1x16x8x5xf32>"));
         assert_eq!(
             found,
-            [("resample".to_owned(), vec![1, 2, 8, 5]), ("negate".to_owned(), vec![1, 2, 8, 5])]
+            [("resample".to_owned(), vec![1, 16, 8, 5]), ("negate".to_owned(), vec![1, 16, 8, 5])]
         );
     }
 
     #[test]
     fn the_order_that_all_users_want_is_taken() {
-        let moved =
-            "%r = stablehlo.transpose %6, dims = [0, 2, 3, 1] : (tensor<1x2x8x5xf32>) -> tensor<1x8x5x2xf32>";
-        let found = operations(&interpolation("%x", moved, "tensor<1x8x5x2xf32>"));
+        let moved = "%r = stablehlo.transpose %6, dims = [0, 2, 3, 1] : (tensor<1x16x8x5xf32>) -> tensor<1x8x5x16xf32>";
+        let found = operations(&interpolation("%x", moved, "tensor<1x8x5x16xf32>"));
         let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["transpose", "resample"]);
-        assert_eq!(found[1].1, [1, 8, 5, 2]);
+        assert_eq!(found[1].1, [1, 8, 5, 16]);
+    }
+
+    #[test]
+    fn short_rows_stay_in_their_order() {
+        let moved = "%r = stablehlo.transpose %6, dims = [0, 1, 3, 2] : (tensor<1x16x8x5xf32>) -> tensor<1x16x5x8xf32>";
+        let found = operations(&interpolation("%x", moved, "tensor<1x16x5x8xf32>"));
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["resample", "transpose"]);
     }
 
     #[test]
     fn taps_of_two_sources_stay_apart() {
-        let negated = "%r = stablehlo.negate %6 : tensor<1x2x8x5xf32>";
-        let found = operations(&interpolation("%y", negated, "tensor<1x2x8x5xf32>"));
+        let negated = "%r = stablehlo.negate %6 : tensor<1x16x8x5xf32>";
+        let found = operations(&interpolation("%y", negated, "tensor<1x16x8x5xf32>"));
         assert!(found.iter().all(|(name, _)| name != "resample"));
     }
 
     #[test]
     fn what_others_read_stays() {
-        let both = "%r = stablehlo.add %6, %0 : tensor<1x2x8x5xf32>";
-        let found = operations(&interpolation("%x", both, "tensor<1x2x8x5xf32>"));
+        let both = "%r = stablehlo.add %6, %0 : tensor<1x16x8x5xf32>";
+        let found = operations(&interpolation("%x", both, "tensor<1x16x8x5xf32>"));
         assert!(found.iter().all(|(name, _)| name != "resample"));
     }
 }

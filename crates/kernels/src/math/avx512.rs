@@ -113,8 +113,8 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     fn lookup(self, table: &'static Table) -> Self {
-        // SAFETY: vectors of this type are only made in code for CPUs that have AVX-512; a table has sixteen values.
-        unsafe { Self(_mm512_permutexvar_ps(bits(self), _mm512_load_ps(table.0.as_ptr()))) }
+        // SAFETY: a table has as many values.
+        unsafe { self.pick(table.0.as_ptr()) }
     }
 
     #[inline(always)]
