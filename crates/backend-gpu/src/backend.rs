@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use warpforge_fusion::Recipe;
 use warpforge_fusion::pipeline::Plan;
 use warpforge_runtime::{
     Backend, Capabilities, Device, DeviceCollectives, ErrorKind, Executable, Precision, Program, Reference,
@@ -126,7 +127,8 @@ impl Backend for Gpus {
     }
 
     fn capabilities(&self, _: Device) -> Capabilities {
-        let precisions = Precision::ALL.to_vec();
+        let recipes = Recipe::ALL.map(Precision::Quantized);
+        let precisions = Precision::ALL.into_iter().chain(recipes).collect();
         Capabilities { tiers: Tier::ALL.to_vec(), precisions, observes_values: true }
     }
 

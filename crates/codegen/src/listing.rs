@@ -4,10 +4,12 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use warpforge_fusion::pipeline::Plan;
+use warpforge_fusion::{Node, NodeId, Op};
 
 use crate::emit::emit;
 use crate::kernel::{Argument, Kernel};
 use crate::options::Options;
+use crate::packed_codes::{grouped_codes, packed_codes, with_packed_codes};
 use crate::prelude::prelude;
 
 /// The prelude, then the kernels of each cluster, or the reason that there are none.
@@ -29,7 +31,23 @@ pub fn listing(plan: &Plan, options: &Options) -> String {
         if let Some(provenance) = plan.provenance(cluster) {
             let _ = writeln!(text, "// computes {}", provenance.replace(char::is_control, " "));
         }
-        match emit(graph, cluster, options) {
+        let emitted = match grouped_codes(cluster).and_then(|codes| packed_codes(graph.constant(codes)?)) {
+            Some(words) => {
+                let mut graph = graph.clone();
+                let id = NodeId(graph.nodes.len() as u32);
+                let (element, dims) = (words.element_type(), words.dims().to_vec());
+                graph.nodes.push(Node {
+                    op: Op::Constant(words),
+                    inputs: Vec::new(),
+                    element,
+                    dims,
+                    origin: None,
+                });
+                emit(&graph, &with_packed_codes(cluster, id), options)
+            }
+            None => emit(graph, cluster, options),
+        };
+        match emitted {
             Err(unsupported) => {
                 let _ = writeln!(text, "// {unsupported}");
             }

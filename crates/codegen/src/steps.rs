@@ -44,6 +44,28 @@ impl StepContext for Written {
 
 /// The expression of a step other than a reduction.
 pub(crate) fn expression(body: &Body, at: usize, context: &dyn StepContext) -> Result<String, Unsupported> {
+    expression_as(body, at, body.steps[at].element, context)
+}
+
+/// The expression of a step that nothing but a store takes, which rounds it.
+pub(crate) fn stored_expression(
+    body: &Body,
+    at: usize,
+    context: &dyn StepContext,
+) -> Result<String, Unsupported> {
+    let element = body.steps[at].element;
+    let taken = body.steps.iter().any(|step| step.inputs.contains(&at));
+    let wide = !taken && compute_type(element)? == "float";
+    expression_as(body, at, if wide { ElementType::F32 } else { element }, context)
+}
+
+/// The expression of a step, rounded to a type.
+fn expression_as(
+    body: &Body,
+    at: usize,
+    element: ElementType,
+    context: &dyn StepContext,
+) -> Result<String, Unsupported> {
     let step = &body.steps[at];
     let input = |number: usize| {
         let input = step.inputs.get(number).ok_or_else(|| Unsupported::new("a step without its operands"))?;
@@ -51,14 +73,14 @@ pub(crate) fn expression(body: &Body, at: usize, context: &dyn StepContext) -> R
     };
     let value = match &step.op {
         BodyOp::Load(load) => return Ok(context.load(*load)),
-        BodyOp::Constant(tensor) => return literal(step.element, tensor.get(0)),
+        BodyOp::Constant(tensor) => return literal(element, tensor.get(0)),
         BodyOp::Iota(view) => {
             format!("wf_convert<{}>((long long)({}))", compute_type(step.element)?, context.index(view))
         }
         BodyOp::Elementwise(function) => {
             let operands: Vec<(String, ElementType)> =
                 (0..step.inputs.len()).map(input).collect::<Result<_, Unsupported>>()?;
-            return apply(*function, &operands, step.element);
+            return apply(*function, &operands, element);
         }
         BodyOp::Compare(direction, order) => {
             let ((a, element), (b, _)) = (input(0)?, input(1)?);
@@ -66,7 +88,7 @@ pub(crate) fn expression(body: &Body, at: usize, context: &dyn StepContext) -> R
         }
         BodyOp::Reduce(_) => return Err(Unsupported::new("a reduction inside an element")),
     };
-    rounded(step.element, value)
+    rounded(element, value)
 }
 
 /// An elementwise function of expressions of these types. Types that are computed in a wider type are rounded after it.

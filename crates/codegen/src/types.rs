@@ -11,6 +11,8 @@ pub(crate) fn storage_type(element: ElementType) -> Result<&'static str, Unsuppo
     Ok(match element {
         ElementType::Float(FloatType::F16) => "wf_f16",
         ElementType::Float(FloatType::Bf16) => "wf_bf16",
+        ElementType::Float(FloatType::F8E4M3Fn) => "wf_f8e4m3",
+        ElementType::Float(FloatType::F8E5M2) => "wf_f8e5m2",
         _ => compute_type(element)?,
     })
 }
@@ -20,7 +22,9 @@ pub(crate) fn compute_type(element: ElementType) -> Result<&'static str, Unsuppo
     Ok(match element {
         ElementType::Bool => "bool",
         ElementType::Float(FloatType::F64) => "double",
-        ElementType::Float(FloatType::F32 | FloatType::F16 | FloatType::Bf16) => "float",
+        ElementType::Float(
+            FloatType::F32 | FloatType::F16 | FloatType::Bf16 | FloatType::F8E4M3Fn | FloatType::F8E5M2,
+        ) => "float",
         ElementType::Int(IntType::I8) => "signed char",
         ElementType::Int(IntType::U8) => "unsigned char",
         ElementType::Int(IntType::I16) => "short",

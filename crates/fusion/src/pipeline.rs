@@ -13,9 +13,9 @@ use warpforge_tensor::elementwise::Function;
 use crate::cluster::Machine;
 use crate::cluster::{
     Cluster, Clusters, DeviceKernels, HoistLimits, Kind, clusters, fuse_attention_gradients, hoist,
-    join_loops, op_by_op,
+    join_loops, join_rows, op_by_op,
 };
-use crate::graph::{Graph, ImportError, Node, NodeId, Op, OpByOp, OpSpan, import, import_op_by_op};
+use crate::graph::{Graph, ImportError, Node, NodeId, Op, OpByOp, OpSpan, import_for, import_op_by_op};
 use crate::pattern::{Pattern, patterns};
 use crate::precision::{Precision, narrow_contractions, quantize, read_before_widening, read_stored_weights};
 use crate::recompute::recompute;
@@ -52,6 +52,16 @@ pub trait Device {
 
     /// Whether matrix products read quantized weights in the type that they are stored in.
     fn reads_quantized_weights(&self) -> bool {
+        false
+    }
+
+    /// Whether the device has kernels for floats of 8 bits. Otherwise the reference computes with them.
+    fn computes_float8(&self) -> bool {
+        false
+    }
+
+    /// Whether the device multiplies floats of 8 bits. Otherwise recipes round wider ones to what those hold.
+    fn multiplies_float8(&self) -> bool {
         false
     }
 
@@ -93,6 +103,11 @@ pub trait Device {
 
     /// Whether the device has kernels for elementwise loops that give several values.
     fn joins_loops(&self) -> bool {
+        false
+    }
+
+    /// Whether the device has kernels for loops over rows that give a number of each row beside their elements.
+    fn joins_rows(&self) -> bool {
         false
     }
 
@@ -174,7 +189,9 @@ pub fn load(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Resul
             return Ok(Imported { graph, spans: Some(marks), traced, machine: None, checkpoints: false });
         }
     }
-    let graph = device.legalise(import(func, weights)?).map_err(ImportError::Unsupported)?;
+    let graph = device
+        .legalise(import_for(func, weights, device.computes_float8())?)
+        .map_err(ImportError::Unsupported)?;
     let (machine, checkpoints) = (device.machine(), device.checkpoints_gradients());
     Ok(Imported { graph, spans: None, traced, machine, checkpoints })
 }
@@ -203,7 +220,7 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
         graph = narrow_contractions(&graph, element, &narrows, spans.as_deref_mut());
     }
     if let Some(recipe) = device.precision().recipe() {
-        let quantized = quantize(&graph, recipe, spans.as_deref_mut());
+        let quantized = quantize(&graph, recipe, device.multiplies_float8(), spans.as_deref_mut());
         graph = quantized.map_err(|error| ImportError::Unsupported(format!("{recipe}: {error}")))?;
     }
     if !device.is_op_by_op() {
@@ -223,6 +240,9 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
     } else {
         let apart = clusters(&graph, kernels);
         let mut fused = fuse_attention_gradients(&graph, apart, &|cluster| device.fuses(&graph, cluster));
+        if device.joins_rows() {
+            join_rows(&graph, &mut fused);
+        }
         if device.joins_loops() {
             join_loops(&graph, &mut fused);
         }

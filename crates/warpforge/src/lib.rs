@@ -119,7 +119,8 @@ pub use warpforge_interp::trace;
 pub use warpforge_ir::signature::{AliasError, ArgumentRole, ResultRole};
 pub use warpforge_ir::{Dim, Module, TensorType};
 pub use warpforge_runtime::{
-    ClusterValues, CompileOptions, Device, Lifetime, Observer, Precision, RunOptions, Tier, memory, profile,
+    ClusterValues, CompileOptions, Device, Executable, Lifetime, Observer, Precision, RunOptions, Tier,
+    memory, profile,
 };
 pub use warpforge_snakegrinder::ModuleValue;
 pub use warpforge_tensor::compare::{Criterion, NanPolicy, Report, Tolerance, compare};

@@ -54,6 +54,7 @@ class Peer:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.made: workloads.Workload | None = None
+        self.run: Callable[..., torch.Tensor] | None = None
         self.theirs: list[torch.Tensor] | dict[str, torch.Tensor] = {}
         self.ways: dict[str, Callable[[], Any]] = {}
 
@@ -70,7 +71,7 @@ class Peer:
                 return self._check(request["workload"])
             case "copy":
                 return self._copy()
-        self.made, self.theirs, self.ways = None, {}, {}
+        self.made, self.run, self.theirs, self.ways = None, None, {}, {}
         torch._dynamo.reset()
         gc.collect()
         torch.cuda.empty_cache()
@@ -91,13 +92,14 @@ class Peer:
         self.made = made
         # Before anything is compiled: the gradients of a module that was are not quite those of one that was not.
         with self._gradients():
-            self.theirs = _trained(made) if made.training else [made.module(*made.inputs)]
+            self.run = made.quantized(made.module) if made.quantized else made.module
+            self.theirs = _trained(made) if made.training else [self.run(*made.inputs)]
         return {"training": made.training}
 
     def _warm(self, way: str) -> dict[str, Any]:
         made = self.made
         mode = {"eager": None, "compile": "default", "graphs": "reduce-overhead"}[way]
-        module = made.module if mode is None else torch.compile(made.module, mode=mode)
+        module = self.run if mode is None else torch.compile(self.run, mode=mode)
         run = (lambda: _step(module, made.module, made.inputs)) if made.training else lambda: module(*made.inputs)
         with self._gradients():
             run()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import quantized
 import torch
 
 F = torch.nn.functional
@@ -20,6 +22,8 @@ class Workload:
     inputs: tuple[torch.Tensor, ...]
     # Whether loss and gradients are what it gives.
     training: bool = False
+    # What PyTorch runs instead of the module, where that has quantized weights: made from the module on the GPU.
+    quantized: Callable[[torch.nn.Module], Callable[..., torch.Tensor]] | None = None
 
 
 class Function(torch.nn.Module):
@@ -161,6 +165,24 @@ def _product(size: int, dtype: torch.dtype) -> Workload:
     return Workload(Function(torch.matmul), (_random(size, size, dtype=dtype), _random(size, size, dtype=dtype)))
 
 
+def _quantized(recipe: str, m: int, n: int, k: int) -> Workload:
+    linear = torch.nn.Linear(k, n, bias=False, dtype=BF16)
+    # About one channel in a hundred is eight times as large, as in language models.
+    x = _random(m, k, dtype=BF16)
+    x[:, ::97] *= 8
+    return Workload(linear, (x,), quantized=lambda module: quantized.RECIPES[recipe](module.weight.detach()))
+
+
+def _scaled_product(m: int, n: int, k: int) -> Workload:
+    weight, x = _random(n, k).to(quantized.F8), _random(m, k).to(quantized.F8)
+    scales = torch.rand(n) + 0.5, torch.rand(m, 1) + 0.5
+
+    def function(x: torch.Tensor, own: torch.Tensor, weight: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        return torch._scaled_mm(x, weight.t(), own, scale, out_dtype=BF16, use_fast_accum=False)
+
+    return Workload(Function(function, weight=weight, scale=scales[0][None, :]), (x, scales[1]))
+
+
 ALL: dict[str, Callable[[], Workload]] = {
     "elementwise_chain_64M_f32": _elementwise,
     "layernorm_softmax_32768x1024_f32": _norm_softmax,
@@ -177,10 +199,19 @@ ALL: dict[str, Callable[[], Workload]] = {
     "matmul_4096_f32": lambda: _product(4096, torch.float32),
 }
 
+# Rows, columns, depth, after a recipe or what else is measured.
+SHAPED = re.compile(r"(.+)_(\d+)x(\d+)x(\d+)")
+
 
 def make(name: str) -> Workload:
     """A workload, always the same numbers."""
     torch.manual_seed(0)
-    made = ALL[name]()
+    shaped = SHAPED.fullmatch(name)
+    if shaped:
+        kind, *sizes = shaped.groups()
+        sizes = [int(size) for size in sizes]
+        made = _scaled_product(*sizes) if kind == "scaled_product" else _quantized(kind, *sizes)
+    else:
+        made = ALL[name]()
     made.module.train(made.training)
     return made

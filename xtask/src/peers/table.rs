@@ -40,8 +40,8 @@ pub(super) struct Row {
     name: String,
     peer: String,
     unit: &'static str,
-    theirs: f64,
-    ours: f64,
+    /// Theirs and ours, where they could be compared.
+    figures: Option<(f64, f64)>,
     bound: Bound,
 }
 
@@ -81,10 +81,10 @@ impl<F> Contest<'_, F> {
         Ok(())
     }
 
-    /// The line of a figure.
-    pub(super) fn row(&self, label: &str, theirs: f64, ours: f64) -> Row {
+    /// The line of a figure: of theirs and ours, or of none that can be compared.
+    pub(super) fn row(&self, label: &str, figures: Option<(f64, f64)>) -> Row {
         let (name, peer) = (format!("{} {label}", self.name), self.peer.to_owned());
-        Row { name, peer, unit: self.unit, theirs, ours, bound: self.bound }
+        Row { name, peer, unit: self.unit, figures, bound: self.bound }
     }
 }
 
@@ -106,7 +106,9 @@ impl Contest<'_> {
         };
         let labels = theirs[0].keys();
         labels
-            .map(|label| Ok(self.row(label, of(&theirs, self.peer, label)?, of(&ours, self.name, label)?)))
+            .map(|label| {
+                Ok(self.row(label, Some((of(&theirs, self.peer, label)?, of(&ours, self.name, label)?))))
+            })
             .collect()
     }
 }
@@ -117,17 +119,17 @@ pub(super) fn markdown(rows: &[Row]) -> (String, bool) {
     out += "| --- | --- | --- | ---: | ---: | ---: | --- | --- |\n";
     let mut all = true;
     for row in rows {
-        let ratio = row.ours / row.theirs;
-        let holds = row.bound.holds(ratio);
+        let Row { name, peer, unit, figures, bound } = row;
+        let holds = figures.is_some_and(|(theirs, ours)| bound.holds(ours / theirs));
         all &= holds;
-        let Row { name, peer, unit, theirs, ours, bound } = row;
-        let verdict = if holds { "yes" } else { "**no**" };
-        let (theirs, ours) = (figure(*theirs), figure(*ours));
-        let _ = writeln!(
-            out,
-            "| {name} | {peer} | {unit} | {theirs} | {ours} | {ratio:.2} | {} | {verdict} |",
-            bound.text()
-        );
+        let (compared, verdict) = match figures {
+            Some((theirs, ours)) => {
+                let verdict = if holds { "yes" } else { "**no**" };
+                (format!("{} | {} | {:.2}", figure(*theirs), figure(*ours), ours / theirs), verdict)
+            }
+            None => ("– | – | –".to_owned(), "**not compared**"),
+        };
+        let _ = writeln!(out, "| {name} | {peer} | {unit} | {compared} | {} | {verdict} |", bound.text());
     }
     (out, all)
 }

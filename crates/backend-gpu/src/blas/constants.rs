@@ -34,6 +34,11 @@ constants! {
     bias_type: i32 = 26, 4;
     aux_address: i32 = 11, 10;
     aux_stride: i32 = 12, 11;
+    /// The same of floats of 8 bits, where they exist: scales of A and of B, whether they are vectors, fast accumulation.
+    scale_a: i32 = 17, 5;
+    scale_b: i32 = 18, 6;
+    scale_modes: Option<[i32; 2]> = Some([31, 32]), None;
+    fast_accumulation: Option<i32> = Some(25), None;
     /// Attributes of a layout.
     batch_count: i32 = 5, 0;
     batch_stride: i32 = 6, 1;

@@ -51,6 +51,15 @@ pub(crate) enum ComputeType {
     I32,
 }
 
+/// Which products a scale of an operand holds for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum ScaleMode {
+    /// All of them.
+    Tensor,
+    /// Those of a row of the left operand, and those of a column of the right one.
+    Row,
+}
+
 /// A row-major GEMM: out[m, n] = lhs[m, k] · rhs[k, n].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Gemm {
@@ -68,6 +77,10 @@ pub(crate) struct Gemm {
     pub(crate) activation: Activation,
     /// Whether a matrix of the result's shape is added.
     pub(crate) residual: bool,
+    /// What each operand is multiplied by, in f32; floats of 8 bits only.
+    pub(crate) scales: Option<ScaleMode>,
+    /// Whether floats of 8 bits are accumulated by the faster way that keeps fewer bits.
+    pub(crate) fast_accumulation: bool,
     /// The operand whose sum over k is computed too, as a bias gradient in the result's type. Excludes a bias.
     pub(crate) bias_gradient: Option<OperandSide>,
 }
@@ -88,6 +101,8 @@ pub(crate) struct GemmBuffers {
     /// The bias, or the output of the bias gradient.
     pub(crate) bias: Address,
     pub(crate) residual: Address,
+    /// The scales of the left and the right operand.
+    pub(crate) scales: [Address; 2],
     /// The auxiliary matrix of an activation gradient.
     pub(crate) aux: Address,
     pub(crate) workspace: Address,

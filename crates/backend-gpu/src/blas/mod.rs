@@ -12,7 +12,7 @@ mod plan;
 pub(crate) mod rocblas;
 
 pub(crate) use descriptor::{
-    Activation, ComputeType, Gemm, GemmBuffers, Matrix, OperandSide, RunGemm, WORKSPACE,
+    Activation, ComputeType, Gemm, GemmBuffers, Matrix, OperandSide, RunGemm, ScaleMode, WORKSPACE,
 };
 pub(crate) use library::Blas;
 pub(crate) use lt::BlasLt;

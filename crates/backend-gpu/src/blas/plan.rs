@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use warpforge_tensor::{ElementType, FloatType};
 
-use super::descriptor::{Activation, ComputeType, Gemm, GemmBuffers, OperandSide, RunGemm, WORKSPACE};
+use super::descriptor::{
+    Activation, ComputeType, Gemm, GemmBuffers, OperandSide, RunGemm, ScaleMode, WORKSPACE,
+};
 use super::lt::{BlasLt, check};
 use crate::driver::{Handle, Stream};
 use crate::error::{GpuError, Result};
@@ -24,6 +26,9 @@ const GELU: i32 = 32;
 const GELU_GRADIENT: i32 = 64 | 128;
 const BIAS_GRADIENT_OF_A: i32 = 256;
 const BIAS_GRADIENT_OF_B: i32 = 512;
+
+/// The mode of scales with an element for each row or column.
+static OUTER_VECTOR: i32 = 3;
 
 /// A GEMM that is ready to run.
 pub(crate) struct GemmPlan {
@@ -244,6 +249,23 @@ impl GemmDescriptors {
             let ty = data_type(element)?;
             set(constants.bias_address, (&raw const buffers.bias).cast(), 8)?;
             set(constants.bias_type, (&raw const ty).cast(), 4)?;
+        }
+        if let Some(mode) = gemm.scales {
+            // The library's A is our right operand.
+            set(constants.scale_a, (&raw const buffers.scales[1]).cast(), 8)?;
+            set(constants.scale_b, (&raw const buffers.scales[0]).cast(), 8)?;
+            if mode == ScaleMode::Row {
+                let modes = constants.scale_modes;
+                let modes =
+                    modes.ok_or_else(|| GpuError::Other("the BLAS library scales no rows".to_owned()))?;
+                for attribute in modes {
+                    set(attribute, (&raw const OUTER_VECTOR).cast(), 4)?;
+                }
+            }
+        }
+        if let Some(attribute) = constants.fast_accumulation.filter(|_| gemm.fast_accumulation) {
+            let fast = 1i8;
+            set(attribute, (&raw const fast).cast(), 1)?;
         }
         let Gemm { m, n, k, .. } = *gemm;
         if matches!(gemm.activation, Activation::GeluGradient | Activation::ReluGradient) {

@@ -1,11 +1,17 @@
 //! GEMMs of 8-bit types (i8, f8), which BLAS libraries support.
 
-use warpforge_fusion::{Graph, NodeId, Op};
+use warpforge_fusion::graph::Builder;
+use warpforge_fusion::{Graph, Node, NodeId, Op};
+use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType};
 
 /// Whether a graph has GEMMs of 8-bit types that the library supports.
 pub(super) fn any(graph: &Graph) -> bool {
-    graph.ids().any(|id| matches!(graph.node(id).op, Op::Dot(_)) && supported_node(graph, id))
+    let narrow = |id: NodeId| {
+        let own = matches!(graph.node(id).op, Op::Dot(_)) && supported_node(graph, id);
+        own || narrow_inputs(graph, id).is_some()
+    };
+    graph.ids().any(narrow)
 }
 
 /// Whether the library supports the types of a matrix product.
@@ -29,4 +35,54 @@ pub(super) fn supported(lhs: ElementType, rhs: ElementType, out: ElementType) ->
         (None, None) => lhs == ElementType::I8 && rhs == ElementType::I8 && out == ElementType::I32,
         _ => false,
     }
+}
+
+/// The operands of a matrix product of f32 before they were widened to it, each with the layouts that it was given since, from the outermost on.
+fn narrow_inputs(graph: &Graph, id: NodeId) -> Option<[(NodeId, Vec<NodeId>); 2]> {
+    let node = graph.node(id);
+    let (Op::Dot(_), &[lhs, rhs], ElementType::F32) = (&node.op, node.inputs.as_slice(), node.element) else {
+        return None;
+    };
+    let before = |mut id: NodeId| {
+        let mut layouts = Vec::new();
+        while let Op::Layout(_) = graph.node(id).op {
+            layouts.push(id);
+            id = graph.node(id).inputs[0];
+        }
+        let node = graph.node(id);
+        matches!(node.op, Op::Elementwise(Function::Convert)).then(|| (node.inputs[0], layouts))
+    };
+    let inputs = [before(lhs)?, before(rhs)?];
+    let [left, right] = [0, 1].map(|at: usize| graph.node(inputs[at].0).element);
+    (left.is_float() && supported(left, right, node.element)).then_some(inputs)
+}
+
+/// The graph whose products read floats of 8 bits as they are, where it widens them: the products are the same.
+pub(super) fn read_before_widening(graph: Graph) -> Graph {
+    if !graph.ids().any(|id| narrow_inputs(&graph, id).is_some()) {
+        return graph;
+    }
+    let mut builder = Builder::default();
+    let mut made: Vec<NodeId> = Vec::with_capacity(graph.nodes.len());
+    for id in graph.ids() {
+        let Node { op, inputs, element, dims, origin } = graph.node(id).clone();
+        builder.origin = origin;
+        let inputs = match narrow_inputs(&graph, id) {
+            Some(narrow) => narrow
+                .map(|(from, layouts)| {
+                    let layouts = layouts.iter().rev().map(|&at| graph.node(at));
+                    layouts.fold(made[from.index()], |input, layout| {
+                        let element = builder.node(input).element;
+                        builder.raw(layout.op.clone(), vec![input], element, layout.dims.clone())
+                    })
+                })
+                .to_vec(),
+            None => inputs.iter().map(|input| made[input.index()]).collect(),
+        };
+        made.push(builder.raw(op, inputs, element, dims));
+    }
+    let moved = |ids: &[NodeId]| ids.iter().map(|id| made[id.index()]).collect::<Vec<NodeId>>();
+    let (outputs, effects) = (moved(&graph.outputs), moved(&graph.effects));
+    builder.set_values(graph.moved_values(|id| Some(made[id.index()])));
+    builder.finish(outputs, effects)
 }

@@ -23,6 +23,8 @@ pub(crate) struct GemmCall {
     pub(crate) rhs: Operand,
     pub(crate) bias: Option<NodeId>,
     pub(crate) residual: Option<NodeId>,
+    /// The scales of the left and the right operand.
+    pub(crate) scales: Option<[NodeId; 2]>,
     /// The auxiliary input of the activation.
     pub(crate) aux: Option<NodeId>,
     /// The output of the bias gradient.
@@ -35,7 +37,8 @@ impl GemmCall {
     /// A cluster with the operands and outputs of the call, for memory planning.
     pub(super) fn as_kind(&self) -> Kind {
         let other = |&id: &NodeId| Operand { value: id, view: View::dense(&[]) };
-        let others = self.bias.iter().chain(&self.residual).chain(&self.aux).map(other);
+        let scales = self.scales.iter().flatten();
+        let others = self.bias.iter().chain(&self.residual).chain(&self.aux).chain(scales).map(other);
         let read = [self.lhs.clone(), self.rhs.clone()].into_iter().chain(others).collect();
         match self.bias_gradient {
             Some(bias_gradient) => Kind::Library(read, vec![self.output, bias_gradient]),

@@ -5,7 +5,16 @@ use warpforge_fusion::{Graph, NodeId, Op};
 use warpforge_tensor::{ElementType, FloatType};
 
 use super::relu;
-use crate::blas::Activation;
+use crate::blas::{Activation, ScaleMode};
+
+/// Scales of the left and the right operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OperandScales {
+    pub(super) values: [NodeId; 2],
+    pub(super) mode: ScaleMode,
+    /// Whether sums may keep fewer bits.
+    pub(super) fast: bool,
+}
 
 /// A GEMM epilogue of a BLAS library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +23,8 @@ pub(super) struct LibraryEpilogue {
     pub(super) bias: Option<NodeId>,
     /// An added value of the result's shape.
     pub(super) residual: Option<NodeId>,
+    /// What operands are multiplied by.
+    pub(super) scales: Option<OperandScales>,
     /// The auxiliary input of an activation gradient.
     pub(super) aux: Option<NodeId>,
     /// The bit mask of a ReLU gradient.
@@ -26,7 +37,15 @@ pub(super) struct LibraryEpilogue {
 impl LibraryEpilogue {
     /// No epilogue.
     pub(super) fn none(output: NodeId) -> Self {
-        Self { bias: None, residual: None, aux: None, relu_mask: None, activation: Activation::None, output }
+        Self {
+            bias: None,
+            residual: None,
+            scales: None,
+            aux: None,
+            relu_mask: None,
+            activation: Activation::None,
+            output,
+        }
     }
 
     /// Whether at most a residual is added, which every library supports.

@@ -129,14 +129,17 @@ pub(super) fn call(
         bias: bias.map(|_| out),
         activation: fused.activation,
         residual: fused.residual.is_some(),
+        scales: fused.scales.map(|scales| scales.mode),
+        fast_accumulation: fused.scales.is_some_and(|scales| scales.fast),
         bias_gradient: None,
     };
+    let scales = fused.scales.map(|scales| scales.values);
     let LibraryEpilogue { residual, output, .. } = *fused;
     let aux = match &fused.relu_mask {
         Some(mask) => Some(relu::bits(operands, tasks, options, mask, [m, n])?),
         None => fused.aux,
     };
-    Ok(GemmCall { gemm, lhs, rhs, bias, residual, aux, bias_gradient: None, output, parts })
+    Ok(GemmCall { gemm, lhs, rhs, bias, residual, scales, aux, bias_gradient: None, output, parts })
 }
 
 /// An operand with K contiguous, in its own dimension order.

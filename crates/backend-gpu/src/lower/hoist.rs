@@ -20,7 +20,8 @@ pub(super) fn hoist_constants(
     let mut every_run = Vec::with_capacity(tasks.len());
     for task in tasks.drain(..) {
         let on_host = matches!(task.lowering, Lowering::Host(_));
-        let list = if !on_host && hoisting.takes(&task.cluster) { &mut *setup } else { &mut every_run };
+        let stays = on_host || task.every_run;
+        let list = if !stays && hoisting.takes(&task.cluster) { &mut *setup } else { &mut every_run };
         list.push(task);
     }
     *tasks = every_run;

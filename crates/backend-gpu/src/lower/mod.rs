@@ -14,7 +14,9 @@ mod hoist;
 mod merge_gemms;
 mod operands;
 mod plan;
+mod quantized;
 mod relu;
+mod scales;
 mod small_tables;
 mod split;
 mod task;
@@ -26,7 +28,7 @@ use warpforge_codegen::emit;
 use warpforge_fusion::cluster::{Cluster, Clusters, Kind};
 use warpforge_fusion::graph::OpSpan;
 use warpforge_fusion::pipeline::{self, Imported, Plan};
-use warpforge_fusion::{Graph, NodeId, Op};
+use warpforge_fusion::{Graph, NodeId, Op, Recipe};
 use warpforge_runtime::Tier;
 use warpforge_tensor::ElementType;
 
@@ -64,8 +66,9 @@ pub(crate) struct Lowered {
 /// When a cluster has no lowering.
 pub(crate) fn lower(imported: &Imported, context: &LoweringContext<'_>) -> Result<Lowered, String> {
     // If the library does not support the layout of an 8-bit GEMM, all of them are lowered without it.
-    let library =
-        context.tier == Tier::Production && context.blas.is_some() && byte_gemm::any(&imported.graph);
+    let bytes = byte_gemm::any(&imported.graph)
+        || context.precision.recipe().is_some_and(Recipe::quantizes_activations);
+    let library = context.tier == Tier::Production && context.blas.is_some() && bytes;
     match library.then(|| lower_with(imported, context, Some(context.refused))) {
         Some(Ok(lowered)) => Ok(lowered),
         _ => lower_with(imported, context, None),
@@ -100,6 +103,8 @@ fn lower_with(
         tasks: Vec::new(),
         in_memory,
         byte_gemms: byte_gemms.is_some(),
+        packed: HashMap::new(),
+        widened: HashMap::new(),
     };
     let mut gradients = match context.tier {
         Tier::Production if context.blas.is_some_and(Blas::has_epilogues) => {
@@ -134,6 +139,10 @@ struct Lowerer<'a> {
     in_memory: Vec<bool>,
     /// Whether GEMMs of 8-bit types go to the BLAS.
     byte_gemms: bool,
+    /// Codes of 4 bits as words.
+    packed: HashMap<NodeId, NodeId>,
+    /// Quantized weights that were widened.
+    widened: HashMap<(NodeId, ElementType), NodeId>,
 }
 
 impl Lowerer<'_> {
@@ -158,6 +167,11 @@ impl Lowerer<'_> {
         {
             let parts = split::parts(&cluster).unwrap_or_else(|| vec![split::zeros(graph, contraction.node)]);
             return parts.into_iter().try_for_each(|part| self.add(part));
+        }
+        if let Kind::Dot(contraction) = &cluster.kind
+            && let Some(weights) = contraction.weights
+        {
+            return self.add_quantized(&cluster, &contraction.clone(), weights);
         }
         let libraries = self.context.tier == Tier::Production
             && !self.context.refused.contains(&LibraryQuery::Cluster(cluster.output));
@@ -286,11 +300,26 @@ impl Lowerer<'_> {
         contraction: &warpforge_fusion::cluster::Contraction,
         gradient: Option<&BiasGradient>,
     ) -> Result<bool, String> {
-        let bytes = gemm::is_byte(self.operands.graph.node(contraction.operands[0].value).element);
+        let operand = self.operands.graph.node(contraction.operands[0].value).element;
+        let (bytes, floats) = (gemm::is_byte(operand), operand.is_float());
         let fused = match &contraction.epilogue {
-            Some(_) if bytes => {
-                let parts = split::parts(cluster).ok_or("a GEMM cannot be separated from its epilogue")?;
-                return parts.into_iter().try_for_each(|part| self.add(part)).map(|()| false);
+            Some(epilogue) if bytes => {
+                let refused = self.context.refused.contains(&LibraryQuery::Extra(cluster.output));
+                let scaled = match floats && !refused {
+                    true => {
+                        let fast = self.context.precision.recipe().is_some();
+                        scales::of_library(&mut self.operands, epilogue, cluster.output, fast)?
+                    }
+                    false => None,
+                };
+                match scaled {
+                    Some(scaled) => scaled,
+                    None => {
+                        let parts =
+                            split::parts(cluster).ok_or("a GEMM cannot be separated from its epilogue")?;
+                        return parts.into_iter().try_for_each(|part| self.add(part)).map(|()| false);
+                    }
+                }
             }
             Some(epilogue) => {
                 let library = self.context.blas;
@@ -322,7 +351,7 @@ impl Lowerer<'_> {
         // If refused, the GEMM is tried without these.
         if let Some(gradient) = joined {
             task.query = LibraryQuery::Extra(gradient.cluster.output);
-        } else if !matches!(fused.activation, Activation::None | Activation::Relu) {
+        } else if fused.scales.is_some() || !matches!(fused.activation, Activation::None | Activation::Relu) {
             task.query = LibraryQuery::Extra(output);
         }
         self.tasks.push(task);

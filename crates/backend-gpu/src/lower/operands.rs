@@ -129,11 +129,27 @@ impl Operands {
         node: Node,
         body: Body,
     ) -> Result<NodeId, String> {
-        let constant = node.inputs.iter().all(|&input| self.is_constant(input));
+        self.add_loop(tasks, options, node, body, true)
+    }
+
+    /// The same; a value of constants may be computed in each run, so that it need not be kept.
+    ///
+    /// # Errors
+    ///
+    /// When there is no kernel for it.
+    pub(super) fn add_loop(
+        &mut self,
+        tasks: &mut Vec<Task>,
+        options: &Options,
+        node: Node,
+        body: Body,
+        once: bool,
+    ) -> Result<NodeId, String> {
+        let constant = once && node.inputs.iter().all(|&input| self.is_constant(input));
         let id = self.push(node, constant)?;
         let cluster = Cluster { kind: Kind::Loop(body), output: id, nodes: vec![id] };
         let emitted = emit(&self.graph, &cluster, options).map_err(|error| error.to_string())?;
-        let task = Task::new(cluster, Lowering::Emitted(emitted));
+        let task = Task { every_run: !once, ..Task::new(cluster, Lowering::Emitted(emitted)) };
         if constant {
             self.setup.push(task);
         } else {

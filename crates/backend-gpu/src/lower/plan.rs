@@ -95,7 +95,24 @@ impl pipeline::Device for GpuDevice<'_> {
         Ok(graph)
     }
 
+    fn reads_quantized_weights(&self) -> bool {
+        self.tier == Tier::Production
+    }
+
+    fn computes_float8(&self) -> bool {
+        true
+    }
+
+    fn multiplies_float8(&self) -> bool {
+        let newest =
+            matches!(self.options.architecture.as_str(), "sm_89" | "sm_90" | "sm_100" | "sm_103" | "sm_120");
+        self.tier == Tier::Production && self.has_blas && newest
+    }
+
     fn rewrite(&self, mut graph: Graph) -> Graph {
+        if pipeline::Device::multiplies_float8(self) && self.byte_gemms.is_some() {
+            graph = byte_gemm::read_before_widening(graph);
+        }
         if self.tier == Tier::Production {
             graph = merge_gemms::merge_gemms(&small_tables::select(graph));
             if self.has_blas {
@@ -131,6 +148,10 @@ impl pipeline::Device for GpuDevice<'_> {
             Kind::Unfused(_) => emit(graph, cluster, self.options).is_ok(),
             _ => true,
         }
+    }
+
+    fn joins_rows(&self) -> bool {
+        self.tier == Tier::Production
     }
 
     /// Updates of a parameter and of its moments read the same values.

@@ -41,6 +41,8 @@ pub(crate) struct Task {
     pub(crate) lowering: Lowering,
     /// The query that fails if a library refuses this task.
     pub(crate) query: LibraryQuery,
+    /// Whether it runs each time though it depends on constants alone: its result would take more memory than they do.
+    pub(crate) every_run: bool,
 }
 
 /// What a library is asked to compute.
@@ -54,7 +56,7 @@ pub(crate) enum LibraryQuery {
 
 impl Task {
     pub(super) fn new(cluster: Cluster, lowering: Lowering) -> Self {
-        Self { query: LibraryQuery::Cluster(cluster.output), cluster, lowering }
+        Self { query: LibraryQuery::Cluster(cluster.output), cluster, lowering, every_run: false }
     }
 
     /// The generated kernels of a task.

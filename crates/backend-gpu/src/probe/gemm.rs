@@ -53,6 +53,8 @@ impl<'p> GemmProbe<'p> {
             bias: None,
             activation: Activation::None,
             residual: false,
+            scales: None,
+            fast_accumulation: false,
             bias_gradient: None,
         };
         let [lhs, rhs, out, workspace] = &memory;

@@ -32,6 +32,7 @@ impl GemmStep {
                 out: layout.address(call.output) + part.out as u64,
                 bias: of(call.bias.or(call.bias_gradient)),
                 residual: if residual == 0 { 0 } else { residual + part.out as u64 },
+                scales: call.scales.map_or([0; 2], |scales| scales.map(|id| layout.address(id))),
                 aux: of(call.aux),
                 workspace: layout.workspace.address(),
             };
@@ -50,6 +51,7 @@ fn name(call: &GemmCall) -> String {
         (calls, batch) => format!("{calls}x{batch}x"),
     };
     let bias = if gemm.bias.is_some() { " + bias" } else { "" };
+    let scales = if gemm.scales.is_some() { " * scales" } else { "" };
     let residual = if gemm.residual { " + residual" } else { "" };
     let activation = match gemm.activation {
         Activation::None => "",
@@ -60,7 +62,7 @@ fn name(call: &GemmCall) -> String {
     };
     let gradient = if gemm.bias_gradient.is_some() { " + bias gradient" } else { "" };
     let (m, n, k, element) = (gemm.m, gemm.n, gemm.k, gemm.lhs.element);
-    format!("library dot {batch}{m}x{n}x{k} {element}{bias}{residual}{activation}{gradient}")
+    format!("library dot {batch}{m}x{n}x{k} {element}{scales}{bias}{residual}{activation}{gradient}")
 }
 
 impl ExecutionStep for GemmStep {

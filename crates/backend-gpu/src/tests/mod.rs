@@ -344,7 +344,9 @@ fn byte_gemms_use_the_blas_with_contiguous_k() {
     }
     let (_, calls) = of(Vendor::Hip, "i8", "i8", "i32");
     assert!(calls.contains(&"describe a product: sums 9, scale 10".to_owned()), "{calls:?}");
-    assert_eq!(of(Vendor::Cuda, "f8E5M2", "f8E5M2", "f32").0, ["stablehlo.dot_general"]);
+    // cuBLASLt has no product of these: a generated kernel computes it.
+    let (fallbacks, calls) = of(Vendor::Cuda, "f8E5M2", "f8E5M2", "f32");
+    assert!(fallbacks.is_empty() && !calls.iter().any(|call| call.starts_with("describe a product")));
 }
 
 #[test]

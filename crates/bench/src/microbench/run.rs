@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use warpforge::profile::Profile;
 use warpforge::{
-    CompileOptions, Device, ElementType, Model, Precision, QuantizationRecipe, RunOptions, Tensor,
+    CompileOptions, Device, ElementType, Executable, Model, Precision, QuantizationRecipe, RunOptions, Tensor,
 };
 use warpforge_measure::stats::{median, median_interval};
 use warpforge_probes::cpu::Dtype;
@@ -228,9 +228,7 @@ fn infer(
     if options.device == Device::Cpu && matches!(entry, Entry::Recipe(recipe) if recipe.is_float8_dynamic()) {
         return Err("CPUs have no float8 arithmetic: accuracy by emulation, no speed".to_owned());
     }
-    row.times_ms = timed(config.repeat, || {
-        executable.run(&inputs, &RunOptions::default()).map(|_| ()).map_err(|error| error.to_string())
-    })?;
+    row.times_ms = times(config.repeat, &*executable, &inputs)?;
     row.peak_bytes = executable.peak_memory_bytes();
     if params.enable_profiler || params.enable_memory_profiler {
         let profiled = RunOptions { profile: true, ..RunOptions::default() };
@@ -272,23 +270,29 @@ fn train(
             .and_then(|model| model.compile(options))
             .map_err(text)?;
         let executable = compiled.prepare(&inputs).map_err(text)?;
-        let times = timed(config.repeat, || {
-            executable.run(&inputs, &RunOptions::default()).map(|_| ()).map_err(|error| error.to_string())
-        })?;
+        let times = times(config.repeat, &*executable, &inputs)?;
         *(if backward { &mut row.backward_ms } else { &mut row.times_ms }) = times;
     }
     Ok(())
 }
 
-/// Times of runs, in ms, after one that is not counted.
-fn timed(repeat: Option<usize>, mut run: impl FnMut() -> Result<(), String>) -> Result<Vec<f64>, String> {
+/// Times of runs, in ms, after one that is not counted: by a device's own clock, with the inputs where it reads them, where it has one.
+fn times(repeat: Option<usize>, executable: &dyn Executable, inputs: &[Tensor]) -> Result<Vec<f64>, String> {
+    let text = |error| warpforge::Error::from(error).to_string();
+    let mut bound = executable.bind(inputs).map_err(text)?;
+    let mut run = || match &mut bound {
+        Some(bound) => bound.run().map_err(text),
+        None => {
+            let start = Instant::now();
+            executable.run(inputs, &RunOptions::default()).map_err(text)?;
+            Ok(start.elapsed())
+        }
+    };
     run()?;
     let begin = Instant::now();
     let mut times = Vec::new();
     loop {
-        let start = Instant::now();
-        run()?;
-        times.push(start.elapsed().as_secs_f64() * 1e3);
+        times.push(run()?.as_secs_f64() * 1e3);
         let enough = match repeat {
             Some(repeat) => times.len() >= repeat,
             None => times.len() >= RUNS.1 || (times.len() >= RUNS.0 && begin.elapsed() > TIME),

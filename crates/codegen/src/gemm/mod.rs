@@ -2,6 +2,7 @@
 
 mod conv_naive;
 mod epilogue;
+mod few_rows;
 pub(crate) mod geometry;
 mod hopper;
 mod implicit;
@@ -35,6 +36,9 @@ pub(crate) fn dot(request: Request<'_>, contraction: &Contraction) -> Result<Emi
     {
         let options = Options { compute_precision: ComputePrecision::Model, ..options.clone() };
         return dot(Request { options: &options, ..request }, contraction);
+    }
+    if let Some(weights) = &contraction.weights {
+        return few_rows::emit(request, contraction, weights);
     }
     if options.effort == Effort::Fast {
         let geometry = Geometry::new(graph, contraction)?;

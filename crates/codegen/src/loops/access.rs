@@ -2,12 +2,12 @@
 
 use warpforge_fusion::View;
 use warpforge_fusion::cluster::{Body, BodyOp};
-use warpforge_tensor::ElementType;
+use warpforge_tensor::{ElementType, FloatType};
 
 use crate::builder::KernelBuilder;
 use crate::index::{IndexSpace, sum};
 use crate::kernel::Unsupported;
-use crate::steps::{StepContext, load_expr};
+use crate::steps::{StepContext, load_expr, store_expr};
 use crate::types::{compute_type, storage_type};
 
 /// Bytes per vector load.
@@ -148,6 +148,21 @@ pub(super) fn iotas(body: &Body, base: &dyn Fn(usize, &View) -> String) -> Vec<(
     views.enumerate().map(|(at, view)| (view.clone(), base(first + at, &view))).collect()
 }
 
+/// Whether a vector is converted as a whole: an instruction converts two elements to floats of 8 bits.
+fn is_converted_whole(element: ElementType) -> bool {
+    element == ElementType::Float(FloatType::F8E4M3Fn)
+}
+
+/// The type of the elements of a vector before it is stored.
+pub(super) fn held_type(element: ElementType) -> Result<&'static str, Unsupported> {
+    if is_converted_whole(element) { compute_type(element) } else { storage_type(element) }
+}
+
+/// A value as an element of a vector before it is stored.
+pub(super) fn held_expr(element: ElementType, value: &str) -> Result<String, Unsupported> {
+    if is_converted_whole(element) { Ok(value.to_owned()) } else { store_expr(element, value) }
+}
+
 /// A vector store.
 pub(super) fn vector_store(
     pointer: &str,
@@ -156,5 +171,8 @@ pub(super) fn vector_store(
     place: &str,
     value: &str,
 ) -> Result<String, Unsupported> {
-    Ok(format!("*(wf_vec<{}, {width}>*)({pointer} + {place}) = {value};", storage_type(element)?))
+    let stored = storage_type(element)?;
+    let value =
+        if is_converted_whole(element) { format!("wf_put_all<{stored}>({value})") } else { value.to_owned() };
+    Ok(format!("*(wf_vec<{stored}, {width}>*)({pointer} + {place}) = {value};"))
 }

@@ -4,14 +4,17 @@ use warpforge_fusion::cluster::{Body, BodyOp, Stored};
 use warpforge_fusion::{Graph, NodeId};
 use warpforge_tensor::ElementType;
 
-use super::access::{Access, Chunk, ChunkContext, in_vectors, iotas, read, vector_store, width};
+use super::access::{
+    Access, Chunk, ChunkContext, held_expr, held_type, in_vectors, iotas, read, vector_store, width,
+};
 use super::views::{title, views};
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{IndexSpace, index_type, max_index, sum};
 use crate::kernel::{Emitted, Request, Unsupported};
 use crate::options::Effort;
-use crate::steps::{expression, store_expr};
-use crate::types::{compute_type, storage_type};
+use crate::salt::Salt;
+use crate::steps::{expression, store_expr, stored_expression};
+use crate::types::compute_type;
 
 /// Threads per block.
 const THREADS: usize = 256;
@@ -72,7 +75,7 @@ pub(super) fn emit(request: Request<'_>, body: &Body) -> Result<Emitted, Unsuppo
     let text = &mut builder.text;
     if stores_vector {
         for (at, store) in stores.iter().enumerate() {
-            text.line(format!("wf_vec<{}, {width}> r{at};", storage_type(store.element)?));
+            text.line(format!("wf_vec<{}, {width}> r{at};", held_type(store.element)?));
         }
     }
     if width > 1 {
@@ -81,16 +84,21 @@ pub(super) fn emit(request: Request<'_>, body: &Body) -> Result<Emitted, Unsuppo
     let names = |at: usize| format!("s{at}");
     let context = ChunkContext { chunk, accesses: &accesses, iotas: &iotas, names: &names };
     for (at, step) in body.steps.iter().enumerate() {
-        let value = expression(body, at, &context)?;
+        let value = match salt {
+            Salt::Off if stores.iter().any(|store| store.step == at) => {
+                stored_expression(body, at, &context)?
+            }
+            _ => expression(body, at, &context)?,
+        };
         text.line(format!("const {} s{at} = {value};", compute_type(step.element)?));
     }
     for (at, (store, pointer)) in stores.iter().zip(&pointers).enumerate() {
         let step = format!("s{}", store.step);
-        let value = store_expr(store.element, &step)?;
         salt.wrote(text, &step, store.element.byte_width());
         if stores_vector {
-            text.line(format!("r{at}.x[v] = {value};"));
+            text.line(format!("r{at}.x[v] = {};", held_expr(store.element, &step)?));
         } else {
+            let value = store_expr(store.element, &step)?;
             text.line(format!("{pointer}[{place}] = {value};"));
         }
     }

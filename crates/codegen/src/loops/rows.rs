@@ -1,18 +1,21 @@
 //! Loops with reductions: a group of threads computes all stages of a row in one kernel.
 
 use warpforge_fusion::View;
-use warpforge_fusion::cluster::{Body, BodyOp, Cluster};
+use warpforge_fusion::cluster::{Body, BodyOp, Cluster, Stored};
 use warpforge_tensor::ElementType;
 
-use super::access::{Access, Chunk, ChunkContext, in_vectors, iotas, read, vector_store};
+use super::access::{
+    Access, Chunk, ChunkContext, held_expr, held_type, in_vectors, iotas, read, vector_store,
+};
 use super::mapping::{MAX_HELD, ThreadMapping};
 use super::stages::Stages;
 use super::views::{title, views};
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::{IndexSpace, index_type, max_index, sum};
 use crate::kernel::{Emitted, Request, Unsupported};
-use crate::steps::{expression, store_expr};
-use crate::types::{combine_fn, compute_type, identity, reducer, rounded, storage_type};
+use crate::salt::Salt;
+use crate::steps::{expression, store_expr, stored_expression};
+use crate::types::{combine_fn, compute_type, identity, reducer, rounded};
 
 /// The kernel of a loop with reductions.
 pub(super) fn emit(request: Request<'_>, body: &Body) -> Result<Emitted, Unsupported> {
@@ -233,7 +236,7 @@ impl<'a> Rows<'a> {
         let place = sum(&[format!("b{at_output}"), columns.linear_index(at_output, "c")]);
         let vector = stores && in_vectors(chunk, at_output, &body.output);
         if vector {
-            self.builder.text.line(format!("wf_vec<{}, {width}> o;", storage_type(self.element)?));
+            self.builder.text.line(format!("wf_vec<{}, {width}> o;", held_type(self.element)?));
         }
         let v = if width > 1 {
             self.builder.text.unrolled("v", width);
@@ -253,6 +256,9 @@ impl<'a> Rows<'a> {
             }
             let value = match self.stages.quotient(body, at) {
                 Some(quotient) => rounded(body.steps[at].element, quotient)?,
+                None if stores && at == last && self.builder.salt() == Salt::Off => {
+                    stored_expression(body, at, &context)?
+                }
                 None => expression(body, at, &context)?,
             };
             self.builder.text.line(format!("const {ty} s{at} = {value};"));
@@ -267,11 +273,12 @@ impl<'a> Rows<'a> {
         }
         if stores {
             let pointer = self.builder.write(self.cluster.output)?;
-            let value = store_expr(self.element, &format!("s{last}"))?;
             self.builder.salt().wrote(&mut self.builder.text, &format!("s{last}"), self.element.byte_width());
             if vector {
+                let value = held_expr(self.element, &format!("s{last}"))?;
                 self.builder.text.line(format!("o.x[v] = {value};"));
             } else {
+                let value = store_expr(self.element, &format!("s{last}"))?;
                 let step = columns.inner(at_output).filter(|_| width > 1).unwrap_or(0);
                 let more = if step == 0 { "0".to_owned() } else { format!("v * {step}") };
                 self.builder.text.line(format!("{pointer}[{}] = {value};", sum(&[place.clone(), more])));
@@ -309,18 +316,26 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Stores an output that has one element per row.
+    /// Stores outputs that have one element per row.
     fn store_uniform(&mut self) -> Result<(), Unsupported> {
         let last = self.body.steps.len() - 1;
-        if self.stages.uniform[last] {
-            let pointer = self.builder.write(self.cluster.output)?;
-            let place = format!("b{}", self.body.loads.len());
-            let value = store_expr(self.element, &format!("s{last}"))?;
+        let own = self.stages.uniform[last].then_some(Stored { value: self.cluster.output, step: last });
+        let place = format!("b{}", self.body.loads.len());
+        let own = own.into_iter().map(|stored| (stored, place.as_str()));
+        // Others lie in the order of the rows.
+        let others = self.body.also.iter().map(|&stored| (stored, "row"));
+        for (Stored { value, step }, place) in own.chain(others) {
+            if !self.stages.uniform[step] {
+                return Err(Unsupported::new("a loop over rows that gives several values of each element"));
+            }
+            let element = self.builder.graph.node(value).element;
+            let pointer = self.builder.write(value)?;
+            let stored = store_expr(element, &format!("s{step}"))?;
             let salt = self.builder.salt();
             let text = &mut self.builder.text;
             text.open(if self.full { "if (lane == 0)" } else { "if (inside && lane == 0)" });
-            salt.wrote(text, &format!("s{last}"), self.element.byte_width());
-            text.line(format!("{pointer}[{place}] = {value};"));
+            salt.wrote(text, &format!("s{step}"), element.byte_width());
+            text.line(format!("{pointer}[{place}] = {stored};"));
             text.close();
         }
         self.builder.text.close();

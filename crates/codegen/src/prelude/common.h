@@ -5,6 +5,36 @@ struct wf_f16 {
 struct wf_bf16 {
   unsigned short bits;
 };
+struct wf_f8e4m3 {
+  unsigned char bits;
+};
+struct wf_f8e5m2 {
+  unsigned char bits;
+};
+// Floats of 8 bits. Exponent and mantissa lie one behind the other: a rounding that carries into the exponent is right as it is. Numbers
+// below the normal ones are multiples of the least, as f32 from a power of two on are.
+WF_DEVICE float wf_f8e4m3_to_float(unsigned bits) {
+  const float size = wf_float((bits & 0x7fu) << 20) * 1.329227995784916e36f;
+  const unsigned sign = (bits & 0x80u) << 24;
+  return (bits & 0x7fu) == 0x7fu ? wf_float(0x7fc00000u | sign) : wf_float(wf_bits(size) | sign);
+}
+WF_DEVICE float wf_f8e5m2_to_float(unsigned bits) { return wf_half_to_float((unsigned short)(bits << 8)); }
+#ifndef WF_HAS_F8E4M3
+WF_DEVICE unsigned char wf_float_to_f8e4m3(float value) {
+  const unsigned bits = wf_bits(value), size = bits & 0x7fffffffu;
+  const unsigned normal = (size + 0x7ffffu + (size >> 20 & 1u) >> 20) - 960u;
+  const unsigned small = wf_bits(wf_float(size) + 16384.0f) - 0x46800000u;
+  const unsigned code = size < 0x3c800000u ? small : size > 0x43e80000u ? 0x7fu : normal;
+  return (unsigned char)(code | (bits >> 24 & 0x80u));
+}
+#endif
+WF_DEVICE unsigned char wf_float_to_f8e5m2(float value) {
+  const unsigned bits = wf_bits(value), size = bits & 0x7fffffffu;
+  const unsigned normal = (size + 0xfffffu + (size >> 21 & 1u) >> 21) - 448u;
+  const unsigned small = wf_bits(wf_float(size) + 128.0f) - 0x43000000u;
+  const unsigned code = size > 0x7f800000u ? 0x7eu : size < 0x38800000u ? small : normal > 0x7bu ? 0x7cu : normal;
+  return (unsigned char)(code | (bits >> 24 & 0x80u));
+}
 template <class T, int N>
 struct alignas(sizeof(T) * N) wf_vec {
   T x[N];
@@ -13,6 +43,8 @@ template <class T>
 WF_DEVICE T wf_get(T value) { return value; }
 WF_DEVICE float wf_get(wf_f16 value) { return wf_half_to_float(value.bits); }
 WF_DEVICE float wf_get(wf_bf16 value) { return wf_float((unsigned)value.bits << 16); }
+WF_DEVICE float wf_get(wf_f8e4m3 value) { return wf_f8e4m3_to_float(value.bits); }
+WF_DEVICE float wf_get(wf_f8e5m2 value) { return wf_f8e5m2_to_float(value.bits); }
 template <class T>
 struct wf_putter {
   static WF_DEVICE T put(T value) { return value; }
@@ -25,8 +57,42 @@ template <>
 struct wf_putter<wf_bf16> {
   static WF_DEVICE wf_bf16 put(float value) { return wf_bf16{wf_float_to_bfloat(value)}; }
 };
+template <>
+struct wf_putter<wf_f8e4m3> {
+  static WF_DEVICE wf_f8e4m3 put(float value) { return wf_f8e4m3{wf_float_to_f8e4m3(value)}; }
+};
+template <>
+struct wf_putter<wf_f8e5m2> {
+  static WF_DEVICE wf_f8e5m2 put(float value) { return wf_f8e5m2{wf_float_to_f8e5m2(value)}; }
+};
+template <class T>
+struct wf_pair_putter {
+  static WF_DEVICE wf_vec<T, 2> put(float low, float high) {
+    return wf_vec<T, 2>{{wf_putter<T>::put(low), wf_putter<T>::put(high)}};
+  }
+};
+#ifdef WF_HAS_F8E4M3
+template <>
+struct wf_pair_putter<wf_f8e4m3> {
+  static WF_DEVICE wf_vec<wf_f8e4m3, 2> put(float low, float high) {
+    const unsigned short bits = wf_floats_to_f8e4m3(low, high);
+    return wf_vec<wf_f8e4m3, 2>{{wf_f8e4m3{(unsigned char)bits}, wf_f8e4m3{(unsigned char)(bits >> 8)}}};
+  }
+};
+#endif
 template <class T, class C>
 WF_DEVICE T wf_put(C value) { return wf_putter<T>::put(value); }
+template <class T, int N>
+WF_DEVICE wf_vec<T, N> wf_put_all(const wf_vec<float, N>& values) {
+  wf_vec<T, N> all;
+#pragma unroll
+  for (int at = 0; at < N; at += 2) {
+    const wf_vec<T, 2> both = wf_pair_putter<T>::put(values.x[at], values.x[at + 1]);
+    all.x[at] = both.x[0];
+    all.x[at + 1] = both.x[1];
+  }
+  return all;
+}
 template <class T>
 WF_DEVICE float wf_round(float value) { return wf_get(wf_put<T>(value)); }
 #ifdef WF_HAS_ROUND_BFLOAT
@@ -35,13 +101,13 @@ WF_DEVICE float wf_round<wf_bf16>(float value) { return wf_round_bfloat(value); 
 #endif
 
 // Floating point: the larger of two is NaN if one is, and zeros are ordered by sign.
-#define WF_FLOAT(T, BITS, SIGN)                                                                    \
+#define WF_FLOAT(T, BITS, SIGN, OF_BITS)                                                                    \
   WF_DEVICE T wf_add(T a, T b) { return a + b; }                                                    \
   WF_DEVICE T wf_sub(T a, T b) { return a - b; }                                                    \
   WF_DEVICE T wf_mul(T a, T b) { return a * b; }                                                    \
   WF_DEVICE T wf_div(T a, T b) { return a / b; }                                                    \
   WF_DEVICE T wf_neg(T a) { return -a; }                                                            \
-  WF_DEVICE T wf_abs(T a) { return a < 0 || a == 0 ? (a == 0 ? (T)0 : -a) : a; }                     \
+  WF_DEVICE T wf_abs(T a) { return OF_BITS(wf_bits(a) & SIGN); }                                     \
   WF_DEVICE T wf_sign(T a) { return a > 0 ? (T)1 : a < 0 ? (T)-1 : a; }                             \
   WF_DEVICE bool wf_isfinite(T a) { return a - a == 0; }                                            \
   WF_DEVICE BITS wf_total(T a) {                                                                    \
@@ -55,8 +121,8 @@ WF_DEVICE float wf_round<wf_bf16>(float value) { return wf_round_bfloat(value); 
   WF_DEVICE T wf_min(T a, T b) {                                                                    \
     return a != a ? a : b != b ? b : a < b ? a : b < a ? b : (long long)wf_bits(a) == 0 ? b : a;    \
   }
-WF_FLOAT(float, int, 0x7fffffff)
-WF_FLOAT(double, long long, 0x7fffffffffffffffll)
+WF_FLOAT(float, int, 0x7fffffff, wf_float)
+WF_FLOAT(double, long long, 0x7fffffffffffffffll, wf_double)
 WF_DEVICE float wf_logistic(float a) { return wf_reciprocal(1.0f + wf_exp(-a)); }
 WF_DEVICE double wf_logistic(double a) { return 1.0 / (1.0 + wf_exp(-a)); }
 

@@ -6,6 +6,7 @@
 #define WF_BOUNDS_2(threads) __launch_bounds__(threads, 2)
 #define WF_BOUNDS_3(threads) __launch_bounds__(threads, 3)
 #define WF_BOUNDS_4(threads) __launch_bounds__(threads, 4)
+#define WF_BOUNDS_8(threads) __launch_bounds__(threads, 8)
 #define WF_DEVICE __device__ __forceinline__
 #define WF_SHARED __shared__
 #define WF_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
@@ -44,6 +45,20 @@ WF_DEVICE unsigned short wf_float_to_bfloat(float value) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
   return bits;
 }
+#if __CUDA_ARCH__ >= 890
+// The instruction saturates; what rounds to more than the largest number is NaN.
+#define WF_HAS_F8E4M3
+WF_DEVICE unsigned short wf_floats_to_f8e4m3(float low, float high) {
+  unsigned short bits;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(high), "f"(low));
+  if (!(fmaxf(fabsf(low), fabsf(high)) <= 464.0f)) {
+    if (!(fabsf(low) <= 464.0f)) bits |= 0x7f;
+    if (!(fabsf(high) <= 464.0f)) bits |= 0x7f00;
+  }
+  return bits;
+}
+WF_DEVICE unsigned char wf_float_to_f8e4m3(float value) { return (unsigned char)wf_floats_to_f8e4m3(value, 0.0f); }
+#endif
 #define WF_HAS_ROUND_BFLOAT
 WF_DEVICE float wf_round_bfloat(float value) {
   unsigned bits;

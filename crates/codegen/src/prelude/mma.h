@@ -41,6 +41,12 @@ WF_DEVICE unsigned wf_pair(float low, float high, wf_f16*) {
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
   return both;
 }
+// Four of the eight bytes of two words.
+WF_DEVICE unsigned wf_permuted(unsigned low, unsigned high, unsigned bytes) {
+  unsigned word;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(word) : "r"(low), "r"(high), "r"(bytes));
+  return word;
+}
 WF_DEVICE float wf_exp2(float value) {
   float result;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));

@@ -10,7 +10,7 @@ const HIP: &str = include_str!("hip.h");
 /// Tensor cores and asynchronous copies, CUDA only.
 const MMA: &str = concat!(include_str!("mma.h"), include_str!("hopper.h"));
 /// Operands of tensor-core products, on top of the instructions.
-const FRAGMENTS: &str = include_str!("fragments.h");
+const FRAGMENTS: &str = concat!(include_str!("fragments.h"), include_str!("codes.h"));
 /// Math functions, arithmetic as StableHLO defines it, conversions, group reductions, instrumentation, merging,
 /// regions of images.
 const COMMON: &str = concat!(

@@ -1,10 +1,10 @@
 //! Programs, their kernels, and the results of the reference.
 
-use warpforge_codegen::{Dialect, Emitted, Options, emit};
+use warpforge_codegen::{Dialect, Emitted, Options, emit, grouped_codes, packed_codes, with_packed_codes};
 use warpforge_diag::Source;
-use warpforge_fusion::cluster::{Cluster, Clusters};
+use warpforge_fusion::cluster::{Cluster, Clusters, Kind};
 use warpforge_fusion::pipeline::{self, Device, Plan};
-use warpforge_fusion::{Graph, Precision};
+use warpforge_fusion::{Graph, Node, NodeId, Op, Precision};
 use warpforge_interp::{Interpreter, Options as Reference, Value};
 use warpforge_ir::Module;
 use warpforge_snakeburger::text;
@@ -26,18 +26,35 @@ pub(crate) fn cuda() -> Options {
 }
 
 /// A device with the kernels that are emitted, and no library.
-struct EmittedKernels;
+#[derive(Default)]
+struct EmittedKernels {
+    /// Whether products read quantized weights, by kernels that are emitted for codes in words.
+    quantized: bool,
+}
 
 impl Device for EmittedKernels {
     fn precision(&self) -> Precision {
         Precision::Model
     }
 
+    fn reads_quantized_weights(&self) -> bool {
+        self.quantized
+    }
+
+    fn computes_float8(&self) -> bool {
+        true
+    }
+
     fn has_kernel(&self, graph: &Graph, cluster: &Cluster) -> bool {
-        emit(graph, cluster, &cuda()).is_ok()
+        matches!(&cluster.kind, Kind::Dot(product) if product.weights.is_some())
+            || emit(graph, cluster, &cuda()).is_ok()
     }
 
     fn joins_loops(&self) -> bool {
+        true
+    }
+
+    fn joins_rows(&self) -> bool {
         true
     }
 
@@ -51,7 +68,33 @@ impl Case {
     pub(crate) fn new(text: &str) -> Self {
         let module = text::parse(&Source::new("m.mlir", text), &text::Options::default()).unwrap();
         let main = module.function("main").unwrap();
-        let Plan { graph, clusters, .. } = pipeline::plan(main, &|_| None, &EmittedKernels).unwrap();
+        let Plan { graph, clusters, .. } =
+            pipeline::plan(main, &|_| None, &EmittedKernels::default()).unwrap();
+        Self { module, graph, clusters }
+    }
+
+    /// A program whose first argument alone is given; the others are weights.
+    pub(crate) fn with_weights(text: &str) -> Self {
+        let module = text::parse(&Source::new("m.mlir", text), &text::Options::default()).unwrap();
+        let main = module.function("main").unwrap();
+        let inputs = inputs(&module);
+        let weights = |at: usize| inputs.get(at).filter(|_| at > 0).cloned();
+        let device = EmittedKernels { quantized: true };
+        let Plan { mut graph, mut clusters, .. } = pipeline::plan(main, &weights, &device).unwrap();
+        for cluster in &mut clusters.clusters {
+            if let Some(words) = grouped_codes(cluster).and_then(|codes| packed_codes(graph.constant(codes)?))
+            {
+                let (element, dims) = (words.element_type(), words.dims().to_vec());
+                *cluster = with_packed_codes(cluster, NodeId(graph.nodes.len() as u32));
+                graph.nodes.push(Node {
+                    op: Op::Constant(words),
+                    inputs: vec![],
+                    element,
+                    dims,
+                    origin: None,
+                });
+            }
+        }
         Self { module, graph, clusters }
     }
 
@@ -62,15 +105,7 @@ impl Case {
 
     /// Pseudo-random inputs: floats between -2 and 2, small integers, booleans.
     pub(crate) fn inputs(&self) -> Vec<Tensor> {
-        let main = self.module.function("main").unwrap();
-        let types =
-            main.arguments().iter().map(|&value| self.module.value_type(value).as_tensor().unwrap().clone());
-        types
-            .enumerate()
-            .map(|(at, ty)| {
-                random(ty.element().storage().unwrap(), &ty.shape_usize().unwrap(), at as u64 + 1)
-            })
-            .collect()
+        inputs(&self.module)
     }
 
     /// The results of the reference.
@@ -79,6 +114,15 @@ impl Case {
         let results = Interpreter::new(&self.module, Reference::default()).run("main", values).unwrap();
         results.iter().map(|value| value.as_tensor().unwrap().clone()).collect()
     }
+}
+
+fn inputs(module: &Module) -> Vec<Tensor> {
+    let main = module.function("main").unwrap();
+    let types = main.arguments().iter().map(|&value| module.value_type(value).as_tensor().unwrap().clone());
+    types
+        .enumerate()
+        .map(|(at, ty)| random(ty.element().storage().unwrap(), &ty.shape_usize().unwrap(), at as u64 + 1))
+        .collect()
 }
 
 /// A pseudo-random tensor.

@@ -193,6 +193,12 @@ inline unsigned wf_pair(float low, float high, wf_bf16*) {
 inline unsigned wf_pair(float low, float high, wf_f16*) {
   return wf_float_to_half(low) | (unsigned)wf_float_to_half(high) << 16;
 }
+inline unsigned wf_permuted(unsigned low, unsigned high, unsigned bytes) {
+  const unsigned long long both = low | (unsigned long long)high << 32;
+  unsigned word = 0;
+  for (int at = 0; at < 4; ++at) word |= (unsigned)(both >> 8 * (bytes >> 4 * at & 7u) & 0xffu) << 8 * at;
+  return word;
+}
 inline float wf_exp2(float value) { return exp2f(value); }
 inline void wf_copy16(void* to, const void* from, bool exists) {
   if ((size_t)to % 16 || (exists && (size_t)from % 16)) { fprintf(stderr, "a copy that is not aligned\n"); exit(9); }

@@ -26,10 +26,17 @@ pub(crate) fn check(text: &str, options: &Options, tolerance: f64) {
     if !is_current(Tool::Host) {
         return;
     }
-    let case = Case::new(text);
+    check_case(&Case::new(text), options, tolerance);
+}
+
+/// The same of a program that is planned already.
+pub(crate) fn check_case(case: &Case, options: &Options, tolerance: f64) {
+    if !is_current(Tool::Host) {
+        return;
+    }
     let inputs = case.inputs();
     let expected = case.expected(&inputs);
-    let Some(ran) = run(&case, &inputs, options) else { return };
+    let Some(ran) = run(case, &inputs, options) else { return };
     assert_eq!(ran.outputs.len(), expected.len());
     for (at, (ours, theirs)) in ran.outputs.iter().zip(&expected).enumerate() {
         if let Err(difference) = close(ours, theirs, tolerance) {

@@ -16,6 +16,7 @@ mod rows;
 mod softmax;
 mod tool;
 mod unfused;
+mod weights;
 
 use libtest_mimic::{Arguments, Completion, Trial};
 
@@ -34,6 +35,7 @@ fn main() {
         regions::TESTS,
         rows::TESTS,
         unfused::TESTS,
+        weights::TESTS,
     ];
     let tests: Vec<Test> = tests.concat();
     let reason =

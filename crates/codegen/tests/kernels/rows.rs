@@ -1,11 +1,11 @@
 //! Loops with reductions.
 
-use warpforge_codegen::{Effort, Options};
+use warpforge_codegen::{Effort, Options, Salt};
 use warpforge_tensor::{ElementType, FloatType, Scalar, Shape, Tensor};
 
 use crate::case::{Case, cuda, snapshot};
 use crate::host::{check, run};
-use crate::tool::{COMPILERS, HOST, NONE, tests};
+use crate::tool::{ALL, COMPILERS, HOST, NONE, tests};
 
 tests! {
     "rows";
@@ -13,6 +13,7 @@ tests! {
     rows_of_any_count_and_length: HOST,
     row_uniform_divisions_are_correctly_rounded: HOST,
     only_narrow_quotients_may_be_approximate: NONE,
+    numbers_of_rows_are_given_beside_their_elements: ALL,
 }
 
 /// A layer norm with weights, computed in f32.
@@ -44,6 +45,41 @@ fn norm(element: &str, rows: usize, columns: usize) -> String {
     return %o : {given}
 }}"
     )
+}
+
+/// Rows rounded to 8 bits, and their scales.
+fn rounded_rows(rows: usize, columns: usize) -> String {
+    let (full, row) = (format!("tensor<{rows}x{columns}xf32>"), format!("tensor<{rows}xf32>"));
+    let (given, codes) = (format!("tensor<{rows}x{columns}xbf16>"), format!("tensor<{rows}x{columns}xi8>"));
+    format!(
+        "func.func @main(%x: {given}) -> ({codes}, {row}) {{
+    %v = stablehlo.convert %x : ({given}) -> {full}
+    %a = stablehlo.abs %v : {full}
+    %none = stablehlo.constant dense<0.0> : tensor<f32>
+    %most = stablehlo.reduce(%a init: %none) applies stablehlo.maximum across dimensions = [1]
+      : ({full}, tensor<f32>) -> {row}
+    %part = stablehlo.constant dense<0.0078125> : {row}
+    %scale = stablehlo.multiply %most, %part : {row}
+    %s = stablehlo.broadcast_in_dim %scale, dims = [0] : ({row}) -> {full}
+    %q = stablehlo.divide %v, %s : {full}
+    %r = stablehlo.round_nearest_even %q : {full}
+    %c = stablehlo.convert %r : ({full}) -> {codes}
+    return %c, %scale : {codes}, {row}
+}}"
+    )
+}
+
+fn numbers_of_rows_are_given_beside_their_elements() {
+    let text = rounded_rows(37, 200);
+    snapshot("rounded_rows", &text, &cuda());
+    for (rows, columns) in [(37, 200), (130, 64), (2, 4100), (1, 30000)] {
+        let text = rounded_rows(rows, columns);
+        let kernels = Case::new(&text).emitted(&cuda()).iter().map(|one| one.kernels.len()).sum::<usize>();
+        // One block does not take part of a long row alone.
+        assert_eq!(kernels, if columns > 1 << 14 { 2 } else { 1 }, "{rows}x{columns}");
+        check(&text, &cuda(), 0.0);
+        check(&text, &Options { salt: Salt::Trace, ..cuda() }, 0.0);
+    }
 }
 
 fn row_invariant_weights_are_loaded_at_first_use() {

@@ -44,6 +44,8 @@ impl Tool {
 pub(crate) const NONE: &[Tool] = &[];
 /// The host's compiler.
 pub(crate) const HOST: &[Tool] = &[Tool::Host];
+/// The host's compiler and that of CUDA.
+pub(crate) const HOST_AND_CUDA: &[Tool] = &[Tool::Host, Tool::Nvrtc];
 /// The compilers of both dialects.
 pub(crate) const COMPILERS: &[Tool] = &[
     Tool::Nvrtc,

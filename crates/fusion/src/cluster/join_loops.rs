@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::body::{BodyOp, BodyStep, Stored};
+use super::body::{Body, BodyOp, BodyStep, Stored};
 use super::kind::{Cluster, Clusters, Kind};
 use crate::graph::{Graph, NodeId, Op};
 use crate::view::View;
@@ -83,7 +83,7 @@ fn of_constants(graph: &Graph, clusters: &[Cluster]) -> Vec<bool> {
 }
 
 /// Whether a cluster is a loop over the elements of its result, in their order, that reads in that order too.
-fn is_joinable(graph: &Graph, cluster: &Cluster) -> bool {
+pub(super) fn is_joinable(graph: &Graph, cluster: &Cluster) -> bool {
     let Kind::Loop(body) = &cluster.kind else { return false };
     let in_order = |view: &View| {
         let last = view.dims.iter().zip(&view.strides).rev().find(|(dim, _)| **dim > 1);
@@ -106,10 +106,39 @@ fn joined(first: &Cluster, second: &Cluster) -> Option<Cluster> {
     if one.output != other.output {
         return None;
     }
+    let Appended { body, saves, shares } = appended(first, one, &other)?;
+    let fits =
+        body.also.len() < MOST_RESULTS && body.loads.len() <= MOST_LOADS && body.steps.len() <= MOST_STEPS;
+    (fits && (saves || shares)).then(|| Cluster {
+        kind: Kind::Loop(body),
+        output: second.output,
+        nodes: nodes_of(first, second),
+    })
+}
+
+/// The nodes of two clusters, in order.
+pub(super) fn nodes_of(first: &Cluster, second: &Cluster) -> Vec<NodeId> {
+    let mut nodes: Vec<NodeId> = first.nodes.iter().chain(&second.nodes).copied().collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
+}
+
+/// A loop with the steps of another after its own.
+pub(super) struct Appended {
+    pub(super) body: Body,
+    /// Whether the second loop reads what the first one gives.
+    pub(super) saves: bool,
+    /// Whether both read a value whole.
+    pub(super) shares: bool,
+}
+
+/// The loop of a cluster with the steps of another over the same domain; the first loop's result is one of those that it gives.
+pub(super) fn appended(first: &Cluster, one: &Body, other: &Body) -> Option<Appended> {
     let mut stored = one.also.clone();
     stored.push(Stored { value: first.output, step: one.steps.len().checked_sub(1)? });
     let mut body = one.clone();
-    let mut saves = false;
+    let (mut saves, mut shares) = (false, false);
     // The step that already has a load of the second loop, or the load's new number.
     let mut loads = Vec::with_capacity(other.loads.len());
     for load in &other.loads {
@@ -123,7 +152,7 @@ fn joined(first: &Cluster, second: &Cluster) -> Option<Cluster> {
             continue;
         }
         let known = body.loads.iter().position(|known| known.value == load.value && known.view == load.view);
-        saves |= known.is_some() && is_whole(&load.view);
+        shares |= known.is_some() && is_whole(&load.view);
         loads.push(Source::Load(known.unwrap_or(body.loads.len())));
         if known.is_none() {
             body.loads.push(load.clone());
@@ -137,7 +166,15 @@ fn joined(first: &Cluster, second: &Cluster) -> Option<Cluster> {
                     moved.push(step);
                     continue;
                 }
-                Source::Load(load) => BodyOp::Load(load),
+                Source::Load(load) => {
+                    let known =
+                        body.steps.iter().position(|step| matches!(step.op, BodyOp::Load(at) if at == load));
+                    if let Some(known) = known {
+                        moved.push(known);
+                        continue;
+                    }
+                    BodyOp::Load(load)
+                }
             },
             op => op.clone(),
         };
@@ -148,12 +185,8 @@ fn joined(first: &Cluster, second: &Cluster) -> Option<Cluster> {
     // The result of the second loop is the last step's value, unless it is a value of the first as it is.
     let is_last = moved.last() == body.steps.len().checked_sub(1).as_ref();
     body.also = stored;
-    let fits =
-        body.also.len() < MOST_RESULTS && body.loads.len() <= MOST_LOADS && body.steps.len() <= MOST_STEPS;
-    let mut nodes: Vec<NodeId> = first.nodes.iter().chain(&second.nodes).copied().collect();
-    nodes.sort_unstable();
-    nodes.dedup();
-    (saves && is_last && fits).then(|| Cluster { kind: Kind::Loop(body), output: second.output, nodes })
+    body.output = other.output.clone();
+    is_last.then_some(Appended { body, saves, shares })
 }
 
 /// What a load becomes in a joined loop.

@@ -16,8 +16,10 @@ pub use build::Builder;
 pub(crate) use build::inverse;
 pub(crate) use depth::Depths;
 pub(crate) use evaluate::evaluate;
+#[cfg(test)]
+pub(crate) use import::import;
 pub use import::{ImportError, OpSpan, reduce_kind};
-pub(crate) use import::{OpByOp, import, import_op_by_op};
+pub(crate) use import::{OpByOp, import_for, import_op_by_op};
 pub use op::{Conv, Dot, Op, OpaqueOp, Window};
 pub(crate) use rewrite::{Rewrite, below_layouts};
 pub use scalar::{Combiner, Comparator, Order, ReduceKind, ScalarFunction, ScalarOp, ScalarStep};

@@ -17,8 +17,9 @@ use self::peer::Peer;
 use self::table::{Row, figures};
 
 /// The programs of the Python side.
-const PROGRAMS: [(&str, &str); 2] = [
+const PROGRAMS: [(&str, &str); 3] = [
     ("serve.py", include_str!("../../../peers/gpu/serve.py")),
+    ("quantized.py", include_str!("../../../peers/gpu/quantized.py")),
     ("workloads.py", include_str!("../../../peers/gpu/workloads.py")),
 ];
 
@@ -40,6 +41,38 @@ struct Workload {
 const fn workload(name: &'static str, precision: &'static str, near: f64) -> Workload {
     Workload { name, precision, tier: "production", near, judged: true }
 }
+
+/// Linear layers with quantized weights, by recipe, rows, columns and depth: the shapes of LLaMa 2 70B on eight GPUs that torchao's runner
+/// has, with many rows and as in decoding; then products of floats of 8 bits alone. They run where `--only` names them.
+const QUANTIZED: [Workload; 26] = [
+    workload("float8dq-tensor_16384x1280x8192", "float8dq-tensor", 1e-2),
+    workload("float8dq-tensor_16384x8192x1024", "float8dq-tensor", 1e-2),
+    workload("float8dq-tensor_16384x7168x8192", "float8dq-tensor", 1e-2),
+    workload("float8dq-tensor_16384x8192x3584", "float8dq-tensor", 1e-2),
+    workload("float8dq-row_16384x1280x8192", "float8dq-row", 1e-2),
+    workload("float8dq-row_16384x8192x1024", "float8dq-row", 1e-2),
+    workload("float8dq-row_16384x7168x8192", "float8dq-row", 1e-2),
+    workload("float8dq-row_16384x8192x3584", "float8dq-row", 1e-2),
+    workload("scaled_product_16384x1280x8192", "model", 1e-2),
+    workload("scaled_product_16384x8192x1024", "model", 1e-2),
+    workload("scaled_product_16384x7168x8192", "model", 1e-2),
+    workload("scaled_product_16384x8192x3584", "model", 1e-2),
+    workload("int8dq_16384x7168x8192", "int8dq", 2e-2),
+    workload("int8dq_16384x8192x3584", "int8dq", 2e-2),
+    // Quantizers of 4 bits differ.
+    workload("int4wo-128_1x1280x8192", "int4wo-128", 0.2),
+    workload("int4wo-128_1x8192x1024", "int4wo-128", 0.2),
+    workload("int4wo-128_1x7168x8192", "int4wo-128", 0.2),
+    workload("int4wo-128_1x8192x3584", "int4wo-128", 0.2),
+    workload("int4wo-128_1x28672x8192", "int4wo-128", 0.2),
+    workload("int4wo-128_16x7168x8192", "int4wo-128", 0.2),
+    workload("int4wo-128_64x7168x8192", "int4wo-128", 0.2),
+    workload("int4wo-128_16384x7168x8192", "int4wo-128", 0.2),
+    workload("int8wo_1x7168x8192", "int8wo", 1e-2),
+    workload("int8wo_16384x7168x8192", "int8wo", 1e-2),
+    workload("float8wo_1x7168x8192", "float8wo", 1e-2),
+    workload("float8wo_16384x7168x8192", "float8wo", 1e-2),
+];
 
 const WORKLOADS: [Workload; 14] = [
     workload("elementwise_chain_64M_f32", "model", 1e-5),
@@ -107,10 +140,9 @@ pub(super) fn run(args: &GpuArgs) -> anyhow::Result<()> {
     let mut peer = Peer::start(&args.python, &work)?;
     let copy = peer.ask(&json!({ "do": "copy" }))?["bytes_per_s"].as_f64();
     let mut rows = Vec::new();
-    for workload in WORKLOADS {
-        if !args.only.is_empty() && !args.only.iter().any(|only| workload.name.contains(only.as_str())) {
-            continue;
-        }
+    let named = |workload: &Workload| args.only.iter().any(|only| workload.name.contains(only.as_str()));
+    let wanted = WORKLOADS.into_iter().filter(|workload| args.only.is_empty() || named(workload));
+    for workload in wanted.chain(QUANTIZED.into_iter().filter(named)) {
         let row = contest(&mut peer, &warpt, &work, args, &workload);
         eprintln!("{}", row.line());
         rows.push(row);

@@ -23,6 +23,14 @@ pub(super) fn fast(ty: &Type) -> Option<ElementType> {
     known.then_some(element)
 }
 
+/// The element type, when it is one of [`fast`] or one of the floats of 8 bits that some devices have kernels for.
+pub(super) fn fast_or_float8(ty: &Type) -> Option<ElementType> {
+    let float8 = |element: &ElementType| {
+        matches!(element, ElementType::Float(FloatType::F8E4M3Fn | FloatType::F8E5M2))
+    };
+    fast(ty).or_else(|| ty.as_tensor()?.element().plain().filter(float8))
+}
+
 /// The element type, when matrix products take it: floats of 8 bits and fewer too.
 pub(super) fn multiplied(ty: &Type) -> Option<ElementType> {
     let narrow = |element: &ElementType| element.is_float() && element.byte_width() == 1;

@@ -16,7 +16,7 @@ mod sizes;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use element::{fast, multiplied, storage};
+use element::{fast, fast_or_float8, multiplied, storage};
 use lowered::lowered;
 pub use op_by_op::OpSpan;
 pub(crate) use op_by_op::{OpByOp, import_op_by_op};
@@ -69,17 +69,28 @@ fn check_size(func: Func<'_>) -> Result<()> {
 
 type Result<T> = std::result::Result<T, ImportError>;
 
-/// The graph of a function. `weights` are the arguments that are known while compiling.
+/// The graph of a function, for a device without kernels for floats of 8 bits.
+#[cfg(test)]
+pub(crate) fn import(func: Func<'_>, weights: &dyn Fn(usize) -> Option<Tensor>) -> Result<Graph> {
+    import_for(func, weights, false)
+}
+
+/// The graph of a function. `weights` are the arguments that are known while compiling. Where a device has no kernels for floats of 8 bits,
+/// the reference computes with them.
 ///
 /// # Errors
 ///
 /// When the function has values that are no tensors of known sizes, or calls that add up to too many operations.
-pub(crate) fn import(func: Func<'_>, weights: &dyn Fn(usize) -> Option<Tensor>) -> Result<Graph> {
+pub(crate) fn import_for(
+    func: Func<'_>,
+    weights: &dyn Fn(usize) -> Option<Tensor>,
+    float8: bool,
+) -> Result<Graph> {
     check_size(func)?;
-    let graph = import_with(func, weights, ComplexNumbers::AsPairs)?;
+    let graph = import_with(func, weights, ComplexNumbers::AsPairs, float8)?;
     // A complex number that something takes as a whole, such as a result of the function.
     if graph.nodes.iter().any(|node| matches!(node.op, Op::Complex)) {
-        return import_with(func, weights, ComplexNumbers::Opaque);
+        return import_with(func, weights, ComplexNumbers::Opaque, float8);
     }
     Ok(graph)
 }
@@ -97,8 +108,9 @@ fn import_with(
     func: Func<'_>,
     weights: &dyn Fn(usize) -> Option<Tensor>,
     complex: ComplexNumbers,
+    float8: bool,
 ) -> Result<Graph> {
-    let mut import = Import { complex, ..Import::new(Builder::default()) };
+    let mut import = Import { complex, float8, ..Import::new(Builder::default()) };
     let module = func.op().module();
     let mut values = HashMap::new();
     let mut given = 0;
@@ -122,6 +134,8 @@ fn import_with(
 struct Import {
     builder: Builder,
     complex: ComplexNumbers,
+    /// Whether the graph's operations take floats of 8 bits.
+    float8: bool,
     effects: Vec<NodeId>,
     /// The values of the entry function so far.
     values: Vec<ValueSource>,
@@ -140,7 +154,8 @@ fn ops_of(func: Func<'_>, depth: usize) -> Result<impl Iterator<Item = OpRef<'_>
 
 impl Import {
     fn new(builder: Builder) -> Self {
-        Self { builder, complex: ComplexNumbers::Opaque, effects: Vec::new(), values: Vec::new() }
+        let (effects, values) = (Vec::new(), Vec::new());
+        Self { builder, complex: ComplexNumbers::Opaque, float8: false, effects, values }
     }
 
     fn body(&mut self, func: Func<'_>, mut values: Values, depth: usize) -> Result<Vec<NodeId>> {
@@ -183,7 +198,11 @@ impl Import {
                 None => self.reference(func, op, values),
             };
         }
-        let takes = if op.is(OpKind::DotGeneral) || op.is(OpKind::Dot) { multiplied } else { fast };
+        let takes = match op.is(OpKind::DotGeneral) || op.is(OpKind::Dot) {
+            true => multiplied,
+            false if self.float8 => fast_or_float8,
+            false => fast,
+        };
         if op.operand_types().chain(op.result_types()).all(|ty| takes(ty).is_some()) {
             if let Some(id) = self.known(op, values) {
                 return Ok(vec![id]);

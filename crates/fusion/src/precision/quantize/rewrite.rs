@@ -1,8 +1,8 @@
 //! Rewrites matrix products with constant weights.
 //!
 //! Weight-only recipes multiply in f32: `x · codes`, then the scale of each column; groups of 4 bits are `codes · scale + offset` before
-//! the product. Dynamic recipes round the rows of `x` as well. Float8 activations are f32 that hold values of f8E4M3FN: their products
-//! and sums are those of float8 operands accumulated in f32.
+//! the product. Dynamic recipes round the rows of `x` as well. Where a device does not multiply float8, float8 activations are f32 that hold
+//! values of f8E4M3FN: their products and sums are those of float8 operands accumulated in f32.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use super::weights::{F8_MAX, I8_MAX, LEAST_SCALE, QuantizeError, RowWeights, Wei
 use crate::graph::{Dot, Graph, Node, NodeId, Op, OpSpan, ReduceKind, Rewrite, evaluate};
 use crate::view::{LayoutOp, dense_strides};
 
-/// The graph with quantized weights. `spans` follow the nodes.
+/// The graph with quantized weights. `float8` says whether the device multiplies floats of 8 bits. `spans` follow the nodes.
 ///
 /// # Errors
 ///
@@ -24,6 +24,7 @@ use crate::view::{LayoutOp, dense_strides};
 pub(crate) fn quantize(
     graph: &Graph,
     recipe: Recipe,
+    float8: bool,
     spans: Option<&mut [OpSpan]>,
 ) -> Result<Graph, QuantizeError> {
     if !graph.ids().any(|id| weights_input(graph, id).is_some()) {
@@ -32,7 +33,7 @@ pub(crate) fn quantize(
     if let Some(group) = recipe.group() {
         check_groups(graph, group)?;
     }
-    let mut pass = Pass::new(graph, recipe);
+    let mut pass = Pass { float8, ..Pass::new(graph, recipe) };
     for id in graph.ids() {
         let node = pass.rewrite.next(id);
         let new = match weights_input(graph, id) {
@@ -104,6 +105,10 @@ fn check_groups(graph: &Graph, group: usize) -> Result<(), QuantizeError> {
 pub(super) struct Pass<'g> {
     pub(super) rewrite: Rewrite<'g>,
     recipe: Recipe,
+    /// Whether the device multiplies floats of 8 bits.
+    float8: bool,
+    /// Activations that are rounded already, with the scales of their rows, by the old operand and its contracted dimensions.
+    rounded: HashMap<(NodeId, Vec<usize>), (NodeId, Option<NodeId>)>,
     /// The new nodes of weights that are quantized already, by the old operand and its contracted dimensions.
     known: HashMap<(NodeId, Vec<usize>), Weights>,
 }
@@ -113,13 +118,14 @@ pub(super) struct Pass<'g> {
 struct Weights {
     /// What is multiplied: `[columns, depth…]`.
     operand: NodeId,
-    /// A scale for each column, for the result.
+    /// A scale for each column, or one for all, for the result.
     scales: Option<NodeId>,
 }
 
 impl<'g> Pass<'g> {
     pub(super) fn new(graph: &'g Graph, recipe: Recipe) -> Self {
-        Self { rewrite: Rewrite::new(graph), recipe, known: HashMap::new() }
+        let (rounded, known) = (HashMap::new(), HashMap::new());
+        Self { rewrite: Rewrite::new(graph), recipe, float8: false, rounded, known }
     }
 
     /// The new node of a product; none where its weights cannot be read.
@@ -135,11 +141,7 @@ impl<'g> Pass<'g> {
                 None => return Ok(None),
             },
         };
-        let mut activations = self.rewrite.moved(lhs);
-        if old.node(lhs).element != ElementType::F32 {
-            activations = self.rewrite.convert(activations, ElementType::F32);
-        }
-        let (activations, row_scales) = self.activations(activations, lhs, dot);
+        let (activations, row_scales) = self.activations(lhs, dot);
         let (n, depth) = sizes(old, id, dot);
         let free = free_dims(old.node(lhs).dims.len(), &dot.lhs_contract);
         let dims: Vec<usize> = free.iter().map(|&at| old.node(lhs).dims[at]).chain([n]).collect();
@@ -162,7 +164,8 @@ impl<'g> Pass<'g> {
             result = self.map(Function::Multiply, &[result, scales]);
         }
         if let Some(scales) = weights.scales {
-            let scales = self.broadcast(scales, &dims, vec![last]);
+            let map = if self.rewrite.dims(scales).is_empty() { vec![] } else { vec![last] };
+            let scales = self.broadcast(scales, &dims, map);
             result = self.map(Function::Multiply, &[result, scales]);
         }
         if node.element != ElementType::F32 {
@@ -171,29 +174,39 @@ impl<'g> Pass<'g> {
         Ok(Some(self.reshape(result, &node.dims)))
     }
 
-    /// The left-hand operand as it is multiplied, and the scales of its rows.
-    fn activations(&mut self, x: NodeId, old: NodeId, dot: &Dot) -> (NodeId, Option<NodeId>) {
+    /// The left-hand operand as it is multiplied, and the scales of its rows. Products share it.
+    fn activations(&mut self, old: NodeId, dot: &Dot) -> (NodeId, Option<NodeId>) {
+        let key = (old, dot.lhs_contract.clone());
+        if let Some(&known) = self.rounded.get(&key) {
+            return known;
+        }
+        let mut activations = self.rewrite.moved(old);
+        if self.rewrite.old.node(old).element != ElementType::F32 {
+            activations = self.rewrite.convert(activations, ElementType::F32);
+        }
+        let made = self.rounded_rows(activations, old, dot);
+        self.rounded.insert(key, made);
+        made
+    }
+
+    fn rounded_rows(&mut self, x: NodeId, old: NodeId, dot: &Dot) -> (NodeId, Option<NodeId>) {
         let dims = self.rewrite.old.node(old).dims.clone();
         let free = free_dims(dims.len(), &dot.lhs_contract);
-        let (axes, map, most) = match self.recipe {
-            Recipe::Int8Dynamic => (dot.lhs_contract.clone(), free.clone(), I8_MAX),
-            Recipe::Float8DynamicRow => (dot.lhs_contract.clone(), free.clone(), F8_MAX),
-            Recipe::Float8DynamicTensor => ((0..dims.len()).collect(), vec![], F8_MAX),
+        let (map, most) = match self.recipe {
+            Recipe::Int8Dynamic => (free.clone(), I8_MAX),
+            Recipe::Float8DynamicRow => (free.clone(), F8_MAX),
+            Recipe::Float8DynamicTensor => (vec![], F8_MAX),
             _ => return (x, None),
         };
-        let row_dims: Vec<usize> = map.iter().map(|&at| dims[at]).collect();
         let size = self.map(Function::Abs, &[x]);
-        let mut sorted = axes;
-        sorted.sort_unstable();
-        let origin = self.rewrite.origin(x);
-        let op = Op::Reduce(ReduceKind::Max, sorted);
-        let largest = self.rewrite.push(Node {
-            op,
-            inputs: vec![size],
-            element: ElementType::F32,
-            dims: row_dims.clone(),
-            origin,
-        });
+        let mut axes = dot.lhs_contract.clone();
+        axes.sort_unstable();
+        let mut largest = self.largest(size, axes);
+        // One scale for all is found row by row first, so that many threads take part.
+        if map.is_empty() && !free.is_empty() {
+            largest = self.largest(largest, (0..free.len()).collect());
+        }
+        let row_dims = self.rewrite.dims(largest).to_vec();
         let (part, least) = (self.splat(1.0 / most, &row_dims), self.splat(LEAST_SCALE, &row_dims));
         let scale = self.map(Function::Multiply, &[largest, part]);
         let scale = self.map(Function::Maximum, &[scale, least]);
@@ -206,6 +219,8 @@ impl<'g> Pass<'g> {
                 let rounded = self.map(Function::RoundNearestEven, &[steps]);
                 self.rewrite.convert(rounded, ElementType::I8)
             }
+            // None is far enough above the largest number to be rounded to more.
+            _ if self.float8 => self.rewrite.convert(steps, ElementType::Float(FloatType::F8E4M3Fn)),
             _ => self.rounded_to_f8(steps),
         };
         (rounded, Some(scale))
@@ -239,6 +254,15 @@ impl<'g> Pass<'g> {
         self.map(Function::Select, &[is_small, small, normal])
     }
 
+    /// The largest values along some dimensions.
+    fn largest(&mut self, of: NodeId, axes: Vec<usize>) -> NodeId {
+        let dims = free_dims(self.rewrite.dims(of).len(), &axes);
+        let dims = dims.into_iter().map(|at| self.rewrite.dims(of)[at]).collect();
+        let origin = self.rewrite.origin(of);
+        let op = Op::Reduce(ReduceKind::Max, axes);
+        self.rewrite.push(Node { op, inputs: vec![of], element: ElementType::F32, dims, origin })
+    }
+
     /// Quantizes the weights of a product.
     fn weights(&mut self, id: NodeId, dot: &Dot) -> Result<Option<Weights>, QuantizeError> {
         let old = self.rewrite.old;
@@ -253,8 +277,11 @@ impl<'g> Pass<'g> {
             Recipe::Int8WeightOnly => self.rows(&matrix.int8(), ElementType::I8, &dims, true)?,
             Recipe::Int8Dynamic => self.rows(&matrix.int8(), ElementType::I8, &dims, false)?,
             Recipe::Float8WeightOnly | Recipe::Float8DynamicRow | Recipe::Float8DynamicTensor => {
-                let float8 = matrix.float8(self.recipe == Recipe::Float8DynamicTensor);
-                self.rows(&float8, ElementType::Float(FloatType::F8E4M3Fn), &dims, true)?
+                let one_scale = self.recipe == Recipe::Float8DynamicTensor;
+                let mut weights = matrix.float8(one_scale);
+                weights.scales.truncate(if one_scale { 1 } else { n });
+                let widened = !(self.float8 && self.recipe.is_float8_dynamic());
+                self.rows(&weights, ElementType::Float(FloatType::F8E4M3Fn), &dims, widened)?
             }
             Recipe::Int4WeightOnly { group, hqq } => {
                 let group = group as usize;
@@ -288,7 +315,9 @@ impl<'g> Pass<'g> {
         if widened {
             operand = self.rewrite.convert(operand, ElementType::F32);
         }
-        let scales = Tensor::from_slice(&dims[..1], &weights.scales);
+        // One scale for all columns is a scalar.
+        let count = if weights.scales.len() == dims[0] { &dims[..1] } else { &[] };
+        let scales = Tensor::from_slice(count, &weights.scales);
         let scales = self.constant(scales.map_err(|error| QuantizeError::Tensor(error.to_string()))?);
         Ok(Weights { operand, scales: Some(scales) })
     }
