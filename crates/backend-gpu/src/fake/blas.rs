@@ -27,6 +27,9 @@ pub(super) fn functions() -> Functions {
             if TROUBLE.get().epilogue == Some(value) {
                 return 15;
             }
+        } else if bytes == 1 {
+            // SAFETY: as above.
+            note(format!("matmul attribute {attribute} = {}", unsafe { *value.cast::<i8>() }));
         } else {
             // SAFETY: as above; addresses and distances are of 64 bits.
             let value = unsafe { *value.cast::<u64>() };

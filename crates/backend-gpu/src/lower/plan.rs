@@ -22,6 +22,9 @@ use crate::vendor::Vendor;
 use super::task::LibraryQuery;
 use super::{align_gemms, byte_gemm, conv, gemm, merge_gemms, small_tables};
 
+/// The first architecture of NVIDIA's whose tensor cores multiply floats of 8 bits.
+const FIRST_WITH_FLOAT8: u32 = 89;
+
 /// What the plan depends on.
 pub(crate) struct GpuDevice<'a> {
     pub(crate) tier: Tier,
@@ -104,9 +107,9 @@ impl pipeline::Device for GpuDevice<'_> {
     }
 
     fn multiplies_float8(&self) -> bool {
-        let newest =
-            matches!(self.options.architecture.as_str(), "sm_89" | "sm_90" | "sm_100" | "sm_103" | "sm_120");
-        self.tier == Tier::Production && self.has_blas && newest
+        let number = self.options.architecture.strip_prefix("sm_").and_then(|number| number.parse().ok());
+        let has_units = number.is_some_and(|number: u32| number >= FIRST_WITH_FLOAT8);
+        self.tier == Tier::Production && self.has_blas && has_units
     }
 
     fn rewrite(&self, mut graph: Graph) -> Graph {

@@ -12,6 +12,7 @@ mod narrow_conv;
 mod plan;
 mod processes;
 pub(crate) mod programs;
+mod quantized;
 mod ranks;
 #[path = "../../../codegen/tests/kernels/softmax.rs"]
 mod softmax;

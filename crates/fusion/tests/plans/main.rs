@@ -25,6 +25,8 @@ struct Described {
     op_by_op: bool,
     fuses_gradients: bool,
     joins_loops: bool,
+    joins_rows: bool,
+    multiplies_float8: bool,
     hoists: bool,
     /// Whether grouped convolutions read narrow operands, those of each channel alone where their results are narrow too.
     narrows_groups: bool,
@@ -45,6 +47,8 @@ impl Described {
                 None if word == "op_by_op" => described.op_by_op = true,
                 None if word == "fuses_gradients" => described.fuses_gradients = true,
                 None if word == "joins_loops" => described.joins_loops = true,
+                None if word == "joins_rows" => described.joins_rows = true,
+                None if word == "multiplies_float8" => described.multiplies_float8 = true,
                 None if word == "hoists" => described.hoists = true,
                 None if word == "narrows_groups" => described.narrows_groups = true,
                 _ => return Err(format!("`{word}` is no capability of a device")),
@@ -76,6 +80,14 @@ impl Device for Described {
     fn has_kernel(&self, graph: &Graph, cluster: &Cluster) -> bool {
         let op = &graph.node(cluster.output).op;
         !matches!(op, Op::Opaque(_)) && !self.without.contains(&op.name())
+    }
+
+    fn joins_rows(&self) -> bool {
+        self.joins_rows
+    }
+
+    fn multiplies_float8(&self) -> bool {
+        self.multiplies_float8
     }
 
     fn joins_loops(&self) -> bool {
