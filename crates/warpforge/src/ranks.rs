@@ -65,7 +65,11 @@ impl RankGroup {
         offered: Offered,
     ) -> Result<Self> {
         let offers = exchange(&communicator, &Offer::new(wanted, offered.as_ref()))?;
-        let (engine, own) = match (judge(&offers)?, offered) {
+        let verdict = judge(&offers).inspect_err(|_| {
+            // All ranks refuse together: one that leaves first is not lost to those that still listen. Why they refuse is what is said.
+            let _ = communicator.finish();
+        })?;
+        let (engine, own) = match (verdict, offered) {
             (Verdict::Devices, Some((engine, own))) => (engine, own?),
             (Verdict::Devices, None) => return Ok(Self::on_hosts(communicator)),
             (Verdict::Hosts(why_on_host), _) => return Ok(Self { communicator, device: None, why_on_host }),

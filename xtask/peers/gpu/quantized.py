@@ -1,4 +1,4 @@
-"""Linear layers of `cargo xtask peers gpu` with quantized weights: PyTorch's own kernels, with the formulas of torchao's recipes.
+"""Linear layers of `cargo xtask peers gpu` with quantized weights: PyTorch's own kernels, with the formulas of torchao.
 
 The exported model is the plain layer in bf16, which `warpt run --precision RECIPE` quantizes itself.
 """
@@ -38,9 +38,7 @@ def _float8_dynamic(weight: torch.Tensor, dim: int | None) -> Layer:
 
     def layer(x: torch.Tensor) -> torch.Tensor:
         own = _scale(x, F8_MOST, dim)
-        return torch._scaled_mm(
-            _float8(x, own), codes.t(), own, scale.t(), out_dtype=x.dtype, use_fast_accum=True
-        )
+        return torch._scaled_mm(_float8(x, own), codes.t(), own, scale.t(), out_dtype=x.dtype, use_fast_accum=True)
 
     return layer
 
