@@ -56,6 +56,9 @@ impl<'a> KernelBuilder<'a> {
 
     /// The name of the pointer to a value that is written.
     pub(crate) fn write(&mut self, id: NodeId) -> Result<String, Unsupported> {
+        if self.graph.node(id).element == ElementType::I4 {
+            return Err(Unsupported::new("results of type i4"));
+        }
         self.pointer(Argument::Output(id), self.graph.node(id).element, false)
     }
 

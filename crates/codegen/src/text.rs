@@ -29,6 +29,15 @@ impl Text {
         self.open(format!("for (int {name} = 0; {name} < {count}; ++{name})"));
     }
 
+    /// The same, with so many turns at once at most.
+    pub(crate) fn unrolled_up_to(&mut self, name: &str, count: usize, most: usize) {
+        if count <= most {
+            return self.unrolled(name, count);
+        }
+        self.line(format!("#pragma unroll {most}"));
+        self.open(format!("for (int {name} = 0; {name} < {count}; ++{name})"));
+    }
+
     /// The end of a block.
     pub(crate) fn close(&mut self) {
         self.depth = self.depth.saturating_sub(1);

@@ -13,6 +13,7 @@ pub(crate) fn storage_type(element: ElementType) -> Result<&'static str, Unsuppo
         ElementType::Float(FloatType::Bf16) => "wf_bf16",
         ElementType::Float(FloatType::F8E4M3Fn) => "wf_f8e4m3",
         ElementType::Float(FloatType::F8E5M2) => "wf_f8e5m2",
+        ElementType::I4 => "wf_i4",
         _ => compute_type(element)?,
     })
 }
@@ -25,7 +26,7 @@ pub(crate) fn compute_type(element: ElementType) -> Result<&'static str, Unsuppo
         ElementType::Float(
             FloatType::F32 | FloatType::F16 | FloatType::Bf16 | FloatType::F8E4M3Fn | FloatType::F8E5M2,
         ) => "float",
-        ElementType::Int(IntType::I8) => "signed char",
+        ElementType::Int(IntType::I8 | IntType::I4) => "signed char",
         ElementType::Int(IntType::U8) => "unsigned char",
         ElementType::Int(IntType::I16) => "short",
         ElementType::Int(IntType::U16) => "unsigned short",

@@ -60,8 +60,9 @@ pub trait Device {
         false
     }
 
-    /// Whether the device multiplies floats of 8 bits. Otherwise recipes round wider ones to what those hold.
-    fn multiplies_float8(&self) -> bool {
+    /// Whether the device multiplies floats of 8 bits by weights of so many columns and such a depth. Otherwise recipes round wider ones to what
+    /// those hold.
+    fn multiplies_float8(&self, _columns: usize, _depth: usize) -> bool {
         false
     }
 
@@ -220,7 +221,8 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
         graph = narrow_contractions(&graph, element, &narrows, spans.as_deref_mut());
     }
     if let Some(recipe) = device.precision().recipe() {
-        let quantized = quantize(&graph, recipe, device.multiplies_float8(), spans.as_deref_mut());
+        let float8 = |columns, depth| device.multiplies_float8(columns, depth);
+        let quantized = quantize(&graph, recipe, &float8, spans.as_deref_mut());
         graph = quantized.map_err(|error| ImportError::Unsupported(format!("{recipe}: {error}")))?;
     }
     if !device.is_op_by_op() {

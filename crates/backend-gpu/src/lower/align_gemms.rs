@@ -8,10 +8,26 @@ use warpforge_fusion::view::LayoutOp;
 use warpforge_fusion::{Graph, Node, NodeId, Op, Precision};
 use warpforge_tensor::{ElementType, FloatType, Shape, Tensor};
 
+use super::byte_gemm::ALIGNED_BYTES;
 use super::merge_gemms::concatenated;
 
-/// Elements that rows are a multiple of: 16 bytes of the narrowest type.
-const ALIGNED_ELEMENTS: usize = 8;
+/// What sizes of a GEMM are made multiples of.
+#[derive(Debug, Clone, Copy)]
+struct Alignment {
+    columns: usize,
+    depth: usize,
+    /// Whether both operands will have the depth in their rows: quantized weights are laid out so.
+    depth_in_rows: bool,
+}
+
+/// 16 bytes of the narrowest type of floats.
+const FLOATS: Alignment = Alignment { columns: 8, depth: 8, depth_in_rows: false };
+
+/// Of operands that are rounded to 8 bits.
+const BYTES: Alignment = Alignment { columns: ALIGNED_BYTES, depth: ALIGNED_BYTES, depth_in_rows: true };
+
+/// Of weights that are quantized alone. Their groups divide the depth as it is.
+const WEIGHTS: Alignment = Alignment { depth: 1, ..BYTES };
 
 /// Floating-point operations that a GEMM must have for each byte that padding copies. Tensor cores lose about 7 fs per operation
 /// without alignment, and copying a byte takes about 500 fs: at this rate padding saves twice what it costs.
@@ -31,8 +47,7 @@ struct Padding {
 pub(super) fn align_gemms(graph: Graph, precision: Precision) -> Graph {
     let paddings: HashMap<NodeId, Padding> = graph
         .ids()
-        .filter(|&id| uses_tensor_cores(&graph, id, precision))
-        .filter_map(|id| Some((id, padding(&graph, id)?)))
+        .filter_map(|id| Some((id, padding(&graph, id, alignment(&graph, id, precision)?)?)))
         .filter(|(id, padding)| pays(&graph, *id, padding))
         .collect();
     let aligned = if paddings.is_empty() { None } else { with_paddings(&graph, &paddings) };
@@ -66,7 +81,7 @@ fn with_paddings(graph: &Graph, paddings: &HashMap<NodeId, Padding>) -> Option<G
 }
 
 /// What aligns the rows of a GEMM's operands and of its result; none where they are aligned, where it is a batch of GEMMs, or not for tensor cores.
-fn padding(graph: &Graph, id: NodeId) -> Option<Padding> {
+fn padding(graph: &Graph, id: NodeId, alignment: Alignment) -> Option<Padding> {
     let node = graph.node(id);
     let Op::Dot(Dot { lhs_batch, lhs_contract, rhs_contract, keeps_precision: false, .. }) = &node.op else {
         return None;
@@ -82,16 +97,16 @@ fn padding(graph: &Graph, id: NodeId) -> Option<Padding> {
         return None;
     }
     let last = sizes.map(|dims| dims.len() - 1);
-    let missing = |size: usize| size.next_multiple_of(ALIGNED_ELEMENTS) - size;
+    let missing = |size: usize, multiple: usize| size.next_multiple_of(multiple) - size;
     let mut sides = sizes.map(|dims| vec![0; dims.len()]);
     // The result's rows, which are columns of the right operand.
-    sides[1][1 - right_k] = missing(sizes[1][1 - right_k]);
-    if left_k == last[0] || right_k == last[1] {
-        let k = missing(sizes[0][left_k]);
+    sides[1][1 - right_k] = missing(sizes[1][1 - right_k], alignment.columns);
+    if alignment.depth_in_rows || left_k == last[0] || right_k == last[1] {
+        let k = missing(sizes[0][left_k], alignment.depth);
         (sides[0][left_k], sides[1][right_k]) = (k, k);
     }
-    if left_k != last[0] {
-        sides[0][last[0]] = missing(sizes[0][last[0]]);
+    if left_k != last[0] && !alignment.depth_in_rows {
+        sides[0][last[0]] = missing(sizes[0][last[0]], alignment.columns);
     }
     let mut dims = node.dims.clone();
     let free =
@@ -121,20 +136,23 @@ fn pays(graph: &Graph, id: NodeId, padding: &Padding) -> bool {
     2 * elements * k / FLOPS_PER_COPIED_BYTE >= operands + result
 }
 
-/// Whether a product is computed by tensor cores that need alignment: of 16-bit floats, or of f32 where these may be rounded.
-fn uses_tensor_cores(graph: &Graph, id: NodeId, precision: Precision) -> bool {
+/// What a product that tensor cores compute needs: one of 16-bit floats, of f32 where these may be rounded, or with weights that are quantized.
+fn alignment(graph: &Graph, id: NodeId, precision: Precision) -> Option<Alignment> {
     let node = graph.node(id);
     let is = |accepted: &dyn Fn(ElementType) -> bool| {
         node.inputs.iter().all(|&input| accepted(graph.node(input).element))
     };
     let narrow = |element| matches!(element, ElementType::Float(FloatType::Bf16 | FloatType::F16));
     match precision {
-        Precision::Model => is(&narrow),
+        Precision::Model => is(&narrow).then_some(FLOATS),
         Precision::Tf32 | Precision::Bf16 | Precision::F16 => {
-            is(&narrow) || is(&|element| element == ElementType::F32)
+            (is(&narrow) || is(&|element| element == ElementType::F32)).then_some(FLOATS)
         }
-        // Groups of quantized weights divide k as it is.
-        Precision::Quantized(_) => false,
+        Precision::Quantized(recipe) => {
+            let weights = node.inputs.last().is_some_and(|&weights| graph.constant(weights).is_some());
+            let alignment = if recipe.quantizes_activations() { BYTES } else { WEIGHTS };
+            (weights && is(&ElementType::is_float)).then_some(alignment)
+        }
     }
 }
 
@@ -233,12 +251,12 @@ mod tests {
         for (lhs, left_k, rhs, right_k) in cases {
             let (graph, arguments) = gemm((lhs, left_k), (rhs, right_k));
             let product = graph.outputs[0];
-            let padding = padding(&graph, product).unwrap();
+            let padding = padding(&graph, product, FLOATS).unwrap();
             let aligned = with_paddings(&graph, &HashMap::from([(product, padding)])).unwrap();
             for node in aligned.nodes.iter().filter(|node| matches!(node.op, Op::Dot(_))) {
                 let rows = node.inputs.iter().map(|&input| aligned.node(input)).chain([node]);
                 for row in rows.map(|node| *node.dims.last().unwrap()) {
-                    assert_eq!(row % ALIGNED_ELEMENTS, 0, "{lhs:?} {rhs:?}");
+                    assert_eq!(row % FLOATS.columns, 0, "{lhs:?} {rhs:?}");
                 }
             }
             let (found, expected) = (computed(&aligned, &arguments), computed(&graph, &arguments));
@@ -250,6 +268,9 @@ mod tests {
             );
         }
         let (graph, _) = gemm((&[9, 16], 1), ([16, 8], 0));
-        assert!(padding(&graph, graph.outputs[0]).is_none(), "nine rows of sixteen elements are aligned");
+        assert!(
+            padding(&graph, graph.outputs[0], FLOATS).is_none(),
+            "nine rows of sixteen elements are aligned"
+        );
     }
 }

@@ -5,6 +5,14 @@ use warpforge_fusion::{Graph, Node, NodeId, Op};
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType};
 
+/// What the sizes of operands of 8 bits are multiples of in libraries.
+pub(super) const ALIGNED_BYTES: usize = 16;
+
+/// Whether libraries multiply operands of 8 bits of such sizes.
+pub(super) fn is_aligned(columns: usize, depth: usize) -> bool {
+    [columns, depth].into_iter().all(|size| size.is_multiple_of(ALIGNED_BYTES))
+}
+
 /// Whether a graph has GEMMs of 8-bit types that the library supports.
 pub(super) fn any(graph: &Graph) -> bool {
     let narrow = |id: NodeId| {
@@ -40,9 +48,20 @@ pub(super) fn supported(lhs: ElementType, rhs: ElementType, out: ElementType) ->
 /// The operands of a matrix product of f32 before they were widened to it, each with the layouts that it was given since, from the outermost on.
 fn narrow_inputs(graph: &Graph, id: NodeId) -> Option<[(NodeId, Vec<NodeId>); 2]> {
     let node = graph.node(id);
-    let (Op::Dot(_), &[lhs, rhs], ElementType::F32) = (&node.op, node.inputs.as_slice(), node.element) else {
+    let (Op::Dot(dot), &[lhs, rhs], ElementType::F32) = (&node.op, node.inputs.as_slice(), node.element)
+    else {
         return None;
     };
+    let weights = &graph.node(rhs).dims;
+    let product = |batch_and_depth: &[usize], within: bool| {
+        let dims = weights.iter().enumerate().filter(|(at, _)| batch_and_depth.contains(at) == within);
+        dims.map(|(_, &size)| size).product::<usize>()
+    };
+    let depth = product(&dot.rhs_contract, true);
+    let columns = product(&[dot.rhs_batch.as_slice(), &dot.rhs_contract].concat(), false);
+    if !is_aligned(columns, depth) {
+        return None;
+    }
     let before = |mut id: NodeId| {
         let mut layouts = Vec::new();
         while let Op::Layout(_) = graph.node(id).op {

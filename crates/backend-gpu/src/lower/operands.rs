@@ -117,7 +117,7 @@ impl Operands {
         Ok(id)
     }
 
-    /// Adds a value computed by a loop.
+    /// Adds a value computed by a loop: once, where it is one of constants.
     ///
     /// # Errors
     ///
@@ -129,32 +129,27 @@ impl Operands {
         node: Node,
         body: Body,
     ) -> Result<NodeId, String> {
-        self.add_loop(tasks, options, node, body, true)
-    }
-
-    /// The same; a value of constants may be computed in each run, so that it need not be kept.
-    ///
-    /// # Errors
-    ///
-    /// When there is no kernel for it.
-    pub(super) fn add_loop(
-        &mut self,
-        tasks: &mut Vec<Task>,
-        options: &Options,
-        node: Node,
-        body: Body,
-        once: bool,
-    ) -> Result<NodeId, String> {
-        let constant = once && node.inputs.iter().all(|&input| self.is_constant(input));
-        let id = self.push(node, constant)?;
-        let cluster = Cluster { kind: Kind::Loop(body), output: id, nodes: vec![id] };
-        let emitted = emit(&self.graph, &cluster, options).map_err(|error| error.to_string())?;
-        let task = Task { every_run: !once, ..Task::new(cluster, Lowering::Emitted(emitted)) };
+        let constant = node.inputs.iter().all(|&input| self.is_constant(input));
+        let task = self.computed(options, node, body)?;
+        let id = task.cluster.output;
+        self.constant[id.index()] = constant;
         if constant {
             self.setup.push(task);
         } else {
             tasks.push(task);
         }
         Ok(id)
+    }
+
+    /// Adds a value computed by a loop, which is still to be placed.
+    ///
+    /// # Errors
+    ///
+    /// When there is no kernel for it.
+    pub(super) fn computed(&mut self, options: &Options, node: Node, body: Body) -> Result<Task, String> {
+        let id = self.push(node, false)?;
+        let cluster = Cluster { kind: Kind::Loop(body), output: id, nodes: vec![id] };
+        let emitted = emit(&self.graph, &cluster, options).map_err(|error| error.to_string())?;
+        Ok(Task::new(cluster, Lowering::Emitted(emitted)))
     }
 }

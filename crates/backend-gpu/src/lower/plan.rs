@@ -70,6 +70,13 @@ impl<'a> GpuDevice<'a> {
             buckets: RefCell::default(),
         }
     }
+
+    /// Whether there is a library that multiplies floats of 8 bits on units of their own.
+    fn has_float8_units(&self) -> bool {
+        let number = self.options.architecture.strip_prefix("sm_").and_then(|number| number.parse().ok());
+        let has_units = number.is_some_and(|number: u32| number >= FIRST_WITH_FLOAT8);
+        self.tier == Tier::Production && self.has_blas && has_units
+    }
 }
 
 impl pipeline::Device for GpuDevice<'_> {
@@ -99,21 +106,19 @@ impl pipeline::Device for GpuDevice<'_> {
     }
 
     fn reads_quantized_weights(&self) -> bool {
-        self.tier == Tier::Production
+        self.tier != Tier::Correctness
     }
 
     fn computes_float8(&self) -> bool {
         true
     }
 
-    fn multiplies_float8(&self) -> bool {
-        let number = self.options.architecture.strip_prefix("sm_").and_then(|number| number.parse().ok());
-        let has_units = number.is_some_and(|number: u32| number >= FIRST_WITH_FLOAT8);
-        self.tier == Tier::Production && self.has_blas && has_units
+    fn multiplies_float8(&self, columns: usize, depth: usize) -> bool {
+        self.has_float8_units() && byte_gemm::is_aligned(columns, depth)
     }
 
     fn rewrite(&self, mut graph: Graph) -> Graph {
-        if pipeline::Device::multiplies_float8(self) && self.byte_gemms.is_some() {
+        if self.has_float8_units() && self.byte_gemms.is_some() {
             graph = byte_gemm::read_before_widening(graph);
         }
         if self.tier == Tier::Production {

@@ -79,10 +79,10 @@ impl Lowerer<'_> {
         let inputs = std::iter::once(weights.codes).chain(factors).collect();
         let op = Op::Elementwise(Function::Convert);
         let node = Node { op, inputs, element, dims: dims.to_vec(), origin: None };
-        // Wide activations are those of models whose weights are wide as well.
-        let once = element == ElementType::F32;
-        let options = self.context.options;
-        let id = self.operands.add_loop(&mut self.tasks, options, node, body, once)?;
+        let task = self.operands.computed(self.context.options, node, body)?;
+        let id = task.cluster.output;
+        // Models that compute in f32 have room for such weights, as far as other values of constants have.
+        self.tasks.push(Task { every_run: element != ElementType::F32, ..task });
         self.widened.insert((weights.codes, element), id);
         Ok(id)
     }

@@ -1,30 +1,39 @@
 //! Products in the precisions of recipes, and of floats of 8 bits.
 
+use std::sync::Arc;
+
+use warpforge_diag::Source;
 use warpforge_fusion::{Precision, Recipe};
-use warpforge_runtime::Executable as _;
+use warpforge_runtime::{Executable as _, Program, Tier, Weights};
+use warpforge_snakeburger::text;
 use warpforge_tensor::{Shape, Tensor};
 
 use super::{BF16, compiled, compiled_in, steps};
+use crate::compile::{CompileRequest, build};
 use crate::fake;
 use crate::vendor::Vendor;
 
 const GROUPS: Recipe = Recipe::Int4WeightOnly { group: 32, hqq: false };
 
-/// `x · wᵀ` of so many rows in bf16, with weights of 256 by 64.
-fn linear(rows: usize) -> String {
-    let weights: String = (0..256 * 64).map(|at| format!("{:02X}3E", at * 37 % 256)).collect();
+/// `x · wᵀ` in bf16.
+fn linear([m, n, k]: [usize; 3]) -> String {
+    let weights: String = (0..n * k).map(|at| format!("{:02X}3E", at * 37 % 256)).collect();
     format!(
-        "func.func @main(%x: tensor<{rows}x64xbf16>) -> tensor<{rows}x256xbf16> {{
-    %w = stablehlo.constant dense<\"0x{weights}\"> : tensor<256x64xbf16>
-    %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1] : (tensor<{rows}x64xbf16>, tensor<256x64xbf16>) -> tensor<{rows}x256xbf16>
-    return %y : tensor<{rows}x256xbf16>\n}}"
+        "func.func @main(%x: tensor<{m}x{k}xbf16>) -> tensor<{m}x{n}xbf16> {{
+    %w = stablehlo.constant dense<\"0x{weights}\"> : tensor<{n}x{k}xbf16>
+    %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1] : (tensor<{m}x{k}xbf16>, tensor<{n}x{k}xbf16>) -> tensor<{m}x{n}xbf16>
+    return %y : tensor<{m}x{n}xbf16>\n}}"
     )
 }
 
 /// The names of the steps of a layer with so many rows.
 fn layer(recipe: Recipe, rows: usize, vendor: Vendor) -> Vec<String> {
-    let compiled = compiled_in(Precision::Quantized(recipe), &linear(rows), vendor, false);
-    steps(&compiled, &[Tensor::zeros(BF16, Shape::new([rows, 64]).unwrap()).unwrap()])
+    layer_of([rows, 256, 64], recipe, vendor)
+}
+
+fn layer_of([m, n, k]: [usize; 3], recipe: Recipe, vendor: Vendor) -> Vec<String> {
+    let compiled = compiled_in(Precision::Quantized(recipe), &linear([m, n, k]), vendor, false);
+    steps(&compiled, &[Tensor::zeros(BF16, Shape::new([m, k]).unwrap()).unwrap()])
 }
 
 #[test]
@@ -40,6 +49,28 @@ fn few_rows_multiply_codes_and_many_rows_widened_weights() {
         assert!(many[1].contains("65x256x64"), "{many:?}");
         let hip = layer(recipe, 1, Vendor::Hip);
         assert!(hip[0].starts_with("elements of"), "{hip:?}");
+    }
+}
+
+#[test]
+fn every_recipe_compiles_in_every_tier() {
+    for tier in Tier::ALL {
+        for recipe in
+            [GROUPS].into_iter().chain(Recipe::ALL.into_iter().filter(|recipe| recipe.group().is_none()))
+        {
+            let precision = Precision::Quantized(recipe);
+            for rows in [1, 65] {
+                let module =
+                    text::parse(&Source::new("m", linear([rows, 256, 64])), &text::Options::default())
+                        .unwrap();
+                let program = Program::new(Arc::new(module), "main", Weights::default()).unwrap();
+                let gpu = fake::gpu(Vendor::Cuda).unwrap();
+                let blas = Some(fake::blas(&gpu).unwrap());
+                let request = CompileRequest { precision, blas, ..fake::request(&program, tier) };
+                let made = build(&gpu, &request);
+                assert!(made.is_ok(), "{tier:?} {recipe}");
+            }
+        }
     }
 }
 
@@ -60,6 +91,22 @@ fn floats_of_8_bits_are_scaled_by_the_library() {
     assert_eq!(layer(Recipe::Float8DynamicRow, 96, Vendor::Cuda).len(), 2);
     // No library of AMD's has this format: wider floats are rounded to it.
     assert!(layer(Recipe::Float8DynamicRow, 96, Vendor::Hip).iter().all(|name| !name.contains("f8")));
+}
+
+#[test]
+fn operands_of_8_bits_are_padded_for_the_library() {
+    let has = |names: &[String], part: &str| names.iter().any(|name| name.contains(part));
+    for (recipe, wanted) in [
+        (Recipe::Float8DynamicRow, "library dot 96x256x512 f8E4M3FN"),
+        (Recipe::Int8Dynamic, "library dot 96x256x512 i8"),
+        (Recipe::Int8WeightOnly, "library dot 96x256x504 bf16"),
+    ] {
+        let names = layer_of([96, 250, 504], recipe, Vendor::Cuda);
+        assert!(has(&names, wanted), "{recipe}: {names:?}");
+    }
+    // Copying costs more than a product of so few rows: what is rounded to 8 bits is multiplied in a type that needs no padding.
+    let few = layer_of([8, 250, 504], Recipe::Float8DynamicRow, Vendor::Cuda);
+    assert!(!has(&few, "f8E4M3FN * scales") && has(&few, "8x250x504"), "{few:?}");
 }
 
 #[test]

@@ -225,8 +225,15 @@ fn infer(
     let ours = outputs.iter().next().map(|(_, tensor)| tensor.clone()).ok_or("the model gives nothing")?;
     (row.sqnr_db, row.max_rel_error) = accuracy(params, shape, &ours).map_err(text)?;
     row.weight_bytes = Some(weight_bytes(&case, entry, params.dtype));
-    if options.device == Device::Cpu && matches!(entry, Entry::Recipe(recipe) if recipe.is_float8_dynamic()) {
-        return Err("CPUs have no float8 arithmetic: accuracy by emulation, no speed".to_owned());
+    let emulates = match options.device {
+        Device::Cpu => Some("CPUs have"),
+        Device::Hip(_) => Some("the libraries for AMD have"),
+        _ => None,
+    };
+    if let (Some(who), Entry::Recipe(recipe)) = (emulates, entry)
+        && recipe.is_float8_dynamic()
+    {
+        return Err(format!("{who} no float8 arithmetic: accuracy by emulation, no speed"));
     }
     row.times_ms = times(config.repeat, &*executable, &inputs)?;
     row.peak_bytes = executable.peak_memory_bytes();

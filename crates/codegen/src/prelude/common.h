@@ -11,6 +11,10 @@ struct wf_f8e4m3 {
 struct wf_f8e5m2 {
   unsigned char bits;
 };
+// A code in the lower bits of a byte; kernels read such and write none.
+struct wf_i4 {
+  unsigned char bits;
+};
 // Floats of 8 bits. Exponent and mantissa lie one behind the other: a rounding that carries into the exponent is right as it is. Numbers
 // below the normal ones are multiples of the least, as f32 from a power of two on are.
 WF_DEVICE float wf_f8e4m3_to_float(unsigned bits) {
@@ -43,6 +47,7 @@ template <class T>
 WF_DEVICE T wf_get(T value) { return value; }
 WF_DEVICE float wf_get(wf_f16 value) { return wf_half_to_float(value.bits); }
 WF_DEVICE float wf_get(wf_bf16 value) { return wf_float((unsigned)value.bits << 16); }
+WF_DEVICE signed char wf_get(wf_i4 value) { return (signed char)(((value.bits & 15) ^ 8) - 8); }
 WF_DEVICE float wf_get(wf_f8e4m3 value) { return wf_f8e4m3_to_float(value.bits); }
 WF_DEVICE float wf_get(wf_f8e5m2 value) { return wf_f8e5m2_to_float(value.bits); }
 template <class T>

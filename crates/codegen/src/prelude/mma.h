@@ -47,6 +47,12 @@ WF_DEVICE unsigned wf_permuted(unsigned low, unsigned high, unsigned bytes) {
   asm("prmt.b32 %0, %1, %2, %3;" : "=r"(word) : "r"(low), "r"(high), "r"(bytes));
   return word;
 }
+// Two f16 less two others.
+WF_DEVICE unsigned wf_less_halves(unsigned a, unsigned b) {
+  unsigned both;
+  asm("sub.f16x2 %0, %1, %2;" : "=r"(both) : "r"(a), "r"(b));
+  return both;
+}
 WF_DEVICE float wf_exp2(float value) {
   float result;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(value));
@@ -55,6 +61,10 @@ WF_DEVICE float wf_exp2(float value) {
 // Copies sixteen bytes into shared memory; zeros out of bounds.
 WF_DEVICE void wf_copy16(void* to, const void* from, bool exists) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(wf_address(to)), "l"(from), "r"(exists ? 16 : 0));
+}
+// The same for what is read once: main memory gives whole lines of the cache.
+WF_DEVICE void wf_stream16(void* to, const void* from, bool exists) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(wf_address(to)), "l"(from), "r"(exists ? 16 : 0));
 }
 WF_DEVICE void wf_copy4(void* to, const void* from, bool exists) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(wf_address(to)), "l"(from), "r"(exists ? 4 : 0));

@@ -199,11 +199,18 @@ inline unsigned wf_permuted(unsigned low, unsigned high, unsigned bytes) {
   for (int at = 0; at < 4; ++at) word |= (unsigned)(both >> 8 * (bytes >> 4 * at & 7u) & 0xffu) << 8 * at;
   return word;
 }
+inline unsigned wf_less_halves(unsigned a, unsigned b) {
+  const auto less = [](unsigned a, unsigned b) {
+    return (unsigned)wf_float_to_half(wf_half_to_float((unsigned short)a) - wf_half_to_float((unsigned short)b));
+  };
+  return less(a & 0xffffu, b & 0xffffu) | less(a >> 16, b >> 16) << 16;
+}
 inline float wf_exp2(float value) { return exp2f(value); }
 inline void wf_copy16(void* to, const void* from, bool exists) {
   if ((size_t)to % 16 || (exists && (size_t)from % 16)) { fprintf(stderr, "a copy that is not aligned\n"); exit(9); }
   if (exists) memcpy(to, from, 16); else memset(to, 0, 16);
 }
+inline void wf_stream16(void* to, const void* from, bool exists) { wf_copy16(to, from, exists); }
 inline void wf_copy4(void* to, const void* from, bool exists) {
   if (exists) memcpy(to, from, 4); else memset(to, 0, 4);
 }

@@ -11,6 +11,7 @@ tests! {
     "weights";
     codes_of_8_bits_are_multiplied_as_they_lie: HOST_AND_CUDA,
     groups_of_4_bits_are_multiplied_as_they_lie: HOST_AND_CUDA,
+    partial_sums_lie_in_the_shared_memory_that_is_asked_for: NONE,
     other_products_with_codes_are_refused: NONE,
     floats_of_8_bits_round_as_the_reference_does: HOST,
 }
@@ -76,12 +77,30 @@ fn codes_of_8_bits_are_multiplied_as_they_lie() {
     one_kernel(&rows("bf16", "i8", [2, 4100, 64]), &Options { salt: Salt::Trace, ..cuda() });
 }
 
+/// Devices give a block 227 KiB, and no more than 48 KiB of what kernels declare themselves and what they ask for together, unless they are
+/// told of the latter.
+fn partial_sums_lie_in_the_shared_memory_that_is_asked_for() {
+    for (rows, columns) in [(64, 4096), (57, 6000), (64, 1000), (33, 8192), (1, 8192)] {
+        let case = Case::with_weights(&groups("bf16", [rows, columns, 2048], 128));
+        let emitted = case.emitted(&cuda());
+        let kernel = &emitted[0].kernels[0];
+        let (_, body) = kernel.source.split_once("extern \"C\"").unwrap();
+        assert!(!body.contains("WF_SHARED "), "{rows}x{columns}: {body}");
+        assert!(kernel.shared_bytes <= 227 << 10, "{rows}x{columns}: {}", kernel.shared_bytes);
+    }
+}
+
 fn groups_of_4_bits_are_multiplied_as_they_lie() {
     for (element, sizes, size) in [
         ("bf16", [1, 24, 512], 128),
         ("f16", [9, 20, 192], 64),
         ("bf16", [64, 17, 288], 96),
         ("bf16", [4, 4104, 256], 256),
+        // Rows that do not lie in shared memory.
+        ("bf16", [40, 12, 1024], 128),
+        // Blocks with more than one tile, of one turn and of several.
+        ("bf16", [1, 8720, 128], 32),
+        ("f16", [3, 8720, 640], 128),
     ] {
         one_kernel(&groups(element, sizes, size), &cuda());
     }

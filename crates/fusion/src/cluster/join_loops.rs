@@ -107,9 +107,7 @@ fn joined(first: &Cluster, second: &Cluster) -> Option<Cluster> {
         return None;
     }
     let Appended { body, saves, shares } = appended(first, one, &other)?;
-    let fits =
-        body.also.len() < MOST_RESULTS && body.loads.len() <= MOST_LOADS && body.steps.len() <= MOST_STEPS;
-    (fits && (saves || shares)).then(|| Cluster {
+    (saves || shares).then(|| Cluster {
         kind: Kind::Loop(body),
         output: second.output,
         nodes: nodes_of(first, second),
@@ -133,7 +131,8 @@ pub(super) struct Appended {
     pub(super) shares: bool,
 }
 
-/// The loop of a cluster with the steps of another over the same domain; the first loop's result is one of those that it gives.
+/// The loop of a cluster with the steps of another over the same domain; the first loop's result is one of those that it gives. None where it
+/// would be too large.
 pub(super) fn appended(first: &Cluster, one: &Body, other: &Body) -> Option<Appended> {
     let mut stored = one.also.clone();
     stored.push(Stored { value: first.output, step: one.steps.len().checked_sub(1)? });
@@ -186,7 +185,9 @@ pub(super) fn appended(first: &Cluster, one: &Body, other: &Body) -> Option<Appe
     let is_last = moved.last() == body.steps.len().checked_sub(1).as_ref();
     body.also = stored;
     body.output = other.output.clone();
-    is_last.then_some(Appended { body, saves, shares })
+    let fits =
+        body.also.len() < MOST_RESULTS && body.loads.len() <= MOST_LOADS && body.steps.len() <= MOST_STEPS;
+    (is_last && fits).then_some(Appended { body, saves, shares })
 }
 
 /// What a load becomes in a joined loop.

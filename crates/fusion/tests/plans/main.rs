@@ -86,7 +86,7 @@ impl Device for Described {
         self.joins_rows
     }
 
-    fn multiplies_float8(&self) -> bool {
+    fn multiplies_float8(&self, _: usize, _: usize) -> bool {
         self.multiplies_float8
     }
 

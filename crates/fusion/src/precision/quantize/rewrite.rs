@@ -16,7 +16,8 @@ use super::weights::{F8_MAX, I8_MAX, LEAST_SCALE, QuantizeError, RowWeights, Wei
 use crate::graph::{Dot, Graph, Node, NodeId, Op, OpSpan, ReduceKind, Rewrite, evaluate};
 use crate::view::{LayoutOp, dense_strides};
 
-/// The graph with quantized weights. `float8` says whether the device multiplies floats of 8 bits. `spans` follow the nodes.
+/// The graph with quantized weights. `float8` says whether the device multiplies floats of 8 bits by weights of so many columns and such a depth.
+/// `spans` follow the nodes.
 ///
 /// # Errors
 ///
@@ -24,7 +25,7 @@ use crate::view::{LayoutOp, dense_strides};
 pub(crate) fn quantize(
     graph: &Graph,
     recipe: Recipe,
-    float8: bool,
+    float8: &dyn Fn(usize, usize) -> bool,
     spans: Option<&mut [OpSpan]>,
 ) -> Result<Graph, QuantizeError> {
     if !graph.ids().any(|id| weights_input(graph, id).is_some()) {
@@ -33,11 +34,11 @@ pub(crate) fn quantize(
     if let Some(group) = recipe.group() {
         check_groups(graph, group)?;
     }
-    let mut pass = Pass { float8, ..Pass::new(graph, recipe) };
+    let mut pass = Pass::new(graph, recipe);
     for id in graph.ids() {
         let node = pass.rewrite.next(id);
         let new = match weights_input(graph, id) {
-            Some(dot) => pass.product(id, dot)?,
+            Some(dot) => pass.product(id, dot, float8)?,
             None => None,
         };
         let new = match new {
@@ -105,13 +106,15 @@ fn check_groups(graph: &Graph, group: usize) -> Result<(), QuantizeError> {
 pub(super) struct Pass<'g> {
     pub(super) rewrite: Rewrite<'g>,
     recipe: Recipe,
-    /// Whether the device multiplies floats of 8 bits.
-    float8: bool,
-    /// Activations that are rounded already, with the scales of their rows, by the old operand and its contracted dimensions.
-    rounded: HashMap<(NodeId, Vec<usize>), (NodeId, Option<NodeId>)>,
+    /// Activations that are rounded already, with the scales of their rows, by the old operand, its contracted dimensions, and whether they are
+    /// floats of 8 bits.
+    rounded: HashMap<(NodeId, Vec<usize>, bool), Activations>,
     /// The new nodes of weights that are quantized already, by the old operand and its contracted dimensions.
     known: HashMap<(NodeId, Vec<usize>), Weights>,
 }
+
+/// What is multiplied, in the new graph, and the scales of its rows.
+type Activations = (NodeId, Option<NodeId>);
 
 /// Quantized weights in the new graph.
 #[derive(Clone, Copy)]
@@ -125,24 +128,30 @@ struct Weights {
 impl<'g> Pass<'g> {
     pub(super) fn new(graph: &'g Graph, recipe: Recipe) -> Self {
         let (rounded, known) = (HashMap::new(), HashMap::new());
-        Self { rewrite: Rewrite::new(graph), recipe, float8: false, rounded, known }
+        Self { rewrite: Rewrite::new(graph), recipe, rounded, known }
     }
 
     /// The new node of a product; none where its weights cannot be read.
-    fn product(&mut self, id: NodeId, dot: &Dot) -> Result<Option<NodeId>, QuantizeError> {
+    fn product(
+        &mut self,
+        id: NodeId,
+        dot: &Dot,
+        float8: &dyn Fn(usize, usize) -> bool,
+    ) -> Result<Option<NodeId>, QuantizeError> {
         let old = self.rewrite.old;
         let node = old.node(id);
+        let (n, depth) = sizes(old, id, dot);
+        let float8 = float8(n, depth.iter().product());
         let (lhs, rhs) = (node.inputs[0], node.inputs[1]);
         let key = (rhs, dot.rhs_contract.clone());
         let weights = match self.known.get(&key) {
             Some(&weights) => weights,
-            None => match self.weights(id, dot)? {
+            None => match self.weights(id, dot, float8)? {
                 Some(weights) => *self.known.entry(key).or_insert(weights),
                 None => return Ok(None),
             },
         };
-        let (activations, row_scales) = self.activations(lhs, dot);
-        let (n, depth) = sizes(old, id, dot);
+        let (activations, row_scales) = self.activations(lhs, dot, float8);
         let free = free_dims(old.node(lhs).dims.len(), &dot.lhs_contract);
         let dims: Vec<usize> = free.iter().map(|&at| old.node(lhs).dims[at]).chain([n]).collect();
         let op = Op::Dot(Dot {
@@ -175,8 +184,8 @@ impl<'g> Pass<'g> {
     }
 
     /// The left-hand operand as it is multiplied, and the scales of its rows. Products share it.
-    fn activations(&mut self, old: NodeId, dot: &Dot) -> (NodeId, Option<NodeId>) {
-        let key = (old, dot.lhs_contract.clone());
+    fn activations(&mut self, old: NodeId, dot: &Dot, float8: bool) -> Activations {
+        let key = (old, dot.lhs_contract.clone(), float8);
         if let Some(&known) = self.rounded.get(&key) {
             return known;
         }
@@ -184,12 +193,12 @@ impl<'g> Pass<'g> {
         if self.rewrite.old.node(old).element != ElementType::F32 {
             activations = self.rewrite.convert(activations, ElementType::F32);
         }
-        let made = self.rounded_rows(activations, old, dot);
+        let made = self.rounded_rows(activations, old, dot, float8);
         self.rounded.insert(key, made);
         made
     }
 
-    fn rounded_rows(&mut self, x: NodeId, old: NodeId, dot: &Dot) -> (NodeId, Option<NodeId>) {
+    fn rounded_rows(&mut self, x: NodeId, old: NodeId, dot: &Dot, float8: bool) -> Activations {
         let dims = self.rewrite.old.node(old).dims.clone();
         let free = free_dims(dims.len(), &dot.lhs_contract);
         let (map, most) = match self.recipe {
@@ -220,7 +229,7 @@ impl<'g> Pass<'g> {
                 self.rewrite.convert(rounded, ElementType::I8)
             }
             // None is far enough above the largest number to be rounded to more.
-            _ if self.float8 => self.rewrite.convert(steps, ElementType::Float(FloatType::F8E4M3Fn)),
+            _ if float8 => self.rewrite.convert(steps, ElementType::Float(FloatType::F8E4M3Fn)),
             _ => self.rounded_to_f8(steps),
         };
         (rounded, Some(scale))
@@ -264,7 +273,7 @@ impl<'g> Pass<'g> {
     }
 
     /// Quantizes the weights of a product.
-    fn weights(&mut self, id: NodeId, dot: &Dot) -> Result<Option<Weights>, QuantizeError> {
+    fn weights(&mut self, id: NodeId, dot: &Dot, float8: bool) -> Result<Option<Weights>, QuantizeError> {
         let old = self.rewrite.old;
         let rhs = old.node(id).inputs[1];
         let (n, depth) = sizes(old, id, dot);
@@ -280,7 +289,7 @@ impl<'g> Pass<'g> {
                 let one_scale = self.recipe == Recipe::Float8DynamicTensor;
                 let mut weights = matrix.float8(one_scale);
                 weights.scales.truncate(if one_scale { 1 } else { n });
-                let widened = !(self.float8 && self.recipe.is_float8_dynamic());
+                let widened = !(float8 && self.recipe.is_float8_dynamic());
                 self.rows(&weights, ElementType::Float(FloatType::F8E4M3Fn), &dims, widened)?
             }
             Recipe::Int4WeightOnly { group, hqq } => {
