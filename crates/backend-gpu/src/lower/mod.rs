@@ -307,7 +307,8 @@ impl Lowerer<'_> {
                 let refused = self.context.refused.contains(&LibraryQuery::Extra(cluster.output));
                 let scaled = match floats && !refused {
                     true => {
-                        let fast = self.context.precision.recipe().is_some();
+                        let dot = &self.operands.graph.node(contraction.node).op;
+                        let fast = matches!(dot, Op::Dot(dot) if dot.imprecise_sums);
                         scales::of_library(&mut self.operands, epilogue, cluster.output, fast)?
                     }
                     false => None,

@@ -135,9 +135,12 @@ fn scaled_products_of_a_model_are_one_call() {
     let has = |calls: &[String], attribute: i32| {
         calls.iter().any(|call| call.starts_with(&format!("matmul attribute {attribute} ")))
     };
-    let rows = calls(&text("16", "[0]"));
-    // The faster sums are the recipes' alone.
+    let model = text("16", "[0]");
+    let rows = calls(&model);
     assert!(has(&rows, 17) && has(&rows, 31) && !has(&rows, 25), "{rows:?}");
+    let algorithm = "contracting_dims = [1] x [0], algorithm = <lhs_precision_type = f8E4M3FN, rhs_precision_type = f8E4M3FN, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = true>";
+    let fast = calls(&model.replace("contracting_dims = [1] x [0]", algorithm));
+    assert!(has(&fast, 17) && has(&fast, 25), "{fast:?}");
     // Both scales are of columns: that is no scale of an operand each.
     let columns = calls(&text("48", "[1]"));
     assert!(!has(&columns, 17), "{columns:?}");

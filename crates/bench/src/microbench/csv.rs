@@ -4,6 +4,7 @@ use warpforge_measure::stats::median;
 
 use super::config::{Config, Mode};
 use super::run::Row;
+use super::training;
 
 /// The original's first columns, of both modes.
 const SHARED: [&str; 14] = [
@@ -105,7 +106,11 @@ fn cells(config: &Config, row: &Row) -> Vec<String> {
             );
         }
         Mode::Training => {
-            cells.extend(config.scaling.iter().cloned());
+            let mut scaling = config.scaling.clone();
+            if let Some(granularity) = training::granularity(&row.quantization) {
+                granularity.clone_into(&mut scaling[3]);
+            }
+            cells.extend(scaling.iter().cloned());
             cells.push(config.repeat.map_or_else(String::new, |repeat| repeat.to_string()));
             let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
             let (forward, reference) = (row.baseline_ms, row.baseline_backward_ms);
@@ -120,7 +125,7 @@ fn cells(config: &Config, row: &Row) -> Vec<String> {
             ] {
                 cells.push(number(value));
             }
-            cells.push(config.scaling[..4].join(" "));
+            cells.push(scaling[..4].join(" "));
         }
     }
     let interval = row.interval();

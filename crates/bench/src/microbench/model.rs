@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use warpforge::{ElementType, Result, Tensor, seeded};
+use warpforge::{ElementType, Result, Tensor};
 
 use super::shapes::MatrixShape;
 
@@ -24,7 +24,7 @@ pub(super) struct Case {
 
 /// The model of a type for so many rows, computing in an element type.
 pub(super) fn case(model_type: &str, shape: &MatrixShape, m: usize, element: ElementType) -> Case {
-    let mut text = Text { element, body: String::new(), next: 0 };
+    let mut text = Text::new(element);
     let MatrixShape { k, n, .. } = *shape;
     let (weights, input, result) = if model_type == "transformer_block" {
         let result = block(&mut text, m, k);
@@ -63,22 +63,6 @@ pub(super) fn case(model_type: &str, shape: &MatrixShape, m: usize, element: Ele
         result.name
     );
     Case { text, weights, input }
-}
-
-/// The forward pass of a linear layer with weights as an input, and its backward pass: gradients by input and weights.
-pub(super) fn training(shape: &MatrixShape, element: ElementType) -> [String; 2] {
-    let MatrixShape { m, k, n, .. } = *shape;
-    let [x, w, y] = [ty(&[m, k], element), ty(&[n, k], element), ty(&[m, n], element)];
-    [
-        format!(
-            "func.func @main(%x: {x}, %w: {w}) -> {y} {{\n  %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1] : ({x}, {w}) -> {y}\n  \
-             func.return %y : {y}\n}}\n"
-        ),
-        format!(
-            "func.func @main(%x: {x}, %w: {w}, %g: {y}) -> ({x}, {w}) {{\n  %dx = stablehlo.dot_general %g, %w, contracting_dims = [1] x [0] : ({y}, {w}) -> {x}\n  \
-             %dw = stablehlo.dot_general %g, %x, contracting_dims = [0] x [0] : ({y}, {x}) -> {w}\n  func.return %dx, %dw : {x}, {w}\n}}\n"
-        ),
-    ]
 }
 
 impl Case {
@@ -131,17 +115,8 @@ fn rounded(values: &[f32], dims: &[usize], element: ElementType) -> Result<Tenso
     Ok(Tensor::from_bytes(element, warpforge::Shape::new(dims)?, &bytes)?)
 }
 
-/// The tensors of a training step: `x`, `w` and the gradient of the result.
-pub(super) fn training_inputs(shape: &MatrixShape, element: ElementType) -> Result<[Tensor; 3]> {
-    let MatrixShape { m, k, n, .. } = *shape;
-    let tensor = |dims: [usize; 2], stream: u64| {
-        let ty = warpforge::TensorType::fixed(&dims.map(|dim| dim as u64), element);
-        seeded(&ty, 7, stream)
-    };
-    Ok([tensor([m, k], 0)?, tensor([n, k], 1)?, tensor([m, n], 2)?])
-}
-
-fn ty(dims: &[usize], element: ElementType) -> String {
+/// A tensor type.
+pub(super) fn ty(dims: &[usize], element: ElementType) -> String {
     let mut text = "tensor<".to_owned();
     for dim in dims {
         let _ = write!(text, "{dim}x");
@@ -149,40 +124,59 @@ fn ty(dims: &[usize], element: ElementType) -> String {
     format!("{text}{element}>")
 }
 
+/// A value of a function.
 #[derive(Clone)]
-struct Value {
-    name: String,
-    dims: Vec<usize>,
-    element: ElementType,
+pub(super) struct Value {
+    pub(super) name: String,
+    pub(super) dims: Vec<usize>,
+    pub(super) element: ElementType,
 }
 
 impl Value {
-    fn ty(&self) -> String {
+    pub(super) fn ty(&self) -> String {
         ty(&self.dims, self.element)
     }
 }
 
 /// The lines of a function.
-struct Text {
-    element: ElementType,
+pub(super) struct Text {
+    /// The type of the model.
+    pub(super) element: ElementType,
     body: String,
     next: usize,
 }
 
 impl Text {
+    pub(super) fn new(element: ElementType) -> Self {
+        Self { element, body: String::new(), next: 0 }
+    }
+
+    /// The lines as a function of arguments.
+    pub(super) fn function(self, arguments: &[&Value], results: &[&Value]) -> String {
+        let list = |values: &[&Value], part: &dyn Fn(&Value) -> String| {
+            values.iter().map(|value| part(value)).collect::<Vec<_>>().join(", ")
+        };
+        let (names, types) = (list(results, &|value| value.name.clone()), list(results, &Value::ty));
+        format!(
+            "func.func @main({}) -> ({types}) {{\n{}  func.return {names} : {types}\n}}\n",
+            list(arguments, &|value| format!("{}: {}", value.name, value.ty())),
+            self.body
+        )
+    }
+
     /// The type that functions are computed in.
     fn wide(&self) -> ElementType {
         if self.element == ElementType::F64 { ElementType::F64 } else { ElementType::F32 }
     }
 
-    fn line(&mut self, dims: &[usize], element: ElementType, op: &str) -> Value {
+    pub(super) fn line(&mut self, dims: &[usize], element: ElementType, op: &str) -> Value {
         let name = format!("%v{}", self.next);
         self.next += 1;
         let _ = writeln!(self.body, "  {name} = {op}");
         Value { name, dims: dims.to_vec(), element }
     }
 
-    fn convert(&mut self, of: &Value, element: ElementType) -> Value {
+    pub(super) fn convert(&mut self, of: &Value, element: ElementType) -> Value {
         if of.element == element {
             return of.clone();
         }
@@ -190,7 +184,7 @@ impl Text {
         self.line(&of.dims, element, &op)
     }
 
-    fn map(&mut self, op: &str, inputs: &[&Value]) -> Value {
+    pub(super) fn map(&mut self, op: &str, inputs: &[&Value]) -> Value {
         let names: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
         let text = match op {
             "chlo.erf" => format!("chlo.erf {} : {} -> {}", names[0], inputs[0].ty(), inputs[0].ty()),
@@ -199,36 +193,41 @@ impl Text {
         self.line(&inputs[0].dims, inputs[0].element, &text)
     }
 
-    fn splat(&mut self, value: f64, like: &Value) -> Value {
+    pub(super) fn splat(&mut self, value: f64, like: &Value) -> Value {
         let op = format!("stablehlo.constant dense<{value:.17}> : {}", like.ty());
         self.line(&like.dims, like.element, &op)
     }
 
     fn repeated(&mut self, of: &Value, dims: &[usize]) -> Value {
-        let map: Vec<String> = (0..of.dims.len()).map(|at| at.to_string()).collect();
+        let map: Vec<usize> = (0..of.dims.len()).collect();
+        self.repeated_along(of, &map, dims)
+    }
+
+    /// A value whose dimensions are those of a larger one.
+    pub(super) fn repeated_along(&mut self, of: &Value, map: &[usize], dims: &[usize]) -> Value {
         let to = ty(dims, of.element);
-        let op = format!(
-            "stablehlo.broadcast_in_dim {}, dims = [{}] : ({}) -> {to}",
-            of.name,
-            map.join(", "),
-            of.ty()
-        );
+        let op = format!("stablehlo.broadcast_in_dim {}, dims = {map:?} : ({}) -> {to}", of.name, of.ty());
         self.line(dims, of.element, &op)
     }
 
     /// A reduction of the last dimension.
     fn reduced(&mut self, of: &Value, function: &str, initial: &str) -> Value {
-        let rank = of.dims.len() - 1;
+        self.reduced_along(of, of.dims.len() - 1, function, initial)
+    }
+
+    /// A reduction of a dimension.
+    pub(super) fn reduced_along(&mut self, of: &Value, at: usize, function: &str, initial: &str) -> Value {
         let zero = ty(&[], of.element);
         let initial = self.line(&[], of.element, &format!("stablehlo.constant dense<{initial}> : {zero}"));
-        let to = ty(&of.dims[..rank], of.element);
+        let dims: Vec<usize> = (0..of.dims.len()).filter(|&dim| dim != at).map(|dim| of.dims[dim]).collect();
+        let to = ty(&dims, of.element);
         let op = format!(
-            "stablehlo.reduce({} init: {}) applies stablehlo.{function} across dimensions = [{rank}] : ({}, {zero}) -> {to}",
+            "stablehlo.reduce({} init: {}) applies stablehlo.{function} across dimensions = [{at}] : ({}, {zero}) -> {to}",
             of.name,
             initial.name,
             of.ty()
         );
-        self.line(&of.dims[..rank], of.element, &op)
+        self.line(&dims, of.element, &op)
     }
 
     fn mean(&mut self, of: &Value) -> Value {

@@ -15,6 +15,7 @@ use super::config::{Config, Entry, Mode, ModelParams};
 use super::model::{self, Case};
 use super::shapes::MatrixShape;
 use super::timeline::Timeline;
+use super::training;
 
 /// A measured or skipped row.
 #[derive(Debug, Clone, Serialize)]
@@ -101,7 +102,7 @@ impl Row {
 const RUNS: (usize, usize) = (5, 100);
 const TIME: Duration = Duration::from_millis(700);
 /// Rows that are compared with f64.
-const COMPARED_ROWS: usize = 32;
+pub(super) const COMPARED_ROWS: usize = 32;
 
 /// Measures all rows of a file, and tells `progress` about each. What cannot run is a row with its reason.
 pub fn rows(config: &Config, progress: &mut dyn FnMut(&Row)) -> Vec<Row> {
@@ -200,7 +201,7 @@ fn measure(
     fits(params, shape, config.mode)?;
     let options = CompileOptions { device, precision, no_fallback: true, ..CompileOptions::default() };
     match config.mode {
-        Mode::Training => train(config, params, shape, entry, &options, row),
+        Mode::Training => training::measure(config, params, shape, entry, device, row),
         Mode::Inference => infer(config, params, shape, entry, &options, row),
     }
 }
@@ -247,44 +248,12 @@ fn infer(
     Ok(())
 }
 
-fn train(
-    config: &Config,
-    params: &ModelParams,
-    shape: &MatrixShape,
-    entry: &Entry,
-    options: &CompileOptions,
-    row: &mut Row,
-) -> Result<(), String> {
-    let text = |error: warpforge::Error| error.to_string();
-    if params.model_type != "linear" {
-        return Err(format!(
-            "the backward pass of `{}` is not made here: training measures `linear`",
-            params.model_type
-        ));
-    }
-    if let Entry::Recipe(recipe) = entry {
-        return Err(match recipe.is_float8_dynamic() {
-            true => "training with float8 operands has no kernels in this engine".to_owned(),
-            false => format!("`{recipe}` has no backward pass"),
-        });
-    }
-    let [x, w, g] = model::training_inputs(shape, params.dtype).map_err(text)?;
-    let [forward, backward] = model::training(shape, params.dtype);
-    for (module, inputs, backward) in
-        [(forward, vec![x.clone(), w.clone()], false), (backward, vec![x, w, g], true)]
-    {
-        let compiled = Model::from_text("microbench.mlir", module.as_str())
-            .and_then(|model| model.compile(options))
-            .map_err(text)?;
-        let executable = compiled.prepare(&inputs).map_err(text)?;
-        let times = times(config.repeat, &*executable, &inputs)?;
-        *(if backward { &mut row.backward_ms } else { &mut row.times_ms }) = times;
-    }
-    Ok(())
-}
-
 /// Times of runs, in ms, after one that is not counted: by a device's own clock, with the inputs where it reads them, where it has one.
-fn times(repeat: Option<usize>, executable: &dyn Executable, inputs: &[Tensor]) -> Result<Vec<f64>, String> {
+pub(super) fn times(
+    repeat: Option<usize>,
+    executable: &dyn Executable,
+    inputs: &[Tensor],
+) -> Result<Vec<f64>, String> {
     let text = |error| warpforge::Error::from(error).to_string();
     let mut bound = executable.bind(inputs).map_err(text)?;
     let mut run = || match &mut bound {
@@ -332,15 +301,44 @@ fn accuracy(
     let options = CompileOptions { no_fallback: true, ..CompileOptions::default() };
     let outputs = model.compile(&options)?.run_in_order(&[input], &RunOptions::default())?;
     let Some((_, exact)) = outputs.iter().next() else { return Ok((None, None)) };
-    let (mut signal, mut noise, mut largest, mut worst) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
-    for (exact, ours) in exact.iter().zip(ours.iter()) {
-        let (exact, ours) = (exact.to_f64(), ours.to_f64());
-        signal += exact * exact;
-        noise += (exact - ours) * (exact - ours);
-        largest = largest.max(exact.abs());
-        worst = worst.max((exact - ours).abs());
+    let mut noise = Noise::default();
+    noise.add(exact, ours);
+    Ok((Some(noise.sqnr_db()), Some(noise.max_rel_error())))
+}
+
+/// How far results are from exact ones.
+#[derive(Default)]
+pub(super) struct Noise {
+    signal: f64,
+    noise: f64,
+    worst: f64,
+}
+
+impl Noise {
+    /// Adds the first elements of a result, of which so many are known exactly. Each result counts as much as another.
+    pub(super) fn add(&mut self, exact: &Tensor, ours: &Tensor) {
+        let (mut signal, mut noise, mut largest, mut worst) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
+        for (exact, ours) in exact.iter().zip(ours.iter()) {
+            let (exact, ours) = (exact.to_f64(), ours.to_f64());
+            signal += exact * exact;
+            noise += (exact - ours) * (exact - ours);
+            largest = largest.max(exact.abs());
+            worst = worst.max((exact - ours).abs());
+        }
+        self.signal += 1.0;
+        self.noise += noise / signal;
+        self.worst = self.worst.max(worst / largest);
     }
-    Ok((Some(10.0 * (signal / noise).log10()), Some(worst / largest)))
+
+    /// In dB.
+    pub(super) fn sqnr_db(&self) -> f64 {
+        10.0 * (self.signal / self.noise).log10()
+    }
+
+    /// The largest error, relative to the largest result.
+    pub(super) fn max_rel_error(&self) -> f64 {
+        self.worst
+    }
 }
 
 /// Bytes of the weights as a recipe stores them.

@@ -25,6 +25,8 @@ pub struct Dot {
     pub rhs_contract: Vec<usize>,
     /// Whether operands stay as they are in every precision: those of a Fourier transform, whose rounding a model does not expect.
     pub keeps_precision: bool,
+    /// Whether sums of floats of 8 bits may keep fewer bits than f32, where hardware is faster so.
+    pub imprecise_sums: bool,
 }
 
 /// A convolution of an input `[batch, spatial…, channels]` with weights `[spatial…, channels / groups, channels out]`.

@@ -78,6 +78,7 @@ fn unmerged(rewrite: &mut Rewrite<'_>, id: NodeId, sizes: &[usize]) {
         lhs_contract: moved(&dot.lhs_contract, left),
         rhs_contract: moved(&dot.rhs_contract, right),
         keeps_precision: dot.keeps_precision,
+        imprecise_sums: dot.imprecise_sums,
     };
     let result = rewrite.builder.add(Op::Dot(several), inputs, element, replaced(&dims, 0, sizes));
     let result = rewrite.builder.reshape(result, dims);

@@ -3,7 +3,9 @@
 use warpforge_diag::Span;
 
 use super::{BlockId, Func, Module, OpData, OpId, RegionId, ValueId};
-use crate::attr::{Attribute, ConvDims, DenseElements, Dict, DotDims, EnumValue, GatherDims, ScatterDims};
+use crate::attr::{
+    Attribute, ConvDims, DenseElements, Dict, DotAlgorithm, DotDims, EnumValue, GatherDims, ScatterDims,
+};
 use crate::table::{OpDef, OpKind};
 use crate::types::{TensorType, Type};
 
@@ -251,6 +253,14 @@ impl<'m> OpRef<'m> {
     pub fn dot_dims(self) -> Option<&'m DotDims> {
         match self.attr("dot_dimension_numbers")? {
             Attribute::Dot(dims) => Some(dims),
+            _ => None,
+        }
+    }
+
+    /// The algorithm that a `dot_general` asks for.
+    pub fn dot_algorithm(self) -> Option<&'m DotAlgorithm> {
+        match self.attr("algorithm")? {
+            Attribute::DotAlgorithm(asked) => Some(asked),
             _ => None,
         }
     }

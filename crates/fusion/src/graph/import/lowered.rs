@@ -103,6 +103,7 @@ pub(super) fn lowered(
                 rhs_batch: sizes(&numbers.rhs_batching)?,
                 lhs_contract: sizes(&numbers.lhs_contracting)?,
                 rhs_contract: sizes(&numbers.rhs_contracting)?,
+                imprecise_sums: op.dot_algorithm().is_some_and(|asked| asked.allow_imprecise_accumulation),
                 ..Dot::default()
             };
             dot_of(b, dot, &given, element, dims)?

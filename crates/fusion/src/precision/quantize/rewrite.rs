@@ -157,6 +157,8 @@ impl<'g> Pass<'g> {
         let op = Op::Dot(Dot {
             lhs_contract: dot.lhs_contract.clone(),
             rhs_contract: (1..=depth.len()).collect(),
+            // As torchao has it.
+            imprecise_sums: float8 && self.recipe.is_float8_dynamic(),
             ..Dot::default()
         });
         let element = if self.recipe == Recipe::Int8Dynamic { ElementType::I32 } else { ElementType::F32 };
