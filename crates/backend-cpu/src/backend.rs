@@ -160,6 +160,10 @@ impl pipeline::Device for CpuDevice {
         true
     }
 
+    fn joins_rows(&self) -> bool {
+        true
+    }
+
     /// Updates of a parameter and of its moments read the same values.
     fn joins_loops(&self) -> bool {
         self.has_state

@@ -77,10 +77,12 @@ pub(crate) fn fused_loop(
         value = Register(insts.len() - 1);
     }
     let sink = if tile.result.is_some() { Sink::Tile } else { Sink::Memory(split.access(&body.output)) };
+    // Beside the elements of rows, a loop gives numbers of rows.
+    let place = if body.has_reductions() { split.numbers(&body.dims) } else { split.access(&body.output) };
     let others = body
         .also
         .iter()
-        .map(|also| Output { value: registers[also.step], sink: Sink::Memory(split.access(&body.output)) });
+        .map(|also| Output { value: registers[also.step], sink: Sink::Memory(place.clone()) });
     let outputs: Vec<Output> = [Output { value, sink }].into_iter().chain(others).collect();
     Ok(FusedLoop::new(&split.domain(&body.dims), &inputs, &insts, &outputs)?)
 }

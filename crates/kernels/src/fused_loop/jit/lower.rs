@@ -106,6 +106,11 @@ impl<'a> Lowering<'a> {
         Ok(this)
     }
 
+    /// The type of the first operand of an instruction, or its own.
+    fn first_type(&self, at: usize) -> ElementType {
+        self.insts[at].operands().next().map_or(self.types[at], |operand| self.types[operand.0])
+    }
+
     /// A scalar of the frame.
     fn number(&mut self) -> usize {
         self.slots += 1;
@@ -202,7 +207,8 @@ impl<'a> Lowering<'a> {
             let computed = matches!(self.plan.planned[at].action, Action::Compute { .. });
             if computed {
                 let operands: Vec<TracedValue> = self.operands(at, &values)?;
-                let with_options = translate(&self.insts[at], self.types[at], &operands, None)?;
+                let with_options =
+                    translate(&self.insts[at], self.types[at], self.first_type(at), &operands, None)?;
                 let kept = match with_options {
                     TracedValue::Vector(with_options) => with_options,
                     // A boolean is kept as a number.
@@ -248,7 +254,7 @@ impl<'a> Lowering<'a> {
                     self.new_stream(StreamLocation::Input { input: *input, pattern: *pattern }, Format::F32);
                 Ok(TracedValue::Vector(push(Op::First(stream))))
             }
-            (Action::Constant(bytes), format) if format != Format::Bool => {
+            (Action::Constant(bytes), format) if format.is_float() => {
                 let [a, b, c, d, ..] = *bytes;
                 Ok(TracedValue::Vector(push(Op::Constant(u32::from_ne_bytes([a, b, c, d])))))
             }
@@ -289,7 +295,7 @@ impl<'a> Lowering<'a> {
                 _ => {
                     let operands = self.operands(at, &values)?;
                     let divisor = self.divisor(at, &operands);
-                    translate(&self.insts[at], self.types[at], &operands, divisor)?
+                    translate(&self.insts[at], self.types[at], self.first_type(at), &operands, divisor)?
                 }
             };
             values[at] = Some(value);

@@ -16,15 +16,25 @@ pub(super) enum Format {
     Bf16,
     /// Bytes, 0 or 1; the value is a mask.
     Bool,
+    /// Bytes; the value is the number as f32.
+    I8,
+    U8,
+    /// Integers as they are: they are converted to f32, and nothing else is done to them.
+    I32,
 }
 
 impl Format {
+    /// Whether the value of elements are floats, which the functions of their type compute with.
+    pub(super) fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F16 | Self::Bf16)
+    }
+
     /// Bytes of an element.
     pub(super) fn bytes(self) -> usize {
         match self {
-            Self::F32 => 4,
+            Self::F32 | Self::I32 => 4,
             Self::F16 | Self::Bf16 => 2,
-            Self::Bool => 1,
+            Self::Bool | Self::I8 | Self::U8 => 1,
         }
     }
 }

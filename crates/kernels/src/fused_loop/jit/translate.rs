@@ -52,23 +52,47 @@ pub(super) fn format(element: ElementType) -> Result<Format> {
         ElementType::F16 => Ok(Format::F16),
         ElementType::BF16 => Ok(Format::Bf16),
         ElementType::Bool => Ok(Format::Bool),
+        ElementType::I8 => Ok(Format::I8),
+        ElementType::U8 => Ok(Format::U8),
+        ElementType::I32 => Ok(Format::I32),
         _ => Err(JitError::Unsupported),
     }
 }
 
-/// Traces an instruction. Operands have its element type, except for comparisons, selects and conversions. `divisor`
-/// describes the second operand of a division that does not vary with columns.
+/// Traces an instruction. Operands have its element type, except for comparisons, selects and conversions; `from` is the type of the first one.
+/// `divisor` describes the second operand of a division that does not vary with columns.
 pub(super) fn translate(
     inst: &Inst,
     element: ElementType,
+    from: ElementType,
     operands: &[TracedValue],
     divisor: Option<Divisor>,
 ) -> Result<TracedValue> {
     let operand = |at: usize| operands.get(at).copied().ok_or(JitError::Unsupported);
+    let [format_of, format_from] = [format(element)?, format(from)?];
+    if let Inst::Convert(..) = inst {
+        match (format_from, format_of) {
+            (Format::I32, Format::F32) => {
+                let number = Op::Unary(Unary::IntToFloat, operand(0)?.vector()?.0);
+                return Ok(TracedValue::Vector(push(number)));
+            }
+            // Integers keep their lower bits, where floats saturate.
+            (Format::I32, _) | (_, Format::I32) | (Format::I8, Format::U8) | (Format::U8, Format::I8) => {
+                return Err(JitError::Unsupported);
+            }
+            _ => {}
+        }
+    } else if [format_of, format_from].contains(&Format::I32) {
+        return Err(JitError::Unsupported);
+    }
     Ok(match inst {
         Inst::Unary(Function::Not, _) => TracedValue::Mask(operand(0)?.mask()?.not()),
         Inst::Unary(Function::IsFinite, _) => {
             TracedValue::Mask(operand(0)?.vector()?.abs().less(Traced::splat(f32::INFINITY)))
+        }
+        // Bytes are converted, not computed with.
+        Inst::Unary(..) | Inst::Binary(..) if matches!(format_of, Format::I8 | Format::U8) => {
+            return Err(JitError::Unsupported);
         }
         Inst::Unary(op, _) => {
             let x = operand(0)?.vector()?;
@@ -101,7 +125,7 @@ pub(super) fn translate(
         }
         Inst::Convert(..) => match operand(0)? {
             TracedValue::Vector(x) => TracedValue::Vector(rounded(x, element)?),
-            TracedValue::Mask(mask) if format(element)? != Format::Bool => {
+            TracedValue::Mask(mask) if format_of != Format::Bool => {
                 TracedValue::Vector(Traced::select(mask, Traced::splat(1.0), Traced::splat(0.0)))
             }
             TracedValue::Mask(mask) => TracedValue::Mask(mask),
@@ -169,6 +193,15 @@ fn rounded(x: Traced, element: ElementType) -> Result<Traced> {
         Format::F32 => x,
         Format::F16 => push(Op::Unary(Unary::ThroughF16, x.0)),
         Format::Bf16 => push(Op::ThroughBf16(x.0)),
-        Format::Bool => return Err(JitError::Unsupported),
+        Format::I8 => saturated(x, -128.0, 127.0),
+        Format::U8 => saturated(x, 0.0, 255.0),
+        Format::I32 | Format::Bool => return Err(JitError::Unsupported),
     })
+}
+
+/// The integer of a float, between bounds; that of NaN is zero.
+fn saturated(x: Traced, least: f32, most: f32) -> Traced {
+    let number = push_mask(Op::Compare(Predicate::Equal, x.0, x.0));
+    let x = Traced::select(number, x, Traced::splat(0.0));
+    x.trunc().max(Traced::splat(least)).min(Traced::splat(most))
 }

@@ -1,6 +1,7 @@
 //! Fused loops against a naive evaluation, position by position.
 
 mod accuracy;
+mod bytes;
 mod memory_and_tiles;
 mod naive;
 mod operations;

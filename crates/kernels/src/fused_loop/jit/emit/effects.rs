@@ -113,7 +113,15 @@ impl VectorGroup<'_> {
                 assembler.store(Code::EVEX_Vmovdqu16_ymmm256_k1z_ymm, to, half, lanes)?;
                 self.registers.free(temporary);
             }
-            Format::Bool => return Err(JitError::Unsupported),
+            Format::I8 | Format::U8 => {
+                let temporary = self.registers.vector()?;
+                let assembler = &mut *self.assembler;
+                let code = Code::EVEX_Vcvtps2dq_zmm_k1z_zmmm512b32_er;
+                assembler.one(code, temporary, Source::Register(from), Lanes::All)?;
+                assembler.store(Code::EVEX_Vpmovdb_xmmm128_k1z_zmm, to, temporary, lanes)?;
+                self.registers.free(temporary);
+            }
+            Format::Bool | Format::I32 => return Err(JitError::Unsupported),
         }
         Ok(())
     }

@@ -320,14 +320,19 @@ impl VectorGroup<'_> {
         let lanes = if self.context.masked { Lanes::Zeroed(TAIL_MASK) } else { Lanes::All };
         let to = self.registers.vector()?;
         let code = match format {
-            Format::F32 => Code::EVEX_Vmovups_zmm_k1z_zmmm512,
+            Format::F32 | Format::I32 => Code::EVEX_Vmovups_zmm_k1z_zmmm512,
             Format::F16 => Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae,
             Format::Bf16 => Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256,
-            Format::Bool => Code::EVEX_Vpmovzxbd_zmm_k1z_xmmm128,
+            Format::Bool | Format::U8 => Code::EVEX_Vpmovzxbd_zmm_k1z_xmmm128,
+            Format::I8 => Code::EVEX_Vpmovsxbd_zmm_k1z_xmmm128,
         };
         self.assembler.one(code, to, from, lanes)?;
         match format {
-            Format::F32 | Format::F16 => {}
+            Format::F32 | Format::F16 | Format::I32 => {}
+            Format::I8 | Format::U8 => {
+                let from = Source::Register(to);
+                self.assembler.one(Code::EVEX_Vcvtdq2ps_zmm_k1z_zmmm512b32_er, to, from, Lanes::All)?;
+            }
             Format::Bf16 => self.assembler.one_with(Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8, to, to, 16)?,
             Format::Bool => {
                 let mask = self.registers.mask()?;
