@@ -80,7 +80,7 @@ fn codes_of_8_bits_are_multiplied_as_they_lie() {
 /// Devices give a block 227 KiB, and no more than 48 KiB of what kernels declare themselves and what they ask for together, unless they are
 /// told of the latter.
 fn partial_sums_lie_in_the_shared_memory_that_is_asked_for() {
-    for (rows, columns) in [(64, 4096), (57, 6000), (64, 1000), (33, 8192), (1, 8192)] {
+    for (rows, columns) in [(32, 4096), (25, 6000), (32, 1000), (17, 8192), (1, 8192)] {
         let case = Case::with_weights(&groups("bf16", [rows, columns, 2048], 128));
         let emitted = case.emitted(&cuda());
         let kernel = &emitted[0].kernels[0];
@@ -94,10 +94,10 @@ fn groups_of_4_bits_are_multiplied_as_they_lie() {
     for (element, sizes, size) in [
         ("bf16", [1, 24, 512], 128),
         ("f16", [9, 20, 192], 64),
-        ("bf16", [64, 17, 288], 96),
+        ("bf16", [32, 17, 288], 96),
         ("bf16", [4, 4104, 256], 256),
         // Rows that do not lie in shared memory.
-        ("bf16", [40, 12, 1024], 128),
+        ("bf16", [32, 12, 1280], 128),
         // Blocks with more than one tile, of one turn and of several.
         ("bf16", [1, 8720, 128], 32),
         ("f16", [3, 8720, 640], 128),
@@ -111,7 +111,7 @@ fn other_products_with_codes_are_refused() {
         let case = Case::with_weights(text);
         emit(&case.graph, &case.clusters.clusters[0], options).unwrap_err().what
     };
-    assert!(refused(&rows("bf16", "i8", [65, 2056, 64]), &cuda()).contains("many rows"));
+    assert!(refused(&rows("bf16", "i8", [33, 2056, 64]), &cuda()).contains("many rows"));
     assert!(refused(&rows("bf16", "i8", [2, 2000, 68]), &cuda()).contains("not aligned"));
     assert!(refused(&rows("f32", "i8", [2, 2056, 64]), &cuda()).contains("tensor cores"));
     assert!(refused(&groups("bf16", [2, 2056, 64], 16), &cuda()).contains("groups"));

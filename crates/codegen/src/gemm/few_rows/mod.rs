@@ -27,7 +27,7 @@ use crate::text::Text;
 use crate::types::tensor_core_type;
 
 /// The most rows: with more, widening the weights costs less than multiplying so many tiles.
-const MOST_ROWS: usize = 64;
+const MOST_ROWS: usize = 32;
 
 /// Threads that a multiprocessor should have room for.
 const RESIDENT: usize = 1024;
