@@ -6,9 +6,11 @@
 pub mod config;
 pub mod csv;
 mod model;
+mod noise;
 pub mod record;
 pub mod run;
 pub mod shapes;
 pub mod timeline;
+mod times;
 mod training;
 pub mod yaml;

@@ -1,11 +1,9 @@
 //! Measures rows: one for each recipe and shape.
 
-use std::time::{Duration, Instant};
-
 use serde::Serialize;
 use warpforge::profile::Profile;
 use warpforge::{
-    CompileOptions, Device, ElementType, Executable, Model, Precision, QuantizationRecipe, RunOptions, Tensor,
+    CompileOptions, Device, ElementType, Model, Precision, QuantizationRecipe, RunOptions, Tensor,
 };
 use warpforge_measure::stats::{median, median_interval};
 use warpforge_probes::cpu::Dtype;
@@ -13,8 +11,10 @@ use warpforge_probes::limits::Limits;
 
 use super::config::{Config, Entry, Mode, ModelParams};
 use super::model::{self, Case};
+use super::noise::{COMPARED_ROWS, Noise};
 use super::shapes::MatrixShape;
 use super::timeline::Timeline;
+use super::times::{RUNS, TIME, times};
 use super::training;
 
 /// A measured or skipped row.
@@ -97,12 +97,6 @@ impl Row {
         Some(all(self.baseline_ms?, self.baseline_backward_ms) / ours)
     }
 }
-
-/// The fewest and the most runs of a measurement, and its time.
-const RUNS: (usize, usize) = (5, 100);
-const TIME: Duration = Duration::from_millis(700);
-/// Rows that are compared with f64.
-pub(super) const COMPARED_ROWS: usize = 32;
 
 /// Measures all rows of a file, and tells `progress` about each. What cannot run is a row with its reason.
 pub fn rows(config: &Config, progress: &mut dyn FnMut(&Row)) -> Vec<Row> {
@@ -201,7 +195,13 @@ fn measure(
     fits(params, shape, config.mode)?;
     let options = CompileOptions { device, precision, no_fallback: true, ..CompileOptions::default() };
     match config.mode {
-        Mode::Training => training::measure(config, params, shape, entry, device, row),
+        Mode::Training => {
+            let passes = training::measure(config, params, shape, entry, device)?;
+            [row.times_ms, row.backward_ms] = passes.times_ms;
+            row.sqnr_db = Some(passes.noise.sqnr_db());
+            row.max_rel_error = Some(passes.noise.max_rel_error());
+            Ok(())
+        }
         Mode::Inference => infer(config, params, shape, entry, &options, row),
     }
 }
@@ -248,37 +248,6 @@ fn infer(
     Ok(())
 }
 
-/// Times of runs, in ms, after one that is not counted: by a device's own clock, with the inputs where it reads them, where it has one.
-pub(super) fn times(
-    repeat: Option<usize>,
-    executable: &dyn Executable,
-    inputs: &[Tensor],
-) -> Result<Vec<f64>, String> {
-    let text = |error| warpforge::Error::from(error).to_string();
-    let mut bound = executable.bind(inputs).map_err(text)?;
-    let mut run = || match &mut bound {
-        Some(bound) => bound.run().map_err(text),
-        None => {
-            let start = Instant::now();
-            executable.run(inputs, &RunOptions::default()).map_err(text)?;
-            Ok(start.elapsed())
-        }
-    };
-    run()?;
-    let begin = Instant::now();
-    let mut times = Vec::new();
-    loop {
-        times.push(run()?.as_secs_f64() * 1e3);
-        let enough = match repeat {
-            Some(repeat) => times.len() >= repeat,
-            None => times.len() >= RUNS.1 || (times.len() >= RUNS.0 && begin.elapsed() > TIME),
-        };
-        if enough {
-            return Ok(times);
-        }
-    }
-}
-
 /// SQNR and the largest relative error of the first rows against the model in f64.
 fn accuracy(
     params: &ModelParams,
@@ -304,41 +273,6 @@ fn accuracy(
     let mut noise = Noise::default();
     noise.add(exact, ours);
     Ok((Some(noise.sqnr_db()), Some(noise.max_rel_error())))
-}
-
-/// How far results are from exact ones.
-#[derive(Default)]
-pub(super) struct Noise {
-    signal: f64,
-    noise: f64,
-    worst: f64,
-}
-
-impl Noise {
-    /// Adds the first elements of a result, of which so many are known exactly. Each result counts as much as another.
-    pub(super) fn add(&mut self, exact: &Tensor, ours: &Tensor) {
-        let (mut signal, mut noise, mut largest, mut worst) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
-        for (exact, ours) in exact.iter().zip(ours.iter()) {
-            let (exact, ours) = (exact.to_f64(), ours.to_f64());
-            signal += exact * exact;
-            noise += (exact - ours) * (exact - ours);
-            largest = largest.max(exact.abs());
-            worst = worst.max((exact - ours).abs());
-        }
-        self.signal += 1.0;
-        self.noise += noise / signal;
-        self.worst = self.worst.max(worst / largest);
-    }
-
-    /// In dB.
-    pub(super) fn sqnr_db(&self) -> f64 {
-        10.0 * (self.signal / self.noise).log10()
-    }
-
-    /// The largest error, relative to the largest result.
-    pub(super) fn max_rel_error(&self) -> f64 {
-        self.worst
-    }
 }
 
 /// Bytes of the weights as a recipe stores them.

@@ -7,8 +7,9 @@ use warpforge::{
 
 use super::config::{Config, Entry, ModelParams};
 use super::model::{Text, Value, ty};
-use super::run::{COMPARED_ROWS, Noise, Row, times};
+use super::noise::{COMPARED_ROWS, Noise};
 use super::shapes::MatrixShape;
+use super::times::times;
 
 const F8E4M3: ElementType = ElementType::Float(FloatType::F8E4M3Fn);
 const F8E5M2: ElementType = ElementType::Float(FloatType::F8E5M2);
@@ -54,6 +55,14 @@ pub(super) fn granularity(recipe: &str) -> Option<&'static str> {
     }
 }
 
+/// What was measured of the forward and the backward pass.
+#[derive(Default)]
+pub(super) struct Passes {
+    pub(super) times_ms: [Vec<f64>; 2],
+    /// Of results and of gradients of the input.
+    pub(super) noise: Noise,
+}
+
 /// Measures both passes, and how far results and gradients of the input are from those in f64.
 pub(super) fn measure(
     config: &Config,
@@ -61,8 +70,7 @@ pub(super) fn measure(
     shape: &MatrixShape,
     entry: &Entry,
     device: Device,
-    row: &mut Row,
-) -> Result<(), String> {
+) -> Result<Passes, String> {
     let text = |error: warpforge::Error| error.to_string();
     if params.model_type != "linear" {
         return Err(format!(
@@ -87,7 +95,7 @@ pub(super) fn measure(
     };
     let [x, w, g] = inputs(shape, params.dtype).map_err(text)?;
     let exact = exact(shape, [&x, &w, &g]).map_err(text)?;
-    let mut noise = Noise::default();
+    let mut passes = Passes::default();
     for (pass, (module, exact)) in modules(shape, params.dtype, scaling).into_iter().zip(exact).enumerate() {
         let inputs = match pass {
             0 => vec![x.clone(), w.clone()],
@@ -98,13 +106,11 @@ pub(super) fn measure(
             .map_err(text)?;
         let outputs = compiled.run_in_order(&inputs, &RunOptions::default()).map_err(text)?;
         let (_, first) = outputs.iter().next().ok_or("a pass gives nothing")?;
-        noise.add(&exact, first);
+        passes.noise.add(&exact, first);
         let executable = compiled.prepare(&inputs).map_err(text)?;
-        let times = times(config.repeat, &*executable, &inputs)?;
-        *(if pass == 0 { &mut row.times_ms } else { &mut row.backward_ms }) = times;
+        passes.times_ms[pass] = times(config.repeat, &*executable, &inputs)?;
     }
-    (row.sqnr_db, row.max_rel_error) = (Some(noise.sqnr_db()), Some(noise.max_rel_error()));
-    Ok(())
+    Ok(passes)
 }
 
 /// `x`, `w` and the gradient of the result.

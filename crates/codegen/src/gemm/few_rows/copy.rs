@@ -1,7 +1,7 @@
 //! Copies into shared memory: codes, some steps before they are multiplied; activations, once; scales and offsets, for each tile.
 
-use super::Product;
 use super::plan::{Codes, LANE_BYTES, STAGES, TILE};
+use super::product::Product;
 use crate::builder::KernelBuilder;
 use crate::kernel::Unsupported;
 use crate::text::Text;
@@ -152,14 +152,6 @@ impl<'a> Copies<'a> {
 }
 
 impl Product<'_> {
-    /// Opens a loop over elements and a condition: `at` is the first of so many that a thread has.
-    pub(super) fn vectors(&self, text: &mut Text, count: usize, width: usize) {
-        let at_once = self.plan.threads() * width;
-        text.unrolled_up_to("piece", count.div_ceil(at_once), 8);
-        text.line(format!("const int at = WF_THREAD * {width} + piece * {at_once};"));
-        text.open(if count.is_multiple_of(at_once) { String::new() } else { format!("if (at < {count})") });
-    }
-
     /// Emits the sums of the activations of each step, and puts pairs of activations beside each other as codes of 4 bits lie.
     fn arrange(&self, text: &mut Text) {
         let Self { plan, geometry, ty, .. } = self;

@@ -11,12 +11,14 @@
 mod copy;
 mod multiply;
 mod plan;
+mod product;
 
 use warpforge_fusion::cluster::Contraction;
 use warpforge_fusion::precision::quantize::QuantizedWeights;
 
 use self::copy::Copies;
 use self::plan::{Codes, Plan, STAGES, TILE};
+use self::product::Product;
 use super::epilogue::Store;
 use super::geometry::Geometry;
 use crate::builder::{KernelBuilder, Launch};
@@ -34,16 +36,6 @@ const RESIDENT: usize = 1024;
 
 /// Most blocks that it is asked to have room for.
 const MOST_RESIDENT: usize = 8;
-
-/// What the parts of the kernel are emitted from.
-struct Product<'a> {
-    plan: Plan,
-    geometry: &'a Geometry,
-    /// The type of the activations.
-    ty: &'static str,
-    /// The type of indices.
-    index: &'static str,
-}
 
 pub(super) fn emit(
     request: Request<'_>,
@@ -98,25 +90,6 @@ pub(super) fn emit(
 }
 
 impl Product<'_> {
-    /// Emits the parts of shared memory.
-    fn rooms(&self, text: &mut Text) {
-        let [_, totals, scales, offsets, codes, parts] = self.plan.places();
-        text.line("WF_DYNAMIC_SHARED(room);");
-        if self.plan.shares_rows {
-            text.line(format!("{0}* const rows = ({0}*)room;", self.ty));
-        }
-        if self.plan.knows_totals() {
-            text.line(format!("float* const totals = (float*)(room + {totals});"));
-        }
-        if self.plan.groups > 0 {
-            text.line(format!("wf_bf16* const scales = (wf_bf16*)(room + {scales});"));
-            text.line(format!("wf_bf16* const offsets = (wf_bf16*)(room + {offsets});"));
-        }
-        let own = format!("WF_THREAD * {}", self.plan.words);
-        text.line(format!("unsigned* const staged = (unsigned*)(room + {codes}) + {own};"));
-        text.line(format!("float* const parts = (float*)(room + {parts});"));
-    }
-
     /// Emits the products of a tile, and the sums of each warp.
     fn multiply_tile(&self, text: &mut Text, copies: &Copies<'_>) {
         let plan = &self.plan;

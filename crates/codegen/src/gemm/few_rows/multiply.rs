@@ -1,7 +1,7 @@
 //! The products of a step.
 
-use super::Product;
 use super::plan::{Codes, TILE};
+use super::product::Product;
 use crate::index::sum;
 use crate::text::Text;
 
