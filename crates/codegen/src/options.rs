@@ -21,6 +21,9 @@ pub enum ComputePrecision {
     Tf32,
 }
 
+/// Multiprocessors of an H100: what persistent kernels have blocks for.
+pub(crate) const MULTIPROCESSORS: usize = 132;
+
 /// Optimisation effort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Effort {
@@ -57,6 +60,21 @@ impl Options {
             architecture,
             compute_precision: ComputePrecision::default(),
             effort: Effort::default(),
+        }
+    }
+
+    /// The compute capability of an NVIDIA device: 90 for `sm_90`. None for others.
+    #[must_use]
+    pub fn compute_capability(&self) -> Option<u32> {
+        self.architecture.strip_prefix("sm_")?.parse().ok()
+    }
+
+    /// Bytes of shared memory that a block may ask for on an NVIDIA device.
+    pub(crate) fn shared_of_block(&self) -> usize {
+        match self.compute_capability() {
+            Some(80 | 87) => 163 << 10,
+            Some(90..120) => 227 << 10,
+            _ => 99 << 10,
         }
     }
 }

@@ -52,14 +52,10 @@ fn narrow_inputs(graph: &Graph, id: NodeId) -> Option<[(NodeId, Vec<NodeId>); 2]
     else {
         return None;
     };
-    let weights = &graph.node(rhs).dims;
-    let product = |batch_and_depth: &[usize], within: bool| {
-        let dims = weights.iter().enumerate().filter(|(at, _)| batch_and_depth.contains(at) == within);
-        dims.map(|(_, &size)| size).product::<usize>()
-    };
-    let depth = product(&dot.rhs_contract, true);
-    let columns = product(&[dot.rhs_batch.as_slice(), &dot.rhs_contract].concat(), false);
-    if !is_aligned(columns, depth) {
+    let dims = &graph.node(rhs).dims;
+    let depth = dot.rhs_contract.iter().map(|&at| dims[at]).product();
+    let free = (0..dims.len()).filter(|at| !dot.rhs_batch.contains(at) && !dot.rhs_contract.contains(at));
+    if !is_aligned(free.map(|at| dims[at]).product(), depth) {
         return None;
     }
     let before = |mut id: NodeId| {

@@ -63,8 +63,7 @@ fn pays_to_widen(conv: &Conv, [own, output]: [ElementType; 2], weights: &[usize]
 
 /// Whether the tensor cores of a GPU of NVIDIA multiply in tf32: from Ampere on.
 fn has_tf32(options: &Options) -> bool {
-    let number = options.architecture.strip_prefix("sm_").and_then(|number| number.parse::<u32>().ok());
-    number.is_some_and(|number| number >= 80)
+    options.compute_capability().is_some_and(|capability| capability >= 80)
 }
 
 /// Whether the library has only a slow engine for a convolution with something behind it: in 16 bits, cuDNN 9.19 takes twenty times as long for groups of

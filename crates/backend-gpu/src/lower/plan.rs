@@ -73,8 +73,8 @@ impl<'a> GpuDevice<'a> {
 
     /// Whether there is a library that multiplies floats of 8 bits on units of their own.
     fn has_float8_units(&self) -> bool {
-        let number = self.options.architecture.strip_prefix("sm_").and_then(|number| number.parse().ok());
-        let has_units = number.is_some_and(|number: u32| number >= FIRST_WITH_FLOAT8);
+        let capability = self.options.compute_capability();
+        let has_units = capability.is_some_and(|capability| capability >= FIRST_WITH_FLOAT8);
         self.tier == Tier::Production && self.has_blas && has_units
     }
 }

@@ -1,8 +1,8 @@
 //! Training of linear layers: the forward and the backward pass, each a module of its own, with operands of 8 bits where a recipe asks for them.
 
 use warpforge::{
-    CompileOptions, Device, ElementType, FloatType, Model, Precision, QuantizationRecipe, RunOptions, Tensor,
-    seeded,
+    CompileOptions, CompiledModel, Device, ElementType, FloatType, Model, Precision, QuantizationRecipe,
+    RunOptions, Tensor, seeded,
 };
 
 use super::config::{Config, Entry, ModelParams};
@@ -104,9 +104,7 @@ pub(super) fn measure(
         let compiled = Model::from_text("microbench.mlir", module.as_str())
             .and_then(|model| model.compile(&options))
             .map_err(text)?;
-        let outputs = compiled.run_in_order(&inputs, &RunOptions::default()).map_err(text)?;
-        let (_, first) = outputs.iter().next().ok_or("a pass gives nothing")?;
-        passes.noise.add(&exact, first);
+        passes.noise.add(&exact, &first_result(&compiled, &inputs).map_err(text)?);
         let executable = compiled.prepare(&inputs).map_err(text)?;
         passes.times_ms[pass] = times(config.repeat, &*executable, &inputs)?;
     }
@@ -138,15 +136,15 @@ fn exact(shape: &MatrixShape, [x, w, g]: [&Tensor; 3]) -> warpforge::Result<Vec<
     [(forward, vec![x.clone(), w.clone()]), (backward, vec![x, w, g])]
         .into_iter()
         .map(|(module, inputs)| {
-            let compiled = Model::from_text("microbench.mlir", module.as_str())?.compile(&options)?;
-            let outputs = compiled.run_in_order(&inputs, &RunOptions::default())?;
-            outputs
-                .iter()
-                .next()
-                .map(|(_, tensor)| tensor.clone())
-                .ok_or_else(|| unreachable!("a pass has results"))
+            first_result(&Model::from_text("microbench.mlir", module.as_str())?.compile(&options)?, &inputs)
         })
         .collect()
+}
+
+/// The first result of a pass: that of the layer, or the gradient of its input.
+fn first_result(compiled: &CompiledModel, inputs: &[Tensor]) -> warpforge::Result<Tensor> {
+    let outputs = compiled.run_in_order(inputs, &RunOptions::default())?;
+    Ok(outputs.iter().map(|(_, tensor)| tensor.clone()).next().expect("both passes have results"))
 }
 
 /// The forward pass of a linear layer with weights as an input, and its backward pass: gradients of input and weights.

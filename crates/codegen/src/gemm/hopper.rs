@@ -12,7 +12,7 @@ use super::tensor_core::{store_pair, tile_order};
 use crate::builder::{KernelBuilder, Launch};
 use crate::index::index_type;
 use crate::kernel::{Emitted, Request, TensorMap, Unsupported};
-use crate::options::Options;
+use crate::options::{MULTIPROCESSORS, Options};
 
 /// Tile size in M, N and K; a K step is a line of 128 bytes.
 const ROWS: usize = 128;
@@ -25,8 +25,8 @@ const STAGES: usize = 4;
 /// One producer and two consumer warp groups.
 const THREADS: usize = 384;
 
-/// Persistent blocks: the multiprocessors of an H100.
-const BLOCKS: usize = 132;
+/// Persistent blocks.
+const BLOCKS: usize = MULTIPROCESSORS;
 
 /// Rows of tiles in a rasterisation group.
 const GROUP: usize = 16;

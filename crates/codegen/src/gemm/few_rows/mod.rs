@@ -31,6 +31,9 @@ use crate::types::tensor_core_type;
 /// The most rows: with more, widening the weights costs less than multiplying so many tiles.
 const MOST_ROWS: usize = 32;
 
+/// The first compute capability that multiplies tiles of bf16 and copies behind the program's back.
+const FIRST_CAPABILITY: u32 = 80;
+
 /// Threads that a multiprocessor should have room for.
 const RESIDENT: usize = 1024;
 
@@ -47,13 +50,15 @@ pub(super) fn emit(
     let Geometry { m, n, k, lhs, rhs, .. } = &geometry;
     let ty = tensor_core_type(&[lhs.element])
         .filter(|_| options.dialect == Dialect::Cuda && options.effort == Effort::Fast)
+        .filter(|_| options.compute_capability().is_some_and(|capability| capability >= FIRST_CAPABILITY))
         .ok_or_else(|| Unsupported::new("quantized weights without tensor cores: they are widened first"))?;
     let aligned = |stride: isize| stride >= 0 && stride % 8 == 0;
     if *m > MOST_ROWS || lhs.column != 1 || !aligned(lhs.offset) || (*m > 1 && !aligned(lhs.row)) {
         let what = "quantized weights by many rows, or by rows that are not aligned: they are widened first";
         return Err(Unsupported::new(what));
     }
-    let plan = Plan::new(&geometry, Codes::of(rhs.element, weights.groups)?)?;
+    let codes = Codes::of(rhs.element, weights.groups)?;
+    let plan = Plan::new([*m, *n, *k], codes, options.shared_of_block())?;
     let store = Store::new(contraction, cluster.output, *n);
     let mut builder = KernelBuilder::new(graph, options);
     let index = index_type(geometry.max_index.max(store.max_index(&builder)));

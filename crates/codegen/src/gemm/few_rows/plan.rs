@@ -3,8 +3,8 @@
 use warpforge_fusion::precision::quantize::WeightGroups;
 use warpforge_tensor::{ElementType, FloatType};
 
-use crate::gemm::geometry::Geometry;
 use crate::kernel::Unsupported;
+use crate::options::MULTIPROCESSORS;
 
 /// Rows of a tile.
 pub(super) const TILE: usize = 8;
@@ -18,9 +18,6 @@ pub(super) const LANE_BYTES: usize = 16;
 /// Steps whose codes are on their way or at hand: main memory answers late.
 pub(super) const STAGES: usize = 4;
 
-/// Multiprocessors of an H100.
-const MULTIPROCESSORS: usize = 132;
-
 /// Warps that keep a multiprocessor busy.
 const BUSY_WARPS: usize = 16;
 
@@ -31,18 +28,12 @@ const MOST_WARPS: usize = 8;
 /// Blocks that a device should have.
 const BUSY_BLOCKS: usize = 256;
 
-/// Bytes of shared memory that a multiprocessor has for its blocks.
-const SHARED: usize = 227 << 10;
-
-/// Bytes of it that each block takes for itself.
-const SHARED_OF_BLOCK: usize = 1 << 10;
+/// Bytes of shared memory that each block takes beside what it asks for.
+const TAKEN_BY_BLOCK: usize = 1 << 10;
 
 /// Bytes of activations that lie in shared memory, at most. From the first-level cache they would come behind the codes, which come from main
 /// memory.
 const SHARED_ROWS: usize = 64 << 10;
-
-/// Bytes of the sums that the warps of a block put together, at most.
-const MOST_PARTS: usize = 16 << 10;
 
 /// Elements between rows in shared memory, so that lanes read other banks.
 const PADDING: usize = 8;
@@ -119,21 +110,19 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(geometry: &Geometry, codes: Codes) -> Result<Self, Unsupported> {
-        let Geometry { m, n, k, .. } = *geometry;
+    /// A plan for a device whose blocks have so many bytes of shared memory at most.
+    pub(super) fn new([m, n, k]: [usize; 3], codes: Codes, most_shared: usize) -> Result<Self, Unsupported> {
         let words = codes.words(k).ok_or_else(|| {
             Unsupported::new("groups that lanes do not share: the weights are widened first")
         })?;
         let steps = k.div_ceil(words * codes.per_word() * LANES);
         let halves = if n.div_ceil(2 * TILE) >= BUSY_BLOCKS { 2 } else { 1 };
         let (row_tiles, tiles) = (m.div_ceil(TILE), n.div_ceil(halves * TILE));
-        let sums_of_warp = halves * TILE * row_tiles * TILE * 4;
         // Two steps for each warp, so that one is copied while another is multiplied.
-        let warps =
-            (steps / 2).next_power_of_two().clamp(LEAST_WARPS, MOST_WARPS).min(MOST_PARTS / sums_of_warp);
+        let warps = (steps / 2).next_power_of_two().clamp(LEAST_WARPS, MOST_WARPS);
         let shares_rows = m * (k + PADDING) * 2 <= SHARED_ROWS;
         let (groups, rows, depth) = (codes.groups(k), m, k);
-        let plan = Self {
+        let mut plan = Self {
             codes,
             words,
             row_tiles,
@@ -147,12 +136,13 @@ impl Plan {
             rows,
             depth,
         };
-        let resident = SHARED / (plan.shared_bytes() + SHARED_OF_BLOCK);
-        if resident == 0 {
+        plan.shares_rows &= plan.shared_bytes() <= most_shared;
+        if plan.shared_bytes() > most_shared {
             return Err(Unsupported::new("quantized weights with so many groups: they are widened first"));
         }
-        let blocks = tiles.min(resident.min(BUSY_WARPS / warps) * MULTIPROCESSORS);
-        Ok(Self { blocks, ..plan })
+        let resident = (most_shared / (plan.shared_bytes() + TAKEN_BY_BLOCK)).clamp(1, BUSY_WARPS / warps);
+        plan.blocks = tiles.min(resident * MULTIPROCESSORS);
+        Ok(plan)
     }
 
     /// Codes of a line in a step.
@@ -244,5 +234,47 @@ impl Plan {
 
     pub(super) fn shared_bytes(&self) -> usize {
         self.room().iter().map(|bytes| bytes.next_multiple_of(LANE_BYTES)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpforge_fusion::NodeId;
+
+    use super::*;
+    use crate::options::{Dialect, Options};
+
+    const ARCHITECTURES: [&str; 7] = ["sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_120"];
+
+    fn grouped(size: usize) -> Codes {
+        Codes::Grouped(WeightGroups { size, scales: NodeId(0), offsets: NodeId(1) })
+    }
+
+    #[test]
+    fn shared_memory_is_what_devices_have() {
+        let shapes = [(1, 1280), (1, 128_256), (3, 8192), (4, 28_672), (17, 5001), (32, 7168)];
+        for architecture in ARCHITECTURES {
+            let most = Options::new(Dialect::Cuda, architecture).shared_of_block();
+            for codes in [grouped(128), grouped(64), Codes::I8, Codes::F8] {
+                for ((rows, columns), depth) in
+                    shapes.iter().flat_map(|&shape| [1024, 4096, 8192].map(|k| (shape, k)))
+                {
+                    let plan = Plan::new([rows, columns, depth], codes, most).unwrap();
+                    let what = format!("{architecture} {codes:?} {rows}x{columns}x{depth}");
+                    assert!(plan.shared_bytes() <= most, "{what}");
+                    assert!(
+                        plan.blocks * plan.columns() <= columns.next_multiple_of(plan.columns()),
+                        "{what}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn scales_that_do_not_fit_are_refused() {
+        let shape = [1, 8192, 57_344];
+        assert!(Plan::new(shape, grouped(64), 227 << 10).is_ok());
+        assert!(Plan::new(shape, grouped(64), 99 << 10).is_err());
     }
 }
