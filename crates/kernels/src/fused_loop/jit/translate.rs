@@ -201,7 +201,9 @@ fn rounded(x: Traced, element: ElementType) -> Result<Traced> {
 
 /// The integer of a float, between bounds; that of NaN is zero.
 fn saturated(x: Traced, least: f32, most: f32) -> Traced {
+    let whole = matches!(op(x), Op::Unary(Unary::Round(_), _));
     let number = push_mask(Op::Compare(Predicate::Equal, x.0, x.0));
     let x = Traced::select(number, x, Traced::splat(0.0));
-    x.trunc().max(Traced::splat(least)).min(Traced::splat(most))
+    let integer = if whole { x } else { x.trunc() };
+    integer.max(Traced::splat(least)).min(Traced::splat(most))
 }
