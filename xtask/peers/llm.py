@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+import english
 import gguf
 import numpy
 
@@ -108,10 +109,8 @@ def truth(path: str, prompt: int, tokens: int) -> dict:
 
 
 def text(target: str) -> None:
-    """Write the topics of Python's help, whose paragraphs are English with some code."""
-    topics = importlib.import_module("pydoc_data.topics").topics
-    paragraphs = (" ".join(part.split()) for topic in topics.values() for part in topic.split("\n\n"))
-    Path(target).write_text("".join(f"{part}\n" for part in paragraphs if part), encoding="utf-8")
+    """Write the topics of Python's help."""
+    Path(target).write_text("".join(f"{part}\n" for part in english.paragraphs()), encoding="utf-8")
 
 
 def tokenizer_of(path: str) -> object:

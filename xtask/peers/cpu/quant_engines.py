@@ -25,11 +25,32 @@ def layer(name: str) -> tuple[np.ndarray, np.ndarray]:
     return module.constant0.numpy(), values.numpy()
 
 
+def eight_bits(module: Any, recipe: str) -> None:  # noqa: ANN401
+    """Quantizes the layers of a module by torchao's configuration of a recipe."""
+    from torchao import quantization  # noqa: PLC0415 (each engine's process imports only its own)
+
+    config = {
+        "int8wo": quantization.Int8WeightOnlyConfig,
+        "int8dq": quantization.Int8DynamicActivationInt8WeightConfig,
+        "float8wo": quantization.Float8WeightOnlyConfig,
+    }[recipe]
+    quantization.quantize_(module, config())
+
+
+def float8(tensor: Any, recipe: str) -> Any:  # noqa: ANN401
+    """What torchao's float8 codes of a tensor stand for, in f64."""
+    from torchao.quantization import quant_primitives as primitives  # noqa: PLC0415
+
+    row = [1] * (tensor.ndim - 1) + [tensor.shape[-1]]
+    scale = primitives._choose_scale_float8(tensor, list(tensor.shape) if recipe.endswith("tensor") else row)
+    return primitives._quantize_affine_float8(tensor, scale).double() * scale.double()
+
+
 class TorchAo:
     """torchao's own configurations, compiled as its benchmarks do; what it has no CPU kernel for by its quantizers."""
 
     def __init__(self, threads: int, recipe: str) -> None:
-        import torch  # noqa: PLC0415 (each engine's process imports only its own)
+        import torch  # noqa: PLC0415
 
         torch.set_num_threads(threads)
         torch.set_grad_enabled(False)
@@ -50,20 +71,10 @@ class TorchAo:
             module, values = module.bfloat16(), values.bfloat16()
             self._four_bits(linear, int(grouped[1]), by_hqq=grouped[2] is not None)
         else:
-            self._eight_bits(module)
+            eight_bits(module, self.recipe)
         # `_weight_int4pack_mm_for_cpu` is one kernel: there is nothing to compile.
         module = module if grouped else torch.compile(module)
         return lambda: module(values)
-
-    def _eight_bits(self, module: Any) -> None:  # noqa: ANN401
-        from torchao import quantization  # noqa: PLC0415
-
-        config = {
-            "int8wo": quantization.Int8WeightOnlyConfig,
-            "int8dq": quantization.Int8DynamicActivationInt8WeightConfig,
-            "float8wo": quantization.Float8WeightOnlyConfig,
-        }[self.recipe]
-        quantization.quantize_(module, config())
 
     def _four_bits(self, linear: Any, group: int, *, by_hqq: bool) -> None:  # noqa: ANN401
         from torchao.prototype.quantization.int4 import Int4OpaqueTensor  # noqa: PLC0415
@@ -74,16 +85,8 @@ class TorchAo:
 
     def _emulated(self, weights: Any, values: Any) -> Run:  # noqa: ANN401
         """The product of what torchao's float8 operands stand for: it has no CPU kernel of them."""
-        from torchao.quantization import quant_primitives as primitives  # noqa: PLC0415
-
-        def rounded(tensor: Any) -> Any:  # noqa: ANN401
-            block = list(tensor.shape) if self.recipe.endswith("tensor") else [1, tensor.shape[1]]
-            scale = primitives._choose_scale_float8(tensor, block)
-            codes = primitives._quantize_affine_float8(tensor, scale)
-            return codes.double() * scale.double()
-
-        weights = rounded(weights).T
-        return lambda: rounded(values) @ weights
+        exact = float8(weights, self.recipe).T
+        return lambda: float8(values, self.recipe) @ exact
 
     def arrays(self, outputs: Any) -> list[Any]:  # noqa: ANN401
         """The outputs for NumPy."""

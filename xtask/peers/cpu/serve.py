@@ -7,15 +7,13 @@ program for a workload answers `absent`, one that cannot run it `failed` with th
 from __future__ import annotations
 
 import gc
-import json
-import os
 import sys
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import answers
 import files
 
 # Before anything is timed.
@@ -104,19 +102,8 @@ class Peer:
 
 def main() -> None:
     """Answers requests until there are no more."""
-    warnings.filterwarnings("ignore")
-    # Whatever a library prints must not end up among the answers.
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
     engine, folder, threads = sys.argv[1:]
-    peer = Peer(engine, Path(folder), int(threads))
-    for line in sys.stdin:
-        try:
-            answer = peer.answer(json.loads(line))
-        except Exception as error:  # whatever a peer cannot do is an answer
-            answer = {"failed": f"{type(error).__name__}: {error}"}
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+    answers.serve(lambda: Peer(engine, Path(folder), int(threads)).answer)
 
 
 main()

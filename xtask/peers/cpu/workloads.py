@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import real_models
 import torch
 import training
 import zoo
@@ -57,29 +58,6 @@ class Bert(nn.Module):
         return out.last_hidden_state, out.pooler_output
 
 
-class Llama(nn.Module):
-    """A decoder of 8 layers of width 512 without a cache; random weights."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        from transformers import LlamaConfig, LlamaForCausalLM  # noqa: PLC0415
-
-        config = LlamaConfig(
-            num_hidden_layers=8,
-            hidden_size=512,
-            num_attention_heads=8,
-            num_key_value_heads=4,
-            intermediate_size=1408,
-            vocab_size=32000,
-            max_position_embeddings=512,
-        )
-        self.model = LlamaForCausalLM(config)
-
-    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """The logits of every position."""
-        return self.model(input_ids=tokens, use_cache=False).logits
-
-
 def _bert(layers: int, width: int, inner: int, batch: int, length: int) -> Workload:
     model = Bert(layers, width, inner, max(512, length))
     tokens = torch.randint(0, model.words, (batch, length))
@@ -91,7 +69,19 @@ def _minilm(batch: int, length: int) -> Workload:
 
 
 def _llama() -> Workload:
-    return Llama(), (torch.randint(0, 32000, (1, 128)),)
+    """A decoder of 8 layers of width 512; random weights."""
+    from transformers import LlamaConfig, LlamaForCausalLM  # noqa: PLC0415
+
+    config = LlamaConfig(
+        num_hidden_layers=8,
+        hidden_size=512,
+        num_attention_heads=8,
+        num_key_value_heads=4,
+        intermediate_size=1408,
+        vocab_size=32000,
+        max_position_embeddings=512,
+    )
+    return real_models.Decoder(LlamaForCausalLM(config)), (torch.randint(0, 32000, (1, 128)),)
 
 
 def _vision(name: str) -> Workload:
@@ -166,8 +156,9 @@ def make(name: str) -> Workload:
     if zoo.has(name):
         return zoo.make(name)
     torch.manual_seed(SEED)
-    if name in training.STEPS:
-        return training.STEPS[name]()
+    for ready in (training.STEPS, real_models.MODELS):
+        if name in ready:
+            return ready[name]()
     if sizes := re.fullmatch(r"minilm_b(\d+)_s(\d+)", name):
         module, inputs = _minilm(*map(int, sizes.groups()))
     elif sizes := re.fullmatch(r"linear_(\d+)x(\d+)x(\d+)", name):

@@ -130,9 +130,11 @@ pub(super) fn run(args: &LlmArgs) -> anyhow::Result<()> {
     contests::hold(&CONTESTS, &args.only, &stage, &destination)
 }
 
+/// The Python side, which shares its text with the models on the CPU.
 fn script(python: &Path) -> Command {
+    let folder = root().join("xtask/peers");
     let mut command = Command::new(python);
-    command.arg(root().join("xtask/peers/llm.py"));
+    command.env("PYTHONPATH", folder.join("cpu")).arg(folder.join("llm.py"));
     command
 }
 

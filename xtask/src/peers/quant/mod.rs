@@ -1,7 +1,9 @@
-//! Linear layers with quantized weights on the CPU beside torchao, OpenVINO, ONNX Runtime and llama.cpp.
+//! Linear layers with quantized weights on the CPU beside torchao, OpenVINO, ONNX Runtime and llama.cpp, and whole models beside torchao.
 //!
-//! All have the same weights and inputs and the same recipe, and take turns. Outputs are compared with the layer in f64.
+//! All have the same weights and inputs and the same recipe, and take turns. Outputs are compared with the layer in f64, those of models
+//! with the model in f32.
 
+mod models;
 mod tables;
 
 use std::path::PathBuf;
@@ -24,10 +26,10 @@ use tables::{Extra, Judged, Line};
 /// Arguments of `cargo xtask peers quant`.
 #[derive(Debug, Args)]
 pub(crate) struct QuantArgs {
-    /// Only these parts: int8dq, decode, accuracy
+    /// Only these parts: int8dq, decode, accuracy, models
     #[arg(long, value_name = "PART", value_delimiter = ',')]
     part: Vec<String>,
-    /// Only layers whose names (ROWSxCOLUMNSxDEPTH) have this in them
+    /// Only layers (ROWSxCOLUMNSxDEPTH) and models whose names have this in them
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// How often everybody has a turn
@@ -77,7 +79,8 @@ struct Stage {
 /// A part: how it is asked for, and what measures it.
 type Part = (&'static str, fn(&Stage) -> anyhow::Result<Judged>);
 
-const PARTS: [Part; 3] = [("int8dq", many_rows), ("decode", one_row), ("accuracy", accuracy)];
+const PARTS: [Part; 4] =
+    [("int8dq", many_rows), ("decode", one_row), ("accuracy", accuracy), ("models", models::models)];
 
 /// Runs the parts and prints their tables; fails where a bound is missed.
 pub(super) fn run(args: &QuantArgs) -> anyhow::Result<()> {
@@ -117,15 +120,25 @@ pub(super) fn run(args: &QuantArgs) -> anyhow::Result<()> {
 }
 
 impl Stage {
-    /// The workloads of layers, exported where they are not there yet.
-    fn workloads(&self, layers: &[&str]) -> anyhow::Result<Vec<String>> {
-        let wanted = |layer: &&&str| self.only.as_ref().is_none_or(|only| layer.contains(only.as_str()));
-        let names: Vec<String> =
-            layers.iter().filter(wanted).map(|layer| format!("outlier_linear_{layer}")).collect();
-        if !names.is_empty() {
-            let mut command = program(&self.python, "export.py");
-            run_command(command.arg(&self.work).args(&names).arg("--no-onnx"))?;
+    /// Whether a layer or a model is asked for.
+    fn wants(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| name.contains(only.as_str()))
+    }
+
+    /// Exports workloads that are not there yet.
+    fn export(&self, names: &[String]) -> anyhow::Result<()> {
+        if names.is_empty() {
+            return Ok(());
         }
+        let mut command = program(&self.python, "export.py");
+        run_command(command.arg(&self.work).args(names).arg("--no-onnx"))
+    }
+
+    /// The workloads of layers, exported.
+    fn workloads(&self, layers: &[&str]) -> anyhow::Result<Vec<String>> {
+        let wanted = layers.iter().filter(|layer| self.wants(layer));
+        let names: Vec<String> = wanted.map(|layer| format!("outlier_linear_{layer}")).collect();
+        self.export(&names)?;
         Ok(names)
     }
 
