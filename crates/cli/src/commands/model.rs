@@ -11,6 +11,7 @@ use warpforge_diag::Source;
 use warpforge_report::number;
 use warpforge_snakeburger::{Loaded, text};
 use warpforge_snakegrinder::{self as snakegrinder, ImportOptions, Imported};
+use warpforge_tensor::Tensor;
 
 use crate::exit::Failure;
 use crate::output;
@@ -81,9 +82,14 @@ pub(super) fn with_weights<'a>(
             .map(|module| (module, None))
             .map_err(|error| Failure::bad_input(anyhow!("{}: {error}", shown(model))));
     };
-    let tensors = imported.weights.iter().map(|(name, tensor)| (name.as_str(), tensor));
+    let unwritten = |error: warpforge_tensor::Error| {
+        Failure::not_possible(anyhow!("cannot write {}: {error}", path.display()))
+    };
+    let stored =
+        imported.weights.iter().map(|(name, tensor)| Ok((name.as_str(), safetensors::storable(tensor)?)));
+    let stored: Vec<(&str, Tensor)> = stored.collect::<Result<_, _>>().map_err(unwritten)?;
     let mut file = output::written(path, Output::create(path))?;
-    safetensors::write_to(&mut file, path, tensors)
+    safetensors::write_to(&mut file, path, stored.iter().map(|(name, tensor)| (*name, tensor)))
         .map_err(|error| Failure::not_possible(anyhow!("cannot write {error}")))?;
     // What cannot be written is found before the module is.
     output::written(path, file.flush())?;

@@ -6,6 +6,8 @@ use crate::warpt::Warpt;
 
 /// `relu(x [[1, 2, 3], [4, 5, 6]]ᵀ + [0.5, -0.5])` for 1 to 64 rows.
 const LINEAR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/linear.pt2");
+/// An encoder, and beside it its inputs.
+const ENCODER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/encoder");
 /// Eigenvalues, twice, and a matrix exponential.
 const REFUSED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/refused.pt2");
 
@@ -70,6 +72,22 @@ fn weights_are_stored_in_few_bits_and_restored_by_the_module() {
         assert_eq!(done.code, 2, "{}", done.stderr);
         assert!(done.stderr.contains(reason), "{}", done.stderr);
     }
+}
+
+#[test]
+fn codes_of_4_bits_go_to_the_file_of_weights() {
+    let warpt = Warpt::new();
+    let (archive, inputs) = (format!("{ENCODER}.pt2"), format!("{ENCODER}.golden/inputs.safetensors"));
+    let import = ["import", &archive, "--precision", "int4wo-8", "-o"];
+    for more in [&["whole.mlir"][..], &["m.mlir", "--weights", "w.safetensors"]] {
+        let done = warpt.run(&[&import, more].concat());
+        assert_eq!(done.code, 0, "{}", done.stderr);
+    }
+    let outputs = |more: &[&str]| {
+        let run = ["run", "--inputs", &inputs, "--tier", "correctness", "--json"];
+        warpt.json(&[&run, more].concat())["outputs"].clone()
+    };
+    assert_eq!(outputs(&["m.mlir", "--weights", "w.safetensors"]), outputs(&["whole.mlir"]));
 }
 
 #[test]

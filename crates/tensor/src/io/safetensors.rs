@@ -8,7 +8,7 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, Metadata, SafeTensorError, SafeTensors, TensorInfo, View};
 
 use super::output::Output;
-use super::{copy, io_error, map_file};
+use super::{carrier, copy, io_error, map_file};
 use crate::layout::{from_packed, to_packed};
 use crate::{Blob, ElementType, Error, FloatType, Shape, Tensor};
 
@@ -50,6 +50,18 @@ fn refused(error: SafeTensorError) -> Error {
 fn dtype_of(element: ElementType) -> Result<Dtype, Error> {
     let pair = TYPES.iter().find(|(_, candidate)| *candidate == element);
     pair.map(|(dtype, _)| *dtype).ok_or(Error::UnsupportedElement { format: FORMAT, element })
+}
+
+/// A tensor as a file can hold it: in the type that [carries](carrier) it where the format has no code for its own.
+///
+/// # Errors
+///
+/// When there is no memory for it.
+pub fn storable(tensor: &Tensor) -> Result<Tensor, Error> {
+    match dtype_of(tensor.element_type()) {
+        Ok(_) => Ok(tensor.clone()),
+        Err(_) => carrier::to_carrier(tensor),
+    }
 }
 
 /// Whether the file packs elements where a host tensor gives each a byte.
@@ -337,6 +349,8 @@ mod tests {
         }
         let complex = Tensor::zeros(ElementType::C128, Shape::scalar()).expect("small");
         assert!(matches!(encode([("x", &complex)]), Err(Error::UnsupportedElement { .. })));
+        let carried = storable(&complex).expect("small");
+        assert!(encode([("x", &carried)]).is_ok());
     }
 
     #[test]
