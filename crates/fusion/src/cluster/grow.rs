@@ -228,7 +228,8 @@ impl<'s, 'g> Growth<'s, 'g> {
             }
             match &self.graph.node(input).op {
                 Op::Elementwise(_) | Op::Compare(..) | Op::Iota(_) | Op::Layout(_) | Op::Constant(_) => false,
-                Op::Reduce(..) => self.state.real_users[input.index()].len() > 1,
+                // Otherwise the function is part of the kernel that gives the value.
+                Op::Reduce(..) | Op::Dot(_) | Op::Conv(_) => self.state.real_users[input.index()].len() > 1,
                 op => !op.is_tuple(),
             }
         };

@@ -31,38 +31,35 @@ func.func @main(%x: tensor<1x8x8x16xf32>, %a: tensor<1x1x16x8xf32>, %b: tensor<1
 // #3 loop -> tensor<1x1x16x24xbf16>
 //     convert
 //     384 FLOP, 2304 bytes
-// #4 convolution -> tensor<1x8x8x24xf32> from #0 #3
-//     convolution
-//     49152 FLOP, 8960 bytes
-// #5 loop -> tensor<1x8x8x24xbf16> from #4
-//     convert
-//     1536 FLOP, 9216 bytes
-// #6 unfused -> tensor<1x8x8x32xbf16> from #2 #5
+// #4 convolution -> tensor<1x8x8x24xbf16> from #0 #3
+//     convolution, convert
+//     50688 FLOP, 5888 bytes
+// #5 unfused -> tensor<1x8x8x32xbf16> from #2 #4
 //     concatenate
 //     0 FLOP, 8192 bytes
-// #7 loop -> tensor<1x1x32x8xbf16>
+// #6 loop -> tensor<1x1x32x8xbf16>
 //     convert
 //     256 FLOP, 1536 bytes
-// #8 convolution -> tensor<1x8x8x8xf32> from #6 #7
+// #7 convolution -> tensor<1x8x8x8xf32> from #5 #6
 //     convolution
 //     32768 FLOP, 6656 bytes
-// #9 loop -> tensor<1x8x8x24xf32> from #4
-//     convert x2, tanh
-//     4608 FLOP, 12288 bytes
-// #10 loop -> tensor<1x8x8x8xf32> from #8
+// #8 loop -> tensor<1x8x8x24xf32> from #4
+//     convert, tanh
+//     3072 FLOP, 9216 bytes
+// #9 loop -> tensor<1x8x8x8xf32> from #7
 //     tanh
 //     512 FLOP, 4096 bytes
-// #11 unfused -> tensor<1x8x8x32xf32> from #9 #10
+// #10 unfused -> tensor<1x8x8x32xf32> from #8 #9
 //     concatenate
 //     0 FLOP, 16384 bytes
-// #12 loop -> tensor<1x8x8x32xbf16> from #11
+// #11 loop -> tensor<1x8x8x32xbf16> from #10
 //     convert
 //     2048 FLOP, 12288 bytes
-// #13 loop -> tensor<1x1x32x8xbf16>
+// #12 loop -> tensor<1x1x32x8xbf16>
 //     convert
 //     256 FLOP, 1536 bytes
-// #14 convolution -> tensor<1x8x8x8xf32> from #12 #13
+// #13 convolution -> tensor<1x8x8x8xf32> from #11 #12
 //     convolution
 //     32768 FLOP, 6656 bytes
 // before: 19 kernels, 141312 FLOP, 121860 bytes moved
-// after:  15 kernels, 142848 FLOP, 100352 bytes moved
+// after:  14 kernels, 141312 FLOP, 84992 bytes moved

@@ -173,17 +173,15 @@ fn unpacked(graph: &Graph, id: NodeId, left: &mut usize) -> Option<Tensor> {
     evaluate(&node.op, &inputs, node.element, &node.dims)
 }
 
-/// The same of elements that no engine has: their layouts are operations of their own.
+/// The same of elements that no engine has: their constants and layouts are operations of their own.
 fn moved_apart(graph: &Graph, id: NodeId, left: &mut usize) -> Option<Tensor> {
     let (node, Op::Opaque(part)) = (graph.node(id), &graph.node(id).op) else { return None };
-    let (moves, &[input]) =
-        (["transpose", "reshape"].contains(&node.op.name().as_str()), node.inputs.as_slice())
-    else {
+    if !["constant", "transpose", "reshape"].contains(&node.op.name().as_str()) {
         return None;
-    };
-    let value = Value::Tensor(unpacked(graph, input, left).filter(|_| moves)?);
-    let given =
-        Interpreter::new(&part.slice.module, Options::default()).run(&part.function, vec![value]).ok()?;
+    }
+    let inputs = node.inputs.iter().map(|&input| unpacked(graph, input, left).map(Value::Tensor));
+    let inputs = inputs.collect::<Option<Vec<_>>>()?;
+    let given = Interpreter::new(&part.slice.module, Options::default()).run(&part.function, inputs).ok()?;
     given.first()?.as_tensor().ok().cloned()
 }
 

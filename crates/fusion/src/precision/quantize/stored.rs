@@ -243,6 +243,23 @@ mod tests {
     }
 
     #[test]
+    fn groups_are_read_where_the_module_has_them() {
+        let text = "func.func @main(%s: tensor<512x8xbf16>, %z: tensor<1xbf16>, %x: tensor<4x512xf32>) -> tensor<4x512xf32> {
+            %c = stablehlo.constant dense<-3> : tensor<512x8x64xi4>
+            %w = stablehlo.convert %c : (tensor<512x8x64xi4>) -> tensor<512x8x64xf32>
+            %f = stablehlo.convert %s : (tensor<512x8xbf16>) -> tensor<512x8xf32>
+            %b = stablehlo.broadcast_in_dim %f, dims = [0, 1] : (tensor<512x8xf32>) -> tensor<512x8x64xf32>
+            %m = stablehlo.multiply %w, %b : tensor<512x8x64xf32>
+            %r = stablehlo.reshape %m : (tensor<512x8x64xf32>) -> tensor<512x512xf32>
+            %d = stablehlo.dot_general %x, %r, contracting_dims = [1] x [1] : (tensor<4x512xf32>, tensor<512x512xf32>) -> tensor<4x512xf32>
+            return %d : tensor<4x512xf32>
+        }";
+        let scales = Tensor::from_slice(&[SIZE, 8], &vec![bf16::from_f32(0.5); SIZE * 8]).unwrap();
+        let nothing = Tensor::from_slice(&[1], &[bf16::ZERO]).unwrap();
+        assert_eq!(read(text, &scales, &nothing), [true]);
+    }
+
+    #[test]
     fn codes_are_read_where_the_product_is_scaled_afterwards_and_where_zero_points_are_subtracted() {
         let bytes: Vec<i8> = (0..SIZE * SIZE).map(|at| (at % 251) as i8).collect();
         let codes = Tensor::from_slice(&[SIZE, SIZE], &bytes).unwrap();
