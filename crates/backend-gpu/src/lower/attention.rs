@@ -35,11 +35,8 @@ pub(super) fn call(
         && matches!(body.steps[last].op, BodyOp::Load(load) if load == *tile);
     let (tile, written) = (&body.loads[*tile].view, &body.output);
     let queries = heads(graph, scores, 0)?;
-    let keys = heads(graph, scores, 1)?.transposed().without_repeats(graph, in_memory);
-    let values = heads(graph, values, 1)?.without_repeats(graph, in_memory);
-    if keys.dims[1] != values.dims[1] {
-        return None;
-    }
+    let [keys, values] =
+        without_repeats(graph, [heads(graph, scores, 1)?.transposed(), heads(graph, values, 1)?], in_memory);
     let given = [queries.dims[0], queries.dims[1], queries.dims[2], values.dims[3]];
     let output_strides = permuted_strides(given, tile, written)?;
     let columns = [queries.dims[3], values.dims[3]];
@@ -53,13 +50,16 @@ fn dense([_, heads, rows, columns]: [usize; 4]) -> [usize; 4] {
     [heads * rows * columns, rows * columns, columns, 1]
 }
 
-impl Heads {
-    /// Removes a broadcast of heads.
-    fn without_repeats(self, graph: &Graph, in_memory: &[bool]) -> Self {
-        self.repeated(graph, in_memory).unwrap_or(self)
+/// Keys and values without a broadcast of their heads, where both are in memory without it.
+fn without_repeats(graph: &Graph, repeated: [Heads; 2], in_memory: &[bool]) -> [Heads; 2] {
+    match repeated.each_ref().map(|heads| heads.before_repeats(graph, in_memory)) {
+        [Some(keys), Some(values)] if keys.dims[1] == values.dims[1] => [keys, values],
+        _ => repeated,
     }
+}
 
-    fn repeated(&self, graph: &Graph, in_memory: &[bool]) -> Option<Self> {
+impl Heads {
+    fn before_repeats(&self, graph: &Graph, in_memory: &[bool]) -> Option<Self> {
         let [batch, heads, rows, columns] = self.dims;
         let node = graph.node(self.value);
         let (Op::Layout(LayoutOp::Broadcast { dims, map }), &[source]) = (&node.op, node.inputs.as_slice())

@@ -60,6 +60,15 @@ fn grouped_query_attention_with_a_constant_mask_is_one_cudnn_call() {
 }
 
 #[test]
+fn keys_that_are_in_memory_repeated_alone_are_read_with_repeated_values() {
+    let few = "tensor<1x2x2x8xbf16>";
+    let negated = format!("%k0n = stablehlo.negate %k0 : {few}\n    %k1 = stablehlo.broadcast_in_dim %k0n,");
+    let module = attention("true").replace("%k1 = stablehlo.broadcast_in_dim %k0,", &negated);
+    let found = steps(&compiled_with(&module, Vendor::Cuda, true), &inputs());
+    assert!(found.iter().any(|step| step == "library attention 1x4x2x2, 8 to 8 bf16"), "{found:?}");
+}
+
+#[test]
 fn a_causal_mask_that_is_added_is_one_cudnn_call() {
     let s = "tensor<1x4x2x2xf32>";
     let selected = format!("%x = stablehlo.select %see, %y, %none : tensor<1x4x2x2xi1>, {s}");

@@ -21,6 +21,9 @@ const LONG_ACROSS: usize = 32;
 /// How often a value may be computed again where it repeats, unless it is cheap or the same along a row.
 const MOST_REPEATS: usize = 2;
 
+/// From how many elements on a value that a loop only repeats is computed once, in a loop of its own: readers may read it without the repeats.
+const REPEATED_APART: usize = 1 << 16;
+
 /// How an index of the domain leads to an index of a node.
 type Path = Vec<LayoutOp>;
 
@@ -272,12 +275,29 @@ impl<'s, 'g> Growth<'s, 'g> {
 
     fn is_worth(&self, node: &Node, id: NodeId, paths: &[Path]) -> bool {
         let len: usize = self.dims.iter().product();
+        if self.is_repeated_apart(node, id, len) {
+            return false;
+        }
         if node.len() * MOST_REPEATS >= len || !is_costly(&node.op) {
             return true;
         }
         let Some(view) = self.view(id, &paths[0]) else { return false };
         // One value for a row is computed once for it.
         view.strides.last() == Some(&0)
+    }
+
+    /// Whether the loop only repeats a value that is better computed before: once, or by the contraction that it alone reads.
+    fn is_repeated_apart(&self, node: &Node, id: NodeId, len: usize) -> bool {
+        let mut below = self.root;
+        while let Op::Layout(_) = self.graph.node(below).op {
+            below = self.graph.node(below).inputs[0];
+        }
+        let by_contraction = |&input: &NodeId| {
+            matches!(self.graph.node(input).op, Op::Dot(_) | Op::Conv(_))
+                && self.state.real_users[input.index()] == [id]
+        };
+        let is_large = node.len() >= REPEATED_APART && node.len() * MOST_REPEATS < len;
+        below == id && node.len() < len && (is_large || node.inputs.iter().any(by_contraction))
     }
 
     /// The path to the operand of a reduction that is reached by a path, when the loop's domain is the reduction's.
