@@ -286,7 +286,8 @@ impl<'s, 'g> Growth<'s, 'g> {
         view.strides.last() == Some(&0)
     }
 
-    /// Whether the loop only repeats a value that is better computed before: once, or by the contraction that it alone reads.
+    /// Whether the loop only repeats a value that is better computed before: in a loop of its own, or in the epilogue of a contraction that nothing else
+    /// reads.
     fn is_repeated_apart(&self, node: &Node, id: NodeId, len: usize) -> bool {
         let mut below = self.root;
         while let Op::Layout(_) = self.graph.node(below).op {
