@@ -2,7 +2,7 @@
 
 use warpforge_fusion::Graph;
 use warpforge_runtime::Lifetime;
-use warpforge_runtime::memory_plan::{Allocation, MemoryPlan};
+use warpforge_runtime::memory_plan::MemoryPlan;
 use warpforge_tensor::Tensor;
 
 /// The memory of a run: constants, packed weights of kernels (name and bytes of each kernel), values and outputs.
@@ -12,28 +12,12 @@ pub(crate) fn lifetimes(
     constants: &[Tensor],
     kernels: &[(String, usize)],
 ) -> Vec<Lifetime> {
-    let whole = |name: String, kind: &'static str, bytes: usize| Lifetime {
-        name,
-        kind,
-        bytes: bytes as u64,
-        offset: None,
-        first: None,
-        last: None,
-    };
     let constants = constants.iter().map(|tensor| {
         let name = format!("{} {:?}", tensor.element_type(), tensor.dims());
-        whole(name, "constant", tensor.bytes().len())
+        Lifetime::of_all_kernels(name, "constant", tensor.bytes().len() as u64)
     });
-    let packed = kernels.iter().map(|(name, bytes)| whole(name.clone(), "weights", *bytes));
-    let values = plan.lifetimes.iter().filter_map(|&(id, first, last)| {
-        let (kind, offset) = match plan.allocations.get(&id)? {
-            Allocation::Block(offset) => ("value", Some(*offset as u64)),
-            Allocation::Output(_) => ("output", None),
-            _ => return None,
-        };
-        let (name, _) = kernels.get(first)?;
-        let bytes = graph.node(id).bytes() as u64;
-        Some(Lifetime { name: name.clone(), kind, bytes, offset, first: Some(first), last })
-    });
-    constants.chain(packed).chain(values).filter(|lifetime| lifetime.bytes > 0).collect()
+    let packed =
+        kernels.iter().map(|(name, bytes)| Lifetime::of_all_kernels(name.clone(), "weights", *bytes as u64));
+    let values = plan.value_lifetimes(graph, |at| Some((at, kernels.get(at)?.0.clone())));
+    constants.chain(packed).filter(|lifetime| lifetime.bytes > 0).chain(values).collect()
 }

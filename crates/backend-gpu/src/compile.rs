@@ -174,6 +174,7 @@ fn build_without(
     // Buffers that only the setup tasks read are freed.
     drop(setup_only);
     buffers.shrink_to_fit();
+    let hoisted = setup.iter().map(|task| task.cluster.output).filter(|id| read.contains(id)).collect();
     let collective_calls = tasks.iter().filter_map(|task| task.collective_call(&graph)).collect();
     Ok(CompiledProgram {
         program: request.program.clone(),
@@ -183,6 +184,8 @@ fn build_without(
         nodes: graph,
         marks: spans,
         plan: planned,
+        step_of_cluster: launch_groups::positions(&groups, tasks.len()),
+        hoisted,
         outputs: request.program.given_results().iter().map(|&at| clusters.outputs[at].clone()).collect(),
         sources: request.program.sources(),
         layout,

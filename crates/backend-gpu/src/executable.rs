@@ -9,13 +9,15 @@ use warpforge_runtime::memory_plan::Allocation;
 use warpforge_runtime::profile::{Event as ProfileEvent, Profile};
 use warpforge_runtime::state::Update;
 use warpforge_runtime::{
-    Bound, Counters, ErrorKind, Executable, Fallback, Observer, Outcome, Program, RunOptions, Source,
+    Bound, Counters, ErrorKind, Executable, Fallback, Lifetime, Observer, Outcome, Program, RunOptions,
+    Source,
 };
 use warpforge_tensor::{Blob, Shape, Tensor};
 
 use crate::copy_stream::CopyStream;
 use crate::driver::{Event, Graph, Pinned, Staging};
 use crate::error::{GpuError, Result, runtime_error};
+use crate::lifetimes::lifetimes;
 use crate::observed_run;
 use crate::program::CompiledProgram;
 use crate::ranks::RankGroup;
@@ -315,6 +317,10 @@ impl Executable for GpuExecutable {
             + state.map_or(0, DeviceStore::bytes);
         let steps = self.made.steps.iter().map(|planned| planned.step.memory_bytes());
         Some(all as u64 + steps.sum::<u64>())
+    }
+
+    fn lifetimes(&self) -> Vec<Lifetime> {
+        lifetimes(&self.made)
     }
 
     fn fallbacks(&self) -> Vec<Fallback> {

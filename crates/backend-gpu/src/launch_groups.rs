@@ -37,6 +37,15 @@ impl LaunchGroup {
     }
 }
 
+/// The group of each of so many tasks.
+pub(crate) fn positions(groups: &[LaunchGroup], tasks: usize) -> Vec<usize> {
+    let mut positions = vec![0; tasks];
+    for (at, group) in groups.iter().enumerate() {
+        group.tasks.iter().for_each(|&task| positions[task] = at);
+    }
+    positions
+}
+
 /// Groups tasks. A task waits for equal ones until one that cannot wait needs its result or its memory. Tasks that depend on each
 /// other, by value or by memory, keep their order.
 pub(crate) fn schedule(graph: &Graph, tasks: &[Task], plan: &MemoryPlan) -> Vec<LaunchGroup> {

@@ -24,6 +24,7 @@ mod grid;
 mod hip;
 mod launch_groups;
 pub mod library;
+mod lifetimes;
 mod lower;
 mod observe;
 mod observed_run;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use warpforge_fusion::Graph as Nodes;
 use warpforge_fusion::cluster::Operand;
 use warpforge_fusion::graph::OpSpan;
+use warpforge_fusion::{Graph as Nodes, NodeId};
 use warpforge_runtime::memory_plan::MemoryPlan;
 use warpforge_runtime::{Program, Source};
 
@@ -25,6 +25,10 @@ pub(crate) struct CompiledProgram {
     /// The graph nodes of each operation, where operations keep their own nodes.
     pub(crate) marks: Option<Vec<OpSpan>>,
     pub(crate) plan: MemoryPlan,
+    /// The step of each cluster of the plan.
+    pub(crate) step_of_cluster: Vec<usize>,
+    /// Values that are computed once, before the first run, and that runs read.
+    pub(crate) hoisted: Vec<NodeId>,
     /// The results that runs give.
     pub(crate) outputs: Vec<Operand>,
     /// Where the arguments of the graph come from.

@@ -150,6 +150,14 @@ pub struct Lifetime {
     pub last: Option<usize>,
 }
 
+impl Lifetime {
+    /// What is there before the first kernel and stays.
+    #[must_use]
+    pub fn of_all_kernels(name: String, kind: &'static str, bytes: u64) -> Self {
+        Self { name, kind, bytes, offset: None, first: None, last: None }
+    }
+}
+
 /// An executable with its inputs on the device. Nobody else runs the executable meanwhile.
 pub trait Bound {
     /// Runs once and waits: the time by the device's own clock, transfers from and to the host not in it.

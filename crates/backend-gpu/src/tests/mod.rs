@@ -8,6 +8,7 @@ mod codes;
 mod conv_gradient;
 mod epilogues;
 mod groups;
+mod lifetimes;
 mod narrow_conv;
 mod plan;
 mod processes;

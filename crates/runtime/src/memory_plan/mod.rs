@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use warpforge_fusion::cluster::Clusters;
 use warpforge_fusion::{Graph, NodeId, Op};
 
-use crate::Program;
+use crate::{Lifetime, Program};
 pub use state::{Alias, InPlace};
 
 /// Where a value lies.
@@ -62,6 +62,33 @@ impl MemoryPlan {
     pub fn output(&self, value: NodeId) -> Option<Allocation> {
         let given = self.outputs.iter().position(|&id| id == value).map(Allocation::Output);
         given.or_else(|| self.allocations.get(&value).copied())
+    }
+
+    /// The memory of values and outputs over a run. `kernel` gives the number and the name of the kernel that runs a cluster.
+    #[must_use]
+    pub fn value_lifetimes(
+        &self,
+        graph: &Graph,
+        kernel: impl Fn(usize) -> Option<(usize, String)>,
+    ) -> Vec<Lifetime> {
+        let lifetime = |&(id, first, last): &(NodeId, usize, Option<usize>)| {
+            let (kind, offset) = match self.allocations.get(&id)? {
+                Allocation::Block(offset) => ("value", Some(*offset as u64)),
+                Allocation::Output(_) => ("output", None),
+                Allocation::Argument(_) | Allocation::Constant(_) => return None,
+            };
+            let (first, name) = kernel(first)?;
+            let last = last.and_then(&kernel).map(|(last, _)| last);
+            Some(Lifetime {
+                name,
+                kind,
+                bytes: graph.node(id).bytes() as u64,
+                offset,
+                first: Some(first),
+                last,
+            })
+        };
+        self.lifetimes.iter().filter_map(lifetime).filter(|lifetime| lifetime.bytes > 0).collect()
     }
 }
 
