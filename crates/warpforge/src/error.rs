@@ -48,6 +48,14 @@ pub enum Error {
     /// Weights are missing, not known, or of the wrong type; all of them are named.
     #[error("the weights do not fit:{}", .0.iter().map(|problem| format!("\n  {problem}")).collect::<String>())]
     Weights(Vec<String>),
+    /// The tensors of a GGUF file are not the model's weights.
+    #[error("{path}: {reason}")]
+    Checkpoint {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: crate::GgufError,
+    },
     /// Values of the state are missing, not known, or of the wrong type; all of them are named.
     #[error("the state does not fit:{}", .0.iter().map(|problem| format!("\n  {problem}")).collect::<String>())]
     State(Vec<String>),

@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use warpforge_snakeburger::{Loaded, load, load_file, text};
+use warpforge_tensor::io::gguf;
 use warpforge_tensor::io::input::{self, Input};
 
 /// What a model file holds.
@@ -48,19 +49,21 @@ impl Contents {
 }
 
 /// The bytes of a file that tell what it is.
-fn start_of(path: &Path) -> std::io::Result<Vec<u8>> {
+pub(crate) fn start_of(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut start = Vec::new();
     File::open(path)?.take(9).read_to_end(&mut start)?;
     Ok(start)
 }
 
-/// Whether a file begins as files of tensors do: npy, or safetensors, whose JSON follows its length.
+/// Whether a file begins as files of tensors do: npy, GGUF, or safetensors, whose JSON follows its length.
 fn is_tensors(start: &[u8]) -> bool {
-    start.starts_with(b"\x93NUMPY") || start.get(4..9) == Some(&[0, 0, 0, 0, b'{'])
+    start.starts_with(b"\x93NUMPY")
+        || start.starts_with(gguf::MAGIC)
+        || start.get(4..9) == Some(&[0, 0, 0, 0, b'{'])
 }
 
 fn no_model() -> std::io::Error {
-    let reason = "a file of tensors, no model: --inputs and --weights take safetensors, --input takes npy";
+    let reason = "a file of tensors, no model: --inputs and --weights take safetensors, --weights GGUF too, --input takes npy";
     std::io::Error::new(std::io::ErrorKind::InvalidData, reason)
 }
 

@@ -87,6 +87,7 @@
 mod archive;
 mod backends;
 mod bind;
+mod checkpoint;
 mod compiled;
 mod entry;
 mod error;
@@ -102,6 +103,7 @@ mod refined;
 mod state;
 
 pub use backends::backends;
+pub use checkpoint::GgufError;
 pub use compiled::CompiledModel;
 pub use error::{Error, Result};
 pub use format::{Contents, Format, shown};

@@ -7,7 +7,9 @@ use std::str::FromStr;
 use anyhow::anyhow;
 use clap::Args;
 use warpforge::io::{npy, safetensors};
-use warpforge::{ArgumentRole, CompiledModel, Dim, Inputs, Model, Slot, Tensor, TensorType, seeded, zeros};
+use warpforge::{
+    ArgumentRole, CompiledModel, Dim, Error, Inputs, Model, Slot, Tensor, TensorType, seeded, zeros,
+};
 
 use crate::exit::Failure;
 use crate::{term, values};
@@ -29,9 +31,10 @@ pub(crate) struct InputArgs {
     /// sweep
     #[arg(long, value_name = "NAME=DIMS", requires = "seed")]
     shape: Vec<Shapes>,
-    /// Parameters, buffers and constants by name, for a module that takes them as arguments
-    #[arg(long, value_name = "W.safetensors")]
-    weights: Option<PathBuf>,
+    /// Parameters, buffers and constants by name, for a module that takes them as arguments; or a GGUF file, whose
+    /// parameters also replace those of an archive. May be given several times: the last file that has a weight gives it
+    #[arg(long, value_name = "W.safetensors|W.gguf")]
+    weights: Vec<PathBuf>,
 }
 
 /// An input's name and the shapes it is to have, one after the other.
@@ -88,10 +91,16 @@ impl InputArgs {
 
     /// Binds the weights of `--weights`.
     pub(crate) fn bind_weights(&self, model: &mut Model) -> Result<(), Failure> {
-        let Some(path) = &self.weights else { return Ok(()) };
-        let weights = safetensors::read(path).map_err(|error| Failure::unreadable(path, &error))?;
-        let bound = model.bind_weights(&weights);
-        bound.map_err(|error| Failure::bad_input(anyhow!("{}: {error}", path.display())))
+        if self.weights.is_empty() {
+            return Ok(());
+        }
+        model.bind_weight_files(&self.weights).map_err(|error| match error {
+            Error::Weights(_) => {
+                let files: Vec<String> = self.weights.iter().map(|path| path.display().to_string()).collect();
+                Failure::bad_input(anyhow!("{}: {error}", files.join(", ")))
+            }
+            error => error.into(),
+        })
     }
 
     /// Refuses the inputs of several steps.

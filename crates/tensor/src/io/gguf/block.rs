@@ -30,19 +30,27 @@ pub enum StoredType {
 }
 
 impl StoredType {
+    /// Every type.
+    const ALL: [Self; 8] =
+        [Self::F32, Self::F16, Self::Bf16, Self::Q4_0, Self::Q4_1, Self::Q8_0, Self::Q4K, Self::Q6K];
+
     /// The type of a code; none where it is not known.
     pub(super) fn of(code: u32) -> Option<Self> {
-        Some(match code {
-            0 => Self::F32,
-            1 => Self::F16,
-            2 => Self::Q4_0,
-            3 => Self::Q4_1,
-            8 => Self::Q8_0,
-            12 => Self::Q4K,
-            14 => Self::Q6K,
-            30 => Self::Bf16,
-            _ => return None,
-        })
+        Self::ALL.into_iter().find(|stored| stored.code() == code)
+    }
+
+    /// Its code in files.
+    pub(super) fn code(self) -> u32 {
+        match self {
+            Self::F32 => 0,
+            Self::F16 => 1,
+            Self::Q4_0 => 2,
+            Self::Q4_1 => 3,
+            Self::Q8_0 => 8,
+            Self::Q4K => 12,
+            Self::Q6K => 14,
+            Self::Bf16 => 30,
+        }
     }
 
     /// Numbers of a block.

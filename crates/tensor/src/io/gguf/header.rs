@@ -90,9 +90,9 @@ pub(super) struct Header {
 /// Most dimensions of a tensor.
 const MOST_DIMS: u32 = 8;
 /// Where the data begins is a multiple of this, unless the file says another.
-const ALIGNMENT: usize = 32;
+pub(super) const ALIGNMENT: usize = 32;
 /// The type code of text, and of arrays.
-const TEXT: u32 = 8;
+pub(super) const TEXT: u32 = 8;
 const ARRAY: u32 = 9;
 
 /// Bytes on their way to becoming values.
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
 
 pub(super) fn parse(bytes: &[u8]) -> Result<Header, Error> {
     let mut reader = Reader { bytes, at: 0 };
-    if reader.array::<4>()? != *b"GGUF" {
+    if reader.array::<4>()? != *super::MAGIC {
         return Err(malformed("the file does not begin with `GGUF`"));
     }
     let version = reader.u32()?;

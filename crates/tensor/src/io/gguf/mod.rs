@@ -3,15 +3,22 @@
 
 mod block;
 mod header;
+mod write;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use half::{bf16, f16};
+
 use super::map_file;
-use crate::{Blob, Error, Shape, Tensor};
+use crate::{Blob, ElementType, Error, Shape, Tensor};
 pub use block::StoredType;
 use header::Header;
 pub use header::{Array, Value};
+pub use write::{Written, encode};
+
+/// What every file begins with.
+pub const MAGIC: &[u8; 4] = b"GGUF";
 
 fn malformed(reason: impl Into<String>) -> Error {
     Error::Malformed { format: "GGUF", reason: reason.into() }
@@ -35,6 +42,27 @@ impl Stored {
     /// When there is no memory for them.
     pub fn to_f32(&self) -> Result<Tensor, Error> {
         Tensor::from_slice(&self.dims, &self.stored.decode(&self.bytes))
+    }
+
+    /// The numbers as f32, bf16 or f16, rounded where that is narrower; none for another type.
+    ///
+    /// # Errors
+    ///
+    /// When there is no memory for them.
+    pub fn to_float(&self, element: ElementType) -> Option<Result<Tensor, Error>> {
+        let values = || self.stored.decode(&self.bytes);
+        Some(match element {
+            ElementType::F32 => Tensor::from_slice(&self.dims, &values()),
+            ElementType::BF16 => {
+                let values: Vec<bf16> = values().into_iter().map(bf16::from_f32).collect();
+                Tensor::from_slice(&self.dims, &values)
+            }
+            ElementType::F16 => {
+                let values: Vec<f16> = values().into_iter().map(f16::from_f32).collect();
+                Tensor::from_slice(&self.dims, &values)
+            }
+            _ => return None,
+        })
     }
 }
 
@@ -161,6 +189,11 @@ mod tests {
         let tensor = &read.tensors()["w"];
         assert_eq!((tensor.dims.as_slice(), tensor.stored), (&[2, 3][..], StoredType::F32));
         assert_eq!(tensor.to_f32().unwrap().as_slice::<f32>().unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        for element in [ElementType::F32, ElementType::BF16, ElementType::F16] {
+            let narrow = tensor.to_float(element).unwrap().unwrap();
+            assert_eq!((narrow.element_type(), narrow.get(5).to_f64()), (element, 6.0));
+        }
+        assert!(tensor.to_float(ElementType::I8).is_none());
     }
 
     #[test]
