@@ -3,7 +3,7 @@
 //! [`comparison`] renders how two benchmark runs compare, [`run`] the result of one of them, [`timeline`] what the
 //! machine did meanwhile, and [`validation`] how a
 //! model's results compare with golden ones. All are built from [`Table`] and [`number`], and fit the [`Screen`] that
-//! they are for; [`plot()`] draws a trend, [`roofline()`] a roofline, [`chrome_trace()`] writes a profile as a timeline that browsers show.
+//! they are for; [`Page`] puts them into an HTML page; [`plot()`] draws a trend, [`roofline()`] a roofline, [`chrome_trace()`] writes a profile as a timeline that browsers show.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,7 @@ mod chrome_trace;
 pub mod comparison;
 pub mod fleet;
 pub mod number;
+mod page;
 mod plot;
 mod roofline;
 pub mod run;
@@ -22,6 +23,7 @@ pub mod validation;
 mod wrap;
 
 pub use chrome_trace::chrome_trace;
+pub use page::Page;
 pub use plot::plot;
 pub use roofline::roofline;
 pub use screen::Screen;

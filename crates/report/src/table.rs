@@ -1,5 +1,6 @@
-//! A table, as aligned text or as Markdown.
+//! A table, as aligned text, as Markdown or as HTML.
 
+mod html;
 mod layout;
 
 use std::fmt::Write as _;

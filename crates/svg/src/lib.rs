@@ -206,8 +206,9 @@ fn number(value: f64) -> f64 {
     if value.is_finite() { (value * 10.0).round() / 10.0 } else { 0.0 }
 }
 
-/// Text without the characters that mean something in XML, and without control characters, which XML has no form for.
-fn escaped(text: &str) -> String {
+/// Text without the characters that mean something in XML and HTML, and without control characters, which XML has no form for.
+#[must_use]
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
