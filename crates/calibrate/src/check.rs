@@ -105,7 +105,7 @@ impl Checker {
         };
         let (measured, pace, steady) = match &mut self.pace {
             Some(pace) => {
-                let paced = pace.steadily(measure)?;
+                let paced = pace.steadily(|| false, measure)?;
                 let steady = paced.is_steady();
                 (paced.value, Some(paced.pace.part), steady)
             }

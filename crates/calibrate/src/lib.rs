@@ -16,6 +16,7 @@ mod measure;
 mod model;
 mod pace;
 pub mod profile;
+mod record;
 pub mod roofline;
 mod verdict;
 
@@ -26,4 +27,5 @@ pub use machine::machine;
 pub use measure::{Observer, Settings, Step, calibrate, default_path};
 pub use model::{Bound, CostModel, Prediction};
 pub use profile::{Profile, ProfileError};
+pub use record::suite_run;
 pub use verdict::Verdict;

@@ -11,7 +11,7 @@ use warpforge_probes::affinity;
 use warpforge_probes::cpu::{PeakKernel, peaks};
 use warpforge_probes::team::Team;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A pace is steady if it is no further than this part from the one that is asked for.
 const NEAR: f64 = 0.08;
@@ -83,11 +83,15 @@ impl Pace {
     }
 
     /// Measures when the machine is at its pace, again where it did not stay there, while there is patience. Of several measurements
-    /// the one at the pace nearest to what is asked for counts.
-    pub(crate) fn steadily<T>(&mut self, mut measure: impl FnMut() -> Result<T>) -> Result<Paced<T>> {
+    /// the one at the pace nearest to what is asked for counts. Waiting ends when the caller asks to stop.
+    pub(crate) fn steadily<T>(
+        &mut self,
+        stopped: impl Fn() -> bool,
+        mut measure: impl FnMut() -> Result<T>,
+    ) -> Result<Paced<T>> {
         let mut best: Option<Paced<T>> = None;
         for attempt in 1.. {
-            let before = self.wait();
+            let before = self.wait(&stopped)?;
             let begin = Instant::now();
             let value = measure()?;
             let took = begin.elapsed();
@@ -102,15 +106,18 @@ impl Pace {
             }
             self.patience -= took;
         }
-        best.ok_or_else(|| crate::Error::NotPossible("nothing was measured".to_owned()))
+        best.ok_or_else(|| Error::NotPossible("nothing was measured".to_owned()))
     }
 
     /// Waits for the pace, while there is patience: what the machine is at then.
-    fn wait(&mut self) -> Look {
+    fn wait(&mut self, stopped: impl Fn() -> bool) -> Result<Look> {
         loop {
             let look = self.look();
             if look.off() <= NEAR || self.patience < PAUSE {
-                return look;
+                return Ok(look);
+            }
+            if stopped() {
+                return Err(Error::Stopped);
             }
             std::thread::sleep(PAUSE);
             self.patience -= PAUSE;
@@ -133,7 +140,7 @@ fn gauge(threads: usize) -> Result<Box<dyn FnMut() -> f64>> {
     let mut team = Team::new(&cpus)?;
     let kernel = peaks().into_iter().find(|kernel| kernel.dtype().name() == "f32");
     let kernel =
-        kernel.ok_or_else(|| crate::Error::NotPossible("no loop of f32 arithmetic runs here".to_owned()))?;
+        kernel.ok_or_else(|| Error::NotPossible("no loop of f32 arithmetic runs here".to_owned()))?;
     let mut run = move |kernel: &PeakKernel, iterations: u64| {
         team.run(|_| {
             black_box(kernel.run(iterations));
@@ -165,11 +172,24 @@ mod tests {
     /// Counts its measurements.
     fn count(pace: &mut Pace) -> Paced<usize> {
         let mut measured = 0;
-        pace.steadily(|| {
+        let measure = || {
             measured += 1;
             Ok(measured)
-        })
-        .unwrap()
+        };
+        pace.steadily(|| false, measure).unwrap()
+    }
+
+    #[test]
+    fn a_wait_for_others_ends_when_the_caller_asks_to_stop() {
+        let mut pace = machine(&[60.0], true, 3_600_000);
+        let asked = std::cell::Cell::new(0);
+        let stopped = || {
+            asked.set(asked.get() + 1);
+            asked.get() == 3
+        };
+        let found = pace.steadily(stopped, || Ok(()));
+        assert!(matches!(found, Err(Error::Stopped)));
+        assert_eq!(asked.get(), 3);
     }
 
     #[test]

@@ -19,7 +19,7 @@ fn sizes(settings: &Settings) -> (&'static [usize], usize, usize) {
     }
 }
 
-/// Measures layers of each type whose times alone are known.
+/// Measures the missing ones of the layers of each type whose times alone are known.
 pub(super) fn measure(session: &mut Session<'_>) -> Result<()> {
     if !session.settings.families.contains(&Family::Linear) {
         return Ok(());
@@ -46,6 +46,15 @@ fn layer(session: &mut Session<'_>, dtype: Dtype, [m, k, n]: [usize; 3], all: us
             && known.device == session.device
             && known.threads == threads
     };
+    let is_known = |known: &ColdWeights| {
+        known.shape == [m, k, n]
+            && known.dtype == dtype.name()
+            && known.device == session.device
+            && known.threads == threads
+    };
+    if session.profile.cold_weights.iter().any(is_known) {
+        return Ok(());
+    }
     let Some(warm) = session.profile.operations.iter().find(alone_is).map(|known| known.ms) else {
         return Ok(());
     };

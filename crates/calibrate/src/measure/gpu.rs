@@ -33,11 +33,8 @@ pub(super) fn peaks(session: &mut Session<'_>) -> Result<()> {
     let probe = open(session.settings.device)?;
     let size = if session.settings.scale == Scale::Smoke { 64 } else { SIZE };
     for format in NumericFormat::ALL {
-        let known = |session: &Session<'_>, isa: &str| {
-            session.profile.peaks.iter().any(|peak| peak.dtype == format.name() && peak.isa == isa)
-        };
         // The loop is as long as a GPU needs it to be: not for a try of the program.
-        if session.settings.scale != Scale::Smoke && !known(session, "ordinary units") {
+        if session.settings.scale != Scale::Smoke {
             match FmaProbe::new(&probe, format) {
                 Ok(Some(chain)) => both(session, &probe, format, "ordinary units", || chain.rate())?,
                 Ok(None) => {}
@@ -48,9 +45,7 @@ pub(super) fn peaks(session: &mut Session<'_>) -> Result<()> {
         match GemmProbe::new(&probe, format, size) {
             Ok(product) => {
                 let isa = if product.on_tensor_cores() { "tensor cores" } else { "ordinary units (GEMM)" };
-                if !known(session, isa) {
-                    both(session, &probe, format, isa, || product.rate())?;
-                }
+                both(session, &probe, format, isa, || product.rate())?;
             }
             Err(error) => session.skip(format!("GEMMs of {}: {error}", format.name())),
         }
@@ -58,7 +53,7 @@ pub(super) fn peaks(session: &mut Session<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A burst, and where the scale asks for it the sustained rate.
+/// What is missing of a burst, and where the scale asks for it of the sustained rate.
 fn both(
     session: &mut Session<'_>,
     probe: &Probe,
@@ -67,14 +62,20 @@ fn both(
     mut rate: impl FnMut() -> std::result::Result<f64, GpuError>,
 ) -> Result<()> {
     for mode in [Mode::Burst, Mode::Sustained] {
-        if session.stopped() {
-            return Err(Error::Stopped);
-        }
         let quick = session.settings.scale != Scale::Full;
         if mode == Mode::Sustained
             && quick
             && (format != NumericFormat::Bf16 || session.settings.scale == Scale::Smoke)
         {
+            continue;
+        }
+        let is_known = |known: &Peak| {
+            known.device == session.device
+                && known.dtype == format.name()
+                && known.isa == isa
+                && known.mode == mode
+        };
+        if session.profile.peaks.iter().any(is_known) {
             continue;
         }
         rate()?;
@@ -84,6 +85,9 @@ fn both(
         while rates.len() < 3 || (begin.elapsed() < length && !session.stopped()) {
             rates.push(rate()? / 1e9);
             gauge.look();
+        }
+        if session.stopped() {
+            return Err(Error::Stopped);
         }
         let summary = Summary::of_rounds(&[rates]);
         let summary = summary.ok_or_else(|| Error::NotPossible("a GPU reported no rate".to_owned()))?;
@@ -104,7 +108,7 @@ fn both(
     Ok(())
 }
 
-/// Copies inside the L2 cache and the memory of the device, and over the bus in both directions.
+/// What is missing of copies inside the L2 cache and the memory of the device, and over the bus in both directions.
 pub(super) fn bandwidth(session: &mut Session<'_>) -> Result<()> {
     let probe = open(session.settings.device)?;
     let smoke = session.settings.scale == Scale::Smoke;
@@ -115,8 +119,15 @@ pub(super) fn bandwidth(session: &mut Session<'_>) -> Result<()> {
         ("PCIe", Direction::In, 256 << 20),
         ("PCIe", Direction::Out, 256 << 20),
     ] {
-        if session.stopped() {
-            return Err(Error::Stopped);
+        let (access, stores) = match direction {
+            Direction::Within => ("copy", "ordinary"),
+            other => (other.name(), "none"),
+        };
+        let is_known = |known: &Bandwidth| {
+            known.device == session.device && known.level == level && known.access == access
+        };
+        if session.profile.bandwidth.iter().any(is_known) {
+            continue;
         }
         let bytes = size(bytes);
         let mut copy = CopyProbe::new(&probe, direction, bytes)?;
@@ -127,10 +138,9 @@ pub(super) fn bandwidth(session: &mut Session<'_>) -> Result<()> {
         }
         let summary = Summary::of_rounds(&[rates]);
         let summary = summary.ok_or_else(|| Error::NotPossible("a GPU reported no rate".to_owned()))?;
-        let (access, stores) = match direction {
-            Direction::Within => ("copy", "ordinary"),
-            other => (other.name(), "none"),
-        };
+        if session.stopped() {
+            return Err(Error::Stopped);
+        }
         session.profile.bandwidth.push(Bandwidth {
             device: session.device.clone(),
             level: level.to_owned(),

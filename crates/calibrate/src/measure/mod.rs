@@ -8,6 +8,7 @@ mod overheads;
 mod peaks;
 mod program;
 mod self_check;
+mod threads;
 mod timing;
 
 use std::collections::HashSet;
@@ -137,6 +138,13 @@ pub trait Observer {
     /// When it cannot be kept.
     fn measured(&mut self, profile: &Profile) -> std::result::Result<(), ProfileError>;
 
+    /// The calibration ended, with everything measured or not: keep what there is.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be kept.
+    fn ended(&mut self, profile: &Profile) -> std::result::Result<(), ProfileError>;
+
     /// Whether to stop.
     fn stopped(&self) -> bool;
 }
@@ -154,7 +162,8 @@ pub fn default_path(device: Device) -> Option<PathBuf> {
 
 /// Measures a machine. A profile that was begun is gone on with.
 ///
-/// Stopped, it gives what was measured until then, which is not [`Profile::complete`].
+/// Stopped, it gives what was measured until then, which is not [`Profile::complete`]. However it ends, the observer gets what was
+/// measured.
 ///
 /// # Errors
 ///
@@ -164,6 +173,7 @@ pub fn calibrate(
     begun: Option<Profile>,
     observer: &mut dyn Observer,
 ) -> Result<Profile> {
+    let settings = &threads::settled(settings)?;
     let name = settings.device.to_string();
     let here = machine(&name, settings.hardware_name.as_deref());
     let mut profile = match begun {
@@ -197,11 +207,9 @@ pub fn calibrate(
     profile.self_check.seconds += begin.elapsed().as_secs_f64();
     self_check::finish(&mut profile);
     profile.complete = outcome.is_ok();
+    observer.ended(&profile)?;
     match outcome {
-        Ok(()) | Err(Error::Stopped) => {
-            observer.measured(&profile)?;
-            Ok(profile)
-        }
+        Ok(()) | Err(Error::Stopped) => Ok(profile),
         Err(error) => Err(error),
     }
 }
@@ -224,7 +232,16 @@ fn resumed(settings: &Settings, begun: Profile, here: &crate::profile::Machine) 
             "--resume: the profile was begun {was} --quick, and this is {is}"
         )));
     }
-    Ok(Profile { theoretical: settings.theoretical, ..begun })
+    let (said, before) = (settings.theoretical, begun.theoretical);
+    let theoretical = Theoretical {
+        peak_gflops: said.peak_gflops.or(before.peak_gflops),
+        peak_bandwidth_gbps: said.peak_bandwidth_gbps.or(before.peak_bandwidth_gbps),
+    };
+    let mut machine = begun.machine.clone();
+    if let Some(name) = &settings.hardware_name {
+        machine.hardware_name.clone_from(name);
+    }
+    Ok(Profile { theoretical, machine, ..begun })
 }
 
 /// A calibration under way.
@@ -248,15 +265,11 @@ impl Session<'_> {
         let count = 5 + cases.len() + (self.settings.rounds() - 1) * patterns + self.settings.rounds();
         self.reference(count)?;
         self.step(count, "overheads")?;
-        if self.profile.overheads.is_empty() {
-            overheads::measure(self)?;
-        }
+        overheads::measure(self)?;
         self.step(count, "bandwidth")?;
-        if self.profile.bandwidth.is_empty() {
-            match self.settings.device {
-                Device::Cpu => bandwidth::measure(self)?,
-                _ => gpu::bandwidth(self)?,
-            }
+        match self.settings.device {
+            Device::Cpu => bandwidth::measure(self)?,
+            _ => gpu::bandwidth(self)?,
         }
         self.step(count, "peaks")?;
         match self.settings.device {
@@ -274,10 +287,7 @@ impl Session<'_> {
             self.reference(count)?;
         }
         self.step(count, "cold weights")?;
-        if self.profile.cold_weights.is_empty() {
-            cold::measure(self)?;
-        }
-        Ok(())
+        cold::measure(self)
     }
 
     /// Keeps what was measured and goes on to the next step.
@@ -323,7 +333,7 @@ impl Session<'_> {
     /// As [`Self::steadily`], with the pace that the machine was at, in GFLOP/s, where it has one.
     fn with_pace<T>(&mut self, mut measure: impl FnMut(&Self) -> Result<T>) -> Result<(T, Option<f64>)> {
         let Some(mut pace) = self.pace.take() else { return Ok((measure(self)?, None)) };
-        let measured = pace.steadily(|| measure(self));
+        let measured = pace.steadily(|| self.stopped(), || measure(self));
         self.pace = Some(pace);
         let measured = measured?;
         let check = &mut self.profile.self_check;
@@ -345,3 +355,6 @@ impl Session<'_> {
         self.done as u64 ^ self.begin.elapsed().as_nanos() as u64
     }
 }
+
+#[cfg(test)]
+mod tests;

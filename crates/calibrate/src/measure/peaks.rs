@@ -37,9 +37,6 @@ pub(super) fn measure(session: &mut Session<'_>) -> Result<()> {
         let kernels = peaks();
         for kernel in &kernels {
             for mode in [Mode::Burst, Mode::Sustained] {
-                if session.stopped() {
-                    return Err(Error::Stopped);
-                }
                 let widest = kernels.iter().find(|other| other.dtype() == kernel.dtype());
                 let is_widest = widest.is_some_and(|widest| widest.isa() == kernel.isa());
                 if is_wanted(session, kernel, is_widest && threads == all, mode)
@@ -80,6 +77,7 @@ fn is_known(session: &Session<'_>, kernel: &PeakKernel, threads: usize, mode: Mo
     })
 }
 
+/// A peak of this mode; cut short it is none.
 fn peak(session: &Session<'_>, team: &mut Team, kernel: &PeakKernel, mode: Mode) -> Result<Peak> {
     let each = kernel.ops_per_iteration() as f64 * team.size() as f64;
     let mut run = |iterations: u64| {
@@ -107,6 +105,9 @@ fn peak(session: &Session<'_>, team: &mut Team, kernel: &PeakKernel, mode: Mode)
         }
     }
     let records = watch.map(Watch::stop).unwrap_or_default();
+    if session.stopped() {
+        return Err(Error::Stopped);
+    }
     let of = |values: Vec<f64>| mean(&values);
     let summary = Summary::of_rounds(&[rates]);
     let summary = summary.ok_or_else(|| Error::NotPossible("a peak has no rate".to_owned()))?;
@@ -123,4 +124,50 @@ fn peak(session: &Session<'_>, team: &mut Team, kernel: &PeakKernel, mode: Mode)
         clock: of(records.iter().filter_map(TimelineRecord::mean_mhz).collect()),
         pace: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{Observer, Settings, Step};
+    use crate::profile::testing::profile;
+    use crate::profile::{Profile, ProfileError};
+
+    /// Asks to stop the third time that it is asked itself.
+    struct Impatient(std::cell::Cell<usize>);
+
+    impl Observer for Impatient {
+        fn begins(&mut self, _: &Step) {}
+
+        fn measured(&mut self, _: &Profile) -> std::result::Result<(), ProfileError> {
+            Ok(())
+        }
+
+        fn ended(&mut self, _: &Profile) -> std::result::Result<(), ProfileError> {
+            Ok(())
+        }
+
+        fn stopped(&self) -> bool {
+            self.0.set(self.0.get() + 1);
+            self.0.get() > 2
+        }
+    }
+
+    #[test]
+    fn a_sustained_peak_that_is_cut_short_is_none() {
+        let settings = Settings::new(warpforge::Device::Cpu, Scale::Quick);
+        let (mut profile, mut observer) = (profile(), Impatient(std::cell::Cell::new(0)));
+        let session = Session {
+            settings: &settings,
+            device: "cpu".to_owned(),
+            profile: &mut profile,
+            observer: &mut observer,
+            pace: None,
+            begin: Instant::now(),
+            done: 0,
+        };
+        let mut team = Team::new(&affinity::allowed().unwrap()[..1]).unwrap();
+        let found = peak(&session, &mut team, &peaks()[0], Mode::Sustained);
+        assert!(matches!(found, Err(Error::Stopped)));
+    }
 }

@@ -64,8 +64,11 @@ impl CostModel {
     ///
     /// # Errors
     ///
-    /// When the profile has nothing about the device.
+    /// When the profile is not complete, or has nothing about the device.
     pub fn new(profile: &Profile, device: &str, origin: &str) -> Result<Self, ProfileError> {
+        if !profile.complete {
+            return Err(ProfileError::Incomplete { origin: origin.to_owned() });
+        }
         let devices = profile.devices();
         if !devices.iter().any(|known| known == device) {
             return Err(ProfileError::NoDevice {

@@ -68,6 +68,13 @@ fn a_device_that_was_not_measured_is_refused() {
 }
 
 #[test]
+fn a_profile_that_is_not_complete_is_refused() {
+    let begun = Profile { complete: false, ..profile() };
+    let error = CostModel::new(&begun, "cpu", "p.json").unwrap_err().to_string();
+    assert!(error.contains("p.json") && error.contains("is not complete"), "{error}");
+}
+
+#[test]
 fn a_fusion_that_was_slower_is_not_made_and_the_plan_is_the_same_each_time() {
     let mut profile = profile();
     profile.fusion_profiles[0].fusion_pattern = "Linear_Bias".to_owned();

@@ -71,6 +71,14 @@ pub enum ProfileError {
         /// What differs, each as `what: profile and here`.
         differences: Vec<String>,
     },
+    /// The profile lacks measurements that were asked for.
+    #[error(
+        "{origin}: the calibration was interrupted, and the profile is not complete; `warpt calibrate --resume` goes on with it"
+    )]
+    Incomplete {
+        /// The file.
+        origin: String,
+    },
     /// The profile has nothing about a device.
     #[error("{origin}: the profile has nothing about {device}; it is about {}", devices.join(", "))]
     NoDevice {

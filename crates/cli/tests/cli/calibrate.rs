@@ -101,6 +101,21 @@ fn a_profile_is_shown_in_the_width_there_is_and_drawn() {
     let (now, later) =
         (std::fs::read(warpt.path("now.svg")).unwrap(), std::fs::read(warpt.path("later.svg")).unwrap());
     assert!(now.starts_with(b"<svg ") && now == later);
+    let page = warpt.run(&["calibrate", "plot", "p.json", "-o", "page.html"]);
+    assert_eq!(page.code, 0, "{}", page.stderr);
+    let page = std::fs::read_to_string(warpt.path("page.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<svg "), "{page}");
+    for word in [
+        "Linear_Bias_GELU",
+        "verdict",
+        "<td>DRAM</td>",
+        "dispatch",
+        "self-check",
+        "fingerprint",
+        "load average",
+    ] {
+        assert!(page.contains(word), "{word}");
+    }
 }
 
 #[test]
@@ -115,6 +130,8 @@ fn other_commands_find_the_profile_at_its_default_place() {
     let done = warpt.run(&["calibrate", "--smoke", "--fusion-patterns", "linear"]);
     assert!([0, 4].contains(&done.code), "{}", done.stderr);
     assert!(warpt.path("data/warpt/machine.json").exists());
+    let history = warpt.json(&["benchmark", "history", "--json"]);
+    assert!(history.to_string().contains("\"calibrate\""), "{history}");
     assert_eq!(warpt.run(&["calibrate", "show"]).code, 0);
     std::fs::write(warpt.path("m.mlir"), MLP).unwrap();
     let run = warpt.run(&["run", "m.mlir", "--seed", "1", "--profile", "t.json"]);
@@ -287,6 +304,12 @@ fn nonsense_on_the_command_line_is_refused() {
     );
     refused(&warpt, &["calibrate", "--device", "tpu"], 2, &["tpu"]);
     refused(&warpt, &["calibrate", "--threads", "0"], 2, &["--threads"]);
+    refused(
+        &warpt,
+        &["calibrate", "--threads", "100000"],
+        2,
+        &["100000 threads", "give fewer with --threads"],
+    );
     refused(&warpt, &["calibrate", "--resume", "--output", "none.json"], 2, &["none.json"]);
     refused(&warpt, &["calibrate", "--output", "no/such/folder/p.json"], 3, &["cannot write"]);
     refused(&warpt, &["calibrate", "check"], 2, &["MODEL"]);
@@ -358,10 +381,12 @@ fn noise_makes_a_calibration_inconclusive_and_is_named() {
 #[test]
 fn an_interrupted_calibration_keeps_what_it_has_and_goes_on() {
     let warpt = Warpt::new();
-    let mut command = warpt.command(&["calibrate", "--quick", "--output", "p.json"]);
+    let whole = calibrated(&warpt, &["--fusion-patterns", "linear", "--precision", "model"]);
+    let said = ["--hardware", "bench", "--peak-gflops", "100"];
+    let mut command = warpt.command(&[&["calibrate", "--quick", "--output", "p.json"], &said[..]].concat());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let begin = Instant::now();
-    while !warpt.path("p.json").exists() {
+    while !warpt.path("p.json.partial").exists() {
         assert!(begin.elapsed() < Duration::from_secs(120), "nothing was kept");
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -369,11 +394,21 @@ fn an_interrupted_calibration_keeps_what_it_has_and_goes_on() {
     let done = finished(child.wait_with_output().unwrap());
     assert_eq!(done.code, 4, "{}", done.stderr);
     assert!(done.stderr.contains("--resume goes on"), "{}", done.stderr);
-    let kept = read(&warpt);
+    // The whole profile of before stays, and nothing is predicted from the other.
+    assert_eq!(read(&warpt), whole);
+    std::fs::write(warpt.path("m.mlir"), MLP).unwrap();
+    let partial = ["opt", "m.mlir", "--emit", "fusion", "--machine", "p.json.partial"];
+    refused(&warpt, &partial, 2, &["p.json.partial", "is not complete", "--resume"]);
+    let kept: Value = serde_json::from_slice(&std::fs::read(warpt.path("p.json.partial")).unwrap()).unwrap();
     assert_eq!(kept["complete"], false);
     assert!(!kept["overheads"].as_array().unwrap().is_empty());
     let resumed = calibrated(&warpt, &["--resume", "--fusion-patterns", "linear"]);
     assert_eq!((&resumed["complete"], &resumed["overheads"]), (&json!(true), &kept["overheads"]));
     assert_eq!(resumed["created"], kept["created"]);
+    assert_eq!(
+        (&resumed["machine"]["hardware_name"], &resumed["theoretical"]["peak_gflops"]),
+        (&json!("bench"), &json!(100.0))
+    );
+    assert!(!warpt.path("p.json.partial").exists());
     refused(&warpt, &["calibrate", "--resume", "--output", "p.json"], 2, &["begun with --quick", "without"]);
 }

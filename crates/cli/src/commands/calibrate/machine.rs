@@ -61,10 +61,10 @@ pub(crate) fn named_or_default(path: Option<&Path>, device: Device) -> Result<Fo
     read(&path)
 }
 
-/// The profile at its default place, where there is one that is of this machine and can be read.
-pub(crate) fn of_here(device: Device) -> Option<Found> {
+/// The cost model of the profile at its default place, where there is one that is of this machine and can be used.
+pub(crate) fn of_here(device: Device) -> Option<CostModel> {
     let path = default_path(device).filter(|path| path.exists())?;
-    let found = read(&path).and_then(Found::of_this_machine);
+    let found = read(&path).and_then(Found::of_this_machine).and_then(|found| found.cost_model(device));
     found
         .map_err(|failure| {
             crate::term::tell!("warpt: the machine's profile is not used: {}", failure.reason());

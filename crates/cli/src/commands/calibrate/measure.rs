@@ -1,7 +1,7 @@
 //! `warpt calibrate` itself: measures this machine and writes its profile.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,14 +9,17 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use jiff::Timestamp;
 use warpforge::io::output::is_standard;
 use warpforge::{Device, Precision};
-use warpforge_calibrate::profile::{self, ProfileError, Theoretical};
+use warpforge_bench::history::History;
+use warpforge_calibrate::profile::{ProfileError, Theoretical};
 use warpforge_calibrate::roofline::{Roofline, picture};
 use warpforge_calibrate::{
-    Error, Family, Observer, Profile, Scale, Settings, Step, Verdict, calibrate, default_path,
+    Error, Family, Observer, Profile, Scale, Settings, Step, Verdict, calibrate, default_path, suite_run,
 };
 
+use super::place::Place;
 use super::{failure, machine, text};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::signals::stop_on_signals;
@@ -58,7 +61,7 @@ pub(super) struct MeasureArgs {
     /// Write the profile to this file; `-` is standard output [default: where other commands find it]
     #[arg(short, long, visible_alias = "out", value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Go on with a measurement that was interrupted
+    /// Go on with a measurement that was interrupted, which was left in FILE.partial
     #[arg(long)]
     resume: bool,
     /// Draw the roofline to this file
@@ -105,7 +108,8 @@ pub(super) fn run(args: &MeasureArgs) -> Outcome {
     };
     let files = [("--output", Some(path.as_path())), ("--svg", args.svg.as_deref())];
     let taken = output::takes_stdout(files, args.json)?;
-    let begun = begun(args, &path)?;
+    let place = Place::new(&path);
+    let begun = begun(args, &place)?;
     if args.output.is_none()
         && let Some(folder) = path.parent()
     {
@@ -113,13 +117,15 @@ pub(super) fn run(args: &MeasureArgs) -> Outcome {
     }
     output::check(files.map(|(_, path)| path))?;
     let stop = stop_on_signals()?;
-    let mut watch = Watch::new(&path, stop);
+    let mut watch = Watch::new(place, stop);
     let profile = calibrate(&settings, begun, &mut watch).map_err(|error| match error {
         Error::Profile(error @ ProfileError::Io { .. }) => unwritten(&error),
         error => failure(error),
     })?;
-    watch.finish();
-    profile::write(&path, &profile).map_err(|error| unwritten(&error))?;
+    let place = watch.place.of(&profile);
+    if profile.complete {
+        keep_in_history(&profile)?;
+    }
     if let Some(svg) = &args.svg {
         output::write(svg, picture(&Roofline::new(&profile, &args.device.to_string())).as_bytes())?;
     }
@@ -128,8 +134,8 @@ pub(super) fn run(args: &MeasureArgs) -> Outcome {
     } else {
         term::print_beside(taken, &text::profile(&profile, term::screen(taken)))?;
     }
-    if !is_standard(&path) {
-        term::remark(&format!("profile written to {}", path.display()));
+    if !is_standard(place) {
+        term::remark(&format!("profile written to {}", place.display()));
     }
     Ok(exit(args.fail_on_slower, &profile))
 }
@@ -172,17 +178,28 @@ fn unwritten(error: &ProfileError) -> Failure {
     Failure::not_possible(anyhow!("cannot write {error}"))
 }
 
-/// The profile to go on with.
-fn begun(args: &MeasureArgs, path: &Path) -> Result<Option<Profile>, Failure> {
+/// The profile to go on with: what an interrupted calibration left, or else the whole profile, which may lack what is asked for now.
+fn begun(args: &MeasureArgs, place: &Place) -> Result<Option<Profile>, Failure> {
     if !args.resume {
         return Ok(None);
     }
-    if is_standard(path) {
+    if is_standard(&place.whole) {
         return Err(Failure::bad_input(anyhow!(
             "--resume needs the file of the profile, not standard output"
         )));
     }
-    Ok(Some(machine::read(path)?.profile))
+    let from = [&place.partial, &place.whole].into_iter().find(|path| path.exists()).unwrap_or(&place.whole);
+    let found = machine::read(from)?.profile;
+    term::remark(&format!("going on with {}", from.display()));
+    Ok(Some(found))
+}
+
+/// Keeps a record of the limits and speedups, as every benchmark has one.
+fn keep_in_history(profile: &Profile) -> Result<(), Failure> {
+    let run = suite_run(profile, Timestamp::now());
+    History::open_default().and_then(|mut history| history.save(&run)).map_err(Failure::not_possible)?;
+    term::remark(&format!("kept in the history as {}", run.run_id));
+    Ok(())
 }
 
 /// Inconclusive where it was stopped or the machine is too noisy; failed where a fusion is slower and that is asked for.
@@ -207,30 +224,26 @@ fn exit(fail_on_slower: bool, profile: &Profile) -> Exit {
 }
 
 /// Shows progress and keeps what was measured.
-struct Watch<'p> {
-    path: &'p Path,
+struct Watch {
+    place: Place,
     stop: Arc<AtomicBool>,
     bar: ProgressBar,
     written: Instant,
 }
 
-impl<'p> Watch<'p> {
-    fn new(path: &'p Path, stop: Arc<AtomicBool>) -> Self {
+impl Watch {
+    fn new(place: Place, stop: Arc<AtomicBool>) -> Self {
         let bar = ProgressBar::new(0);
         if let Ok(style) = ProgressStyle::with_template("{pos}/{len} {elapsed_precise} {wide_msg}") {
             bar.set_style(style);
         }
         // What is there at once is written at once.
         let written = Instant::now().checked_sub(CHECKPOINT).unwrap_or_else(Instant::now);
-        Self { path, stop, bar, written }
-    }
-
-    fn finish(&self) {
-        self.bar.finish_and_clear();
+        Self { place, stop, bar, written }
     }
 }
 
-impl Observer for Watch<'_> {
+impl Observer for Watch {
     fn begins(&mut self, step: &Step) {
         self.bar.set_length(step.count as u64);
         self.bar.set_position(step.number as u64);
@@ -239,13 +252,16 @@ impl Observer for Watch<'_> {
 
     fn measured(&mut self, profile: &Profile) -> Result<(), ProfileError> {
         let begun = !profile.operations.is_empty() || !profile.overheads.is_empty();
-        // A pipe or a device gets the profile once, at the end.
-        let through = is_standard(self.path) || self.path.exists() && !self.path.is_file();
-        if through || !begun || self.written.elapsed() < CHECKPOINT {
+        if self.place.is_through() || !begun || self.written.elapsed() < CHECKPOINT {
             return Ok(());
         }
         self.written = Instant::now();
-        profile::write(self.path, profile)
+        self.place.keep(profile)
+    }
+
+    fn ended(&mut self, profile: &Profile) -> Result<(), ProfileError> {
+        self.bar.finish_and_clear();
+        self.place.keep(profile)
     }
 
     fn stopped(&self) -> bool {
@@ -275,7 +291,7 @@ mod tests {
             "fusion_profiles": [fusion],
             "self_check": {"verdict": check},
         });
-        profile::read_str(&whole.to_string(), "test").unwrap()
+        warpforge_calibrate::profile::read_str(&whole.to_string(), "test").unwrap()
     }
 
     #[test]

@@ -3,7 +3,10 @@
 mod check;
 pub(crate) mod machine;
 mod measure;
+mod page;
+mod place;
 mod show;
+mod tables;
 mod text;
 
 use clap::{Args, Subcommand};
@@ -25,7 +28,7 @@ pub(crate) struct CalibrateArgs {
 enum Command {
     /// Show a profile: limits, fusion patterns with their verdicts, a roofline
     Show(show::ShowArgs),
-    /// Draw the roofline of a profile as an SVG document
+    /// Draw the roofline of a profile as an SVG document, or as an HTML page with its tables
     Plot(show::PlotArgs),
     /// Predict models from a profile, run them, and say how far off the predictions are
     Check(check::CheckArgs),

@@ -1,12 +1,12 @@
 //! `warpt calibrate show` and `plot`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use warpforge::Device;
 use warpforge_calibrate::roofline::{Roofline, picture};
 
-use super::{machine, text};
+use super::{machine, page, text};
 use crate::exit::{Exit, Outcome};
 use crate::{output, term, values};
 
@@ -33,8 +33,8 @@ pub(super) struct PlotArgs {
     /// Whose profile, where none is named
     #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = values::devices())]
     device: Device,
-    /// Write to this file; `-` is standard output
-    #[arg(short, long, value_name = "FILE.svg", default_value = "-")]
+    /// Write to this file: a page with tables where it ends in `.html`, else a picture; `-` is standard output
+    #[arg(short, long, value_name = "FILE.svg|FILE.html", default_value = "-")]
     output: PathBuf,
 }
 
@@ -52,10 +52,20 @@ pub(super) fn show(args: &ShowArgs) -> Outcome {
 /// Draws a profile.
 pub(super) fn plot(args: &PlotArgs) -> Outcome {
     let found = machine::named_or_default(args.profile.as_deref(), args.device)?;
+    if is_page(&args.output) {
+        output::write(&args.output, page::page(&found.profile).as_bytes())?;
+        return Ok(Exit::Pass);
+    }
     // A profile of one device is drawn whatever the device is called here.
     let devices = found.profile.devices();
     let asked = args.device.to_string();
     let device = if devices.contains(&asked) { asked } else { devices.into_iter().next().unwrap_or(asked) };
     output::write(&args.output, picture(&Roofline::new(&found.profile, &device)).as_bytes())?;
     Ok(Exit::Pass)
+}
+
+/// Whether a file is a page by its name.
+fn is_page(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|ending| ["html", "htm"].iter().any(|known| ending.eq_ignore_ascii_case(known)))
 }

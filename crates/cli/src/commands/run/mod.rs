@@ -179,8 +179,7 @@ impl RunArgs {
         if !self.observe.profiles() {
             return Ok(None);
         }
-        let here = || machine::of_here(self.device).and_then(|found| found.cost_model(self.device).ok());
-        Ok(self.named_machine()?.or_else(here))
+        Ok(self.named_machine()?.or_else(|| machine::of_here(self.device)))
     }
 
     /// Whether single values are to be seen, which only the correctness tier shows.
