@@ -10,6 +10,7 @@ mod carbon;
 mod clusters;
 mod compare;
 mod dashboard;
+mod gguf;
 mod golden;
 mod golden_bench;
 mod golden_ranks;

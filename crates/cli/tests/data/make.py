@@ -113,6 +113,17 @@ class Decomposable(nn.Module):
         return torch.special.erf(x)
 
 
+def llama() -> None:
+    """Writes `llama.pt2`, of which `llama.mlir` is made by `warpt import --weights` and `warpt opt`, which leaves locations out."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    sizes = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 32}
+    model = LlamaForCausalLM(LlamaConfig(**sizes, **heads, tie_word_embeddings=False)).eval()
+    ids = torch.arange(8)[None]
+    save(torch.export.export(model, (), {"input_ids": ids, "use_cache": False}), Path("llama.pt2"))
+
+
 def save(program: torch.export.ExportedProgram, path: Path, **extra: dict[str, str]) -> None:
     """Saves a program with source lines that do not say where whoever runs this keeps Python's packages."""
     stacks = {node: node.meta.get("stack_trace") for node in program.graph.nodes}
