@@ -1,7 +1,8 @@
 //! What a file asks for.
 
-use warpforge::{ElementType, QuantizationRecipe};
+use warpforge::ElementType;
 
+pub use super::recipe::Entry;
 use super::shapes::{GENERATORS, Generator, MOST_POWER, MatrixShape};
 use super::yaml::{Node, Value, YamlError, parse};
 use crate::selection::nearest;
@@ -13,29 +14,6 @@ pub enum Mode {
     Inference,
     /// A forward and a backward pass, each by itself.
     Training,
-}
-
-/// A recipe of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
-    /// Without quantization.
-    Baseline,
-    /// A recipe of this engine.
-    Recipe(QuantizationRecipe),
-    /// A recipe of the original that this engine has not.
-    Missing(String),
-}
-
-impl Entry {
-    /// The name in the file.
-    #[must_use]
-    pub fn name(&self) -> String {
-        match self {
-            Self::Baseline => "baseline".to_owned(),
-            Self::Recipe(recipe) => recipe.to_string(),
-            Self::Missing(name) => name.clone(),
-        }
-    }
 }
 
 /// A model of a file.
@@ -121,19 +99,10 @@ pub const MODELS: [&str; 9] = [
     "transformer_block",
 ];
 const DEVICES: [&str; 5] = ["cpu", "cuda", "hip", "xpu", "mps"];
-/// Recipes of the original that this engine has not, by how they begin.
-const MISSING: [&str; 8] = [
-    "int8adq-int4w-symm",
-    "uintx-",
-    "gemlitewo-",
-    "marlin",
-    "fp6",
-    "int8_dynamic_activation_intx_weight-",
-    "mxfp8",
-    "nvfp4",
-];
 /// The largest size of a matrix.
 const MOST_SIZE: usize = 1 << MOST_POWER;
+/// The most shapes of a file: eight sweeps as long as the original's.
+const MOST_SHAPES: u64 = 4096;
 
 type Result<T> = std::result::Result<T, YamlError>;
 
@@ -159,7 +128,7 @@ pub fn read(text: &str) -> Result<Config> {
     };
     let mut recipes = Vec::new();
     for (line, name) in map.texts("quantization_config_recipe_names")? {
-        let entry = recipe(line, &name)?;
+        let entry = Entry::read(line, &name)?;
         if !recipes.contains(&entry) {
             recipes.push(entry);
         }
@@ -197,38 +166,17 @@ pub fn read(text: &str) -> Result<Config> {
     };
     let params =
         map.get("model_params").ok_or_else(|| YamlError::new(top.line, "`model_params` is missing"))?;
+    let mut left = MOST_SHAPES;
     let models = match &params.value {
-        Value::List(list) => list.iter().map(model).collect::<Result<Vec<_>>>()?,
-        _ => vec![model(params)?],
+        Value::List(list) => list.iter().map(|node| model(node, &mut left)).collect::<Result<Vec<_>>>()?,
+        _ => vec![model(params, &mut left)?],
     };
     let output_dir =
         map.text("output_dir")?.unwrap_or_else(|| "benchmarks/microbenchmarks/results".to_owned());
     Ok(Config { mode, recipes, sparsity, output_dir, scaling, repeat, models })
 }
 
-fn recipe(line: usize, name: &str) -> Result<Entry> {
-    if name == "baseline" {
-        return Ok(Entry::Baseline);
-    }
-    if let Ok(recipe) = name.parse() {
-        return Ok(Entry::Recipe(recipe));
-    }
-    if MISSING.iter().any(|known| name.starts_with(known)) {
-        return Ok(Entry::Missing(name.to_owned()));
-    }
-    if name.starts_with("int4wo-") {
-        let error = name.parse::<QuantizationRecipe>().err().map(|error| error.to_string());
-        return Err(YamlError::new(line, error.unwrap_or_default()));
-    }
-    let known: Vec<String> = ["baseline".to_owned()]
-        .into_iter()
-        .chain(QuantizationRecipe::ALL.map(|recipe| recipe.to_string()))
-        .collect();
-    let known: Vec<&str> = known.iter().map(String::as_str).chain(MISSING).collect();
-    Err(unknown(line, "recipe", name, &known))
-}
-
-fn model(node: &Node) -> Result<ModelParams> {
+fn model(node: &Node, left: &mut u64) -> Result<ModelParams> {
     let map = Map::new(node, &MODEL, "key of model_params")?;
     let dtype_name = map.text("high_precision_dtype")?.unwrap_or_else(|| "torch.bfloat16".to_owned());
     let dtype = match dtype_name.trim_start_matches("torch.") {
@@ -248,7 +196,10 @@ fn model(node: &Node) -> Result<ModelParams> {
     let compile_mode = match map.text("compile")?.or(map.text("torch_compile_mode")?) {
         None => "default".to_owned(),
         Some(mode) if modes.contains(&mode.as_str()) => mode,
-        Some(mode) => return Err(unknown(map.line("compile"), "compile mode", &mode, &modes[..4])),
+        Some(mode) => {
+            let key = if map.text("compile")?.is_some() { "compile" } else { "torch_compile_mode" };
+            return Err(unknown(map.line(key), "compile mode", &mode, &modes[..4]));
+        }
     };
     let compile = map.flag("use_torch_compile", true)? && !compile_mode.eq_ignore_ascii_case("false");
     let checked = |key: &str, kind: &str, usual: &str, names: &[&str]| -> Result<String> {
@@ -264,6 +215,13 @@ fn model(node: &Node) -> Result<ModelParams> {
         Some(other) => return Err(YamlError::new(other.line, "`matrix_shapes` is a list")),
     };
     let model_type = checked("model_type", "model type", "linear", &MODELS)?;
+    for generator in &generators {
+        let rest = left.checked_sub(generator.count());
+        let line = map.line("matrix_shapes");
+        *left = rest.ok_or_else(|| {
+            YamlError::new(line, format!("more than {MOST_SHAPES} shapes: make the range of powers smaller"))
+        })?;
+    }
     let shapes: Vec<MatrixShape> = generators.iter().flat_map(Generator::shapes).collect();
     if let Some(odd) = shapes.iter().find(|shape| model_type == "transformer_block" && shape.k % 8 != 0) {
         return Err(YamlError::new(
@@ -326,7 +284,7 @@ fn generator(node: &Node) -> Result<Generator> {
     })
 }
 
-fn unknown(line: usize, kind: &str, name: &str, known: &[&str]) -> YamlError {
+pub(super) fn unknown(line: usize, kind: &str, name: &str, known: &[&str]) -> YamlError {
     let guess = nearest(name, known.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
     let list = format!("; there are {}", known.join(", "));
     YamlError::new(line, format!("unknown {kind} `{name}`{}", guess.unwrap_or(list)))
@@ -429,15 +387,38 @@ mod tests {
             ("[16, 64, 8]", "[16, 64]", 8, "three sizes"),
             ("[16, 64, 8]", "[16, -64, 8]", 8, "whole number"),
             ("inference", "interference", 1, "inference"),
+            ("device: cpu", "torch_compile_mode: fast", 9, "unknown compile mode"),
+            ("device: cpu", "compile: fast", 9, "unknown compile mode"),
+            ("int8wo", "marlinade", 3, "did you mean `marlin`"),
         ] {
             let error = read(&FILE.replace(from, to)).unwrap_err();
             assert_eq!(error.line, line, "{to}: {error}");
             assert!(error.reason.contains(part), "{to}: {error}");
         }
         assert!(read("a: 1").is_err());
+        let both = FILE.replace("device: cpu", "compile: default\n  torch_compile_mode: fast");
+        assert!(read(&both).is_ok(), "`compile` goes before `torch_compile_mode`, as it did");
         assert_eq!(
             read(&FILE.replace("int8wo", "marlin")).unwrap().recipes[1],
             Entry::Missing("marlin".to_owned())
         );
+    }
+
+    #[test]
+    fn few_lines_do_not_make_more_shapes_than_can_be_listed() {
+        let sweep = |low: u32, high: u32| {
+            FILE.replace(
+                "name: custom\n      shapes: [[16, 64, 8]]",
+                &format!("name: sweep\n      min_power: {low}\n      max_power: {high}"),
+            )
+        };
+        assert_eq!(read(&sweep(8, 15)).unwrap().models[0].shapes.len(), 512);
+        assert_eq!(read(&sweep(1, 16)).unwrap().models[0].shapes.len(), 4096);
+        let error = read(&sweep(1, 24)).unwrap_err();
+        assert!(error.line == 6 && error.reason.contains("more than 4096 shapes"), "{error}");
+        // The bound is that of the file, not of a model.
+        let two = sweep(1, 16)
+            .replace("  device: cpu\n", "    - name: pow2\n      min_power: 1\n      max_power: 1\n");
+        assert!(read(&two).unwrap_err().reason.contains("shapes"));
     }
 }

@@ -1,9 +1,7 @@
 //! Rows as CSV: the original's columns first, ours after them.
 
-use warpforge_measure::stats::median;
-
 use super::config::{Config, Mode};
-use super::run::Row;
+use super::row::Row;
 use super::training;
 
 /// The original's first columns, of both modes.
@@ -23,15 +21,10 @@ const SHARED: [&str; 14] = [
     "enable_profiler",
     "enable_memory_profiler",
 ];
-const INFERENCE: [&str; 7] = [
-    "baseline_inference_time_in_ms",
-    "model_inference_time_in_ms",
-    "speedup",
-    "profiler_json_path",
-    "memory_profile_path",
-    "memory_visualization_path",
-    "memory_stats",
-];
+/// Where profiles were written, in both modes.
+const PROFILES: [&str; 4] =
+    ["profiler_json_path", "memory_profile_path", "memory_visualization_path", "memory_stats"];
+const INFERENCE: [&str; 3] = ["baseline_inference_time_in_ms", "model_inference_time_in_ms", "speedup"];
 const TRAINING: [&str; 14] = [
     "scaling_type_input",
     "scaling_type_weight",
@@ -48,7 +41,7 @@ const TRAINING: [&str; 14] = [
     "speedup",
     "scaling_repr",
 ];
-const OURS: [&str; 12] = [
+const OURS: [&str; 13] = [
     "ci_low",
     "ci_high",
     "verdict",
@@ -60,14 +53,24 @@ const OURS: [&str; 12] = [
     "weight_bytes",
     "peak_bytes",
     "watts",
+    "joules_per_run",
     "reason",
 ];
+
+/// The columns of a mode.
+fn columns(mode: Mode) -> Vec<&'static str> {
+    match mode {
+        Mode::Inference => [&SHARED[..], &INFERENCE, &PROFILES, &OURS].concat(),
+        Mode::Training => {
+            [&SHARED[..], &["model_inference_time_in_ms"], &PROFILES, &TRAINING, &OURS].concat()
+        }
+    }
+}
 
 /// The file of all rows.
 #[must_use]
 pub fn text(config: &Config, rows: &[Row]) -> String {
-    let mode: &[&str] = if config.mode == Mode::Inference { &INFERENCE } else { &TRAINING };
-    let mut lines = vec![SHARED.iter().chain(mode).chain(&OURS).copied().collect::<Vec<_>>().join(",")];
+    let mut lines = vec![columns(config.mode).join(",")];
     for row in rows {
         let cells = cells(config, row);
         lines.push(cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(","));
@@ -76,9 +79,7 @@ pub fn text(config: &Config, rows: &[Row]) -> String {
 }
 
 fn cells(config: &Config, row: &Row) -> Vec<String> {
-    let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.6}"));
-    let params = config.models.iter().find(|model| model.name == row.name);
-    let flag = |value: Option<bool>| value.unwrap_or(false).to_string();
+    let params = &config.models[row.model];
     let mut cells = vec![
         row.name.clone(),
         row.quantization.clone(),
@@ -87,46 +88,24 @@ fn cells(config: &Config, row: &Row) -> Vec<String> {
         row.k.to_string(),
         row.n.to_string(),
         row.high_precision_dtype.clone(),
-        flag(params.map(|model| model.compile)),
-        params.map_or_else(String::new, |model| model.compile_mode.clone()),
+        params.compile.to_string(),
+        params.compile_mode.clone(),
         row.device.clone(),
         row.model_type.clone(),
         config.output_dir.clone(),
-        flag(params.map(|model| model.enable_profiler)),
-        flag(params.map(|model| model.enable_memory_profiler)),
+        params.enable_profiler.to_string(),
+        params.enable_memory_profiler.to_string(),
     ];
-    let (time, backward) = (row.time(), median(&row.backward_ms));
-    match config.mode {
-        Mode::Inference => {
-            cells.extend([number(row.baseline_ms), number(time), number(row.speedup())]);
-            cells.push(row.profiler_json_path.clone().unwrap_or_default());
-            cells.extend(row.memory_paths.clone().unwrap_or_default());
-            cells.push(
-                row.timeline.as_ref().map_or_else(String::new, |timeline| timeline.stats().to_string()),
-            );
-        }
-        Mode::Training => {
-            let mut scaling = config.scaling.clone();
-            if let Some(granularity) = training::granularity(&row.quantization) {
-                granularity.clone_into(&mut scaling[3]);
-            }
-            cells.extend(scaling.iter().cloned());
-            cells.push(config.repeat.map_or_else(String::new, |repeat| repeat.to_string()));
-            let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
-            let (forward, reference) = (row.baseline_ms, row.baseline_backward_ms);
-            for value in [
-                time,
-                backward,
-                sum(time, backward),
-                forward,
-                reference,
-                sum(forward, reference),
-                row.speedup(),
-            ] {
-                cells.push(number(value));
-            }
-            cells.push(scaling[..4].join(" "));
-        }
+    if config.mode == Mode::Inference {
+        cells.extend([number(row.baseline_ms), number(row.time()), number(row.speedup())]);
+    } else {
+        cells.push(number(row.time()));
+    }
+    cells.push(row.profiler_json_path.clone().unwrap_or_default());
+    cells.extend(row.memory_paths.clone().unwrap_or_default());
+    cells.push(row.timeline.as_ref().map_or_else(String::new, |timeline| timeline.stats().to_string()));
+    if config.mode == Mode::Training {
+        cells.extend(training_cells(config, row));
     }
     let interval = row.interval();
     let whole = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
@@ -141,10 +120,38 @@ fn cells(config: &Config, row: &Row) -> Vec<String> {
         row.bound_by.unwrap_or_default().to_owned(),
         whole(row.weight_bytes),
         whole(row.peak_bytes),
-        String::new(),
+        number(row.watts),
+        number(row.joules),
         row.reason.clone().unwrap_or_default(),
     ]);
     cells
+}
+
+fn training_cells(config: &Config, row: &Row) -> Vec<String> {
+    let scaling = scaling(config, row);
+    let mut cells = scaling.to_vec();
+    cells.push(config.repeat.map_or_else(String::new, |repeat| repeat.to_string()));
+    let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
+    let (forward, backward) = (row.baseline_ms, row.baseline_backward_ms);
+    let times =
+        [row.time(), row.backward(), row.total(), forward, backward, sum(forward, backward), row.speedup()];
+    cells.extend(times.map(number));
+    cells.push(scaling[..4].join(" "));
+    cells
+}
+
+/// The scaling of a row of training: the recipe names the granularity.
+#[must_use]
+pub fn scaling(config: &Config, row: &Row) -> [String; 5] {
+    let mut scaling = config.scaling.clone();
+    if let Some(granularity) = training::granularity(&row.quantization) {
+        granularity.clone_into(&mut scaling[3]);
+    }
+    scaling
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| format!("{value:.6}"))
 }
 
 fn quoted(cell: &str) -> String {

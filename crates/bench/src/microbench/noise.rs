@@ -2,8 +2,12 @@
 
 use warpforge::Tensor;
 
-/// Rows that are compared with f64.
-pub(super) const COMPARED_ROWS: usize = 32;
+use super::model::BLOCK;
+
+/// Rows, or sequences of a block, that are compared with f64.
+pub(super) fn compared_rows(model_type: &str, m: usize) -> usize {
+    m.min(if model_type == BLOCK { 2 } else { 32 })
+}
 
 /// The noise of some results.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::run::Row;
+use super::row::Row;
 use crate::record::{
     BenchmarkComponent, BenchmarkId, BenchmarkKind, BenchmarkMetric, BenchmarkRunResult, BenchmarkSpec,
     BenchmarkSuiteRun, SCHEMA_VERSION, Verdict,
@@ -17,17 +17,7 @@ const SUITE: &str = "microbench";
 /// One record of all rows, with a metric for each that was measured.
 #[must_use]
 pub fn suite_run(rows: &[Row], start_time: Timestamp, end_time: Timestamp) -> BenchmarkSuiteRun {
-    let metric = |row: &Row| {
-        let tags = BTreeMap::from([
-            ("quantization".to_owned(), row.quantization.clone()),
-            ("shape".to_owned(), format!("{}x{}x{}", row.m, row.k, row.n)),
-            ("model_type".to_owned(), row.model_type.clone()),
-            ("dtype".to_owned(), row.high_precision_dtype.clone()),
-            ("device".to_owned(), row.device.clone()),
-        ]);
-        BenchmarkMetric::from_rounds("latency", "ms", false, tags, std::slice::from_ref(&row.times_ms))
-    };
-    let metrics: Vec<BenchmarkMetric> = rows.iter().filter_map(metric).collect();
+    let metrics: Vec<BenchmarkMetric> = rows.iter().flat_map(metrics).collect();
     let skipped = rows.iter().filter(|row| row.verdict == "SKIPPED");
     let warnings = skipped.map(|row| {
         format!(
@@ -73,4 +63,30 @@ pub fn suite_run(rows: &[Row], start_time: Timestamp, end_time: Timestamp) -> Be
         metadata: None,
         timeline: Vec::new(),
     }
+}
+
+/// The metrics of a row: in training of each pass, and of both together.
+fn metrics(row: &Row) -> Vec<BenchmarkMetric> {
+    let tags = BTreeMap::from([
+        ("name".to_owned(), row.name.clone()),
+        ("quantization".to_owned(), row.quantization.clone()),
+        ("shape".to_owned(), format!("{}x{}x{}", row.m, row.k, row.n)),
+        ("model_type".to_owned(), row.model_type.clone()),
+        ("dtype".to_owned(), row.high_precision_dtype.clone()),
+        ("device".to_owned(), row.device.clone()),
+    ]);
+    let metric = |name: &str, unit: &str, samples: Vec<f64>| {
+        BenchmarkMetric::from_rounds(name, unit, false, tags.clone(), &[samples])
+    };
+    let both: Vec<f64> = row.times_ms.iter().zip(&row.backward_ms).map(|(a, b)| a + b).collect();
+    let times = match row.backward_ms.is_empty() {
+        true => vec![metric("latency", "ms", row.times_ms.clone())],
+        false => vec![
+            metric("forward", "ms", row.times_ms.clone()),
+            metric("backward", "ms", row.backward_ms.clone()),
+            metric("total", "ms", both),
+        ],
+    };
+    let energy = row.joules.and_then(|joules| metric("energy", "J", vec![joules]));
+    times.into_iter().flatten().chain(energy).collect()
 }

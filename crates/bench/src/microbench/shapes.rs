@@ -38,6 +38,19 @@ pub const MOST_POWER: u32 = 24;
 const LLAMA_ROWS: usize = 16_384;
 
 impl Generator {
+    /// How many shapes there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        let powers = |low: u32, high: u32| u64::from((high + 1).saturating_sub(low));
+        match self {
+            Self::Custom(shapes) => shapes.len() as u64,
+            Self::Llama => 4,
+            Self::Pow2(low, high) => powers(*low, *high),
+            Self::Pow2Extended(low, high) => 2 * powers(*low, *high),
+            Self::Sweep(low, high) => powers(*low, *high).pow(3),
+        }
+    }
+
     /// The shapes.
     #[must_use]
     pub fn shapes(&self) -> Vec<MatrixShape> {
@@ -76,7 +89,9 @@ mod tests {
     #[test]
     fn generators_make_what_the_original_makes() {
         let sizes = |generator: Generator| -> Vec<[usize; 3]> {
-            generator.shapes().iter().map(|shape| [shape.m, shape.k, shape.n]).collect()
+            let shapes = generator.shapes();
+            assert_eq!(shapes.len() as u64, generator.count(), "{generator:?}");
+            shapes.iter().map(|shape| [shape.m, shape.k, shape.n]).collect()
         };
         assert_eq!(sizes(Generator::Pow2(10, 11)), [[1024; 3], [2048; 3]]);
         assert_eq!(sizes(Generator::Pow2Extended(10, 11)), [[1024; 3], [1536; 3], [2048; 3], [3072; 3]]);

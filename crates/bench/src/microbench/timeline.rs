@@ -23,13 +23,18 @@ struct Allocation {
 }
 
 impl Timeline {
-    /// Puts the lifetimes of an executable, which count kernels, on the clock of a run of it.
+    /// Puts the lifetimes of an executable, which count kernels, on the clock of a run of it. None where the executable tells none: a run
+    /// always holds something.
     #[must_use]
-    pub fn new(lifetimes: Vec<Lifetime>, profile: &Profile) -> Self {
+    pub fn new(lifetimes: Vec<Lifetime>, profile: &Profile) -> Option<Self> {
+        if lifetimes.is_empty() {
+            return None;
+        }
         let micros = |duration: std::time::Duration| duration.as_nanos() as f64 / 1e3;
         let kernels: Vec<(f64, f64)> = profile
             .events
             .iter()
+            .filter(|event| event.category == "kernel")
             .map(|event| (micros(event.start), micros(event.start + event.duration)))
             .collect();
         let end = kernels.iter().fold(0.0, |end: f64, kernel| end.max(kernel.1));
@@ -42,6 +47,22 @@ impl Timeline {
                 Allocation { lifetime, from, until }
             })
             .collect();
+        Some(Self { allocations, end })
+    }
+
+    /// The same, and then another run in the same memory: what stays after the first is there during the other, and what the other has
+    /// before it begins is there during the first.
+    #[must_use]
+    pub fn then(self, other: Self) -> Self {
+        let Self { mut allocations, end: between } = self;
+        let end = between + other.end;
+        for one in allocations.iter_mut().filter(|one| one.lifetime.last.is_none()) {
+            one.until = end;
+        }
+        allocations.extend(other.allocations.into_iter().map(|one| {
+            let from = if one.lifetime.first.is_none() { 0.0 } else { between + one.from };
+            Allocation { from, until: between + one.until, ..one }
+        }));
         Self { allocations, end }
     }
 
@@ -195,7 +216,7 @@ mod tests {
             one("value", 50, Some(128), Some(1), Some(2)),
             one("output", 10, None, Some(2), None),
         ];
-        Timeline::new(lifetimes, &profile)
+        Timeline::new(lifetimes, &profile).unwrap()
     }
 
     #[test]
@@ -204,9 +225,17 @@ mod tests {
         assert_eq!(found.points(), [(0.0, 1100), (10.0, 1150), (20.0, 1060), (30.0, 1010)]);
         assert_eq!(found.stats()["peak_bytes"], 1150);
         assert_eq!(found.json()["allocations"][2]["from_us"], 10.0);
-        let empty = Timeline::new(Vec::new(), &Profile::default());
-        assert_eq!(empty.stats()["peak_bytes"], 0);
-        assert!(empty.html("none").ends_with("</html>\n"));
+        assert_eq!(Timeline::new(Vec::new(), &Profile::default()), None, "no lifetimes are not zero bytes");
+    }
+
+    #[test]
+    fn what_a_run_leaves_is_held_during_the_next() {
+        let found = timeline().then(timeline());
+        let points = found.points();
+        // Weights of both at first; the output of the first stays, that of the second comes at its end.
+        assert_eq!(points[0], (0.0, 2100));
+        assert_eq!(points[3], (30.0, 2110));
+        assert_eq!(points.last(), Some(&(60.0, 2020)));
     }
 
     #[test]

@@ -2,18 +2,46 @@
 
 use std::time::{Duration, Instant};
 
-use warpforge::{Executable, RunOptions, Tensor};
+use warpforge::{Device, Executable, RunOptions, Tensor};
+
+use super::power::Power;
 
 /// The fewest and the most runs of a measurement, and its time.
 pub(super) const RUNS: (usize, usize) = (5, 100);
 pub(super) const TIME: Duration = Duration::from_millis(700);
+/// The shortest time that energy is measured over: counters and meters are slow.
+const LEAST_METERED: Duration = Duration::from_millis(50);
 
-/// Times of runs, in ms, after one that is not counted: by a device's own clock, with the inputs where it reads them, where it has one.
+/// Runs that were measured.
+pub(super) struct Measured {
+    /// The time of each, in ms.
+    pub(super) ms: Vec<f64>,
+    /// The energy of all of them, where the machine tells.
+    joules: Option<f64>,
+    /// The time that energy is of.
+    seconds: f64,
+}
+
+impl Measured {
+    /// The energy of a run.
+    pub(super) fn joules(&self) -> Option<f64> {
+        Some(self.joules? / self.ms.len() as f64)
+    }
+
+    /// The mean power.
+    pub(super) fn watts(&self) -> Option<f64> {
+        Some(self.joules? / self.seconds)
+    }
+}
+
+/// Measures runs, after one that is not counted: by a device's own clock, with the inputs where it reads them, where it has one.
 pub(super) fn times(
     repeat: Option<usize>,
     executable: &dyn Executable,
     inputs: &[Tensor],
-) -> Result<Vec<f64>, String> {
+    power: &mut Power,
+    device: Device,
+) -> Result<Measured, String> {
     let text = |error| warpforge::Error::from(error).to_string();
     let mut bound = executable.bind(inputs).map_err(text)?;
     let mut run = || match &mut bound {
@@ -25,16 +53,20 @@ pub(super) fn times(
         }
     };
     run()?;
+    let mut metered = power.metered(device);
     let begin = Instant::now();
-    let mut times = Vec::new();
+    let mut ms = Vec::new();
     loop {
-        times.push(run()?.as_secs_f64() * 1e3);
+        ms.push(run()?.as_secs_f64() * 1e3);
         let enough = match repeat {
-            Some(repeat) => times.len() >= repeat,
-            None => times.len() >= RUNS.1 || (times.len() >= RUNS.0 && begin.elapsed() > TIME),
+            Some(repeat) => ms.len() >= repeat,
+            None => ms.len() >= RUNS.1 || (ms.len() >= RUNS.0 && begin.elapsed() > TIME),
         };
         if enough {
-            return Ok(times);
+            let elapsed = begin.elapsed();
+            let joules = metered.joules().filter(|_| elapsed >= LEAST_METERED);
+            return Ok(Measured { ms, joules, seconds: elapsed.as_secs_f64() });
         }
+        metered.tick();
     }
 }

@@ -6,11 +6,11 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use jiff::Timestamp;
 use warpforge_bench::history::History;
-use warpforge_bench::microbench::config::{Config, read};
-use warpforge_bench::microbench::run::{Row, predicted_seconds, recommended, rows};
+use warpforge_bench::microbench::bounds::Rates;
+use warpforge_bench::microbench::config::{Config, Entry, Mode, read};
+use warpforge_bench::microbench::row::Row;
+use warpforge_bench::microbench::run::{recommended, rows};
 use warpforge_bench::microbench::{csv, record};
-use warpforge_probes::cpu::Dtype;
-use warpforge_probes::limits::Limits;
 use warpforge_report::chrome_trace;
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -50,12 +50,13 @@ pub(crate) fn run(args: &MicrobenchArgs) -> Outcome {
         return dry_run(&config, args.json);
     }
     let start = Timestamp::now();
+    let table = Table::of(&config);
     if !args.json {
-        println!("{}", line(&HEADER.map(str::to_owned)));
+        println!("{}", table.header());
     }
     let mut rows = rows(&config, &mut |row| {
         if !args.json {
-            println!("{}", line(&cells(row)));
+            println!("{}", table.line(row));
         }
     });
     let folder = Path::new(&config.output_dir);
@@ -63,8 +64,9 @@ pub(crate) fn run(args: &MicrobenchArgs) -> Outcome {
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot make {}", folder.display()))
         .map_err(Failure::not_possible)?;
-    for row in &mut rows {
-        write_profiles(folder, row)?;
+    for at in 0..rows.len() {
+        let before = rows[..at].iter().filter(|row| row.title() == rows[at].title()).count();
+        write_profiles(folder, &mut rows[at], before)?;
     }
     output::write(&file, csv::text(&config, &rows).as_bytes())?;
     term::remark(&format!("the rows are in {}", file.display()));
@@ -75,13 +77,19 @@ pub(crate) fn run(args: &MicrobenchArgs) -> Outcome {
     if args.json {
         let names: Vec<_> = chosen
             .iter()
-            .map(|row| serde_json::json!({ "name": row.name, "m": row.m, "k": row.k, "n": row.n, "quantization": row.quantization }))
+            .map(|row| {
+                serde_json::json!({
+                    "name": row.name, "model_type": row.model_type, "device": row.device,
+                    "high_precision_dtype": row.high_precision_dtype,
+                    "m": row.m, "k": row.k, "n": row.n, "quantization": row.quantization, "ms": row.total(),
+                })
+            })
             .collect();
         println!("{}", serde_json::json!({ "run_id": run.run_id, "rows": rows, "recommended": names }));
     } else if args.recommend {
         println!("fastest with at least {} dB:", args.min_sqnr);
         for row in &chosen {
-            println!("  {}x{}x{}: {}", row.m, row.k, row.n, row.quantization);
+            println!("  {}", row.title());
         }
         if chosen.is_empty() {
             println!("  none");
@@ -91,9 +99,12 @@ pub(crate) fn run(args: &MicrobenchArgs) -> Outcome {
     Ok(if measured { Exit::Pass } else { Exit::NotPossible })
 }
 
-/// Writes the trace and the memory timeline of a row, where they are asked for.
-fn write_profiles(folder: &Path, row: &mut Row) -> Result<(), Failure> {
-    let title = format!("{} {} {}x{}x{}", row.name, row.quantization, row.m, row.k, row.n);
+/// Writes the trace and the memory timeline of a row, where they are asked for; so many rows before have the same title.
+fn write_profiles(folder: &Path, row: &mut Row, before: usize) -> Result<(), Failure> {
+    let title = match before {
+        0 => row.title(),
+        _ => format!("{} {}", row.title(), before + 1),
+    };
     let stem: String =
         title.chars().map(|c| if c.is_ascii_alphanumeric() || "-.".contains(c) { c } else { '_' }).collect();
     let made = |part: &str| -> Result<PathBuf, Failure> {
@@ -135,76 +146,124 @@ fn load(path: &Path) -> Result<Config, Failure> {
     read(&text).map_err(|error| Failure::bad_input(anyhow!("{shown}:{}: {}", error.line, error.reason)))
 }
 
-/// The shapes with their times, nothing run.
+/// The shapes with their times and what bounds them, nothing run.
 fn dry_run(config: &Config, json: bool) -> Outcome {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let limits = Limits::measure(threads).map_err(Failure::not_possible)?;
-    let rate =
-        limits.operations.iter().find(|(dtype, _)| *dtype == Dtype::F32).map_or(1e9, |(_, rate)| *rate);
-    let recipes: Vec<String> =
-        config.recipes.iter().map(warpforge_bench::microbench::config::Entry::name).collect();
-    let mut all = 0.0;
+    let rates = Rates::measure(threads).map_err(Failure::not_possible)?;
+    let recipes: Vec<String> = config.recipes.iter().map(Entry::name).collect();
+    let (mut all, mut unknown) = (0.0, 0);
     let mut listed = Vec::new();
     for model in &config.models {
         for shape in &model.shapes {
-            let seconds = predicted_seconds(config, shape, rate);
-            all += seconds;
+            let predicted = rates.predict(config, model, shape);
+            all += predicted.as_ref().map_or(0.0, |predicted| predicted.seconds);
+            unknown += usize::from(predicted.is_none());
             if json {
+                let bound_by = predicted.as_ref().map(|predicted| {
+                    predicted.bound_by.iter().map(|(name, by)| (name.clone(), (*by).into())).collect()
+                });
                 listed.push(serde_json::json!({
                     "name": model.name, "shape": shape.name, "m": shape.m, "k": shape.k, "n": shape.n,
-                    "recipes": recipes, "predicted_seconds": seconds,
+                    "device": model.device, "recipes": recipes,
+                    "predicted_seconds": predicted.map(|predicted| predicted.seconds),
+                    "bound_by": bound_by.map(serde_json::Value::Object),
                 }));
             } else {
-                println!("{} {} {}x{}x{}: {seconds:.1} s", model.name, shape.name, shape.m, shape.k, shape.n);
+                let what = predicted.map_or_else(
+                    || format!("not known for {}", model.device),
+                    |predicted| {
+                        let bounds: Vec<String> =
+                            predicted.bound_by.iter().map(|(name, by)| format!("{name} {by}")).collect();
+                        format!("{:.1} s; bound by: {}", predicted.seconds, bounds.join(", "))
+                    },
+                );
+                println!("{} {} {}x{}x{}: {what}", model.name, shape.name, shape.m, shape.k, shape.n);
             }
         }
     }
     if json {
-        println!("{}", serde_json::json!({ "shapes": listed, "predicted_seconds": all }));
+        let shapes = serde_json::json!({ "shapes": listed, "predicted_seconds": all, "not_known": unknown });
+        println!("{shapes}");
     } else {
         println!("recipes: {}", recipes.join(", "));
         println!("at least {all:.0} s on this CPU");
+        if unknown > 0 {
+            println!("{unknown} shapes on other devices, whose rates are not known here");
+        }
     }
     Ok(Exit::Pass)
 }
 
-const HEADER: [&str; 10] =
-    ["recipe", "m", "k", "n", "ms", "speedup", "SQNR dB", "weights MB", "of roofline", "verdict"];
-
-fn cells(row: &Row) -> [String; 10] {
-    let number = |value: Option<f64>, digits: usize| {
-        value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
-    };
-    let verdict = match &row.reason {
-        Some(reason) => format!("{}: {reason}", row.verdict),
-        None => row.verdict.to_owned(),
-    };
-    let limit = match (row.of_roofline, row.bound_by) {
-        (Some(part), Some(by)) => format!("{:.0}% {by}", 100.0 * part),
-        _ => "-".to_owned(),
-    };
-    [
-        row.quantization.clone(),
-        row.m.to_string(),
-        row.k.to_string(),
-        row.n.to_string(),
-        number(row.time(), 3),
-        number(row.speedup().filter(|_| row.time().is_some()), 2),
-        number(row.sqnr_db, 1),
-        number(row.weight_bytes.map(|bytes| bytes as f64 / 1e6), 2),
-        limit,
-        verdict,
-    ]
+/// A column of the table: its head, its width, how a row's cell is written.
+struct Column {
+    head: &'static str,
+    width: usize,
+    left: bool,
+    cell: fn(&Config, &Row) -> String,
 }
 
-fn line(cells: &[String; 10]) -> String {
-    const WIDTHS: [usize; 10] = [16, 6, 6, 6, 10, 8, 8, 11, 16, 0];
-    let cells = cells.iter().zip(WIDTHS).enumerate();
-    let text =
-        cells.map(
-            |(at, (cell, width))| {
-                if at == 0 || at > 7 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-            },
-        );
-    text.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+/// The table of a mode.
+struct Table<'c> {
+    config: &'c Config,
+    columns: Vec<Column>,
+}
+
+impl<'c> Table<'c> {
+    fn of(config: &'c Config) -> Self {
+        let right = |head, width, cell| Column { head, width, left: false, cell };
+        let left = |head, width, cell| Column { head, width, left: true, cell };
+        let mut columns = vec![
+            left("recipe", 16, |_, row| row.quantization.clone()),
+            right("m", 6, |_, row| row.m.to_string()),
+            right("k", 6, |_, row| row.k.to_string()),
+            right("n", 6, |_, row| row.n.to_string()),
+        ];
+        match config.mode {
+            Mode::Inference => columns.push(right("ms", 10, |_, row| number(row.time(), 3))),
+            Mode::Training => columns.extend([
+                right("forward ms", 10, |_, row| number(row.time(), 3)),
+                right("backward ms", 11, |_, row| number(row.backward(), 3)),
+                right("total ms", 10, |_, row| number(row.total(), 3)),
+            ]),
+        }
+        columns.push(right("speedup", 8, |_, row| number(row.speedup(), 2)));
+        columns.push(right("SQNR dB", 8, |_, row| number(row.sqnr_db, 1)));
+        match config.mode {
+            Mode::Inference => columns.extend([
+                right("weights MB", 11, |_, row| number(row.weight_bytes.map(|bytes| bytes as f64 / 1e6), 2)),
+                left("of roofline", 16, |_, row| match (row.of_roofline, row.bound_by) {
+                    (Some(part), Some(by)) => format!("{:.0}% {by}", 100.0 * part),
+                    _ => "-".to_owned(),
+                }),
+            ]),
+            Mode::Training => {
+                columns.push(left("scaling", 34, |config, row| csv::scaling(config, row)[..4].join(" ")));
+            }
+        }
+        columns.push(left("verdict", 0, |_, row| match &row.reason {
+            Some(reason) => format!("{}: {reason}", row.verdict),
+            None => row.verdict.to_owned(),
+        }));
+        Self { config, columns }
+    }
+
+    fn header(&self) -> String {
+        self.joined(|column| column.head.to_owned())
+    }
+
+    fn line(&self, row: &Row) -> String {
+        self.joined(|column| (column.cell)(self.config, row))
+    }
+
+    fn joined(&self, cell: impl Fn(&Column) -> String) -> String {
+        let cells = self.columns.iter().map(|column| {
+            let (cell, width) = (cell(column), column.width);
+            if column.left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    }
+}
+
+fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }

@@ -65,3 +65,56 @@ fn nothing_is_written_where_nothing_is_asked_for() {
     let written: Vec<_> = std::fs::read_dir(warpt.path("results")).unwrap().collect();
     assert_eq!(written.len(), 1, "{written:?}");
 }
+
+#[test]
+fn training_shows_each_pass_and_writes_a_trace_of_both() {
+    let warpt = Warpt::new();
+    let file = FILE.replace("inference", "training").replace("int8dq", "float8dq-row");
+    std::fs::write(warpt.path("config.yml"), file).unwrap();
+    let done = warpt.run(&["microbench", "--config", "config.yml"]);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    let head = done.stdout.lines().next().unwrap();
+    for column in ["forward ms", "backward ms", "total ms", "speedup", "scaling"] {
+        assert!(head.contains(column), "{head}");
+    }
+    assert!(done.stdout.contains("dynamic dynamic dynamic rowwise"), "{}", done.stdout);
+    let written = |folder: &str| std::fs::read_dir(warpt.path(&format!("results/{folder}"))).unwrap().count();
+    // The row of float8 has no speed on a CPU, and so no trace.
+    assert_eq!((written("profiler"), written("memory_profiler")), (1, 2));
+}
+
+#[test]
+fn rows_of_one_title_have_files_of_their_own() {
+    let warpt = Warpt::new();
+    let file = FILE.replace("[[4, 64, 32]]", "[[4, 64, 32], [4, 64, 32]]");
+    std::fs::write(warpt.path("config.yml"), file).unwrap();
+    let done = warpt.run(&["microbench", "--config", "config.yml", "--recommend"]);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert_eq!(std::fs::read_dir(warpt.path("results/profiler")).unwrap().count(), 4);
+    let chosen: Vec<&str> = done.stdout.lines().filter(|line| line.starts_with("  a/b ")).collect();
+    assert_eq!(chosen.len(), 2, "{}", done.stdout);
+}
+
+#[test]
+fn dry_runs_say_what_bounds_a_shape_and_what_is_not_known() {
+    let warpt = Warpt::new();
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench/tests/data/microbench");
+    for name in ["inference.yml", "training.yml"] {
+        let path = format!("{data}/{name}");
+        let done = warpt.run(&["microbench", "--config", &path, "--dry-run"]);
+        assert_eq!(done.code, 0, "{}", done.stderr);
+        assert_eq!(done.stdout.matches("not known for cuda").count(), 3, "{}", done.stdout);
+
+        let text = std::fs::read_to_string(&path).unwrap().replace("cuda\"", "cpu\"");
+        std::fs::write(warpt.path("cpu.yml"), text).unwrap();
+        let done = warpt.run(&["microbench", "--config", "cpu.yml", "--dry-run", "--json"]);
+        let listed: Value = serde_json::from_str(&done.stdout).unwrap();
+        for shape in listed["shapes"].as_array().unwrap() {
+            assert!(shape["predicted_seconds"].as_f64().unwrap() > 0.0, "{shape}");
+            assert!(
+                ["arithmetic", "memory"].contains(&shape["bound_by"]["baseline"].as_str().unwrap()),
+                "{shape}"
+            );
+        }
+    }
+}
