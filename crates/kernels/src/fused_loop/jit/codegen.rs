@@ -241,6 +241,19 @@ impl<'a> PhaseEmitter<'a> {
         prefetch(code, TEMP, (COLUMN, width as u32), CHUNK * LANES * width)
     }
 
+    /// Half a chunk, if that many columns are left: rows of blocks of AMX GEMMs are no longer, and masked vectors are computed one by one.
+    fn half_chunk(&self, code: &mut Assembler) -> Result<()> {
+        const HALF: usize = CHUNK / 2;
+        let shorter = code.label();
+        compare_end(code, (HALF * LANES) as i64)?;
+        code.jump(Code::Ja_rel32_64, shorter);
+        let context = self.context(&self.pinned, false);
+        emit::body(code, &mut self.free.clone(), context, HALF, self.group.min(HALF))?;
+        code.add(Instruction::with2(Code::Add_rm64_imm8, COLUMN, (HALF * LANES) as i32)?);
+        code.bind(shorter);
+        Ok(())
+    }
+
     /// The loop over the columns.
     fn columns(&self, code: &mut Assembler, constants_loaded: bool) -> Result<()> {
         self.load_pinned(code, |op| !(constants_loaded && matches!(op, Op::Constant(_))))?;
@@ -250,13 +263,7 @@ impl<'a> PhaseEmitter<'a> {
         let (chunks, next, rest, last, done) =
             (code.label(), (CHUNK * LANES) as i64, code.label(), code.label(), code.label());
         code.add(Instruction::with2(Code::Xor_r32_rm32, Register::EAX, Register::EAX)?);
-        let beyond = |code: &mut Assembler| -> Result<()> {
-            let after = MemoryOperand::with_base_displ(COLUMN, next);
-            code.add(Instruction::with2(Code::Lea_r64_m, TEMP, after)?);
-            code.add(Instruction::with2(Code::Cmp_r64_rm64, TEMP, COLUMNS)?);
-            Ok(())
-        };
-        beyond(code)?;
+        compare_end(code, next)?;
         code.jump(Code::Ja_rel32_64, rest);
         code.bind(chunks);
         for &stream in &self.phase.prefetched {
@@ -264,9 +271,12 @@ impl<'a> PhaseEmitter<'a> {
         }
         emit::body(code, &mut self.free.clone(), self.context(&self.pinned, false), CHUNK, self.group)?;
         code.add(Instruction::with2(Code::Add_rm64_imm8, COLUMN, next as i32)?);
-        beyond(code)?;
+        compare_end(code, next)?;
         code.jump(Code::Jbe_rel32_64, chunks);
         code.bind(rest);
+        if self.reductions.iter().all(|reduction| reduction.kind != ReduceKind::Sum) {
+            self.half_chunk(code)?;
+        }
         code.add(Instruction::with2(Code::Cmp_r64_rm64, COLUMN, COLUMNS)?);
         code.jump(Code::Jae_rel32_64, done);
         code.bind(last);
@@ -286,6 +296,14 @@ impl<'a> PhaseEmitter<'a> {
         }
         Ok(())
     }
+}
+
+/// Compares the column behind so many others with the end.
+fn compare_end(code: &mut Assembler, columns: i64) -> Result<()> {
+    let after = MemoryOperand::with_base_displ(COLUMN, columns);
+    code.add(Instruction::with2(Code::Lea_r64_m, TEMP, after)?);
+    code.add(Instruction::with2(Code::Cmp_r64_rm64, TEMP, COLUMNS)?);
+    Ok(())
 }
 
 /// Prefetches `bytes` bytes at a base plus a scaled index.
