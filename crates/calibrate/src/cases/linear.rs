@@ -49,18 +49,19 @@ pub(super) fn case(m: usize, k: usize, n: usize, epilogue: Epilogue, dtype: Dtyp
     Case { op: "linear", pattern, shape, dtype, module, extra }
 }
 
-/// The same with 8-bit integers.
-pub(super) fn int8(m: usize, k: usize, n: usize) -> Case {
-    let (x, w, y) = (ty(&[m, k], "i8"), ty(&[k, n], "i8"), ty(&[m, n], "i32"));
+/// A matmul of 8-bit integers or floats.
+pub(super) fn of_bytes(m: usize, k: usize, n: usize, dtype: Dtype) -> Case {
+    let (element, sum) = if dtype == Dtype::Float8 { ("f8E4M3FN", "f32") } else { ("i8", "i32") };
+    let (x, w, y) = (ty(&[m, k], element), ty(&[k, n], element), ty(&[m, n], sum));
     let matmul = format!(
         "  %matmul = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : ({x}, {w}) -> {y}\n"
     );
-    let module = ModuleText::default().input("x", &[m, k], "i8").weight("w", &[k, n], "i8");
+    let module = ModuleText::default().input("x", &[m, k], element).weight("w", &[k, n], element);
     Case {
         op: "linear",
         pattern: None,
         shape: vec![m, k, n],
-        dtype: Dtype::Int8,
+        dtype,
         module: module.operator("matmul", &y, matmul),
         extra: BTreeMap::new(),
     }

@@ -81,6 +81,8 @@ pub(crate) enum Dtype {
     Float(Precision),
     /// A module of 8-bit integers.
     Int8,
+    /// A module of 8-bit floats with a 4-bit exponent.
+    Float8,
 }
 
 impl Dtype {
@@ -93,6 +95,7 @@ impl Dtype {
             Self::Float(Precision::F16) => "f16",
             Self::Float(Precision::Quantized(_)) => "quantized",
             Self::Int8 => "int8",
+            Self::Float8 => "e4m3",
         }
     }
 
@@ -109,7 +112,7 @@ impl Dtype {
     pub(crate) fn precision(self) -> Precision {
         match self {
             Self::Float(precision) => precision,
-            Self::Int8 => Precision::Model,
+            Self::Int8 | Self::Float8 => Precision::Model,
         }
     }
 }
@@ -179,6 +182,55 @@ mod tests {
     }
 
     const F32: Dtype = Dtype::Float(Precision::Model);
+    const BF16: Dtype = Dtype::Float(Precision::Bf16);
+
+    #[test]
+    fn matmuls_of_8_bits_are_of_their_type_and_a_gpu_has_those_of_every_linear_size() {
+        for dtype in [Dtype::Int8, Dtype::Float8] {
+            let own = |all: Vec<Case>| all.into_iter().filter(|case| case.dtype == dtype).collect::<Vec<_>>();
+            let small = own(cases(Scale::Smoke, &[Family::Linear], &[F32], &[dtype]));
+            let inputs = small[0].module.inputs().unwrap();
+            assert_eq!(inputs[0].element_type().byte_width(), 1);
+            plans(&small[0]);
+            let rows = |all: &[Case]| {
+                let mut rows: Vec<usize> = all.iter().map(|case| case.shape[0]).collect();
+                rows.sort_unstable();
+                rows.dedup();
+                rows
+            };
+            let full = own(cases(Scale::Full, &[Family::Linear], &[F32], &[dtype]));
+            assert_eq!(rows(&full), [1, 8, 32, 128, 512, 2048]);
+            let on_gpu = own(large(Scale::Full, &[Family::Linear], &[F32], &[dtype]));
+            let of_f32 = cases(Scale::Full, &[Family::Linear], &[F32], &[]);
+            let grid = of_f32.iter().filter(|case| case.pattern == Some("Linear_Bias")).count();
+            assert_eq!(
+                on_gpu.iter().filter(|case| case.shape[0] <= 2048 && case.shape[1] >= 512).count(),
+                grid
+            );
+        }
+    }
+
+    #[test]
+    fn streams_of_16_bits_read_and_write_16_bits() {
+        for scale in [Scale::Quick, Scale::Full] {
+            let all = cases(scale, &[], &[F32, BF16], &[]);
+            let of = |dtype, op| {
+                all.iter().filter(move |case| case.dtype == dtype && case.op == op).map(|case| &case.shape)
+            };
+            for op in ["add", "gelu", "softmax", "layer_norm"] {
+                assert!(of(BF16, op).count() > 1, "{scale:?} {op}");
+                assert!(of(BF16, op).all(|shape| of(F32, op).any(|known| known == shape)), "{op}");
+            }
+        }
+        let smoke = cases(Scale::Smoke, &[], &[F32, BF16], &[]);
+        let bytes = |dtype| {
+            let add = smoke.iter().find(|case| case.dtype == dtype && case.op == "add").unwrap();
+            let [(kernels, cost), _] = plans(add);
+            assert_eq!(kernels, 1);
+            cost.bytes
+        };
+        assert_eq!(bytes(F32), 2 * bytes(BF16));
+    }
 
     #[test]
     fn memory_reductions_are_those_that_follow_from_the_shapes() {
@@ -200,7 +252,7 @@ mod tests {
 
     #[test]
     fn unfused_means_a_kernel_for_each_operator_and_fused_fewer() {
-        for case in cases(Scale::Smoke, &Family::NAMED, &[F32], false) {
+        for case in cases(Scale::Smoke, &Family::NAMED, &[F32], &[]) {
             let [(fused, _), (unfused, _)] = plans(&case);
             match case.pattern {
                 Some(_) => {
@@ -215,7 +267,7 @@ mod tests {
     #[test]
     fn the_seeds_sizes_are_in_every_scale_but_smoke() {
         for scale in [Scale::Quick, Scale::Full] {
-            let all = cases(scale, &Family::NAMED, &[F32], false);
+            let all = cases(scale, &Family::NAMED, &[F32], &[]);
             for (pattern, shape) in [
                 ("Linear_Bias", vec![512, 1024, 1024]),
                 ("Linear_Bias_ReLU", vec![512, 1024, 1024]),
@@ -232,8 +284,8 @@ mod tests {
 
     #[test]
     fn contractions_read_narrow_inputs_as_they_are() {
-        let bf16 = Dtype::Float(Precision::Bf16);
-        for case in cases(Scale::Smoke, &Family::NAMED, &[bf16], false) {
+        let bf16 = BF16;
+        for case in cases(Scale::Smoke, &Family::NAMED, &[bf16], &[]) {
             let narrow = case.clone().in_narrow_memory();
             let [(kernels, wide), _] = plans(&case);
             let [(same, cost), _] = plans(&narrow);
@@ -243,14 +295,14 @@ mod tests {
             let outputs = Model::from_text("case.mlir", narrow.module.text(false)).unwrap();
             let outputs = outputs.plan(&CompileOptions::default()).unwrap();
             let result = outputs.graph.node(outputs.clusters.outputs[0].value).element;
-            let is_narrow = is_narrow && case.op == "conv2d" && case.pattern.is_none();
+            let is_narrow = is_narrow && case.op != "linear" && case.pattern.is_none();
             assert_eq!(result == ElementType::BF16, is_narrow, "{}", case.label());
         }
     }
 
     #[test]
     fn attention_to_another_sequence_fuses_as_attention_does() {
-        let all = large(&[Family::Attention], &[F32]);
+        let all = large(Scale::Quick, &[Family::Attention], &[F32], &[]);
         let cross: Vec<&Case> = all.iter().filter(|case| case.shape.len() == 5).collect();
         assert!(!cross.is_empty());
         for case in cross {
@@ -263,7 +315,10 @@ mod tests {
     fn no_case_is_measured_twice() {
         for scale in [Scale::Smoke, Scale::Quick, Scale::Full] {
             let mut labels: Vec<String> =
-                cases(scale, &Family::NAMED, &[F32], true).iter().map(Case::label).collect();
+                cases(scale, &Family::NAMED, &[F32, BF16], &[Dtype::Int8, Dtype::Float8])
+                    .iter()
+                    .map(Case::label)
+                    .collect();
             let count = labels.len();
             labels.sort_unstable();
             labels.dedup();

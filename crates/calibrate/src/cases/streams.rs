@@ -41,6 +41,9 @@ pub(super) enum Stream {
 }
 
 impl Stream {
+    /// Those whose rates depend on the bits of an element: elementwise and row-wise operations.
+    pub(super) const NARROW: [Self; 4] = [Self::Add, Self::Gelu, Self::Softmax, Self::LayerNorm];
+
     pub(super) const ALL: [Self; 13] = [
         Self::Add,
         Self::Gelu,
@@ -56,6 +59,13 @@ impl Stream {
         Self::ColumnSum,
         Self::MaxPool,
     ];
+}
+
+/// A stream that reads and writes 16 bits, and computes in f32 as kernels do.
+pub(super) fn narrow(rows: usize, stream: Stream, dtype: Dtype) -> Option<Case> {
+    let element = dtype.narrow()?;
+    let wide = case(rows, stream);
+    Some(Case { module: wide.module.stored_as(element).rounded_to(element), dtype, ..wide })
 }
 
 /// A stream over `rows` rows of [`COLUMNS`] columns.

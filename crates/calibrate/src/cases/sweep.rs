@@ -23,9 +23,21 @@ const LARGE_ATTENTION: [[usize; 4]; 3] = [[8, 12, 256, 64], [4, 8, 1024, 64], [8
 /// Heads, queries and keys of attention to another sequence or to a cache.
 const CROSS_ATTENTION: [(usize, usize, usize); 3] = [(12, 1, 512), (24, 32, 1024), (96, 32, 256)];
 
+/// Rows, and inputs or outputs, of the linear layers of a whole sweep.
+const ROWS: [usize; 6] = [1, 8, 32, 128, 512, 2048];
+const SIDES: [usize; 4] = [512, 1024, 2048, 4096];
+
 /// The cases that a GPU computes in no time: sizes that fill it, which predictions would extrapolate to.
-pub(crate) fn large(families: &[Family], dtypes: &[Dtype]) -> Vec<Case> {
+pub(crate) fn large(scale: Scale, families: &[Family], dtypes: &[Dtype], of_bytes: &[Dtype]) -> Vec<Case> {
     let mut all = Vec::new();
+    for &dtype in of_bytes.iter().filter(|_| families.contains(&Family::Linear)) {
+        let grid = ROWS
+            .into_iter()
+            .filter(|_| scale == Scale::Full)
+            .flat_map(|m| SIDES.into_iter().flat_map(move |k| SIDES.into_iter().map(move |n| (m, k, n))));
+        let sizes = grid.chain(LARGE_LINEAR.into_iter().filter(|size| scale != Scale::Full || size.0 > 2048));
+        all.extend(sizes.map(|(m, k, n)| linear::of_bytes(m, k, n, dtype)));
+    }
     for &dtype in dtypes {
         if families.contains(&Family::Linear) {
             all.extend(LARGE_LINEAR.map(|(m, k, n)| linear(m, k, n, dtype)));
@@ -41,8 +53,8 @@ pub(crate) fn large(families: &[Family], dtypes: &[Dtype]) -> Vec<Case> {
     all
 }
 
-/// The cases of some families in some types, with streams always; `int8` adds matmuls of 8-bit integers.
-pub(crate) fn cases(scale: Scale, families: &[Family], dtypes: &[Dtype], int8: bool) -> Vec<Case> {
+/// The cases of some families in some types, with streams always, and matmuls of the types that have 8 bits.
+pub(crate) fn cases(scale: Scale, families: &[Family], dtypes: &[Dtype], of_bytes: &[Dtype]) -> Vec<Case> {
     let mut all = Vec::new();
     let wants = |family: Family| families.contains(&family);
     for &dtype in dtypes {
@@ -56,20 +68,40 @@ pub(crate) fn cases(scale: Scale, families: &[Family], dtypes: &[Dtype], int8: b
             attentions(scale, dtype, &mut all);
         }
     }
-    if int8 && wants(Family::Linear) {
-        let sizes: &[usize] = match scale {
-            Scale::Smoke => &[64],
-            Scale::Quick => &[1024],
-            Scale::Full => &[512, 1024, 2048],
-        };
-        for &size in sizes {
-            all.extend([1, 128, 512].map(|m| linear::int8(m, size, size)));
+    if wants(Family::Linear) {
+        for &dtype in of_bytes {
+            matmuls_of_bytes(scale, dtype, &mut all);
         }
     }
     for rows in stream_rows(scale) {
         all.extend(Stream::ALL.map(|stream| streams::case(rows, stream)));
     }
+    for &dtype in dtypes {
+        for rows in narrow_stream_rows(scale) {
+            all.extend(Stream::NARROW.into_iter().filter_map(|stream| streams::narrow(rows, stream, dtype)));
+        }
+    }
     all
+}
+
+/// Half of the sizes of linear layers: squares, and one side four times the other.
+fn matmuls_of_bytes(scale: Scale, dtype: Dtype, all: &mut Vec<Case>) {
+    let mut add = |rows: &[usize], k, n| {
+        all.extend(rows.iter().map(|&m| linear::of_bytes(m, k, n, dtype)));
+    };
+    match scale {
+        Scale::Smoke => add(&[1, 128], 64, 64),
+        Scale::Quick => add(&[1, 128, 512], 1024, 1024),
+        Scale::Full => {
+            for (at, side) in SIDES.into_iter().enumerate() {
+                add(&ROWS, side, side);
+                if let Some(&long) = SIDES.get(at + 2) {
+                    add(&ROWS, side, long);
+                    add(&ROWS, long, side);
+                }
+            }
+        }
+    }
 }
 
 /// A linear layer without bias.
@@ -95,9 +127,9 @@ fn linears(scale: Scale, dtype: Dtype, all: &mut Vec<Case>) {
             }
         }
         Scale::Full => {
-            for m in [1, 8, 32, 128, 512, 2048] {
-                for k in [512, 1024, 2048, 4096] {
-                    for n in [512, 1024, 2048, 4096] {
+            for m in ROWS {
+                for k in SIDES {
+                    for n in SIDES {
                         add(m, k, n, &Epilogue::ALL);
                     }
                 }
@@ -222,6 +254,16 @@ fn attentions(scale: Scale, dtype: Dtype, all: &mut Vec<Case>) {
             add([1, 8, 256, 32], &[Steps::Full]);
             add([8, 12, 128, 64], &[Steps::Full]);
         }
+    }
+}
+
+/// Rows of streams of 16 bits: a size for each level of memory.
+fn narrow_stream_rows(scale: Scale) -> Vec<usize> {
+    let rows = |bytes: usize| bytes / COLUMNS / 4;
+    match scale {
+        Scale::Smoke => vec![rows(32 << 10)],
+        Scale::Quick => [512 << 10, 8 << 20].map(rows).to_vec(),
+        Scale::Full => [128 << 10, 8 << 20, 128 << 20].map(rows).to_vec(),
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use warpforge::Tensor;
+use warpforge::{Shape, Tensor};
+use warpforge_tensor::{ElementType, FloatType};
 
 use crate::error::Result;
 
@@ -138,6 +139,12 @@ fn random(argument: &Argument) -> Result<Tensor> {
         "i8" => {
             let values: Vec<i8> = (0..count).map(|_| rng.i8(-100..=100)).collect();
             Tensor::from_slice(dims, &values)
+        }
+        "f8E4M3FN" => {
+            // Either sign, from 1/4 to 3.75.
+            let codes: Vec<u8> = (0..count).map(|_| rng.u8(0x28..=0x47) | (rng.u8(0..=1) << 7)).collect();
+            let element = ElementType::Float(FloatType::F8E4M3Fn);
+            Tensor::from_bytes(element, Shape::new(dims.clone())?, &codes)
         }
         "i64" => {
             let values: Vec<i64> =

@@ -24,7 +24,7 @@ const MOST_DISTURBED: f64 = 0.25;
 pub(super) fn reference(session: &mut Session<'_>) -> Result<f64> {
     let scale = if session.settings.scale == Scale::Smoke { Scale::Smoke } else { Scale::Quick };
     let f32 = [Dtype::Float(Precision::Model)];
-    let case = cases(scale, &[Family::Linear], &f32, false).into_iter().next();
+    let case = cases(scale, &[Family::Linear], &f32, &[]).into_iter().next();
     let case = case.ok_or_else(|| Error::NotPossible("there is no reference kernel".to_owned()))?;
     let prepared = Prepared::new(session.settings, &case, false)?;
     let timed = session.steadily(|session| alone(session, &mut prepared.clock()?))?;

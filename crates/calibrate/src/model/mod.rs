@@ -46,6 +46,8 @@ pub struct CostModel {
     threads: usize,
     rates: HashMap<(Class, String), Rates>,
     limits: Limits,
+    /// Those of each number of host threads that was measured.
+    limits_of_threads: HashMap<usize, Limits>,
     stalls: Stalls,
     /// Seconds to begin a run and to begin a kernel.
     run: f64,
@@ -99,10 +101,20 @@ impl CostModel {
         self.threads
     }
 
-    /// What bounds work of so many operations and bytes, and the seconds that it takes at the least.
+    /// What bounds work of so many operations and bytes on so many host threads, and the seconds that it takes at the least; nothing
+    /// where the limits of so many were not measured. A GPU has the same limits for any number.
     #[must_use]
-    pub fn bound(&self, dtype: &str, flops: u64, bytes: u64) -> (Bound, f64) {
-        self.limits.bound(dtype, flops as f64, bytes as f64, self.kernel)
+    pub fn bound(&self, threads: usize, dtype: &str, flops: u64, bytes: u64) -> Option<(Bound, f64)> {
+        let on_cpu = self.device == "cpu";
+        let limits = if on_cpu { self.limits_of_threads.get(&threads)? } else { &self.limits };
+        Some(limits.bound(dtype, flops as f64, bytes as f64, self.kernel))
+    }
+
+    /// What each kernel of a plan computes in, by its operations and bytes.
+    #[must_use]
+    pub fn arithmetic(&self, plan: &Plan) -> HashMap<(u64, u64), &'static str> {
+        let works = plan.clusters.clusters.iter().map(|cluster| self.work(&plan.graph, cluster));
+        works.map(|work| ((work.flops, work.bytes), work.dtype)).collect()
     }
 
     /// A whole model: milliseconds, and those of each kernel.
@@ -184,13 +196,19 @@ impl CostModel {
             | Class::Grouped
             | Class::Depthwise
             | Class::Attention => work.dtype,
-            _ => "f32",
+            _ => work.stored,
         };
-        let rates = self.rates.get(&(work.class, dtype.to_owned()));
-        // Profiles of before sums across rows were measured.
-        let rates = rates.or_else(|| match work.class {
-            Class::Across => self.rates.get(&(Class::RowWise, dtype.to_owned())),
-            _ => None,
+        let of = |class, dtype: &str| self.rates.get(&(class, dtype.to_owned()));
+        let rates = of(work.class, dtype).or_else(|| match work.class {
+            Class::Matmul
+            | Class::Batched
+            | Class::Conv
+            | Class::Grouped
+            | Class::Depthwise
+            | Class::Attention => None,
+            // Profiles of before sums across rows were measured.
+            Class::Across => of(Class::Across, "f32").or_else(|| of(Class::RowWise, "f32")),
+            class => of(class, "f32"),
         });
         match (work.class, rates) {
             (

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::CostModel;
 use super::cold::Stalls;
 use super::limits::Limits;
-use super::work::{Class, conv_class, conv_features, conv_flops, gather_features, octaves};
+use super::work::{Class, conv_class, conv_features, conv_flops, gather_features, octaves, width};
 use crate::profile::{Operation, Profile};
 
 /// The least part of a contraction's time that is arithmetic.
@@ -27,6 +27,9 @@ pub(super) fn model(profile: &Profile, device: &str) -> CostModel {
         rates: HashMap::new(),
         stalls: Stalls::new(profile, device, threads, &limits),
         limits,
+        limits_of_threads: thread_counts(profile, device)
+            .map(|threads| (threads, Limits::new(profile, device, threads)))
+            .collect(),
         run,
         kernel,
         cheap: 0.0,
@@ -53,6 +56,15 @@ pub(super) fn model(profile: &Profile, device: &str) -> CostModel {
     made
 }
 
+/// The numbers of threads that both peaks and bandwidth were measured with.
+fn thread_counts<'p>(profile: &'p Profile, device: &'p str) -> impl Iterator<Item = usize> + 'p {
+    let moves = move |threads: usize| {
+        profile.bandwidth.iter().any(|found| found.device == device && found.threads == threads)
+    };
+    let peaks = profile.peaks.iter().filter(move |peak| peak.device == device);
+    peaks.map(|peak| peak.threads).filter(move |&threads| moves(threads))
+}
+
 /// The number of threads that most operations were measured with.
 fn usual_threads(profile: &Profile, device: &str) -> usize {
     let mut counts: HashMap<usize, usize> = HashMap::new();
@@ -72,7 +84,7 @@ impl CostModel {
         let seconds = (whole - self.run).max(whole * 0.1);
         let streamed = (seconds - self.kernel).max(seconds * 0.1);
         let product = |at: &[usize]| at.iter().map(|&at| shape[at] as f64).product::<f64>();
-        let by_bytes = |class| (class, "f32", octaves_of_bytes(bytes), bytes as f64 / streamed);
+        let by_bytes = |class| (class, dtype, octaves_of_bytes(bytes), bytes as f64 / streamed);
         let gathered = |run| (Class::Gather, "f32", gather_features(bytes, run), bytes as f64 / streamed);
         let (class, dtype, features, rate) = match (op, shape) {
             ("linear", &[m, k, n]) => {
@@ -117,7 +129,7 @@ impl CostModel {
 impl CostModel {
     /// The time of a contraction without what reading its own weights again and again adds to it.
     fn without_weights(&self, seconds: f64, dtype: &str, rows: usize, weights: usize) -> f64 {
-        let bytes = (weights * if matches!(dtype, "bf16" | "f16") { 2 } else { 4 }) as u64;
+        let bytes = (weights * width(dtype)) as u64;
         let read = bytes as f64 / self.limits.read_bandwidth(bytes);
         let part = self.stalls.part(dtype, rows).unwrap_or(0.0);
         (seconds - part * read).max(LEAST_ARITHMETIC * seconds)
@@ -133,7 +145,10 @@ fn octaves_of_bytes(bytes: u64) -> Vec<f64> {
 fn functions(profile: &Profile, device: &str, threads: usize, run: f64) -> (f64, f64) {
     let least = |op: &str, per_element: f64| {
         let own = |operation: &&Operation| {
-            operation.op == op && operation.device == device && operation.threads == threads
+            operation.op == op
+                && operation.dtype == "f32"
+                && operation.device == device
+                && operation.threads == threads
         };
         let each = |operation: &Operation| {
             let elements = operation.shape.iter().product::<usize>().max(1) as f64;

@@ -251,3 +251,54 @@ fn sums_across_rows_have_a_rate_of_their_own() {
     let (across, along) = (ms(&profile, 0), ms(&profile, 1));
     assert!((across / along - 10.0).abs() < 0.1, "{across} {along}");
 }
+
+#[test]
+fn streams_of_16_bits_have_a_rate_of_their_own_and_that_of_32_where_they_were_not_measured() {
+    let add = |dtype: &str, gbps: f64| {
+        let bytes = 12 << 20;
+        let ms = bytes as f64 / gbps / 1e6;
+        Operation {
+            op: "add".to_owned(),
+            dtype: dtype.to_owned(),
+            shape: vec![1024, 1024],
+            bytes,
+            ms,
+            ..linear(8, 8, 8, 1.0)
+        }
+    };
+    let text = "func.func @main(%x: tensor<2048x1024xbf16>) -> tensor<2048x1024xbf16> {
+        %0 = stablehlo.add %x, %x : tensor<2048x1024xbf16>
+        func.return %0 : tensor<2048x1024xbf16>
+    }";
+    let plan = Model::from_text("m.mlir", text).unwrap().plan(&CompileOptions::default()).unwrap();
+    let mut profile = profile();
+    (profile.overheads[0].us, profile.operations) = (1e-6, vec![add("f32", 40.0)]);
+    let ms = |profile: &Profile| CostModel::new(profile, "cpu", "p.json").unwrap().model(&plan).0;
+    let wide = ms(&profile);
+    profile.operations.push(add("bf16", 10.0));
+    assert!((ms(&profile) / wide - 4.0).abs() < 0.01, "{} {wide}", ms(&profile));
+}
+
+#[test]
+fn kernels_are_held_against_the_limits_of_their_threads_and_of_what_they_compute_in() {
+    let mut profile = profile();
+    let of_one = profile.peaks[1].clone();
+    profile.peaks.push(crate::profile::Peak { threads: 1, gops: 45.0, ..of_one });
+    let of_one = profile.bandwidth[2].clone();
+    profile.bandwidth.push(crate::profile::Bandwidth { threads: 1, gbps: 5.0, ..of_one });
+    let cost = CostModel::new(&profile, "cpu", "p.json").unwrap();
+    let least = |threads| cost.bound(threads, "f32", 90_000_000_000, 1).map(|(_, least)| least);
+    assert_eq!((least(2), least(1), least(3)), (Some(1.0), Some(2.0), None));
+
+    let narrow = MLP.replace("xf32", "xbf16");
+    let mut model = Model::from_text("m.mlir", narrow).unwrap();
+    let weights = warpforge::Tensor::from_bytes(
+        ElementType::BF16,
+        warpforge::Shape::new(vec![1024, 1024]).unwrap(),
+        &[0; 2 << 20],
+    );
+    model.bind_weights(&[("w".to_owned(), weights.unwrap())].into()).unwrap();
+    let plan = model.plan(&CompileOptions::default()).unwrap();
+    let kernel = plan.clusters.clusters[0].cost(&plan.graph);
+    assert_eq!(cost.arithmetic(&plan).get(&(kernel.flops, kernel.bytes)), Some(&"bf16"));
+}

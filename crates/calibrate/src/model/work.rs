@@ -41,6 +41,8 @@ pub(crate) struct Work {
     pub(crate) class: Class,
     /// What contractions multiply in.
     pub(crate) dtype: &'static str,
+    /// The type that its result is stored in.
+    pub(crate) stored: &'static str,
     /// What its rate depends on, in octaves.
     pub(crate) features: Vec<f64>,
     /// The operations of the contraction alone.
@@ -124,6 +126,7 @@ pub(crate) fn work(graph: &Graph, cluster: &Cluster) -> Work {
     let mut work = Work {
         class: Class::Elementwise,
         dtype: "f32",
+        stored: stored(graph.node(cluster.output).element),
         features: Vec::new(),
         contraction_flops: 0.0,
         flops: cost.flops,
@@ -165,12 +168,32 @@ pub(crate) fn work(graph: &Graph, cluster: &Cluster) -> Work {
     work
 }
 
+/// The type that streams of such elements are measured in.
+fn stored(element: ElementType) -> &'static str {
+    match element {
+        ElementType::Float(FloatType::Bf16) => "bf16",
+        ElementType::Float(FloatType::F16) => "f16",
+        _ => "f32",
+    }
+}
+
+/// The bytes of an element of a type that contractions multiply in.
+pub(super) fn width(dtype: &str) -> usize {
+    match dtype {
+        "int8" | "e4m3" => 1,
+        "bf16" | "f16" => 2,
+        "f64" => 8,
+        _ => 4,
+    }
+}
+
 /// The type that a contraction multiplies in.
 fn multiplied(graph: &Graph, node: NodeId) -> &'static str {
     match graph.node(graph.node(node).inputs[0]).element {
         ElementType::Float(FloatType::F64) => "f64",
         ElementType::Float(FloatType::Bf16) => "bf16",
         ElementType::Float(FloatType::F16) => "f16",
+        ElementType::Float(FloatType::F8E4M3Fn | FloatType::F8E5M2) => "e4m3",
         ElementType::Int(_) => "int8",
         _ => "f32",
     }
@@ -235,10 +258,7 @@ fn convolution(graph: &Graph, product: &Contraction, work: &mut Work) {
 
 /// Weights are kept in the type that they are multiplied in.
 fn narrowed(graph: &Graph, product: &Contraction, work: &mut Work) {
-    let width = match work.dtype {
-        "bf16" | "f16" => 2,
-        _ => return,
-    };
+    let width = width(work.dtype);
     for operand in &product.operands {
         let node = graph.node(operand.value);
         if graph.constant(operand.value).is_some() && node.element.byte_width() > width {

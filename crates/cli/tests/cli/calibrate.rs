@@ -139,6 +139,18 @@ fn other_commands_find_the_profile_at_its_default_place() {
     let trace = std::fs::read_to_string(warpt.path("t.json")).unwrap();
     assert!(trace.contains("\"bound_by\"") && trace.contains("\"of_roofline\""), "{trace}");
     assert!(!run.stderr.contains("measuring the limits"), "{}", run.stderr);
+    // One thread has limits of its own.
+    let arithmetic = |threads: &str| {
+        let name = format!("t{threads}.json");
+        let run = ["run", "m.mlir", "--seed", "1", "--threads", threads, "--profile", &name];
+        let run = warpt.run(&run);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert!(std::fs::read_to_string(warpt.path(&name)).unwrap().contains("\"bound_by\""));
+        run.stderr.contains("measuring the limits of")
+    };
+    assert!(!arithmetic("1"), "one thread was calibrated");
+    let more = std::thread::available_parallelism().map_or(1, usize::from) + 1;
+    assert!(arithmetic(&more.to_string()), "{more} threads were not");
 }
 
 #[test]

@@ -175,11 +175,12 @@ impl RunArgs {
     }
 
     /// The limits for a profile: those of the machine's profile that was named, or else of the one at its default place.
-    fn limits(&self) -> Result<Option<CostModel>, Failure> {
+    fn limits(&self, compiled: &CompiledModel) -> Result<Option<roofline::Roofline>, Failure> {
         if !self.observe.profiles() {
             return Ok(None);
         }
-        Ok(self.named_machine()?.or_else(|| machine::of_here(self.device)))
+        let cost = self.named_machine()?.or_else(|| machine::of_here(self.device));
+        Ok(cost.map(|cost| roofline::Roofline::new(cost, compiled)))
     }
 
     /// Whether single values are to be seen, which only the correctness tier shows.
@@ -320,9 +321,8 @@ fn execute(
         let outputs = outcome?;
         compared = watch.compared();
         let model = warpforge::shown(path);
-        let limits = args.limits()?;
-        let limits = limits.as_ref().map(|cost| (cost, compiled.target().precision));
-        watch.write_profile(outputs.profile().clone(), &model, executable, limits)?;
+        let limits = args.limits(compiled)?;
+        watch.write_profile(outputs.profile().clone(), &model, executable, limits.as_ref())?;
         if let Some(folder) = &args.save {
             let (nodes, clusters) = match fused {
                 true => values_of::at_borders(executable, outputs.clusters()),

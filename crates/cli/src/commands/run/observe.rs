@@ -9,8 +9,7 @@ use clap::{Args, ValueEnum};
 use warpforge::io::{carrier, safetensors};
 use warpforge::profile::Profile;
 use warpforge::trace::{Filter, NodeValues, Several, Trace, TraceOptions};
-use warpforge::{CompiledModel, Observer, Precision, RunOptions, Tensor};
-use warpforge_calibrate::CostModel;
+use warpforge::{CompiledModel, Observer, RunOptions, Tensor};
 use warpforge_golden::op_by_op::{Compared, OpByOpComparison};
 use warpforge_report::chrome_trace;
 use warpforge_runtime::Executable;
@@ -236,7 +235,7 @@ impl Watch<'_> {
         mut profile: Profile,
         model: &str,
         executable: &dyn Executable,
-        machine: Option<(&CostModel, Precision)>,
+        machine: Option<&roofline::Roofline>,
     ) -> Result<(), Failure> {
         let Some(path) = &self.args.profile else { return Ok(()) };
         roofline::compare(&mut profile, executable.threads(), machine);

@@ -1,18 +1,54 @@
 //! How near the kernels of a profile come to what the machine can do, and what bounds them.
 
-use warpforge::Precision;
+use std::collections::HashMap;
+
 use warpforge::profile::{Event, Profile};
+use warpforge::{CompileOptions, CompiledModel};
 use warpforge_calibrate::{Bound, CostModel};
 use warpforge_probes::limits::Limits;
 
 use super::kernels::detail;
 use crate::term;
 
+/// The limits of a machine, and what the kernels of a model compute in.
+pub(super) struct Roofline {
+    cost: CostModel,
+    /// By operations and bytes, which are what a kernel reports.
+    arithmetic: HashMap<(u64, u64), &'static str>,
+}
+
+impl Roofline {
+    /// The roofline for a compiled model. A model that cannot be planned by itself, as its shapes are not known, has no types.
+    pub(super) fn new(cost: CostModel, compiled: &CompiledModel) -> Self {
+        let target = compiled.target();
+        let cost = cost.in_precision(target.precision);
+        let options = CompileOptions {
+            device: target.device,
+            tier: Some(target.tier),
+            precision: target.precision,
+            threads: target.threads,
+            no_fallback: false,
+            gradient_checkpointing: target.gradient_checkpointing,
+            machine: target.machine.clone(),
+        };
+        let arithmetic =
+            compiled.model().plan(&options).map(|plan| cost.arithmetic(&plan)).unwrap_or_default();
+        Self { cost, arithmetic }
+    }
+
+    /// What a kernel computes in: what it says itself, or else its cluster; f32 where that is not known, as loops do.
+    fn arithmetic<'e>(&self, event: &'e Event, work: (u64, u64)) -> &'e str {
+        detail(event, "arithmetic").unwrap_or_else(|| self.arithmetic.get(&work).copied().unwrap_or("f32"))
+    }
+}
+
 /// Says of each kernel what bounds it and what part of that it reached: by the machine's profile, or else by the limits of so many
 /// threads, measured now.
-pub(super) fn compare(profile: &mut Profile, threads: usize, machine: Option<(&CostModel, Precision)>) {
-    if let Some((cost, precision)) = machine {
-        return by_machine(profile, cost, precision);
+pub(super) fn compare(profile: &mut Profile, threads: usize, machine: Option<&Roofline>) {
+    if let Some(machine) = machine
+        && by_machine(profile, threads, machine)
+    {
+        return;
     }
     if !profile.events.iter().any(|event| work(event).is_some()) {
         return;
@@ -24,15 +60,13 @@ pub(super) fn compare(profile: &mut Profile, threads: usize, machine: Option<(&C
     }
 }
 
-fn by_machine(profile: &mut Profile, cost: &CostModel, precision: Precision) {
-    let usual = match precision {
-        Precision::Model => "f32".to_owned(),
-        other => other.to_string(),
-    };
+/// Notes what bounds each kernel by the machine's profile; false where it has no limits of so many threads.
+fn by_machine(profile: &mut Profile, threads: usize, machine: &Roofline) -> bool {
     for event in profile.events.iter_mut().filter(|event| event.category == "kernel") {
         let count = |name: &str| detail(event, name).and_then(|text| text.parse::<u64>().ok());
         let (Some(flops), Some(bytes)) = (count("flop"), count("bytes")) else { continue };
-        let (bound, least) = cost.bound(detail(event, "arithmetic").unwrap_or(&usual), flops, bytes);
+        let dtype = machine.arithmetic(event, (flops, bytes));
+        let Some((bound, least)) = machine.cost.bound(threads, dtype, flops, bytes) else { return false };
         let seconds = event.duration.as_secs_f64();
         if seconds > 0.0 {
             event.details.push(("of_roofline", format!("{:.3}", least / seconds)));
@@ -47,6 +81,7 @@ fn by_machine(profile: &mut Profile, cost: &CostModel, precision: Precision) {
             Bound::Overhead => event.details.push(("bound_by", "overhead".to_owned())),
         }
     }
+    true
 }
 
 fn note(profile: &mut Profile, limits: &Limits) {

@@ -191,10 +191,9 @@ pub(super) fn one(
         steps.push(Step { step: number, ms, outputs: numbers(&outputs) });
         if let Some(watch) = watch {
             watch.write_trace()?;
-            let limits = args.limits()?;
-            let limits = limits.as_ref().map(|cost| (cost, compiled.target().precision));
+            let limits = args.limits(&compiled)?;
             let model = warpforge::shown(path);
-            watch.write_profile(outputs.profile().clone(), &model, executable.as_ref(), limits)?;
+            watch.write_profile(outputs.profile().clone(), &model, executable.as_ref(), limits.as_ref())?;
         }
         if args.state.save_every.is_some_and(|every| (step + 1).is_multiple_of(every.get())) && step < last {
             save(state, file, number)?;
