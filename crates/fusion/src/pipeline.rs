@@ -17,7 +17,10 @@ use crate::cluster::{
 };
 use crate::graph::{Graph, ImportError, Node, NodeId, Op, OpByOp, OpSpan, import_for, import_op_by_op};
 use crate::pattern::{Pattern, patterns};
-use crate::precision::{Precision, narrow_contractions, quantize, read_before_widening, read_stored_weights};
+use crate::precision::{
+    Precision, WeightNames, narrow_contractions, quantize, read_before_widening, read_stored_weights,
+    round_in_f32,
+};
 use crate::recompute::recompute;
 use crate::simplify::{resampled, simplify};
 
@@ -146,6 +149,8 @@ pub struct Imported {
     pub machine: Option<Arc<dyn Machine>>,
     /// As [`Device::checkpoints_gradients`].
     pub checkpoints: bool,
+    /// What the weights of products are called, where they are to be quantized.
+    pub(crate) weight_names: WeightNames,
 }
 
 /// What a device runs: a graph and its clusters.
@@ -184,17 +189,25 @@ pub fn plan(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Resul
 /// As [`plan`].
 pub fn load(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Result<Imported, ImportError> {
     let traced = Nodes::of(func);
+    let weight_names = device.precision().recipe().map(|_| WeightNames::of(func)).unwrap_or_default();
     if device.is_op_by_op() {
         let OpByOp { graph, marks } = import_op_by_op(func, weights)?;
         if device.keeps_spans(&graph) {
-            return Ok(Imported { graph, spans: Some(marks), traced, machine: None, checkpoints: false });
+            return Ok(Imported {
+                graph,
+                spans: Some(marks),
+                traced,
+                machine: None,
+                checkpoints: false,
+                weight_names,
+            });
         }
     }
     let graph = device
         .legalise(import_for(func, weights, device.computes_float8())?)
         .map_err(ImportError::Unsupported)?;
     let (machine, checkpoints) = (device.machine(), device.checkpoints_gradients());
-    Ok(Imported { graph, spans: None, traced, machine, checkpoints })
+    Ok(Imported { graph, spans: None, traced, machine, checkpoints, weight_names })
 }
 
 /// The second half of [`plan`]: simplifies the graph, decides the precision of its contractions and clusters it.
@@ -203,7 +216,7 @@ pub fn load(func: Func<'_>, weights: &Weights<'_>, device: &dyn Device) -> Resul
 ///
 /// When a layout cannot be described by strides, op by op, or weights cannot be quantized.
 pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportError> {
-    let Imported { mut graph, mut spans, traced, machine, checkpoints } = imported;
+    let Imported { mut graph, mut spans, traced, machine, checkpoints, weight_names } = imported;
     if spans.is_none() {
         graph = simplify(&graph);
     }
@@ -212,6 +225,9 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
             graph = resampled(&graph);
         }
         graph = device.rewrite(read_before_widening(&graph));
+        if !device.computes_float8() {
+            graph = round_in_f32(&graph);
+        }
         if device.reads_quantized_weights() {
             graph = read_stored_weights(&graph);
         }
@@ -222,7 +238,7 @@ pub fn cluster(imported: Imported, device: &dyn Device) -> Result<Plan, ImportEr
     }
     if let Some(recipe) = device.precision().recipe() {
         let float8 = |columns, depth| device.multiplies_float8(columns, depth);
-        let quantized = quantize(&graph, recipe, &float8, spans.as_deref_mut());
+        let quantized = quantize(&graph, recipe, &float8, &weight_names, spans.as_deref_mut());
         graph = quantized.map_err(|error| ImportError::Unsupported(format!("{recipe}: {error}")))?;
     }
     if !device.is_op_by_op() {

@@ -4,9 +4,10 @@ use warpforge_diag::Source;
 use warpforge_ir::Module;
 use warpforge_ir::nodes::Nodes;
 use warpforge_snakeburger::text;
+use warpforge_tensor::Tensor;
 
 use crate::cluster::{Clusters, DeviceKernels, clusters};
-use crate::graph::{Graph, import};
+use crate::graph::{Graph, Op, evaluate, import};
 use crate::pipeline::Plan;
 
 /// A module.
@@ -17,6 +18,26 @@ pub(crate) fn module(module: &str) -> Module {
 /// The graph of a module's function `@main`, not simplified.
 pub(crate) fn graph(text: &str) -> Graph {
     import(module(text).function("main").unwrap(), &|_| None).unwrap()
+}
+
+/// The outputs of a graph by the reference, node by node.
+pub(crate) fn evaluated(graph: &Graph, inputs: &[Tensor]) -> Vec<Tensor> {
+    let (mut values, mut left): (Vec<Tensor>, _) = (Vec::new(), inputs.iter());
+    for id in graph.ids() {
+        let node = graph.node(id);
+        let value = match &node.op {
+            Op::Argument(_) => left.next().unwrap().clone(),
+            Op::Constant(tensor) => tensor.clone(),
+            op => {
+                let inputs: Vec<Tensor> =
+                    node.inputs.iter().map(|input| values[input.index()].clone()).collect();
+                evaluate(op, &inputs, node.element, &node.dims)
+                    .unwrap_or_else(|| panic!("{} of {:?}", op.name(), node.inputs))
+            }
+        };
+        values.push(value);
+    }
+    graph.outputs.iter().map(|id| values[id.index()].clone()).collect()
 }
 
 /// The clusters of a graph on a device that has every kernel.

@@ -32,7 +32,8 @@ pub(crate) struct ImportArgs {
     /// Write the weights to this file and let `@main` take them as arguments, instead of as constants in the module
     #[arg(long, value_name = "W.safetensors")]
     weights: Option<PathBuf>,
-    /// Store the weights of matrix products in few bits: int8wo, int4wo-GROUP, int4wo-GROUP-hqq or float8wo
+    /// Store the weights of matrix products in few bits, by a quantization recipe: int8wo, int8dq, int4wo-GROUP,
+    /// int4wo-GROUP-hqq, float8wo, float8dq-row or float8dq-tensor
     #[arg(long, value_name = "RECIPE", value_parser = str::parse::<Recipe>)]
     precision: Option<Recipe>,
     /// The shape of an input with dynamic dimensions, such as `input_ids=2x128`: the module is then for these shapes

@@ -65,12 +65,39 @@ fn weights_are_stored_in_few_bits_and_restored_by_the_module() {
             assert!((found - expected).abs() < apart * expected.abs(), "{recipe} {file}: {found} {expected}");
         }
     }
-    // Three inputs are no group, and activations are not stored.
-    for (recipe, reason) in [("int4wo-8", "does not divide"), ("int8dq", "while running"), ("int3", "int8wo")]
-    {
+    // Three inputs are no group, and activations are rounded in shapes that are known.
+    for (recipe, reason) in [
+        ("int4wo-8", "does not divide the depth of layer.weight (3x2)"),
+        ("int8dq", "activations of layer.weight have dimensions of open size"),
+        ("int3", "int8wo"),
+    ] {
         let done = warpt.run(&["import", LINEAR, "-o", "m.mlir", "--precision", recipe]);
         assert_eq!(done.code, 2, "{}", done.stderr);
         assert!(done.stderr.contains(reason), "{}", done.stderr);
+    }
+}
+
+#[test]
+fn products_of_rounded_activations_are_written_as_they_are_run() {
+    let warpt = Warpt::new();
+    let (archive, inputs) = (format!("{ENCODER}.pt2"), format!("{ENCODER}.golden/inputs.safetensors"));
+    for recipe in ["int8dq", "float8dq-row", "float8dq-tensor"] {
+        let outputs = |model: &[&str]| {
+            let run = ["run", "--inputs", &inputs, "--no-fallback", "--json"];
+            warpt.json(&[&run, model].concat())["outputs"].clone()
+        };
+        let expected = outputs(&[&archive, "--precision", recipe]);
+        assert_ne!(expected, outputs(&[&archive]), "{recipe}");
+        for file in ["m.mlir", "m.mlir.bc"] {
+            let import =
+                ["import", &archive, "-o", file, "--weights", "w.safetensors", "--precision", recipe];
+            let done = warpt.run(&import);
+            assert_eq!(done.code, 0, "{recipe}: {}", done.stderr);
+            assert_eq!(outputs(&[file, "--weights", "w.safetensors"]), expected, "{recipe} {file}");
+        }
+        let text = std::fs::read_to_string(warpt.path("m.mlir")).unwrap();
+        let codes = if recipe == "int8dq" { "xi8>, tensor<16x8xi8>) -> tensor<" } else { "f8E4M3FN" };
+        assert!(text.contains(codes), "{recipe}: {text}");
     }
 }
 

@@ -17,7 +17,7 @@ use warpforge_tensor::ElementType;
 
 pub(crate) use narrow::narrow_contractions;
 pub use quantize::{QuantizeError, Recipe};
-pub(crate) use quantize::{quantize, read_stored_weights};
+pub(crate) use quantize::{WeightNames, quantize, read_stored_weights, round_in_f32};
 pub(crate) use widened::read_before_widening;
 
 /// The element type that contractions of f32 operands multiply in. They accumulate in f32 and give f32 in each case.

@@ -5,18 +5,23 @@
 //! rounded. Devices match [`weights_of`] to read weights in the type that they are stored in.
 
 mod affine;
+mod dynamic;
+mod float8;
 mod hqq;
 mod least_squares;
 mod matcher;
 mod module;
+mod names;
 mod recipe;
 mod restored;
 mod rewrite;
 mod stored;
 mod weights;
 
+pub(crate) use float8::round_in_f32;
 pub use matcher::{QuantizedWeights, WeightGroups, weights_of};
 pub use module::{StoreError, store_weights};
+pub(crate) use names::WeightNames;
 pub use recipe::{Recipe, UnknownRecipe};
 pub(crate) use rewrite::quantize;
 pub(crate) use stored::read_stored_weights;

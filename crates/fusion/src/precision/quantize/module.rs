@@ -1,7 +1,8 @@
 //! Modules whose weights are stored in few bits: what `warpt import --precision` writes.
 //!
 //! A weight argument that only matrix products read becomes its codes; scales, and offsets of groups, are arguments behind the others.
-//! The function restores the weight before anything else: ordinary operations, which every device and tier runs.
+//! Where activations stay as they are, the function restores the weight before anything else; where they are rounded too, its products
+//! are those of codes. Both are ordinary operations, which every device and tier runs.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ use warpforge_ir::signature::{Argument, Signature};
 use warpforge_ir::{BlockId, Module, OpKind, TensorType, Type, ValueId};
 use warpforge_tensor::{ElementType, FloatType, Shape, Tensor};
 
+use super::dynamic::{Readers, Stored, multiply_codes};
 use super::recipe::Recipe;
 use super::weights::{QuantizeError, WeightMatrix};
 
@@ -22,9 +24,12 @@ pub enum StoreError {
     /// There is no such function.
     #[error("the module has no function @{0} with a body")]
     NoFunction(String),
-    /// Activations are part of the recipe.
-    #[error("`{0}` rounds activations too, which is done while running: give it to `warpt run`")]
-    Activations(Recipe),
+    /// Sizes of activations that only a run says.
+    #[error("activations of {0} have dimensions of open size: give the shapes of the inputs")]
+    OpenShapes(String),
+    /// A product that is none of tensors.
+    #[error("the matrix product {0} cannot be rewritten")]
+    Product(String),
     /// The weights themselves.
     #[error(transparent)]
     Weights(#[from] QuantizeError),
@@ -46,16 +51,13 @@ struct Candidate {
 ///
 /// # Errors
 ///
-/// When there is no such function, the recipe rounds activations too, a weight is no number, or groups do not fill a row.
+/// When there is no such function, a weight is no number, groups do not fill a row, or activations that are rounded have open sizes.
 pub fn store_weights(
     module: &mut Module,
     entry: &str,
     weights: &mut BTreeMap<String, Tensor>,
     recipe: Recipe,
 ) -> Result<Vec<String>, StoreError> {
-    if recipe.quantizes_activations() {
-        return Err(StoreError::Activations(recipe));
-    }
     let missing = || StoreError::NoFunction(entry.to_owned());
     let func = module.function(entry).ok_or_else(missing)?;
     let (op, block) = (func.op().id(), func.body().ok_or_else(missing)?);
@@ -65,11 +67,19 @@ pub fn store_weights(
     let candidates = candidates(module, block, &arguments, &signature, weights);
     check_groups(&candidates, recipe)?;
     let before = module.block_ops(block).to_vec();
-    let mut names = Vec::new();
+    let (mut names, mut multiplied) = (Vec::new(), Vec::new());
+    let readers = |module: &Module, at: usize| Readers::of(module, block, arguments[at]);
+    if recipe.quantizes_activations() {
+        let open = candidates.iter().filter(|one| readers(module, one.at).open(module));
+        let open: Vec<&str> = open.map(|one| one.name.as_str()).collect();
+        if !open.is_empty() {
+            return Err(StoreError::OpenShapes(open.join(", ")));
+        }
+    }
     for Candidate { at, name, dims, element } in candidates {
         let Some(tensor) = weights.get(&name) else { continue };
         let values: Vec<f32> = tensor.iter().map(|value| value.to_f64() as f32).collect();
-        let stored = stored(&values, dims[1], recipe)?;
+        let stored = stored(&name, &values, dims[1], recipe)?;
         let [codes, factors @ ..] = stored.as_slice() else { continue };
         let ty = |tensor: &Tensor| -> Type {
             let dims: Vec<u64> = tensor.dims().iter().map(|&dim| dim as u64).collect();
@@ -84,7 +94,13 @@ pub fn store_weights(
             signature.arguments.push(Argument::new(format!("{name}.{part}"), role, ty(factor)));
             weights.insert(format!("{name}.{part}"), factor.clone());
         }
-        restore(module, block, arguments[at], &more, dims, element)?;
+        match more.as_slice() {
+            &[scales] if recipe.quantizes_activations() => {
+                let stored = Stored { codes: arguments[at], scales };
+                multiplied.push((readers(module, at), stored));
+            }
+            more => restore(module, block, arguments[at], more, dims, element)?,
+        }
         weights.insert(name.clone(), codes.clone());
         names.push(name);
     }
@@ -92,6 +108,9 @@ pub fn store_weights(
     let all = module.block_ops(block).to_vec();
     module.retain_ops(block, |_| false);
     all[before.len()..].iter().chain(&before).for_each(|&op| module.append_op(block, op));
+    if recipe.quantizes_activations() {
+        multiply_codes(module, block, recipe, &multiplied)?;
+    }
     declare(module, op, &signature, attrs);
     Ok(names)
 }
@@ -183,15 +202,15 @@ fn check_groups(candidates: &[Candidate], recipe: Recipe) -> Result<(), Quantize
         .collect();
     match odd.is_empty() {
         true => Ok(()),
-        false => Err(QuantizeError::Group { group, layers: odd.join(", ") }),
+        false => Err(QuantizeError::groups(group, &odd)),
     }
 }
 
 /// Codes, scales and, of groups, offsets.
-fn stored(values: &[f32], k: usize, recipe: Recipe) -> Result<Vec<Tensor>, QuantizeError> {
+fn stored(name: &str, values: &[f32], k: usize, recipe: Recipe) -> Result<Vec<Tensor>, QuantizeError> {
     let matrix = WeightMatrix { values, k };
-    matrix.check()?;
     let n = values.len() / k;
+    matrix.check_layer(|| format!("{name} ({k}x{n})"))?;
     let failed = |error: warpforge_tensor::Error| QuantizeError::Tensor(error.to_string());
     let bytes = |element: ElementType, dims: &[usize], bytes: &[u8]| {
         Shape::new(dims).and_then(|shape| Tensor::from_bytes(element, shape, bytes)).map_err(failed)
@@ -206,9 +225,16 @@ fn stored(values: &[f32], k: usize, recipe: Recipe) -> Result<Vec<Tensor>, Quant
     }
     let (element, rows) = match recipe {
         Recipe::Int8WeightOnly | Recipe::Int8Dynamic => (ElementType::I8, matrix.int8()),
-        _ => (ElementType::Float(FloatType::F8E4M3Fn), matrix.float8(false)),
+        _ => {
+            let one_scale = recipe == Recipe::Float8DynamicTensor;
+            (ElementType::Float(FloatType::F8E4M3Fn), matrix.float8(one_scale))
+        }
     };
-    let scales = Tensor::from_slice(&[n], &rows.scales).map_err(failed)?;
+    let scales = match recipe {
+        Recipe::Float8DynamicTensor => Tensor::from_slice(&[], &rows.scales[..1]),
+        _ => Tensor::from_slice(&[n], &rows.scales),
+    };
+    let scales = scales.map_err(failed)?;
     Ok(vec![bytes(element, &[n, k], &rows.codes)?, scales])
 }
 
@@ -250,7 +276,12 @@ fn restore(
 
 #[cfg(test)]
 mod tests {
+    use super::super::float8::round_in_f32;
+    use super::super::names::WeightNames;
+    use super::super::rewrite::quantize;
+    use super::super::stored::read_stored_weights;
     use super::*;
+    use crate::graph::{Graph, Op, import};
     use crate::testing::module;
 
     const MODEL: &str = "func.func @main(
@@ -276,6 +307,9 @@ mod tests {
             ("float8wo", ElementType::Float(FloatType::F8E4M3Fn), 1),
             ("int4wo-16", ElementType::I4, 2),
             ("int4wo-8-hqq", ElementType::I4, 2),
+            ("int8dq", ElementType::I8, 1),
+            ("float8dq-row", ElementType::Float(FloatType::F8E4M3Fn), 1),
+            ("float8dq-tensor", ElementType::Float(FloatType::F8E4M3Fn), 1),
         ] {
             let (mut module, mut weights) = (module(MODEL), weights());
             let names = store_weights(&mut module, "main", &mut weights, recipe.parse().unwrap()).unwrap();
@@ -307,8 +341,76 @@ mod tests {
                 .unwrap_err()
                 .to_string()
         };
-        assert!(store("int8dq", "main").contains("while running"));
         assert!(store("int8wo", "other").contains("@other"));
         assert!(store("int4wo-24", "main").contains("w (32x8)"));
+        let stored = |text: &str, value: f32, recipe: &str| {
+            let mut weights = weights();
+            weights.insert("w".to_owned(), Tensor::from_slice(&[8, 32], &[value; 256]).unwrap());
+            store_weights(&mut module(text), "main", &mut weights, recipe.parse().unwrap())
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(
+            stored(MODEL, f32::NAN, "int8dq").unwrap_err(),
+            "a weight of w (32x8) is NaN or infinite: it has no scale"
+        );
+        let open = MODEL.replace("4x", "?x");
+        assert!(stored(&open, 1.0, "int8dq").unwrap_err().contains("activations of w have"));
+        assert_eq!(stored(&open, 1.0, "int8wo").unwrap(), ["w"]);
+    }
+
+    #[test]
+    fn products_of_rounded_activations_are_those_that_the_rewrite_makes() {
+        // Two products of the same activations, one of them behind a product, in bf16.
+        let text = "func.func @main(
+            %w: tensor<32x32xbf16> {warpforge.name = \"w\", warpforge.role = \"parameter\"},
+            %v: tensor<32x32xbf16> {warpforge.name = \"v\", warpforge.role = \"parameter\"},
+            %x: tensor<2x4x32xbf16> {warpforge.name = \"x\"}) -> tensor<2x4x32xbf16> {
+            %t = stablehlo.transpose %w, dims = [1, 0] : (tensor<32x32xbf16>) -> tensor<32x32xbf16>
+            %u = stablehlo.transpose %v, dims = [1, 0] : (tensor<32x32xbf16>) -> tensor<32x32xbf16>
+            %a = stablehlo.dot_general %x, %t, contracting_dims = [2] x [0] : (tensor<2x4x32xbf16>, tensor<32x32xbf16>) -> tensor<2x4x32xbf16>
+            %b = stablehlo.dot_general %x, %u, contracting_dims = [2] x [0] : (tensor<2x4x32xbf16>, tensor<32x32xbf16>) -> tensor<2x4x32xbf16>
+            %s = stablehlo.add %a, %b : tensor<2x4x32xbf16>
+            func.return %s : tensor<2x4x32xbf16>
+        }";
+        let values = |seed: usize| -> Vec<bf16> {
+            (0..1024).map(|at| bf16::from_f32(((at * seed) % 251) as f32 / 40.0 - 3.0)).collect()
+        };
+        let matrix = |seed: usize| Tensor::from_slice(&[32, 32], &values(seed)).unwrap();
+        let model = module(text);
+        let given = [matrix(37), matrix(53)];
+        let bound = |at: usize| given.get(at).cloned();
+        let graph = import(model.function("main").unwrap(), &bound).unwrap();
+        for recipe in ["int8dq", "float8dq-row", "float8dq-tensor"] {
+            let recipe: Recipe = recipe.parse().unwrap();
+            let rewritten = quantize(&graph, recipe, &|_, _| false, &WeightNames::default(), None).unwrap();
+            let mut stored = module(text);
+            let mut weights: BTreeMap<String, Tensor> =
+                ["w", "v"].map(str::to_owned).into_iter().zip(given.clone()).collect();
+            assert_eq!(store_weights(&mut stored, "main", &mut weights, recipe).unwrap(), ["w", "v"]);
+            let signature = Signature::of(stored.function("main").unwrap());
+            let bound = |at: usize| weights.get(&signature.arguments[at].name).cloned();
+            let graph = import(stored.function("main").unwrap(), &bound).unwrap();
+            let graph = round_in_f32(&read_stored_weights(&graph));
+            let steps = |graph: &Graph| {
+                let graph = crate::simplify::simplify(graph).pruned();
+                let computed = graph
+                    .ids()
+                    .map(|id| graph.node(id))
+                    .filter(|node| !matches!(node.op, Op::Constant(_) | Op::Layout(_)));
+                let mut steps: Vec<String> = computed
+                    .map(|node| format!("{} {:?} {}", node.op.name(), node.dims, node.element))
+                    .collect();
+                steps.sort_unstable();
+                steps
+            };
+            let mut expected = steps(&rewritten);
+            if recipe.is_float8_dynamic() {
+                // A conversion gives NaN where the type has no number.
+                let guard = ["abs [2, 4, 32] f32", "compare lt [2, 4, 32] i1", "select [2, 4, 32] f32"];
+                expected.extend(guard.map(str::to_owned));
+                expected.sort_unstable();
+            }
+            assert_eq!(steps(&graph), expected, "{recipe}");
+        }
     }
 }

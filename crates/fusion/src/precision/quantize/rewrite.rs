@@ -11,13 +11,14 @@ use warpforge_ir::attr::{ComparisonDirection, ComparisonType};
 use warpforge_tensor::elementwise::Function;
 use warpforge_tensor::{ElementType, FloatType, Scalar, Shape, Tensor};
 
+use super::names::WeightNames;
 use super::recipe::Recipe;
 use super::weights::{F8_MAX, I8_MAX, LEAST_SCALE, QuantizeError, RowWeights, WeightMatrix};
 use crate::graph::{Dot, Graph, Node, NodeId, Op, OpSpan, ReduceKind, Rewrite, evaluate};
 use crate::view::{LayoutOp, dense_strides};
 
 /// The graph with quantized weights. `float8` says whether the device multiplies floats of 8 bits by weights of so many columns and such a depth.
-/// `spans` follow the nodes.
+/// `spans` follow the nodes; `names` are those of the weights, for errors.
 ///
 /// # Errors
 ///
@@ -26,19 +27,20 @@ pub(crate) fn quantize(
     graph: &Graph,
     recipe: Recipe,
     float8: &dyn Fn(usize, usize) -> bool,
+    names: &WeightNames,
     spans: Option<&mut [OpSpan]>,
 ) -> Result<Graph, QuantizeError> {
     if !graph.ids().any(|id| weights_input(graph, id).is_some()) {
         return Err(QuantizeError::NoWeights);
     }
     if let Some(group) = recipe.group() {
-        check_groups(graph, group)?;
+        check_groups(graph, group, names)?;
     }
     let mut pass = Pass::new(graph, recipe);
     for id in graph.ids() {
         let node = pass.rewrite.next(id);
         let new = match weights_input(graph, id) {
-            Some(dot) => pass.product(id, dot, float8)?,
+            Some(dot) => pass.product(id, dot, float8, names)?,
             None => None,
         };
         let new = match new {
@@ -84,22 +86,20 @@ fn sizes(graph: &Graph, id: NodeId, dot: &Dot) -> (usize, Vec<usize>) {
     (dims.iter().product::<usize>() / depth.iter().product::<usize>().max(1), depth)
 }
 
-fn check_groups(graph: &Graph, group: usize) -> Result<(), QuantizeError> {
+fn check_groups(graph: &Graph, group: usize, names: &WeightNames) -> Result<(), QuantizeError> {
     let mut layers: Vec<String> = Vec::new();
     for id in graph.ids() {
         let Some(dot) = weights_input(graph, id) else { continue };
         let (n, depth) = sizes(graph, id, dot);
         let k: usize = depth.iter().product();
-        let layer = format!("{k}x{n}");
+        let layer = names.product(graph.node(id).origin, k, n);
         if !k.is_multiple_of(group) && !layers.contains(&layer) {
             layers.push(layer);
         }
     }
     match layers.is_empty() {
         true => Ok(()),
-        false => {
-            Err(QuantizeError::Group { group, layers: format!("the matrix products {}", layers.join(", ")) })
-        }
+        false => Err(QuantizeError::groups(group, &layers)),
     }
 }
 
@@ -137,6 +137,7 @@ impl<'g> Pass<'g> {
         id: NodeId,
         dot: &Dot,
         float8: &dyn Fn(usize, usize) -> bool,
+        names: &WeightNames,
     ) -> Result<Option<NodeId>, QuantizeError> {
         let old = self.rewrite.old;
         let node = old.node(id);
@@ -146,7 +147,7 @@ impl<'g> Pass<'g> {
         let key = (rhs, dot.rhs_contract.clone());
         let weights = match self.known.get(&key) {
             Some(&weights) => weights,
-            None => match self.weights(id, dot, float8)? {
+            None => match self.weights(id, dot, float8, names)? {
                 Some(weights) => *self.known.entry(key).or_insert(weights),
                 None => return Ok(None),
             },
@@ -238,7 +239,7 @@ impl<'g> Pass<'g> {
     }
 
     /// f32 rounded to what f8E4M3FN can hold: four significant bits, from 2⁻⁶ down multiples of 2⁻⁹.
-    fn rounded_to_f8(&mut self, value: NodeId) -> NodeId {
+    pub(super) fn rounded_to_f8(&mut self, value: NodeId) -> NodeId {
         let dims = self.rewrite.dims(value).to_vec();
         let (low, high) = (self.splat(-F8_MAX, &dims), self.splat(F8_MAX, &dims));
         let value = self.map(Function::Maximum, &[value, low]);
@@ -253,16 +254,16 @@ impl<'g> Pass<'g> {
         let sum = self.map(Function::Add, &[value, magic]);
         let small = self.map(Function::Subtract, &[sum, magic]);
         let (size, least) = (self.map(Function::Abs, &[value]), self.splat(0.015_625, &dims));
-        let origin = self.rewrite.origin(value);
-        let op = Op::Compare(ComparisonDirection::Lt, ComparisonType::Float);
-        let is_small = self.rewrite.push(Node {
-            op,
-            inputs: vec![size, least],
-            element: ElementType::Bool,
-            dims,
-            origin,
-        });
+        let is_small = self.less(size, least);
         self.map(Function::Select, &[is_small, small, normal])
+    }
+
+    /// Where one value of f32 is less than another.
+    pub(super) fn less(&mut self, value: NodeId, other: NodeId) -> NodeId {
+        let (dims, origin) = (self.rewrite.dims(value).to_vec(), self.rewrite.origin(value));
+        let op = Op::Compare(ComparisonDirection::Lt, ComparisonType::Float);
+        let (inputs, element) = (vec![value, other], ElementType::Bool);
+        self.rewrite.push(Node { op, inputs, element, dims, origin })
     }
 
     /// The largest values along some dimensions.
@@ -275,14 +276,20 @@ impl<'g> Pass<'g> {
     }
 
     /// Quantizes the weights of a product.
-    fn weights(&mut self, id: NodeId, dot: &Dot, float8: bool) -> Result<Option<Weights>, QuantizeError> {
+    fn weights(
+        &mut self,
+        id: NodeId,
+        dot: &Dot,
+        float8: bool,
+        names: &WeightNames,
+    ) -> Result<Option<Weights>, QuantizeError> {
         let old = self.rewrite.old;
         let rhs = old.node(id).inputs[1];
         let (n, depth) = sizes(old, id, dot);
         let k = depth.iter().product();
         let Some(values) = matrix(old, rhs, dot) else { return Ok(None) };
         let matrix = WeightMatrix { values: &values, k };
-        matrix.check()?;
+        matrix.check_layer(|| names.product(old.node(id).origin, k, n))?;
         let dims: Vec<usize> = std::iter::once(n).chain(depth).collect();
         Ok(Some(match self.recipe {
             Recipe::Int8WeightOnly => self.rows(&matrix.int8(), ElementType::I8, &dims, true)?,
@@ -339,7 +346,7 @@ impl<'g> Pass<'g> {
     }
 
     /// A number repeated.
-    fn splat(&mut self, value: f32, dims: &[usize]) -> NodeId {
+    pub(super) fn splat(&mut self, value: f32, dims: &[usize]) -> NodeId {
         let scalar = Tensor::scalar(ElementType::F32, Scalar::Float(f64::from(value)));
         let scalar = self.constant(scalar.unwrap_or_else(|_| unreachable!("f32 holds every float")));
         self.broadcast(scalar, dims, vec![])

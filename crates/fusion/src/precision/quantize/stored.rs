@@ -259,6 +259,36 @@ mod tests {
         assert_eq!(read(text, &scales, &nothing), [true]);
     }
 
+    /// How PyTorch packs weights for the matrix instructions of GPUs.
+    #[test]
+    fn groups_are_read_where_words_of_tiles_hold_them() {
+        let text = "func.func @main(%c: tensor<64x8x32x2xi32>, %s: tensor<512x8xbf16>, %x: tensor<4x512xf32>) -> tensor<4x512xf32> {
+            %w = stablehlo.reshape %c : (tensor<64x8x32x2xi32>) -> tensor<64x8x8x4x2xi32>
+            %a = stablehlo.constant dense<[0, 4, 8, 12, 16, 20, 24, 28]> : tensor<8xi32>
+            %i = stablehlo.broadcast_in_dim %a, dims = [5] : (tensor<8xi32>) -> tensor<64x8x8x4x2x8xi32>
+            %v = stablehlo.broadcast_in_dim %w, dims = [0, 1, 2, 3, 4] : (tensor<64x8x8x4x2xi32>) -> tensor<64x8x8x4x2x8xi32>
+            %h = stablehlo.shift_right_logical %v, %i : tensor<64x8x8x4x2x8xi32>
+            %m = stablehlo.constant dense<15> : tensor<64x8x8x4x2x8xi32>
+            %q = stablehlo.and %h, %m : tensor<64x8x8x4x2x8xi32>
+            %r = stablehlo.reshape %q : (tensor<64x8x8x4x2x8xi32>) -> tensor<64x8x8x4x2x2x2x2xi32>
+            %t = stablehlo.transpose %r, dims = [0, 2, 1, 4, 6, 7, 3, 5] : (tensor<64x8x8x4x2x2x2x2xi32>) -> tensor<64x8x8x2x2x2x4x2xi32>
+            %g = stablehlo.reshape %t : (tensor<64x8x8x2x2x2x4x2xi32>) -> tensor<512x8x64xi32>
+            %f = stablehlo.convert %g : (tensor<512x8x64xi32>) -> tensor<512x8x64xf32>
+            %e = stablehlo.constant dense<8.0> : tensor<512x8x64xf32>
+            %d = stablehlo.subtract %f, %e : tensor<512x8x64xf32>
+            %k = stablehlo.convert %s : (tensor<512x8xbf16>) -> tensor<512x8xf32>
+            %b = stablehlo.broadcast_in_dim %k, dims = [0, 1] : (tensor<512x8xf32>) -> tensor<512x8x64xf32>
+            %n = stablehlo.multiply %d, %b : tensor<512x8x64xf32>
+            %o = stablehlo.reshape %n : (tensor<512x8x64xf32>) -> tensor<512x512xf32>
+            %p = stablehlo.dot_general %x, %o, contracting_dims = [1] x [1] : (tensor<4x512xf32>, tensor<512x512xf32>) -> tensor<4x512xf32>
+            return %p : tensor<4x512xf32>
+        }";
+        let words: Vec<i32> = (0..64 * 8 * 32 * 2i32).map(|at| at.wrapping_mul(-1_640_531_535)).collect();
+        let words = Tensor::from_slice(&[64, 8, 32, 2], &words).unwrap();
+        let scales = Tensor::from_slice(&[SIZE, 8], &vec![bf16::from_f32(0.5); SIZE * 8]).unwrap();
+        assert_eq!(read(text, &words, &scales), [true]);
+    }
+
     #[test]
     fn codes_are_read_where_the_product_is_scaled_afterwards_and_where_zero_points_are_subtracted() {
         let bytes: Vec<i8> = (0..SIZE * SIZE).map(|at| (at % 251) as i8).collect();

@@ -16,24 +16,35 @@ pub enum QuantizeError {
     )]
     NoWeights,
     /// A weight that is no number.
-    #[error("a weight of the {k}x{n} matrix product is NaN or infinite: it has no scale")]
+    #[error("a weight of {layer} is NaN or infinite: it has no scale")]
     NotFinite {
-        /// The reduction depth.
-        k: usize,
-        /// The columns.
-        n: usize,
+        /// Which product: its weight and sizes.
+        layer: String,
     },
     /// Groups that do not fill a row.
     #[error("the group size {group} does not divide the depth of {layers}")]
     Group {
         /// The group size.
         group: usize,
-        /// Which products: their sizes.
+        /// Which products: their weights and sizes.
         layers: String,
     },
     /// A tensor could not be made.
     #[error("{0}")]
     Tensor(String),
+}
+
+impl QuantizeError {
+    /// Groups that do not fill the rows of some layers.
+    pub(super) fn groups(group: usize, layers: &[String]) -> Self {
+        /// Layers that are named.
+        const NAMED: usize = 12;
+        let mut text = layers.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+        if layers.len() > NAMED {
+            text += &format!(" and {} more", layers.len() - NAMED);
+        }
+        Self::Group { group, layers: text }
+    }
 }
 
 /// The weights of a product: one row of `k` for each output.
@@ -83,9 +94,15 @@ impl WeightMatrix<'_> {
     ///
     /// When one is NaN or infinite.
     pub fn check(&self) -> Result<(), QuantizeError> {
+        let sizes = || format!("the matrix product {}x{}", self.k, self.values.len() / self.k.max(1));
+        self.check_layer(sizes)
+    }
+
+    /// As [`WeightMatrix::check`], for the weights of a layer.
+    pub(super) fn check_layer(&self, layer: impl FnOnce() -> String) -> Result<(), QuantizeError> {
         match self.values.iter().all(|value| value.is_finite()) {
             true => Ok(()),
-            false => Err(QuantizeError::NotFinite { k: self.k, n: self.values.len() / self.k.max(1) }),
+            false => Err(QuantizeError::NotFinite { layer: layer() }),
         }
     }
 
