@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 import torch.ao.quantization.fx._decomposed
@@ -197,3 +199,32 @@ def scaled_products() -> Iterator[Call]:
     instead = lambda a, b, s, t, out_dtype: ((a.float() @ b.float()) * s * t).to(out_dtype)  # noqa: E731
     # PyTorch has kernels for scales of rows and columns on GPUs only.
     yield Call(product, (left, right, *rows), {"out_dtype": BF16}, instead=instead)
+
+
+def _tiled(packed: torch.Tensor, tiles: int) -> torch.Tensor:
+    """What PyTorch's kernel for NVIDIA's GPUs packs, word by word: its threads and tiles one after the other."""
+    rows, half = packed.shape
+    words = torch.zeros(rows // 8, half // (8 * tiles), 32, tiles // 2, dtype=torch.int64)
+    for tile, step, thread, word in itertools.product(*map(range, words.shape)):
+        row, start = packed[8 * tile + thread // 4].to(torch.int64), (step * tiles + 2 * word) * 8 + thread % 4
+        for at, byte in enumerate(row[start + offset] for offset in (0, 4, 8, 12)):
+            words[tile, step, thread, word] |= (byte >> 4) << (4 * at) | (byte & 15) << (16 + 4 * at)
+    return (words - ((words >> 31) << 32)).to(torch.int32)
+
+
+def _restored(codes: torch.Tensor, x: torch.Tensor, _: torch.Tensor, group: int, factors: torch.Tensor) -> torch.Tensor:
+    """A product with what codes stand for."""
+    scale, zero = (factors[:, :, at].t().float().repeat_interleave(group, 1) for at in (0, 1))
+    return (x.float() @ ((codes - 8) * scale + zero).t()).to(x.dtype)
+
+
+@samples
+def tiled_weights() -> Iterator[Call]:
+    """Weights of 4 bits in the layout of NVIDIA's GPUs, which PyTorch has no kernels for on CPUs."""
+    for tiles, rows, depth in ((2, 16, 64), (4, 8, 128), (8, 8, 128)):
+        codes = integers(16, rows, depth, dtype=torch.int32)
+        packed = (codes[:, ::2] << 4 | codes[:, 1::2]).to(torch.uint8)
+        yield Call(aten._convert_weight_to_int4pack.default, (packed, tiles), instead=_tiled)
+        factors = torch.stack([uniform(depth // 32, rows), normal(depth // 32, rows)], 2).to(BF16)
+        arguments = normal(3, depth, dtype=BF16), _tiled(packed, tiles), 32, factors
+        yield Call(aten._weight_int4pack_mm.default, arguments, instead=partial(_restored, codes))

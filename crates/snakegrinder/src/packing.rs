@@ -24,18 +24,29 @@ impl PackedRows {
     pub(crate) const AVX2: Self = Self(32);
 }
 
+/// How the packed weights of an archive lie in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Packing {
+    /// Those packed for a CPU, where the archive says so.
+    pub(crate) rows: Option<PackedRows>,
+    /// Whether those packed for a GPU are in the layout of AMD's.
+    pub(crate) on_hip: bool,
+}
+
 /// The file.
 #[derive(Deserialize)]
 struct Recorded {
     schema_version: u64,
     cpu_capability: String,
+    /// `cuda` or `hip`; archives of older packages do not say.
+    gpu: Option<String>,
 }
 
 impl Archive {
     /// How packed weights lie in memory, where the archive says so.
-    pub(crate) fn packed_rows(&self) -> Result<Option<PackedRows>, Error> {
+    pub(crate) fn packing(&self) -> Result<Packing, Error> {
         if !self.has(FILE) {
-            return Ok(None);
+            return Ok(Packing::default());
         }
         let recorded: Recorded = self.json(FILE)?;
         if recorded.schema_version > SCHEMA_VERSION {
@@ -45,10 +56,11 @@ impl Archive {
                 supported: SCHEMA_VERSION.to_string(),
             });
         }
-        Ok(match recorded.cpu_capability.as_str() {
+        let rows = match recorded.cpu_capability.as_str() {
             "AVX512" => Some(PackedRows::AVX512),
             "AVX2" => Some(PackedRows::AVX2),
             _ => None,
-        })
+        };
+        Ok(Packing { rows, on_hip: recorded.gpu.is_some_and(|gpu| gpu == "hip") })
     }
 }

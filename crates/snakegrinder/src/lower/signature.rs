@@ -54,14 +54,14 @@ impl Archive {
         for (input, ty) in inputs.iter().zip(&types) {
             signature.arguments.push(MainArgument::new(input.name, input.role, ty.clone()));
         }
-        let packed_rows = self.packed_rows()?;
+        let packing = self.packing()?;
         let mut module = Module::new();
         let mut builder = Builder::new(&mut module);
         let main = builder.function("main", &types, |builder, arguments| {
             let block = builder.block();
             let inner = Builder::at(builder.module_mut(), block);
             let mut main = Main { archive: self, cx: Cx::new(inner, symbols), outputs: Vec::new() };
-            main.cx.packed_rows = packed_rows;
+            main.cx.packing = packing;
             let results = main.lower(&inputs, arguments)?;
             signature.results = main.outputs;
             Ok::<_, Error>(results)

@@ -21,7 +21,7 @@ use super::alias::Variables;
 use super::refusal::{Lowered, Refusal, refuse};
 use super::value::{Number, Tensor, tensor_type};
 use crate::graph::size::Size;
-use crate::packing::PackedRows;
+use crate::packing::Packing;
 
 /// The module under construction and the state of the graph that is being lowered.
 pub(crate) struct Cx<'m> {
@@ -30,7 +30,7 @@ pub(crate) struct Cx<'m> {
     pub(super) variables: Variables,
     pub(super) symbols: Symbols,
     /// How weights lie in memory that PyTorch packed, where the archive says so.
-    pub(crate) packed_rows: Option<PackedRows>,
+    pub(crate) packing: Packing,
     /// Sizes that were computed in the block that they can be used from.
     computed_sizes: HashMap<(BlockId, Size), ValueId>,
 }
@@ -41,7 +41,7 @@ impl<'m> Cx<'m> {
             b: builder,
             variables: Variables::default(),
             symbols,
-            packed_rows: None,
+            packing: Packing::default(),
             computed_sizes: HashMap::new(),
         }
     }

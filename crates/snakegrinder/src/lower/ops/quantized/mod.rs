@@ -12,6 +12,7 @@ mod packed;
 mod parameters;
 mod products;
 mod tensors;
+mod tiled;
 mod tokens;
 
 use super::Op;
@@ -25,5 +26,6 @@ pub(super) const TABLES: &[&[Op]] = &[
     parameters::TABLE,
     products::TABLE,
     tensors::TABLE,
+    tiled::TABLE,
     tokens::TABLE,
 ];

@@ -22,7 +22,7 @@ fn parts(rows: i64, PackedRows(block): PackedRows) -> (i64, i64) {
     (rows / block * block, rows % block)
 }
 
-fn sizes<const N: usize>(sizes: [i64; N]) -> [Size; N] {
+pub(super) fn sizes<const N: usize>(sizes: [i64; N]) -> [Size; N] {
     sizes.map(Size::Int)
 }
 
@@ -85,28 +85,43 @@ fn unpacked(cx: &mut Cx<'_>, bytes: &Tensor, layout: PackedRows) -> Lowered<Tens
 /// A product with `(code - 8) · scale + zero`, where groups of a row share a scale and a zero.
 fn product(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
     let (x, bytes, factors) = (args.tensor("self")?, args.tensor("mat2")?, args.tensor("qScaleAndZeros")?);
-    let layout = if args.is_given_by("mat2", PACK) { Some(OWN) } else { cx.packed_rows };
+    let layout = if args.is_given_by("mat2", PACK) { Some(OWN) } else { cx.packing.rows };
     let Some(layout) = layout else {
         return refuse(
             "the archive does not say for which processor its weights are packed: trace the model with \
              `python -m warpforge.trace` on one with AVX2 or AVX-512",
         );
     };
-    if x.rank() != 2 || factors.rank() != 3 || bytes.dtype != ElementType::U8 {
-        return refuse("a product of something else than a matrix and packed codes");
+    if bytes.dtype != ElementType::U8 {
+        return refuse(format!("packed codes of {}", bytes.dtype));
     }
     let codes = unpacked(cx, &bytes, layout)?;
-    let (group, known) = (args.int("qGroupSize")?, cx.known(&codes.dims)?);
-    let (rows, depth) = (known[0], known[1]);
+    product_of_codes(cx, &x, &codes, args.int("qGroupSize")?, &factors)
+}
+
+/// The same of codes `[rows, depth]` that are no longer packed.
+pub(super) fn product_of_codes(
+    cx: &mut Cx<'_>,
+    x: &Tensor,
+    codes: &Tensor,
+    group: i64,
+    factors: &Tensor,
+) -> Lowered<Outcome> {
+    let &[rows, depth] = cx.known(&codes.dims)?.as_slice() else {
+        return refuse("packed codes of no matrix");
+    };
+    if x.rank() != 2 || factors.rank() != 3 {
+        return refuse("a product of something else than a matrix and packed codes");
+    }
     if group < 1 || depth % group != 0 || *factors.dims != sizes([depth / group, rows, 2]) {
         return refuse(format!("groups of {group} in rows of {depth}"));
     }
     let split = sizes([rows, depth / group, group]);
-    let codes = cx.reshape(&codes, &split)?;
+    let codes = cx.reshape(codes, &split)?;
     let codes = cx.convert(&codes, ElementType::F32)?;
     let mut weights = cx.with_number(OpKind::Subtract, &codes, MIDDLE)?;
     for (at, kind) in [(0, OpKind::Multiply), (1, OpKind::Add)] {
-        let factor = cx.slice(&factors, 2, &Size::Int(at), &Size::Int(at + 1), 1)?;
+        let factor = cx.slice(factors, 2, &Size::Int(at), &Size::Int(at + 1), 1)?;
         let factor = cx.reshape(&factor, &sizes([depth / group, rows]))?;
         let factor = cx.transpose(&factor, &[1, 0])?;
         let factor = cx.convert(&factor, ElementType::F32)?;
@@ -114,7 +129,7 @@ fn product(cx: &mut Cx<'_>, args: &Args<'_>) -> Lowered<Outcome> {
         weights = cx.binary(kind, &weights, &factor)?;
     }
     let weights = cx.reshape(&weights, &sizes([rows, depth]))?;
-    let wide = cx.convert(&x, ElementType::F32)?;
+    let wide = cx.convert(x, ElementType::F32)?;
     let sums = dot(cx, &wide, &weights, &Pairing::summing(&[1], &[1]))?;
     one(cx.convert(&sums, x.dtype)?)
 }
