@@ -114,7 +114,7 @@ class Decomposable(nn.Module):
 
 
 def llama() -> None:
-    """Writes `llama.pt2`, of which `llama.mlir` is made by `warpt import --weights` and `warpt opt`, which leaves locations out."""
+    """Writes `llama.pt2`; `warpt import --weights` and then `warpt opt`, which drops locations, make `llama.mlir`."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     sizes = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
