@@ -44,7 +44,11 @@ fn is_known(session: &Session<'_>, what: &str) -> bool {
         .any(|known| known.device == session.device && known.what == what && known.threads == threads)
 }
 
+/// Adds what is not known yet: two come of one measurement, and one of them may be.
 fn note(session: &mut Session<'_>, what: &str, seconds: f64) {
+    if is_known(session, what) {
+        return;
+    }
     session.profile.overheads.push(Overhead {
         device: session.device.clone(),
         what: what.to_owned(),

@@ -31,13 +31,13 @@ pub(super) fn check(profile: &Profile) -> Result<(), (String, String)> {
             return Err(shown(format!("fusion_profiles[{at}].input_shape"), &fusion.input_shape));
         }
     }
-    let working_sets = profile.bandwidth.iter().map(|found| found.working_set_bytes);
-    for (at, bytes) in working_sets.enumerate().filter(|(_, bytes)| !(1..=MOST_BYTES).contains(bytes)) {
-        return Err((format!("bandwidth[{at}].working_set_bytes"), bytes.to_string()));
-    }
-    let threads = profile.bandwidth.iter().map(|found| found.threads);
-    for (at, threads) in threads.enumerate().filter(|(_, threads)| !(1..=MOST_SIDE).contains(threads)) {
-        return Err((format!("bandwidth[{at}].threads"), threads.to_string()));
+    for (at, found) in profile.bandwidth.iter().enumerate() {
+        if !(1..=MOST_BYTES).contains(&found.working_set_bytes) {
+            return Err((format!("bandwidth[{at}].working_set_bytes"), found.working_set_bytes.to_string()));
+        }
+        if !(1..=MOST_SIDE).contains(&found.threads) {
+            return Err((format!("bandwidth[{at}].threads"), found.threads.to_string()));
+        }
     }
     Ok(())
 }

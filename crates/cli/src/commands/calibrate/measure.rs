@@ -123,9 +123,6 @@ pub(super) fn run(args: &MeasureArgs) -> Outcome {
         error => failure(error),
     })?;
     let place = watch.place.of(&profile);
-    if profile.complete {
-        keep_in_history(&profile)?;
-    }
     if let Some(svg) = &args.svg {
         output::write(svg, picture(&Roofline::new(&profile, &args.device.to_string())).as_bytes())?;
     }
@@ -136,6 +133,9 @@ pub(super) fn run(args: &MeasureArgs) -> Outcome {
     }
     if !is_standard(place) {
         term::remark(&format!("profile written to {}", place.display()));
+    }
+    if profile.complete {
+        keep_in_history(&profile);
     }
     Ok(exit(args.fail_on_slower, &profile))
 }
@@ -194,12 +194,13 @@ fn begun(args: &MeasureArgs, place: &Place) -> Result<Option<Profile>, Failure> 
     Ok(Some(found))
 }
 
-/// Keeps a record of the limits and speedups, as every benchmark has one.
-fn keep_in_history(profile: &Profile) -> Result<(), Failure> {
+/// Keeps a record of the limits and speedups, as every benchmark has one. The profile is written by then, whatever becomes of the record.
+fn keep_in_history(profile: &Profile) {
     let run = suite_run(profile, Timestamp::now());
-    History::open_default().and_then(|mut history| history.save(&run)).map_err(Failure::not_possible)?;
-    term::remark(&format!("kept in the history as {}", run.run_id));
-    Ok(())
+    match History::open_default().and_then(|mut history| history.save(&run)) {
+        Ok(()) => term::remark(&format!("kept in the history as {}", run.run_id)),
+        Err(error) => crate::term::tell!("warpt: the calibration is not kept in the history: {error}"),
+    }
 }
 
 /// Inconclusive where it was stopped or the machine is too noisy; failed where a fusion is slower and that is asked for.
