@@ -42,6 +42,17 @@ struct Recorded {
     gpu: Option<String>,
 }
 
+impl Recorded {
+    fn packing(&self) -> Packing {
+        let rows = match self.cpu_capability.as_str() {
+            "AVX512" => Some(PackedRows::AVX512),
+            "AVX2" => Some(PackedRows::AVX2),
+            _ => None,
+        };
+        Packing { rows, on_hip: self.gpu.as_deref() == Some("hip") }
+    }
+}
+
 impl Archive {
     /// How packed weights lie in memory, where the archive says so.
     pub(crate) fn packing(&self) -> Result<Packing, Error> {
@@ -56,11 +67,22 @@ impl Archive {
                 supported: SCHEMA_VERSION.to_string(),
             });
         }
-        let rows = match recorded.cpu_capability.as_str() {
-            "AVX512" => Some(PackedRows::AVX512),
-            "AVX2" => Some(PackedRows::AVX2),
-            _ => None,
-        };
-        Ok(Packing { rows, on_hip: recorded.gpu.is_some_and(|gpu| gpu == "hip") })
+        Ok(recorded.packing())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_say_how_weights_are_packed() {
+        let read = |text: &str| serde_json::from_str::<Recorded>(text).unwrap().packing();
+        let found = read(r#"{"schema_version": 1, "cpu_capability": "AVX2", "gpu": "hip"}"#);
+        assert_eq!(found, Packing { rows: Some(PackedRows::AVX2), on_hip: true });
+        let found = read(r#"{"schema_version": 1, "cpu_capability": "AVX512", "gpu": "cuda"}"#);
+        assert_eq!(found, Packing { rows: Some(PackedRows::AVX512), on_hip: false });
+        // What packages wrote before they said the kind of GPU.
+        assert_eq!(read(r#"{"schema_version": 1, "cpu_capability": "DEFAULT"}"#), Packing::default());
     }
 }

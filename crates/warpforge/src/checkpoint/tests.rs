@@ -73,7 +73,7 @@ fn llama() -> Vec<(&'static str, &'static [usize], Vec<f32>)> {
 
 fn bound(model: &Model, name: &str) -> Vec<f64> {
     let (_, tensor) = model.weights().find(|(own, _)| *own == name).unwrap();
-    tensor.iter().map(|value| value.to_f64()).collect()
+    tensor.iter().map(warpforge_tensor::Scalar::to_f64).collect()
 }
 
 fn refused(
