@@ -111,7 +111,7 @@ impl Graph {
     /// The largest magnitude of each block.
     fn largest(&mut self, blocks: Value) -> Value {
         let sizes = self.map(Function::Abs, &[blocks]);
-        self.reduced(sizes, 2, Reduction::Maximum)
+        self.reduced(sizes, 2, Reduction::Magnitude)
     }
 
     /// Blocks divided by their scales, rounded to a float type and multiplied again, as a matrix.
@@ -150,8 +150,8 @@ impl Graph {
     fn nvfp4(&mut self, of: Value, size: usize) -> Value {
         let blocks = self.blocks(of, size);
         let largest = self.largest(blocks);
-        let all = self.reduced(largest, 1, Reduction::Maximum);
-        let all = self.reduced(all, 0, Reduction::Maximum);
+        let all = self.reduced(largest, 1, Reduction::Magnitude);
+        let all = self.reduced(all, 0, Reduction::Magnitude);
         let part = self.splat(1.0 / (MOST_F4 * MOST_F8), all);
         let all = self.map(Function::Multiply, &[all, part]);
         let least = self.splat(LEAST_SCALE, all);

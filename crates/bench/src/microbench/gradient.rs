@@ -60,7 +60,10 @@ impl Reverse<'_> {
 
     fn operation(&mut self, at: Value, d: Value) {
         match self.graph.nodes[at.0].op.clone() {
-            Op::Argument | Op::Splat(_) | Op::PowerOfTwo(_) | Op::Reduce(_, _, Reduction::Maximum) => {}
+            Op::Argument
+            | Op::Splat(_)
+            | Op::PowerOfTwo(_)
+            | Op::Reduce(_, _, Reduction::Maximum | Reduction::Magnitude) => {}
             Op::Map(function, inputs) => self.function(at, d, function, &inputs),
             Op::Convert(x) => self.add(x, |graph| graph.convert(d, graph.element_of(x))),
             Op::Where([value, left, right]) => {

@@ -79,6 +79,8 @@ impl Function {
 pub(super) enum Reduction {
     Sum,
     Maximum,
+    /// The maximum of values that are not negative.
+    Magnitude,
 }
 
 #[derive(Debug, Clone)]
@@ -361,6 +363,7 @@ impl Graph {
                 let scalar = ty(&[], node.element);
                 let (function, initial) = match reduction {
                     Reduction::Sum => ("add", "0.0"),
+                    Reduction::Magnitude => ("maximum", "0.0"),
                     Reduction::Maximum if node.element == ElementType::F64 => {
                         ("maximum", "0xFFF0000000000000")
                     }

@@ -110,9 +110,9 @@ impl Graph {
         let wide = self.convert(of, ElementType::F32);
         let dims = self.dims(of).to_vec();
         let size = self.map(Function::Abs, &[wide]);
-        let mut largest = self.reduced(size, along, Reduction::Maximum);
+        let mut largest = self.reduced(size, along, Reduction::Magnitude);
         if !by_row {
-            largest = self.reduced(largest, 0, Reduction::Maximum);
+            largest = self.reduced(largest, 0, Reduction::Magnitude);
         }
         let part = self.splat(1.0 / most, largest);
         let scale = self.map(Function::Multiply, &[largest, part]);

@@ -43,6 +43,11 @@ impl Power {
 }
 
 impl Metered<'_> {
+    /// Whether the machine tells what the device draws.
+    pub(super) fn tells(&self) -> bool {
+        self.before.is_some()
+    }
+
     /// Reads a GPU's power from time to time. Counters of processors are read once at the end.
     pub(super) fn tick(&mut self) {
         if self.device != Device::Cpu && self.last.elapsed() > INTERVAL {

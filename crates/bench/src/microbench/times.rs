@@ -10,13 +10,15 @@ use super::power::Power;
 pub(super) const RUNS: (usize, usize) = (5, 100);
 pub(super) const TIME: Duration = Duration::from_millis(700);
 /// The shortest time that energy is measured over: counters and meters are slow.
-const LEAST_METERED: Duration = Duration::from_millis(50);
+const LEAST_METERED: Duration = Duration::from_millis(200);
 
 /// Runs that were measured.
 pub(super) struct Measured {
     /// The time of each, in ms.
     pub(super) ms: Vec<f64>,
-    /// The energy of all of them, where the machine tells.
+    /// How many energy was measured of.
+    runs: usize,
+    /// Their energy, where the machine tells.
     joules: Option<f64>,
     /// The time that energy is of.
     seconds: f64,
@@ -25,7 +27,7 @@ pub(super) struct Measured {
 impl Measured {
     /// The energy of a run.
     pub(super) fn joules(&self) -> Option<f64> {
-        Some(self.joules? / self.ms.len() as f64)
+        Some(self.joules? / self.runs as f64)
     }
 
     /// The mean power.
@@ -63,9 +65,15 @@ pub(super) fn times(
             None => ms.len() >= RUNS.1 || (ms.len() >= RUNS.0 && begin.elapsed() > TIME),
         };
         if enough {
+            // Short runs go on uncounted until a meter can tell what they take, where there is one.
+            let mut runs = ms.len();
+            while repeat.is_none() && metered.tells() && begin.elapsed() < LEAST_METERED {
+                run()?;
+                runs += 1;
+            }
             let elapsed = begin.elapsed();
             let joules = metered.joules().filter(|_| elapsed >= LEAST_METERED);
-            return Ok(Measured { ms, joules, seconds: elapsed.as_secs_f64() });
+            return Ok(Measured { ms, runs, joules, seconds: elapsed.as_secs_f64() });
         }
         metered.tick();
     }
