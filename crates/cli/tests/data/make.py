@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from warpforge import trace
 
@@ -115,8 +116,6 @@ class Decomposable(nn.Module):
 
 def llama() -> None:
     """Writes `llama.pt2`; `warpt import --weights` and then `warpt opt`, which drops locations, make `llama.mlir`."""
-    from transformers import LlamaConfig, LlamaForCausalLM
-
     sizes = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
     heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 32}
     model = LlamaForCausalLM(LlamaConfig(**sizes, **heads, tie_word_embeddings=False)).eval()

@@ -10,8 +10,8 @@ use warpforge_ir::build::{BuildError, Builder};
 use warpforge_ir::{BlockId, Module, OpId, OpKind, TensorType, ValueId};
 use warpforge_tensor::{ElementType, FloatType, Scalar};
 
-use super::module::StoreError;
 use super::recipe::Recipe;
+use super::store_error::StoreError;
 use super::weights::{F8_MAX, I8_MAX, LEAST_SCALE};
 
 const CODES: ElementType = ElementType::Float(FloatType::F8E4M3Fn);

@@ -15,14 +15,16 @@ mod names;
 mod recipe;
 mod restored;
 mod rewrite;
+mod store_error;
 mod stored;
 mod weights;
 
 pub(crate) use float8::round_in_f32;
 pub use matcher::{QuantizedWeights, WeightGroups, weights_of};
-pub use module::{StoreError, store_weights};
+pub use module::store_weights;
 pub(crate) use names::WeightNames;
 pub use recipe::{Recipe, UnknownRecipe};
 pub(crate) use rewrite::quantize;
+pub use store_error::StoreError;
 pub(crate) use stored::read_stored_weights;
 pub use weights::{GroupedWeights, QuantizeError, RowWeights, WeightMatrix};

@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 
 use half::bf16;
-use thiserror::Error;
 use warpforge_ir::attr::Attribute;
 use warpforge_ir::build::{BuildError, Builder};
 use warpforge_ir::signature::{Argument, Signature};
@@ -16,27 +15,8 @@ use warpforge_tensor::{ElementType, FloatType, Shape, Tensor};
 
 use super::dynamic::{Readers, Stored, multiply_codes};
 use super::recipe::Recipe;
+use super::store_error::StoreError;
 use super::weights::{QuantizeError, WeightMatrix};
-
-/// Why a module's weights cannot be stored in few bits.
-#[derive(Debug, Error)]
-pub enum StoreError {
-    /// There is no such function.
-    #[error("the module has no function @{0} with a body")]
-    NoFunction(String),
-    /// Sizes of activations that only a run says.
-    #[error("activations of {0} have dimensions of open size: give the shapes of the inputs")]
-    OpenShapes(String),
-    /// A product that is none of tensors.
-    #[error("the matrix product {0} cannot be rewritten")]
-    Product(String),
-    /// The weights themselves.
-    #[error(transparent)]
-    Weights(#[from] QuantizeError),
-    /// An operation that cannot be made.
-    #[error("{0}")]
-    Build(#[from] BuildError),
-}
 
 /// A weight that only matrix products read: the argument's position, its name and its sizes.
 struct Candidate {

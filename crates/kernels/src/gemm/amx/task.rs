@@ -4,11 +4,20 @@ use std::ops::Range;
 
 use super::lhs::TileLhs;
 use super::multiply::{SUM_BYTES, StoreMode, TileOutput, multiply};
-use super::{Amx, BLOCK_ROWS, ROW_BYTES};
+use super::{Amx, BLOCK_ROWS};
 use crate::gemm::drive::GemmTarget;
 use crate::gemm::packed::PackedView;
 use crate::gemm::partition::Partition;
 use crate::output_block::OutputBlock;
+
+/// Bytes of sums that are passed to the sink at a time: they are still in the L1 cache, and its stores are on their way while the next sums
+/// are computed.
+const SINK_BYTES: usize = 32 << 10;
+
+/// The panels whose sums are passed to the sink together.
+fn panels_of_sink(rows: usize) -> usize {
+    (SINK_BYTES / (rows * BLOCK_ROWS * SUM_BYTES).max(1)).max(1)
+}
 
 /// The context that all tasks of an AMX GEMM share.
 #[derive(Clone, Copy)]
@@ -32,13 +41,33 @@ impl TileTask<'_> {
 
     /// Bytes that [`TileTask::compute`] needs for the sums of a task.
     pub(super) fn scratch_bytes(&self, partition: &Partition) -> usize {
-        let elements =
-            if self.target.out.is_some() { 0 } else { partition.rows * partition.panels * BLOCK_ROWS };
-        (elements * SUM_BYTES).next_multiple_of(ROW_BYTES)
+        match self.target.out {
+            Some(_) => 0,
+            // One panel of all rows, or several of fewer.
+            None => (partition.rows * BLOCK_ROWS * SUM_BYTES).max(SINK_BYTES),
+        }
     }
 
-    /// Computes one block of the output and passes it to the sink.
+    /// Computes one block of the output, and passes it to the sink in parts that stay in cache.
     pub(super) unsafe fn compute(
+        &self,
+        rows: Range<usize>,
+        panels: Range<usize>,
+        scratch_space: *mut u8,
+        worker: usize,
+    ) {
+        let at_once = match self.target.out {
+            Some(_) => panels.len(),
+            None => panels_of_sink(rows.len()),
+        };
+        for first in panels.clone().step_by(at_once.max(1)) {
+            let part = first..panels.end.min(first + at_once);
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.compute_part(rows.clone(), part, scratch_space, worker) };
+        }
+    }
+
+    unsafe fn compute_part(
         &self,
         rows: Range<usize>,
         panels: Range<usize>,
