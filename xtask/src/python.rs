@@ -86,6 +86,7 @@ pub(crate) const QUANT: Packages = Packages {
         "nncf",
         "numpy",
         "onnx",
+        "onnx-ir",
         "onnxruntime",
         "openvino",
         "safetensors",
